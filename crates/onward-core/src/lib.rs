@@ -1,4 +1,19 @@
 //! The words of onward and every decision it takes. Pure: no files, no clock, no randomness, no threads.
 
+pub mod checkpoint;
+pub mod config;
+pub mod diagnostic;
+pub mod effect;
+pub mod event;
+pub mod exit;
+pub mod expression;
 pub mod id;
+pub mod input;
+pub mod lookup;
+pub mod naming;
 pub mod plan;
+pub mod resume;
+pub mod retention;
+pub mod run;
+pub mod view;
+pub mod words;

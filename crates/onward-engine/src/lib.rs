@@ -1,1 +1,96 @@
+//! The shell around the core: it does what core wants and tells it what happened.
+//!
+//! [`Onward`] is what every front end calls; `driver.rs` is the loop that everything else serves.
 
+pub mod attendant;
+mod check;
+mod doctor;
+mod driver;
+mod error;
+mod executor;
+mod flight;
+mod git;
+mod journal;
+pub mod kill_point;
+mod look;
+pub mod process;
+mod project;
+pub mod redact;
+mod reporter;
+mod start;
+mod steer;
+mod tidy_up;
+mod waiter;
+
+use std::path::{Path, PathBuf};
+
+pub use check::{Checked, check};
+pub use doctor::{Finding, Findings};
+pub use error::{Error, Offer, Question, Result};
+pub use look::{ListFilter, ListItem, LogItem, RunShown, Shown};
+pub use project::{FOLDER, Project};
+pub use reporter::{Reporter, Silent, Update};
+pub use tidy_up::{FirstPlan, InitReport};
+pub use start::{Finished, Found, PlanFrom, Ready, Request, Unfinished, Want};
+
+use onward_core::config::Config;
+use onward_store::{OpenMode, SqliteStore, Store, StoreError};
+
+/// A project with its store: what every front end calls.
+pub struct Onward {
+    pub project: Project,
+    pub config: Config,
+    /// Where the caller stands.
+    from: PathBuf,
+    mode: OpenMode,
+    store: Option<Box<dyn Store>>,
+}
+
+impl Onward {
+    /// For looking: needs a project, writes nothing.
+    pub fn look(from: &Path) -> Result<Self> {
+        let project = Project::find(from).ok_or_else(|| Error::NoProject { from: from.to_owned() })?;
+        Self::new(project, from, OpenMode::Look)
+    }
+
+    /// For a dry run: as for looking, but the project may be one that does not exist yet.
+    pub fn look_or_new(from: &Path) -> Result<Self> {
+        Self::new(Project::find_or_new(from, home().as_deref())?, from, OpenMode::Look)
+    }
+
+    /// For work in a project that has to be there.
+    pub fn work(from: &Path) -> Result<Self> {
+        let project = Project::find(from).ok_or_else(|| Error::NoProject { from: from.to_owned() })?;
+        Self::new(project, from, OpenMode::ReadWrite)
+    }
+
+    /// For work that makes the project if need be.
+    pub fn work_or_new(from: &Path) -> Result<Self> {
+        Self::new(Project::find_or_new(from, home().as_deref())?, from, OpenMode::ReadWrite)
+    }
+
+    fn new(project: Project, from: &Path, mode: OpenMode) -> Result<Self> {
+        let config = check::config(&project)?;
+        Ok(Self { project, config, from: from.to_owned(), mode, store: None })
+    }
+
+    /// The store, opened when it is first needed: what is wrong with a plan is said before anything is made.
+    pub(crate) fn store(&mut self) -> Result<&mut dyn Store> {
+        if self.store.is_none() {
+            let opened = SqliteStore::open(&self.project.store_folder(), self.mode);
+            self.store = Some(Box::new(opened.map_err(no_store_is_no_runs)?));
+        }
+        Ok(self.store.as_deref_mut().expect("it was just opened"))
+    }
+}
+
+fn no_store_is_no_runs(why: StoreError) -> Error {
+    match why {
+        StoreError::NoStore { .. } => Error::NoRuns,
+        other => other.into(),
+    }
+}
+
+fn home() -> Option<PathBuf> {
+    std::env::var_os("HOME").map(PathBuf::from)
+}

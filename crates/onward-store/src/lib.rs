@@ -1,1 +1,109 @@
+//! Keeps the journals, checkpoints, leases and inboxes of runs, and never looks inside what it keeps.
+//!
+//! Everything a caller hands over is bytes to this crate. What it promises about them is narrow: an [`Store::append`]
+//! that returned `Ok` survives a kill and a power cut, a refused one left no trace, and what is read back is either what
+//! was written or an error that says where the damage is.
+//!
+//! [`SqliteStore`] is the store of one machine; [`MemoryStore`] is for tests and is the stricter of the two. Both pass
+//! the clauses of [`conformance`].
 
+mod blob_files;
+mod chain;
+mod check;
+mod codec;
+pub mod conformance;
+mod error;
+mod folder;
+mod head;
+mod lease;
+mod lock;
+mod memory;
+mod probe;
+mod seal;
+mod sqlite;
+mod types;
+
+pub use error::{Cause, Damage, StoreError, Unsafe};
+pub use lease::{Holder, Lease, LeaseKind};
+pub use memory::MemoryStore;
+pub use probe::set_probe;
+pub use sqlite::{OpenMode, SqliteStore};
+pub use types::{
+    Alarm, Appended, CheckpointRow, Consumed, Entry, Health, InboxItem, NewCheckpoint, NewEvent, NewRun, Page, Posted,
+    PruneList, Pruned, Record, RunFilter, RunRow, StoredCheckpoint,
+};
+
+use jiff::Timestamp;
+use onward_core::id::{CheckpointId, RunId, Seq};
+
+/// The most bytes one value (a body, a document, a summary, a reply) may have. Checked before anything is written.
+pub const VALUE_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// What every place that keeps runs can do. All calls block: the driver is one loop and waits for its disk anyway.
+///
+/// A handle is one process's view of the store. Several handles to one store behave as several processes do, even
+/// inside one process, so every rule about racing can be tested without spawning anything.
+pub trait Store: Send {
+    /// Makes an empty run known. Refused with [`StoreError::AlreadyThere`] when the id is, or ever was, in use.
+    fn create_run(&mut self, new: NewRun) -> Result<(), StoreError>;
+
+    /// Runs that fit the filter, the newest first by order of creation (never by clock).
+    ///
+    /// A row whose bytes are damaged is still listed, with the damage in place of its summary: one bad row must not
+    /// hide the good ones.
+    fn runs(&mut self, filter: &RunFilter, page: Page) -> Result<Vec<RunRow>, StoreError>;
+
+    /// Adds an entry behind `expected`, the position the caller believes to be the last one.
+    ///
+    /// One transaction and one durable commit: either all of the entry is there afterwards, or none of it.
+    /// [`StoreError::Conflict`] means that the journal stands elsewhere, [`StoreError::LeaseLost`] that someone else
+    /// was given the run meanwhile.
+    fn append(&mut self, lease: &Lease, expected: Seq, entry: Entry) -> Result<Appended, StoreError>;
+
+    /// Up to `max` records behind `after`, in order, each one checked against the hash of the one before it.
+    fn events(&mut self, run: &RunId, after: Seq, max: usize) -> Result<Vec<Record>, StoreError>;
+
+    /// Checkpoints of one run, the newest first, without their documents.
+    fn checkpoints(&mut self, run: &RunId, page: Page) -> Result<Vec<CheckpointRow>, StoreError>;
+
+    /// Checkpoints of all runs, the newest first, without their documents.
+    fn newest_checkpoints(&mut self, page: Page) -> Result<Vec<CheckpointRow>, StoreError>;
+
+    /// One checkpoint with its document, checked against its checksum.
+    fn checkpoint(&mut self, id: &CheckpointId) -> Result<Option<StoredCheckpoint>, StoreError>;
+
+    /// Checkpoints whose id starts with `prefix`, in order of their ids. Two results mean that the prefix is too short.
+    fn find_checkpoints(&mut self, prefix: &str, limit: usize) -> Result<Vec<CheckpointRow>, StoreError>;
+
+    /// Takes the right to append to a run. It is given back when the [`Lease`] is dropped or its process ends.
+    ///
+    /// A brief holder is waited for up to five seconds; a driving one is refused at once as [`StoreError::Held`].
+    fn take_lease(&mut self, run: &RunId, kind: LeaseKind, holder: Holder) -> Result<Lease, StoreError>;
+
+    /// Gives a lease back and says whether that went well, which a silent drop cannot.
+    fn drop_lease(&mut self, lease: Lease) -> Result<(), StoreError>;
+
+    /// Who holds the run at this moment. Asks the lock itself, so a killed holder is nobody; writes nothing.
+    fn holder(&mut self, run: &RunId) -> Result<Option<(LeaseKind, Holder)>, StoreError>;
+
+    /// Leaves something for whoever drives the run. Posting the same id again changes nothing.
+    fn post(&mut self, run: &RunId, id: &str, at: Timestamp, body: Vec<u8>) -> Result<Posted, StoreError>;
+
+    /// Up to `max` items that no append has consumed yet, in the order in which they were posted.
+    fn inbox(&mut self, run: &RunId, max: usize) -> Result<Vec<InboxItem>, StoreError>;
+
+    /// The answer stored with the append that consumed the item; `None` while it waits.
+    fn reply(&mut self, run: &RunId, id: &str) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Whether another handle committed something since this was last asked. May say yes once too often, never no.
+    fn changed(&mut self) -> Result<bool, StoreError>;
+
+    /// Deletes what the list names, all or nothing, and keeps a tombstone of every id so that it is never given again.
+    ///
+    /// Ids that are not there are passed over, so a prune whose outcome is unknown can be repeated. A run that someone
+    /// holds refuses the whole list.
+    fn prune(&mut self, list: &PruneList) -> Result<Pruned, StoreError>;
+
+    /// How the store itself is doing. Never fails: what goes wrong while looking is one of the alarms.
+    fn health(&mut self) -> Health;
+}

@@ -26,6 +26,9 @@ pub struct Plan {
     pub on_failure: PlanFailure,
     /// In the order written. `needs` of every phase name phases that are here, without cycles.
     pub phases: Vec<Phase>,
+    /// Phases for the end of the run, whatever happened. No id is also one of `phases`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub finally: Vec<Phase>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -56,6 +59,27 @@ pub struct Phase {
 pub enum Body {
     /// A shell script; `shell` is the words before `-c SCRIPT`.
     Run { script: String, shell: Vec<String> },
+    /// A coding agent: the block as written and checked, with `defaults` filled in.
+    Agent(serde_json::Value),
+    /// A person who says yes.
+    Approval(serde_json::Value),
+    /// Someone else, who reports in.
+    External(serde_json::Value),
+    /// Another plan and its inputs: `{"uses": PATH, "with": {...}}`.
+    Uses(serde_json::Value),
+}
+
+impl Body {
+    /// The key that says how the phase is done.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Body::Run { .. } => "run",
+            Body::Agent(_) => "agent",
+            Body::Approval(_) => "approval",
+            Body::External(_) => "external",
+            Body::Uses(_) => "uses",
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -155,6 +179,22 @@ pub enum InputKind {
     Boolean,
     Date,
     Choice { choices: Vec<String> },
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self {
+            max: 0,
+            when: vec![RetryWhen::Failed, RetryWhen::TimedOut, RetryWhen::Infra],
+            backoff: Backoff::default(),
+        }
+    }
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self { initial: Duration::from_secs(10), factor: 2.0, max: Duration::from_mins(5), jitter: true }
+    }
 }
 
 impl Plan {

@@ -1,0 +1,196 @@
+//! The document. Every section that a checkpoint will ever have stands here, empty until something fills it, so that
+//! readers need not guess what is missing and what is merely none.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::event::PhaseError;
+use crate::id::{CheckpointId, PhaseId, RunId, Seq};
+use crate::run::{PhaseStatus, RunStatus};
+use crate::view::PhaseRecord;
+
+/// The version of this document. 0: may still change between builds; a reader refuses what it does not know.
+pub const FORMAT: u32 = 0;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Checkpoint {
+    /// The format version of the document.
+    pub onward: u32,
+    pub id: CheckpointId,
+    pub run: RunId,
+    /// The position in the journal.
+    pub seq: Seq,
+    pub triggers: Vec<Trigger>,
+    /// The phase that it is about, if there is one.
+    pub phase: Option<PhaseId>,
+    pub name: Option<String>,
+    pub created_at: Timestamp,
+    /// The agent session that was at work.
+    pub session: Option<String>,
+    /// A word for where the work stands.
+    pub label: String,
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub project: String,
+    pub description: Option<String>,
+    pub run_created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub status: RunStatus,
+    pub current_phases: Vec<PhaseId>,
+    pub phases_total: usize,
+    pub completed_phases: Vec<PhaseId>,
+    pub phases: Vec<PhaseRecord>,
+    /// Free-form state of the run.
+    pub state: Map<String, Value>,
+    pub replans: Replans,
+    pub artifacts: Vec<Artifact>,
+    pub context: Context,
+    /// The issue as it was last seen.
+    pub issue: Option<Map<String, Value>>,
+    pub team: Vec<Map<String, Value>>,
+    pub graph: Graph,
+    /// What agents gave out.
+    pub agents: Vec<Map<String, Value>>,
+    pub messages: Messages,
+    pub knowledge: Knowledge,
+    pub files_modified: Vec<FileModified>,
+    pub recovery: Recovery,
+    pub error: Option<LastError>,
+}
+
+/// Why a checkpoint is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Trigger {
+    RunStart,
+    PhaseTransition,
+    BatchComplete,
+    UserInterrupt,
+    SessionEnd,
+    Manual,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Replans {
+    pub history: Vec<Map<String, Value>>,
+    pub counts: BTreeMap<String, u32>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Artifact {
+    pub phase: PhaseId,
+    pub name: String,
+    pub path: String,
+    pub bytes: u64,
+    pub digest: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Context {
+    pub branch: Option<String>,
+    pub decisions: Vec<String>,
+    pub files: Vec<String>,
+    pub research_reports: Vec<String>,
+    pub plan: PlanReference,
+    pub inputs: BTreeMap<String, String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PlanReference {
+    pub name: String,
+    pub path: String,
+    pub digest: String,
+}
+
+/// The graph of the plan as it stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Graph {
+    pub batches: Vec<Vec<PhaseId>>,
+    pub batches_completed: usize,
+    pub nodes: BTreeMap<PhaseId, PhaseStatus>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Messages {
+    pub pending: Vec<Map<String, Value>>,
+    pub awaiting: Vec<Map<String, Value>>,
+    pub conflicts: Vec<Map<String, Value>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Knowledge {
+    pub injected: Vec<String>,
+    pub captured: Vec<String>,
+    pub pending: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FileModified {
+    pub path: String,
+    pub status: String,
+    pub staged: bool,
+    pub digest: Option<String>,
+}
+
+/// Whether and where a later start can go on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Recovery {
+    pub can_resume: bool,
+    pub resume_from: Vec<PhaseId>,
+    pub prerequisites: Vec<String>,
+    pub warnings: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LastError {
+    pub phase: PhaseId,
+    pub error: PhaseError,
+}
+
+/// What is known of a checkpoint without reading its document.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckpointMeta {
+    pub triggers: Vec<Trigger>,
+    pub phase: Option<PhaseId>,
+    pub created_at: Timestamp,
+    pub name: Option<String>,
+    pub can_resume: bool,
+}
+
+impl Checkpoint {
+    pub fn meta(&self) -> CheckpointMeta {
+        CheckpointMeta {
+            triggers: self.triggers.clone(),
+            phase: self.phase.clone(),
+            created_at: self.created_at,
+            name: self.name.clone(),
+            can_resume: self.recovery.can_resume,
+        }
+    }
+}
+
+impl Trigger {
+    pub const ALL: [Self; 6] = [
+        Self::RunStart,
+        Self::PhaseTransition,
+        Self::BatchComplete,
+        Self::UserInterrupt,
+        Self::SessionEnd,
+        Self::Manual,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::RunStart => "run_start",
+            Self::PhaseTransition => "phase_transition",
+            Self::BatchComplete => "batch_complete",
+            Self::UserInterrupt => "user_interrupt",
+            Self::SessionEnd => "session_end",
+            Self::Manual => "manual",
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Layers laid over each other: for every key the first that sets it counts, and where none does the default.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::checkpoint::Trigger;
+use crate::plan::units;
+use crate::resume::Auto;
+use crate::retention::{Keep, Policy, RunAges};
+
+use super::defaults::{DEFAULTS, EXECUTORS};
+use super::read::Layer;
+
+/// The origin of what no file sets.
+const DEFAULT: &str = "default";
+
+/// What is in force.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Every known key, in the order of the table of defaults.
+    values: Vec<ConfigValue>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ConfigValue {
+    /// Dotted.
+    pub key: String,
+    /// `null` where nothing is set and nothing stands in its place.
+    pub value: Value,
+    /// `FILE:LINE`, or `default`.
+    pub origin: String,
+}
+
+/// The first layer counts most. A layer goes by the name of its file.
+pub fn merge(layers: &[(String, Layer)]) -> Config {
+    let mut values = Vec::new();
+    for (key, preset) in DEFAULTS {
+        let names = if *key == EXECUTORS { executors(layers) } else { BTreeSet::new() };
+        if names.is_empty() {
+            let default = || ConfigValue { key: (*key).to_owned(), value: preset.value(), origin: DEFAULT.to_owned() };
+            values.push(first(layers, key).unwrap_or_else(default));
+        } else {
+            values.extend(names.into_iter().filter_map(|name| first(layers, name)));
+        }
+    }
+    Config { values }
+}
+
+/// Each executor is a key of its own, so that a project that adds one does not lose those of its user.
+fn executors(layers: &[(String, Layer)]) -> BTreeSet<&str> {
+    let named = |key: &str| key.strip_prefix(EXECUTORS).is_some_and(|rest| rest.starts_with('.'));
+    layers.iter().flat_map(|(_, layer)| layer.settings()).map(|(key, _)| key).filter(|key| named(key)).collect()
+}
+
+fn first(layers: &[(String, Layer)], key: &str) -> Option<ConfigValue> {
+    let (origin, setting) = layers.iter().find_map(|(origin, layer)| Some((origin, layer.get(key)?)))?;
+    let origin = format!("{origin}:{}", setting.place.line);
+    Some(ConfigValue { key: key.to_owned(), value: setting.value.clone(), origin })
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        merge(&[])
+    }
+}
+
+impl Config {
+    /// Every known key with its value, always in the same order.
+    pub fn values(&self) -> Vec<ConfigValue> {
+        self.values.clone()
+    }
+
+    pub fn resume_auto(&self) -> Auto {
+        if self.word("resume.auto") == "never" { Auto::Never } else { Auto::Safe }
+    }
+
+    pub fn resume_max_age(&self) -> Duration {
+        units::duration(self.word("resume.max_age")).expect("durations are checked when they are read")
+    }
+
+    /// What takes a checkpoint. A person who asks for one always gets it.
+    pub fn triggers(&self) -> Vec<Trigger> {
+        let automatic = self.flag("checkpoint.enabled") && self.flag("checkpoint.auto_checkpoint");
+        let switched_on = |trigger: Trigger| match trigger {
+            Trigger::Manual => true,
+            Trigger::RunStart
+            | Trigger::PhaseTransition
+            | Trigger::BatchComplete
+            | Trigger::UserInterrupt
+            | Trigger::SessionEnd => {
+                automatic && self.flag(&format!("checkpoint.checkpoint_triggers.{}", trigger.as_str()))
+            }
+        };
+        Trigger::ALL.into_iter().filter(|trigger| switched_on(*trigger)).collect()
+    }
+
+    /// How long things are kept.
+    pub fn retention(&self) -> Policy {
+        let keep = |trigger: Trigger| {
+            let count = self.value(&format!("checkpoint.retention.{}", trigger.as_str())).as_i64();
+            // Only -1 is below zero, and it means all.
+            count.and_then(|count| u32::try_from(count).ok()).map_or(Keep::All, Keep::Newest)
+        };
+        Policy {
+            keep: Trigger::ALL.into_iter().map(|trigger| (trigger, keep(trigger))).collect(),
+            runs: RunAges::default(),
+        }
+    }
+
+    fn value(&self, key: &str) -> &Value {
+        let found = self.values.iter().find(|value| value.key == key);
+        found.map(|found| &found.value).expect("every known key has a value")
+    }
+
+    fn flag(&self, key: &str) -> bool {
+        self.value(key).as_bool().expect("switches are checked when they are read")
+    }
+
+    fn word(&self, key: &str) -> &str {
+        self.value(key).as_str().expect("words are checked when they are read")
+    }
+}

@@ -1,0 +1,202 @@
+//! From the text of one configuration file to what it sets.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Number, Value};
+
+use crate::diagnostic::{Code, Diagnostic, Place};
+use crate::plan::check::Checker;
+use crate::plan::check_scalar::{boolean, integer, number};
+use crate::plan::shape::{Field, Keys, Shape};
+use crate::plan::tree::{Builder, Content, Entry, Node, TEXT_BYTES_MAX};
+use crate::plan::yaml;
+
+use super::keys::{ALL, CONFIG};
+use super::support;
+
+/// Nobody reads more than this; the rest is counted.
+const DIAGNOSTICS_MAX: usize = 500;
+
+/// Faults that the reader of plans words for plans, as they are told here.
+const IN_OUR_WORDS: &[(Code, Option<&str>, &str)] = &[
+    (Code::TooDeep, None, "write it more plainly"),
+    (Code::TooManyNodes, None, "write it more plainly"),
+    (Code::TooLarge, None, "write it more plainly"),
+    (Code::MultipleDocuments, None, "one file holds one configuration: leave out the line `---`"),
+    (Code::MergeKey, None, "write the keys out"),
+    (
+        Code::TagRefused,
+        Some("a tag (`!...`) stands here; a configuration has none"),
+        "leave the tag out; quote the value if it must stay text",
+    ),
+];
+
+/// What came of a text.
+#[derive(Clone, Debug)]
+pub struct ParsedConfig {
+    /// Empty if a diagnostic is an error: half of what somebody wrote is not what they wanted.
+    pub layer: Layer,
+    /// By place.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// What one file sets, by dotted key.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Layer {
+    settings: BTreeMap<String, Setting>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setting {
+    pub value: Value,
+    /// Of the key.
+    pub place: Place,
+}
+
+impl Layer {
+    pub fn get(&self, key: &str) -> Option<&Setting> {
+        self.settings.get(key)
+    }
+
+    pub fn settings(&self) -> impl Iterator<Item = (&str, &Setting)> {
+        self.settings.iter().map(|(key, setting)| (key.as_str(), setting))
+    }
+}
+
+/// Reads a configuration file. A file that sets nothing is right.
+pub fn parse(text: &str) -> ParsedConfig {
+    if text.len() > TEXT_BYTES_MAX {
+        let message = format!("the file has {} bytes; at most {TEXT_BYTES_MAX} (4 MiB) are read", text.len());
+        return refused(vec![Diagnostic::error(Code::TooLarge, message).at(Place::new(1, 1))]);
+    }
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut builder = Builder::default();
+    let outcome = yaml::read(text, &mut builder);
+    let (root, mut diagnostics) = builder.finish();
+    if let Err(fault) = outcome {
+        diagnostics.push(fault);
+        return refused(diagnostics);
+    }
+    match root {
+        Some(root) if !is_nothing(&root) => understand(root, diagnostics),
+        Some(_) | None => refused(diagnostics),
+    }
+}
+
+fn refused(diagnostics: Vec<Diagnostic>) -> ParsedConfig {
+    let diagnostics = diagnostics.into_iter().map(in_our_words).collect();
+    ParsedConfig { layer: Layer::default(), diagnostics: cut(diagnostics) }
+}
+
+fn understand(mut root: Node, diagnostics: Vec<Diagnostic>) -> ParsedConfig {
+    drop_empty_groups(&CONFIG, &mut root);
+    let mut checker = Checker::new(diagnostics);
+    checker.check(&Shape::Mapping(&CONFIG), &root);
+    let mut diagnostics = checker.diagnostics;
+    // The checker knows what plans cannot do yet; here other keys of the same names are meant.
+    diagnostics.retain(|fault| fault.code != Code::NotYetSupported);
+    if diagnostics.iter().any(Diagnostic::is_error) {
+        return refused(diagnostics);
+    }
+    let mut layer = Layer::default();
+    collect(&CONFIG, "", &root, &mut layer);
+    diagnostics.extend(support::warnings(&layer));
+    ParsedConfig { layer, diagnostics: cut(diagnostics) }
+}
+
+/// A group whose keys are all commented out is left with nothing, and sets nothing.
+fn drop_empty_groups(keys: &'static Keys, node: &mut Node) {
+    let Content::Mapping(entries) = &mut node.content else { return };
+    entries.retain(|entry| !(is_nothing(&entry.value) && keys.find(&entry.key).is_some_and(is_group)));
+    for entry in entries {
+        if let Some(Field { shape: Shape::Mapping(inner), .. }) = keys.find(&entry.key) {
+            drop_empty_groups(inner, &mut entry.value);
+        }
+    }
+}
+
+fn is_group(field: &Field) -> bool {
+    matches!(field.shape, Shape::Mapping(_) | Shape::Table(_, _))
+}
+
+fn is_nothing(node: &Node) -> bool {
+    matches!(&node.content, Content::Scalar { text, plain: true } if matches!(text.as_str(), "" | "~" | "null"))
+}
+
+/// Notes what a checked mapping sets, key by key.
+fn collect(keys: &'static Keys, prefix: &str, node: &Node, layer: &mut Layer) {
+    for entry in node.entries() {
+        let Some(field) = keys.find(&entry.key) else { continue };
+        let key = format!("{prefix}{}", entry.key);
+        let group = matches!(entry.value.content, Content::Mapping(_));
+        match &field.shape {
+            Shape::Mapping(inner) => collect(inner, &format!("{key}."), &entry.value, layer),
+            Shape::Either([_, Shape::Mapping(inner)]) if group => {
+                collect(inner, &format!("{key}."), &entry.value, layer)
+            }
+            Shape::Table(_, _) => {
+                for named in entry.value.entries() {
+                    set(layer, format!("{key}.{}", named.key), named, as_written(&named.value));
+                }
+            }
+            shape => set(layer, key, entry, value(shape, &entry.value)),
+        }
+    }
+}
+
+fn set(layer: &mut Layer, key: String, entry: &Entry, value: Value) {
+    layer.settings.insert(key, Setting { value, place: entry.place });
+}
+
+/// The value of one key, in the one form that the rest of onward sees: lists as lists, counts as numbers.
+fn value(shape: &Shape, node: &Node) -> Value {
+    let counts = matches!(shape, Shape::Either([Shape::Integer { .. }, Shape::Choice(_)]));
+    if let Shape::OneOrMany(item) = shape {
+        node.items().iter().map(|node| value(item, node)).collect()
+    } else if counts && node.text() == Some(ALL) {
+        Value::from(-1)
+    } else if counts || matches!(shape, Shape::Boolean | Shape::Integer { .. }) {
+        as_written(node)
+    } else {
+        Value::from(node.text().unwrap_or_default())
+    }
+}
+
+/// Plain words that YAML 1.2 gives a meaning get it; all other text stays text.
+fn as_written(node: &Node) -> Value {
+    match &node.content {
+        Content::Sequence(items) => items.iter().map(as_written).collect(),
+        Content::Mapping(entries) => {
+            Value::Object(entries.iter().map(|entry| (entry.key.clone(), as_written(&entry.value))).collect())
+        }
+        Content::Scalar { .. } if is_nothing(node) => Value::Null,
+        Content::Scalar { text, plain } => {
+            let whole = || integer(text, *plain).map(Value::from);
+            let float = || number(text, *plain).and_then(Number::from_f64).map(Value::Number);
+            let known = boolean(text, *plain).map(Value::Bool).or_else(whole).or_else(float);
+            known.unwrap_or_else(|| Value::String(text.clone()))
+        }
+    }
+}
+
+fn in_our_words(fault: Diagnostic) -> Diagnostic {
+    let Some((_, message, help)) = IN_OUR_WORDS.iter().find(|(code, _, _)| *code == fault.code) else {
+        return fault;
+    };
+    let message = message.map_or_else(|| fault.message.clone(), str::to_owned);
+    Diagnostic { message, ..fault }.help(*help)
+}
+
+/// By place, and no more than anyone reads.
+fn cut(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    diagnostics.sort_by_key(|fault| (fault.place, fault.severity, fault.code));
+    let left_out = diagnostics.len().saturating_sub(DIAGNOSTICS_MAX);
+    if left_out > 0 {
+        diagnostics.sort_by_key(|fault| (fault.severity, fault.place));
+        let severity = diagnostics[DIAGNOSTICS_MAX].severity;
+        diagnostics.truncate(DIAGNOSTICS_MAX);
+        let more = Diagnostic::warning(Code::MoreFaults, format!("{left_out} more are left out"));
+        diagnostics.push(Diagnostic { severity, ..more });
+    }
+    diagnostics
+}

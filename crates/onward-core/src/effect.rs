@@ -1,0 +1,18 @@
+//! What the core wants of the world. Derived from the state, never remembered: asking twice is harmless.
+
+use jiff::Timestamp;
+
+use crate::event::StopBy;
+use crate::id::{Attempt, PhaseId};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// This attempt is ours and should be at work: start it if nobody has.
+    Perform { phase: PhaseId, attempt: Attempt },
+    /// An earlier driver started this attempt: find out what became of it.
+    Recover { phase: PhaseId, attempt: Attempt },
+    /// This attempt should end.
+    Stop { phase: PhaseId, attempt: Attempt, by: StopBy, kill: bool },
+    /// Nothing else is due before this time.
+    WakeAt(Timestamp),
+}

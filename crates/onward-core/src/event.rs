@@ -1,0 +1,160 @@
+//! The facts of a run, in the past tense. A run is nothing but the fold of these: read this file first.
+//!
+//! To add one: a variant here with what cannot be derived from earlier events; then what it does to the run
+//! (`run/apply.rs`), who records it (`run/decide/` for what the outside reports, `run/settle.rs` for what follows from
+//! the state), what it makes us want (`run/wanted.rs`), how it is shown (`view.rs` and the binary's `render/`), its
+//! schema (`schemas/event.json`, generated), and what the simulator's oracle says of it.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::checkpoint::Trigger;
+use crate::id::{Attempt, CheckpointId, Generation, PhaseId, RunId, Seq};
+use crate::plan::Plan;
+
+/// An event with its place in the journal: when it happened and by whose hand.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Recorded {
+    pub seq: Seq,
+    pub at: Timestamp,
+    pub actor: String,
+    pub event: Event,
+}
+
+/// A durable fact.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Event {
+    /// The first event of every run: what is to be done, where, with which inputs.
+    RunStarted(Box<RunStarted>),
+    /// A process took the run in hand. Attempts of an earlier epoch are somebody else's until they were looked at.
+    DriverStarted {
+        epoch: u64,
+        host: String,
+        pid: u32,
+        boot: String,
+        /// How many phases this driver runs side by side, where it was told.
+        jobs: Option<u32>,
+        orphans: Orphans,
+    },
+    /// The intent to try a phase; durable before anything is started.
+    AttemptStarted { phase: PhaseId, attempt: Attempt, generation: Generation, epoch: u64, boot: String },
+    /// An attempt of an earlier driver still lives, or never began: this driver has it now.
+    AttemptAdopted { phase: PhaseId, attempt: Attempt, epoch: u64, alive: bool },
+    /// An attempt is over, one way or another.
+    AttemptEnded {
+        phase: PhaseId,
+        attempt: Attempt,
+        outcome: Outcome,
+        ended_at: Option<Timestamp>,
+        duration_ms: Option<u64>,
+        note: Option<String>,
+    },
+    /// A phase is done, and what it gave out.
+    PhaseCompleted {
+        phase: PhaseId,
+        summary: Option<String>,
+        outputs: BTreeMap<String, String>,
+        /// A person did it by hand and said so.
+        adopted: bool,
+    },
+    /// A phase has failed for good, as far as its retries go.
+    PhaseFailed { phase: PhaseId, error: PhaseError },
+    /// A failed attempt is to be followed by another, not before this time.
+    RetryScheduled { phase: PhaseId, not_before: Timestamp },
+    /// Nobody knows whether the outward effect of a phase happened; only a person can tell.
+    PhaseInDoubt { phase: PhaseId },
+    /// A phase is open again with its counts renewed; a higher generation means its finished work is to be redone.
+    PhaseReopened { phase: PhaseId, generation: Generation },
+    /// A person decided that a phase will not be done.
+    PhaseSkipped { phase: PhaseId },
+    /// All phases of a batch are finished.
+    BatchCompleted { batch: u32 },
+    /// The run was told to stop.
+    StopAsked { by: StopBy, kill: bool },
+    /// The driver let go of the run before its end.
+    RunStopped { by: StopBy },
+    /// Nothing is left to do, or nothing that can be done.
+    RunEnded { result: RunResult },
+    /// The run was put away; it is kept, but no longer in anybody's way.
+    RunArchived,
+    /// A checkpoint was taken of the run as it stands here.
+    CheckpointTaken { id: CheckpointId, triggers: Vec<Trigger>, phase: Option<PhaseId>, name: Option<String> },
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunStarted {
+    pub run: RunId,
+    /// The key of "the same work": plan path and inputs.
+    pub work: String,
+    #[schemars(with = "serde_json::Value")]
+    pub plan: Plan,
+    pub plan_path: String,
+    pub plan_digest: String,
+    pub inputs: BTreeMap<String, String>,
+    pub project: String,
+    pub title: String,
+    pub branch: Option<String>,
+    /// The triggers that take a checkpoint in this run.
+    pub triggers: Vec<Trigger>,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "how", rename_all = "snake_case")]
+pub enum Outcome {
+    Exited { code: i32 },
+    /// By a signal that was not ours.
+    Killed { signal: i32 },
+    TimedOut,
+    /// It could not be started at all.
+    CouldNotStart { reason: String },
+    /// We asked it to end. Never a failure.
+    Stopped { by: StopBy },
+    /// It was at work and left no record: nobody can know.
+    Unknown,
+}
+
+/// Who or what ended a run or an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StopBy {
+    /// Ctrl+C.
+    Interrupt,
+    /// SIGTERM.
+    SessionEnd,
+    /// The terminal was closed; the phases live on.
+    Hangup,
+    /// Another phase failed and the plan says `on-failure: stop`.
+    Failure,
+    /// A person did not want to wait for an orphan.
+    OrphanKill,
+    /// A phase is in doubt and there is nobody to ask.
+    Question,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RunResult {
+    Completed,
+    Failed,
+}
+
+/// What a new driver does with attempts that outlived the last one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Orphans {
+    #[default]
+    Wait,
+    Kill,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PhaseError {
+    /// `exit-code`, `signal`, `timed-out`, `could-not-start`, `bad-outputs`, `crash-loop`.
+    pub code: String,
+    pub message: String,
+}

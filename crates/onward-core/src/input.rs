@@ -1,0 +1,82 @@
+//! What the world tells the core.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::event::{Orphans, Outcome, StopBy};
+use crate::id::{Attempt, PhaseId};
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Input {
+    /// A driver has the lease and begins, or goes on.
+    Begin(Begin),
+    /// An attempt of an earlier driver was looked at.
+    AttemptFound { phase: PhaseId, attempt: Attempt, alive: bool },
+    AttemptEnded { phase: PhaseId, attempt: Attempt, end: AttemptEnd },
+    /// A signal, or a second one of the same kind.
+    StopAsked { by: StopBy },
+    /// Time has passed; what was waiting for it may go on.
+    Tick,
+    /// A message from another process.
+    Posted(Posted),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Begin {
+    pub epoch: u64,
+    pub host: String,
+    pub pid: u32,
+    pub boot: String,
+    pub jobs: Option<u32>,
+    pub orphans: Orphans,
+    /// Failed phases are tried again with their retries renewed.
+    pub renew: bool,
+    pub choices: Vec<(PhaseId, Choice)>,
+}
+
+/// A person's answer about one phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Choice {
+    Retry,
+    Skip,
+    Adopt,
+}
+
+/// Everything the attendant's record and the attempt's files tell about its end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AttemptEnd {
+    pub outcome: Outcome,
+    pub ended_at: Option<Timestamp>,
+    pub duration_ms: Option<u64>,
+    pub note: Option<String>,
+    pub summary: Option<String>,
+    /// What the phase gave out, or why that cannot be read.
+    pub outputs: Result<BTreeMap<String, String>, String>,
+}
+
+impl AttemptEnd {
+    /// An end of which nothing but the manner is known.
+    pub fn bare(outcome: Outcome) -> Self {
+        Self { outcome, ended_at: None, duration_ms: None, note: None, summary: None, outputs: Ok(BTreeMap::new()) }
+    }
+}
+
+/// What other processes may ask of the one that drives; stored in the inbox until it is answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "snake_case")]
+pub enum Posted {
+    Checkpoint { name: Option<String> },
+    Archive,
+}
+
+/// What the driver answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+pub enum Reply {
+    Checkpoint { id: String },
+    Done,
+    Refused { reason: String },
+}

@@ -1,0 +1,250 @@
+//! Holds a tree against the tables of keys. Says everything that is wrong with it, and notes what its expressions ask for.
+
+use crate::diagnostic::{Code, Diagnostic, Place};
+use crate::expression::Reference;
+
+use super::shape::{Field, Keys, NameRule, Rest, Shape, one_of};
+use super::suggest::{did_you_mean, nearest, worth_it};
+use super::support;
+use super::tree::{Content, Entry, Node};
+
+/// Whose text an expression stands in: it decides what the expression may ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Owner {
+    Plan,
+    Defaults,
+    /// By position among the phases.
+    Phase(usize),
+    /// By position among those of `finally`.
+    Finally(usize),
+}
+
+/// An expression asks for something. Whether it is there is known once all phases are read.
+#[derive(Debug)]
+pub(super) struct Use {
+    pub(super) reference: Reference,
+    pub(super) place: Place,
+    pub(super) owner: Owner,
+    /// It says what a matrix goes over, which is needed before the phase exists.
+    pub(super) in_matrix: bool,
+}
+
+pub(crate) struct Checker {
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    pub(super) uses: Vec<Use>,
+    /// The keys that lead here, as the table of support names them.
+    path: Vec<&'static str>,
+    /// The key in hand as its author wrote it, for messages.
+    key: String,
+    owner: Owner,
+}
+
+impl Checker {
+    pub(crate) fn new(diagnostics: Vec<Diagnostic>) -> Self {
+        Self { diagnostics, uses: Vec::new(), path: Vec::new(), key: "plan".to_owned(), owner: Owner::Plan }
+    }
+
+    pub(crate) fn check(&mut self, shape: &Shape, node: &Node) {
+        match (shape, &node.content) {
+            (Shape::Anything, _) => {}
+            (Shape::Mapping(keys), Content::Mapping(entries)) => self.mapping(keys, entries, node.place),
+            (Shape::Table(rule, value), Content::Mapping(entries)) => self.table(*rule, value, entries),
+            (Shape::List(item) | Shape::OneOrMany(item), Content::Sequence(items)) => {
+                for node in items {
+                    self.check(item, node);
+                }
+            }
+            (Shape::OneOrMany(item), Content::Scalar { .. } | Content::Mapping(_)) if fits_kind(item, node) => {
+                self.check(item, node);
+            }
+            (Shape::Either(shapes), _) => self.either(shapes, shape, node),
+            (_, Content::Scalar { text, plain }) if fits_kind(shape, node) => self.scalar(shape, text, *plain, node),
+            (_, Content::Scalar { .. } | Content::Sequence(_) | Content::Mapping(_)) => self.wrong_type(shape, node),
+        }
+    }
+
+    fn mapping(&mut self, keys: &'static Keys, entries: &[Entry], place: Place) {
+        let mut mistyped = false;
+        for entry in entries {
+            match keys.find(&entry.key) {
+                Some(field) => self.field(field, entry),
+                None => mistyped |= self.other_key(keys, entry),
+            }
+        }
+        for field in keys.fields.iter().filter(|field| field.required) {
+            if !entries.iter().any(|entry| entry.key == field.key) {
+                let message = format!("{} has no `{}`", keys.what, field.key);
+                let help = format!("add `{}`: {}", field.key, field.shape.describe());
+                self.diagnostics.push(Diagnostic::error(Code::MissingKey, message).at(place).help(help));
+            }
+        }
+        self.one_of(keys, entries, place, mistyped);
+    }
+
+    fn field(&mut self, field: &'static Field, entry: &Entry) {
+        // Phases, closing phases and what they share are one thing to the table of support.
+        let (segment, owner) = match (self.path.is_empty(), field.key) {
+            (true, "phases") => ("phase", Owner::Phase(0)),
+            (true, "finally") => ("phase", Owner::Finally(0)),
+            (true, "defaults") => ("phase", Owner::Defaults),
+            (true, _) => (field.key, Owner::Plan),
+            (false, _) => (field.key, self.owner),
+        };
+        self.path.push(field.key);
+        if let Some(said) = support::not_yet(&self.path, entry.value.text()) {
+            let message = format!("`{said}` is understood, but this version does not act on it yet");
+            self.diagnostics.push(Diagnostic::warning(Code::NotYetSupported, message).at(entry.place));
+        }
+        self.path.pop();
+        self.path.push(segment);
+        let before = std::mem::replace(&mut self.owner, owner);
+        self.value(&entry.key, &field.shape, &entry.value);
+        self.owner = before;
+        self.path.pop();
+    }
+
+    fn value(&mut self, key: &str, shape: &Shape, node: &Node) {
+        let outer = std::mem::replace(&mut self.key, key.to_owned());
+        self.check(shape, node);
+        self.key = outer;
+    }
+
+    /// A key that is not in the table. True if it was meant to say how the phase is done.
+    fn other_key(&mut self, keys: &'static Keys, entry: &Entry) -> bool {
+        match keys.rest {
+            Rest::Extensions if entry.key.starts_with("x-") => false,
+            Rest::Names(rule, shape) => {
+                self.name(rule, entry);
+                self.value(&entry.key, shape, &entry.value);
+                false
+            }
+            Rest::Extensions | Rest::Refused => {
+                let known = || keys.fields.iter().map(|field| field.key);
+                let meant = if worth_it(&self.diagnostics) { nearest(&entry.key, known()) } else { None };
+                let help = match meant {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("{} has {}", keys.what, known().collect::<Vec<_>>().join(", ")),
+                };
+                let message = format!("unknown key `{}` in {}", entry.key, keys.what);
+                self.diagnostics.push(Diagnostic::error(Code::UnknownKey, message).at(entry.place).help(help));
+                meant.is_some_and(|near| keys.one_of.contains(&near))
+            }
+        }
+    }
+
+    fn one_of(&mut self, keys: &'static Keys, entries: &[Entry], place: Place, mistyped: bool) {
+        let mut said = entries.iter().filter(|entry| keys.one_of.contains(&entry.key.as_str()));
+        let Some(first) = said.next() else {
+            if !keys.one_of.is_empty() && !mistyped {
+                let message = format!("{} does not say how it is done", keys.what);
+                let help = format!("give it exactly one of {}", one_of(keys.one_of));
+                self.diagnostics.push(Diagnostic::error(Code::NoKind, message).at(place).help(help));
+            }
+            return;
+        };
+        for second in said {
+            let message = format!("`{}` and `{}` exclude each other in {}", first.key, second.key, keys.what);
+            let help = format!("keep exactly one of {}", one_of(keys.one_of));
+            self.diagnostics.push(Diagnostic::error(Code::TwoKinds, message).at(second.place).help(help));
+        }
+    }
+
+    fn table(&mut self, rule: NameRule, shape: &'static Shape, entries: &[Entry]) {
+        for (index, entry) in entries.iter().enumerate() {
+            if rule == NameRule::PhaseId {
+                self.owner = match self.owner {
+                    Owner::Finally(_) => Owner::Finally(index),
+                    Owner::Phase(_) | Owner::Plan | Owner::Defaults => Owner::Phase(index),
+                };
+            }
+            self.name(rule, entry);
+            self.value(&entry.key, shape, &entry.value);
+        }
+    }
+
+    fn name(&mut self, rule: NameRule, entry: &Entry) {
+        if rule.fits(&entry.key) {
+            return;
+        }
+        let fault = match rule {
+            NameRule::PhaseId => Diagnostic::error(Code::BadId, format!("`{}` cannot be the id of a phase", entry.key))
+                .help("ids are 1 to 64 letters, digits, `.`, `_` and `-`, and start with a letter or digit"),
+            NameRule::Variable => {
+                Diagnostic::error(Code::BadName, format!("`{}` cannot be the name of a variable", entry.key))
+                    .help("variables are letters, digits and `_`, and do not start with a digit")
+            }
+            NameRule::Name | NameRule::Free => {
+                Diagnostic::error(Code::BadName, format!("`{}` cannot be a name here", entry.key))
+                    .help("names are letters, digits, `_` and `-`")
+            }
+        };
+        self.diagnostics.push(fault.at(entry.place));
+    }
+
+    /// The alternatives that have the right kind are tried; with only one of them its own message is the best.
+    fn either(&mut self, shapes: &'static [Shape], whole: &Shape, node: &Node) {
+        let fitting: Vec<&Shape> = shapes.iter().filter(|shape| fits_kind(shape, node)).collect();
+        match fitting.as_slice() {
+            [] => self.wrong_type(whole, node),
+            [only] => self.check(only, node),
+            many => {
+                let (faults, uses) = (self.diagnostics.len(), self.uses.len());
+                for shape in many {
+                    self.check(shape, node);
+                    if self.diagnostics.len() == faults {
+                        return;
+                    }
+                    self.diagnostics.truncate(faults);
+                    self.uses.truncate(uses);
+                }
+                self.bad_value(whole, node);
+            }
+        }
+    }
+
+    pub(super) fn use_of(&mut self, reference: Reference, place: Place) {
+        let in_matrix = self.path.contains(&"matrix");
+        self.uses.push(Use { reference, place, owner: self.owner, in_matrix });
+    }
+
+    pub(super) fn key(&self) -> &str {
+        &self.key
+    }
+
+    pub(super) fn error(&mut self, code: Code, message: String, help: impl Into<String>, place: Place) {
+        self.diagnostics.push(Diagnostic::error(code, message).at(place).help(help));
+    }
+
+    fn wrong_type(&mut self, shape: &Shape, node: &Node) {
+        let found = match &node.content {
+            Content::Scalar { text, plain: true } if text.is_empty() || text == "null" || text == "~" => "nothing",
+            Content::Scalar { .. } => "a single value",
+            Content::Sequence(_) => "a list",
+            Content::Mapping(_) => "a mapping",
+        };
+        let message = format!("`{}` is {found}; expected {}", self.key(), shape.describe());
+        self.error(Code::WrongType, message, "", node.place);
+    }
+
+    pub(super) fn bad_value(&mut self, shape: &Shape, node: &Node) {
+        let text: String = node.text().unwrap_or_default().chars().take(40).collect();
+        let help = match shape {
+            Shape::Choice(words) | Shape::ChoiceBut(words, _, _) => did_you_mean(&text, words.iter().copied()),
+            _ => String::new(),
+        };
+        let message = format!("`{}` cannot be `{text}`; expected {}", self.key(), shape.describe());
+        self.error(Code::BadValue, message, help, node.place);
+    }
+}
+
+/// True if the node is of the kind (single value, list, mapping) that the shape wants.
+fn fits_kind(shape: &Shape, node: &Node) -> bool {
+    match (shape, &node.content) {
+        (Shape::Anything, _) | (Shape::List(_) | Shape::OneOrMany(_), Content::Sequence(_)) => true,
+        (Shape::Either(shapes), _) => shapes.iter().any(|shape| fits_kind(shape, node)),
+        (Shape::OneOrMany(item), _) => fits_kind(item, node),
+        (Shape::Mapping(_) | Shape::Table(_, _), content) => matches!(content, Content::Mapping(_)),
+        (Shape::List(_), Content::Scalar { .. } | Content::Mapping(_)) => false,
+        (_, content) => matches!(content, Content::Scalar { .. }),
+    }
+}

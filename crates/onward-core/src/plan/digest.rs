@@ -1,0 +1,64 @@
+//! What makes two plans, or two phases, the same work: a hash over what matters and nothing else.
+
+use serde_json::{Map, Value, json};
+
+use super::model::{Phase, Plan};
+
+/// Changes when the work changes: its phases, their needs and what they do, shared variables, inputs. Not when only names,
+/// descriptions, timeouts, retries or priorities do.
+pub fn digest(plan: &Plan) -> String {
+    let mut inputs = Map::new();
+    for (name, spec) in &plan.inputs {
+        inputs.insert(name.clone(), json!({ "type": spec.kind, "required": spec.required, "default": spec.default }));
+    }
+    let value = json!({
+        "v": 1,
+        "type": plan.kind,
+        "inputs": inputs,
+        "env": plan.env,
+        "phases": plan.phases.iter().map(place).collect::<Vec<_>>(),
+        "finally": plan.finally.iter().map(place).collect::<Vec<_>>(),
+    });
+    hash(value)
+}
+
+/// Changes when doing the phase again would be other work. `resolved_env` is all of its variables, filled in.
+/// The order of variables does not matter, nor does anything the plan says elsewhere.
+pub fn phase_digest(_plan: &Plan, phase: &Phase, resolved_env: &[(String, String)]) -> String {
+    hash(work(phase, resolved_env))
+}
+
+fn work(phase: &Phase, env: &[(String, String)]) -> Value {
+    let env: Map<String, Value> =
+        env.iter().map(|(name, value)| (name.clone(), Value::String(value.clone()))).collect();
+    json!({
+        "v": 1,
+        "body": phase.body,
+        "working_directory": phase.working_directory,
+        "env": env,
+        "outputs": phase.outputs.keys().collect::<Vec<_>>(),
+    })
+}
+
+/// The phase at its place in the graph.
+fn place(phase: &Phase) -> Value {
+    json!({ "id": phase.id, "needs": phase.needs, "work": work(phase, &phase.env), "effects": phase.effects })
+}
+
+fn hash(value: Value) -> String {
+    blake3::hash(canonical(value).to_string().as_bytes()).to_hex().to_string()
+}
+
+/// Keys in order, whatever order they came in.
+fn canonical(value: Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let mut entries: Vec<(String, Value)> =
+                map.into_iter().map(|(key, value)| (key, canonical(value))).collect();
+            entries.sort_by(|a, b| a.0.cmp(&b.0));
+            Value::Object(entries.into_iter().collect())
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(canonical).collect()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value,
+    }
+}

@@ -1,0 +1,193 @@
+//! The graph of needs. Everything here is a loop, never a recursion: a plan may be one chain of a hundred thousand phases.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::id::PhaseId;
+
+use super::model::Plan;
+
+/// Up to this many phases all ancestors are known at once (a bit per pair); beyond, they are searched for.
+const TABLE_PHASES_MAX: usize = 4_096;
+/// Steps of all searches together; after that every answer is "cannot tell".
+const SEARCH_STEPS_MAX: usize = 5_000_000;
+
+/// The waves of the plan: each phase stands in the first batch in which all it needs is behind it.
+pub fn batches(plan: &Plan) -> Vec<Vec<PhaseId>> {
+    let graph = Graph::of(plan);
+    let mut batches: Vec<Vec<PhaseId>> = Vec::new();
+    for (phase, level) in plan.phases.iter().zip(graph.levels()) {
+        let Some(level) = level else {
+            continue;
+        };
+        if batches.len() <= level {
+            batches.resize_with(level + 1, Vec::new);
+        }
+        batches[level].push(phase.id.clone());
+    }
+    batches
+}
+
+/// For every phase those that need it directly, in plan order.
+pub fn dependents(plan: &Plan) -> BTreeMap<PhaseId, Vec<PhaseId>> {
+    let mut dependents: BTreeMap<PhaseId, Vec<PhaseId>> =
+        plan.phases.iter().map(|phase| (phase.id.clone(), Vec::new())).collect();
+    for phase in &plan.phases {
+        for need in &phase.needs {
+            if let Some(list) = dependents.get_mut(&need.phase) {
+                list.push(phase.id.clone());
+            }
+        }
+    }
+    dependents
+}
+
+/// Needs by position. Unknown needs and self needs are left out: they have diagnostics of their own.
+pub(super) struct Graph {
+    needs: Vec<Vec<usize>>,
+    dependents: Vec<Vec<usize>>,
+}
+
+impl Graph {
+    pub(super) fn new(needs: Vec<Vec<usize>>) -> Self {
+        let mut dependents = vec![Vec::new(); needs.len()];
+        for (index, list) in needs.iter().enumerate() {
+            for need in list {
+                dependents[*need].push(index);
+            }
+        }
+        Self { needs, dependents }
+    }
+
+    fn of(plan: &Plan) -> Self {
+        let index: BTreeMap<&PhaseId, usize> =
+            plan.phases.iter().enumerate().map(|(index, phase)| (&phase.id, index)).collect();
+        let needs = plan
+            .phases
+            .iter()
+            .map(|phase| phase.needs.iter().filter_map(|need| index.get(&need.phase).copied()).collect());
+        Self::new(needs.collect())
+    }
+
+    /// The batch of each phase; none for phases on a cycle or behind one.
+    pub(super) fn levels(&self) -> Vec<Option<usize>> {
+        let mut levels = vec![None; self.needs.len()];
+        for index in self.in_order() {
+            let before = self.needs[index].iter().filter_map(|need| levels[*need]).max();
+            levels[index] = Some(before.map_or(0, |level: usize| level + 1));
+        }
+        levels
+    }
+
+    /// Phases so that each stands behind all it needs. Those on a cycle or behind one are missing.
+    fn in_order(&self) -> Vec<usize> {
+        let mut waiting: Vec<usize> = self.needs.iter().map(Vec::len).collect();
+        let mut ready: VecDeque<usize> = (0..waiting.len()).filter(|index| waiting[*index] == 0).collect();
+        let mut order = Vec::with_capacity(waiting.len());
+        while let Some(index) = ready.pop_front() {
+            order.push(index);
+            for dependent in &self.dependents[index] {
+                waiting[*dependent] -= 1;
+                if waiting[*dependent] == 0 {
+                    ready.push_back(*dependent);
+                }
+            }
+        }
+        order
+    }
+
+    /// Cycles that have no phase in common, enough of them that a plan without these faults has none.
+    /// Each is given in the order of needing: the first needs the second, the last needs the first.
+    pub(super) fn cycles(&self) -> Vec<Vec<usize>> {
+        let levels = self.levels();
+        let stuck = |index: &usize| levels[*index].is_none();
+        let mut walk_of: Vec<usize> = vec![0; self.needs.len()];
+        let mut cycles = Vec::new();
+        for start in (0..self.needs.len()).filter(stuck) {
+            let (mut path, mut at) = (Vec::new(), start);
+            // Every stuck phase needs a stuck phase, so the walk ends only where somebody has been before.
+            while walk_of[at] == 0 {
+                walk_of[at] = start + 1;
+                path.push(at);
+                match self.needs[at].iter().copied().find(stuck) {
+                    Some(next) => at = next,
+                    None => break,
+                }
+            }
+            let met = path.iter().position(|index| *index == at);
+            if let Some(met) = met.filter(|_| walk_of[at] == start + 1) {
+                cycles.push(smallest_first(&path[met..]));
+            }
+        }
+        cycles
+    }
+}
+
+/// The cycle told from the phase that stands first in the plan.
+fn smallest_first(cycle: &[usize]) -> Vec<usize> {
+    let first = (0..cycle.len()).min_by_key(|index| cycle[*index]).unwrap_or(0);
+    cycle[first..].iter().chain(&cycle[..first]).copied().collect()
+}
+
+/// Who comes before whom.
+pub(super) struct Ancestors<'a> {
+    graph: &'a Graph,
+    levels: Vec<Option<usize>>,
+    /// One row of bits per phase; empty for large plans.
+    table: Vec<Vec<u64>>,
+    steps_left: usize,
+}
+
+impl<'a> Ancestors<'a> {
+    pub(super) fn new(graph: &'a Graph) -> Self {
+        let count = graph.needs.len();
+        let mut table = Vec::new();
+        if count <= TABLE_PHASES_MAX {
+            table = vec![vec![0_u64; count.div_ceil(64)]; count];
+            for index in graph.in_order() {
+                let mut row = vec![0_u64; count.div_ceil(64)];
+                for need in &graph.needs[index] {
+                    row.iter_mut().zip(&table[*need]).for_each(|(bits, more)| *bits |= more);
+                    row[need / 64] |= 1 << (need % 64);
+                }
+                table[index] = row;
+            }
+        }
+        Self { graph, levels: graph.levels(), table, steps_left: SEARCH_STEPS_MAX }
+    }
+
+    /// True if the pairs of this plan are few enough to be looked at one by one.
+    pub(super) fn complete(&self) -> bool {
+        !self.table.is_empty()
+    }
+
+    /// True if `early` is over when `late` starts, or if a cycle or the size of the plan makes that impossible to tell.
+    pub(super) fn may_come_before(&mut self, early: usize, late: usize) -> bool {
+        let (Some(from), Some(to)) = (self.levels[early], self.levels[late]) else {
+            return true;
+        };
+        if from >= to {
+            return false;
+        }
+        match self.table.get(late) {
+            Some(row) => row[early / 64] & (1 << (early % 64)) != 0,
+            None => self.search(early, late),
+        }
+    }
+
+    fn search(&mut self, early: usize, late: usize) -> bool {
+        let mut seen = std::collections::BTreeSet::new();
+        let mut open = vec![late];
+        while let Some(index) = open.pop() {
+            for need in &self.graph.needs[index] {
+                if *need == early || self.steps_left == 0 {
+                    return true;
+                }
+                self.steps_left -= 1;
+                if self.levels[*need] > self.levels[early] && seen.insert(*need) {
+                    open.push(*need);
+                }
+            }
+        }
+        false
+    }
+}

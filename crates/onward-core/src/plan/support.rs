@@ -1,0 +1,46 @@
+//! What a plan may say although nobody acts on it yet. A line goes when the key works.
+
+/// Keys by path; `phase` stands for phases, those of `finally`, and `defaults`. `KEY=VALUE` is one value of a key.
+const NOT_YET: &[&str] = &[
+    "checkpoint",
+    "concurrency",
+    "finally",
+    "freshness",
+    "issue",
+    "limits",
+    "notify",
+    "replan",
+    "team",
+    "phase.agent",
+    "phase.approval",
+    "phase.artifacts",
+    "phase.done-when",
+    "phase.external",
+    "phase.fingerprint",
+    "phase.if",
+    "phase.limits",
+    "phase.locks",
+    "phase.matrix",
+    "phase.needs.staleness",
+    "phase.on-change",
+    "phase.on-failure",
+    "phase.on-interrupt=continue",
+    "phase.on-interrupt=rerun-clean",
+    "phase.reads",
+    "phase.replan",
+    "phase.resources",
+    "phase.retry.output-matches",
+    "phase.runs-on",
+    "phase.uses",
+    "phase.verify",
+    "phase.with",
+];
+
+/// The key, or the key with its value, if it is read and checked but has no effect yet.
+pub(super) fn not_yet(path: &[&str], value: Option<&str>) -> Option<String> {
+    let path = path.join(".");
+    let named = |known: &&&str| known.split_once('=').unwrap_or((known, "")).0 == path;
+    let entry =
+        NOT_YET.iter().filter(named).find(|known| known.split_once('=').is_none_or(|(_, only)| value == Some(only)))?;
+    Some(entry.trim_start_matches("phase.").replace('=', ": "))
+}

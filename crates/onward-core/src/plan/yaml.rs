@@ -1,0 +1,62 @@
+//! YAML 1.2 text to a tree.
+
+use saphyr_parser::{Event, Parser, ScalarStyle, Span};
+
+use crate::diagnostic::{Code, Diagnostic, Place};
+
+use super::tree::{Builder, Fatal, NODES_MAX};
+
+/// The reader keeps a whole `[ ]` or `{ }` in memory before it says anything, so such marks are counted beforehand.
+const FLOW_MARKS_MAX: usize = 2 * NODES_MAX;
+
+pub(crate) fn read(text: &str, builder: &mut Builder) -> Result<(), Fatal> {
+    let marks = text.bytes().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
+    if marks > FLOW_MARKS_MAX {
+        let message = format!("more than {FLOW_MARKS_MAX} commas and brackets");
+        return Err(Diagnostic::error(Code::TooManyNodes, message).help("split the plan"));
+    }
+    let mut documents = 0;
+    for event in Parser::new_from_str(text) {
+        let (event, span) = event.map_err(|error| {
+            let place = Place::new(error.marker().line(), error.marker().col() + 1);
+            Diagnostic::error(Code::Syntax, format!("this is not YAML: {}", error.info())).at(place)
+        })?;
+        let place = start(span);
+        match event {
+            Event::DocumentStart(_) => {
+                documents += 1;
+                if documents > 1 {
+                    let fault = Diagnostic::error(Code::MultipleDocuments, "a second document starts here");
+                    return Err(fault.at(place).help("one file holds one plan: leave out the line `---`"));
+                }
+            }
+            Event::Alias(anchor) => builder.alias(anchor, place)?,
+            Event::Scalar(text, style, anchor, tag) => {
+                refuse_tag(builder, tag.is_some(), place);
+                builder.scalar(text.into_owned(), style == ScalarStyle::Plain, anchor, place)?;
+            }
+            Event::SequenceStart(anchor, tag) => {
+                refuse_tag(builder, tag.is_some(), place);
+                builder.open_sequence(anchor, place)?;
+            }
+            Event::MappingStart(anchor, tag) => {
+                refuse_tag(builder, tag.is_some(), place);
+                builder.open_mapping(anchor, place)?;
+            }
+            Event::SequenceEnd | Event::MappingEnd => builder.close()?,
+            Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => {}
+        }
+    }
+    Ok(())
+}
+
+fn start(span: Span) -> Place {
+    Place::new(span.start.line(), span.start.col() + 1)
+}
+
+fn refuse_tag(builder: &mut Builder, tagged: bool, place: Place) {
+    if tagged {
+        let fault = Diagnostic::error(Code::TagRefused, "a tag (`!...`) stands here; plans have none");
+        builder.diagnostics.push(fault.at(place).help("leave the tag out; quote the value if it must stay text"));
+    }
+}

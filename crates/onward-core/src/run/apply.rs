@@ -1,0 +1,318 @@
+//! Folding one fact into the run. Asserts what must hold: an event that does not fit is a bug or a damaged journal,
+//! and both must be seen at once.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::state::{Kill, PhaseState, PhaseStatus, Run, RunningAttempt};
+use crate::checkpoint::Trigger;
+use crate::event::{Event, Outcome, PhaseError, Recorded, RunResult, StopBy};
+use crate::id::{Attempt, Generation, PhaseId};
+
+impl Run {
+    pub fn apply(&mut self, recorded: &Recorded) {
+        assert_eq!(recorded.seq, self.seq.next(), "run {}: events are folded in order, without gaps", self.id);
+        self.seq = recorded.seq;
+        self.updated_at = recorded.at;
+        let at = recorded.at;
+        match &recorded.event {
+            Event::RunStarted(_) => unreachable!("run {} was started before", self.id),
+            Event::DriverStarted { epoch, boot, jobs, orphans, .. } => {
+                assert!(*epoch > self.epoch, "run {}: the epoch of a driver only rises", self.id);
+                (self.epoch, self.jobs, self.orphans) = (*epoch, *jobs, *orphans);
+                self.boot.clone_from(boot);
+                (self.result, self.stop, self.stopped) = (None, None, None);
+            }
+            Event::AttemptStarted { phase, attempt, generation, epoch, boot } => {
+                self.attempt_started(phase, *attempt, *generation, *epoch, boot, at);
+            }
+            Event::AttemptAdopted { phase, attempt, epoch, alive } => {
+                let state = self.running_state(phase, *attempt);
+                let running = state.attempt.as_mut().expect("a running phase has its attempt");
+                (running.epoch, running.adopted) = (*epoch, *alive);
+            }
+            Event::AttemptEnded { phase, attempt, outcome, ended_at, duration_ms, note } => {
+                self.attempt_ended(phase, *attempt, outcome, (ended_at.unwrap_or(at), *duration_ms), note.as_deref());
+            }
+            Event::PhaseCompleted { phase, summary, outputs, .. } => {
+                self.phase_completed(phase, summary.as_deref(), outputs, at);
+            }
+            Event::PhaseFailed { phase, error } => self.phase_failed(phase, error, at),
+            Event::RetryScheduled { phase, not_before } => {
+                self.change(phase, |state| {
+                    (state.status, state.not_before) = (PhaseStatus::Pending, Some(*not_before));
+                });
+            }
+            Event::PhaseInDoubt { phase } => self.change(phase, |state| state.in_doubt = true),
+            Event::PhaseReopened { phase, generation } => self.phase_reopened(phase, *generation),
+            Event::PhaseSkipped { phase } => {
+                self.change(phase, |state| {
+                    assert!(state.attempt.is_none(), "a phase at work is not skipped");
+                    state.status = PhaseStatus::Skipped;
+                    (state.in_doubt, state.parked, state.not_before, state.error) = (false, false, None, None);
+                });
+                self.make_due(Trigger::PhaseTransition, Some(phase));
+            }
+            Event::BatchCompleted { batch } => {
+                self.batches_recorded.insert(*batch);
+                self.make_due(Trigger::BatchComplete, None);
+            }
+            Event::StopAsked { by, kill } => self.stop_asked(*by, *kill),
+            Event::RunStopped { by } => self.stopped = Some(*by),
+            Event::RunEnded { result } => self.run_ended(*result),
+            Event::RunArchived => self.archived = true,
+            Event::CheckpointTaken { id, .. } => {
+                self.last_checkpoint = Some(id.clone());
+                self.due.clear();
+                (self.due_phase, self.due_name) = (None, None);
+            }
+        }
+    }
+
+    fn attempt_started(
+        &mut self,
+        phase: &PhaseId,
+        attempt: Attempt,
+        generation: Generation,
+        epoch: u64,
+        boot: &str,
+        at: Timestamp,
+    ) {
+        assert_eq!(epoch, self.epoch, "run {}: only the present driver starts attempts", self.id);
+        let unmet = self.unmet[self.at(phase)];
+        assert_eq!(unmet, 0, "phase {phase} is started before what it needs");
+        self.change(phase, |state| {
+            assert!(state.attempt.is_none(), "phase {phase} is started while an attempt is at work");
+            assert!(!state.is_finished(), "phase {phase} is finished and is started again");
+            assert_eq!(attempt.0, state.attempts + 1, "attempts of {phase} are numbered without gaps");
+            assert_eq!(generation, state.generation, "an attempt of {phase} belongs to the present generation");
+            let reason = state.last_end.unwrap_or("");
+            state.attempt = Some(RunningAttempt { number: attempt, epoch, boot: boot.to_owned(), adopted: false, reason });
+            state.attempts = attempt.0;
+            state.status = PhaseStatus::Running;
+            (state.started_at, state.ended_at, state.duration_ms) = (Some(at), None, None);
+            (state.not_before, state.error) = (None, None);
+        });
+    }
+
+    fn attempt_ended(
+        &mut self,
+        phase: &PhaseId,
+        attempt: Attempt,
+        outcome: &Outcome,
+        (ended_at, duration_ms): (Timestamp, Option<u64>),
+        note: Option<&str>,
+    ) {
+        self.running_state(phase, attempt);
+        self.change(phase, |state| {
+            state.attempt = None;
+            state.status = PhaseStatus::Interrupted;
+            state.ended_at = Some(ended_at);
+            let span = state.started_at.map(|start| ended_at.duration_since(start).as_millis());
+            state.duration_ms = duration_ms.or_else(|| span.and_then(|ms| u64::try_from(ms).ok()));
+            if let Some(note) = note {
+                state.note = Some(note.to_owned());
+            }
+            state.last_end = Some(reason_of(outcome));
+            match outcome {
+                Outcome::Unknown => state.unknowns_in_a_row += 1,
+                Outcome::Stopped { .. } => (state.interruptions, state.unknowns_in_a_row) = (state.interruptions + 1, 0),
+                Outcome::Exited { code: 0 } => state.unknowns_in_a_row = 0,
+                Outcome::Exited { .. } | Outcome::Killed { .. } | Outcome::TimedOut | Outcome::CouldNotStart { .. } => {
+                    (state.failures, state.unknowns_in_a_row) = (state.failures + 1, 0);
+                }
+            }
+        });
+    }
+
+    fn phase_completed(
+        &mut self,
+        phase: &PhaseId,
+        summary: Option<&str>,
+        outputs: &BTreeMap<String, String>,
+        at: Timestamp,
+    ) {
+        self.change(phase, |state| {
+            assert!(state.attempt.is_none() && !state.is_finished(), "{phase} is completed once, after its attempt");
+            state.status = PhaseStatus::Completed;
+            state.ended_at = state.ended_at.or(Some(at));
+            state.summary = summary.map(str::to_owned);
+            state.outputs.clone_from(outputs);
+            (state.in_doubt, state.parked, state.not_before, state.error) = (false, false, None, None);
+        });
+        self.make_due(Trigger::PhaseTransition, Some(phase));
+    }
+
+    fn phase_failed(&mut self, phase: &PhaseId, error: &PhaseError, at: Timestamp) {
+        self.change(phase, |state| {
+            assert!(state.attempt.is_none() && !state.is_finished(), "{phase} fails after its attempt");
+            state.status = PhaseStatus::Failed;
+            state.ended_at = state.ended_at.or(Some(at));
+            state.parked = error.code == CRASH_LOOP;
+            state.error = Some(error.clone());
+        });
+        self.make_due(Trigger::PhaseTransition, Some(phase));
+    }
+
+    fn phase_reopened(&mut self, phase: &PhaseId, generation: Generation) {
+        self.change(phase, |state| {
+            let raised = generation > state.generation;
+            assert!(raised || !state.is_finished(), "{phase} is finished: only a new generation opens it again");
+            assert!(!raised || state.attempt.is_none(), "{phase} is at work: it is not made undone");
+            state.generation = generation;
+            (state.failures, state.unknowns_in_a_row) = (0, 0);
+            (state.in_doubt, state.parked, state.not_before, state.error) = (false, false, None, None);
+            if raised {
+                (state.outputs, state.summary, state.last_end) = (BTreeMap::new(), None, Some("redone"));
+            }
+            if state.attempt.is_none() {
+                state.status = PhaseStatus::Pending;
+            }
+        });
+    }
+
+    fn stop_asked(&mut self, by: StopBy, kill: bool) {
+        self.stop = Some((by, if kill { Kill::Now } else { Kill::Ask }));
+        match by {
+            StopBy::Interrupt => self.make_due(Trigger::UserInterrupt, None),
+            StopBy::SessionEnd | StopBy::Hangup => self.make_due(Trigger::SessionEnd, None),
+            StopBy::Failure | StopBy::OrphanKill | StopBy::Question => {}
+        }
+    }
+
+    fn run_ended(&mut self, result: RunResult) {
+        assert!(self.running.is_empty(), "run {} ends with phases at work", self.id);
+        self.result = Some(result);
+    }
+
+    pub(super) fn make_due(&mut self, trigger: Trigger, phase: Option<&PhaseId>) {
+        if self.started.triggers.contains(&trigger) && !self.due.contains(&trigger) {
+            self.due.push(trigger);
+        }
+        if let Some(phase) = phase {
+            self.due_phase = Some(phase.clone());
+        }
+    }
+
+    pub(super) fn at(&self, phase: &PhaseId) -> usize {
+        *self.index.by_id.get(phase).unwrap_or_else(|| panic!("run {} has no phase {phase}", self.id))
+    }
+
+    fn running_state(&mut self, phase: &PhaseId, attempt: Attempt) -> &mut PhaseState {
+        let at = self.at(phase);
+        let state = &mut self.phases[at];
+        let number = state.attempt.as_ref().map(|running| running.number);
+        assert_eq!(number, Some(attempt), "attempt {attempt} of {phase} is at work");
+        state
+    }
+
+    /// Changes one phase and brings everything derived from it up to date.
+    fn change(&mut self, phase: &PhaseId, change: impl FnOnce(&mut PhaseState)) {
+        let at = self.at(phase);
+        let before = Before::of(&self.phases[at]);
+        change(&mut self.phases[at]);
+        if let Some(time) = before.not_before {
+            self.delayed.remove(&(time, at));
+        }
+        self.count(at, &before);
+        self.refresh(at);
+    }
+
+    /// Counts that change when a phase becomes finished or failed, or stops being so.
+    fn count(&mut self, at: usize, before: &Before) {
+        let after = Before::of(&self.phases[at]);
+        match (before.failed, after.failed) {
+            (false, true) => self.failed += 1,
+            (true, false) => self.failed -= 1,
+            (true, true) | (false, false) => {}
+        }
+        let batch = self.index.batch_of[at];
+        match (before.finished, after.finished) {
+            (false, true) => (self.finished, self.batch_left[batch]) = (self.finished + 1, self.batch_left[batch] - 1),
+            (true, false) => {
+                (self.finished, self.batch_left[batch]) = (self.finished - 1, self.batch_left[batch] + 1);
+                self.batches_recorded.remove(&batch_number(batch));
+            }
+            (true, true) | (false, false) => {}
+        }
+        if before.status != after.status {
+            let index = self.index.clone();
+            for &dependent in &index.dependents[at] {
+                self.unmet[dependent] = self.count_unmet(dependent);
+                self.refresh(dependent);
+            }
+        }
+    }
+
+    fn count_unmet(&self, at: usize) -> u32 {
+        let needs = &self.plan().phases[at].needs;
+        let unmet = self.index.needs[at].iter().zip(needs).filter(|(need, how)| match self.phases[**need].status {
+            PhaseStatus::Completed => false,
+            PhaseStatus::Skipped => how.must_be_completed,
+            PhaseStatus::Pending | PhaseStatus::Running | PhaseStatus::Failed | PhaseStatus::Interrupted => true,
+        });
+        u32::try_from(unmet.count()).unwrap_or(u32::MAX)
+    }
+
+    /// Puts a phase into the sets it belongs to, and takes it out of the others.
+    pub(super) fn refresh(&mut self, at: usize) {
+        let state = &self.phases[at];
+        let rank = self.index.rank[at];
+        let open = matches!(state.status, PhaseStatus::Pending | PhaseStatus::Interrupted) && !state.in_doubt;
+        let startable = open && self.unmet[at] == 0;
+        set(&mut self.ready, (rank.0, rank.1, at), startable && state.not_before.is_none());
+        if let Some(time) = state.not_before {
+            set(&mut self.delayed, (time, at), startable);
+        }
+        set(&mut self.running, at, state.status == PhaseStatus::Running);
+        set(&mut self.in_doubt, at, state.in_doubt);
+    }
+}
+
+/// What the counts depend on, as it was before a change.
+struct Before {
+    status: PhaseStatus,
+    finished: bool,
+    /// A parked phase does not keep the others from going on, so it does not count here.
+    failed: bool,
+    not_before: Option<Timestamp>,
+}
+
+impl Before {
+    fn of(state: &PhaseState) -> Self {
+        Self {
+            status: state.status,
+            finished: state.is_finished(),
+            failed: state.status == PhaseStatus::Failed && !state.parked,
+            not_before: state.not_before,
+        }
+    }
+}
+
+pub(super) fn batch_number(batch: usize) -> u32 {
+    u32::try_from(batch).expect("a plan has fewer phases than 4 billion")
+}
+
+/// The error code of a phase that takes its host down again and again.
+pub(super) const CRASH_LOOP: &str = "crash-loop";
+
+fn set<T: Ord>(set: &mut std::collections::BTreeSet<T>, item: T, wanted: bool) {
+    if wanted {
+        set.insert(item);
+    } else {
+        set.remove(&item);
+    }
+}
+
+/// What the next attempt is told about the end of this one.
+fn reason_of(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Exited { code: 0 } => "redone",
+        Outcome::Exited { .. } | Outcome::Killed { .. } => "failed",
+        Outcome::TimedOut => "timed-out",
+        Outcome::CouldNotStart { .. } => "could-not-start",
+        Outcome::Stopped { .. } => "interrupted",
+        Outcome::Unknown => "unknown",
+    }
+}

@@ -1,0 +1,135 @@
+//! An attempt is over: done, failed, to be tried again, or in doubt.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::event::{Event, Outcome, PhaseError};
+use crate::id::{Attempt, PhaseId};
+use crate::input::AttemptEnd;
+use crate::plan::{Backoff, Effects, OnInterrupt, Phase, RetryWhen};
+use crate::run::apply::CRASH_LOOP;
+use crate::run::state::{PhaseState, Run};
+
+/// The third unknown end in a row parks a phase.
+const UNKNOWNS_IN_A_ROW_MAX: u32 = 3;
+
+pub(super) fn ended(run: &Run, id: &PhaseId, attempt: Attempt, end: &AttemptEnd, now: Timestamp) -> Vec<Event> {
+    let phase = &run.plan().phases[run.at(id)];
+    let state = run.phase_state(id).expect("the caller has seen the attempt at work");
+    let first = Event::AttemptEnded {
+        phase: id.clone(),
+        attempt,
+        outcome: end.outcome.clone(),
+        ended_at: end.ended_at,
+        duration_ms: end.duration_ms,
+        note: end.note.clone(),
+    };
+    let next = match &end.outcome {
+        Outcome::Exited { code: 0 } => Some(completed_or_not(phase, end)),
+        Outcome::Exited { .. } | Outcome::Killed { .. } | Outcome::TimedOut | Outcome::CouldNotStart { .. } => {
+            Some(failed(run, phase, state, &end.outcome, attempt, now))
+        }
+        Outcome::Stopped { .. } => None,
+        Outcome::Unknown => unknown(phase, state),
+    };
+    std::iter::once(first).chain(next).collect()
+}
+
+fn completed_or_not(phase: &Phase, end: &AttemptEnd) -> Event {
+    match &end.outputs {
+        Ok(outputs) => Event::PhaseCompleted {
+            phase: phase.id.clone(),
+            summary: end.summary.clone(),
+            outputs: outputs.clone(),
+            adopted: false,
+        },
+        Err(why) => failure(phase, "bad-outputs", format!("its outputs cannot be read: {why}")),
+    }
+}
+
+fn failed(
+    run: &Run,
+    phase: &Phase,
+    state: &PhaseState,
+    outcome: &Outcome,
+    attempt: Attempt,
+    now: Timestamp,
+) -> Event {
+    let (when, code, message) = match outcome {
+        Outcome::Exited { code } => (RetryWhen::Failed, "exit-code", format!("exited with code {code}")),
+        Outcome::Killed { signal } => (RetryWhen::Infra, "signal", format!("was killed by signal {signal}")),
+        Outcome::TimedOut => (RetryWhen::TimedOut, "timed-out", timed_out(phase)),
+        Outcome::CouldNotStart { reason } => (RetryWhen::Infra, "could-not-start", reason.clone()),
+        Outcome::Stopped { .. } | Outcome::Unknown => unreachable!("not a failure"),
+    };
+    let stopping = run.stop.is_some();
+    if state.failures >= phase.retry.max || !phase.retry.when.contains(&when) || stopping {
+        return failure(phase, code, message);
+    }
+    let wait = backoff(&phase.retry.backoff, state.failures, jitter_seed(run, &phase.id, attempt));
+    Event::RetryScheduled { phase: phase.id.clone(), not_before: now + wait }
+}
+
+fn timed_out(phase: &Phase) -> String {
+    match phase.timeout {
+        Some(limit) => format!("did not end within its timeout of {}", crate::words::duration(limit)),
+        None => "did not end in time".to_owned(),
+    }
+}
+
+fn unknown(phase: &Phase, state: &PhaseState) -> Option<Event> {
+    if state.unknowns_in_a_row + 1 >= UNKNOWNS_IN_A_ROW_MAX {
+        let times = state.unknowns_in_a_row + 1;
+        let message = format!("{CRASH_LOOP}: {times} attempts in a row ended without a trace; it is left alone until it is retried by hand");
+        return Some(failure(phase, CRASH_LOOP, message));
+    }
+    let asks = match phase.on_interrupt {
+        Some(OnInterrupt::Ask) => true,
+        Some(OnInterrupt::Rerun | OnInterrupt::RerunClean | OnInterrupt::Continue) => false,
+        None => phase.effects == Effects::External,
+    };
+    asks.then(|| Event::PhaseInDoubt { phase: phase.id.clone() })
+}
+
+fn failure(phase: &Phase, code: &str, message: String) -> Event {
+    Event::PhaseFailed { phase: phase.id.clone(), error: PhaseError { code: code.to_owned(), message } }
+}
+
+/// The wait before retry number `retry` (from 0). With jitter it is between half and the whole of it; which, follows
+/// from the seed, since core has no randomness of its own.
+fn backoff(backoff: &Backoff, retry: u32, seed: u64) -> Duration {
+    let factor = backoff.factor.max(1.0).powi(i32::try_from(retry).unwrap_or(i32::MAX));
+    let whole = (backoff.initial.as_secs_f64() * factor).min(backoff.max.as_secs_f64());
+    #[expect(clippy::cast_precision_loss, reason = "a share between 0 and 1 needs no more than 32 bits")]
+    let share = if backoff.jitter { 0.5 + 0.5 * ((seed >> 32) as f64 / f64::from(u32::MAX)) } else { 1.0 };
+    Duration::from_secs_f64(whole * share)
+}
+
+fn jitter_seed(run: &Run, phase: &PhaseId, attempt: Attempt) -> u64 {
+    let hash = blake3::hash(format!("{}\n{phase}\n{attempt}", run.id).as_bytes());
+    u64::from_le_bytes(hash.as_bytes()[..8].try_into().expect("a hash has 32 bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(jitter: bool) -> Backoff {
+        Backoff { initial: Duration::from_secs(10), factor: 2.0, max: Duration::from_secs(60), jitter }
+    }
+
+    #[test]
+    fn waits_double_up_to_the_limit() {
+        let waits: Vec<u64> = (0..5).map(|retry| backoff(&plain(false), retry, 0).as_secs()).collect();
+        assert_eq!(waits, [10, 20, 40, 60, 60]);
+    }
+
+    #[test]
+    fn jitter_stays_between_half_and_whole() {
+        for seed in [0, u64::MAX / 3, u64::MAX] {
+            let wait = backoff(&plain(true), 1, seed);
+            assert!(wait >= Duration::from_secs(10) && wait <= Duration::from_secs(20), "{wait:?}");
+        }
+    }
+}

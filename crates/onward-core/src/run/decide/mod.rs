@@ -1,0 +1,52 @@
+//! What happened outside, turned into facts. One file for each kind of input.
+
+mod begin;
+mod ended;
+mod posted;
+mod stop;
+
+use jiff::Timestamp;
+
+use super::state::Run;
+use crate::event::Event;
+use crate::id::{Attempt, PhaseId};
+use crate::input::Input;
+
+/// Why an input leads to nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("run has no phase {0}")]
+    NoSuchPhase(PhaseId),
+    #[error("attempt {1} of {0} is not at work")]
+    NotAtWork(PhaseId, Attempt),
+    #[error("{0} cannot be chosen for phase {1}: {2}")]
+    Illegal(&'static str, PhaseId, String),
+    #[error("the run is archived")]
+    Archived,
+}
+
+pub(super) fn decide(run: &Run, input: &Input, now: Timestamp) -> Result<Vec<Event>, Refusal> {
+    match input {
+        Input::Begin(begin) => begin::begin(run, begin),
+        Input::AttemptFound { phase, attempt, alive } => {
+            at_work(run, phase, *attempt)?;
+            let (phase, attempt, alive) = (phase.clone(), *attempt, *alive);
+            Ok(vec![Event::AttemptAdopted { phase, attempt, epoch: run.epoch, alive }])
+        }
+        Input::AttemptEnded { phase, attempt, end } => {
+            at_work(run, phase, *attempt)?;
+            Ok(ended::ended(run, phase, *attempt, end, now))
+        }
+        Input::StopAsked { by } => Ok(stop::stop(run, *by)),
+        Input::Tick => Ok(Vec::new()),
+        Input::Posted(posted) => posted::posted(run, posted, now),
+    }
+}
+
+fn at_work(run: &Run, phase: &PhaseId, attempt: Attempt) -> Result<(), Refusal> {
+    let state = run.phase_state(phase).ok_or_else(|| Refusal::NoSuchPhase(phase.clone()))?;
+    match &state.attempt {
+        Some(running) if running.number == attempt => Ok(()),
+        Some(_) | None => Err(Refusal::NotAtWork(phase.clone(), attempt)),
+    }
+}

@@ -1,0 +1,84 @@
+//! A run: the fold of its journal.
+//!
+//! [`step`] is the one way forward: what happened is decided into events, the events are folded, and what follows from
+//! the new state is recorded too. Nothing here acts; the caller makes the events durable first and only then looks at
+//! [`wanted`].
+
+mod apply;
+mod decide;
+mod index;
+mod settle;
+mod state;
+mod wanted;
+
+pub use decide::Refusal;
+pub use state::{Ending, PhaseState, PhaseStatus, Run, RunStatus, RunningAttempt};
+pub use wanted::wanted;
+
+use jiff::Timestamp;
+
+use crate::checkpoint::{self, Checkpoint};
+use crate::event::{Event, Recorded, RunStarted};
+use crate::input::Input;
+
+/// What one input led to: the events to append, and a document for every checkpoint among them.
+#[derive(Debug, Default)]
+pub struct Stepped {
+    pub events: Vec<Recorded>,
+    pub checkpoints: Vec<Checkpoint>,
+}
+
+/// More rounds than any state can need to come to rest; reaching it is a bug.
+const SETTLE_ROUNDS_MAX: usize = 1_000_000;
+
+/// Moves a run forward by one input. The run is ahead of its journal until the caller has appended what comes back; a
+/// caller that cannot append must drop the run and fold it anew.
+pub fn step(run: &mut Run, input: &Input, actor: &str, now: Timestamp) -> Result<Stepped, Refusal> {
+    let mut stepped = Stepped::default();
+    for event in decide::decide(run, input, now)? {
+        record(run, event, actor, now, &mut stepped);
+    }
+    settle_all(run, now, &mut stepped);
+    Ok(stepped)
+}
+
+/// The first step of a new run.
+pub fn start(started: RunStarted, actor: &str, now: Timestamp) -> (Run, Stepped) {
+    let first = Recorded {
+        seq: crate::id::Seq(1),
+        at: now,
+        actor: actor.to_owned(),
+        event: Event::RunStarted(Box::new(started)),
+    };
+    let mut run = Run::from_first(&first).expect("the first event of a run is RunStarted: it was made above");
+    let mut stepped = Stepped { events: vec![first], checkpoints: Vec::new() };
+    settle_all(&mut run, now, &mut stepped);
+    (run, stepped)
+}
+
+/// Folds a journal from its first event on.
+pub fn fold<'a>(events: impl IntoIterator<Item = &'a Recorded>) -> Option<Run> {
+    let mut events = events.into_iter();
+    let mut run = Run::from_first(events.next()?)?;
+    for recorded in events {
+        run.apply(recorded);
+    }
+    Some(run)
+}
+
+fn settle_all(run: &mut Run, now: Timestamp, stepped: &mut Stepped) {
+    for _ in 0..SETTLE_ROUNDS_MAX {
+        let Some(event) = settle::settle(run, now) else { return };
+        record(run, event, "driver", now, stepped);
+    }
+    unreachable!("the state of run {} does not come to rest", run.id);
+}
+
+fn record(run: &mut Run, event: Event, actor: &str, now: Timestamp, stepped: &mut Stepped) {
+    let recorded = Recorded { seq: run.seq.next(), at: now, actor: actor.to_owned(), event };
+    run.apply(&recorded);
+    if let Event::CheckpointTaken { id, triggers, phase, name } = &recorded.event {
+        stepped.checkpoints.push(checkpoint::of(run, id, triggers, phase.as_ref(), name.as_deref(), now));
+    }
+    stepped.events.push(recorded);
+}

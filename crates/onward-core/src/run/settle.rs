@@ -1,0 +1,104 @@
+//! What follows from the state and is not yet on record: the next fact, until there is none.
+
+use jiff::Timestamp;
+
+use super::apply::batch_number;
+use super::state::{Kill, Run};
+use crate::event::{Event, RunResult, StopBy};
+use crate::id::Attempt;
+use crate::naming::checkpoint_id;
+use crate::plan::{PlanFailure, globs};
+
+pub(super) fn settle(run: &Run, now: Timestamp) -> Option<Event> {
+    if run.archived || run.ending().is_some() {
+        return due_checkpoint(run, now);
+    }
+    completed_batch(run)
+        .or_else(|| due_checkpoint(run, now))
+        .or_else(|| stop_of_the_others(run))
+        .or_else(|| end(run))
+        .or_else(|| next_attempt(run, now))
+}
+
+fn completed_batch(run: &Run) -> Option<Event> {
+    let last = run.due_phase.as_ref()?;
+    let batch = run.index.batch_of[run.at(last)];
+    let number = batch_number(batch);
+    let complete = run.batch_left[batch] == 0 && !run.batches_recorded.contains(&number);
+    complete.then_some(Event::BatchCompleted { batch: number })
+}
+
+fn due_checkpoint(run: &Run, now: Timestamp) -> Option<Event> {
+    if run.due.is_empty() {
+        return None;
+    }
+    let phase = run.due_phase.clone();
+    let id = checkpoint_id(&run.id, phase.as_ref(), run.seq.next(), now);
+    Some(Event::CheckpointTaken { id, triggers: run.due.clone(), phase, name: run.due_name.clone() })
+}
+
+/// `on-failure: stop` ends the phases that are at work beside a failed one.
+fn stop_of_the_others(run: &Run) -> Option<Event> {
+    let wanted = run.plan().on_failure == PlanFailure::Stop
+        && run.failed > 0
+        && run.stop.is_none()
+        && !run.running.is_empty();
+    wanted.then_some(Event::StopAsked { by: StopBy::Failure, kill: false })
+}
+
+fn end(run: &Run) -> Option<Event> {
+    if let Some((StopBy::Hangup, _)) = run.stop {
+        return Some(Event::RunStopped { by: StopBy::Hangup });
+    }
+    if run.epoch == 0 || !run.running.is_empty() {
+        return None;
+    }
+    if run.finished == run.phases.len() {
+        return Some(Event::RunEnded { result: RunResult::Completed });
+    }
+    match run.stop {
+        Some((by @ (StopBy::Interrupt | StopBy::SessionEnd), Kill::Ask | Kill::Now)) => {
+            return Some(Event::RunStopped { by });
+        }
+        Some((StopBy::Failure | StopBy::Hangup | StopBy::OrphanKill | StopBy::Question, _)) | None => {}
+    }
+    if !run.in_doubt.is_empty() {
+        return Some(Event::RunStopped { by: StopBy::Question });
+    }
+    let nothing_can_start = !may_start(run) || (run.ready.is_empty() && run.delayed.is_empty());
+    nothing_can_start.then_some(Event::RunEnded { result: RunResult::Failed })
+}
+
+/// Whether anything may be started at all: nobody said stop, nothing is unclear, no failure forbids it.
+pub(super) fn may_start(run: &Run) -> bool {
+    let recovered = run.running.iter().all(|&at| {
+        run.phases[at].attempt.as_ref().is_some_and(|attempt| attempt.epoch == run.epoch)
+    });
+    let failure_allows = run.failed == 0 || run.plan().on_failure == PlanFailure::Continue;
+    run.epoch > 0 && run.stop.is_none() && run.in_doubt.is_empty() && recovered && failure_allows
+}
+
+fn next_attempt(run: &Run, now: Timestamp) -> Option<Event> {
+    let limit = run.jobs.unwrap_or(run.plan().max_parallel).max(1) as usize;
+    if run.running.len() >= limit || !may_start(run) {
+        return None;
+    }
+    let due = run.delayed.iter().take_while(|(time, _)| *time <= now).map(|&(_, at)| at);
+    let at = run.ready.iter().map(|&(_, _, at)| at).chain(due).find(|&at| !writes_collide(run, at))?;
+    let (phase, state) = (&run.plan().phases[at], &run.phases[at]);
+    Some(Event::AttemptStarted {
+        phase: phase.id.clone(),
+        attempt: Attempt(state.attempts + 1),
+        generation: state.generation,
+        epoch: run.epoch,
+        boot: run.boot.clone(),
+    })
+}
+
+/// Two phases that may write the same files never run side by side.
+fn writes_collide(run: &Run, at: usize) -> bool {
+    let phases = &run.plan().phases;
+    run.running.iter().any(|&other| {
+        phases[at].writes.iter().any(|a| phases[other].writes.iter().any(|b| globs::may_overlap(a, b)))
+    })
+}

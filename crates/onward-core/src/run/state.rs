@@ -1,0 +1,303 @@
+//! What is known of a run at one position of its journal.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::index::PlanIndex;
+use crate::checkpoint::Trigger;
+use crate::event::{Event, Orphans, PhaseError, Recorded, RunResult, RunStarted, StopBy};
+use crate::id::{Attempt, CheckpointId, Generation, PhaseId, RunId, Seq};
+use crate::plan::{Phase, Plan};
+
+/// A run, folded from its journal. Everything below the line is derived, for speed only.
+#[derive(Clone, Debug)]
+pub struct Run {
+    pub id: RunId,
+    pub seq: Seq,
+    pub started: Arc<RunStarted>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub archived: bool,
+    /// Set by [`Event::RunEnded`], cleared when a driver goes on.
+    pub result: Option<RunResult>,
+    /// Set when told to stop, cleared when a driver goes on.
+    pub stop: Option<(StopBy, Kill)>,
+    /// The driver let go.
+    pub stopped: Option<StopBy>,
+    /// The epoch of the driver that has the run, or had it last.
+    pub epoch: u64,
+    pub boot: String,
+    pub jobs: Option<u32>,
+    pub orphans: Orphans,
+    pub last_checkpoint: Option<CheckpointId>,
+    pub(super) phases: Vec<PhaseState>,
+    /// Triggers that wait for their checkpoint, and the phase they are about.
+    pub(super) due: Vec<Trigger>,
+    pub(super) due_phase: Option<PhaseId>,
+    pub(super) due_name: Option<String>,
+
+    // ---- derived ----
+    pub(super) index: Arc<PlanIndex>,
+    /// Phases that could start now, in the order in which they should.
+    pub(super) ready: BTreeSet<(u8, u8, usize)>,
+    pub(super) delayed: BTreeSet<(Timestamp, usize)>,
+    pub(super) running: BTreeSet<usize>,
+    pub(super) in_doubt: BTreeSet<usize>,
+    pub(super) unmet: Vec<u32>,
+    pub(super) batch_left: Vec<u32>,
+    pub(super) batches_recorded: BTreeSet<u32>,
+    pub(super) finished: usize,
+    pub(super) failed: usize,
+}
+
+/// Whether a stop is a request or an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kill {
+    Ask,
+    Now,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct PhaseState {
+    pub status: PhaseStatus,
+    pub generation: Generation,
+    /// The number of the last attempt; 0 before the first.
+    pub attempts: u32,
+    /// Failures that count against the retries.
+    pub failures: u32,
+    /// Ends of attempts that we caused.
+    pub interruptions: u32,
+    /// Ends that nobody knows, since the last known one.
+    pub unknowns_in_a_row: u32,
+    pub attempt: Option<RunningAttempt>,
+    pub in_doubt: bool,
+    /// Left alone until a person orders a retry.
+    pub parked: bool,
+    pub not_before: Option<Timestamp>,
+    pub started_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+    pub duration_ms: Option<u64>,
+    pub note: Option<String>,
+    pub summary: Option<String>,
+    pub outputs: BTreeMap<String, String>,
+    pub commit_sha: Option<String>,
+    pub error: Option<PhaseError>,
+    /// How the last attempt ended, as the next one is told it.
+    pub last_end: Option<&'static str>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunningAttempt {
+    pub number: Attempt,
+    pub epoch: u64,
+    pub boot: String,
+    /// It outlived the driver that started it.
+    pub adopted: bool,
+    /// Why it is not the first: empty on a first attempt.
+    pub reason: &'static str,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PhaseStatus {
+    Pending,
+    Running,
+    Completed,
+    Failed,
+    Skipped,
+    Interrupted,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RunStatus {
+    Running,
+    Interrupted,
+    Failed,
+    Completed,
+    Archived,
+}
+
+/// Why a driver has nothing more to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    Completed,
+    Failed,
+    Stopped(StopBy),
+}
+
+impl Run {
+    pub(super) fn from_first(first: &Recorded) -> Option<Self> {
+        let Event::RunStarted(started) = &first.event else { return None };
+        let index = Arc::new(PlanIndex::new(&started.plan));
+        let mut run = Self {
+            id: started.run.clone(),
+            seq: first.seq,
+            created_at: first.at,
+            updated_at: first.at,
+            archived: false,
+            result: None,
+            stop: None,
+            stopped: None,
+            epoch: 0,
+            boot: String::new(),
+            jobs: None,
+            orphans: Orphans::Wait,
+            last_checkpoint: None,
+            phases: vec![PhaseState::new(); started.plan.phases.len()],
+            due: Vec::new(),
+            due_phase: None,
+            due_name: None,
+            ready: BTreeSet::new(),
+            delayed: BTreeSet::new(),
+            running: BTreeSet::new(),
+            in_doubt: BTreeSet::new(),
+            unmet: index.needs.iter().map(|needs| u32::try_from(needs.len()).unwrap_or(u32::MAX)).collect(),
+            batch_left: index.batches.iter().map(|batch| u32::try_from(batch.len()).unwrap_or(u32::MAX)).collect(),
+            batches_recorded: BTreeSet::new(),
+            finished: 0,
+            failed: 0,
+            index,
+            started: Arc::new((**started).clone()),
+        };
+        for at in 0..run.phases.len() {
+            run.refresh(at);
+        }
+        run.make_due(Trigger::RunStart, None);
+        Some(run)
+    }
+
+    pub fn plan(&self) -> &Plan {
+        &self.started.plan
+    }
+
+    pub fn phase_state(&self, id: &PhaseId) -> Option<&PhaseState> {
+        self.index.by_id.get(id).map(|&at| &self.phases[at])
+    }
+
+    /// Phases of the plan with what is known of them, in the order of the plan.
+    pub fn phases(&self) -> impl Iterator<Item = (&Phase, &PhaseState)> {
+        self.plan().phases.iter().zip(&self.phases)
+    }
+
+    /// Phases at work, in the order of the plan.
+    pub fn running(&self) -> impl Iterator<Item = (&Phase, &PhaseState)> {
+        self.running.iter().map(|&at| (&self.plan().phases[at], &self.phases[at]))
+    }
+
+    /// Phases that only a person can settle.
+    pub fn in_doubt(&self) -> impl Iterator<Item = &PhaseId> {
+        self.in_doubt.iter().map(|&at| &self.plan().phases[at].id)
+    }
+
+    pub fn phases_total(&self) -> usize {
+        self.phases.len()
+    }
+
+    /// Completed and skipped phases.
+    pub fn phases_finished(&self) -> usize {
+        self.finished
+    }
+
+    /// Batches of the plan as phase ids.
+    pub fn batches(&self) -> Vec<Vec<PhaseId>> {
+        self.index.batches.iter().map(|b| b.iter().map(|&at| self.plan().phases[at].id.clone()).collect()).collect()
+    }
+
+    /// Batches of which all phases are finished.
+    pub fn batches_completed(&self) -> usize {
+        self.batch_left.iter().filter(|left| **left == 0).count()
+    }
+
+    /// The status as the journal knows it. Whether a driver really lives is not in the journal: a run that is
+    /// `Running` here and that nobody drives is interrupted.
+    pub fn status(&self) -> RunStatus {
+        match (self.archived, self.result, self.stopped) {
+            (true, _, _) => RunStatus::Archived,
+            (false, Some(RunResult::Completed), _) => RunStatus::Completed,
+            (false, Some(RunResult::Failed), _) => RunStatus::Failed,
+            (false, None, Some(_)) => RunStatus::Interrupted,
+            (false, None, None) => RunStatus::Running,
+        }
+    }
+
+    /// The last error on record, the newest phase first.
+    pub fn error(&self) -> Option<(&PhaseId, &PhaseError)> {
+        self.phases().filter_map(|(p, s)| Some((s.ended_at, &p.id, s.error.as_ref()?))).max_by_key(|e| e.0).map(|e| (e.1, e.2))
+    }
+
+    /// Why a driver may let go, if it may.
+    pub fn ending(&self) -> Option<Ending> {
+        match (self.result, self.stopped) {
+            (Some(RunResult::Completed), _) => Some(Ending::Completed),
+            (Some(RunResult::Failed), _) => Some(Ending::Failed),
+            (None, Some(by)) => Some(Ending::Stopped(by)),
+            (None, None) => None,
+        }
+    }
+
+    /// Whether there is work that a later start could do.
+    pub fn is_unfinished(&self) -> bool {
+        !self.archived && self.result != Some(RunResult::Completed)
+    }
+}
+
+impl PhaseState {
+    fn new() -> Self {
+        Self {
+            status: PhaseStatus::Pending,
+            generation: Generation(1),
+            attempts: 0,
+            failures: 0,
+            interruptions: 0,
+            unknowns_in_a_row: 0,
+            attempt: None,
+            in_doubt: false,
+            parked: false,
+            not_before: None,
+            started_at: None,
+            ended_at: None,
+            duration_ms: None,
+            note: None,
+            summary: None,
+            outputs: BTreeMap::new(),
+            commit_sha: None,
+            error: None,
+            last_end: None,
+        }
+    }
+
+    /// Completed or skipped: nothing is left to do here.
+    pub fn is_finished(&self) -> bool {
+        matches!(self.status, PhaseStatus::Completed | PhaseStatus::Skipped)
+    }
+}
+
+impl PhaseStatus {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Running => "running",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Skipped => "skipped",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+impl RunStatus {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Interrupted => "interrupted",
+            Self::Failed => "failed",
+            Self::Completed => "completed",
+            Self::Archived => "archived",
+        }
+    }
+}

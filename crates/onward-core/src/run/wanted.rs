@@ -1,0 +1,36 @@
+//! What should be happening now.
+
+use jiff::Timestamp;
+
+use super::settle::may_start;
+use super::state::{Kill, Run};
+use crate::effect::Effect;
+use crate::event::{Orphans, StopBy};
+
+/// Everything that should be under way, whether or not it is; the driver starts what is missing.
+pub fn wanted(run: &Run, now: Timestamp) -> Vec<Effect> {
+    if run.archived || run.ending().is_some() {
+        return Vec::new();
+    }
+    let mut effects = Vec::new();
+    for (phase, state) in run.running() {
+        let attempt = state.attempt.as_ref().expect("a running phase has its attempt");
+        let (phase, number) = (phase.id.clone(), attempt.number);
+        let ours = attempt.epoch == run.epoch;
+        match (run.stop, ours) {
+            (_, false) => effects.push(Effect::Recover { phase, attempt: number }),
+            (Some((by, kill)), true) => {
+                effects.push(Effect::Stop { phase, attempt: number, by, kill: kill == Kill::Now });
+            }
+            (None, true) if run.orphans == Orphans::Kill && attempt.adopted => {
+                effects.push(Effect::Stop { phase, attempt: number, by: StopBy::OrphanKill, kill: true });
+            }
+            (None, true) => effects.push(Effect::Perform { phase, attempt: number }),
+        }
+    }
+    if may_start(run) {
+        let next = run.delayed.iter().find(|(time, _)| *time > now);
+        effects.extend(next.map(|&(time, _)| Effect::WakeAt(time)));
+    }
+    effects
+}

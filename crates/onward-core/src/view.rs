@@ -1,0 +1,265 @@
+//! The read model: what every front end shows. Built from the run and from what was seen of its processes just now.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::event::RunResult;
+use crate::id::{PhaseId, RunId};
+use crate::plan::Phase;
+use crate::run::{PhaseState, PhaseStatus, Run, RunStatus};
+
+/// What the journal cannot know: who drives the run now, and which attempts still have a process.
+#[derive(Clone, Debug, Default)]
+pub struct Alive {
+    pub driver: Option<Driver>,
+    /// Phases whose process was seen alive.
+    pub phases: BTreeSet<PhaseId>,
+    /// Notes of phases at work, newer than the journal's.
+    pub notes: BTreeMap<PhaseId, String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Driver {
+    pub host: String,
+    pub pid: u32,
+    pub since: Timestamp,
+}
+
+/// `status --json`.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct StatusView {
+    pub run: RunId,
+    pub title: String,
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub project: String,
+    pub plan: String,
+    pub status: RunStatus,
+    pub branch: Option<String>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub driver: Option<Driver>,
+    pub completed: Vec<PhaseRecord>,
+    pub running: Vec<PhaseRecord>,
+    pub remaining: Vec<PhaseRecord>,
+    pub warnings: Vec<String>,
+    pub resumable: bool,
+    pub resume: Option<String>,
+}
+
+/// What is known of one phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PhaseRecord {
+    pub id: PhaseId,
+    pub name: String,
+    pub status: PhaseStatus,
+    pub attempts: u32,
+    pub generation: u32,
+    pub started_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+    pub duration_ms: Option<u64>,
+    pub note: Option<String>,
+    pub summary: Option<String>,
+    pub needs: Vec<PhaseId>,
+    pub outputs: BTreeMap<String, String>,
+    pub commit_sha: Option<String>,
+    pub error: Option<String>,
+    /// It outlived its driver and is still at work.
+    #[serde(default)]
+    pub orphan: bool,
+    pub not_before: Option<Timestamp>,
+}
+
+/// The row of a run in lists: kept beside the journal, so that a list reads no journal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Summary {
+    pub run: RunId,
+    pub title: String,
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub project: String,
+    pub plan: String,
+    pub status: RunStatus,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub phases_total: usize,
+    pub phases_completed: usize,
+    pub branch: Option<String>,
+    pub error: Option<String>,
+}
+
+pub fn phase_record(phase: &Phase, state: &PhaseState) -> PhaseRecord {
+    PhaseRecord {
+        id: phase.id.clone(),
+        name: phase.title().to_owned(),
+        status: state.status,
+        attempts: state.attempts,
+        generation: state.generation.0,
+        started_at: state.started_at,
+        ended_at: state.ended_at,
+        duration_ms: state.duration_ms,
+        note: state.note.clone(),
+        summary: state.summary.clone(),
+        needs: phase.needs.iter().map(|need| need.phase.clone()).collect(),
+        outputs: state.outputs.clone(),
+        commit_sha: state.commit_sha.clone(),
+        error: state.error.as_ref().map(|error| error.message.clone()),
+        orphan: false,
+        not_before: state.not_before,
+    }
+}
+
+/// A run that nobody drives is interrupted, whatever the journal says last.
+pub fn status_seen(status: RunStatus, driver: Option<&Driver>) -> RunStatus {
+    match (status, driver) {
+        (RunStatus::Running, None) => RunStatus::Interrupted,
+        (RunStatus::Interrupted | RunStatus::Failed, Some(_)) => RunStatus::Running,
+        (status, _) => status,
+    }
+}
+
+pub fn is_resumable(status: RunStatus) -> bool {
+    match status {
+        RunStatus::Interrupted | RunStatus::Failed => true,
+        RunStatus::Running | RunStatus::Completed | RunStatus::Archived => false,
+    }
+}
+
+pub fn status(run: &Run, alive: &Alive, warnings: Vec<String>) -> StatusView {
+    let seen = status_seen(run.status(), alive.driver.as_ref());
+    let (mut completed, mut running, mut remaining) = (Vec::new(), Vec::new(), Vec::new());
+    for (phase, state) in run.phases() {
+        let mut record = phase_record(phase, state);
+        let lives = alive.phases.contains(&phase.id);
+        if let Some(note) = alive.notes.get(&phase.id) {
+            record.note = Some(note.clone());
+        }
+        match state.status {
+            PhaseStatus::Completed | PhaseStatus::Skipped => completed.push(record),
+            PhaseStatus::Running if alive.driver.is_some() => running.push(record),
+            PhaseStatus::Running if lives => running.push(PhaseRecord { orphan: true, ..record }),
+            PhaseStatus::Running => remaining.push(PhaseRecord { status: PhaseStatus::Interrupted, ..record }),
+            PhaseStatus::Pending | PhaseStatus::Failed | PhaseStatus::Interrupted => remaining.push(record),
+        }
+    }
+    let resumable = is_resumable(seen);
+    StatusView {
+        run: run.id.clone(),
+        title: run.started.title.clone(),
+        kind: run.plan().kind.clone(),
+        project: run.started.project.clone(),
+        plan: run.started.plan_path.clone(),
+        status: seen,
+        branch: run.started.branch.clone(),
+        created_at: run.created_at,
+        updated_at: run.updated_at,
+        driver: alive.driver.clone(),
+        completed,
+        running,
+        remaining,
+        warnings,
+        resumable,
+        resume: resumable.then(|| resume_command(&run.id)),
+    }
+}
+
+pub fn resume_command(run: &RunId) -> String {
+    format!("onward resume {run}")
+}
+
+pub fn summary(run: &Run) -> Summary {
+    Summary {
+        run: run.id.clone(),
+        title: run.started.title.clone(),
+        kind: run.plan().kind.clone(),
+        project: run.started.project.clone(),
+        plan: run.started.plan_path.clone(),
+        status: run.status(),
+        created_at: run.created_at,
+        updated_at: run.updated_at,
+        phases_total: run.phases_total(),
+        phases_completed: run.phases_finished(),
+        branch: run.started.branch.clone(),
+        error: run.error().map(|(phase, error)| format!("{phase}: {}", error.message)),
+    }
+}
+
+/// Why a phase will or will not run, as the run stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Why {
+    pub phase: PhaseId,
+    pub will_run: bool,
+    pub reasons: Vec<String>,
+}
+
+/// Whether a resume would run this phase, and why: the same answer for `why` and for a dry run.
+pub fn why(run: &Run, phase: &Phase, state: &PhaseState) -> Why {
+    let answer = |will_run, reason: String| Why { phase: phase.id.clone(), will_run, reasons: vec![reason] };
+    if run.archived {
+        return answer(false, "its run is archived".to_owned());
+    }
+    match state.status {
+        PhaseStatus::Completed => return answer(false, "it is completed".to_owned()),
+        PhaseStatus::Skipped => return answer(false, "it was skipped".to_owned()),
+        PhaseStatus::Pending | PhaseStatus::Running | PhaseStatus::Failed | PhaseStatus::Interrupted => {}
+    }
+    if state.in_doubt {
+        let question = format!("nobody knows whether its effect happened: --retry, --adopt or --skip {} says", phase.id);
+        return answer(false, question);
+    }
+    if state.parked {
+        let error = state.error.as_ref().map_or("", |error| error.message.as_str());
+        return answer(false, error.to_owned());
+    }
+    let blocked: Vec<String> = phase.needs.iter().filter_map(|need| blocked_by(run, &need.phase)).collect();
+    if !blocked.is_empty() {
+        return Why { phase: phase.id.clone(), will_run: false, reasons: blocked };
+    }
+    answer(true, reason_to_run(run, phase, state))
+}
+
+fn blocked_by(run: &Run, need: &PhaseId) -> Option<String> {
+    let state = run.phase_state(need)?;
+    if state.in_doubt {
+        return Some(format!("it needs {need}, which is in doubt"));
+    }
+    state.parked.then(|| format!("it needs {need}, which is parked"))
+}
+
+fn reason_to_run(run: &Run, phase: &Phase, state: &PhaseState) -> String {
+    let waits: Vec<&str> = phase
+        .needs
+        .iter()
+        .filter(|need| run.phase_state(&need.phase).is_some_and(|s| !s.is_finished()))
+        .map(|need| need.phase.as_str())
+        .collect();
+    match state.status {
+        PhaseStatus::Failed => {
+            let error = state.error.as_ref().map_or("it failed", |error| error.message.as_str());
+            format!("a resume tries it again: it failed after attempt {} ({error})", state.attempts)
+        }
+        PhaseStatus::Running | PhaseStatus::Interrupted => format!("attempt {} has no result yet", state.attempts),
+        PhaseStatus::Pending | PhaseStatus::Completed | PhaseStatus::Skipped if waits.is_empty() => {
+            if phase.needs.is_empty() { "it needs nothing".to_owned() } else { "all it needs is done".to_owned() }
+        }
+        PhaseStatus::Pending | PhaseStatus::Completed | PhaseStatus::Skipped => format!("after {}", waits.join(", ")),
+    }
+}
+
+/// What `run --dry-run` says of a plan that has no run yet.
+pub fn why_new(phase: &Phase) -> Why {
+    let needs: Vec<&str> = phase.needs.iter().map(|need| need.phase.as_str()).collect();
+    let reason = if needs.is_empty() { "it needs nothing".to_owned() } else { format!("after {}", needs.join(", ")) };
+    Why { phase: phase.id.clone(), will_run: true, reasons: vec![reason] }
+}
+
+/// How a run ended, in a word.
+pub fn result_word(result: RunResult) -> &'static str {
+    match result {
+        RunResult::Completed => "completed",
+        RunResult::Failed => "failed",
+    }
+}

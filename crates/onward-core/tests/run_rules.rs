@@ -1,0 +1,372 @@
+//! The rules of a run: inputs in, events out. Each test tells a small story in virtual time.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use onward_core::effect::Effect;
+use onward_core::event::{Event, Orphans, Outcome, Recorded, RunStarted, StopBy};
+use onward_core::id::{Attempt, PhaseId, RunId};
+use onward_core::input::{AttemptEnd, Begin, Choice, Input, Posted};
+use onward_core::plan;
+use onward_core::run::{self, Ending, PhaseStatus, Run, RunStatus};
+
+/// A run in virtual time, with everything it ever recorded.
+struct Story {
+    run: Run,
+    journal: Vec<Recorded>,
+    now: Timestamp,
+    epoch: u64,
+}
+
+impl Story {
+    fn new(plan: &str) -> Self {
+        let parsed = plan::parse(plan);
+        let plan = parsed.plan.unwrap_or_else(|| panic!("{:?}", parsed.diagnostics));
+        let now: Timestamp = "2026-11-15T12:00:00Z".parse().unwrap();
+        let started = RunStarted {
+            run: RunId::new("run_demo_1"),
+            work: "w".to_owned(),
+            plan_digest: plan::digest(&plan),
+            plan,
+            plan_path: "onward.yaml".to_owned(),
+            inputs: BTreeMap::new(),
+            project: "demo".to_owned(),
+            title: "demo".to_owned(),
+            branch: None,
+            triggers: onward_core::checkpoint::Trigger::ALL.to_vec(),
+        };
+        let (run, stepped) = run::start(started, "ada", now);
+        let mut story = Self { run, journal: stepped.events, now, epoch: 0 };
+        story.begin(&[]);
+        story
+    }
+
+    fn take(&mut self, input: &Input) -> Vec<Event> {
+        self.now += SignedDuration::from_secs(1);
+        let stepped = run::step(&mut self.run, input, "ada", self.now).expect("a legal input");
+        self.journal.extend(stepped.events.clone());
+        let replayed = run::fold(&self.journal).expect("a journal");
+        assert_eq!(format!("{:?}", self.run), format!("{replayed:?}"), "I1: live equals replayed");
+        stepped.events.into_iter().map(|recorded| recorded.event).collect()
+    }
+
+    fn try_begin(&mut self, renew: bool, choices: &[(&str, Choice)]) -> Result<Vec<Event>, run::Refusal> {
+        let mut copy = self.run.clone();
+        let input = self.beginning(renew, choices);
+        run::step(&mut copy, &input, "ada", self.now)?;
+        Ok(self.take(&input))
+    }
+
+    fn beginning(&mut self, renew: bool, choices: &[(&str, Choice)]) -> Input {
+        self.epoch += 1;
+        Input::Begin(Begin {
+            epoch: self.epoch,
+            host: "h".to_owned(),
+            pid: 1,
+            boot: "b".to_owned(),
+            jobs: None,
+            orphans: Orphans::Wait,
+            renew,
+            choices: choices.iter().map(|(phase, choice)| (PhaseId::new(*phase), *choice)).collect(),
+        })
+    }
+
+    fn begin(&mut self, choices: &[(&str, Choice)]) -> Vec<Event> {
+        let input = self.beginning(false, choices);
+        self.take(&input)
+    }
+
+    fn resume(&mut self, choices: &[(&str, Choice)]) -> Vec<Event> {
+        let input = self.beginning(true, choices);
+        self.take(&input)
+    }
+
+    fn end(&mut self, phase: &str, outcome: Outcome) -> Vec<Event> {
+        let attempt = Attempt(self.state(phase).attempts);
+        self.take(&Input::AttemptEnded { phase: PhaseId::new(phase), attempt, end: AttemptEnd::bare(outcome) })
+    }
+
+    fn done(&mut self, phase: &str) -> Vec<Event> {
+        self.end(phase, Outcome::Exited { code: 0 })
+    }
+
+    fn fail(&mut self, phase: &str) -> Vec<Event> {
+        self.end(phase, Outcome::Exited { code: 3 })
+    }
+
+    fn state(&self, phase: &str) -> &run::PhaseState {
+        self.run.phase_state(&PhaseId::new(phase)).expect("a phase of the plan")
+    }
+
+    fn at_work(&self) -> Vec<&str> {
+        self.run.running().map(|(phase, _)| phase.id.as_str()).collect()
+    }
+
+    fn wanted(&self) -> Vec<Effect> {
+        run::wanted(&self.run, self.now)
+    }
+}
+
+const CHAIN: &str = "onward: 1\nname: demo\nphases:\n  a: { run: x }\n  b: { needs: a, run: x }\n  c: { needs: b, run: x }\n";
+
+fn names(events: &[Event]) -> Vec<String> {
+    let name = |event: &Event| serde_json::to_value(event).unwrap()["type"].as_str().unwrap().to_owned();
+    events.iter().map(name).collect()
+}
+
+/// One phase ends and the next begins. All of it, checkpoint included, is one step and so one commit.
+#[test]
+fn the_end_of_a_phase_its_checkpoint_and_the_next_start_are_one_step() {
+    let mut story = Story::new(CHAIN);
+    assert_eq!(story.at_work(), ["a"]);
+    let events = story.done("a");
+    let expected = ["attempt_ended", "phase_completed", "batch_completed", "checkpoint_taken", "attempt_started"];
+    assert_eq!(names(&events), expected);
+    assert_eq!(story.at_work(), ["b"]);
+}
+
+/// The last phase ends. Its checkpoint comes before the end of the run, and nothing is wanted any more.
+#[test]
+fn the_last_phase_leaves_a_checkpoint_too() {
+    let mut story = Story::new(CHAIN);
+    story.done("a");
+    story.done("b");
+    let events = story.done("c");
+    let expected = ["attempt_ended", "phase_completed", "batch_completed", "checkpoint_taken", "run_ended"];
+    assert_eq!(names(&events), expected);
+    assert_eq!(story.run.ending(), Some(Ending::Completed));
+    assert!(story.wanted().is_empty());
+}
+
+/// A phase fails without retries. What needs it never starts, the run has failed, and a resume tries it again.
+#[test]
+fn a_failure_ends_the_run_and_a_resume_tries_again() {
+    let mut story = Story::new(CHAIN);
+    story.done("a");
+    story.fail("b");
+    assert_eq!(story.run.status(), RunStatus::Failed);
+    assert_eq!(story.state("b").error.as_ref().map(|error| error.message.as_str()), Some("exited with code 3"));
+    story.resume(&[]);
+    assert_eq!(story.at_work(), ["b"]);
+    assert_eq!((story.state("b").attempts, story.state("b").generation.0), (2, 1));
+}
+
+/// Two retries are allowed. The third failure is the last, and each wait is longer than the one before.
+#[test]
+fn retries_are_counted_and_spaced() {
+    let plan = "onward: 1\nname: demo\nphases:\n  a: { run: x, retry: { max: 2, backoff: { initial: 10s, jitter: false } } }\n";
+    let mut story = Story::new(plan);
+    for seconds in [10, 20] {
+        let events = story.fail("a");
+        let Some(Event::RetryScheduled { not_before, .. }) = events.last() else { panic!("{events:?}") };
+        assert_eq!(not_before.duration_since(story.now), SignedDuration::from_secs(seconds));
+        assert_eq!(story.wanted(), [Effect::WakeAt(*not_before)]);
+        assert!(story.take(&Input::Tick).is_empty(), "it is not started before its time");
+        story.now = *not_before;
+        assert_eq!(names(&story.take(&Input::Tick)), ["attempt_started"]);
+    }
+    story.fail("a");
+    assert_eq!((story.run.status(), story.state("a").attempts), (RunStatus::Failed, 3));
+}
+
+/// I6: Ctrl+C comes ten times. None of it uses up the retries, of which there are none.
+#[test]
+fn i6_interruptions_use_up_no_retries() {
+    let mut story = Story::new(CHAIN);
+    for round in 1..=10 {
+        let events = story.take(&Input::StopAsked { by: StopBy::Interrupt });
+        assert_eq!(names(&events), ["stop_asked", "checkpoint_taken"], "the checkpoint comes first, at once");
+        assert!(matches!(story.wanted()[..], [Effect::Stop { kill: false, .. }]));
+        story.end("a", Outcome::Stopped { by: StopBy::Interrupt });
+        assert_eq!(story.run.ending(), Some(Ending::Stopped(StopBy::Interrupt)));
+        assert_eq!(story.state("a").status, PhaseStatus::Interrupted);
+        story.begin(&[]);
+        assert_eq!((story.at_work(), story.state("a").attempts), (vec!["a"], round + 1));
+    }
+}
+
+/// The second Ctrl+C means now.
+#[test]
+fn asked_twice_means_kill() {
+    let mut story = Story::new(CHAIN);
+    story.take(&Input::StopAsked { by: StopBy::Interrupt });
+    story.take(&Input::StopAsked { by: StopBy::Interrupt });
+    assert!(matches!(story.wanted()[..], [Effect::Stop { kill: true, by: StopBy::Interrupt, .. }]));
+    assert!(story.take(&Input::StopAsked { by: StopBy::Interrupt }).is_empty());
+}
+
+/// The terminal is closed. The run is left at once, and its phase stays on record as running.
+#[test]
+fn a_hangup_leaves_the_phases_alone() {
+    let mut story = Story::new(CHAIN);
+    let events = story.take(&Input::StopAsked { by: StopBy::Hangup });
+    assert_eq!(names(&events), ["stop_asked", "checkpoint_taken", "run_stopped"]);
+    assert_eq!((story.at_work(), story.run.status()), (vec!["a"], RunStatus::Interrupted));
+    story.begin(&[]);
+    assert!(matches!(story.wanted()[..], [Effect::Recover { .. }]));
+}
+
+/// I5: a new driver finds an attempt of the old one. Nothing is started before it was looked at, and then only the rest.
+#[test]
+fn i5_nothing_starts_before_orphans_were_looked_at() {
+    let plan = "onward: 1\nname: demo\nphases:\n  a: { run: x }\n  b: { run: x, priority: low }\n  c: { needs: a, run: x }\nmax-parallel: 1\n";
+    let mut story = Story::new(plan);
+    story.epoch += 1;
+    let begin = Input::Begin(Begin {
+        epoch: story.epoch,
+        host: "h".to_owned(),
+        pid: 2,
+        boot: "b".to_owned(),
+        jobs: Some(4),
+        orphans: Orphans::Wait,
+        renew: false,
+        choices: Vec::new(),
+    });
+    assert_eq!(names(&story.take(&begin)), ["driver_started"]);
+    let found = Input::AttemptFound { phase: PhaseId::new("a"), attempt: Attempt(1), alive: true };
+    assert_eq!(names(&story.take(&found)), ["attempt_adopted", "attempt_started"]);
+    assert_eq!(story.at_work(), ["a", "b"]);
+}
+
+/// An orphan is to be killed. It is stopped by our order, so the phase is neither failed nor done, and runs again.
+#[test]
+fn an_unwanted_orphan_is_killed_first() {
+    let mut story = Story::new(CHAIN);
+    story.epoch += 1;
+    let mut begin = story.beginning(false, &[]);
+    if let Input::Begin(begin) = &mut begin {
+        begin.orphans = Orphans::Kill;
+    }
+    story.take(&begin);
+    story.take(&Input::AttemptFound { phase: PhaseId::new("a"), attempt: Attempt(1), alive: true });
+    assert!(matches!(story.wanted()[..], [Effect::Stop { kill: true, by: StopBy::OrphanKill, .. }]));
+    story.end("a", Outcome::Stopped { by: StopBy::OrphanKill });
+    assert_eq!((story.at_work(), story.state("a").attempts), (vec!["a"], 2));
+}
+
+/// A phase takes the host down three times in a row. It is parked, the rest goes on, and only an order starts it again.
+#[test]
+fn three_unknown_ends_in_a_row_park_a_phase() {
+    let plan = "onward: 1\nname: demo\nmax-parallel: 1\nphases:\n  bomb: { run: x, priority: critical }\n  rest: { run: x }\n";
+    let mut story = Story::new(plan);
+    for _ in 0..2 {
+        story.resume(&[]);
+        story.end("bomb", Outcome::Unknown);
+        assert_eq!(story.at_work(), ["bomb"]);
+    }
+    story.resume(&[]);
+    story.end("bomb", Outcome::Unknown);
+    assert_eq!(story.at_work(), ["rest"]);
+    story.done("rest");
+    assert_eq!(story.run.ending(), Some(Ending::Failed));
+    story.resume(&[]);
+    assert_eq!(story.run.ending(), Some(Ending::Failed), "a plain resume leaves it alone");
+    story.resume(&[("bomb", Choice::Retry)]);
+    assert_eq!(story.at_work(), ["bomb"]);
+}
+
+/// Nobody knows whether an outward effect happened. Nothing starts, the run waits for a person, and each answer counts.
+#[test]
+fn an_outward_effect_in_doubt_is_asked_about() {
+    let plan = "onward: 1\nname: demo\nphases:\n  a: { run: x, effects: external }\n  b: { run: x, needs: a }\n";
+    for (choice, at_work) in [(Choice::Retry, "a"), (Choice::Skip, "b"), (Choice::Adopt, "b")] {
+        let mut story = Story::new(plan);
+        story.begin(&[]);
+        story.end("a", Outcome::Unknown);
+        assert_eq!(story.run.ending(), Some(Ending::Stopped(StopBy::Question)));
+        story.resume(&[]);
+        assert_eq!(story.run.ending(), Some(Ending::Stopped(StopBy::Question)), "--resume is no answer");
+        story.resume(&[("a", choice)]);
+        assert_eq!(story.at_work(), [at_work]);
+        assert_eq!(story.state("a").generation.0, 1, "the same idempotency key");
+    }
+}
+
+/// I3: a finished phase is started again only under a new generation.
+#[test]
+fn i3_a_finished_phase_wants_a_new_generation() {
+    let mut story = Story::new(CHAIN);
+    story.done("a");
+    story.take(&Input::StopAsked { by: StopBy::Interrupt });
+    story.end("b", Outcome::Stopped { by: StopBy::Interrupt });
+    story.begin(&[("a", Choice::Retry)]);
+    assert_eq!(story.state("a").generation.0, 2);
+    assert!(story.at_work().contains(&"a"));
+    let refused = story.try_begin(false, &[("nosuch", Choice::Retry)]);
+    assert_eq!(refused, Err(run::Refusal::NoSuchPhase(PhaseId::new("nosuch"))));
+}
+
+/// One phase fails while another is at work and a third is waiting: the three policies of a plan.
+#[test]
+fn what_happens_to_the_others_after_a_failure() {
+    for (policy, after_failure, late_runs) in [("continue", 2, true), ("finish", 1, false), ("stop", 1, false)] {
+        let plan = format!(
+            "onward: 1\nname: demo\nmax-parallel: 2\non-failure: {policy}\nphases:\n  bad: {{ run: x }}\n  busy: {{ run: x }}\n  late: {{ run: x }}\n"
+        );
+        let mut story = Story::new(&plan);
+        story.fail("bad");
+        assert_eq!(story.at_work().len(), after_failure, "{policy}");
+        let stops = story.wanted().iter().any(|effect| matches!(effect, Effect::Stop { by: StopBy::Failure, .. }));
+        assert_eq!(stops, policy == "stop");
+        let end = if stops { Outcome::Stopped { by: StopBy::Failure } } else { Outcome::Exited { code: 0 } };
+        story.end("busy", end);
+        if late_runs {
+            story.done("late");
+        }
+        assert_eq!(story.run.ending(), Some(Ending::Failed), "{policy}");
+        assert_eq!(story.state("late").attempts > 0, late_runs, "{policy}");
+    }
+}
+
+/// Two phases write the same files, a third does not. The two take turns.
+#[test]
+fn writers_of_the_same_files_take_turns() {
+    let plan = "onward: 1\nname: demo\nphases:\n  a: { run: x, writes: out/** }\n  b: { run: x, writes: out/b.txt }\n  c: { run: x, writes: doc/** }\n";
+    let mut story = Story::new(plan);
+    assert_eq!(story.at_work(), ["a", "c"]);
+    story.done("a");
+    assert_eq!(story.at_work(), ["b", "c"]);
+}
+
+/// Ready phases are started by priority first, then by what would be hardest to reconstruct.
+#[test]
+fn the_hardest_to_reconstruct_goes_first() {
+    let plan = "onward: 1\nname: demo\nmax-parallel: 1\nphases:\n  docs: { kind: docs, run: x }\n  code: { kind: code, run: x }\n  commit: { kind: commit, run: x }\n  issue: { kind: issue, run: x }\n  late: { kind: issue, priority: low, run: x }\n  first: { kind: docs, priority: critical, run: x }\n";
+    let mut story = Story::new(plan);
+    let mut order = Vec::new();
+    while let [phase] = story.at_work()[..] {
+        let phase = phase.to_owned();
+        order.push(phase.clone());
+        story.done(&phase);
+    }
+    assert_eq!(order, ["first", "issue", "commit", "code", "docs", "late"]);
+}
+
+/// A checkpoint by hand is about the phase at work, and an archived run accepts nothing more.
+#[test]
+fn posted_requests_are_decided_like_everything_else() {
+    let mut story = Story::new(CHAIN);
+    let events = story.take(&Input::Posted(Posted::Checkpoint { name: Some("before".to_owned()) }));
+    let [Event::CheckpointTaken { phase, name, .. }] = &events[..] else { panic!("{events:?}") };
+    assert_eq!((phase.as_ref().map(PhaseId::as_str), name.as_deref()), (Some("a"), Some("before")));
+    story.take(&Input::Posted(Posted::Archive));
+    assert_eq!(story.run.status(), RunStatus::Archived);
+    assert!(story.wanted().is_empty());
+    assert_eq!(story.try_begin(false, &[]), Err(run::Refusal::Archived));
+}
+
+/// Everything in a checkpoint can be read back, and it says where to go on.
+#[test]
+fn i8_a_checkpoint_is_read_without_its_journal() {
+    let mut story = Story::new(CHAIN);
+    story.now += SignedDuration::from_secs(1);
+    let end = AttemptEnd::bare(Outcome::Exited { code: 0 });
+    let input = Input::AttemptEnded { phase: PhaseId::new("a"), attempt: Attempt(1), end };
+    let stepped = run::step(&mut story.run, &input, "ada", story.now).expect("legal");
+    let [checkpoint] = &stepped.checkpoints[..] else { panic!("one checkpoint") };
+    let text = serde_json::to_string(checkpoint).expect("plain data");
+    let back: onward_core::checkpoint::Checkpoint = serde_json::from_str(&text).expect("our own text");
+    assert_eq!(&back, checkpoint);
+    assert_eq!(back.completed_phases, [PhaseId::new("a")]);
+    assert_eq!(back.recovery.resume_from, [PhaseId::new("b")]);
+}

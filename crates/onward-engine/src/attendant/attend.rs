@@ -1,0 +1,441 @@
+//! The attendant itself: from its first act to the record of the outcome.
+//!
+//! It is alone in its process and has one thread. It waits in one place, for the phase's two pipes, for signals and for the next
+//! moment at which something is due, and it never waits for the driver, which may be dead.
+
+use std::env;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, fcntl};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, killpg, pthread_sigmask};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd;
+
+use super::capture::{Account, Capture, Taken};
+use super::ending::{Act, Cause, Ending};
+use super::folder::AttemptFolder;
+use super::probe;
+use super::record::{self, Exit, Outcome, RecordError, Spec, Started, Stop, StopBy, StopMode};
+use super::wake::Wake;
+use crate::process::{self, Pid};
+use crate::redact::Secrets;
+
+/// Where the lock is kept: out of the way of the low numbers that shell scripts use. A small limit on descriptors may forbid the
+/// higher places.
+const LOCK_PLACES: [i32; 4] = [199, 63, 20, 3];
+
+/// After the phase has ended and others still hold its pipes: how long to wait for one more byte.
+const DRAIN_PATIENCE: Duration = Duration::from_millis(25);
+
+/// How often to look whether the rest of a group that was asked to end has ended.
+const LEFTOVER_LOOK: Duration = Duration::from_millis(20);
+
+/// How often, and how far apart, the outcome is written again while there is no room for it.
+const EXIT_TRIES_MAX: u32 = 40;
+const EXIT_TRY_PAUSE: Duration = Duration::from_millis(250);
+
+/// What the program does when it was started as `onward __attend`. The descriptors 0 and 1 are the lock and the orders.
+pub fn main() -> ExitCode {
+    // Before anything else: out of the driver's session, so that its terminal cannot end us. It fails only if we lead one already.
+    let _ = unistd::setsid();
+    process::close_descriptors_from(3);
+    let spec = match read_orders() {
+        Ok(spec) => spec,
+        Err(_) => return ExitCode::from(2),
+    };
+    let folder = AttemptFolder::at(spec.folder.clone());
+    note_panics(&folder);
+    match Attendant::prepare(spec, folder.clone()).and_then(Attendant::attend) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            note_failure(&folder, &error.to_string());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn read_orders() -> io::Result<Spec> {
+    let mut text = Vec::new();
+    File::from(io::stdout().as_fd().try_clone_to_owned()?).read_to_end(&mut text)?;
+    Ok(serde_json::from_slice(&text)?)
+}
+
+/// The one place where a failing attendant can say why; it has no terminal, and the outcome is not its own.
+fn note_failure(folder: &AttemptFolder, text: &str) {
+    let _ = std::fs::write(folder.path().join("attendant.log"), format!("{text}\n"));
+}
+
+fn note_panics(folder: &AttemptFolder) {
+    let folder = folder.clone();
+    std::panic::set_hook(Box::new(move |panic| note_failure(&folder, &panic.to_string())));
+}
+
+struct Attendant {
+    spec: Spec,
+    folder: AttemptFolder,
+    secrets: Arc<Secrets>,
+    capture: Capture,
+    wake: Wake,
+    /// The main child and its group.
+    phase: Option<Pid>,
+    /// The group may still have members. Once it was seen empty its number belongs to nobody and is not used again.
+    group_alive: bool,
+    ending: Option<Ending>,
+    begun: Begun,
+    ended: Option<Ended>,
+}
+
+#[derive(Clone, Copy)]
+struct Begun {
+    at: Timestamp,
+    boottime: Duration,
+    moment: Instant,
+}
+
+impl Begun {
+    fn now() -> Self {
+        Self { at: Timestamp::now(), boottime: process::boottime(), moment: Instant::now() }
+    }
+}
+
+struct Ended {
+    outcome: Outcome,
+    at: Timestamp,
+    duration: Duration,
+}
+
+impl Attendant {
+    /// Everything that must be in place before the phase is: signals, the lock for those to come, the way back for orphans.
+    fn prepare(spec: Spec, folder: AttemptFolder) -> io::Result<Self> {
+        let wake = Wake::install()?;
+        process::reset_ignored_signals();
+        // The driver started us with signals blocked that would have ended us before we were ready for them.
+        pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)?;
+        pass_the_lock_on()?;
+        nix::sys::prctl::set_child_subreaper(true)?;
+        let variables: Vec<_> = env::vars_os().collect();
+        let pairs = variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+        let secrets = Arc::new(Secrets::from_env(pairs, &spec.secret_names_extra));
+        let capture = Capture::new(&spec);
+        let (phase, ending, ended) = (None, None, None);
+        Ok(Self { spec, folder, secrets, capture, wake, phase, group_alive: false, ending, begun: Begun::now(), ended })
+    }
+
+    fn attend(mut self) -> io::Result<()> {
+        probe("attend.before-started");
+        self.write_started()?;
+        probe("attend.after-started");
+        // A request that was written before our record was there came without a signal. Nothing is executed then.
+        if let Some(stop) = self.requested() {
+            self.ending = Some(Ending::by_request(stop, Instant::now()));
+            self.end_with(Outcome::CouldNotStart("stopped before it began".to_owned()));
+        } else if let Err(error) = self.start_phase() {
+            let reason = self.reason(&error);
+            self.end_with(Outcome::CouldNotStart(reason));
+        }
+        while !self.is_over() {
+            self.wait_and_work()?;
+        }
+        self.drain();
+        let account = self.capture.finish();
+        let exit = self.exit(account);
+        probe("attend.before-exit-record");
+        self.write_exit(&exit)?;
+        probe("attend.after-exit-record");
+        Ok(())
+    }
+
+    fn write_started(&self) -> io::Result<()> {
+        let own = Pid::this();
+        let started = Started {
+            attendant_pid: own.as_raw(),
+            start_time: process::start_time(own)?,
+            boot_id: process::boot_id()?,
+            at: self.begun.at,
+        };
+        record::write(self.folder.path(), &started).map(drop)
+    }
+
+    fn start_phase(&mut self) -> io::Result<()> {
+        let (program, arguments) = self.spec.argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(&self.spec.working_directory).process_group(0);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.begun = Begun::now();
+        // Our own handlers fall back to the defaults in the new program, and nothing is blocked or ignored for it.
+        let mut child = command.spawn()?;
+        self.phase = Some(Pid::from_raw(i32::try_from(child.id()).map_err(io::Error::other)?));
+        self.group_alive = true;
+        let pipes = [child.stdout.take().map(OwnedFd::from), child.stderr.take().map(OwnedFd::from)];
+        for pipe in pipes.into_iter().flatten() {
+            self.capture.add(pipe, &self.secrets)?;
+        }
+        Ok(())
+    }
+
+    /// Why the phase could not be started, with the usual suspect named: a missing folder gives the same error as a missing program.
+    fn reason(&self, error: &io::Error) -> String {
+        let program = self.spec.argv.first().map_or("", String::as_str);
+        if self.spec.working_directory.is_dir() {
+            format!("{program}: {error}")
+        } else {
+            format!("the working directory {} is not there", self.spec.working_directory.display())
+        }
+    }
+
+    /// The phase has ended; and if we were ending it, so has everything that it started.
+    fn is_over(&self) -> bool {
+        let all_gone = self.ending.is_none() || !self.group_alive;
+        self.ended.is_some() && all_gone
+    }
+
+    /// One round: wait until something happens, then see to all that has happened or is due.
+    fn wait_and_work(&mut self) -> io::Result<()> {
+        let now = Instant::now();
+        let timeout = self.next_deadline(now).map_or(PollTimeout::NONE, |due| poll_timeout(due, now));
+        let mut readable = [false; 2];
+        {
+            let mut places = Vec::with_capacity(2);
+            let mut fds = vec![PollFd::new(self.wake.fd(), PollFlags::POLLIN)];
+            for (place, pipe) in self.capture.open() {
+                places.push(place);
+                fds.push(PollFd::new(pipe, PollFlags::POLLIN));
+            }
+            match poll(&mut fds, timeout) {
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            for (place, fd) in places.into_iter().zip(&fds[1..]) {
+                readable[place] = fd.any().unwrap_or(true);
+            }
+        }
+        let now = Instant::now();
+        for place in (0..readable.len()).filter(|&place| readable[place]) {
+            self.capture.take(place, now);
+        }
+        self.capture.write_waiting(now);
+        let woken = self.wake.take();
+        self.reap()?;
+        if woken.asked || woken.hurried {
+            self.obey(woken.hurried, now);
+        }
+        self.look_at_the_clock(now);
+        self.see_to_leftovers();
+        Ok(())
+    }
+
+    fn next_deadline(&self, now: Instant) -> Option<Instant> {
+        let ending = self.ending.as_ref().and_then(|ending| ending.next_deadline(&self.spec));
+        let timeout = self.timeout().filter(|_| self.ending.is_none() && self.ended.is_none());
+        let leftovers = self.ended.is_some().then_some(now + LEFTOVER_LOOK);
+        [ending, timeout, leftovers, self.capture.next_deadline()].into_iter().flatten().min()
+    }
+
+    fn timeout(&self) -> Option<Instant> {
+        self.spec.timeout_ms.map(|limit| self.begun.moment + Duration::from_millis(limit))
+    }
+
+    /// Collects whoever has ended: the phase, whose status is the outcome, and orphans that came to us.
+    fn reap(&mut self) -> io::Result<()> {
+        loop {
+            match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+                Ok(WaitStatus::Exited(pid, code)) if Some(pid) == self.phase => self.end_with(Outcome::Code(code)),
+                Ok(WaitStatus::Signaled(pid, signal, _)) if Some(pid) == self.phase => {
+                    self.end_with(Outcome::Signal(signal as i32));
+                }
+                Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD) => return Ok(()),
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn end_with(&mut self, outcome: Outcome) {
+        let duration = process::boottime().saturating_sub(self.begun.boottime);
+        self.ended = Some(Ended { outcome, at: Timestamp::now(), duration });
+    }
+
+    /// The request that is on record, if any. One that cannot be read still is one.
+    fn requested(&self) -> Option<Stop> {
+        match self.folder.stop() {
+            Ok(stop) => stop,
+            Err(RecordError::Damaged { .. } | RecordError::Newer { .. } | RecordError::Unreadable { .. }) => {
+                Some(Stop { by: StopBy::Interrupt, mode: StopMode::Ask })
+            }
+        }
+    }
+
+    fn obey(&mut self, hurried: bool, now: Instant) {
+        let on_record = self.requested();
+        if self.ended.is_some() && self.ending.is_none() {
+            // Too late: the outcome came first, and it stays what it was.
+            return;
+        }
+        let mut stop = match on_record {
+            Some(stop) => stop,
+            None if hurried => Stop { by: StopBy::Interrupt, mode: StopMode::Kill },
+            None => return,
+        };
+        if hurried {
+            stop.mode = StopMode::Kill;
+        }
+        let act = match &mut self.ending {
+            None => Some(self.ending.insert(Ending::by_request(stop, now)).act()),
+            Some(ending) if stop.mode == StopMode::Kill => ending.hurry(now),
+            Some(_) => None,
+        };
+        self.perform(act);
+    }
+
+    fn look_at_the_clock(&mut self, now: Instant) {
+        let time_is_up = self.timeout().is_some_and(|due| now >= due);
+        let act = match &mut self.ending {
+            None if time_is_up && self.ended.is_none() => Some(self.ending.insert(Ending::by_timeout(now)).act()),
+            None => None,
+            Some(ending) => ending.advance(&self.spec, now),
+        };
+        self.perform(act);
+    }
+
+    fn perform(&mut self, act: Option<Act>) {
+        let Some(act) = act else { return };
+        match act {
+            Act::Interrupt => self.signal_group(Signal::SIGINT),
+            Act::Terminate => {
+                self.signal_group(Signal::SIGTERM);
+                // One that was stopped could not hear it.
+                self.signal_group(Signal::SIGCONT);
+            }
+            Act::Kill => {
+                let group = self.phase.filter(|_| self.group_alive);
+                process::kill_own_tree(group, &self.spec.tag);
+                self.group_alive = false;
+            }
+        }
+    }
+
+    fn signal_group(&mut self, signal: Signal) {
+        if let Some(group) = self.phase.filter(|_| self.group_alive) {
+            // A group without members is found out by `see_to_leftovers`.
+            let _ = killpg(group, signal);
+        }
+    }
+
+    /// The phase has ended because we wanted it to. Those of its group that were asked with it get the same time; when they are gone
+    /// too, the rest was never asked and has nothing to wait for.
+    fn see_to_leftovers(&mut self) {
+        if self.ended.is_none() || self.ending.is_none() || !self.group_alive {
+            return;
+        }
+        let gone = self.phase.is_none_or(|group| killpg(group, None) == Err(Errno::ESRCH));
+        if gone {
+            self.group_alive = false;
+            self.perform(Some(Act::Kill));
+        }
+    }
+
+    /// Takes what is still in the pipes. Others may hold them open or even go on writing; neither may hold us up for long.
+    fn drain(&mut self) {
+        let limit = Instant::now() + Duration::from_millis(self.spec.drain_ms);
+        loop {
+            let places: Vec<usize> = self.capture.open().map(|(place, _)| place).collect();
+            let taken: Vec<Taken> = places.into_iter().map(|place| self.capture.take(place, Instant::now())).collect();
+            let now = Instant::now();
+            if now >= limit || taken.iter().all(|one| *one == Taken::End) {
+                return;
+            }
+            if !taken.contains(&Taken::Bytes) && !self.more_comes(limit.min(now + DRAIN_PATIENCE), now) {
+                return;
+            }
+        }
+    }
+
+    fn more_comes(&self, until: Instant, now: Instant) -> bool {
+        let mut fds: Vec<PollFd<'_>> =
+            self.capture.open().map(|(_, pipe)| PollFd::new(pipe, PollFlags::POLLIN)).collect();
+        matches!(poll(&mut fds, poll_timeout(until, now)), Ok(1..) | Err(Errno::EINTR))
+    }
+
+    fn exit(&self, account: Account) -> Exit {
+        let (outcome, ended_at, duration) = match &self.ended {
+            Some(ended) => (ended.outcome.clone(), ended.at, ended.duration),
+            None => unreachable!("the record is made after the end"),
+        };
+        let (cleaned, clean_error) = match self.folder.clean(&self.secrets) {
+            Ok(count) => (count, None),
+            Err(error) => (0, Some(format!("the phase's own files could not be cleaned: {error}"))),
+        };
+        Exit {
+            outcome,
+            timed_out: self.ending.is_some_and(|ending| ending.cause == Cause::TimedOut),
+            stopped_by: self.ending.and_then(|ending| match ending.cause {
+                Cause::TimedOut => None,
+                Cause::Stopped(by) => Some(by),
+            }),
+            started_at: self.begun.at,
+            ended_at,
+            duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+            output_bytes: account.bytes,
+            output_dropped_bytes: account.dropped_bytes,
+            log_error: account.error.or(clean_error),
+            redacted: account.redacted + cleaned,
+        }
+    }
+
+    /// The outcome matters more than the output: if there is no room for it, the tail of the output makes room.
+    fn write_exit(&self, exit: &Exit) -> io::Result<()> {
+        let mut tries = 0;
+        let file = loop {
+            match record::write(self.folder.path(), exit) {
+                Ok(file) => break file,
+                Err(error) if tries == EXIT_TRIES_MAX || error.kind() == io::ErrorKind::NotFound => return Err(error),
+                Err(_) if tries == 0 => self.make_room(),
+                Err(_) => thread::sleep(EXIT_TRY_PAUSE),
+            }
+            tries += 1;
+        };
+        // A kill of the driver loses nothing that was written; a power cut does, and with a living driver its own commit sees to
+        // that. Alone, we do.
+        if unistd::getppid().as_raw() != self.spec.driver_pid {
+            file.sync_all()?;
+            File::open(self.folder.path())?.sync_all()?;
+        }
+        Ok(())
+    }
+
+    fn make_room(&self) {
+        for name in ["tail.0", "tail.1", "dropped"] {
+            let _ = std::fs::remove_file(self.folder.path().join(name));
+        }
+    }
+}
+
+/// Moves the lock to a high place from which every child inherits it, and leaves nothing of the orders in the low ones. The
+/// descriptor is never closed: it goes when we and all that the phase started are gone.
+fn pass_the_lock_on() -> io::Result<()> {
+    let stdin = io::stdin();
+    let moved = LOCK_PLACES.iter().find_map(|&place| fcntl(stdin.as_fd(), FcntlArg::F_DUPFD(place)).ok());
+    if moved.is_none() {
+        return Err(io::Error::last_os_error());
+    }
+    let nothing = File::options().read(true).write(true).open("/dev/null")?;
+    unistd::dup2_stdin(&nothing)?;
+    unistd::dup2_stdout(&nothing)?;
+    Ok(())
+}
+
+/// Rounded up, so that what is due is due when the wait is over.
+fn poll_timeout(due: Instant, now: Instant) -> PollTimeout {
+    let wait = due.saturating_duration_since(now).as_micros().div_ceil(1_000);
+    PollTimeout::try_from(i32::try_from(wait).unwrap_or(i32::MAX)).unwrap_or(PollTimeout::MAX)
+}

@@ -1,0 +1,131 @@
+//! Bringing a phase to an end that does not come by itself: first a request, then a firmer one, then force.
+//!
+//! The steps are decided here; [`super::attend`] performs them.
+
+use std::time::{Duration, Instant};
+
+use super::record::{Spec, Stop, StopBy, StopMode};
+
+/// Why a phase is being ended. The first reason stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
+    TimedOut,
+    Stopped(StopBy),
+}
+
+/// What is to be done to the phase now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Act {
+    /// `SIGINT` to its group, as Ctrl+C would.
+    Interrupt,
+    /// `SIGTERM` to its group.
+    Terminate,
+    /// `SIGKILL` to all that it started.
+    Kill,
+}
+
+/// An end under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ending {
+    pub(super) cause: Cause,
+    act: Act,
+    since: Instant,
+}
+
+impl Ending {
+    /// The time of the phase is up: it is told firmly at once.
+    pub(super) fn by_timeout(now: Instant) -> Self {
+        Self { cause: Cause::TimedOut, act: Act::Terminate, since: now }
+    }
+
+    pub(super) fn by_request(stop: Stop, now: Instant) -> Self {
+        let act = match stop.mode {
+            StopMode::Ask => Act::Interrupt,
+            StopMode::Kill => Act::Kill,
+        };
+        Self { cause: Cause::Stopped(stop.by), act, since: now }
+    }
+
+    /// The step that was taken last, or is to be taken first.
+    pub(super) fn act(&self) -> Act {
+        self.act
+    }
+
+    /// When the next step is due, if there is one.
+    pub(super) fn next_deadline(&self, spec: &Spec) -> Option<Instant> {
+        match self.act {
+            Act::Interrupt => Some(self.since + Duration::from_millis(spec.grace_int_ms)),
+            Act::Terminate => Some(self.since + Duration::from_millis(spec.grace_term_ms)),
+            Act::Kill => None,
+        }
+    }
+
+    /// Goes to the next step if it is due.
+    pub(super) fn advance(&mut self, spec: &Spec, now: Instant) -> Option<Act> {
+        if self.next_deadline(spec).is_none_or(|due| now < due) {
+            return None;
+        }
+        self.act = match self.act {
+            Act::Interrupt => Act::Terminate,
+            Act::Terminate | Act::Kill => Act::Kill,
+        };
+        self.since = now;
+        Some(self.act)
+    }
+
+    /// Somebody asked again and wants it to be now.
+    pub(super) fn hurry(&mut self, now: Instant) -> Option<Act> {
+        if self.act == Act::Kill {
+            return None;
+        }
+        self.act = Act::Kill;
+        self.since = now;
+        Some(Act::Kill)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec() -> Spec {
+        Spec {
+            run: String::new(),
+            phase: String::new(),
+            attempt: 1,
+            tag: String::new(),
+            argv: Vec::new(),
+            working_directory: "/".into(),
+            timeout_ms: None,
+            grace_int_ms: 5_000,
+            grace_term_ms: 3_000,
+            drain_ms: 0,
+            output_head_bytes_max: 0,
+            output_tail_bytes_max: 0,
+            driver_pid: 0,
+            secret_names_extra: Vec::new(),
+            folder: "/".into(),
+        }
+    }
+
+    /// A phase is asked to stop and does nothing. After five seconds it is told firmly, after three more it is killed.
+    #[test]
+    fn a_request_grows_firmer() {
+        let (spec, start) = (spec(), Instant::now());
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let mut ending = Ending::by_request(Stop { by: StopBy::Interrupt, mode: StopMode::Ask }, start);
+        assert_eq!((ending.act(), ending.advance(&spec, at(4))), (Act::Interrupt, None));
+        assert_eq!((ending.advance(&spec, at(5)), ending.advance(&spec, at(7))), (Some(Act::Terminate), None));
+        assert_eq!((ending.advance(&spec, at(8)), ending.advance(&spec, at(99))), (Some(Act::Kill), None));
+        assert_eq!(ending.cause, Cause::Stopped(StopBy::Interrupt));
+    }
+
+    /// The time of a phase is up, and while it is given its grace somebody presses Ctrl+C twice. It is killed, because of the time.
+    #[test]
+    fn the_first_reason_stays() {
+        let start = Instant::now();
+        let mut ending = Ending::by_timeout(start);
+        assert_eq!((ending.act(), ending.hurry(start), ending.hurry(start)), (Act::Terminate, Some(Act::Kill), None));
+        assert_eq!(ending.cause, Cause::TimedOut);
+    }
+}

@@ -1,0 +1,159 @@
+//! The next driver's side: what became of an attempt that is on record as running, and how to end it.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::fcntl::{FcntlArg, fcntl};
+use nix::sys::signal::Signal;
+
+use super::folder::AttemptFolder;
+use super::probe;
+use super::record::{self, Exit, RecordError, Started, Stop, StopBy, StopMode};
+use super::spawn::whole_file;
+use crate::process::{self, Pid};
+
+/// How long an attendant that holds its lock may take to say who it is. It needs a millisecond.
+const STARTING_WAIT_MAX: Duration = Duration::from_millis(500);
+const STARTING_WAIT_STEP: Duration = Duration::from_millis(2);
+
+/// What was found of an attempt that is on record as running.
+#[derive(Debug)]
+pub enum Found {
+    /// It ended, and its outcome is on record. A daemon that it left behind may still hold the lock; that changes nothing.
+    Exited(Exit),
+    /// Its attendant lives and will write the outcome.
+    Alive(Adopted),
+    /// Its attendant is dead, yet something that the phase started still holds the lock. Nothing may start beside it.
+    Holding,
+    /// It was never executed: nothing can have happened.
+    NeverStarted,
+    /// It was executed, or may have been, and nobody knows how it ended.
+    Unknown,
+}
+
+/// An attendant that another driver started.
+#[derive(Debug)]
+pub struct Adopted {
+    pub pid: Pid,
+    pub pidfd: OwnedFd,
+    pub started: Started,
+}
+
+impl Adopted {
+    /// Readable when the attendant has ended.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.pidfd.as_fd()
+    }
+}
+
+/// Whether a request to stop met anyone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reached {
+    /// The attendant was woken.
+    Signalled,
+    /// There is no attendant yet; it reads the request before it executes anything.
+    NotYetStarted,
+    /// The attendant is gone.
+    Gone,
+}
+
+/// Finds out what became of an attempt. `boot_now` is the id of this boot, `attempt_boot` the one noted when the attempt was begun.
+///
+/// The order is what makes it right: the outcome counts whatever the lock says, and it is looked for once more after the lock was
+/// found free, because it may have been written in between.
+pub fn find(folder: &AttemptFolder, boot_now: &str, attempt_boot: &str) -> Result<Found, RecordError> {
+    let patience = Instant::now() + STARTING_WAIT_MAX;
+    loop {
+        if let Some(exit) = usable(folder.exit())? {
+            return Ok(Found::Exited(exit));
+        }
+        if !lock_is_held(folder)? {
+            return Ok(match usable(folder.exit())? {
+                Some(exit) => Found::Exited(exit),
+                None if boot_now == attempt_boot && matches!(folder.started(), Ok(None)) => Found::NeverStarted,
+                None => Found::Unknown,
+            });
+        }
+        match folder.started() {
+            Ok(Some(started)) => {
+                if let Some(adopted) = adopt(started, boot_now) {
+                    return Ok(Found::Alive(adopted));
+                }
+                break;
+            }
+            // The lock is held from before the process exists, so its record may be a moment away.
+            Ok(None) if Instant::now() < patience => thread::sleep(STARTING_WAIT_STEP),
+            Ok(None) | Err(_) => break,
+        }
+    }
+    // The attendant ended between the two looks if its outcome is there now.
+    Ok(usable(folder.exit())?.map_or(Found::Holding, Found::Exited))
+}
+
+/// Whether anyone holds the attempt's lock: the attendant, or something that the phase started.
+pub fn lock_is_held(folder: &AttemptFolder) -> Result<bool, RecordError> {
+    let unreadable = |source| RecordError::Unreadable { name: "lock", source };
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    let file = match options.open(folder.lock_path()) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(unreadable(error)),
+    };
+    let mut answer = whole_file(libc::F_WRLCK);
+    fcntl(&file, FcntlArg::F_OFD_GETLK(&mut answer)).map_err(|error| unreadable(error.into()))?;
+    Ok(i32::from(answer.l_type) != libc::F_UNLCK)
+}
+
+/// Asks the phase to end: politely, then firmly, then by force. The attendant sees to that; this returns at once.
+pub fn ask_to_stop(folder: &AttemptFolder, by: StopBy) -> io::Result<Reached> {
+    request(folder, Stop { by, mode: StopMode::Ask }, Signal::SIGUSR1)
+}
+
+/// Has the phase and everything it started killed now.
+pub fn kill(folder: &AttemptFolder, by: StopBy) -> io::Result<Reached> {
+    request(folder, Stop { by, mode: StopMode::Kill }, Signal::SIGUSR2)
+}
+
+/// Writes the request first and looks for the attendant afterwards; the attendant does it the other way round. So one of the two
+/// always sees the other.
+fn request(folder: &AttemptFolder, stop: Stop, signal: Signal) -> io::Result<Reached> {
+    probe("stop.before-record");
+    record::write(folder.path(), &stop)?;
+    probe("stop.after-record");
+    let started = match folder.started() {
+        Ok(Some(started)) => started,
+        Ok(None) => return Ok(Reached::NotYetStarted),
+        Err(_) => return Ok(Reached::Gone),
+    };
+    let Some(adopted) = adopt(started, &process::boot_id()?) else {
+        return Ok(Reached::Gone);
+    };
+    match process::pidfd_signal(adopted.fd(), signal) {
+        Ok(()) => Ok(Reached::Signalled),
+        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(Reached::Gone),
+        Err(error) => Err(error),
+    }
+}
+
+/// The attendant of the record, if exactly that process lives. The descriptor is opened before the start time is compared, so it
+/// cannot stand for a process that got the number later.
+fn adopt(started: Started, boot_now: &str) -> Option<Adopted> {
+    let pid = Pid::from_raw(started.attendant_pid);
+    let pidfd = process::pidfd_open(pid).ok()?;
+    let same = started.boot_id == boot_now && process::alive(pid, started.start_time);
+    same.then_some(Adopted { pid, pidfd, started })
+}
+
+/// A damaged record counts as one that was lost; a newer or unreadable one is for a person to see.
+fn usable<T>(record: Result<Option<T>, RecordError>) -> Result<Option<T>, RecordError> {
+    match record {
+        Ok(found) => Ok(found),
+        Err(RecordError::Damaged { .. }) => Ok(None),
+        Err(error @ (RecordError::Newer { .. } | RecordError::Unreadable { .. })) => Err(error),
+    }
+}

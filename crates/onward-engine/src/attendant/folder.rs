@@ -1,0 +1,185 @@
+//! The folder of one attempt: where everything about it lies, and how it is opened.
+//!
+//! The phase itself can write into the folder, and so can anything that it runs. So nothing in it is opened through a link, and what
+//! is opened is looked at before it is read: a plain file, ours, with one name.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use onward_core::id::{Attempt, PhaseId, RunId};
+
+use super::record::{self, Exit, RECORD_BYTES_MAX, Record, RecordError, Started, Stop};
+
+/// The files that belong to the phase. They are made beforehand, because the phase's own umask may be loose.
+const PHASE_FILES: [&str; 3] = ["result", "progress", "summary"];
+
+/// Where one attempt at one phase keeps its lock, records and output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttemptFolder {
+    path: PathBuf,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    #[error("the folder {} cannot be made: {source}", path.display())]
+    CannotMake { path: PathBuf, source: io::Error },
+    #[error("{} is not a folder of this user's own", path.display())]
+    NotOurs { path: PathBuf },
+}
+
+impl AttemptFolder {
+    /// The folder of an attempt below the project's `.onward`. Nothing is made yet.
+    pub fn new(onward_folder: &Path, run: &RunId, phase: &PhaseId, attempt: Attempt) -> Self {
+        let path = onward_folder.join("attempts").join(encode(run.as_str())).join(encode(phase.as_str()));
+        Self { path: path.join(attempt.to_string()) }
+    }
+
+    /// A folder that is known by its path, as the attendant knows its own.
+    pub fn at(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    /// Makes the folder and the phase's own files. A request to stop that was meant for an attempt which never started is taken
+    /// away; an attempt that did start is left exactly as it is, and [`super::spawn`] refuses it.
+    pub fn create(&self) -> Result<(), FolderError> {
+        // From `attempts` down to the number: the four levels that are ours to make.
+        let levels: Vec<&Path> = self.path.ancestors().take(4).collect();
+        for level in levels.into_iter().rev() {
+            make_private_folder(level)?;
+        }
+        for name in PHASE_FILES {
+            let path = self.path.join(name);
+            let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+            match made {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(source) => return Err(FolderError::CannotMake { path, source }),
+            }
+        }
+        let stop = self.path.join(Stop::NAME);
+        match fs::remove_file(&stop) {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(source) => Err(FolderError::CannotMake { path: stop, source }),
+        }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn lock_path(&self) -> PathBuf {
+        self.path.join("lock")
+    }
+
+    /// What `ONWARD_OUTPUT` names.
+    pub fn result_path(&self) -> PathBuf {
+        self.path.join("result")
+    }
+
+    /// What `ONWARD_PROGRESS` names.
+    pub fn progress_path(&self) -> PathBuf {
+        self.path.join("progress")
+    }
+
+    /// What `ONWARD_SUMMARY` names.
+    pub fn summary_path(&self) -> PathBuf {
+        self.path.join("summary")
+    }
+
+    pub fn exit(&self) -> Result<Option<Exit>, RecordError> {
+        self.record()
+    }
+
+    pub fn started(&self) -> Result<Option<Started>, RecordError> {
+        self.record()
+    }
+
+    pub fn stop(&self) -> Result<Option<Stop>, RecordError> {
+        self.record()
+    }
+
+    fn record<T: Record>(&self) -> Result<Option<T>, RecordError> {
+        let unreadable = |source| RecordError::Unreadable { name: T::NAME, source };
+        let file = match open_plain(&self.path.join(T::NAME)) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(unreadable(error)),
+        };
+        let mut text = Vec::with_capacity(1024);
+        file.take(RECORD_BYTES_MAX).read_to_end(&mut text).map_err(unreadable)?;
+        record::decode(&text).map(Some)
+    }
+}
+
+/// Opens a file for reading only if it is plain, ours and has one name. A pipe planted in its place does not make us wait.
+pub(crate) fn open_plain(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
+    check_plain(&file)?;
+    Ok(file)
+}
+
+/// Refuses a descriptor of anything but a plain file of this user's with a single name.
+pub(crate) fn check_plain(file: &File) -> io::Result<()> {
+    let about = file.metadata()?;
+    let ours = about.uid() == nix::unistd::geteuid().as_raw();
+    // No name at all is a file that was replaced by a rename after it was opened; its content is still whole.
+    if about.is_file() && ours && about.nlink() <= 1 {
+        return Ok(());
+    }
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, "not a plain file of this user's own"))
+}
+
+fn make_private_folder(path: &Path) -> Result<(), FolderError> {
+    let made = DirBuilder::new().mode(0o700).create(path);
+    match made {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => check_private_folder(path),
+        Err(source) => Err(FolderError::CannotMake { path: path.to_owned(), source }),
+    }
+}
+
+fn check_private_folder(path: &Path) -> Result<(), FolderError> {
+    let about = fs::symlink_metadata(path);
+    let about = about.map_err(|source| FolderError::CannotMake { path: path.to_owned(), source })?;
+    let loose = about.mode() & 0o022 != 0;
+    if about.is_dir() && about.uid() == nix::unistd::geteuid().as_raw() && !loose {
+        return Ok(());
+    }
+    Err(FolderError::NotOurs { path: path.to_owned() })
+}
+
+/// Turns an id into one safe part of a path: everything but letters, digits, `.`, `_`, `-` and `@` becomes `%` and two digits, and
+/// so does a leading dot. Ids are checked long before; this holds whatever they are.
+fn encode(id: &str) -> String {
+    let mut name = String::with_capacity(id.len());
+    for (at, byte) in id.bytes().enumerate() {
+        let plain = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'@') || (byte == b'.' && at > 0);
+        if plain {
+            name.push(char::from(byte));
+        } else {
+            name.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ids of expanded phases have a slash or an at sign. Neither they nor a hostile id leave the attempt's place.
+    #[test]
+    fn ids_become_one_part_of_a_path() {
+        let path = |phase: &str| {
+            let folder = AttemptFolder::new(Path::new("/p/.onward"), &RunId::new("run_1"), &PhaseId::new(phase), Attempt(2));
+            folder.path().to_str().expect("only plain characters").to_owned()
+        };
+        assert_eq!(path("publish/build"), "/p/.onward/attempts/run_1/publish%2Fbuild/2");
+        assert_eq!(path("fetch@0a1b2c3d"), "/p/.onward/attempts/run_1/fetch@0a1b2c3d/2");
+        assert_eq!(path("2.5"), "/p/.onward/attempts/run_1/2.5/2");
+        assert_eq!(path("../../x"), "/p/.onward/attempts/run_1/%2E.%2F..%2Fx/2");
+    }
+}

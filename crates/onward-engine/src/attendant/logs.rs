@@ -1,0 +1,210 @@
+//! Reading what an attempt printed and what its phase wrote about itself.
+//!
+//! All of it is data from outside: of bounded size here, secrets cut out once more (the phase writes its own files directly, and
+//! they are cleaned only when it ends), control characters left for whoever shows it to escape.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
+use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use super::folder::{AttemptFolder, check_plain, open_plain};
+use crate::redact::Secrets;
+
+const NOTE_BYTES_MAX: u64 = 4 * 1024;
+const OUTPUTS_BYTES_MAX: u64 = 64 * 1024;
+const OUTPUT_NAME_BYTES_MAX: usize = 64;
+const SUMMARY_BYTES_MAX: usize = 2 * 1024;
+/// More is read than is kept, so that a secret is cut out before the rest is cut off.
+const SUMMARY_BYTES_READ_MAX: u64 = 64 * 1024;
+const SUMMARY_WORDS_MAX: usize = 50;
+/// A file of the phase's that is longer cannot be cleaned in memory, and is emptied instead.
+const CLEANED_BYTES_MAX: u64 = 4 << 20;
+
+/// What a phase printed, from its beginning, with a line where a part was left out.
+pub struct Output {
+    parts: VecDeque<Box<dyn Read + Send>>,
+}
+
+impl Read for Output {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(part) = self.parts.front_mut() {
+            let count = part.read(buffer)?;
+            if count > 0 || buffer.is_empty() {
+                return Ok(count);
+            }
+            self.parts.pop_front();
+        }
+        Ok(0)
+    }
+}
+
+/// Why the outputs of a phase cannot be taken.
+#[derive(Debug, thiserror::Error)]
+pub enum OutputsError {
+    #[error("the outputs cannot be read: {0}")]
+    Unreadable(#[from] io::Error),
+    #[error("the outputs are longer than {OUTPUTS_BYTES_MAX} bytes")]
+    TooLong,
+    #[error("line {line} of the outputs is not of the form name=value")]
+    Malformed { line: usize },
+}
+
+impl AttemptFolder {
+    /// What was printed so far. While the phase runs this is what is kept at the moment.
+    pub fn read_output(&self) -> io::Result<Output> {
+        let mut parts: VecDeque<Box<dyn Read + Send>> = VecDeque::new();
+        // The newest file is opened first: if it gets the older one's name in between, it is found twice and shown once.
+        let newer = open_if_there(&self.path().join("tail.1"))?;
+        let older = open_if_there(&self.path().join("tail.0"))?;
+        let older = older.filter(|older| !newer.as_ref().is_some_and(|newer| same_file(older, newer)));
+        parts.extend(open_if_there(&self.path().join("output"))?.map(boxed));
+        let left_out = self.left_out()?;
+        if left_out > 0 {
+            let line = format!("\n[… {left_out} bytes left out …]\n");
+            parts.push_back(Box::new(Cursor::new(line.into_bytes())));
+        }
+        parts.extend(older.into_iter().chain(newer).map(boxed));
+        Ok(Output { parts })
+    }
+
+    /// The last bytes that were printed, at most so many.
+    pub fn output_end(&self, bytes_max: u64) -> io::Result<Vec<u8>> {
+        let mut end = Vec::new();
+        for name in ["tail.1", "tail.0", "output"] {
+            let wanted = bytes_max - end.len() as u64;
+            if wanted == 0 {
+                break;
+            }
+            if let Some(file) = open_if_there(&self.path().join(name))? {
+                let mut part = last_bytes(file, wanted)?;
+                part.append(&mut end);
+                end = part;
+            }
+        }
+        Ok(end)
+    }
+
+    fn left_out(&self) -> io::Result<u64> {
+        if let Ok(Some(exit)) = self.exit() {
+            return Ok(exit.output_dropped_bytes);
+        }
+        let Some(file) = open_if_there(&self.path().join("dropped"))? else { return Ok(0) };
+        let text = last_bytes(file, 32)?;
+        Ok(String::from_utf8_lossy(&text).trim().parse().unwrap_or(0))
+    }
+
+    /// The phase's latest note about how far it is: the last line that is not empty.
+    pub fn read_note(&self, secrets: &Secrets) -> io::Result<Option<String>> {
+        let Some(file) = open_if_there(&self.progress_path())? else { return Ok(None) };
+        let bytes = last_bytes(file, NOTE_BYTES_MAX)?;
+        let text = String::from_utf8_lossy(&bytes);
+        // A word that was cut in two at the front may be half a secret, which nobody would know again.
+        let text = if bytes.len() as u64 == NOTE_BYTES_MAX { text.split_once(char::is_whitespace).map_or("", |cut| cut.1) } else { &text };
+        let note = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
+        Ok(note.map(|note| secrets.text(note).into_owned()))
+    }
+
+    /// The outputs of the phase by name; of a name given twice the last value counts.
+    pub fn read_outputs(&self, secrets: &Secrets) -> Result<BTreeMap<String, String>, OutputsError> {
+        let Some(file) = open_if_there(&self.result_path())? else { return Ok(BTreeMap::new()) };
+        let mut bytes = Vec::new();
+        file.take(OUTPUTS_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > OUTPUTS_BYTES_MAX {
+            return Err(OutputsError::TooLong);
+        }
+        let mut outputs = BTreeMap::new();
+        for (number, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
+            if line.trim_ascii().is_empty() {
+                continue;
+            }
+            let (name, value) = output_line(line).ok_or(OutputsError::Malformed { line: number + 1 })?;
+            outputs.insert(name.to_owned(), secrets.text(value).into_owned());
+        }
+        Ok(outputs)
+    }
+
+    /// What the phase says it did, in its first words.
+    pub fn read_summary(&self, secrets: &Secrets) -> io::Result<Option<String>> {
+        let Some(file) = open_if_there(&self.summary_path())? else { return Ok(None) };
+        let mut bytes = Vec::new();
+        file.take(SUMMARY_BYTES_READ_MAX).read_to_end(&mut bytes)?;
+        let text = String::from_utf8_lossy(&bytes);
+        let text = secrets.text(&text);
+        let words: Vec<&str> = text.split_whitespace().take(SUMMARY_WORDS_MAX).collect();
+        let mut summary = words.join(" ");
+        summary.truncate(summary.floor_char_boundary(SUMMARY_BYTES_MAX));
+        Ok((!summary.is_empty()).then_some(summary))
+    }
+
+    /// Cuts secrets out of the files that the phase wrote itself; gives how many files were changed.
+    pub(super) fn clean(&self, secrets: &Secrets) -> io::Result<u64> {
+        let mut changed = 0;
+        for path in [self.result_path(), self.progress_path(), self.summary_path()] {
+            if clean_file(&path, secrets)? {
+                changed += 1;
+            }
+        }
+        Ok(changed)
+    }
+}
+
+fn clean_file(path: &Path, secrets: &Secrets) -> io::Result<bool> {
+    let mut options = File::options();
+    options.read(true).write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    let mut file = match options.open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    check_plain(&file)?;
+    let length = file.metadata()?.len();
+    if length == 0 {
+        return Ok(false);
+    }
+    if length > CLEANED_BYTES_MAX {
+        file.set_len(0)?;
+        return Ok(true);
+    }
+    let mut bytes = Vec::new();
+    (&file).take(CLEANED_BYTES_MAX).read_to_end(&mut bytes)?;
+    let std::borrow::Cow::Owned(clean) = secrets.bytes(&bytes) else { return Ok(false) };
+    file.rewind()?;
+    file.write_all(&clean)?;
+    file.set_len(clean.len() as u64)?;
+    Ok(true)
+}
+
+fn output_line(line: &[u8]) -> Option<(&str, &str)> {
+    let (name, value) = std::str::from_utf8(line).ok()?.split_once('=')?;
+    let first = name.bytes().next()?;
+    let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    let named = (first.is_ascii_alphabetic() || first == b'_') && plain && name.len() <= OUTPUT_NAME_BYTES_MAX;
+    (named && !value.contains('\0')).then_some((name, value))
+}
+
+fn open_if_there(path: &Path) -> io::Result<Option<File>> {
+    match open_plain(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn same_file(one: &File, other: &File) -> bool {
+    let name = |file: &File| file.metadata().map(|about| (about.dev(), about.ino())).ok();
+    name(one).is_some() && name(one) == name(other)
+}
+
+fn boxed(file: File) -> Box<dyn Read + Send> {
+    Box::new(file)
+}
+
+fn last_bytes(mut file: File, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(bytes_max)))?;
+    let mut bytes = Vec::new();
+    file.take(bytes_max).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

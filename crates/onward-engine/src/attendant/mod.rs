@@ -1,0 +1,53 @@
+//! The attendant: the small process that stays with one attempt.
+//!
+//! It holds the attempt's lock, keeps its output and writes its outcome, and it outlives the driver. Everything that a driver needs
+//! to know about an attempt can be read from the attempt's folder, by whichever driver comes next:
+//!
+//! | file | written by | means |
+//! |---|---|---|
+//! | `lock` | driver | held by the attendant and by all that the phase started, as long as one of them lives |
+//! | `STARTED` | attendant | the phase is about to be executed; without it nothing ever ran |
+//! | `EXIT` | attendant | the outcome; it counts whatever else is or is not there |
+//! | `STOP` | driver | who wants the phase to end, and how urgently |
+//! | `output`, `tail.0`, `tail.1`, `dropped` | attendant | the beginning and the end of what was printed, and how much was left out |
+//! | `result`, `progress`, `summary` | phase | its outputs, its notes, what it says about its work |
+//! | `attendant.log` | attendant | why it could not do its duty; absent when all is well |
+
+mod attend;
+mod capture;
+mod ending;
+mod find;
+mod folder;
+mod logs;
+mod record;
+mod spawn;
+mod wake;
+
+use std::sync::RwLock;
+
+pub use attend::main;
+pub use find::{Adopted, Found, Reached, ask_to_stop, find, kill, lock_is_held};
+pub use folder::{AttemptFolder, FolderError};
+pub use logs::{Output, OutputsError};
+pub use record::{Exit, Outcome, RecordError, Spec, Started, Stop, StopBy, StopMode};
+pub use spawn::{ARGUMENT, Attending, SpawnError, spawn, tree_value};
+
+type Probe = fn(&'static str);
+
+static PROBE: RwLock<Option<Probe>> = RwLock::new(None);
+
+/// Installs a function that is called at every named point of an attempt's life, in the driver as in the attendant. Tests kill
+/// the process there; nothing is called in normal use.
+pub fn set_probe(probe: Option<Probe>) {
+    if let Ok(mut place) = PROBE.write() {
+        *place = probe;
+    }
+}
+
+/// Passes a named point.
+fn probe(point: &'static str) {
+    let probe = PROBE.read().ok().and_then(|place| *place);
+    if let Some(probe) = probe {
+        probe(point);
+    }
+}

@@ -1,0 +1,265 @@
+//! What is written down about an attempt, and the envelope it is written in.
+//!
+//! A record is one line of JSON with its kind and version, and a second line with the hash of the first. It is written under another
+//! name and renamed, so a reader sees all of it or none; after a power cut it may be empty or torn, which the hash shows.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// The version of all records of this module; a reader refuses a newer one.
+const RECORD_VERSION: u32 = 1;
+
+/// No record comes near this size; a longer file is not one of ours.
+pub(crate) const RECORD_BYTES_MAX: u64 = 64 * 1024;
+
+/// What the attendant is told when it starts. It travels through an unnamed file in memory and is never on disk: the script of a
+/// phase may contain what its author would not want lying about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spec {
+    pub run: String,
+    pub phase: String,
+    pub attempt: u32,
+    /// The element of `ONWARD_TREE` by which everything this attempt starts is found.
+    pub tag: String,
+    /// Program and arguments, the script among them.
+    pub argv: Vec<String>,
+    pub working_directory: PathBuf,
+    pub timeout_ms: Option<u64>,
+    /// From the polite request to the firm one.
+    pub grace_int_ms: u64,
+    /// From the firm request to the kill.
+    pub grace_term_ms: u64,
+    /// How long output is still read after the phase has ended, if others go on writing to its pipes.
+    pub drain_ms: u64,
+    pub output_head_bytes_max: u64,
+    pub output_tail_bytes_max: u64,
+    pub driver_pid: i32,
+    /// Variables that hold secrets although their names do not say so.
+    pub secret_names_extra: Vec<String>,
+    /// The attempt's folder, as an absolute path.
+    pub folder: PathBuf,
+}
+
+impl Spec {
+    pub const GRACE_INT_MS: u64 = 5_000;
+    pub const GRACE_TERM_MS: u64 = 3_000;
+    pub const DRAIN_MS: u64 = 2_000;
+    pub const OUTPUT_HEAD_BYTES_MAX: u64 = 1 << 20;
+    pub const OUTPUT_TAIL_BYTES_MAX: u64 = 4 << 20;
+}
+
+/// The attendant stands ready and is about to execute the phase.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Started {
+    pub attendant_pid: i32,
+    /// Of the attendant, in clock ticks since boot.
+    pub start_time: u64,
+    pub boot_id: String,
+    pub at: Timestamp,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exit {
+    pub outcome: Outcome,
+    /// The phase was ended because its time was up. Never together with `stopped_by`: what came first counts.
+    pub timed_out: bool,
+    /// Somebody asked for the end before it came. The phase may have ended well all the same.
+    pub stopped_by: Option<StopBy>,
+    pub started_at: Timestamp,
+    pub ended_at: Timestamp,
+    /// Suspended time included, and right also when the clock was set in between.
+    pub duration_ms: u64,
+    /// All that the phase printed, after secrets were cut out.
+    pub output_bytes: u64,
+    /// The part of it that is neither in the head nor in the tail.
+    pub output_dropped_bytes: u64,
+    /// The first reason why a part of the output could not be kept.
+    pub log_error: Option<String>,
+    /// How many secrets were cut out.
+    pub redacted: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    Code(i32),
+    Signal(i32),
+    /// Nothing was executed; the reason.
+    CouldNotStart(String),
+}
+
+/// A request that an attempt should end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stop {
+    pub by: StopBy,
+    pub mode: StopMode,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StopBy {
+    Interrupt,
+    SessionEnd,
+    Deadline,
+    Cancel,
+    OrphanKill,
+    Failure,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StopMode {
+    Ask,
+    Kill,
+}
+
+/// A record that is there but cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    #[error("the record {name} is damaged: {reason}")]
+    Damaged { name: &'static str, reason: String },
+    #[error("the record {name} has version {version}, newer than this program knows")]
+    Newer { name: &'static str, version: u32 },
+    #[error("the record {name} cannot be read: {source}")]
+    Unreadable { name: &'static str, source: io::Error },
+}
+
+/// A kind of record with the name of its file.
+pub(crate) trait Record: Serialize + DeserializeOwned {
+    const NAME: &'static str;
+}
+
+impl Record for Started {
+    const NAME: &'static str = "STARTED";
+}
+
+impl Record for Exit {
+    const NAME: &'static str = "EXIT";
+}
+
+impl Record for Stop {
+    const NAME: &'static str = "STOP";
+}
+
+#[derive(Serialize)]
+struct EnvelopeOut<'a, T> {
+    record: &'a str,
+    version: u32,
+    body: &'a T,
+}
+
+/// Read first and alone, so that a newer record is called newer even if its body has another form.
+#[derive(Deserialize)]
+struct EnvelopeHead {
+    record: String,
+    version: u32,
+}
+
+#[derive(Deserialize)]
+struct EnvelopeIn<T> {
+    body: T,
+}
+
+pub(crate) fn encode<T: Record>(body: &T) -> io::Result<Vec<u8>> {
+    let mut text = serde_json::to_vec(&EnvelopeOut { record: T::NAME, version: RECORD_VERSION, body })?;
+    let hash = blake3::hash(&text).to_hex();
+    text.push(b'\n');
+    text.extend_from_slice(hash.as_bytes());
+    text.push(b'\n');
+    Ok(text)
+}
+
+pub(crate) fn decode<T: Record>(text: &[u8]) -> Result<T, RecordError> {
+    let damaged = |reason: String| RecordError::Damaged { name: T::NAME, reason };
+    let mut lines = text.split(|&byte| byte == b'\n');
+    let (line, hash) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+    if blake3::hash(line).to_hex().as_bytes() != hash {
+        return Err(damaged(format!("its {} bytes do not agree with their hash", text.len())));
+    }
+    let head: EnvelopeHead = serde_json::from_slice(line).map_err(|error| damaged(error.to_string()))?;
+    if head.record != T::NAME {
+        return Err(damaged(format!("it is a record of another kind, {}", head.record)));
+    }
+    if head.version > RECORD_VERSION {
+        return Err(RecordError::Newer { name: T::NAME, version: head.version });
+    }
+    let whole: EnvelopeIn<T> = serde_json::from_slice(line).map_err(|error| damaged(error.to_string()))?;
+    Ok(whole.body)
+}
+
+/// Puts a record into place, all at once.
+pub(crate) fn write<T: Record>(folder: &Path, body: &T) -> io::Result<File> {
+    let text = encode(body)?;
+    // The writer's pid keeps two writers of one record from sharing a half-written file.
+    let temporary = folder.join(format!("{}.{}", T::NAME, std::process::id()));
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+    let mut file = options.open(&temporary)?;
+    let written = file.write_all(&text).and_then(|()| fs::rename(&temporary, folder.join(T::NAME)));
+    if let Err(error) = written {
+        let _ = fs::remove_file(&temporary);
+        return Err(error);
+    }
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exit() -> Exit {
+        Exit {
+            outcome: Outcome::Code(3),
+            timed_out: false,
+            stopped_by: Some(StopBy::OrphanKill),
+            started_at: Timestamp::UNIX_EPOCH,
+            ended_at: Timestamp::UNIX_EPOCH,
+            duration_ms: 12,
+            output_bytes: 5,
+            output_dropped_bytes: 0,
+            log_error: None,
+            redacted: 1,
+        }
+    }
+
+    /// A record is read back as it was written, and its form on disk is a promise.
+    #[test]
+    fn a_record_comes_back_as_it_went_in() {
+        let text = encode(&exit()).expect("a plain struct");
+        let line = concat!(
+            r#"{"record":"EXIT","version":1,"body":{"outcome":{"code":3},"timed_out":false,"stopped_by":"orphan-kill","#,
+            r#""started_at":"1970-01-01T00:00:00Z","ended_at":"1970-01-01T00:00:00Z","duration_ms":12,"output_bytes":5,"#,
+            r#""output_dropped_bytes":0,"log_error":null,"redacted":1}}"#,
+        );
+        assert_eq!(text.split(|&byte| byte == b'\n').next(), Some(line.as_bytes()));
+        assert_eq!(decode::<Exit>(&text).expect("our own bytes"), exit());
+    }
+
+    /// Any byte of a record is changed, or its end is missing. It is never taken for a record.
+    #[test]
+    fn every_damage_is_seen() {
+        let text = encode(&exit()).expect("a plain struct");
+        for at in 0..text.len() - 1 {
+            let mut flipped = text.clone();
+            flipped[at] ^= 0x10;
+            assert!(decode::<Exit>(&flipped).is_err(), "a flip at byte {at} was not seen");
+            assert!(decode::<Exit>(&text[..at]).is_err(), "a cut at byte {at} was not seen");
+        }
+        assert!(decode::<Exit>(&vec![0; text.len()]).is_err(), "zeros were taken for a record");
+    }
+
+    /// A later version writes a record with another body. It is called newer, not damaged.
+    #[test]
+    fn a_newer_record_is_called_newer() {
+        let line = r#"{"record":"EXIT","version":2,"body":7}"#;
+        let text = format!("{line}\n{}\n", blake3::hash(line.as_bytes()).to_hex());
+        assert!(matches!(decode::<Exit>(text.as_bytes()), Err(RecordError::Newer { version: 2, .. })));
+    }
+}

@@ -1,0 +1,165 @@
+//! The driver's side of the start of an attempt.
+//!
+//! The lock is taken before the process exists and handed to it as a descriptor. So there is no moment at which an attendant lives
+//! without its lock, and if the driver dies first the lock is free and nothing ran.
+
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Seek, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, fcntl};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
+
+use super::folder::{AttemptFolder, check_plain};
+use super::probe;
+use super::record::{RecordError, Spec};
+use crate::process::{self, Pid};
+
+/// The first argument by which the binary knows that it is to be an attendant.
+pub const ARGUMENT: &str = "__attend";
+
+/// An attendant that this process started.
+#[derive(Debug)]
+pub struct Attending {
+    pub pid: Pid,
+    pub pidfd: OwnedFd,
+    pub child: Option<Child>,
+}
+
+impl Attending {
+    /// Readable when the attendant has ended; its record is in place by then, if it could write one.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.pidfd.as_fd()
+    }
+
+    /// Waits for the attendant and takes it off the process table. Its status says nothing about the phase: the record does.
+    pub fn reap(&mut self) -> io::Result<Option<ExitStatus>> {
+        self.child.take().map(|mut child| child.wait()).transpose()
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum SpawnError {
+    /// The attempt's lock is held: its process lives, so a second one must not be started.
+    #[error("a process of this attempt is still alive")]
+    Held,
+    /// An attempt is started at most once; whoever wants it again takes the next number.
+    #[error("this attempt was started before")]
+    StartedBefore,
+    #[error("the lock of the attempt cannot be taken: {0}")]
+    Lock(#[source] io::Error),
+    #[error("the attendant cannot be told what to do: {0}")]
+    Handover(#[source] io::Error),
+    #[error("the attendant cannot be started: {0}")]
+    Process(#[source] io::Error),
+}
+
+/// Starts the attendant of an attempt: `exe` is this program, `env` the whole environment of the phase.
+pub fn spawn(
+    exe: &Path,
+    folder: &AttemptFolder,
+    spec: &Spec,
+    env: &[(OsString, OsString)],
+) -> Result<Attending, SpawnError> {
+    let lock = take_lock(folder)?;
+    match folder.started() {
+        Ok(None) => {}
+        Ok(Some(_)) | Err(RecordError::Damaged { .. } | RecordError::Newer { .. } | RecordError::Unreadable { .. }) => {
+            return Err(SpawnError::StartedBefore);
+        }
+    }
+    let orders = orders(spec).map_err(SpawnError::Handover)?;
+    let mut command = Command::new(exe);
+    command.args([ARGUMENT, &spec.run, &spec.phase, &spec.attempt.to_string()]);
+    command.env_clear().envs(env.iter().map(|(name, value)| (name, value)));
+    command.stdin(lock).stdout(orders).stderr(Stdio::null());
+    probe("spawn.before");
+    let started = spawn_undisturbed(&mut command);
+    // With the command go our copies of the lock and of the orders, so there is room for the pidfd below.
+    drop(command);
+    let child = started.map_err(SpawnError::Process)?;
+    probe("spawn.after");
+    let pid = Pid::from_raw(i32::try_from(child.id()).map_err(|_| SpawnError::Process(io::ErrorKind::InvalidData.into()))?);
+    match process::pidfd_open(pid) {
+        Ok(pidfd) => Ok(Attending { pid, pidfd, child: Some(child) }),
+        Err(error) => Err(SpawnError::Process(give_up(child, error))),
+    }
+}
+
+/// The value of `ONWARD_TREE` for a new attempt: a driver that itself runs inside an attempt adds to what it inherited, so that the
+/// outer attempt still finds everything.
+pub fn tree_value(inherited: Option<&str>, tag: &str) -> String {
+    match inherited {
+        Some(outer) if !outer.is_empty() => format!("{outer},{tag}"),
+        Some(_) | None => tag.to_owned(),
+    }
+}
+
+/// An exclusive lock of the whole file, which belongs to the open file and so to everyone who inherits it.
+pub(super) fn whole_file(kind: i32) -> libc::flock {
+    libc::flock {
+        l_type: i16::try_from(kind).expect("lock kinds are small numbers"),
+        l_whence: i16::try_from(libc::SEEK_SET).expect("SEEK_SET is zero"),
+        l_start: 0,
+        l_len: 0,
+        l_pid: 0,
+    }
+}
+
+fn take_lock(folder: &AttemptFolder) -> Result<File, SpawnError> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    let file = options.open(folder.lock_path()).map_err(SpawnError::Lock)?;
+    check_plain(&file).map_err(SpawnError::Lock)?;
+    match fcntl(&file, FcntlArg::F_OFD_SETLK(&whole_file(libc::F_WRLCK))) {
+        Ok(_) => Ok(file),
+        Err(Errno::EAGAIN | Errno::EACCES) => Err(SpawnError::Held),
+        Err(error) => Err(SpawnError::Lock(error.into())),
+    }
+}
+
+/// The orders as an unnamed file in memory: a pipe would block on a long script before there is anyone to read it.
+fn orders(spec: &Spec) -> io::Result<File> {
+    let mut file = File::from(memfd_create(c"onward-orders", MFdFlags::MFD_CLOEXEC)?);
+    file.write_all(&serde_json::to_vec(spec)?)?;
+    file.rewind()?;
+    Ok(file)
+}
+
+/// Starts the process with the signals blocked that it will handle. The block is inherited and lifted by the attendant when it is
+/// ready, so a signal that arrives before waits instead of ending it.
+fn spawn_undisturbed(command: &mut Command) -> io::Result<Child> {
+    let signals = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGUSR1, Signal::SIGUSR2];
+    let blocked: SigSet = signals.into_iter().collect();
+    let mut before = SigSet::empty();
+    pthread_sigmask(SigmaskHow::SIG_BLOCK, Some(&blocked), Some(&mut before))?;
+    let started = command.spawn();
+    pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&before), None)?;
+    started
+}
+
+/// An attendant that cannot be watched is ended; whether it had begun is then read from its folder like after any crash.
+fn give_up(mut child: Child, error: io::Error) -> io::Error {
+    let _ = child.kill();
+    let _ = child.wait();
+    error
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A driver inside an attempt of another driver adds its tag at the end of the list.
+    #[test]
+    fn tags_are_added_to_what_was_inherited() {
+        assert_eq!(tree_value(None, "b"), "b");
+        assert_eq!(tree_value(Some(""), "b"), "b");
+        assert_eq!(tree_value(Some("a"), "b"), "a,b");
+    }
+}

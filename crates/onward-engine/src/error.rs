@@ -1,0 +1,95 @@
+//! What can go wrong, as far as a caller can tell the difference. The binary turns each into a page and an exit code.
+
+use std::path::PathBuf;
+
+use onward_core::diagnostic::Diagnostic;
+use onward_core::id::{PhaseId, RunId};
+use onward_core::run::Refusal;
+use onward_core::view::Driver;
+use onward_store::StoreError;
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("there is no project here: no folder upwards from {} has a .onward folder", from.display())]
+    NoProject { from: PathBuf },
+    #[error("the home folder is not made a project: go to the folder of your work, or make one with `git init`")]
+    HomeFolder,
+    #[error("no run {0}")]
+    NoSuchRun(String),
+    #[error("this project has no run yet")]
+    NoRuns,
+    #[error("no unfinished run")]
+    NothingUnfinished,
+    #[error("run {run} has no phase {phase}")]
+    NoSuchPhase { run: RunId, phase: String },
+    #[error("no checkpoint {0}")]
+    NoSuchCheckpoint(String),
+    #[error("{name} fits more than one {what}")]
+    Ambiguous { what: &'static str, name: String, candidates: Vec<String> },
+    #[error("the name of a {0} is empty")]
+    EmptyName(&'static str),
+    #[error("no plan: neither onward.yaml nor .onward/plan.yaml is in {}", folder.display())]
+    NoPlan { folder: PathBuf },
+    #[error("cannot read the plan {}: {why}", path.display())]
+    PlanUnreadable { path: PathBuf, why: String },
+    #[error("{file} is not a valid plan")]
+    PlanInvalid { file: String, text: String, diagnostics: Vec<Diagnostic> },
+    #[error("{file} needs a newer onward")]
+    PlanNewer { file: String, text: String, diagnostics: Vec<Diagnostic> },
+    #[error("{file} uses what this version does not carry out yet")]
+    PlanUnsupported { file: String, text: String, diagnostics: Vec<Diagnostic> },
+    #[error("the inputs do not fit the plan {file}")]
+    Inputs { file: String, diagnostics: Vec<Diagnostic> },
+    #[error("{file} is not a valid configuration")]
+    Config { file: String, text: String, diagnostics: Vec<Diagnostic> },
+    #[error("run {run} is driven by process {} on {} since {}", driver.pid, driver.host, driver.since)]
+    Driven { run: RunId, driver: Driver },
+    #[error("run {run} may not go on")]
+    Refused { run: RunId, reasons: Vec<String> },
+    #[error("an answer is needed about run {}", .0.run)]
+    AnswerNeeded(Box<Question>),
+    #[error("several runs of this work are unfinished")]
+    Several { runs: Vec<RunId> },
+    #[error(transparent)]
+    Illegal(#[from] Refusal),
+    #[error("run {run}: the record of its journal at {seq} cannot be understood: {why}")]
+    BadRecord { run: RunId, seq: u64, why: String },
+    #[error("checkpoint {id} cannot be understood: {why}")]
+    BadCheckpoint { id: String, why: String, raw: String },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("{what}: {why}")]
+    Io { what: String, why: std::io::Error },
+    #[error("{0}")]
+    NotYet(String),
+    #[error("run {run} did not answer within {seconds} s")]
+    NoAnswer { run: RunId, seconds: u64 },
+}
+
+/// What nobody but a person can answer, with the flags that say the answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Question {
+    pub run: RunId,
+    pub reasons: Vec<String>,
+    /// Phases of which nobody knows whether their effect happened.
+    pub in_doubt: Vec<PhaseId>,
+    /// Phases of the run that still have a process although nobody drives it.
+    pub orphans: Vec<PhaseId>,
+    pub choices: Vec<Offer>,
+}
+
+/// One way to answer.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Offer {
+    pub choice: String,
+    pub command: String,
+}
+
+impl Error {
+    pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
+        let what = what.into();
+        move |why| Self::Io { what, why }
+    }
+}

@@ -1,0 +1,3 @@
+//! How attempts are performed.
+
+pub(crate) mod shell;

@@ -1,0 +1,150 @@
+//! An attempt at a `run` phase: its folder, its environment, what its attendant is told.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use onward_core::expression::{self, Reference};
+use onward_core::id::{Attempt, PhaseId};
+use onward_core::naming::attempt_key;
+use onward_core::plan::{Body, Phase};
+use onward_core::run::Run;
+
+use crate::attendant::{AttemptFolder, Spec, tree_value};
+use crate::project::Project;
+
+/// Everything that is needed to start one attempt.
+pub(crate) struct Prepared {
+    pub(crate) folder: AttemptFolder,
+    pub(crate) spec: Spec,
+    pub(crate) env: Vec<(OsString, OsString)>,
+}
+
+/// Makes the attempt's folder and works out its environment; the reason, if that cannot be done.
+pub(crate) fn prepare(project: &Project, run: &Run, phase: &Phase, attempt: Attempt) -> Result<Prepared, String> {
+    let Body::Run { script, shell } = &phase.body else {
+        return Err(format!("phase {} is not a shell phase", phase.id));
+    };
+    let folder = folder(project, run, &phase.id, attempt);
+    folder.create().map_err(|why| format!("its folder cannot be made: {why}"))?;
+    let scratch = scratch(project, run, &phase.id)?;
+    hand_on_the_note(&folder, run, &phase.id)?;
+    let tag = tag(&folder);
+    let env = environment(run, phase, &folder, &scratch, &tag)?;
+    let spec = Spec {
+        run: run.id.to_string(),
+        phase: phase.id.to_string(),
+        attempt: attempt.0,
+        tag,
+        argv: shell.iter().cloned().chain(["-c".to_owned(), script.clone()]).collect(),
+        working_directory: project.top.join(phase.working_directory.as_deref().unwrap_or(".")),
+        timeout_ms: phase.timeout.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
+        grace_int_ms: Spec::GRACE_INT_MS,
+        grace_term_ms: Spec::GRACE_TERM_MS,
+        drain_ms: Spec::DRAIN_MS,
+        output_head_bytes_max: Spec::OUTPUT_HEAD_BYTES_MAX,
+        output_tail_bytes_max: Spec::OUTPUT_TAIL_BYTES_MAX,
+        driver_pid: i32::try_from(std::process::id()).unwrap_or(i32::MAX),
+        secret_names_extra: Vec::new(),
+        folder: folder.path().to_owned(),
+    };
+    Ok(Prepared { folder, spec, env })
+}
+
+pub(crate) fn folder(project: &Project, run: &Run, phase: &PhaseId, attempt: Attempt) -> AttemptFolder {
+    AttemptFolder::new(&project.store_folder(), &run.id, phase, attempt)
+}
+
+/// The mark that everything an attempt starts carries in its environment; different for every store.
+pub(crate) fn tag(folder: &AttemptFolder) -> String {
+    blake3::hash(folder.path().as_os_str().as_encoded_bytes()).to_hex()[..24].to_owned()
+}
+
+fn scratch(project: &Project, run: &Run, phase: &PhaseId) -> Result<PathBuf, String> {
+    let path = project.scratch().join(run.id.as_str()).join(phase.as_str().replace('/', "%2F"));
+    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&path);
+    made.map_err(|why| format!("its scratch folder cannot be made: {why}"))?;
+    Ok(path)
+}
+
+/// The progress file of an attempt starts with the last note of the one before.
+fn hand_on_the_note(folder: &AttemptFolder, run: &Run, phase: &PhaseId) -> Result<(), String> {
+    let Some(note) = run.phase_state(phase).and_then(|state| state.note.as_deref()) else { return Ok(()) };
+    let mut options = fs::OpenOptions::new();
+    options.write(true).truncate(true).custom_flags(libc::O_NOFOLLOW);
+    let written = options.open(folder.progress_path()).and_then(|mut file| writeln!(file, "{note}"));
+    written.map_err(|why| format!("its progress file cannot be written: {why}"))
+}
+
+fn environment(
+    run: &Run,
+    phase: &Phase,
+    folder: &AttemptFolder,
+    scratch: &Path,
+    tag: &str,
+) -> Result<Vec<(OsString, OsString)>, String> {
+    let state = run.phase_state(&phase.id).expect("the phase is one of this run");
+    let attempt = state.attempt.as_ref().expect("the attempt was recorded before it is prepared");
+    let mut env: Vec<(OsString, OsString)> = std::env::vars_os().filter(|(name, _)| !is_ours(name)).collect();
+    let mut set = |name: &str, value: OsString| {
+        env.retain(|(other, _)| other != name);
+        env.push((name.into(), value));
+    };
+    for (name, value) in resolved_env(run, phase, attempt.number)? {
+        set(&name, value.into());
+    }
+    set("ONWARD_RUN", run.id.as_str().into());
+    set("ONWARD_PHASE", phase.id.as_str().into());
+    set("ONWARD_ATTEMPT", attempt.number.to_string().into());
+    set("ONWARD_KEY", attempt_key(&run.id, &phase.id, state.generation).into());
+    set("ONWARD_OUTPUT", folder.result_path().into());
+    set("ONWARD_PROGRESS", folder.progress_path().into());
+    set("ONWARD_SUMMARY", folder.summary_path().into());
+    set("ONWARD_STATE", scratch.into());
+    set("ONWARD_RESUME_REASON", attempt.reason.into());
+    let inherited = std::env::var("ONWARD_TREE").ok();
+    set("ONWARD_TREE", tree_value(inherited.as_deref(), tag).into());
+    Ok(env)
+}
+
+/// Variables of an outer phase say nothing about this one, and the key of an encrypted store is not for phases.
+fn is_ours(name: &std::ffi::OsStr) -> bool {
+    let name = name.to_string_lossy();
+    name.starts_with("ONWARD_") && !matches!(&*name, "ONWARD_STORE" | "ONWARD_PROJECT" | "ONWARD_KILL_POINT" | "ONWARD_KILL_MARK")
+}
+
+/// The variables of the plan and of the phase, with their `${{ }}` filled in; the phase's own win.
+fn resolved_env(run: &Run, phase: &Phase, attempt: Attempt) -> Result<Vec<(String, String)>, String> {
+    let mut env: Vec<(String, String)> = Vec::new();
+    for (name, template) in run.plan().env.iter().chain(&phase.env) {
+        let value = expression::substitute(template, &|reference| {
+            lookup(run, attempt, reference, &env)
+        });
+        let value = value.map_err(|why| format!("the variable {name} cannot be filled in: {why}"))?;
+        env.retain(|(other, _)| other != name);
+        env.push((name.clone(), value));
+    }
+    Ok(env)
+}
+
+fn lookup(run: &Run, attempt: Attempt, reference: &Reference, env: &[(String, String)]) -> Option<String> {
+    match reference {
+        Reference::Input(name) => run.started.inputs.get(name).cloned(),
+        Reference::Env(name) => {
+            let own = env.iter().rev().find(|(other, _)| other == name).map(|(_, value)| value.clone());
+            own.or_else(|| std::env::var(name).ok())
+        }
+        Reference::Run(field) => match field.as_str() {
+            "id" => Some(run.id.to_string()),
+            "name" => Some(run.started.title.clone()),
+            "type" => Some(run.plan().kind.clone()),
+            _ => None,
+        },
+        Reference::Output { phase, output } => run.phase_state(phase)?.outputs.get(output).cloned(),
+        Reference::Status(phase) => Some(run.phase_state(phase)?.status.as_str().to_owned()),
+        Reference::Attempt => Some(attempt.to_string()),
+        Reference::Matrix(_) => None,
+    }
+}

@@ -1,0 +1,198 @@
+//! An attempt that is under way, as its driver sees it.
+
+use std::os::fd::BorrowedFd;
+use std::sync::LazyLock;
+
+use onward_core::event::{Outcome, StopBy};
+use onward_core::id::Attempt;
+use onward_core::input::AttemptEnd;
+
+use crate::attendant::{self, Adopted, AttemptFolder, Attending, Exit, Found};
+use crate::executor::shell;
+use crate::process;
+use crate::redact::Secrets;
+
+/// An attempt that has a process, or had one a moment ago.
+pub(crate) struct Flight {
+    pub(crate) attempt: Attempt,
+    folder: AttemptFolder,
+    by: By,
+    boot: String,
+    /// What it was asked so far; asked again only when it is more urgent.
+    asked: Option<(StopBy, bool)>,
+}
+
+/// What there is to wait on.
+enum By {
+    Child(Attending),
+    Adopted(Adopted),
+    /// The attendant is dead, but something it started still holds the lock.
+    Lock,
+}
+
+/// What was found of an attempt that somebody else had started.
+pub(crate) enum Landed {
+    Ended(AttemptEnd),
+    NeverStarted,
+    Flying(Flight),
+}
+
+impl Flight {
+    pub(crate) fn attending(folder: AttemptFolder, attempt: Attempt, attending: Attending) -> Self {
+        Self { attempt, folder, by: By::Child(attending), boot: boot_now(), asked: None }
+    }
+
+    pub(crate) fn recovered(folder: AttemptFolder, attempt: Attempt, boot: &str) -> Landed {
+        let flying = |folder, by| Landed::Flying(Self { attempt, folder, by, boot: boot.to_owned(), asked: None });
+        match look(&folder, boot) {
+            Found::Exited(exit) => Landed::Ended(end_of(&folder, &exit)),
+            Found::Alive(adopted) => flying(folder, By::Adopted(adopted)),
+            Found::Holding => flying(folder, By::Lock),
+            Found::NeverStarted => Landed::NeverStarted,
+            Found::Unknown => Landed::Ended(unknown(&folder)),
+        }
+    }
+
+    /// What becomes readable when the attendant is gone.
+    pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
+        match &self.by {
+            By::Child(attending) => Some(attending.fd()),
+            By::Adopted(adopted) => Some(adopted.fd()),
+            By::Lock => None,
+        }
+    }
+
+    pub(crate) fn is_watching_a_lock(&self) -> bool {
+        matches!(self.by, By::Lock)
+    }
+
+    /// The end of the attempt, if it is over.
+    pub(crate) fn landed(&mut self) -> Option<AttemptEnd> {
+        match &mut self.by {
+            By::Child(attending) => {
+                if !process::pidfd_ended(attending.fd()) {
+                    return None;
+                }
+                // Its status says nothing: what counts is its record.
+                let _ = attending.reap();
+            }
+            By::Adopted(adopted) => {
+                if !process::pidfd_ended(adopted.fd()) {
+                    return None;
+                }
+            }
+            By::Lock => {}
+        }
+        match look(&self.folder, &self.boot) {
+            Found::Exited(exit) => Some(end_of(&self.folder, &exit)),
+            Found::Alive(_) => None,
+            Found::Holding => {
+                self.by = By::Lock;
+                self.repeat_the_kill();
+                None
+            }
+            Found::NeverStarted => {
+                let reason = "its attendant died before the phase began".to_owned();
+                Some(AttemptEnd::bare(Outcome::CouldNotStart { reason }))
+            }
+            Found::Unknown => Some(match self.asked {
+                Some((by, _)) => AttemptEnd { outcome: Outcome::Stopped { by }, ..unknown(&self.folder) },
+                None => unknown(&self.folder),
+            }),
+        }
+    }
+
+    pub(crate) fn ask_to_stop(&mut self, by: StopBy, kill: bool) {
+        if matches!(self.asked, Some((_, asked)) if asked || !kill) {
+            return;
+        }
+        self.asked = Some((by, kill));
+        // An attendant that cannot be reached is gone or will be seen to be: nothing is lost by going on.
+        let _ = if kill {
+            attendant::kill(&self.folder, record_of(by))
+        } else {
+            attendant::ask_to_stop(&self.folder, record_of(by))
+        };
+        self.repeat_the_kill();
+    }
+
+    /// With no attendant left to do it, the kill is ours to do.
+    fn repeat_the_kill(&self) {
+        if self.is_watching_a_lock() && self.asked.is_some() {
+            process::kill_tree(None, &shell::tag(&self.folder), &[]);
+        }
+    }
+}
+
+/// What became of an attempt. A record that a newer onward wrote, or that cannot be read, tells us nothing: as long as
+/// something holds the lock it is waited for, and after that nobody knows.
+fn look(folder: &AttemptFolder, boot: &str) -> Found {
+    attendant::find(folder, &boot_now(), boot).unwrap_or_else(|_| {
+        if attendant::lock_is_held(folder).unwrap_or(false) { Found::Holding } else { Found::Unknown }
+    })
+}
+
+/// An empty id differs from every recorded one, so that without it nothing counts as never started.
+pub(crate) fn boot_now() -> String {
+    process::boot_id().unwrap_or_default()
+}
+
+/// The last note of an attempt; one that cannot be read is as good as none.
+pub(crate) fn note(folder: &AttemptFolder) -> Option<String> {
+    folder.read_note(secrets()).unwrap_or_default()
+}
+
+/// The secrets in our own environment, which phases inherit.
+fn secrets() -> &'static Secrets {
+    static SECRETS: LazyLock<Secrets> = LazyLock::new(|| {
+        let variables: Vec<_> = std::env::vars_os().collect();
+        Secrets::from_env(variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())), &[])
+    });
+    &SECRETS
+}
+
+fn unknown(folder: &AttemptFolder) -> AttemptEnd {
+    AttemptEnd { note: note(folder), ..AttemptEnd::bare(Outcome::Unknown) }
+}
+
+/// All that the files of an attempt say about its end.
+fn end_of(folder: &AttemptFolder, exit: &Exit) -> AttemptEnd {
+    AttemptEnd {
+        outcome: outcome_of(exit),
+        ended_at: Some(exit.ended_at),
+        duration_ms: Some(exit.duration_ms),
+        note: note(folder),
+        summary: folder.read_summary(secrets()).unwrap_or_default(),
+        outputs: folder.read_outputs(secrets()).map_err(|why| why.to_string()),
+    }
+}
+
+/// An end that we asked for is never a failure, and never a success either: the phase may have stopped half-way and
+/// said that all is well.
+fn outcome_of(exit: &Exit) -> Outcome {
+    match (exit.stopped_by, exit.timed_out, &exit.outcome) {
+        (Some(by), _, _) => Outcome::Stopped { by: event_of(by) },
+        (None, true, _) => Outcome::TimedOut,
+        (None, false, attendant::Outcome::Code(code)) => Outcome::Exited { code: *code },
+        (None, false, attendant::Outcome::Signal(signal)) => Outcome::Killed { signal: *signal },
+        (None, false, attendant::Outcome::CouldNotStart(reason)) => Outcome::CouldNotStart { reason: reason.clone() },
+    }
+}
+
+fn record_of(by: StopBy) -> attendant::StopBy {
+    match by {
+        StopBy::Interrupt => attendant::StopBy::Interrupt,
+        StopBy::SessionEnd | StopBy::Hangup | StopBy::Question => attendant::StopBy::SessionEnd,
+        StopBy::Failure => attendant::StopBy::Failure,
+        StopBy::OrphanKill => attendant::StopBy::OrphanKill,
+    }
+}
+
+fn event_of(by: attendant::StopBy) -> StopBy {
+    match by {
+        attendant::StopBy::Interrupt => StopBy::Interrupt,
+        attendant::StopBy::SessionEnd | attendant::StopBy::Deadline | attendant::StopBy::Cancel => StopBy::SessionEnd,
+        attendant::StopBy::Failure => StopBy::Failure,
+        attendant::StopBy::OrphanKill => StopBy::OrphanKill,
+    }
+}

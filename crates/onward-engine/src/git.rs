@@ -1,0 +1,61 @@
+//! The little that is asked of git so far: where the top is, and which branch we are on.
+//!
+//! A repository may come from anywhere, so its hooks and its file system monitor are never started.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use onward_core::resume::BranchFact;
+
+/// The top of the working tree that `from` lies in.
+pub(crate) fn top(from: &Path) -> Option<PathBuf> {
+    if !from.ancestors().any(|folder| folder.join(".git").exists()) {
+        return None;
+    }
+    ask(from, &["rev-parse", "--show-toplevel"]).map(PathBuf::from)
+}
+
+/// The branch that is checked out; none where HEAD is detached, or outside git.
+pub(crate) fn branch(top: &Path) -> Option<String> {
+    if !top.ancestors().any(|folder| folder.join(".git").exists()) {
+        return None;
+    }
+    ask(top, &["symbolic-ref", "--quiet", "--short", "HEAD"])
+}
+
+/// Whether the branch on which a run was started is still there.
+pub(crate) fn branch_fact(top: &Path, branch: Option<&str>) -> BranchFact {
+    let Some(branch) = branch else { return BranchFact::None };
+    // A branch without a commit yet has no ref, but is the one that is checked out.
+    if self::branch(top).as_deref() == Some(branch) {
+        return BranchFact::There;
+    }
+    let name = format!("refs/heads/{branch}");
+    let status = git(top, &["show-ref", "--verify", "--quiet", &name]).status();
+    match status.ok().and_then(|status| status.code()) {
+        Some(0) => BranchFact::There,
+        Some(1) => BranchFact::Gone,
+        Some(_) | None => BranchFact::Unknown,
+    }
+}
+
+fn ask(folder: &Path, words: &[&str]) -> Option<String> {
+    let output = git(folder, words).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    let line = text.trim_end_matches('\n');
+    (output.status.success() && !line.is_empty()).then(|| line.to_owned())
+}
+
+fn git(folder: &Path, words: &[&str]) -> Command {
+    let mut command = Command::new("git");
+    command.args(["--no-optional-locks", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"]);
+    command.args(words).current_dir(folder).stdin(Stdio::null()).stderr(Stdio::null());
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("GIT_") && text != "GIT_CEILING_DIRECTORIES" {
+            command.env_remove(&name);
+        }
+    }
+    command.env("GIT_TERMINAL_PROMPT", "0");
+    command
+}

@@ -1,0 +1,109 @@
+//! Events as bytes, and the fold of what is stored.
+
+use onward_core::checkpoint::{Checkpoint, CheckpointMeta};
+use onward_core::event::{Event, Recorded};
+use onward_core::id::{RunId, Seq};
+use onward_core::run::{self, Run, Stepped};
+use onward_core::view;
+use onward_store::{Entry, NewCheckpoint, NewEvent, Record, Store};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// The version of the events' form. 0 may still change between builds.
+const VERSION: u32 = 0;
+
+const EVENTS_PER_READ: usize = 4096;
+
+#[derive(Serialize)]
+struct Out<'a> {
+    v: u32,
+    event: &'a Event,
+}
+
+#[derive(Deserialize)]
+struct In {
+    event: Event,
+}
+
+#[derive(Deserialize)]
+struct Version {
+    v: u32,
+}
+
+pub(crate) fn encode(event: &Event) -> Vec<u8> {
+    serde_json::to_vec(&Out { v: VERSION, event }).expect("an event has only string keys")
+}
+
+pub(crate) fn decode(run: &RunId, record: Record) -> Result<Recorded> {
+    let bad = |why: String| Error::BadRecord { run: run.clone(), seq: record.seq.0, why };
+    let event = match serde_json::from_slice::<In>(&record.body) {
+        Ok(read) => read.event,
+        Err(why) => {
+            let version = serde_json::from_slice::<Version>(&record.body).map(|version| version.v);
+            return Err(match version {
+                Ok(found) if found > VERSION => Error::Store(onward_store::StoreError::Newer {
+                    what: "a record of the journal",
+                    found: found.into(),
+                    known: VERSION.into(),
+                }),
+                Ok(_) | Err(_) => bad(why.to_string()),
+            });
+        }
+    };
+    Ok(Recorded { seq: record.seq, at: record.at, actor: record.actor, event })
+}
+
+/// All events of a run, oldest first.
+pub(crate) fn events(store: &mut dyn Store, run: &RunId) -> Result<Vec<Recorded>> {
+    let mut all: Vec<Recorded> = Vec::new();
+    loop {
+        let after = all.last().map_or(Seq(0), |last| last.seq);
+        let read = store.events(run, after, EVENTS_PER_READ)?;
+        let last = read.len() < EVENTS_PER_READ;
+        for record in read {
+            all.push(decode(run, record)?);
+        }
+        if last {
+            return Ok(all);
+        }
+    }
+}
+
+/// The run as its journal tells it.
+pub(crate) fn load(store: &mut dyn Store, run: &RunId) -> Result<Run> {
+    let events = events(store, run)?;
+    run::fold(&events).ok_or_else(|| Error::NoSuchRun(run.to_string()))
+}
+
+/// What one commit is to hold.
+pub(crate) fn entry(run: &Run, stepped: &Stepped) -> Entry {
+    Entry {
+        events: stepped
+            .events
+            .iter()
+            .map(|e| NewEvent { at: e.at, actor: e.actor.clone(), body: encode(&e.event) })
+            .collect(),
+        checkpoints: stepped.checkpoints.iter().map(stored).collect(),
+        consumed: Vec::new(),
+        status: run.status().as_str().to_owned(),
+        summary: summary_bytes(run),
+    }
+}
+
+pub(crate) fn summary_bytes(run: &Run) -> Vec<u8> {
+    serde_json::to_vec(&view::summary(run)).expect("a summary has only string keys")
+}
+
+fn stored(checkpoint: &Checkpoint) -> NewCheckpoint {
+    NewCheckpoint {
+        id: checkpoint.id.clone(),
+        seq: checkpoint.seq,
+        meta: serde_json::to_vec(&checkpoint.meta()).expect("it has only string keys"),
+        document: serde_json::to_vec(checkpoint).expect("it has only string keys"),
+    }
+}
+
+pub(crate) fn meta(bytes: &[u8]) -> Option<CheckpointMeta> {
+    serde_json::from_slice(bytes).ok()
+}

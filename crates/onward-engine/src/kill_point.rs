@@ -1,0 +1,32 @@
+//! Places where a test can end the process as `kill -9` would. Compiled in only with the feature `kill-points`.
+
+/// Ends this process by SIGKILL if `ONWARD_KILL_POINT` names this place; `name:3` means the third time it is passed.
+#[cfg(feature = "kill-points")]
+pub fn reached(name: &'static str) {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    static PASSED: AtomicU32 = AtomicU32::new(0);
+    let Ok(wanted) = std::env::var("ONWARD_KILL_POINT") else { return };
+    let (place, times) = wanted.split_once(':').unwrap_or((&wanted, "1"));
+    if place != name || PASSED.fetch_add(1, Ordering::SeqCst) + 1 != times.parse().unwrap_or(1) {
+        return;
+    }
+    if let Ok(mark) = std::env::var("ONWARD_KILL_MARK") {
+        // Only the first process that gets here dies: what it leaves behind passes the same place.
+        if std::fs::OpenOptions::new().write(true).create_new(true).open(mark).is_err() {
+            return;
+        }
+    }
+    let _ = nix::sys::signal::kill(nix::unistd::Pid::this(), nix::sys::signal::Signal::SIGKILL);
+}
+
+#[cfg(not(feature = "kill-points"))]
+pub fn reached(_: &'static str) {}
+
+/// Lets the parts that know nothing of tests call [`reached`] at their own places.
+pub fn install() {
+    if cfg!(feature = "kill-points") {
+        onward_store::set_probe(Some(reached));
+        crate::attendant::set_probe(Some(reached));
+    }
+}

@@ -1,0 +1,403 @@
+//! Looking: everything that is read and shown. Nothing here writes.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use onward_core::checkpoint::{Checkpoint, CheckpointMeta, FORMAT};
+use onward_core::event::Recorded;
+use onward_core::id::{Attempt, CheckpointId, PhaseId, RunId};
+use onward_core::lookup::{self, Looked, Name};
+use onward_core::run::{Run, RunStatus};
+use onward_core::view::{self, Alive, Driver, StatusView, Summary, Why};
+use onward_store::{CheckpointRow, LeaseKind, Page, RunFilter, RunRow};
+use serde::Serialize;
+
+use crate::Onward;
+use crate::attendant::{self, Output};
+use crate::error::{Error, Result};
+use crate::executor::shell;
+use crate::flight;
+use crate::journal;
+use crate::project::Project;
+
+/// Rows that are read at a time, and candidates that an ambiguous name lists at most.
+const ROWS_PER_READ: usize = 256;
+const CANDIDATES_MAX: usize = 20;
+
+/// Which runs to list.
+#[derive(Clone, Debug, Default)]
+pub struct ListFilter {
+    /// Archived ones too.
+    pub all: bool,
+    pub kind: Option<String>,
+    pub project: Option<String>,
+}
+
+/// A run in a list.
+#[derive(Clone, Debug, Serialize)]
+pub struct ListItem {
+    pub run: RunId,
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub project: String,
+    pub title: String,
+    pub plan: String,
+    /// A [`RunStatus`], or `unreadable`.
+    pub status: String,
+    pub created_at: Option<Timestamp>,
+    pub updated_at: Option<Timestamp>,
+    pub phases_total: usize,
+    pub phases_completed: usize,
+    pub branch: Option<String>,
+    pub resumable: bool,
+    /// The last error, or why the row cannot be read.
+    pub error: Option<String>,
+}
+
+/// A checkpoint in a log.
+#[derive(Clone, Debug, Serialize)]
+pub struct LogItem {
+    pub id: CheckpointId,
+    pub seq: u64,
+    pub trigger: String,
+    pub triggers: Vec<String>,
+    pub phase: Option<PhaseId>,
+    pub created_at: Option<Timestamp>,
+    pub name: Option<String>,
+    pub can_resume: bool,
+    pub bytes: u64,
+    /// The working tree at that moment; none where it was not kept.
+    pub snapshot: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub damage: Option<String>,
+}
+
+/// What `show` shows.
+#[derive(Debug)]
+pub enum Shown {
+    Checkpoint(Box<Checkpoint>),
+    Run(Box<RunShown>),
+}
+
+/// A run as a whole.
+#[derive(Debug, Serialize)]
+pub struct RunShown {
+    #[serde(rename = "status")]
+    pub view: StatusView,
+    pub inputs: BTreeMap<String, String>,
+    pub plan: serde_json::Value,
+    pub batches: Vec<Vec<PhaseId>>,
+    pub checkpoints: Vec<LogItem>,
+}
+
+impl Onward {
+    /// What a person should know about the store itself.
+    pub fn warnings(&mut self) -> Vec<String> {
+        let Ok(store) = self.store() else { return Vec::new() };
+        store.health().alarms.iter().filter(|alarm| is_worth_a_warning(alarm)).map(ToString::to_string).collect()
+    }
+
+    pub fn list(&mut self, filter: &ListFilter) -> Result<Vec<ListItem>> {
+        let mut items = Vec::new();
+        for row in self.rows(&RunFilter::default())? {
+            let item = self.item(&row)?;
+            let fits = |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
+            let shown = filter.all || item.status != RunStatus::Archived.as_str();
+            if shown && fits(&filter.kind, &item.kind) && fits(&filter.project, &item.project) {
+                items.push(item);
+            }
+        }
+        Ok(items)
+    }
+
+    pub fn status(&mut self, name: Option<&str>) -> Result<StatusView> {
+        let id = self.find_run(name)?;
+        let run = self.load(&id)?;
+        let warnings = self.warnings();
+        let driver = self.driver(&id)?;
+        Ok(status_of(&self.project, &run, driver, warnings))
+    }
+
+    pub fn log(&mut self, name: Option<&str>) -> Result<(RunId, Vec<LogItem>)> {
+        let id = self.find_run(name)?;
+        let rows = self.checkpoint_rows(&id)?;
+        Ok((id, rows.iter().map(log_item).collect()))
+    }
+
+    pub fn events(&mut self, name: Option<&str>) -> Result<(RunId, Vec<Recorded>)> {
+        let id = self.find_run(name)?;
+        let events = journal::events(self.store()?, &id)?;
+        Ok((id, events))
+    }
+
+    pub fn show(&mut self, name: &str) -> Result<Shown> {
+        match Name::parse(name).ok_or(Error::EmptyName("checkpoint"))? {
+            Name::Id(id) if !id.starts_with("CP-") => Ok(Shown::Run(Box::new(self.show_run(&id)?))),
+            name => Ok(Shown::Checkpoint(Box::new(self.show_checkpoint(&name)?))),
+        }
+    }
+
+    fn show_run(&mut self, name: &str) -> Result<RunShown> {
+        let view = self.status(Some(name))?;
+        let run = self.load(&view.run)?;
+        let checkpoints = self.log(Some(view.run.as_str()))?.1;
+        let plan = serde_json::to_value(run.plan()).expect("a plan has only string keys");
+        Ok(RunShown { view, inputs: run.started.inputs.clone(), plan, batches: run.batches(), checkpoints })
+    }
+
+    fn show_checkpoint(&mut self, name: &Name) -> Result<Checkpoint> {
+        let id = self.find_checkpoint(name)?;
+        let found = self.store()?.checkpoint(&id)?.ok_or_else(|| Error::NoSuchCheckpoint(id.to_string()))?;
+        checkpoint_from(&id, &found.document)
+    }
+
+    /// What the attempts at a phase printed, oldest first; all phases where none is named.
+    pub fn logs(&mut self, name: Option<&str>, phase: Option<&str>) -> Result<Vec<(PhaseId, Attempt, Output)>> {
+        let id = self.find_run(name)?;
+        let run = self.load(&id)?;
+        if let Some(wanted) = phase {
+            self.require_phase(&run, wanted)?;
+        }
+        let mut all = Vec::new();
+        for (found, state) in run.phases().filter(|(found, _)| phase.is_none_or(|wanted| wanted == found.id.as_str())) {
+            for number in 1..=state.attempts {
+                let folder = shell::folder(&self.project, &run, &found.id, Attempt(number));
+                if let Ok(output) = folder.read_output() {
+                    all.push((found.id.clone(), Attempt(number), output));
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    pub fn why(&mut self, name: Option<&str>, phase: &str) -> Result<Why> {
+        let id = self.find_run(name)?;
+        let run = self.load(&id)?;
+        self.require_phase(&run, phase)?;
+        let (found, state) = run.phases().find(|(p, _)| p.id.as_str() == phase).expect("it was just found");
+        Ok(view::why(&run, found, state))
+    }
+
+    /// The run as its journal tells it.
+    pub fn load(&mut self, run: &RunId) -> Result<Run> {
+        journal::load(self.store()?, run)
+    }
+
+    pub fn driver(&mut self, run: &RunId) -> Result<Option<Driver>> {
+        let held = self.store()?.holder(run)?;
+        Ok(held.and_then(|(kind, holder)| match kind {
+            LeaseKind::Driving => Some(Driver { host: holder.host, pid: holder.pid, since: holder.since }),
+            LeaseKind::Brief => None,
+        }))
+    }
+
+    pub(crate) fn require_phase(&self, run: &Run, phase: &str) -> Result<PhaseId> {
+        let id = PhaseId::new(phase);
+        match run.phase_state(&id) {
+            Some(_) => Ok(id),
+            None => Err(Error::NoSuchPhase { run: run.id.clone(), phase: phase.to_owned() }),
+        }
+    }
+
+    /// A run by what a person typed; the newest that is not archived where nothing was typed.
+    pub fn find_run(&mut self, name: Option<&str>) -> Result<RunId> {
+        let name = match name {
+            None => Name::Newest,
+            Some(text) => Name::parse(text).ok_or(Error::EmptyName("run"))?,
+        };
+        let nth = match &name {
+            Name::Newest => 0,
+            Name::Before => 1,
+            Name::Id(id) => return self.run_by_id(id),
+        };
+        let rows = self.rows(&RunFilter::default())?;
+        let mut current = rows.iter().filter(|row| row.status != RunStatus::Archived.as_str());
+        current.nth(nth).map(|row| row.run.clone()).ok_or(Error::NoRuns)
+    }
+
+    fn run_by_id(&mut self, id: &str) -> Result<RunId> {
+        let rows = self.rows(&RunFilter { run_prefix: Some(id.to_owned()), ..RunFilter::default() })?;
+        match lookup::choose(id, rows.into_iter().map(|row| row.run).collect()) {
+            Looked::Found(run) => Ok(run),
+            Looked::NotThere => Err(Error::NoSuchRun(id.to_owned())),
+            Looked::Ambiguous(runs) => Err(ambiguous("run", id, &runs)),
+        }
+    }
+
+    pub fn find_checkpoint(&mut self, name: &Name) -> Result<CheckpointId> {
+        let nth = match name {
+            Name::Newest => 0,
+            Name::Before => 1,
+            Name::Id(id) => return self.checkpoint_by_id(id),
+        };
+        let run = self.find_run(None)?;
+        let rows = self.checkpoint_rows(&run)?;
+        rows.get(nth).map(|row| row.id.clone()).ok_or_else(|| Error::NoSuchCheckpoint("@".to_owned()))
+    }
+
+    fn checkpoint_by_id(&mut self, id: &str) -> Result<CheckpointId> {
+        let found = match self.store() {
+            Ok(store) => store.find_checkpoints(id, CANDIDATES_MAX)?,
+            Err(Error::NoRuns) => Vec::new(),
+            Err(other) => return Err(other),
+        };
+        match lookup::choose(id, found.into_iter().map(|row| row.id).collect()) {
+            Looked::Found(found) => Ok(found),
+            Looked::NotThere => Err(Error::NoSuchCheckpoint(id.to_owned())),
+            Looked::Ambiguous(candidates) => Err(ambiguous("checkpoint", id, &candidates)),
+        }
+    }
+
+    /// Rows of runs that have begun, newest first. A row without a journal is what a kill left of a start.
+    pub(crate) fn rows(&mut self, filter: &RunFilter) -> Result<Vec<RunRow>> {
+        let store = match self.store() {
+            Ok(store) => store,
+            Err(Error::NoRuns) => return Ok(Vec::new()),
+            Err(other) => return Err(other),
+        };
+        let mut rows: Vec<RunRow> = Vec::new();
+        let mut page = Page::first(ROWS_PER_READ);
+        loop {
+            let read = store.runs(filter, page)?;
+            let last = read.len() < ROWS_PER_READ;
+            if let Some(row) = read.last() {
+                page = Page::before(row.number, ROWS_PER_READ);
+            }
+            rows.extend(read.into_iter().filter(|row| row.head.0 > 0 || row.summary.is_err()));
+            if last {
+                return Ok(rows);
+            }
+        }
+    }
+
+    pub(crate) fn checkpoint_rows(&mut self, run: &RunId) -> Result<Vec<CheckpointRow>> {
+        let mut rows: Vec<CheckpointRow> = Vec::new();
+        let mut page = Page::first(ROWS_PER_READ);
+        loop {
+            let read = self.store()?.checkpoints(run, page)?;
+            let last = read.len() < ROWS_PER_READ;
+            if let Some(row) = read.last() {
+                page = Page::before(row.number, ROWS_PER_READ);
+            }
+            rows.extend(read);
+            if last {
+                return Ok(rows);
+            }
+        }
+    }
+
+    pub(crate) fn item(&mut self, row: &RunRow) -> Result<ListItem> {
+        let summary = row.summary.as_ref().map_err(ToString::to_string);
+        let summary = summary.and_then(|bytes| {
+            serde_json::from_slice::<Summary>(bytes).map_err(|why| format!("its summary cannot be understood: {why}"))
+        });
+        match summary {
+            Ok(summary) => {
+                let driver = self.driver(&row.run)?;
+                Ok(readable(summary, driver.as_ref()))
+            }
+            Err(why) => Ok(unreadable(row, why)),
+        }
+    }
+}
+
+fn is_worth_a_warning(alarm: &onward_store::Alarm) -> bool {
+    use onward_store::Alarm;
+    match alarm {
+        Alarm::HeadAhead { .. } | Alarm::HeadDiffers { .. } | Alarm::HeadForeign | Alarm::HeadUnreadable => true,
+        Alarm::HeadMissing | Alarm::Network | Alarm::Unreadable(_) => true,
+        Alarm::NoReserve => false,
+    }
+}
+
+fn readable(summary: Summary, driver: Option<&Driver>) -> ListItem {
+    let status = view::status_seen(summary.status, driver);
+    ListItem {
+        run: summary.run,
+        kind: summary.kind,
+        project: summary.project,
+        title: summary.title,
+        plan: summary.plan,
+        status: status.as_str().to_owned(),
+        created_at: Some(summary.created_at),
+        updated_at: Some(summary.updated_at),
+        phases_total: summary.phases_total,
+        phases_completed: summary.phases_completed,
+        branch: summary.branch,
+        resumable: view::is_resumable(status),
+        error: summary.error,
+    }
+}
+
+fn unreadable(row: &RunRow, why: String) -> ListItem {
+    ListItem {
+        run: row.run.clone(),
+        kind: String::new(),
+        project: String::new(),
+        title: row.run.to_string(),
+        plan: String::new(),
+        status: "unreadable".to_owned(),
+        created_at: None,
+        updated_at: None,
+        phases_total: 0,
+        phases_completed: 0,
+        branch: None,
+        resumable: false,
+        error: Some(why),
+    }
+}
+
+fn ambiguous<T: ToString>(what: &'static str, name: &str, candidates: &[T]) -> Error {
+    let candidates = candidates.iter().take(CANDIDATES_MAX).map(ToString::to_string).collect();
+    Error::Ambiguous { what, name: name.to_owned(), candidates }
+}
+
+pub(crate) fn log_item(row: &CheckpointRow) -> LogItem {
+    let meta: Option<CheckpointMeta> = journal::meta(&row.meta);
+    let damage = row.damage.as_ref().map(ToString::to_string);
+    let damage = damage.or_else(|| meta.is_none().then(|| "its description cannot be understood".to_owned()));
+    let triggers: Vec<String> =
+        meta.iter().flat_map(|meta| &meta.triggers).map(|trigger| trigger.as_str().to_owned()).collect();
+    LogItem {
+        id: row.id.clone(),
+        seq: row.seq.0,
+        trigger: triggers.first().cloned().unwrap_or_default(),
+        triggers,
+        phase: meta.as_ref().and_then(|meta| meta.phase.clone()),
+        created_at: meta.as_ref().map(|meta| meta.created_at),
+        name: meta.as_ref().and_then(|meta| meta.name.clone()),
+        can_resume: meta.as_ref().is_some_and(|meta| meta.can_resume),
+        bytes: row.bytes,
+        snapshot: None,
+        damage,
+    }
+}
+
+/// A document as it was stored, or its raw text and what is wrong with it.
+pub(crate) fn checkpoint_from(id: &CheckpointId, document: &[u8]) -> Result<Checkpoint> {
+    let raw = || String::from_utf8_lossy(document).into_owned();
+    let value: serde_json::Value = serde_json::from_slice(document)
+        .map_err(|why| Error::BadCheckpoint { id: id.to_string(), why: why.to_string(), raw: raw() })?;
+    let found = value.get("onward").and_then(serde_json::Value::as_u64).unwrap_or(0);
+    if found > u64::from(FORMAT) {
+        return Err(Error::Store(onward_store::StoreError::Newer { what: "a checkpoint", found, known: FORMAT.into() }));
+    }
+    serde_json::from_value(value)
+        .map_err(|why| Error::BadCheckpoint { id: id.to_string(), why: why.to_string(), raw: raw() })
+}
+
+/// A run with what can be seen of its processes now.
+pub(crate) fn status_of(project: &Project, run: &Run, driver: Option<Driver>, warnings: Vec<String>) -> StatusView {
+    let mut alive = Alive { driver, ..Alive::default() };
+    for (phase, state) in run.running() {
+        let Some(attempt) = &state.attempt else { continue };
+        let folder = shell::folder(project, run, &phase.id, attempt.number);
+        if attendant::lock_is_held(&folder).unwrap_or(false) {
+            alive.phases.insert(phase.id.clone());
+        }
+        if let Some(note) = flight::note(&folder) {
+            alive.notes.insert(phase.id.clone(), note);
+        }
+    }
+    view::status(run, &alive, warnings)
+}

@@ -1,0 +1,265 @@
+//! Processes as Linux shows them: who lives, since when, and what belongs to an attempt.
+//!
+//! A pid alone names nothing, because the kernel gives it out again. A process is named here by its pid together with its start
+//! time, or by a descriptor that the kernel ties to it (a pidfd). What an attempt started is found by a tag in the environment,
+//! which survives `setsid`, double forks and the death of every parent; process groups do not.
+
+#![expect(
+    unsafe_code,
+    reason = "pidfds, the clock that counts suspended time, and resetting a signal have no safe wrapper in the libraries used"
+)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::thread;
+use std::time::Duration;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{Signal, killpg};
+pub use nix::unistd::Pid;
+
+/// The variable that carries the tags of every attempt that a process descends from, separated by commas.
+pub const TREE_VARIABLE: &str = "ONWARD_TREE";
+
+/// How often processes that keep appearing are looked for and killed before the rest is given up.
+pub const KILL_ROUNDS_MAX: u32 = 50;
+
+/// Time for the kernel to take down what was just killed, before the next look.
+const KILL_ROUND_PAUSE: Duration = Duration::from_millis(4);
+
+/// The id that the kernel draws anew at every boot. Start times and pids mean nothing across a change of it.
+pub fn boot_id() -> io::Result<String> {
+    Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
+}
+
+/// The name of this machine, for people; nothing is decided by it.
+pub fn hostname() -> String {
+    nix::unistd::gethostname().map_or_else(|_| "localhost".to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+/// Time since boot, suspended time included; it never goes back, so durations are taken from it.
+pub fn boottime() -> Duration {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is to a live timespec, which is all that the call writes to.
+    let result = unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &raw mut now) };
+    assert_eq!(result, 0, "every Linux that has pidfds has CLOCK_BOOTTIME");
+    Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0))
+}
+
+/// What `/proc/PID/stat` says that matters here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stat {
+    state: u8,
+    parent: Pid,
+    start_time: u64,
+}
+
+impl Stat {
+    fn of(pid: Pid) -> io::Result<Self> {
+        let text = fs::read(format!("/proc/{pid}/stat"))?;
+        Self::parse(&text).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "unexpected form of /proc/PID/stat"))
+    }
+
+    /// The second field is the name of the program, which may contain anything, so fields are counted from its last bracket.
+    fn parse(text: &[u8]) -> Option<Self> {
+        let after = text.iter().rposition(|&byte| byte == b')')? + 1;
+        let rest = std::str::from_utf8(text.get(after..)?).ok()?;
+        let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+        Some(Self {
+            state: *fields.first()?.as_bytes().first()?,
+            parent: Pid::from_raw(fields.get(1)?.parse().ok()?),
+            start_time: fields.get(19)?.parse().ok()?,
+        })
+    }
+
+    /// A zombie has ended; only its parent has not looked yet, and under a lazy init it never will.
+    fn lives(self) -> bool {
+        !matches!(self.state, b'Z' | b'X' | b'x')
+    }
+}
+
+/// When a process started, in clock ticks since boot: with its pid it names the process within one boot.
+pub fn start_time(pid: Pid) -> io::Result<u64> {
+    Stat::of(pid).map(|stat| stat.start_time)
+}
+
+/// Whether exactly this process still runs. A zombie does not.
+pub fn alive(pid: Pid, start_time: u64) -> bool {
+    Stat::of(pid).is_ok_and(|stat| stat.lives() && stat.start_time == start_time)
+}
+
+/// A descriptor that stays with this process and becomes readable when it ends, whatever happens to its number afterwards.
+pub fn pidfd_open(pid: Pid) -> io::Result<OwnedFd> {
+    // SAFETY: the call takes two integers and touches no memory of ours.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid.as_raw(), 0) };
+    let fd = i32::try_from(fd).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just made this descriptor for us, and nobody else knows of it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Sends a signal to the very process that the descriptor stands for.
+pub fn pidfd_signal(pidfd: BorrowedFd<'_>, signal: Signal) -> io::Result<()> {
+    let none: *const libc::siginfo_t = std::ptr::null();
+    // SAFETY: a null siginfo is allowed and means "as kill(2) would fill it"; nothing else is a pointer.
+    let result = unsafe { libc::syscall(libc::SYS_pidfd_send_signal, pidfd.as_raw_fd(), signal as i32, none, 0) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Whether the process behind the descriptor has ended.
+pub fn pidfd_ended(pidfd: BorrowedFd<'_>) -> bool {
+    let mut fds = [PollFd::new(pidfd, PollFlags::POLLIN)];
+    poll(&mut fds, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
+}
+
+/// Gives every signal that was inherited as ignored its default back, so that a phase behind this process starts like any other
+/// program, also when onward itself was started with `nohup`. `SIGPIPE` is left to the standard library, which resets it in children.
+pub(crate) fn reset_ignored_signals() {
+    for signal in Signal::iterator() {
+        if matches!(signal, Signal::SIGKILL | Signal::SIGSTOP | Signal::SIGPIPE) {
+            continue;
+        }
+        // SAFETY: both pointers are to live values or null; setting a default disposition installs no code of ours.
+        unsafe {
+            let mut now: libc::sigaction = std::mem::zeroed();
+            if libc::sigaction(signal as i32, std::ptr::null(), &raw mut now) == 0 && now.sa_sigaction == libc::SIG_IGN {
+                now.sa_sigaction = libc::SIG_DFL;
+                libc::sigaction(signal as i32, &raw const now, std::ptr::null_mut());
+            }
+        }
+    }
+}
+
+/// Closes every descriptor from `first` on. For the attendant's first moment: what the driver inherited from its own caller, such as
+/// the pipe of a program that waits for its end, must not live on in a process that outlives the driver.
+pub(crate) fn close_descriptors_from(first: u32) {
+    // SAFETY: called before this process has opened anything itself, so no owner of a descriptor loses it. An old kernel without the
+    // call leaves them open, which is untidy and no more.
+    unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) };
+}
+
+/// Every process that carries the tag in its environment, without those in `except`. Zombies carry nothing any more.
+pub fn sweep(tag: &str, except: &[Pid]) -> Vec<Pid> {
+    all_pids().filter(|pid| !except.contains(pid) && carries(*pid, tag)).collect()
+}
+
+/// Every living process that descends from `root` by its parents as they stand now. Under a subreaper these are also the ones
+/// that cleared their environment and so lost the tag.
+pub(crate) fn descendants(root: Pid) -> Vec<Pid> {
+    let mut children: BTreeMap<Pid, Vec<(Pid, Stat)>> = BTreeMap::new();
+    for pid in all_pids() {
+        if let Ok(stat) = Stat::of(pid) {
+            children.entry(stat.parent).or_default().push((pid, stat));
+        }
+    }
+    let mut found = Vec::new();
+    let mut parents = vec![root];
+    while let Some(parent) = parents.pop() {
+        for (pid, stat) in children.remove(&parent).unwrap_or_default() {
+            parents.push(pid);
+            if stat.lives() {
+                found.push(pid);
+            }
+        }
+    }
+    found
+}
+
+/// Kills the group, then everything that carries the tag, again and again until two looks in a row find nothing. Gives what is
+/// still there after the last round: processes that the kernel cannot end now.
+pub fn kill_tree(group: Option<Pid>, tag: &str, except: &[Pid]) -> Vec<Pid> {
+    kill_until_gone(group, || sweep(tag, except))
+}
+
+/// As [`kill_tree`], and with it all that descends from this process: for the attendant, to which orphans come back.
+pub(crate) fn kill_own_tree(group: Option<Pid>, tag: &str) -> Vec<Pid> {
+    let own = Pid::this();
+    kill_until_gone(group, || {
+        let mut found = sweep(tag, &[own]);
+        found.extend(descendants(own));
+        found.sort_unstable();
+        found.dedup();
+        found
+    })
+}
+
+fn kill_until_gone(group: Option<Pid>, find: impl Fn() -> Vec<Pid>) -> Vec<Pid> {
+    if let Some(group) = group {
+        // A group that is empty by now is what we want.
+        let _ = killpg(group, Signal::SIGKILL);
+    }
+    let mut empty_in_a_row = 0;
+    for _ in 0..KILL_ROUNDS_MAX {
+        // The descriptors are opened before the second look, so a number that changed hands in between is not hit.
+        let found: Vec<(Pid, OwnedFd)> =
+            find().into_iter().filter_map(|pid| Some((pid, pidfd_open(pid).ok()?))).collect();
+        if found.is_empty() {
+            empty_in_a_row += 1;
+            if empty_in_a_row == 2 {
+                return Vec::new();
+            }
+            continue;
+        }
+        empty_in_a_row = 0;
+        let still = find();
+        for (pid, pidfd) in found {
+            if still.contains(&pid) {
+                let _ = pidfd_signal(pidfd.as_fd(), Signal::SIGKILL);
+            }
+        }
+        thread::sleep(KILL_ROUND_PAUSE);
+    }
+    find()
+}
+
+/// Whether one of the tags in the environment of the process is this one. A process of somebody else, or one that has just ended,
+/// cannot be read and is none of ours.
+fn carries(pid: Pid, tag: &str) -> bool {
+    fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environment| names_tag(&environment, tag))
+}
+
+fn names_tag(environment: &[u8], tag: &str) -> bool {
+    environment
+        .split(|&byte| byte == 0)
+        .filter_map(|variable| variable.strip_prefix(TREE_VARIABLE.as_bytes())?.strip_prefix(b"="))
+        .any(|tags| tags.split(|&byte| byte == b',').any(|one| one == tag.as_bytes()))
+}
+
+fn all_pids() -> impl Iterator<Item = Pid> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok().map(Pid::from_raw))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A program calls itself `a) R 1 (b`. The fields after its name are still found.
+    #[test]
+    fn a_name_with_brackets_does_not_shift_the_fields() {
+        let line = b"42 (a) R 1 (b) S 7 8 9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 98765 1 2 3";
+        let stat = Stat::parse(line).expect("a well-formed line");
+        assert_eq!(stat, Stat { state: b'S', parent: Pid::from_raw(7), start_time: 98765 });
+    }
+
+    /// Tags are elements of a list. A tag that is the beginning of another one does not stand for it.
+    #[test]
+    fn a_tag_is_a_whole_element() {
+        let environment = b"PATH=/bin\0ONWARD_TREE=run-a,run-b1\0X_ONWARD_TREE=run-c\0";
+        assert!(names_tag(environment, "run-a") && names_tag(environment, "run-b1"));
+        assert!(!names_tag(environment, "run-b") && !names_tag(environment, "run-c") && !names_tag(environment, ""));
+    }
+
+    /// This very process is alive under its start time, and under no other.
+    #[test]
+    fn a_process_is_named_by_pid_and_start_time() {
+        let own = Pid::this();
+        let started = start_time(own).expect("our own stat");
+        assert!(alive(own, started) && !alive(own, started + 1));
+        assert!(!pidfd_ended(pidfd_open(own).expect("our own pidfd").as_fd()));
+    }
+}

@@ -1,0 +1,63 @@
+//! Where the work is: the nearest folder upwards that has a store.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+use crate::git;
+
+/// The folder of the store, at the top of a project.
+pub const FOLDER: &str = ".onward";
+
+const PLAN_FILES: [&str; 2] = ["onward.yaml", ".onward/plan.yaml"];
+
+/// The top folder of a project; its store may not exist yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Project {
+    pub top: PathBuf,
+}
+
+impl Project {
+    /// The project that `from` lies in, if it has a store.
+    pub fn find(from: &Path) -> Option<Self> {
+        let top = from.ancestors().find(|folder| folder.join(FOLDER).is_dir())?;
+        Some(Self { top: top.to_owned() })
+    }
+
+    /// The project that `from` lies in, or the one that a first run would make: the git top, else the folder itself.
+    pub fn find_or_new(from: &Path, home: Option<&Path>) -> Result<Self> {
+        if let Some(found) = Self::find(from) {
+            return Ok(found);
+        }
+        let top = git::top(from).unwrap_or_else(|| from.to_owned());
+        if home == Some(top.as_path()) {
+            return Err(Error::HomeFolder);
+        }
+        Ok(Self { top })
+    }
+
+    pub fn store_folder(&self) -> PathBuf {
+        self.top.join(FOLDER)
+    }
+
+    /// The plan that is meant where none is named: beside the caller first, then at the top.
+    pub fn default_plan(&self, from: &Path) -> Result<PathBuf> {
+        let places = [from, self.top.as_path()];
+        let all = places.iter().flat_map(|folder| PLAN_FILES.iter().map(|file| folder.join(file)));
+        all.into_iter().find(|path| path.is_file()).ok_or_else(|| Error::NoPlan { folder: self.top.clone() })
+    }
+
+    /// A path as it is kept: relative to the top where it lies inside, with links resolved.
+    pub fn relative(&self, path: &Path) -> String {
+        let resolved = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let top = self.top.canonicalize().unwrap_or_else(|_| self.top.clone());
+        resolved.strip_prefix(&top).unwrap_or(&resolved).to_string_lossy().into_owned()
+    }
+
+    pub(crate) fn scratch(&self) -> PathBuf {
+        self.store_folder().join("state")
+    }
+
+    pub(crate) fn runtime(&self) -> PathBuf {
+        self.store_folder().join("run")
+    }
+}

@@ -1,0 +1,321 @@
+//! Cuts secrets out of everything before it is first written down.
+//!
+//! Two things are looked for: values that are known to be secret (from the environment, also in their encoded forms) and tokens that
+//! are known by their shape. A [`Redactor`] works on a stream in pieces of any size: where a piece ends in what may become a secret,
+//! that end is held back until the next piece decides. What is held is never longer than the longest secret or shape.
+
+mod literals;
+mod shapes;
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::{Arc, LazyLock};
+
+use literals::Literals;
+use shapes::{Behind, Class};
+
+/// What stands in the place of a secret.
+pub const MARK: &str = "[redacted]";
+
+/// Shorter values are no secrets: cutting them out would cut words out of every text.
+pub const SECRET_BYTES_MIN: usize = 8;
+
+/// A key block without an end stops being one here.
+const KEY_BLOCK_BYTES_MAX: usize = 32 * 1024;
+
+/// How far a shape may look back to tell whether it stands alone.
+const BEHIND_BYTES: usize = 16;
+
+/// What is to be cut out: known values, ready for searching, and all shapes. Cheap to share, and it never shows what it holds.
+pub struct Secrets {
+    literals: Literals,
+    /// Whether a secret or a shape may begin with these two bytes.
+    pairs: Box<[bool; 1 << 16]>,
+    /// Whether one may begin with this byte; for the last byte of a piece, whose successor is not known yet.
+    firsts: [bool; 256],
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Secrets({} forms)", self.literals.len())
+    }
+}
+
+/// Shapes alone, for texts of which no environment is known.
+static SHAPES_ONLY: LazyLock<Secrets> = LazyLock::new(|| Secrets::new(Vec::new()));
+
+/// Cuts out what has the shape of a token, without knowing any values.
+pub fn redact_text(text: &str) -> Cow<'_, str> {
+    SHAPES_ONLY.text(text)
+}
+
+impl Secrets {
+    /// From secret values as they are; their encoded forms are added here. Values that are too short are left out.
+    pub fn new(values: Vec<Vec<u8>>) -> Self {
+        let literals = Literals::new(values);
+        let mut pairs = vec![false; 1 << 16].into_boxed_slice();
+        let mut firsts = [false; 256];
+        for start in literals.starts().chain(shapes::starts()) {
+            pairs[pair(start[0], start[1])] = true;
+            firsts[usize::from(start[0])] = true;
+        }
+        let pairs = pairs.try_into().expect("the slice was made with this length");
+        Self { literals, pairs, firsts }
+    }
+
+    /// The secrets of an environment: values of variables whose names say so or are listed, and passwords inside URLs.
+    pub fn from_env<'a>(variables: impl IntoIterator<Item = (&'a OsStr, &'a OsStr)>, names_extra: &[String]) -> Self {
+        let mut values: BTreeSet<Vec<u8>> = BTreeSet::new();
+        for (name, value) in variables {
+            let (name, value) = (name.as_bytes(), value.as_bytes().trim_ascii());
+            if names_a_secret(name) || names_extra.iter().any(|extra| extra.as_bytes() == name) {
+                values.insert(value.to_vec());
+            }
+            values.extend(shapes::url_passwords(value));
+        }
+        Self::new(values.into_iter().collect())
+    }
+
+    /// Cuts secrets out of a whole text.
+    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match self.bytes(text.as_bytes()) {
+            Cow::Borrowed(_) => Cow::Borrowed(text),
+            Cow::Owned(clean) => Cow::Owned(String::from_utf8_lossy(&clean).into_owned()),
+        }
+    }
+
+    /// Cuts secrets out of whole bytes; borrowed if there was nothing to cut.
+    pub fn bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        let mut clean = Vec::with_capacity(bytes.len());
+        let mut scan = Scan::default();
+        let rest = scan.run(self, bytes, More::No, &mut clean);
+        assert_eq!(rest, bytes.len(), "nothing is held back at the end");
+        if scan.count == 0 { Cow::Borrowed(bytes) } else { Cow::Owned(clean) }
+    }
+}
+
+/// Whether the name of a variable says that its value is secret. The idempotency key of a phase is called a key and is none.
+pub fn names_a_secret(name: &[u8]) -> bool {
+    let name = name.to_ascii_uppercase();
+    let ends = ["_TOKEN", "_SECRET", "_KEY", "_PASSWORD", "_DSN"];
+    name != b"ONWARD_KEY" && ends.iter().any(|end| name.ends_with(end.as_bytes()))
+}
+
+/// Cuts secrets out of a stream.
+#[derive(Debug)]
+pub struct Redactor {
+    secrets: Arc<Secrets>,
+    scan: Scan,
+    held: Vec<u8>,
+}
+
+impl Redactor {
+    pub fn new(secret_values: Vec<Vec<u8>>) -> Self {
+        Self::with(Arc::new(Secrets::new(secret_values)))
+    }
+
+    pub fn with(secrets: Arc<Secrets>) -> Self {
+        Self { secrets, scan: Scan::default(), held: Vec::new() }
+    }
+
+    /// Takes the next piece and adds to `out` what is decided by it.
+    pub fn push(&mut self, chunk: &[u8], out: &mut Vec<u8>) {
+        self.advance(chunk, More::Yes, out);
+    }
+
+    /// The stream has ended: what was held back is no secret, or was a whole one.
+    pub fn finish(&mut self, out: &mut Vec<u8>) {
+        self.advance(&[], More::No, out);
+    }
+
+    /// How many secrets were cut out so far.
+    pub fn count(&self) -> u64 {
+        self.scan.count
+    }
+
+    fn advance(&mut self, chunk: &[u8], more: More, out: &mut Vec<u8>) {
+        if self.held.is_empty() {
+            let rest = self.scan.run(&self.secrets, chunk, more, out);
+            self.held.extend_from_slice(&chunk[rest..]);
+        } else {
+            self.held.extend_from_slice(chunk);
+            let rest = self.scan.run(&self.secrets, &self.held, more, out);
+            self.held.drain(..rest);
+        }
+    }
+}
+
+/// Whether more bytes may follow those at hand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum More {
+    Yes,
+    No,
+}
+
+/// What can be said of a place in the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Look {
+    Nothing,
+    /// The bytes at hand may be the beginning of a secret.
+    Undecided,
+    /// A secret: so many bytes are kept, so many cut, and then all that follows in this manner.
+    Secret { keep: usize, cut: usize, follow: Follow },
+}
+
+/// How a secret goes on behind the part that proved it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Follow {
+    Nothing,
+    /// As long as bytes of this class come.
+    Class(Class),
+    /// Until the end line of a key block, which may cost so many more bytes.
+    KeyBlock(usize),
+}
+
+/// Where in a secret or out of it the stream stands.
+#[derive(Debug)]
+struct Scan {
+    /// The last bytes before the ones at hand, newest last.
+    behind: [u8; BEHIND_BYTES],
+    /// Bytes still to be cut before anything else.
+    cut: usize,
+    follow: Follow,
+    count: u64,
+}
+
+impl Default for Scan {
+    fn default() -> Self {
+        Self { behind: [b'\n'; BEHIND_BYTES], cut: 0, follow: Follow::Nothing, count: 0 }
+    }
+}
+
+impl Scan {
+    /// Goes through the bytes and gives the place from which they must be held back.
+    fn run(&mut self, secrets: &Secrets, bytes: &[u8], more: More, out: &mut Vec<u8>) -> usize {
+        let mut at = 0;
+        while at < bytes.len() {
+            let step = if self.inside() {
+                self.step_inside(secrets, bytes, at, more)
+            } else {
+                self.step_outside(secrets, bytes, at, more, out)
+            };
+            match step {
+                Some(next) => at = next,
+                None => break,
+            }
+        }
+        self.remember(&bytes[..at]);
+        at
+    }
+
+    fn inside(&self) -> bool {
+        self.cut > 0 || self.follow != Follow::Nothing
+    }
+
+    /// Copies what is plain up to the next place that may be a secret, and decides about that place. `None` holds it back.
+    fn step_outside(
+        &mut self,
+        secrets: &Secrets,
+        bytes: &[u8],
+        from: usize,
+        more: More,
+        out: &mut Vec<u8>,
+    ) -> Option<usize> {
+        let at = secrets.next_candidate(bytes, from, more);
+        out.extend_from_slice(&bytes[from..at]);
+        if at == bytes.len() {
+            return Some(at);
+        }
+        match self.look(secrets, bytes, at, more) {
+            // The candidate stays as it is; the next look begins behind its first byte.
+            Look::Nothing => {
+                out.push(bytes[at]);
+                Some(at + 1)
+            }
+            Look::Undecided => None,
+            Look::Secret { keep, cut, follow } => {
+                out.extend_from_slice(&bytes[at..at + keep]);
+                out.extend_from_slice(MARK.as_bytes());
+                self.count += 1;
+                (self.cut, self.follow) = (cut, follow);
+                Some(at + keep)
+            }
+        }
+    }
+
+    /// Drops one byte of a secret, unless the secret is over. Another known value may begin inside it and reach beyond it.
+    fn step_inside(&mut self, secrets: &Secrets, bytes: &[u8], at: usize, more: More) -> Option<usize> {
+        match secrets.literals.look(&bytes[at..], more) {
+            literals::Look::Nothing => {}
+            literals::Look::Undecided => return None,
+            literals::Look::Whole(length) => self.cut = self.cut.max(length),
+        }
+        if self.cut > 0 {
+            self.cut -= 1;
+            return Some(at + 1);
+        }
+        match self.follow {
+            Follow::Nothing => Some(at),
+            Follow::Class(class) if class.has(bytes[at]) => Some(at + 1),
+            Follow::Class(_) => {
+                self.follow = Follow::Nothing;
+                Some(at)
+            }
+            Follow::KeyBlock(left) => self.step_key_block(bytes, at, more, left),
+        }
+    }
+
+    fn step_key_block(&mut self, bytes: &[u8], at: usize, more: More, left: usize) -> Option<usize> {
+        match shapes::key_block_end(&bytes[at..], more) {
+            shapes::KeyBlockEnd::Undecided => return None,
+            shapes::KeyBlockEnd::Here => self.follow = Follow::Class(Class::KeyBlockLine),
+            shapes::KeyBlockEnd::NotHere if left == 0 => {
+                self.follow = Follow::Nothing;
+                return Some(at);
+            }
+            shapes::KeyBlockEnd::NotHere => self.follow = Follow::KeyBlock(left - 1),
+        }
+        Some(at + 1)
+    }
+
+    /// Known values first, since they may be longer than what a shape proves; where both fit, the longer cut counts.
+    fn look(&self, secrets: &Secrets, bytes: &[u8], at: usize, more: More) -> Look {
+        let literal = secrets.literals.look(&bytes[at..], more);
+        let shape = shapes::look(secrets, &bytes[at..], Behind::new(&self.behind, &bytes[..at]), more);
+        match (literal, shape) {
+            (literals::Look::Undecided, _) | (_, Look::Undecided) => Look::Undecided,
+            (literals::Look::Nothing, shape) => shape,
+            (literals::Look::Whole(length), Look::Secret { keep: 0, cut, follow }) => {
+                Look::Secret { keep: 0, cut: cut.max(length), follow }
+            }
+            (literals::Look::Whole(length), _) => Look::Secret { keep: 0, cut: length, follow: Follow::Nothing },
+        }
+    }
+
+    fn remember(&mut self, done: &[u8]) {
+        let fresh = &done[done.len().saturating_sub(BEHIND_BYTES)..];
+        self.behind.rotate_left(fresh.len());
+        self.behind[BEHIND_BYTES - fresh.len()..].copy_from_slice(fresh);
+    }
+}
+
+impl Secrets {
+    /// The next place where a secret may begin, or the end.
+    fn next_candidate(&self, bytes: &[u8], from: usize, more: More) -> usize {
+        let rest = &bytes[from..];
+        if let Some(at) = rest.windows(2).position(|two| self.pairs[pair(two[0], two[1])]) {
+            return from + at;
+        }
+        match rest.last() {
+            Some(&last) if more == More::Yes && self.firsts[usize::from(last)] => bytes.len() - 1,
+            Some(_) | None => bytes.len(),
+        }
+    }
+}
+
+fn pair(first: u8, second: u8) -> usize {
+    usize::from(first) << 8 | usize::from(second)
+}

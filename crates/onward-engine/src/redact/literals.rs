@@ -1,0 +1,135 @@
+//! Known secret values and the forms in which they come out: as they are, in base64, in URLs, in JSON.
+
+use super::{More, SECRET_BYTES_MIN};
+
+/// A longer value is looked for in pieces, so that what is held back stays bounded.
+const LITERAL_BYTES_MAX: usize = 16 * 1024;
+
+const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const BASE64_URL: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// All forms of all values, sorted, so that those with the same beginning stand together.
+pub(super) struct Literals {
+    sorted: Vec<Vec<u8>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Look {
+    Nothing,
+    /// The bytes end within what may become one of the values.
+    Undecided,
+    /// The longest value that stands here.
+    Whole(usize),
+}
+
+impl Literals {
+    pub(super) fn new(values: Vec<Vec<u8>>) -> Self {
+        let mut sorted = Vec::new();
+        for value in values.iter().filter(|value| value.len() >= SECRET_BYTES_MIN) {
+            for piece in value.chunks(LITERAL_BYTES_MAX) {
+                sorted.extend(forms(piece).into_iter().filter(|form| form.len() >= SECRET_BYTES_MIN));
+            }
+        }
+        sorted.sort_unstable();
+        sorted.dedup();
+        Self { sorted }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.sorted.len()
+    }
+
+    /// The first two bytes of each form.
+    pub(super) fn starts(&self) -> impl Iterator<Item = [u8; 2]> {
+        self.sorted.iter().map(|form| [form[0], form[1]])
+    }
+
+    /// Whether one of the values stands at the beginning of these bytes. A longer one that is still possible is waited for.
+    pub(super) fn look(&self, bytes: &[u8], more: More) -> Look {
+        let Some(first) = bytes.get(..1) else { return Look::Nothing };
+        let from = self.sorted.partition_point(|form| form.as_slice() < first);
+        let mut found = Look::Nothing;
+        for form in self.sorted[from..].iter().take_while(|form| form.starts_with(first)) {
+            if bytes.starts_with(form) {
+                // Sorted order puts a longer form with the same beginning later.
+                found = Look::Whole(form.len());
+            } else if more == More::Yes && form.starts_with(bytes) {
+                return Look::Undecided;
+            }
+        }
+        found
+    }
+}
+
+fn forms(value: &[u8]) -> Vec<Vec<u8>> {
+    let mut forms = vec![value.to_vec()];
+    for alphabet in [BASE64, BASE64_URL] {
+        forms.extend((0..3).map(|shift| base64_inside(value, shift, alphabet)));
+    }
+    forms.extend([percent(value, "%20", "0123456789ABCDEF"), percent(value, "%20", "0123456789abcdef")]);
+    forms.push(percent(value, "+", "0123456789ABCDEF"));
+    if let Ok(text) = std::str::from_utf8(value)
+        && let Ok(quoted) = serde_json::to_string(text)
+    {
+        forms.push(quoted.as_bytes()[1..quoted.len() - 1].to_vec());
+    }
+    forms
+}
+
+/// The part of a base64 text that depends on the value alone, if the value stands `shift` bytes after a border of three in a longer
+/// text, as a password does behind `user:`.
+fn base64_inside(value: &[u8], shift: usize, alphabet: &[u8; 64]) -> Vec<u8> {
+    let mut padded = vec![0; shift];
+    padded.extend_from_slice(value);
+    // Each byte is eight bits; a digit counts if all of its six bits are the value's own.
+    let (first_bit, end_bit) = (shift * 8, padded.len() * 8);
+    let digits = first_bit.div_ceil(6)..end_bit / 6;
+    digits.map(|digit| alphabet[usize::from(six_bits(&padded, digit * 6))]).collect()
+}
+
+fn six_bits(bytes: &[u8], from_bit: usize) -> u8 {
+    let (byte, within) = (from_bit / 8, from_bit % 8);
+    let two = u16::from(bytes[byte]) << 8 | u16::from(bytes.get(byte + 1).copied().unwrap_or(0));
+    u8::try_from(two >> (10 - within) & 0x3f).expect("six bits fit into a byte")
+}
+
+/// The value as it stands in a URL; what follows `space` and `digits` differs between the programs that write URLs.
+fn percent(value: &[u8], space: &str, digits: &str) -> Vec<u8> {
+    let digits = digits.as_bytes();
+    let mut text = Vec::with_capacity(value.len());
+    for &byte in value {
+        match byte {
+            b' ' => text.extend_from_slice(space.as_bytes()),
+            b'-' | b'.' | b'_' | b'~' => text.push(byte),
+            _ if byte.is_ascii_alphanumeric() => text.push(byte),
+            _ => text.extend([b'%', digits[usize::from(byte >> 4)], digits[usize::from(byte & 15)]]),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `user:correct-horse-battery` goes out as Basic authentication. The digits that stem from the password alone are known.
+    #[test]
+    fn base64_is_known_at_every_shift() {
+        // base64 of "correct-horse-battery", "x:correct-horse-battery" and "u:correct…" with one more byte before it.
+        let whole = ["Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5", "eDpjb3JyZWN0LWhvcnNlLWJhdHRlcnk=", "OmNvcnJlY3QtaG9yc2UtYmF0dGVyeQ=="];
+        for (shift, text) in [(0, whole[0]), (2, whole[1]), (1, whole[2])] {
+            let inside = String::from_utf8(base64_inside(b"correct-horse-battery", shift, BASE64)).expect("base64 digits");
+            assert!(inside.len() >= 26 && text.contains(&inside), "shift {shift}: {inside} is not in {text}");
+        }
+    }
+
+    /// One value is the beginning of another. The longer one is waited for, and the shorter one counts if it does not come.
+    #[test]
+    fn the_longest_value_counts() {
+        let literals = Literals::new(vec![b"abcdefgh".to_vec(), b"abcdefghijkl".to_vec()]);
+        assert_eq!(literals.look(b"abcdefghij", More::Yes), Look::Undecided);
+        assert_eq!(literals.look(b"abcdefghij", More::No), Look::Whole(8));
+        assert_eq!(literals.look(b"abcdefghijklm", More::Yes), Look::Whole(12));
+        assert_eq!(literals.look(b"abcdefgx", More::Yes), Look::Nothing);
+    }
+}

@@ -1,0 +1,335 @@
+//! Tokens that are known by their shape, with few false hits: a sha, a uuid or a long word is none.
+
+use super::{BEHIND_BYTES, Follow, KEY_BLOCK_BYTES_MAX, Look, More, Secrets};
+
+/// How far a token is looked at for its proof.
+const TOKEN_BYTES_LOOKED_AT_MAX: usize = 40;
+/// The header of a JSON web token is a few dozen bytes.
+const JWT_HEADER_BYTES_MAX: usize = 512;
+const URL_USER_BYTES_MAX: usize = 128;
+const URL_PASSWORD_BYTES_MAX: usize = 512;
+
+/// Sets of bytes that tokens are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    /// Letters and digits.
+    Word,
+    /// Letters, digits and `_`.
+    Name,
+    /// Letters, digits, `-` and `_`.
+    Dashed,
+    /// Capital letters and digits.
+    Capital,
+    /// What a JSON web token is made of.
+    Dotted,
+    /// What the end line of a key block is made of.
+    KeyBlockLine,
+}
+
+impl Class {
+    pub(super) fn has(self, byte: u8) -> bool {
+        match self {
+            Self::Word => byte.is_ascii_alphanumeric(),
+            Self::Name => byte.is_ascii_alphanumeric() || byte == b'_',
+            Self::Dashed => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'),
+            Self::Capital => byte.is_ascii_uppercase() || byte.is_ascii_digit(),
+            Self::Dotted => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'),
+            Self::KeyBlockLine => byte.is_ascii_uppercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b' '),
+        }
+    }
+}
+
+/// What makes a token more than a word with the same beginning.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Proof {
+    Length,
+    /// A digit, or a long stretch of mixed letters: `sk-` begins many a word in prose.
+    Random,
+}
+
+struct Token {
+    prefix: &'static str,
+    class: Class,
+    /// Bytes behind the prefix.
+    length_min: usize,
+    proof: Proof,
+    /// The prefix is so short that it counts only where a word could begin.
+    alone: bool,
+}
+
+const fn token(prefix: &'static str, class: Class, length_min: usize) -> Token {
+    Token { prefix, class, length_min, proof: Proof::Length, alone: false }
+}
+
+const fn weak(prefix: &'static str, class: Class, length_min: usize, proof: Proof) -> Token {
+    Token { prefix, class, length_min, proof, alone: true }
+}
+
+const TOKENS: [Token; 22] = [
+    token("ghp_", Class::Word, 20),
+    token("gho_", Class::Word, 20),
+    token("ghu_", Class::Word, 20),
+    token("ghs_", Class::Word, 20),
+    token("ghr_", Class::Word, 20),
+    token("github_pat_", Class::Name, 22),
+    token("glpat-", Class::Dashed, 20),
+    weak("sk-", Class::Dashed, 20, Proof::Random),
+    weak("sk_live_", Class::Word, 16, Proof::Length),
+    weak("rk_live_", Class::Word, 16, Proof::Length),
+    weak("xoxa-", Class::Dashed, 10, Proof::Random),
+    weak("xoxb-", Class::Dashed, 10, Proof::Random),
+    weak("xoxe-", Class::Dashed, 10, Proof::Random),
+    weak("xoxp-", Class::Dashed, 10, Proof::Random),
+    weak("xoxr-", Class::Dashed, 10, Proof::Random),
+    weak("xoxs-", Class::Dashed, 10, Proof::Random),
+    weak("AKIA", Class::Capital, 16, Proof::Length),
+    weak("ASIA", Class::Capital, 16, Proof::Random),
+    weak("AIza", Class::Dashed, 35, Proof::Length),
+    weak("npm_", Class::Word, 36, Proof::Length),
+    weak("hf_", Class::Word, 30, Proof::Length),
+    weak("pypi-AgE", Class::Dashed, 30, Proof::Length),
+];
+
+const KEY_BLOCK_BEGIN: &[u8] = b"-----BEGIN ";
+const KEY_BLOCK_NAME: &[u8] = b"PRIVATE KEY";
+const KEY_BLOCK_NAME_BYTES_MAX: usize = 48;
+const KEY_BLOCK_END: &[u8] = b"-----END ";
+const JWT_BEGIN: &[u8] = b"eyJ";
+const URL_BEGIN: &[u8] = b"://";
+
+/// The first two bytes of every shape.
+pub(super) fn starts() -> impl Iterator<Item = [u8; 2]> {
+    let others = [KEY_BLOCK_BEGIN, JWT_BEGIN, URL_BEGIN];
+    TOKENS.iter().map(|token| token.prefix.as_bytes()).chain(others).map(|prefix| [prefix[0], prefix[1]])
+}
+
+/// The bytes before the place that is looked at, across pieces.
+#[derive(Clone, Copy)]
+pub(super) struct Behind<'a> {
+    earlier: &'a [u8; BEHIND_BYTES],
+    here: &'a [u8],
+}
+
+impl<'a> Behind<'a> {
+    pub(super) fn new(earlier: &'a [u8; BEHIND_BYTES], here: &'a [u8]) -> Self {
+        Self { earlier, here }
+    }
+
+    /// The byte so many places before, from 1.
+    fn byte(self, back: usize) -> u8 {
+        match self.here.len().checked_sub(back) {
+            Some(at) => self.here[at],
+            None => self.earlier.get(BEHIND_BYTES + self.here.len() - back).copied().unwrap_or(b'\n'),
+        }
+    }
+
+    /// Whether a word may begin here: behind anything but a letter or digit, and behind the escapes that look like one (`\n` in
+    /// JSON, `%3D` in a URL, the `m` that ends a colour).
+    fn is_word_border(self) -> bool {
+        if !self.byte(1).is_ascii_alphanumeric() {
+            return true;
+        }
+        let in_url = self.byte(3) == b'%' && self.byte(2).is_ascii_hexdigit() && self.byte(1).is_ascii_hexdigit();
+        self.byte(2) == b'\\' || in_url || self.ends_a_colour()
+    }
+
+    fn ends_a_colour(self) -> bool {
+        let parameters = |byte: u8| byte.is_ascii_digit() || byte == b';';
+        let bracket = (2..BEHIND_BYTES).find(|&back| !parameters(self.byte(back)));
+        self.byte(1) == b'm' && bracket.is_some_and(|back| self.byte(back) == b'[' && self.byte(back + 1) == 0x1b)
+    }
+}
+
+/// Whether one of the shapes begins here.
+pub(super) fn look(secrets: &Secrets, bytes: &[u8], behind: Behind<'_>, more: More) -> Look {
+    let looks = [
+        look_for_token(bytes, behind, more),
+        look_for_key_block(bytes, more),
+        look_for_jwt(bytes, behind, more),
+        look_for_url(secrets, bytes, more),
+    ];
+    looks.into_iter().find(|look| *look != Look::Nothing).unwrap_or(Look::Nothing)
+}
+
+/// What is known of a fixed text at the beginning of the bytes.
+fn begins(bytes: &[u8], prefix: &[u8], more: More) -> Look {
+    if bytes.starts_with(prefix) {
+        Look::Secret { keep: 0, cut: prefix.len(), follow: Follow::Nothing }
+    } else if more == More::Yes && prefix.starts_with(bytes) {
+        Look::Undecided
+    } else {
+        Look::Nothing
+    }
+}
+
+fn look_for_token(bytes: &[u8], behind: Behind<'_>, more: More) -> Look {
+    for token in &TOKENS {
+        let prefix = token.prefix.as_bytes();
+        let look = match begins(bytes, prefix, more) {
+            Look::Nothing => continue,
+            Look::Undecided if token.alone && !behind.is_word_border() => continue,
+            Look::Undecided => Look::Undecided,
+            Look::Secret { .. } if token.alone && !behind.is_word_border() => continue,
+            Look::Secret { .. } => prove(token, &bytes[prefix.len()..], more),
+        };
+        if look != Look::Nothing {
+            return look;
+        }
+    }
+    Look::Nothing
+}
+
+fn prove(token: &Token, body: &[u8], more: More) -> Look {
+    let seen = &body[..body.len().min(TOKEN_BYTES_LOOKED_AT_MAX)];
+    let length = seen.iter().position(|&byte| !token.class.has(byte)).unwrap_or(seen.len());
+    let run = &seen[..length];
+    let proven = length >= token.length_min && (token.proof == Proof::Length || looks_random(run));
+    if proven {
+        return Look::Secret { keep: 0, cut: token.prefix.len() + length, follow: Follow::Class(token.class) };
+    }
+    let open = length == body.len() && length < TOKEN_BYTES_LOOKED_AT_MAX;
+    if open && more == More::Yes { Look::Undecided } else { Look::Nothing }
+}
+
+fn looks_random(run: &[u8]) -> bool {
+    let mixed = |part: &[u8]| {
+        part.len() >= 20 && part.iter().any(u8::is_ascii_uppercase) && part.iter().any(u8::is_ascii_lowercase)
+    };
+    run.iter().any(u8::is_ascii_digit) || run.split(|byte| !byte.is_ascii_alphanumeric()).any(mixed)
+}
+
+/// `-----BEGIN … PRIVATE KEY-----` and all that follows up to its end line.
+fn look_for_key_block(bytes: &[u8], more: More) -> Look {
+    match begins(bytes, KEY_BLOCK_BEGIN, more) {
+        Look::Secret { .. } => {}
+        other @ (Look::Nothing | Look::Undecided) => return other,
+    }
+    let name = &bytes[KEY_BLOCK_BEGIN.len()..];
+    let name = &name[..name.len().min(KEY_BLOCK_NAME_BYTES_MAX)];
+    let length = name.iter().position(|&byte| !(byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' '));
+    let Some(length) = length else {
+        let open = name.len() < KEY_BLOCK_NAME_BYTES_MAX && more == More::Yes;
+        return if open { Look::Undecided } else { Look::Nothing };
+    };
+    let private = name[..length].windows(KEY_BLOCK_NAME.len()).any(|part| part == KEY_BLOCK_NAME);
+    if private && name[length] == b'-' {
+        let cut = KEY_BLOCK_BEGIN.len() + length;
+        return Look::Secret { keep: 0, cut, follow: Follow::KeyBlock(KEY_BLOCK_BYTES_MAX) };
+    }
+    Look::Nothing
+}
+
+pub(super) enum KeyBlockEnd {
+    Here,
+    NotHere,
+    Undecided,
+}
+
+/// Whether the end line of a key block begins here.
+pub(super) fn key_block_end(bytes: &[u8], more: More) -> KeyBlockEnd {
+    match begins(bytes, KEY_BLOCK_END, more) {
+        Look::Secret { .. } => KeyBlockEnd::Here,
+        Look::Undecided => KeyBlockEnd::Undecided,
+        Look::Nothing => KeyBlockEnd::NotHere,
+    }
+}
+
+/// A JSON web token: two JSON objects in base64, which both begin with `eyJ`, and a signature.
+fn look_for_jwt(bytes: &[u8], behind: Behind<'_>, more: More) -> Look {
+    match begins(bytes, JWT_BEGIN, more) {
+        Look::Secret { .. } if behind.is_word_border() => {}
+        Look::Undecided if behind.is_word_border() => return Look::Undecided,
+        Look::Secret { .. } | Look::Undecided | Look::Nothing => return Look::Nothing,
+    }
+    let seen = &bytes[..bytes.len().min(JWT_HEADER_BYTES_MAX)];
+    let Some(dot) = seen.iter().position(|&byte| !Class::Dashed.has(byte)) else {
+        let open = seen.len() < JWT_HEADER_BYTES_MAX && more == More::Yes;
+        return if open { Look::Undecided } else { Look::Nothing };
+    };
+    match begins(&bytes[dot..], b".eyJ", more) {
+        Look::Secret { .. } => Look::Secret { keep: 0, cut: dot, follow: Follow::Class(Class::Dotted) },
+        other @ (Look::Nothing | Look::Undecided) => other,
+    }
+}
+
+/// The password in `scheme://user:password@host`. The user stays readable, unless it is a secret itself.
+fn look_for_url(secrets: &Secrets, bytes: &[u8], more: More) -> Look {
+    match begins(bytes, URL_BEGIN, more) {
+        Look::Secret { .. } => {}
+        other @ (Look::Nothing | Look::Undecided) => return other,
+    }
+    match credentials(&bytes[URL_BEGIN.len()..]) {
+        Credentials::None => Look::Nothing,
+        Credentials::Open if more == More::Yes => Look::Undecided,
+        Credentials::Open => Look::Nothing,
+        Credentials::Found { user, password } => {
+            let info = &bytes[URL_BEGIN.len()..URL_BEGIN.len() + user + 1 + password];
+            if info[user + 1..] == *super::MARK.as_bytes() {
+                // Cut before; cutting again would only count it twice.
+                return Look::Nothing;
+            }
+            let user_is_secret = !secrets.bytes(info).starts_with(&info[..=user]);
+            let (keep, cut) = if user_is_secret { (0, user + 1 + password) } else { (user + 1, password) };
+            Look::Secret { keep: URL_BEGIN.len() + keep, cut, follow: Follow::Nothing }
+        }
+    }
+}
+
+enum Credentials {
+    None,
+    /// The bytes end before it can be told.
+    Open,
+    Found { user: usize, password: usize },
+}
+
+/// The lengths of user and password before an `@`, at the beginning of what follows `://`.
+fn credentials(bytes: &[u8]) -> Credentials {
+    let ends = |byte: u8| matches!(byte, b'/' | b'?' | b'#' | b'@' | b'"' | b'\'' | b'<' | b'>' | b'\\' | 0..=b' ' | 0x7f);
+    let seen = &bytes[..bytes.len().min(URL_USER_BYTES_MAX)];
+    let Some(user) = seen.iter().position(|&byte| byte == b':' || ends(byte)) else {
+        return if seen.len() < URL_USER_BYTES_MAX { Credentials::Open } else { Credentials::None };
+    };
+    if seen[user] != b':' {
+        return Credentials::None;
+    }
+    let rest = &bytes[user + 1..];
+    let seen = &rest[..rest.len().min(URL_PASSWORD_BYTES_MAX)];
+    match seen.iter().position(|&byte| ends(byte)) {
+        None if seen.len() < URL_PASSWORD_BYTES_MAX => Credentials::Open,
+        Some(password) if seen[password] == b'@' && password > 0 => Credentials::Found { user, password },
+        None | Some(_) => Credentials::None,
+    }
+}
+
+/// The passwords in the URLs of a value, as they stand there and decoded.
+pub(super) fn url_passwords(value: &[u8]) -> Vec<Vec<u8>> {
+    let mut found = Vec::new();
+    let begins = value.windows(URL_BEGIN.len()).enumerate().filter(|(_, part)| *part == URL_BEGIN);
+    for (at, _) in begins {
+        let rest = &value[at + URL_BEGIN.len()..];
+        if let Credentials::Found { user, password } = credentials(rest) {
+            let password = &rest[user + 1..user + 1 + password];
+            found.extend([password.to_vec(), percent_decoded(password)]);
+        }
+    }
+    found
+}
+
+fn percent_decoded(text: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(text.len());
+    let mut at = 0;
+    while at < text.len() {
+        let digits = text.get(at + 1..at + 3).and_then(|two| std::str::from_utf8(two).ok());
+        match digits.and_then(|two| u8::from_str_radix(two, 16).ok()) {
+            Some(byte) if text[at] == b'%' => {
+                plain.push(byte);
+                at += 3;
+            }
+            Some(_) | None => {
+                plain.push(text[at]);
+                at += 1;
+            }
+        }
+    }
+    plain
+}

@@ -1,0 +1,452 @@
+//! Starting: find the unfinished run of the same work, judge it, and begin or go on.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use onward_core::event::{Orphans, RunStarted};
+use onward_core::expression::{self, Reference};
+use onward_core::id::{PhaseId, RunId, Seq};
+use onward_core::input::{Begin, Choice, Posted};
+use onward_core::naming;
+use onward_core::plan::{self, Plan};
+use onward_core::resume::{self, Facts, PlanFact, Verdict, Wording};
+use onward_core::run::{self, Ending, Run, RunStatus};
+use onward_core::view::{self, StatusView, Why};
+use onward_store::{Holder, Lease, LeaseKind, NewRun, RunFilter, StoreError};
+
+use crate::Onward;
+use crate::check;
+use crate::driver::Driver;
+use crate::error::{Error, Offer, Question, Result};
+use crate::executor::shell;
+use crate::journal;
+use crate::kill_point::reached;
+use crate::reporter::Reporter;
+use crate::waiter::Waiter;
+use crate::{attendant, flight, git, look, process};
+
+/// Ids of one second that are tried before something else must be wrong.
+const RUN_ID_TRIES_MAX: u32 = 10_000;
+
+/// What a start was asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    pub want: Want,
+    pub plan: Option<PathBuf>,
+    pub inputs: BTreeMap<String, String>,
+    pub choices: Vec<(String, Choice)>,
+    pub orphans: Option<Orphans>,
+    pub jobs: Option<u32>,
+    pub plan_from: PlanFrom,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Want {
+    /// `run`: start, or go on where that is safe.
+    #[default]
+    Plain,
+    /// `run --resume`, perhaps with a run.
+    Resume(Option<String>),
+    /// `resume`, perhaps with a run: no plan file is named.
+    ResumeRun(Option<String>),
+    /// `run --fresh`.
+    Fresh,
+}
+
+/// Which plan counts when the file was edited since the run was started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PlanFrom {
+    #[default]
+    File,
+    Run,
+}
+
+/// What was found before anything was started.
+#[derive(Debug)]
+pub struct Found {
+    /// The plan that was named, unless a run was.
+    work: Option<Work>,
+    pub unfinished: Vec<Unfinished>,
+}
+
+/// An unfinished run of the same work.
+#[derive(Debug)]
+pub struct Unfinished {
+    pub view: StatusView,
+    pub run: Run,
+    pub plan: PlanFact,
+    /// What a plain start would make of it.
+    pub verdict: Verdict,
+    /// What `--resume` would make of it.
+    pub verdict_on_resume: Verdict,
+}
+
+/// A plan that can be started.
+#[derive(Debug)]
+struct Work {
+    plan: Plan,
+    plan_path: String,
+    inputs: BTreeMap<String, String>,
+    key: String,
+}
+
+/// What is to be done, once nothing is left to ask.
+#[derive(Debug)]
+pub enum Ready {
+    Start,
+    GoOn(RunId),
+    /// The run that was named is complete.
+    Complete(RunId),
+}
+
+/// How a start ended.
+#[derive(Debug)]
+pub struct Finished {
+    pub run: Run,
+    pub ending: Ending,
+}
+
+impl Onward {
+    /// Reads the plan, if one is meant, and finds the unfinished runs of the same work.
+    pub fn find(&mut self, request: &Request) -> Result<Found> {
+        if let Want::ResumeRun(name) | Want::Resume(name @ Some(_)) = &request.want {
+            let id = match name {
+                Some(name) => self.find_run(Some(name))?,
+                None => self.newest_unfinished()?,
+            };
+            let unfinished = vec![self.unfinished(&id, request.plan_from, None)?];
+            return Ok(Found { work: None, unfinished });
+        }
+        let work = self.read_work(request)?;
+        let mut unfinished = Vec::new();
+        for row in self.rows(&RunFilter { work: Some(work.key.clone()), ..RunFilter::default() })? {
+            let over = [RunStatus::Completed, RunStatus::Archived];
+            if !over.iter().any(|status| status.as_str() == row.status) {
+                unfinished.push(self.unfinished(&row.run, request.plan_from, Some(&work.plan))?);
+            }
+        }
+        Ok(Found { work: Some(work), unfinished })
+    }
+
+    fn newest_unfinished(&mut self) -> Result<RunId> {
+        let rows = self.rows(&RunFilter::default())?;
+        let over = [RunStatus::Completed.as_str(), RunStatus::Archived.as_str()];
+        let found = rows.into_iter().find(|row| !over.contains(&row.status.as_str()));
+        found.map(|row| row.run).ok_or(Error::NothingUnfinished)
+    }
+
+    fn read_work(&self, request: &Request) -> Result<Work> {
+        let path = match &request.plan {
+            Some(path) => self.from.join(path),
+            None => self.project.default_plan(&self.from)?,
+        };
+        let plan = check::plan_to_run(&self.project, &path)?;
+        let plan_path = self.project.relative(&path);
+        let inputs = plan::inputs::resolve(&plan, &request.inputs)
+            .map_err(|diagnostics| Error::Inputs { file: plan_path.clone(), diagnostics })?;
+        let key = naming::work_key(&plan_path, &inputs);
+        Ok(Work { plan, plan_path, inputs, key })
+    }
+
+    fn unfinished(&mut self, id: &RunId, plan_from: PlanFrom, plan: Option<&Plan>) -> Result<Unfinished> {
+        let run = self.load(id)?;
+        let driver = self.driver(id)?;
+        let warnings = self.warnings();
+        let view = look::status_of(&self.project, &run, driver, warnings);
+        let plan = match (plan_from, plan) {
+            (PlanFrom::Run, _) => PlanFact::Kept,
+            (PlanFrom::File, Some(plan)) => compare(&run, plan),
+            (PlanFrom::File, None) => self.plan_fact(&run),
+        };
+        let facts = Facts {
+            run: &run,
+            plan,
+            branch: git::branch_fact(&self.project.top, run.started.branch.as_deref()),
+            auto: self.config.resume_auto(),
+            max_age: self.config.resume_max_age(),
+            now: Timestamp::now(),
+        };
+        let (verdict, verdict_on_resume) =
+            (resume::judge(&facts, Wording::Plain), resume::judge(&facts, Wording::Resume));
+        Ok(Unfinished { view, plan, verdict, verdict_on_resume, run })
+    }
+
+    fn plan_fact(&self, run: &Run) -> PlanFact {
+        let path = self.project.top.join(&run.started.plan_path);
+        match check::plan_to_run(&self.project, &path) {
+            Ok(plan) => compare(run, &plan),
+            Err(_) => PlanFact::Gone,
+        }
+    }
+
+    /// What is to be done, or the question that stands in the way.
+    pub fn ready(&self, request: &Request, found: &Found) -> Result<Ready> {
+        let (one, wording) = match (&request.want, found.unfinished.as_slice()) {
+            (Want::Fresh, all) => return fresh(request, all),
+            (_, []) => return Ok(Ready::Start),
+            (Want::Plain, [one]) => (one, Wording::Plain),
+            (Want::Resume(_) | Want::ResumeRun(_), [one]) => (one, Wording::Resume),
+            (_, several) => {
+                return Err(Error::Several { runs: several.iter().map(|one| one.run.id.clone()).collect() });
+            }
+        };
+        refuse_if_driven(one)?;
+        if !one.run.is_unfinished() && !one.run.archived && request.choices.is_empty() {
+            return Ok(Ready::Complete(one.run.id.clone()));
+        }
+        for (phase, _) in &request.choices {
+            self.require_phase(&one.run, phase)?;
+        }
+        let verdict = match wording {
+            Wording::Plain => &one.verdict,
+            Wording::Resume => &one.verdict_on_resume,
+        };
+        let answered = |phase: &PhaseId| request.choices.iter().any(|(chosen, _)| chosen == phase.as_str());
+        match verdict {
+            Verdict::GoOn => Ok(Ready::GoOn(one.run.id.clone())),
+            Verdict::Refuse(reasons) => Err(Error::Refused { run: one.run.id.clone(), reasons: reasons.clone() }),
+            Verdict::Ask(_) if only_doubts(one) && one.run.in_doubt().all(answered) => {
+                Ok(Ready::GoOn(one.run.id.clone()))
+            }
+            Verdict::Ask(reasons) => Err(Error::AnswerNeeded(Box::new(question(one, reasons, request)))),
+        }
+    }
+
+    /// What would run, and why; `None` for the run means a new one.
+    pub fn would_do(&self, request: &Request, found: &Found) -> Vec<Why> {
+        let new = matches!(request.want, Want::Fresh) || found.unfinished.is_empty();
+        match (new, &found.work, found.unfinished.first()) {
+            (true, Some(work), _) => work.plan.phases.iter().map(view::why_new).collect(),
+            (_, _, Some(one)) => {
+                let chosen = |phase: &PhaseId| request.choices.iter().find(|(name, _)| name == phase.as_str());
+                one.run
+                    .phases()
+                    .map(|(phase, state)| match chosen(&phase.id).map(|(_, choice)| choice) {
+                        Some(Choice::Retry) => answer(&phase.id, true, "it is to be retried"),
+                        Some(Choice::Skip) => answer(&phase.id, false, "it is to be skipped"),
+                        Some(Choice::Adopt) => answer(&phase.id, false, "it is to be taken as done"),
+                        None => view::why(&one.run, phase, state),
+                    })
+                    .collect()
+            }
+            (_, None, None) => Vec::new(),
+            (false, Some(_), None) => unreachable!("without an unfinished run it is a new one"),
+        }
+    }
+
+    /// Starts a new run and drives it.
+    pub fn start(&mut self, request: &Request, found: Found, reporter: &mut dyn Reporter) -> Result<Finished> {
+        if request.want == Want::Fresh {
+            for old in &found.unfinished {
+                self.put_away(old, request.orphans)?;
+            }
+        }
+        let work = found.work.expect("a new run is started from a plan");
+        let project = naming::word(&work.plan.name);
+        let title = title(&work);
+        let started = RunStarted {
+            run: RunId::new(""),
+            work: work.key,
+            plan_digest: plan::digest(&work.plan),
+            plan_path: work.plan_path,
+            inputs: work.inputs,
+            project,
+            title,
+            branch: git::branch(&self.project.top),
+            triggers: self.config.triggers(),
+            plan: work.plan,
+        };
+        let (id, lease) = self.create(&started)?;
+        let (run, stepped) = run::start(RunStarted { run: id, ..started }, &actor(), Timestamp::now());
+        reached("start.before-append");
+        self.store()?.append(&lease, Seq(0), journal::entry(&run, &stepped))?;
+        reached("start.after-append");
+        for recorded in &stepped.events {
+            reporter.update(&crate::Update::Event { recorded, run: &run });
+        }
+        self.drive(run, &lease, request, reporter)
+    }
+
+    /// A new id, and the right to write under it.
+    fn create(&mut self, started: &RunStarted) -> Result<(RunId, Lease)> {
+        let now = Timestamp::now();
+        for try_number in 1..RUN_ID_TRIES_MAX {
+            let id = naming::run_id(&started.plan.kind, &started.project, now, try_number);
+            let new =
+                NewRun { run: id.clone(), work: started.work.clone(), summary: b"{}".to_vec(), status: "new".to_owned() };
+            match self.store()?.create_run(new) {
+                Ok(()) => {
+                    reached("start.after-create");
+                    let lease = self.store()?.take_lease(&id, LeaseKind::Driving, holder())?;
+                    return Ok((id, lease));
+                }
+                Err(StoreError::AlreadyThere { .. }) => {}
+                Err(other) => return Err(other.into()),
+            }
+        }
+        unreachable!("a second does not hold {RUN_ID_TRIES_MAX} starts")
+    }
+
+    /// Goes on with a run.
+    pub fn go_on(&mut self, id: &RunId, request: &Request, reporter: &mut dyn Reporter) -> Result<Finished> {
+        let lease = self.take_lease(id)?;
+        // Folded only now: until the lease was ours somebody else could have moved it on.
+        let run = self.load(id)?;
+        self.drive(run, &lease, request, reporter)
+    }
+
+    fn take_lease(&mut self, id: &RunId) -> Result<Lease> {
+        match self.store()?.take_lease(id, LeaseKind::Driving, holder()) {
+            Ok(lease) => Ok(lease),
+            Err(StoreError::Held { run, holder, .. }) => {
+                let driver = view::Driver { host: holder.host, pid: holder.pid, since: holder.since };
+                Err(Error::Driven { run, driver })
+            }
+            Err(other) => Err(other.into()),
+        }
+    }
+
+    fn drive(
+        &mut self,
+        run: Run,
+        lease: &Lease,
+        request: &Request,
+        reporter: &mut dyn Reporter,
+    ) -> Result<Finished> {
+        let begin = Begin {
+            epoch: lease.epoch(),
+            host: process::hostname(),
+            pid: std::process::id(),
+            boot: flight::boot_now(),
+            jobs: request.jobs,
+            orphans: request.orphans.unwrap_or_default(),
+            renew: matches!(request.want, Want::Resume(_) | Want::ResumeRun(_)),
+            choices: request.choices.iter().map(|(phase, choice)| (PhaseId::new(phase), *choice)).collect(),
+        };
+        let wake = self.wake_path(&run.id);
+        let waiter = Waiter::new(wake).map_err(Error::io("preparing to wait"))?;
+        let project = self.project.clone();
+        let me = holder();
+        let driver = Driver {
+            project: &project,
+            store: self.store()?,
+            lease,
+            reporter,
+            waiter,
+            actor: actor(),
+            me: view::Driver { host: me.host, pid: me.pid, since: me.since },
+            run,
+            in_flight: BTreeMap::new(),
+        };
+        let (run, ending) = driver.drive(begin)?;
+        Ok(Finished { run, ending })
+    }
+
+    pub(crate) fn wake_path(&self, run: &RunId) -> PathBuf {
+        self.project.runtime().join(format!("{run}.wake"))
+    }
+
+    /// Archives a run that a fresh start leaves behind, once nothing of it is at work any more.
+    fn put_away(&mut self, old: &Unfinished, orphans: Option<Orphans>) -> Result<()> {
+        for (phase, state) in old.run.running() {
+            let Some(attempt) = &state.attempt else { continue };
+            let folder = shell::folder(&self.project, &old.run, &phase.id, attempt.number);
+            if orphans == Some(Orphans::Kill) && attendant::lock_is_held(&folder).unwrap_or(false) {
+                let _ = attendant::kill(&folder, attendant::StopBy::OrphanKill);
+                process::kill_tree(None, &shell::tag(&folder), &[]);
+            }
+            while attendant::lock_is_held(&folder).unwrap_or(false) {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+        }
+        self.post(&old.run.id, &Posted::Archive).map(|_| ())
+    }
+}
+
+fn compare(run: &Run, plan: &Plan) -> PlanFact {
+    if plan::digest(plan) == run.started.plan_digest { PlanFact::Same } else { PlanFact::Changed }
+}
+
+fn answer(phase: &PhaseId, will_run: bool, reason: &str) -> Why {
+    Why { phase: phase.clone(), will_run, reasons: vec![reason.to_owned()] }
+}
+
+fn fresh(request: &Request, all: &[Unfinished]) -> Result<Ready> {
+    for one in all {
+        refuse_if_driven(one)?;
+        let orphans: Vec<PhaseId> = one.view.running.iter().map(|record| record.id.clone()).collect();
+        if !orphans.is_empty() && request.orphans.is_none() {
+            let choices = ["wait", "kill"].map(|how| Offer {
+                choice: format!("start fresh, {how} for what is still at work"),
+                command: format!("onward run --fresh --orphan {how}"),
+            });
+            let reasons = orphans.iter().map(|phase| format!("phase {phase} of the old run is still at work")).collect();
+            let run = one.run.id.clone();
+            let question = Question { run, reasons, in_doubt: Vec::new(), orphans, choices: choices.into() };
+            return Err(Error::AnswerNeeded(Box::new(question)));
+        }
+    }
+    Ok(Ready::Start)
+}
+
+fn refuse_if_driven(one: &Unfinished) -> Result<()> {
+    match &one.view.driver {
+        Some(driver) => Err(Error::Driven { run: one.run.id.clone(), driver: driver.clone() }),
+        None => Ok(()),
+    }
+}
+
+/// Whether the doubts about phases are all that stands in the way of going on.
+fn only_doubts(one: &Unfinished) -> bool {
+    match &one.verdict_on_resume {
+        Verdict::Ask(reasons) => reasons.len() == one.run.in_doubt().count(),
+        Verdict::GoOn | Verdict::Refuse(_) => false,
+    }
+}
+
+/// The question with every answer as a command that can be typed.
+pub(crate) fn question(one: &Unfinished, reasons: &[String], request: &Request) -> Question {
+    let run = &one.run.id;
+    let mut choices = Vec::new();
+    let mut offer = |choice: &str, command: String| choices.push(Offer { choice: choice.to_owned(), command });
+    let in_doubt: Vec<PhaseId> = one.run.in_doubt().cloned().collect();
+    if one.plan == PlanFact::Changed || one.plan == PlanFact::Gone {
+        offer("go on with the plan kept with the run", format!("onward run --resume={run} --plan-from run"));
+    } else if in_doubt.is_empty() {
+        offer("go on", format!("onward run --resume={run}"));
+    }
+    for phase in &in_doubt {
+        offer("do it again", format!("onward resume {run} --retry {phase}"));
+        offer("take it as done", format!("onward resume {run} --adopt {phase}"));
+        offer("leave it out", format!("onward resume {run} --skip {phase}"));
+    }
+    let plan = request.plan.as_ref().map(|plan| format!(" {}", plan.display())).unwrap_or_default();
+    offer("start fresh and keep this run in the archive", format!("onward run{plan} --fresh"));
+    offer("look at it", format!("onward show {run}"));
+    Question { run: run.clone(), reasons: reasons.to_vec(), in_doubt, orphans: Vec::new(), choices }
+}
+
+fn title(work: &Work) -> String {
+    let fill = |reference: &Reference| match reference {
+        Reference::Input(name) => work.inputs.get(name).cloned(),
+        Reference::Env(name) => std::env::var(name).ok(),
+        Reference::Run(_)
+        | Reference::Output { .. }
+        | Reference::Status(_)
+        | Reference::Attempt
+        | Reference::Matrix(_) => None,
+    };
+    let named = work.plan.run_name.as_deref().map(|template| expression::substitute(template, &fill));
+    named.and_then(std::result::Result::ok).unwrap_or_else(|| work.plan.name.clone())
+}
+
+pub(crate) fn holder() -> Holder {
+    Holder { host: process::hostname(), pid: std::process::id(), since: Timestamp::now() }
+}
+
+/// Whose hand it was: the person's name as far as the environment tells.
+pub(crate) fn actor() -> String {
+    let name = std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_else(|_| "unknown".to_owned());
+    format!("{name}@{}", process::hostname())
+}

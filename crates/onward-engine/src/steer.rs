@@ -1,0 +1,85 @@
+//! Asking something of a run: of the process that drives it, or, where there is none, by being that process briefly.
+
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use onward_core::id::RunId;
+use onward_core::input::{Input, Posted, Reply};
+use onward_core::run;
+use onward_store::{LeaseKind, StoreError};
+
+use crate::Onward;
+use crate::driver::{answered, reply};
+use crate::error::{Error, Result};
+use crate::journal;
+use crate::start::{actor, holder};
+use crate::waiter;
+
+const ANSWER_WAIT_MAX: Duration = Duration::from_secs(10);
+const ANSWER_LOOK_EVERY: Duration = Duration::from_millis(2);
+const INBOX_ITEMS_MAX: usize = 64;
+
+impl Onward {
+    /// Takes a checkpoint of a run by hand.
+    pub fn checkpoint(&mut self, name: Option<&str>, called: Option<&str>) -> Result<String> {
+        let run = self.find_run(name)?;
+        match self.post(&run, &Posted::Checkpoint { name: called.map(str::to_owned) })? {
+            Reply::Checkpoint { id } => Ok(id),
+            Reply::Done | Reply::Refused { .. } => unreachable!("a checkpoint is answered with its id or refused"),
+        }
+    }
+
+    /// Leaves a message, sees to it that it is heard, and gives back the answer. Durable before it returns.
+    pub(crate) fn post(&mut self, run: &RunId, posted: &Posted) -> Result<Reply> {
+        let body = serde_json::to_vec(posted).expect("a message has only string keys");
+        let now = Timestamp::now();
+        let id = format!("{}-{}", std::process::id(), now.as_nanosecond());
+        self.store()?.post(run, &id, now, body)?;
+        waiter::wake(&self.wake_path(run));
+        let deadline = Instant::now() + ANSWER_WAIT_MAX;
+        loop {
+            if let Some(bytes) = self.store()?.reply(run, &id)? {
+                return understood(run, &bytes);
+            }
+            self.answer_if_nobody_drives(run)?;
+            if Instant::now() > deadline {
+                return Err(Error::NoAnswer { run: run.clone(), seconds: ANSWER_WAIT_MAX.as_secs() });
+            }
+            std::thread::sleep(ANSWER_LOOK_EVERY);
+        }
+    }
+
+    /// Takes the lease for a moment and answers what waits in the inbox. Never starts anything.
+    fn answer_if_nobody_drives(&mut self, run: &RunId) -> Result<()> {
+        if self.driver(run)?.is_some() {
+            return Ok(());
+        }
+        let lease = match self.store()?.take_lease(run, LeaseKind::Brief, holder()) {
+            Ok(lease) => lease,
+            Err(StoreError::Held { .. }) => return Ok(()),
+            Err(other) => return Err(other.into()),
+        };
+        let mut state = self.load(run)?;
+        for item in self.store()?.inbox(run, INBOX_ITEMS_MAX)? {
+            let before = state.seq;
+            let input = serde_json::from_slice::<Posted>(&item.body).map_or(Input::Tick, Input::Posted);
+            let stepped = run::step(&mut state, &input, &actor(), Timestamp::now());
+            let answer = match &stepped {
+                Ok(stepped) => reply(stepped),
+                Err(why) => Reply::Refused { reason: why.to_string() },
+            };
+            let mut entry = journal::entry(&state, &stepped.unwrap_or_default());
+            entry.consumed.push(answered(item.id, &answer));
+            self.store()?.append(&lease, before, entry)?;
+        }
+        self.store()?.drop_lease(lease).map_err(Error::from)
+    }
+}
+
+fn understood(run: &RunId, bytes: &[u8]) -> Result<Reply> {
+    match serde_json::from_slice(bytes) {
+        Ok(Reply::Refused { reason }) => Err(Error::Refused { run: run.clone(), reasons: vec![reason] }),
+        Ok(reply) => Ok(reply),
+        Err(why) => Err(Error::BadRecord { run: run.clone(), seq: 0, why: why.to_string() }),
+    }
+}

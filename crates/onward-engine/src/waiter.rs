@@ -1,0 +1,100 @@
+//! Waiting for whatever comes first: a signal, the end of an attendant, a byte from another process, or time.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::stat::Mode;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::iterator::backend::SignalDelivery;
+use signal_hook::iterator::exfiltrator::SignalOnly;
+
+/// What ended a wait, apart from attendants.
+#[derive(Debug, Default)]
+pub(crate) struct Woken {
+    pub(crate) signals: Vec<i32>,
+    /// Somebody posted, or the time is up: look at the inbox.
+    pub(crate) look: bool,
+}
+
+pub(crate) struct Waiter {
+    signals: SignalDelivery<UnixStream, SignalOnly>,
+    wake: Wake,
+}
+
+impl Waiter {
+    pub(crate) fn new(wake: PathBuf) -> io::Result<Self> {
+        let (read, write) = UnixStream::pair()?;
+        let signals =
+            SignalDelivery::with_pipe(read, write, SignalOnly::default(), [SIGINT, SIGTERM, SIGHUP, SIGUSR1])?;
+        Ok(Self { signals, wake: Wake::open(wake)? })
+    }
+
+    /// Waits until one of `others` is readable, a signal or a byte came, or the time is up.
+    pub(crate) fn wait(&mut self, others: &[BorrowedFd<'_>], limit: Duration) -> io::Result<Woken> {
+        let (signalled, posted) = {
+            let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(others.len() + 2);
+            fds.push(PollFd::new(self.signals.get_read().as_fd(), PollFlags::POLLIN));
+            fds.push(PollFd::new(self.wake.file.as_fd(), PollFlags::POLLIN));
+            fds.extend(others.iter().map(|fd| PollFd::new(*fd, PollFlags::POLLIN)));
+            // Rounded up, so that a wait for a time is not over just before it.
+            let limit = limit.saturating_add(Duration::from_micros(999));
+            let timeout = PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX);
+            match poll(&mut fds, timeout) {
+                Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+                Err(why) => return Err(why.into()),
+            }
+            (fds[0].any().unwrap_or(true), fds[1].any().unwrap_or(false))
+        };
+        let signals = if signalled { self.signals.pending().collect() } else { Vec::new() };
+        if posted {
+            self.wake.drain();
+        }
+        Ok(Woken { signals, look: posted })
+    }
+}
+
+/// The FIFO into which others drop a byte after they posted. The byte is a hint; the row in the inbox is the truth.
+struct Wake {
+    file: File,
+    path: PathBuf,
+}
+
+impl Wake {
+    fn open(path: PathBuf) -> io::Result<Self> {
+        match nix::unistd::mkfifo(&path, Mode::S_IRUSR | Mode::S_IWUSR) {
+            Ok(()) | Err(nix::errno::Errno::EEXIST) => {}
+            Err(why) => return Err(why.into()),
+        }
+        // Opened for both, so that it is never at its end when the last writer has gone.
+        let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+        let file = File::options().read(true).write(true).custom_flags(flags).open(&path)?;
+        Ok(Self { file, path })
+    }
+
+    fn drain(&mut self) {
+        let mut bytes = [0; 64];
+        while matches!(self.file.read(&mut bytes), Ok(count) if count > 0) {}
+    }
+}
+
+impl Drop for Wake {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Tells a driver that something was posted. That nobody listens is not an error.
+pub(crate) fn wake(path: &Path) {
+    use std::io::Write;
+
+    let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+    if let Ok(mut file) = File::options().write(true).custom_flags(flags).open(path) {
+        let _ = file.write_all(b"\n");
+    }
+}

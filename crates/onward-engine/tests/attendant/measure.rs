@@ -1,0 +1,38 @@
+//! What an attendant costs, beside a bare start of the same shell. Run by hand: `--ignored --nocapture measure_start_up`.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::world::{World, wait_for_end};
+
+const ROUNDS: usize = 300;
+
+pub(crate) fn start_up() {
+    let (mut bare, mut attended, mut folder) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        let status = Command::new("sh").args(["-c", "true"]).stdin(Stdio::null()).status();
+        assert!(status.expect("a shell").success());
+        bare.push(start.elapsed());
+
+        let start = Instant::now();
+        let world = World::new("true");
+        folder.push(start.elapsed());
+        let start = Instant::now();
+        let mut attending = world.start();
+        wait_for_end(attending.fd());
+        attending.reap().expect("our own child");
+        world.exit();
+        attended.push(start.elapsed());
+        std::mem::forget(world);
+    }
+    let (bare, attended, folder) = (median(bare), median(attended), median(folder));
+    writeln!(std::io::stderr(), "bare {bare:?}, attended {attended:?}, folder {folder:?}").expect("a terminal");
+    assert!(attended < bare + Duration::from_millis(30), "an attendant takes too long");
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}

@@ -1,0 +1,216 @@
+//! Secrets in streams: whatever the pieces they come in, none comes out, and harmless text does.
+
+use std::ffi::OsStr;
+
+use onward_engine::redact::{MARK, Redactor, Secrets, names_a_secret, redact_text};
+
+const SHAPES: [&str; 14] = [
+    "ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8",
+    "gho_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8",
+    "github_pat_11ABCDEFG0abcdefghijkl_MNOPQRSTUVWXYZ0123456789abcdefghij",
+    "sk-proj-abcDEF0123456789abcDEF0123456789abcd",
+    "sk-ant-api03-abcDEF0123456789abcDEF0123456789abcDEF01",
+    "sk-AbCdEfGhIjKlMnOpQrStUvWxYzAbCdEfGhIjKlMn",
+    "AKIAIOSFODNN7EXAMPLQ",
+    "AIzaSyA1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q",
+    "xoxb-123456789012-abcdefABCDEF0123456789ab",
+    "glpat-abcdefABCDEF01234567",
+    "npm_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8",
+    "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U",
+    "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA7\nabc+/=\n-----END RSA PRIVATE KEY-----",
+    "-----BEGIN PRIVATE KEY-----\\nMIIEowIBAAKCAQEA7\\n-----END PRIVATE KEY-----",
+];
+
+const HARMLESS: [&str; 16] = [
+    "risk-assessment-for-the-desk-task",
+    "9fceb02d0ae598e95dc970b74767f19372d61af8",
+    "e8d777e2-0000-4000-8000-000000000001",
+    "AKIAS",
+    "ghp_short",
+    "KEYBOARD=qwerty-layout",
+    "https://example.org:8080/a@b",
+    "https://ada@example.org/x?y=a:b@c",
+    "name",
+    "sk-learn and sk-based-naming-of-things-in-a-project",
+    "eyJhbGciOi is how a header begins",
+    "-----BEGIN PUBLIC KEY-----\nMIIB\n-----END PUBLIC KEY-----",
+    "-----BEGIN CERTIFICATE-----",
+    "---------------------------------------------",
+    "file:///etc/passwd: root:x@",
+    "\u{1b}[32mgreen\u{1b}[0m, xoxo-kisses-to-all-of-you",
+];
+
+const VALUES: [&str; 5] =
+    ["correct-horse-battery", "staple 4711/mango+ä", "correct-horse-battery-and-more", "aaaaaaaa", "back\"slash\\and\nline"];
+
+/// A generator of its own, so that a failing case can be repeated from its number.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % limit as u64).expect("smaller than the limit")
+    }
+}
+
+fn values() -> Vec<Vec<u8>> {
+    VALUES.iter().map(|value| value.as_bytes().to_vec()).collect()
+}
+
+fn in_pieces(text: &[u8], mut next_length: impl FnMut() -> usize) -> Vec<u8> {
+    let (mut redactor, mut out) = (Redactor::new(values()), Vec::new());
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (piece, later) = rest.split_at(next_length().clamp(1, rest.len()));
+        redactor.push(piece, &mut out);
+        rest = later;
+    }
+    redactor.finish(&mut out);
+    out
+}
+
+/// Every shape stands in a line of text. It is cut out, and the text around it stays.
+#[test]
+fn shapes_are_cut_out() {
+    for shape in SHAPES {
+        for (before, after) in [("value ", " end"), ("token=", ""), ("\"", "\","), ("\u{1b}[32m", "\u{1b}[0m"), ("x%3D", "&y")] {
+            let text = format!("{before}{shape}{after}");
+            assert_eq!(redact_text(&text), format!("{before}{MARK}{after}"), "{text}");
+        }
+    }
+}
+
+/// Text that looks a little like a secret is printed. It stays as it is.
+#[test]
+fn harmless_text_stays() {
+    for text in HARMLESS {
+        let line = format!("value {text} end");
+        assert_eq!(redact_text(&line), line);
+    }
+}
+
+/// A URL has a password in it. The password is cut, the rest stays, and cutting twice changes nothing more.
+#[test]
+fn passwords_in_urls_are_cut() {
+    let once = redact_text("to postgres://ada:tulip-rain-99@db.example.org/x now").into_owned();
+    assert_eq!(once, format!("to postgres://ada:{MARK}@db.example.org/x now"));
+    assert_eq!(redact_text(&once), once);
+    let token = redact_text("https://ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8:x-oauth-basic@github.com/a").into_owned();
+    assert_eq!(token, format!("https{MARK}@github.com/a").replace("https", "https://"));
+}
+
+/// Known values come out plain, in base64 at every shift, in URLs and in JSON. None of these forms passes.
+#[test]
+fn encoded_values_are_cut_out() {
+    let secrets = Secrets::new(values());
+    let forms = [
+        ("Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5", "Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5"),
+        ("eDpjb3JyZWN0LWhvcnNlLWJhdHRlcnk=", "jb3JyZWN0LWhvcnNlLWJhdHRlcn"),
+        ("staple%204711%2Fmango%2B%C3%A4", "4711%2Fmango"),
+        ("staple%204711%2fmango%2b%c3%a4", "4711%2fmango"),
+        ("staple+4711%2Fmango%2B%C3%A4", "4711%2Fmango"),
+        (r#"{"a":"back\"slash\\and\nline"}"#, "slash"),
+    ];
+    for (text, secret) in forms {
+        assert!(text.contains(secret), "the test is wrong about {text}");
+        assert!(!secrets.text(text).contains(secret), "{}", secrets.text(text));
+    }
+}
+
+/// Values overlap, one is the beginning of another, one repeats itself. No part of any of them is left.
+#[test]
+fn overlapping_values_leave_nothing() {
+    let secrets = Secrets::new(vec![b"abcdefgh".to_vec(), b"efghijkl".to_vec(), b"aaaaaaaa".to_vec()]);
+    assert_eq!(secrets.text("x abcdefghijkl y"), format!("x {MARK} y"));
+    assert_eq!(secrets.text(&format!("x {} y", "a".repeat(1003))), format!("x {MARK} y"));
+    let longest = Secrets::new(values());
+    assert_eq!(longest.text("x correct-horse-battery-and-more y"), format!("x {MARK} y"));
+}
+
+/// Text with secrets and without comes in pieces of every size, thousands of times. It is the same as if it had come at once, and
+/// nothing secret is in it.
+#[test]
+fn pieces_make_no_difference() {
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    for case in 0..4_000 {
+        let mut text = String::new();
+        for _ in 0..random.below(8) + 1 {
+            let part = match random.below(4) {
+                0 => SHAPES[random.below(SHAPES.len())],
+                1 => VALUES[random.below(VALUES.len())],
+                2 => HARMLESS[random.below(HARMLESS.len())],
+                _ => ["://a:b", "sk-", "eyJ", "-----BEGIN ", "correct-horse", "%", "\\", "@"][random.below(8)],
+            };
+            text.push_str(part);
+            text.push_str([" ", "\n", "\"", ""][random.below(4)]);
+        }
+        let whole = in_pieces(text.as_bytes(), || usize::MAX);
+        let limit = [1, 2, 7, 40][random.below(4)];
+        let pieces = in_pieces(text.as_bytes(), || random.below(limit) + 1);
+        assert_eq!(pieces.escape_ascii().to_string(), whole.escape_ascii().to_string(), "case {case}: {text:?}");
+        for value in VALUES {
+            assert!(!String::from_utf8_lossy(&whole).contains(value), "case {case}: {text:?}");
+        }
+    }
+}
+
+/// A key block begins and never ends, or a token runs on for megabytes. What is held back stays small, and what follows comes out.
+#[test]
+fn nothing_is_held_back_for_ever() {
+    let (mut redactor, mut out) = (Redactor::new(values()), Vec::new());
+    redactor.push(b"-----BEGIN PRIVATE KEY-----\n", &mut out);
+    for _ in 0..100 {
+        redactor.push(&[b'x'; 1024], &mut out);
+    }
+    assert!(out.len() > 50 * 1024, "{} bytes came out", out.len());
+
+    let (mut redactor, mut out) = (Redactor::new(values()), Vec::new());
+    redactor.push(b"ghp_", &mut out);
+    for _ in 0..100 {
+        redactor.push(&[b'x'; 1024], &mut out);
+    }
+    redactor.push(b" end", &mut out);
+    redactor.finish(&mut out);
+    assert_eq!(String::from_utf8_lossy(&out), format!("{MARK} end"));
+    assert_eq!(redactor.count(), 1);
+}
+
+/// The environment has secrets by name, a short value, a key that is none, and a URL with a password.
+#[test]
+fn secrets_of_an_environment() {
+    assert!(names_a_secret(b"APP_SECRET") && names_a_secret(b"Db_Password") && names_a_secret(b"REPORT_DSN"));
+    assert!(!names_a_secret(b"ONWARD_KEY") && !names_a_secret(b"KEYBOARD") && !names_a_secret(b"TOKENS"));
+    let env = [
+        ("APP_SECRET", "staple-4711-mango"),
+        ("SORT_KEY", "name"),
+        ("ONWARD_KEY", "idempotency-1"),
+        ("HOME_PAGE", "https://ada:tulip-rain-99@example.org"),
+        ("EXTRA", "listed-by-name"),
+    ];
+    let env = env.map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
+    let secrets = Secrets::from_env(env, &["EXTRA".to_owned()]);
+    let text = secrets.text("staple-4711-mango name idempotency-1 tulip-rain-99 listed-by-name");
+    assert_eq!(text, format!("{MARK} name idempotency-1 {MARK} {MARK}"));
+    assert!(!format!("{secrets:?}").contains("mango"));
+}
+
+/// A hundred megabytes of plain text and of zeros pass by. They come out unchanged, fast enough not to slow down a phase.
+#[test]
+fn plain_data_passes_unchanged() {
+    let line = b"2026-01-02T03:04:05Z info  compiled module src/parser/expression.rs in 123 ms (https://ci.example.org/build/42)\n";
+    let text: Vec<u8> = line.iter().copied().cycle().take(1 << 20).collect();
+    for piece in [&text[..], &[0; 1 << 20]] {
+        let (mut redactor, mut out) = (Redactor::new(values()), Vec::new());
+        let start = std::time::Instant::now();
+        for part in piece.chunks(64 * 1024) {
+            redactor.push(part, &mut out);
+        }
+        redactor.finish(&mut out);
+        let took = start.elapsed();
+        assert!(out == piece, "plain data was changed");
+        // A debug build on a busy machine is some thirty times slower than what is shipped.
+        assert!(took < std::time::Duration::from_secs(2), "1 MiB took {took:?}");
+    }
+}

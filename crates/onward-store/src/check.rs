@@ -1,0 +1,99 @@
+//! What every backend refuses before it touches anything, so that all of them refuse the same.
+
+use onward_core::id::{RunId, Seq};
+
+use crate::{
+    VALUE_BYTES_MAX,
+    error::StoreError,
+    types::{Entry, NewRun},
+};
+
+/// Ids become names of files, which may have 255 bytes, an ending included.
+const NAME_BYTES_MAX: usize = 200;
+/// Positions are stored beside the number of the run in one 64-bit key.
+const SEQ_MAX: u64 = u32::MAX as u64;
+
+pub(crate) fn new_run(new: &NewRun) -> Result<(), StoreError> {
+    run_name(&new.run)?;
+    value(&new.summary)
+}
+
+/// A run's id names its lock file, so it must be a name and not a path.
+pub(crate) fn run_name(run: &RunId) -> Result<(), StoreError> {
+    let text = run.as_str();
+    let bad = text.is_empty()
+        || text.len() > NAME_BYTES_MAX
+        || text.starts_with('.')
+        || text.chars().any(|letter| letter == '/' || letter == '\\' || letter.is_control());
+    if bad { Err(StoreError::BadName { what: format!("{text:?}") }) } else { Ok(()) }
+}
+
+pub(crate) fn value(bytes: &[u8]) -> Result<(), StoreError> {
+    if bytes.len() > VALUE_BYTES_MAX {
+        return Err(StoreError::TooLarge { bytes: bytes.len(), max: VALUE_BYTES_MAX });
+    }
+    Ok(())
+}
+
+pub(crate) fn entry(entry: &Entry, expected: Seq) -> Result<(), StoreError> {
+    if entry.events.is_empty() && entry.checkpoints.is_empty() && entry.consumed.is_empty() {
+        return Err(StoreError::EmptyEntry);
+    }
+    let head = expected.0.saturating_add(entry.events.len() as u64);
+    if head > SEQ_MAX {
+        return Err(StoreError::BadEntry { what: format!("a journal ends at record {SEQ_MAX}") });
+    }
+    if let Some(checkpoint) = entry.checkpoints.iter().find(|checkpoint| checkpoint.seq.0 > head) {
+        let what = format!("checkpoint {} stands at {}, behind the end at {head}", checkpoint.id, checkpoint.seq);
+        return Err(StoreError::BadEntry { what });
+    }
+    let events = entry.events.iter().map(|event| &event.body);
+    let checkpoints = entry.checkpoints.iter().flat_map(|checkpoint| [&checkpoint.meta, &checkpoint.document]);
+    let replies = entry.consumed.iter().map(|consumed| &consumed.reply);
+    events.chain(checkpoints).chain(replies).chain([&entry.summary]).try_for_each(|bytes| value(bytes))
+}
+
+/// The first text that sorts behind everything that starts with `prefix`; `None` if there is no end.
+pub(crate) fn end_of_prefix(prefix: &str) -> Option<String> {
+    let mut letters: Vec<char> = prefix.chars().collect();
+    while let Some(last) = letters.pop() {
+        // The one gap in the order of letters, and the last of them, have no direct successor.
+        let next = match last {
+            '\u{D7FF}' => Some('\u{E000}'),
+            other => char::from_u32(u32::from(other) + 1),
+        };
+        if let Some(next) = next {
+            letters.push(next);
+            return Some(letters.into_iter().collect());
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_path_is_no_name() {
+        for bad in ["", ".", "..", "../x", "a/b", "a\\b", "a\0b", "a\nb", ".hidden", &"x".repeat(201)] {
+            assert!(run_name(&RunId::new(bad)).is_err(), "{bad:?} was taken");
+        }
+        for good in ["build_onward_20260801_120000", "x.y-z", "läuft"] {
+            assert!(run_name(&RunId::new(good)).is_ok(), "{good:?} was refused");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_end_of_a_prefix_splits_the_order(prefix in any::<String>(), rest in any::<String>(), other in any::<String>()) {
+            if let Some(end) = end_of_prefix(&prefix) {
+                let inside = format!("{prefix}{rest}");
+                prop_assert!(inside < end);
+                prop_assert_eq!(other >= prefix && other < end, other.starts_with(&prefix));
+            }
+        }
+    }
+}

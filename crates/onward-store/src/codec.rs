@@ -1,0 +1,165 @@
+//! The envelope around every stored value: format, flags, checksum, payload.
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 1 | format, now 0. A higher one was written by a later version and is refused, never guessed at |
+//! | 1 | flags: 1 the payload is compressed, 2 the payload only names a blob |
+//! | 8 | the first bytes of the BLAKE3 hash of format, flags and payload |
+//! | rest | payload |
+//!
+//! A compressed payload starts with the plain length as eight bytes, little end first. A payload that names a blob is
+//! its id (32 bytes, the BLAKE3 hash of the plain value) and its plain length.
+
+use crate::{
+    VALUE_BYTES_MAX,
+    error::{Damage, StoreError},
+};
+
+pub(crate) const FORMAT: u8 = 0;
+const COMPRESSED: u8 = 1;
+const BLOB: u8 = 2;
+const HEADER_BYTES: usize = 10;
+const COMPRESSION_LEVEL: i32 = 3;
+
+/// The BLAKE3 hash of a value, by which it is found again and shared.
+pub(crate) type BlobId = [u8; 32];
+
+/// What an envelope holds.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    Plain(Vec<u8>),
+    Blob { id: BlobId, bytes: u64 },
+}
+
+/// Wraps a value as it is.
+pub(crate) fn plain(value: &[u8]) -> Vec<u8> {
+    wrap(0, &[value])
+}
+
+/// Wraps a value compressed, if that saves at least an eighth; otherwise as it is.
+pub(crate) fn compressed(value: &[u8]) -> Vec<u8> {
+    match zstd::bulk::compress(value, COMPRESSION_LEVEL) {
+        Ok(small) if small.len() + 8 < value.len() - value.len() / 8 => {
+            wrap(COMPRESSED, &[&(value.len() as u64).to_le_bytes(), &small])
+        }
+        Ok(_) | Err(_) => plain(value),
+    }
+}
+
+/// Names a blob that is kept elsewhere.
+pub(crate) fn blob(id: &BlobId, bytes: usize) -> Vec<u8> {
+    wrap(BLOB, &[id, &(bytes as u64).to_le_bytes()])
+}
+
+fn wrap(flags: u8, parts: &[&[u8]]) -> Vec<u8> {
+    let mut envelope = Vec::with_capacity(HEADER_BYTES + parts.iter().map(|part| part.len()).sum::<usize>());
+    envelope.extend([FORMAT, flags]);
+    envelope.extend(checksum(flags, parts));
+    for part in parts {
+        envelope.extend_from_slice(part);
+    }
+    envelope
+}
+
+fn checksum(flags: u8, parts: &[&[u8]]) -> [u8; 8] {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&[FORMAT, flags]);
+    for part in parts {
+        hasher.update(part);
+    }
+    let mut short = [0; 8];
+    short.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
+    short
+}
+
+/// Opens an envelope. The checksum is compared before anything else is believed, except the format: what a later
+/// version means by its bytes is not ours to check.
+pub(crate) fn open(envelope: &[u8]) -> Result<Content, StoreError> {
+    let Some((header, payload)) = envelope.split_at_checked(HEADER_BYTES) else {
+        return Err(damaged("a stored value is too short"));
+    };
+    if header[0] > FORMAT {
+        return Err(StoreError::Newer { what: "a stored value", found: header[0].into(), known: FORMAT.into() });
+    }
+    let flags = header[1];
+    if checksum(flags, &[payload]) != header[2..] {
+        return Err(damaged("a stored value does not match its checksum"));
+    }
+    match flags {
+        0 => Ok(Content::Plain(payload.to_vec())),
+        COMPRESSED => decompress(payload).map(Content::Plain),
+        BLOB => blob_name(payload),
+        other => Err(StoreError::Newer { what: "the flags of a stored value", found: other.into(), known: 2 }),
+    }
+}
+
+fn decompress(payload: &[u8]) -> Result<Vec<u8>, StoreError> {
+    let Some((length, data)) = payload.split_first_chunk::<8>() else {
+        return Err(damaged("a compressed value is too short"));
+    };
+    let length = usize::try_from(u64::from_le_bytes(*length)).unwrap_or(usize::MAX);
+    if length > VALUE_BYTES_MAX {
+        return Err(damaged("a compressed value claims to be larger than any value may be"));
+    }
+    match zstd::bulk::decompress(data, length) {
+        Ok(value) if value.len() == length => Ok(value),
+        Ok(_) => Err(damaged("a compressed value has the wrong length")),
+        Err(error) => Err(damaged(&format!("a value cannot be decompressed: {error}"))),
+    }
+}
+
+fn blob_name(payload: &[u8]) -> Result<Content, StoreError> {
+    let name = payload.split_first_chunk::<32>().and_then(|(id, rest)| Some((id, rest.first_chunk::<8>()?)));
+    match name {
+        Some((id, bytes)) if payload.len() == 40 => Ok(Content::Blob { id: *id, bytes: u64::from_le_bytes(*bytes) }),
+        _ => Err(damaged("the name of a blob has the wrong length")),
+    }
+}
+
+fn damaged(what: &str) -> StoreError {
+    StoreError::Damaged(Damage::new(what))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_goes_in_comes_out(value in prop::collection::vec(any::<u8>(), 0..5000)) {
+            prop_assert_eq!(open(&plain(&value)).ok(), Some(Content::Plain(value.clone())));
+            prop_assert_eq!(open(&compressed(&value)).ok(), Some(Content::Plain(value)));
+        }
+
+        #[test]
+        fn no_flipped_bit_goes_unnoticed(value in prop::collection::vec(0u8..4, 0..600), bit in any::<prop::sample::Index>()) {
+            for mut envelope in [plain(&value), compressed(&value), blob(&[7; 32], value.len())] {
+                let bit = bit.index(envelope.len() * 8);
+                envelope[bit / 8] ^= 1 << (bit % 8);
+                prop_assert!(open(&envelope).is_err());
+            }
+        }
+
+        #[test]
+        fn no_bytes_at_all_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            drop(open(&bytes));
+        }
+    }
+
+    #[test]
+    fn a_later_format_is_refused_by_name() {
+        let mut envelope = plain(b"x");
+        envelope[0] = 1;
+        assert!(matches!(open(&envelope), Err(StoreError::Newer { found: 1, known: 0, .. })));
+    }
+
+    #[test]
+    fn compression_is_kept_only_where_it_helps() {
+        assert!(compressed(&[b'a'; 10_000]).len() < 200, "a run of one letter must shrink");
+        let noise: Vec<u8> =
+            (0..10_000u32).flat_map(|n| blake3::hash(&n.to_le_bytes()).as_bytes()[..1].to_vec()).collect();
+        assert_eq!(compressed(&noise), plain(&noise));
+    }
+}

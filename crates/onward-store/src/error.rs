@@ -1,0 +1,171 @@
+//! What can go wrong, told apart by what a caller can do about it.
+
+use std::{io, path::PathBuf};
+
+use onward_core::id::{RunId, Seq};
+
+use crate::lease::{Holder, LeaseKind};
+
+/// Why a call on a store did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error("there is no store in {}", folder.display())]
+    NoStore { folder: PathBuf },
+
+    #[error("there is no run {run}")]
+    NoRun { run: RunId },
+
+    /// The id is in use, or was: a deleted id is never given again.
+    #[error("the id {id} is already taken")]
+    AlreadyThere { id: String },
+
+    /// The journal does not stand where the caller thought. Nothing was saved; read it again.
+    #[error("the journal stands at {found}, not at {expected}")]
+    Conflict { expected: Seq, found: Seq },
+
+    /// Someone else was given the run since this lease was taken. Nothing was saved.
+    #[error("the lease on run {run} was lost to another process")]
+    LeaseLost { run: RunId },
+
+    #[error("run {run} is held by {holder} ({kind})")]
+    Held { run: RunId, kind: LeaseKind, holder: Holder },
+
+    /// The item was never posted, or another append consumed it. Nothing was saved.
+    #[error("no item {id} waits in the inbox of run {run}")]
+    NotWaiting { run: RunId, id: String },
+
+    /// The head file knows of commits that the database does not: acknowledged records are gone.
+    #[error("{head} commits were acknowledged, the database has {database}")]
+    LostCommits { head: u64, database: u64 },
+
+    /// A later version wrote this. It is neither guessed at nor overwritten.
+    #[error("{what} has version {found}, this program knows up to {known}")]
+    Newer { what: &'static str, found: u64, known: u64 },
+
+    #[error(transparent)]
+    Damaged(#[from] Damage),
+
+    /// Nothing of what was asked for is there, which was looked up again after the failure.
+    #[error("not saved in {}: {detail}", path.display())]
+    NotSaved { cause: Cause, path: PathBuf, detail: String },
+
+    /// Reading failed; what is stored was not touched.
+    #[error("cannot read {}: {detail}", path.display())]
+    Unreadable { cause: Cause, path: PathBuf, detail: String },
+
+    /// Somebody else could have planted or could change this.
+    #[error("{} is not safe to use: {why}", path.display())]
+    Unsafe { path: PathBuf, why: Unsafe },
+
+    /// The database would not promise that a commit survives a power cut.
+    #[error("the database at {} refuses {setting}: it answers {found}", path.display())]
+    NotDurable { path: PathBuf, setting: &'static str, found: String },
+
+    #[error("the store was opened for looking only")]
+    LookOnly,
+
+    #[error("an entry must carry an event, a checkpoint or a consumed item")]
+    EmptyEntry,
+
+    /// The entry contradicts itself. Nothing was saved.
+    #[error("the entry is not consistent: {what}")]
+    BadEntry { what: String },
+
+    #[error("{what} cannot be used as a name in the store")]
+    BadName { what: String },
+
+    #[error("a value of {bytes} bytes is above the limit of {max}")]
+    TooLarge { bytes: usize, max: usize },
+}
+
+/// What stood in the way of a read or a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// No room: disk, quota or inodes.
+    Full,
+    /// The place may not be written.
+    ReadOnly,
+    /// The disk failed, or the answer of a flush was an error. The handle writes nothing more; open the store again.
+    Io,
+    /// Another process kept the database for longer than the wait that is allowed.
+    Busy,
+    /// Anything else the database said.
+    Other,
+}
+
+/// Bytes that are not what was written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("damaged: {what}{}", place(run.as_ref(), *seq))]
+pub struct Damage {
+    pub run: Option<RunId>,
+    pub seq: Option<Seq>,
+    /// What does not fit, for people.
+    pub what: String,
+}
+
+fn place(run: Option<&RunId>, seq: Option<Seq>) -> String {
+    match (run, seq) {
+        (Some(run), Some(seq)) => format!(" (run {run}, record {seq})"),
+        (Some(run), None) => format!(" (run {run})"),
+        (None, Some(seq)) => format!(" (record {seq})"),
+        (None, None) => String::new(),
+    }
+}
+
+impl Damage {
+    pub(crate) fn new(what: impl Into<String>) -> Self {
+        Self { run: None, seq: None, what: what.into() }
+    }
+
+    pub(crate) fn of_run(mut self, run: &RunId) -> Self {
+        self.run = Some(run.clone());
+        self
+    }
+
+    pub(crate) fn at(mut self, seq: Seq) -> Self {
+        self.seq = Some(seq);
+        self
+    }
+}
+
+/// Why a file or folder is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unsafe {
+    #[error("it is a symbolic link")]
+    Link,
+    #[error("it is not the kind of file that belongs here")]
+    Kind,
+    #[error("it belongs to another user")]
+    Owner,
+    #[error("others may write to it")]
+    Writable,
+    #[error("it has a second name elsewhere")]
+    SecondName,
+}
+
+impl StoreError {
+    /// Turns a failed system call during a write into what a caller can act on.
+    pub(crate) fn not_saved(path: impl Into<PathBuf>, error: &io::Error) -> Self {
+        Self::NotSaved { cause: Cause::of(error), path: path.into(), detail: error.to_string() }
+    }
+
+    pub(crate) fn unreadable(path: impl Into<PathBuf>, error: &io::Error) -> Self {
+        Self::Unreadable { cause: Cause::of(error), path: path.into(), detail: error.to_string() }
+    }
+
+    /// Whether room on the disk is all that was missing.
+    pub(crate) fn is_full(&self) -> bool {
+        matches!(self, Self::NotSaved { cause: Cause::Full, .. })
+    }
+}
+
+impl Cause {
+    pub(crate) fn of(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => Self::Full,
+            io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => Self::ReadOnly,
+            _ if error.raw_os_error() == Some(libc::EIO) => Self::Io,
+            _ => Self::Other,
+        }
+    }
+}

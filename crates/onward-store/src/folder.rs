@@ -1,0 +1,212 @@
+//! The folder of a store: how it is made, and when it is refused.
+//!
+//! Whoever can write here can make onward believe anything, so the folder must belong to this user alone. It is looked
+//! at through descriptors that follow no link. Files of the database are looked at with `O_PATH`: closing an ordinary
+//! descriptor on them would drop the locks that SQLite holds on the same file in this process.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions, Permissions},
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+use nix::{
+    fcntl::posix_fallocate,
+    sys::stat::{Mode, SFlag, mknod},
+    unistd::geteuid,
+};
+
+use crate::error::{StoreError, Unsafe};
+
+/// Kept back so that on a full disk the last record still finds room.
+const RESERVE_BYTES: i64 = 256 * 1024;
+const FILE_MODE: u32 = 0o600;
+const FOLDER_MODE: u32 = 0o700;
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+
+/// Where the parts of a store lie.
+#[derive(Clone, Debug)]
+pub(crate) struct Folder {
+    root: PathBuf,
+}
+
+impl Folder {
+    /// Finds an existing folder and refuses it if it is not safe. `None` if there is nothing.
+    pub(crate) fn find(path: &Path) -> Result<Option<Self>, StoreError> {
+        match check(path, Kind::Folder) {
+            Ok(true) => {}
+            Ok(false) => return Ok(None),
+            Err(error) => return Err(error),
+        }
+        // SQLite is told to follow no link at all, so links above the folder, which are harmless, are resolved here.
+        let root = path.canonicalize().map_err(|error| StoreError::unreadable(path, &error))?;
+        Ok(Some(Self { root }))
+    }
+
+    /// Finds the folder or makes it, with all that belongs into it except the database.
+    pub(crate) fn prepare(path: &Path) -> Result<Self, StoreError> {
+        let made = make_folder(path)?;
+        let Some(folder) = Self::find(path)? else {
+            return Err(StoreError::not_saved(path, &io::ErrorKind::NotFound.into()));
+        };
+        if made {
+            let parent = folder.root.parent().unwrap_or(&folder.root).to_owned();
+            sync_folder(&parent).map_err(|error| StoreError::not_saved(parent, &error))?;
+        }
+        for part in [folder.run(), folder.blobs()] {
+            make_folder(&part)?;
+            check(&part, Kind::Folder)?;
+        }
+        folder.hide_from_git();
+        folder.keep_reserve();
+        Ok(folder)
+    }
+
+    /// Makes the file of the database, empty and closed to others, before SQLite sees it. The files that SQLite puts
+    /// beside it take over its mode.
+    pub(crate) fn make_database(&self) -> Result<(), StoreError> {
+        let path = self.database();
+        let failed = |error: io::Error| StoreError::not_saved(&path, &error);
+        // `mknod` makes a file without opening it; see above on what closing one would do.
+        match mknod(&path, SFlag::S_IFREG, Mode::from_bits_truncate(FILE_MODE), 0) {
+            Ok(()) => {
+                fs::set_permissions(&path, Permissions::from_mode(FILE_MODE)).map_err(failed)?;
+                sync_folder(&self.root).map_err(failed)
+            }
+            Err(nix::Error::EEXIST) => Ok(()),
+            Err(error) => Err(failed(error.into())),
+        }
+    }
+
+    /// Refuses a database file that somebody else could have planted; `false` if there is none.
+    pub(crate) fn check_database(&self) -> Result<bool, StoreError> {
+        for beside in ["onward.db-wal", "onward.db-shm"] {
+            check(&self.root.join(beside), Kind::File)?;
+        }
+        check(&self.database(), Kind::File)
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(crate) fn database(&self) -> PathBuf {
+        self.root.join("onward.db")
+    }
+
+    pub(crate) fn wal(&self) -> PathBuf {
+        self.root.join("onward.db-wal")
+    }
+
+    pub(crate) fn head(&self) -> PathBuf {
+        self.root.join("HEAD")
+    }
+
+    pub(crate) fn run(&self) -> PathBuf {
+        self.root.join("run")
+    }
+
+    pub(crate) fn blobs(&self) -> PathBuf {
+        self.root.join("blobs")
+    }
+
+    pub(crate) fn reserve(&self) -> PathBuf {
+        self.root.join("reserve")
+    }
+
+    pub(crate) fn has_reserve(&self) -> bool {
+        let bytes = self.reserve().symlink_metadata().map_or(0, |file| file.len());
+        i64::try_from(bytes).is_ok_and(|bytes| bytes >= RESERVE_BYTES)
+    }
+
+    /// Gives the kept bytes back to the disk; `false` if there were none.
+    pub(crate) fn free_reserve(&self) -> bool {
+        fs::remove_file(self.reserve()).is_ok()
+    }
+
+    /// Without room for the reserve the store works on; `health` tells.
+    fn keep_reserve(&self) {
+        if self.has_reserve() {
+            return;
+        }
+        // What a full disk left of an earlier try is in the way.
+        self.free_reserve();
+        let path = self.reserve();
+        let kept = create_file(&path).and_then(|file| Ok(posix_fallocate(&file, 0, RESERVE_BYTES)?));
+        if kept.is_err() {
+            self.free_reserve();
+        }
+    }
+
+    /// The store holds copies of what people and agents wrote; none of that belongs into a commit. A project without
+    /// git has no use for the file, and failing to write it harms nothing.
+    fn hide_from_git(&self) {
+        let path = self.root.join(".gitignore");
+        if path.symlink_metadata().is_err() {
+            drop(create_file(&path).and_then(|mut file| file.write_all(b"*\n")));
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    File,
+    Folder,
+}
+
+/// Makes a file that must not exist yet, readable by this user alone whatever the umask says.
+pub(crate) fn create_file(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .custom_flags(libc::O_NOFOLLOW)
+        .mode(FILE_MODE)
+        .open(path)?;
+    file.set_permissions(Permissions::from_mode(FILE_MODE))?;
+    Ok(file)
+}
+
+/// Makes a folder for this user alone; `false` if something is there already.
+pub(crate) fn make_folder(path: &Path) -> Result<bool, StoreError> {
+    match DirBuilder::new().mode(FOLDER_MODE).create(path) {
+        Ok(()) => fs::set_permissions(path, Permissions::from_mode(FOLDER_MODE)).map(|()| true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error),
+    }
+    .map_err(|error| StoreError::not_saved(path, &error))
+}
+
+/// A name in a folder is durable only after the folder itself was flushed.
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+/// `false` when nothing is there, an error when what is there is not safe.
+fn check(path: &Path, kind: Kind) -> Result<bool, StoreError> {
+    let opened = OpenOptions::new().read(true).custom_flags(libc::O_PATH | libc::O_NOFOLLOW).open(path);
+    let seen = match opened.and_then(|file| file.metadata()) {
+        Ok(seen) => seen,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(StoreError::unreadable(path, &error)),
+    };
+    let right_kind = match kind {
+        Kind::File => seen.is_file(),
+        Kind::Folder => seen.is_dir(),
+    };
+    let why = if seen.file_type().is_symlink() {
+        Unsafe::Link
+    } else if !right_kind {
+        Unsafe::Kind
+    } else if seen.uid() != geteuid().as_raw() {
+        Unsafe::Owner
+    } else if seen.mode() & WRITABLE_BY_OTHERS != 0 {
+        Unsafe::Writable
+    } else if kind == Kind::File && seen.nlink() > 1 {
+        Unsafe::SecondName
+    } else {
+        return Ok(true);
+    };
+    Err(StoreError::Unsafe { path: path.to_owned(), why })
+}

@@ -1,0 +1,196 @@
+//! The head file: how far the store has come, kept outside the database.
+//!
+//! A database that lost its last commits is whole and consistent; nothing inside it can tell. So after each commit the
+//! number of the commit and the hash of the last record are written here. Being behind is normal, since the write is
+//! not flushed; being ahead means that acknowledged commits are gone.
+//!
+//! Two slots of [`SLOT_BYTES`], used in turn by commit number, so that a torn write leaves the older one whole:
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 8 | `onwhead` and the version |
+//! | 16 | id of the store |
+//! | 8 | commits so far, little end first |
+//! | 32 | hash of the last record |
+//! | 16 | the first bytes of the BLAKE3 hash of the above |
+
+use std::{
+    fs::{File, OpenOptions},
+    io,
+    os::unix::fs::{FileExt, OpenOptionsExt},
+    path::Path,
+    thread,
+    time::Duration,
+};
+
+use crate::{chain::Hash, folder, lock, probe::probe};
+
+const MAGIC: &[u8; 7] = b"onwhead";
+const VERSION: u8 = 0;
+const BODY_BYTES: usize = 64;
+const SLOT_BYTES: usize = 512;
+const SLOTS: usize = 2;
+/// How long to wait for another writer of this file. After that the head stays behind, which is allowed.
+const WAIT_STEPS_MAX: u32 = 200;
+const WAIT_STEP: Duration = Duration::from_millis(1);
+
+pub(crate) type StoreId = [u8; 16];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) store: StoreId,
+    pub(crate) commits: u64,
+    pub(crate) hash: Hash,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    Missing,
+    Unreadable,
+    Head(Head),
+}
+
+/// Reads the newer of the two slots. Call it before opening a transaction: a commit in between then makes the database
+/// newer than the head, which is normal, and never the other way round.
+pub(crate) fn read(path: &Path) -> Found {
+    let opened = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);
+    match opened {
+        Ok(file) => newest(&file).map_or(Found::Unreadable, Found::Head),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Found::Missing,
+        Err(_) => Found::Unreadable,
+    }
+}
+
+/// Moves the head forward, never back. Failing to is not an error: the commit it tells of is safe already.
+pub(crate) fn advance(path: &Path, head: &Head) {
+    probe("head.before-write");
+    if write(path, head, Overwrite::Older).is_ok() {
+        probe("head.after-write");
+    }
+}
+
+/// Makes the head say what the database says, even if that is less. Only for a person who has seen the alarm.
+pub(crate) fn force(path: &Path, head: &Head) -> io::Result<()> {
+    write(path, head, Overwrite::Anything)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Overwrite {
+    Older,
+    Anything,
+}
+
+fn write(path: &Path, head: &Head, overwrite: Overwrite) -> io::Result<()> {
+    let file = open_for_writing(path)?;
+    wait_for_lock(&file)?;
+    if overwrite == Overwrite::Older {
+        let newer = newest(&file).is_some_and(|old| old.store != head.store || old.commits >= head.commits);
+        if newer {
+            return Ok(());
+        }
+    }
+    let slot = encode(head);
+    if overwrite == Overwrite::Anything {
+        return file.write_all_at(&[slot, slot].concat(), 0);
+    }
+    let index = usize::from(head.commits % 2 == 1);
+    file.write_all_at(&slot, (index * SLOT_BYTES) as u64)
+}
+
+fn open_for_writing(path: &Path) -> io::Result<File> {
+    let open =
+        || OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);
+    match open() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => folder::create_file(path).or_else(|_| open()),
+        other => other,
+    }
+}
+
+fn wait_for_lock(file: &File) -> io::Result<()> {
+    for _ in 0..WAIT_STEPS_MAX {
+        if lock::try_whole(file)? {
+            return Ok(());
+        }
+        thread::sleep(WAIT_STEP);
+    }
+    Err(io::ErrorKind::TimedOut.into())
+}
+
+fn newest(file: &File) -> Option<Head> {
+    let mut bytes = Vec::with_capacity(SLOT_BYTES * SLOTS);
+    for slot in 0..SLOTS {
+        let mut part = [0; SLOT_BYTES];
+        // A slot that was never written is simply not there.
+        let read = file.read_at(&mut part, (slot * SLOT_BYTES) as u64).unwrap_or(0);
+        bytes.extend(decode(&part[..read]));
+    }
+    bytes.into_iter().max_by_key(|head: &Head| head.commits)
+}
+
+fn encode(head: &Head) -> [u8; SLOT_BYTES] {
+    let mut slot = [0; SLOT_BYTES];
+    slot[..7].copy_from_slice(MAGIC);
+    slot[7] = VERSION;
+    slot[8..24].copy_from_slice(&head.store);
+    slot[24..32].copy_from_slice(&head.commits.to_le_bytes());
+    slot[32..64].copy_from_slice(&head.hash);
+    let check = blake3::hash(&slot[..BODY_BYTES]);
+    slot[64..80].copy_from_slice(&check.as_bytes()[..16]);
+    slot
+}
+
+fn decode(slot: &[u8]) -> Option<Head> {
+    let body = slot.get(..BODY_BYTES)?;
+    let check = slot.get(BODY_BYTES..BODY_BYTES + 16)?;
+    let fits = body[..7] == *MAGIC && body[7] == VERSION && blake3::hash(body).as_bytes()[..16] == *check;
+    fits.then(|| {
+        let mut head = Head { store: [0; 16], commits: 0, hash: [0; 32] };
+        head.store.copy_from_slice(&body[8..24]);
+        let mut commits = [0; 8];
+        commits.copy_from_slice(&body[24..32]);
+        head.commits = u64::from_le_bytes(commits);
+        head.hash.copy_from_slice(&body[32..64]);
+        head
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn head(commits: u64) -> Head {
+        Head { store: [9; 16], commits, hash: [u8::try_from(commits).unwrap_or(0); 32] }
+    }
+
+    #[test]
+    fn it_only_moves_forward() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("HEAD");
+        assert_eq!(read(&path), Found::Missing);
+        for commits in [1, 2, 5, 3, 4] {
+            advance(&path, &head(commits));
+        }
+        assert_eq!(read(&path), Found::Head(head(5)));
+        force(&path, &head(2)).expect("the file can be written");
+        assert_eq!(read(&path), Found::Head(head(2)));
+    }
+
+    #[test]
+    fn a_torn_slot_leaves_the_other_one() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("HEAD");
+        advance(&path, &head(4));
+        advance(&path, &head(5));
+        let mut bytes = fs::read(&path).expect("the head file");
+        bytes[SLOT_BYTES + 30] ^= 1;
+        fs::write(&path, &bytes).expect("the head file can be written");
+        assert_eq!(read(&path), Found::Head(head(4)));
+        bytes[30] ^= 1;
+        fs::write(&path, &bytes).expect("the head file can be written");
+        assert_eq!(read(&path), Found::Unreadable);
+        advance(&path, &head(6));
+        assert_eq!(read(&path), Found::Head(head(6)));
+    }
+}

@@ -1,0 +1,120 @@
+//! The lock that says who holds a run.
+//!
+//! It is an open-file-description lock: the kernel drops it when its holder is gone, however that came about, and it
+//! can be asked about without being taken. Three bytes of the file mean something:
+//!
+//! | byte | is locked while |
+//! |---|---|
+//! | 0 | somebody holds the run |
+//! | 0 to 2 | … and drives it; taken in one call, so the kind is known as soon as the lock is |
+//! | 4 | … and has written into the database who it is |
+
+use std::{
+    fs::{File, OpenOptions},
+    io,
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    path::Path,
+};
+
+use nix::fcntl::{FcntlArg, fcntl};
+
+use crate::{folder, lease::LeaseKind};
+
+const HELD: i64 = 0;
+const BRIEF_BYTES: i64 = 1;
+const DRIVING_BYTES: i64 = 3;
+/// Apart from the others, for the kernel joins neighbouring locks of one holder into one.
+const ANNOUNCED: i64 = 4;
+
+/// A lock that is held as long as this lives.
+pub(crate) struct RunLock(File);
+
+/// What can be seen of a lock from outside.
+pub(crate) struct Seen {
+    pub(crate) kind: LeaseKind,
+    pub(crate) announced: bool,
+}
+
+impl RunLock {
+    /// Takes the lock, or gives `None` when somebody has it.
+    pub(crate) fn try_take(path: &Path, kind: LeaseKind) -> io::Result<Option<Self>> {
+        let file = open_for_locking(path)?;
+        let bytes = match kind {
+            LeaseKind::Driving => DRIVING_BYTES,
+            LeaseKind::Brief => BRIEF_BYTES,
+        };
+        if !set(&file, HELD, bytes)? || !is_still_there(&file, path) {
+            return Ok(None);
+        }
+        Ok(Some(Self(file)))
+    }
+
+    /// Lets others know that the database says who this is.
+    pub(crate) fn announce(&self) -> io::Result<()> {
+        set(&self.0, ANNOUNCED, 1).map(|_| ())
+    }
+}
+
+/// Who has the lock, without touching it. A missing file means that nobody ever took it.
+pub(crate) fn look(path: &Path) -> io::Result<Option<Seen>> {
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        other => other?,
+    };
+    let Some(bytes) = get(&file, HELD)? else { return Ok(None) };
+    let kind = if bytes == BRIEF_BYTES { LeaseKind::Brief } else { LeaseKind::Driving };
+    Ok(Some(Seen { kind, announced: get(&file, ANNOUNCED)?.is_some() }))
+}
+
+/// Locks the whole of a small file for the time of a short write; `false` when somebody has it.
+pub(crate) fn try_whole(file: &File) -> io::Result<bool> {
+    set(file, 0, 0)
+}
+
+fn open_for_locking(path: &Path) -> io::Result<File> {
+    let existing =
+        OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);
+    match existing {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match folder::create_file(path) {
+            // Somebody was faster: theirs is the file to lock.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW).open(path)
+            }
+            other => other,
+        },
+        other => other,
+    }
+}
+
+/// A run that was deleted takes its lock file with it. Whoever had opened that file before then holds a lock on
+/// nothing, while the next one would make a new file and lock that.
+fn is_still_there(file: &File, path: &Path) -> bool {
+    let (Ok(open), Ok(named)) = (file.metadata(), path.symlink_metadata()) else { return false };
+    open.ino() == named.ino() && open.dev() == named.dev()
+}
+
+fn set(file: &File, start: i64, bytes: i64) -> io::Result<bool> {
+    match fcntl(file, FcntlArg::F_OFD_SETLK(&range(start, bytes))) {
+        Ok(_) => Ok(true),
+        Err(nix::Error::EAGAIN | nix::Error::EACCES) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The length of the lock that covers the byte, if somebody has one.
+fn get(file: &File, start: i64) -> io::Result<Option<i64>> {
+    let mut asked = range(start, 1);
+    fcntl(file, FcntlArg::F_OFD_GETLK(&mut asked)).map_err(io::Error::from)?;
+    Ok((i32::from(asked.l_type) != libc::F_UNLCK).then_some(asked.l_len))
+}
+
+fn range(start: i64, bytes: i64) -> libc::flock {
+    libc::flock {
+        l_type: i16::try_from(libc::F_WRLCK).expect("lock types are small numbers"),
+        l_whence: i16::try_from(libc::SEEK_SET).expect("whence values are small numbers"),
+        l_start: start,
+        l_len: bytes,
+        l_pid: 0,
+    }
+}

@@ -1,0 +1,431 @@
+//! A store in memory, for tests.
+//!
+//! It is stricter than the real ones: what they would let pass, though no caller should do it, panics here. Clones are
+//! further handles to the same store and behave as other processes do.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    mem,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use jiff::Timestamp;
+use onward_core::id::{CheckpointId, RunId, Seq};
+
+use crate::{
+    Store, chain, check,
+    error::StoreError,
+    lease::{Holder, Lease, LeaseKind},
+    types::{
+        Appended, CheckpointRow, Entry, Health, InboxItem, NewCheckpoint, NewRun, Page, Posted, PruneList, Pruned,
+        Record, RunFilter, RunRow, StoredCheckpoint,
+    },
+};
+
+const BRIEF_WAIT_MAX: Duration = Duration::from_secs(5);
+const STEP: Duration = Duration::from_millis(1);
+
+/// A handle to a store in memory.
+pub struct MemoryStore {
+    shared: Arc<Mutex<Shared>>,
+    /// Commits of other handles that this one has heard of.
+    seen: u64,
+    /// Commits that this handle made since it last asked.
+    own: u64,
+}
+
+#[derive(Default)]
+struct Shared {
+    runs: BTreeMap<RunId, Run>,
+    checkpoints: BTreeMap<CheckpointId, StoredCheckpoint>,
+    buried_runs: BTreeSet<RunId>,
+    buried_checkpoints: BTreeSet<CheckpointId>,
+    runs_made: u64,
+    checkpoints_made: u64,
+    commits: u64,
+}
+
+struct Run {
+    number: u64,
+    work: String,
+    status: String,
+    summary: Vec<u8>,
+    journal: Vec<Record>,
+    /// In the order in which they were posted.
+    inbox: Vec<Item>,
+    epoch: u64,
+    held: Option<Held>,
+}
+
+struct Item {
+    id: String,
+    body: Vec<u8>,
+    reply: Option<Vec<u8>>,
+}
+
+struct Held {
+    epoch: u64,
+    kind: LeaseKind,
+    holder: Holder,
+}
+
+/// Gives the run back when the lease is dropped.
+struct Lock {
+    shared: Arc<Mutex<Shared>>,
+    run: RunId,
+    epoch: u64,
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        let mut shared = lock(&self.shared);
+        if let Some(run) = shared.runs.get_mut(&self.run) {
+            run.held.take_if(|held| held.epoch == self.epoch);
+        }
+    }
+}
+
+fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Another handle, which is like another process.
+impl Clone for MemoryStore {
+    fn clone(&self) -> Self {
+        let seen = lock(&self.shared).commits;
+        Self { shared: Arc::clone(&self.shared), seen, own: 0 }
+    }
+}
+
+impl MemoryStore {
+    pub fn new() -> Self {
+        Self { shared: Arc::default(), seen: 0, own: 0 }
+    }
+
+    /// Frees a run's lock without its holder knowing, as a deleted lock file does.
+    pub fn lose_lock(&self, run: &RunId) {
+        if let Some(run) = lock(&self.shared).runs.get_mut(run) {
+            run.held = None;
+        }
+    }
+
+    /// Counts one commit and answers; nothing above it in a method may have changed anything and then failed.
+    fn committed<T>(&mut self, mut shared: MutexGuard<'_, Shared>, answer: T) -> T {
+        shared.commits += 1;
+        self.own += 1;
+        answer
+    }
+}
+
+impl Shared {
+    fn run(&self, id: &RunId) -> Result<&Run, StoreError> {
+        self.runs.get(id).ok_or_else(|| StoreError::NoRun { run: id.clone() })
+    }
+
+    fn run_mut(&mut self, id: &RunId) -> Result<&mut Run, StoreError> {
+        self.runs.get_mut(id).ok_or_else(|| StoreError::NoRun { run: id.clone() })
+    }
+
+    /// Refuses what a real store refuses. Nothing has changed yet.
+    fn demand_right(&self, lease: &Lease, expected: Seq, entry: &Entry) -> Result<(), StoreError> {
+        let lost = || StoreError::LeaseLost { run: lease.run().clone() };
+        let run =
+            self.runs.get(lease.run()).filter(|run| run.number.cast_signed() == lease.number()).ok_or_else(lost)?;
+        if run.epoch != lease.epoch() {
+            return Err(lost());
+        }
+        if run.head() != expected {
+            return Err(StoreError::Conflict { expected, found: run.head() });
+        }
+        let mut ids = BTreeSet::new();
+        for new in &entry.checkpoints {
+            let known = self.checkpoints.contains_key(&new.id) || self.buried_checkpoints.contains(&new.id);
+            if known || !ids.insert(&new.id) {
+                return Err(StoreError::AlreadyThere { id: new.id.to_string() });
+            }
+        }
+        let mut ids = BTreeSet::new();
+        for consumed in &entry.consumed {
+            let waits = run.inbox.iter().any(|item| item.id == consumed.id && item.reply.is_none());
+            if !waits || !ids.insert(&consumed.id) {
+                return Err(StoreError::NotWaiting { run: lease.run().clone(), id: consumed.id.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    fn store_checkpoint(&mut self, run: &RunId, new: NewCheckpoint) {
+        self.checkpoints_made += 1;
+        let row = CheckpointRow {
+            id: new.id.clone(),
+            run: run.clone(),
+            number: self.checkpoints_made,
+            seq: new.seq,
+            meta: new.meta,
+            bytes: new.document.len() as u64,
+            damage: None,
+        };
+        self.checkpoints.insert(new.id, StoredCheckpoint { row, document: new.document });
+    }
+
+    fn newest(&self, page: Page, fits: impl Fn(&CheckpointRow) -> bool) -> Vec<CheckpointRow> {
+        let before = page.before.unwrap_or(u64::MAX);
+        let mut rows: Vec<CheckpointRow> = self
+            .checkpoints
+            .values()
+            .map(|stored| &stored.row)
+            .filter(|row| row.number < before && fits(row))
+            .cloned()
+            .collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.number));
+        rows.truncate(page.max);
+        rows
+    }
+
+    fn bury_run(&mut self, id: &RunId) -> u64 {
+        let Some(run) = self.runs.remove(id) else { return 0 };
+        self.buried_runs.insert(id.clone());
+        let ids: Vec<CheckpointId> =
+            self.newest(Page::first(usize::MAX), |row| row.run == *id).into_iter().map(|row| row.id).collect();
+        let bytes = ids.iter().map(|id| self.bury_checkpoint(id)).sum::<u64>();
+        bytes + run.journal.iter().map(|record| record.body.len() as u64).sum::<u64>() + run.summary.len() as u64
+    }
+
+    fn bury_checkpoint(&mut self, id: &CheckpointId) -> u64 {
+        let Some(stored) = self.checkpoints.remove(id) else { return 0 };
+        self.buried_checkpoints.insert(id.clone());
+        (stored.document.len() + stored.row.meta.len()) as u64
+    }
+}
+
+impl Run {
+    fn head(&self) -> Seq {
+        Seq(self.journal.len() as u64)
+    }
+
+    fn add(&mut self, id: &RunId, at: Timestamp, actor: String, body: Vec<u8>) {
+        let previous = self.journal.last().map_or_else(|| chain::start(id), |record| record.hash);
+        let seq = self.head().next();
+        let micros = at.as_microsecond();
+        let hash = chain::next(&previous, seq, micros, &actor, &body);
+        let at = Timestamp::from_microsecond(micros).expect("a time cut to the microsecond stays in range");
+        self.journal.push(Record { seq, at, actor, body, hash });
+    }
+
+    fn row(&self, run: &RunId) -> RunRow {
+        RunRow {
+            run: run.clone(),
+            number: self.number,
+            work: self.work.clone(),
+            status: self.status.clone(),
+            summary: Ok(self.summary.clone()),
+            head: self.head(),
+        }
+    }
+
+    fn fits(&self, id: &RunId, filter: &RunFilter) -> bool {
+        filter.run_prefix.as_ref().is_none_or(|prefix| id.as_str().starts_with(prefix))
+            && filter.work.as_ref().is_none_or(|work| self.work == *work)
+            && filter.statuses.as_ref().is_none_or(|statuses| statuses.contains(&self.status))
+    }
+}
+
+/// What the real stores let pass and no caller should do.
+fn assert_orderly(shared: &Shared, run: &Run, entry: &Entry) {
+    assert!(entry.events.iter().all(|event| !event.body.is_empty()), "an event without a body says nothing");
+    let newest = shared
+        .checkpoints
+        .values()
+        .map(|stored| &stored.row)
+        .filter(|row| shared.runs.get(&row.run).is_some_and(|of| of.number == run.number));
+    let mut last = newest.map(|row| row.seq).max().unwrap_or_default();
+    for new in &entry.checkpoints {
+        assert!(new.seq >= last, "checkpoint {} at {} is older than the one before it", new.id, new.seq);
+        last = new.seq;
+    }
+    let places: Vec<Option<usize>> =
+        entry.consumed.iter().map(|consumed| run.inbox.iter().position(|item| item.id == consumed.id)).collect();
+    assert!(places.is_sorted(), "items must be answered in the order in which they were posted");
+}
+
+impl Store for MemoryStore {
+    fn create_run(&mut self, new: NewRun) -> Result<(), StoreError> {
+        check::new_run(&new)?;
+        let handle = Arc::clone(&self.shared);
+        let mut shared = lock(&handle);
+        if shared.runs.contains_key(&new.run) || shared.buried_runs.contains(&new.run) {
+            return Err(StoreError::AlreadyThere { id: new.run.to_string() });
+        }
+        shared.runs_made += 1;
+        let run = Run {
+            number: shared.runs_made,
+            work: new.work,
+            status: new.status,
+            summary: new.summary,
+            journal: Vec::new(),
+            inbox: Vec::new(),
+            epoch: 0,
+            held: None,
+        };
+        shared.runs.insert(new.run, run);
+        self.committed(shared, Ok(()))
+    }
+
+    fn runs(&mut self, filter: &RunFilter, page: Page) -> Result<Vec<RunRow>, StoreError> {
+        let shared = lock(&self.shared);
+        let before = page.before.unwrap_or(u64::MAX);
+        let fitting = shared.runs.iter().filter(|(id, run)| run.number < before && run.fits(id, filter));
+        let mut rows: Vec<RunRow> = fitting.map(|(id, run)| run.row(id)).collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.number));
+        rows.truncate(page.max);
+        Ok(rows)
+    }
+
+    fn append(&mut self, lease: &Lease, expected: Seq, entry: Entry) -> Result<Appended, StoreError> {
+        check::entry(&entry, expected)?;
+        let handle = Arc::clone(&self.shared);
+        let mut shared = lock(&handle);
+        shared.demand_right(lease, expected, &entry)?;
+        let id = lease.run();
+        assert_orderly(&shared, shared.run(id)?, &entry);
+        for new in entry.checkpoints {
+            shared.store_checkpoint(id, new);
+        }
+        let run = shared.run_mut(id)?;
+        for event in entry.events {
+            run.add(id, event.at, event.actor, event.body);
+        }
+        for consumed in entry.consumed {
+            let item = run.inbox.iter_mut().find(|item| item.id == consumed.id);
+            item.expect("it was found waiting above").reply = Some(consumed.reply);
+        }
+        run.status = entry.status;
+        run.summary = entry.summary;
+        let hash = run.journal.last().map_or_else(|| chain::start(id), |record| record.hash);
+        let appended = Appended { head: run.head(), hash };
+        self.committed(shared, Ok(appended))
+    }
+
+    fn events(&mut self, run: &RunId, after: Seq, max: usize) -> Result<Vec<Record>, StoreError> {
+        let shared = lock(&self.shared);
+        let skip = usize::try_from(after.0).unwrap_or(usize::MAX);
+        Ok(shared.run(run)?.journal.iter().skip(skip).take(max).cloned().collect())
+    }
+
+    fn checkpoints(&mut self, run: &RunId, page: Page) -> Result<Vec<CheckpointRow>, StoreError> {
+        let shared = lock(&self.shared);
+        shared.run(run)?;
+        Ok(shared.newest(page, |row| row.run == *run))
+    }
+
+    fn newest_checkpoints(&mut self, page: Page) -> Result<Vec<CheckpointRow>, StoreError> {
+        Ok(lock(&self.shared).newest(page, |_| true))
+    }
+
+    fn checkpoint(&mut self, id: &CheckpointId) -> Result<Option<StoredCheckpoint>, StoreError> {
+        Ok(lock(&self.shared).checkpoints.get(id).cloned())
+    }
+
+    fn find_checkpoints(&mut self, prefix: &str, limit: usize) -> Result<Vec<CheckpointRow>, StoreError> {
+        let shared = lock(&self.shared);
+        let fitting = shared.checkpoints.values().map(|stored| &stored.row);
+        Ok(fitting.filter(|row| row.id.as_str().starts_with(prefix)).take(limit).cloned().collect())
+    }
+
+    fn take_lease(&mut self, run: &RunId, kind: LeaseKind, holder: Holder) -> Result<Lease, StoreError> {
+        check::run_name(run)?;
+        let handle = Arc::clone(&self.shared);
+        let deadline = Instant::now() + BRIEF_WAIT_MAX;
+        let mut shared = lock(&handle);
+        while let Some(held) = &shared.run(run)?.held {
+            if held.kind == LeaseKind::Driving || Instant::now() >= deadline {
+                return Err(StoreError::Held { run: run.clone(), kind: held.kind, holder: held.holder.clone() });
+            }
+            drop(shared);
+            thread::sleep(STEP);
+            shared = lock(&handle);
+        }
+        let found = shared.run_mut(run)?;
+        found.epoch += 1;
+        let epoch = found.epoch;
+        found.held = Some(Held { epoch, kind, holder });
+        let number = found.number.cast_signed();
+        let guard = Lock { shared: Arc::clone(&handle), run: run.clone(), epoch };
+        self.committed(shared, Ok(Lease::new(run.clone(), kind, epoch, number, Box::new(guard))))
+    }
+
+    fn drop_lease(&mut self, lease: Lease) -> Result<(), StoreError> {
+        drop(lease);
+        Ok(())
+    }
+
+    fn holder(&mut self, run: &RunId) -> Result<Option<(LeaseKind, Holder)>, StoreError> {
+        check::run_name(run)?;
+        let shared = lock(&self.shared);
+        Ok(shared.run(run)?.held.as_ref().map(|held| (held.kind, held.holder.clone())))
+    }
+
+    fn post(&mut self, run: &RunId, id: &str, _at: Timestamp, body: Vec<u8>) -> Result<Posted, StoreError> {
+        check::value(&body)?;
+        let handle = Arc::clone(&self.shared);
+        let mut shared = lock(&handle);
+        let found = shared.run_mut(run)?;
+        if found.inbox.iter().any(|item| item.id == id) {
+            return Ok(Posted::AlreadyThere);
+        }
+        found.inbox.push(Item { id: id.to_owned(), body, reply: None });
+        self.committed(shared, Ok(Posted::New))
+    }
+
+    fn inbox(&mut self, run: &RunId, max: usize) -> Result<Vec<InboxItem>, StoreError> {
+        let shared = lock(&self.shared);
+        let waiting = shared.run(run)?.inbox.iter().filter(|item| item.reply.is_none());
+        Ok(waiting.take(max).map(|item| InboxItem { id: item.id.clone(), body: item.body.clone() }).collect())
+    }
+
+    fn reply(&mut self, run: &RunId, id: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let shared = lock(&self.shared);
+        Ok(shared.run(run)?.inbox.iter().find(|item| item.id == id).and_then(|item| item.reply.clone()))
+    }
+
+    fn changed(&mut self) -> Result<bool, StoreError> {
+        let commits = lock(&self.shared).commits;
+        let others = commits - self.seen - mem::take(&mut self.own);
+        self.seen = commits;
+        Ok(others > 0)
+    }
+
+    fn prune(&mut self, list: &PruneList) -> Result<Pruned, StoreError> {
+        let handle = Arc::clone(&self.shared);
+        let mut shared = lock(&handle);
+        for run in &list.runs {
+            check::run_name(run)?;
+            if let Some(held) = shared.runs.get(run).and_then(|found| found.held.as_ref()) {
+                return Err(StoreError::Held { run: run.clone(), kind: held.kind, holder: held.holder.clone() });
+            }
+        }
+        let checkpoints: u64 = list.checkpoints.iter().map(|id| shared.bury_checkpoint(id)).sum();
+        let runs: u64 = list.runs.iter().map(|id| shared.bury_run(id)).sum();
+        self.committed(shared, Ok(Pruned { bytes_freed: checkpoints + runs }))
+    }
+
+    fn health(&mut self) -> Health {
+        let commits = lock(&self.shared).commits;
+        Health {
+            format: "memory".to_owned(),
+            store_id: "memory".to_owned(),
+            commits,
+            head_commits: Some(commits),
+            reserve: true,
+            ..Health::default()
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! A copy of the database in a temporary place, for looking at a store where nothing may be written.
+//!
+//! A reader of a write-ahead log needs an index beside it and would make the missing files. Where it cannot, or must
+//! not, it works on a copy of both. Telling SQLite that the database never changes would be shorter, but then it does
+//! not read the log at all and shows an old state.
+
+use std::{
+    env, fs, io,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use nix::unistd::{AccessFlags, access};
+
+use crate::{
+    error::{Cause, StoreError},
+    folder::{Folder, make_folder},
+};
+
+/// How often to start over when the originals change while they are copied.
+const TRIES_MAX: u32 = 5;
+
+/// A temporary folder that is removed with this.
+pub(super) struct Copy {
+    folder: PathBuf,
+}
+
+impl Copy {
+    pub(super) fn if_needed(folder: &Folder) -> Result<Option<Self>, StoreError> {
+        let writable = access(folder.root(), AccessFlags::W_OK).is_ok();
+        if writable && folder.wal().exists() {
+            return Ok(None);
+        }
+        let place = env::temp_dir().join(format!("onward-look-{}", uuid::Uuid::now_v7()));
+        if !make_folder(&place)? {
+            return Err(StoreError::unreadable(place, &io::ErrorKind::AlreadyExists.into()));
+        }
+        let copy = Self { folder: place };
+        copy.fill(folder)?;
+        Ok(Some(copy))
+    }
+
+    pub(super) fn database(&self) -> PathBuf {
+        // A link on the way, as some systems have for their temporary folder, is followed here and not by SQLite.
+        self.folder.canonicalize().unwrap_or_else(|_| self.folder.clone()).join("onward.db")
+    }
+
+    fn fill(&self, folder: &Folder) -> Result<(), StoreError> {
+        let pairs = [(folder.database(), "onward.db"), (folder.wal(), "onward.db-wal")];
+        for _ in 0..TRIES_MAX {
+            let before = pairs.each_ref().map(|(path, _)| stamp(path));
+            for (from, name) in &pairs {
+                match fs::copy(from, self.folder.join(name)) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                        return Err(StoreError::unreadable(from, &error));
+                    }
+                    Ok(_) | Err(_) => {}
+                }
+            }
+            if before == pairs.each_ref().map(|(path, _)| stamp(path)) {
+                return Ok(());
+            }
+        }
+        let detail = "it changes faster than it can be copied".to_owned();
+        Err(StoreError::Unreadable { cause: Cause::Busy, path: folder.database(), detail })
+    }
+}
+
+fn stamp(path: &Path) -> Option<(u64, SystemTime)> {
+    let seen = fs::symlink_metadata(path).ok()?;
+    Some((seen.len(), seen.modified().ok()?))
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.folder));
+    }
+}

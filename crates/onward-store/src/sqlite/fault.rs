@@ -1,0 +1,82 @@
+//! What goes wrong while talking to the database, before it is known whether that was a read or a write.
+
+use std::path::Path;
+
+use nix::sys::statvfs::statvfs;
+use rusqlite::ErrorCode;
+
+use crate::error::{Cause, Damage, StoreError};
+
+/// Below this a failed write is put down to the full disk, whatever SQLite called it.
+const ROOM_BYTES_MIN: u64 = 64 * 1024;
+
+#[derive(Debug)]
+pub(super) enum Fault {
+    Database(rusqlite::Error),
+    Store(StoreError),
+}
+
+pub(super) type Answer<T> = Result<T, Fault>;
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Database(error)
+    }
+}
+
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<Damage> for Fault {
+    fn from(damage: Damage) -> Self {
+        Self::Store(damage.into())
+    }
+}
+
+impl Fault {
+    pub(super) fn while_reading(self, path: &Path) -> StoreError {
+        self.sorted(path, |cause, path, detail| StoreError::Unreadable { cause, path, detail })
+    }
+
+    pub(super) fn while_writing(self, path: &Path) -> StoreError {
+        self.sorted(path, |cause, path, detail| StoreError::NotSaved { cause, path, detail })
+    }
+
+    fn sorted(self, path: &Path, failed: impl FnOnce(Cause, std::path::PathBuf, String) -> StoreError) -> StoreError {
+        match self {
+            Self::Store(error) => error,
+            Self::Database(error) => match cause(&error, path) {
+                Some(cause) => failed(cause, path.to_owned(), error.to_string()),
+                None => Damage::new(format!("the database says: {error}")).into(),
+            },
+        }
+    }
+}
+
+/// `None` when the database itself is not what we made: our statements never change, so whatever is wrong with them is
+/// wrong with the file.
+fn cause(error: &rusqlite::Error, path: &Path) -> Option<Cause> {
+    let rusqlite::Error::SqliteFailure(code, _) = error else { return None };
+    match code.code {
+        ErrorCode::DiskFull => Some(Cause::Full),
+        ErrorCode::ReadOnly | ErrorCode::PermissionDenied => Some(Cause::ReadOnly),
+        // SQLite has one word for a failed disk and for a shared-memory file that could not grow.
+        ErrorCode::SystemIoFailure if is_full(path) => Some(Cause::Full),
+        ErrorCode::SystemIoFailure => Some(Cause::Io),
+        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed => Some(Cause::Busy),
+        ErrorCode::CannotOpen
+        | ErrorCode::OutOfMemory
+        | ErrorCode::OperationInterrupted
+        | ErrorCode::OperationAborted
+        | ErrorCode::NoLargeFileSupport
+        | ErrorCode::TooBig => Some(Cause::Other),
+        _ => None,
+    }
+}
+
+fn is_full(path: &Path) -> bool {
+    statvfs(path).is_ok_and(|seen| seen.blocks_available() * seen.fragment_size() < ROOM_BYTES_MIN)
+}

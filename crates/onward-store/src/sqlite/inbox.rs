@@ -1,0 +1,123 @@
+//! What others leave for whoever drives a run, and the answers they get.
+
+use jiff::Timestamp;
+use onward_core::id::RunId;
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::{
+    fault::{Answer, Fault},
+    runs::Run,
+    store::SqliteStore,
+    values::{self, Packed, Use},
+    write::OTHER,
+};
+use crate::{
+    check,
+    error::{Damage, StoreError},
+    seal::Seal,
+    types::{InboxItem, Posted},
+};
+
+impl SqliteStore {
+    pub(super) fn insert_item(
+        &mut self,
+        id: &RunId,
+        item: &str,
+        at: Timestamp,
+        body: &[u8],
+    ) -> Result<Posted, StoreError> {
+        self.demand_writable()?;
+        check::value(body)?;
+        // Posting again is how a poster makes sure, so the usual second time costs no commit.
+        let number = self.read(|connection| Ok(Run::find(connection, id)?.number))?;
+        if self.read(|connection| is_posted(connection, number, item))? {
+            return Ok(Posted::AlreadyThere);
+        }
+        let blobs = self.folder.blobs();
+        let packed = Packed::new(body, &blobs)?;
+        self.write(
+            &OTHER,
+            |connection, _| {
+                let run = Run::find(connection, id)?;
+                if is_posted(connection, run.number, item)? {
+                    return Ok(Posted::AlreadyThere);
+                }
+                let place = insert(connection, run.number, item, at, &packed)?;
+                packed.keep(connection, &blobs, run.number, Use::Item, place)?;
+                Ok(Posted::New)
+            },
+            |connection| is_posted(connection, number, item),
+        )
+    }
+
+    pub(super) fn waiting_items(&self, id: &RunId, max: usize) -> Result<Vec<InboxItem>, StoreError> {
+        let blobs = self.folder.blobs();
+        self.read(|connection| {
+            let run = Run::find(connection, id)?;
+            let mut statement = connection.prepare_cached(
+                "SELECT id, at, seal, body FROM inbox WHERE run = ?1 AND reply IS NULL ORDER BY number LIMIT ?2",
+            )?;
+            let mut rows = statement.query((run.number, i64::try_from(max).unwrap_or(i64::MAX)))?;
+            let mut items = Vec::new();
+            while let Some(row) = rows.next()? {
+                let (item, at): (String, i64) = (row.get(0)?, row.get(1)?);
+                let (stored, column): (Vec<u8>, Vec<u8>) = (row.get(2)?, row.get(3)?);
+                if !seal(run.number, &item, at).fits(&stored) {
+                    return Err(Damage::new("the row of an inbox item does not match its checksum").of_run(id).into());
+                }
+                let body = values::unpack(connection, &blobs, &column).map_err(|fault| of_run(fault, id))?;
+                items.push(InboxItem { id: item, body });
+            }
+            Ok(items)
+        })
+    }
+
+    pub(super) fn read_reply(&self, id: &RunId, item: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let blobs = self.folder.blobs();
+        self.read(|connection| {
+            let run = Run::find(connection, id)?;
+            let column: Option<Option<Vec<u8>>> = connection
+                .prepare_cached("SELECT reply FROM inbox WHERE run = ?1 AND id = ?2")?
+                .query_row((run.number, item), |row| row.get(0))
+                .optional()?;
+            let reply = column.flatten().map(|column| values::unpack(connection, &blobs, &column));
+            reply.transpose().map_err(|fault| of_run(fault, id))
+        })
+    }
+}
+
+fn insert(connection: &Connection, run: i64, item: &str, at: Timestamp, body: &Packed) -> Answer<i64> {
+    let micros = at.as_microsecond();
+    connection
+        .prepare_cached("INSERT INTO inbox (run, id, at, seal, body) VALUES (?1, ?2, ?3, ?4, ?5)")?
+        .execute(params![run, item, micros, seal(run, item, micros).finish(), body.column])?;
+    Ok(connection.last_insert_rowid())
+}
+
+/// Stores the answer to a waiting item; refuses one that does not wait, for then somebody answered it before.
+pub(super) fn consume(connection: &Connection, run: &Run, item: &str, reply: &Packed) -> Answer<i64> {
+    let mut statement = connection
+        .prepare_cached("UPDATE inbox SET reply = ?3 WHERE run = ?1 AND id = ?2 AND reply IS NULL RETURNING number")?;
+    let number = statement.query_row(params![run.number, item, reply.column], |row| row.get(0)).optional()?;
+    number.ok_or_else(|| StoreError::NotWaiting { run: run.run.clone(), id: item.to_owned() }.into())
+}
+
+pub(super) fn is_answered(connection: &Connection, run: i64, item: &str) -> Answer<bool> {
+    let sql = "SELECT 1 FROM inbox WHERE run = ?1 AND id = ?2 AND reply IS NOT NULL";
+    Ok(connection.prepare_cached(sql)?.exists((run, item))?)
+}
+
+fn is_posted(connection: &Connection, run: i64, item: &str) -> Answer<bool> {
+    Ok(connection.prepare_cached("SELECT 1 FROM inbox WHERE run = ?1 AND id = ?2")?.exists((run, item))?)
+}
+
+fn seal(run: i64, item: &str, at: i64) -> Seal {
+    Seal::of("inbox").number(run).text(item).number(at)
+}
+
+fn of_run(fault: Fault, run: &RunId) -> Fault {
+    match fault {
+        Fault::Store(StoreError::Damaged(damage)) => damage.of_run(run).into(),
+        other => other,
+    }
+}

@@ -1,0 +1,104 @@
+//! How a connection to the database is made, and what is demanded of it.
+
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicI32, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use rusqlite::{Connection, OpenFlags, config::DbConfig, limits::Limit};
+
+use super::fault::Answer;
+use crate::{VALUE_BYTES_MAX, error::StoreError};
+
+/// How often a locked database is asked again, and how long to wait between two times. SQLite's own handler waits
+/// longer and longer, which makes a short wait long.
+const BUSY_STEPS_MAX: i32 = 10_000;
+const BUSY_STEP: Duration = Duration::from_millis(1);
+const STATEMENTS_KEPT: usize = 64;
+/// `synchronous` as a number. An unknown word would be taken for a weaker setting without a murmur.
+const SYNCHRONOUS_FULL: i64 = 2;
+
+/// Opens for writing. The pages in the write-ahead log are counted in `wal_pages` at each commit.
+pub(super) fn for_writing(path: &Path, wal_pages: &Arc<AtomicI32>) -> Answer<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | common_flags();
+    let mut connection = Connection::open_with_flags(path, flags)?;
+    settle(&mut connection)?;
+    connection.pragma_update(None, "synchronous", SYNCHRONOUS_FULL)?;
+    demand_wal(&connection, path)?;
+    demand_full(&connection, path)?;
+    // Closing the last connection would copy the log into the database: work that a short command need not wait for.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    // The hook takes the place of SQLite's own checkpoints, which would run inside a commit.
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    let pages = Arc::clone(wal_pages);
+    connection.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, count| {
+        pages.store(count, Ordering::Relaxed);
+        Ok(())
+    }))?;
+    Ok(connection)
+}
+
+/// Opens so that nothing can be written, whatever is asked.
+pub(super) fn for_looking(path: &Path) -> Answer<Connection> {
+    let mut connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | common_flags())?;
+    settle(&mut connection)?;
+    connection.pragma_update(None, "query_only", true)?;
+    Ok(connection)
+}
+
+fn common_flags() -> OpenFlags {
+    OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW
+}
+
+/// What every connection has: our own patience, and no trust in what the file says about itself.
+fn settle(connection: &mut Connection) -> Answer<()> {
+    connection.busy_handler(Some(|asked: i32| {
+        thread::sleep(BUSY_STEP);
+        asked < BUSY_STEPS_MAX
+    }))?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    let length = i32::try_from(VALUE_BYTES_MAX).unwrap_or(i32::MAX);
+    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, length)?;
+    connection.pragma_update(None, "cell_size_check", true)?;
+    Ok(())
+}
+
+/// Two processes that make a new database at once may meet here, and SQLite does not call the busy handler then.
+fn demand_wal(connection: &Connection, path: &Path) -> Answer<()> {
+    let mut steps = 0;
+    loop {
+        let answer = connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get::<_, String>(0));
+        match answer {
+            Ok(mode) if mode == "wal" => return Ok(()),
+            Err(error) if is_busy(&error) && steps < BUSY_STEPS_MAX => {
+                steps += 1;
+                thread::sleep(BUSY_STEP);
+            }
+            Ok(found) => return Err(not_durable(path, "journal_mode=wal", found)),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn demand_full(connection: &Connection, path: &Path) -> Answer<()> {
+    let found: i64 = connection.pragma_query_value(None, "synchronous", |row| row.get(0))?;
+    if found == SYNCHRONOUS_FULL {
+        return Ok(());
+    }
+    Err(not_durable(path, "synchronous=full", found.to_string()))
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked))
+}
+
+fn not_durable(path: &Path, setting: &'static str, found: String) -> super::fault::Fault {
+    StoreError::NotDurable { path: path.to_owned(), setting, found }.into()
+}

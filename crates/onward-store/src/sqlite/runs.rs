@@ -1,0 +1,215 @@
+//! The list of runs.
+
+use std::path::Path;
+
+use onward_core::id::{RunId, Seq};
+use rusqlite::{Connection, OptionalExtension, Row, params, types::Value};
+
+use super::{
+    fault::{Answer, Fault},
+    store::SqliteStore,
+    values::{self, Packed, Use},
+    write::OTHER,
+};
+use crate::{
+    chain::{self, Hash},
+    check,
+    error::{Damage, StoreError},
+    seal::Seal,
+    types::{Appended, NewRun, Page, RunFilter, RunRow},
+};
+
+/// The narrow columns of a run, which its seal covers.
+pub(super) struct Run {
+    pub(super) number: i64,
+    pub(super) run: RunId,
+    pub(super) work: String,
+    pub(super) status: String,
+    pub(super) head: Seq,
+    pub(super) hash: Hash,
+    seal: Vec<u8>,
+}
+
+const COLUMNS: &str = "number, run, work, status, head, hash, seal";
+
+impl Run {
+    /// The run with this id, checked; an error if there is none.
+    pub(super) fn find(connection: &Connection, run: &RunId) -> Answer<Self> {
+        let sql = format!("SELECT {COLUMNS} FROM runs WHERE run = ?1");
+        let found = connection.prepare_cached(&sql)?.query_row([run.as_str()], Self::from_row).optional()?;
+        match found {
+            Some(found) if found.run == *run => found.checked(),
+            Some(_) => Err(index_damage(run)),
+            None => {
+                // A damaged index can hide a row that is there; telling the two apart is worth a scan.
+                let hidden = connection
+                    .prepare_cached("SELECT 1 FROM runs NOT INDEXED WHERE run = ?1")?
+                    .exists([run.as_str()])?;
+                Err(if hidden { index_damage(run) } else { StoreError::NoRun { run: run.clone() }.into() })
+            }
+        }
+    }
+
+    /// The run with this number, checked; `None` if it was deleted.
+    pub(super) fn by_number(connection: &Connection, number: i64) -> Answer<Option<Self>> {
+        let sql = format!("SELECT {COLUMNS} FROM runs WHERE number = ?1");
+        let found = connection.prepare_cached(&sql)?.query_row([number], Self::from_row).optional()?;
+        found.map(Self::checked).transpose()
+    }
+
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            number: row.get(0)?,
+            run: RunId::new(row.get::<_, String>(1)?),
+            work: row.get(2)?,
+            status: row.get(3)?,
+            head: Seq(row.get::<_, i64>(4)?.cast_unsigned()),
+            hash: row.get(5)?,
+            seal: row.get(6)?,
+        })
+    }
+
+    fn checked(self) -> Answer<Self> {
+        self.check()?;
+        Ok(self)
+    }
+
+    fn check(&self) -> Result<(), Damage> {
+        if self.seal().fits(&self.seal) {
+            return Ok(());
+        }
+        Err(Damage::new("the row of the run does not match its checksum").of_run(&self.run))
+    }
+
+    fn seal(&self) -> Seal {
+        self.seal_after(Appended { head: self.head, hash: self.hash }, &self.status)
+    }
+
+    /// The seal of this row once an append has moved it on.
+    pub(super) fn seal_after(&self, at: Appended, status: &str) -> Seal {
+        Seal::of("runs")
+            .number(self.number)
+            .text(self.run.as_str())
+            .text(&self.work)
+            .text(status)
+            .number(at.head.0.cast_signed())
+            .bytes(&at.hash)
+    }
+}
+
+fn index_damage(run: &RunId) -> Fault {
+    Damage::new("the index of runs does not match its table").of_run(run).into()
+}
+
+/// Whether an id was deleted once.
+pub(super) fn is_buried(connection: &Connection, kind: &str, id: &str) -> Answer<bool> {
+    let mut statement = connection.prepare_cached("SELECT 1 FROM tombstones WHERE kind = ?1 AND id = ?2")?;
+    Ok(statement.exists([kind, id])?)
+}
+
+impl SqliteStore {
+    pub(super) fn insert_run(&mut self, new: &NewRun) -> Result<(), StoreError> {
+        self.demand_writable()?;
+        check::new_run(new)?;
+        let blobs = self.folder.blobs();
+        let summary = Packed::new(&new.summary, &blobs)?;
+        self.write(
+            &OTHER,
+            |connection, _| {
+                let known = match Run::find(connection, &new.run) {
+                    Ok(_) => true,
+                    Err(Fault::Store(StoreError::NoRun { .. })) => is_buried(connection, "run", new.run.as_str())?,
+                    Err(other) => return Err(other),
+                };
+                if known {
+                    return Err(StoreError::AlreadyThere { id: new.run.to_string() }.into());
+                }
+                insert(connection, new, &summary, &blobs)
+            },
+            |connection| Ok(Run::find(connection, &new.run).is_ok()),
+        )
+    }
+
+    pub(super) fn list_runs(&self, filter: &RunFilter, page: Page) -> Result<Vec<RunRow>, StoreError> {
+        let (sql, values) = list_query(filter, page);
+        let blobs = self.folder.blobs();
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(&sql)?;
+            let mut rows = statement.query(rusqlite::params_from_iter(&values))?;
+            let mut found = Vec::new();
+            while let Some(row) = rows.next()? {
+                found.push(list_row(connection, &blobs, row)?);
+            }
+            Ok(found)
+        })
+    }
+}
+
+fn insert(connection: &Connection, new: &NewRun, summary: &Packed, blobs: &Path) -> Answer<()> {
+    connection
+        .prepare_cached(
+            "INSERT INTO runs (run, work, status, head, hash, seal, summary) VALUES (?1, ?2, ?3, 0, ?4, x'', ?5)",
+        )?
+        .execute(params![new.run.as_str(), new.work, new.status, chain::start(&new.run), summary.column])?;
+    let run = Run {
+        number: connection.last_insert_rowid(),
+        run: new.run.clone(),
+        work: new.work.clone(),
+        status: new.status.clone(),
+        head: Seq(0),
+        hash: chain::start(&new.run),
+        seal: Vec::new(),
+    };
+    // The seal covers the number, which only the insert could give.
+    connection
+        .prepare_cached("UPDATE runs SET seal = ?2 WHERE number = ?1")?
+        .execute(params![run.number, run.seal().finish()])?;
+    summary.keep(connection, blobs, run.number, Use::Summary, 0)
+}
+
+fn list_query(filter: &RunFilter, page: Page) -> (String, Vec<Value>) {
+    let mut wheres = vec!["number < ?".to_owned()];
+    let before = page.before.and_then(|before| i64::try_from(before).ok()).unwrap_or(i64::MAX);
+    let mut values = vec![Value::from(before)];
+    if let Some(work) = &filter.work {
+        wheres.push("work = ?".to_owned());
+        values.push(work.clone().into());
+    }
+    if let Some(prefix) = &filter.run_prefix {
+        wheres.push("run >= ?".to_owned());
+        values.push(prefix.clone().into());
+        if let Some(end) = check::end_of_prefix(prefix) {
+            wheres.push("run < ?".to_owned());
+            values.push(end.into());
+        }
+    }
+    if let Some(statuses) = &filter.statuses {
+        wheres.push(format!("status IN ({})", vec!["?"; statuses.len()].join(", ")));
+        values.extend(statuses.iter().map(|status| Value::from(status.clone())));
+    }
+    values.push(i64::try_from(page.max).unwrap_or(i64::MAX).into());
+    let sql =
+        format!("SELECT {COLUMNS}, summary FROM runs WHERE {} ORDER BY number DESC LIMIT ?", wheres.join(" AND "));
+    (sql, values)
+}
+
+fn list_row(connection: &Connection, blobs: &Path, row: &Row<'_>) -> Answer<RunRow> {
+    let run = Run::from_row(row)?;
+    let column: Vec<u8> = row.get(7)?;
+    let summary = match run.check() {
+        Err(damage) => Err(damage),
+        Ok(()) => match values::unpack(connection, blobs, &column) {
+            Ok(summary) => Ok(summary),
+            Err(Fault::Store(StoreError::Damaged(damage))) => Err(damage.of_run(&run.run)),
+            Err(other) => return Err(other),
+        },
+    };
+    Ok(RunRow {
+        run: run.run,
+        number: run.number.cast_unsigned(),
+        work: run.work,
+        status: run.status,
+        summary,
+        head: run.head,
+    })
+}

@@ -1,0 +1,236 @@
+//! The handle, and the map from the contract to the files beside this one.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::{Arc, atomic::AtomicI32},
+};
+
+use jiff::Timestamp;
+use onward_core::id::{CheckpointId, RunId, Seq};
+use rusqlite::Connection;
+
+use super::{
+    backfill::{self, Backfill},
+    copy::Copy,
+    fault::Fault,
+    open, schema,
+};
+use crate::{
+    Store,
+    error::StoreError,
+    folder::Folder,
+    head::{self, Found},
+    lease::{Holder, Lease, LeaseKind},
+    types::{
+        Appended, CheckpointRow, Entry, Health, InboxItem, NewRun, Page, Posted, PruneList, Pruned, Record, RunFilter,
+        RunRow, StoredCheckpoint,
+    },
+};
+
+/// What a store is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenMode {
+    /// To write, too. Makes the store if there is none.
+    ReadWrite,
+    /// To look and write nothing at all, save the index of the write-ahead log that readers share.
+    Look,
+}
+
+/// A store in a SQLite database.
+pub struct SqliteStore {
+    pub(super) folder: Folder,
+    /// The file that is open: the one in the folder, or a copy if the folder cannot be written.
+    pub(super) database: PathBuf,
+    pub(super) mode: OpenMode,
+    pub(super) connection: Connection,
+    pub(super) backfill: Backfill,
+    /// Pages in the write-ahead log, as of the last commit of this handle.
+    pub(super) wal_pages: Arc<AtomicI32>,
+    /// What SQLite called the state of the database when [`Store::changed`] was last asked.
+    seen: i64,
+    /// What the disk said when it failed. From then on this handle writes nothing.
+    pub(super) broken: Option<String>,
+    /// Kept last, so that the copy goes after the connection to it.
+    _copy: Option<Copy>,
+}
+
+impl SqliteStore {
+    /// Opens the store in `folder`, which is the project's `.onward`.
+    ///
+    /// Nothing is checked here that costs time: what is read is checked when it is read.
+    pub fn open(folder: &Path, mode: OpenMode) -> Result<Self, StoreError> {
+        match mode {
+            OpenMode::ReadWrite => Self::open_to_write(folder),
+            OpenMode::Look => Self::open_to_look(folder),
+        }
+    }
+
+    fn open_to_write(path: &Path) -> Result<Self, StoreError> {
+        let folder = Folder::prepare(path)?;
+        let database = folder.database();
+        if !folder.check_database()? {
+            demand_nothing_remembered(&folder)?;
+            folder.make_database()?;
+        }
+        let wal_pages = Arc::new(AtomicI32::new(0));
+        let failed = |fault: Fault| fault.while_writing(&database);
+        let connection = open::for_writing(&database, &wal_pages).map_err(failed)?;
+        schema::migrate(&connection).map_err(failed)?;
+        let meta = schema::meta(&connection).map_err(failed)?;
+        if meta.commits == 0 {
+            head::advance(&folder.head(), &meta.head());
+        }
+        Self::start(folder, database, OpenMode::ReadWrite, connection, wal_pages, None)
+    }
+
+    fn open_to_look(path: &Path) -> Result<Self, StoreError> {
+        let no_store = || StoreError::NoStore { folder: path.to_owned() };
+        let folder = Folder::find(path)?.ok_or_else(no_store)?;
+        if !folder.check_database()? {
+            demand_nothing_remembered(&folder)?;
+            return Err(no_store());
+        }
+        let copy = Copy::if_needed(&folder)?;
+        let database = copy.as_ref().map_or_else(|| folder.database(), Copy::database);
+        let failed = |fault: Fault| fault.while_reading(&database);
+        let connection = open::for_looking(&database).map_err(failed)?;
+        if schema::version(&connection).map_err(failed)? == 0 {
+            // Somebody was killed while making it: there is a file, but no store in it yet.
+            return Err(no_store());
+        }
+        Self::start(folder, database, OpenMode::Look, connection, Arc::default(), copy)
+    }
+
+    fn start(
+        folder: Folder,
+        database: PathBuf,
+        mode: OpenMode,
+        connection: Connection,
+        wal_pages: Arc<AtomicI32>,
+        copy: Option<Copy>,
+    ) -> Result<Self, StoreError> {
+        let mut store = Self {
+            folder,
+            database,
+            mode,
+            connection,
+            backfill: Backfill::default(),
+            wal_pages,
+            seen: 0,
+            broken: None,
+            _copy: copy,
+        };
+        store.has_changed()?;
+        Ok(store)
+    }
+
+    /// Makes the head file say what the database says, so that writing may go on after commits were lost.
+    ///
+    /// Only for a person who has seen [`StoreError::LostCommits`] and wants to keep what is left.
+    pub fn accept_loss(&mut self) -> Result<(), StoreError> {
+        if self.mode == OpenMode::Look {
+            return Err(StoreError::LookOnly);
+        }
+        let meta = self.read(schema::meta)?;
+        let path = self.folder.head();
+        head::force(&path, &meta.head()).map_err(|error: io::Error| StoreError::not_saved(path, &error))
+    }
+
+    fn has_changed(&mut self) -> Result<bool, StoreError> {
+        let now: i64 = self
+            .connection
+            .pragma_query_value(None, "data_version", |row| row.get(0))
+            .map_err(|error| Fault::from(error).while_reading(&self.database))?;
+        Ok(std::mem::replace(&mut self.seen, now) != now)
+    }
+}
+
+/// A missing database beside a head file that knows of commits is a loss, not a fresh start.
+fn demand_nothing_remembered(folder: &Folder) -> Result<(), StoreError> {
+    match head::read(&folder.head()) {
+        Found::Head(head) if head.commits > 0 => Err(StoreError::LostCommits { head: head.commits, database: 0 }),
+        Found::Head(_) | Found::Missing | Found::Unreadable => Ok(()),
+    }
+}
+
+impl Drop for SqliteStore {
+    fn drop(&mut self) {
+        self.backfill = Backfill::default();
+        let pages = self.wal_pages.load(std::sync::atomic::Ordering::Relaxed);
+        if self.mode == OpenMode::ReadWrite && self.broken.is_none() && pages > backfill::PAGES_LEFT_AT_CLOSE {
+            backfill::empty(&self.connection);
+        }
+    }
+}
+
+impl Store for SqliteStore {
+    fn create_run(&mut self, new: NewRun) -> Result<(), StoreError> {
+        self.insert_run(&new)
+    }
+
+    fn runs(&mut self, filter: &RunFilter, page: Page) -> Result<Vec<RunRow>, StoreError> {
+        self.list_runs(filter, page)
+    }
+
+    fn append(&mut self, lease: &Lease, expected: Seq, entry: Entry) -> Result<Appended, StoreError> {
+        self.append_entry(lease, expected, &entry)
+    }
+
+    fn events(&mut self, run: &RunId, after: Seq, max: usize) -> Result<Vec<Record>, StoreError> {
+        self.read_journal(run, after, max)
+    }
+
+    fn checkpoints(&mut self, run: &RunId, page: Page) -> Result<Vec<CheckpointRow>, StoreError> {
+        self.list_checkpoints(Some(run), page)
+    }
+
+    fn newest_checkpoints(&mut self, page: Page) -> Result<Vec<CheckpointRow>, StoreError> {
+        self.list_checkpoints(None, page)
+    }
+
+    fn checkpoint(&mut self, id: &CheckpointId) -> Result<Option<StoredCheckpoint>, StoreError> {
+        self.read_checkpoint(id)
+    }
+
+    fn find_checkpoints(&mut self, prefix: &str, limit: usize) -> Result<Vec<CheckpointRow>, StoreError> {
+        self.checkpoints_with_prefix(prefix, limit)
+    }
+
+    fn take_lease(&mut self, run: &RunId, kind: LeaseKind, holder: Holder) -> Result<Lease, StoreError> {
+        self.lock_and_record(run, kind, &holder)
+    }
+
+    fn drop_lease(&mut self, lease: Lease) -> Result<(), StoreError> {
+        drop(lease);
+        Ok(())
+    }
+
+    fn holder(&mut self, run: &RunId) -> Result<Option<(LeaseKind, Holder)>, StoreError> {
+        self.who_holds(run)
+    }
+
+    fn post(&mut self, run: &RunId, id: &str, at: Timestamp, body: Vec<u8>) -> Result<Posted, StoreError> {
+        self.insert_item(run, id, at, &body)
+    }
+
+    fn inbox(&mut self, run: &RunId, max: usize) -> Result<Vec<InboxItem>, StoreError> {
+        self.waiting_items(run, max)
+    }
+
+    fn reply(&mut self, run: &RunId, id: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        self.read_reply(run, id)
+    }
+
+    fn changed(&mut self) -> Result<bool, StoreError> {
+        self.has_changed()
+    }
+
+    fn prune(&mut self, list: &PruneList) -> Result<Pruned, StoreError> {
+        self.delete_listed(list)
+    }
+
+    fn health(&mut self) -> Health {
+        self.look_at_itself()
+    }
+}

@@ -1,0 +1,159 @@
+//! Where a value of a caller is kept: in its row, in the table of blobs, or in a file.
+
+use std::path::Path;
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::fault::Answer;
+use crate::{
+    blob_files,
+    codec::{self, BlobId, Content},
+    error::{Damage, StoreError},
+};
+
+/// Longer values leave their row, so that lists and journals stay quick to read.
+const ROW_BYTES_MAX: usize = 8 * 1024;
+/// Longer blobs, as stored, leave the database, so that a commit stays short.
+const TRANSACTION_BYTES_MAX: usize = 1024 * 1024;
+
+/// A value, ready to be stored. What had to be written before the transaction has been.
+pub(super) struct Packed {
+    /// What goes into the column: the value itself, or the name of a blob.
+    pub(super) column: Vec<u8>,
+    blob: Option<Blob>,
+}
+
+struct Blob {
+    id: BlobId,
+    bytes: usize,
+    envelope: Vec<u8>,
+}
+
+/// What names a blob; together with the run and a number it is the key of a use. The numbers are stored.
+#[derive(Clone, Copy)]
+pub(super) enum Use {
+    Record = 1,
+    Document = 2,
+    CheckpointMeta = 3,
+    Summary = 4,
+    Item = 5,
+    Reply = 6,
+}
+
+impl Blob {
+    fn is_file(&self) -> bool {
+        self.envelope.len() > TRANSACTION_BYTES_MAX
+    }
+}
+
+impl Packed {
+    /// Compresses and hashes what is large, and writes what is very large. Call it outside the transaction.
+    pub(super) fn new(value: &[u8], blobs: &Path) -> Result<Self, StoreError> {
+        if value.len() <= ROW_BYTES_MAX {
+            return Ok(Self { column: codec::plain(value), blob: None });
+        }
+        let id: BlobId = *blake3::hash(value).as_bytes();
+        let blob = Blob { id, bytes: value.len(), envelope: codec::compressed(value) };
+        if blob.is_file() {
+            blob_files::put(blobs, &id, &blob.envelope)?;
+        }
+        Ok(Self { column: codec::blob(&id, value.len()), blob: Some(blob) })
+    }
+
+    /// Stores the blob, if there is one, and notes what names it.
+    pub(super) fn keep(&self, connection: &Connection, blobs: &Path, run: i64, kind: Use, place: i64) -> Answer<()> {
+        let Some(blob) = &self.blob else { return Ok(()) };
+        // Another process may have deleted the file again before our transaction began. From here on it cannot.
+        if blob.is_file() && !blob_files::is_there(blobs, &blob.id) {
+            blob_files::put(blobs, &blob.id, &blob.envelope)?;
+        }
+        let body = (!blob.is_file()).then_some(&blob.envelope);
+        connection
+            .prepare_cached("INSERT INTO blobs (id, bytes, body) VALUES (?1, ?2, ?3) ON CONFLICT (id) DO NOTHING")?
+            .execute(params![blob.id, (blob.bytes as u64).cast_signed(), body])?;
+        connection
+            .prepare_cached("INSERT INTO blob_uses (run, kind, place, blob) VALUES (?1, ?2, ?3, ?4)")?
+            .execute(params![run, kind as i64, place, blob.id])?;
+        Ok(())
+    }
+}
+
+/// The value behind a column.
+pub(super) fn unpack(connection: &Connection, blobs: &Path, column: &[u8]) -> Answer<Vec<u8>> {
+    let (id, bytes) = match codec::open(column)? {
+        Content::Plain(value) => return Ok(value),
+        Content::Blob { id, bytes } => (id, bytes),
+    };
+    let row: Option<Option<Vec<u8>>> = connection
+        .prepare_cached("SELECT body FROM blobs WHERE id = ?1")?
+        .query_row([&id], |row| row.get(0))
+        .optional()?;
+    let envelope = match row {
+        Some(Some(envelope)) => envelope,
+        Some(None) => blob_files::get(blobs, &id)?,
+        None => return Err(Damage::new("a blob is missing").into()),
+    };
+    match codec::open(&envelope)? {
+        Content::Plain(value) if value.len() as u64 == bytes && blake3::hash(&value) == id => Ok(value),
+        Content::Plain(_) | Content::Blob { .. } => {
+            Err(Damage::new("a blob is not the value it is named after").into())
+        }
+    }
+}
+
+/// Blobs that may have lost their last use.
+#[derive(Default)]
+pub(super) struct Released {
+    ids: Vec<BlobId>,
+}
+
+/// What became of them.
+#[derive(Default)]
+pub(super) struct Deleted {
+    /// Bytes inside the database.
+    pub(super) bytes: u64,
+    /// Files that nothing names any more; they go after the commit.
+    pub(super) files: Vec<BlobId>,
+}
+
+impl Released {
+    /// Forgets one use of a blob.
+    pub(super) fn one(&mut self, connection: &Connection, run: i64, kind: Use, place: i64) -> Answer<()> {
+        let sql = "DELETE FROM blob_uses WHERE run = ?1 AND kind = ?2 AND place = ?3 RETURNING blob";
+        self.collect(connection, sql, params![run, kind as i64, place])
+    }
+
+    /// Forgets every use that a run makes of blobs.
+    pub(super) fn all_of(&mut self, connection: &Connection, run: i64) -> Answer<()> {
+        self.collect(connection, "DELETE FROM blob_uses WHERE run = ?1 RETURNING blob", params![run])
+    }
+
+    fn collect(&mut self, connection: &Connection, sql: &str, keys: impl rusqlite::Params) -> Answer<()> {
+        let mut statement = connection.prepare_cached(sql)?;
+        let ids = statement.query_map(keys, |row| row.get(0))?;
+        for id in ids {
+            self.ids.push(id?);
+        }
+        Ok(())
+    }
+
+    /// Deletes those that nothing names any more.
+    pub(super) fn delete_unused(mut self, connection: &Connection) -> Answer<Deleted> {
+        self.ids.sort_unstable();
+        self.ids.dedup();
+        let mut deleted = Deleted::default();
+        let mut statement = connection.prepare_cached(
+            "DELETE FROM blobs WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM blob_uses WHERE blob = ?1) \
+             RETURNING length(body)",
+        )?;
+        for id in self.ids {
+            let gone: Option<Option<i64>> = statement.query_row([&id], |row| row.get(0)).optional()?;
+            match gone {
+                Some(Some(bytes)) => deleted.bytes += bytes.cast_unsigned(),
+                Some(None) => deleted.files.push(id),
+                None => {}
+            }
+        }
+        Ok(deleted)
+    }
+}
