@@ -106,14 +106,22 @@ pub struct RunStarted {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum Outcome {
-    Exited { code: i32 },
+    Exited {
+        code: i32,
+    },
     /// By a signal that was not ours.
-    Killed { signal: i32 },
+    Killed {
+        signal: i32,
+    },
     TimedOut,
     /// It could not be started at all.
-    CouldNotStart { reason: String },
+    CouldNotStart {
+        reason: String,
+    },
     /// We asked it to end. Never a failure.
-    Stopped { by: StopBy },
+    Stopped {
+        by: StopBy,
+    },
     /// It was at work and left no record: nobody can know.
     Unknown,
 }

@@ -66,6 +66,7 @@ pub struct Generation(pub u32);
 pub struct Seq(pub u64);
 
 impl Seq {
+    #[must_use]
     pub fn next(self) -> Self {
         Self(self.0 + 1)
     }

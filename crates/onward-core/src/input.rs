@@ -13,10 +13,20 @@ pub enum Input {
     /// A driver has the lease and begins, or goes on.
     Begin(Begin),
     /// An attempt of an earlier driver was looked at.
-    AttemptFound { phase: PhaseId, attempt: Attempt, alive: bool },
-    AttemptEnded { phase: PhaseId, attempt: Attempt, end: AttemptEnd },
+    AttemptFound {
+        phase: PhaseId,
+        attempt: Attempt,
+        alive: bool,
+    },
+    AttemptEnded {
+        phase: PhaseId,
+        attempt: Attempt,
+        end: AttemptEnd,
+    },
     /// A signal, or a second one of the same kind.
-    StopAsked { by: StopBy },
+    StopAsked {
+        by: StopBy,
+    },
     /// Time has passed; what was waiting for it may go on.
     Tick,
     /// A message from another process.

@@ -89,6 +89,10 @@ mod tests {
             attempt_key(&RunId::new(run), &PhaseId::new(phase), Generation(generation))
         };
         assert_eq!(key("r", "a", 1), key("r", "a", 1));
-        assert!(key("r", "a", 1) != key("r", "a", 2) && key("r", "a", 1) != key("r", "b", 1) && key("r", "a", 1) != key("q", "a", 1));
+        assert!(
+            key("r", "a", 1) != key("r", "a", 2)
+                && key("r", "a", 1) != key("r", "b", 1)
+                && key("r", "a", 1) != key("q", "a", 1)
+        );
     }
 }

@@ -16,7 +16,7 @@ use crate::id::{CheckpointId, PhaseId, RunId, Seq};
 use crate::run::RunStatus;
 use crate::words;
 
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+const DAY: Duration = Duration::from_hours(24);
 /// A clock that stands further than this before the last change of any run is wrong, and no age can be told by it.
 const CLOCK_BEHIND_MAX: Duration = DAY;
 

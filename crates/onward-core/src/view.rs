@@ -207,7 +207,8 @@ pub fn why(run: &Run, phase: &Phase, state: &PhaseState) -> Why {
         PhaseStatus::Pending | PhaseStatus::Running | PhaseStatus::Failed | PhaseStatus::Interrupted => {}
     }
     if state.in_doubt {
-        let question = format!("nobody knows whether its effect happened: --retry, --adopt or --skip {} says", phase.id);
+        let question =
+            format!("nobody knows whether its effect happened: --retry, --adopt or --skip {} says", phase.id);
         return answer(false, question);
     }
     if state.parked {

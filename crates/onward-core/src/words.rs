@@ -24,9 +24,8 @@ mod tests {
 
     #[test]
     fn spans_are_told_in_two_units_at_most() {
-        let told: Vec<String> = [850, 12_000, 61_000, 700_000, 7_500_000, 360_000_000]
-            .map(|ms| duration(Duration::from_millis(ms)))
-            .into();
+        let told: Vec<String> =
+            [850, 12_000, 61_000, 700_000, 7_500_000, 360_000_000].map(|ms| duration(Duration::from_millis(ms))).into();
         assert_eq!(told, ["850 ms", "12 s", "1 min 1 s", "11 min", "2 h 5 min", "4 d 4 h"]);
     }
 }

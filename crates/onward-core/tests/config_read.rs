@@ -140,7 +140,7 @@ fn a_wrong_value_is_told_with_its_place_and_its_key() {
         ("resume: { max_age: week }\n", "max_age", (1, 20)),
         ("store: ''\n", "store", (1, 8)),
         ("store: { network: maybe }\n", "network", (1, 19)),
-        ("executors: { gpu: big }\n", "executors", (1, 19)),
+        ("executors: { gpu: big }\n", "gpu", (1, 19)),
         ("markdown:\n  needs: later\n", "needs", (2, 10)),
     ];
     for (text, key, (line, column)) in cases {

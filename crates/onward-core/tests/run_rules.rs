@@ -22,7 +22,7 @@ impl Story {
     fn new(plan: &str) -> Self {
         let parsed = plan::parse(plan);
         let plan = parsed.plan.unwrap_or_else(|| panic!("{:?}", parsed.diagnostics));
-        let now: Timestamp = "2026-11-15T12:00:00Z".parse().unwrap();
+        let now: Timestamp = "2026-11-15T12:00:00Z".parse().expect("a time");
         let started = RunStarted {
             run: RunId::new("run_demo_1"),
             work: "w".to_owned(),
@@ -107,10 +107,12 @@ impl Story {
     }
 }
 
-const CHAIN: &str = "onward: 1\nname: demo\nphases:\n  a: { run: x }\n  b: { needs: a, run: x }\n  c: { needs: b, run: x }\n";
+const CHAIN: &str =
+    "onward: 1\nname: demo\nphases:\n  a: { run: x }\n  b: { needs: a, run: x }\n  c: { needs: b, run: x }\n";
 
 fn names(events: &[Event]) -> Vec<String> {
-    let name = |event: &Event| serde_json::to_value(event).unwrap()["type"].as_str().unwrap().to_owned();
+    let name =
+        |event: &Event| serde_json::to_value(event).expect("plain data")["type"].as_str().expect("a tag").to_owned();
     events.iter().map(name).collect()
 }
 
@@ -247,7 +249,8 @@ fn an_unwanted_orphan_is_killed_first() {
 /// A phase takes the host down three times in a row. It is parked, the rest goes on, and only an order starts it again.
 #[test]
 fn three_unknown_ends_in_a_row_park_a_phase() {
-    let plan = "onward: 1\nname: demo\nmax-parallel: 1\nphases:\n  bomb: { run: x, priority: critical }\n  rest: { run: x }\n";
+    let plan =
+        "onward: 1\nname: demo\nmax-parallel: 1\nphases:\n  bomb: { run: x, priority: critical }\n  rest: { run: x }\n";
     let mut story = Story::new(plan);
     for _ in 0..2 {
         story.resume(&[]);

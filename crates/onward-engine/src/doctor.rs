@@ -41,7 +41,12 @@ impl Onward {
         match self.store() {
             Ok(store) => findings.extend(store.health().alarms.iter().map(alarm)),
             Err(Error::NoRuns) => {}
-            Err(why) => findings.push(error("store", ".onward", why.to_string(), "keep the folder as it is and look at a copy of it")),
+            Err(why) => findings.push(error(
+                "store",
+                ".onward",
+                why.to_string(),
+                "keep the folder as it is and look at a copy of it",
+            )),
         }
         if !findings.iter().any(|finding| finding.code == "store") {
             for row in self.rows(&RunFilter::default())? {
@@ -71,9 +76,10 @@ impl Onward {
             let Some(attempt) = &state.attempt else { continue };
             let folder = shell::folder(&self.project, &run, &phase.id, attempt.number);
             let lives = attendant::lock_is_held(&folder).unwrap_or(false);
-            let message = match lives {
-                true => format!("phase {} is still at work although nobody drives the run", phase.id),
-                false => format!("phase {} was at work when its driver ended; its result is taken on the next start", phase.id),
+            let message = if lives {
+                format!("phase {} is still at work although nobody drives the run", phase.id)
+            } else {
+                format!("phase {} was at work when its driver ended; its result is taken on the next start", phase.id)
             };
             let help = view::resume_command(&run.id);
             findings.push(Finding { code: "orphan", severity: "info", path: path.clone(), message, help });
@@ -111,12 +117,24 @@ fn error(code: &'static str, path: &str, message: String, help: &str) -> Finding
 
 fn alarm(alarm: &Alarm) -> Finding {
     let (code, severity, help) = match alarm {
-        Alarm::HeadAhead { .. } => ("head-ahead", "error", "put back the newest copy of .onward, its -wal file included"),
+        Alarm::HeadAhead { .. } => {
+            ("head-ahead", "error", "put back the newest copy of .onward, its -wal file included")
+        }
         Alarm::HeadDiffers { .. } => ("head-differs", "error", "the database was replaced or changed from outside"),
-        Alarm::HeadForeign => ("head-foreign", "error", "HEAD and database come from two stores: put back those that belong together"),
-        Alarm::HeadMissing => ("head-missing", "warning", "the next commit writes it anew; lost commits cannot be noticed until then"),
-        Alarm::HeadUnreadable => ("head-unreadable", "warning", "the next commit writes it anew; lost commits cannot be noticed until then"),
-        Alarm::Network => ("network", "warning", "locks and flushes over a network are not to be trusted: keep the store on a local disk"),
+        Alarm::HeadForeign => {
+            ("head-foreign", "error", "HEAD and database come from two stores: put back those that belong together")
+        }
+        Alarm::HeadMissing => {
+            ("head-missing", "warning", "the next commit writes it anew; lost commits cannot be noticed until then")
+        }
+        Alarm::HeadUnreadable => {
+            ("head-unreadable", "warning", "the next commit writes it anew; lost commits cannot be noticed until then")
+        }
+        Alarm::Network => (
+            "network",
+            "warning",
+            "locks and flushes over a network are not to be trusted: keep the store on a local disk",
+        ),
         Alarm::NoReserve => ("no-reserve", "info", "it is made again when there is room"),
         Alarm::Unreadable(_) => ("unreadable", "error", "keep the folder as it is and look at a copy of it"),
     };

@@ -11,6 +11,7 @@ use crate::attendant::{self, Adopted, AttemptFolder, Attending, Exit, Found};
 use crate::executor::shell;
 use crate::process;
 use crate::redact::Secrets;
+use crate::world::Urgency;
 
 /// An attempt that has a process, or had one a moment ago.
 pub(crate) struct Flight {
@@ -19,7 +20,7 @@ pub(crate) struct Flight {
     by: By,
     boot: String,
     /// What it was asked so far; asked again only when it is more urgent.
-    asked: Option<(StopBy, bool)>,
+    asked: Option<(StopBy, Urgency)>,
 }
 
 /// What there is to wait on.
@@ -102,16 +103,15 @@ impl Flight {
         }
     }
 
-    pub(crate) fn ask_to_stop(&mut self, by: StopBy, kill: bool) {
-        if matches!(self.asked, Some((_, asked)) if asked || !kill) {
+    pub(crate) fn ask_to_stop(&mut self, by: StopBy, urgency: Urgency) {
+        if matches!(self.asked, Some((_, asked)) if asked >= urgency) {
             return;
         }
-        self.asked = Some((by, kill));
+        self.asked = Some((by, urgency));
         // An attendant that cannot be reached is gone or will be seen to be: nothing is lost by going on.
-        let _ = if kill {
-            attendant::kill(&self.folder, record_of(by))
-        } else {
-            attendant::ask_to_stop(&self.folder, record_of(by))
+        let _ = match urgency {
+            Urgency::Ask => attendant::ask_to_stop(&self.folder, record_of(by)),
+            Urgency::Kill => attendant::kill(&self.folder, record_of(by)),
         };
         self.repeat_the_kill();
     }

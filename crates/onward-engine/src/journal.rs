@@ -71,13 +71,13 @@ pub(crate) fn events(store: &mut dyn Store, run: &RunId) -> Result<Vec<Recorded>
 }
 
 /// The run as its journal tells it.
-pub(crate) fn load(store: &mut dyn Store, run: &RunId) -> Result<Run> {
+pub fn load(store: &mut dyn Store, run: &RunId) -> Result<Run> {
     let events = events(store, run)?;
     run::fold(&events).ok_or_else(|| Error::NoSuchRun(run.to_string()))
 }
 
 /// What one commit is to hold.
-pub(crate) fn entry(run: &Run, stepped: &Stepped) -> Entry {
+pub fn entry(run: &Run, stepped: &Stepped) -> Entry {
     Entry {
         events: stepped
             .events

@@ -9,6 +9,7 @@ mod driver;
 mod error;
 mod executor;
 mod flight;
+mod flights;
 mod git;
 mod journal;
 pub mod kill_point;
@@ -21,17 +22,21 @@ mod start;
 mod steer;
 mod tidy_up;
 mod waiter;
+mod world;
 
 use std::path::{Path, PathBuf};
 
 pub use check::{Checked, check};
 pub use doctor::{Finding, Findings};
+pub use driver::Driver;
 pub use error::{Error, Offer, Question, Result};
+pub use journal::{entry as entry_of, load as load_run};
 pub use look::{ListFilter, ListItem, LogItem, RunShown, Shown};
 pub use project::{FOLDER, Project};
 pub use reporter::{Reporter, Silent, Update};
-pub use tidy_up::{FirstPlan, InitReport};
 pub use start::{Finished, Found, PlanFrom, Ready, Request, Unfinished, Want};
+pub use tidy_up::{FirstPlan, InitReport};
+pub use world::{Happened, Urgency, World};
 
 use onward_core::config::Config;
 use onward_store::{OpenMode, SqliteStore, Store, StoreError};

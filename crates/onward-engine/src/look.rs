@@ -156,7 +156,7 @@ impl Onward {
         let id = self.find_run(name)?;
         let run = self.load(&id)?;
         if let Some(wanted) = phase {
-            self.require_phase(&run, wanted)?;
+            require_phase(&run, wanted)?;
         }
         let mut all = Vec::new();
         for (found, state) in run.phases().filter(|(found, _)| phase.is_none_or(|wanted| wanted == found.id.as_str())) {
@@ -173,7 +173,7 @@ impl Onward {
     pub fn why(&mut self, name: Option<&str>, phase: &str) -> Result<Why> {
         let id = self.find_run(name)?;
         let run = self.load(&id)?;
-        self.require_phase(&run, phase)?;
+        require_phase(&run, phase)?;
         let (found, state) = run.phases().find(|(p, _)| p.id.as_str() == phase).expect("it was just found");
         Ok(view::why(&run, found, state))
     }
@@ -189,14 +189,6 @@ impl Onward {
             LeaseKind::Driving => Some(Driver { host: holder.host, pid: holder.pid, since: holder.since }),
             LeaseKind::Brief => None,
         }))
-    }
-
-    pub(crate) fn require_phase(&self, run: &Run, phase: &str) -> Result<PhaseId> {
-        let id = PhaseId::new(phase);
-        match run.phase_state(&id) {
-            Some(_) => Ok(id),
-            None => Err(Error::NoSuchPhase { run: run.id.clone(), phase: phase.to_owned() }),
-        }
     }
 
     /// A run by what a person typed; the newest that is not archived where nothing was typed.
@@ -301,11 +293,25 @@ impl Onward {
     }
 }
 
+/// A phase of the run by its whole id: a name is never matched by its beginning.
+pub(crate) fn require_phase(run: &Run, phase: &str) -> Result<PhaseId> {
+    let id = PhaseId::new(phase);
+    match run.phase_state(&id) {
+        Some(_) => Ok(id),
+        None => Err(Error::NoSuchPhase { run: run.id.clone(), phase: phase.to_owned() }),
+    }
+}
+
 fn is_worth_a_warning(alarm: &onward_store::Alarm) -> bool {
     use onward_store::Alarm;
     match alarm {
-        Alarm::HeadAhead { .. } | Alarm::HeadDiffers { .. } | Alarm::HeadForeign | Alarm::HeadUnreadable => true,
-        Alarm::HeadMissing | Alarm::Network | Alarm::Unreadable(_) => true,
+        Alarm::HeadAhead { .. }
+        | Alarm::HeadDiffers { .. }
+        | Alarm::HeadForeign
+        | Alarm::HeadUnreadable
+        | Alarm::HeadMissing
+        | Alarm::Network
+        | Alarm::Unreadable(_) => true,
         Alarm::NoReserve => false,
     }
 }
@@ -376,14 +382,24 @@ pub(crate) fn log_item(row: &CheckpointRow) -> LogItem {
 /// A document as it was stored, or its raw text and what is wrong with it.
 pub(crate) fn checkpoint_from(id: &CheckpointId, document: &[u8]) -> Result<Checkpoint> {
     let raw = || String::from_utf8_lossy(document).into_owned();
-    let value: serde_json::Value = serde_json::from_slice(document)
-        .map_err(|why| Error::BadCheckpoint { id: id.to_string(), why: why.to_string(), raw: raw() })?;
+    let value: serde_json::Value = serde_json::from_slice(document).map_err(|why| Error::BadCheckpoint {
+        id: id.to_string(),
+        why: why.to_string(),
+        raw: raw(),
+    })?;
     let found = value.get("onward").and_then(serde_json::Value::as_u64).unwrap_or(0);
     if found > u64::from(FORMAT) {
-        return Err(Error::Store(onward_store::StoreError::Newer { what: "a checkpoint", found, known: FORMAT.into() }));
+        return Err(Error::Store(onward_store::StoreError::Newer {
+            what: "a checkpoint",
+            found,
+            known: FORMAT.into(),
+        }));
     }
-    serde_json::from_value(value)
-        .map_err(|why| Error::BadCheckpoint { id: id.to_string(), why: why.to_string(), raw: raw() })
+    serde_json::from_value(value).map_err(|why| Error::BadCheckpoint {
+        id: id.to_string(),
+        why: why.to_string(),
+        raw: raw(),
+    })
 }
 
 /// A run with what can be seen of its processes now.

@@ -59,7 +59,8 @@ struct Stat {
 impl Stat {
     fn of(pid: Pid) -> io::Result<Self> {
         let text = fs::read(format!("/proc/{pid}/stat"))?;
-        Self::parse(&text).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "unexpected form of /proc/PID/stat"))
+        Self::parse(&text)
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "unexpected form of /proc/PID/stat"))
     }
 
     /// The second field is the name of the program, which may contain anything, so fields are counted from its last bracket.
@@ -126,7 +127,8 @@ pub(crate) fn reset_ignored_signals() {
         // SAFETY: both pointers are to live values or null; setting a default disposition installs no code of ours.
         unsafe {
             let mut now: libc::sigaction = std::mem::zeroed();
-            if libc::sigaction(signal as i32, std::ptr::null(), &raw mut now) == 0 && now.sa_sigaction == libc::SIG_IGN {
+            if libc::sigaction(signal as i32, std::ptr::null(), &raw mut now) == 0 && now.sa_sigaction == libc::SIG_IGN
+            {
                 now.sa_sigaction = libc::SIG_DFL;
                 libc::sigaction(signal as i32, &raw const now, std::ptr::null_mut());
             }
@@ -202,6 +204,8 @@ fn kill_until_gone(group: Option<Pid>, find: impl Fn() -> Vec<Pid>) -> Vec<Pid> 
             if empty_in_a_row == 2 {
                 return Vec::new();
             }
+            // A process that is just becoming another program shows no environment for a moment.
+            thread::sleep(KILL_ROUND_PAUSE);
             continue;
         }
         empty_in_a_row = 0;

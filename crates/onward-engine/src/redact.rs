@@ -15,7 +15,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::{Arc, LazyLock};
 
 use literals::Literals;
-use shapes::{Behind, Class};
+use shapes::{Behind, Class, KeyBlockLine};
 
 /// What stands in the place of a secret.
 pub const MARK: &str = "[redacted]";
@@ -45,7 +45,7 @@ impl fmt::Debug for Secrets {
 }
 
 /// Shapes alone, for texts of which no environment is known.
-static SHAPES_ONLY: LazyLock<Secrets> = LazyLock::new(|| Secrets::new(Vec::new()));
+static SHAPES_ONLY: LazyLock<Secrets> = LazyLock::new(|| Secrets::new(&[]));
 
 /// Cuts out what has the shape of a token, without knowing any values.
 pub fn redact_text(text: &str) -> Cow<'_, str> {
@@ -54,7 +54,7 @@ pub fn redact_text(text: &str) -> Cow<'_, str> {
 
 impl Secrets {
     /// From secret values as they are; their encoded forms are added here. Values that are too short are left out.
-    pub fn new(values: Vec<Vec<u8>>) -> Self {
+    pub fn new(values: &[Vec<u8>]) -> Self {
         let literals = Literals::new(values);
         let mut pairs = vec![false; 1 << 16].into_boxed_slice();
         let mut firsts = [false; 256];
@@ -76,7 +76,7 @@ impl Secrets {
             }
             values.extend(shapes::url_passwords(value));
         }
-        Self::new(values.into_iter().collect())
+        Self::new(&values.into_iter().collect::<Vec<_>>())
     }
 
     /// Cuts secrets out of a whole text.
@@ -113,7 +113,7 @@ pub struct Redactor {
 }
 
 impl Redactor {
-    pub fn new(secret_values: Vec<Vec<u8>>) -> Self {
+    pub fn new(secret_values: &[Vec<u8>]) -> Self {
         Self::with(Arc::new(Secrets::new(secret_values)))
     }
 
@@ -162,7 +162,11 @@ enum Look {
     /// The bytes at hand may be the beginning of a secret.
     Undecided,
     /// A secret: so many bytes are kept, so many cut, and then all that follows in this manner.
-    Secret { keep: usize, cut: usize, follow: Follow },
+    Secret {
+        keep: usize,
+        cut: usize,
+        follow: Follow,
+    },
 }
 
 /// How a secret goes on behind the part that proved it.
@@ -173,6 +177,15 @@ enum Follow {
     Class(Class),
     /// Until the end line of a key block, which may cost so many more bytes.
     KeyBlock(usize),
+}
+
+/// How far a decision goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// All before this place is done.
+    To(usize),
+    /// The same, and what begins here cannot be decided yet.
+    HoldFrom(usize),
 }
 
 /// Where in a secret or out of it the stream stands.
@@ -203,8 +216,11 @@ impl Scan {
                 self.step_outside(secrets, bytes, at, more, out)
             };
             match step {
-                Some(next) => at = next,
-                None => break,
+                Step::To(next) => at = next,
+                Step::HoldFrom(place) => {
+                    at = place;
+                    break;
+                }
             }
         }
         self.remember(&bytes[..at]);
@@ -215,70 +231,68 @@ impl Scan {
         self.cut > 0 || self.follow != Follow::Nothing
     }
 
-    /// Copies what is plain up to the next place that may be a secret, and decides about that place. `None` holds it back.
-    fn step_outside(
-        &mut self,
-        secrets: &Secrets,
-        bytes: &[u8],
-        from: usize,
-        more: More,
-        out: &mut Vec<u8>,
-    ) -> Option<usize> {
+    /// Copies what is plain up to the next place that may be a secret, and decides about that place.
+    fn step_outside(&mut self, secrets: &Secrets, bytes: &[u8], from: usize, more: More, out: &mut Vec<u8>) -> Step {
         let at = secrets.next_candidate(bytes, from, more);
         out.extend_from_slice(&bytes[from..at]);
         if at == bytes.len() {
-            return Some(at);
+            return Step::To(at);
         }
         match self.look(secrets, bytes, at, more) {
             // The candidate stays as it is; the next look begins behind its first byte.
             Look::Nothing => {
                 out.push(bytes[at]);
-                Some(at + 1)
+                Step::To(at + 1)
             }
-            Look::Undecided => None,
+            Look::Undecided => Step::HoldFrom(at),
             Look::Secret { keep, cut, follow } => {
                 out.extend_from_slice(&bytes[at..at + keep]);
                 out.extend_from_slice(MARK.as_bytes());
                 self.count += 1;
                 (self.cut, self.follow) = (cut, follow);
-                Some(at + keep)
+                Step::To(at + keep)
             }
         }
     }
 
     /// Drops one byte of a secret, unless the secret is over. Another known value may begin inside it and reach beyond it.
-    fn step_inside(&mut self, secrets: &Secrets, bytes: &[u8], at: usize, more: More) -> Option<usize> {
+    fn step_inside(&mut self, secrets: &Secrets, bytes: &[u8], at: usize, more: More) -> Step {
         match secrets.literals.look(&bytes[at..], more) {
             literals::Look::Nothing => {}
-            literals::Look::Undecided => return None,
+            literals::Look::Undecided => return Step::HoldFrom(at),
             literals::Look::Whole(length) => self.cut = self.cut.max(length),
         }
         if self.cut > 0 {
             self.cut -= 1;
-            return Some(at + 1);
+            return Step::To(at + 1);
         }
         match self.follow {
-            Follow::Nothing => Some(at),
-            Follow::Class(class) if class.has(bytes[at]) => Some(at + 1),
+            Follow::Nothing => Step::To(at),
+            Follow::Class(class) if class.has(bytes[at]) => Step::To(at + 1),
             Follow::Class(_) => {
                 self.follow = Follow::Nothing;
-                Some(at)
+                Step::To(at)
             }
             Follow::KeyBlock(left) => self.step_key_block(bytes, at, more, left),
         }
     }
 
-    fn step_key_block(&mut self, bytes: &[u8], at: usize, more: More, left: usize) -> Option<usize> {
+    fn step_key_block(&mut self, bytes: &[u8], at: usize, more: More, left: usize) -> Step {
         match shapes::key_block_end(&bytes[at..], more) {
-            shapes::KeyBlockEnd::Undecided => return None,
-            shapes::KeyBlockEnd::Here => self.follow = Follow::Class(Class::KeyBlockLine),
-            shapes::KeyBlockEnd::NotHere if left == 0 => {
-                self.follow = Follow::Nothing;
-                return Some(at);
+            KeyBlockLine::Undecided => Step::HoldFrom(at),
+            KeyBlockLine::Here(length) => {
+                (self.cut, self.follow) = (length, Follow::Nothing);
+                Step::To(at)
             }
-            shapes::KeyBlockEnd::NotHere => self.follow = Follow::KeyBlock(left - 1),
+            KeyBlockLine::NotHere if left == 0 => {
+                self.follow = Follow::Nothing;
+                Step::To(at)
+            }
+            KeyBlockLine::NotHere => {
+                self.follow = Follow::KeyBlock(left - 1);
+                Step::To(at + 1)
+            }
         }
-        Some(at + 1)
     }
 
     /// Known values first, since they may be longer than what a shape proves; where both fit, the longer cut counts.

@@ -20,8 +20,10 @@ use crate::check;
 use crate::driver::Driver;
 use crate::error::{Error, Offer, Question, Result};
 use crate::executor::shell;
+use crate::flights::Flights;
 use crate::journal;
 use crate::kill_point::reached;
+use crate::look::require_phase;
 use crate::reporter::Reporter;
 use crate::waiter::Waiter;
 use crate::{attendant, flight, git, look, process};
@@ -169,7 +171,7 @@ impl Onward {
         };
         let (verdict, verdict_on_resume) =
             (resume::judge(&facts, Wording::Plain), resume::judge(&facts, Wording::Resume));
-        Ok(Unfinished { view, plan, verdict, verdict_on_resume, run })
+        Ok(Unfinished { view, run, plan, verdict, verdict_on_resume })
     }
 
     fn plan_fact(&self, run: &Run) -> PlanFact {
@@ -196,7 +198,7 @@ impl Onward {
             return Ok(Ready::Complete(one.run.id.clone()));
         }
         for (phase, _) in &request.choices {
-            self.require_phase(&one.run, phase)?;
+            require_phase(&one.run, phase)?;
         }
         let verdict = match wording {
             Wording::Plain => &one.verdict,
@@ -273,8 +275,12 @@ impl Onward {
         let now = Timestamp::now();
         for try_number in 1..RUN_ID_TRIES_MAX {
             let id = naming::run_id(&started.plan.kind, &started.project, now, try_number);
-            let new =
-                NewRun { run: id.clone(), work: started.work.clone(), summary: b"{}".to_vec(), status: "new".to_owned() };
+            let new = NewRun {
+                run: id.clone(),
+                work: started.work.clone(),
+                summary: b"{}".to_vec(),
+                status: "new".to_owned(),
+            };
             match self.store()?.create_run(new) {
                 Ok(()) => {
                     reached("start.after-create");
@@ -307,13 +313,7 @@ impl Onward {
         }
     }
 
-    fn drive(
-        &mut self,
-        run: Run,
-        lease: &Lease,
-        request: &Request,
-        reporter: &mut dyn Reporter,
-    ) -> Result<Finished> {
+    fn drive(&mut self, run: Run, lease: &Lease, request: &Request, reporter: &mut dyn Reporter) -> Result<Finished> {
         let begin = Begin {
             epoch: lease.epoch(),
             host: process::hostname(),
@@ -328,17 +328,9 @@ impl Onward {
         let waiter = Waiter::new(wake).map_err(Error::io("preparing to wait"))?;
         let project = self.project.clone();
         let me = holder();
-        let driver = Driver {
-            project: &project,
-            store: self.store()?,
-            lease,
-            reporter,
-            waiter,
-            actor: actor(),
-            me: view::Driver { host: me.host, pid: me.pid, since: me.since },
-            run,
-            in_flight: BTreeMap::new(),
-        };
+        let me = view::Driver { host: me.host, pid: me.pid, since: me.since };
+        let mut world = Flights::new(&project, waiter, me);
+        let driver = Driver { store: self.store()?, lease, world: &mut world, reporter, actor: actor(), run };
         let (run, ending) = driver.drive(begin)?;
         Ok(Finished { run, ending })
     }
@@ -381,7 +373,8 @@ fn fresh(request: &Request, all: &[Unfinished]) -> Result<Ready> {
                 choice: format!("start fresh, {how} for what is still at work"),
                 command: format!("onward run --fresh --orphan {how}"),
             });
-            let reasons = orphans.iter().map(|phase| format!("phase {phase} of the old run is still at work")).collect();
+            let reasons =
+                orphans.iter().map(|phase| format!("phase {phase} of the old run is still at work")).collect();
             let run = one.run.id.clone();
             let question = Question { run, reasons, in_doubt: Vec::new(), orphans, choices: choices.into() };
             return Err(Error::AnswerNeeded(Box::new(question)));

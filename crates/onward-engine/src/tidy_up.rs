@@ -9,7 +9,7 @@ use onward_core::config;
 use onward_core::id::RunId;
 use onward_core::retention::{self, CheckpointFacts, PrunePlan, RunFacts};
 use onward_core::run::RunStatus;
-use onward_core::view::Summary;
+use onward_core::view::{self, Summary};
 use onward_store::{PruneList, RunFilter, RunRow, StoreError};
 
 use crate::Onward;
@@ -39,7 +39,11 @@ impl Onward {
         let folder = onward.project.store_folder();
         let there = folder.is_dir();
         onward.store()?;
-        if there { report.kept.push(folder.clone()) } else { report.created.push(folder.clone()) }
+        if there {
+            report.kept.push(folder.clone());
+        } else {
+            report.created.push(folder.clone());
+        }
         write_new(&folder.join("config.yaml"), config::DEFAULT_FILE, 0o600, &mut report)?;
         if plan == FirstPlan::Yes {
             write_new(&onward.project.top.join("onward.yaml"), FIRST_PLAN, 0o644, &mut report)?;
@@ -66,11 +70,12 @@ impl Onward {
         };
         let checkpoints = self.checkpoint_rows(&row.run)?.iter().map(checkpoint_facts).collect();
         let over = matches!(summary.status, RunStatus::Completed | RunStatus::Archived);
+        let driver = self.driver(&row.run)?;
         Ok(Some(RunFacts {
             id: row.run.clone(),
             kind: summary.kind,
             project: summary.project,
-            status: summary.status,
+            status: view::status_seen(summary.status, driver.as_ref()),
             updated_at: summary.updated_at,
             unfinished: !over,
             checkpoints,
@@ -87,7 +92,7 @@ impl Onward {
         match self.store()?.prune(&list) {
             Ok(_) => {}
             Err(StoreError::Held { run, holder, .. }) => {
-                let driver = onward_core::view::Driver { host: holder.host, pid: holder.pid, since: holder.since };
+                let driver = view::Driver { host: holder.host, pid: holder.pid, since: holder.since };
                 return Err(Error::Driven { run, driver });
             }
             Err(other) => return Err(other.into()),

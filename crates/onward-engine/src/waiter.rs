@@ -18,8 +18,8 @@ use signal_hook::iterator::exfiltrator::SignalOnly;
 #[derive(Debug, Default)]
 pub(crate) struct Woken {
     pub(crate) signals: Vec<i32>,
-    /// Somebody posted, or the time is up: look at the inbox.
-    pub(crate) look: bool,
+    /// Somebody says that there is something in the inbox.
+    pub(crate) posted: bool,
 }
 
 pub(crate) struct Waiter {
@@ -30,8 +30,7 @@ pub(crate) struct Waiter {
 impl Waiter {
     pub(crate) fn new(wake: PathBuf) -> io::Result<Self> {
         let (read, write) = UnixStream::pair()?;
-        let signals =
-            SignalDelivery::with_pipe(read, write, SignalOnly::default(), [SIGINT, SIGTERM, SIGHUP, SIGUSR1])?;
+        let signals = SignalDelivery::with_pipe(read, write, SignalOnly, [SIGINT, SIGTERM, SIGHUP, SIGUSR1])?;
         Ok(Self { signals, wake: Wake::open(wake)? })
     }
 
@@ -55,7 +54,7 @@ impl Waiter {
         if posted {
             self.wake.drain();
         }
-        Ok(Woken { signals, look: posted })
+        Ok(Woken { signals, posted })
     }
 }
 

@@ -156,6 +156,27 @@ mod tests {
     }
 
     #[test]
+    fn what_was_stored_once_is_read_for_ever() {
+        // Never adapted: a new format gets lines of its own.
+        let stored = [
+            ("0000fa3dcee8d235b4886f6e77617264", Content::Plain(b"onward".to_vec())),
+            (
+                "0001018f299165303d8c282300000000000028b52ffd6028224d0000106161010023830758",
+                Content::Plain(vec![b'a'; 9000]),
+            ),
+            (
+                "0002e68ff3a90970aeb807070707070707070707070707070707070707070707070707070707070707072823000000000000",
+                Content::Blob { id: [7; 32], bytes: 9000 },
+            ),
+        ];
+        for (hex, content) in stored {
+            let bytes = (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16));
+            let bytes: Vec<u8> = bytes.collect::<Result<_, _>>().expect("hexadecimal digits");
+            assert_eq!(open(&bytes).expect("a format that is known"), content);
+        }
+    }
+
+    #[test]
     fn compression_is_kept_only_where_it_helps() {
         assert!(compressed(&[b'a'; 10_000]).len() < 200, "a run of one letter must shrink");
         let noise: Vec<u8> =

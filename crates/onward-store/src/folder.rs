@@ -2,7 +2,7 @@
 //!
 //! Whoever can write here can make onward believe anything, so the folder must belong to this user alone. It is looked
 //! at through descriptors that follow no link. Files of the database are looked at with `O_PATH`: closing an ordinary
-//! descriptor on them would drop the locks that SQLite holds on the same file in this process.
+//! descriptor on them would drop the locks that `SQLite` holds on the same file in this process.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, Permissions},
@@ -63,7 +63,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Makes the file of the database, empty and closed to others, before SQLite sees it. The files that SQLite puts
+    /// Makes the file of the database, empty and closed to others, before `SQLite` sees it. The files that `SQLite` puts
     /// beside it take over its mode.
     pub(crate) fn make_database(&self) -> Result<(), StoreError> {
         let path = self.database();

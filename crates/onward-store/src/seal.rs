@@ -1,6 +1,6 @@
 //! A short checksum over the columns of a row.
 //!
-//! SQLite notices a flipped bit in its page structure, but not one in a value. Values of the callers have a checksum in
+//! `SQLite` notices a flipped bit in its page structure, but not one in a value. Values of the callers have a checksum in
 //! their envelope; the seal is for the narrow columns beside them, such as a status or a position.
 
 pub(crate) struct Seal(blake3::Hasher);

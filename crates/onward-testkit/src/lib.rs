@@ -35,6 +35,7 @@ mod process;
 mod project;
 mod ran;
 mod running;
+pub mod sim;
 mod terminal;
 pub mod tidy;
 mod wait;

@@ -132,7 +132,7 @@ fn collect(keys: &'static Keys, prefix: &str, node: &Node, layer: &mut Layer) {
         match &field.shape {
             Shape::Mapping(inner) => collect(inner, &format!("{key}."), &entry.value, layer),
             Shape::Either([_, Shape::Mapping(inner)]) if group => {
-                collect(inner, &format!("{key}."), &entry.value, layer)
+                collect(inner, &format!("{key}."), &entry.value, layer);
             }
             Shape::Table(_, _) => {
                 for named in entry.value.entries() {

@@ -1,6 +1,6 @@
 //! The graph of needs. Everything here is a loop, never a recursion: a plan may be one chain of a hundred thousand phases.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::id::PhaseId;
 
@@ -95,30 +95,72 @@ impl Graph {
         order
     }
 
-    /// Cycles that have no phase in common, enough of them that a plan without these faults has none.
-    /// Each is given in the order of needing: the first needs the second, the last needs the first.
+    /// One cycle out of every group of phases that wait for each other, in the order of needing: the first needs the
+    /// second, the last needs the first.
     pub(super) fn cycles(&self) -> Vec<Vec<usize>> {
-        let levels = self.levels();
-        let stuck = |index: &usize| levels[*index].is_none();
-        let mut walk_of: Vec<usize> = vec![0; self.needs.len()];
+        let group_of = self.groups();
+        let mut done = vec![false; self.needs.len()];
         let mut cycles = Vec::new();
-        for start in (0..self.needs.len()).filter(stuck) {
-            let (mut path, mut at) = (Vec::new(), start);
-            // Every stuck phase needs a stuck phase, so the walk ends only where somebody has been before.
-            while walk_of[at] == 0 {
-                walk_of[at] = start + 1;
+        for start in 0..self.needs.len() {
+            let (mut path, mut step_of) = (Vec::new(), BTreeMap::new());
+            let mut at = start;
+            // Inside a group of several every phase needs one of the same group: the walk must come back to itself.
+            while !done[at] {
+                done[at] = true;
+                step_of.insert(at, path.len());
                 path.push(at);
-                match self.needs[at].iter().copied().find(stuck) {
-                    Some(next) => at = next,
-                    None => break,
-                }
+                at = self.needs[at].iter().copied().find(|need| group_of[*need] == group_of[at]).unwrap_or(at);
             }
-            let met = path.iter().position(|index| *index == at);
-            if let Some(met) = met.filter(|_| walk_of[at] == start + 1) {
-                cycles.push(smallest_first(&path[met..]));
+            if let Some(step) = step_of.get(&at).filter(|step| path.len() - **step > 1) {
+                cycles.push(smallest_first(&path[*step..]));
             }
         }
+        let mut told = BTreeSet::new();
+        cycles.retain(|cycle| told.insert(group_of[cycle[0]]));
         cycles
+    }
+
+    /// The group of each phase: two are in one group if each waits for the other, however indirectly (Tarjan).
+    fn groups(&self) -> Vec<usize> {
+        const NONE: usize = usize::MAX;
+        let count = self.needs.len();
+        let (mut order, mut low, mut group_of) = (vec![NONE; count], vec![NONE; count], vec![NONE; count]);
+        let (mut open, mut calls) = (Vec::new(), Vec::new());
+        let (mut next_order, mut next_group) = (0, 0);
+        for start in 0..count {
+            if order[start] == NONE {
+                calls.push((start, 0));
+            }
+            while let Some((at, edge)) = calls.pop() {
+                if edge == 0 {
+                    (order[at], low[at]) = (next_order, next_order);
+                    next_order += 1;
+                    open.push(at);
+                }
+                if let Some(need) = self.needs[at].get(edge).copied() {
+                    calls.push((at, edge + 1));
+                    if order[need] == NONE {
+                        calls.push((need, 0));
+                    } else if group_of[need] == NONE {
+                        low[at] = low[at].min(order[need]);
+                    }
+                    continue;
+                }
+                if low[at] == order[at] {
+                    while let Some(member) = open.pop() {
+                        group_of[member] = next_group;
+                        if member == at {
+                            break;
+                        }
+                    }
+                    next_group += 1;
+                }
+                if let Some((caller, _)) = calls.last() {
+                    low[*caller] = low[*caller].min(low[at]);
+                }
+            }
+        }
+        group_of
     }
 }
 
@@ -175,7 +217,7 @@ impl<'a> Ancestors<'a> {
     }
 
     fn search(&mut self, early: usize, late: usize) -> bool {
-        let mut seen = std::collections::BTreeSet::new();
+        let mut seen = BTreeSet::new();
         let mut open = vec![late];
         while let Some(index) = open.pop() {
             for need in &self.graph.needs[index] {

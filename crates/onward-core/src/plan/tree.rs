@@ -182,9 +182,10 @@ impl Builder {
     fn charge(&mut self, cost: Cost, place: Place) -> Result<(), Fatal> {
         self.nodes += cost.nodes;
         self.bytes += cost.bytes;
-        let (code, message) = if self.open.len() + cost.depth > DEPTH_MAX {
-            (Code::TooDeep, format!("lists and mappings stand more than {DEPTH_MAX} deep inside each other"))
-        } else if self.nodes > NODES_MAX {
+        if self.open.len() + cost.depth > DEPTH_MAX {
+            return Err(too_deep(place));
+        }
+        let (code, message) = if self.nodes > NODES_MAX {
             (Code::TooManyNodes, format!("more than {NODES_MAX} values, those that aliases stand for included"))
         } else if self.bytes > EXPANDED_BYTES_MAX {
             (Code::TooLarge, format!("more than {} MiB of text once aliases are written out", EXPANDED_BYTES_MAX >> 20))
@@ -221,6 +222,11 @@ impl Builder {
         }
         Ok(())
     }
+}
+
+pub(super) fn too_deep(place: Place) -> Diagnostic {
+    let message = format!("lists and mappings stand more than {DEPTH_MAX} deep inside each other");
+    Diagnostic::error(Code::TooDeep, message).at(place).help("write it with fewer levels")
 }
 
 fn key_of(node: Node) -> Result<(String, Place), Fatal> {

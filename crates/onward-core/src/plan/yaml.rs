@@ -4,21 +4,25 @@ use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 
 use crate::diagnostic::{Code, Diagnostic, Place};
 
-use super::tree::{Builder, Fatal, NODES_MAX};
+use super::tree::{Builder, Fatal, NODES_MAX, too_deep};
 
-/// The reader keeps a whole `[ ]` or `{ }` in memory before it says anything, so such marks are counted beforehand.
-const FLOW_MARKS_MAX: usize = 2 * NODES_MAX;
+/// The reader keeps a whole `[ ]` or `{ }` in memory before it says anything, so what divides them is counted beforehand.
+const COMMAS_MAX: usize = 2 * NODES_MAX;
+/// How the reader says that brackets stand too deep inside each other for it.
+const TOO_DEEP: &str = "recursion limit";
 
 pub(crate) fn read(text: &str, builder: &mut Builder) -> Result<(), Fatal> {
-    let marks = text.bytes().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
-    if marks > FLOW_MARKS_MAX {
-        let message = format!("more than {FLOW_MARKS_MAX} commas and brackets");
-        return Err(Diagnostic::error(Code::TooManyNodes, message).help("split the plan"));
+    if text.bytes().filter(|byte| *byte == b',').count() > COMMAS_MAX {
+        let fault = Diagnostic::error(Code::TooManyNodes, format!("more than {COMMAS_MAX} commas"));
+        return Err(fault.help("split the plan"));
     }
     let mut documents = 0;
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|error| {
             let place = Place::new(error.marker().line(), error.marker().col() + 1);
+            if error.info().contains(TOO_DEEP) {
+                return too_deep(place);
+            }
             Diagnostic::error(Code::Syntax, format!("this is not YAML: {}", error.info())).at(place)
         })?;
         let place = start(span);

@@ -88,7 +88,8 @@ impl Run {
             assert_eq!(attempt.0, state.attempts + 1, "attempts of {phase} are numbered without gaps");
             assert_eq!(generation, state.generation, "an attempt of {phase} belongs to the present generation");
             let reason = state.last_end.unwrap_or("");
-            state.attempt = Some(RunningAttempt { number: attempt, epoch, boot: boot.to_owned(), adopted: false, reason });
+            state.attempt =
+                Some(RunningAttempt { number: attempt, epoch, boot: boot.to_owned(), adopted: false, reason });
             state.attempts = attempt.0;
             state.status = PhaseStatus::Running;
             (state.started_at, state.ended_at, state.duration_ms) = (Some(at), None, None);
@@ -117,7 +118,9 @@ impl Run {
             state.last_end = Some(reason_of(outcome));
             match outcome {
                 Outcome::Unknown => state.unknowns_in_a_row += 1,
-                Outcome::Stopped { .. } => (state.interruptions, state.unknowns_in_a_row) = (state.interruptions + 1, 0),
+                Outcome::Stopped { .. } => {
+                    (state.interruptions, state.unknowns_in_a_row) = (state.interruptions + 1, 0);
+                }
                 Outcome::Exited { code: 0 } => state.unknowns_in_a_row = 0,
                 Outcome::Exited { .. } | Outcome::Killed { .. } | Outcome::TimedOut | Outcome::CouldNotStart { .. } => {
                     (state.failures, state.unknowns_in_a_row) = (state.failures + 1, 0);
@@ -210,7 +213,7 @@ impl Run {
     /// Changes one phase and brings everything derived from it up to date.
     fn change(&mut self, phase: &PhaseId, change: impl FnOnce(&mut PhaseState)) {
         let at = self.at(phase);
-        let before = Before::of(&self.phases[at]);
+        let before = Standing::of(&self.phases[at]);
         change(&mut self.phases[at]);
         if let Some(time) = before.not_before {
             self.delayed.remove(&(time, at));
@@ -220,8 +223,8 @@ impl Run {
     }
 
     /// Counts that change when a phase becomes finished or failed, or stops being so.
-    fn count(&mut self, at: usize, before: &Before) {
-        let after = Before::of(&self.phases[at]);
+    fn count(&mut self, at: usize, before: &Standing) {
+        let after = Standing::of(&self.phases[at]);
         match (before.failed, after.failed) {
             (false, true) => self.failed += 1,
             (true, false) => self.failed -= 1,
@@ -270,8 +273,8 @@ impl Run {
     }
 }
 
-/// What the counts depend on, as it was before a change.
-struct Before {
+/// What the counts of a run depend on in one of its phases.
+struct Standing {
     status: PhaseStatus,
     finished: bool,
     /// A parked phase does not keep the others from going on, so it does not count here.
@@ -279,7 +282,7 @@ struct Before {
     not_before: Option<Timestamp>,
 }
 
-impl Before {
+impl Standing {
     fn of(state: &PhaseState) -> Self {
         Self {
             status: state.status,

@@ -34,9 +34,14 @@ const SETTLE_ROUNDS_MAX: usize = 1_000_000;
 /// Moves a run forward by one input. The run is ahead of its journal until the caller has appended what comes back; a
 /// caller that cannot append must drop the run and fold it anew.
 pub fn step(run: &mut Run, input: &Input, actor: &str, now: Timestamp) -> Result<Stepped, Refusal> {
+    let now = as_stored(now);
     let mut stepped = Stepped::default();
     for event in decide::decide(run, input, now)? {
         record(run, event, actor, now, &mut stepped);
+        // Now, and not after the whole input: two phases that are finished by one input leave two checkpoints.
+        while let Some(event) = settle::books(run, now) {
+            record(run, event, "driver", now, &mut stepped);
+        }
     }
     settle_all(run, now, &mut stepped);
     Ok(stepped)
@@ -44,6 +49,7 @@ pub fn step(run: &mut Run, input: &Input, actor: &str, now: Timestamp) -> Result
 
 /// The first step of a new run.
 pub fn start(started: RunStarted, actor: &str, now: Timestamp) -> (Run, Stepped) {
+    let now = as_stored(now);
     let first = Recorded {
         seq: crate::id::Seq(1),
         at: now,
@@ -64,6 +70,11 @@ pub fn fold<'a>(events: impl IntoIterator<Item = &'a Recorded>) -> Option<Run> {
         run.apply(recorded);
     }
     Some(run)
+}
+
+/// Times are kept to the microsecond. What is folded live must be what is read back later, to the last digit.
+fn as_stored(now: Timestamp) -> Timestamp {
+    Timestamp::from_microsecond(now.as_microsecond()).expect("a time that fits in nanoseconds fits in microseconds")
 }
 
 fn settle_all(run: &mut Run, now: Timestamp, stepped: &mut Stepped) {

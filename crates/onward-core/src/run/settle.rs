@@ -13,11 +13,12 @@ pub(super) fn settle(run: &Run, now: Timestamp) -> Option<Event> {
     if run.archived || run.ending().is_some() {
         return due_checkpoint(run, now);
     }
-    completed_batch(run)
-        .or_else(|| due_checkpoint(run, now))
-        .or_else(|| stop_of_the_others(run))
-        .or_else(|| end(run))
-        .or_else(|| next_attempt(run, now))
+    books(run, now).or_else(|| stop_of_the_others(run)).or_else(|| end(run)).or_else(|| next_attempt(run, now))
+}
+
+/// What is to be written down about what was just recorded, before anything else is.
+pub(super) fn books(run: &Run, now: Timestamp) -> Option<Event> {
+    completed_batch(run).or_else(|| due_checkpoint(run, now))
 }
 
 fn completed_batch(run: &Run) -> Option<Event> {
@@ -39,10 +40,8 @@ fn due_checkpoint(run: &Run, now: Timestamp) -> Option<Event> {
 
 /// `on-failure: stop` ends the phases that are at work beside a failed one.
 fn stop_of_the_others(run: &Run) -> Option<Event> {
-    let wanted = run.plan().on_failure == PlanFailure::Stop
-        && run.failed > 0
-        && run.stop.is_none()
-        && !run.running.is_empty();
+    let wanted =
+        run.plan().on_failure == PlanFailure::Stop && run.failed > 0 && run.stop.is_none() && !run.running.is_empty();
     wanted.then_some(Event::StopAsked { by: StopBy::Failure, kill: false })
 }
 
@@ -71,9 +70,8 @@ fn end(run: &Run) -> Option<Event> {
 
 /// Whether anything may be started at all: nobody said stop, nothing is unclear, no failure forbids it.
 pub(super) fn may_start(run: &Run) -> bool {
-    let recovered = run.running.iter().all(|&at| {
-        run.phases[at].attempt.as_ref().is_some_and(|attempt| attempt.epoch == run.epoch)
-    });
+    let recovered =
+        run.running.iter().all(|&at| run.phases[at].attempt.as_ref().is_some_and(|attempt| attempt.epoch == run.epoch));
     let failure_allows = run.failed == 0 || run.plan().on_failure == PlanFailure::Continue;
     run.epoch > 0 && run.stop.is_none() && run.in_doubt.is_empty() && recovered && failure_allows
 }
@@ -98,7 +96,7 @@ fn next_attempt(run: &Run, now: Timestamp) -> Option<Event> {
 /// Two phases that may write the same files never run side by side.
 fn writes_collide(run: &Run, at: usize) -> bool {
     let phases = &run.plan().phases;
-    run.running.iter().any(|&other| {
-        phases[at].writes.iter().any(|a| phases[other].writes.iter().any(|b| globs::may_overlap(a, b)))
-    })
+    run.running
+        .iter()
+        .any(|&other| phases[at].writes.iter().any(|a| phases[other].writes.iter().any(|b| globs::may_overlap(a, b))))
 }

@@ -227,7 +227,10 @@ impl Run {
 
     /// The last error on record, the newest phase first.
     pub fn error(&self) -> Option<(&PhaseId, &PhaseError)> {
-        self.phases().filter_map(|(p, s)| Some((s.ended_at, &p.id, s.error.as_ref()?))).max_by_key(|e| e.0).map(|e| (e.1, e.2))
+        self.phases()
+            .filter_map(|(p, s)| Some((s.ended_at, &p.id, s.error.as_ref()?)))
+            .max_by_key(|e| e.0)
+            .map(|e| (e.1, e.2))
     }
 
     /// Why a driver may let go, if it may.

@@ -35,7 +35,7 @@ use crate::redact::Secrets;
 const LOCK_PLACES: [i32; 4] = [199, 63, 20, 3];
 
 /// After the phase has ended and others still hold its pipes: how long to wait for one more byte.
-const DRAIN_PATIENCE: Duration = Duration::from_millis(25);
+const DRAIN_PATIENCE: Duration = Duration::from_millis(100);
 
 /// How often to look whether the rest of a group that was asked to end has ended.
 const LEFTOVER_LOOK: Duration = Duration::from_millis(20);
@@ -44,15 +44,15 @@ const LEFTOVER_LOOK: Duration = Duration::from_millis(20);
 const EXIT_TRIES_MAX: u32 = 40;
 const EXIT_TRY_PAUSE: Duration = Duration::from_millis(250);
 
+/// What the output gives up for the outcome on a full disk: more than the record needs, for file systems with large blocks.
+const ROOM_BYTES: u64 = 64 * 1024;
+
 /// What the program does when it was started as `onward __attend`. The descriptors 0 and 1 are the lock and the orders.
 pub fn main() -> ExitCode {
     // Before anything else: out of the driver's session, so that its terminal cannot end us. It fails only if we lead one already.
     let _ = unistd::setsid();
     process::close_descriptors_from(3);
-    let spec = match read_orders() {
-        Ok(spec) => spec,
-        Err(_) => return ExitCode::from(2),
-    };
+    let Ok(spec) = read_orders() else { return ExitCode::from(2) };
     let folder = AttemptFolder::at(spec.folder.clone());
     note_panics(&folder);
     match Attendant::prepare(spec, folder.clone()).and_then(Attendant::attend) {
@@ -148,9 +148,9 @@ impl Attendant {
         }
         self.drain();
         let account = self.capture.finish();
-        let exit = self.exit(account);
+        let mut exit = self.exit(account);
         probe("attend.before-exit-record");
-        self.write_exit(&exit)?;
+        self.write_exit(&mut exit)?;
         probe("attend.after-exit-record");
         Ok(())
     }
@@ -242,7 +242,8 @@ impl Attendant {
     }
 
     fn timeout(&self) -> Option<Instant> {
-        self.spec.timeout_ms.map(|limit| self.begun.moment + Duration::from_millis(limit))
+        // A limit beyond what a clock can show is none.
+        self.spec.timeout_ms.and_then(|limit| self.begun.moment.checked_add(Duration::from_millis(limit)))
     }
 
     /// Collects whoever has ended: the phase, whose status is the outcome, and orphans that came to us.
@@ -392,15 +393,24 @@ impl Attendant {
         }
     }
 
-    /// The outcome matters more than the output: if there is no room for it, the tail of the output makes room.
-    fn write_exit(&self, exit: &Exit) -> io::Result<()> {
+    /// The outcome matters more than the output: where there is no room for it, the output makes room, and if that does not help
+    /// either, the record of the start gives its place away.
+    fn write_exit(&self, exit: &mut Exit) -> io::Result<()> {
         let mut tries = 0;
         let file = loop {
-            match record::write(self.folder.path(), exit) {
+            let written = match tries {
+                0 => record::write(self.folder.path(), exit),
+                1 => {
+                    exit.output_dropped_bytes += self.make_room();
+                    record::write(self.folder.path(), exit)
+                }
+                _ => record::write_in_place_of::<Started, _>(self.folder.path(), exit),
+            };
+            match written {
                 Ok(file) => break file,
                 Err(error) if tries == EXIT_TRIES_MAX || error.kind() == io::ErrorKind::NotFound => return Err(error),
-                Err(_) if tries == 0 => self.make_room(),
-                Err(_) => thread::sleep(EXIT_TRY_PAUSE),
+                Err(_) if tries > 1 => thread::sleep(EXIT_TRY_PAUSE),
+                Err(_) => {}
             }
             tries += 1;
         };
@@ -413,10 +423,21 @@ impl Attendant {
         Ok(())
     }
 
-    fn make_room(&self) {
-        for name in ["tail.0", "tail.1", "dropped"] {
-            let _ = std::fs::remove_file(self.folder.path().join(name));
+    /// Gives up the tail and the last part of the head; gives how many bytes that were.
+    fn make_room(&self) -> u64 {
+        let path = |name: &str| self.folder.path().join(name);
+        let length = |name: &str| std::fs::metadata(path(name)).map_or(0, |about| about.len());
+        let mut given_up = 0;
+        for name in ["tail.0", "tail.1"] {
+            let bytes = length(name);
+            given_up += std::fs::remove_file(path(name)).map_or(0, |()| bytes);
         }
+        let kept = length("output").saturating_sub(ROOM_BYTES);
+        let cut = File::options().write(true).open(path("output")).and_then(|file| {
+            let before = file.metadata()?.len();
+            file.set_len(kept).map(|()| before - kept)
+        });
+        given_up + cut.unwrap_or(0)
     }
 }
 

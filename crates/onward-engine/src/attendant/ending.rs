@@ -54,8 +54,8 @@ impl Ending {
     /// When the next step is due, if there is one.
     pub(super) fn next_deadline(&self, spec: &Spec) -> Option<Instant> {
         match self.act {
-            Act::Interrupt => Some(self.since + Duration::from_millis(spec.grace_int_ms)),
-            Act::Terminate => Some(self.since + Duration::from_millis(spec.grace_term_ms)),
+            Act::Interrupt => self.since.checked_add(Duration::from_millis(spec.grace_int_ms)),
+            Act::Terminate => self.since.checked_add(Duration::from_millis(spec.grace_term_ms)),
             Act::Kill => None,
         }
     }

@@ -3,6 +3,7 @@
 //! The phase itself can write into the folder, and so can anything that it runs. So nothing in it is opened through a link, and what
 //! is opened is looked at before it is read: a plain file, ours, with one name.
 
+use std::fmt::Write;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -160,7 +161,7 @@ fn encode(id: &str) -> String {
         if plain {
             name.push(char::from(byte));
         } else {
-            name.push_str(&format!("%{byte:02X}"));
+            let _ = write!(name, "%{byte:02X}");
         }
     }
     name
@@ -174,7 +175,8 @@ mod tests {
     #[test]
     fn ids_become_one_part_of_a_path() {
         let path = |phase: &str| {
-            let folder = AttemptFolder::new(Path::new("/p/.onward"), &RunId::new("run_1"), &PhaseId::new(phase), Attempt(2));
+            let folder =
+                AttemptFolder::new(Path::new("/p/.onward"), &RunId::new("run_1"), &PhaseId::new(phase), Attempt(2));
             folder.path().to_str().expect("only plain characters").to_owned()
         };
         assert_eq!(path("publish/build"), "/p/.onward/attempts/run_1/publish%2Fbuild/2");

@@ -101,7 +101,11 @@ impl AttemptFolder {
         let bytes = last_bytes(file, NOTE_BYTES_MAX)?;
         let text = String::from_utf8_lossy(&bytes);
         // A word that was cut in two at the front may be half a secret, which nobody would know again.
-        let text = if bytes.len() as u64 == NOTE_BYTES_MAX { text.split_once(char::is_whitespace).map_or("", |cut| cut.1) } else { &text };
+        let text = if bytes.len() as u64 == NOTE_BYTES_MAX {
+            text.split_once(char::is_whitespace).map_or("", |cut| cut.1)
+        } else {
+            &text
+        };
         let note = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
         Ok(note.map(|note| secrets.text(note).into_owned()))
     }

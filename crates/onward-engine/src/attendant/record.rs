@@ -5,7 +5,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -210,6 +210,18 @@ pub(crate) fn write<T: Record>(folder: &Path, body: &T) -> io::Result<File> {
     Ok(file)
 }
 
+/// Puts a record into the place on disk of another one, which is lost: on a full disk that needs no room. Killed in between it
+/// leaves a damaged record of the old kind.
+pub(crate) fn write_in_place_of<Old: Record, New: Record>(folder: &Path, body: &New) -> io::Result<File> {
+    let text = encode(body)?;
+    let old = folder.join(Old::NAME);
+    let file = OpenOptions::new().write(true).custom_flags(libc::O_NOFOLLOW).open(&old)?;
+    file.write_all_at(&text, 0)?;
+    file.set_len(text.len() as u64)?;
+    fs::rename(&old, folder.join(New::NAME))?;
+    Ok(file)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -253,6 +265,18 @@ mod tests {
             assert!(decode::<Exit>(&text[..at]).is_err(), "a cut at byte {at} was not seen");
         }
         assert!(decode::<Exit>(&vec![0; text.len()]).is_err(), "zeros were taken for a record");
+    }
+
+    /// The disk is full and the outcome takes the place of the record of the start. It is whole, and the start is gone.
+    #[test]
+    fn a_record_takes_the_place_of_another() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let started = Started { attendant_pid: 1, start_time: 2, boot_id: "b".repeat(600), at: Timestamp::UNIX_EPOCH };
+        write(folder.path(), &started).expect("a writable folder");
+        write_in_place_of::<Started, _>(folder.path(), &exit()).expect("a writable folder");
+        let text = fs::read(folder.path().join("EXIT")).expect("it is there");
+        assert_eq!(decode::<Exit>(&text).expect("a whole record"), exit());
+        assert!(!folder.path().join("STARTED").exists());
     }
 
     /// A later version writes a record with another body. It is called newer, not damaged.

@@ -85,7 +85,8 @@ pub fn spawn(
     drop(command);
     let child = started.map_err(SpawnError::Process)?;
     probe("spawn.after");
-    let pid = Pid::from_raw(i32::try_from(child.id()).map_err(|_| SpawnError::Process(io::ErrorKind::InvalidData.into()))?);
+    let pid =
+        Pid::from_raw(i32::try_from(child.id()).map_err(|_| SpawnError::Process(io::ErrorKind::InvalidData.into()))?);
     match process::pidfd_open(pid) {
         Ok(pidfd) => Ok(Attending { pid, pidfd, child: Some(child) }),
         Err(error) => Err(SpawnError::Process(give_up(child, error))),
@@ -114,7 +115,13 @@ pub(super) fn whole_file(kind: i32) -> libc::flock {
 
 fn take_lock(folder: &AttemptFolder) -> Result<File, SpawnError> {
     let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    options
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
     let file = options.open(folder.lock_path()).map_err(SpawnError::Lock)?;
     check_plain(&file).map_err(SpawnError::Lock)?;
     match fcntl(&file, FcntlArg::F_OFD_SETLK(&whole_file(libc::F_WRLCK))) {

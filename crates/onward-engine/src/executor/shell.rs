@@ -112,16 +112,15 @@ fn environment(
 /// Variables of an outer phase say nothing about this one, and the key of an encrypted store is not for phases.
 fn is_ours(name: &std::ffi::OsStr) -> bool {
     let name = name.to_string_lossy();
-    name.starts_with("ONWARD_") && !matches!(&*name, "ONWARD_STORE" | "ONWARD_PROJECT" | "ONWARD_KILL_POINT" | "ONWARD_KILL_MARK")
+    name.starts_with("ONWARD_")
+        && !matches!(&*name, "ONWARD_STORE" | "ONWARD_PROJECT" | "ONWARD_KILL_POINT" | "ONWARD_KILL_MARK")
 }
 
 /// The variables of the plan and of the phase, with their `${{ }}` filled in; the phase's own win.
 fn resolved_env(run: &Run, phase: &Phase, attempt: Attempt) -> Result<Vec<(String, String)>, String> {
     let mut env: Vec<(String, String)> = Vec::new();
     for (name, template) in run.plan().env.iter().chain(&phase.env) {
-        let value = expression::substitute(template, &|reference| {
-            lookup(run, attempt, reference, &env)
-        });
+        let value = expression::substitute(template, &|reference| lookup(run, attempt, reference, &env));
         let value = value.map_err(|why| format!("the variable {name} cannot be filled in: {why}"))?;
         env.retain(|(other, _)| other != name);
         env.push((name.clone(), value));
@@ -140,6 +139,8 @@ fn lookup(run: &Run, attempt: Attempt, reference: &Reference, env: &[(String, St
             "id" => Some(run.id.to_string()),
             "name" => Some(run.started.title.clone()),
             "type" => Some(run.plan().kind.clone()),
+            "project" => Some(run.started.project.clone()),
+            "branch" => Some(run.started.branch.clone().unwrap_or_default()),
             _ => None,
         },
         Reference::Output { phase, output } => run.phase_state(phase)?.outputs.get(output).cloned(),

@@ -23,7 +23,7 @@ pub(super) enum Look {
 }
 
 impl Literals {
-    pub(super) fn new(values: Vec<Vec<u8>>) -> Self {
+    pub(super) fn new(values: &[Vec<u8>]) -> Self {
         let mut sorted = Vec::new();
         for value in values.iter().filter(|value| value.len() >= SECRET_BYTES_MIN) {
             for piece in value.chunks(LITERAL_BYTES_MAX) {
@@ -116,9 +116,11 @@ mod tests {
     #[test]
     fn base64_is_known_at_every_shift() {
         // base64 of "correct-horse-battery", "x:correct-horse-battery" and "u:correct…" with one more byte before it.
-        let whole = ["Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5", "eDpjb3JyZWN0LWhvcnNlLWJhdHRlcnk=", "OmNvcnJlY3QtaG9yc2UtYmF0dGVyeQ=="];
+        let whole =
+            ["Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5", "eDpjb3JyZWN0LWhvcnNlLWJhdHRlcnk=", "OmNvcnJlY3QtaG9yc2UtYmF0dGVyeQ=="];
         for (shift, text) in [(0, whole[0]), (2, whole[1]), (1, whole[2])] {
-            let inside = String::from_utf8(base64_inside(b"correct-horse-battery", shift, BASE64)).expect("base64 digits");
+            let inside =
+                String::from_utf8(base64_inside(b"correct-horse-battery", shift, BASE64)).expect("base64 digits");
             assert!(inside.len() >= 26 && text.contains(&inside), "shift {shift}: {inside} is not in {text}");
         }
     }
@@ -126,7 +128,7 @@ mod tests {
     /// One value is the beginning of another. The longer one is waited for, and the shorter one counts if it does not come.
     #[test]
     fn the_longest_value_counts() {
-        let literals = Literals::new(vec![b"abcdefgh".to_vec(), b"abcdefghijkl".to_vec()]);
+        let literals = Literals::new(&[b"abcdefgh".to_vec(), b"abcdefghijkl".to_vec()]);
         assert_eq!(literals.look(b"abcdefghij", More::Yes), Look::Undecided);
         assert_eq!(literals.look(b"abcdefghij", More::No), Look::Whole(8));
         assert_eq!(literals.look(b"abcdefghijklm", More::Yes), Look::Whole(12));

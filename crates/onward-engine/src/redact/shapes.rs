@@ -5,7 +5,7 @@ use super::{BEHIND_BYTES, Follow, KEY_BLOCK_BYTES_MAX, Look, More, Secrets};
 /// How far a token is looked at for its proof.
 const TOKEN_BYTES_LOOKED_AT_MAX: usize = 40;
 /// The header of a JSON web token is a few dozen bytes.
-const JWT_HEADER_BYTES_MAX: usize = 512;
+const JWT_HEADER_BYTES_MAX: usize = 256;
 const URL_USER_BYTES_MAX: usize = 128;
 const URL_PASSWORD_BYTES_MAX: usize = 512;
 
@@ -22,8 +22,6 @@ pub(super) enum Class {
     Capital,
     /// What a JSON web token is made of.
     Dotted,
-    /// What the end line of a key block is made of.
-    KeyBlockLine,
 }
 
 impl Class {
@@ -34,7 +32,6 @@ impl Class {
             Self::Dashed => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'),
             Self::Capital => byte.is_ascii_uppercase() || byte.is_ascii_digit(),
             Self::Dotted => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'),
-            Self::KeyBlockLine => byte.is_ascii_uppercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b' '),
         }
     }
 }
@@ -43,7 +40,7 @@ impl Class {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Proof {
     Length,
-    /// A digit, or a long stretch of mixed letters: `sk-` begins many a word in prose.
+    /// A digit, or a long stretch of mixed letters, which words that are joined by dashes do not have.
     Random,
 }
 
@@ -53,16 +50,23 @@ struct Token {
     /// Bytes behind the prefix.
     length_min: usize,
     proof: Proof,
-    /// The prefix is so short that it counts only where a word could begin.
-    alone: bool,
+    place: Place,
+}
+
+/// Where a prefix counts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Anywhere,
+    /// Only where a word could begin: the prefix is the end of common words.
+    WordBorder,
 }
 
 const fn token(prefix: &'static str, class: Class, length_min: usize) -> Token {
-    Token { prefix, class, length_min, proof: Proof::Length, alone: false }
+    Token { prefix, class, length_min, proof: Proof::Length, place: Place::Anywhere }
 }
 
-const fn weak(prefix: &'static str, class: Class, length_min: usize, proof: Proof) -> Token {
-    Token { prefix, class, length_min, proof, alone: true }
+const fn random(prefix: &'static str, class: Class, length_min: usize, place: Place) -> Token {
+    Token { prefix, class, length_min, proof: Proof::Random, place }
 }
 
 const TOKENS: [Token; 22] = [
@@ -73,27 +77,28 @@ const TOKENS: [Token; 22] = [
     token("ghr_", Class::Word, 20),
     token("github_pat_", Class::Name, 22),
     token("glpat-", Class::Dashed, 20),
-    weak("sk-", Class::Dashed, 20, Proof::Random),
-    weak("sk_live_", Class::Word, 16, Proof::Length),
-    weak("rk_live_", Class::Word, 16, Proof::Length),
-    weak("xoxa-", Class::Dashed, 10, Proof::Random),
-    weak("xoxb-", Class::Dashed, 10, Proof::Random),
-    weak("xoxe-", Class::Dashed, 10, Proof::Random),
-    weak("xoxp-", Class::Dashed, 10, Proof::Random),
-    weak("xoxr-", Class::Dashed, 10, Proof::Random),
-    weak("xoxs-", Class::Dashed, 10, Proof::Random),
-    weak("AKIA", Class::Capital, 16, Proof::Length),
-    weak("ASIA", Class::Capital, 16, Proof::Random),
-    weak("AIza", Class::Dashed, 35, Proof::Length),
-    weak("npm_", Class::Word, 36, Proof::Length),
-    weak("hf_", Class::Word, 30, Proof::Length),
-    weak("pypi-AgE", Class::Dashed, 30, Proof::Length),
+    random("sk-", Class::Dashed, 20, Place::WordBorder),
+    token("sk_live_", Class::Word, 16),
+    token("rk_live_", Class::Word, 16),
+    random("xoxa-", Class::Dashed, 10, Place::Anywhere),
+    random("xoxb-", Class::Dashed, 10, Place::Anywhere),
+    random("xoxe-", Class::Dashed, 10, Place::Anywhere),
+    random("xoxp-", Class::Dashed, 10, Place::Anywhere),
+    random("xoxr-", Class::Dashed, 10, Place::Anywhere),
+    random("xoxs-", Class::Dashed, 10, Place::Anywhere),
+    token("AKIA", Class::Capital, 16),
+    random("ASIA", Class::Capital, 16, Place::WordBorder),
+    token("AIza", Class::Dashed, 35),
+    token("npm_", Class::Word, 36),
+    random("hf_", Class::Word, 30, Place::WordBorder),
+    token("pypi-AgE", Class::Dashed, 30),
 ];
 
 const KEY_BLOCK_BEGIN: &[u8] = b"-----BEGIN ";
 const KEY_BLOCK_NAME: &[u8] = b"PRIVATE KEY";
 const KEY_BLOCK_NAME_BYTES_MAX: usize = 48;
 const KEY_BLOCK_END: &[u8] = b"-----END ";
+const KEY_BLOCK_DASHES: &[u8] = b"-----";
 const JWT_BEGIN: &[u8] = b"eyJ";
 const URL_BEGIN: &[u8] = b"://";
 
@@ -145,7 +150,7 @@ pub(super) fn look(secrets: &Secrets, bytes: &[u8], behind: Behind<'_>, more: Mo
     let looks = [
         look_for_token(bytes, behind, more),
         look_for_key_block(bytes, more),
-        look_for_jwt(bytes, behind, more),
+        look_for_jwt(bytes, more),
         look_for_url(secrets, bytes, more),
     ];
     looks.into_iter().find(|look| *look != Look::Nothing).unwrap_or(Look::Nothing)
@@ -167,9 +172,10 @@ fn look_for_token(bytes: &[u8], behind: Behind<'_>, more: More) -> Look {
         let prefix = token.prefix.as_bytes();
         let look = match begins(bytes, prefix, more) {
             Look::Nothing => continue,
-            Look::Undecided if token.alone && !behind.is_word_border() => continue,
+            Look::Undecided | Look::Secret { .. } if token.place == Place::WordBorder && !behind.is_word_border() => {
+                continue;
+            }
             Look::Undecided => Look::Undecided,
-            Look::Secret { .. } if token.alone && !behind.is_word_border() => continue,
             Look::Secret { .. } => prove(token, &bytes[prefix.len()..], more),
         };
         if look != Look::Nothing {
@@ -200,46 +206,57 @@ fn looks_random(run: &[u8]) -> bool {
 
 /// `-----BEGIN … PRIVATE KEY-----` and all that follows up to its end line.
 fn look_for_key_block(bytes: &[u8], more: More) -> Look {
-    match begins(bytes, KEY_BLOCK_BEGIN, more) {
-        Look::Secret { .. } => {}
-        other @ (Look::Nothing | Look::Undecided) => return other,
+    match key_block_line(bytes, KEY_BLOCK_BEGIN, more) {
+        KeyBlockLine::Here(length) if has_key_name(&bytes[..length]) => {
+            Look::Secret { keep: 0, cut: length, follow: Follow::KeyBlock(KEY_BLOCK_BYTES_MAX) }
+        }
+        KeyBlockLine::Here(_) | KeyBlockLine::NotHere => Look::Nothing,
+        KeyBlockLine::Undecided => Look::Undecided,
     }
-    let name = &bytes[KEY_BLOCK_BEGIN.len()..];
-    let name = &name[..name.len().min(KEY_BLOCK_NAME_BYTES_MAX)];
-    let length = name.iter().position(|&byte| !(byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' '));
-    let Some(length) = length else {
-        let open = name.len() < KEY_BLOCK_NAME_BYTES_MAX && more == More::Yes;
-        return if open { Look::Undecided } else { Look::Nothing };
-    };
-    let private = name[..length].windows(KEY_BLOCK_NAME.len()).any(|part| part == KEY_BLOCK_NAME);
-    if private && name[length] == b'-' {
-        let cut = KEY_BLOCK_BEGIN.len() + length;
-        return Look::Secret { keep: 0, cut, follow: Follow::KeyBlock(KEY_BLOCK_BYTES_MAX) };
-    }
-    Look::Nothing
 }
 
-pub(super) enum KeyBlockEnd {
-    Here,
+fn has_key_name(line: &[u8]) -> bool {
+    line.windows(KEY_BLOCK_NAME.len()).any(|part| part == KEY_BLOCK_NAME)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum KeyBlockLine {
+    /// The line, with its length.
+    Here(usize),
     NotHere,
     Undecided,
 }
 
-/// Whether the end line of a key block begins here.
-pub(super) fn key_block_end(bytes: &[u8], more: More) -> KeyBlockEnd {
-    match begins(bytes, KEY_BLOCK_END, more) {
-        Look::Secret { .. } => KeyBlockEnd::Here,
-        Look::Undecided => KeyBlockEnd::Undecided,
-        Look::Nothing => KeyBlockEnd::NotHere,
+/// Whether the end line of a key block stands here.
+pub(super) fn key_block_end(bytes: &[u8], more: More) -> KeyBlockLine {
+    key_block_line(bytes, KEY_BLOCK_END, more)
+}
+
+/// A beginning, a name in capitals, and five dashes.
+fn key_block_line(bytes: &[u8], begin: &[u8], more: More) -> KeyBlockLine {
+    let undecided = |look: Look| if look == Look::Undecided { KeyBlockLine::Undecided } else { KeyBlockLine::NotHere };
+    match begins(bytes, begin, more) {
+        Look::Secret { .. } => {}
+        other @ (Look::Nothing | Look::Undecided) => return undecided(other),
+    }
+    let name = &bytes[begin.len()..];
+    let name = &name[..name.len().min(KEY_BLOCK_NAME_BYTES_MAX)];
+    let end = name.iter().position(|&byte| !(byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' '));
+    let Some(end) = end else {
+        let open = name.len() < KEY_BLOCK_NAME_BYTES_MAX && more == More::Yes;
+        return if open { KeyBlockLine::Undecided } else { KeyBlockLine::NotHere };
+    };
+    match begins(&bytes[begin.len() + end..], KEY_BLOCK_DASHES, more) {
+        Look::Secret { .. } => KeyBlockLine::Here(begin.len() + end + KEY_BLOCK_DASHES.len()),
+        other @ (Look::Nothing | Look::Undecided) => undecided(other),
     }
 }
 
 /// A JSON web token: two JSON objects in base64, which both begin with `eyJ`, and a signature.
-fn look_for_jwt(bytes: &[u8], behind: Behind<'_>, more: More) -> Look {
+fn look_for_jwt(bytes: &[u8], more: More) -> Look {
     match begins(bytes, JWT_BEGIN, more) {
-        Look::Secret { .. } if behind.is_word_border() => {}
-        Look::Undecided if behind.is_word_border() => return Look::Undecided,
-        Look::Secret { .. } | Look::Undecided | Look::Nothing => return Look::Nothing,
+        Look::Secret { .. } => {}
+        other @ (Look::Nothing | Look::Undecided) => return other,
     }
     let seen = &bytes[..bytes.len().min(JWT_HEADER_BYTES_MAX)];
     let Some(dot) = seen.iter().position(|&byte| !Class::Dashed.has(byte)) else {
@@ -259,9 +276,8 @@ fn look_for_url(secrets: &Secrets, bytes: &[u8], more: More) -> Look {
         other @ (Look::Nothing | Look::Undecided) => return other,
     }
     match credentials(&bytes[URL_BEGIN.len()..]) {
-        Credentials::None => Look::Nothing,
         Credentials::Open if more == More::Yes => Look::Undecided,
-        Credentials::Open => Look::Nothing,
+        Credentials::None | Credentials::Open => Look::Nothing,
         Credentials::Found { user, password } => {
             let info = &bytes[URL_BEGIN.len()..URL_BEGIN.len() + user + 1 + password];
             if info[user + 1..] == *super::MARK.as_bytes() {
@@ -279,12 +295,16 @@ enum Credentials {
     None,
     /// The bytes end before it can be told.
     Open,
-    Found { user: usize, password: usize },
+    Found {
+        user: usize,
+        password: usize,
+    },
 }
 
 /// The lengths of user and password before an `@`, at the beginning of what follows `://`.
 fn credentials(bytes: &[u8]) -> Credentials {
-    let ends = |byte: u8| matches!(byte, b'/' | b'?' | b'#' | b'@' | b'"' | b'\'' | b'<' | b'>' | b'\\' | 0..=b' ' | 0x7f);
+    let ends =
+        |byte: u8| matches!(byte, b'/' | b'?' | b'#' | b'@' | b'"' | b'\'' | b'<' | b'>' | b'\\' | 0..=b' ' | 0x7f);
     let seen = &bytes[..bytes.len().min(URL_USER_BYTES_MAX)];
     let Some(user) = seen.iter().position(|&byte| byte == b':' || ends(byte)) else {
         return if seen.len() < URL_USER_BYTES_MAX { Credentials::Open } else { Credentials::None };

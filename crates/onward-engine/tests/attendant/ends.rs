@@ -48,7 +48,7 @@ fn phase_ended_by_a_signal() {
 /// The shell that the plan asks for is not installed. Nothing ran, and the record says which program it was.
 fn program_that_is_not_there() {
     let mut world = World::new("");
-    world.spec.argv[0] = "no-such-shell".to_owned();
+    "no-such-shell".clone_into(&mut world.spec.argv[0]);
     let Outcome::CouldNotStart(reason) = world.run().outcome else { panic!("it started") };
     assert!(reason.contains("no-such-shell"), "{reason}");
 }
@@ -66,7 +66,8 @@ fn phase_starts_with_default_signals() {
     let world = World::new("grep -E 'Sig(Blk|Ign)' /proc/self/status");
     world.run();
     for line in world.output().lines() {
-        let mask = u64::from_str_radix(line.split_whitespace().nth(1).expect("a mask"), 16).expect("a hexadecimal mask");
+        let mask =
+            u64::from_str_radix(line.split_whitespace().nth(1).expect("a mask"), 16).expect("a hexadecimal mask");
         // The C library keeps two numbers above the named signals to itself.
         assert_eq!(mask & 0x7fff_ffff, 0, "{line}");
     }
@@ -96,7 +97,8 @@ fn attempt_is_started_at_most_once() {
 
 /// A phase with a loose umask writes everything it may. No other user can read any of it.
 fn files_are_private() {
-    let world = World::new("umask 0; echo a=b >> $ONWARD_OUTPUT; echo c > $ONWARD_SUMMARY; echo d > $ONWARD_PROGRESS; echo e");
+    let world =
+        World::new("umask 0; echo a=b >> $ONWARD_OUTPUT; echo c > $ONWARD_SUMMARY; echo d > $ONWARD_PROGRESS; echo e");
     world.run();
     let mode = |path: &std::path::Path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
     assert_eq!(mode(world.folder.path()), 0o700);
@@ -111,8 +113,7 @@ fn planted_folder_is_refused() {
     fs::create_dir(world.path("elsewhere")).expect("a new folder");
     let phases = world.path(".onward/attempts/run_1");
     symlink(world.path("elsewhere"), phases.join("planted")).expect("a new link");
-    let folder =
-        AttemptFolder::new(&world.path(".onward"), &RunId::new("run_1"), &PhaseId::new("planted"), Attempt(1));
+    let folder = AttemptFolder::new(&world.path(".onward"), &RunId::new("run_1"), &PhaseId::new("planted"), Attempt(1));
     assert!(matches!(folder.create(), Err(FolderError::NotOurs { .. })));
 }
 

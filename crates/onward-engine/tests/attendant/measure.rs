@@ -27,12 +27,13 @@ pub(crate) fn start_up() {
         attended.push(start.elapsed());
         std::mem::forget(world);
     }
-    let (bare, attended, folder) = (median(bare), median(attended), median(folder));
-    writeln!(std::io::stderr(), "bare {bare:?}, attended {attended:?}, folder {folder:?}").expect("a terminal");
-    assert!(attended < bare + Duration::from_millis(30), "an attendant takes too long");
+    for (what, times) in [("bare", bare), ("attended", attended), ("folder", folder)] {
+        let [least, median] = least_and_median(times);
+        writeln!(std::io::stderr(), "{what}: least {least:?}, median {median:?}").expect("a terminal");
+    }
 }
 
-fn median(mut times: Vec<Duration>) -> Duration {
+fn least_and_median(mut times: Vec<Duration>) -> [Duration; 2] {
     times.sort_unstable();
-    times[times.len() / 2]
+    [times[0], times[times.len() / 2]]
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
 use onward_core::id::{Attempt, PhaseId, RunId};
-use onward_engine::attendant::{self, AttemptFolder, Attending, Exit, Found, Spec, SpawnError};
+use onward_engine::attendant::{self, AttemptFolder, Attending, Exit, Found, SpawnError, Spec};
 use onward_engine::process::{self, Pid};
 
 /// Started with this, the test program is a driver: it starts one attempt, says so, and waits to be killed.
@@ -125,7 +125,9 @@ impl World {
         let mut stdin = child.stdin.take().expect("it was piped");
         writeln!(stdin, "{orders}").expect("a driver that listens");
         let mut line = String::new();
-        BufReader::new(child.stdout.take().expect("it was piped")).read_line(&mut line).expect("a word from the driver");
+        BufReader::new(child.stdout.take().expect("it was piped"))
+            .read_line(&mut line)
+            .expect("a word from the driver");
         Driver { child, attendant: Pid::from_raw(line.trim().parse().expect("the attendant's pid")), _stdin: stdin }
     }
 }

@@ -80,7 +80,7 @@ impl SqliteStore {
 /// The three conditions of an append: the run exists, the lease is the newest one, the journal stands where it should.
 fn demand_right(connection: &Connection, lease: &Lease, expected: Seq) -> Answer<Run> {
     let lost = || StoreError::LeaseLost { run: lease.run().clone() };
-    let run = Run::by_number(connection, lease.number())?.filter(|run| run.run == *lease.run()).ok_or_else(lost)?;
+    let run = Run::by_number(connection, lease.number())?.filter(|run| run.id == *lease.run()).ok_or_else(lost)?;
     if leases::epoch(connection, run.number)? != Some(lease.epoch()) {
         return Err(lost().into());
     }
@@ -190,7 +190,7 @@ fn has_records(connection: &Connection, run: &Run, expected: Seq, events: &[NewE
         let mut statement = connection.prepare_cached("SELECT hash FROM records WHERE place = ?1")?;
         Ok(statement.query_row([place(run.number, seq)], |row| row.get(0)).optional()?)
     };
-    let before = if expected == Seq(0) { Some(chain::start(&run.run)) } else { hash_at(expected)? };
+    let before = if expected == Seq(0) { Some(chain::start(&run.id)) } else { hash_at(expected)? };
     let Some(before) = before else { return Ok(false) };
     let (mut seq, mut hash) = (expected, before);
     for event in events {

@@ -25,31 +25,27 @@ impl SqliteStore {
     pub(super) fn list_checkpoints(&self, of: Option<&RunId>, page: Page) -> Result<Vec<CheckpointRow>, StoreError> {
         let before = page.before.and_then(|before| i64::try_from(before).ok()).unwrap_or(i64::MAX);
         let max = i64::try_from(page.max).unwrap_or(i64::MAX);
-        self.read(|connection| match of {
-            Some(run) => {
-                let number = Run::find(connection, run)?.number;
-                let tail = "WHERE c.run = ?1 AND c.number < ?2 ORDER BY c.number DESC LIMIT ?3";
-                self.rows(connection, tail, &[number.into(), before.into(), max.into()])
-            }
-            None => {
+        self.read(|connection| {
+            let Some(run) = of else {
                 let tail = "WHERE c.number < ?1 ORDER BY c.number DESC LIMIT ?2";
-                self.rows(connection, tail, &[before.into(), max.into()])
-            }
+                return self.rows(connection, tail, &[before.into(), max.into()]);
+            };
+            let number = Run::find(connection, run)?.number;
+            let tail = "WHERE c.run = ?1 AND c.number < ?2 ORDER BY c.number DESC LIMIT ?3";
+            self.rows(connection, tail, &[number.into(), before.into(), max.into()])
         })
     }
 
     pub(super) fn checkpoints_with_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<CheckpointRow>, StoreError> {
-        let max = Value::from(i64::try_from(limit).unwrap_or(i64::MAX));
-        let from = Value::from(prefix.to_owned());
-        self.read(|connection| match check::end_of_prefix(prefix) {
-            Some(end) => {
-                let tail = "WHERE c.id >= ?1 AND c.id < ?2 ORDER BY c.id LIMIT ?3";
-                self.rows(connection, tail, &[from.clone(), end.into(), max.clone()])
-            }
-            None => {
+        let max = i64::try_from(limit).unwrap_or(i64::MAX);
+        let from = || Value::from(prefix.to_owned());
+        self.read(|connection| {
+            let Some(end) = check::end_of_prefix(prefix) else {
                 let tail = "WHERE c.id >= ?1 ORDER BY c.id LIMIT ?2";
-                self.rows(connection, tail, &[from.clone(), max.clone()])
-            }
+                return self.rows(connection, tail, &[from(), max.into()]);
+            };
+            let tail = "WHERE c.id >= ?1 AND c.id < ?2 ORDER BY c.id LIMIT ?3";
+            self.rows(connection, tail, &[from(), end.into(), max.into()])
         })
     }
 

@@ -1,8 +1,8 @@
 //! A copy of the database in a temporary place, for looking at a store where nothing may be written.
 //!
 //! A reader of a write-ahead log needs an index beside it and would make the missing files. Where it cannot, or must
-//! not, it works on a copy of both. Telling SQLite that the database never changes would be shorter, but then it does
-//! not read the log at all and shows an old state.
+//! not, it works on a copy of both. Telling `SQLite` that the database never changes would be shorter, but then it does
+//! not read the log at all and shows an old state. What happens to the original afterwards is not seen in a copy.
 
 use std::{
     env, fs, io,
@@ -26,18 +26,19 @@ pub(super) struct Copy {
 }
 
 impl Copy {
-    pub(super) fn if_needed(folder: &Folder) -> Result<Option<Self>, StoreError> {
-        let writable = access(folder.root(), AccessFlags::W_OK).is_ok();
-        if writable && folder.wal().exists() {
-            return Ok(None);
-        }
+    /// Whether opening the original would make a file beside it, or fail because it cannot.
+    pub(super) fn is_needed(folder: &Folder) -> bool {
+        access(folder.root(), AccessFlags::W_OK).is_err() || !folder.wal().exists()
+    }
+
+    pub(super) fn new(folder: &Folder) -> Result<Self, StoreError> {
         let place = env::temp_dir().join(format!("onward-look-{}", uuid::Uuid::now_v7()));
         if !make_folder(&place)? {
             return Err(StoreError::unreadable(place, &io::ErrorKind::AlreadyExists.into()));
         }
         let copy = Self { folder: place };
         copy.fill(folder)?;
-        Ok(Some(copy))
+        Ok(copy)
     }
 
     pub(super) fn database(&self) -> PathBuf {

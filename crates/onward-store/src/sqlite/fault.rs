@@ -7,7 +7,7 @@ use rusqlite::ErrorCode;
 
 use crate::error::{Cause, Damage, StoreError};
 
-/// Below this a failed write is put down to the full disk, whatever SQLite called it.
+/// Below this a failed write is put down to the full disk, whatever `SQLite` called it.
 const ROOM_BYTES_MIN: u64 = 64 * 1024;
 
 #[derive(Debug)]

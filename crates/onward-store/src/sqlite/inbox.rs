@@ -72,6 +72,15 @@ impl SqliteStore {
         })
     }
 
+    pub(super) fn item_ids(&self, id: &RunId) -> Result<Vec<String>, StoreError> {
+        self.read(|connection| {
+            let run = Run::find(connection, id)?;
+            let mut statement = connection.prepare_cached("SELECT id FROM inbox WHERE run = ?1 ORDER BY number")?;
+            let ids = statement.query_map([run.number], |row| row.get(0))?;
+            Ok(ids.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
     pub(super) fn read_reply(&self, id: &RunId, item: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let blobs = self.folder.blobs();
         self.read(|connection| {
@@ -99,7 +108,7 @@ pub(super) fn consume(connection: &Connection, run: &Run, item: &str, reply: &Pa
     let mut statement = connection
         .prepare_cached("UPDATE inbox SET reply = ?3 WHERE run = ?1 AND id = ?2 AND reply IS NULL RETURNING number")?;
     let number = statement.query_row(params![run.number, item, reply.column], |row| row.get(0)).optional()?;
-    number.ok_or_else(|| StoreError::NotWaiting { run: run.run.clone(), id: item.to_owned() }.into())
+    number.ok_or_else(|| StoreError::NotWaiting { run: run.id.clone(), id: item.to_owned() }.into())
 }
 
 pub(super) fn is_answered(connection: &Connection, run: i64, item: &str) -> Answer<bool> {

@@ -74,7 +74,7 @@ impl SqliteStore {
 /// What the record behind `after` is tied to.
 fn hash_at(connection: &Connection, run: &Run, after: Seq) -> Answer<Hash> {
     if after == Seq(0) {
-        return Ok(chain::start(&run.run));
+        return Ok(chain::start(&run.id));
     }
     let hash: Option<Hash> = connection
         .prepare_cached("SELECT hash FROM records WHERE place = ?1")?
@@ -112,7 +112,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Stored> {
 /// Says where the damage is, if it is damage.
 fn name(fault: Fault, run: &Run, seq: Seq) -> Fault {
     match fault.while_reading(std::path::Path::new("onward.db")) {
-        StoreError::Damaged(found) => found.of_run(&run.run).at(seq).into(),
+        StoreError::Damaged(found) => found.of_run(&run.id).at(seq).into(),
         other => other.into(),
     }
 }
@@ -122,5 +122,5 @@ fn missing(run: &Run, seq: Seq) -> Fault {
 }
 
 fn damage(run: &Run, seq: Seq, what: &str) -> Fault {
-    Damage::new(what).of_run(&run.run).at(seq).into()
+    Damage::new(what).of_run(&run.id).at(seq).into()
 }

@@ -72,9 +72,8 @@ impl SqliteStore {
             let late = Instant::now() >= deadline;
             match seen.map(|seen| seen.kind) {
                 Some(LeaseKind::Driving) => return Err(self.held(id)?),
-                Some(LeaseKind::Brief) if late => return Err(self.held(id)?),
+                Some(LeaseKind::Brief) | None if late => return Err(self.held(id)?),
                 Some(LeaseKind::Brief) => thread::sleep(STEP),
-                None if late => return Err(self.held(id)?),
                 // It became free between the two questions.
                 None => {}
             }

@@ -1,4 +1,4 @@
-//! The store of one machine: a SQLite database in the project's `.onward` folder.
+//! The store of one machine: a `SQLite` database in the project's `.onward` folder.
 
 mod append;
 mod backfill;
@@ -15,6 +15,7 @@ mod runs;
 mod schema;
 mod store;
 mod values;
+mod verify;
 mod write;
 
 pub use store::{OpenMode, SqliteStore};

@@ -15,7 +15,7 @@ use rusqlite::{Connection, OpenFlags, config::DbConfig, limits::Limit};
 use super::fault::Answer;
 use crate::{VALUE_BYTES_MAX, error::StoreError};
 
-/// How often a locked database is asked again, and how long to wait between two times. SQLite's own handler waits
+/// How often a locked database is asked again, and how long to wait between two times. `SQLite`'s own handler waits
 /// longer and longer, which makes a short wait long.
 const BUSY_STEPS_MAX: i32 = 10_000;
 const BUSY_STEP: Duration = Duration::from_millis(1);
@@ -70,7 +70,7 @@ fn settle(connection: &mut Connection) -> Answer<()> {
     Ok(())
 }
 
-/// Two processes that make a new database at once may meet here, and SQLite does not call the busy handler then.
+/// Two processes that make a new database at once may meet here, and `SQLite` does not call the busy handler then.
 fn demand_wal(connection: &Connection, path: &Path) -> Answer<()> {
     let mut steps = 0;
     loop {

@@ -41,7 +41,7 @@ impl SqliteStore {
                 let deleted = released.delete_unused(connection)?;
                 Ok((bytes + deleted.bytes, deleted))
             },
-            |_| Ok(false),
+            |connection| is_pruned(connection, list),
         )?;
         bytes += self.remove_blob_files(&self.unnamed_files(&deleted));
         for (id, lock) in locks {
@@ -103,6 +103,22 @@ fn is_there(connection: &Connection, id: &RunId) -> Answer<bool> {
         Err(Fault::Store(StoreError::NoRun { .. })) => Ok(false),
         Err(other) => Err(other),
     }
+}
+
+/// Whether nothing of the list is left, which is what the commit was to bring about.
+fn is_pruned(connection: &Connection, list: &PruneList) -> Answer<bool> {
+    for id in &list.runs {
+        if is_there(connection, id)? {
+            return Ok(false);
+        }
+    }
+    let mut statement = connection.prepare_cached("SELECT 1 FROM checkpoints WHERE id = ?1")?;
+    for id in &list.checkpoints {
+        if statement.exists([id.as_str()])? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn delete_checkpoint(connection: &Connection, id: &CheckpointId, released: &mut Released) -> Answer<u64> {

@@ -22,7 +22,7 @@ use crate::{
 /// The narrow columns of a run, which its seal covers.
 pub(super) struct Run {
     pub(super) number: i64,
-    pub(super) run: RunId,
+    pub(super) id: RunId,
     pub(super) work: String,
     pub(super) status: String,
     pub(super) head: Seq,
@@ -38,7 +38,7 @@ impl Run {
         let sql = format!("SELECT {COLUMNS} FROM runs WHERE run = ?1");
         let found = connection.prepare_cached(&sql)?.query_row([run.as_str()], Self::from_row).optional()?;
         match found {
-            Some(found) if found.run == *run => found.checked(),
+            Some(found) if found.id == *run => found.checked(),
             Some(_) => Err(index_damage(run)),
             None => {
                 // A damaged index can hide a row that is there; telling the two apart is worth a scan.
@@ -60,7 +60,7 @@ impl Run {
     fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             number: row.get(0)?,
-            run: RunId::new(row.get::<_, String>(1)?),
+            id: RunId::new(row.get::<_, String>(1)?),
             work: row.get(2)?,
             status: row.get(3)?,
             head: Seq(row.get::<_, i64>(4)?.cast_unsigned()),
@@ -78,7 +78,7 @@ impl Run {
         if self.seal().fits(&self.seal) {
             return Ok(());
         }
-        Err(Damage::new("the row of the run does not match its checksum").of_run(&self.run))
+        Err(Damage::new("the row of the run does not match its checksum").of_run(&self.id))
     }
 
     fn seal(&self) -> Seal {
@@ -89,7 +89,7 @@ impl Run {
     pub(super) fn seal_after(&self, at: Appended, status: &str) -> Seal {
         Seal::of("runs")
             .number(self.number)
-            .text(self.run.as_str())
+            .text(self.id.as_str())
             .text(&self.work)
             .text(status)
             .number(at.head.0.cast_signed())
@@ -153,7 +153,7 @@ fn insert(connection: &Connection, new: &NewRun, summary: &Packed, blobs: &Path)
         .execute(params![new.run.as_str(), new.work, new.status, chain::start(&new.run), summary.column])?;
     let run = Run {
         number: connection.last_insert_rowid(),
-        run: new.run.clone(),
+        id: new.run.clone(),
         work: new.work.clone(),
         status: new.status.clone(),
         head: Seq(0),
@@ -200,12 +200,12 @@ fn list_row(connection: &Connection, blobs: &Path, row: &Row<'_>) -> Answer<RunR
         Err(damage) => Err(damage),
         Ok(()) => match values::unpack(connection, blobs, &column) {
             Ok(summary) => Ok(summary),
-            Err(Fault::Store(StoreError::Damaged(damage))) => Err(damage.of_run(&run.run)),
+            Err(Fault::Store(StoreError::Damaged(damage))) => Err(damage.of_run(&run.id)),
             Err(other) => return Err(other),
         },
     };
     Ok(RunRow {
-        run: run.run,
+        run: run.id,
         number: run.number.cast_unsigned(),
         work: run.work,
         status: run.status,

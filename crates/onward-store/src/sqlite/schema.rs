@@ -49,8 +49,8 @@ fn upgrade(connection: &Connection, from: u32) -> Answer<()> {
     Ok(())
 }
 
-/// Reads what the store says about itself, and refuses a format that a later version wrote.
-pub(super) fn meta(connection: &Connection) -> Answer<Meta> {
+/// Refuses a format that a later version wrote.
+pub(super) fn demand_known_format(connection: &Connection) -> Answer<()> {
     let format: Option<String> = connection
         .prepare_cached("SELECT format FROM meta WHERE one = 1")?
         .query_row((), |row| row.get(0))
@@ -59,6 +59,12 @@ pub(super) fn meta(connection: &Connection) -> Answer<Meta> {
     if let (false, Ok(found)) = (format == FORMAT, format.parse::<u64>()) {
         return Err(newer("the format of the store", found, 0));
     }
+    Ok(())
+}
+
+/// Reads what the store says about itself.
+pub(super) fn meta(connection: &Connection) -> Answer<Meta> {
+    demand_known_format(connection)?;
     Meta::read(connection)
 }
 

@@ -37,7 +37,7 @@ pub enum OpenMode {
     Look,
 }
 
-/// A store in a SQLite database.
+/// A store in a `SQLite` database.
 pub struct SqliteStore {
     pub(super) folder: Folder,
     /// The file that is open: the one in the folder, or a copy if the folder cannot be written.
@@ -47,7 +47,7 @@ pub struct SqliteStore {
     pub(super) backfill: Backfill,
     /// Pages in the write-ahead log, as of the last commit of this handle.
     pub(super) wal_pages: Arc<AtomicI32>,
-    /// What SQLite called the state of the database when [`Store::changed`] was last asked.
+    /// What `SQLite` called the state of the database when [`Store::changed`] was last asked.
     seen: i64,
     /// What the disk said when it failed. From then on this handle writes nothing.
     pub(super) broken: Option<String>,
@@ -76,6 +76,9 @@ impl SqliteStore {
         let wal_pages = Arc::new(AtomicI32::new(0));
         let failed = |fault: Fault| fault.while_writing(&database);
         let connection = open::for_writing(&database, &wal_pages).map_err(failed)?;
+        if schema::version(&connection).map_err(failed)? == 0 {
+            demand_nothing_remembered(&folder)?;
+        }
         schema::migrate(&connection).map_err(failed)?;
         let meta = schema::meta(&connection).map_err(failed)?;
         if meta.commits == 0 {
@@ -91,14 +94,14 @@ impl SqliteStore {
             demand_nothing_remembered(&folder)?;
             return Err(no_store());
         }
-        let copy = Copy::if_needed(&folder)?;
-        let database = copy.as_ref().map_or_else(|| folder.database(), Copy::database);
-        let failed = |fault: Fault| fault.while_reading(&database);
-        let connection = open::for_looking(&database).map_err(failed)?;
-        if schema::version(&connection).map_err(failed)? == 0 {
-            // Somebody was killed while making it: there is a file, but no store in it yet.
+        let (connection, version, copy) = look_at(&folder)?;
+        if version == 0 {
+            // Somebody was killed while making it, or somebody took its log away.
+            demand_nothing_remembered(&folder)?;
             return Err(no_store());
         }
+        let database = copy.as_ref().map_or_else(|| folder.database(), Copy::database);
+        schema::demand_known_format(&connection).map_err(|fault| fault.while_reading(&database))?;
         Self::start(folder, database, OpenMode::Look, connection, Arc::default(), copy)
     }
 
@@ -146,7 +149,30 @@ impl SqliteStore {
     }
 }
 
-/// A missing database beside a head file that knows of commits is a loss, not a fresh start.
+/// Opens the database where it lies, or a copy of it where that cannot be done without writing.
+fn look_at(folder: &Folder) -> Result<(Connection, u32, Option<Copy>), StoreError> {
+    let open = |path: &Path| {
+        let opened = open::for_looking(path).and_then(|connection| Ok((schema::version(&connection)?, connection)));
+        opened.map_err(|fault| fault.while_reading(path))
+    };
+    if Copy::is_needed(folder) {
+        let copy = Copy::new(folder)?;
+        let (version, connection) = open(&copy.database())?;
+        return Ok((connection, version, Some(copy)));
+    }
+    match open(&folder.database()) {
+        Ok((version, connection)) => Ok((connection, version, None)),
+        // On a full disk there may be no room for the index that readers share.
+        Err(StoreError::Unreadable { .. }) => {
+            let copy = Copy::new(folder)?;
+            let (version, connection) = open(&copy.database())?;
+            Ok((connection, version, Some(copy)))
+        }
+        Err(other) => Err(other),
+    }
+}
+
+/// A missing or empty database beside a head file that knows of commits is a loss, not a fresh start.
 fn demand_nothing_remembered(folder: &Folder) -> Result<(), StoreError> {
     match head::read(&folder.head()) {
         Found::Head(head) if head.commits > 0 => Err(StoreError::LostCommits { head: head.commits, database: 0 }),

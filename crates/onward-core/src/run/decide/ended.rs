@@ -48,14 +48,7 @@ fn completed_or_not(phase: &Phase, end: &AttemptEnd) -> Event {
     }
 }
 
-fn failed(
-    run: &Run,
-    phase: &Phase,
-    state: &PhaseState,
-    outcome: &Outcome,
-    attempt: Attempt,
-    now: Timestamp,
-) -> Event {
+fn failed(run: &Run, phase: &Phase, state: &PhaseState, outcome: &Outcome, attempt: Attempt, now: Timestamp) -> Event {
     let (when, code, message) = match outcome {
         Outcome::Exited { code } => (RetryWhen::Failed, "exit-code", format!("exited with code {code}")),
         Outcome::Killed { signal } => (RetryWhen::Infra, "signal", format!("was killed by signal {signal}")),
@@ -81,7 +74,9 @@ fn timed_out(phase: &Phase) -> String {
 fn unknown(phase: &Phase, state: &PhaseState) -> Option<Event> {
     if state.unknowns_in_a_row + 1 >= UNKNOWNS_IN_A_ROW_MAX {
         let times = state.unknowns_in_a_row + 1;
-        let message = format!("{CRASH_LOOP}: {times} attempts in a row ended without a trace; it is left alone until it is retried by hand");
+        let message = format!(
+            "{CRASH_LOOP}: {times} attempts in a row ended without a trace; it is left alone until it is retried by hand"
+        );
         return Some(failure(phase, CRASH_LOOP, message));
     }
     let asks = match phase.on_interrupt {
@@ -116,7 +111,7 @@ mod tests {
     use super::*;
 
     fn plain(jitter: bool) -> Backoff {
-        Backoff { initial: Duration::from_secs(10), factor: 2.0, max: Duration::from_secs(60), jitter }
+        Backoff { initial: Duration::from_secs(10), factor: 2.0, max: Duration::from_mins(1), jitter }
     }
 
     #[test]

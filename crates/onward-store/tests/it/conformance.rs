@@ -1,9 +1,8 @@
 //! Every clause of the contract, on every backend.
 
-mod kit;
-
-use kit::{InMemory, OnDisk};
 use onward_store::conformance;
+
+use crate::kit::{InMemory, OnDisk};
 
 #[test]
 fn memory_keeps_the_contract() {

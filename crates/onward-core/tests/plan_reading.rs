@@ -1,0 +1,253 @@
+//! What a right plan becomes: values as written, defaults filled in, waves in order.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use onward_core::diagnostic::{Diagnostic, render};
+use onward_core::id::PhaseId;
+use onward_core::plan::{
+    Body, Effects, InputKind, OnInterrupt, Plan, PlanFailure, Priority, RetryWhen, Value, digest, graph, parse,
+    phase_digest,
+};
+
+fn plan(text: &str) -> Plan {
+    let parsed = parse(text);
+    parsed.plan.unwrap_or_else(|| panic!("{}", render("plan.yaml", text, &parsed.diagnostics)))
+}
+
+/// Ids such as 1.10 and values such as no are written without quotes. They stay what was written.
+#[test]
+fn words_stay_as_written() {
+    let text = "onward: 1
+phases:
+  1.1: { env: { A: no, B: on, C: 0x10, D: 1.10, E: , F: ~ }, run: x }
+  1.10: { needs: [1.1], run: x }
+  no: { needs: 1.10, run: x }
+  0123: { needs: [no], run: 'true' }
+";
+    let plan = plan(text);
+    let ids: Vec<&str> = plan.phases.iter().map(|phase| phase.id.as_str()).collect();
+    assert_eq!(ids, ["1.1", "1.10", "no", "0123"]);
+    let values: Vec<&str> = plan.phases[0].env.iter().map(|(_, value)| value.as_str()).collect();
+    assert_eq!(values, ["no", "on", "0x10", "1.10", "", "~"]);
+    assert_eq!(plan.phases[2].needs[0].phase.as_str(), "1.10");
+}
+
+#[test]
+fn what_is_not_said_has_a_default() {
+    let plan = plan("onward: 1\nphases:\n  a: { run: x }\n");
+    assert_eq!((plan.kind.as_str(), plan.max_parallel, plan.on_failure), ("run", 4, PlanFailure::Finish));
+    let phase = &plan.phases[0];
+    assert_eq!(phase.body, Body::Run { script: "x".into(), shell: vec!["sh".into(), "-e".into()] });
+    assert_eq!(
+        (phase.effects, phase.priority, phase.value, phase.timeout),
+        (Effects::Files, Priority::Normal, None, None)
+    );
+    assert_eq!(
+        (phase.retry.max, phase.retry.when.len(), phase.retry.backoff.factor.to_bits()),
+        (0, 3, 2.0_f64.to_bits())
+    );
+    assert_eq!(
+        (phase.retry.backoff.initial, phase.retry.backoff.max),
+        (Duration::from_secs(10), Duration::from_mins(5))
+    );
+    assert_eq!(phase.title(), "a");
+}
+
+#[test]
+fn defaults_fill_in_what_a_phase_does_not_say() {
+    let text = "onward: 1
+defaults:
+  shell: bash -euo pipefail
+  timeout: 1h 30m
+  on-interrupt: rerun
+  working-directory: sub
+  env: { A: shared, B: shared }
+  retry: { max: 3, when: [failed], backoff: { initial: 5s, jitter: false } }
+phases:
+  plain: { run: x }
+  own: { run: x, shell: zsh, timeout: 300ms, on-interrupt: ask, env: { B: mine, C: mine }, retry: { max: 1, backoff: { max: 1m } } }
+";
+    let plan = plan(text);
+    let (bare, own) = (&plan.phases[0], &plan.phases[1]);
+    assert_eq!(bare.timeout, Some(Duration::from_mins(90)));
+    assert_eq!(bare.working_directory.as_deref(), Some("sub"));
+    assert_eq!(bare.on_interrupt, Some(OnInterrupt::Rerun));
+    assert!(matches!(&bare.body, Body::Run { shell, .. } if shell.join(" ") == "bash -euo pipefail"));
+    assert_eq!(own.timeout, Some(Duration::from_millis(300)));
+    assert_eq!(own.on_interrupt, Some(OnInterrupt::Ask));
+    let env: Vec<String> = own.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    assert_eq!(env, ["A=shared", "B=mine", "C=mine"]);
+    assert_eq!((own.retry.max, own.retry.when.as_slice()), (1, [RetryWhen::Failed].as_slice()));
+    assert_eq!((own.retry.backoff.initial, own.retry.backoff.max), (Duration::from_secs(5), Duration::from_mins(1)));
+    assert!(!own.retry.backoff.jitter);
+}
+
+#[test]
+fn everything_a_phase_can_say_arrives() {
+    let text = "onward: 1
+name: all of it
+run-name: now
+type: implement
+description: |
+  two
+  lines
+max-parallel: 7
+on-failure: continue
+inputs: { level: { type: choice, choices: [1, 2], default: 2, description: how much } }
+phases:
+  a: { name: First, description: d, run: x, outputs: { n: a number }, effects: none, priority: high, kind: code }
+  b: { needs: [{ phase: a, state: completed }, a], run: x, writes: out, effects: external, priority: low, kind: issue }
+  c: { needs: [a, { phase: b }], run: x, writes: [one, two/**] }
+";
+    let plan = plan(text);
+    assert_eq!(
+        (plan.name.as_str(), plan.run_name.as_deref(), plan.kind.as_str()),
+        ("all of it", Some("now"), "implement")
+    );
+    assert_eq!((plan.max_parallel, plan.on_failure), (7, PlanFailure::Continue));
+    assert_eq!(plan.inputs["level"].kind, InputKind::Choice { choices: vec!["1".into(), "2".into()] });
+    assert_eq!(plan.inputs["level"].default.as_deref(), Some("2"));
+    let [a, b, c] = plan.phases.as_slice() else { panic!("three phases") };
+    assert_eq!(
+        (a.title(), a.effects, a.priority, a.value),
+        ("First", Effects::None, Priority::High, Some(Value::Code))
+    );
+    assert_eq!(a.outputs, BTreeMap::from([("n".to_owned(), "a number".to_owned())]));
+    assert_eq!((b.needs.len(), b.needs[0].must_be_completed), (1, true));
+    assert_eq!((b.writes.as_slice(), c.writes.len(), c.needs.len()), (["out".to_owned()].as_slice(), 2, 2));
+}
+
+/// The same plan as YAML in braces, as YAML in lines and as JSON with tabs, escapes and a character of two halves.
+#[test]
+fn json_and_yaml_are_one() {
+    let block = "onward: 1\nname: \"k\u{1f511}y\"\nphases:\n  a:\n    run: \"echo \\\"x\\\"\\n\"\n";
+    let flow = "{onward: 1, name: 'k\u{1f511}y', phases: {a: {run: \"echo \\\"x\\\"\\n\"}}}";
+    let json = "\u{feff}{\r\n\t\"onward\": 1,\r\n\t\"name\": \"k\\uD83D\\udd11y\",\r\n\t\"phases\": { \"a\": { \"run\": \"echo \\\"x\\\"\\u000a\" } }\r\n}\r\n";
+    assert_eq!(plan(block), plan(flow));
+    assert_eq!(plan(block), plan(json));
+}
+
+#[test]
+fn other_kinds_keep_their_block() {
+    let text = "onward: 1
+defaults: { agent: { use: coder, max-turns: 5 } }
+phases:
+  a: { agent: { prompt: go, max-turns: 9 } }
+  b: { approval: { message: 'yes?', expires: 1h } }
+  c: { external: { instructions: do it } }
+  d: { uses: other.yaml, with: { n: 1.10 } }
+";
+    let parsed = parse(text);
+    assert!(parsed.unsupported());
+    let kinds: Vec<&str> = parsed.phases.iter().map(|phase| phase.kind.as_str()).collect();
+    assert_eq!(kinds, ["agent", "approval", "external", "uses"]);
+    let plan = parsed.plan.expect("it is right, if not yet carried out");
+    let Body::Agent(agent) = &plan.phases[0].body else { panic!("an agent") };
+    assert_eq!((agent["use"].as_str(), agent["max-turns"].as_i64()), (Some("coder"), Some(9)));
+    let Body::Uses(other) = &plan.phases[3].body else { panic!("another plan") };
+    assert_eq!((other["uses"].as_str(), other["with"]["n"].as_str()), (Some("other.yaml"), Some("1.10")));
+}
+
+#[test]
+fn the_author_owns_x_keys() {
+    let parsed = parse("onward: 1\nx-mine: [1]\nphases:\n  a: { run: x, x-also: { deep: true } }\n");
+    assert_eq!(parsed.diagnostics, []);
+    assert!(!parsed.unsupported() && !parsed.newer());
+}
+
+#[test]
+fn batches_are_the_waves_of_the_graph() {
+    let text = "onward: 1
+phases:
+  a: { run: x }
+  b: { needs: a, run: x }
+  c: { needs: [a], run: x }
+  d: { needs: [b, c], run: x }
+  z: { run: x }
+";
+    let plan = plan(text);
+    let batches: Vec<String> = graph::batches(&plan)
+        .iter()
+        .map(|batch| batch.iter().map(PhaseId::as_str).collect::<Vec<_>>().join(" "))
+        .collect();
+    assert_eq!(batches, ["a z", "b c", "d"]);
+    let dependents = graph::dependents(&plan);
+    assert_eq!(dependents[&plan.phases[0].id], [plan.phases[1].id.clone(), plan.phases[2].id.clone()]);
+    assert_eq!(dependents[&plan.phases[4].id], []);
+}
+
+/// One chain of a hundred thousand phases: nothing recurses, nothing is quadratic.
+#[test]
+fn a_very_long_chain_has_its_waves() {
+    let one = plan("onward: 1\nphases:\n  a: { run: x }\n");
+    let count = 100_000;
+    let mut long = one.clone();
+    long.phases = (0..count)
+        .map(|index| {
+            let mut phase = one.phases[0].clone();
+            phase.id = PhaseId::new(format!("p{index}"));
+            if index > 0 {
+                let before = PhaseId::new(format!("p{}", index - 1));
+                phase.needs = vec![onward_core::plan::Need { phase: before, must_be_completed: false }];
+            }
+            phase
+        })
+        .collect();
+    assert_eq!(graph::batches(&long).len(), count);
+    assert_eq!(graph::dependents(&long).len(), count);
+}
+
+/// A digest follows the work and nothing else.
+#[test]
+fn digests_follow_the_work() {
+    let base = "onward: 1\nphases:\n  a: { run: x, env: { A: b } }\n  b: { needs: a, run: y }\n";
+    let digest_of = |from: &str, to: &str| {
+        let plan = plan(&base.replace(from, to));
+        let env = plan.phases[0].env.clone();
+        (digest(&plan), phase_digest(&plan, &plan.phases[0], &env))
+    };
+    let same = digest_of("", "");
+    assert_eq!(same.0.len(), 64);
+    for (from, to) in [
+        ("onward: 1\n", "onward: 1\nname: other\ndescription: d\nmax-parallel: 9\n"),
+        ("run: x", "run: x, name: n, description: d, timeout: 1m, retry: { max: 2 }, priority: low"),
+        ("run: x", "run: x, verify: [t], artifacts: { r: r }, writes: out, kind: docs"),
+    ] {
+        assert_eq!(digest_of(from, to), same, "{to}");
+    }
+    for (from, to) in [
+        ("run: x", "run: z"),
+        ("A: b", "A: c"),
+        ("run: x", "run: x, shell: bash"),
+        ("run: x", "run: x, outputs: { n: m }"),
+    ] {
+        let other = digest_of(from, to);
+        assert!(other.0 != same.0 && other.1 != same.1, "{to}");
+    }
+    let needs = digest_of("needs: a, ", "");
+    assert!(needs.0 != same.0 && needs.1 == same.1, "needs are part of the plan, not of the work of a phase");
+}
+
+#[test]
+fn a_plan_survives_being_stored() {
+    let plan = plan(include_str!("../../../fixtures/plans/feature.yaml"));
+    let text = serde_json::to_string(&plan).expect("a plan is JSON");
+    assert_eq!(serde_json::from_str::<Plan>(&text).expect("and comes back"), plan);
+}
+
+/// What people see of a fault: place, code, the line with a caret, the way out. Nothing a terminal would obey.
+#[test]
+fn faults_are_shown_with_their_line() {
+    let text = "onward: 1\nphases:\n  a: { rum: \"\u{1b}[31mx\" }\n";
+    let parsed = parse(text);
+    let shown = render("plan.yaml", text, &parsed.diagnostics);
+    let expected = "plan.yaml:3:8: error[unknown-key]: unknown key `rum` in a phase
+  3 |   a: { rum: \"\\u{1b}[31mx\" }
+    |        ^
+  help: did you mean `run`?
+";
+    assert_eq!(shown, expected);
+    let nowhere = render("plan.yaml", "", &[Diagnostic::error(onward_core::diagnostic::Code::TooLarge, "too large")]);
+    assert_eq!(nowhere, "plan.yaml: error[too-large]: too large\n");
+}

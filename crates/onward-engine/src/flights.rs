@@ -1,0 +1,134 @@
+//! The real world: processes, signals, and the clock on the wall.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use onward_core::event::{Outcome, StopBy};
+use onward_core::id::{Attempt, PhaseId};
+use onward_core::input::{AttemptEnd, Input};
+use onward_core::run::Run;
+use onward_core::view::{self, StatusView};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
+
+use crate::attendant;
+use crate::error::{Error, Result};
+use crate::executor::shell;
+use crate::flight::{Flight, Landed};
+use crate::look;
+use crate::project::Project;
+use crate::waiter::Waiter;
+use crate::world::{Happened, Urgency, World};
+
+/// How often a lock is tried whose attendant is dead.
+const LOCK_EVERY: Duration = Duration::from_millis(20);
+
+/// All attempts that this process has under way.
+pub(crate) struct Flights<'a> {
+    project: &'a Project,
+    waiter: Waiter,
+    /// Who this process is, for whoever asks how far it is.
+    me: view::Driver,
+    in_flight: BTreeMap<PhaseId, Flight>,
+}
+
+impl<'a> Flights<'a> {
+    pub(crate) fn new(project: &'a Project, waiter: Waiter, me: view::Driver) -> Self {
+        Self { project, waiter, me, in_flight: BTreeMap::new() }
+    }
+
+    /// Attempts that are over.
+    fn landed(&mut self) -> Vec<Input> {
+        let mut over = Vec::new();
+        for (phase, flight) in &mut self.in_flight {
+            if let Some(end) = flight.landed() {
+                over.push(Input::AttemptEnded { phase: phase.clone(), attempt: flight.attempt, end });
+            }
+        }
+        for input in &over {
+            if let Input::AttemptEnded { phase, .. } = input {
+                self.in_flight.remove(phase);
+            }
+        }
+        over
+    }
+}
+
+impl World for Flights<'_> {
+    fn now(&self) -> Timestamp {
+        Timestamp::now()
+    }
+
+    fn perform(&mut self, run: &Run, id: &PhaseId, attempt: Attempt) -> Result<Option<Input>> {
+        if self.in_flight.contains_key(id) {
+            return Ok(None);
+        }
+        let phase = run.plan().phase(id).expect("wanted phases are in the plan");
+        let started = shell::prepare(self.project, run, phase, attempt).and_then(|prepared| {
+            // This very program, also when its file was replaced meanwhile.
+            let exe = Path::new("/proc/self/exe");
+            let attending = attendant::spawn(exe, &prepared.folder, &prepared.spec, &prepared.env);
+            let attending = attending.map_err(|why| why.to_string())?;
+            Ok(Flight::attending(prepared.folder, attempt, attending))
+        });
+        match started {
+            Ok(flight) => {
+                self.in_flight.insert(id.clone(), flight);
+                Ok(None)
+            }
+            Err(reason) => {
+                let end = AttemptEnd::bare(Outcome::CouldNotStart { reason });
+                Ok(Some(Input::AttemptEnded { phase: id.clone(), attempt, end }))
+            }
+        }
+    }
+
+    fn recover(&mut self, run: &Run, id: &PhaseId, attempt: Attempt) -> Result<Input> {
+        let state = run.phase_state(id).expect("wanted phases are in the plan");
+        let boot = state.attempt.as_ref().map_or("", |running| running.boot.as_str());
+        let folder = shell::folder(self.project, run, id, attempt);
+        let phase = id.clone();
+        Ok(match Flight::recovered(folder, attempt, boot) {
+            Landed::Ended(end) => Input::AttemptEnded { phase, attempt, end },
+            Landed::NeverStarted => Input::AttemptFound { phase, attempt, alive: false },
+            Landed::Flying(flight) => {
+                self.in_flight.insert(id.clone(), flight);
+                Input::AttemptFound { phase, attempt, alive: true }
+            }
+        })
+    }
+
+    fn stop(&mut self, id: &PhaseId, attempt: Attempt, by: StopBy, urgency: Urgency) -> Result<Option<Input>> {
+        if let Some(flight) = self.in_flight.get_mut(id) {
+            flight.ask_to_stop(by, urgency);
+            return Ok(None);
+        }
+        // It was recorded but never started, and now it never will be.
+        let end = AttemptEnd::bare(Outcome::Stopped { by });
+        Ok(Some(Input::AttemptEnded { phase: id.clone(), attempt, end }))
+    }
+
+    fn wait(&mut self, limit: Duration) -> Result<Happened> {
+        let watching = self.in_flight.values().any(Flight::is_watching_a_lock);
+        let limit = if watching { limit.min(LOCK_EVERY) } else { limit };
+        let fds: Vec<_> = self.in_flight.values().filter_map(Flight::fd).collect();
+        let woken = self.waiter.wait(&fds, limit).map_err(Error::io("waiting for something to happen"))?;
+        drop(fds);
+        let mut happened = Happened { inputs: self.landed(), posted: woken.posted, status_asked: false };
+        for signal in woken.signals {
+            match signal {
+                SIGINT => happened.inputs.push(Input::StopAsked { by: StopBy::Interrupt }),
+                SIGTERM => happened.inputs.push(Input::StopAsked { by: StopBy::SessionEnd }),
+                SIGHUP => happened.inputs.push(Input::StopAsked { by: StopBy::Hangup }),
+                SIGUSR1 => happened.status_asked = true,
+                _ => {}
+            }
+        }
+        Ok(happened)
+    }
+
+    fn status(&self, run: &Run) -> StatusView {
+        look::status_of(self.project, run, Some(self.me.clone()), Vec::new())
+    }
+}

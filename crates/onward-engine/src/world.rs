@@ -1,0 +1,49 @@
+//! The world as the driver needs it: a clock, attempts, and things that happen. The real one is `flights.rs`; the
+//! simulator has another, so that both go through the same loop.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use onward_core::event::StopBy;
+use onward_core::id::{Attempt, PhaseId};
+use onward_core::input::Input;
+use onward_core::run::Run;
+use onward_core::view::StatusView;
+
+use crate::error::Result;
+
+/// What a wait brought.
+#[derive(Debug, Default)]
+pub struct Happened {
+    pub inputs: Vec<Input>,
+    /// Somebody left a message in the inbox, or says so.
+    pub posted: bool,
+    /// Somebody wants to know how far it is.
+    pub status_asked: bool,
+}
+
+/// How urgently an attempt should end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Urgency {
+    Ask,
+    Kill,
+}
+
+pub trait World {
+    fn now(&self) -> Timestamp;
+
+    /// Sees to it that an attempt of ours is at work; what is known about it at once comes back.
+    fn perform(&mut self, run: &Run, phase: &PhaseId, attempt: Attempt) -> Result<Option<Input>>;
+
+    /// Finds out what became of an attempt that an earlier driver had started.
+    fn recover(&mut self, run: &Run, phase: &PhaseId, attempt: Attempt) -> Result<Input>;
+
+    /// Sees to it that an attempt ends. Asking again for the same is harmless.
+    fn stop(&mut self, phase: &PhaseId, attempt: Attempt, by: StopBy, urgency: Urgency) -> Result<Option<Input>>;
+
+    /// Sleeps until something happens or the time is up.
+    fn wait(&mut self, limit: Duration) -> Result<Happened>;
+
+    /// The run with what can be seen of its processes.
+    fn status(&self, run: &Run) -> StatusView;
+}

@@ -1,0 +1,109 @@
+//! Reading everything there is, to find damage that no ordinary read came across.
+
+use onward_core::id::{CheckpointId, RunId, Seq};
+
+use super::{
+    fault::{Answer, Fault},
+    store::SqliteStore,
+};
+use crate::{
+    error::{Damage, StoreError},
+    types::{Page, RunFilter},
+};
+
+const PAGE_MAX: usize = 1_000;
+/// More than a person reads; a database with that much damage needs no longer list.
+const DAMAGE_MAX: usize = 100;
+
+impl SqliteStore {
+    /// Checks every byte: the database's own structure with its indexes, every journal, checkpoint, item and answer.
+    ///
+    /// This takes as long as reading the whole store does, so it belongs into a check-up and not into opening. At most
+    /// a hundred findings are named.
+    pub fn verify(&mut self) -> Result<Vec<Damage>, StoreError> {
+        let mut found = Vec::new();
+        gather(&mut found, self.read(check_structure))?;
+        let mut page = Page::first(PAGE_MAX);
+        loop {
+            let rows = match self.list_runs(&RunFilter::default(), page) {
+                Err(StoreError::Damaged(damage)) => {
+                    found.push(damage);
+                    break;
+                }
+                other => other?,
+            };
+            let Some(last) = rows.last() else { break };
+            page = Page::before(last.number, PAGE_MAX);
+            for row in rows {
+                found.extend(row.summary.err());
+                self.verify_run(&row.run, &mut found)?;
+                if found.len() >= DAMAGE_MAX {
+                    found.truncate(DAMAGE_MAX);
+                    return Ok(found);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn verify_run(&self, run: &RunId, found: &mut Vec<Damage>) -> Result<(), StoreError> {
+        gather(found, self.verify_journal(run))?;
+        gather(found, self.verify_inbox(run))?;
+        match self.checkpoint_ids(run) {
+            Ok(ids) => {
+                for id in ids {
+                    gather(found, self.read_checkpoint(&id).map(|_| Vec::new()))?;
+                }
+                Ok(())
+            }
+            Err(error) => gather(found, Err(error)),
+        }
+    }
+
+    fn verify_journal(&self, run: &RunId) -> Result<Vec<Damage>, StoreError> {
+        let mut after = Seq(0);
+        while let Some(last) = self.read_journal(run, after, PAGE_MAX)?.last() {
+            after = last.seq;
+        }
+        Ok(Vec::new())
+    }
+
+    fn verify_inbox(&self, run: &RunId) -> Result<Vec<Damage>, StoreError> {
+        self.waiting_items(run, usize::MAX)?;
+        for item in self.item_ids(run)? {
+            self.read_reply(run, &item)?;
+        }
+        Ok(Vec::new())
+    }
+
+    fn checkpoint_ids(&self, run: &RunId) -> Result<Vec<CheckpointId>, StoreError> {
+        let mut ids = Vec::new();
+        let mut page = Page::first(PAGE_MAX);
+        loop {
+            let rows = self.list_checkpoints(Some(run), page)?;
+            let Some(last) = rows.last() else { return Ok(ids) };
+            page = Page::before(last.number, PAGE_MAX);
+            ids.extend(rows.into_iter().map(|row| row.id));
+        }
+    }
+}
+
+fn check_structure(connection: &rusqlite::Connection) -> Answer<Vec<Damage>> {
+    let mut statement = connection.prepare("PRAGMA integrity_check(10)")?;
+    let rows = statement.query_map((), |row| row.get::<_, String>(0))?;
+    let said: Vec<String> = rows.collect::<rusqlite::Result<_>>().map_err(Fault::from)?;
+    let bad = said.into_iter().filter(|line| line != "ok");
+    Ok(bad.map(|line| Damage::new(format!("the database says: {line}"))).collect())
+}
+
+/// Damage is a finding; anything else is a reason to stop looking.
+fn gather(found: &mut Vec<Damage>, looked: Result<Vec<Damage>, StoreError>) -> Result<(), StoreError> {
+    match looked {
+        Ok(more) => found.extend(more),
+        Err(StoreError::Damaged(damage)) => found.push(damage),
+        Err(StoreError::NoRun { run }) => found.push(Damage::new("the run is listed and cannot be found").of_run(&run)),
+        Err(newer @ StoreError::Newer { .. }) => found.push(Damage::new(newer.to_string())),
+        Err(other) => return Err(other),
+    }
+    Ok(())
+}

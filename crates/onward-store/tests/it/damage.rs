@@ -1,0 +1,175 @@
+//! Bits that flip on the disk. Whatever is read must be what was written, or be reported.
+
+use std::{fs, path::Path};
+
+use onward_core::id::Seq;
+use onward_store::{Alarm, OpenMode, Page, RunFilter, SqliteStore, Store, StoreError};
+
+use crate::kit::{OnDisk, append_many, at, drive, entry, journal, noise, run, with_checkpoint};
+
+/// A store with some of everything, all of it in the database file unless `in_log`.
+fn furnished(in_log: bool) -> OnDisk {
+    let disk = OnDisk::in_memory();
+    {
+        let mut store = disk.store();
+        let lease = drive(&mut store);
+        // Few commits, so that the log is short enough to be left behind.
+        let mut full = entry(b"first");
+        for n in 1..30 {
+            full.events.extend(entry(format!("record {n}").as_bytes()).events);
+        }
+        for n in 0..6_u8 {
+            let size = usize::from(n + 1) * 1_500;
+            full.events.extend(entry(&noise(size, n)).events);
+            full = with_checkpoint(full, &format!("CP-3{n}"), 30, &noise(size, n + 100));
+        }
+        store.append(&lease, Seq(0), full).expect("an append");
+        store.post(&run(), "item", at(0), noise(500, 9)).expect("a post");
+    }
+    if !in_log {
+        let connection = rusqlite::Connection::open(disk.folder().join("onward.db")).expect("the database");
+        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(())).expect("a checkpoint");
+        connection
+            .set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
+            .expect("a setting");
+    }
+    disk
+}
+
+/// All that can be read, or the first thing that went wrong.
+fn everything(store: &mut SqliteStore) -> Result<String, StoreError> {
+    let runs = store.runs(&RunFilter::default(), Page::first(9))?;
+    let records = store.events(&run(), Seq(0), usize::MAX)?;
+    let rows = store.checkpoints(&run(), Page::first(99))?;
+    let mut documents = Vec::new();
+    for row in &rows {
+        documents.push(store.checkpoint(&row.id)?);
+    }
+    let inbox = store.inbox(&run(), 9)?;
+    let found = store.find_checkpoints("CP", 99)?;
+    Ok(format!("{runs:?}{records:?}{rows:?}{documents:?}{inbox:?}{found:?}"))
+}
+
+enum Outcome {
+    Harmless,
+    Reported,
+    FoundByVerify,
+    /// Or a panic, which is no better.
+    Believed,
+}
+
+/// Opens the damaged store and sorts what happens.
+fn judge(folder: &Path, good: &str) -> Outcome {
+    let Ok(mut store) = SqliteStore::open(folder, OpenMode::Look) else { return Outcome::Reported };
+    let read = everything(&mut store);
+    let alarmed = store.health().alarms.iter().any(|alarm| !matches!(alarm, Alarm::NoReserve));
+    match read {
+        Ok(text) if text == good && !alarmed => Outcome::Harmless,
+        Ok(text) if text.contains("Damage {") || alarmed => Outcome::Reported,
+        Ok(_) => match store.verify() {
+            Ok(found) if found.is_empty() => Outcome::Believed,
+            Ok(_) | Err(_) => Outcome::FoundByVerify,
+        },
+        Err(_) => Outcome::Reported,
+    }
+}
+
+fn flip_bits(name: &str, in_log: bool, flips: u64) {
+    let disk = furnished(in_log);
+    let good = everything(&mut disk.look()).expect("an undamaged store");
+    let path = disk.folder().join(name);
+    let bytes = fs::read(&path).expect("the file");
+    let (mut reported, mut late) = (0, 0);
+    for seed in 0..flips {
+        let random = blake3::hash(&seed.to_le_bytes());
+        let bit = u64::from_le_bytes(random.as_bytes()[..8].try_into().expect("eight bytes"));
+        let bit = usize::try_from(bit % (bytes.len() as u64 * 8)).expect("a place in the file");
+        let mut flipped = bytes.clone();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        drop(fs::remove_file(disk.folder().join("onward.db-shm")));
+        fs::write(&path, &flipped).expect("the file can be written");
+        match std::panic::catch_unwind(|| judge(&disk.folder(), &good)).unwrap_or(Outcome::Believed) {
+            Outcome::Harmless => {}
+            Outcome::Reported => reported += 1,
+            Outcome::FoundByVerify => late += 1,
+            Outcome::Believed => panic!("bit {bit} of {name} changed what is read, and nobody noticed"),
+        }
+    }
+    assert!(reported > flips / 3, "only {reported} of {flips} flips in {name} were noticed, {late} later");
+    assert!(late < flips / 50, "{late} of {flips} flips in {name} were noticed only by looking for them");
+}
+
+#[test]
+fn flipped_bits_in_the_database_are_noticed() {
+    flip_bits("onward.db", false, 400);
+}
+
+#[test]
+fn flipped_bits_in_the_log_are_noticed() {
+    flip_bits("onward.db-wal", true, 400);
+}
+
+#[test]
+fn a_changed_body_is_named_with_run_and_record() {
+    let disk = OnDisk::default();
+    {
+        let mut store = disk.store();
+        let lease = drive(&mut store);
+        append_many(&mut store, &lease, 0, 5);
+    }
+    let connection = rusqlite::Connection::open(disk.folder().join("onward.db")).expect("the database");
+    let sql = "UPDATE records SET body = (SELECT body FROM records WHERE place & 4294967295 = 2) WHERE place & 4294967295 = 3";
+    assert_eq!(connection.execute(sql, ()).expect("an update"), 1);
+    drop(connection);
+    let mut store = disk.store();
+    let Err(StoreError::Damaged(damage)) = store.events(&run(), Seq(0), 99) else {
+        panic!("a changed body was believed")
+    };
+    assert_eq!((damage.run, damage.seq), (Some(run()), Some(Seq(3))));
+    // What lies before the damage can still be read.
+    assert_eq!(store.events(&run(), Seq(0), 2).expect("the part before it").len(), 2);
+    assert_eq!(store.verify().expect("a look at everything").len(), 1);
+}
+
+#[test]
+fn a_missing_record_is_named() {
+    let disk = OnDisk::default();
+    {
+        let mut store = disk.store();
+        let lease = drive(&mut store);
+        append_many(&mut store, &lease, 0, 5);
+    }
+    for (last, expected) in [(5, 5), (3, 3), (1, 1)] {
+        let connection = rusqlite::Connection::open(disk.folder().join("onward.db")).expect("the database");
+        connection.execute("DELETE FROM records WHERE place & 4294967295 = ?1", [last]).expect("a deletion");
+        drop(connection);
+        let Err(StoreError::Damaged(damage)) = disk.look().events(&run(), Seq(0), 99) else {
+            panic!("a missing record went unnoticed")
+        };
+        assert_eq!(damage.seq, Some(Seq(expected)));
+    }
+}
+
+#[test]
+fn a_damaged_row_does_not_hide_the_others() {
+    let disk = furnished(false);
+    let connection = rusqlite::Connection::open(disk.folder().join("onward.db")).expect("the database");
+    connection.execute("UPDATE runs SET status = 'completed'", ()).expect("an update");
+    connection.execute("UPDATE checkpoints SET seq = 1 WHERE id = 'CP-33'", ()).expect("an update");
+    drop(connection);
+    let mut store = disk.look();
+    let rows = store.runs(&RunFilter::default(), Page::first(9)).expect("a list");
+    assert!(rows[0].summary.is_err(), "a status that nobody wrote must not be believed");
+    let found = store.find_checkpoints("CP-3", 99).expect("a list");
+    let damaged: Vec<&str> = found.iter().filter(|row| row.damage.is_some()).map(|row| row.id.as_str()).collect();
+    assert_eq!((found.len(), damaged), (6, vec!["CP-33"]));
+    assert!(matches!(store.checkpoint(&found[3].id), Err(StoreError::Damaged(_))));
+    assert!(store.checkpoint(&found[2].id).expect("a good one").is_some());
+}
+
+#[test]
+fn an_undamaged_store_verifies() {
+    let disk = furnished(true);
+    assert_eq!(disk.look().verify().expect("a look at everything"), []);
+    assert_eq!(journal(&mut disk.store()).len(), 36);
+}

@@ -1,0 +1,15 @@
+//! The store from outside: the contract on every backend, and what disks, kills and other users do to it.
+
+mod child;
+mod conformance;
+mod damage;
+mod folder;
+mod full;
+mod head;
+mod kill;
+mod kit;
+mod look;
+mod race;
+mod sequence;
+mod speed;
+mod values;

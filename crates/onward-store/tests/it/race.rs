@@ -1,0 +1,73 @@
+//! Several processes that want the same run, or the same new store.
+
+use std::thread;
+
+use onward_store::{LeaseKind, Store, StoreError};
+
+use crate::{
+    child::{Role, ears, heard, kill, spawn},
+    kit::{OnDisk, append_many, drive, holder, journal, run, take},
+};
+
+#[test]
+fn a_run_driven_elsewhere_is_refused_until_its_driver_dies() {
+    let disk = OnDisk::default();
+    let mut store = disk.store();
+    drop(drive(&mut store));
+    let mut child = spawn(&Role::Hold, &disk.folder());
+    let epoch: u64 = heard(&mut ears(&mut child)).expect("a child that works").parse().expect("an epoch");
+    let Err(StoreError::Held { kind, holder: who, .. }) = store.take_lease(&run(), LeaseKind::Driving, holder()) else {
+        panic!("a driven run was given away")
+    };
+    assert_eq!((kind, who.host.as_str(), who.pid), (LeaseKind::Driving, "child", child.id()));
+    // Looking needs no right to write, and changes nothing.
+    let seen = disk.look().holder(&run()).expect("an answer");
+    assert_eq!(seen, Some((LeaseKind::Driving, who)));
+    kill(&mut child);
+    assert_eq!(store.holder(&run()).expect("an answer"), None);
+    let lease = take(&mut store);
+    assert!(lease.epoch() > epoch, "an epoch must rise");
+}
+
+#[test]
+fn many_processes_hand_a_run_on_and_on() {
+    // Each of them takes the run for a moment and appends. Nobody is refused, nothing is lost.
+    let disk = OnDisk::default();
+    drop(drive(&mut disk.store()));
+    let workers: Vec<_> = (0..4)
+        .map(|_| {
+            let mut store = disk.store();
+            thread::spawn(move || {
+                for _ in 0..25 {
+                    let lease = store.take_lease(&run(), LeaseKind::Brief, holder()).expect("a short wait");
+                    let head = journal(&mut store).len() as u64;
+                    append_many(&mut store, &lease, head, 1);
+                }
+            })
+        })
+        .collect();
+    for worker in workers {
+        worker.join().expect("a worker that ends well");
+    }
+    assert_eq!(journal(&mut disk.store()).len(), 100);
+}
+
+#[test]
+fn many_make_the_same_new_store() {
+    for _ in 0..10 {
+        let disk = OnDisk::in_memory();
+        let folder = disk.folder();
+        let makers: Vec<_> = (0..4)
+            .map(|_| {
+                let folder = folder.clone();
+                thread::spawn(move || {
+                    let store = onward_store::SqliteStore::open(&folder, onward_store::OpenMode::ReadWrite);
+                    store.expect("a store").health().store_id
+                })
+            })
+            .collect();
+        let ids: Vec<String> = makers.into_iter().map(|maker| maker.join().expect("a maker that ends well")).collect();
+        assert!(ids.iter().all(|id| *id == ids[0] && !id.is_empty()), "{ids:?}");
+        assert_eq!(disk.store().health().alarms, []);
+    }
+}

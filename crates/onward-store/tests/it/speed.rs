@@ -1,0 +1,131 @@
+//! Measurements, each beside its floor in the same run. Started by hand, in release:
+//! `cargo test --release -p onward-store speed -- --ignored --nocapture --test-threads 1`.
+
+use std::{
+    fs::File,
+    io::Write,
+    time::{Duration, Instant},
+};
+
+use onward_core::id::{CheckpointId, Seq};
+use onward_store::{OpenMode, Page, RunFilter, SqliteStore, Store};
+
+use crate::kit::{OnDisk, drive, entry, run, with_checkpoint};
+
+fn sorted(mut times: Vec<Duration>) -> Vec<Duration> {
+    times.sort_unstable();
+    times
+}
+
+fn say(what: &str, times: &[Duration]) {
+    let at = |share: usize| times[(times.len() - 1) * share / 100];
+    let line = format!("{what}: p50 {:?} p99 {:?} max {:?}\n", at(50), at(99), at(100));
+    std::io::stderr().write_all(line.as_bytes()).expect("a place to write to");
+}
+
+fn times(count: u64, mut work: impl FnMut(u64)) -> Vec<Duration> {
+    let measure = |n| {
+        let start = Instant::now();
+        work(n);
+        start.elapsed()
+    };
+    sorted((0..count).map(measure).collect())
+}
+
+fn flushes(disk: &OnDisk, count: u64, bytes: &[u8]) -> Vec<Duration> {
+    let mut file = File::create(disk.root().join("floor")).expect("a file");
+    times(count, |_| {
+        file.write_all(bytes).expect("a write");
+        file.sync_data().expect("a flush");
+    })
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn an_append_of_one_kilobyte() {
+    let disk = OnDisk::default();
+    let body = vec![b'x'; 1024];
+    let mut store = disk.store();
+    let lease = drive(&mut store);
+    let mut floor = Vec::new();
+    let mut ours = Vec::new();
+    for round in 0..10 {
+        floor.extend(flushes(&disk, 300, &body));
+        ours.extend(times(300, |n| {
+            store.append(&lease, Seq(round * 300 + n), entry(&body)).expect("an append");
+        }));
+    }
+    say("fdatasync of 1 KB", &sorted(floor));
+    say("append of 1 KB", &sorted(ours));
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn a_bare_commit_of_one_kilobyte() {
+    let disk = OnDisk::default();
+    let connection = rusqlite::Connection::open(disk.root().join("bare.db")).expect("a database");
+    connection.execute_batch("PRAGMA journal_mode=wal; PRAGMA synchronous=2; PRAGMA wal_autocheckpoint=0; CREATE TABLE t (k INTEGER PRIMARY KEY, v BLOB)").expect("a table");
+    let body = vec![b'x'; 1024];
+    let bare = times(3000, |_| {
+        let mut statement = connection.prepare_cached("INSERT INTO t (v) VALUES (?1)").expect("a statement");
+        statement.execute([&body]).expect("a commit");
+    });
+    say("bare SQLite commit of 1 KB", &bare);
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn opening_and_listing() {
+    let disk = OnDisk::default();
+    let mut store = disk.store();
+    let lease = drive(&mut store);
+    for seq in 0..20 {
+        store.append(&lease, Seq(seq), entry(&[b'x'; 300])).expect("an append");
+    }
+    drop((lease, store));
+    for (name, mode) in [("look", OpenMode::Look), ("read-write", OpenMode::ReadWrite)] {
+        let opened = times(200, |_| {
+            let mut store = SqliteStore::open(&disk.folder(), mode).expect("a store");
+            assert_eq!(store.runs(&RunFilter::default(), Page::first(20)).expect("a list").len(), 1);
+        });
+        say(&format!("open for {name}, list, close"), &opened);
+    }
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn a_history_of_a_hundred_thousand_checkpoints() {
+    let disk = OnDisk::default();
+    let mut store = disk.store();
+    let lease = drive(&mut store);
+    let start = Instant::now();
+    for batch in 0..1000_u64 {
+        let mut many = entry(b"event");
+        for n in 0..100 {
+            many = with_checkpoint(
+                many,
+                &format!("CP-{:08x}", (batch * 100 + n) * 2_654_435_761 % (1 << 32)),
+                batch + 1,
+                &[b'd'; 600],
+            );
+        }
+        store.append(&lease, Seq(batch), many).expect("an append");
+    }
+    say("100 checkpoints in one append, mean", &[start.elapsed() / 1000]);
+    say(
+        "latest 20 of all",
+        &times(500, |_| assert_eq!(store.newest_checkpoints(Page::first(20)).expect("a list").len(), 20)),
+    );
+    say(
+        "latest 20 of one run",
+        &times(500, |_| assert_eq!(store.checkpoints(&run(), Page::first(20)).expect("a list").len(), 20)),
+    );
+    say(
+        "one by id",
+        &times(500, |n| {
+            let id = CheckpointId::new(format!("CP-{:08x}", (n * 97) * 2_654_435_761 % (1 << 32)));
+            assert!(store.checkpoint(&id).expect("a look").is_some());
+        }),
+    );
+    say("by prefix", &times(500, |_| assert!(!store.find_checkpoints("CP-00ff", 20).expect("a look").is_empty())));
+}

@@ -1,0 +1,309 @@
+//! The simulator: random plans on a simulated machine, driven by the real driver over the real core, killed between any
+//! two steps. A seed gives a world; what goes wrong in it goes wrong again.
+
+mod dice;
+mod oracle;
+mod plans;
+mod store;
+mod world;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use jiff::{SignedDuration, Timestamp};
+use onward_core::checkpoint::Trigger;
+use onward_core::event::{Event, Orphans, RunStarted};
+use onward_core::id::{RunId, Seq};
+use onward_core::input::{Begin, Choice, Posted, Reply};
+use onward_core::plan::{self, Plan};
+use onward_core::run::{self, Ending, PhaseStatus, Run};
+use onward_engine::{Driver, Error, Reporter, Update};
+use onward_store::{Entry, Holder, Lease, LeaseKind, MemoryStore, NewCheckpoint, NewEvent, NewRun, Page, Store};
+
+use dice::Dice;
+pub use oracle::Coverage;
+use oracle::Oracle;
+use store::FaultyStore;
+use world::{ALONE, Eyes, Machine, Shared};
+
+/// Kills in one world at most, and starts before it must have come to its end.
+const KILLS_MAX: u64 = 12;
+const STARTS_MAX: u32 = 60;
+const MESSAGES_PER_START_MAX: u64 = 2;
+
+/// What one seed did.
+#[derive(Debug, Default)]
+pub struct Told {
+    pub kills: u64,
+    pub starts: u64,
+    pub events: u64,
+    pub completed: bool,
+    pub coverage: Coverage,
+}
+
+/// Plays one world to its end. Panics where an invariant does not hold.
+pub fn play(seed: u64) -> Told {
+    play_and_tell(seed, None)
+}
+
+/// The same, telling every event as it becomes durable.
+pub fn play_and_tell(seed: u64, trace: Option<fn(&str)>) -> Told {
+    let mut dice = Dice::new(seed);
+    let plan = plans::random_plan(&mut dice);
+    let mut told = Told::default();
+    let mut story = Story::new(dice, plan);
+    story.machine.lock().expect(ALONE).oracle.trace = trace;
+    let mut kills_left = story.throw(KILLS_MAX);
+    for start in 1..=STARTS_MAX {
+        told.starts += 1;
+        let peace = kills_left == 0;
+        let fuse = (!peace).then(|| story.throw(60));
+        match story.one_driver(fuse, start) {
+            Some(Ending::Completed) => {
+                told.completed = true;
+                break;
+            }
+            Some(Ending::Failed) if peace => break,
+            // A life that was too short for its kill counts all the same, or the world would never end.
+            Some(Ending::Failed | Ending::Stopped(_)) => kills_left = kills_left.saturating_sub(1),
+            None => {
+                told.kills += 1;
+                kills_left -= 1;
+                story.after_a_kill();
+            }
+        }
+        assert!(start < STARTS_MAX, "the run does not come to an end in {STARTS_MAX} starts");
+    }
+    story.judge(told.completed);
+    let machine = story.machine.lock().expect(ALONE);
+    told.events = machine.oracle.journal.len() as u64;
+    told.coverage = machine.oracle.coverage.clone();
+    told
+}
+
+struct Story {
+    machine: Shared,
+    store: MemoryStore,
+    id: RunId,
+    plan: Plan,
+    posted: u64,
+}
+
+struct Watch(Shared);
+
+impl Reporter for Watch {
+    fn update(&mut self, update: &Update<'_>) {
+        if let Update::Event { recorded, run } = update {
+            let mut machine = self.0.lock().expect(ALONE);
+            let durable = machine.oracle.journal.last().map_or(Seq(0), |last| last.seq);
+            assert!(recorded.seq <= durable, "I2: told before it was durable");
+            if machine.dice.percent(5) {
+                machine.oracle.compare(run);
+            }
+        }
+    }
+}
+
+impl Story {
+    fn new(dice: Dice, plan: Plan) -> Self {
+        let now: Timestamp = "2026-11-15T12:00:00Z".parse().expect("a time");
+        let machine = Arc::new(Mutex::new(Machine::new(dice, now, Oracle::new(&plan))));
+        let mut story =
+            Self { machine, store: MemoryStore::new(), id: RunId::new("run_sim_20261115_120000"), plan, posted: 0 };
+        story.create();
+        story
+    }
+
+    fn throw(&self, limit: u64) -> u64 {
+        self.machine.lock().expect(ALONE).dice.below(limit)
+    }
+
+    fn create(&mut self) {
+        let new =
+            NewRun { run: self.id.clone(), work: "w".to_owned(), summary: b"{}".to_vec(), status: "new".to_owned() };
+        self.store.create_run(new).expect("a new store");
+        let started = RunStarted {
+            run: self.id.clone(),
+            work: "w".to_owned(),
+            plan: self.plan.clone(),
+            plan_path: "onward.yaml".to_owned(),
+            plan_digest: plan::digest(&self.plan),
+            inputs: BTreeMap::new(),
+            project: "sim".to_owned(),
+            title: "sim".to_owned(),
+            branch: None,
+            triggers: Trigger::ALL.to_vec(),
+        };
+        let now = self.machine.lock().expect(ALONE).now;
+        let (run, stepped) = run::start(started, "sim", now);
+        let lease = self.lease();
+        let entry = onward_engine::entry_of(&run, &stepped);
+        self.store.append(&lease, Seq(0), entry).expect("an empty journal");
+        let records = self.store.events(&self.id, Seq(0), usize::MAX).expect("readable");
+        self.machine.lock().expect(ALONE).oracle.appended(&lease, &records, &[]);
+    }
+
+    fn lease(&mut self) -> Lease {
+        let since = self.machine.lock().expect(ALONE).now;
+        let holder = Holder { host: "sim".to_owned(), pid: 1, since };
+        self.store.take_lease(&self.id, LeaseKind::Driving, holder).expect("nobody else drives")
+    }
+
+    /// The life of one driver; none if it was killed.
+    fn one_driver(&mut self, fuse: Option<u64>, start: u32) -> Option<Ending> {
+        self.post_something();
+        let lease = self.lease();
+        let mut store = FaultyStore::new(self.store.clone(), self.machine.clone());
+        let run = onward_engine::load_run(&mut store, &self.id).expect("a readable journal");
+        self.machine.lock().expect(ALONE).oracle.compare(&run);
+        let begin = self.begin(&run, &lease, start);
+        self.machine.lock().expect(ALONE).fuse = fuse;
+        let mut world = Eyes::new(self.machine.clone());
+        let mut watch = Watch(self.machine.clone());
+        let driver = Driver {
+            store: &mut store,
+            lease: &lease,
+            world: &mut world,
+            reporter: &mut watch,
+            actor: "sim".to_owned(),
+            run,
+        };
+        let ended = driver.drive(begin);
+        self.machine.lock().expect(ALONE).fuse = None;
+        match ended {
+            Ok((run, ending)) => {
+                self.machine.lock().expect(ALONE).oracle.compare(&run);
+                Some(ending)
+            }
+            Err(why) => {
+                assert!(world::is_killed(&why) || is_killed_store(&why), "the driver gave up: {why}");
+                self.stale_owner(lease);
+                None
+            }
+        }
+    }
+
+    fn begin(&self, run: &Run, lease: &Lease, start: u32) -> Begin {
+        let mut machine = self.machine.lock().expect(ALONE);
+        let mut choices = Vec::new();
+        for (phase, state) in run.phases() {
+            let settle = state.in_doubt || (state.parked && machine.dice.percent(50));
+            let redo = state.status == PhaseStatus::Completed && start < 20 && machine.dice.percent(3);
+            let stubborn = state.status == PhaseStatus::Running && machine.dice.percent(10);
+            if settle {
+                choices.push((phase.id.clone(), *machine.dice.pick(&[Choice::Retry, Choice::Skip, Choice::Adopt])));
+            } else if redo || stubborn {
+                choices.push((phase.id.clone(), Choice::Retry));
+            }
+        }
+        Begin {
+            epoch: lease.epoch(),
+            host: "sim".to_owned(),
+            pid: start,
+            boot: machine.boot.to_string(),
+            jobs: machine.dice.percent(20).then(|| u32::try_from(1 + machine.dice.below(4)).expect("small")),
+            orphans: if machine.dice.percent(10) { Orphans::Kill } else { Orphans::Wait },
+            renew: machine.dice.percent(70),
+            choices,
+        }
+    }
+
+    /// Somebody beside the driver wants a checkpoint.
+    fn post_something(&mut self) {
+        for _ in 0..self.throw(MESSAGES_PER_START_MAX + 1) {
+            self.posted += 1;
+            let id = format!("m{}", self.posted);
+            let body = serde_json::to_vec(&Posted::Checkpoint { name: Some(id.clone()) }).expect("plain data");
+            let now = self.machine.lock().expect(ALONE).now;
+            self.store.post(&self.id, &id, now, body).expect("a store in memory");
+            self.machine.lock().expect(ALONE).posts.push(id);
+        }
+    }
+
+    fn after_a_kill(&mut self) {
+        let mut machine = self.machine.lock().expect(ALONE);
+        if machine.dice.percent(40) {
+            machine.power_cut();
+        }
+        let seconds = i64::try_from(machine.dice.below(60)).expect("small");
+        machine.let_time_pass(SignedDuration::from_secs(seconds));
+    }
+
+    /// A driver that was frozen, lost its lock and wakes up after another one has begun. It must not be able to write.
+    fn stale_owner(&mut self, old: Lease) {
+        if !self.machine.lock().expect(ALONE).dice.percent(20) {
+            return;
+        }
+        self.store.lose_lock(&self.id);
+        let new = self.lease();
+        let head = self.store.events(&self.id, Seq(0), usize::MAX).expect("readable").last().map_or(Seq(0), |r| r.seq);
+        let now = self.machine.lock().expect(ALONE).now;
+        let entry = Entry {
+            events: vec![NewEvent { at: now, actor: "stale".to_owned(), body: b"{}".to_vec() }],
+            checkpoints: Vec::<NewCheckpoint>::new(),
+            consumed: Vec::new(),
+            status: "running".to_owned(),
+            summary: b"{}".to_vec(),
+        };
+        assert!(self.store.append(&old, head, entry).is_err(), "I4: a driver that lost its lease appended");
+        drop((old, new));
+    }
+
+    /// At the end of the world everything must add up.
+    fn judge(&mut self, completed: bool) {
+        let run = onward_engine::load_run(&mut self.store, &self.id).expect("a readable journal");
+        let machine = self.machine.lock().expect(ALONE);
+        machine.oracle.compare(&run);
+        assert!(completed || oracle::has_a_reason_to_fail(&run), "the run failed without a reason");
+        drop(machine);
+        self.judge_checkpoints(&run);
+        self.judge_messages();
+    }
+
+    fn judge_checkpoints(&mut self, run: &Run) {
+        let rows = self.store.checkpoints(&run.id, Page::first(100_000)).expect("readable");
+        let machine = self.machine.lock().expect(ALONE);
+        let taken: Vec<_> = machine
+            .oracle
+            .journal
+            .iter()
+            .filter_map(|recorded| match &recorded.event {
+                Event::CheckpointTaken { id, .. } => Some((id.clone(), recorded.seq)),
+                _ => None,
+            })
+            .collect();
+        let stored: Vec<_> = rows.iter().rev().map(|row| (row.id.clone(), row.seq)).collect();
+        assert_eq!(stored, taken, "every checkpoint on record is stored, and no other");
+        let last = run.phases().filter(|(_, state)| state.status == PhaseStatus::Completed).map(|(phase, _)| &phase.id);
+        for phase in last {
+            let there = rows.iter().any(|row| {
+                let document = String::from_utf8_lossy(&row.meta).into_owned();
+                document.contains("phase_transition") && document.contains(&format!("\"{phase}\""))
+            });
+            assert!(there, "B1: {phase} is done and left no checkpoint");
+        }
+    }
+
+    fn judge_messages(&mut self) {
+        let posts = self.machine.lock().expect(ALONE).posts.clone();
+        for id in posts {
+            let consumed = self.machine.lock().expect(ALONE).oracle.answered.contains(&id);
+            let reply = self.store.reply(&self.id, &id).expect("readable");
+            match reply.map(|bytes| serde_json::from_slice::<Reply>(&bytes).expect("our own bytes")) {
+                Some(Reply::Checkpoint { id }) => {
+                    let id = onward_core::id::CheckpointId::new(id);
+                    assert!(self.store.checkpoint(&id).expect("readable").is_some(), "the reply names no checkpoint");
+                }
+                Some(Reply::Done | Reply::Refused { .. }) => panic!("a checkpoint was asked for"),
+                None => {
+                    let waiting = self.store.inbox(&self.id, 1000).expect("readable").iter().any(|item| item.id == id);
+                    assert!(waiting && !consumed, "a message was taken and never answered");
+                }
+            }
+        }
+    }
+}
+
+fn is_killed_store(error: &Error) -> bool {
+    matches!(error, Error::Store(why) if store::is_killed(why))
+}

@@ -1,0 +1,240 @@
+//! What must hold, written down a second time and independently: the oracle reads only the journal that is durable and
+//! what the machine really did. It panics with the number of the invariant.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use onward_core::event::{Event, Outcome, Recorded};
+use onward_core::id::{Attempt, Generation, PhaseId, Seq};
+use onward_core::plan::{Plan, RetryWhen, globs};
+use onward_core::run::{PhaseStatus, Run};
+use onward_store::{Lease, Record};
+
+/// How often each kind of event and each change of a phase's status was seen.
+pub type Coverage = BTreeMap<String, u64>;
+
+pub(super) struct Oracle {
+    plan: Plan,
+    /// The durable journal, decoded.
+    pub(super) journal: Vec<Recorded>,
+    epoch: u64,
+    facts: BTreeMap<PhaseId, Facts>,
+    /// Processes that were started, by attempt.
+    spawned: BTreeMap<(PhaseId, Attempt), u32>,
+    pub(super) answered: BTreeSet<String>,
+    jobs: Option<u32>,
+    pub(super) coverage: Coverage,
+    /// Tells every event as it becomes durable.
+    pub(super) trace: Option<fn(&str)>,
+}
+
+/// What the journal says of a phase, counted the simple way.
+#[derive(Clone, Debug, Default)]
+struct Facts {
+    started: BTreeSet<Attempt>,
+    open: Option<Attempt>,
+    finished_as: Option<PhaseStatus>,
+    finished_generation: Option<Generation>,
+    generation: u32,
+    failures: u32,
+    unknowns: u32,
+    parked: bool,
+}
+
+impl Oracle {
+    pub(super) fn new(plan: &Plan) -> Self {
+        let facts = plan.phases.iter().map(|p| (p.id.clone(), Facts { generation: 1, ..Facts::default() })).collect();
+        Self {
+            plan: plan.clone(),
+            journal: Vec::new(),
+            epoch: 0,
+            facts,
+            spawned: BTreeMap::new(),
+            answered: BTreeSet::new(),
+            jobs: None,
+            coverage: Coverage::new(),
+            trace: None,
+        }
+    }
+
+    /// Records became durable.
+    pub(super) fn appended(&mut self, lease: &Lease, records: &[Record], consumed: &[String]) {
+        assert!(lease.epoch() >= self.epoch, "I4: a driver that lost its lease appended");
+        self.epoch = lease.epoch();
+        for record in records {
+            let event: Stored = serde_json::from_slice(&record.body).expect("our own bytes");
+            let recorded = Recorded { seq: record.seq, at: record.at, actor: record.actor.clone(), event: event.event };
+            let expected = self.journal.last().map_or(Seq(1), |last| last.seq.next());
+            assert_eq!(recorded.seq, expected, "the journal has no gaps");
+            if let Some(tell) = self.trace {
+                let text = serde_json::to_string(&recorded.event).expect("plain data");
+                tell(&format!("{} {} {text}", recorded.seq, recorded.at).chars().take(300).collect::<String>());
+            }
+            self.fold(&recorded);
+            self.journal.push(recorded);
+        }
+        for id in consumed {
+            assert!(self.answered.insert(id.clone()), "a message was answered twice");
+        }
+    }
+
+    fn fold(&mut self, recorded: &Recorded) {
+        let name =
+            serde_json::to_value(&recorded.event).expect("plain data")["type"].as_str().expect("a tag").to_owned();
+        *self.coverage.entry(name).or_default() += 1;
+        match &recorded.event {
+            Event::DriverStarted { jobs, .. } => self.jobs = *jobs,
+            Event::AttemptStarted { phase, attempt, generation, .. } => {
+                self.attempt_started(phase, *attempt, *generation);
+            }
+            Event::AttemptEnded { phase, attempt, outcome, .. } => self.attempt_ended(phase, *attempt, outcome),
+            Event::PhaseCompleted { phase, .. } => self.finished(phase, PhaseStatus::Completed),
+            Event::PhaseSkipped { phase } => self.finished(phase, PhaseStatus::Skipped),
+            Event::PhaseFailed { phase, error } => self.phase_failed(phase, &error.code),
+            Event::PhaseReopened { phase, generation } => self.reopened(phase, *generation),
+            Event::RetryScheduled { phase, .. } => {
+                let max = self.plan.phase(phase).expect("of the plan").retry.max;
+                let failures = self.facts[phase].failures;
+                assert!(failures <= max, "I6: {phase} is retried {failures} times, {max} are allowed");
+            }
+            Event::RunEnded { .. } => {
+                let open: Vec<_> = self.facts.iter().filter(|(_, f)| f.open.is_some()).map(|(p, _)| p).collect();
+                assert!(open.is_empty(), "the run ended while {open:?} were at work");
+            }
+            Event::RunStarted(_)
+            | Event::AttemptAdopted { .. }
+            | Event::PhaseInDoubt { .. }
+            | Event::BatchCompleted { .. }
+            | Event::StopAsked { .. }
+            | Event::RunStopped { .. }
+            | Event::RunArchived
+            | Event::CheckpointTaken { .. } => {}
+        }
+    }
+
+    fn attempt_started(&mut self, phase: &PhaseId, attempt: Attempt, generation: Generation) {
+        let plan = self.plan.phase(phase).expect("of the plan").clone();
+        for need in &plan.needs {
+            let met = match self.facts[&need.phase].finished_as {
+                Some(PhaseStatus::Completed) => true,
+                Some(PhaseStatus::Skipped) => !need.must_be_completed,
+                _ => false,
+            };
+            assert!(met, "{phase} was started before {} was done", need.phase);
+        }
+        let open: Vec<PhaseId> = self.facts.iter().filter(|(_, f)| f.open.is_some()).map(|(p, _)| p.clone()).collect();
+        let limit = self.jobs.unwrap_or(self.plan.max_parallel).max(1) as usize;
+        assert!(open.len() < limit, "more than {limit} phases side by side");
+        for other in &open {
+            let writes = &self.plan.phase(other).expect("of the plan").writes;
+            let collide = plan.writes.iter().any(|a| writes.iter().any(|b| globs::may_overlap(a, b)));
+            assert!(!collide, "{phase} and {other} write the same files side by side");
+        }
+        let facts = self.facts.get_mut(phase).expect("of the plan");
+        assert_eq!(facts.open, None, "I5: a second attempt at {phase} beside the first");
+        assert!(facts.started.insert(attempt), "I5: attempt {attempt} of {phase} was recorded twice");
+        assert_eq!(facts.finished_as, None, "I3: {phase} is finished and was started again");
+        assert!(facts.finished_generation < Some(generation), "I3: generation {generation} of {phase} was done before");
+        assert!(!facts.parked, "{phase} is parked and was started by itself");
+        facts.open = Some(attempt);
+    }
+
+    fn attempt_ended(&mut self, phase: &PhaseId, attempt: Attempt, outcome: &Outcome) {
+        let how = serde_json::to_value(outcome).expect("plain data")["how"].as_str().expect("a tag").to_owned();
+        *self.coverage.entry(format!("attempt_ended:{how}")).or_default() += 1;
+        let facts = self.facts.get_mut(phase).expect("of the plan");
+        assert_eq!(facts.open.take(), Some(attempt), "the end of {attempt} at {phase} is recorded once");
+        match outcome {
+            Outcome::Unknown => facts.unknowns += 1,
+            Outcome::Stopped { .. } | Outcome::Exited { code: 0 } => facts.unknowns = 0,
+            Outcome::Exited { .. } | Outcome::Killed { .. } | Outcome::TimedOut | Outcome::CouldNotStart { .. } => {
+                (facts.failures, facts.unknowns) = (facts.failures + 1, 0);
+            }
+        }
+    }
+
+    fn finished(&mut self, phase: &PhaseId, status: PhaseStatus) {
+        let facts = self.facts.get_mut(phase).expect("of the plan");
+        assert!(facts.open.is_none(), "{phase} is finished while it is at work");
+        assert!(
+            facts.finished_generation < Some(Generation(facts.generation)) || facts.finished_as != Some(status),
+            "P1: a second outcome of {phase} in generation {}",
+            facts.generation
+        );
+        facts.finished_as = Some(status);
+        facts.parked = false;
+        if status == PhaseStatus::Completed {
+            facts.finished_generation = Some(Generation(facts.generation));
+        }
+    }
+
+    fn phase_failed(&mut self, phase: &PhaseId, code: &str) {
+        let retry = self.plan.phase(phase).expect("of the plan").retry.clone();
+        assert_eq!(
+            retry.when,
+            [RetryWhen::Failed, RetryWhen::TimedOut, RetryWhen::Infra],
+            "the plans of the simulator"
+        );
+        let stopping =
+            self.journal.iter().rev().map(|r| &r.event).take_while(|e| !matches!(e, Event::DriverStarted { .. }));
+        let stopping = stopping.into_iter().any(|event| matches!(event, Event::StopAsked { .. }));
+        let facts = self.facts.get_mut(phase).expect("of the plan");
+        if code == "crash-loop" {
+            assert!(facts.unknowns >= 3, "{phase} was parked after {} unknown ends", facts.unknowns);
+            facts.parked = true;
+        } else {
+            let used = facts.failures > retry.max;
+            assert!(used || stopping, "I6: {phase} has failed for good after {} failures", facts.failures);
+        }
+    }
+
+    fn reopened(&mut self, phase: &PhaseId, generation: Generation) {
+        let facts = self.facts.get_mut(phase).expect("of the plan");
+        if facts.finished_as.is_some() {
+            assert!(generation.0 > facts.generation, "I3: finished work of {phase} is undone without a new generation");
+        }
+        facts.generation = generation.0;
+        (facts.failures, facts.unknowns, facts.parked, facts.finished_as) = (0, 0, false, None);
+    }
+
+    /// The driver is about to start a process.
+    pub(super) fn may_perform(&self, run: &Run, phase: &PhaseId, attempt: Attempt) {
+        assert_eq!(self.facts[phase].open, Some(attempt), "I2: {attempt} of {phase} is started and not on record");
+        let durable = self.journal.last().map_or(Seq(0), |last| last.seq);
+        assert!(run.seq <= durable, "I2: the driver acts on {} while {durable} is durable", run.seq);
+    }
+
+    /// A process was started; these of the same phase live at this moment.
+    pub(super) fn spawned(&mut self, phase: &PhaseId, attempt: Attempt, living: &[Attempt]) {
+        assert!(living.is_empty(), "I5: {attempt} of {phase} is started while {living:?} live");
+        let times = self.spawned.entry((phase.clone(), attempt)).or_default();
+        *times += 1;
+        assert_eq!(*times, 1, "I5: {attempt} of {phase} was started twice");
+    }
+
+    /// The state that a driver shows is the one that its journal gives.
+    pub(super) fn compare(&self, live: &Run) {
+        let until: Vec<&Recorded> = self.journal.iter().filter(|recorded| recorded.seq <= live.seq).collect();
+        let replayed = onward_core::run::fold(until).expect("a journal");
+        let (live, replayed) = (format!("{live:?}"), format!("{replayed:?}"));
+        if live != replayed {
+            let at = live.bytes().zip(replayed.bytes()).take_while(|(a, b)| a == b).count();
+            let around = |text: &str| text.chars().skip(at.saturating_sub(80)).take(160).collect::<String>();
+            panic!("I1: live equals replayed\n  live     …{}…\n  replayed …{}…", around(&live), around(&replayed));
+        }
+    }
+}
+
+/// Whether something keeps the run from completing.
+pub(super) fn has_a_reason_to_fail(run: &Run) -> bool {
+    run.phases().any(|(phase, state)| {
+        let never_met = phase.needs.iter().any(|need| {
+            need.must_be_completed && run.phase_state(&need.phase).is_some_and(|s| s.status == PhaseStatus::Skipped)
+        });
+        state.status == PhaseStatus::Failed || never_met
+    })
+}
+
+#[derive(serde::Deserialize)]
+struct Stored {
+    event: Event,
+}

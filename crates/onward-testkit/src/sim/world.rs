@@ -1,0 +1,296 @@
+//! The simulated machine: processes that outlive drivers, a clock that jumps, and death at any moment.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use onward_core::event::{Outcome, StopBy};
+use onward_core::id::{Attempt, PhaseId};
+use onward_core::input::{AttemptEnd, Input};
+use onward_core::run::Run;
+use onward_core::view::{self, Alive, StatusView};
+use onward_engine::{Error, Happened, Result, Urgency, World};
+
+use super::dice::Dice;
+use super::oracle::Oracle;
+
+/// The machine as driver, store and world share it.
+pub(super) type Shared = Arc<Mutex<Machine>>;
+
+/// One thread plays one world, so nobody else can have panicked with the lock in hand.
+pub(super) const ALONE: &str = "one thread plays one world";
+
+/// What survives the death of a driver.
+pub(super) struct Machine {
+    pub(super) dice: Dice,
+    pub(super) now: Timestamp,
+    pub(super) boot: u32,
+    attempts: BTreeMap<(PhaseId, Attempt), Process>,
+    /// Steps until the driver is killed; none while it is left in peace.
+    pub(super) fuse: Option<u64>,
+    pub(super) oracle: Oracle,
+    /// Signals that a person still sends in this run.
+    pub(super) signals_left: u32,
+    pub(super) posts: Vec<String>,
+}
+
+/// An attempt's process with its attendant.
+#[derive(Clone, Debug)]
+struct Process {
+    state: ProcessState,
+    boot: u32,
+    asked: Option<(StopBy, Urgency)>,
+}
+
+#[derive(Clone, Debug)]
+enum ProcessState {
+    AtWork {
+        until: Timestamp,
+        outcome: Outcome,
+    },
+    /// Its record is there.
+    Exited {
+        outcome: Outcome,
+        at: Timestamp,
+    },
+    /// It died and left nothing.
+    Lost,
+}
+
+impl Machine {
+    pub(super) fn new(dice: Dice, now: Timestamp, oracle: Oracle) -> Self {
+        Self { dice, now, boot: 1, attempts: BTreeMap::new(), fuse: None, oracle, signals_left: 3, posts: Vec::new() }
+    }
+
+    /// One step nearer to the end of the driver.
+    pub(super) fn tick(&mut self) -> Result<()> {
+        match &mut self.fuse {
+            None => Ok(()),
+            Some(0) => Err(killed()),
+            Some(left) => {
+                *left -= 1;
+                Ok(())
+            }
+        }
+    }
+
+    /// Everything dies: phases and attendants too. What was not flushed may be gone.
+    pub(super) fn power_cut(&mut self) {
+        let reboot = self.dice.percent(50);
+        for process in self.attempts.values_mut() {
+            let lost = match &process.state {
+                ProcessState::AtWork { .. } | ProcessState::Lost => true,
+                ProcessState::Exited { .. } => reboot && self.dice.percent(30),
+            };
+            if lost {
+                process.state = ProcessState::Lost;
+            }
+        }
+        if reboot {
+            self.boot += 1;
+        }
+    }
+
+    /// An attendant alone dies with its phase, as the OOM killer may do it.
+    fn maybe_lose_one(&mut self) {
+        if !self.dice.percent(1) {
+            return;
+        }
+        let at_work = |process: &&mut Process| matches!(process.state, ProcessState::AtWork { .. });
+        if let Some(process) = self.attempts.values_mut().find(at_work) {
+            process.state = ProcessState::Lost;
+        }
+    }
+
+    /// Lets phases end whose time has come.
+    fn let_end(&mut self) {
+        for process in self.attempts.values_mut() {
+            if let ProcessState::AtWork { until, outcome } = &process.state
+                && *until <= self.now
+            {
+                let outcome = process.asked.map_or_else(|| outcome.clone(), |(by, _)| Outcome::Stopped { by });
+                process.state = ProcessState::Exited { outcome, at: *until };
+            }
+        }
+    }
+
+    fn next_end(&self) -> Option<Timestamp> {
+        self.attempts
+            .values()
+            .filter_map(|process| match process.state {
+                ProcessState::AtWork { until, .. } => Some(until),
+                ProcessState::Exited { .. } | ProcessState::Lost => None,
+            })
+            .min()
+    }
+
+    pub(super) fn let_time_pass(&mut self, span: SignedDuration) {
+        self.now += span;
+        self.let_end();
+    }
+
+    fn spawn(&mut self, phase: &PhaseId, attempt: Attempt) {
+        let living: Vec<Attempt> = self
+            .attempts
+            .iter()
+            .filter(|((other, _), process)| other == phase && matches!(process.state, ProcessState::AtWork { .. }))
+            .map(|((_, number), _)| *number)
+            .collect();
+        self.oracle.spawned(phase, attempt, &living);
+        let outcome = match self.dice.below(100) {
+            0..=74 => Outcome::Exited { code: 0 },
+            75..=89 => Outcome::Exited { code: 1 },
+            90..=93 => Outcome::Killed { signal: 9 },
+            94..=96 => Outcome::TimedOut,
+            _ => Outcome::CouldNotStart { reason: "no room".to_owned() },
+        };
+        let seconds = i64::try_from(self.dice.below(40)).expect("small");
+        let state = ProcessState::AtWork { until: self.now + SignedDuration::from_secs(seconds), outcome };
+        self.attempts.insert((phase.clone(), attempt), Process { state, boot: self.boot, asked: None });
+    }
+}
+
+pub(super) fn killed() -> Error {
+    Error::Io { what: "simulated".to_owned(), why: std::io::Error::other("killed") }
+}
+
+pub(super) fn is_killed(error: &Error) -> bool {
+    matches!(error, Error::Io { what, .. } if what == "simulated")
+}
+
+/// What one driver sees of the machine. Its memory ends with it.
+pub(super) struct Eyes {
+    machine: Shared,
+    in_flight: BTreeSet<(PhaseId, Attempt)>,
+}
+
+impl Eyes {
+    pub(super) fn new(machine: Shared) -> Self {
+        Self { machine, in_flight: BTreeSet::new() }
+    }
+
+    /// What has ended of what this driver watches.
+    fn landed(&mut self) -> Vec<Input> {
+        let machine = self.machine.lock().expect(ALONE);
+        let mut over = Vec::new();
+        self.in_flight.retain(|key| {
+            let end = match &machine.attempts.get(key).expect("it was started").state {
+                ProcessState::AtWork { .. } => return true,
+                ProcessState::Exited { outcome, at } => end(outcome.clone(), *at),
+                ProcessState::Lost => AttemptEnd::bare(Outcome::Unknown),
+            };
+            over.push(Input::AttemptEnded { phase: key.0.clone(), attempt: key.1, end });
+            false
+        });
+        over
+    }
+}
+
+fn end(outcome: Outcome, at: Timestamp) -> AttemptEnd {
+    AttemptEnd { ended_at: Some(at), duration_ms: Some(1), ..AttemptEnd::bare(outcome) }
+}
+
+impl World for Eyes {
+    fn now(&self) -> Timestamp {
+        self.machine.lock().expect(ALONE).now
+    }
+
+    fn perform(&mut self, run: &Run, phase: &PhaseId, attempt: Attempt) -> Result<Option<Input>> {
+        let key = (phase.clone(), attempt);
+        if self.in_flight.contains(&key) {
+            return Ok(None);
+        }
+        let mut machine = self.machine.lock().expect(ALONE);
+        machine.tick()?;
+        machine.oracle.may_perform(run, phase, attempt);
+        machine.spawn(phase, attempt);
+        self.in_flight.insert(key);
+        machine.tick()?;
+        Ok(None)
+    }
+
+    fn recover(&mut self, run: &Run, phase: &PhaseId, attempt: Attempt) -> Result<Input> {
+        let key = (phase.clone(), attempt);
+        let mut machine = self.machine.lock().expect(ALONE);
+        machine.tick()?;
+        machine.let_end();
+        let started_in =
+            run.phase_state(phase).and_then(|state| state.attempt.as_ref()).map(|running| running.boot.clone());
+        let phase = phase.clone();
+        Ok(match machine.attempts.get(&key) {
+            Some(Process { state: ProcessState::AtWork { .. }, boot, .. }) => {
+                assert_eq!(*boot, machine.boot, "a process does not survive a reboot");
+                self.in_flight.insert(key);
+                Input::AttemptFound { phase, attempt, alive: true }
+            }
+            Some(Process { state: ProcessState::Exited { outcome, at }, .. }) => {
+                Input::AttemptEnded { phase, attempt, end: end(outcome.clone(), *at) }
+            }
+            Some(Process { state: ProcessState::Lost, .. }) => {
+                Input::AttemptEnded { phase, attempt, end: AttemptEnd::bare(Outcome::Unknown) }
+            }
+            None if started_in == Some(machine.boot.to_string()) => {
+                Input::AttemptFound { phase, attempt, alive: false }
+            }
+            None => Input::AttemptEnded { phase, attempt, end: AttemptEnd::bare(Outcome::Unknown) },
+        })
+    }
+
+    fn stop(&mut self, phase: &PhaseId, attempt: Attempt, by: StopBy, urgency: Urgency) -> Result<Option<Input>> {
+        let key = (phase.clone(), attempt);
+        let mut machine = self.machine.lock().expect(ALONE);
+        machine.tick()?;
+        if !self.in_flight.contains(&key) {
+            let end = AttemptEnd::bare(Outcome::Stopped { by });
+            return Ok(Some(Input::AttemptEnded { phase: phase.clone(), attempt, end }));
+        }
+        let now = machine.now;
+        let stubborn = machine.dice.percent(30);
+        let process = machine.attempts.get_mut(&key).expect("it is in flight");
+        if process.asked.is_some_and(|(_, asked)| asked >= urgency) {
+            return Ok(None);
+        }
+        process.asked = Some((by, urgency));
+        if let ProcessState::AtWork { until, .. } = &mut process.state {
+            let grace = if urgency == Urgency::Kill || !stubborn { 0 } else { 8 };
+            *until = (*until).min(now + SignedDuration::from_secs(grace));
+        }
+        Ok(None)
+    }
+
+    fn wait(&mut self, limit: Duration) -> Result<Happened> {
+        let mut happened = Happened::default();
+        {
+            let mut machine = self.machine.lock().expect(ALONE);
+            machine.tick()?;
+            // Nothing happens between now and the next end: no need to sleep through it in small steps.
+            let step = machine.next_end().map_or(SignedDuration::from_secs(5), |end| end.duration_since(machine.now));
+            let limit = SignedDuration::try_from(limit).expect("a short sleep");
+            let step = if machine.next_end().is_some() {
+                step.max(SignedDuration::ZERO)
+            } else {
+                limit.max(SignedDuration::from_millis(1))
+            };
+            machine.let_time_pass(step);
+            if machine.dice.percent(2) {
+                let jump = i64::try_from(machine.dice.below(7200)).expect("small") - 3600;
+                machine.let_time_pass(SignedDuration::from_secs(jump));
+            }
+            machine.maybe_lose_one();
+            if machine.signals_left > 0 && machine.dice.percent(3) {
+                machine.signals_left -= 1;
+                let by =
+                    *machine.dice.pick(&[StopBy::Interrupt, StopBy::Interrupt, StopBy::SessionEnd, StopBy::Hangup]);
+                happened.inputs.push(Input::StopAsked { by });
+            }
+            happened.posted = machine.dice.percent(50);
+        }
+        happened.inputs.extend(self.landed());
+        Ok(happened)
+    }
+
+    fn status(&self, run: &Run) -> StatusView {
+        view::status(run, &Alive::default(), Vec::new())
+    }
+}

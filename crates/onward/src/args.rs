@@ -1,0 +1,432 @@
+//! What can be typed. Names and flags are a contract with scripts; what comes in later versions stands in `later.rs`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use onward_core::event::Orphans;
+use onward_engine::PlanFrom;
+
+use crate::later::{self, Later};
+
+/// Keeps the books for long work done in phases, and goes on where it stopped.
+#[derive(Debug, Parser)]
+#[command(name = "onward", version, disable_help_subcommand = true, max_term_width = 100)]
+pub(crate) struct Cli {
+    /// When to use colour.
+    #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN")]
+    pub(crate) color: Color,
+    #[command(subcommand)]
+    pub(crate) verb: Option<Verb>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Make a project here: the folder .onward with a commented configuration.
+    Init(Init),
+    /// Start a plan, or find its unfinished run and go on.
+    Run(Box<Run>),
+    /// Go on with an unfinished run.
+    Resume(Box<Resume>),
+    /// How far a run is.
+    Status(Status),
+    /// The runs of this project.
+    List(List),
+    /// The checkpoints of a run, or its journal.
+    Log(Log),
+    /// A checkpoint or a run as a whole.
+    Show(Show),
+    /// What the phases of a run printed.
+    Logs(Logs),
+    /// Why a phase will or will not run.
+    Why(Why),
+    /// Check a plan without running it.
+    Check(Check),
+    /// The graph of a plan or of a run.
+    Graph(Graph),
+    /// Take a checkpoint of a run by hand.
+    Checkpoint(Checkpoint),
+    /// The JSON Schemas of what onward reads and prints.
+    Schema(Schema),
+    /// The configuration in force.
+    Config(Config),
+    /// What retention would delete.
+    Prune(Prune),
+    /// A completion script for a shell.
+    Completions(Completions),
+    /// Look everything over: store, journals, checkpoints.
+    Doctor(Doctor),
+    /// Delete a run for good.
+    Delete(Delete),
+}
+
+/// The answer as one JSON object.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Json {
+    /// Answer with one JSON object on stdout.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Init {
+    /// Write a commented onward.yaml too.
+    #[arg(long)]
+    pub(crate) plan: bool,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// The plan; onward.yaml or .onward/plan.yaml where none is named.
+    pub(crate) plan: Option<PathBuf>,
+    /// Go on with the unfinished run of this plan, or with the run that is named.
+    #[arg(long, value_name = "RUN", num_args = 0..=1, require_equals = true, conflicts_with = "fresh")]
+    #[expect(clippy::option_option, reason = "the flag is absent, bare, or has a value")]
+    pub(crate) resume: Option<Option<String>>,
+    /// Start anew; the unfinished run is archived.
+    #[arg(long)]
+    pub(crate) fresh: bool,
+    #[command(flatten)]
+    pub(crate) start: Start,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Resume {
+    /// The run; the newest unfinished one where none is named.
+    pub(crate) run: Option<String>,
+    #[command(flatten)]
+    pub(crate) start: Start,
+}
+
+/// What `run` and `resume` share.
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "switches of a command line are independent of each other")]
+pub(crate) struct Start {
+    /// Try this phase again.
+    #[arg(long, value_name = "PHASE[=keep|clean]")]
+    pub(crate) retry: Vec<String>,
+    /// Take this phase as done: its work was done by hand.
+    #[arg(long, value_name = "PHASE")]
+    pub(crate) adopt: Vec<String>,
+    /// Leave this phase out.
+    #[arg(long, value_name = "PHASE")]
+    pub(crate) skip: Vec<String>,
+    /// What happens to phases that outlived their driver.
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub(crate) orphan: Option<Orphan>,
+    /// How many phases run side by side.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) jobs: Option<u32>,
+    /// An input of the plan.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_and_value)]
+    pub(crate) input: Vec<(String, String)>,
+    /// Which plan counts when the file was edited since the run was started.
+    #[arg(long, value_enum, value_name = "WHICH", default_value = "file")]
+    pub(crate) plan_from: From,
+    /// Say what would run and why; start and write nothing.
+    #[arg(long, short = 'n')]
+    pub(crate) dry_run: bool,
+    /// Answer "go on?" with yes; never a refusal or a deletion.
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Never ask.
+    #[arg(long)]
+    pub(crate) no_input: bool,
+    /// One JSON object a line on stdout, the last one about the end.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Say nothing but what went wrong.
+    #[arg(long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Orphan {
+    Wait,
+    Kill,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum From {
+    File,
+    Run,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    /// The run; the newest one where none is named.
+    pub(crate) run: Option<String>,
+    /// Exit 3 while work is left.
+    #[arg(long)]
+    pub(crate) exit_code: bool,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// Archived runs too.
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Only runs of this type.
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) kind: Option<String>,
+    /// Only runs of this project name.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) project: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Log {
+    pub(crate) run: Option<String>,
+    /// The journal instead of the checkpoints, oldest first.
+    #[arg(long)]
+    pub(crate) events: bool,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// A checkpoint or a run.
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Logs {
+    /// The run; `@` is the newest.
+    #[arg(default_value = "@")]
+    pub(crate) run: String,
+    pub(crate) phase: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Why {
+    pub(crate) run: String,
+    pub(crate) phase: String,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    pub(crate) plan: PathBuf,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Graph {
+    /// A plan file or a run; the newest run where nothing is named.
+    #[arg(value_name = "PLAN|RUN")]
+    pub(crate) of: Option<String>,
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: GraphFormat,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GraphFormat {
+    Text,
+    Mermaid,
+    Dot,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Checkpoint {
+    pub(crate) run: Option<String>,
+    /// A name; a named checkpoint is never deleted by itself.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Schema {
+    /// Which one; without a name they are listed.
+    pub(crate) name: Option<SchemaName>,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaName {
+    Plan,
+    Event,
+    Checkpoint,
+    Config,
+    Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Config {
+    /// Say where each value comes from.
+    #[arg(long)]
+    pub(crate) origin: bool,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Prune {
+    /// Only say what would be deleted and why.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Delete {
+    /// The whole id: a prefix is not enough to destroy something.
+    pub(crate) run: String,
+    /// Do not ask.
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
+/// What was typed.
+#[derive(Debug)]
+pub(crate) enum Typed {
+    Now(Cli),
+    /// Known, but not in this version.
+    Later(Later),
+}
+
+/// All verbs and flags, those of later versions hidden.
+pub(crate) fn command() -> clap::Command {
+    later::add_to(Cli::command())
+}
+
+pub(crate) fn parse(words: &[OsString]) -> Result<Typed, clap::Error> {
+    let mut command = command();
+    let matches = command.try_get_matches_from_mut(words)?;
+    match later::find(&matches) {
+        Some(later) => Ok(Typed::Later(later)),
+        None => Cli::from_arg_matches(&matches).map(Typed::Now).map_err(|error| error.format(&mut command)),
+    }
+}
+
+/// Whether a program reads the lines of a run. Asked of the bare words, because it must be known even of a command line
+/// that cannot be understood.
+pub(crate) fn wants_json_lines(words: &[OsString]) -> bool {
+    let mut before = words.iter();
+    let mut pairs = words.iter().skip(1).map(|word| (before.next(), word));
+    let verb = pairs.find(|(before, word)| {
+        let value_of_a_flag = before.is_some_and(|before| before == "--color");
+        !value_of_a_flag && !word.to_string_lossy().starts_with('-')
+    });
+    verb.is_some_and(|(_, verb)| verb == "run" || verb == "resume") && words.iter().any(|word| word == "--json")
+}
+
+fn key_and_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        Some(_) | None => Err("an input is given as KEY=VALUE".to_owned()),
+    }
+}
+
+impl std::convert::From<Orphan> for Orphans {
+    fn from(how: Orphan) -> Self {
+        match how {
+            Orphan::Wait => Self::Wait,
+            Orphan::Kill => Self::Kill,
+        }
+    }
+}
+
+impl std::convert::From<From> for PlanFrom {
+    fn from(which: From) -> Self {
+        match which {
+            From::File => Self::File,
+            From::Run => Self::Run,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn typed(words: &str) -> Result<Typed, clap::Error> {
+        parse(&words.split(' ').map(OsString::from).collect::<Vec<_>>())
+    }
+
+    fn run(words: &str) -> Run {
+        match typed(words) {
+            Ok(Typed::Now(Cli { verb: Some(Verb::Run(run)), .. })) => *run,
+            other => panic!("{words}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_table_of_arguments_holds_together() {
+        command().debug_assert();
+    }
+
+    /// `--resume` may stand alone before the name of a plan, which is then not taken for the name of a run.
+    #[test]
+    fn resume_takes_a_run_only_behind_an_equals_sign() {
+        assert_eq!(run("onward run").resume, None);
+        let bare = run("onward run --resume plan.yaml");
+        assert_eq!((bare.resume, bare.plan), (Some(None), Some(PathBuf::from("plan.yaml"))));
+        assert_eq!(run("onward run --resume=r1").resume, Some(Some("r1".to_owned())));
+        assert_eq!(run("onward run --resume=").resume, Some(Some(String::new())));
+        assert!(typed("onward run --resume --fresh").is_err());
+    }
+
+    #[test]
+    fn flags_that_answer_may_be_given_more_than_once() {
+        let run = run("onward run --retry a --retry b=keep --skip c --adopt d --input x=1=2 --input y=");
+        assert_eq!(run.start.retry, ["a", "b=keep"]);
+        assert_eq!(run.start.input, [("x".into(), "1=2".into()), ("y".into(), String::new())]);
+        assert!(typed("onward run --input x").is_err());
+        assert!(typed("onward run --jobs 0").is_err());
+    }
+
+    #[test]
+    fn what_is_unknown_is_named() {
+        for (words, name) in [("onward frobnicate", "frobnicate"), ("onward run --no-such-flag", "--no-such-flag")] {
+            let error = typed(words).expect_err("nobody knows it");
+            assert_eq!(error.exit_code(), i32::from(onward_core::exit::USAGE));
+            assert!(error.to_string().contains(name), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_program_that_reads_lines_is_known_even_from_a_command_line_that_makes_no_sense() {
+        let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
+        assert!(wants_json_lines(&words("onward run --frobnicate --json")));
+        assert!(wants_json_lines(&words("onward --color never resume --json")));
+        assert!(!wants_json_lines(&words("onward status --json")));
+        assert!(!wants_json_lines(&words("onward run")));
+    }
+}

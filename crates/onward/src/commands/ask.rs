@@ -1,0 +1,161 @@
+//! Where a person has to decide, and is there to do it. Every answer has a flag that says the same.
+
+use jiff::Timestamp;
+use onward_core::event::Orphans;
+use onward_core::id::RunId;
+use onward_core::input::Choice;
+use onward_core::resume::{PlanFact, Verdict};
+use onward_core::view;
+use onward_engine::{Error, Found, Onward, PlanFrom, Question, Ready, Request, Unfinished, Want};
+
+use crate::failure::Failure;
+use crate::prompt::{self, Answer, TRIES_MAX};
+use crate::render::{self, question};
+
+/// What a person said about the unfinished run.
+pub(super) enum Said {
+    Resume,
+    Fresh,
+    /// Nothing is to be started.
+    Left {
+        run: RunId,
+        resumable: bool,
+        words: String,
+    },
+}
+
+/// The unfinished run of the same work, if nothing was said about it yet and nobody drives it.
+pub(super) fn open_question<'a>(request: &Request, found: &'a Found) -> Option<&'a Unfinished> {
+    match (&request.want, found.unfinished.as_slice()) {
+        (Want::Plain, [one]) if one.view.driver.is_none() => Some(one),
+        _ => None,
+    }
+}
+
+/// Shows the unfinished run and asks what is to become of it.
+pub(super) fn about(onward: &mut Onward, request: &Request, found: &Found, one: &Unfinished) -> Result<Said, Failure> {
+    let next = onward.would_do(&Request { want: Want::Resume(None), ..request.clone() }, found);
+    render::say(&question::summary(one, &next, Timestamp::now()));
+    let run = &one.run.id;
+    let mut said_no = false;
+    for _ in 0..TRIES_MAX {
+        let Some(answer) = asked(one) else { break };
+        match answer {
+            Answer::Resume => return Ok(Said::Resume),
+            Answer::Fresh => return Ok(Said::Fresh),
+            Answer::Abandon => return abandoned(one),
+            Answer::No if said_no => return abandoned(one),
+            Answer::No => {
+                said_no = true;
+                render::say("What then? Once more no leaves everything as it is.\n");
+            }
+            Answer::Pick => render::say("This version cannot start from a phase yet; --retry PHASE does one again.\n"),
+            Answer::View => render::say(&render::show::show(&onward.show(run.as_str())?, Timestamp::now())),
+            Answer::Delete => {
+                if prompt::ask(&question::delete(run.as_str())).is_some_and(|answer| prompt::is_yes(&answer)) {
+                    onward.delete(run.as_str())?;
+                    let words = format!("run {} is deleted, nothing was started\n", render::safe::line(run.as_str()));
+                    return Ok(Said::Left { run: run.clone(), resumable: false, words });
+                }
+            }
+            Answer::Unclear => render::say("Please answer with one of the letters in brackets.\n"),
+        }
+    }
+    render::say("\n");
+    Err(Failure::answer_needed(question::unanswered(one)))
+}
+
+/// One round of the question; none when there is nobody any more.
+fn asked(one: &Unfinished) -> Option<Answer> {
+    if !is_refused(one) {
+        return prompt::ask(question::RESUME).map(|text| prompt::answer(&text));
+    }
+    let text = prompt::ask(question::REFUSED)?;
+    Some(match prompt::answer(&text) {
+        Answer::Resume if text.is_empty() => Answer::Abandon,
+        Answer::Resume | Answer::Pick => Answer::Unclear,
+        other => other,
+    })
+}
+
+fn is_refused(one: &Unfinished) -> bool {
+    matches!(one.verdict_on_resume, Verdict::Refuse(_))
+}
+
+fn abandoned(one: &Unfinished) -> Result<Said, Failure> {
+    let run = one.run.id.clone();
+    if let Verdict::Refuse(reasons) = &one.verdict_on_resume {
+        return Err(Error::Refused { run, reasons: reasons.clone() }.into());
+    }
+    let words = format!("everything is left as it is; come back with  {}\n", view::resume_command(&run));
+    Ok(Said::Left { run, resumable: true, words: render::safe::block(&words) })
+}
+
+/// What is to be done, with everything answered that had to be.
+pub(super) struct Settled {
+    pub(super) request: Request,
+    pub(super) found: Found,
+    pub(super) ready: Ready,
+}
+
+/// Asks what stands in the way until nothing does, or until it is clear that somebody else has to answer.
+pub(super) fn settle(
+    onward: &mut Onward,
+    mut request: Request,
+    mut found: Found,
+    person: bool,
+) -> Result<Settled, Failure> {
+    for _ in 0..TRIES_MAX {
+        let question = match onward.ready(&request, &found) {
+            Ok(ready) => return Ok(Settled { request, found, ready }),
+            Err(Error::AnswerNeeded(question)) if person => question,
+            Err(other) => return Err(other.into()),
+        };
+        render::say(&question.reasons.iter().map(|reason| reason_line(reason)).collect::<String>());
+        if !question.orphans.is_empty() {
+            request.orphans = about_orphans();
+            if request.orphans.is_none() {
+                return Err(Error::AnswerNeeded(question).into());
+            }
+        } else if plan_is_in_question(&request, &found) {
+            if !prompt::ask(question::PLAN).is_some_and(|answer| prompt::is_yes(&answer)) {
+                return Err(Error::AnswerNeeded(question).into());
+            }
+            request.plan_from = PlanFrom::Run;
+            found = onward.find(&request)?;
+        } else {
+            match about_doubts(&question) {
+                Some(choices) => request.choices.extend(choices),
+                None => return Err(Error::AnswerNeeded(question).into()),
+            }
+        }
+    }
+    Err(Failure::usage("the question was not answered"))
+}
+
+fn reason_line(reason: &str) -> String {
+    format!("{} {}\n", render::paint::doubtful("Check:"), render::safe::line(reason))
+}
+
+fn plan_is_in_question(request: &Request, found: &Found) -> bool {
+    let changed = |one: &Unfinished| matches!(one.plan, PlanFact::Changed | PlanFact::Gone);
+    request.plan_from == PlanFrom::File && found.unfinished.first().is_some_and(changed)
+}
+
+fn about_orphans() -> Option<Orphans> {
+    match prompt::ask(question::ORPHANS)?.to_lowercase().as_str() {
+        "w" | "wait" => Some(Orphans::Wait),
+        "k" | "kill" => Some(Orphans::Kill),
+        _ => None,
+    }
+}
+
+/// An answer for every phase in doubt; none if one of them is left open, or if there is none to ask about.
+pub(super) fn about_doubts(question: &Question) -> Option<Vec<(String, Choice)>> {
+    let mut choices = Vec::new();
+    for phase in &question.in_doubt {
+        render::say(&format!("Did the effect of {} happen? ", render::safe::line(phase.as_str())));
+        choices.push((phase.to_string(), prompt::about_a_doubt(&prompt::ask(question::DOUBT)?)?));
+    }
+    (!choices.is_empty()).then_some(choices)
+}

@@ -1,0 +1,26 @@
+//! `onward` alone: what is unfinished here, and what to type.
+
+use jiff::Timestamp;
+use onward_core::exit;
+use onward_engine::{Error, ListFilter, ListItem, Onward, Result};
+
+use super::here;
+use crate::failure::Failure;
+use crate::render;
+
+/// Always exit 0: whoever types a bare name wants to be told something, and what is wrong is told too.
+pub(super) fn bare() -> u8 {
+    match unfinished() {
+        Ok(items) if items.is_empty() => render::answer(render::list::NO_RUNS),
+        Ok(items) => render::answer(&render::list::unfinished(&items, Timestamp::now())),
+        Err(Error::NoProject { .. }) => render::answer(render::list::WELCOME),
+        Err(why) => render::answer(&render::failure::page(&Failure::from(why))),
+    }
+    exit::DONE
+}
+
+fn unfinished() -> Result<Vec<ListItem>> {
+    let mut onward = Onward::look(&here()?)?;
+    let items = onward.list(&ListFilter::default())?;
+    Ok(items.into_iter().filter(|item| item.status != "completed").collect())
+}

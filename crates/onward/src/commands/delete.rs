@@ -1,0 +1,49 @@
+//! `onward delete RUN`.
+
+use onward_core::exit;
+use onward_core::id::RunId;
+use onward_engine::{Error, Offer, Onward, Question};
+
+use super::here;
+use crate::args;
+use crate::failure::Failure;
+use crate::{prompt, render};
+
+pub(super) fn delete(args: &args::Delete) -> Result<u8, Failure> {
+    if std::env::var_os("ONWARD_RUN").is_some_and(|run| !run.is_empty()) {
+        return Err(Failure::usage("a phase of a run may not delete runs: that is for a person to decide"));
+    }
+    let mut onward = Onward::work(&here()?)?;
+    let run = whole(&mut onward, &args.run)?;
+    if !args.yes && !confirmed(&run)? {
+        render::say(&format!("run {} was not deleted\n", render::safe::line(run.as_str())));
+        return Ok(exit::DONE);
+    }
+    onward.delete(run.as_str())?;
+    render::say(&format!("run {} is deleted\n", render::safe::line(run.as_str())));
+    Ok(exit::DONE)
+}
+
+/// The run of exactly this name. A prefix that fits one run today may fit another tomorrow.
+fn whole(onward: &mut Onward, name: &str) -> Result<RunId, Failure> {
+    let found = onward.find_run(Some(name))?;
+    if found.as_str() == name {
+        return Ok(found);
+    }
+    let mut failure = Failure::from(Error::NoSuchRun(name.to_owned()));
+    failure.more.push(format!("the whole id is needed here: {found}"));
+    Err(failure)
+}
+
+fn confirmed(run: &RunId) -> Result<bool, Failure> {
+    let question = render::question::delete(run.as_str());
+    let answer = if prompt::somebody_is_there(false) { prompt::ask(&question) } else { None };
+    if let Some(answer) = answer {
+        return Ok(prompt::is_yes(&answer));
+    }
+    let reason = "a deletion cannot be taken back: a person must say yes, at a terminal or with --yes";
+    let choices = vec![Offer { choice: "look at it".to_owned(), command: format!("onward show {run}") }];
+    let (in_doubt, orphans) = (Vec::new(), Vec::new());
+    let reasons = vec![reason.to_owned()];
+    Err(Failure::answer_needed(Question { run: run.clone(), reasons, in_doubt, orphans, choices }))
+}

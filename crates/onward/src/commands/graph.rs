@@ -1,0 +1,44 @@
+//! `onward graph PLAN|RUN`.
+
+use std::path::Path;
+
+use onward_core::exit;
+use onward_engine::{Checked, Error, Onward};
+
+use super::here;
+use crate::args::{self, GraphFormat};
+use crate::failure::Failure;
+use crate::render;
+use crate::render::graph::Graph;
+
+pub(super) fn graph(args: &args::Graph) -> Result<u8, Failure> {
+    let from = here()?;
+    let graph = match &args.of {
+        Some(path) if from.join(path).is_file() => of_plan(&from, path)?,
+        name => {
+            let mut onward = Onward::look(&from)?;
+            let run = onward.find_run(name.as_deref())?;
+            Graph::of_run(&onward.load(&run)?)
+        }
+    };
+    if args.output.json {
+        render::answer_json(&graph);
+        return Ok(exit::DONE);
+    }
+    match args.format {
+        GraphFormat::Text => render::answer(&graph.text()),
+        GraphFormat::Mermaid => render::answer(&graph.mermaid()),
+        GraphFormat::Dot => render::answer(&graph.dot()),
+    }
+    Ok(exit::DONE)
+}
+
+fn of_plan(from: &Path, path: &str) -> Result<Graph, Error> {
+    let Checked { file, text, parsed } = onward_engine::check(from, Path::new(path))?;
+    let (newer, diagnostics) = (parsed.newer(), parsed.diagnostics);
+    match parsed.plan {
+        Some(plan) => Ok(Graph::of_plan(&plan)),
+        None if newer => Err(Error::PlanNewer { file, text, diagnostics }),
+        None => Err(Error::PlanInvalid { file, text, diagnostics }),
+    }
+}

@@ -1,0 +1,32 @@
+//! `onward list`. Works anywhere: where there is no project there are no runs.
+
+use jiff::Timestamp;
+use onward_core::exit;
+use onward_engine::{Error, ListFilter, Onward};
+
+use super::here;
+use crate::args;
+use crate::failure::Failure;
+use crate::render;
+use crate::render::list::ListAnswer;
+
+pub(super) fn list(args: &args::List) -> Result<u8, Failure> {
+    let filter = ListFilter { all: args.all, kind: args.kind.clone(), project: args.project.clone() };
+    let (runs, warnings) = match Onward::look(&here()?) {
+        Ok(mut onward) => (onward.list(&filter)?, onward.warnings()),
+        Err(Error::NoProject { .. }) => (Vec::new(), Vec::new()),
+        Err(other) => return Err(other.into()),
+    };
+    if args.output.json {
+        render::answer_json(&ListAnswer { runs: &runs, warnings: &warnings });
+        return Ok(exit::DONE);
+    }
+    if runs.is_empty() {
+        render::say("no runs\n");
+    }
+    render::answer(&render::list::list(&runs, Timestamp::now()));
+    for warning in &warnings {
+        render::say(&format!("{} {}\n", render::paint::doubtful("warning:"), render::safe::line(warning)));
+    }
+    Ok(exit::DONE)
+}

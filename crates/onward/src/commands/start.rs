@@ -1,0 +1,171 @@
+//! What `run` and `resume` share: find, ask where something is to be asked, drive, say how it ended.
+
+use std::path::PathBuf;
+
+use onward_core::event::StopBy;
+use onward_core::exit;
+use onward_core::id::{PhaseId, RunId};
+use onward_core::input::Choice;
+use onward_core::run::Ending;
+use onward_core::view::Why;
+use onward_engine::{Error, Found, Onward, Ready, Request, Want};
+use serde_json::json;
+
+use super::ask::{self, Said};
+use super::here;
+use crate::args;
+use crate::failure::Failure;
+use crate::render::run::{Report, Style};
+use crate::{prompt, render};
+
+pub(super) fn start(want: Want, plan: Option<PathBuf>, args: &args::Start) -> u8 {
+    let style = match (args.json, args.quiet) {
+        (true, _) => Style::Json,
+        (false, true) => Style::Quiet,
+        (false, false) => Style::Text,
+    };
+    let mut report = Report::new(style);
+    let ended = request(want, plan, args).and_then(|request| {
+        if args.dry_run { dry_run(&request, args.json) } else { perform(request, args, &mut report) }
+    });
+    ended.unwrap_or_else(|failure| report.failed(&failure))
+}
+
+fn perform(mut request: Request, args: &args::Start, report: &mut Report) -> Result<u8, Failure> {
+    let from = here()?;
+    let mut onward = match &request.want {
+        Want::ResumeRun(_) => Onward::work(&from)?,
+        Want::Plain | Want::Resume(_) | Want::Fresh => Onward::work_or_new(&from)?,
+    };
+    let found = onward.find(&request)?;
+    let person = prompt::somebody_is_there(args.no_input);
+    if let Some(one) = ask::open_question(&request, &found) {
+        if args.yes {
+            request.want = Want::Resume(None);
+        } else if person {
+            match ask::about(&mut onward, &request, &found, one)? {
+                Said::Resume => request.want = Want::Resume(None),
+                Said::Fresh => request.want = Want::Fresh,
+                Said::Left { run, resumable, words } => {
+                    report.left(&run, resumable, &words);
+                    return Ok(exit::DONE);
+                }
+            }
+        }
+    }
+    drive(onward, request, found, person, report)
+}
+
+fn drive(mut onward: Onward, request: Request, found: Found, person: bool, report: &mut Report) -> Result<u8, Failure> {
+    let ask::Settled { mut request, found, ready } = ask::settle(&mut onward, request, found, person)?;
+    let mut finished = match ready {
+        Ready::Start => onward.start(&request, found, report)?,
+        Ready::GoOn(run) => onward.go_on(&run, &request, report)?,
+        Ready::Complete(run) => {
+            report.left(&run, false, &nothing_left(&run));
+            return Ok(exit::DONE);
+        }
+    };
+    while finished.ending == Ending::Stopped(StopBy::Question) {
+        let question = render::run::doubts(&finished.run);
+        let answered = if person { ask::about_doubts(&question) } else { None };
+        let Some(choices) = answered else { return Err(Failure::answer_needed(question)) };
+        let run = finished.run.id.clone();
+        request = Request { want: Want::ResumeRun(Some(run.to_string())), choices, ..request };
+        finished = onward.go_on(&run, &request, report)?;
+    }
+    Ok(report.finished(&finished))
+}
+
+fn nothing_left(run: &RunId) -> String {
+    format!("run {} is complete, nothing is left to do\n", render::safe::line(run.as_str()))
+}
+
+/// What was typed, as the engine understands it.
+fn request(want: Want, plan: Option<PathBuf>, args: &args::Start) -> Result<Request, Failure> {
+    Ok(Request {
+        want,
+        plan,
+        inputs: args.input.iter().cloned().collect(),
+        choices: choices(args)?,
+        orphans: args.orphan.map(Into::into),
+        jobs: args.jobs,
+        plan_from: args.plan_from.into(),
+    })
+}
+
+fn choices(args: &args::Start) -> Result<Vec<(String, Choice)>, Failure> {
+    let mut choices: Vec<(String, Choice)> = Vec::new();
+    for text in &args.retry {
+        choices.push((retried(text)?.to_owned(), Choice::Retry));
+    }
+    choices.extend(args.adopt.iter().map(|phase| (phase.clone(), Choice::Adopt)));
+    choices.extend(args.skip.iter().map(|phase| (phase.clone(), Choice::Skip)));
+    for (index, (phase, choice)) in choices.iter().enumerate() {
+        if phase.is_empty() {
+            return Err(Error::EmptyName("phase").into());
+        }
+        if choices[..index].iter().any(|(other, chosen)| other == phase && chosen != choice) {
+            return Err(Failure::usage(format!("phase {phase} is given two different answers")));
+        }
+    }
+    choices.dedup();
+    Ok(choices)
+}
+
+/// The phase of `--retry PHASE[=keep|clean]`.
+fn retried(text: &str) -> Result<&str, Failure> {
+    match text.rsplit_once('=') {
+        None => Ok(text),
+        Some((phase, "keep")) => Ok(phase),
+        Some((_, "clean")) => Err(Error::NotYet("this version has no `--retry PHASE=clean` yet".to_owned()).into()),
+        Some((_, how)) => Err(Failure::usage(format!("--retry takes PHASE, PHASE=keep or PHASE=clean, not {how}"))),
+    }
+}
+
+/// What would run and why. Nothing is written, and nothing that would be asked is asked.
+fn dry_run(request: &Request, json: bool) -> Result<u8, Failure> {
+    let from = here()?;
+    let mut onward = match &request.want {
+        Want::ResumeRun(_) => Onward::look(&from)?,
+        Want::Plain | Want::Resume(_) | Want::Fresh => Onward::look_or_new(&from)?,
+    };
+    let found = onward.find(request)?;
+    if let Some(one) = found.unfinished.first().filter(|_| request.want != Want::Fresh) {
+        let unknown = request.choices.iter().find(|(phase, _)| one.run.phase_state(&PhaseId::new(phase)).is_none());
+        if let Some((phase, _)) = unknown {
+            return Err(Error::NoSuchPhase { run: one.run.id.clone(), phase: phase.clone() }.into());
+        }
+    }
+    let all = onward.would_do(request, &found);
+    if json {
+        let phases: Vec<_> = all
+            .iter()
+            .map(|why| json!({ "id": why.phase, "will_run": why.will_run, "reason": why.reasons.join("; ") }))
+            .collect();
+        render::answer_json(&json!({ "phases": phases }));
+    } else {
+        render::answer(&all.iter().map(would).collect::<String>());
+    }
+    Ok(exit::DONE)
+}
+
+fn would(why: &Why) -> String {
+    let (phase, reasons) = (render::safe::line(why.phase.as_str()), render::safe::line(&why.reasons.join("; ")));
+    let sign = if why.will_run { render::paint::busy("▸") } else { render::paint::dim("-") };
+    format!("{sign} {phase}  {}: {reasons}\n", if why.will_run { "runs" } else { "does not run" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_retry_may_say_what_happens_to_the_files() {
+        assert_eq!(retried("b"), Ok("b"));
+        assert_eq!(retried("b=keep"), Ok("b"));
+        for text in ["b=clean", "b=cleen"] {
+            assert_eq!(retried(text).map_err(|failure| failure.code), Err(exit::USAGE), "{text}");
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! Errors as pages: what happened, what was kept, what to type next. The one place where an error gets its exit code.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use onward_core::diagnostic::{self, Diagnostic};
+use onward_core::exit;
+use onward_core::id::RunId;
+use onward_core::run::Refusal;
+use onward_engine::{Error, Offer, Question};
+use onward_store::{Cause, StoreError};
+
+use crate::render;
+
+/// Why a command did not do what it was asked for. Boxed, because it travels through every result.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Failure(Box<Page>);
+
+/// What is said about it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Page {
+    pub(crate) code: u8,
+    /// A word for the kind of failure, for people who search for it.
+    pub(crate) name: &'static str,
+    pub(crate) what: String,
+    /// Lines below it: reasons, candidates.
+    pub(crate) more: Vec<String>,
+    /// Diagnostics, laid out already.
+    pub(crate) diagnostics: String,
+    pub(crate) kept: &'static str,
+    /// Commands that can be typed as they stand. Never one that destroys something.
+    pub(crate) next: Vec<String>,
+    pub(crate) run: Option<RunId>,
+    pub(crate) question: Option<Box<Question>>,
+    /// What was stored, of something that could not be understood.
+    pub(crate) raw: Option<String>,
+}
+
+const NOTHING_CHANGED: &str = "nothing was started and nothing was changed";
+const ALL_RECORDED: &str = "everything that was recorded before is still there";
+
+impl Page {
+    fn new(code: u8, name: &'static str, what: impl Into<String>) -> Self {
+        Self {
+            code,
+            name,
+            what: what.into(),
+            more: Vec::new(),
+            diagnostics: String::new(),
+            kept: NOTHING_CHANGED,
+            next: Vec::new(),
+            run: None,
+            question: None,
+            raw: None,
+        }
+    }
+
+    fn next(self, command: impl Into<String>) -> Self {
+        let next = self.next.into_iter().chain([command.into()]).collect();
+        Self { next, ..self }
+    }
+
+    fn more(self, more: Vec<String>) -> Self {
+        Self { more, ..self }
+    }
+
+    fn kept(self, kept: &'static str) -> Self {
+        Self { kept, ..self }
+    }
+
+    fn of_run(self, run: &RunId) -> Self {
+        Self { run: Some(run.clone()), ..self }
+    }
+
+    fn diagnosed(self, file: &str, text: &str, diagnostics: &[Diagnostic]) -> Self {
+        Self { diagnostics: diagnostic::render(file, text, diagnostics), ..self }
+    }
+}
+
+impl Failure {
+    pub(crate) fn usage(what: impl Into<String>) -> Self {
+        Page::new(exit::USAGE, "usage", what).into()
+    }
+
+    /// Nobody is there who could answer: the question and every answer as a command.
+    pub(crate) fn answer_needed(question: Question) -> Self {
+        answer_needed(question).into()
+    }
+}
+
+impl From<Page> for Failure {
+    fn from(page: Page) -> Self {
+        Self(Box::new(page))
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Page::of(error).into()
+    }
+}
+
+impl Deref for Failure {
+    type Target = Page;
+
+    fn deref(&self) -> &Page {
+        &self.0
+    }
+}
+
+impl DerefMut for Failure {
+    fn deref_mut(&mut self) -> &mut Page {
+        &mut self.0
+    }
+}
+
+impl Page {
+    fn of(error: Error) -> Self {
+        let what = error.to_string();
+        match error {
+            Error::NoProject { .. } => Self::new(exit::NOT_FOUND, "no-project", what).next("onward init"),
+            Error::NoSuchRun(_) => Self::new(exit::NOT_FOUND, "no-run", what).next("onward list --all"),
+            Error::NoRuns => Self::new(exit::NOT_FOUND, "no-run", what).next("onward run"),
+            Error::NothingUnfinished => Self::new(exit::NOT_FOUND, "no-run", what).next("onward list"),
+            Error::NoSuchPhase { run, .. } => {
+                let next = format!("onward status {run}");
+                Self::new(exit::NOT_FOUND, "no-phase", what).of_run(&run).next(next)
+            }
+            Error::NoSuchCheckpoint(_) => Self::new(exit::NOT_FOUND, "no-checkpoint", what).next("onward log"),
+            Error::Ambiguous { candidates, .. } => Self::new(exit::NOT_FOUND, "ambiguous", what).more(candidates),
+            Error::HomeFolder => Self::new(exit::USAGE, "home-folder", what),
+            Error::EmptyName(_) => Self::new(exit::USAGE, "empty-name", what).next("onward list"),
+            Error::NotYet(_) => Self::new(exit::USAGE, "not-yet", what).next("onward --help"),
+            Error::NoPlan { .. } => Self::new(exit::USAGE, "no-plan", what).next("onward init --plan"),
+            Error::PlanUnreadable { .. } => Self::new(exit::USAGE, "plan-unreadable", what),
+            Error::PlanInvalid { file, text, diagnostics } => {
+                Self::new(exit::USAGE, "plan-invalid", what).diagnosed(&file, &text, &diagnostics)
+            }
+            Error::PlanUnsupported { file, text, diagnostics } => {
+                Self::new(exit::USAGE, "plan-unsupported", what).diagnosed(&file, &text, &diagnostics)
+            }
+            Error::PlanNewer { file, text, diagnostics } => {
+                Self::new(exit::NEWER, "newer", what).diagnosed(&file, &text, &diagnostics).next("onward --version")
+            }
+            Error::Inputs { file, diagnostics } => {
+                Self::new(exit::USAGE, "inputs-invalid", what).diagnosed(&file, "", &diagnostics)
+            }
+            Error::Config { file, text, diagnostics } => {
+                Self::new(exit::USAGE, "config-invalid", what).diagnosed(&file, &text, &diagnostics)
+            }
+            Error::Driven { run, .. } => {
+                let next = format!("onward status {run}");
+                Self::new(exit::DRIVEN, "driven", what).of_run(&run).next(next)
+            }
+            Error::Refused { run, reasons } => {
+                let next = format!("onward show {run}");
+                Self::new(exit::REFUSED, "refused", what).of_run(&run).more(reasons).next(next)
+            }
+            Error::AnswerNeeded(question) => answer_needed(*question),
+            Error::Several { runs } => several(what, &runs),
+            Error::Illegal(why) => illegal(what, &why),
+            Error::BadRecord { run, .. } => {
+                let next = format!("onward log {run}");
+                Self::new(exit::DAMAGED, "damaged", what)
+                    .of_run(&run)
+                    .kept(ALL_RECORDED)
+                    .next(next)
+                    .next("onward doctor")
+            }
+            Error::BadCheckpoint { raw, .. } => {
+                let page = Self::new(exit::DAMAGED, "damaged", what).kept(ALL_RECORDED).next("onward log");
+                Self { raw: Some(raw), ..page }
+            }
+            Error::Store(why) => store(&what, &why),
+            Error::Io { .. } => Self::new(exit::STORE, "io", what).kept(ALL_RECORDED),
+            Error::NoAnswer { run, .. } => {
+                let next = format!("onward status {run}");
+                Self::new(exit::DRIVEN, "no-answer", what).of_run(&run).kept(ALL_RECORDED).next(next)
+            }
+        }
+    }
+}
+
+fn answer_needed(question: Question) -> Page {
+    let what = format!("an answer is needed about run {}", question.run);
+    let page = Page::new(exit::ANSWER_NEEDED, "answer-needed", what);
+    let page = page.of_run(&question.run).more(question.reasons.clone());
+    Page { question: Some(Box::new(question)), ..page }
+}
+
+/// The page names no run, because it is open which one is meant.
+fn several(what: String, runs: &[RunId]) -> Page {
+    let page = Page::new(exit::ANSWER_NEEDED, "several-runs", what);
+    let Some(first) = runs.first() else { return page };
+    let offer = |run| Offer { choice: format!("go on with {run}"), command: format!("onward run --resume={run}") };
+    let fresh = Offer {
+        choice: "start fresh and keep them in the archive".to_owned(),
+        command: "onward run --fresh".to_owned(),
+    };
+    let choices = runs.iter().map(offer).chain([fresh]).collect();
+    let (in_doubt, orphans) = (Vec::new(), Vec::new());
+    let question = Question { run: first.clone(), reasons: vec![page.what.clone()], in_doubt, orphans, choices };
+    Page { question: Some(Box::new(question)), ..page }
+}
+
+fn illegal(what: String, why: &Refusal) -> Page {
+    match why {
+        Refusal::NoSuchPhase(_) => Page::new(exit::NOT_FOUND, "no-phase", what),
+        Refusal::Illegal(..) => Page::new(exit::USAGE, "illegal-choice", what),
+        Refusal::Archived => Page::new(exit::REFUSED, "archived", what).next("onward list --all"),
+        Refusal::NotAtWork(..) => Page::new(exit::BUG, "bug", what).kept(ALL_RECORDED),
+    }
+}
+
+fn store(what: &str, why: &StoreError) -> Page {
+    let page = |code, name| Page::new(code, name, what);
+    match why {
+        StoreError::NoStore { .. } | StoreError::NoRun { .. } => {
+            page(exit::NOT_FOUND, "no-run").next("onward list --all")
+        }
+        StoreError::Newer { .. } => page(exit::NEWER, "newer").kept(ALL_RECORDED).next("onward --version"),
+        StoreError::Damaged(_) | StoreError::LostCommits { .. } => {
+            page(exit::DAMAGED, "damaged").kept("the store was left as it is").next("onward doctor")
+        }
+        StoreError::Conflict { .. } | StoreError::LeaseLost { .. } | StoreError::Held { .. } => {
+            page(exit::DRIVEN, "driven").kept(ALL_RECORDED).next("onward status")
+        }
+        StoreError::NotSaved { cause, .. } => {
+            page(exit::STORE, "not-saved").more(vec![cause_in_words(*cause)]).kept(ALL_RECORDED)
+        }
+        StoreError::Unreadable { cause, .. } => page(exit::STORE, "unreadable").more(vec![cause_in_words(*cause)]),
+        StoreError::Unsafe { .. } => page(exit::STORE, "unsafe"),
+        StoreError::NotDurable { .. } => page(exit::STORE, "not-durable"),
+        StoreError::TooLarge { .. } => page(exit::STORE, "too-large").kept(ALL_RECORDED),
+        StoreError::BadName { .. } => page(exit::USAGE, "bad-name"),
+        StoreError::AlreadyThere { .. }
+        | StoreError::NotWaiting { .. }
+        | StoreError::LookOnly
+        | StoreError::EmptyEntry
+        | StoreError::BadEntry { .. } => page(exit::BUG, "bug").kept(ALL_RECORDED),
+    }
+}
+
+fn cause_in_words(cause: Cause) -> String {
+    let words = match cause {
+        Cause::Full => "there is no room left: make room and give the same command again",
+        Cause::ReadOnly => "the place may not be written: look at its owner, its mode and how the disk is mounted",
+        Cause::Io => "the disk reported an error",
+        Cause::Busy => "another process kept the store busy for too long",
+        Cause::Other => "the store gave no further reason",
+    };
+    words.to_owned()
+}
+
+/// Set as soon as a program reads our lines: it must get a last one, whatever happens.
+static JSON_LINES: AtomicBool = AtomicBool::new(false);
+
+pub(crate) fn a_program_reads_lines() {
+    JSON_LINES.store(true, Ordering::Relaxed);
+}
+
+/// A panic is a bug, and a bug gets a page like any other failure. Its text may hold anything, a secret too, so only
+/// what stands literally in our own source is shown.
+pub(crate) fn turn_panics_into_pages() {
+    std::panic::set_hook(Box::new(|panic| {
+        let literal = panic.payload().downcast_ref::<&'static str>().copied().unwrap_or("an assertion did not hold");
+        let place = panic.location().map(|at| format!("{}:{}", at.file(), at.line())).unwrap_or_default();
+        let page = Failure::from(bug(literal, &place));
+        render::say(&render::failure::page(&page));
+        if JSON_LINES.load(Ordering::Relaxed) {
+            render::answer_json(&render::run::Exit::failed(&page, None));
+        }
+        std::process::exit(i32::from(exit::BUG));
+    }));
+}
+
+fn bug(literal: &str, place: &str) -> Page {
+    let report = format!("please report this text with the output of `onward --version`; it happened at {place}");
+    Page::new(exit::BUG, "bug", format!("a bug in onward: {literal}"))
+        .more(vec![report])
+        .kept("everything that was recorded so far; phases at work go on, and the next start takes their results")
+        .next("onward status")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onward_core::id::{Attempt, PhaseId, Seq};
+    use onward_core::view::Driver;
+
+    fn run() -> RunId {
+        RunId::new("run_demo_1")
+    }
+
+    fn question() -> Question {
+        let choices = vec![Offer { choice: "go on".into(), command: "onward run --resume=run_demo_1".into() }];
+        let (in_doubt, orphans) = (Vec::new(), Vec::new());
+        Question { run: run(), reasons: vec!["phase b failed".into()], in_doubt, orphans, choices }
+    }
+
+    /// Every error there is, with the exit code that the contract gives it.
+    fn all() -> Vec<(u8, Error)> {
+        let text = String::new;
+        let io = || std::io::Error::from(std::io::ErrorKind::PermissionDenied);
+        let driver = Driver { host: "here".into(), pid: 7, since: jiff::Timestamp::UNIX_EPOCH };
+        vec![
+            (10, Error::NoProject { from: "/x".into() }),
+            (10, Error::NoSuchRun("nosuch".into())),
+            (10, Error::NoRuns),
+            (10, Error::NothingUnfinished),
+            (10, Error::NoSuchPhase { run: run(), phase: "nosuch".into() }),
+            (10, Error::NoSuchCheckpoint("CP-nosuch".into())),
+            (10, Error::Ambiguous { what: "run", name: "r".into(), candidates: vec!["r1".into(), "r2".into()] }),
+            (2, Error::HomeFolder),
+            (2, Error::EmptyName("run")),
+            (2, Error::NotYet("not yet".into())),
+            (2, Error::NoPlan { folder: "/x".into() }),
+            (2, Error::PlanUnreadable { path: "p.yaml".into(), why: text() }),
+            (2, Error::PlanInvalid { file: "p.yaml".into(), text: text(), diagnostics: Vec::new() }),
+            (2, Error::PlanUnsupported { file: "p.yaml".into(), text: text(), diagnostics: Vec::new() }),
+            (17, Error::PlanNewer { file: "p.yaml".into(), text: text(), diagnostics: Vec::new() }),
+            (2, Error::Inputs { file: "p.yaml".into(), diagnostics: Vec::new() }),
+            (2, Error::Config { file: "c.yaml".into(), text: text(), diagnostics: Vec::new() }),
+            (11, Error::Driven { run: run(), driver }),
+            (13, Error::Refused { run: run(), reasons: vec!["the branch is gone".into()] }),
+            (14, Error::AnswerNeeded(Box::new(question()))),
+            (14, Error::Several { runs: vec![run(), run()] }),
+            (10, Error::Illegal(Refusal::NoSuchPhase(PhaseId::new("x")))),
+            (2, Error::Illegal(Refusal::Illegal("skip", PhaseId::new("x"), "it is done".into()))),
+            (13, Error::Illegal(Refusal::Archived)),
+            (70, Error::Illegal(Refusal::NotAtWork(PhaseId::new("x"), Attempt(1)))),
+            (12, Error::BadRecord { run: run(), seq: 3, why: text() }),
+            (12, Error::BadCheckpoint { id: "CP-1".into(), why: text(), raw: "{".into() }),
+            (74, Error::Io { what: "writing".into(), why: io() }),
+            (11, Error::NoAnswer { run: run(), seconds: 10 }),
+            (17, Error::Store(StoreError::Newer { what: "the store", found: 9, known: 1 })),
+            (12, Error::Store(StoreError::LostCommits { head: 9, database: 8 })),
+            (11, Error::Store(StoreError::LeaseLost { run: run() })),
+            (11, Error::Store(StoreError::Conflict { expected: Seq(1), found: Seq(2) })),
+            (74, Error::Store(StoreError::NotSaved { cause: Cause::Full, path: "/x/.onward".into(), detail: text() })),
+            (74, Error::Store(StoreError::Unreadable { cause: Cause::ReadOnly, path: "/x".into(), detail: text() })),
+            (70, Error::Store(StoreError::LookOnly)),
+        ]
+    }
+
+    #[test]
+    fn every_error_has_the_exit_code_of_the_contract() {
+        for (code, error) in all() {
+            let shown = format!("{error:?}");
+            assert_eq!(Failure::from(error).code, code, "{shown}");
+        }
+    }
+
+    /// Agents paste what they read. Whatever stands on a page must not cost anybody their work.
+    #[test]
+    fn no_page_holds_a_destructive_command() {
+        for (_, error) in all() {
+            let page = render::failure::page(&Failure::from(error));
+            for word in ["rm ", "delete ", "prune", "rewind", "reset", "kill", "git clean", "drop table"] {
+                assert!(!page.contains(word), "{word}: {page}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_page_says_what_was_kept() {
+        for (_, error) in all() {
+            let failure = Failure::from(error);
+            let page = render::failure::page(&failure);
+            assert!(!failure.what.is_empty() && page.contains(&failure.what) && page.contains(failure.kept), "{page}");
+            assert!(failure.next.iter().all(|command| command.starts_with("onward ")), "{failure:?}");
+        }
+    }
+
+    #[test]
+    fn all_candidates_of_an_ambiguous_name_are_listed() {
+        let candidates = vec!["run_a_1".to_owned(), "run_a_2".to_owned()];
+        let page = Failure::from(Error::Ambiguous { what: "run", name: "run_a".into(), candidates });
+        let page = render::failure::page(&page);
+        assert!(page.contains("run_a_1") && page.contains("run_a_2"), "{page}");
+    }
+
+    #[test]
+    fn a_bug_tells_where_it_is_and_that_nothing_is_lost() {
+        let page = render::failure::page(&bug("this cannot be", "src/x.rs:7").into());
+        assert!(page.contains("src/x.rs:7") && page.contains("everything that was recorded"), "{page}");
+    }
+}

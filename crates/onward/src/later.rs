@@ -1,0 +1,206 @@
+//! What the contract names and this version does not have yet. It is known, so that the answer is a plain "not yet" and
+//! not "no such verb", and so that an id that does not exist is named even today.
+
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use onward_core::lookup::Name;
+use onward_engine::{Error, Onward, Result};
+
+use crate::commands::here;
+
+/// What the first words behind a verb name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Names {
+    Nothing,
+    Run,
+    RunAndPhase,
+    Checkpoint,
+    TwoCheckpoints,
+}
+
+const VERBS: &[(&str, Names)] = &[
+    ("plan", Names::Nothing),
+    ("diff", Names::TwoCheckpoints),
+    ("fork", Names::Checkpoint),
+    ("rewind", Names::Checkpoint),
+    ("undo", Names::Nothing),
+    ("save", Names::Nothing),
+    ("load", Names::Nothing),
+    ("state", Names::Nothing),
+    ("next", Names::Nothing),
+    ("report", Names::Nothing),
+    ("approve", Names::RunAndPhase),
+    ("reject", Names::RunAndPhase),
+    ("retry", Names::RunAndPhase),
+    ("skip", Names::RunAndPhase),
+    ("adopt", Names::RunAndPhase),
+    ("pause", Names::Run),
+    ("cancel", Names::Run),
+    ("message", Names::Nothing),
+    ("team", Names::Nothing),
+    ("conflict", Names::Nothing),
+    ("knowledge", Names::Nothing),
+    ("decision", Names::Nothing),
+    ("archive", Names::Run),
+    ("import", Names::Nothing),
+    ("export", Names::Run),
+    ("trust", Names::Nothing),
+    ("man", Names::Nothing),
+    ("summary", Names::Run),
+    ("demo", Names::Nothing),
+    ("serve", Names::Nothing),
+    ("mcp", Names::Nothing),
+    ("worker", Names::Nothing),
+    ("hook", Names::Nothing),
+];
+
+/// Whether a flag takes a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Takes {
+    Nothing,
+    Value,
+}
+
+const START: &[&str] = &["run", "resume"];
+
+/// Flags of verbs that are here.
+const FLAGS: &[(&[&str], &str, Takes)] = &[
+    (START, "from", Takes::Value),
+    (START, "only", Takes::Value),
+    (START, "checkpoint", Takes::Value),
+    (START, "accept-stale", Takes::Nothing),
+    (START, "force-replan", Takes::Nothing),
+    (START, "detach", Takes::Nothing),
+    (START, "keep-awake", Takes::Nothing),
+    (START, "budget", Takes::Value),
+    (START, "deadline", Takes::Value),
+    (START, "wait-limit", Takes::Value),
+    (&["init"], "claude-code", Takes::Nothing),
+    (&["status"], "watch", Takes::Nothing),
+    (&["logs"], "follow", Takes::Nothing),
+    (&["show"], "format", Takes::Value),
+    (&["list"], "grep", Takes::Value),
+    (&["list"], "input", Takes::Value),
+    (&["list"], "all-projects", Takes::Nothing),
+    (&["prune"], "older-than", Takes::Value),
+    (&["prune"], "yes", Takes::Nothing),
+    (&["doctor"], "repair", Takes::Nothing),
+];
+
+const WORDS: &str = "words";
+
+/// Something that was typed and is not here yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Later {
+    Verb { verb: &'static str, words: Vec<String> },
+    Flag { verb: String, flag: &'static str },
+}
+
+/// Makes the verbs and flags of later versions known, hidden from the help.
+pub(crate) fn add_to(mut command: Command) -> Command {
+    for (verb, _) in VERBS {
+        let words = Arg::new(WORDS).num_args(0..).trailing_var_arg(true).allow_hyphen_values(true);
+        let words = words.value_parser(clap::value_parser!(std::ffi::OsString));
+        command = command.subcommand(Command::new(verb).hide(true).disable_help_flag(true).arg(words));
+    }
+    for (verbs, flag, takes) in FLAGS {
+        for verb in *verbs {
+            let action = match takes {
+                Takes::Nothing => ArgAction::SetTrue,
+                Takes::Value => ArgAction::Append,
+            };
+            let mut arg = Arg::new(flag).long(flag).hide(true).action(action);
+            if *takes == Takes::Value {
+                arg = arg.allow_hyphen_values(true);
+            }
+            if *flag == "follow" {
+                arg = arg.short('f');
+            }
+            command = command.mut_subcommand(verb, |command| command.arg(arg.clone()));
+        }
+    }
+    command
+}
+
+/// What of the words belongs to a later version.
+pub(crate) fn find(matches: &ArgMatches) -> Option<Later> {
+    let (verb, inner) = matches.subcommand()?;
+    if let Some((verb, _)) = VERBS.iter().find(|(known, _)| *known == verb) {
+        let words = inner.get_many::<std::ffi::OsString>(WORDS).into_iter().flatten();
+        return Some(Later::Verb { verb, words: words.map(|word| word.to_string_lossy().into_owned()).collect() });
+    }
+    let typed = |flag: &str| inner.value_source(flag) == Some(ValueSource::CommandLine);
+    let mut flags = FLAGS.iter().filter(|(verbs, _, _)| verbs.contains(&verb));
+    flags.find(|(_, flag, _)| typed(flag)).map(|(_, flag, _)| Later::Flag { verb: verb.to_owned(), flag })
+}
+
+/// What the words name must exist all the same; then it is said that this is not here yet.
+pub(crate) fn refuse(later: &Later) -> Error {
+    match later {
+        Later::Flag { verb, flag } => Error::NotYet(format!("this version has no `onward {verb} --{flag}` yet")),
+        Later::Verb { verb, words } => {
+            let not_yet = || Error::NotYet(format!("this version has no `onward {verb}` yet"));
+            look_up(verb, words).err().unwrap_or_else(not_yet)
+        }
+    }
+}
+
+fn look_up(verb: &str, words: &[String]) -> Result<()> {
+    let names = VERBS.iter().find(|(known, _)| *known == verb).map_or(Names::Nothing, |(_, names)| *names);
+    // Words behind a flag may be its value, so only those before the first flag count.
+    let words: Vec<&String> =
+        words.iter().filter(|word| *word != "--").take_while(|word| !word.starts_with('-')).collect();
+    let first_two = (words.first(), words.get(1));
+    match (names, first_two) {
+        (Names::Nothing, _) | (_, (None, _)) => Ok(()),
+        (Names::Run, (Some(run), _)) | (Names::RunAndPhase, (Some(run), None)) => {
+            Onward::look(&here()?)?.find_run(Some(run)).map(drop)
+        }
+        (Names::RunAndPhase, (Some(run), Some(phase))) => Onward::look(&here()?)?.why(Some(run), phase).map(drop),
+        (Names::Checkpoint, (Some(id), _)) => checkpoint(&mut Onward::look(&here()?)?, id),
+        (Names::TwoCheckpoints, (Some(one), other)) => {
+            let mut onward = Onward::look(&here()?)?;
+            checkpoint(&mut onward, one)?;
+            other.map_or(Ok(()), |other| checkpoint(&mut onward, other))
+        }
+    }
+}
+
+fn checkpoint(onward: &mut Onward, id: &str) -> Result<()> {
+    let name = Name::parse(id).ok_or(Error::EmptyName("checkpoint"))?;
+    onward.find_checkpoint(&name).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::command;
+
+    fn found(words: &str) -> Option<Later> {
+        find(&command().try_get_matches_from(words.split(' ')).expect("it can be understood"))
+    }
+
+    #[test]
+    fn a_verb_of_a_later_version_takes_whatever_stands_behind_it() {
+        let later = found("onward approve run-1 phase --choice yes");
+        let words = ["run-1", "phase", "--choice", "yes"].map(str::to_owned).to_vec();
+        assert_eq!(later, Some(Later::Verb { verb: "approve", words }));
+    }
+
+    #[test]
+    fn a_flag_of_a_later_version_is_found_wherever_it_stands() {
+        let later = found("onward run --json --deadline soon plan.yaml");
+        assert_eq!(later, Some(Later::Flag { verb: "run".to_owned(), flag: "deadline" }));
+        assert_eq!(found("onward run --json plan.yaml"), None);
+        assert_eq!(found("onward"), None);
+    }
+
+    #[test]
+    fn no_verb_stands_in_both_lists() {
+        let mut names: Vec<String> = command().get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all);
+    }
+}

@@ -1,0 +1,124 @@
+//! Asking a person. Questions go to stderr, answers come from stdin, a line each; `/dev/tty` is never opened.
+
+use std::ffi::OsStr;
+use std::io::{BufRead, IsTerminal, Read};
+
+use onward_core::input::Choice;
+
+use crate::render;
+
+/// No answer is longer; what is behind it is left unread and then makes no sense.
+const ANSWER_BYTES_MAX: u64 = 4 * 1024;
+
+/// How often something that is no answer is asked about again.
+pub(crate) const TRIES_MAX: usize = 20;
+
+/// Whether there is a person who can answer.
+pub(crate) fn somebody_is_there(no_input: bool) -> bool {
+    let terminals = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    interactive(terminals, std::env::var_os("CI").as_deref(), no_input)
+}
+
+fn interactive(terminals: bool, ci: Option<&OsStr>, no_input: bool) -> bool {
+    let ci = ci.is_some_and(|value| !["", "0", "false"].iter().any(|off| value.eq_ignore_ascii_case(off)));
+    terminals && !ci && !no_input
+}
+
+/// Asks and gives the answer without the space around it; none when there is nobody any more.
+pub(crate) fn ask(question: &str) -> Option<String> {
+    render::say(question);
+    let mut line = Vec::new();
+    let read = std::io::stdin().lock().take(ANSWER_BYTES_MAX).read_until(b'\n', &mut line);
+    match read {
+        Ok(0) | Err(_) => None,
+        Ok(_) => Some(String::from_utf8_lossy(&line).trim().to_owned()),
+    }
+}
+
+/// An answer to the question whether to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Resume,
+    Pick,
+    View,
+    Fresh,
+    Delete,
+    Abandon,
+    /// Not that, but what then?
+    No,
+    Unclear,
+}
+
+/// The letters, and the words that people type instead.
+pub(crate) fn answer(text: &str) -> Answer {
+    match text.to_lowercase().as_str() {
+        "" | "r" | "resume" | "y" | "yes" => Answer::Resume,
+        "p" | "pick" => Answer::Pick,
+        "v" | "view" => Answer::View,
+        "s" | "start" | "fresh" | "restart" => Answer::Fresh,
+        "d" | "delete" => Answer::Delete,
+        "a" | "abandon" => Answer::Abandon,
+        "n" | "no" => Answer::No,
+        _ => Answer::Unclear,
+    }
+}
+
+/// What is to be done about a phase of which nobody knows whether its effect happened; none where nothing was decided.
+pub(crate) fn about_a_doubt(text: &str) -> Option<Choice> {
+    match text.to_lowercase().as_str() {
+        "r" | "retry" => Some(Choice::Retry),
+        "a" | "adopt" => Some(Choice::Adopt),
+        "s" | "skip" => Some(Choice::Skip),
+        _ => None,
+    }
+}
+
+/// Only an outspoken yes is one: what is asked this way cannot be taken back.
+pub(crate) fn is_yes(text: &str) -> bool {
+    matches!(text.to_lowercase().as_str(), "y" | "yes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_person_at_a_terminal_is_asked() {
+        let ci = |value: &'static str| Some(OsStr::new(value));
+        assert!(interactive(true, None, false));
+        assert!(!interactive(false, None, false), "no terminal");
+        assert!(!interactive(true, None, true), "--no-input");
+        for off in ["", "0", "false", "False"] {
+            assert!(interactive(true, ci(off), false), "CI={off}");
+        }
+        for on in ["1", "true", "yes", "woodpecker"] {
+            assert!(!interactive(true, ci(on), false), "CI={on}");
+        }
+    }
+
+    #[test]
+    fn letters_and_words_are_understood() {
+        for text in ["", "r", "R", "y", "Yes", "resume"] {
+            assert_eq!(answer(text), Answer::Resume, "{text}");
+        }
+        for text in ["s", "restart", "fresh"] {
+            assert_eq!(answer(text), Answer::Fresh, "{text}");
+        }
+        assert_eq!(
+            ["p", "v", "d", "a", "n"].map(answer),
+            [Answer::Pick, Answer::View, Answer::Delete, Answer::Abandon, Answer::No]
+        );
+        for text in ["q", "rr", "delete everything", "\u{1b}[A", "ja"] {
+            assert_eq!(answer(text), Answer::Unclear, "{text}");
+        }
+    }
+
+    #[test]
+    fn nothing_but_yes_is_yes() {
+        assert!(is_yes("y") && is_yes("YES"));
+        for text in ["", "n", "d", "ok", "yess"] {
+            assert!(!is_yes(text), "{text}");
+        }
+        assert_eq!(about_a_doubt(""), None);
+    }
+}

@@ -1,0 +1,108 @@
+//! Each fact of a run as a line for people, or as none where the next one says it better.
+
+use std::collections::BTreeMap;
+
+use onward_core::event::{Event, Outcome, Recorded, StopBy};
+use onward_core::id::PhaseId;
+use onward_core::run::Run;
+
+use super::{paint, run, safe, time};
+
+/// What was said already, as far as the next line depends on it.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    greeted: bool,
+    /// How the last attempt at a phase ended, until it is clear what follows from it.
+    ends: BTreeMap<PhaseId, String>,
+}
+
+impl Changes {
+    pub(super) fn line(&mut self, recorded: &Recorded, run: &Run) -> Option<String> {
+        if !self.greeted
+            && let Some(greeting) = run::greeting(&recorded.event, run)
+        {
+            self.greeted = true;
+            return Some(greeting);
+        }
+        self.told(recorded, run).map(|text| format!("{text}\n"))
+    }
+
+    fn told(&mut self, recorded: &Recorded, run: &Run) -> Option<String> {
+        let name = |phase: &PhaseId| safe::line(phase.as_str());
+        match &recorded.event {
+            Event::AttemptStarted { phase, attempt, .. } => {
+                let attempt = if attempt.0 > 1 { format!(", attempt {attempt}") } else { String::new() };
+                Some(format!("{} {} started{attempt}", paint::busy("▸"), name(phase)))
+            }
+            Event::AttemptAdopted { phase, alive: true, .. } => {
+                Some(format!("{} {} is still at work, waiting for it", paint::busy("▸"), name(phase)))
+            }
+            Event::AttemptEnded { phase, outcome, .. } => self.ended(phase, outcome),
+            Event::PhaseCompleted { phase, adopted, .. } => {
+                let took = run.phase_state(phase).and_then(|state| state.duration_ms).map(time::milliseconds);
+                let how = match (adopted, took) {
+                    (true, _) => "taken as done".to_owned(),
+                    (false, Some(took)) => format!("done ({took})"),
+                    (false, None) => "done".to_owned(),
+                };
+                Some(format!("{} {} {how}", paint::good("✓"), name(phase)))
+            }
+            Event::PhaseFailed { phase, error } => {
+                Some(format!("{} {} failed: {}", paint::bad("✗"), name(phase), safe::line(&error.message)))
+            }
+            Event::RetryScheduled { phase, not_before } => {
+                let why = self.ends.remove(phase).unwrap_or_else(|| "it failed".to_owned());
+                let when = time::span(recorded.at, *not_before);
+                Some(format!("{} {} is tried again in {when}: {why}", paint::doubtful("↻"), name(phase)))
+            }
+            Event::PhaseInDoubt { phase } => {
+                Some(format!("{} {} nobody knows whether its effect happened", paint::doubtful("?"), name(phase)))
+            }
+            Event::PhaseReopened { phase, .. } => {
+                Some(format!("{} {} is to be done again", paint::busy("↻"), name(phase)))
+            }
+            Event::PhaseSkipped { phase } => Some(format!("{} {} skipped", paint::dim("-"), name(phase))),
+            Event::StopAsked { by, kill } => stop(*by, *kill, run),
+            Event::AttemptAdopted { alive: false, .. }
+            | Event::RunStarted(_)
+            | Event::DriverStarted { .. }
+            | Event::BatchCompleted { .. }
+            | Event::RunStopped { .. }
+            | Event::RunEnded { .. }
+            | Event::RunArchived
+            | Event::CheckpointTaken { .. } => None,
+        }
+    }
+
+    fn ended(&mut self, phase: &PhaseId, outcome: &Outcome) -> Option<String> {
+        let name = safe::line(phase.as_str());
+        let end = match outcome {
+            Outcome::Stopped { .. } => return Some(format!("{} {name} interrupted", paint::doubtful("■"))),
+            Outcome::Unknown => return Some(format!("{} {name} ended and left no record", paint::doubtful("?"))),
+            Outcome::Exited { code } => format!("exit code {code}"),
+            Outcome::Killed { signal } => format!("ended by signal {signal}"),
+            Outcome::TimedOut => "it took too long".to_owned(),
+            Outcome::CouldNotStart { reason } => format!("it could not be started: {}", safe::line(reason)),
+        };
+        self.ends.insert(phase.clone(), end);
+        None
+    }
+}
+
+fn stop(by: StopBy, kill: bool, run: &Run) -> Option<String> {
+    let sign = paint::doubtful("■");
+    let count = run.running().count();
+    match (by, kill) {
+        (StopBy::Interrupt | StopBy::SessionEnd, true) => {
+            Some(format!("{sign} ending the phases at work by force: {count}"))
+        }
+        (StopBy::Interrupt, false) => {
+            Some(format!("{sign} stopping: phases asked to end: {count}; a second Ctrl+C ends them by force"))
+        }
+        (StopBy::SessionEnd, false) => Some(format!("{sign} told to end: phases asked to end: {count}")),
+        (StopBy::Failure, _) => {
+            Some(format!("{sign} a phase failed and the plan says stop: phases asked to end: {count}"))
+        }
+        (StopBy::Hangup | StopBy::OrphanKill | StopBy::Question, _) => None,
+    }
+}

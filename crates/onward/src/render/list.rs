@@ -1,0 +1,71 @@
+//! Runs in a list.
+
+use std::fmt::Write as _;
+
+use jiff::Timestamp;
+use onward_engine::ListItem;
+use serde::Serialize;
+
+use super::{paint, safe, time};
+
+/// `list --json`.
+#[derive(Debug, Serialize)]
+pub(crate) struct ListAnswer<'a> {
+    pub(crate) runs: &'a [ListItem],
+    pub(crate) warnings: &'a [String],
+}
+
+/// `onward list`.
+pub(crate) fn list(items: &[ListItem], now: Timestamp) -> String {
+    let width = items.iter().map(|item| item.run.as_str().chars().count()).max().unwrap_or(0);
+    items.iter().map(|item| row(item, width, now)).collect()
+}
+
+fn row(item: &ListItem, width: usize, now: Timestamp) -> String {
+    let status = format!("{:<11}", item.status);
+    let status = match item.status.as_str() {
+        "completed" => paint::good(&status),
+        "failed" | "unreadable" => paint::bad(&status),
+        "running" => paint::busy(&status),
+        "archived" => paint::dim(&status),
+        _ => paint::doubtful(&status),
+    };
+    let done = format!("{}/{}", item.phases_completed, item.phases_total);
+    let changed = item.updated_at.map(|at| time::ago(at, now)).unwrap_or_default();
+    let run = safe::line(item.run.as_str());
+    let mut out = format!("{run:<width$}  {status}  {done:>7}  {changed:<16}  {}", safe::line(&item.plan));
+    out.truncate(out.trim_end().len());
+    out.push('\n');
+    if let Some(error) = &item.error {
+        let _ = writeln!(out, "    {}", safe::line(error));
+    }
+    out
+}
+
+/// The bare command: what is unfinished, and what to type.
+pub(crate) fn unfinished(items: &[ListItem], now: Timestamp) -> String {
+    let mut out = String::new();
+    for item in items {
+        let changed = item.updated_at.map(|at| format!(", last change {}", time::ago(at, now))).unwrap_or_default();
+        let done = format!("{} of {} phases done", item.phases_completed, item.phases_total);
+        let title = paint::bold(&safe::line(&item.title));
+        let run = safe::line(item.run.as_str());
+        let _ = writeln!(out, "{title}   plan {}   {}   {done}{changed}", safe::line(&item.plan), item.status);
+        if let Some(error) = &item.error {
+            let _ = writeln!(out, "    {}", safe::line(error));
+        }
+        let verb = if item.resumable { "resume" } else { "status" };
+        let _ = writeln!(out, "    onward {verb} {run}");
+    }
+    out
+}
+
+pub(crate) const NO_RUNS: &str = "nothing is unfinished here\n    onward run [PLAN]   starts a plan\n    onward list         shows the runs of this project\n";
+
+pub(crate) const WELCOME: &str = "\
+onward keeps the books for long work done in phases, and goes on where it stopped.
+There is no project in this folder yet.
+    onward init --plan    makes one, with a first plan to look at
+    onward run PLAN       starts a plan
+    onward --help         tells the rest
+";

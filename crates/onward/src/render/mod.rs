@@ -1,0 +1,21 @@
+//! What is shown. Every renderer is a function from a view to text; only `write` lets text out of the program.
+
+mod change;
+pub(crate) mod check;
+pub(crate) mod doctor;
+pub(crate) mod failure;
+pub(crate) mod graph;
+pub(crate) mod json;
+pub(crate) mod list;
+pub(crate) mod log;
+pub(crate) mod paint;
+pub(crate) mod prune;
+pub(crate) mod question;
+pub(crate) mod run;
+pub(crate) mod safe;
+pub(crate) mod show;
+pub(crate) mod status;
+pub(crate) mod time;
+mod write;
+
+pub(crate) use write::{Copied, answer, answer_bytes, answer_json, copy, say, usage};

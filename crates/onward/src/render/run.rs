@@ -1,0 +1,255 @@
+//! A run while it is driven: a line for every change, and the last words.
+
+use jiff::{SignedDuration, Timestamp};
+use onward_core::event::{Event, Recorded, StopBy};
+use onward_core::exit;
+use onward_core::id::RunId;
+use onward_core::run::{Ending, Run};
+use onward_core::view::{self, StatusView};
+use onward_engine::{Finished, Question, Reporter, Update};
+use serde::Serialize;
+use serde_json::json;
+
+use super::change::Changes;
+use super::{answer_json, json, paint, safe, say, status, time};
+use crate::failure::Failure;
+
+/// After this long without a word somebody wonders whether it is still alive.
+const HEARTBEAT: SignedDuration = SignedDuration::from_secs(60);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// Lines for people on stderr.
+    Text,
+    /// Nothing but what went wrong.
+    Quiet,
+    /// Lines for programs on stdout.
+    Json,
+}
+
+/// Tells what happens, and remembers which run it was about.
+#[derive(Debug)]
+pub(crate) struct Report {
+    style: Style,
+    run: Option<RunId>,
+    changes: Changes,
+    last_word: Option<Timestamp>,
+}
+
+impl Reporter for Report {
+    fn update(&mut self, update: &Update<'_>) {
+        match update {
+            Update::Event { recorded, run } => self.event(recorded, run),
+            Update::Status(view) => self.status(view),
+            Update::Tick { run, now } => self.tick(run, *now),
+        }
+    }
+}
+
+impl Report {
+    pub(crate) fn new(style: Style) -> Self {
+        Self { style, run: None, changes: Changes::default(), last_word: None }
+    }
+
+    fn event(&mut self, recorded: &Recorded, run: &Run) {
+        let line = match self.style {
+            Style::Text => self.changes.line(recorded, run),
+            Style::Quiet => None,
+            Style::Json => {
+                answer_json(&json::event_line(recorded));
+                None
+            }
+        };
+        if let Some(line) = line {
+            say(&line);
+            self.last_word = Some(recorded.at);
+        }
+        self.run = Some(run.id.clone());
+        self.last_word.get_or_insert(recorded.at);
+    }
+
+    fn status(&mut self, view: &StatusView) {
+        let now = Timestamp::now();
+        match self.style {
+            Style::Text | Style::Quiet => say(&status::short(view, now)),
+            Style::Json => answer_json(&json!({ "type": "status", "at": now, "run": view.run, "status": view })),
+        }
+        self.last_word = Some(now);
+    }
+
+    fn tick(&mut self, run: &Run, now: Timestamp) {
+        let silent = self.last_word.map(|last| now.duration_since(last));
+        if silent.is_some_and(|silent| silent < HEARTBEAT) {
+            return;
+        }
+        self.last_word = Some(now);
+        match self.style {
+            Style::Text => say(&heartbeat(run, now)),
+            Style::Quiet => {}
+            Style::Json => {
+                let running: Vec<_> = run.running().map(|(phase, _)| &phase.id).collect();
+                answer_json(&json!({ "type": "heartbeat", "at": now, "run": run.id, "running": running }));
+            }
+        }
+    }
+
+    /// The last words about a run that was driven; gives the exit code.
+    pub(crate) fn finished(&self, finished: &Finished) -> u8 {
+        let code = exit_code(finished.ending);
+        match self.style {
+            Style::Json => answer_json(&Exit::of(&finished.run, code)),
+            Style::Quiet if code == exit::DONE => {}
+            Style::Text | Style::Quiet => say(&last_words(finished)),
+        }
+        code
+    }
+
+    /// Nothing was started, and that is all right.
+    pub(crate) fn left(&self, run: &RunId, resumable: bool, words: &str) {
+        match self.style {
+            Style::Json => answer_json(&Exit::new(exit::DONE, Some(run), resumable)),
+            Style::Text => say(words),
+            Style::Quiet => {}
+        }
+    }
+
+    /// It could not be done, or not to the end; gives the exit code.
+    pub(crate) fn failed(&self, failure: &Failure) -> u8 {
+        say(&super::failure::page(failure));
+        if self.style == Style::Json {
+            if let Some(question) = &failure.question {
+                answer_json(&question_line(failure.run.as_ref(), question));
+            }
+            answer_json(&Exit::failed(failure, self.run.as_ref()));
+        }
+        failure.code
+    }
+}
+
+/// The last line for a program.
+#[derive(Debug, Serialize)]
+pub(crate) struct Exit {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    code: u8,
+    run: Option<RunId>,
+    resumable: bool,
+    resume: Option<String>,
+    retry_at: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+impl Exit {
+    fn new(code: u8, run: Option<&RunId>, resumable: bool) -> Self {
+        let resume = run.filter(|_| resumable).map(view::resume_command);
+        Self { kind: "exit", code, run: run.cloned(), resumable, resume, retry_at: None, error: None }
+    }
+
+    fn of(run: &Run, code: u8) -> Self {
+        Self::new(code, Some(&run.id), run.is_unfinished())
+    }
+
+    /// `driven` is the run that was under way when it happened; what is recorded of it can be resumed.
+    pub(crate) fn failed(failure: &Failure, driven: Option<&RunId>) -> Self {
+        let run = driven.or(failure.run.as_ref());
+        let resumable = run.is_some() && (driven.is_some() || failure.question.is_some());
+        Self { error: Some(failure.what.clone()), ..Self::new(failure.code, run, resumable) }
+    }
+
+    /// The command line itself was wrong.
+    pub(crate) fn usage(code: u8) -> Self {
+        Self::new(code, None, false)
+    }
+}
+
+fn question_line(run: Option<&RunId>, question: &Question) -> serde_json::Value {
+    let Question { reasons, in_doubt, orphans, choices, .. } = question;
+    json!({
+        "type": "question", "run": run, "reasons": reasons, "in_doubt": in_doubt, "orphans": orphans, "choices": choices,
+    })
+}
+
+pub(crate) fn exit_code(ending: Ending) -> u8 {
+    match ending {
+        Ending::Completed => exit::DONE,
+        Ending::Failed => exit::FAILED,
+        Ending::Stopped(by) => match by {
+            StopBy::Interrupt => exit::INTERRUPT,
+            StopBy::SessionEnd => exit::TERMINATED,
+            StopBy::Hangup => exit::HANGUP,
+            StopBy::Question => exit::ANSWER_NEEDED,
+            StopBy::Failure | StopBy::OrphanKill => exit::FAILED,
+        },
+    }
+}
+
+fn heartbeat(run: &Run, now: Timestamp) -> String {
+    let at_work: Vec<String> = run
+        .running()
+        .map(|(phase, state)| {
+            let span = state.started_at.map(|at| time::span(at, now)).unwrap_or_default();
+            format!("{} ({span})", safe::line(phase.id.as_str()))
+        })
+        .collect();
+    let at_work =
+        if at_work.is_empty() { "nothing, waiting for the next attempt".to_owned() } else { at_work.join(", ") };
+    format!("{} at work: {at_work}\n", paint::dim("…"))
+}
+
+fn last_words(finished: &Finished) -> String {
+    let run = &finished.run;
+    let id = safe::line(run.id.as_str());
+    let done = format!("{} of {} phases done", run.phases_finished(), run.phases_total());
+    let resume = format!("go on with  {}\n", safe::line(&view::resume_command(&run.id)));
+    match finished.ending {
+        Ending::Completed => format!("{} run {id} is complete, {done}\n", paint::good("✓")),
+        Ending::Failed => {
+            let failed = run.error().map(|(phase, _)| safe::line(phase.as_str()));
+            let logs =
+                failed.map(|phase| format!("see what it printed with  onward logs {id} {phase}\n")).unwrap_or_default();
+            format!("{} run {id} failed, {done}\n{logs}{resume}", paint::bad("✗"))
+        }
+        Ending::Stopped(by) => {
+            let why = match by {
+                StopBy::Interrupt => "was interrupted",
+                StopBy::SessionEnd => "was told to end",
+                StopBy::Hangup => "lost its terminal; phases at work go on, and the next start takes their results",
+                StopBy::Question => "needs an answer",
+                StopBy::Failure | StopBy::OrphanKill => "was stopped after a failure",
+            };
+            format!("{} run {id} {why}, {done}\n{resume}", paint::doubtful("■"))
+        }
+    }
+}
+
+/// What a run that stopped for an answer wants to know.
+pub(crate) fn doubts(run: &Run) -> Question {
+    let mut choices = Vec::new();
+    for phase in run.in_doubt() {
+        for (choice, flag) in [("do it again", "retry"), ("take it as done", "adopt"), ("leave it out", "skip")] {
+            let command = format!("{} --{flag} {phase}", view::resume_command(&run.id));
+            choices.push(onward_engine::Offer { choice: choice.to_owned(), command });
+        }
+    }
+    let reasons = run.in_doubt().map(|phase| format!("nobody knows whether the effect of {phase} happened")).collect();
+    let in_doubt = run.in_doubt().cloned().collect();
+    Question { run: run.id.clone(), reasons, in_doubt, orphans: Vec::new(), choices }
+}
+
+/// Whether this event greets the watcher of a run.
+pub(super) fn greeting(event: &Event, run: &Run) -> Option<String> {
+    let id = safe::line(run.id.as_str());
+    let plan = safe::line(&run.started.plan_path);
+    let watch = format!("watch it with  onward status {id}\n");
+    match event {
+        Event::RunStarted(_) => {
+            Some(format!("run {} of {plan}, phases: {}\n{watch}", paint::bold(&id), run.phases_total()))
+        }
+        Event::DriverStarted { .. } => {
+            let done = format!("{} of {} phases done", run.phases_finished(), run.phases_total());
+            Some(format!("going on with run {} of {plan}, {done}\n{watch}", paint::bold(&id)))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,67 @@
+//! A checkpoint or a run as a whole.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use jiff::Timestamp;
+use onward_core::checkpoint::Checkpoint;
+use onward_engine::{RunShown, Shown};
+
+use super::{log, paint, safe, status, time};
+
+/// `onward show`.
+pub(crate) fn show(shown: &Shown, now: Timestamp) -> String {
+    match shown {
+        Shown::Checkpoint(checkpoint) => document(checkpoint, now),
+        Shown::Run(run) => whole(run, now),
+    }
+}
+
+pub(crate) fn whole(run: &RunShown, now: Timestamp) -> String {
+    let mut out = status::status(&run.view, now);
+    out.push_str(&inputs(&run.inputs));
+    let _ = writeln!(out, "{} checkpoints, newest first", run.checkpoints.len());
+    for item in &run.checkpoints {
+        out.push_str("  ");
+        out.push_str(&log::checkpoint(item, now));
+    }
+    out
+}
+
+fn document(checkpoint: &Checkpoint, now: Timestamp) -> String {
+    let triggers: Vec<&str> = checkpoint.triggers.iter().map(|trigger| trigger.as_str()).collect();
+    let mut out = format!("{}\n", paint::bold(&safe::line(checkpoint.id.as_str())));
+    let mut fact = |name: &str, text: &str| {
+        let _ = writeln!(out, "  {name:<10} {}", safe::line(text));
+    };
+    fact("run", checkpoint.run.as_str());
+    fact("taken", &format!("{}, at record {}", time::clock(checkpoint.created_at, now), checkpoint.seq));
+    fact("because of", &triggers.join(", "));
+    if let Some(name) = &checkpoint.name {
+        fact("name", name);
+    }
+    if let Some(phase) = &checkpoint.phase {
+        fact("phase", phase.as_str());
+    }
+    if let Some(branch) = &checkpoint.context.branch {
+        fact("branch", branch);
+    }
+    fact("plan", &checkpoint.context.plan.path);
+    fact("status", checkpoint.status.as_str());
+    for record in &checkpoint.phases {
+        out.push_str(&status::phase(record, now));
+    }
+    out.push_str(&inputs(&checkpoint.context.inputs));
+    for warning in &checkpoint.recovery.warnings {
+        let _ = writeln!(out, "{} {}", paint::doubtful("warning:"), safe::line(warning));
+    }
+    out
+}
+
+fn inputs(inputs: &BTreeMap<String, String>) -> String {
+    let mut out = String::new();
+    for (name, value) in inputs {
+        let _ = writeln!(out, "input {} = {}", safe::line(name), safe::line(value));
+    }
+    out
+}

@@ -1,0 +1,113 @@
+//! A run at a glance.
+
+use std::fmt::Write as _;
+
+use jiff::Timestamp;
+use onward_core::run::{PhaseStatus, RunStatus};
+use onward_core::view::{PhaseRecord, StatusView};
+
+use super::{paint, safe, time};
+
+/// `onward status`.
+pub(crate) fn status(view: &StatusView, now: Timestamp) -> String {
+    let mut out = heading(view, now);
+    for record in view.completed.iter().chain(&view.running).chain(&view.remaining) {
+        out.push_str(&phase(record, now));
+    }
+    for warning in &view.warnings {
+        let _ = writeln!(out, "{} {}", paint::doubtful("warning:"), safe::line(warning));
+    }
+    if let Some(driver) = &view.driver {
+        let since = time::clock(driver.since, now);
+        let _ = writeln!(out, "driven by process {} on {} since {since}", driver.pid, safe::line(&driver.host));
+    }
+    if let Some(resume) = &view.resume {
+        let _ = writeln!(out, "go on with  {}", safe::line(resume));
+    }
+    out
+}
+
+fn heading(view: &StatusView, now: Timestamp) -> String {
+    let branch = view.branch.as_ref().map(|branch| format!("   branch {}", safe::line(branch))).unwrap_or_default();
+    let total = view.completed.len() + view.running.len() + view.remaining.len();
+    format!(
+        "{}  {} ({})   plan {}{branch}\n{} of {total} phases done, last change {}\n",
+        run_status(view.status),
+        paint::bold(&safe::line(&view.title)),
+        safe::line(view.run.as_str()),
+        safe::line(&view.plan),
+        view.completed.len(),
+        time::ago(view.updated_at, now),
+    )
+}
+
+pub(crate) fn run_status(status: RunStatus) -> String {
+    let word = status.as_str();
+    match status {
+        RunStatus::Running => paint::busy(word),
+        RunStatus::Interrupted => paint::doubtful(word),
+        RunStatus::Failed => paint::bad(word),
+        RunStatus::Completed => paint::good(word),
+        RunStatus::Archived => paint::dim(word),
+    }
+}
+
+/// One phase on a line of its own.
+pub(crate) fn phase(record: &PhaseRecord, now: Timestamp) -> String {
+    format!("  {} {}  {}\n", paint::sign(record.status), title(record), safe::line(&told(record, now)))
+}
+
+/// The id, and the name where it says something else.
+pub(crate) fn title(record: &PhaseRecord) -> String {
+    let id = safe::line(record.id.as_str());
+    if record.name == record.id.as_str() { id } else { format!("{id} ({})", safe::line(&record.name)) }
+}
+
+fn told(record: &PhaseRecord, now: Timestamp) -> String {
+    let note = record.note.as_ref().map(|note| format!(" \"{note}\"")).unwrap_or_default();
+    let attempt = if record.attempts > 1 { format!(", attempt {}", record.attempts) } else { String::new() };
+    match record.status {
+        PhaseStatus::Completed => {
+            let at = record.ended_at.map(|at| format!(" at {}", time::clock(at, now))).unwrap_or_default();
+            let took = record.duration_ms.map(|count| format!(", {}", time::milliseconds(count))).unwrap_or_default();
+            let summary = record.summary.as_ref().map(|summary| format!(" \"{summary}\"")).unwrap_or_default();
+            format!("done{at}{took}{summary}")
+        }
+        PhaseStatus::Skipped => "skipped".to_owned(),
+        PhaseStatus::Running => {
+            let span = record.started_at.map(|at| format!(" for {}", time::span(at, now))).unwrap_or_default();
+            let orphan = if record.orphan { ", although nobody drives the run" } else { "" };
+            format!("at work{span}{attempt}{orphan}{note}")
+        }
+        PhaseStatus::Interrupted => format!("interrupted in attempt {}{note}", record.attempts),
+        PhaseStatus::Failed => {
+            let error = record.error.as_deref().unwrap_or("for no known reason");
+            format!("failed in attempt {}: {error}", record.attempts)
+        }
+        PhaseStatus::Pending => waiting(record, now),
+    }
+}
+
+fn waiting(record: &PhaseRecord, now: Timestamp) -> String {
+    let again = record.not_before.map(|at| format!("next attempt at {}", time::clock(at, now)));
+    again.unwrap_or_else(|| if record.needs.is_empty() { String::new() } else { needs(record) })
+}
+
+pub(crate) fn needs(record: &PhaseRecord) -> String {
+    let needs: Vec<&str> = record.needs.iter().map(AsRef::as_ref).collect();
+    format!("(needs {})", safe::line(&needs.join(", ")))
+}
+
+/// How far it is, on one line, for somebody who asked while it runs.
+pub(crate) fn short(view: &StatusView, now: Timestamp) -> String {
+    let total = view.completed.len() + view.running.len() + view.remaining.len();
+    let at_work: Vec<String> = view.running.iter().map(|record| at_work(record, now)).collect();
+    let at_work = if at_work.is_empty() { "nothing at work".to_owned() } else { at_work.join(", ") };
+    format!("{} of {total} phases done; at work: {at_work}\n", view.completed.len())
+}
+
+fn at_work(record: &PhaseRecord, now: Timestamp) -> String {
+    let span = record.started_at.map(|at| time::span(at, now)).unwrap_or_default();
+    let note = record.note.as_ref().map(|note| format!(", \"{}\"", safe::line(note))).unwrap_or_default();
+    format!("{} ({span}{note})", safe::line(record.id.as_str()))
+}

@@ -1,0 +1,74 @@
+//! The way out of the program. Nobody is there to be told that a pipe or a terminal was closed, so errors are ignored.
+
+use std::io::{IsTerminal, Read, Write};
+
+use serde::Serialize;
+
+use super::{json, safe};
+
+/// Bytes that are copied at once.
+const COPIED_BYTES: usize = 64 * 1024;
+
+/// The answer to a command, on stdout. Colour is taken out where nobody would see it.
+pub(crate) fn answer(text: &str) {
+    let mut out = anstream::stdout().lock();
+    let _ = out.write_all(text.as_bytes());
+    let _ = out.flush();
+}
+
+/// The answer as a line of JSON.
+pub(crate) fn answer_json(value: &impl Serialize) {
+    answer_bytes(json::line(value).as_bytes());
+}
+
+/// The answer as it is, for programs.
+pub(crate) fn answer_bytes(bytes: &[u8]) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(bytes);
+    let _ = out.flush();
+}
+
+/// All that is not the answer, on stderr.
+pub(crate) fn say(text: &str) {
+    let mut out = anstream::stderr().lock();
+    let _ = out.write_all(text.as_bytes());
+    let _ = out.flush();
+}
+
+/// A command line that was not understood, or the help that was asked for.
+pub(crate) fn usage(error: &clap::Error) {
+    let _ = error.print();
+}
+
+/// Whether anybody still reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Copied {
+    All,
+    NobodyReads,
+}
+
+/// Copies what a phase printed to stdout: as it is for programs, harmless for a terminal, which would obey it.
+pub(crate) fn copy(mut from: impl Read) -> std::io::Result<Copied> {
+    let mut out = std::io::stdout().lock();
+    let terminal = out.is_terminal();
+    let mut buffer = vec![0; COPIED_BYTES];
+    let mut rest = Vec::new();
+    loop {
+        let count = match from.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => count,
+            Err(why) if why.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(why) => return Err(why),
+        };
+        let written = if terminal {
+            out.write_all(safe::stream(&mut rest, &buffer[..count]).as_bytes())
+        } else {
+            out.write_all(&buffer[..count])
+        };
+        if written.is_err() {
+            return Ok(Copied::NobodyReads);
+        }
+    }
+    let ended = out.write_all(safe::block(&String::from_utf8_lossy(&rest)).as_bytes()).and_then(|()| out.flush());
+    Ok(if ended.is_ok() { Copied::All } else { Copied::NobodyReads })
+}

@@ -1,0 +1,226 @@
+//! The JSON Schemas of what onward reads and prints: made from the types and tables that do it, so that they cannot lie.
+
+use onward_core::checkpoint::Checkpoint;
+use onward_core::event::Event;
+use onward_core::view::{PhaseRecord, StatusView, Why};
+use onward_core::{config, plan};
+use schemars::generate::{SchemaGenerator, SchemaSettings};
+use serde_json::{Map, Value, json};
+
+use crate::args::SchemaName;
+
+/// A schema as it stands in `schemas/`.
+pub(crate) fn of(name: SchemaName) -> String {
+    let value = match name {
+        SchemaName::Plan => plan::schema(),
+        SchemaName::Config => config::schema(),
+        SchemaName::Event => event(),
+        SchemaName::Checkpoint => checkpoint(),
+        SchemaName::Output => output(),
+    };
+    let text = serde_json::to_string_pretty(&value).expect("schemas have only text keys");
+    format!("{text}\n")
+}
+
+/// Draft-07, which the editors of today read.
+fn generator() -> SchemaGenerator {
+    SchemaSettings::draft07().into_generator()
+}
+
+fn document(title: &str, body: Value, generator: &mut SchemaGenerator) -> Value {
+    let mut schema = Map::new();
+    schema.insert("$schema".to_owned(), json!("http://json-schema.org/draft-07/schema#"));
+    schema.insert("title".to_owned(), json!(title));
+    if let Value::Object(body) = body {
+        schema.extend(body.into_iter().filter(|(key, _)| key != "$schema" && key != "title"));
+    }
+    let mut definitions = generator.take_definitions(true);
+    if let Some(Value::Object(own)) = schema.shift_remove("definitions") {
+        definitions.extend(own);
+    }
+    schema.insert("definitions".to_owned(), Value::Object(definitions));
+    Value::Object(schema)
+}
+
+fn checkpoint() -> Value {
+    let mut generator = generator();
+    let body = generator.root_schema_for::<Checkpoint>().to_value();
+    document("A checkpoint of onward", body, &mut generator)
+}
+
+/// An entry of the journal as `log --events --json` prints it.
+fn event() -> Value {
+    let mut generator = generator();
+    let mut body = generator.root_schema_for::<Event>().to_value();
+    body["type"] = json!("object");
+    body["properties"] = json!({
+        "seq": { "type": "integer", "minimum": 1, "description": "The position in the journal." },
+        "at": { "type": "string", "format": "date-time" },
+        "actor": { "type": "string", "description": "By whose hand it happened." },
+        "type": { "type": "string" },
+    });
+    body["required"] = json!(["seq", "at", "actor", "type"]);
+    document("An event of onward", body, &mut generator)
+}
+
+/// What the verbs print with `--json`: a definition for each.
+fn output() -> Value {
+    let mut generator = generator();
+    let status = generator.subschema_for::<StatusView>();
+    let why = generator.subschema_for::<Why>();
+    let phase = generator.subschema_for::<PhaseRecord>();
+    let mut verbs = vec![("status", status.to_value()), ("why", why.to_value()), ("phase-record", phase.to_value())];
+    verbs.extend(by_hand());
+    let verbs: Map<String, Value> =
+        verbs.into_iter().map(|(name, schema)| (format!("onward-{name}"), schema)).collect();
+    let any: Vec<Value> = verbs.keys().map(|name| json!({ "$ref": format!("#/definitions/{name}") })).collect();
+    let body = json!({
+        "description": "What `onward VERB --json` prints. Fields may be added, never renamed.",
+        "anyOf": any,
+        "definitions": verbs,
+    });
+    document("JSON output of onward", body, &mut generator)
+}
+
+/// Answers that are put together where they are printed.
+fn by_hand() -> Vec<(&'static str, Value)> {
+    vec![
+        ("list", answer(&[("runs", list_of(list_item())), ("warnings", list_of(text()))])),
+        ("log", answer(&[("run", text()), ("checkpoints", list_of(log_item())), ("warnings", list_of(text()))])),
+        ("log-events", answer(&[("run", text()), ("events", list_of(json!({ "type": "object" })))])),
+        ("check", check()),
+        (
+            "dry-run",
+            answer(&[("phases", list_of(answer(&[("id", text()), ("will_run", flag()), ("reason", text())])))]),
+        ),
+        (
+            "doctor",
+            answer(&[("ok", flag()), ("findings", list_of(texts(&["code", "severity", "path", "message", "help"])))]),
+        ),
+        ("prune", answer(&[("delete", list_of(kept())), ("keep", list_of(kept())), ("bytes_freed", count())])),
+        ("exit", exit()),
+        ("question", question()),
+    ]
+}
+
+fn list_item() -> Value {
+    answer(&[
+        ("run", text()),
+        ("type", text()),
+        ("project", text()),
+        ("title", text()),
+        ("plan", text()),
+        ("status", text()),
+        ("created_at", or_null(time())),
+        ("updated_at", or_null(time())),
+        ("phases_total", count()),
+        ("phases_completed", count()),
+        ("branch", or_null(text())),
+        ("resumable", flag()),
+        ("error", or_null(text())),
+    ])
+}
+
+fn log_item() -> Value {
+    answer(&[
+        ("id", text()),
+        ("seq", count()),
+        ("trigger", text()),
+        ("triggers", list_of(text())),
+        ("phase", or_null(text())),
+        ("created_at", or_null(time())),
+        ("name", or_null(text())),
+        ("can_resume", flag()),
+        ("bytes", count()),
+        ("snapshot", or_null(text())),
+    ])
+}
+
+fn check() -> Value {
+    let phase = answer(&[
+        ("id", text()),
+        ("name", text()),
+        ("kind", text()),
+        ("needs", list_of(text())),
+        ("status", text()),
+        ("tasks_total", count()),
+        ("tasks_done", count()),
+    ]);
+    let diagnostic = answer(&[
+        ("code", text()),
+        ("severity", json!({ "enum": ["error", "warning"] })),
+        ("message", text()),
+        ("line", or_null(count())),
+        ("column", or_null(count())),
+        ("help", text()),
+    ]);
+    let mut schema = answer(&[("valid", flag()), ("phases", list_of(phase)), ("diagnostics", list_of(diagnostic))]);
+    schema["properties"]["batches"] = list_of(list_of(text()));
+    schema
+}
+
+fn kept() -> Value {
+    answer(&[
+        ("id", text()),
+        ("item", json!({ "enum": ["run", "checkpoint"] })),
+        ("run", text()),
+        ("reason", text()),
+        ("bytes", count()),
+    ])
+}
+
+fn exit() -> Value {
+    answer(&[
+        ("type", json!({ "const": "exit" })),
+        ("code", count()),
+        ("run", or_null(text())),
+        ("resumable", flag()),
+        ("resume", or_null(text())),
+        ("retry_at", or_null(time())),
+    ])
+}
+
+fn question() -> Value {
+    answer(&[
+        ("type", json!({ "const": "question" })),
+        ("run", or_null(text())),
+        ("reasons", list_of(text())),
+        ("choices", list_of(texts(&["choice", "command"]))),
+    ])
+}
+
+/// An object that has all of these.
+fn answer(fields: &[(&str, Value)]) -> Value {
+    let required: Vec<&str> = fields.iter().map(|(name, _)| *name).collect();
+    let properties: Map<String, Value> =
+        fields.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
+    json!({ "type": "object", "properties": properties, "required": required })
+}
+
+fn texts(names: &[&str]) -> Value {
+    answer(&names.iter().map(|name| (*name, text())).collect::<Vec<_>>())
+}
+
+fn text() -> Value {
+    json!({ "type": "string" })
+}
+
+fn time() -> Value {
+    json!({ "type": "string", "format": "date-time" })
+}
+
+fn flag() -> Value {
+    json!({ "type": "boolean" })
+}
+
+fn count() -> Value {
+    json!({ "type": "integer", "minimum": 0 })
+}
+
+fn list_of(item: Value) -> Value {
+    Value::Object(Map::from_iter([("type".to_owned(), json!("array")), ("items".to_owned(), item)]))
+}
+
+fn or_null(schema: Value) -> Value {
+    Value::Object(Map::from_iter([("anyOf".to_owned(), Value::Array(vec![schema, json!({ "type": "null" })]))]))
+}

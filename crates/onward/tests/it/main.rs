@@ -1,0 +1,9 @@
+//! Stories told to the real binary in a project of their own.
+
+#[cfg(feature = "kill-points")]
+mod kill_points;
+mod stories;
+
+fn project() -> onward_testkit::TestProject {
+    onward_testkit::TestProject::new(env!("CARGO_BIN_EXE_onward"))
+}
