@@ -118,6 +118,8 @@ pub enum Outcome {
     CouldNotStart {
         reason: String,
     },
+    /// It was provably never executed, though its attendant was started.
+    NeverRan,
     /// We asked it to end. Never a failure.
     Stopped {
         by: StopBy,

@@ -92,10 +92,7 @@ impl Flight {
                 self.repeat_the_kill();
                 None
             }
-            Found::NeverStarted => {
-                let reason = "its attendant died before the phase began".to_owned();
-                Some(AttemptEnd::bare(Outcome::CouldNotStart { reason }))
-            }
+            Found::NeverStarted => Some(AttemptEnd::bare(Outcome::NeverRan)),
             Found::Unknown => Some(match self.asked {
                 Some((by, _)) => AttemptEnd { outcome: Outcome::Stopped { by }, ..unknown(&self.folder) },
                 None => unknown(&self.folder),

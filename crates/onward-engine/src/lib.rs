@@ -39,7 +39,8 @@ pub use tidy_up::{FirstPlan, InitReport};
 pub use world::{Happened, Urgency, World};
 
 use onward_core::config::Config;
-use onward_store::{OpenMode, SqliteStore, Store, StoreError};
+pub use onward_store::{Cause, StoreError};
+use onward_store::{OpenMode, SqliteStore, Store};
 
 /// A project with its store: what every front end calls.
 pub struct Onward {

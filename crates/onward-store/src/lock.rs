@@ -38,7 +38,10 @@ pub(crate) struct Seen {
 impl RunLock {
     /// Takes the lock, or gives `None` when somebody has it.
     pub(crate) fn try_take(path: &Path, kind: LeaseKind) -> io::Result<Option<Self>> {
-        let file = open_for_locking(path)?;
+        Self::try_take_open(open_for_locking(path)?, path, kind)
+    }
+
+    fn try_take_open(file: File, path: &Path, kind: LeaseKind) -> io::Result<Option<Self>> {
         let bytes = match kind {
             LeaseKind::Driving => DRIVING_BYTES,
             LeaseKind::Brief => BRIEF_BYTES,
@@ -52,6 +55,14 @@ impl RunLock {
     /// Lets others know that the database says who this is.
     pub(crate) fn announce(&self) -> io::Result<()> {
         set(&self.0, ANNOUNCED, 1).map(|_| ())
+    }
+}
+
+/// Closing the file would do, were it not for a child process that another thread is just starting: until it becomes
+/// another program it has the file open as well.
+impl Drop for RunLock {
+    fn drop(&mut self) {
+        let _ = fcntl(&self.0, FcntlArg::F_OFD_SETLK(&range(libc::F_UNLCK, 0, 0)));
     }
 }
 
@@ -95,7 +106,7 @@ fn is_still_there(file: &File, path: &Path) -> bool {
 }
 
 fn set(file: &File, start: i64, bytes: i64) -> io::Result<bool> {
-    match fcntl(file, FcntlArg::F_OFD_SETLK(&range(start, bytes))) {
+    match fcntl(file, FcntlArg::F_OFD_SETLK(&range(libc::F_WRLCK, start, bytes))) {
         Ok(_) => Ok(true),
         Err(nix::Error::EAGAIN | nix::Error::EACCES) => Ok(false),
         Err(error) => Err(error.into()),
@@ -104,17 +115,55 @@ fn set(file: &File, start: i64, bytes: i64) -> io::Result<bool> {
 
 /// The length of the lock that covers the byte, if somebody has one.
 fn get(file: &File, start: i64) -> io::Result<Option<i64>> {
-    let mut asked = range(start, 1);
+    let mut asked = range(libc::F_WRLCK, start, 1);
     fcntl(file, FcntlArg::F_OFD_GETLK(&mut asked)).map_err(io::Error::from)?;
     Ok((i32::from(asked.l_type) != libc::F_UNLCK).then_some(asked.l_len))
 }
 
-fn range(start: i64, bytes: i64) -> libc::flock {
+/// A length of 0 reaches to the end of the file, however long it is.
+fn range(kind: i32, start: i64, bytes: i64) -> libc::flock {
     libc::flock {
-        l_type: i16::try_from(libc::F_WRLCK).expect("lock types are small numbers"),
+        l_type: i16::try_from(kind).expect("lock types are small numbers"),
         l_whence: i16::try_from(libc::SEEK_SET).expect("whence values are small numbers"),
         l_start: start,
         l_len: bytes,
         l_pid: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_on_a_deleted_file_is_none() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("a.lock");
+        let file = open_for_locking(&path).expect("a lock file");
+        assert!(is_still_there(&file, &path));
+        std::fs::remove_file(&path).expect("a file to remove");
+        assert!(!is_still_there(&file, &path), "the name is gone");
+        let second = open_for_locking(&path).expect("a new lock file");
+        assert!(!is_still_there(&file, &path), "the name means another file now");
+        assert!(is_still_there(&second, &path));
+        let late = RunLock::try_take_open(file, &path, LeaseKind::Brief).expect("an answer");
+        assert!(late.is_none(), "a lock on a file without a name keeps nobody out");
+    }
+
+    #[test]
+    fn the_kind_is_seen_from_outside_and_before_it_is_announced() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("a.lock");
+        for kind in [LeaseKind::Driving, LeaseKind::Brief] {
+            assert!(look(&path).expect("an answer").is_none(), "nobody has it");
+            let lock = RunLock::try_take(&path, kind).expect("an answer").expect("a free lock");
+            assert!(RunLock::try_take(&path, LeaseKind::Brief).expect("an answer").is_none(), "somebody has it");
+            let seen = look(&path).expect("an answer").expect("a holder");
+            assert_eq!((seen.kind, seen.announced), (kind, false));
+            lock.announce().expect("a lock to add");
+            let seen = look(&path).expect("an answer").expect("a holder");
+            assert_eq!((seen.kind, seen.announced), (kind, true));
+        }
+        assert!(look(&path).expect("an answer").is_none(), "it was dropped");
     }
 }

@@ -11,7 +11,7 @@ use crate::later::{self, Later};
 
 /// Keeps the books for long work done in phases, and goes on where it stopped.
 #[derive(Debug, Parser)]
-#[command(name = "onward", version, disable_help_subcommand = true, max_term_width = 100)]
+#[command(name = "onward", bin_name = "onward", version, disable_help_subcommand = true, max_term_width = 100)]
 pub(crate) struct Cli {
     /// When to use colour.
     #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN")]

@@ -7,8 +7,7 @@ use onward_core::diagnostic::{self, Diagnostic};
 use onward_core::exit;
 use onward_core::id::RunId;
 use onward_core::run::Refusal;
-use onward_engine::{Error, Offer, Question};
-use onward_store::{Cause, StoreError};
+use onward_engine::{Cause, Error, Offer, Question, StoreError};
 
 use crate::render;
 
@@ -85,6 +84,11 @@ impl Failure {
     /// Nobody is there who could answer: the question and every answer as a command.
     pub(crate) fn answer_needed(question: Question) -> Self {
         answer_needed(question).into()
+    }
+
+    /// The same, of a run that was driven as far as it goes without an answer.
+    pub(crate) fn stopped_for_an_answer(question: Question) -> Self {
+        answer_needed(question).kept("all that is done is recorded; the rest waits for the answer").into()
     }
 }
 
@@ -226,9 +230,9 @@ fn store(what: &str, why: &StoreError) -> Page {
             page(exit::DRIVEN, "driven").kept(ALL_RECORDED).next("onward status")
         }
         StoreError::NotSaved { cause, .. } => {
-            page(exit::STORE, "not-saved").more(vec![cause_in_words(*cause)]).kept(ALL_RECORDED)
+            page(exit::STORE, "not-saved").more(cause_in_words(*cause)).kept(ALL_RECORDED)
         }
-        StoreError::Unreadable { cause, .. } => page(exit::STORE, "unreadable").more(vec![cause_in_words(*cause)]),
+        StoreError::Unreadable { cause, .. } => page(exit::STORE, "unreadable").more(cause_in_words(*cause)),
         StoreError::Unsafe { .. } => page(exit::STORE, "unsafe"),
         StoreError::NotDurable { .. } => page(exit::STORE, "not-durable"),
         StoreError::TooLarge { .. } => page(exit::STORE, "too-large").kept(ALL_RECORDED),
@@ -241,15 +245,15 @@ fn store(what: &str, why: &StoreError) -> Page {
     }
 }
 
-fn cause_in_words(cause: Cause) -> String {
+fn cause_in_words(cause: Cause) -> Vec<String> {
     let words = match cause {
         Cause::Full => "there is no room left: make room and give the same command again",
         Cause::ReadOnly => "the place may not be written: look at its owner, its mode and how the disk is mounted",
         Cause::Io => "the disk reported an error",
         Cause::Busy => "another process kept the store busy for too long",
-        Cause::Other => "the store gave no further reason",
+        Cause::Other => return Vec::new(),
     };
-    words.to_owned()
+    vec![words.to_owned()]
 }
 
 /// Set as soon as a program reads our lines: it must get a last one, whatever happens.
@@ -349,6 +353,22 @@ mod tests {
             let shown = format!("{error:?}");
             assert_eq!(Failure::from(error).code, code, "{shown}");
         }
+    }
+
+    /// A code that nothing gives is a promise that nobody keeps.
+    #[test]
+    fn every_exit_code_of_the_contract_is_given_by_something() {
+        use onward_core::event::StopBy;
+        use onward_core::run::Ending;
+
+        let stops = [StopBy::Interrupt, StopBy::SessionEnd, StopBy::Hangup, StopBy::Question, StopBy::Failure];
+        let endings = stops.map(Ending::Stopped).into_iter().chain([Ending::Completed, Ending::Failed]);
+        let mut given: Vec<u8> = all().into_iter().map(|(code, _)| code).collect();
+        given.extend(endings.map(render::run::exit_code));
+        given.push(exit::WORK_LEFT);
+        given.sort_unstable();
+        given.dedup();
+        assert_eq!(given, [0, 1, 2, 3, 10, 11, 12, 13, 14, 17, 70, 74, 129, 130, 143]);
     }
 
     /// Agents paste what they read. Whatever stands on a page must not cost anybody their work.

@@ -224,3 +224,56 @@ fn list_of(item: Value) -> Value {
 fn or_null(schema: Value) -> Value {
     Value::Object(Map::from_iter([("anyOf".to_owned(), Value::Array(vec![schema, json!({ "type": "null" })]))]))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onward_core::id::{CheckpointId, RunId};
+    use onward_engine::{ListItem, LogItem};
+    use serde::Serialize;
+
+    #[track_caller]
+    fn has_exactly(schema: &Value, value: &impl Serialize) {
+        let value = serde_json::to_value(value).expect("it has only text keys");
+        let printed: Vec<&String> = value.as_object().expect("an object").keys().collect();
+        let promised: Vec<&String> = schema["properties"].as_object().expect("an object").keys().collect();
+        assert_eq!(printed, promised);
+    }
+
+    /// A field was added to what is printed and not to what is promised, or the other way round.
+    #[test]
+    fn answers_that_are_described_by_hand_have_the_fields_that_are_promised() {
+        let (none, no_time) = (String::new, None);
+        let item = ListItem {
+            run: RunId::new("r"),
+            kind: none(),
+            project: none(),
+            title: none(),
+            plan: none(),
+            status: none(),
+            created_at: no_time,
+            updated_at: no_time,
+            phases_total: 0,
+            phases_completed: 0,
+            branch: None,
+            resumable: false,
+            error: None,
+        };
+        has_exactly(&list_item(), &item);
+        let item = LogItem {
+            id: CheckpointId::new("CP-1"),
+            seq: 1,
+            trigger: none(),
+            triggers: Vec::new(),
+            phase: None,
+            created_at: no_time,
+            name: None,
+            can_resume: true,
+            bytes: 0,
+            snapshot: None,
+            damage: None,
+        };
+        has_exactly(&log_item(), &item);
+        has_exactly(&exit(), &crate::render::run::Exit::usage(2));
+    }
+}

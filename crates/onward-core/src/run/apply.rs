@@ -117,7 +117,7 @@ impl Run {
             }
             state.last_end = Some(reason_of(outcome));
             match outcome {
-                Outcome::Unknown => state.unknowns_in_a_row += 1,
+                Outcome::Unknown | Outcome::NeverRan => state.unknowns_in_a_row += 1,
                 Outcome::Stopped { .. } => {
                     (state.interruptions, state.unknowns_in_a_row) = (state.interruptions + 1, 0);
                 }
@@ -316,6 +316,7 @@ fn reason_of(outcome: &Outcome) -> &'static str {
         Outcome::TimedOut => "timed-out",
         Outcome::CouldNotStart { .. } => "could-not-start",
         Outcome::Stopped { .. } => "interrupted",
+        Outcome::NeverRan => "never-ran",
         Outcome::Unknown => "unknown",
     }
 }

@@ -24,6 +24,7 @@ use onward_store::{Cause, Holder, LeaseKind, OpenMode, Page, RunFilter, SqliteSt
 use crate::kit::{at, drive, entry, noise, run, take, with_checkpoint};
 
 const ROLE: &str = "ONWARD_TEST_ROLE";
+const APPENDS_MAX: u32 = 2_000;
 const FOLDER: &str = "ONWARD_TEST_FOLDER";
 
 /// What a child is for.
@@ -36,6 +37,8 @@ pub(crate) enum Role {
     Hold,
     /// Makes a store under a umask.
     Make { umask: u32 },
+    /// Appends something large whose file another process deletes just before the transaction.
+    LoseBlob,
     /// Appends twice; the second time the log may not grow while it is committed.
     FailToCommit,
 }
@@ -46,6 +49,7 @@ pub(crate) fn command(role: &Role, folder: &Path) -> Command {
         Role::DieAt { point, nth } => format!("die {point} {nth}"),
         Role::Hold => "hold".to_owned(),
         Role::Make { umask } => format!("make {umask}"),
+        Role::LoseBlob => "blob".to_owned(),
         Role::FailToCommit => "fail".to_owned(),
     };
     let mut command = Command::new(env::current_exe().expect("this binary"));
@@ -98,6 +102,10 @@ fn act() {
             umask(Mode::from_bits_truncate(mask.parse().expect("a number")));
             drop(drive(&mut open(&folder)));
         }
+        ["blob"] => {
+            drop(LAST_POINT.set((folder.join("blobs").display().to_string(), AtomicU64::new(0))));
+            lose_blob(&folder);
+        }
         ["fail"] => fail_to_commit(&folder),
         other => panic!("an unknown role: {other:?}"),
     }
@@ -118,7 +126,8 @@ fn append_forever(folder: &Path) {
     let known = !store.runs(&RunFilter::default(), Page::first(1)).expect("a list").is_empty();
     let lease = if known { take(&mut store) } else { drive(&mut store) };
     let mut head = store.events(&run(), Seq(0), usize::MAX).expect("a journal").len() as u64;
-    loop {
+    // Whoever started this one kills it long before the end.
+    for _ in 0..APPENDS_MAX {
         let mut next = entry(format!("record {}", head + 1).as_bytes());
         if head % 5 == 4 {
             // Now and then something large enough for a file, so that those points are passed as well.
@@ -145,6 +154,24 @@ fn hold(folder: &Path) {
     let lease = store.take_lease(&run(), LeaseKind::Driving, holder).expect("a free run");
     say(&lease.epoch().to_string());
     std::thread::park();
+}
+
+fn lose_blob(folder: &Path) {
+    let mut store = open(folder);
+    let lease = drive(&mut store);
+    set_probe(Some(delete_blobs));
+    store.append(&lease, Seq(0), entry(&noise(1_500_000, 1))).expect("an append");
+    set_probe(None);
+    say(&store.events(&run(), Seq(0), 9).map_or(0, |records| records[0].body.len()).to_string());
+}
+
+fn delete_blobs(point: &'static str) {
+    if point == "append.before-begin" {
+        let (blobs, _) = LAST_POINT.get().expect("it was set before the probe");
+        for folder in std::fs::read_dir(blobs).expect("a folder of blobs").flatten() {
+            std::fs::remove_dir_all(folder.path()).expect("a folder to remove");
+        }
+    }
 }
 
 fn fail_to_commit(folder: &Path) {

@@ -132,6 +132,27 @@ fn a_changed_body_is_named_with_run_and_record() {
 }
 
 #[test]
+fn a_record_of_another_history_is_noticed() {
+    // Two stores share a past and differ in their last record, which is then carried from one to the other. It fits
+    // what comes before it, but it is not the record that this store acknowledged.
+    let (ours, theirs) = (OnDisk::default(), OnDisk::default());
+    for (disk, last) in [(&ours, b"ours"), (&theirs, b"them")] {
+        let mut store = disk.store();
+        let lease = drive(&mut store);
+        append_many(&mut store, &lease, 0, 4);
+        store.append(&lease, Seq(4), entry(last)).expect("an append");
+    }
+    let connection = rusqlite::Connection::open(ours.folder().join("onward.db")).expect("the database");
+    let other = theirs.folder().join("onward.db").display().to_string();
+    connection.execute("ATTACH ?1 AS other", [other]).expect("the other database");
+    let sql = "REPLACE INTO main.records SELECT * FROM other.records WHERE place & 4294967295 = 5";
+    assert_eq!(connection.execute(sql, ()).expect("a change"), 1);
+    drop(connection);
+    let read = ours.look().events(&run(), Seq(0), 99);
+    assert!(matches!(&read, Err(StoreError::Damaged(damage)) if damage.seq == Some(Seq(5))), "{read:?}");
+}
+
+#[test]
 fn a_missing_record_is_named() {
     let disk = OnDisk::default();
     {

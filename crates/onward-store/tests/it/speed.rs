@@ -61,6 +61,29 @@ fn an_append_of_one_kilobyte() {
 
 #[test]
 #[ignore = "a measurement"]
+fn appends_stay_level() {
+    let disk = OnDisk::default();
+    let body = vec![b'x'; 1024];
+    let mut store = disk.store();
+    let lease = drive(&mut store);
+    for (round, count) in [(0, 1_000), (1_000, 18_000), (19_000, 1_000)] {
+        let ours = times(count, |n| {
+            store.append(&lease, Seq(round + n), entry(&body)).expect("an append");
+        });
+        say(&format!("appends {round} to {}", round + count), &ours);
+    }
+    let mut many = entry(&body);
+    many.events = std::iter::repeat_n(many.events[0].clone(), 16).collect();
+    let ours = times(1_000, |n| {
+        store.append(&lease, Seq(20_000 + n * 16), many.clone()).expect("an append");
+    });
+    say("append of 16 records of 1 KB", &ours);
+    let health = store.health();
+    say(&format!("database {} bytes, log {} bytes", health.database_bytes, health.wal_bytes), &[Duration::ZERO]);
+}
+
+#[test]
+#[ignore = "a measurement"]
 fn a_bare_commit_of_one_kilobyte() {
     let disk = OnDisk::default();
     let connection = rusqlite::Connection::open(disk.root().join("bare.db")).expect("a database");

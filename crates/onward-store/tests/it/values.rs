@@ -5,7 +5,10 @@ use std::fs;
 use onward_core::id::{CheckpointId, Seq};
 use onward_store::{PruneList, Store, StoreError, VALUE_BYTES_MAX};
 
-use crate::kit::{OnDisk, append_many, drive, entry, noise, run, with_checkpoint};
+use crate::{
+    child::{Role, ears, heard, spawn},
+    kit::{OnDisk, append_many, drive, entry, noise, run, with_checkpoint},
+};
 
 const MEGABYTE: usize = 1024 * 1024;
 
@@ -79,6 +82,15 @@ fn a_damaged_or_missing_file_is_reported() {
     assert!(matches!(store.events(&run(), Seq(0), 1), Err(StoreError::Damaged(_))));
     fs::write(&file, good).expect("the file can be written");
     assert_eq!(store.events(&run(), Seq(0), 1).expect("a journal").len(), 1);
+}
+
+#[test]
+fn a_file_deleted_before_its_transaction_is_written_again() {
+    // Another process pruned the last use of the same value between our file and our commit.
+    let disk = OnDisk::default();
+    let mut child = spawn(&Role::LoseBlob, &disk.folder());
+    assert_eq!(heard(&mut ears(&mut child)).as_deref(), Some("1500000"));
+    child.wait().expect("a child that ends");
 }
 
 #[test]

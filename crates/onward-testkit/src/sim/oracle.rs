@@ -144,7 +144,7 @@ impl Oracle {
         let facts = self.facts.get_mut(phase).expect("of the plan");
         assert_eq!(facts.open.take(), Some(attempt), "the end of {attempt} at {phase} is recorded once");
         match outcome {
-            Outcome::Unknown => facts.unknowns += 1,
+            Outcome::Unknown | Outcome::NeverRan => facts.unknowns += 1,
             Outcome::Stopped { .. } | Outcome::Exited { code: 0 } => facts.unknowns = 0,
             Outcome::Exited { .. } | Outcome::Killed { .. } | Outcome::TimedOut | Outcome::CouldNotStart { .. } => {
                 (facts.failures, facts.unknowns) = (facts.failures + 1, 0);

@@ -205,6 +205,12 @@ impl World for Eyes {
         machine.tick()?;
         machine.oracle.may_perform(run, phase, attempt);
         machine.spawn(phase, attempt);
+        if machine.dice.percent(2) {
+            // The attendant dies before it executes anything, and everybody can see that.
+            machine.attempts.remove(&key);
+            let end = AttemptEnd::bare(Outcome::NeverRan);
+            return Ok(Some(Input::AttemptEnded { phase: phase.clone(), attempt, end }));
+        }
         self.in_flight.insert(key);
         machine.tick()?;
         Ok(None)

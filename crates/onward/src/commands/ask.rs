@@ -62,7 +62,7 @@ pub(super) fn about(onward: &mut Onward, request: &Request, found: &Found, one: 
         }
     }
     render::say("\n");
-    Err(Failure::answer_needed(question::unanswered(one)))
+    Err(Failure::answer_needed(question::unanswered(one, request.plan.as_deref())))
 }
 
 /// One round of the question; none when there is nobody any more.

@@ -1,5 +1,6 @@
 //! `onward completions SHELL`.
 
+use clap::CommandFactory;
 use onward_core::exit;
 
 use crate::args;
@@ -7,7 +8,8 @@ use crate::render;
 
 pub(super) fn completions(args: &args::Completions) -> u8 {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut args::command(), "onward", &mut script);
+    // What is not here yet is not offered.
+    clap_complete::generate(args.shell, &mut args::Cli::command(), "onward", &mut script);
     render::answer_bytes(&script);
     exit::DONE
 }

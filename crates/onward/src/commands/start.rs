@@ -69,7 +69,7 @@ fn drive(mut onward: Onward, request: Request, found: Found, person: bool, repor
     while finished.ending == Ending::Stopped(StopBy::Question) {
         let question = render::run::doubts(&finished.run);
         let answered = if person { ask::about_doubts(&question) } else { None };
-        let Some(choices) = answered else { return Err(Failure::answer_needed(question)) };
+        let Some(choices) = answered else { return Err(Failure::stopped_for_an_answer(question)) };
         let run = finished.run.id.clone();
         request = Request { want: Want::ResumeRun(Some(run.to_string())), choices, ..request };
         finished = onward.go_on(&run, &request, report)?;

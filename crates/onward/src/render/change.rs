@@ -78,6 +78,7 @@ impl Changes {
         let name = safe::line(phase.as_str());
         let end = match outcome {
             Outcome::Stopped { .. } => return Some(format!("{} {name} interrupted", paint::doubtful("■"))),
+            Outcome::NeverRan => return Some(format!("{} {name} was not executed", paint::doubtful("?"))),
             Outcome::Unknown => return Some(format!("{} {name} ended and left no record", paint::doubtful("?"))),
             Outcome::Exited { code } => format!("exit code {code}"),
             Outcome::Killed { signal } => format!("ended by signal {signal}"),

@@ -1,6 +1,7 @@
 //! The unfinished run and the question about it.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use jiff::Timestamp;
 use onward_core::event::{RunResult, StopBy};
@@ -32,7 +33,7 @@ pub(crate) fn summary(one: &Unfinished, next: &[Why], now: Timestamp) -> String 
     out.push_str(&entries(&view.completed, |record| done(record, now)));
     for record in view.running.iter().chain(&view.remaining) {
         match record.status {
-            PhaseStatus::Running | PhaseStatus::Interrupted => out.push_str(&at_work(record, view, now)),
+            PhaseStatus::Running | PhaseStatus::Interrupted => out.push_str(&at_work(record, now)),
             PhaseStatus::Failed => out.push_str(&status::phase(record, now)),
             PhaseStatus::Pending | PhaseStatus::Completed | PhaseStatus::Skipped => {}
         }
@@ -95,9 +96,14 @@ fn pending_entry(record: &PhaseRecord) -> String {
     format!("{} {}{needs}", paint::sign(record.status), safe::line(record.id.as_str()))
 }
 
-fn at_work(record: &PhaseRecord, view: &StatusView, now: Timestamp) -> String {
-    let until = if record.orphan { now } else { view.updated_at };
-    let span = record.started_at.map(|at| format!(" {}", time::span(at, until))).unwrap_or_default();
+fn at_work(record: &PhaseRecord, now: Timestamp) -> String {
+    // When a killed phase ended nobody knows, only when it began.
+    let span = match (record.started_at, record.ended_at) {
+        (Some(from), _) if record.orphan => format!(" {}", time::span(from, now)),
+        (Some(from), Some(to)) if to >= from => format!(" {}", time::span(from, to)),
+        (Some(from), _) => format!(" since {}", time::clock(from, now)),
+        (None, _) => String::new(),
+    };
     let alive = if record.orphan { "; its process is still alive" } else { "" };
     let note = record.note.as_ref().map(|note| format!(": \"{}\"", safe::line(note))).unwrap_or_default();
     let (sign, title) = (paint::sign(record.status), status::title(record));
@@ -132,15 +138,15 @@ fn more(count: usize) -> String {
 }
 
 /// The question as it is put where nobody answered it: every answer as a command.
-pub(crate) fn unanswered(one: &Unfinished) -> Question {
+pub(crate) fn unanswered(one: &Unfinished, plan: Option<&Path>) -> Question {
     let run = &one.run.id;
     let offer = |choice: &str, command: String| Offer { choice: choice.to_owned(), command };
     let mut choices = Vec::new();
     if !matches!(one.verdict, Verdict::Refuse(_)) {
         choices.push(offer("go on", format!("onward run --resume={run}")));
     }
-    let plan = safe::line(&one.run.started.plan_path);
-    choices.push(offer("start fresh and keep this run in the archive", format!("onward run {plan} --fresh")));
+    let plan = plan.map(|plan| format!(" {}", plan.display())).unwrap_or_default();
+    choices.push(offer("start fresh and keep this run in the archive", format!("onward run{plan} --fresh")));
     choices.push(offer("look at it", format!("onward show {run}")));
     let (in_doubt, orphans) = (one.run.in_doubt().cloned().collect(), Vec::new());
     Question { run: run.clone(), reasons: reasons(one).to_vec(), in_doubt, orphans, choices }

@@ -31,7 +31,8 @@ pub(super) fn ended(run: &Run, id: &PhaseId, attempt: Attempt, end: &AttemptEnd,
             Some(failed(run, phase, state, &end.outcome, attempt, now))
         }
         Outcome::Stopped { .. } => None,
-        Outcome::Unknown => unknown(phase, state),
+        Outcome::NeverRan => crash_loop(phase, state),
+        Outcome::Unknown => crash_loop(phase, state).or_else(|| doubt(phase)),
     };
     std::iter::once(first).chain(next).collect()
 }
@@ -54,7 +55,7 @@ fn failed(run: &Run, phase: &Phase, state: &PhaseState, outcome: &Outcome, attem
         Outcome::Killed { signal } => (RetryWhen::Infra, "signal", format!("was killed by signal {signal}")),
         Outcome::TimedOut => (RetryWhen::TimedOut, "timed-out", timed_out(phase)),
         Outcome::CouldNotStart { reason } => (RetryWhen::Infra, "could-not-start", reason.clone()),
-        Outcome::Stopped { .. } | Outcome::Unknown => unreachable!("not a failure"),
+        Outcome::Stopped { .. } | Outcome::Unknown | Outcome::NeverRan => unreachable!("not a failure"),
     };
     let stopping = run.stop.is_some();
     if state.failures >= phase.retry.max || !phase.retry.when.contains(&when) || stopping {
@@ -71,14 +72,17 @@ fn timed_out(phase: &Phase) -> String {
     }
 }
 
-fn unknown(phase: &Phase, state: &PhaseState) -> Option<Event> {
-    if state.unknowns_in_a_row + 1 >= UNKNOWNS_IN_A_ROW_MAX {
-        let times = state.unknowns_in_a_row + 1;
-        let message = format!(
-            "{CRASH_LOOP}: {times} attempts in a row ended without a trace; it is left alone until it is retried by hand"
-        );
-        return Some(failure(phase, CRASH_LOOP, message));
-    }
+/// A phase that ends without a trace again and again is left alone, so that the rest can go on.
+fn crash_loop(phase: &Phase, state: &PhaseState) -> Option<Event> {
+    let times = state.unknowns_in_a_row + 1;
+    let message = format!(
+        "{CRASH_LOOP}: {times} attempts in a row ended without a trace; it is left alone until it is retried by hand"
+    );
+    (times >= UNKNOWNS_IN_A_ROW_MAX).then(|| failure(phase, CRASH_LOOP, message))
+}
+
+/// Whether only a person can say what becomes of a phase whose end nobody saw.
+fn doubt(phase: &Phase) -> Option<Event> {
     let asks = match phase.on_interrupt {
         Some(OnInterrupt::Ask) => true,
         Some(OnInterrupt::Rerun | OnInterrupt::RerunClean | OnInterrupt::Continue) => false,
