@@ -11,6 +11,7 @@ pub mod id;
 pub mod input;
 pub mod lookup;
 pub mod naming;
+pub mod patch;
 pub mod plan;
 pub mod resume;
 pub mod retention;

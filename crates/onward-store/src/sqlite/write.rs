@@ -154,7 +154,8 @@ impl SqliteStore {
         }
         probe(points.after_commit);
         head::advance(&self.folder.head(), &meta.head());
-        self.mind_the_log();
+        let pages = self.wal_pages.load(Ordering::Relaxed);
+        self.backfill.after_commit(pages, &self.database, &self.connection);
         Ok(answer)
     }
 
@@ -211,16 +212,5 @@ impl SqliteStore {
             drop(self.execute("COMMIT"));
         }
         outcome
-    }
-
-    /// The log is copied into the database beside the commits, not inside them; only if that falls far behind does a
-    /// commit wait for it.
-    fn mind_the_log(&mut self) {
-        let pages = self.wal_pages.load(Ordering::Relaxed);
-        if pages >= super::backfill::PAGES_MAX {
-            super::backfill::checkpoint(&self.connection);
-        } else if pages >= super::backfill::PAGES_START {
-            self.backfill.start(&self.database);
-        }
     }
 }

@@ -1,0 +1,252 @@
+//! Changes of a JSON document by path: what differs between two of them, and how to get from one to the other.
+//!
+//! A patch costs what changed. It is what checkpoints are stored as, and what `state` changes are recorded as.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// One change. Paths are JSON pointers (RFC 6901); the empty path is the whole document.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "op", rename_all = "snake_case")]
+pub enum Op {
+    /// The place gets this value, whether or not it had one.
+    Set { path: String, value: Value },
+    /// The member is gone.
+    Remove { path: String },
+    /// In the list at this path, from `at` on, so many items are replaced by these.
+    Splice { path: String, at: usize, remove: usize, insert: Vec<Value> },
+    /// The text at this path goes on with this.
+    Extend { path: String, text: String },
+}
+
+/// A patch that does not fit the document it is applied to.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the patch does not fit: nothing suitable is at {path:?}")]
+pub struct Misfit {
+    pub path: String,
+}
+
+/// Values nested deeper than this are compared as a whole: no recursion without a limit.
+const DEPTH_MAX: usize = 96;
+
+/// What turns `old` into `new`.
+pub fn diff(old: &Value, new: &Value) -> Vec<Op> {
+    let mut ops = Vec::new();
+    differ(old, new, &mut String::new(), 0, &mut ops);
+    ops
+}
+
+fn differ(old: &Value, new: &Value, path: &mut String, depth: usize, ops: &mut Vec<Op>) {
+    if old == new {
+        return;
+    }
+    match (old, new) {
+        (Value::Object(old), Value::Object(new)) if depth < DEPTH_MAX => differ_maps(old, new, path, depth, ops),
+        (Value::Array(old), Value::Array(new)) if depth < DEPTH_MAX => differ_lists(old, new, path, depth, ops),
+        (Value::String(old), Value::String(new)) if !old.is_empty() && new.starts_with(old.as_str()) => {
+            ops.push(Op::Extend { path: path.clone(), text: new[old.len()..].to_owned() });
+        }
+        _ => ops.push(Op::Set { path: path.clone(), value: new.clone() }),
+    }
+}
+
+fn differ_maps(old: &Map<String, Value>, new: &Map<String, Value>, path: &mut String, depth: usize, ops: &mut Vec<Op>) {
+    let whole = path.len();
+    for key in old.keys().filter(|key| !new.contains_key(*key)) {
+        push(path, key);
+        ops.push(Op::Remove { path: path.clone() });
+        path.truncate(whole);
+    }
+    for (key, value) in new {
+        push(path, key);
+        match old.get(key) {
+            Some(before) => differ(before, value, path, depth + 1, ops),
+            None => ops.push(Op::Set { path: path.clone(), value: value.clone() }),
+        }
+        path.truncate(whole);
+    }
+}
+
+/// Lists are compared from both ends; what lies between is compared item by item as far as both have one.
+fn differ_lists(old: &[Value], new: &[Value], path: &mut String, depth: usize, ops: &mut Vec<Op>) {
+    let shorter = old.len().min(new.len());
+    let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    let tail = old.iter().rev().zip(new.iter().rev()).take(shorter - head).take_while(|(a, b)| a == b).count();
+    let (old_middle, new_middle) = (&old[head..old.len() - tail], &new[head..new.len() - tail]);
+    let both = old_middle.len().min(new_middle.len());
+    let whole = path.len();
+    for (at, (before, after)) in old_middle.iter().zip(new_middle).enumerate() {
+        push(path, &(head + at).to_string());
+        differ(before, after, path, depth + 1, ops);
+        path.truncate(whole);
+    }
+    let (gone, come) = (old_middle.len() - both, &new_middle[both..]);
+    if gone > 0 || !come.is_empty() {
+        ops.push(Op::Splice { path: path.clone(), at: head + both, remove: gone, insert: come.to_vec() });
+    }
+}
+
+fn push(path: &mut String, key: &str) {
+    path.push('/');
+    for c in key.chars() {
+        match c {
+            '~' => path.push_str("~0"),
+            '/' => path.push_str("~1"),
+            other => path.push(other),
+        }
+    }
+}
+
+/// Applies a patch. A patch that does not fit leaves the document half changed: the caller drops it.
+pub fn apply(document: &mut Value, ops: &[Op]) -> Result<(), Misfit> {
+    ops.iter().try_for_each(|op| apply_one(document, op))
+}
+
+fn apply_one(document: &mut Value, op: &Op) -> Result<(), Misfit> {
+    match op {
+        Op::Set { path, value } => set(document, path, value.clone()),
+        Op::Remove { path } => remove(document, path),
+        Op::Splice { path, at, remove, insert } => match document.pointer_mut(path) {
+            Some(Value::Array(list)) if at.checked_add(*remove).is_some_and(|end| end <= list.len()) => {
+                list.splice(*at..at + remove, insert.iter().cloned());
+                Ok(())
+            }
+            Some(_) | None => Err(misfit(path)),
+        },
+        Op::Extend { path, text } => match document.pointer_mut(path) {
+            Some(Value::String(old)) => {
+                old.push_str(text);
+                Ok(())
+            }
+            Some(_) | None => Err(misfit(path)),
+        },
+    }
+}
+
+fn set(document: &mut Value, path: &str, value: Value) -> Result<(), Misfit> {
+    if let Some(place) = document.pointer_mut(path) {
+        *place = value;
+        return Ok(());
+    }
+    let (parent, key) = split(path)?;
+    match document.pointer_mut(parent) {
+        Some(Value::Object(map)) => {
+            map.insert(key, value);
+            Ok(())
+        }
+        Some(_) | None => Err(misfit(path)),
+    }
+}
+
+fn remove(document: &mut Value, path: &str) -> Result<(), Misfit> {
+    let (parent, key) = split(path)?;
+    match document.pointer_mut(parent) {
+        Some(Value::Object(map)) => map.shift_remove(&key).map(|_| ()).ok_or_else(|| misfit(path)),
+        Some(_) | None => Err(misfit(path)),
+    }
+}
+
+/// The path of the parent, and the key in it.
+fn split(path: &str) -> Result<(&str, String), Misfit> {
+    let (parent, key) = path.rsplit_once('/').ok_or_else(|| misfit(path))?;
+    Ok((parent, key.replace("~1", "/").replace("~0", "~")))
+}
+
+fn misfit(path: &str) -> Misfit {
+    Misfit { path: path.to_owned() }
+}
+
+/// Puts a patch one level down: what is about a part becomes a patch of the whole.
+pub fn below(parent: &str, ops: &[Op]) -> Vec<Op> {
+    let under = |path: &str| format!("{parent}{path}");
+    ops.iter()
+        .map(|op| match op {
+            Op::Set { path, value } => Op::Set { path: under(path), value: value.clone() },
+            Op::Remove { path } => Op::Remove { path: under(path) },
+            Op::Splice { path, at, remove, insert } => {
+                Op::Splice { path: under(path), at: *at, remove: *remove, insert: insert.clone() }
+            }
+            Op::Extend { path, text } => Op::Extend { path: under(path), text: text.clone() },
+        })
+        .collect()
+}
+
+/// RFC 7396: members that are null go, objects are merged, everything else replaces what was there.
+pub fn merge(target: &Value, patch: &Value) -> Value {
+    let Value::Object(patch) = patch else { return patch.clone() };
+    let mut merged = match target {
+        Value::Object(map) => map.clone(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Map::new(),
+    };
+    for (key, value) in patch {
+        if value.is_null() {
+            merged.shift_remove(key);
+        } else {
+            let before = merged.get(key).unwrap_or(&Value::Null);
+            let after = merge(before, value);
+            merged.insert(key.clone(), after);
+        }
+    }
+    Value::Object(merged)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn round_trip(old: &Value, new: &Value) -> Vec<Op> {
+        let ops = diff(old, new);
+        let mut document = old.clone();
+        apply(&mut document, &ops).expect("our own patch");
+        assert_eq!(&document, new, "{ops:?}");
+        ops
+    }
+
+    #[test]
+    fn a_patch_costs_what_changed() {
+        let ops = round_trip(&json!({"a": 1, "b": {"c": [1, 2, 3]}}), &json!({"a": 1, "b": {"c": [1, 2, 3, 4]}}));
+        assert_eq!(ops, [Op::Splice { path: "/b/c".to_owned(), at: 3, remove: 0, insert: vec![json!(4)] }]);
+        let ops = round_trip(&json!({"log": "one"}), &json!({"log": "one, two"}));
+        assert_eq!(ops, [Op::Extend { path: "/log".to_owned(), text: ", two".to_owned() }]);
+        assert_eq!(round_trip(&json!([1]), &json!([1])), []);
+    }
+
+    #[test]
+    fn keys_with_slashes_and_tildes_are_told_apart() {
+        round_trip(&json!({"a/b": 1, "a~b": {"x": 1}}), &json!({"a/b": 2, "a~b": {"y": 1}, "": {"": 0}}));
+    }
+
+    #[test]
+    fn lists_grow_shrink_and_change_in_the_middle() {
+        round_trip(&json!([1, 2, 3, 4, 5]), &json!([1, 9, 4, 5]));
+        round_trip(&json!([{"a": 1}, {"b": 2}]), &json!([{"a": 2}, {"b": 2}, {"c": 3}]));
+        round_trip(&json!([1, 1, 1]), &json!([1]));
+        round_trip(&json!({"a": [1]}), &json!({"a": {"b": null}}));
+    }
+
+    #[test]
+    fn a_patch_for_another_document_is_refused() {
+        let ops = diff(&json!({"a": [1, 2, 3]}), &json!({"a": [1, 2]}));
+        assert_eq!(apply(&mut json!({"a": [1]}), &ops), Err(Misfit { path: "/a".to_owned() }));
+        assert!(apply(&mut json!({}), &[Op::Remove { path: "/x".to_owned() }]).is_err());
+    }
+
+    #[test]
+    fn merging_follows_the_examples_of_the_rfc() {
+        let cases = [
+            (json!({"a": "b"}), json!({"a": "c"}), json!({"a": "c"})),
+            (json!({"a": "b", "b": "c"}), json!({"a": null}), json!({"b": "c"})),
+            (json!({"a": ["b"]}), json!({"a": "c"}), json!({"a": "c"})),
+            (json!({"a": {"b": "c"}}), json!({"a": {"b": "d", "c": null}}), json!({"a": {"b": "d"}})),
+            (json!({"a": "foo"}), json!(null), json!(null)),
+            (json!([1, 2]), json!({"a": "b", "c": null}), json!({"a": "b"})),
+            (json!({}), json!({"a": {"bb": {"ccc": null}}}), json!({"a": {"bb": {}}})),
+        ];
+        for (target, patch, expected) in cases {
+            assert_eq!(merge(&target, &patch), expected);
+        }
+    }
+}
