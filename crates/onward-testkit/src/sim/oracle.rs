@@ -211,6 +211,11 @@ impl Oracle {
         assert_eq!(*times, 1, "I5: {attempt} of {phase} was started twice");
     }
 
+    /// What was started died before it executed anything: as if it had not been started.
+    pub(super) fn never_ran(&mut self, phase: &PhaseId, attempt: Attempt) {
+        self.spawned.remove(&(phase.clone(), attempt));
+    }
+
     /// The state that a driver shows is the one that its journal gives.
     pub(super) fn compare(&self, live: &Run) {
         let until: Vec<&Recorded> = self.journal.iter().filter(|recorded| recorded.seq <= live.seq).collect();

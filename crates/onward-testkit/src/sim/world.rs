@@ -208,6 +208,7 @@ impl World for Eyes {
         if machine.dice.percent(2) {
             // The attendant dies before it executes anything, and everybody can see that.
             machine.attempts.remove(&key);
+            machine.oracle.never_ran(phase, attempt);
             let end = AttemptEnd::bare(Outcome::NeverRan);
             return Ok(Some(Input::AttemptEnded { phase: phase.clone(), attempt, end }));
         }

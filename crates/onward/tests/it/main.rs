@@ -2,6 +2,7 @@
 
 #[cfg(feature = "kill-points")]
 mod kill_points;
+mod readme_tour;
 mod stories;
 
 fn project() -> onward_testkit::TestProject {
