@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::Trigger;
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId, RunId, Seq};
+use crate::patch::Op;
 use crate::plan::Plan;
 
 /// An event with its place in the journal: when it happened and by whose hand.
@@ -81,6 +82,8 @@ pub enum Event {
     RunEnded { result: RunResult },
     /// The run was put away; it is kept, but no longer in anybody's way.
     RunArchived,
+    /// The free-form state of the run changed, by path.
+    StateChanged { ops: Vec<Op> },
     /// A checkpoint was taken of the run as it stands here.
     CheckpointTaken { id: CheckpointId, triggers: Vec<Trigger>, phase: Option<PhaseId>, name: Option<String> },
 }
@@ -94,7 +97,13 @@ pub struct RunStarted {
     pub plan: Plan,
     pub plan_path: String,
     pub plan_digest: String,
+    /// The hash of the plan's text: a file with the same text needs no reading to be known.
+    #[serde(default)]
+    pub plan_text: String,
     pub inputs: BTreeMap<String, String>,
+    /// The inputs as they were given, before defaults.
+    #[serde(default)]
+    pub given: BTreeMap<String, String>,
     pub project: String,
     pub title: String,
     pub branch: Option<String>,

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-use crate::event::{Orphans, Outcome, StopBy};
+use crate::event::{Orphans, Outcome, RunResult, StopBy};
 use crate::id::{Attempt, PhaseId};
+use crate::patch::Op;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
@@ -75,11 +77,26 @@ impl AttemptEnd {
 }
 
 /// What other processes may ask of the one that drives; stored in the inbox until it is answered.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case")]
 pub enum Posted {
-    Checkpoint { name: Option<String> },
+    Checkpoint {
+        name: Option<String>,
+    },
     Archive,
+    /// Merges into the free-form state (RFC 7396).
+    Merge {
+        patch: Map<String, Value>,
+    },
+    /// Changes the free-form state by path, and takes a checkpoint. A run without phases may end with it.
+    Change {
+        ops: Vec<Op>,
+        ends: Option<RunResult>,
+    },
+    /// Replaces the free-form state, and takes a checkpoint. A `status` of `completed` or `failed` in it ends the run.
+    Save {
+        state: Map<String, Value>,
+    },
 }
 
 /// What the driver answers.

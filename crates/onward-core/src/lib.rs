@@ -10,6 +10,7 @@ pub mod expression;
 pub mod id;
 pub mod input;
 pub mod lookup;
+pub mod mutant;
 pub mod naming;
 pub mod patch;
 pub mod plan;

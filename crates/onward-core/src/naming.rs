@@ -50,6 +50,9 @@ pub fn word(text: &str) -> String {
         .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_') { c } else { '-' })
         .take(WORD_CHARS_MAX)
         .collect();
+    while word.contains("..") {
+        word = word.replace("..", ".");
+    }
     while word.starts_with(['.', '-']) {
         word.remove(0);
     }

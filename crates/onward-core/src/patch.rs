@@ -191,6 +191,75 @@ pub fn merge(target: &Value, patch: &Value) -> Value {
     Value::Object(merged)
 }
 
+/// The same as [`merge`], as a patch: it costs what the merge patch says, not what the target holds.
+pub fn merge_ops(target: &Value, patch: &Map<String, Value>) -> Vec<Op> {
+    let mut ops = Vec::new();
+    merging(target, patch, &mut String::new(), 0, &mut ops);
+    ops
+}
+
+fn merging(target: &Value, patch: &Map<String, Value>, path: &mut String, depth: usize, ops: &mut Vec<Op>) {
+    let whole = path.len();
+    for (key, value) in patch {
+        let before = target.get(key);
+        push(path, key);
+        match (before, value) {
+            (None, Value::Null) => {}
+            (Some(_), Value::Null) => ops.push(Op::Remove { path: path.clone() }),
+            (Some(before @ Value::Object(_)), Value::Object(inner)) if depth < DEPTH_MAX => {
+                merging(before, inner, path, depth + 1, ops);
+            }
+            (Some(before), value) if before == value => {}
+            (before, value) => {
+                let value = merge(before.unwrap_or(&Value::Null), value);
+                ops.push(Op::Set { path: path.clone(), value });
+            }
+        }
+        path.truncate(whole);
+    }
+}
+
+/// Whether a patch fits a document. Costs what the patch touches, unless its changes build on each other.
+pub fn fits(document: &Value, ops: &[Op]) -> Result<(), Misfit> {
+    if ops.iter().enumerate().any(|(at, op)| ops[..at].iter().any(|before| touch(before.path(), op.path()))) {
+        return apply(&mut document.clone(), ops);
+    }
+    ops.iter().try_for_each(|op| {
+        let fit = match (op, document.pointer(op.path())) {
+            (Op::Set { path, .. }, None) => {
+                let (parent, _) = split(path)?;
+                document.pointer(parent).is_some_and(Value::is_object)
+            }
+            (Op::Set { .. }, Some(_)) => true,
+            (Op::Remove { path }, Some(_)) => {
+                let (parent, _) = split(path)?;
+                document.pointer(parent).is_some_and(Value::is_object)
+            }
+            (Op::Splice { at, remove, .. }, Some(Value::Array(list))) => {
+                at.checked_add(*remove).is_some_and(|end| end <= list.len())
+            }
+            (Op::Extend { .. }, Some(Value::String(_))) => true,
+            (Op::Remove { .. } | Op::Splice { .. } | Op::Extend { .. }, _) => false,
+        };
+        if fit { Ok(()) } else { Err(misfit(op.path())) }
+    })
+}
+
+/// Whether two changes may have to do with each other.
+fn touch(a: &str, b: &str) -> bool {
+    a.starts_with(b) || b.starts_with(a)
+}
+
+impl Op {
+    pub fn path(&self) -> &str {
+        match self {
+            Self::Set { path, .. } | Self::Remove { path } | Self::Splice { path, .. } | Self::Extend { path, .. } => {
+                path
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -231,6 +300,13 @@ mod tests {
     fn a_patch_for_another_document_is_refused() {
         let ops = diff(&json!({"a": [1, 2, 3]}), &json!({"a": [1, 2]}));
         assert_eq!(apply(&mut json!({"a": [1]}), &ops), Err(Misfit { path: "/a".to_owned() }));
+        assert_eq!(fits(&json!({"a": [1]}), &ops), Err(Misfit { path: "/a".to_owned() }));
+        assert_eq!(fits(&json!({"a": [1, 2, 3]}), &ops), Ok(()));
+        let built = [
+            Op::Set { path: "/b".to_owned(), value: json!([]) },
+            Op::Splice { path: "/b".to_owned(), at: 0, remove: 0, insert: vec![json!(1)] },
+        ];
+        assert_eq!(fits(&json!({}), &built), Ok(()), "the second builds on the first");
         assert!(apply(&mut json!({}), &[Op::Remove { path: "/x".to_owned() }]).is_err());
     }
 
@@ -247,6 +323,11 @@ mod tests {
         ];
         for (target, patch, expected) in cases {
             assert_eq!(merge(&target, &patch), expected);
+            if let (Value::Object(patch), true) = (&patch, target.is_object()) {
+                let mut document = target.clone();
+                apply(&mut document, &merge_ops(&target, patch)).expect("our own patch");
+                assert_eq!(document, expected, "as a patch");
+            }
         }
     }
 }

@@ -67,6 +67,11 @@ pub struct PhaseRecord {
     pub outputs: BTreeMap<String, String>,
     pub commit_sha: Option<String>,
     pub error: Option<String>,
+    #[serde(default)]
+    pub error_code: Option<String>,
+    /// Nobody knows whether its outward effect happened.
+    #[serde(default)]
+    pub in_doubt: bool,
     /// It outlived its driver and is still at work.
     #[serde(default)]
     pub orphan: bool,
@@ -89,6 +94,11 @@ pub struct Summary {
     pub phases_completed: usize,
     pub branch: Option<String>,
     pub error: Option<String>,
+    /// By these a start knows the run of the same work without reading the plan.
+    #[serde(default)]
+    pub plan_text: String,
+    #[serde(default)]
+    pub given: BTreeMap<String, String>,
 }
 
 pub fn phase_record(phase: &Phase, state: &PhaseState) -> PhaseRecord {
@@ -107,6 +117,8 @@ pub fn phase_record(phase: &Phase, state: &PhaseState) -> PhaseRecord {
         outputs: state.outputs.clone(),
         commit_sha: state.commit_sha.clone(),
         error: state.error.as_ref().map(|error| error.message.clone()),
+        error_code: state.error.as_ref().map(|error| error.code.clone()),
+        in_doubt: state.in_doubt,
         orphan: false,
         not_before: state.not_before,
     }
@@ -145,7 +157,8 @@ pub fn status(run: &Run, alive: &Alive, warnings: Vec<String>) -> StatusView {
             PhaseStatus::Pending | PhaseStatus::Failed | PhaseStatus::Interrupted => remaining.push(record),
         }
     }
-    let resumable = is_resumable(seen);
+    // A run without phases holds saved state; there is nothing to go on with.
+    let resumable = is_resumable(seen) && run.phases_total() > 0;
     StatusView {
         run: run.id.clone(),
         title: run.started.title.clone(),
@@ -184,6 +197,8 @@ pub fn summary(run: &Run) -> Summary {
         phases_completed: run.phases_finished(),
         branch: run.started.branch.clone(),
         error: run.error().map(|(phase, error)| format!("{phase}: {}", error.message)),
+        plan_text: run.started.plan_text.clone(),
+        given: run.started.given.clone(),
     }
 }
 

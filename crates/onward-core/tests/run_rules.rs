@@ -3,17 +3,19 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
+use onward_core::checkpoint::{self, Content, Taken};
 use onward_core::effect::Effect;
 use onward_core::event::{Event, Orphans, Outcome, Recorded, RunStarted, StopBy};
 use onward_core::id::{Attempt, PhaseId, RunId};
 use onward_core::input::{AttemptEnd, Begin, Choice, Input, Posted};
 use onward_core::plan;
-use onward_core::run::{self, Ending, PhaseStatus, Run, RunStatus};
+use onward_core::run::{self, Ending, PhaseStatus, Run, RunStatus, cache};
 
 /// A run in virtual time, with everything it ever recorded.
 struct Story {
     run: Run,
     journal: Vec<Recorded>,
+    taken: Vec<Taken>,
     now: Timestamp,
     epoch: u64,
 }
@@ -29,14 +31,16 @@ impl Story {
             plan_digest: plan::digest(&plan),
             plan,
             plan_path: "onward.yaml".to_owned(),
+            plan_text: String::new(),
             inputs: BTreeMap::new(),
+            given: BTreeMap::new(),
             project: "demo".to_owned(),
             title: "demo".to_owned(),
             branch: None,
             triggers: onward_core::checkpoint::Trigger::ALL.to_vec(),
         };
         let (run, stepped) = run::start(started, "ada", now);
-        let mut story = Self { run, journal: stepped.events, now, epoch: 0 };
+        let mut story = Self { run, journal: stepped.events, taken: stepped.checkpoints, now, epoch: 0 };
         story.begin(&[]);
         story
     }
@@ -45,6 +49,7 @@ impl Story {
         self.now += SignedDuration::from_secs(1);
         let stepped = run::step(&mut self.run, input, "ada", self.now).expect("a legal input");
         self.journal.extend(stepped.events.clone());
+        self.taken.extend(stepped.checkpoints);
         let replayed = run::fold(&self.journal).expect("a journal");
         assert_eq!(format!("{:?}", self.run), format!("{replayed:?}"), "I1: live equals replayed");
         stepped.events.into_iter().map(|recorded| recorded.event).collect()
@@ -358,18 +363,48 @@ fn posted_requests_are_decided_like_everything_else() {
     assert_eq!(story.try_begin(false, &[]), Err(run::Refusal::Archived));
 }
 
-/// Everything in a checkpoint can be read back, and it says where to go on.
+/// The checkpoints of a run are one whole document and patches. Each can be read without the journal, and each says
+/// where to go on.
 #[test]
 fn i8_a_checkpoint_is_read_without_its_journal() {
     let mut story = Story::new(CHAIN);
-    story.now += SignedDuration::from_secs(1);
-    let end = AttemptEnd::bare(Outcome::Exited { code: 0 });
-    let input = Input::AttemptEnded { phase: PhaseId::new("a"), attempt: Attempt(1), end };
-    let stepped = run::step(&mut story.run, &input, "ada", story.now).expect("legal");
-    let [checkpoint] = &stepped.checkpoints[..] else { panic!("one checkpoint") };
-    let text = serde_json::to_string(checkpoint).expect("plain data");
-    let back: onward_core::checkpoint::Checkpoint = serde_json::from_str(&text).expect("our own text");
-    assert_eq!(&back, checkpoint);
-    assert_eq!(back.completed_phases, [PhaseId::new("a")]);
-    assert_eq!(back.recovery.resume_from, [PhaseId::new("b")]);
+    let Content::Whole(keyframe) = story.taken[0].content.clone() else { panic!("the first one is whole") };
+    story.take(&Input::Posted(Posted::Merge { patch: object(r#"{"note": "kept"}"#) }));
+    story.done("a");
+    let Content::Patch(patch) = story.taken[1].content.clone() else { panic!("later ones are patches") };
+    let first = checkpoint::assemble(&keyframe, &[]).expect("our own bytes");
+    let second = checkpoint::assemble(&keyframe, &[patch]).expect("our own bytes");
+    assert_eq!((first.completed_phases.len(), first.state.len()), (0, 0));
+    assert_eq!(second.completed_phases, [PhaseId::new("a")]);
+    assert_eq!(second.recovery.resume_from, [PhaseId::new("b")]);
+    assert_eq!(second.state["note"], "kept");
+    assert_eq!(second.seq, story.taken[1].seq);
+}
+
+/// A state is saved as completed by a script without a plan. The run ends; the next save would begin another.
+#[test]
+fn a_saved_state_may_end_its_run() {
+    let mut story = Story::new("onward: 1\nname: demo\nphases:\n  a: { run: x }\n");
+    story.take(&Input::Posted(Posted::Save { state: object(r#"{"status": "completed", "n": 1}"#) }));
+    assert_eq!(story.run.status(), RunStatus::Running, "a run with phases ends when they do");
+    assert_eq!(story.run.state["n"], 1);
+    let refused =
+        Posted::Change { ops: vec![onward_core::patch::Op::Remove { path: "/nosuch".to_owned() }], ends: None };
+    let mut copy = story.run.clone();
+    assert!(run::step(&mut copy, &Input::Posted(refused), "ada", story.now).is_err());
+}
+
+/// A run goes through the fold cache and back. It is the same run, and goes on in the same way.
+#[test]
+fn i1_the_fold_cache_gives_the_same_run() {
+    let mut story = Story::new(CHAIN);
+    story.take(&Input::Posted(Posted::Merge { patch: object(r#"{"list": [1, 2, {"x": null}]}"#) }));
+    story.fail("a");
+    let back = cache::decode(&cache::encode(&story.run)).expect("our own bytes");
+    assert_eq!(format!("{back:?}"), format!("{:?}", story.run));
+    assert!(cache::decode(b"something else").is_none());
+}
+
+fn object(text: &str) -> serde_json::Map<String, serde_json::Value> {
+    serde_json::from_str(text).expect("an object")
 }

@@ -26,9 +26,14 @@ pub fn check(from: &Path, path: &Path) -> Result<Checked> {
     Ok(Checked { file: path.display().to_string(), text, parsed })
 }
 
+/// The text of a plan file, as far as a plan may be long.
+pub(crate) fn plan_text(path: &Path) -> Result<String> {
+    read(path).map_err(|why| Error::PlanUnreadable { path: path.to_owned(), why })
+}
+
 /// A plan that this version can carry out, or all that stands in the way.
-pub(crate) fn plan_to_run(project: &Project, path: &Path) -> Result<Plan> {
-    let Checked { text, parsed, .. } = check(&project.top, path)?;
+pub(crate) fn plan_from_text(project: &Project, path: &Path, text: String) -> Result<Plan> {
+    let parsed = plan::parse(&text);
     let file = project.relative(path);
     let diagnostics = parsed.diagnostics.clone();
     if parsed.newer() {

@@ -99,7 +99,7 @@ impl Onward {
             let id = checkpoint.id;
             let read = self.store().and_then(|store| Ok(store.checkpoint(&id)?));
             let problem = match read {
-                Ok(Some(found)) => checkpoint_from(&id, &found.document).err(),
+                Ok(Some(found)) => checkpoint_from(&id, &found).err(),
                 Ok(None) => Some(Error::NoSuchCheckpoint(id.to_string())),
                 Err(why) => Some(why),
             };

@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use onward_core::effect::Effect;
 use onward_core::input::{Begin, Input, Posted, Reply};
+use onward_core::mutant::{self, Mutant};
 use onward_core::run::{self, Ending, Run, Stepped};
 use onward_store::{Consumed, Lease, Store};
 
 use crate::error::Result;
 use crate::journal;
+use crate::keeper::Keep;
 use crate::kill_point::reached;
 use crate::reporter::{Reporter, Update};
 use crate::world::{Urgency, World};
@@ -29,6 +31,7 @@ pub struct Driver<'a> {
     pub lease: &'a Lease,
     pub world: &'a mut dyn World,
     pub reporter: &'a mut dyn Reporter,
+    pub keep: &'a mut dyn Keep,
     pub actor: String,
     pub run: Run,
 }
@@ -89,9 +92,13 @@ impl Driver<'_> {
         }
         let mut entry = journal::entry(&self.run, &all);
         entry.consumed = consumed;
+        if mutant::is(Mutant::ActBeforeTheAppend) {
+            self.make_it_so()?;
+        }
         reached("driver.before-append");
-        self.store.append(self.lease, before, entry)?;
+        let appended = self.store.append(self.lease, before, entry)?;
         reached("driver.after-append");
+        self.keep.appended(&self.run, &appended);
         for recorded in &all.events {
             self.reporter.update(&Update::Event { recorded, run: &self.run });
         }
@@ -164,5 +171,6 @@ pub(crate) fn reply(stepped: &Stepped) -> Reply {
 }
 
 pub(crate) fn answered(id: String, reply: &Reply) -> Consumed {
+    let reply = if mutant::is(Mutant::LoseAnInboxReply) { &Reply::Done } else { reply };
     Consumed { id, reply: serde_json::to_vec(reply).expect("a reply has only string keys") }
 }

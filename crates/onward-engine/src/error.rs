@@ -50,6 +50,14 @@ pub enum Error {
     Refused { run: RunId, reasons: Vec<String> },
     #[error("an answer is needed about run {}", .0.run)]
     AnswerNeeded(Box<Question>),
+    #[error("{file} is not a state: {why}")]
+    NotAnObject { file: String, why: String },
+    #[error("nothing of type {kind} is saved{}", project.as_ref().map(|project| format!(" for {project}")).unwrap_or_default())]
+    NothingSaved { kind: String, project: Option<String> },
+    #[error("the state of run {run} has nothing at {pointer:?}")]
+    NoSuchState { run: RunId, pointer: String },
+    #[error("run {run} holds saved state and has no phases to go on with: onward load gives the state back")]
+    NoPhases { run: RunId },
     #[error("several runs of this work are unfinished")]
     Several { runs: Vec<RunId> },
     #[error(transparent)]

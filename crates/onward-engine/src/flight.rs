@@ -140,7 +140,7 @@ pub(crate) fn note(folder: &AttemptFolder) -> Option<String> {
 }
 
 /// The secrets in our own environment, which phases inherit.
-fn secrets() -> &'static Secrets {
+pub(crate) fn secrets() -> &'static Secrets {
     static SECRETS: LazyLock<Secrets> = LazyLock::new(|| {
         let variables: Vec<_> = std::env::vars_os().collect();
         Secrets::from_env(variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())), &[])

@@ -1,11 +1,11 @@
 //! Events as bytes, and the fold of what is stored.
 
-use onward_core::checkpoint::{Checkpoint, CheckpointMeta};
+use onward_core::checkpoint::{self, CheckpointMeta, Taken};
 use onward_core::event::{Event, Recorded};
 use onward_core::id::{RunId, Seq};
-use onward_core::run::{self, Run, Stepped};
+use onward_core::run::{self, Run, Stepped, cache};
 use onward_core::view;
-use onward_store::{Entry, NewCheckpoint, NewEvent, Record, Store};
+use onward_store::{Content, Entry, NewCheckpoint, NewEvent, Record, Store};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -54,11 +54,11 @@ pub(crate) fn decode(run: &RunId, record: Record) -> Result<Recorded> {
     Ok(Recorded { seq: record.seq, at: record.at, actor: record.actor, event })
 }
 
-/// All events of a run, oldest first.
-pub(crate) fn events(store: &mut dyn Store, run: &RunId) -> Result<Vec<Recorded>> {
+/// The events of a run behind a position, oldest first.
+pub(crate) fn events(store: &mut dyn Store, run: &RunId, after: Seq) -> Result<Vec<Recorded>> {
     let mut all: Vec<Recorded> = Vec::new();
     loop {
-        let after = all.last().map_or(Seq(0), |last| last.seq);
+        let after = all.last().map_or(after, |last| last.seq);
         let read = store.events(run, after, EVENTS_PER_READ)?;
         let last = read.len() < EVENTS_PER_READ;
         for record in read {
@@ -70,9 +70,21 @@ pub(crate) fn events(store: &mut dyn Store, run: &RunId) -> Result<Vec<Recorded>
     }
 }
 
-/// The run as its journal tells it.
+/// The run as its journal tells it: the fold cache, where there is one, and the events behind it.
 pub fn load(store: &mut dyn Store, run: &RunId) -> Result<Run> {
-    let events = events(store, run)?;
+    let cached = store.fold(run)?.filter(|fold| fold.version == cache::FOLD_VERSION);
+    if let Some(mut folded) = cached.and_then(|fold| cache::decode(&fold.bytes).filter(|run| run.seq == fold.seq)) {
+        for recorded in events(store, run, folded.seq)? {
+            folded.apply(&recorded);
+        }
+        return Ok(folded);
+    }
+    load_whole(store, run)
+}
+
+/// The run from its first event on, whatever is cached.
+pub(crate) fn load_whole(store: &mut dyn Store, run: &RunId) -> Result<Run> {
+    let events = events(store, run, Seq(0))?;
     run::fold(&events).ok_or_else(|| Error::NoSuchRun(run.to_string()))
 }
 
@@ -95,12 +107,15 @@ pub(crate) fn summary_bytes(run: &Run) -> Vec<u8> {
     serde_json::to_vec(&view::summary(run)).expect("a summary has only string keys")
 }
 
-fn stored(checkpoint: &Checkpoint) -> NewCheckpoint {
+fn stored(taken: &Taken) -> NewCheckpoint {
     NewCheckpoint {
-        id: checkpoint.id.clone(),
-        seq: checkpoint.seq,
-        meta: serde_json::to_vec(&checkpoint.meta()).expect("it has only string keys"),
-        document: serde_json::to_vec(checkpoint).expect("it has only string keys"),
+        id: taken.id.clone(),
+        seq: taken.seq,
+        meta: serde_json::to_vec(&taken.meta).expect("it has only string keys"),
+        content: match &taken.content {
+            checkpoint::Content::Whole(bytes) => Content::Whole(bytes.clone()),
+            checkpoint::Content::Patch(bytes) => Content::Patch(bytes.clone()),
+        },
     }
 }
 

@@ -3,6 +3,7 @@
 //! [`Onward`] is what every front end calls; `driver.rs` is the loop that everything else serves.
 
 pub mod attendant;
+mod books;
 mod check;
 mod doctor;
 mod driver;
@@ -12,6 +13,7 @@ mod flight;
 mod flights;
 mod git;
 mod journal;
+mod keeper;
 pub mod kill_point;
 mod look;
 pub mod process;
@@ -26,11 +28,13 @@ mod world;
 
 use std::path::{Path, PathBuf};
 
+pub use books::Books;
 pub use check::{Checked, check};
 pub use doctor::{Finding, Findings};
 pub use driver::Driver;
 pub use error::{Error, Offer, Question, Result};
 pub use journal::{entry as entry_of, load as load_run};
+pub use keeper::{Keep, KeepNothing, keyframe_is_due, put_fold, put_keyframe};
 pub use look::{ListFilter, ListItem, LogItem, RunShown, Shown};
 pub use project::{FOLDER, Project};
 pub use reporter::{Reporter, Silent, Update};

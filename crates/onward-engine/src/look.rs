@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use onward_core::checkpoint::{Checkpoint, CheckpointMeta, FORMAT};
+use onward_core::checkpoint::{self, BadDocument, Checkpoint, CheckpointMeta, FORMAT};
 use onward_core::event::Recorded;
-use onward_core::id::{Attempt, CheckpointId, PhaseId, RunId};
+use onward_core::id::{Attempt, CheckpointId, PhaseId, RunId, Seq};
 use onward_core::lookup::{self, Looked, Name};
 use onward_core::run::{Run, RunStatus};
 use onward_core::view::{self, Alive, Driver, StatusView, Summary, Why};
-use onward_store::{CheckpointRow, LeaseKind, Page, RunFilter, RunRow};
+use onward_store::{CheckpointRow, LeaseKind, Page, RunFilter, RunRow, StoreError, StoredCheckpoint};
 use serde::Serialize;
 
 use crate::Onward;
@@ -126,7 +126,7 @@ impl Onward {
 
     pub fn events(&mut self, name: Option<&str>) -> Result<(RunId, Vec<Recorded>)> {
         let id = self.find_run(name)?;
-        let events = journal::events(self.store()?, &id)?;
+        let events = journal::events(self.store()?, &id, Seq(0))?;
         Ok((id, events))
     }
 
@@ -148,7 +148,7 @@ impl Onward {
     fn show_checkpoint(&mut self, name: &Name) -> Result<Checkpoint> {
         let id = self.find_checkpoint(name)?;
         let found = self.store()?.checkpoint(&id)?.ok_or_else(|| Error::NoSuchCheckpoint(id.to_string()))?;
-        checkpoint_from(&id, &found.document)
+        checkpoint_from(&id, &found)
     }
 
     /// What the attempts at a phase printed, oldest first; all phases where none is named.
@@ -330,7 +330,7 @@ fn readable(summary: Summary, driver: Option<&Driver>) -> ListItem {
         phases_total: summary.phases_total,
         phases_completed: summary.phases_completed,
         branch: summary.branch,
-        resumable: view::is_resumable(status),
+        resumable: view::is_resumable(status) && summary.phases_total > 0,
         error: summary.error,
     }
 }
@@ -379,26 +379,17 @@ pub(crate) fn log_item(row: &CheckpointRow) -> LogItem {
     }
 }
 
-/// A document as it was stored, or its raw text and what is wrong with it.
-pub(crate) fn checkpoint_from(id: &CheckpointId, document: &[u8]) -> Result<Checkpoint> {
-    let raw = || String::from_utf8_lossy(document).into_owned();
-    let value: serde_json::Value = serde_json::from_slice(document).map_err(|why| Error::BadCheckpoint {
-        id: id.to_string(),
-        why: why.to_string(),
-        raw: raw(),
-    })?;
-    let found = value.get("onward").and_then(serde_json::Value::as_u64).unwrap_or(0);
-    if found > u64::from(FORMAT) {
-        return Err(Error::Store(onward_store::StoreError::Newer {
-            what: "a checkpoint",
-            found,
-            known: FORMAT.into(),
-        }));
-    }
-    serde_json::from_value(value).map_err(|why| Error::BadCheckpoint {
-        id: id.to_string(),
-        why: why.to_string(),
-        raw: raw(),
+/// A checkpoint from what is stored of it, or its raw text and what is wrong with it.
+pub(crate) fn checkpoint_from(id: &CheckpointId, found: &StoredCheckpoint) -> Result<Checkpoint> {
+    checkpoint::assemble(&found.keyframe, &found.patches).map_err(|why| match why {
+        BadDocument::Newer(found) => {
+            Error::Store(StoreError::Newer { what: "a checkpoint", found, known: FORMAT.into() })
+        }
+        BadDocument::Damaged(why) => {
+            let parts = std::iter::once(&found.keyframe).chain(&found.patches);
+            let raw = parts.map(|part| String::from_utf8_lossy(part)).collect::<Vec<_>>().join("\n");
+            Error::BadCheckpoint { id: id.to_string(), why, raw }
+        }
     })
 }
 

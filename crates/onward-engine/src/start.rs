@@ -12,8 +12,8 @@ use onward_core::naming;
 use onward_core::plan::{self, Plan};
 use onward_core::resume::{self, Facts, PlanFact, Verdict, Wording};
 use onward_core::run::{self, Ending, Run, RunStatus};
-use onward_core::view::{self, StatusView, Why};
-use onward_store::{Holder, Lease, LeaseKind, NewRun, RunFilter, StoreError};
+use onward_core::view::{self, StatusView, Summary, Why};
+use onward_store::{Holder, Lease, LeaseKind, NewRun, RunFilter, RunRow, StoreError};
 
 use crate::Onward;
 use crate::check;
@@ -22,6 +22,7 @@ use crate::error::{Error, Offer, Question, Result};
 use crate::executor::shell;
 use crate::flights::Flights;
 use crate::journal;
+use crate::keeper::Keeper;
 use crate::kill_point::reached;
 use crate::look::require_phase;
 use crate::reporter::Reporter;
@@ -89,8 +90,17 @@ pub struct Unfinished {
 struct Work {
     plan: Plan,
     plan_path: String,
+    plan_text: String,
     inputs: BTreeMap<String, String>,
     key: String,
+}
+
+/// A plan file that was read and not yet understood.
+struct Source {
+    path: PathBuf,
+    plan_path: String,
+    text: String,
+    hash: String,
 }
 
 /// What is to be done, once nothing is left to ask.
@@ -120,7 +130,13 @@ impl Onward {
             let unfinished = vec![self.unfinished(&id, request.plan_from, None)?];
             return Ok(Found { work: None, unfinished });
         }
-        let work = self.read_work(request)?;
+        let source = self.plan_source(request)?;
+        if request.want != Want::Fresh
+            && let Some(unfinished) = self.known_by_its_text(request, &source)?
+        {
+            return Ok(Found { work: None, unfinished });
+        }
+        let work = self.read_work(request, source)?;
         let mut unfinished = Vec::new();
         for row in self.rows(&RunFilter { work: Some(work.key.clone()), ..RunFilter::default() })? {
             let over = [RunStatus::Completed, RunStatus::Archived];
@@ -138,28 +154,64 @@ impl Onward {
         found.map(|row| row.run).ok_or(Error::NothingUnfinished)
     }
 
-    fn read_work(&self, request: &Request) -> Result<Work> {
+    fn plan_source(&self, request: &Request) -> Result<Source> {
         let path = match &request.plan {
             Some(path) => self.from.join(path),
             None => self.project.default_plan(&self.from)?,
         };
-        let plan = check::plan_to_run(&self.project, &path)?;
-        let plan_path = self.project.relative(&path);
+        let text = check::plan_text(&path)?;
+        let hash = blake3::hash(text.as_bytes()).to_hex().to_string();
+        Ok(Source { plan_path: self.project.relative(&path), path, text, hash })
+    }
+
+    /// The unfinished runs of this work, if all of them were started from this very text: then it need not be read
+    /// again, which for a large plan takes longer than everything else.
+    fn known_by_its_text(&mut self, request: &Request, source: &Source) -> Result<Option<Vec<Unfinished>>> {
+        let same = |summary: &Summary| summary.plan == source.plan_path && summary.plan_text == source.hash;
+        let rows = self.rows(&RunFilter { statuses: Some(unfinished_statuses()), ..RunFilter::default() })?;
+        let summary = |row: &RunRow| row.summary.as_ref().ok().and_then(|bytes| serde_json::from_slice(bytes).ok());
+        let known = rows.iter().find(|row| summary(row).is_some_and(|s: Summary| same(&s) && s.given == request.inputs));
+        let Some(work) = known.map(|row| row.work.clone()) else { return Ok(None) };
+        let mut unfinished = Vec::new();
+        for row in rows.iter().filter(|row| row.work == work) {
+            if !summary(row).is_some_and(|summary| same(&summary)) {
+                return Ok(None);
+            }
+            unfinished.push(self.unfinished_with(&row.run, request.plan_from, PlanFact::Same)?);
+        }
+        Ok(Some(unfinished))
+    }
+
+    fn read_work(&self, request: &Request, source: Source) -> Result<Work> {
+        let Source { path, plan_path, text, hash } = source;
+        let plan = check::plan_from_text(&self.project, &path, text)?;
         let inputs = plan::inputs::resolve(&plan, &request.inputs)
             .map_err(|diagnostics| Error::Inputs { file: plan_path.clone(), diagnostics })?;
         let key = naming::work_key(&plan_path, &inputs);
-        Ok(Work { plan, plan_path, inputs, key })
+        Ok(Work { plan, plan_path, plan_text: hash, inputs, key })
     }
 
     fn unfinished(&mut self, id: &RunId, plan_from: PlanFrom, plan: Option<&Plan>) -> Result<Unfinished> {
         let run = self.load(id)?;
-        let driver = self.driver(id)?;
+        let fact = match plan {
+            Some(plan) => compare(&run, plan),
+            None => self.plan_fact(&run),
+        };
+        self.judged(run, plan_from, fact)
+    }
+
+    fn unfinished_with(&mut self, id: &RunId, plan_from: PlanFrom, fact: PlanFact) -> Result<Unfinished> {
+        let run = self.load(id)?;
+        self.judged(run, plan_from, fact)
+    }
+
+    fn judged(&mut self, run: Run, plan_from: PlanFrom, fact: PlanFact) -> Result<Unfinished> {
+        let driver = self.driver(&run.id)?;
         let warnings = self.warnings();
         let view = look::status_of(&self.project, &run, driver, warnings);
-        let plan = match (plan_from, plan) {
-            (PlanFrom::Run, _) => PlanFact::Kept,
-            (PlanFrom::File, Some(plan)) => compare(&run, plan),
-            (PlanFrom::File, None) => self.plan_fact(&run),
+        let plan = match plan_from {
+            PlanFrom::Run => PlanFact::Kept,
+            PlanFrom::File => fact,
         };
         let facts = Facts {
             run: &run,
@@ -176,7 +228,11 @@ impl Onward {
 
     fn plan_fact(&self, run: &Run) -> PlanFact {
         let path = self.project.top.join(&run.started.plan_path);
-        match check::plan_to_run(&self.project, &path) {
+        let Ok(text) = check::plan_text(&path) else { return PlanFact::Gone };
+        if blake3::hash(text.as_bytes()).to_hex().as_str() == run.started.plan_text {
+            return PlanFact::Same;
+        }
+        match check::plan_from_text(&self.project, &path, text) {
             Ok(plan) => compare(run, &plan),
             Err(_) => PlanFact::Gone,
         }
@@ -194,6 +250,9 @@ impl Onward {
             }
         };
         refuse_if_driven(one)?;
+        if one.run.phases_total() == 0 {
+            return Err(Error::NoPhases { run: one.run.id.clone() });
+        }
         if !one.run.is_unfinished() && !one.run.archived && request.choices.is_empty() {
             return Ok(Ready::Complete(one.run.id.clone()));
         }
@@ -244,7 +303,11 @@ impl Onward {
                 self.put_away(old, request.orphans)?;
             }
         }
-        let work = found.work.expect("a new run is started from a plan");
+        let work = match found.work {
+            Some(work) => work,
+            // The plan was known by its text and not read; now it has to be.
+            None => self.read_work(request, self.plan_source(request)?)?,
+        };
         let project = naming::word(&work.plan.name);
         let title = title(&work);
         let started = RunStarted {
@@ -252,14 +315,16 @@ impl Onward {
             work: work.key,
             plan_digest: plan::digest(&work.plan),
             plan_path: work.plan_path,
+            plan_text: work.plan_text,
             inputs: work.inputs,
+            given: request.inputs.clone(),
             project,
             title,
             branch: git::branch(&self.project.top),
             triggers: self.config.triggers(),
             plan: work.plan,
         };
-        let (id, lease) = self.create(&started)?;
+        let (id, lease) = self.create(&started, LeaseKind::Driving)?;
         let (run, stepped) = run::start(RunStarted { run: id, ..started }, &actor(), Timestamp::now());
         reached("start.before-append");
         self.store()?.append(&lease, Seq(0), journal::entry(&run, &stepped))?;
@@ -271,7 +336,7 @@ impl Onward {
     }
 
     /// A new id, and the right to write under it.
-    fn create(&mut self, started: &RunStarted) -> Result<(RunId, Lease)> {
+    pub(crate) fn create(&mut self, started: &RunStarted, kind: LeaseKind) -> Result<(RunId, Lease)> {
         let now = Timestamp::now();
         for try_number in 1..RUN_ID_TRIES_MAX {
             let id = naming::run_id(&started.plan.kind, &started.project, now, try_number);
@@ -284,7 +349,7 @@ impl Onward {
             match self.store()?.create_run(new) {
                 Ok(()) => {
                     reached("start.after-create");
-                    let lease = self.store()?.take_lease(&id, LeaseKind::Driving, holder())?;
+                    let lease = self.store()?.take_lease(&id, kind, holder())?;
                     return Ok((id, lease));
                 }
                 Err(StoreError::AlreadyThere { .. }) => {}
@@ -330,8 +395,11 @@ impl Onward {
         let me = holder();
         let me = view::Driver { host: me.host, pid: me.pid, since: me.since };
         let mut world = Flights::new(&project, waiter, me);
-        let driver = Driver { store: self.store()?, lease, world: &mut world, reporter, actor: actor(), run };
+        let mut keeper = Keeper::new(project.store_folder(), run.seq.0);
+        let (store, keep) = (self.store()?, &mut keeper);
+        let driver = Driver { store, lease, world: &mut world, reporter, keep, actor: actor(), run };
         let (run, ending) = driver.drive(begin)?;
+        keeper.finish(&run);
         Ok(Finished { run, ending })
     }
 
@@ -354,6 +422,11 @@ impl Onward {
         }
         self.post(&old.run.id, &Posted::Archive).map(|_| ())
     }
+}
+
+/// Statuses of runs that a start may go on with.
+fn unfinished_statuses() -> Vec<String> {
+    [RunStatus::Running, RunStatus::Interrupted, RunStatus::Failed].map(|status| status.as_str().to_owned()).into()
 }
 
 fn compare(run: &Run, plan: &Plan) -> PlanFact {

@@ -1,4 +1,4 @@
-//! The hash that ties each record to all records before it.
+//! The hashes that tie each record to all records before it, and each patch to what it changes.
 
 use onward_core::id::{RunId, Seq};
 
@@ -22,6 +22,19 @@ pub(crate) fn next(previous: &Hash, seq: Seq, at_micros: i64, actor: &str, body:
     hasher.update(&(actor.len() as u64).to_le_bytes());
     hasher.update(actor.as_bytes());
     hasher.update(body);
+    *hasher.finalize().as_bytes()
+}
+
+/// What a whole content of a checkpoint is known by.
+pub(crate) fn whole(bytes: &[u8]) -> Hash {
+    *blake3::hash(bytes).as_bytes()
+}
+
+/// What a patch is known by: itself, and everything that it changes.
+pub(crate) fn patch(previous: &Hash, bytes: &[u8]) -> Hash {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(previous);
+    hasher.update(bytes);
     *hasher.finalize().as_bytes()
 }
 

@@ -5,7 +5,7 @@ use onward_core::id::{RunId, Seq};
 use crate::{
     VALUE_BYTES_MAX,
     error::StoreError,
-    types::{Entry, NewRun},
+    types::{Content, Entry, NewRun},
 };
 
 /// Ids become names of files, which may have 255 bytes, an ending included.
@@ -47,10 +47,34 @@ pub(crate) fn entry(entry: &Entry, expected: Seq) -> Result<(), StoreError> {
         let what = format!("checkpoint {} stands at {}, behind the end at {head}", checkpoint.id, checkpoint.seq);
         return Err(StoreError::BadEntry { what });
     }
-    let events = entry.events.iter().map(|event| &event.body);
-    let checkpoints = entry.checkpoints.iter().flat_map(|checkpoint| [&checkpoint.meta, &checkpoint.document]);
-    let replies = entry.consumed.iter().map(|consumed| &consumed.reply);
-    events.chain(checkpoints).chain(replies).chain([&entry.summary]).try_for_each(|bytes| value(bytes))
+    let events = entry.events.iter().map(|event| event.body.as_slice());
+    let checkpoints = entry.checkpoints.iter().flat_map(|new| [new.meta.as_slice(), new.content.bytes()]);
+    let replies = entry.consumed.iter().map(|consumed| consumed.reply.as_slice());
+    events.chain(checkpoints).chain(replies).chain([entry.summary.as_slice()]).try_for_each(value)
+}
+
+/// What the contents of an entry must fit: `stored` were stored in the run before them.
+pub(crate) fn contents(entry: &Entry, stored: u32) -> Result<(), StoreError> {
+    let Some(first) = entry.checkpoints.first() else { return Ok(()) };
+    if let (Content::Patch(_), 0) = (&first.content, stored) {
+        let what = format!("checkpoint {} is a patch, and the run has nothing that it could change", first.id);
+        return Err(StoreError::BadEntry { what });
+    }
+    let count = u32::try_from(entry.checkpoints.len()).unwrap_or(u32::MAX);
+    if stored.checked_add(count).is_none() {
+        return Err(StoreError::BadEntry { what: format!("a run has at most {} checkpoints", u32::MAX) });
+    }
+    Ok(())
+}
+
+/// A fold must stand at a record that is there.
+pub(crate) fn fold(seq: Seq, head: Seq) -> Result<(), StoreError> {
+    if seq == Seq(0) || seq > head {
+        return Err(StoreError::BadEntry {
+            what: format!("there is no record {seq} to fold, the journal ends at {head}"),
+        });
+    }
+    Ok(())
 }
 
 /// The first text that sorts behind everything that starts with `prefix`; `None` if there is no end.

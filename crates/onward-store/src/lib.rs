@@ -29,14 +29,14 @@ pub use memory::MemoryStore;
 pub use probe::set_probe;
 pub use sqlite::{OpenMode, SqliteStore};
 pub use types::{
-    Alarm, Appended, CheckpointRow, Consumed, Entry, Health, InboxItem, NewCheckpoint, NewEvent, NewRun, Page, Posted,
-    PruneList, Pruned, Record, RunFilter, RunRow, StoredCheckpoint,
+    Alarm, Appended, Chain, CheckpointRow, Consumed, Content, Entry, Fold, Health, InboxItem, Kept, NewCheckpoint,
+    NewEvent, NewRun, Page, Posted, PruneList, Pruned, Record, RunFilter, RunRow, StoredCheckpoint,
 };
 
 use jiff::Timestamp;
 use onward_core::id::{CheckpointId, RunId, Seq};
 
-/// The most bytes one value (a body, a document, a summary, a reply) may have. Checked before anything is written.
+/// The most bytes one value (a body, a content, a summary, a reply) may have. Checked before anything is written.
 pub const VALUE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// What every place that keeps runs can do. All calls block: the driver is one loop and waits for its disk anyway.
@@ -60,17 +60,24 @@ pub trait Store: Send {
     /// was given the run meanwhile.
     fn append(&mut self, lease: &Lease, expected: Seq, entry: Entry) -> Result<Appended, StoreError>;
 
-    /// Up to `max` records behind `after`, in order, each one checked against the hash of the one before it.
+    /// Up to `max` records behind `after`, in order, each one checked against the hash of the one before it. What stands
+    /// at `after` is not read, only its hash.
     fn events(&mut self, run: &RunId, after: Seq, max: usize) -> Result<Vec<Record>, StoreError>;
 
-    /// Checkpoints of one run, the newest first, without their documents.
+    /// Checkpoints of one run, the newest first, without their contents.
     fn checkpoints(&mut self, run: &RunId, page: Page) -> Result<Vec<CheckpointRow>, StoreError>;
 
-    /// Checkpoints of all runs, the newest first, without their documents.
+    /// Checkpoints of all runs, the newest first, without their contents.
     fn newest_checkpoints(&mut self, page: Page) -> Result<Vec<CheckpointRow>, StoreError>;
 
-    /// One checkpoint with its document, checked against its checksum.
+    /// One checkpoint with the nearest keyframe and the patches behind that, each one checked against the one before it.
     fn checkpoint(&mut self, id: &CheckpointId) -> Result<Option<StoredCheckpoint>, StoreError>;
+
+    /// Adds the whole document of a checkpoint that was stored as a patch, so that reading starts there from now on.
+    ///
+    /// It needs no lease: the document says nothing new, and a driver may go on meanwhile. Whether it is the right one
+    /// the caller must know.
+    fn put_keyframe(&mut self, id: &CheckpointId, document: Vec<u8>) -> Result<Kept, StoreError>;
 
     /// Checkpoints whose id starts with `prefix`, in order of their ids. Two results mean that the prefix is too short.
     fn find_checkpoints(&mut self, prefix: &str, limit: usize) -> Result<Vec<CheckpointRow>, StoreError>;
@@ -100,9 +107,25 @@ pub trait Store: Send {
 
     /// Deletes what the list names, all or nothing, and keeps a tombstone of every id so that it is never given again.
     ///
+    /// A deleted checkpoint is neither listed nor found any more. Its content goes with it, unless a later checkpoint
+    /// of the run, or the next patch, is built on it; then it goes as soon as that ends.
+    ///
     /// Ids that are not there are passed over, so a prune whose outcome is unknown can be repeated. A run that someone
     /// holds refuses the whole list.
     fn prune(&mut self, list: &PruneList) -> Result<Pruned, StoreError>;
+
+    /// Keeps what the caller made of the journal up to `seq`, in place of what it kept before.
+    ///
+    /// Only the newest is kept: one that stands before the one already there changes nothing. A position that the
+    /// journal does not have is refused as [`StoreError::BadEntry`].
+    fn put_fold(&mut self, run: &RunId, seq: Seq, version: u32, bytes: Vec<u8>) -> Result<(), StoreError>;
+
+    /// What [`Store::put_fold`] kept, if it is whole and belongs to the journal as it is. It can be made again from
+    /// the journal, so damage to it is no error: there is none then.
+    fn fold(&mut self, run: &RunId) -> Result<Option<Fold>, StoreError>;
+
+    /// Forgets what [`Store::put_fold`] kept.
+    fn drop_fold(&mut self, run: &RunId) -> Result<(), StoreError>;
 
     /// How the store itself is doing. Never fails: what goes wrong while looking is one of the alarms.
     fn health(&mut self) -> Health;

@@ -7,8 +7,8 @@ static PROBE: RwLock<Option<fn(&'static str)>> = RwLock::new(None);
 /// Calls `probe` at every named point from now on, in every handle of this process; `None` ends that.
 ///
 /// The points are `append.before-begin`, `append.before-commit`, `append.after-commit`, `head.before-write`,
-/// `head.after-write`, `lease.after-lock`, `lease.after-row`, `blob.before-rename` and `blob.after-rename`. Writes that
-/// are no appends pass `other.before-begin`, `other.before-commit` and `other.after-commit`.
+/// `head.after-write`, `lease.after-lock`, `lease.after-row`, `blob.before-rename` and `blob.after-rename`. Where an
+/// append passes `append.…`, a keyframe that is added passes `keyframe.…`, and every other write `other.…`.
 pub fn set_probe(probe: Option<fn(&'static str)>) {
     *PROBE.write().unwrap_or_else(std::sync::PoisonError::into_inner) = probe;
 }

@@ -38,14 +38,33 @@ pub struct NewEvent {
     pub body: Vec<u8>,
 }
 
-/// A document that shows the run as it stood at `seq`, which must not lie behind the end of its own entry.
+/// A picture of the run as it stood at `seq`, which must not lie behind the end of its own entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewCheckpoint {
     pub id: CheckpointId,
     pub seq: Seq,
-    /// What lists show without reading the document.
+    /// What lists show without reading the content.
     pub meta: Vec<u8>,
-    pub document: Vec<u8>,
+    pub content: Content,
+}
+
+/// What a checkpoint is made of. How a patch is applied only the caller knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// A document that stands for itself.
+    Whole(Vec<u8>),
+    /// What changed since the newest checkpoint of the same run, in order of storing. The first one of a run cannot be
+    /// a patch.
+    Patch(Vec<u8>),
+}
+
+impl Content {
+    /// The bytes as they were given.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Whole(bytes) | Self::Patch(bytes) => bytes,
+        }
+    }
 }
 
 /// An inbox item that this entry answers.
@@ -60,6 +79,18 @@ pub struct Consumed {
 pub struct Appended {
     pub head: Seq,
     pub hash: [u8; 32],
+    pub chain: Chain,
+}
+
+/// What a reader of the newest checkpoint of a run has to go through; all zero while there is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Chain {
+    /// Patches behind the last keyframe.
+    pub patches: u32,
+    /// How long these are together, as they were given.
+    pub patch_bytes: u64,
+    /// How long the last keyframe is.
+    pub keyframe_bytes: u64,
 }
 
 /// One record of a journal, already checked against the one before it.
@@ -123,17 +154,41 @@ pub struct CheckpointRow {
     pub seq: Seq,
     /// Empty when `damage` is there.
     pub meta: Vec<u8>,
-    /// How long the document is, uncompressed.
+    /// How long its own content is, as it was given: of a patch the patch, not the document it leads to.
     pub bytes: u64,
     /// Set when the row does not match its checksum. It is listed all the same, so that good ones beside it are found.
     pub damage: Option<Damage>,
 }
 
-/// A checkpoint with its document.
+/// A checkpoint with all that its document is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredCheckpoint {
     pub row: CheckpointRow,
-    pub document: Vec<u8>,
+    /// The nearest whole document at or before it.
+    pub keyframe: Vec<u8>,
+    /// What leads from the keyframe to this checkpoint, in order. Empty when the keyframe is its own document.
+    pub patches: Vec<Vec<u8>>,
+}
+
+/// What became of a keyframe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    New,
+    /// The checkpoint has a whole document already; this one was not stored.
+    AlreadyThere,
+    /// There is no such checkpoint, most likely because it was deleted meanwhile. Nothing was stored.
+    Gone,
+}
+
+/// A run as it stood at `seq`, kept by the caller for itself so that it need not read the journal from the start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fold {
+    pub seq: Seq,
+    /// The caller's name for how it folds; another version means other bytes.
+    pub version: u32,
+    /// The hash of the record at `seq`, which was compared with the journal.
+    pub hash: [u8; 32],
+    pub bytes: Vec<u8>,
 }
 
 /// Whether a post was the first of its id.

@@ -53,6 +53,12 @@ pub(crate) enum Verb {
     Graph(Graph),
     /// Take a checkpoint of a run by hand.
     Checkpoint(Checkpoint),
+    /// Save the state of a script that has no plan.
+    Save(Save),
+    /// The newest saved state of a type, and of a project if one is named.
+    Load(Load),
+    /// The free-form state of a run.
+    State(State),
     /// The JSON Schemas of what onward reads and prints.
     Schema(Schema),
     /// The configuration in force.
@@ -246,6 +252,69 @@ pub(crate) enum GraphFormat {
     Text,
     Mermaid,
     Dot,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Save {
+    /// What kind of work it is: `implement`, `orchestrate`, …
+    #[arg(value_name = "TYPE")]
+    pub(crate) kind: String,
+    /// What it is about.
+    pub(crate) project: String,
+    /// The state as a JSON object, in a file or, with -, on stdin.
+    #[arg(long, value_name = "FILE|-", default_value = "-")]
+    pub(crate) state: PathBuf,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Load {
+    /// Exactly this type.
+    #[arg(value_name = "TYPE")]
+    pub(crate) kind: String,
+    /// Exactly this project.
+    pub(crate) project: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct State {
+    #[command(subcommand)]
+    pub(crate) verb: StateVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum StateVerb {
+    /// Merge a JSON object into the state (RFC 7396: null removes).
+    Merge(StateMerge),
+    /// Print the state, or the part at a JSON pointer.
+    Get(StateGet),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StateMerge {
+    /// A file, or - for stdin.
+    #[arg(value_name = "FILE|-")]
+    pub(crate) patch: PathBuf,
+    /// Another run than the newest.
+    #[arg(long, value_name = "RUN")]
+    pub(crate) run: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StateGet {
+    /// Where in the state: `/messages/0`.
+    #[arg(default_value = "")]
+    pub(crate) pointer: String,
+    /// Another run than the newest.
+    #[arg(long, value_name = "RUN")]
+    pub(crate) run: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: Json,
 }
 
 #[derive(Debug, Args)]

@@ -130,6 +130,13 @@ impl Page {
                 let next = format!("onward status {run}");
                 Self::new(exit::NOT_FOUND, "no-phase", what).of_run(&run).next(next)
             }
+            Error::NothingSaved { .. } => Self::new(exit::NOT_FOUND, "nothing-saved", what).next("onward list --all"),
+            Error::NoSuchState { .. } => Self::new(exit::NOT_FOUND, "no-state", what).next("onward state get"),
+            Error::NotAnObject { .. } => Self::new(exit::USAGE, "not-an-object", what),
+            Error::NoPhases { run } => {
+                let next = format!("onward show {run}");
+                Self::new(exit::USAGE, "no-phases", what).of_run(&run).next(next)
+            }
             Error::NoSuchCheckpoint(_) => Self::new(exit::NOT_FOUND, "no-checkpoint", what).next("onward log"),
             Error::Ambiguous { candidates, .. } => Self::new(exit::NOT_FOUND, "ambiguous", what).more(candidates),
             Error::HomeFolder => Self::new(exit::USAGE, "home-folder", what),
@@ -211,6 +218,7 @@ fn illegal(what: String, why: &Refusal) -> Page {
     match why {
         Refusal::NoSuchPhase(_) => Page::new(exit::NOT_FOUND, "no-phase", what),
         Refusal::Illegal(..) => Page::new(exit::USAGE, "illegal-choice", what),
+        Refusal::Misfit(_) => Page::new(exit::USAGE, "misfit", what),
         Refusal::Archived => Page::new(exit::REFUSED, "archived", what).next("onward list --all"),
         Refusal::NotAtWork(..) => Page::new(exit::BUG, "bug", what).kept(ALL_RECORDED),
     }
@@ -290,6 +298,7 @@ fn bug(literal: &str, place: &str) -> Page {
 mod tests {
     use super::*;
     use onward_core::id::{Attempt, PhaseId, Seq};
+    use onward_core::patch::Misfit;
     use onward_core::view::Driver;
 
     fn run() -> RunId {
@@ -332,6 +341,11 @@ mod tests {
             (10, Error::Illegal(Refusal::NoSuchPhase(PhaseId::new("x")))),
             (2, Error::Illegal(Refusal::Illegal("skip", PhaseId::new("x"), "it is done".into()))),
             (13, Error::Illegal(Refusal::Archived)),
+            (2, Error::Illegal(Refusal::Misfit(Misfit { path: "/x".into() }))),
+            (10, Error::NothingSaved { kind: "implement".into(), project: None }),
+            (10, Error::NoSuchState { run: run(), pointer: "/x".into() }),
+            (2, Error::NotAnObject { file: "state.json".into(), why: "it ends too early".into() }),
+            (2, Error::NoPhases { run: run() }),
             (70, Error::Illegal(Refusal::NotAtWork(PhaseId::new("x"), Attempt(1)))),
             (12, Error::BadRecord { run: run(), seq: 3, why: text() }),
             (12, Error::BadCheckpoint { id: "CP-1".into(), why: text(), raw: "{".into() }),

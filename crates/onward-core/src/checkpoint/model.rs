@@ -161,18 +161,6 @@ pub struct CheckpointMeta {
     pub can_resume: bool,
 }
 
-impl Checkpoint {
-    pub fn meta(&self) -> CheckpointMeta {
-        CheckpointMeta {
-            triggers: self.triggers.clone(),
-            phase: self.phase.clone(),
-            created_at: self.created_at,
-            name: self.name.clone(),
-            can_resume: self.recovery.can_resume,
-        }
-    }
-}
-
 impl Trigger {
     pub const ALL: [Self; 6] = [
         Self::RunStart,

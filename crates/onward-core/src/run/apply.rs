@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::state::{Kill, PhaseState, PhaseStatus, Run, RunningAttempt};
+use super::state::{Before, Dirty, Kill, PhaseState, PhaseStatus, Run, RunningAttempt};
 use crate::checkpoint::Trigger;
 use crate::event::{Event, Outcome, PhaseError, Recorded, RunResult, StopBy};
 use crate::id::{Attempt, Generation, PhaseId};
+use crate::mutant::{self, Mutant};
+use crate::patch;
 
 impl Run {
     pub fn apply(&mut self, recorded: &Recorded) {
@@ -62,8 +64,13 @@ impl Run {
             Event::RunStopped { by } => self.stopped = Some(*by),
             Event::RunEnded { result } => self.run_ended(*result),
             Event::RunArchived => self.archived = true,
+            Event::StateChanged { ops } => {
+                patch::apply(&mut self.state, ops).expect("a change was seen to fit before it was recorded");
+                self.dirty.state.extend(ops.iter().cloned());
+            }
             Event::CheckpointTaken { id, .. } => {
                 self.last_checkpoint = Some(id.clone());
+                self.dirty = Dirty::default();
                 self.due.clear();
                 (self.due_phase, self.due_name) = (None, None);
             }
@@ -87,9 +94,8 @@ impl Run {
             assert!(!state.is_finished(), "phase {phase} is finished and is started again");
             assert_eq!(attempt.0, state.attempts + 1, "attempts of {phase} are numbered without gaps");
             assert_eq!(generation, state.generation, "an attempt of {phase} belongs to the present generation");
-            let reason = state.last_end.unwrap_or("");
-            state.attempt =
-                Some(RunningAttempt { number: attempt, epoch, boot: boot.to_owned(), adopted: false, reason });
+            let (boot, before) = (boot.to_owned(), state.last_end);
+            state.attempt = Some(RunningAttempt { number: attempt, epoch, boot, adopted: false, before });
             state.attempts = attempt.0;
             state.status = PhaseStatus::Running;
             (state.started_at, state.ended_at, state.duration_ms) = (Some(at), None, None);
@@ -115,9 +121,10 @@ impl Run {
             if let Some(note) = note {
                 state.note = Some(note.to_owned());
             }
-            state.last_end = Some(reason_of(outcome));
+            state.last_end = Some(before_of(outcome));
             match outcome {
                 Outcome::Unknown | Outcome::NeverRan => state.unknowns_in_a_row += 1,
+                Outcome::Stopped { .. } if mutant::is(Mutant::CountInterruptionsAsFailures) => state.failures += 1,
                 Outcome::Stopped { .. } => {
                     (state.interruptions, state.unknowns_in_a_row) = (state.interruptions + 1, 0);
                 }
@@ -161,13 +168,14 @@ impl Run {
     fn phase_reopened(&mut self, phase: &PhaseId, generation: Generation) {
         self.change(phase, |state| {
             let raised = generation > state.generation;
-            assert!(raised || !state.is_finished(), "{phase} is finished: only a new generation opens it again");
+            let allowed = raised || !state.is_finished() || mutant::is(Mutant::ReuseAGeneration);
+            assert!(allowed, "{phase} is finished: only a new generation opens it again");
             assert!(!raised || state.attempt.is_none(), "{phase} is at work: it is not made undone");
             state.generation = generation;
             (state.failures, state.unknowns_in_a_row) = (0, 0);
             (state.in_doubt, state.parked, state.not_before, state.error) = (false, false, None, None);
             if raised {
-                (state.outputs, state.summary, state.last_end) = (BTreeMap::new(), None, Some("redone"));
+                (state.outputs, state.summary, state.last_end) = (BTreeMap::new(), None, Some(Before::Redone));
             }
             if state.attempt.is_none() {
                 state.status = PhaseStatus::Pending;
@@ -215,6 +223,7 @@ impl Run {
         let at = self.at(phase);
         let before = Standing::of(&self.phases[at]);
         change(&mut self.phases[at]);
+        self.dirty.phases.insert(at);
         if let Some(time) = before.not_before {
             self.delayed.remove(&(time, at));
         }
@@ -255,7 +264,21 @@ impl Run {
             PhaseStatus::Skipped => how.must_be_completed,
             PhaseStatus::Pending | PhaseStatus::Running | PhaseStatus::Failed | PhaseStatus::Interrupted => true,
         });
-        u32::try_from(unmet.count()).unwrap_or(u32::MAX)
+        let unmet = u32::try_from(unmet.count()).unwrap_or(u32::MAX);
+        if mutant::is(Mutant::IgnoreOneNeed) { unmet.saturating_sub(1) } else { unmet }
+    }
+
+    /// Works out everything derived from nothing but the phases.
+    pub(super) fn derive(&mut self) {
+        let standings: Vec<Standing> = self.phases.iter().map(Standing::of).collect();
+        self.finished = standings.iter().filter(|standing| standing.finished).count();
+        self.failed = standings.iter().filter(|standing| standing.failed).count();
+        let left = |batch: &Vec<usize>| batch.iter().filter(|at| !standings[**at].finished).count();
+        self.batch_left = self.index.batches.iter().map(|batch| batch_number(left(batch))).collect();
+        self.unmet = (0..self.phases.len()).map(|at| self.count_unmet(at)).collect();
+        for at in 0..self.phases.len() {
+            self.refresh(at);
+        }
     }
 
     /// Puts a phase into the sets it belongs to, and takes it out of the others.
@@ -270,6 +293,7 @@ impl Run {
         }
         set(&mut self.running, at, state.status == PhaseStatus::Running);
         set(&mut self.in_doubt, at, state.in_doubt);
+        set(&mut self.with_error, at, state.error.is_some());
     }
 }
 
@@ -309,14 +333,14 @@ fn set<T: Ord>(set: &mut std::collections::BTreeSet<T>, item: T, wanted: bool) {
 }
 
 /// What the next attempt is told about the end of this one.
-fn reason_of(outcome: &Outcome) -> &'static str {
+fn before_of(outcome: &Outcome) -> Before {
     match outcome {
-        Outcome::Exited { code: 0 } => "redone",
-        Outcome::Exited { .. } | Outcome::Killed { .. } => "failed",
-        Outcome::TimedOut => "timed-out",
-        Outcome::CouldNotStart { .. } => "could-not-start",
-        Outcome::Stopped { .. } => "interrupted",
-        Outcome::NeverRan => "never-ran",
-        Outcome::Unknown => "unknown",
+        Outcome::Exited { code: 0 } => Before::Redone,
+        Outcome::Exited { .. } | Outcome::Killed { .. } => Before::Failed,
+        Outcome::TimedOut => Before::TimedOut,
+        Outcome::CouldNotStart { .. } => Before::CouldNotStart,
+        Outcome::NeverRan => Before::NeverRan,
+        Outcome::Stopped { .. } => Before::Interrupted,
+        Outcome::Unknown => Before::Unknown,
     }
 }

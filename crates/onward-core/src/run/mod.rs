@@ -5,19 +5,20 @@
 //! [`wanted`].
 
 mod apply;
+pub mod cache;
 mod decide;
 mod index;
 mod settle;
 mod state;
 mod wanted;
 
-pub use decide::Refusal;
-pub use state::{Ending, PhaseState, PhaseStatus, Run, RunStatus, RunningAttempt};
+pub use decide::{Refusal, ends_with};
+pub use state::{Before, Ending, Kill, PhaseState, PhaseStatus, Run, RunStatus, RunningAttempt};
 pub use wanted::wanted;
 
 use jiff::Timestamp;
 
-use crate::checkpoint::{self, Checkpoint};
+use crate::checkpoint::{self, Head, Taken};
 use crate::event::{Event, Recorded, RunStarted};
 use crate::input::Input;
 
@@ -25,7 +26,7 @@ use crate::input::Input;
 #[derive(Debug, Default)]
 pub struct Stepped {
     pub events: Vec<Recorded>,
-    pub checkpoints: Vec<Checkpoint>,
+    pub checkpoints: Vec<Taken>,
 }
 
 /// More rounds than any state can need to come to rest; reaching it is a bug.
@@ -87,9 +88,20 @@ fn settle_all(run: &mut Run, now: Timestamp, stepped: &mut Stepped) {
 
 fn record(run: &mut Run, event: Event, actor: &str, now: Timestamp, stepped: &mut Stepped) {
     let recorded = Recorded { seq: run.seq.next(), at: now, actor: actor.to_owned(), event };
-    run.apply(&recorded);
     if let Event::CheckpointTaken { id, triggers, phase, name } = &recorded.event {
-        stepped.checkpoints.push(checkpoint::of(run, id, triggers, phase.as_ref(), name.as_deref(), now));
+        let head = Head {
+            id: id.clone(),
+            seq: recorded.seq,
+            triggers: triggers.clone(),
+            phase: phase.clone(),
+            name: name.clone(),
+            created_at: now,
+            status: run.status(),
+            can_resume: run.is_unfinished(),
+        };
+        // Before it is folded: the fold forgets what changed since the checkpoint before.
+        stepped.checkpoints.push(checkpoint::taken(run, head));
     }
+    run.apply(&recorded);
     stepped.events.push(recorded);
 }

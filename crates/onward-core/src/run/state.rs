@@ -6,11 +6,13 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::index::PlanIndex;
 use crate::checkpoint::Trigger;
 use crate::event::{Event, Orphans, PhaseError, Recorded, RunResult, RunStarted, StopBy};
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId, RunId, Seq};
+use crate::patch::Op;
 use crate::plan::{Phase, Plan};
 
 /// A run, folded from its journal. Everything below the line is derived, for speed only.
@@ -34,6 +36,10 @@ pub struct Run {
     pub jobs: Option<u32>,
     pub orphans: Orphans,
     pub last_checkpoint: Option<CheckpointId>,
+    /// Free-form: what scripts and agents want to find again. Always an object.
+    pub state: Value,
+    /// What changed since the last checkpoint: the next one is a patch of just this.
+    pub(crate) dirty: Dirty,
     pub(super) phases: Vec<PhaseState>,
     /// Triggers that wait for their checkpoint, and the phase they are about.
     pub(super) due: Vec<Trigger>,
@@ -47,6 +53,7 @@ pub struct Run {
     pub(super) delayed: BTreeSet<(Timestamp, usize)>,
     pub(super) running: BTreeSet<usize>,
     pub(super) in_doubt: BTreeSet<usize>,
+    pub(super) with_error: BTreeSet<usize>,
     pub(super) unmet: Vec<u32>,
     pub(super) batch_left: Vec<u32>,
     pub(super) batches_recorded: BTreeSet<u32>,
@@ -54,14 +61,21 @@ pub struct Run {
     pub(super) failed: usize,
 }
 
+/// What changed since the last checkpoint.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Dirty {
+    pub(crate) phases: BTreeSet<usize>,
+    pub(crate) state: Vec<Op>,
+}
+
 /// Whether a stop is a request or an order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kill {
     Ask,
     Now,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PhaseState {
     pub status: PhaseStatus,
     pub generation: Generation,
@@ -87,18 +101,31 @@ pub struct PhaseState {
     pub commit_sha: Option<String>,
     pub error: Option<PhaseError>,
     /// How the last attempt ended, as the next one is told it.
-    pub last_end: Option<&'static str>,
+    pub last_end: Option<Before>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+/// What went before an attempt: the value of `ONWARD_RESUME_REASON`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Before {
+    Failed,
+    TimedOut,
+    CouldNotStart,
+    NeverRan,
+    Interrupted,
+    Unknown,
+    /// It was done, and is deliberately done anew.
+    Redone,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunningAttempt {
     pub number: Attempt,
     pub epoch: u64,
     pub boot: String,
     /// It outlived the driver that started it.
     pub adopted: bool,
-    /// Why it is not the first: empty on a first attempt.
-    pub reason: &'static str,
+    /// None on a first attempt.
+    pub before: Option<Before>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -148,6 +175,8 @@ impl Run {
             jobs: None,
             orphans: Orphans::Wait,
             last_checkpoint: None,
+            state: Value::Object(Map::new()),
+            dirty: Dirty::default(),
             phases: vec![PhaseState::new(); started.plan.phases.len()],
             due: Vec::new(),
             due_phase: None,
@@ -156,19 +185,27 @@ impl Run {
             delayed: BTreeSet::new(),
             running: BTreeSet::new(),
             in_doubt: BTreeSet::new(),
-            unmet: index.needs.iter().map(|needs| u32::try_from(needs.len()).unwrap_or(u32::MAX)).collect(),
-            batch_left: index.batches.iter().map(|batch| u32::try_from(batch.len()).unwrap_or(u32::MAX)).collect(),
+            with_error: BTreeSet::new(),
+            unmet: Vec::new(),
+            batch_left: Vec::new(),
             batches_recorded: BTreeSet::new(),
             finished: 0,
             failed: 0,
             index,
             started: Arc::new((**started).clone()),
         };
-        for at in 0..run.phases.len() {
-            run.refresh(at);
-        }
+        run.derive();
         run.make_due(Trigger::RunStart, None);
         Some(run)
+    }
+
+    /// Phases that changed since the last checkpoint, with their place in the plan.
+    pub(crate) fn dirty_phases(&self) -> impl Iterator<Item = (usize, &Phase, &PhaseState)> {
+        self.dirty.phases.iter().map(|&at| (at, &self.plan().phases[at], &self.phases[at]))
+    }
+
+    pub(crate) fn dirty_state(&self) -> &[Op] {
+        &self.dirty.state
     }
 
     pub fn plan(&self) -> &Plan {
@@ -227,10 +264,9 @@ impl Run {
 
     /// The last error on record, the newest phase first.
     pub fn error(&self) -> Option<(&PhaseId, &PhaseError)> {
-        self.phases()
-            .filter_map(|(p, s)| Some((s.ended_at, &p.id, s.error.as_ref()?)))
-            .max_by_key(|e| e.0)
-            .map(|e| (e.1, e.2))
+        let failed = self.with_error.iter().map(|&at| (&self.plan().phases[at].id, &self.phases[at]));
+        let (phase, state) = failed.max_by_key(|(_, state)| state.ended_at)?;
+        Some((phase, state.error.as_ref()?))
     }
 
     /// Why a driver may let go, if it may.
@@ -277,6 +313,20 @@ impl PhaseState {
     /// Completed or skipped: nothing is left to do here.
     pub fn is_finished(&self) -> bool {
         matches!(self.status, PhaseStatus::Completed | PhaseStatus::Skipped)
+    }
+}
+
+impl Before {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Failed => "failed",
+            Self::TimedOut => "timed-out",
+            Self::CouldNotStart => "could-not-start",
+            Self::NeverRan => "never-ran",
+            Self::Interrupted => "interrupted",
+            Self::Unknown => "unknown",
+            Self::Redone => "redone",
+        }
     }
 }
 

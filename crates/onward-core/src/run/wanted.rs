@@ -6,6 +6,7 @@ use super::settle::may_start;
 use super::state::{Kill, Run};
 use crate::effect::Effect;
 use crate::event::{Orphans, StopBy};
+use crate::mutant::{self, Mutant};
 
 /// Everything that should be under way, whether or not it is; the driver starts what is missing.
 pub fn wanted(run: &Run, now: Timestamp) -> Vec<Effect> {
@@ -16,7 +17,7 @@ pub fn wanted(run: &Run, now: Timestamp) -> Vec<Effect> {
     for (phase, state) in run.running() {
         let attempt = state.attempt.as_ref().expect("a running phase has its attempt");
         let (phase, number) = (phase.id.clone(), attempt.number);
-        let ours = attempt.epoch == run.epoch;
+        let ours = attempt.epoch == run.epoch || mutant::is(Mutant::ForgetRecovery);
         match (run.stop, ours) {
             (_, false) => effects.push(Effect::Recover { phase, attempt: number }),
             (Some((by, kill)), true) => {

@@ -6,11 +6,12 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use nix::unistd::{AccessFlags, access};
 use onward_core::expression::{self, Reference};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::naming::attempt_key;
 use onward_core::plan::{Body, Phase};
-use onward_core::run::Run;
+use onward_core::run::{Before, Run};
 
 use crate::attendant::{AttemptFolder, Spec, tree_value};
 use crate::project::Project;
@@ -38,7 +39,7 @@ pub(crate) fn prepare(project: &Project, run: &Run, phase: &Phase, attempt: Atte
         phase: phase.id.to_string(),
         attempt: attempt.0,
         tag,
-        argv: shell.iter().cloned().chain(["-c".to_owned(), script.clone()]).collect(),
+        argv: found(shell, &env).into_iter().chain(["-c".to_owned(), script.clone()]).collect(),
         working_directory: project.top.join(phase.working_directory.as_deref().unwrap_or(".")),
         timeout_ms: phase.timeout.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
         grace_int_ms: Spec::GRACE_INT_MS,
@@ -60,6 +61,24 @@ pub(crate) fn folder(project: &Project, run: &Run, phase: &PhaseId, attempt: Att
 /// The mark that everything an attempt starts carries in its environment; different for every store.
 pub(crate) fn tag(folder: &AttemptFolder) -> String {
     blake3::hash(folder.path().as_os_str().as_encoded_bytes()).to_hex()[..24].to_owned()
+}
+
+/// The words of the shell, with the program as a whole path where the phase's PATH has it. The attendant would try one
+/// folder after the other otherwise, each time by executing it.
+fn found(shell: &[String], env: &[(OsString, OsString)]) -> Vec<String> {
+    let mut words = shell.to_vec();
+    let path = env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value);
+    if let (Some(first), Some(path)) = (words.first_mut(), path)
+        && !first.contains('/')
+    {
+        let places = std::env::split_paths(path).map(|folder| folder.join(&*first));
+        let runs = |place: &PathBuf| place.is_absolute() && place.is_file() && access(place, AccessFlags::X_OK).is_ok();
+        let program = places.into_iter().find(runs);
+        if let Some(whole) = program.as_deref().and_then(Path::to_str) {
+            whole.clone_into(first);
+        }
+    }
+    words
 }
 
 fn scratch(project: &Project, run: &Run, phase: &PhaseId) -> Result<PathBuf, String> {
@@ -103,7 +122,7 @@ fn environment(
     set("ONWARD_PROGRESS", folder.progress_path().into());
     set("ONWARD_SUMMARY", folder.summary_path().into());
     set("ONWARD_STATE", scratch.into());
-    set("ONWARD_RESUME_REASON", attempt.reason.into());
+    set("ONWARD_RESUME_REASON", attempt.before.map_or("", Before::as_str).into());
     let inherited = std::env::var("ONWARD_TREE").ok();
     set("ONWARD_TREE", tree_value(inherited.as_deref(), tag).into());
     Ok(env)

@@ -52,7 +52,7 @@ fn values_of_every_size_come_back(fixture: &dyn Fixture) {
         assert!(records[0].body == body, "a body of {size} bytes came back changed");
         let stored = other.checkpoint(&CheckpointId::new(format!("cp-{size}"))).expect("a checkpoint");
         let stored = stored.expect("the checkpoint just stored");
-        assert!(stored.document == document, "a document of {size} bytes came back changed");
+        assert!(stored.keyframe == document, "a document of {size} bytes came back changed");
         assert_eq!(stored.row.bytes, size as u64);
         let rows = other.runs(&RunFilter::default(), Page::first(1)).expect("a list");
         assert!(rows[0].summary == Ok(noise(size, 2)), "a summary of {size} bytes came back changed");

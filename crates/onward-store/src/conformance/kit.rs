@@ -4,7 +4,9 @@ use jiff::Timestamp;
 use onward_core::id::{CheckpointId, RunId, Seq};
 
 use super::Fixture;
-use crate::{Entry, Holder, Lease, LeaseKind, NewCheckpoint, NewEvent, NewRun, Store, StoreError};
+use crate::{
+    Content, Entry, Holder, Kept, Lease, LeaseKind, NewCheckpoint, NewEvent, NewRun, PruneList, Store, StoreError,
+};
 
 /// Lists the functions of a file with their names, so that none is written and never called.
 macro_rules! clauses {
@@ -48,12 +50,31 @@ pub(super) fn entry(bodies: &[&[u8]]) -> Entry {
 }
 
 pub(super) fn checkpoint(id: &str, seq: u64, document: &[u8]) -> NewCheckpoint {
-    NewCheckpoint {
-        id: CheckpointId::new(id),
-        seq: Seq(seq),
-        meta: id.as_bytes().to_vec(),
-        document: document.to_vec(),
-    }
+    let content = Content::Whole(document.to_vec());
+    NewCheckpoint { id: CheckpointId::new(id), seq: Seq(seq), meta: id.as_bytes().to_vec(), content }
+}
+
+pub(super) fn patch(id: &str, seq: u64, patch: &[u8]) -> NewCheckpoint {
+    NewCheckpoint { content: Content::Patch(patch.to_vec()), ..checkpoint(id, seq, &[]) }
+}
+
+/// Puts a keyframe that is not there yet.
+pub(super) fn put(store: &mut dyn Store, id: &str, document: &[u8]) {
+    let kept = store.put_keyframe(&CheckpointId::new(id), document.to_vec());
+    assert!(matches!(kept, Ok(Kept::New)), "{id}: {kept:?}");
+}
+
+/// The keyframe of a checkpoint that must be there, and the patches behind it.
+pub(super) fn read(store: &mut dyn Store, id: &str) -> Vec<String> {
+    let stored = store.checkpoint(&CheckpointId::new(id)).expect("a look").expect("a checkpoint");
+    assert_eq!(stored.row.id.as_str(), id);
+    let parts = [stored.keyframe].into_iter().chain(stored.patches);
+    parts.map(|part| String::from_utf8_lossy(&part).into_owned()).collect()
+}
+
+/// A list of checkpoints to delete.
+pub(super) fn checkpoints(ids: &[&str]) -> PruneList {
+    PruneList { checkpoints: ids.iter().map(|id| CheckpointId::new(*id)).collect(), runs: Vec::new() }
 }
 
 /// Bytes that no compression makes much smaller, the same ones for the same seed.

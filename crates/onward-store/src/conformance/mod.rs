@@ -3,6 +3,8 @@
 //! Each clause is a function named after what it demands and gets a fresh, empty store. [`run`] tries them all.
 //! [`sequence`] plays the same random calls on two stores and compares every answer.
 
+mod chains;
+mod folds;
 mod inbox;
 mod journal;
 mod kit;
@@ -29,7 +31,8 @@ pub type Clause = fn(&dyn Fixture);
 
 /// Every clause with its name.
 pub fn clauses() -> Vec<(&'static str, Clause)> {
-    [journal::CLAUSES, lists::CLAUSES, leases::CLAUSES, inbox::CLAUSES, prune::CLAUSES].concat()
+    [journal::CLAUSES, lists::CLAUSES, chains::CLAUSES, folds::CLAUSES, leases::CLAUSES, inbox::CLAUSES, prune::CLAUSES]
+        .concat()
 }
 
 /// Tries every clause on a store of its own and panics with the names of those that failed.

@@ -4,7 +4,7 @@ use onward_core::id::{CheckpointId, RunId, Seq};
 
 use super::{
     Fixture,
-    kit::{append, bodies, checkpoint, clauses, driven, entry, holder, new_run, noise},
+    kit::{append, bodies, checkpoint, checkpoints, clauses, driven, entry, holder, new_run, noise},
 };
 use crate::{LeaseKind, Page, PruneList, RunFilter, Store, StoreError};
 
@@ -16,10 +16,6 @@ clauses![
     a_shared_value_outlives_one_of_its_users,
     numbers_are_not_given_again,
 ];
-
-fn checkpoints(ids: &[&str]) -> PruneList {
-    PruneList { checkpoints: ids.iter().map(|id| CheckpointId::new(*id)).collect(), runs: Vec::new() }
-}
 
 fn runs(ids: &[&str]) -> PruneList {
     PruneList { checkpoints: Vec::new(), runs: ids.iter().map(|id| RunId::new(*id)).collect() }
@@ -97,11 +93,13 @@ fn a_shared_value_outlives_one_of_its_users(fixture: &dyn Fixture) {
         let (first, second) = (format!("first-{size}"), format!("second-{size}"));
         let mut two = entry(&[b"one"]);
         let seq = index as u64;
-        two.checkpoints = vec![checkpoint(&first, seq + 1, &document), checkpoint(&second, seq + 1, &document)];
+        // The third one is what the next patch would build on, so that the others need not stay for it.
+        let last = checkpoint(&format!("last-{size}"), seq + 1, b"small");
+        two.checkpoints = vec![checkpoint(&first, seq + 1, &document), checkpoint(&second, seq + 1, &document), last];
         append(store.as_mut(), &lease, seq, two).expect("an append");
         store.prune(&checkpoints(&[first.as_str()])).expect("a prune");
         let stored = store.checkpoint(&CheckpointId::new(second.clone())).expect("a look").expect("the other one");
-        assert!(stored.document == document, "the shared document changed");
+        assert!(stored.keyframe == document, "the shared document changed");
         let pruned = store.prune(&checkpoints(&[second.as_str()])).expect("a prune");
         assert!(pruned.bytes_freed >= size as u64, "{pruned:?}");
     }

@@ -8,7 +8,7 @@ use onward_core::id::{CheckpointId, RunId, Seq};
 
 use super::{
     Fixture,
-    kit::{at, checkpoint, event, holder, new_run, noise},
+    kit::{at, checkpoint, event, holder, new_run, noise, patch},
 };
 use crate::{Consumed, Entry, Lease, LeaseKind, Page, PruneList, RunFilter, Store, StoreError};
 
@@ -25,6 +25,9 @@ pub enum Call {
     LoseLock { run: u8 },
     Append { handle: u8, run: u8, wrong_by: u8, events: u8, size: u8, checkpoints: u8, consumed: u8, status: u8 },
     Post { handle: u8, run: u8, item: u8, size: u8 },
+    Keyframe { handle: u8, checkpoint: u8, size: u8 },
+    PutFold { handle: u8, run: u8, back: u8, size: u8 },
+    DropFold { handle: u8, run: u8 },
     Prune { handle: u8, run: u8, checkpoint: u8, whole: u8 },
     Read { handle: u8, run: u8, after: u8, max: u8 },
     List { handle: u8, prefix: u8, status: u8, max: u8 },
@@ -83,6 +86,16 @@ impl<'a> Player<'a> {
                 let answer = self.handle(handle).post(&id(run), &item, at(0), body);
                 self.wrote(handle, &answer)
             }
+            Call::Keyframe { handle, checkpoint, size } => {
+                let id = CheckpointId::new(format!("CP-{}", checkpoint % 24));
+                let answer = self.handle(handle).put_keyframe(&id, noise(bytes(size), checkpoint));
+                self.wrote(handle, &answer)
+            }
+            Call::PutFold { handle, run, back, size } => self.put_fold(handle, &id(run), back, size),
+            Call::DropFold { handle, run } => {
+                let answer = self.handle(handle).drop_fold(&id(run));
+                self.wrote(handle, &answer)
+            }
             Call::Prune { handle, run, checkpoint, whole } => {
                 let list = PruneList {
                     checkpoints: vec![CheckpointId::new(format!("CP-{}", checkpoint % 16))],
@@ -115,7 +128,7 @@ impl<'a> Player<'a> {
 
     /// Notes a commit for the other handles; one that may not have happened counts as none.
     fn wrote<T: Debug>(&mut self, handle: u8, answer: &Result<T, StoreError>) -> String {
-        let silent = format!("{answer:?}") == "Ok(AlreadyThere)";
+        let silent = ["Ok(AlreadyThere)", "Ok(Gone)"].contains(&format!("{answer:?}").as_str());
         if answer.is_ok() && !silent {
             for (index, news) in self.news.iter_mut().enumerate() {
                 *news |= index != usize::from(handle % HANDLES);
@@ -177,7 +190,17 @@ impl<'a> Player<'a> {
     fn checkpoint(&mut self, end: u64, size: u8, n: u8) -> crate::NewCheckpoint {
         self.checkpoints += 1;
         // Ids come round again, so that some are refused as taken.
-        checkpoint(&format!("CP-{}", self.checkpoints % 24), end, &noise(bytes(size), n))
+        let (id, content) = (format!("CP-{}", self.checkpoints % 24), noise(bytes(size), n));
+        if self.checkpoints.is_multiple_of(4) { checkpoint(&id, end, &content) } else { patch(&id, end, &content) }
+    }
+
+    fn put_fold(&mut self, handle: u8, run: &RunId, back: u8, size: u8) -> String {
+        let seq = Seq((self.head(run).0 + 1).saturating_sub(u64::from(back % 4)));
+        let store = self.handle(handle);
+        let is_behind = store.fold(run).is_ok_and(|kept| kept.is_some_and(|kept| kept.seq > seq));
+        let answer = store.put_fold(run, seq, u32::from(back), noise(bytes(size), back));
+        // One that comes too late is no commit.
+        if is_behind { show(&answer) } else { self.wrote(handle, &answer) }
     }
 
     fn waiting(&mut self, handle: u8, run: &RunId, consumed: u8) -> Vec<Consumed> {
@@ -206,6 +229,7 @@ impl<'a> Player<'a> {
             show(&store.inbox(run, max)),
             show(&store.reply(run, &format!("item-{}", after % 6))),
             show(&store.holder(run)),
+            show(&store.fold(run)),
             show(&store.checkpoint(&CheckpointId::new(format!("CP-{after}")))),
         ];
         parts.join("\n")
@@ -225,8 +249,10 @@ impl<'a> Player<'a> {
 
     fn everything(&mut self) -> String {
         let lists = self.list(0, 1, 1, u8::MAX);
+        let checkpoints: Vec<String> =
+            (0..24).map(|n| show(&self.handles[0].checkpoint(&CheckpointId::new(format!("CP-{n}"))))).collect();
         let runs: Vec<String> = (0..RUNS).map(|run| self.read(1, &id(run), 0, u8::MAX)).collect();
-        format!("{lists}\n{}", runs.join("\n"))
+        format!("{lists}\n{}\n{}", checkpoints.join("\n"), runs.join("\n"))
     }
 }
 

@@ -6,12 +6,14 @@ use onward_core::id::Seq;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
+    contents::{self, Tail},
     fault::Answer,
     inbox,
     journal::place,
     leases,
     runs::{Run, is_buried},
     store::SqliteStore,
+    sweep,
     values::{Deleted, Packed, Released, Use},
     write::APPEND,
 };
@@ -21,14 +23,14 @@ use crate::{
     error::StoreError,
     lease::Lease,
     seal::Seal,
-    types::{Appended, Entry, NewCheckpoint, NewEvent},
+    types::{Appended, Content, Entry, NewCheckpoint, NewEvent},
 };
 
 /// An entry whose values are compressed, hashed and, where they are large, on the disk already.
 struct Prepared<'a> {
     entry: &'a Entry,
     bodies: Vec<Packed>,
-    /// The meta and the document of each checkpoint.
+    /// The meta and the content of each checkpoint.
     checkpoints: Vec<(Packed, Packed)>,
     replies: Vec<Packed>,
     summary: Packed,
@@ -36,8 +38,8 @@ struct Prepared<'a> {
 
 impl<'a> Prepared<'a> {
     fn new(entry: &'a Entry, blobs: &Path) -> Result<Self, StoreError> {
-        let pack = |value: &Vec<u8>| Packed::new(value, blobs);
-        let both = |new: &NewCheckpoint| Ok((pack(&new.meta)?, pack(&new.document)?));
+        let pack = |value: &[u8]| Packed::new(value, blobs);
+        let both = |new: &NewCheckpoint| Ok((pack(&new.meta)?, pack(new.content.bytes())?));
         Ok(Self {
             entry,
             bodies: entry.events.iter().map(|event| pack(&event.body)).collect::<Result<_, _>>()?,
@@ -92,78 +94,93 @@ fn demand_right(connection: &Connection, lease: &Lease, expected: Seq) -> Answer
 
 fn fill(connection: &Connection, blobs: &Path, run: &Run, prepared: &Prepared<'_>) -> Answer<(Appended, Deleted)> {
     let entry = prepared.entry;
-    let mut at = Appended { head: run.head, hash: run.hash };
+    let mut after = run.clone();
+    after.status.clone_from(&entry.status);
     for (event, body) in entry.events.iter().zip(&prepared.bodies) {
-        at.head = at.head.next();
-        at.hash = insert_record(connection, run.number, at, event, body)?;
-        body.keep(connection, blobs, run.number, Use::Record, at.head.0.cast_signed())?;
+        after.head = after.head.next();
+        after.hash = insert_record(connection, &after, event, body)?;
+        body.keep(connection, blobs, run.number, Use::Record, after.head.0.cast_signed())?;
     }
-    for (new, (meta, document)) in entry.checkpoints.iter().zip(&prepared.checkpoints) {
-        let number = insert_checkpoint(connection, run.number, new, meta, document)?;
+    check::contents(entry, run.tail.contents)?;
+    for (new, (meta, content)) in entry.checkpoints.iter().zip(&prepared.checkpoints) {
+        let number = insert_checkpoint(connection, &after, new, meta)?;
         meta.keep(connection, blobs, run.number, Use::CheckpointMeta, number)?;
-        document.keep(connection, blobs, run.number, Use::Document, number)?;
+        after.tail = contents::insert(connection, blobs, run.number, &after.tail, new, content)?;
     }
     for (consumed, reply) in entry.consumed.iter().zip(&prepared.replies) {
         let number = inbox::consume(connection, run, &consumed.id, reply)?;
         reply.keep(connection, blobs, run.number, Use::Reply, number)?;
     }
     let mut released = Released::default();
+    if entry.checkpoints.iter().any(|new| matches!(new.content, Content::Whole(_))) {
+        // The next patch builds on the new document, so what it would have built on may be needed no more.
+        sweep::around(connection, &[contents::place(run.number, run.tail.contents)], &mut released)?;
+    }
     released.one(connection, run.number, Use::Summary, 0)?;
-    update_run(connection, run, at, entry, &prepared.summary)?;
+    update_run(connection, run, &after, &prepared.summary)?;
     prepared.summary.keep(connection, blobs, run.number, Use::Summary, 0)?;
-    Ok((at, released.delete_unused(connection)?))
+    let appended = Appended { head: after.head, hash: after.hash, chain: after.tail.chain };
+    Ok((appended, released.delete_unused(connection)?))
 }
 
-fn insert_record(connection: &Connection, run: i64, at: Appended, event: &NewEvent, body: &Packed) -> Answer<Hash> {
+/// Stores the record at the head of `run`, whose hash is still that of the record before.
+fn insert_record(connection: &Connection, run: &Run, event: &NewEvent, body: &Packed) -> Answer<Hash> {
     let micros = event.at.as_microsecond();
-    let hash = chain::next(&at.hash, at.head, micros, &event.actor, &event.body);
+    let hash = chain::next(&run.hash, run.head, micros, &event.actor, &event.body);
     connection
         .prepare_cached("INSERT INTO records (place, at, actor, hash, body) VALUES (?1, ?2, ?3, ?4, ?5)")?
-        .execute(params![place(run, at.head), micros, event.actor, hash, body.column])?;
+        .execute(params![place(run.number, run.head), micros, event.actor, hash, body.column])?;
     Ok(hash)
 }
 
-fn insert_checkpoint(
-    connection: &Connection,
-    run: i64,
-    new: &NewCheckpoint,
-    meta: &Packed,
-    document: &Packed,
-) -> Answer<i64> {
+/// Stores the row of a checkpoint, whose content is the next one of `run`.
+fn insert_checkpoint(connection: &Connection, run: &Run, new: &NewCheckpoint, meta: &Packed) -> Answer<i64> {
     let id = new.id.as_str();
     let taken = connection.prepare_cached("SELECT 1 FROM checkpoints WHERE id = ?1")?.exists([id])?;
     if taken || is_buried(connection, "checkpoint", id)? {
         return Err(StoreError::AlreadyThere { id: id.to_owned() }.into());
     }
     let seq = new.seq.0.cast_signed();
-    let bytes = (new.document.len() as u64).cast_signed();
-    let seal = checkpoint_seal(id, run, seq, bytes).finish();
+    let bytes = (new.content.bytes().len() as u64).cast_signed();
+    let place = contents::place(run.number, run.tail.contents + 1);
+    let seal = checkpoint_seal(id, run.number, seq, bytes, place).finish();
     connection
         .prepare_cached(
-            "INSERT INTO checkpoints (id, run, seq, bytes, seal, meta, document) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            "INSERT INTO checkpoints (id, run, seq, bytes, seal, meta, place) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         )?
-        .execute(params![id, run, seq, bytes, seal, meta.column, document.column])?;
+        .execute(params![id, run.number, seq, bytes, seal, meta.column, place])?;
     Ok(connection.last_insert_rowid())
 }
 
-pub(super) fn checkpoint_seal(id: &str, run: i64, seq: i64, bytes: i64) -> Seal {
-    Seal::of("checkpoints").text(id).number(run).number(seq).number(bytes)
+pub(super) fn checkpoint_seal(id: &str, run: i64, seq: i64, bytes: i64, place: i64) -> Seal {
+    Seal::of("checkpoints").text(id).number(run).number(seq).number(bytes).number(place)
 }
 
-/// The status is written only when it changes, for writing it moves an entry in an index.
-fn update_run(connection: &Connection, run: &Run, at: Appended, entry: &Entry, summary: &Packed) -> Answer<()> {
-    let seal = run.seal_after(at, &entry.status).finish();
-    let head = at.head.0.cast_signed();
-    if entry.status == run.status {
+/// Moves the row of a run on to `after`.
+fn update_run(connection: &Connection, run: &Run, after: &Run, summary: &Packed) -> Answer<()> {
+    let Tail { contents, link, chain } = &after.tail;
+    connection
+        .prepare_cached(
+            "UPDATE runs SET head = ?2, hash = ?3, seal = ?4, summary = ?5, contents = ?6, link = ?7, patches = ?8, \
+             patch_bytes = ?9, keyframe_bytes = ?10 WHERE number = ?1",
+        )?
+        .execute(params![
+            run.number,
+            after.head.0.cast_signed(),
+            after.hash,
+            after.seal().finish(),
+            summary.column,
+            contents,
+            link,
+            chain.patches,
+            chain.patch_bytes.cast_signed(),
+            chain.keyframe_bytes.cast_signed(),
+        ])?;
+    if after.status != run.status {
+        // Only when it changes, for writing it moves an entry in an index.
         connection
-            .prepare_cached("UPDATE runs SET head = ?2, hash = ?3, seal = ?4, summary = ?5 WHERE number = ?1")?
-            .execute(params![run.number, head, at.hash, seal, summary.column])?;
-    } else {
-        connection
-            .prepare_cached(
-                "UPDATE runs SET head = ?2, hash = ?3, seal = ?4, summary = ?5, status = ?6 WHERE number = ?1",
-            )?
-            .execute(params![run.number, head, at.hash, seal, summary.column, entry.status])?;
+            .prepare_cached("UPDATE runs SET status = ?2 WHERE number = ?1")?
+            .execute(params![run.number, after.status])?;
     }
     Ok(())
 }

@@ -3,13 +3,15 @@
 use std::fs;
 
 use onward_core::id::{CheckpointId, RunId, Seq};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
 use super::{
+    append::checkpoint_seal,
     fault::{Answer, Fault},
     journal::place,
     runs::Run,
     store::SqliteStore,
+    sweep,
     values::{Deleted, Released, Use},
     write::OTHER,
 };
@@ -32,9 +34,12 @@ impl SqliteStore {
             |connection, _| {
                 let mut released = Released::default();
                 let mut bytes = 0;
+                let mut places = Vec::new();
                 for id in &list.checkpoints {
-                    bytes += delete_checkpoint(connection, id, &mut released)?;
+                    bytes += delete_checkpoint(connection, id, &mut places, &mut released)?;
                 }
+                places.sort_unstable();
+                bytes += sweep::around(connection, &places, &mut released)?;
                 for id in &list.runs {
                     bytes += delete_run(connection, id, &mut released)?;
                 }
@@ -121,17 +126,31 @@ fn is_pruned(connection: &Connection, list: &PruneList) -> Answer<bool> {
     Ok(true)
 }
 
-fn delete_checkpoint(connection: &Connection, id: &CheckpointId, released: &mut Released) -> Answer<u64> {
+/// Deletes the row of a checkpoint and leaves a ghost at the place of its content.
+fn delete_checkpoint(
+    connection: &Connection,
+    id: &CheckpointId,
+    places: &mut Vec<i64>,
+    released: &mut Released,
+) -> Answer<u64> {
     let mut statement = connection.prepare_cached(
-        "DELETE FROM checkpoints WHERE id = ?1 RETURNING number, run, length(meta) + length(document)",
+        "DELETE FROM checkpoints WHERE id = ?1 RETURNING number, run, seq, bytes, place, seal, length(meta)",
     )?;
-    let gone: Option<(i64, i64, i64)> =
-        statement.query_row([id.as_str()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).optional()?;
-    let Some((number, run, bytes)) = gone else { return Ok(0) };
-    released.one(connection, run, Use::Document, number)?;
+    let mut rows = statement.query([id.as_str()])?;
+    let Some(row) = rows.next()? else { return Ok(0) };
+    let (number, run, seq): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+    let (bytes, place, seal): (i64, i64, Vec<u8>) = (row.get(3)?, row.get(4)?, row.get(5)?);
+    let freed: i64 = row.get(6)?;
+    // A statement that returns rows is done only when it was asked for one more.
+    while rows.next()?.is_some() {}
+    // Where the row is damaged, the place may be another's. Then the content stays until its run goes.
+    if checkpoint_seal(id.as_str(), run, seq, bytes, place).fits(&seal) {
+        sweep::add_ghost(connection, place)?;
+        places.push(place);
+    }
     released.one(connection, run, Use::CheckpointMeta, number)?;
     bury(connection, "checkpoint", id.as_str())?;
-    Ok(bytes.cast_unsigned())
+    Ok(freed.cast_unsigned())
 }
 
 fn delete_run(connection: &Connection, id: &RunId, released: &mut Released) -> Answer<u64> {
@@ -143,16 +162,23 @@ fn delete_run(connection: &Connection, id: &RunId, released: &mut Released) -> A
     let bytes: i64 = connection
         .prepare_cached(
             "SELECT (SELECT coalesce(sum(length(body)), 0) FROM records WHERE place BETWEEN ?2 AND ?3) \
-                  + (SELECT coalesce(sum(length(meta) + length(document)), 0) FROM checkpoints WHERE run = ?1) \
+                  + (SELECT coalesce(sum(length(meta)), 0) FROM checkpoints WHERE run = ?1) \
+                  + (SELECT coalesce(sum(length(document)), 0) FROM keyframes WHERE place BETWEEN ?2 AND ?3) \
+                  + (SELECT coalesce(sum(length(body)), 0) FROM patches WHERE place BETWEEN ?2 AND ?3) \
+                  + (SELECT coalesce(sum(length(body)), 0) FROM folds WHERE run = ?1) \
                   + (SELECT length(summary) FROM runs WHERE number = ?1)",
         )?
         .query_row([run.number, first, last], |row| row.get(0))?;
     connection
         .prepare_cached("INSERT INTO tombstones (kind, id) SELECT 'checkpoint', id FROM checkpoints WHERE run = ?1")?
         .execute([run.number])?;
-    connection.prepare_cached("DELETE FROM records WHERE place BETWEEN ?1 AND ?2")?.execute([first, last])?;
+    for table in ["records", "keyframes", "patches", "ghosts"] {
+        let sql = format!("DELETE FROM {table} WHERE place BETWEEN ?1 AND ?2");
+        connection.prepare_cached(&sql)?.execute([first, last])?;
+    }
     for sql in [
         "DELETE FROM checkpoints WHERE run = ?1",
+        "DELETE FROM folds WHERE run = ?1",
         "DELETE FROM inbox WHERE run = ?1",
         "DELETE FROM leases WHERE run = ?1",
         "DELETE FROM runs WHERE number = ?1",

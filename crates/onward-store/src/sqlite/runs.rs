@@ -6,6 +6,7 @@ use onward_core::id::{RunId, Seq};
 use rusqlite::{Connection, OptionalExtension, Row, params, types::Value};
 
 use super::{
+    contents::Tail,
     fault::{Answer, Fault},
     store::SqliteStore,
     values::{self, Packed, Use},
@@ -16,10 +17,11 @@ use crate::{
     check,
     error::{Damage, StoreError},
     seal::Seal,
-    types::{Appended, NewRun, Page, RunFilter, RunRow},
+    types::{Chain, NewRun, Page, RunFilter, RunRow},
 };
 
 /// The narrow columns of a run, which its seal covers.
+#[derive(Clone)]
 pub(super) struct Run {
     pub(super) number: i64,
     pub(super) id: RunId,
@@ -27,10 +29,12 @@ pub(super) struct Run {
     pub(super) status: String,
     pub(super) head: Seq,
     pub(super) hash: Hash,
+    pub(super) tail: Tail,
     seal: Vec<u8>,
 }
 
-const COLUMNS: &str = "number, run, work, status, head, hash, seal";
+const COLUMNS: &str =
+    "number, run, work, status, head, hash, seal, contents, link, patches, patch_bytes, keyframe_bytes";
 
 impl Run {
     /// The run with this id, checked; an error if there is none.
@@ -52,9 +56,13 @@ impl Run {
 
     /// The run with this number, checked; `None` if it was deleted.
     pub(super) fn by_number(connection: &Connection, number: i64) -> Answer<Option<Self>> {
+        Self::unchecked(connection, number)?.map(Self::checked).transpose()
+    }
+
+    /// The run with this number as its row has it, right or wrong.
+    pub(super) fn unchecked(connection: &Connection, number: i64) -> Answer<Option<Self>> {
         let sql = format!("SELECT {COLUMNS} FROM runs WHERE number = ?1");
-        let found = connection.prepare_cached(&sql)?.query_row([number], Self::from_row).optional()?;
-        found.map(Self::checked).transpose()
+        Ok(connection.prepare_cached(&sql)?.query_row([number], Self::from_row).optional()?)
     }
 
     fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
@@ -66,6 +74,15 @@ impl Run {
             head: Seq(row.get::<_, i64>(4)?.cast_unsigned()),
             hash: row.get(5)?,
             seal: row.get(6)?,
+            tail: Tail {
+                contents: row.get(7)?,
+                link: row.get(8)?,
+                chain: Chain {
+                    patches: row.get(9)?,
+                    patch_bytes: row.get::<_, i64>(10)?.cast_unsigned(),
+                    keyframe_bytes: row.get::<_, i64>(11)?.cast_unsigned(),
+                },
+            },
         })
     }
 
@@ -81,19 +98,59 @@ impl Run {
         Err(Damage::new("the row of the run does not match its checksum").of_run(&self.id))
     }
 
-    fn seal(&self) -> Seal {
-        self.seal_after(Appended { head: self.head, hash: self.hash }, &self.status)
+    /// What the seal must be, whatever it is.
+    pub(super) fn seal(&self) -> Seal {
+        let Tail { contents, link, chain } = &self.tail;
+        self.first_seal()
+            .number(i64::from(*contents))
+            .bytes(link)
+            .number(i64::from(chain.patches))
+            .number(chain.patch_bytes.cast_signed())
+            .number(chain.keyframe_bytes.cast_signed())
     }
 
-    /// The seal of this row once an append has moved it on.
-    pub(super) fn seal_after(&self, at: Appended, status: &str) -> Seal {
+    /// The part of the seal that the first format had.
+    fn first_seal(&self) -> Seal {
         Seal::of("runs")
             .number(self.number)
             .text(self.id.as_str())
             .text(&self.work)
-            .text(status)
-            .number(at.head.0.cast_signed())
-            .bytes(&at.hash)
+            .text(&self.status)
+            .number(self.head.0.cast_signed())
+            .bytes(&self.hash)
+    }
+
+    pub(super) fn fits_first_format(&self) -> bool {
+        self.first_seal().fits(&self.seal)
+    }
+
+    /// Writes where the contents end, with a seal that fits.
+    pub(super) fn update_tail(&self, connection: &Connection) -> Answer<()> {
+        self.write_tail(connection, &self.seal().finish())
+    }
+
+    /// Writes where the contents end into a row that is damaged, and leaves it so.
+    pub(super) fn update_tail_unsealed(&self, connection: &Connection) -> Answer<()> {
+        self.write_tail(connection, &self.seal)
+    }
+
+    fn write_tail(&self, connection: &Connection, seal: &[u8]) -> Answer<()> {
+        let Tail { contents, link, chain } = &self.tail;
+        connection
+            .prepare_cached(
+                "UPDATE runs SET contents = ?2, link = ?3, patches = ?4, patch_bytes = ?5, keyframe_bytes = ?6, \
+                 seal = ?7 WHERE number = ?1",
+            )?
+            .execute(params![
+                self.number,
+                contents,
+                link,
+                chain.patches,
+                chain.patch_bytes.cast_signed(),
+                chain.keyframe_bytes.cast_signed(),
+                seal
+            ])?;
+        Ok(())
     }
 }
 
@@ -158,6 +215,7 @@ fn insert(connection: &Connection, new: &NewRun, summary: &Packed, blobs: &Path)
         status: new.status.clone(),
         head: Seq(0),
         hash: chain::start(&new.run),
+        tail: Tail::default(),
         seal: Vec::new(),
     };
     // The seal covers the number, which only the insert could give.
@@ -195,7 +253,7 @@ fn list_query(filter: &RunFilter, page: Page) -> (String, Vec<Value>) {
 
 fn list_row(connection: &Connection, blobs: &Path, row: &Row<'_>) -> Answer<RunRow> {
     let run = Run::from_row(row)?;
-    let column: Vec<u8> = row.get(7)?;
+    let column: Vec<u8> = row.get(12)?;
     let summary = match run.check() {
         Err(damage) => Err(damage),
         Ok(()) => match values::unpack(connection, blobs, &column) {

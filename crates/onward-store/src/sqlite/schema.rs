@@ -7,15 +7,25 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::{
     fault::{Answer, Fault},
+    into_chains,
     write::Meta,
 };
-use crate::{error::StoreError, head::StoreId};
+use crate::error::StoreError;
 
-const MIGRATIONS: [&str; 1] = [include_str!("migrations/0001_initial.sql")];
+const MIGRATIONS: [Migration; KNOWN as usize] = [
+    Migration { sql: include_str!("migrations/0001_initial.sql"), then: describe_itself },
+    Migration { sql: include_str!("migrations/0002_chains.sql"), then: into_chains::move_documents },
+];
 pub(super) const FORMAT: &str = "0";
 
 /// How many migrations this program knows.
-pub(super) const KNOWN: u32 = 1;
+pub(super) const KNOWN: u32 = 2;
+
+/// One step to the next format: a change of the tables, and then what takes a program.
+struct Migration {
+    sql: &'static str,
+    then: fn(&Connection) -> Answer<()>,
+}
 
 /// How many migrations the database has seen; refused if that is more than we know.
 pub(super) fn version(connection: &Connection) -> Answer<u32> {
@@ -40,10 +50,8 @@ pub(super) fn migrate(connection: &Connection) -> Answer<()> {
 
 fn upgrade(connection: &Connection, from: u32) -> Answer<()> {
     for migration in MIGRATIONS.iter().skip(from as usize) {
-        connection.execute_batch(migration)?;
-    }
-    if from == 0 {
-        Meta::first(new_store_id()).insert(connection)?;
+        connection.execute_batch(migration.sql)?;
+        (migration.then)(connection)?;
     }
     connection.pragma_update(None, "user_version", KNOWN)?;
     Ok(())
@@ -68,8 +76,9 @@ pub(super) fn meta(connection: &Connection) -> Answer<Meta> {
     Meta::read(connection)
 }
 
-fn new_store_id() -> StoreId {
-    *uuid::Uuid::now_v7().as_bytes()
+/// Writes the first row about the store, with a name that no other store has.
+fn describe_itself(connection: &Connection) -> Answer<()> {
+    Meta::first(*uuid::Uuid::now_v7().as_bytes()).insert(connection)
 }
 
 fn newer(what: &'static str, found: u64, known: u64) -> Fault {

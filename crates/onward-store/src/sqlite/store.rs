@@ -23,8 +23,8 @@ use crate::{
     head::{self, Found},
     lease::{Holder, Lease, LeaseKind},
     types::{
-        Appended, CheckpointRow, Entry, Health, InboxItem, NewRun, Page, Posted, PruneList, Pruned, Record, RunFilter,
-        RunRow, StoredCheckpoint,
+        Appended, CheckpointRow, Entry, Fold, Health, InboxItem, Kept, NewRun, Page, Posted, PruneList, Pruned, Record,
+        RunFilter, RunRow, StoredCheckpoint,
     },
 };
 
@@ -151,25 +151,35 @@ impl SqliteStore {
 
 /// Opens the database where it lies, or a copy of it where that cannot be done without writing.
 fn look_at(folder: &Folder) -> Result<(Connection, u32, Option<Copy>), StoreError> {
-    let open = |path: &Path| {
-        let opened = open::for_looking(path).and_then(|connection| Ok((schema::version(&connection)?, connection)));
-        opened.map_err(|fault| fault.while_reading(path))
-    };
     if Copy::is_needed(folder) {
-        let copy = Copy::new(folder)?;
-        let (version, connection) = open(&copy.database())?;
-        return Ok((connection, version, Some(copy)));
+        return look_at_copy(folder);
     }
-    match open(&folder.database()) {
+    match open_to_read(&folder.database()) {
+        // Of an older format. It is brought to the present one, but not here.
+        Ok((version, _)) if version != 0 && version < schema::KNOWN => look_at_copy(folder),
         Ok((version, connection)) => Ok((connection, version, None)),
         // On a full disk there may be no room for the index that readers share.
-        Err(StoreError::Unreadable { .. }) => {
-            let copy = Copy::new(folder)?;
-            let (version, connection) = open(&copy.database())?;
-            Ok((connection, version, Some(copy)))
-        }
+        Err(StoreError::Unreadable { .. }) => look_at_copy(folder),
         Err(other) => Err(other),
     }
+}
+
+fn look_at_copy(folder: &Folder) -> Result<(Connection, u32, Option<Copy>), StoreError> {
+    let copy = Copy::new(folder)?;
+    let database = copy.database();
+    let (mut version, mut connection) = open_to_read(&database)?;
+    if version != 0 && version < schema::KNOWN {
+        drop(connection);
+        let migrated = open::for_writing(&database, &Arc::default()).and_then(|copied| schema::migrate(&copied));
+        migrated.map_err(|fault| fault.while_reading(&database))?;
+        (version, connection) = open_to_read(&database)?;
+    }
+    Ok((connection, version, Some(copy)))
+}
+
+fn open_to_read(path: &Path) -> Result<(u32, Connection), StoreError> {
+    let opened = open::for_looking(path).and_then(|connection| Ok((schema::version(&connection)?, connection)));
+    opened.map_err(|fault| fault.while_reading(path))
 }
 
 /// A missing or empty database beside a head file that knows of commits is a loss, not a fresh start.
@@ -219,6 +229,10 @@ impl Store for SqliteStore {
         self.read_checkpoint(id)
     }
 
+    fn put_keyframe(&mut self, id: &CheckpointId, document: Vec<u8>) -> Result<Kept, StoreError> {
+        self.insert_keyframe(id, &document)
+    }
+
     fn find_checkpoints(&mut self, prefix: &str, limit: usize) -> Result<Vec<CheckpointRow>, StoreError> {
         self.checkpoints_with_prefix(prefix, limit)
     }
@@ -254,6 +268,18 @@ impl Store for SqliteStore {
 
     fn prune(&mut self, list: &PruneList) -> Result<Pruned, StoreError> {
         self.delete_listed(list)
+    }
+
+    fn put_fold(&mut self, run: &RunId, seq: Seq, version: u32, bytes: Vec<u8>) -> Result<(), StoreError> {
+        self.replace_fold(run, seq, version, &bytes)
+    }
+
+    fn fold(&mut self, run: &RunId) -> Result<Option<Fold>, StoreError> {
+        self.read_fold(run)
+    }
+
+    fn drop_fold(&mut self, run: &RunId) -> Result<(), StoreError> {
+        self.delete_fold(run)
     }
 
     fn health(&mut self) -> Health {

@@ -7,6 +7,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::fault::Answer;
 use crate::{
     blob_files,
+    chain::{self, Hash},
     codec::{self, BlobId, Content},
     error::{Damage, StoreError},
 };
@@ -33,11 +34,13 @@ struct Blob {
 #[derive(Clone, Copy)]
 pub(super) enum Use {
     Record = 1,
-    Document = 2,
+    Keyframe = 2,
     CheckpointMeta = 3,
     Summary = 4,
     Item = 5,
     Reply = 6,
+    Patch = 7,
+    Fold = 8,
 }
 
 impl Blob {
@@ -60,6 +63,11 @@ impl Packed {
         Ok(Self { column: codec::blob(&id, value.len()), blob: Some(blob) })
     }
 
+    /// The hash of the value that was packed, which is known already where it is costly to make.
+    pub(super) fn hash_of(&self, value: &[u8]) -> Hash {
+        self.blob.as_ref().map_or_else(|| chain::whole(value), |blob| blob.id)
+    }
+
     /// Stores the blob, if there is one, and notes what names it.
     pub(super) fn keep(&self, connection: &Connection, blobs: &Path, run: i64, kind: Use, place: i64) -> Answer<()> {
         let Some(blob) = &self.blob else { return Ok(()) };
@@ -80,21 +88,35 @@ impl Packed {
 
 /// The value behind a column.
 pub(super) fn unpack(connection: &Connection, blobs: &Path, column: &[u8]) -> Answer<Vec<u8>> {
-    let (id, bytes) = match codec::open(column)? {
-        Content::Plain(value) => return Ok(value),
-        Content::Blob { id, bytes } => (id, bytes),
-    };
+    match codec::open(column)? {
+        Content::Plain(value) => Ok(value),
+        Content::Blob { id, bytes } => read_blob(connection, blobs, &id, bytes),
+    }
+}
+
+/// The value behind a column, and its hash.
+pub(super) fn unpack_hashed(connection: &Connection, blobs: &Path, column: &[u8]) -> Answer<(Vec<u8>, Hash)> {
+    match codec::open(column)? {
+        Content::Plain(value) => {
+            let hash = chain::whole(&value);
+            Ok((value, hash))
+        }
+        Content::Blob { id, bytes } => Ok((read_blob(connection, blobs, &id, bytes)?, id)),
+    }
+}
+
+fn read_blob(connection: &Connection, blobs: &Path, id: &BlobId, bytes: u64) -> Answer<Vec<u8>> {
     let row: Option<Option<Vec<u8>>> = connection
         .prepare_cached("SELECT body FROM blobs WHERE id = ?1")?
-        .query_row([&id], |row| row.get(0))
+        .query_row([id], |row| row.get(0))
         .optional()?;
     let envelope = match row {
         Some(Some(envelope)) => envelope,
-        Some(None) => blob_files::get(blobs, &id)?,
+        Some(None) => blob_files::get(blobs, id)?,
         None => return Err(Damage::new("a blob is missing").into()),
     };
     match codec::open(&envelope)? {
-        Content::Plain(value) if value.len() as u64 == bytes && blake3::hash(&value) == id => Ok(value),
+        Content::Plain(value) if value.len() as u64 == bytes && blake3::hash(&value) == *id => Ok(value),
         Content::Plain(_) | Content::Blob { .. } => {
             Err(Damage::new("a blob is not the value it is named after").into())
         }

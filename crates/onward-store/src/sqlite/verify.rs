@@ -1,12 +1,16 @@
 //! Reading everything there is, to find damage that no ordinary read came across.
 
-use onward_core::id::{CheckpointId, RunId, Seq};
+use onward_core::id::{RunId, Seq};
 
 use super::{
+    checkpoints::Listed,
+    contents,
     fault::{Answer, Fault},
+    runs::Run,
     store::SqliteStore,
 };
 use crate::{
+    chain::Hash,
     error::{Damage, StoreError},
     types::{Page, RunFilter},
 };
@@ -49,15 +53,53 @@ impl SqliteStore {
     fn verify_run(&self, run: &RunId, found: &mut Vec<Damage>) -> Result<(), StoreError> {
         gather(found, self.verify_journal(run))?;
         gather(found, self.verify_inbox(run))?;
-        match self.checkpoint_ids(run) {
-            Ok(ids) => {
-                for id in ids {
-                    gather(found, self.read_checkpoint(&id).map(|_| Vec::new()))?;
+        let good = match self.good_contents(run) {
+            Err(error) => return gather(found, Err(error)),
+            Ok(good) => good,
+        };
+        let mut page = Page::first(PAGE_MAX);
+        loop {
+            let listed = match self.read(|connection| self.listed(connection, Some(run), page)) {
+                Err(error) => return gather(found, Err(error)),
+                Ok(listed) => listed,
+            };
+            let Some(last) = listed.last() else { return Ok(()) };
+            page = Page::before(last.row.number, PAGE_MAX);
+            for Listed { row, place, .. } in listed {
+                if row.damage.is_some() || good.binary_search(&place).is_err() {
+                    gather(found, self.read_checkpoint(&row.id).map(|_| Vec::new()))?;
                 }
-                Ok(())
+                if found.len() >= DAMAGE_MAX {
+                    return Ok(());
+                }
             }
-            Err(error) => gather(found, Err(error)),
         }
+    }
+
+    /// The places of all contents that can be read, in order. Each one is read once, and not once for every checkpoint
+    /// behind it.
+    fn good_contents(&self, run: &RunId) -> Result<Vec<i64>, StoreError> {
+        let blobs = self.folder.blobs();
+        self.read(|connection| {
+            let (first, last) = contents::places(Run::find(connection, run)?.number);
+            let mut statement =
+                connection.prepare("SELECT place FROM keyframes WHERE place BETWEEN ?1 AND ?2 ORDER BY place")?;
+            let starts: Vec<i64> =
+                statement.query_map([first, last], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+            let ends = starts.iter().skip(1).map(|next| next - 1).chain([last]);
+            let mut good = Vec::new();
+            for (start, end) in starts.iter().zip(ends) {
+                let mut link = Hash::default();
+                if contents::read_keyframe(connection, &blobs, run, *start, &mut link).is_err() {
+                    continue;
+                }
+                good.push(*start);
+                let visit = |_| good.push(good.last().map_or(*start, |place| place + 1));
+                // Where it stops, the checkpoints that are missing from the answer say why.
+                drop(contents::walk(connection, &blobs, run, (*start, end), &mut link, visit));
+            }
+            Ok(good)
+        })
     }
 
     fn verify_journal(&self, run: &RunId) -> Result<Vec<Damage>, StoreError> {
@@ -74,17 +116,6 @@ impl SqliteStore {
             self.read_reply(run, &item)?;
         }
         Ok(Vec::new())
-    }
-
-    fn checkpoint_ids(&self, run: &RunId) -> Result<Vec<CheckpointId>, StoreError> {
-        let mut ids = Vec::new();
-        let mut page = Page::first(PAGE_MAX);
-        loop {
-            let rows = self.list_checkpoints(Some(run), page)?;
-            let Some(last) = rows.last() else { return Ok(ids) };
-            page = Page::before(last.number, PAGE_MAX);
-            ids.extend(rows.into_iter().map(|row| row.id));
-        }
     }
 }
 

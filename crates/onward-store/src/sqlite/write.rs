@@ -30,7 +30,13 @@ pub(super) const APPEND: Points = Points {
     after_commit: "append.after-commit",
 };
 
-/// Every write that is not an append.
+pub(super) const KEYFRAME: Points = Points {
+    before_begin: "keyframe.before-begin",
+    before_commit: "keyframe.before-commit",
+    after_commit: "keyframe.after-commit",
+};
+
+/// Every other write.
 pub(super) const OTHER: Points = Points {
     before_begin: "other.before-begin",
     before_commit: "other.before-commit",

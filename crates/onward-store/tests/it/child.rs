@@ -18,10 +18,12 @@ use nix::{
     },
     unistd::Pid,
 };
-use onward_core::id::Seq;
-use onward_store::{Cause, Holder, LeaseKind, OpenMode, Page, RunFilter, SqliteStore, Store, StoreError, set_probe};
+use onward_core::id::{CheckpointId, Seq};
+use onward_store::{
+    Cause, Holder, Kept, LeaseKind, OpenMode, Page, RunFilter, SqliteStore, Store, StoreError, set_probe,
+};
 
-use crate::kit::{at, drive, entry, noise, run, take, with_checkpoint};
+use crate::kit::{at, drive, entry, noise, run, take, with_checkpoint, with_patch};
 
 const ROLE: &str = "ONWARD_TEST_ROLE";
 const APPENDS_MAX: u32 = 2_000;
@@ -129,13 +131,20 @@ fn append_forever(folder: &Path) {
     // Whoever started this one kills it long before the end.
     for _ in 0..APPENDS_MAX {
         let mut next = entry(format!("record {}", head + 1).as_bytes());
+        let (id, seed) = (format!("CP-{head}"), head.to_le_bytes()[0]);
         if head % 5 == 4 {
             // Now and then something large enough for a file, so that those points are passed as well.
-            let document = noise(1_100_000, head.to_le_bytes()[0]);
-            next = with_checkpoint(next, &format!("CP-{head}"), head + 1, &document);
+            next = with_checkpoint(next, &id, head + 1, &noise(1_100_000, seed));
+        } else if head > 4 {
+            next = with_patch(next, &id, head + 1, &noise(300, seed));
         }
-        head = store.append(&lease, Seq(head), next).expect("an append").head.0;
+        let appended = store.append(&lease, Seq(head), next).expect("an append");
+        head = appended.head.0;
         say(&head.to_string());
+        if appended.chain.patches == 2 {
+            let kept = store.put_keyframe(&CheckpointId::new(id), noise(1_200_000, seed)).expect("a keyframe");
+            assert_eq!(kept, Kept::New);
+        }
     }
 }
 

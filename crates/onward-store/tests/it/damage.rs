@@ -2,17 +2,19 @@
 
 use std::{fs, path::Path};
 
-use onward_core::id::Seq;
+use onward_core::id::{CheckpointId, Seq};
 use onward_store::{Alarm, OpenMode, Page, RunFilter, SqliteStore, Store, StoreError};
 
-use crate::kit::{OnDisk, append_many, at, drive, entry, journal, noise, run, with_checkpoint};
+use crate::kit::{OnDisk, append_many, at, drive, entry, journal, noise, run, take, with_checkpoint, with_patch};
 
 /// A store with some of everything, all of it in the database file unless `in_log`.
 fn furnished(in_log: bool) -> OnDisk {
     let disk = OnDisk::in_memory();
+    drop(drive(&mut disk.store()));
+    fold_log(&disk);
     {
         let mut store = disk.store();
-        let lease = drive(&mut store);
+        let lease = take(&mut store);
         // Few commits, so that the log is short enough to be left behind.
         let mut full = entry(b"first");
         for n in 1..30 {
@@ -21,19 +23,24 @@ fn furnished(in_log: bool) -> OnDisk {
         for n in 0..6_u8 {
             let size = usize::from(n + 1) * 1_500;
             full.events.extend(entry(&noise(size, n)).events);
-            full = with_checkpoint(full, &format!("CP-3{n}"), 30, &noise(size, n + 100));
+            let add = if n % 3 == 0 { with_checkpoint } else { with_patch };
+            full = add(full, &format!("CP-3{n}"), 30, &noise(size, n + 100));
         }
         store.append(&lease, Seq(0), full).expect("an append");
+        store.put_keyframe(&CheckpointId::new("CP-34"), noise(2_000, 7)).expect("a keyframe");
         store.post(&run(), "item", at(0), noise(500, 9)).expect("a post");
     }
     if !in_log {
-        let connection = rusqlite::Connection::open(disk.folder().join("onward.db")).expect("the database");
-        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(())).expect("a checkpoint");
-        connection
-            .set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
-            .expect("a setting");
+        fold_log(&disk);
     }
     disk
+}
+
+/// Copies all of the log into the database and leaves an empty one.
+fn fold_log(disk: &OnDisk) {
+    let connection = rusqlite::Connection::open(disk.folder().join("onward.db")).expect("the database");
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(())).expect("a checkpoint");
+    connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).expect("a setting");
 }
 
 /// All that can be read, or the first thing that went wrong.
@@ -193,4 +200,103 @@ fn an_undamaged_store_verifies() {
     let disk = furnished(true);
     assert_eq!(disk.look().verify().expect("a look at everything"), []);
     assert_eq!(journal(&mut disk.store()).len(), 36);
+}
+
+/// A run with a document `w`, patches `p1` to `p4`, and a keyframe for `p3`.
+fn chained() -> OnDisk {
+    let disk = OnDisk::default();
+    let mut store = disk.store();
+    let lease = drive(&mut store);
+    store.append(&lease, Seq(0), with_checkpoint(entry(b"event"), "w", 1, b"whole")).expect("an append");
+    for seq in 1..5_u64 {
+        let (id, bytes) = (format!("p{seq}"), noise(50, seq.to_le_bytes()[0]));
+        store.append(&lease, Seq(seq), with_patch(entry(b"event"), &id, seq + 1, &bytes)).expect("an append");
+    }
+    store.put_keyframe(&CheckpointId::new("p3"), b"third".to_vec()).expect("a keyframe");
+    disk
+}
+
+#[test]
+fn damage_in_a_chain_is_named_and_reaches_as_far_as_it_must() {
+    // What is done to the database, the record that is to be named, and the checkpoints that cannot be read then.
+    let swap = "SELECT body FROM patches WHERE place & 4294967295 = 3";
+    let cases: [(String, u64, &[&str]); 7] = [
+        (format!("UPDATE patches SET body = ({swap}) WHERE place & 4294967295 = 2"), 2, &["p1", "p2"]),
+        ("UPDATE patches SET link = x'00' || substr(link, 2) WHERE place & 4294967295 = 3".to_owned(), 3, &["p2"]),
+        ("DELETE FROM patches WHERE place & 4294967295 = 5".to_owned(), 5, &["p4"]),
+        ("DELETE FROM keyframes WHERE place & 4294967295 = 1".to_owned(), 1, &["p1", "p2", "w"]),
+        ("UPDATE keyframes SET link = zeroblob(32) WHERE place & 4294967295 = 1".to_owned(), 1, &["p1", "p2", "w"]),
+        ("UPDATE keyframes SET link = zeroblob(32) WHERE place & 4294967295 = 4".to_owned(), 4, &["p3", "p4"]),
+        (
+            "UPDATE keyframes SET document = (SELECT document FROM keyframes LIMIT 1) WHERE place & 4294967295 = 4"
+                .to_owned(),
+            4,
+            &["p3", "p4"],
+        ),
+    ];
+    for (sql, seq, expected) in cases {
+        let disk = chained();
+        let connection = rusqlite::Connection::open(disk.folder().join("onward.db")).expect("the database");
+        let sql = sql.replace("x'00' || substr(link, 2)", "CAST(x'00' || substr(link, 2) AS BLOB)");
+        assert_eq!(connection.execute(&sql, ()).expect("a change"), 1, "{sql}");
+        drop(connection);
+        let mut store = disk.look();
+        let mut unreadable = Vec::new();
+        for id in ["p1", "p2", "p3", "p4", "w"] {
+            match store.checkpoint(&CheckpointId::new(id)) {
+                Ok(found) => assert!(found.is_some(), "{sql}: {id} is gone"),
+                Err(StoreError::Damaged(damage)) => {
+                    assert_eq!(damage.run, Some(run()), "{sql}");
+                    unreadable.push((id, damage.seq.expect("a position").0));
+                }
+                Err(other) => panic!("{sql}: {other}"),
+            }
+        }
+        assert_eq!(unreadable.iter().map(|(id, _)| *id).collect::<Vec<_>>(), expected, "{sql}");
+        assert!(unreadable.iter().any(|(_, named)| *named == seq), "{sql}: {unreadable:?}");
+        assert_eq!(store.verify().expect("a look at everything").len(), expected.len(), "{sql}");
+    }
+}
+
+#[test]
+fn a_keyframe_is_not_built_on_a_damaged_patch() {
+    let disk = chained();
+    let connection = rusqlite::Connection::open(disk.folder().join("onward.db")).expect("the database");
+    let sql = "UPDATE patches SET link = zeroblob(32) WHERE place & 4294967295 = 3";
+    assert_eq!(connection.execute(sql, ()).expect("a change"), 1);
+    drop(connection);
+    let refused = disk.store().put_keyframe(&CheckpointId::new("p2"), b"second".to_vec());
+    assert!(matches!(&refused, Err(StoreError::Damaged(damage)) if damage.seq == Some(Seq(3))), "{refused:?}");
+}
+
+#[test]
+fn a_damaged_fold_is_none() {
+    let changes = [
+        "UPDATE folds SET seq = 1",
+        "UPDATE folds SET version = 8",
+        "UPDATE folds SET hash = zeroblob(32)",
+        "UPDATE folds SET body = CAST(body || x'00' AS BLOB)",
+        "UPDATE folds SET body = x''",
+        "DELETE FROM records WHERE place & 4294967295 = 2",
+        "UPDATE records SET hash = zeroblob(32) WHERE place & 4294967295 = 2",
+        "UPDATE folds SET body = CAST(x'01' || substr(body, 2) AS BLOB)",
+    ];
+    for sql in changes {
+        let disk = OnDisk::default();
+        {
+            let mut store = disk.store();
+            let lease = drive(&mut store);
+            append_many(&mut store, &lease, 0, 3);
+            store.put_fold(&run(), Seq(2), 7, b"fold".to_vec()).expect("a fold");
+            assert!(store.fold(&run()).expect("a look").is_some(), "an undamaged one is there");
+        }
+        let connection = rusqlite::Connection::open(disk.folder().join("onward.db")).expect("the database");
+        assert_eq!(connection.execute(sql, ()).expect("a change"), 1, "{sql}");
+        drop(connection);
+        assert_eq!(disk.look().fold(&run()).expect("no error"), None, "{sql}");
+        // What cannot be believed is in nobody's way.
+        let mut store = disk.store();
+        store.put_fold(&run(), Seq(1), 7, b"again".to_vec()).expect("a fold");
+        assert_eq!(store.fold(&run()).expect("a look").map(|fold| fold.bytes), Some(b"again".to_vec()), "{sql}");
+    }
 }

@@ -8,7 +8,7 @@ use std::{
     time::SystemTime,
 };
 
-use onward_core::id::Seq;
+use onward_core::id::{CheckpointId, Seq};
 use onward_store::{LeaseKind, OpenMode, Page, PruneList, RunFilter, SqliteStore, Store, StoreError};
 
 use crate::{
@@ -104,6 +104,9 @@ fn a_look_handle_refuses_to_write() {
     assert!(matches!(look.take_lease(&run(), LeaseKind::Brief, holder()), Err(StoreError::LookOnly)));
     assert!(matches!(look.post(&run(), "x", at(0), Vec::new()), Err(StoreError::LookOnly)));
     assert!(matches!(look.prune(&PruneList::default()), Err(StoreError::LookOnly)));
+    assert!(matches!(look.put_keyframe(&CheckpointId::new("x"), Vec::new()), Err(StoreError::LookOnly)));
+    assert!(matches!(look.put_fold(&run(), Seq(1), 0, Vec::new()), Err(StoreError::LookOnly)));
+    assert!(matches!(look.drop_fold(&run()), Err(StoreError::LookOnly)));
     assert!(matches!(look.accept_loss(), Err(StoreError::LookOnly)));
     assert!(before == picture(&disk.folder()), "a refused write changed the folder");
 }

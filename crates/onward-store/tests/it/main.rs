@@ -1,10 +1,12 @@
 //! The store from outside: the contract on every backend, and what disks, kills and other users do to it.
 
+mod chains;
 mod child;
 mod conformance;
 mod damage;
 mod folder;
 mod full;
+mod golden;
 mod head;
 mod kill;
 mod kit;

@@ -19,7 +19,10 @@ fn call() -> impl Strategy<Value = Call> {
             }
         ),
         4 => (n(), n(), n(), n()).prop_map(|(handle, run, item, size)| Call::Post { handle, run, item, size }),
-        2 => (n(), n(), n(), n()).prop_map(|(handle, run, checkpoint, whole)| {
+        3 => (n(), n(), n()).prop_map(|(handle, checkpoint, size)| Call::Keyframe { handle, checkpoint, size }),
+        2 => (n(), n(), n(), n()).prop_map(|(handle, run, back, size)| Call::PutFold { handle, run, back, size }),
+        1 => (n(), n()).prop_map(|(handle, run)| Call::DropFold { handle, run }),
+        4 => (n(), n(), n(), n()).prop_map(|(handle, run, checkpoint, whole)| {
             Call::Prune { handle, run, checkpoint, whole }
         }),
         4 => (n(), n(), n(), n()).prop_map(|(handle, run, after, max)| Call::Read { handle, run, after, max }),

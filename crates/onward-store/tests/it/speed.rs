@@ -10,7 +10,7 @@ use std::{
 use onward_core::id::{CheckpointId, Seq};
 use onward_store::{OpenMode, Page, RunFilter, SqliteStore, Store};
 
-use crate::kit::{OnDisk, drive, entry, run, with_checkpoint};
+use crate::kit::{OnDisk, drive, entry, noise, run, with_checkpoint, with_patch};
 
 fn sorted(mut times: Vec<Duration>) -> Vec<Duration> {
     times.sort_unstable();
@@ -57,6 +57,110 @@ fn an_append_of_one_kilobyte() {
     }
     say("fdatasync of 1 KB", &sorted(floor));
     say("append of 1 KB", &sorted(ours));
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn an_append_with_a_checkpoint_of_700_bytes() {
+    let (disk, patched) = (OnDisk::default(), OnDisk::default());
+    let (event, content) = (vec![b'x'; 300], noise(700, 1));
+    let (mut wholes, mut patches) = (disk.store(), patched.store());
+    let (whole_lease, patch_lease) = (drive(&mut wholes), drive(&mut patches));
+    let first = with_checkpoint(entry(&event), "CP-first", 1, &content);
+    patches.append(&patch_lease, Seq(0), first).expect("an append");
+    let (mut floor, mut bare, mut whole, mut patch) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut seq = 0;
+    for round in 0..20 {
+        floor.extend(flushes(&disk, 100, &content));
+        whole.extend(times(100, |n| {
+            let seq = round * 100 + n;
+            let next = with_checkpoint(entry(&event), &format!("CP-{seq}"), seq + 1, &content);
+            wholes.append(&whole_lease, Seq(seq), next).expect("an append");
+        }));
+        patch.extend(times(100, |_| {
+            seq += 1;
+            let next = with_patch(entry(&event), &format!("CP-{seq}"), seq + 1, &content);
+            patches.append(&patch_lease, Seq(seq), next).expect("an append");
+        }));
+        bare.extend(times(100, |_| {
+            seq += 1;
+            patches.append(&patch_lease, Seq(seq), entry(&event)).expect("an append");
+        }));
+    }
+    say("fdatasync of 700 bytes", &sorted(floor));
+    say("append without a checkpoint", &sorted(bare));
+    say("append with a whole checkpoint of 700 bytes", &sorted(whole));
+    say("append with a patch of 700 bytes", &sorted(patch));
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn ten_thousand_patches() {
+    let disk = OnDisk::default();
+    let mut store = disk.store();
+    let lease = drive(&mut store);
+    let first = with_checkpoint(entry(b"event"), "CP-0", 1, &noise(1024, 0));
+    store.append(&lease, Seq(0), first).expect("an append");
+    for (from, count) in [(1, 1_000), (1_001, 8_000), (9_001, 1_000)] {
+        let ours = times(count, |n| {
+            let seq = from + n;
+            let patch = noise(1024, seq.to_le_bytes()[0]);
+            store
+                .append(&lease, Seq(seq), with_patch(entry(b"event"), &format!("CP-{seq}"), seq + 1, &patch))
+                .expect("an append");
+        });
+        say(&format!("patches {from} to {}", from + count), &ours);
+    }
+    let health = store.health();
+    say(&format!("database {} bytes, log {} bytes", health.database_bytes, health.wal_bytes), &[Duration::ZERO]);
+    say("read behind 10,000 patches", &times(20, |_| drop(store.checkpoint(&CheckpointId::new("CP-10000")))));
+    say(
+        "put a keyframe behind them",
+        &times(1, |_| drop(store.put_keyframe(&CheckpointId::new("CP-10000"), noise(1024, 1)))),
+    );
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn a_keyframe_of_ten_megabytes_and_a_hundred_patches() {
+    let disk = OnDisk::default();
+    let mut store = disk.store();
+    let lease = drive(&mut store);
+    // Text that compresses about as well as a real state does.
+    let words: Vec<String> = (0..1_400_000_u32).map(|n| format!("{:x},", n.wrapping_mul(2_654_435_761) >> 8)).collect();
+    let document = words.concat().into_bytes();
+    let first = with_checkpoint(entry(b"event"), "CP-0", 1, &document);
+    say(
+        &format!("append a document of {} bytes", document.len()),
+        &times(1, |_| {
+            store.append(&lease, Seq(0), first.clone()).expect("an append");
+        }),
+    );
+    for seq in 1..=100_u64 {
+        let patch = noise(1024, seq.to_le_bytes()[0]);
+        store
+            .append(&lease, Seq(seq), with_patch(entry(b"event"), &format!("CP-{seq}"), seq + 1, &patch))
+            .expect("an append");
+    }
+    for id in ["CP-0", "CP-100"] {
+        say(
+            &format!("read {id}"),
+            &times(20, |_| {
+                assert!(store.checkpoint(&CheckpointId::new(id)).expect("a look").is_some());
+            }),
+        );
+    }
+    say(&format!("the file has {} bytes", store.health().blob_file_bytes), &[Duration::ZERO]);
+    say(
+        "put a keyframe of that size",
+        &times(1, |_| {
+            let kept = store.put_keyframe(&CheckpointId::new("CP-100"), [&document[..], b"end"].concat());
+            assert_eq!(kept.expect("a keyframe"), onward_store::Kept::New);
+        }),
+    );
+    let state = noise(100_000, 9);
+    say("put a fold of 100 KB", &times(50, |_| store.put_fold(&run(), Seq(100), 0, state.clone()).expect("a fold")));
+    say("read a fold of 100 KB", &times(50, |_| assert!(store.fold(&run()).expect("a look").is_some())));
 }
 
 #[test]

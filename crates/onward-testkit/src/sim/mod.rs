@@ -7,7 +7,7 @@ mod plans;
 mod store;
 mod world;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use jiff::{SignedDuration, Timestamp};
@@ -17,12 +17,15 @@ use onward_core::id::{RunId, Seq};
 use onward_core::input::{Begin, Choice, Posted, Reply};
 use onward_core::plan::{self, Plan};
 use onward_core::run::{self, Ending, PhaseStatus, Run};
-use onward_engine::{Driver, Error, Reporter, Update};
-use onward_store::{Entry, Holder, Lease, LeaseKind, MemoryStore, NewCheckpoint, NewEvent, NewRun, Page, Store};
+use onward_engine::{Driver, Error, Keep, Reporter, Update, put_fold, put_keyframe};
+use onward_store::{
+    Appended, Entry, Holder, Lease, LeaseKind, MemoryStore, NewCheckpoint, NewEvent, NewRun, Page, Store,
+};
 
 use dice::Dice;
 pub use oracle::Coverage;
 use oracle::Oracle;
+use serde_json::{Map, Value, json};
 use store::FaultyStore;
 use world::{ALONE, Eyes, Machine, Shared};
 
@@ -87,6 +90,8 @@ struct Story {
     id: RunId,
     plan: Plan,
     posted: u64,
+    /// Messages that are answered without a checkpoint.
+    merges: BTreeSet<String>,
 }
 
 struct Watch(Shared);
@@ -104,12 +109,39 @@ impl Reporter for Watch {
     }
 }
 
+/// Writes fold caches and whole documents at odd moments, as a thread beside the driver does.
+struct Keeping {
+    machine: Shared,
+    store: MemoryStore,
+}
+
+impl Keep for Keeping {
+    fn appended(&mut self, run: &Run, _: &Appended) {
+        let (fold, whole) = {
+            let mut machine = self.machine.lock().expect(ALONE);
+            (machine.dice.percent(10), machine.dice.percent(5))
+        };
+        if fold {
+            put_fold(&mut self.store, run).expect("a store in memory");
+        }
+        if let (true, Some(id)) = (whole, &run.last_checkpoint) {
+            put_keyframe(&mut self.store, id).expect("a store in memory");
+        }
+    }
+}
+
 impl Story {
     fn new(dice: Dice, plan: Plan) -> Self {
         let now: Timestamp = "2026-11-15T12:00:00Z".parse().expect("a time");
         let machine = Arc::new(Mutex::new(Machine::new(dice, now, Oracle::new(&plan))));
-        let mut story =
-            Self { machine, store: MemoryStore::new(), id: RunId::new("run_sim_20261115_120000"), plan, posted: 0 };
+        let mut story = Self {
+            machine,
+            store: MemoryStore::new(),
+            id: RunId::new("run_sim_20261115_120000"),
+            plan,
+            posted: 0,
+            merges: BTreeSet::new(),
+        };
         story.create();
         story
     }
@@ -128,7 +160,9 @@ impl Story {
             plan: self.plan.clone(),
             plan_path: "onward.yaml".to_owned(),
             plan_digest: plan::digest(&self.plan),
+            plan_text: String::new(),
             inputs: BTreeMap::new(),
+            given: BTreeMap::new(),
             project: "sim".to_owned(),
             title: "sim".to_owned(),
             branch: None,
@@ -160,11 +194,13 @@ impl Story {
         self.machine.lock().expect(ALONE).fuse = fuse;
         let mut world = Eyes::new(self.machine.clone());
         let mut watch = Watch(self.machine.clone());
+        let mut keep = Keeping { machine: self.machine.clone(), store: self.store.clone() };
         let driver = Driver {
             store: &mut store,
             lease: &lease,
             world: &mut world,
             reporter: &mut watch,
+            keep: &mut keep,
             actor: "sim".to_owned(),
             run,
         };
@@ -213,9 +249,21 @@ impl Story {
         for _ in 0..self.throw(MESSAGES_PER_START_MAX + 1) {
             self.posted += 1;
             let id = format!("m{}", self.posted);
-            let body = serde_json::to_vec(&Posted::Checkpoint { name: Some(id.clone()) }).expect("plain data");
+            let number = self.throw(5);
+            let posted = match self.throw(4) {
+                0 => Posted::Merge { patch: object(json!({ "counts": { format!("k{number}"): self.posted } })) },
+                1 => Posted::Merge { patch: object(json!({ "counts": { format!("k{number}"): null } })) },
+                2 => Posted::Save {
+                    state: object(json!({ "log": vec![number; usize::try_from(self.posted).expect("small")] })),
+                },
+                _ => Posted::Checkpoint { name: Some(id.clone()) },
+            };
+            let body = serde_json::to_vec(&posted).expect("plain data");
             let now = self.machine.lock().expect(ALONE).now;
             self.store.post(&self.id, &id, now, body).expect("a store in memory");
+            if matches!(posted, Posted::Merge { .. }) {
+                self.merges.insert(id.clone());
+            }
             self.machine.lock().expect(ALONE).posts.push(id);
         }
     }
@@ -275,6 +323,12 @@ impl Story {
         let stored: Vec<_> = rows.iter().rev().map(|row| (row.id.clone(), row.seq)).collect();
         assert_eq!(stored, taken, "every checkpoint on record is stored, and no other");
         let last = run.phases().filter(|(_, state)| state.status == PhaseStatus::Completed).map(|(phase, _)| &phase.id);
+        for row in &rows {
+            if machine_throw(&machine, row.seq) {
+                let found = self.store.checkpoint(&row.id).expect("readable").expect("listed");
+                machine.oracle.compare_document(row.seq, &found);
+            }
+        }
         for phase in last {
             let there = rows.iter().any(|row| {
                 let document = String::from_utf8_lossy(&row.meta).into_owned();
@@ -285,7 +339,7 @@ impl Story {
     }
 
     fn judge_messages(&mut self) {
-        let posts = self.machine.lock().expect(ALONE).posts.clone();
+        let (posts, merges) = (self.machine.lock().expect(ALONE).posts.clone(), self.merges.clone());
         for id in posts {
             let consumed = self.machine.lock().expect(ALONE).oracle.answered.contains(&id);
             let reply = self.store.reply(&self.id, &id).expect("readable");
@@ -294,12 +348,27 @@ impl Story {
                     let id = onward_core::id::CheckpointId::new(id);
                     assert!(self.store.checkpoint(&id).expect("readable").is_some(), "the reply names no checkpoint");
                 }
+                Some(Reply::Done) if merges.contains(&id) => {}
                 Some(Reply::Done | Reply::Refused { .. }) => panic!("a checkpoint was asked for"),
                 None => {
                     let waiting = self.store.inbox(&self.id, 1000).expect("readable").iter().any(|item| item.id == id);
                     assert!(waiting && !consumed, "a message was taken and never answered");
                 }
             }
+        }
+    }
+}
+
+/// Every fifth checkpoint is compared in full: a run has many, and each comparison folds its journal anew.
+fn machine_throw(machine: &Machine, seq: Seq) -> bool {
+    (seq.0 + machine.oracle.journal.len() as u64).is_multiple_of(5)
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            unreachable!("written above")
         }
     }
 }

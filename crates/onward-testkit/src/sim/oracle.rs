@@ -3,11 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use onward_core::checkpoint::{self, Head};
 use onward_core::event::{Event, Outcome, Recorded};
 use onward_core::id::{Attempt, Generation, PhaseId, Seq};
 use onward_core::plan::{Plan, RetryWhen, globs};
 use onward_core::run::{PhaseStatus, Run};
-use onward_store::{Lease, Record};
+use onward_store::{Lease, Record, StoredCheckpoint};
 
 /// How often each kind of event and each change of a phase's status was seen.
 pub type Coverage = BTreeMap<String, u64>;
@@ -107,6 +108,7 @@ impl Oracle {
             | Event::StopAsked { .. }
             | Event::RunStopped { .. }
             | Event::RunArchived
+            | Event::StateChanged { .. }
             | Event::CheckpointTaken { .. } => {}
         }
     }
@@ -214,6 +216,26 @@ impl Oracle {
     /// What was started died before it executed anything: as if it had not been started.
     pub(super) fn never_ran(&mut self, phase: &PhaseId, attempt: Attempt) {
         self.spawned.remove(&(phase.clone(), attempt));
+    }
+
+    /// What is stored of a checkpoint, keyframe and patches, is the run as it stood there.
+    pub(super) fn compare_document(&self, seq: Seq, found: &StoredCheckpoint) {
+        let before: Vec<&Recorded> = self.journal.iter().filter(|recorded| recorded.seq < seq).collect();
+        let run = onward_core::run::fold(before).expect("a journal");
+        let stored = checkpoint::assemble(&found.keyframe, &found.patches).expect("I8: it can be read");
+        let head = Head {
+            id: stored.id.clone(),
+            seq,
+            triggers: stored.triggers.clone(),
+            phase: stored.phase.clone(),
+            name: stored.name.clone(),
+            created_at: stored.created_at,
+            status: run.status(),
+            can_resume: run.is_unfinished(),
+        };
+        let whole = serde_json::to_vec(&checkpoint::whole(&run, head)).expect("plain data");
+        let expected = checkpoint::assemble(&whole, &[]).expect("our own bytes");
+        assert!(stored == expected, "I8: the checkpoint at {seq} is not the run at {seq}");
     }
 
     /// The state that a driver shows is the one that its journal gives.

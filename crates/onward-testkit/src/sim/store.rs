@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use onward_core::id::{CheckpointId, RunId, Seq};
 use onward_store::{
-    Appended, Cause, CheckpointRow, Entry, Health, Holder, InboxItem, Lease, LeaseKind, MemoryStore, NewRun, Page,
-    Posted, PruneList, Pruned, Record, RunFilter, RunRow, Store, StoreError, StoredCheckpoint,
+    Appended, Cause, CheckpointRow, Entry, Fold, Health, Holder, InboxItem, Kept, Lease, LeaseKind, MemoryStore,
+    NewRun, Page, Posted, PruneList, Pruned, Record, RunFilter, RunRow, Store, StoreError, StoredCheckpoint,
 };
 
 use super::world::{ALONE, Shared};
@@ -74,6 +74,10 @@ impl Store for FaultyStore {
         self.inner.checkpoint(id)
     }
 
+    fn put_keyframe(&mut self, id: &CheckpointId, document: Vec<u8>) -> Answer<Kept> {
+        self.inner.put_keyframe(id, document)
+    }
+
     fn find_checkpoints(&mut self, prefix: &str, limit: usize) -> Answer<Vec<CheckpointRow>> {
         self.inner.find_checkpoints(prefix, limit)
     }
@@ -109,6 +113,18 @@ impl Store for FaultyStore {
 
     fn prune(&mut self, list: &PruneList) -> Answer<Pruned> {
         self.inner.prune(list)
+    }
+
+    fn put_fold(&mut self, run: &RunId, seq: Seq, version: u32, bytes: Vec<u8>) -> Answer<()> {
+        self.inner.put_fold(run, seq, version, bytes)
+    }
+
+    fn fold(&mut self, run: &RunId) -> Answer<Option<Fold>> {
+        self.inner.fold(run)
+    }
+
+    fn drop_fold(&mut self, run: &RunId) -> Answer<()> {
+        self.inner.drop_fold(run)
     }
 
     fn health(&mut self) -> Health {

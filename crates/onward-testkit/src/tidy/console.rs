@@ -3,7 +3,7 @@
 use super::{Finding, TextFile};
 
 /// The verbs of this version, as documents may show them.
-const VERBS: [&str; 17] = [
+const VERBS: [&str; 21] = [
     "init",
     "run",
     "resume",
@@ -16,6 +16,10 @@ const VERBS: [&str; 17] = [
     "check",
     "graph",
     "checkpoint",
+    "save",
+    "load",
+    "state",
+    "delete",
     "schema",
     "config",
     "prune",

@@ -5,14 +5,14 @@ use onward_engine::Onward;
 use serde_json::json;
 
 use super::here;
+use super::state::own_run;
 use crate::args;
 use crate::failure::Failure;
 use crate::render;
 
 pub(super) fn checkpoint(args: &args::Checkpoint) -> Result<u8, Failure> {
     let mut onward = Onward::work(&here()?)?;
-    // Inside a phase its own run is meant, whichever is the newest.
-    let own = std::env::var("ONWARD_RUN").ok().filter(|run| !run.is_empty());
+    let own = own_run();
     let run = onward.find_run(args.run.as_deref().or(own.as_deref()))?;
     let id = onward.checkpoint(Some(run.as_str()), args.name.as_deref())?;
     if args.output.json {

@@ -11,15 +11,18 @@ mod doctor;
 mod graph;
 mod init;
 mod list;
+mod load;
 mod log;
 mod logs;
 mod perform;
 mod prune;
 mod resume;
 mod run;
+mod save;
 mod schema;
 mod show;
 mod start;
+mod state;
 mod status;
 mod why;
 

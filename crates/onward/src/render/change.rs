@@ -70,6 +70,7 @@ impl Changes {
             | Event::RunStopped { .. }
             | Event::RunEnded { .. }
             | Event::RunArchived
+            | Event::StateChanged { .. }
             | Event::CheckpointTaken { .. } => None,
         }
     }

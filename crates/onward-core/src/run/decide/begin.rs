@@ -4,6 +4,7 @@ use super::Refusal;
 use crate::event::Event;
 use crate::id::{Generation, PhaseId};
 use crate::input::{Begin, Choice};
+use crate::mutant::{self, Mutant};
 use crate::run::state::{PhaseState, PhaseStatus, Run};
 
 pub(super) fn begin(run: &Run, begin: &Begin) -> Result<Vec<Event>, Refusal> {
@@ -35,7 +36,8 @@ fn choose(phase: &PhaseId, state: &PhaseState, choice: Choice) -> Result<Option<
     let illegal = |what, why: &str| Err(Refusal::Illegal(what, phase.clone(), why.to_owned()));
     match (choice, state.status) {
         (Choice::Retry, PhaseStatus::Completed | PhaseStatus::Skipped) => {
-            Ok(Some(reopened(phase, Generation(state.generation.0 + 1))))
+            let raise = u32::from(!mutant::is(Mutant::ReuseAGeneration));
+            Ok(Some(reopened(phase, Generation(state.generation.0 + raise))))
         }
         (
             Choice::Retry,

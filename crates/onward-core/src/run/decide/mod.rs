@@ -11,6 +11,9 @@ use super::state::Run;
 use crate::event::Event;
 use crate::id::{Attempt, PhaseId};
 use crate::input::Input;
+use crate::patch::Misfit;
+
+pub use posted::ends_with;
 
 /// Why an input leads to nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -23,6 +26,8 @@ pub enum Refusal {
     Illegal(&'static str, PhaseId, String),
     #[error("the run is archived")]
     Archived,
+    #[error(transparent)]
+    Misfit(#[from] Misfit),
 }
 
 pub(super) fn decide(run: &Run, input: &Input, now: Timestamp) -> Result<Vec<Event>, Refusal> {

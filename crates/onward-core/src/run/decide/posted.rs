@@ -1,22 +1,64 @@
 //! What other processes ask of the one that holds the lease.
 
 use jiff::Timestamp;
+use serde_json::{Map, Value};
 
 use super::Refusal;
 use crate::checkpoint::Trigger;
-use crate::event::Event;
+use crate::event::{Event, RunResult};
+use crate::id::Seq;
 use crate::input::Posted;
 use crate::naming::checkpoint_id;
+use crate::patch::{self, Op};
 use crate::run::state::Run;
 
 pub(super) fn posted(run: &Run, posted: &Posted, now: Timestamp) -> Result<Vec<Event>, Refusal> {
-    match posted {
-        Posted::Checkpoint { name } => {
-            let phase = run.running().next().map(|(phase, _)| phase.id.clone());
-            let id = checkpoint_id(&run.id, phase.as_ref(), run.seq.next(), now);
-            Ok(vec![Event::CheckpointTaken { id, triggers: vec![Trigger::Manual], phase, name: name.clone() }])
-        }
-        Posted::Archive if run.archived => Err(Refusal::Archived),
-        Posted::Archive => Ok(vec![Event::RunArchived]),
+    if run.archived {
+        return Err(Refusal::Archived);
     }
+    match posted {
+        Posted::Checkpoint { name } => Ok(vec![checkpoint(run, 1, name.clone(), now)]),
+        Posted::Archive => Ok(vec![Event::RunArchived]),
+        Posted::Merge { patch } => Ok(changed(patch::merge_ops(&run.state, patch)).into_iter().collect()),
+        Posted::Change { ops, ends } => {
+            patch::fits(&run.state, ops)?;
+            Ok(with_checkpoint(run, change_and_end(run, ops.clone(), *ends), now))
+        }
+        Posted::Save { state } => {
+            let ops = patch::diff(&run.state, &Value::Object(state.clone()));
+            Ok(with_checkpoint(run, change_and_end(run, ops, ends_with(state)), now))
+        }
+    }
+}
+
+/// What a saved state says about the end of its run.
+pub fn ends_with(state: &Map<String, Value>) -> Option<RunResult> {
+    match state.get("status").and_then(Value::as_str) {
+        Some("completed") => Some(RunResult::Completed),
+        Some("failed") => Some(RunResult::Failed),
+        Some(_) | None => None,
+    }
+}
+
+fn changed(ops: Vec<Op>) -> Option<Event> {
+    (!ops.is_empty()).then_some(Event::StateChanged { ops })
+}
+
+fn change_and_end(run: &Run, ops: Vec<Op>, result: Option<RunResult>) -> Vec<Event> {
+    // A run with phases ends when they do, whatever a script says of its state.
+    let ends = result.filter(|_| run.phases_total() == 0 && run.result.is_none());
+    changed(ops).into_iter().chain(ends.map(|result| Event::RunEnded { result })).collect()
+}
+
+fn with_checkpoint(run: &Run, mut events: Vec<Event>, now: Timestamp) -> Vec<Event> {
+    let place = events.len() as u64 + 1;
+    events.push(checkpoint(run, place, None, now));
+    events
+}
+
+/// A checkpoint by hand is about the phase in hand; `place` is its place among the events of this decision.
+fn checkpoint(run: &Run, place: u64, name: Option<String>, now: Timestamp) -> Event {
+    let phase = run.running().next().map(|(phase, _)| phase.id.clone());
+    let id = checkpoint_id(&run.id, phase.as_ref(), Seq(run.seq.0 + place), now);
+    Event::CheckpointTaken { id, triggers: vec![Trigger::Manual], phase, name }
 }

@@ -1,10 +1,6 @@
-//! A store in memory, for tests.
-//!
-//! It is stricter than the real ones: what they would let pass, though no caller should do it, panics here. Clones are
-//! further handles to the same store and behave as other processes do.
+//! The handle, and what the contract demands of it.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
     mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread,
@@ -14,13 +10,17 @@ use std::{
 use jiff::Timestamp;
 use onward_core::id::{CheckpointId, RunId, Seq};
 
+use super::{
+    pieces::Pieces,
+    shared::{Held, Item, Run, Shared, assert_orderly},
+};
 use crate::{
     Store, chain, check,
     error::StoreError,
     lease::{Holder, Lease, LeaseKind},
     types::{
-        Appended, CheckpointRow, Entry, Health, InboxItem, NewCheckpoint, NewRun, Page, Posted, PruneList, Pruned,
-        Record, RunFilter, RunRow, StoredCheckpoint,
+        Appended, CheckpointRow, Entry, Fold, Health, InboxItem, Kept, NewRun, Page, Posted, PruneList, Pruned, Record,
+        RunFilter, RunRow, StoredCheckpoint,
     },
 };
 
@@ -34,41 +34,6 @@ pub struct MemoryStore {
     seen: u64,
     /// Commits that this handle made since it last asked.
     own: u64,
-}
-
-#[derive(Default)]
-struct Shared {
-    runs: BTreeMap<RunId, Run>,
-    checkpoints: BTreeMap<CheckpointId, StoredCheckpoint>,
-    buried_runs: BTreeSet<RunId>,
-    buried_checkpoints: BTreeSet<CheckpointId>,
-    runs_made: u64,
-    checkpoints_made: u64,
-    commits: u64,
-}
-
-struct Run {
-    number: u64,
-    work: String,
-    status: String,
-    summary: Vec<u8>,
-    journal: Vec<Record>,
-    /// In the order in which they were posted.
-    inbox: Vec<Item>,
-    epoch: u64,
-    held: Option<Held>,
-}
-
-struct Item {
-    id: String,
-    body: Vec<u8>,
-    reply: Option<Vec<u8>>,
-}
-
-struct Held {
-    epoch: u64,
-    kind: LeaseKind,
-    holder: Holder,
 }
 
 /// Gives the run back when the lease is dropped.
@@ -125,137 +90,6 @@ impl MemoryStore {
     }
 }
 
-impl Shared {
-    fn run(&self, id: &RunId) -> Result<&Run, StoreError> {
-        self.runs.get(id).ok_or_else(|| StoreError::NoRun { run: id.clone() })
-    }
-
-    fn run_mut(&mut self, id: &RunId) -> Result<&mut Run, StoreError> {
-        self.runs.get_mut(id).ok_or_else(|| StoreError::NoRun { run: id.clone() })
-    }
-
-    /// Refuses what a real store refuses. Nothing has changed yet.
-    fn demand_right(&self, lease: &Lease, expected: Seq, entry: &Entry) -> Result<(), StoreError> {
-        let lost = || StoreError::LeaseLost { run: lease.run().clone() };
-        let run =
-            self.runs.get(lease.run()).filter(|run| run.number.cast_signed() == lease.number()).ok_or_else(lost)?;
-        if run.epoch != lease.epoch() {
-            return Err(lost());
-        }
-        if run.head() != expected {
-            return Err(StoreError::Conflict { expected, found: run.head() });
-        }
-        let mut ids = BTreeSet::new();
-        for new in &entry.checkpoints {
-            let known = self.checkpoints.contains_key(&new.id) || self.buried_checkpoints.contains(&new.id);
-            if known || !ids.insert(&new.id) {
-                return Err(StoreError::AlreadyThere { id: new.id.to_string() });
-            }
-        }
-        let mut ids = BTreeSet::new();
-        for consumed in &entry.consumed {
-            let waits = run.inbox.iter().any(|item| item.id == consumed.id && item.reply.is_none());
-            if !waits || !ids.insert(&consumed.id) {
-                return Err(StoreError::NotWaiting { run: lease.run().clone(), id: consumed.id.clone() });
-            }
-        }
-        Ok(())
-    }
-
-    fn store_checkpoint(&mut self, run: &RunId, new: NewCheckpoint) {
-        self.checkpoints_made += 1;
-        let row = CheckpointRow {
-            id: new.id.clone(),
-            run: run.clone(),
-            number: self.checkpoints_made,
-            seq: new.seq,
-            meta: new.meta,
-            bytes: new.document.len() as u64,
-            damage: None,
-        };
-        self.checkpoints.insert(new.id, StoredCheckpoint { row, document: new.document });
-    }
-
-    fn newest(&self, page: Page, fits: impl Fn(&CheckpointRow) -> bool) -> Vec<CheckpointRow> {
-        let before = page.before.unwrap_or(u64::MAX);
-        let mut rows: Vec<CheckpointRow> = self
-            .checkpoints
-            .values()
-            .map(|stored| &stored.row)
-            .filter(|row| row.number < before && fits(row))
-            .cloned()
-            .collect();
-        rows.sort_by_key(|row| std::cmp::Reverse(row.number));
-        rows.truncate(page.max);
-        rows
-    }
-
-    fn bury_run(&mut self, id: &RunId) -> u64 {
-        let Some(run) = self.runs.remove(id) else { return 0 };
-        self.buried_runs.insert(id.clone());
-        let ids: Vec<CheckpointId> =
-            self.newest(Page::first(usize::MAX), |row| row.run == *id).into_iter().map(|row| row.id).collect();
-        let bytes = ids.iter().map(|id| self.bury_checkpoint(id)).sum::<u64>();
-        bytes + run.journal.iter().map(|record| record.body.len() as u64).sum::<u64>() + run.summary.len() as u64
-    }
-
-    fn bury_checkpoint(&mut self, id: &CheckpointId) -> u64 {
-        let Some(stored) = self.checkpoints.remove(id) else { return 0 };
-        self.buried_checkpoints.insert(id.clone());
-        (stored.document.len() + stored.row.meta.len()) as u64
-    }
-}
-
-impl Run {
-    fn head(&self) -> Seq {
-        Seq(self.journal.len() as u64)
-    }
-
-    fn add(&mut self, id: &RunId, at: Timestamp, actor: String, body: Vec<u8>) {
-        let previous = self.journal.last().map_or_else(|| chain::start(id), |record| record.hash);
-        let seq = self.head().next();
-        let micros = at.as_microsecond();
-        let hash = chain::next(&previous, seq, micros, &actor, &body);
-        let at = Timestamp::from_microsecond(micros).expect("a time cut to the microsecond stays in range");
-        self.journal.push(Record { seq, at, actor, body, hash });
-    }
-
-    fn row(&self, run: &RunId) -> RunRow {
-        RunRow {
-            run: run.clone(),
-            number: self.number,
-            work: self.work.clone(),
-            status: self.status.clone(),
-            summary: Ok(self.summary.clone()),
-            head: self.head(),
-        }
-    }
-
-    fn fits(&self, id: &RunId, filter: &RunFilter) -> bool {
-        filter.run_prefix.as_ref().is_none_or(|prefix| id.as_str().starts_with(prefix))
-            && filter.work.as_ref().is_none_or(|work| self.work == *work)
-            && filter.statuses.as_ref().is_none_or(|statuses| statuses.contains(&self.status))
-    }
-}
-
-/// What the real stores let pass and no caller should do.
-fn assert_orderly(shared: &Shared, run: &Run, entry: &Entry) {
-    assert!(entry.events.iter().all(|event| !event.body.is_empty()), "an event without a body says nothing");
-    let newest = shared
-        .checkpoints
-        .values()
-        .map(|stored| &stored.row)
-        .filter(|row| shared.runs.get(&row.run).is_some_and(|of| of.number == run.number));
-    let mut last = newest.map(|row| row.seq).max().unwrap_or_default();
-    for new in &entry.checkpoints {
-        assert!(new.seq >= last, "checkpoint {} at {} is older than the one before it", new.id, new.seq);
-        last = new.seq;
-    }
-    let places: Vec<Option<usize>> =
-        entry.consumed.iter().map(|consumed| run.inbox.iter().position(|item| item.id == consumed.id)).collect();
-    assert!(places.is_sorted(), "items must be answered in the order in which they were posted");
-}
-
 impl Store for MemoryStore {
     fn create_run(&mut self, new: NewRun) -> Result<(), StoreError> {
         check::new_run(&new)?;
@@ -271,6 +105,8 @@ impl Store for MemoryStore {
             status: new.status,
             summary: new.summary,
             journal: Vec::new(),
+            pieces: Pieces::default(),
+            fold: None,
             inbox: Vec::new(),
             epoch: 0,
             held: None,
@@ -297,7 +133,7 @@ impl Store for MemoryStore {
         let id = lease.run();
         assert_orderly(&shared, shared.run(id)?, &entry);
         for new in entry.checkpoints {
-            shared.store_checkpoint(id, new);
+            shared.store_checkpoint(id, new)?;
         }
         let run = shared.run_mut(id)?;
         for event in entry.events {
@@ -310,7 +146,7 @@ impl Store for MemoryStore {
         run.status = entry.status;
         run.summary = entry.summary;
         let hash = run.journal.last().map_or_else(|| chain::start(id), |record| record.hash);
-        let appended = Appended { head: run.head(), hash };
+        let appended = Appended { head: run.head(), hash, chain: run.pieces.chain() };
         self.committed(shared, Ok(appended))
     }
 
@@ -331,7 +167,17 @@ impl Store for MemoryStore {
     }
 
     fn checkpoint(&mut self, id: &CheckpointId) -> Result<Option<StoredCheckpoint>, StoreError> {
-        Ok(lock(&self.shared).checkpoints.get(id).cloned())
+        Ok(lock(&self.shared).read_checkpoint(id))
+    }
+
+    fn put_keyframe(&mut self, id: &CheckpointId, document: Vec<u8>) -> Result<Kept, StoreError> {
+        check::value(&document)?;
+        let handle = Arc::clone(&self.shared);
+        let mut shared = lock(&handle);
+        match shared.put_keyframe(id, document) {
+            Kept::New => self.committed(shared, Ok(Kept::New)),
+            nothing => Ok(nothing),
+        }
     }
 
     fn find_checkpoints(&mut self, prefix: &str, limit: usize) -> Result<Vec<CheckpointRow>, StoreError> {
@@ -415,6 +261,31 @@ impl Store for MemoryStore {
         let checkpoints: u64 = list.checkpoints.iter().map(|id| shared.bury_checkpoint(id)).sum();
         let runs: u64 = list.runs.iter().map(|id| shared.bury_run(id)).sum();
         self.committed(shared, Ok(Pruned { bytes_freed: checkpoints + runs }))
+    }
+
+    fn put_fold(&mut self, run: &RunId, seq: Seq, version: u32, bytes: Vec<u8>) -> Result<(), StoreError> {
+        check::value(&bytes)?;
+        let handle = Arc::clone(&self.shared);
+        let mut shared = lock(&handle);
+        let found = shared.run_mut(run)?;
+        check::fold(seq, found.head())?;
+        if found.fold.as_ref().is_some_and(|kept| kept.seq > seq) {
+            return Ok(());
+        }
+        let hash = found.hash_at(seq).expect("the position was checked above");
+        found.fold = Some(Fold { seq, version, hash, bytes });
+        self.committed(shared, Ok(()))
+    }
+
+    fn fold(&mut self, run: &RunId) -> Result<Option<Fold>, StoreError> {
+        Ok(lock(&self.shared).run(run)?.fold.clone())
+    }
+
+    fn drop_fold(&mut self, run: &RunId) -> Result<(), StoreError> {
+        let handle = Arc::clone(&self.shared);
+        let mut shared = lock(&handle);
+        shared.run_mut(run)?.fold = None;
+        self.committed(shared, Ok(()))
     }
 
     fn health(&mut self) -> Health {

@@ -1,0 +1,112 @@
+//! W3: phases that are processes, two at a time. The floors do as much as the graph allows at once.
+
+use std::process::Command;
+
+use crate::Result;
+use crate::bare::{self, Trace};
+use crate::figure::{Figure, Goal, Report, note};
+use crate::measure::{Times, in_turns};
+use crate::options::{Effort, Options};
+use crate::plans::{Graph, Shape};
+use crate::project::{Project, finish};
+
+const NAME: &str = "W3";
+const GOAL_TIMES_FLUSHED: f64 = 4.0;
+/// Wall per phase may grow so much from the smallest graph to a larger one.
+const GOAL_GROWTH: f64 = 1.3;
+/// What a round takes, as a multiple of our own part of it.
+const WITH_FLOORS: f64 = 1.6;
+/// From here on a run takes long enough to be measured once.
+const LARGE: usize = 10_000;
+
+pub(crate) fn measure(options: &Options, report: &mut Report) -> Result<()> {
+    for shape in Shape::ALL {
+        let mut smallest: Option<(usize, f64)> = None;
+        for phases in sizes(options, shape) {
+            #[expect(clippy::cast_precision_loss, reason = "there are not so many phases")]
+            let about_ms = smallest.map_or(0.0, |(_, ms)| ms * WITH_FLOORS * (phases * rounds(options, phases)) as f64);
+            if !options.has_time(about_ms) {
+                note(&format!("{} left out: there is no time for it", case(shape, phases)))?;
+                continue;
+            }
+            let per_phase = one(options, report, &Graph::idle(shape, phases))?;
+            match smallest {
+                None => smallest = Some((phases, per_phase)),
+                Some((small, floor)) => {
+                    let what = format!("growth from {small} phases");
+                    let figure = Figure::new(NAME, case(shape, phases), what, per_phase, "ms").over(floor);
+                    report.add(&figure.goal(Goal::Times(GOAL_GROWTH)))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn sizes(options: &Options, shape: Shape) -> Vec<usize> {
+    match (options.effort, shape) {
+        (Effort::Quick, Shape::Layered) | (Effort::Usual, _) | (Effort::Full, Shape::Chain) => vec![100, 1_000],
+        (Effort::Quick, Shape::Chain | Shape::Wide) => vec![100],
+        (Effort::Full, Shape::Layered | Shape::Wide) => vec![100, 1_000, LARGE],
+    }
+}
+
+fn case(shape: Shape, phases: usize) -> String {
+    format!("{} {phases}", shape.name())
+}
+
+/// Measures one graph; gives the wall time per phase of onward.
+fn one(options: &Options, report: &mut Report, graph: &Graph) -> Result<f64> {
+    let (project, bare) = (Project::new(options)?, options.scratch()?);
+    project.write("onward.yaml", &graph.plan())?;
+    project.write("Makefile", &graph.makefile())?;
+    let (phases, slots) = (graph.phases, graph.shape.slots());
+    let mut onward = || {
+        project.forget()?;
+        finish(project.onward(&["run", "--quiet", "--no-input"]))
+    };
+    let mut spawned = || bare::spawns(bare.path(), phases, slots, Trace::Nothing);
+    let mut flushed = || bare::spawns(bare.path(), phases, slots, Trace::Flushed);
+    let mut make = || finish(project.program("make", &["-j2", "-s"]));
+    let rounds = rounds(options, phases);
+    let with_make = has_make() && phases < LARGE;
+    let times = if with_make {
+        in_turns(rounds, 1, &mut [&mut flushed, &mut onward, &mut spawned, &mut make])?
+    } else {
+        in_turns(rounds, 1, &mut [&mut flushed, &mut onward, &mut spawned])?
+    };
+    let done = project.phases_done()?;
+    if done != phases as u64 {
+        return Err(format!("{done} of {phases} phases were done").into());
+    }
+    show(report, graph, &times)
+}
+
+fn show(report: &mut Report, graph: &Graph, times: &[Times]) -> Result<f64> {
+    let case = case(graph.shape, graph.phases);
+    #[expect(clippy::cast_precision_loss, reason = "there are not so many phases")]
+    let each = |times: &Times| times.p50() / graph.phases as f64;
+    let [flushed, onward, spawned] = [0, 1, 2].map(|at| each(&times[at]));
+    let figure = |what: &str, value: f64| Figure::new(NAME, case.clone(), what, value, "ms");
+    report
+        .add(&figure("per phase, over spawn and flush", onward).over(flushed).goal(Goal::Times(GOAL_TIMES_FLUSHED)))?;
+    report.add(&figure("per phase, over bare spawn", onward).over(spawned))?;
+    if let Some(make) = times.get(3) {
+        report.add(&figure("peer: make -j2, over spawn and flush", each(make)).over(flushed))?;
+    }
+    Ok(onward)
+}
+
+fn rounds(options: &Options, phases: usize) -> usize {
+    if phases >= LARGE {
+        1
+    } else if phases >= 1_000 {
+        options.pick(1, 3, 3)
+    } else {
+        options.pick(4, 8, 8)
+    }
+}
+
+pub(crate) fn has_make() -> bool {
+    Command::new("make").arg("--version").output().is_ok_and(|done| done.status.success())
+}

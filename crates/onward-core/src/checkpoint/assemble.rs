@@ -1,0 +1,144 @@
+//! From what is stored to what is read.
+
+use serde_json::Value;
+
+use super::kernel::{Fixed, Head, Kernel, StoredPatch, bytes};
+use super::model::{Checkpoint, Context, FORMAT, Graph, Knowledge, LastError, Messages, Recovery, Replans};
+use crate::event::PhaseError;
+use crate::id::PhaseId;
+use crate::patch;
+use crate::run::PhaseStatus;
+use crate::view::PhaseRecord;
+
+/// Why stored bytes are not a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadDocument {
+    #[error("format {0} is newer than this program, which knows up to {FORMAT}")]
+    Newer(u64),
+    #[error("{0}")]
+    Damaged(String),
+}
+
+/// The whole document that a keyframe and the patches behind it give: what to store as the next keyframe.
+pub fn keyframe(keyframe: &[u8], patches: &[Vec<u8>]) -> Result<Vec<u8>, BadDocument> {
+    Ok(bytes(&document(keyframe, patches)?))
+}
+
+/// The checkpoint that a keyframe and the patches behind it give.
+pub fn assemble(keyframe: &[u8], patches: &[Vec<u8>]) -> Result<Checkpoint, BadDocument> {
+    let document = document(keyframe, patches)?;
+    let kernel: Kernel = serde_json::from_value(document).map_err(|why| BadDocument::Damaged(why.to_string()))?;
+    Ok(complete(kernel))
+}
+
+fn document(keyframe: &[u8], patches: &[Vec<u8>]) -> Result<Value, BadDocument> {
+    let damaged = |why: serde_json::Error| BadDocument::Damaged(why.to_string());
+    let mut document: Value = serde_json::from_slice(keyframe).map_err(damaged)?;
+    known(&document)?;
+    for bytes in patches {
+        let value: Value = serde_json::from_slice(bytes).map_err(damaged)?;
+        known(&value)?;
+        let patch: StoredPatch = serde_json::from_value(value).map_err(damaged)?;
+        patch::apply(&mut document, &patch.ops).map_err(|why| BadDocument::Damaged(why.to_string()))?;
+    }
+    Ok(document)
+}
+
+/// Newer data is refused before anything in it is believed.
+fn known(document: &Value) -> Result<(), BadDocument> {
+    match document.get("onward").and_then(Value::as_u64) {
+        Some(version) if version <= u64::from(FORMAT) => Ok(()),
+        Some(version) => Err(BadDocument::Newer(version)),
+        None => Err(BadDocument::Damaged("it says no format version".to_owned())),
+    }
+}
+
+/// Works out everything that follows from the kernel.
+fn complete(kernel: Kernel) -> Checkpoint {
+    let Kernel { onward, fixed, head, phases, state } = kernel;
+    let with = |status: PhaseStatus| phases.iter().filter(move |p| p.status == status).map(|p| p.id.clone());
+    let state = match state {
+        Value::Object(map) => map,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => serde_json::Map::new(),
+    };
+    Checkpoint {
+        onward,
+        session: None,
+        label: head.status.as_str().to_owned(),
+        current_phases: with(PhaseStatus::Running).collect(),
+        phases_total: phases.len(),
+        completed_phases: with(PhaseStatus::Completed).chain(with(PhaseStatus::Skipped)).collect(),
+        state,
+        replans: Replans::default(),
+        artifacts: Vec::new(),
+        context: context(&fixed),
+        issue: None,
+        team: Vec::new(),
+        graph: graph(&fixed, &phases),
+        agents: Vec::new(),
+        messages: Messages::default(),
+        knowledge: Knowledge::default(),
+        files_modified: Vec::new(),
+        recovery: recovery(&head, &phases),
+        error: last_error(&phases),
+        id: head.id,
+        run: fixed.run,
+        seq: head.seq,
+        triggers: head.triggers,
+        phase: head.phase,
+        name: head.name,
+        created_at: head.created_at,
+        kind: fixed.kind,
+        project: fixed.project,
+        description: fixed.description,
+        run_created_at: fixed.created_at,
+        updated_at: head.created_at,
+        status: head.status,
+        phases,
+    }
+}
+
+fn context(fixed: &Fixed) -> Context {
+    Context {
+        branch: fixed.branch.clone(),
+        decisions: Vec::new(),
+        files: Vec::new(),
+        research_reports: Vec::new(),
+        plan: fixed.plan.clone(),
+        inputs: fixed.inputs.clone(),
+    }
+}
+
+fn graph(fixed: &Fixed, phases: &[PhaseRecord]) -> Graph {
+    let nodes: std::collections::BTreeMap<PhaseId, PhaseStatus> =
+        phases.iter().map(|phase| (phase.id.clone(), phase.status)).collect();
+    let finished = |id: &PhaseId| matches!(nodes.get(id), Some(PhaseStatus::Completed | PhaseStatus::Skipped));
+    let batches_completed = fixed.batches.iter().filter(|batch| batch.iter().all(finished)).count();
+    Graph { batches: fixed.batches.clone(), batches_completed, nodes }
+}
+
+fn recovery(head: &Head, phases: &[PhaseRecord]) -> Recovery {
+    let begun =
+        |p: &&PhaseRecord| matches!(p.status, PhaseStatus::Running | PhaseStatus::Failed | PhaseStatus::Interrupted);
+    let mut from: Vec<PhaseId> = phases.iter().filter(begun).map(|phase| phase.id.clone()).collect();
+    if from.is_empty() {
+        from.extend(phases.iter().find(|p| p.status == PhaseStatus::Pending).map(|p| p.id.clone()));
+    }
+    let doubt = phases.iter().filter(|phase| phase.in_doubt);
+    Recovery {
+        can_resume: head.can_resume,
+        resume_from: from,
+        prerequisites: Vec::new(),
+        warnings: doubt.map(|p| format!("nobody knows whether the effect of {} happened", p.id)).collect(),
+    }
+}
+
+fn last_error(phases: &[PhaseRecord]) -> Option<LastError> {
+    let failed = phases.iter().filter(|phase| phase.error.is_some());
+    let phase = failed.max_by_key(|phase| phase.ended_at)?;
+    let error = PhaseError {
+        code: phase.error_code.clone().unwrap_or_default(),
+        message: phase.error.clone().unwrap_or_default(),
+    };
+    Some(LastError { phase: phase.id.clone(), error })
+}

@@ -1,0 +1,65 @@
+//! Deliberate mistakes, for the tests that must notice them. Without the feature `mutants` there are none, and every
+//! question after one is answered with a constant.
+
+/// A mistake that the simulator must catch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mutant {
+    /// The driver starts processes before the append that records them.
+    ActBeforeTheAppend,
+    /// Attempts of an earlier driver are taken for one's own and started again.
+    ForgetRecovery,
+    /// An end that we asked for uses up a retry.
+    CountInterruptionsAsFailures,
+    /// The store takes appends from whoever had the lease once.
+    IgnoreTheLeaseEpoch,
+    /// A message is consumed and never answered.
+    LoseAnInboxReply,
+    /// Finished work is done again under the old idempotency key.
+    ReuseAGeneration,
+    /// A phase starts although something it needs is not done.
+    IgnoreOneNeed,
+    /// The fold cache forgets what changed since the last checkpoint.
+    ForgetWhatIsDirty,
+}
+
+impl Mutant {
+    pub const ALL: [Self; 8] = [
+        Self::ActBeforeTheAppend,
+        Self::ForgetRecovery,
+        Self::CountInterruptionsAsFailures,
+        Self::IgnoreTheLeaseEpoch,
+        Self::LoseAnInboxReply,
+        Self::ReuseAGeneration,
+        Self::IgnoreOneNeed,
+        Self::ForgetWhatIsDirty,
+    ];
+}
+
+#[cfg(feature = "mutants")]
+mod switched {
+    use std::cell::Cell;
+
+    use super::Mutant;
+
+    thread_local! {
+        static ACTIVE: Cell<Option<Mutant>> = const { Cell::new(None) };
+    }
+
+    /// Makes this mistake in this thread from now on.
+    pub fn make(mutant: Option<Mutant>) {
+        ACTIVE.set(mutant);
+    }
+
+    pub fn is(mutant: Mutant) -> bool {
+        ACTIVE.get() == Some(mutant)
+    }
+}
+
+#[cfg(feature = "mutants")]
+pub use switched::{is, make};
+
+/// Whether this mistake is to be made: never, without the feature `mutants`.
+#[cfg(not(feature = "mutants"))]
+pub const fn is(_: Mutant) -> bool {
+    false
+}

@@ -1,0 +1,260 @@
+//! Books kept by a program itself: free-form state and checkpoints, without a plan. What `save` and `load` are made of,
+//! and what a library user holds open for as many steps as it likes.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use onward_core::checkpoint::{Checkpoint, Trigger};
+use onward_core::event::RunStarted;
+use onward_core::id::{CheckpointId, RunId, Seq};
+use onward_core::input::{Input, Posted, Reply};
+use onward_core::naming;
+use onward_core::patch::{self, Op};
+use onward_core::plan::{Plan, PlanFailure};
+use onward_core::run::{self, Run, RunStatus, Stepped};
+use onward_store::{Lease, LeaseKind, RunFilter};
+use serde_json::{Map, Value};
+
+use crate::Onward;
+use crate::driver::reply;
+use crate::error::{Error, Result};
+use crate::flight;
+use crate::journal;
+use crate::keeper::{Keep, Keeper};
+use crate::look::checkpoint_from;
+use crate::start::{actor, holder};
+
+/// The run of one type and project, held open. Every change is durable when the call returns.
+pub struct Books {
+    onward: Onward,
+    lease: Lease,
+    run: Run,
+    keeper: Keeper,
+    actor: String,
+}
+
+impl Books {
+    /// Goes on with the unfinished run of exactly this type and project, or begins one. Others are kept out until the
+    /// books are dropped.
+    pub fn open(mut onward: Onward, kind: &str, project: &str) -> Result<Self> {
+        let id = onward.books(kind, project)?;
+        Self::hold(onward, &id, LeaseKind::Driving)
+    }
+
+    fn hold(mut onward: Onward, id: &RunId, kind: LeaseKind) -> Result<Self> {
+        let lease = onward.store()?.take_lease(id, kind, holder())?;
+        let run = onward.load(id)?;
+        let keeper = Keeper::new(onward.project.store_folder(), run.seq.0);
+        Ok(Self { onward, lease, run, keeper, actor: actor() })
+    }
+
+    pub fn run(&self) -> &RunId {
+        &self.run.id
+    }
+
+    pub fn state(&self) -> &Value {
+        &self.run.state
+    }
+
+    /// Changes the state by path and takes a checkpoint: costs what changes.
+    pub fn change(&mut self, ops: Vec<Op>) -> Result<CheckpointId> {
+        self.one(Posted::Change { ops: redacted(ops), ends: None })
+    }
+
+    /// Replaces the state and takes a checkpoint: costs a comparison, and stores what changed.
+    pub fn save(&mut self, state: Map<String, Value>) -> Result<CheckpointId> {
+        let ends = run::ends_with(&state);
+        let ops = redacted(patch::diff(&self.run.state, &Value::Object(state)));
+        self.one(Posted::Change { ops, ends })
+    }
+
+    /// Several changes in one durable commit, each with its own checkpoint.
+    pub fn change_all(&mut self, changes: Vec<Vec<Op>>) -> Result<Vec<CheckpointId>> {
+        self.take(changes.into_iter().map(|ops| Posted::Change { ops: redacted(ops), ends: None }).collect())
+    }
+
+    /// A checkpoint of any run of the store.
+    pub fn load(&mut self, id: &CheckpointId) -> Result<Checkpoint> {
+        let found = self.onward.store()?.checkpoint(id)?.ok_or_else(|| Error::NoSuchCheckpoint(id.to_string()))?;
+        checkpoint_from(id, &found)
+    }
+
+    fn one(&mut self, posted: Posted) -> Result<CheckpointId> {
+        let mut ids = self.take(vec![posted])?;
+        Ok(ids.pop().expect("one change leaves one checkpoint"))
+    }
+
+    fn take(&mut self, all: Vec<Posted>) -> Result<Vec<CheckpointId>> {
+        let before = self.run.seq;
+        let mut sum = Stepped::default();
+        let mut ids = Vec::new();
+        for posted in all {
+            let stepped = match run::step(&mut self.run, &Input::Posted(posted), &self.actor, Timestamp::now()) {
+                Ok(stepped) => stepped,
+                Err(why) => {
+                    // The state is ahead of the journal by what was taken before: fold it anew.
+                    self.run = self.onward.load(&self.run.id)?;
+                    return Err(why.into());
+                }
+            };
+            if let Reply::Checkpoint { id } = reply(&stepped) {
+                ids.push(CheckpointId::new(id));
+            }
+            sum.events.extend(stepped.events);
+            sum.checkpoints.extend(stepped.checkpoints);
+        }
+        let entry = journal::entry(&self.run, &sum);
+        let appended = self.onward.store()?.append(&self.lease, before, entry)?;
+        self.keeper.appended(&self.run, &appended);
+        Ok(ids)
+    }
+}
+
+impl Drop for Books {
+    fn drop(&mut self) {
+        self.keeper.finish(&self.run);
+    }
+}
+
+impl Onward {
+    /// Saves the state of a script that has no plan; the run and the checkpoint. Several scripts may save at once.
+    pub fn save(mut self, kind: &str, project: &str, state: Map<String, Value>) -> Result<(RunId, CheckpointId)> {
+        let run = self.books(kind, project)?;
+        if self.driver(&run)?.is_some() {
+            // Somebody holds these books open: it is theirs to write, and ours to ask.
+            let state = redacted_map(state);
+            return match self.post(&run, &Posted::Save { state })? {
+                Reply::Checkpoint { id } => Ok((run, CheckpointId::new(id))),
+                Reply::Done | Reply::Refused { .. } => {
+                    unreachable!("a save is answered with its checkpoint or refused")
+                }
+            };
+        }
+        let mut books = Books::hold(self, &run, LeaseKind::Brief)?;
+        let id = books.save(state)?;
+        Ok((run, id))
+    }
+
+    /// The unfinished run of exactly this type and project, or a new one.
+    fn books(&mut self, kind: &str, project: &str) -> Result<RunId> {
+        let work = work_key(kind, project);
+        match self.open_books(&work)? {
+            Some(id) => Ok(id),
+            None => self.begin_books(kind, project, &work),
+        }
+    }
+
+    /// The newest checkpoint of exactly this type, and project if one is named.
+    pub fn load_saved(&mut self, kind: &str, project: Option<&str>) -> Result<Checkpoint> {
+        for row in self.rows(&RunFilter::default())? {
+            let item = self.item(&row)?;
+            // The word in ids may stand for several names; the name itself counts where there is no plan.
+            let named =
+                |wanted: &str| naming::word(wanted) == item.project && (!item.plan.is_empty() || item.title == wanted);
+            if item.kind != kind || !project.is_none_or(named) {
+                continue;
+            }
+            if let Some(newest) = self.checkpoint_rows(&row.run)?.first() {
+                let id = newest.id.clone();
+                let found = self.store()?.checkpoint(&id)?.ok_or_else(|| Error::NoSuchCheckpoint(id.to_string()))?;
+                return checkpoint_from(&id, &found);
+            }
+        }
+        Err(Error::NothingSaved { kind: kind.to_owned(), project: project.map(str::to_owned) })
+    }
+
+    /// Merges into the free-form state of a run (RFC 7396).
+    pub fn merge_state(&mut self, name: Option<&str>, patch: Map<String, Value>) -> Result<RunId> {
+        let run = self.find_run(name)?;
+        self.post(&run, &Posted::Merge { patch: redacted_map(patch) })?;
+        Ok(run)
+    }
+
+    /// The free-form state of a run, or the part at a JSON pointer.
+    pub fn state(&mut self, name: Option<&str>, pointer: &str) -> Result<Value> {
+        let run = self.find_run(name)?;
+        let run = self.load(&run)?;
+        let no_such = || Error::NoSuchState { run: run.id.clone(), pointer: pointer.to_owned() };
+        run.state.pointer(pointer).cloned().ok_or_else(no_such)
+    }
+
+    /// The unfinished run of this work that has no plan.
+    fn open_books(&mut self, work: &str) -> Result<Option<RunId>> {
+        let rows = self.rows(&RunFilter { work: Some(work.to_owned()), ..RunFilter::default() })?;
+        let closed = [RunStatus::Completed, RunStatus::Failed, RunStatus::Archived].map(RunStatus::as_str);
+        Ok(rows.into_iter().find(|row| !closed.contains(&row.status.as_str())).map(|row| row.run))
+    }
+
+    fn begin_books(&mut self, kind: &str, project: &str, work: &str) -> Result<RunId> {
+        let started = RunStarted {
+            run: RunId::new(""),
+            work: work.to_owned(),
+            plan: no_plan(kind, project),
+            plan_path: String::new(),
+            plan_digest: String::new(),
+            plan_text: String::new(),
+            inputs: BTreeMap::new(),
+            given: BTreeMap::new(),
+            project: naming::word(project),
+            title: project.to_owned(),
+            branch: None,
+            triggers: vec![Trigger::Manual],
+        };
+        let (id, lease) = self.create(&started, LeaseKind::Brief)?;
+        let (run, stepped) = run::start(RunStarted { run: id.clone(), ..started }, &actor(), Timestamp::now());
+        self.store()?.append(&lease, Seq(0), journal::entry(&run, &stepped))?;
+        self.store()?.drop_lease(lease)?;
+        Ok(id)
+    }
+}
+
+/// What is to be written down, without the secrets in it. Only what changes is looked through.
+fn redacted(ops: Vec<Op>) -> Vec<Op> {
+    let text = |text: String| flight::secrets().text(&text).into_owned();
+    ops.into_iter()
+        .map(|op| match op {
+            Op::Set { path, value } => Op::Set { path, value: redacted_value(value) },
+            Op::Remove { path } => Op::Remove { path },
+            Op::Splice { path, at, remove, insert } => {
+                Op::Splice { path, at, remove, insert: insert.into_iter().map(redacted_value).collect() }
+            }
+            Op::Extend { path, text: more } => Op::Extend { path, text: text(more) },
+        })
+        .collect()
+}
+
+fn redacted_value(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(flight::secrets().text(&text).into_owned()),
+        Value::Array(list) => Value::Array(list.into_iter().map(redacted_value).collect()),
+        Value::Object(map) => Value::Object(redacted_map(map)),
+        plain @ (Value::Null | Value::Bool(_) | Value::Number(_)) => plain,
+    }
+}
+
+fn redacted_map(map: Map<String, Value>) -> Map<String, Value> {
+    map.into_iter().map(|(key, value)| (key, redacted_value(value))).collect()
+}
+
+/// A type and a project are matched exactly, never by how they begin.
+fn work_key(kind: &str, project: &str) -> String {
+    naming::work_key(
+        "saved state",
+        [(&"type".to_owned(), &kind.to_owned()), (&"project".to_owned(), &project.to_owned())],
+    )
+}
+
+fn no_plan(kind: &str, project: &str) -> Plan {
+    Plan {
+        name: project.to_owned(),
+        run_name: None,
+        description: None,
+        kind: kind.to_owned(),
+        inputs: BTreeMap::new(),
+        env: Vec::new(),
+        max_parallel: 1,
+        finally: Vec::new(),
+        on_failure: PlanFailure::Finish,
+        phases: Vec::new(),
+    }
+}

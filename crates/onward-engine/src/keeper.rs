@@ -1,0 +1,140 @@
+//! What is done for later readers, off the path of the commits: whole documents now and then, so that no checkpoint is
+//! far from one, and the fold cache. All of it can be dropped or missed without harm.
+
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+
+use onward_core::checkpoint;
+use onward_core::id::CheckpointId;
+use onward_core::run::{Run, cache};
+use onward_store::{Appended, Chain, OpenMode, SqliteStore, Store};
+
+/// Events behind the fold cache before a new one is written: opening a run reads no more than about this many.
+const EVENTS_BEHIND_FOLD_MAX: u64 = 2000;
+/// A run shorter than this is folded from its journal in no time.
+const EVENTS_WORTH_A_FOLD: u64 = 500;
+/// Patches behind a keyframe, however small they are.
+const PATCHES_MAX: u32 = 1000;
+/// Below this a keyframe is not worth its commit, whatever the patches add up to.
+const PATCH_BYTES_MIN: u64 = 16 * 1024;
+
+/// Told after every commit.
+pub trait Keep {
+    fn appended(&mut self, run: &Run, appended: &Appended);
+}
+
+/// Keeps nothing.
+#[derive(Debug)]
+pub struct KeepNothing;
+
+impl Keep for KeepNothing {
+    fn appended(&mut self, _: &Run, _: &Appended) {}
+}
+
+/// Whether a reader of the newest checkpoint has so far to go that a whole document is due.
+pub fn keyframe_is_due(chain: &Chain) -> bool {
+    let large = chain.patch_bytes >= PATCH_BYTES_MIN && chain.patch_bytes * 2 >= chain.keyframe_bytes;
+    large || chain.patches >= PATCHES_MAX
+}
+
+enum Job {
+    Keyframe(CheckpointId),
+    Fold(Box<Run>),
+}
+
+/// A thread with a store handle of its own, started when there is something to do for the first time.
+pub(crate) struct Keeper {
+    folder: PathBuf,
+    thread: Option<(Sender<Job>, JoinHandle<()>)>,
+    /// Where the last fold cache stands, as far as this process knows.
+    folded: u64,
+    keyframe_asked: Option<CheckpointId>,
+}
+
+impl Keeper {
+    pub(crate) fn new(folder: PathBuf, folded: u64) -> Self {
+        Self { folder, thread: None, folded, keyframe_asked: None }
+    }
+
+    /// The process is done with the run: a last fold, if the next start would have much to read.
+    pub(crate) fn finish(&mut self, run: &Run) {
+        if run.seq.0 - self.folded >= EVENTS_WORTH_A_FOLD {
+            self.fold(run);
+        }
+    }
+
+    fn fold(&mut self, run: &Run) {
+        self.folded = run.seq.0;
+        self.send(Job::Fold(Box::new(run.clone())));
+    }
+
+    fn send(&mut self, job: Job) {
+        let folder = self.folder.clone();
+        let (sender, _) = self.thread.get_or_insert_with(|| {
+            let (sender, receiver) = channel();
+            (sender, thread::spawn(move || work(&folder, &receiver)))
+        });
+        // A thread that is gone has nothing more to keep; whoever reads later reads a little longer.
+        let _ = sender.send(job);
+    }
+}
+
+impl Keep for Keeper {
+    fn appended(&mut self, run: &Run, appended: &Appended) {
+        if run.seq.0 - self.folded >= EVENTS_BEHIND_FOLD_MAX {
+            self.fold(run);
+        }
+        if keyframe_is_due(&appended.chain) && self.keyframe_asked != run.last_checkpoint {
+            self.keyframe_asked.clone_from(&run.last_checkpoint);
+            if let Some(id) = run.last_checkpoint.clone() {
+                self.send(Job::Keyframe(id));
+            }
+        }
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        if let Some((sender, thread)) = self.thread.take() {
+            drop(sender);
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Of several jobs of one kind that wait, only the newest is worth doing.
+fn work(folder: &std::path::Path, jobs: &Receiver<Job>) {
+    let Ok(mut store) = SqliteStore::open(folder, OpenMode::ReadWrite) else { return };
+    while let Ok(first) = jobs.recv() {
+        let (mut keyframe, mut fold) = (None, None);
+        for job in std::iter::once(first).chain(jobs.try_iter()) {
+            match job {
+                Job::Keyframe(id) => keyframe = Some(id),
+                Job::Fold(run) => fold = Some(run),
+            }
+        }
+        if let Some(run) = fold {
+            let _ = put_fold(&mut store, &run);
+        }
+        if let Some(id) = keyframe {
+            let _ = put_keyframe(&mut store, &id);
+        }
+    }
+}
+
+/// Writes the fold cache of a run.
+pub fn put_fold(store: &mut dyn Store, run: &Run) -> Result<(), onward_store::StoreError> {
+    store.put_fold(&run.id, run.seq, cache::FOLD_VERSION, cache::encode(run))
+}
+
+/// Writes a checkpoint as a whole, made of what is stored of it.
+pub fn put_keyframe(store: &mut dyn Store, id: &CheckpointId) -> Result<(), onward_store::StoreError> {
+    if let Some(found) = store.checkpoint(id)?
+        && !found.patches.is_empty()
+        && let Ok(document) = checkpoint::keyframe(&found.keyframe, &found.patches)
+    {
+        store.put_keyframe(id, document)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,109 @@
+//! From the first format to the second: documents move from their checkpoints to where contents are kept.
+//!
+//! What is damaged is moved as it is and stays damaged: nothing gets a checksum here whose old one did not fit.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::{
+    append::checkpoint_seal,
+    contents::{self, Keyframe, Origin, Tail},
+    fault::Answer,
+    runs::Run,
+};
+use crate::{
+    chain::{self, Hash},
+    codec::{self, Content},
+    seal::Seal,
+    types::Chain,
+};
+
+/// What the first format kept of a checkpoint.
+struct Old {
+    number: i64,
+    id: String,
+    run: i64,
+    seq: i64,
+    bytes: i64,
+    seal: Vec<u8>,
+    document: Vec<u8>,
+}
+
+pub(super) fn move_documents(connection: &Connection) -> Answer<()> {
+    let mut tails: BTreeMap<i64, Tail> = BTreeMap::new();
+    let mut after = 0;
+    while let Some(old) = next(connection, after)? {
+        after = old.number;
+        let tail = tails.entry(old.run).or_default();
+        tail.contents += 1;
+        tail.link = link(&old.document);
+        tail.chain = Chain { keyframe_bytes: old.bytes.cast_unsigned(), ..Chain::default() };
+        move_document(connection, &old, tail)?;
+    }
+    seal_runs(connection, &tails)?;
+    connection.execute_batch("ALTER TABLE checkpoints DROP COLUMN document")?;
+    Ok(())
+}
+
+fn next(connection: &Connection, after: i64) -> Answer<Option<Old>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT number, id, run, seq, bytes, seal, document FROM checkpoints WHERE number > ?1 ORDER BY number LIMIT 1",
+    )?;
+    let read = |row: &rusqlite::Row<'_>| {
+        Ok(Old {
+            number: row.get(0)?,
+            id: row.get(1)?,
+            run: row.get(2)?,
+            seq: row.get(3)?,
+            bytes: row.get(4)?,
+            seal: row.get(5)?,
+            document: row.get(6)?,
+        })
+    };
+    Ok(statement.query_row([after], read).optional()?)
+}
+
+/// A blob is named after its hash, so no file need be read. What cannot be opened has no link, and no reader gets far
+/// enough to miss it.
+fn link(document: &[u8]) -> Hash {
+    match codec::open(document) {
+        Ok(Content::Plain(value)) => chain::whole(&value),
+        Ok(Content::Blob { id, .. }) => id,
+        Err(_) => Hash::default(),
+    }
+}
+
+fn move_document(connection: &Connection, old: &Old, tail: &Tail) -> Answer<()> {
+    let place = contents::place(old.run, tail.contents);
+    let keyframe = Keyframe { place, seq: old.seq, origin: Origin::Given, link: tail.link };
+    keyframe.insert(connection, &tail.link, &old.document)?;
+    connection
+        .prepare_cached("UPDATE blob_uses SET place = ?1 WHERE run = ?2 AND kind = 2 AND place = ?3")?
+        .execute([place, old.run, old.number])?;
+    let fits = Seal::of("checkpoints").text(&old.id).number(old.run).number(old.seq).number(old.bytes).fits(&old.seal);
+    let seal = if fits {
+        checkpoint_seal(&old.id, old.run, old.seq, old.bytes, place).finish().to_vec()
+    } else {
+        old.seal.clone()
+    };
+    connection
+        .prepare_cached("UPDATE checkpoints SET place = ?2, seal = ?3 WHERE number = ?1")?
+        .execute(params![old.number, place, seal])?;
+    Ok(())
+}
+
+fn seal_runs(connection: &Connection, tails: &BTreeMap<i64, Tail>) -> Answer<()> {
+    let mut statement = connection.prepare("SELECT number FROM runs")?;
+    let numbers: Vec<i64> = statement.query_map((), |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    for number in numbers {
+        let Some(mut run) = Run::unchecked(connection, number)? else { continue };
+        run.tail = tails.get(&number).copied().unwrap_or_default();
+        if run.fits_first_format() {
+            run.update_tail(connection)?;
+        } else {
+            run.update_tail_unsealed(connection)?;
+        }
+    }
+    Ok(())
+}

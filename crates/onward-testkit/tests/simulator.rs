@@ -1,0 +1,99 @@
+//! The simulator itself: worlds end well, the same seed gives the same world, every event is met, and a driver that
+//! makes a mistake is caught.
+
+use onward_testkit::sim::{self, Coverage};
+
+const SEEDS: u64 = 400;
+
+/// Some hundred worlds, every one with kills. No invariant breaks, and most runs complete.
+#[test]
+fn soak_some_hundred_worlds() {
+    let (mut kills, mut completed) = (0, 0);
+    for seed in 0..SEEDS {
+        let told = sim::play(seed);
+        kills += told.kills;
+        completed += u64::from(told.completed);
+    }
+    assert!(kills > SEEDS / 2 && completed > SEEDS / 2, "{kills} kills, {completed} of {SEEDS} completed");
+}
+
+/// A seed is played twice. Everything about it is the same.
+#[test]
+fn a_seed_is_a_world() {
+    let (first, second) = (sim::play(7), sim::play(7));
+    assert_eq!(format!("{first:?}"), format!("{second:?}"));
+}
+
+/// Every kind of event and of end is met, or the simulator has gone blind on one side. A new event must be met too.
+#[test]
+fn soak_every_event_is_met() {
+    let mut all = Coverage::new();
+    for seed in 0..SEEDS {
+        for (name, count) in sim::play(seed).coverage {
+            *all.entry(name).or_default() += count;
+        }
+    }
+    let schema = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../schemas/event.json")).expect("it");
+    let schema: serde_json::Value = serde_json::from_str(&schema).expect("JSON");
+    let variants = schema["oneOf"].as_array().expect("a schema of tagged variants");
+    let tag = |variant: &serde_json::Value| variant["properties"]["type"]["const"].as_str().expect("a tag").to_owned();
+    let known: Vec<String> = variants.iter().map(tag).collect();
+    assert!(known.len() > 15, "{known:?}");
+    // A run is put away by hand only, and no world has such a hand.
+    let missing: Vec<_> = known.iter().filter(|name| *name != "run_archived" && !all.contains_key(*name)).collect();
+    assert!(missing.is_empty(), "never met: {missing:?}; met: {all:?}");
+    for how in ["exited", "killed", "timed_out", "could_not_start", "stopped", "unknown", "never_ran"] {
+        assert!(all.contains_key(&format!("attempt_ended:{how}")), "no attempt ended as {how}");
+    }
+}
+
+/// The driver, the core or the store makes one mistake. The oracle notices within some hundred worlds.
+#[cfg(feature = "mutants")]
+mod mutants {
+    use std::panic;
+
+    use onward_core::mutant::{self, Mutant};
+    use onward_testkit::sim;
+
+    const SEEDS_MAX: u64 = 3000;
+
+    fn is_caught(mutant: Mutant) -> bool {
+        let hook = panic::take_hook();
+        panic::set_hook(Box::new(|_| {}));
+        let caught = (0..SEEDS_MAX).any(|seed| {
+            mutant::make(Some(mutant));
+            let played = panic::catch_unwind(|| sim::play(seed));
+            mutant::make(None);
+            played.is_err()
+        });
+        panic::set_hook(hook);
+        caught
+    }
+
+    macro_rules! mutants {
+        ($($name:ident: $mutant:ident;)*) => {
+            $(
+                #[test]
+                fn $name() {
+                    assert!(is_caught(Mutant::$mutant), "{:?} was not noticed in {SEEDS_MAX} worlds", Mutant::$mutant);
+                }
+            )*
+
+            #[test]
+            fn every_mutant_has_its_test() {
+                assert_eq!([$(Mutant::$mutant,)*].len(), Mutant::ALL.len());
+            }
+        };
+    }
+
+    mutants! {
+        soak_act_before_the_append: ActBeforeTheAppend;
+        soak_forget_recovery: ForgetRecovery;
+        soak_count_interruptions_as_failures: CountInterruptionsAsFailures;
+        soak_ignore_the_lease_epoch: IgnoreTheLeaseEpoch;
+        soak_lose_an_inbox_reply: LoseAnInboxReply;
+        soak_reuse_a_generation: ReuseAGeneration;
+        soak_ignore_one_need: IgnoreOneNeed;
+        soak_forget_what_is_dirty: ForgetWhatIsDirty;
+    }
+}
