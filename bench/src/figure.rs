@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::Result;
+use crate::bare::Flush;
+use crate::measure::{Turns, in_turns};
 use crate::options::Options;
 
 /// What a figure is held against.
@@ -81,7 +83,7 @@ impl Figure {
             None => "",
         };
         format!(
-            "{:<7} {:<22} {:<38} {:>9} {:<7} {:>9} {:>8}  {:<16} {met}",
+            "{:<7} {:<20} {:<46} {:>9} {:<7} {:>9} {:>8}  {:<16} {met}",
             self.workload,
             self.case,
             self.what,
@@ -127,9 +129,9 @@ impl Report {
             Self { file, path: options.out.clone(), missed: Vec::new(), counted: [0, 0], failures: Vec::new() };
         let (empty, case, what, value) = ("", "case", "what", "value");
         let (floor, ratio) = ("floor", "ratio");
-        say(&format!("{empty:<7} {case:<22} {what:<38} {value:>9} {empty:<7} {floor:>9} {ratio:>8}  goal"))?;
+        say(&format!("{empty:<7} {case:<20} {what:<46} {value:>9} {empty:<7} {floor:>9} {ratio:>8}  goal"))?;
         warn_about_disk(options)?;
-        warn_about_load()?;
+        warn_about_load(options)?;
         Ok(report)
     }
 
@@ -163,8 +165,8 @@ impl Report {
         Ok(())
     }
 
-    pub(crate) fn close(&self) -> Result<()> {
-        warn_about_load()?;
+    pub(crate) fn close(&self, options: &Options) -> Result<()> {
+        warn_about_load(options)?;
         let [missed, met] = self.counted;
         say(&format!("\n{met} goals met, {missed} missed; the figures as JSON lines: {}", self.path.display()))?;
         if !self.missed.is_empty() {
@@ -188,7 +190,7 @@ fn hint(workload: &str) -> &'static str {
     match workload {
         "W3" => {
             "perf record -g onward run --quiet (the driver), strace -c -f onward run --quiet (calls), \
-             perf trace -s (waits); bench/run keeps nothing, so make a plan of 1,000 phases first"
+             perf trace -s (waits), in a project of your own with as many phases"
         }
         "W4" | "W9" => "strace -r onward status; valgrind --tool=callgrind onward resume RUN",
         "W1" | "W2" | "W5" | "W6" => "perf record -g target/release/onward-bench WORKLOAD --quick",
@@ -216,12 +218,17 @@ fn warn_about_disk(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Who else computes takes time from many processes more than from one, so ratios of W3 and W4 come out too high.
-fn warn_about_load() -> Result<()> {
+/// Who else computes takes time from many processes more than from one, so ratios of W3 and W4 come out too high; who
+/// else flushes makes every flush wait, so all other ratios come out too near to one.
+fn warn_about_load(options: &Options) -> Result<()> {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let load: f64 = text.split(' ').next().and_then(|first| first.parse().ok()).unwrap_or(0.0);
+    let load = text.split(' ').next().unwrap_or("?");
     let processors = std::thread::available_parallelism()?.get();
-    note(&format!("load {load} on {processors} processors; a figure counts where little else is going on"))
+    let mut flush = Flush::new(&options.scratch()?)?;
+    let turns = Turns { rounds: 2, block: 50, limit: options.patience() };
+    let taken = number(in_turns(turns, &mut [&mut || flush.append(&[b'x'; 64])])?[0].p50());
+    let seconds = options.begun.elapsed().as_secs();
+    note(&format!("after {seconds} s: load {load} on {processors} processors, a flush takes {taken} ms"))
 }
 
 /// Something to know about the figures around it.
@@ -237,4 +244,20 @@ fn say(text: &str) -> Result<()> {
 pub(crate) fn complain(text: &str) {
     // There is nobody left to tell if stderr is gone.
     let _ = writeln!(io::stderr(), "{text}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Figures with each kind of goal, on both sides of it. Each must say whether it is met.
+    #[test]
+    fn a_figure_knows_whether_its_goal_is_met() {
+        let figure = |value: f64, goal: Goal| Figure::new("W", "case", "what", value, "ms").over(2.0).goal(goal).met();
+        assert_eq!(figure(3.0, Goal::Times(1.5)), Some(true));
+        assert_eq!(figure(3.1, Goal::Times(1.5)), Some(false));
+        assert_eq!(figure(3.1, Goal::AtMost(3.0)), Some(false));
+        assert_eq!(figure(3.1, Goal::AtLeast(3.0)), Some(true));
+        assert_eq!(Figure::new("W", "case", "what", 1.0, "ms").goal(Goal::Times(1.0)).met(), None, "there is no floor");
+    }
 }

@@ -13,8 +13,8 @@ use crate::plans::{Graph, Shape};
 use crate::project::{Project, finish};
 
 const NAME: &str = "flushes";
-const PHASES: usize = 100;
-const STEPS: usize = 200;
+const PHASES: usize = 200;
+const STEPS: usize = 500;
 /// Beside one flush per step there are some for opening, closing and tidying up.
 const GOAL_PER_STEP: f64 = 1.15;
 
@@ -30,9 +30,7 @@ pub(crate) fn measure(options: &Options, report: &mut Report) -> Result<()> {
 
 /// Phases that end together may share a commit, so a graph for two slots needs half as many at least.
 fn phases(options: &Options, report: &mut Report, shape: Shape) -> Result<()> {
-    let project = Project::new(options)?;
-    project.write("onward.yaml", &Graph::idle(shape, PHASES).plan())?;
-    project.forget()?;
+    let project = Project::with_plan(options, &Graph::idle(shape, PHASES))?;
     let binary = options.binary.to_string_lossy();
     finish(project.program("strace", &traced(&[&*binary, "run", "--quiet", "--no-input"])))?;
     let done = usize::try_from(project.phases_done()?)?;
@@ -49,7 +47,6 @@ fn phases(options: &Options, report: &mut Report, shape: Shape) -> Result<()> {
 /// This program again, doing nothing but durable steps.
 fn steps(options: &Options, report: &mut Report) -> Result<()> {
     let project = Project::new(options)?;
-    project.forget()?;
     let (this, count) = (std::env::current_exe()?, STEPS.to_string());
     finish(project.program("strace", &traced(&[&*this.to_string_lossy(), crate::STEPS_ONLY, &count])))?;
     let flushes = flushes_of_the_books(&project.folder().join("trace"))?;
@@ -76,7 +73,7 @@ fn show(report: &mut Report, case: &str, what: &str, flushes: usize, of: usize) 
 fn flushes_of_the_books(trace: &Path) -> Result<usize> {
     let text = fs::read_to_string(trace)?;
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for line in text.lines().filter(|line| line.contains("sync(") || line.contains("<unfinished")) {
+    for line in text.lines().filter(|line| line.contains("sync(")) {
         let Some((_, path)) = line.split_once('<') else { continue };
         let path = path.split('>').next().unwrap_or("");
         if path.contains("/.onward/") && !path.contains("/attempts/") {

@@ -69,6 +69,6 @@ fn run(arguments: Vec<String>) -> Result<ExitCode> {
             report.fail(format!("{}: {why}", workload.name()))?;
         }
     }
-    report.close()?;
+    report.close(&options)?;
     Ok(if report.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

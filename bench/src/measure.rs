@@ -1,6 +1,6 @@
 //! Times, and taking them in turns.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::Result;
 
@@ -42,17 +42,28 @@ pub(crate) fn timed(work: impl FnOnce() -> Result<()>) -> Result<f64> {
     Ok(start.elapsed().as_secs_f64() * 1_000.0)
 }
 
-/// Measures the subjects in turns, `block` times each before the next one's turn. The first round warms up and does not
-/// count where there is more than one.
-pub(crate) fn in_turns(rounds: usize, block: usize, subjects: &mut [Subject<'_>]) -> Result<Vec<Times>> {
+/// Who measures in turns: so many rounds, in each of them so many times in a row, and no new round behind the limit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turns {
+    pub(crate) rounds: usize,
+    pub(crate) block: usize,
+    pub(crate) limit: Duration,
+}
+
+/// Measures the subjects in turns. The first round warms up and does not count where there is more than one.
+pub(crate) fn in_turns(turns: Turns, subjects: &mut [Subject<'_>]) -> Result<Vec<Times>> {
+    let Turns { rounds, block, limit } = turns;
     let mut times = vec![Vec::with_capacity(rounds * block); subjects.len()];
-    for _ in 0..rounds {
+    let start = Instant::now();
+    let mut done = 0;
+    while done < rounds && (done == 0 || start.elapsed() < limit) {
+        done += 1;
         for (subject, times) in subjects.iter_mut().zip(&mut times) {
             for _ in 0..block {
                 times.push(timed(&mut *subject)?);
             }
         }
     }
-    let warm_up = if rounds > 1 { block } else { 0 };
+    let warm_up = if done > 1 { block } else { 0 };
     Ok(times.into_iter().map(|mut times| Times::new(times.split_off(warm_up))).collect())
 }

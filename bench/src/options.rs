@@ -1,9 +1,14 @@
 //! What was asked for.
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use tempfile::TempDir;
+
 use crate::Result;
+use crate::measure::Turns;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Workload {
@@ -63,7 +68,9 @@ pub(crate) struct Options {
     pub(crate) out: PathBuf,
     /// Where the measured files lie; its disk is the one that is measured.
     pub(crate) folder: PathBuf,
-    begun: Instant,
+    pub(crate) begun: Instant,
+    /// Made when it is first needed.
+    root: OnceCell<TempDir>,
 }
 
 impl Options {
@@ -75,6 +82,7 @@ impl Options {
             out: PathBuf::from("target/bench/figures.jsonl"),
             folder: std::env::temp_dir(),
             begun: Instant::now(),
+            root: OnceCell::new(),
         };
         let mut arguments = arguments;
         while let Some(argument) = arguments.next() {
@@ -109,14 +117,37 @@ impl Options {
 
     /// Whether something that takes about so long still fits. On a busy machine large cases are left out, and said to be.
     pub(crate) fn has_time(&self, milliseconds: f64) -> bool {
-        let limit = Duration::from_secs(self.pick(80, 280, 570));
+        let limit = Duration::from_secs(self.pick(70, 260, 540));
         self.begun.elapsed().as_secs_f64() + milliseconds / 1_000.0 < limit.as_secs_f64()
     }
 
-    /// A folder that goes away with what is returned.
-    pub(crate) fn scratch(&self) -> Result<tempfile::TempDir> {
-        Ok(tempfile::Builder::new().prefix("onward-bench-").tempdir_in(&self.folder)?)
+    /// Turns that end early where a comparison takes too long.
+    pub(crate) fn turns(&self, rounds: usize, block: usize) -> Turns {
+        Turns { rounds, block, limit: self.patience() }
     }
+
+    /// How long one comparison may take before it must do with what it has.
+    pub(crate) fn patience(&self) -> Duration {
+        Duration::from_secs(self.pick(3, 20, 40))
+    }
+
+    /// A new folder that stays until the end: ext4 makes no new file in the place of one that was deleted in the last
+    /// minutes, and its search for another place would be measured as ours.
+    pub(crate) fn scratch(&self) -> Result<PathBuf> {
+        if self.root.get().is_none() {
+            let made = tempfile::Builder::new().prefix("onward-bench-").tempdir_in(&self.folder)?;
+            spread(made.path());
+            self.root.set(made).expect("it was not there a moment ago");
+        }
+        let root = self.root.get().expect("it was just made");
+        Ok(tempfile::Builder::new().prefix("").tempdir_in(root.path())?.keep())
+    }
+}
+
+/// Asks ext4 to put the folders in it far from each other, so that what an earlier run deleted is in nobody's way.
+fn spread(root: &Path) {
+    // Another file system may know no such mark, and has no such search either.
+    let _ = Command::new("chattr").arg("+T").arg(root).stderr(Stdio::null()).status();
 }
 
 fn workload(name: &str) -> Result<Workload> {

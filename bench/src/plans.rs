@@ -90,3 +90,20 @@ impl Graph {
         text
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every shape was written as a plan. It must be one, with its phases and needs in place.
+    #[test]
+    fn every_shape_is_a_valid_plan() {
+        for shape in Shape::ALL {
+            let graph = Graph { second_half: "echo >/tmp/bell".to_owned(), ..Graph::idle(shape, 40) };
+            let parsed = onward_core::plan::parse(&graph.plan());
+            let plan = parsed.plan.expect("a plan without faults");
+            assert_eq!(plan.phases.len(), 40);
+            assert_eq!(plan.phases[39].needs.len(), shape.needs(39).len(), "{shape:?}");
+        }
+    }
+}

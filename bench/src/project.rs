@@ -15,6 +15,7 @@ use nix::unistd::Pid;
 
 use crate::Result;
 use crate::options::Options;
+use crate::plans::Graph;
 
 /// No single command is waited for any longer: the whole must come to an end.
 pub(crate) const COMMAND_SECONDS_MAX: u64 = 120;
@@ -26,30 +27,31 @@ const SETTLE: Duration = Duration::from_millis(100);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 pub(crate) struct Project {
-    folder: tempfile::TempDir,
+    folder: PathBuf,
     binary: PathBuf,
 }
 
 impl Project {
+    /// An empty one.
     pub(crate) fn new(options: &Options) -> Result<Self> {
-        Ok(Self { folder: options.scratch()?, binary: options.binary.clone() })
+        let folder = options.scratch()?;
+        fs::create_dir(folder.join(".onward"))?;
+        Ok(Self { folder, binary: options.binary.clone() })
     }
 
     pub(crate) fn folder(&self) -> &Path {
-        self.folder.path()
+        &self.folder
+    }
+
+    /// One with a plan.
+    pub(crate) fn with_plan(options: &Options, graph: &Graph) -> Result<Self> {
+        let project = Self::new(options)?;
+        project.write("onward.yaml", &graph.plan())?;
+        Ok(project)
     }
 
     pub(crate) fn write(&self, name: &str, text: &str) -> Result<()> {
         Ok(fs::write(self.folder().join(name), text)?)
-    }
-
-    /// Forgets all runs.
-    pub(crate) fn forget(&self) -> Result<()> {
-        let books = self.folder().join(".onward");
-        if books.exists() {
-            fs::remove_dir_all(&books)?;
-        }
-        Ok(fs::create_dir(books)?)
     }
 
     pub(crate) fn onward(&self, arguments: &[&str]) -> Command {

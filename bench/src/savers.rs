@@ -51,7 +51,7 @@ impl JsonFile {
 
 impl Saver for JsonFile {
     fn name(&self) -> &'static str {
-        "peer: JSON file, fsync, rename"
+        "peer: JSON file"
     }
 
     fn save(&mut self, change: Change<'_>) -> Result<()> {
@@ -79,7 +79,7 @@ impl SqliteRows {
 
 impl Saver for SqliteRows {
     fn name(&self) -> &'static str {
-        "peer: SQLite, a row per checkpoint"
+        "peer: SQLite rows"
     }
 
     fn save(&mut self, change: Change<'_>) -> Result<()> {

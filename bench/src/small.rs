@@ -21,13 +21,12 @@ pub(crate) fn measure(options: &Options, report: &mut Report) -> Result<()> {
 
     let project = Project::new(options)?;
     let mut help = || finish(project.onward(&["--version"]));
-    let times = in_turns(options.pick(11, 31, 31), 10, &mut [&mut bare::spawn, &mut help])?;
+    let times = in_turns(options.turns(options.pick(11, 31, 31), 10), &mut [&mut bare::spawn, &mut help])?;
     let figure = Figure::new(NAME, "program", "start-up (--version), p50", times[1].p50(), "ms");
     report.add(&figure.over(times[0].p50()).goal(Goal::AtMost(GOAL_START_UP_MS)))?;
 
     for phases in options.pick(vec![1_000], vec![1_000], vec![1_000, 10_000]) {
-        project.write("onward.yaml", &Graph::idle(Shape::Wide, phases).plan())?;
-        project.forget()?;
+        let project = Project::with_plan(options, &Graph::idle(Shape::Wide, phases))?;
         let most = peak_memory(project.onward(&["run", "--quiet", "--no-input"]))?;
         let figure = Figure::new(NAME, format!("wide {phases}"), "memory of the driver, at most", most, "MB");
         report.add(&figure.goal(Goal::AtMost(GOAL_MEMORY_MB)))?;

@@ -120,3 +120,33 @@ impl Log {
         ops
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A state of a given size changes by a hundredth. The size of it and of the change must be what the goals speak of.
+    #[test]
+    fn a_state_has_its_size_and_changes_by_a_hundredth() {
+        for bytes in [1_000, 100_000, 1_000_000] {
+            let mut state = Agents::new(bytes);
+            let before = state.whole.to_string().len();
+            assert!((bytes * 7 / 10..bytes * 13 / 10).contains(&before), "{bytes} wanted, {before} made");
+            let old = state.whole.clone();
+            let changed = serde_json::to_vec(&state.change()).expect("ops are JSON").len();
+            assert!(changed < bytes / CHANGED_PART * 2 + 100, "{changed} of {bytes} changed");
+            assert_ne!(state.whole, old);
+        }
+    }
+
+    /// A log got ten entries. It holds ten, of a kilobyte each.
+    #[test]
+    fn a_log_grows_by_a_kilobyte_a_step() {
+        let mut log = Log::new();
+        for _ in 0..10 {
+            log.change();
+        }
+        let bytes = log.whole.to_string().len();
+        assert!((10_000..10_700).contains(&bytes), "{bytes}");
+    }
+}

@@ -1,5 +1,6 @@
 //! W2: durable steps in one process, with trivial work.
 
+use std::cell::Cell;
 use std::path::Path;
 
 use crate::Result;
@@ -36,26 +37,26 @@ pub(crate) fn steps_only(folder: &Path, count: usize) -> Result<()> {
 
 fn one_by_one(options: &Options, report: &mut Report) -> Result<()> {
     let (folder, beside) = (options.scratch()?, options.scratch()?);
-    let mut books = ours::open(folder.path(), "steps")?;
-    let (mut bare, mut file) = (Commit::new(beside.path())?, Flush::new(beside.path())?);
+    let mut books = ours::open(&folder, "steps")?;
+    let (mut bare, mut file) = (Commit::new(&beside)?, Flush::new(&beside)?);
     let body = vec![b'x'; STEP_BYTES];
-    let mut number = 0;
+    let number = Cell::new(0);
     let mut stretch = |rounds: usize| -> Result<Vec<Times>> {
         let mut step = || {
-            number += 1;
-            books.change(ours::step(number)).map(drop).map_err(Into::into)
+            number.set(number.get() + 1);
+            books.change(ours::step(number.get())).map(drop).map_err(Into::into)
         };
         let mut commit = || bare.rows(&[&body]);
         let mut flush = || file.append(&body);
-        in_turns(rounds, BLOCK, &mut [&mut step, &mut commit, &mut flush])
+        in_turns(options.turns(rounds, BLOCK), &mut [&mut step, &mut commit, &mut flush])
     };
     let first = stretch(STEPS / BLOCK + 1)?;
     show(report, "1,000 steps", &first)?;
     let many = options.pick(10_000, 30_000, 100_000);
     // In turns throughout, so that the history of the floor grows as ours does.
     stretch(many / BLOCK)?;
+    let case = format!("after {} steps", number.get());
     let last = stretch(STEPS / BLOCK + 1)?;
-    let case = format!("after {many} steps");
     show(report, &case, &last)?;
     // Over the flush and not over the commit: a young log grows with every commit, which makes the first ones slow.
     let [before, after] = [&first, &last].map(|times| times[0].p50() / times[2].p50());
@@ -76,8 +77,8 @@ fn show(report: &mut Report, case: &str, times: &[Times]) -> Result<()> {
 /// Steps that wait together share one commit.
 fn in_flight(options: &Options, report: &mut Report) -> Result<()> {
     let (folder, beside) = (options.scratch()?, options.scratch()?);
-    let mut books = ours::open(folder.path(), "steps")?;
-    let mut bare = Commit::new(beside.path())?;
+    let mut books = ours::open(&folder, "steps")?;
+    let mut bare = Commit::new(&beside)?;
     let body = vec![b'x'; STEP_BYTES];
     let mut number = 0;
     let mut steps = || {
@@ -87,7 +88,7 @@ fn in_flight(options: &Options, report: &mut Report) -> Result<()> {
     };
     let bodies = [body.as_slice(); IN_FLIGHT];
     let mut commit = || bare.rows(&bodies);
-    let times = in_turns(options.pick(6, 21, 21), BLOCK, &mut [&mut steps, &mut commit])?;
+    let times = in_turns(options.turns(options.pick(6, 21, 21), BLOCK), &mut [&mut steps, &mut commit])?;
     #[expect(clippy::cast_precision_loss, reason = "it is eight")]
     let per_second = |times: &Times| IN_FLIGHT as f64 * 1_000.0 / times.p50();
     let figure = Figure::new(NAME, "8 in flight", "steps a second", per_second(&times[0]), "steps/s");

@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::Result;
 use crate::bare::{self, Trace};
 use crate::figure::{Figure, Goal, Report, note};
-use crate::measure::{Times, in_turns};
+use crate::measure::{Subject, Times, in_turns};
 use crate::options::{Effort, Options};
 use crate::plans::{Graph, Shape};
 use crate::project::{Project, finish};
@@ -57,25 +57,28 @@ fn case(shape: Shape, phases: usize) -> String {
 
 /// Measures one graph; gives the wall time per phase of onward.
 fn one(options: &Options, report: &mut Report, graph: &Graph) -> Result<f64> {
-    let (project, bare) = (Project::new(options)?, options.scratch()?);
-    project.write("onward.yaml", &graph.plan())?;
-    project.write("Makefile", &graph.makefile())?;
-    let (phases, slots) = (graph.phases, graph.shape.slots());
+    let turns = options.turns(rounds(options, graph.phases), 1);
+    let (phases, slots, bare) = (graph.phases, graph.shape.slots(), options.scratch()?);
+    // Made beforehand, and never deleted in between: neither is part of a run.
+    let projects: Vec<Project> =
+        (0..turns.rounds).map(|_| Project::with_plan(options, graph)).collect::<Result<_>>()?;
+    let mut left = projects.iter();
+    let mut last = &projects[0];
+    projects[0].write("Makefile", &graph.makefile())?;
     let mut onward = || {
-        project.forget()?;
-        finish(project.onward(&["run", "--quiet", "--no-input"]))
+        last = left.next().ok_or("more rounds than projects")?;
+        finish(last.onward(&["run", "--quiet", "--no-input"]))
     };
-    let mut spawned = || bare::spawns(bare.path(), phases, slots, Trace::Nothing);
-    let mut flushed = || bare::spawns(bare.path(), phases, slots, Trace::Flushed);
-    let mut make = || finish(project.program("make", &["-j2", "-s"]));
-    let rounds = rounds(options, phases);
-    let with_make = has_make() && phases < LARGE;
-    let times = if with_make {
-        in_turns(rounds, 1, &mut [&mut flushed, &mut onward, &mut spawned, &mut make])?
-    } else {
-        in_turns(rounds, 1, &mut [&mut flushed, &mut onward, &mut spawned])?
-    };
-    let done = project.phases_done()?;
+    let mut spawned = || bare::spawns(&bare, phases, slots, Trace::Nothing);
+    let mut flushed = || bare::spawns(&bare, phases, slots, Trace::Flushed);
+    let mut make = || finish(projects[0].program("make", &["-j2", "-s"]));
+    let mut subjects: Vec<Subject<'_>> = vec![&mut flushed, &mut onward, &mut spawned];
+    if has_make() && phases < LARGE {
+        subjects.push(&mut make);
+    }
+    let times = in_turns(turns, &mut subjects)?;
+    drop(subjects);
+    let done = last.phases_done()?;
     if done != phases as u64 {
         return Err(format!("{done} of {phases} phases were done").into());
     }

@@ -37,12 +37,10 @@ pub(crate) fn measure(options: &Options, report: &mut Report) -> Result<()> {
 
 /// A look at a small project that is there already.
 fn status(options: &Options, report: &mut Report) -> Result<()> {
-    let project = Project::new(options)?;
-    project.write("onward.yaml", &Graph::idle(Shape::Chain, 5).plan())?;
-    project.forget()?;
+    let project = Project::with_plan(options, &Graph::idle(Shape::Chain, 5))?;
     finish(project.onward(&["run", "--quiet", "--no-input"]))?;
     let mut ours = || finish(project.onward(&["status"]));
-    let times = in_turns(options.pick(11, 31, 31), 10, &mut [&mut bare::spawn, &mut ours])?;
+    let times = in_turns(options.turns(options.pick(11, 31, 31), 10), &mut [&mut bare::spawn, &mut ours])?;
     let (floor, ours) = (times[0].p50(), &times[1]);
     for (what, value) in [("status, p50", ours.p50()), ("status, p99", ours.p99()), ("status, max", ours.max())] {
         let figure = Figure::new(NAME, "5 phases", what, value, "ms").over(floor);
@@ -56,7 +54,6 @@ fn one(options: &Options, report: &mut Report, phases: usize, goal_ms: f64) -> R
     let mut bell = Bell::new(project.folder())?;
     let graph = Graph { second_half: bell.ring(), ..Graph::idle(Shape::Layered, phases) };
     project.write("onward.yaml", &graph.plan())?;
-    project.forget()?;
     bell.first_ring(project.onward(&["run", "--quiet", "--no-input"]), Leave::Killed)?;
     let run = project.run_id()?;
 
@@ -77,7 +74,7 @@ fn one(options: &Options, report: &mut Report, phases: usize, goal_ms: f64) -> R
 
     finish(project.onward(&["resume", &run, "--quiet", "--no-input"]))?;
     let mut nothing = || finish(project.onward(&["resume", &run, "--quiet", "--no-input"]));
-    let times = in_turns(options.pick(6, 11, 11), 5, &mut [&mut bare::spawn, &mut nothing])?;
+    let times = in_turns(options.turns(options.pick(6, 11, 11), 5), &mut [&mut bare::spawn, &mut nothing])?;
     for (what, value) in [("nothing to do, p50", times[1].p50()), ("nothing to do, max", times[1].max())] {
         let figure = Figure::new(NAME, case.clone(), what, value, "ms").over(times[0].p50());
         report.add(&if what.ends_with("p50") { figure.goal(Goal::AtMost(goal_ms)) } else { figure })?;
@@ -101,7 +98,7 @@ fn make(options: &Options, report: &mut Report, project: &Project, bell: &mut Be
     report.add(&Figure::new(NAME, case.clone(), "peer: make, to the first phase", first, "ms").over(floor))?;
     touch(graph.middle(), graph.phases)?;
     let mut nothing = || finish(project.program("make", &["-j2", "-s"]));
-    let times = in_turns(options.pick(3, 6, 6), 3, &mut [&mut bare::spawn, &mut nothing])?;
+    let times = in_turns(options.turns(options.pick(3, 6, 6), 3), &mut [&mut bare::spawn, &mut nothing])?;
     report.add(&Figure::new(NAME, case, "peer: make, nothing to do", times[1].p50(), "ms").over(times[0].p50()))
 }
 

@@ -132,6 +132,9 @@ pub enum Outcome {
     /// We asked it to end. Never a failure.
     Stopped {
         by: StopBy,
+        /// It ended with code 0 all the same: done, or stopped half-way and polite about it.
+        #[serde(default)]
+        said_done: bool,
     },
     /// It was at work and left no record: nobody can know.
     Unknown,

@@ -48,6 +48,11 @@ impl Story {
     fn take(&mut self, input: &Input) -> Vec<Event> {
         self.now += SignedDuration::from_secs(1);
         let stepped = run::step(&mut self.run, input, "ada", self.now).expect("a legal input");
+        for recorded in &stepped.events {
+            let text = serde_json::to_string(&recorded.event).expect("plain data");
+            let back: Event = serde_json::from_str(&text).expect("our own text");
+            assert_eq!(back, recorded.event, "what is stored is read back");
+        }
         self.journal.extend(stepped.events.clone());
         self.taken.extend(stepped.checkpoints);
         let replayed = run::fold(&self.journal).expect("a journal");
@@ -184,7 +189,7 @@ fn i6_interruptions_use_up_no_retries() {
         let events = story.take(&Input::StopAsked { by: StopBy::Interrupt });
         assert_eq!(names(&events), ["stop_asked", "checkpoint_taken"], "the checkpoint comes first, at once");
         assert!(matches!(story.wanted()[..], [Effect::Stop { kill: false, .. }]));
-        story.end("a", Outcome::Stopped { by: StopBy::Interrupt });
+        story.end("a", Outcome::Stopped { by: StopBy::Interrupt, said_done: false });
         assert_eq!(story.run.ending(), Some(Ending::Stopped(StopBy::Interrupt)));
         assert_eq!(story.state("a").status, PhaseStatus::Interrupted);
         story.begin(&[]);
@@ -247,7 +252,7 @@ fn an_unwanted_orphan_is_killed_first() {
     story.take(&begin);
     story.take(&Input::AttemptFound { phase: PhaseId::new("a"), attempt: Attempt(1), alive: true });
     assert!(matches!(story.wanted()[..], [Effect::Stop { kill: true, by: StopBy::OrphanKill, .. }]));
-    story.end("a", Outcome::Stopped { by: StopBy::OrphanKill });
+    story.end("a", Outcome::Stopped { by: StopBy::OrphanKill, said_done: false });
     assert_eq!((story.at_work(), story.state("a").attempts), (vec!["a"], 2));
 }
 
@@ -296,7 +301,7 @@ fn i3_a_finished_phase_wants_a_new_generation() {
     let mut story = Story::new(CHAIN);
     story.done("a");
     story.take(&Input::StopAsked { by: StopBy::Interrupt });
-    story.end("b", Outcome::Stopped { by: StopBy::Interrupt });
+    story.end("b", Outcome::Stopped { by: StopBy::Interrupt, said_done: false });
     story.begin(&[("a", Choice::Retry)]);
     assert_eq!(story.state("a").generation.0, 2);
     assert!(story.at_work().contains(&"a"));
@@ -316,7 +321,11 @@ fn what_happens_to_the_others_after_a_failure() {
         assert_eq!(story.at_work().len(), after_failure, "{policy}");
         let stops = story.wanted().iter().any(|effect| matches!(effect, Effect::Stop { by: StopBy::Failure, .. }));
         assert_eq!(stops, policy == "stop");
-        let end = if stops { Outcome::Stopped { by: StopBy::Failure } } else { Outcome::Exited { code: 0 } };
+        let end = if stops {
+            Outcome::Stopped { by: StopBy::Failure, said_done: false }
+        } else {
+            Outcome::Exited { code: 0 }
+        };
         story.end("busy", end);
         if late_runs {
             story.done("late");

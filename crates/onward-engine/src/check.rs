@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use onward_core::config::{self, Config, Layer};
@@ -49,9 +50,12 @@ pub(crate) fn plan_from_text(project: &Project, path: &Path, text: String) -> Re
 
 /// Reads a text of bounded size. One byte above the limit is enough for the reader to say that it is too long.
 fn read(path: &Path) -> std::result::Result<String, String> {
-    let file = File::open(path).map_err(|why| why.to_string())?;
-    if file.metadata().map_err(|why| why.to_string())?.is_dir() {
-        return Err("it is a folder".to_owned());
+    // A pipe in the place of a file must not make anybody wait.
+    let opened = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path);
+    let file = opened.map_err(|why| why.to_string())?;
+    let kind = file.metadata().map_err(|why| why.to_string())?.file_type();
+    if !kind.is_file() {
+        return Err(if kind.is_dir() { "it is a folder" } else { "it is not a plain file" }.to_owned());
     }
     let mut bytes = Vec::new();
     file.take(TEXT_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(|why| why.to_string())?;

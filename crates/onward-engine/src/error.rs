@@ -68,6 +68,9 @@ pub enum Error {
     BadCheckpoint { id: String, why: String, raw: String },
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The machine has no room, no descriptors or no permission for what is to be done; no phase is to blame.
+    #[error("{what}")]
+    NoRoom { what: String },
     #[error("{what}: {why}")]
     Io { what: String, why: std::io::Error },
     #[error("{0}")]

@@ -92,9 +92,13 @@ impl Flight {
                 self.repeat_the_kill();
                 None
             }
+            // Its own attendant was started from that folder: if the folder is gone, somebody took it away.
+            Found::NeverStarted if !self.folder.path().exists() => Some(unknown(&self.folder)),
             Found::NeverStarted => Some(AttemptEnd::bare(Outcome::NeverRan)),
             Found::Unknown => Some(match self.asked {
-                Some((by, _)) => AttemptEnd { outcome: Outcome::Stopped { by }, ..unknown(&self.folder) },
+                Some((by, _)) => {
+                    AttemptEnd { outcome: Outcome::Stopped { by, said_done: false }, ..unknown(&self.folder) }
+                }
                 None => unknown(&self.folder),
             }),
         }
@@ -124,9 +128,22 @@ impl Flight {
 /// What became of an attempt. A record that a newer onward wrote, or that cannot be read, tells us nothing: as long as
 /// something holds the lock it is waited for, and after that nobody knows.
 fn look(folder: &AttemptFolder, boot: &str) -> Found {
-    attendant::find(folder, &boot_now(), boot).unwrap_or_else(|_| {
+    let found = attendant::find(folder, &boot_now(), boot).unwrap_or_else(|_| {
         if attendant::lock_is_held(folder).unwrap_or(false) { Found::Holding } else { Found::Unknown }
-    })
+    });
+    if folder.path().exists() || !matches!(found, Found::NeverStarted | Found::Unknown) {
+        return found;
+    }
+    // No folder, no lock to ask. It was never made, or it was taken away with its lock while the phase works: the mark in
+    // the environment tells, and the folder of the run, which is made before anything is started.
+    let of_the_run = folder.path().ancestors().nth(2).is_some_and(std::path::Path::exists);
+    if !process::sweep(&shell::tag(folder), &[]).is_empty() {
+        Found::Holding
+    } else if of_the_run {
+        found
+    } else {
+        Found::Unknown
+    }
 }
 
 /// An empty id differs from every recorded one, so that without it nothing counts as never started.
@@ -168,7 +185,9 @@ fn end_of(folder: &AttemptFolder, exit: &Exit) -> AttemptEnd {
 /// said that all is well.
 fn outcome_of(exit: &Exit) -> Outcome {
     match (exit.stopped_by, exit.timed_out, &exit.outcome) {
-        (Some(by), _, _) => Outcome::Stopped { by: event_of(by) },
+        (Some(by), _, outcome) => {
+            Outcome::Stopped { by: event_of(by), said_done: *outcome == attendant::Outcome::Code(0) }
+        }
         (None, true, _) => Outcome::TimedOut,
         (None, false, attendant::Outcome::Code(code)) => Outcome::Exited { code: *code },
         (None, false, attendant::Outcome::Signal(signal)) => Outcome::Killed { signal: *signal },

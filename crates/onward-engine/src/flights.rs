@@ -12,9 +12,9 @@ use onward_core::run::Run;
 use onward_core::view::{self, StatusView};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 
-use crate::attendant;
+use crate::attendant::{self, SpawnError};
 use crate::error::{Error, Result};
-use crate::executor::shell;
+use crate::executor::shell::{self, Trouble};
 use crate::flight::{Flight, Landed};
 use crate::look;
 use crate::project::Project;
@@ -69,7 +69,12 @@ impl World for Flights<'_> {
             // This very program, also when its file was replaced meanwhile.
             let exe = Path::new("/proc/self/exe");
             let attending = attendant::spawn(exe, &prepared.folder, &prepared.spec, &prepared.env);
-            let attending = attending.map_err(|why| why.to_string())?;
+            let attending = attending.map_err(|why| match why {
+                SpawnError::Lock(_) | SpawnError::Handover(_) => Trouble::Machine(why.to_string()),
+                SpawnError::Held | SpawnError::StartedBefore | SpawnError::Process(_) => {
+                    Trouble::Phase(why.to_string())
+                }
+            })?;
             Ok(Flight::attending(prepared.folder, attempt, attending))
         });
         match started {
@@ -77,7 +82,8 @@ impl World for Flights<'_> {
                 self.in_flight.insert(id.clone(), flight);
                 Ok(None)
             }
-            Err(reason) => {
+            Err(Trouble::Machine(why)) => Err(Error::NoRoom { what: format!("phase {id} cannot be started: {why}") }),
+            Err(Trouble::Phase(reason)) => {
                 let end = AttemptEnd::bare(Outcome::CouldNotStart { reason });
                 Ok(Some(Input::AttemptEnded { phase: id.clone(), attempt, end }))
             }
@@ -105,7 +111,7 @@ impl World for Flights<'_> {
             return Ok(None);
         }
         // It was recorded but never started, and now it never will be.
-        let end = AttemptEnd::bare(Outcome::Stopped { by });
+        let end = AttemptEnd::bare(Outcome::Stopped { by, said_done: false });
         Ok(Some(Input::AttemptEnded { phase: id.clone(), attempt, end }))
     }
 

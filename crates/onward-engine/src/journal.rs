@@ -54,6 +54,11 @@ pub(crate) fn decode(run: &RunId, record: Record) -> Result<Recorded> {
     Ok(Recorded { seq: record.seq, at: record.at, actor: record.actor, event })
 }
 
+/// The event in the body of a record, whatever record it is.
+pub(crate) fn event(body: &[u8]) -> Option<Event> {
+    serde_json::from_slice::<In>(body).ok().map(|read| read.event)
+}
+
 /// The events of a run behind a position, oldest first.
 pub(crate) fn events(store: &mut dyn Store, run: &RunId, after: Seq) -> Result<Vec<Recorded>> {
     let mut all: Vec<Recorded> = Vec::new();
@@ -107,7 +112,7 @@ pub(crate) fn summary_bytes(run: &Run) -> Vec<u8> {
     serde_json::to_vec(&view::summary(run)).expect("a summary has only string keys")
 }
 
-fn stored(taken: &Taken) -> NewCheckpoint {
+pub(crate) fn stored(taken: &Taken) -> NewCheckpoint {
     NewCheckpoint {
         id: taken.id.clone(),
         seq: taken.seq,

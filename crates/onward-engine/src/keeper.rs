@@ -49,12 +49,17 @@ pub(crate) struct Keeper {
     thread: Option<(Sender<Job>, JoinHandle<()>)>,
     /// Where the last fold cache stands, as far as this process knows.
     folded: u64,
-    keyframe_asked: Option<CheckpointId>,
+    /// The whole document that was the newest when the next one was asked for: once is enough until it is there.
+    keyframe_asked: Option<u64>,
 }
 
 impl Keeper {
     pub(crate) fn new(folder: PathBuf, folded: u64) -> Self {
         Self { folder, thread: None, folded, keyframe_asked: None }
+    }
+
+    fn is_asked(&self, chain: &Chain) -> bool {
+        self.keyframe_asked == Some(chain.keyframe_bytes)
     }
 
     /// The process is done with the run: a last fold, if the next start would have much to read.
@@ -82,11 +87,13 @@ impl Keeper {
 
 impl Keep for Keeper {
     fn appended(&mut self, run: &Run, appended: &Appended) {
-        if run.seq.0 - self.folded >= EVENTS_BEHIND_FOLD_MAX {
+        let due = keyframe_is_due(&appended.chain) && !self.is_asked(&appended.chain);
+        // Where much was written since the last whole document, much would have to be read to fold it, too.
+        if due || run.seq.0 - self.folded >= EVENTS_BEHIND_FOLD_MAX {
             self.fold(run);
         }
-        if keyframe_is_due(&appended.chain) && self.keyframe_asked != run.last_checkpoint {
-            self.keyframe_asked.clone_from(&run.last_checkpoint);
+        if due {
+            self.keyframe_asked = Some(appended.chain.keyframe_bytes);
             if let Some(id) = run.last_checkpoint.clone() {
                 self.send(Job::Keyframe(id));
             }

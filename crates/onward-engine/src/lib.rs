@@ -27,10 +27,11 @@ mod waiter;
 mod world;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub use books::Books;
 pub use check::{Checked, check};
-pub use doctor::{Finding, Findings};
+pub use doctor::{Finding, Findings, Repair, Repaired, StoreFacts};
 pub use driver::Driver;
 pub use error::{Error, Offer, Question, Result};
 pub use journal::{entry as entry_of, load as load_run};
@@ -81,6 +82,11 @@ impl Onward {
 
     fn new(project: Project, from: &Path, mode: OpenMode) -> Result<Self> {
         let config = check::config(&project)?;
+        demand_a_store_of_our_own(&config)?;
+        if mode == OpenMode::ReadWrite {
+            // With a handler, a write beyond the limit of file sizes is an error like a full disk, not the end.
+            let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
+        }
         Ok(Self { project, config, from: from.to_owned(), mode, store: None })
     }
 
@@ -91,6 +97,16 @@ impl Onward {
             self.store = Some(Box::new(opened.map_err(no_store_is_no_runs)?));
         }
         Ok(self.store.as_deref_mut().expect("it was just opened"))
+    }
+}
+
+/// A store that is named and cannot be used must not be silently replaced by another one.
+fn demand_a_store_of_our_own(config: &Config) -> Result<()> {
+    let named = std::env::var("ONWARD_STORE").ok().filter(|store| !store.is_empty()).map(|_| "ONWARD_STORE");
+    let configured = config.values().iter().any(|value| value.key == "store" && value.value.is_string());
+    match named.or(configured.then_some("store, in the configuration,")) {
+        Some(by) => Err(Error::NotYet(format!("{by} names a shared store, which this version does not have yet"))),
+        None => Ok(()),
     }
 }
 

@@ -7,13 +7,15 @@ use onward_core::checkpoint::{self, BadDocument, Checkpoint, CheckpointMeta, FOR
 use onward_core::event::Recorded;
 use onward_core::id::{Attempt, CheckpointId, PhaseId, RunId, Seq};
 use onward_core::lookup::{self, Looked, Name};
-use onward_core::run::{Run, RunStatus};
+use onward_core::plan::Phase;
+use onward_core::run::{PhaseState, Run, RunStatus};
 use onward_core::view::{self, Alive, Driver, StatusView, Summary, Why};
-use onward_store::{CheckpointRow, LeaseKind, Page, RunFilter, RunRow, StoreError, StoredCheckpoint};
+use onward_store::{Alarm, CheckpointRow, LeaseKind, Page, RunFilter, RunRow, StoreError, StoredCheckpoint};
 use serde::Serialize;
 
 use crate::Onward;
 use crate::attendant::{self, Output};
+use crate::doctor;
 use crate::error::{Error, Result};
 use crate::executor::shell;
 use crate::flight;
@@ -23,6 +25,8 @@ use crate::project::Project;
 /// Rows that are read at a time, and candidates that an ambiguous name lists at most.
 const ROWS_PER_READ: usize = 256;
 const CANDIDATES_MAX: usize = 20;
+/// The status of a run that was created and not yet begun.
+pub(crate) const NEW: &str = "new";
 
 /// Which runs to list.
 #[derive(Clone, Debug, Default)]
@@ -113,7 +117,8 @@ impl Onward {
     pub fn status(&mut self, name: Option<&str>) -> Result<StatusView> {
         let id = self.find_run(name)?;
         let run = self.load(&id)?;
-        let warnings = self.warnings();
+        let mut warnings = self.warnings();
+        warnings.extend(doctor::notes(&self.project, &id));
         let driver = self.driver(&id)?;
         Ok(status_of(&self.project, &run, driver, warnings))
     }
@@ -175,7 +180,21 @@ impl Onward {
         let run = self.load(&id)?;
         require_phase(&run, phase)?;
         let (found, state) = run.phases().find(|(p, _)| p.id.as_str() == phase).expect("it was just found");
-        Ok(view::why(&run, found, state))
+        Ok(self.why_now(&run, found, state))
+    }
+
+    /// The same, with what the attempt's own folder says: an end that nobody has recorded yet, or a process that lives.
+    pub(crate) fn why_now(&self, run: &Run, phase: &Phase, state: &PhaseState) -> Why {
+        let not = |reason: &str| Why { phase: phase.id.clone(), will_run: false, reasons: vec![reason.to_owned()] };
+        let Some(attempt) = &state.attempt else { return view::why(run, phase, state) };
+        let folder = shell::folder(&self.project, run, &phase.id, attempt.number);
+        match folder.exit() {
+            Ok(Some(exit)) if exit.stopped_by.is_none() => not("it has ended, and its result is taken"),
+            Ok(_) | Err(_) if attendant::lock_is_held(&folder).unwrap_or(false) => {
+                not("it is at work, and is waited for")
+            }
+            Ok(_) | Err(_) => view::why(run, phase, state),
+        }
     }
 
     /// The run as its journal tells it.
@@ -204,14 +223,25 @@ impl Onward {
         };
         let rows = self.rows(&RunFilter::default())?;
         let mut current = rows.iter().filter(|row| row.status != RunStatus::Archived.as_str());
-        current.nth(nth).map(|row| row.run.clone()).ok_or(Error::NoRuns)
+        let found = current.nth(nth).map(|row| row.run.clone());
+        found.map_or_else(|| Err(self.nothing_or_lost(Error::NoRuns)), Ok)
+    }
+
+    /// That nothing is there may mean that it was lost, which is another thing to say.
+    fn nothing_or_lost(&mut self, otherwise: Error) -> Error {
+        let alarms = self.store().map(|store| store.health().alarms).unwrap_or_default();
+        let lost = alarms.into_iter().find_map(|alarm| match alarm {
+            Alarm::HeadAhead { head, database } => Some(StoreError::LostCommits { head, database }),
+            _ => None,
+        });
+        lost.map_or(otherwise, Error::Store)
     }
 
     fn run_by_id(&mut self, id: &str) -> Result<RunId> {
         let rows = self.rows(&RunFilter { run_prefix: Some(id.to_owned()), ..RunFilter::default() })?;
         match lookup::choose(id, rows.into_iter().map(|row| row.run).collect()) {
             Looked::Found(run) => Ok(run),
-            Looked::NotThere => Err(Error::NoSuchRun(id.to_owned())),
+            Looked::NotThere => Err(self.nothing_or_lost(Error::NoSuchRun(id.to_owned()))),
             Looked::Ambiguous(runs) => Err(ambiguous("run", id, &runs)),
         }
     }
@@ -255,7 +285,7 @@ impl Onward {
             if let Some(row) = read.last() {
                 page = Page::before(row.number, ROWS_PER_READ);
             }
-            rows.extend(read.into_iter().filter(|row| row.head.0 > 0 || row.summary.is_err()));
+            rows.extend(read.into_iter().filter(has_begun));
             if last {
                 return Ok(rows);
             }
@@ -293,8 +323,16 @@ impl Onward {
     }
 }
 
+/// A row whose bytes are damaged, or one of whose journal nothing could be kept, is listed all the same.
+fn has_begun(row: &RunRow) -> bool {
+    row.head.0 > 0 || row.summary.is_err() || row.status != NEW
+}
+
 /// A phase of the run by its whole id: a name is never matched by its beginning.
 pub(crate) fn require_phase(run: &Run, phase: &str) -> Result<PhaseId> {
+    if phase.is_empty() {
+        return Err(Error::EmptyName("phase"));
+    }
     let id = PhaseId::new(phase);
     match run.phase_state(&id) {
         Some(_) => Ok(id),
@@ -303,7 +341,6 @@ pub(crate) fn require_phase(run: &Run, phase: &str) -> Result<PhaseId> {
 }
 
 fn is_worth_a_warning(alarm: &onward_store::Alarm) -> bool {
-    use onward_store::Alarm;
     match alarm {
         Alarm::HeadAhead { .. }
         | Alarm::HeadDiffers { .. }

@@ -29,7 +29,8 @@ impl Project {
             return Ok(found);
         }
         let top = git::top(from).unwrap_or_else(|| from.to_owned());
-        if home == Some(top.as_path()) {
+        let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if home.is_some_and(|home| resolved(home) == resolved(&top)) {
             return Err(Error::HomeFolder);
         }
         Ok(Self { top })

@@ -1,9 +1,14 @@
 //! Starting: find the unfinished run of the same work, judge it, and begin or go on.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::fs::File;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use jiff::Timestamp;
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, fcntl};
 use onward_core::event::{Orphans, RunStarted};
 use onward_core::expression::{self, Reference};
 use onward_core::id::{PhaseId, RunId, Seq};
@@ -11,7 +16,7 @@ use onward_core::input::{Begin, Choice, Posted};
 use onward_core::naming;
 use onward_core::plan::{self, Plan};
 use onward_core::resume::{self, Facts, PlanFact, Verdict, Wording};
-use onward_core::run::{self, Ending, Run, RunStatus};
+use onward_core::run::{self, Ending, Refusal, Run, RunStatus};
 use onward_core::view::{self, StatusView, Summary, Why};
 use onward_store::{Holder, Lease, LeaseKind, NewRun, RunFilter, RunRow, StoreError};
 
@@ -31,6 +36,11 @@ use crate::{attendant, flight, git, look, process};
 
 /// Ids of one second that are tried before something else must be wrong.
 const RUN_ID_TRIES_MAX: u32 = 10_000;
+const LOCK_LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Ten seconds of looks at the lock of those that start.
+const START_LOOKS_MAX: u32 = 500;
+/// Three seconds of looks at a lock after a kill.
+const KILL_LOOKS_MAX: u32 = 150;
 
 /// What a start was asked for.
 #[derive(Clone, Debug, Default)]
@@ -170,7 +180,8 @@ impl Onward {
         let same = |summary: &Summary| summary.plan == source.plan_path && summary.plan_text == source.hash;
         let rows = self.rows(&RunFilter { statuses: Some(unfinished_statuses()), ..RunFilter::default() })?;
         let summary = |row: &RunRow| row.summary.as_ref().ok().and_then(|bytes| serde_json::from_slice(bytes).ok());
-        let known = rows.iter().find(|row| summary(row).is_some_and(|s: Summary| same(&s) && s.given == request.inputs));
+        let known =
+            rows.iter().find(|row| summary(row).is_some_and(|s: Summary| same(&s) && s.given == request.inputs));
         let Some(work) = known.map(|row| row.work.clone()) else { return Ok(None) };
         let mut unfinished = Vec::new();
         for row in rows.iter().filter(|row| row.work == work) {
@@ -274,42 +285,50 @@ impl Onward {
         }
     }
 
-    /// What would run, and why; `None` for the run means a new one.
+    /// What would run, and why.
     pub fn would_do(&self, request: &Request, found: &Found) -> Vec<Why> {
+        let chosen = |phase: &PhaseId| request.choices.iter().find(|(name, _)| name == phase.as_str());
+        let choose = |phase: &PhaseId, otherwise: Why| match chosen(phase).map(|(_, choice)| choice) {
+            Some(Choice::Retry) => answer(phase, true, "it is to be retried"),
+            Some(Choice::Skip) => answer(phase, false, "it is to be skipped"),
+            Some(Choice::Adopt) => answer(phase, false, "it is to be taken as done"),
+            None => otherwise,
+        };
         let new = matches!(request.want, Want::Fresh) || found.unfinished.is_empty();
         match (new, &found.work, found.unfinished.first()) {
-            (true, Some(work), _) => work.plan.phases.iter().map(view::why_new).collect(),
-            (_, _, Some(one)) => {
-                let chosen = |phase: &PhaseId| request.choices.iter().find(|(name, _)| name == phase.as_str());
-                one.run
-                    .phases()
-                    .map(|(phase, state)| match chosen(&phase.id).map(|(_, choice)| choice) {
-                        Some(Choice::Retry) => answer(&phase.id, true, "it is to be retried"),
-                        Some(Choice::Skip) => answer(&phase.id, false, "it is to be skipped"),
-                        Some(Choice::Adopt) => answer(&phase.id, false, "it is to be taken as done"),
-                        None => view::why(&one.run, phase, state),
-                    })
-                    .collect()
+            (true, Some(work), _) => {
+                work.plan.phases.iter().map(|phase| choose(&phase.id, view::why_new(phase))).collect()
             }
-            (_, None, None) => Vec::new(),
-            (false, Some(_), None) => unreachable!("without an unfinished run it is a new one"),
+            (_, _, Some(one)) => {
+                let phases = one.run.phases();
+                phases.map(|(phase, state)| choose(&phase.id, self.why_now(&one.run, phase, state))).collect()
+            }
+            (_, _, None) => Vec::new(),
         }
     }
 
     /// Starts a new run and drives it.
     pub fn start(&mut self, request: &Request, found: Found, reporter: &mut dyn Reporter) -> Result<Finished> {
-        if request.want == Want::Fresh {
-            for old in &found.unfinished {
-                self.put_away(old, request.orphans)?;
-            }
-        }
+        // Of several that start the same work at once one goes on; the others must see its run.
+        self.store()?;
+        let alone = exclusive(&self.project.runtime().join("start.lock"))?;
         let work = match found.work {
             Some(work) => work,
             // The plan was known by its text and not read; now it has to be.
             None => self.read_work(request, self.plan_source(request)?)?,
         };
+        for (phase, _) in &request.choices {
+            let id = PhaseId::new(phase);
+            work.plan.phase(&id).ok_or(Refusal::NoSuchPhase(id))?;
+        }
+        self.demand_nobody_was_faster(&work.key, &found.unfinished)?;
+        if request.want == Want::Fresh {
+            for old in &found.unfinished {
+                self.put_away(old, request.orphans)?;
+            }
+        }
         let project = naming::word(&work.plan.name);
-        let title = title(&work);
+        let title = flight::secrets().text(&title(&work)).into_owned();
         let started = RunStarted {
             run: RunId::new(""),
             work: work.key,
@@ -329,10 +348,26 @@ impl Onward {
         reached("start.before-append");
         self.store()?.append(&lease, Seq(0), journal::entry(&run, &stepped))?;
         reached("start.after-append");
+        drop(alone);
         for recorded in &stepped.events {
             reporter.update(&crate::Update::Event { recorded, run: &run });
         }
         self.drive(run, &lease, request, reporter)
+    }
+
+    /// A run of the same work that was not there when we looked was begun by somebody else meanwhile.
+    fn demand_nobody_was_faster(&mut self, work: &str, known: &[Unfinished]) -> Result<()> {
+        let filter = RunFilter { work: Some(work.to_owned()), statuses: Some(unfinished_statuses()), run_prefix: None };
+        for row in self.rows(&filter)? {
+            if known.iter().any(|one| one.run.id == row.run) {
+                continue;
+            }
+            return Err(match self.driver(&row.run)? {
+                Some(driver) => Error::Driven { run: row.run, driver },
+                None => Error::Several { runs: vec![row.run] },
+            });
+        }
+        Ok(())
     }
 
     /// A new id, and the right to write under it.
@@ -344,11 +379,12 @@ impl Onward {
                 run: id.clone(),
                 work: started.work.clone(),
                 summary: b"{}".to_vec(),
-                status: "new".to_owned(),
+                status: look::NEW.to_owned(),
             };
             match self.store()?.create_run(new) {
                 Ok(()) => {
                     reached("start.after-create");
+                    self.make_run_folder(&id)?;
                     let lease = self.store()?.take_lease(&id, kind, holder())?;
                     return Ok((id, lease));
                 }
@@ -357,6 +393,13 @@ impl Onward {
             }
         }
         unreachable!("a second does not hold {RUN_ID_TRIES_MAX} starts")
+    }
+
+    /// The folder of the run's attempts, made before the first of them: where it is missing later, it was taken away.
+    fn make_run_folder(&self, id: &RunId) -> Result<()> {
+        let path = self.project.store_folder().join("attempts").join(id.as_str());
+        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&path);
+        made.map_err(|why| Error::NoRoom { what: format!("{} cannot be made: {why}", path.display()) })
     }
 
     /// Goes on with a run.
@@ -412,12 +455,11 @@ impl Onward {
         for (phase, state) in old.run.running() {
             let Some(attempt) = &state.attempt else { continue };
             let folder = shell::folder(&self.project, &old.run, &phase.id, attempt.number);
-            if orphans == Some(Orphans::Kill) && attendant::lock_is_held(&folder).unwrap_or(false) {
-                let _ = attendant::kill(&folder, attendant::StopBy::OrphanKill);
-                process::kill_tree(None, &shell::tag(&folder), &[]);
+            if orphans == Some(Orphans::Kill) {
+                end(&folder).map_err(|why| Error::Refused { run: old.run.id.clone(), reasons: vec![why] })?;
             }
             while attendant::lock_is_held(&folder).unwrap_or(false) {
-                std::thread::sleep(std::time::Duration::from_millis(20));
+                std::thread::sleep(LOCK_LOOK_EVERY);
             }
         }
         self.post(&old.run.id, &Posted::Archive).map(|_| ())
@@ -427,6 +469,49 @@ impl Onward {
 /// Statuses of runs that a start may go on with.
 fn unfinished_statuses() -> Vec<String> {
     [RunStatus::Running, RunStatus::Interrupted, RunStatus::Failed].map(|status| status.as_str().to_owned()).into()
+}
+
+/// Ends an attempt by force. The attendant is left the time to do it, since it alone knows children that shed their mark.
+fn end(folder: &attendant::AttemptFolder) -> std::result::Result<(), String> {
+    let held = || attendant::lock_is_held(folder).unwrap_or(false);
+    let wait = || {
+        (0..KILL_LOOKS_MAX).any(|_| {
+            std::thread::sleep(LOCK_LOOK_EVERY);
+            !held()
+        })
+    };
+    if !held() {
+        return Ok(());
+    }
+    let _ = attendant::kill(folder, attendant::StopBy::OrphanKill);
+    if wait() {
+        return Ok(());
+    }
+    process::kill_tree(None, &shell::tag(folder), &[]);
+    if wait() { Ok(()) } else { Err(format!("what was started from {} cannot be ended", folder.path().display())) }
+}
+
+/// Holds a lock file until it is dropped. Whoever has it needs it for milliseconds.
+fn exclusive(path: &Path) -> Result<File> {
+    let failed = |why: std::io::Error| Error::NoRoom { what: format!("{} cannot be locked: {why}", path.display()) };
+    let mut options = File::options();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+    let file = options.open(path).map_err(failed)?;
+    let whole = libc::flock {
+        l_type: i16::try_from(libc::F_WRLCK).expect("a small number"),
+        l_whence: i16::try_from(libc::SEEK_SET).expect("a small number"),
+        l_start: 0,
+        l_len: 0,
+        l_pid: 0,
+    };
+    for _ in 0..START_LOOKS_MAX {
+        match fcntl(&file, FcntlArg::F_OFD_SETLK(&whole)) {
+            Ok(_) => return Ok(file),
+            Err(Errno::EAGAIN | Errno::EACCES | Errno::EINTR) => std::thread::sleep(LOCK_LOOK_EVERY),
+            Err(why) => return Err(failed(why.into())),
+        }
+    }
+    Err(failed(std::io::ErrorKind::TimedOut.into()))
 }
 
 fn compare(run: &Run, plan: &Plan) -> PlanFact {
@@ -442,9 +527,11 @@ fn fresh(request: &Request, all: &[Unfinished]) -> Result<Ready> {
         refuse_if_driven(one)?;
         let orphans: Vec<PhaseId> = one.view.running.iter().map(|record| record.id.clone()).collect();
         if !orphans.is_empty() && request.orphans.is_none() {
-            let choices = ["wait", "kill"].map(|how| Offer {
-                choice: format!("start fresh, {how} for what is still at work"),
-                command: format!("onward run --fresh --orphan {how}"),
+            let ways =
+                [("wait", "start fresh when what is still at work has ended"), ("kill", "end it, then start fresh")];
+            let choices = ways.map(|(how, choice)| Offer {
+                choice: choice.to_owned(),
+                command: format!("onward run{} --fresh --orphan {how}", as_typed(request)),
             });
             let reasons =
                 orphans.iter().map(|phase| format!("phase {phase} of the old run is still at work")).collect();
@@ -478,7 +565,10 @@ pub(crate) fn question(one: &Unfinished, reasons: &[String], request: &Request) 
     let mut offer = |choice: &str, command: String| choices.push(Offer { choice: choice.to_owned(), command });
     let in_doubt: Vec<PhaseId> = one.run.in_doubt().cloned().collect();
     if one.plan == PlanFact::Changed || one.plan == PlanFact::Gone {
-        offer("go on with the plan kept with the run", format!("onward run --resume={run} --plan-from run"));
+        offer(
+            "go on with the plan kept with the run (taking up an edited plan is not there yet)",
+            format!("onward run --resume={run} --plan-from run"),
+        );
     } else if in_doubt.is_empty() {
         offer("go on", format!("onward run --resume={run}"));
     }
@@ -487,10 +577,31 @@ pub(crate) fn question(one: &Unfinished, reasons: &[String], request: &Request) 
         offer("take it as done", format!("onward resume {run} --adopt {phase}"));
         offer("leave it out", format!("onward resume {run} --skip {phase}"));
     }
-    let plan = request.plan.as_ref().map(|plan| format!(" {}", plan.display())).unwrap_or_default();
-    offer("start fresh and keep this run in the archive", format!("onward run{plan} --fresh"));
+    if one.plan != PlanFact::Gone {
+        offer("start fresh and keep this run in the archive", format!("onward run{} --fresh", as_typed(request)));
+    }
     offer("look at it", format!("onward show {run}"));
     Question { run: run.clone(), reasons: reasons.to_vec(), in_doubt, orphans: Vec::new(), choices }
+}
+
+/// The plan and the inputs of a start, as they would be typed again.
+fn as_typed(request: &Request) -> String {
+    let plan = request.plan.as_ref().map(|plan| {
+        let plan = plan.display().to_string();
+        if plan.starts_with('-') { format!("./{plan}") } else { plan }
+    });
+    let inputs = request.inputs.iter().map(|(name, value)| format!("--input={name}={value}"));
+    plan.into_iter().chain(inputs).map(|word| format!(" {}", quoted(&word))).collect()
+}
+
+/// A word for a shell.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
 }
 
 fn title(work: &Work) -> String {

@@ -6,14 +6,17 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use onward_core::config;
-use onward_core::id::RunId;
+use onward_core::id::{PhaseId, RunId};
+use onward_core::plan::Phase;
 use onward_core::retention::{self, CheckpointFacts, PrunePlan, RunFacts};
-use onward_core::run::RunStatus;
+use onward_core::run::{PhaseState, Run, RunStatus};
 use onward_core::view::{self, Summary};
 use onward_store::{PruneList, RunFilter, RunRow, StoreError};
 
 use crate::Onward;
+use crate::attendant;
 use crate::error::{Error, Result};
+use crate::executor::shell;
 use crate::journal;
 
 /// What `init` did.
@@ -88,6 +91,11 @@ impl Onward {
         if !self.rows(&RunFilter::default())?.iter().any(|row| row.run == run) {
             return Err(Error::NoSuchRun(whole_id.to_owned()));
         }
+        let at_work = self.load(&run).map(|run| self.living(&run)).unwrap_or_default();
+        if !at_work.is_empty() {
+            let reasons = at_work.iter().map(|phase| format!("phase {phase} is still at work")).collect();
+            return Err(Error::Refused { run, reasons });
+        }
         let list = PruneList { checkpoints: Vec::new(), runs: vec![run.clone()] };
         match self.store()?.prune(&list) {
             Ok(_) => {}
@@ -106,6 +114,19 @@ impl Onward {
             }
         }
         Ok(())
+    }
+}
+
+impl Onward {
+    /// Phases of a run that still have a process.
+    fn living(&self, run: &Run) -> Vec<PhaseId> {
+        let lives = |(phase, state): &(&Phase, &PhaseState)| {
+            state.attempt.as_ref().is_some_and(|attempt| {
+                let folder = shell::folder(&self.project, run, &phase.id, attempt.number);
+                attendant::lock_is_held(&folder).unwrap_or(true)
+            })
+        };
+        run.running().filter(lives).map(|(phase, _)| phase.id.clone()).collect()
     }
 }
 

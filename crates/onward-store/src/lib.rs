@@ -27,7 +27,7 @@ pub use error::{Cause, Damage, StoreError, Unsafe};
 pub use lease::{Holder, Lease, LeaseKind};
 pub use memory::MemoryStore;
 pub use probe::set_probe;
-pub use sqlite::{OpenMode, SqliteStore};
+pub use sqlite::{Journal, Letter, Naming, OldCheckpoint, OldRun, OpenMode, Salvage, SqliteStore, held_runs};
 pub use types::{
     Alarm, Appended, Chain, CheckpointRow, Consumed, Content, Entry, Fold, Health, InboxItem, Kept, NewCheckpoint,
     NewEvent, NewRun, Page, Posted, PruneList, Pruned, Record, RunFilter, RunRow, StoredCheckpoint,

@@ -83,6 +83,11 @@ pub(crate) fn try_whole(file: &File) -> io::Result<bool> {
     set(file, 0, 0)
 }
 
+/// Locks some bytes of a file; `false` when somebody has one of them.
+pub(crate) fn try_range(file: &File, start: i64, bytes: i64) -> io::Result<bool> {
+    set(file, start, bytes)
+}
+
 fn open_for_locking(path: &Path) -> io::Result<File> {
     let existing =
         OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);

@@ -369,6 +369,9 @@ pub(crate) struct Completions {
 
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
+    /// Repair what is found: what can be made again is, everything else is kept in `.onward/damaged`.
+    #[arg(long)]
+    pub(crate) repair: bool,
     #[command(flatten)]
     pub(crate) output: Json,
 }

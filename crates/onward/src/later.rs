@@ -81,7 +81,6 @@ const FLAGS: &[(&[&str], &str, Takes)] = &[
     (&["list"], "all-projects", Takes::Nothing),
     (&["prune"], "older-than", Takes::Value),
     (&["prune"], "yes", Takes::Nothing),
-    (&["doctor"], "repair", Takes::Nothing),
 ];
 
 const WORDS: &str = "words";

@@ -97,6 +97,15 @@ fn by_hand() -> Vec<(&'static str, Value)> {
             "doctor",
             answer(&[("ok", flag()), ("findings", list_of(texts(&["code", "severity", "path", "message", "help"])))]),
         ),
+        (
+            "doctor-repair",
+            answer(&[
+                ("ok", flag()),
+                ("findings", list_of(texts(&["code", "severity", "path", "message", "help"]))),
+                ("repaired", list_of(texts(&["code", "path", "message"]))),
+                ("aside", or_null(text())),
+            ]),
+        ),
         ("prune", answer(&[("delete", list_of(kept())), ("keep", list_of(kept())), ("bytes_freed", count())])),
         ("exit", exit()),
         ("question", question()),

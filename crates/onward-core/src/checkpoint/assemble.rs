@@ -26,9 +26,11 @@ pub fn keyframe(keyframe: &[u8], patches: &[Vec<u8>]) -> Result<Vec<u8>, BadDocu
 
 /// The checkpoint that a keyframe and the patches behind it give.
 pub fn assemble(keyframe: &[u8], patches: &[Vec<u8>]) -> Result<Checkpoint, BadDocument> {
-    let document = document(keyframe, patches)?;
+    let mut document = document(keyframe, patches)?;
+    // The state is taken as it is: going through it a second time would take as long as reading it.
+    let state = document.get_mut("state").map(Value::take).unwrap_or_default();
     let kernel: Kernel = serde_json::from_value(document).map_err(|why| BadDocument::Damaged(why.to_string()))?;
-    Ok(complete(kernel))
+    Ok(complete(Kernel { state, ..kernel }))
 }
 
 fn document(keyframe: &[u8], patches: &[Vec<u8>]) -> Result<Value, BadDocument> {

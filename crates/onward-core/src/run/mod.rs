@@ -73,6 +73,28 @@ pub fn fold<'a>(events: impl IntoIterator<Item = &'a Recorded>) -> Option<Run> {
     Some(run)
 }
 
+/// The head of the checkpoint that an event tells of, if it tells of one. `run` is what the event is about to be folded
+/// into: the same checkpoint can be made from the journal again at any time.
+pub fn checkpoint_at(run: &Run, recorded: &Recorded) -> Option<Head> {
+    let Event::CheckpointTaken { id, triggers, phase, name } = &recorded.event else { return None };
+    Some(Head {
+        id: id.clone(),
+        seq: recorded.seq,
+        triggers: triggers.clone(),
+        phase: phase.clone(),
+        name: name.clone(),
+        created_at: recorded.at,
+        status: run.status(),
+        can_resume: run.is_unfinished(),
+    })
+}
+
+/// Whether all that follows from the state is on record, as it is after every [`step`]. A journal that was cut off
+/// elsewhere knows a cause without its consequences.
+pub fn is_settled(run: &Run) -> bool {
+    settle::settle(run, run.updated_at).is_none()
+}
+
 /// Times are kept to the microsecond. What is folded live must be what is read back later, to the last digit.
 fn as_stored(now: Timestamp) -> Timestamp {
     Timestamp::from_microsecond(now.as_microsecond()).expect("a time that fits in nanoseconds fits in microseconds")
@@ -88,20 +110,8 @@ fn settle_all(run: &mut Run, now: Timestamp, stepped: &mut Stepped) {
 
 fn record(run: &mut Run, event: Event, actor: &str, now: Timestamp, stepped: &mut Stepped) {
     let recorded = Recorded { seq: run.seq.next(), at: now, actor: actor.to_owned(), event };
-    if let Event::CheckpointTaken { id, triggers, phase, name } = &recorded.event {
-        let head = Head {
-            id: id.clone(),
-            seq: recorded.seq,
-            triggers: triggers.clone(),
-            phase: phase.clone(),
-            name: name.clone(),
-            created_at: now,
-            status: run.status(),
-            can_resume: run.is_unfinished(),
-        };
-        // Before it is folded: the fold forgets what changed since the checkpoint before.
-        stepped.checkpoints.push(checkpoint::taken(run, head));
-    }
+    // Before it is folded: the fold forgets what changed since the checkpoint before.
+    stepped.checkpoints.extend(checkpoint_at(run, &recorded).map(|head| checkpoint::taken(run, head)));
     run.apply(&recorded);
     stepped.events.push(recorded);
 }

@@ -27,6 +27,7 @@ use std::sync::RwLock;
 
 pub use attend::main;
 pub use find::{Adopted, Found, Reached, ask_to_stop, find, kill, lock_is_held};
+pub(crate) use folder::open_plain;
 pub use folder::{AttemptFolder, FolderError};
 pub use logs::{Output, OutputsError};
 pub use record::{Exit, Outcome, RecordError, Spec, Started, Stop, StopBy, StopMode};

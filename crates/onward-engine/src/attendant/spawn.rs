@@ -70,9 +70,10 @@ pub fn spawn(
     let lock = take_lock(folder)?;
     match folder.started() {
         Ok(None) => {}
-        Ok(Some(_)) | Err(RecordError::Damaged { .. } | RecordError::Newer { .. } | RecordError::Unreadable { .. }) => {
+        Ok(Some(_)) | Err(RecordError::Damaged { .. } | RecordError::Newer { .. }) => {
             return Err(SpawnError::StartedBefore);
         }
+        Err(RecordError::Unreadable { source, .. }) => return Err(SpawnError::Handover(source)),
     }
     let orders = orders(spec).map_err(SpawnError::Handover)?;
     let mut command = Command::new(exe);

@@ -23,17 +23,25 @@ pub(crate) struct Prepared {
     pub(crate) env: Vec<(OsString, OsString)>,
 }
 
-/// Makes the attempt's folder and works out its environment; the reason, if that cannot be done.
-pub(crate) fn prepare(project: &Project, run: &Run, phase: &Phase, attempt: Attempt) -> Result<Prepared, String> {
+/// Why an attempt cannot be prepared.
+pub(crate) enum Trouble {
+    /// Something about the phase itself.
+    Phase(String),
+    /// Something about the machine: no phase is to blame.
+    Machine(String),
+}
+
+/// Makes the attempt's folder and works out its environment.
+pub(crate) fn prepare(project: &Project, run: &Run, phase: &Phase, attempt: Attempt) -> Result<Prepared, Trouble> {
     let Body::Run { script, shell } = &phase.body else {
-        return Err(format!("phase {} is not a shell phase", phase.id));
+        return Err(Trouble::Phase(format!("phase {} is not a shell phase", phase.id)));
     };
     let folder = folder(project, run, &phase.id, attempt);
-    folder.create().map_err(|why| format!("its folder cannot be made: {why}"))?;
-    let scratch = scratch(project, run, &phase.id)?;
-    hand_on_the_note(&folder, run, &phase.id)?;
+    folder.create().map_err(|why| Trouble::Machine(why.to_string()))?;
+    let scratch = scratch(project, run, &phase.id).map_err(Trouble::Machine)?;
+    hand_on_the_note(&folder, run, &phase.id).map_err(Trouble::Machine)?;
     let tag = tag(&folder);
-    let env = environment(run, phase, &folder, &scratch, &tag)?;
+    let env = environment(run, phase, &folder, &scratch, &tag).map_err(Trouble::Phase)?;
     let spec = Spec {
         run: run.id.to_string(),
         phase: phase.id.to_string(),

@@ -120,7 +120,7 @@ fn is_posted(connection: &Connection, run: i64, item: &str) -> Answer<bool> {
     Ok(connection.prepare_cached("SELECT 1 FROM inbox WHERE run = ?1 AND id = ?2")?.exists((run, item))?)
 }
 
-fn seal(run: i64, item: &str, at: i64) -> Seal {
+pub(super) fn seal(run: i64, item: &str, at: i64) -> Seal {
     Seal::of("inbox").number(run).text(item).number(at)
 }
 

@@ -75,10 +75,10 @@ impl Run {
             hash: row.get(5)?,
             seal: row.get(6)?,
             tail: Tail {
-                contents: row.get(7)?,
+                contents: count(row.get(7)?),
                 link: row.get(8)?,
                 chain: Chain {
-                    patches: row.get(9)?,
+                    patches: count(row.get(9)?),
                     patch_bytes: row.get::<_, i64>(10)?.cast_unsigned(),
                     keyframe_bytes: row.get::<_, i64>(11)?.cast_unsigned(),
                 },
@@ -152,6 +152,12 @@ impl Run {
             ])?;
         Ok(())
     }
+}
+
+/// A number that is out of range can only be damage. It becomes one that the seal does not fit, so that the row is
+/// still listed.
+fn count(stored: i64) -> u32 {
+    u32::try_from(stored).unwrap_or(u32::MAX)
 }
 
 fn index_damage(run: &RunId) -> Fault {

@@ -69,6 +69,7 @@ impl SqliteStore {
     fn open_to_write(path: &Path) -> Result<Self, StoreError> {
         let folder = Folder::prepare(path)?;
         let database = folder.database();
+        demand_a_database_for_the_log(&folder)?;
         if !folder.check_database()? {
             demand_nothing_remembered(&folder)?;
             folder.make_database()?;
@@ -90,6 +91,7 @@ impl SqliteStore {
     fn open_to_look(path: &Path) -> Result<Self, StoreError> {
         let no_store = || StoreError::NoStore { folder: path.to_owned() };
         let folder = Folder::find(path)?.ok_or_else(no_store)?;
+        demand_a_database_for_the_log(&folder)?;
         if !folder.check_database()? {
             demand_nothing_remembered(&folder)?;
             return Err(no_store());
@@ -105,7 +107,7 @@ impl SqliteStore {
         Self::start(folder, database, OpenMode::Look, connection, Arc::default(), copy)
     }
 
-    fn start(
+    pub(super) fn start(
         folder: Folder,
         database: PathBuf,
         mode: OpenMode,
@@ -180,6 +182,20 @@ fn look_at_copy(folder: &Folder) -> Result<(Connection, u32, Option<Copy>), Stor
 fn open_to_read(path: &Path) -> Result<(u32, Connection), StoreError> {
     let opened = open::for_looking(path).and_then(|connection| Ok((schema::version(&connection)?, connection)));
     opened.map_err(|fault| fault.while_reading(path))
+}
+
+/// A log whose database is empty or gone may hold every commit there is, and the database engine would delete it on
+/// sight. Such a store is not opened at all.
+fn demand_a_database_for_the_log(folder: &Folder) -> Result<(), StoreError> {
+    let database = folder.database();
+    let mut log = database.clone().into_os_string();
+    log.push("-wal");
+    let length = |path: &Path| std::fs::symlink_metadata(path).map_or(0, |meta| meta.len());
+    if length(&database) == 0 && length(Path::new(&log)) > 0 {
+        let what = format!("{} is empty or gone, but its log is not", database.display());
+        return Err(StoreError::Damaged(crate::error::Damage::new(what)));
+    }
+    Ok(())
 }
 
 /// A missing or empty database beside a head file that knows of commits is a loss, not a fresh start.

@@ -78,7 +78,7 @@ impl SqliteStore {
 
     /// The places of all contents that can be read, in order. Each one is read once, and not once for every checkpoint
     /// behind it.
-    fn good_contents(&self, run: &RunId) -> Result<Vec<i64>, StoreError> {
+    pub(super) fn good_contents(&self, run: &RunId) -> Result<Vec<i64>, StoreError> {
         let blobs = self.folder.blobs();
         self.read(|connection| {
             let (first, last) = contents::places(Run::find(connection, run)?.number);
@@ -119,7 +119,7 @@ impl SqliteStore {
     }
 }
 
-fn check_structure(connection: &rusqlite::Connection) -> Answer<Vec<Damage>> {
+pub(super) fn check_structure(connection: &rusqlite::Connection) -> Answer<Vec<Damage>> {
     let mut statement = connection.prepare("PRAGMA integrity_check(10)")?;
     let rows = statement.query_map((), |row| row.get::<_, String>(0))?;
     let said: Vec<String> = rows.collect::<rusqlite::Result<_>>().map_err(Fault::from)?;

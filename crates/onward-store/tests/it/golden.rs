@@ -124,15 +124,15 @@ fn looking_at_the_first_format_writes_nothing() {
 fn a_document_in_a_file_moves_without_being_read() {
     let disk = golden();
     let connection = database(&disk);
-    let (id, body): (Vec<u8>, Vec<u8>) =
+    let (id, body): ([u8; 32], Vec<u8>) =
         connection.query_row("SELECT id, body FROM blobs", (), |row| Ok((row.get(0)?, row.get(1)?))).expect("a blob");
     connection.execute("UPDATE blobs SET body = NULL", ()).expect("a change");
     drop(connection);
-    let name: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+    let name = blake3::Hash::from_bytes(id).to_hex();
     let folder = disk.folder().join("blobs").join(&name[..2]);
     demand_missing(&disk);
     fs::create_dir_all(&folder).expect("a folder");
-    fs::write(folder.join(&name), body).expect("a file");
+    fs::write(folder.join(name.as_str()), body).expect("a file");
     demand_everything(&mut disk.store());
 }
 

@@ -62,9 +62,9 @@ fn an_append_of_one_kilobyte() {
 #[test]
 #[ignore = "a measurement"]
 fn an_append_with_a_checkpoint_of_700_bytes() {
-    let (disk, patched) = (OnDisk::default(), OnDisk::default());
+    let (disk, other) = (OnDisk::default(), OnDisk::default());
     let (event, content) = (vec![b'x'; 300], noise(700, 1));
-    let (mut wholes, mut patches) = (disk.store(), patched.store());
+    let (mut wholes, mut patches) = (disk.store(), other.store());
     let (whole_lease, patch_lease) = (drive(&mut wholes), drive(&mut patches));
     let first = with_checkpoint(entry(&event), "CP-first", 1, &content);
     patches.append(&patch_lease, Seq(0), first).expect("an append");

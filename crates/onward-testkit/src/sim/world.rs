@@ -109,7 +109,8 @@ impl Machine {
             if let ProcessState::AtWork { until, outcome } = &process.state
                 && *until <= self.now
             {
-                let outcome = process.asked.map_or_else(|| outcome.clone(), |(by, _)| Outcome::Stopped { by });
+                let outcome =
+                    process.asked.map_or_else(|| outcome.clone(), |(by, _)| Outcome::Stopped { by, said_done: false });
                 process.state = ProcessState::Exited { outcome, at: *until };
             }
         }
@@ -249,7 +250,7 @@ impl World for Eyes {
         let mut machine = self.machine.lock().expect(ALONE);
         machine.tick()?;
         if !self.in_flight.contains(&key) {
-            let end = AttemptEnd::bare(Outcome::Stopped { by });
+            let end = AttemptEnd::bare(Outcome::Stopped { by, said_done: false });
             return Ok(Some(Input::AttemptEnded { phase: phase.clone(), attempt, end }));
         }
         let now = machine.now;

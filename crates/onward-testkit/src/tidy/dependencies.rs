@@ -83,16 +83,7 @@ const WALLS: [Wall; 6] = [
         // It measures the product from the inside and from the outside; nothing depends on it.
         name: "onward-bench",
         level: 5,
-        normal: &[
-            "onward-core",
-            "onward-engine",
-            "onward-store",
-            "nix",
-            "rusqlite",
-            "serde",
-            "serde_json",
-            "tempfile",
-        ],
+        normal: &["onward-core", "onward-engine", "onward-store", "nix", "rusqlite", "serde", "serde_json", "tempfile"],
         development: &[],
     },
 ];

@@ -1,36 +1,57 @@
-//! What the doctor found.
+//! What the doctor found and did.
 
 use std::fmt::Write as _;
 
-use onward_engine::Findings;
+use onward_engine::{Finding, Findings, Repaired};
 
 use super::{paint, safe};
 
 /// `onward doctor`.
 pub(crate) fn doctor(found: &Findings) -> String {
+    let mut out = findings(&found.findings);
+    let last = if found.ok {
+        paint::good("✓ all is well")
+    } else if found.is_newer() {
+        paint::bad("✗ a newer onward wrote this; nothing was changed")
+    } else {
+        paint::bad("✗ something is damaged; nothing was changed")
+    };
+    let _ = writeln!(out, "{last}");
+    out
+}
+
+/// `onward doctor --repair`: what was done, line by line, and what is left.
+pub(crate) fn repair(done: &Repaired) -> String {
     let mut out = String::new();
-    for finding in &found.findings {
+    for repair in &done.repaired {
+        let (path, message) = (safe::line(&repair.path), safe::line(&repair.message));
+        let _ = writeln!(out, "{}[{}]: {path}: {message}", paint::good("repaired"), repair.code);
+    }
+    out.push_str(&findings(&done.findings));
+    if let Some(aside) = &done.aside {
+        let _ = writeln!(out, "what was there before is kept in {}", safe::line(aside));
+    }
+    let last = match (done.ok, done.is_newer(), done.repaired.is_empty()) {
+        (_, true, _) => paint::bad("✗ a newer onward wrote this; nothing was changed"),
+        (true, false, true) => paint::good("✓ all is well; there was nothing to repair"),
+        (true, false, false) => paint::good("✓ all is well again"),
+        (false, false, _) => paint::bad("✗ something is left that a person has to see to"),
+    };
+    let _ = writeln!(out, "{last}");
+    out
+}
+
+fn findings(all: &[Finding]) -> String {
+    let mut out = String::new();
+    for finding in all {
         let severity = match finding.severity {
             "error" => paint::bad("error"),
             "warning" => paint::doubtful("warning"),
             other => paint::dim(other),
         };
-        let _ = writeln!(
-            out,
-            "{severity}[{}]: {}: {}",
-            finding.code,
-            safe::line(&finding.path),
-            safe::line(&finding.message)
-        );
-        if !finding.help.is_empty() {
-            let _ = writeln!(out, "  help: {}", safe::line(&finding.help));
-        }
+        let (path, message) = (safe::line(&finding.path), safe::line(&finding.message));
+        let _ = writeln!(out, "{severity}[{}]: {path}: {message}", finding.code);
+        let _ = writeln!(out, "  help: {}", safe::line(&finding.help));
     }
-    let last = if found.ok {
-        paint::good("✓ all is well")
-    } else {
-        paint::bad("✗ something is damaged; nothing was changed")
-    };
-    let _ = writeln!(out, "{last}");
     out
 }

@@ -85,8 +85,9 @@ macro_rules! points {
         #[test]
         fn every_label_has_a_story() {
             let told = [$($point,)* "blob.before-rename", "blob.after-rename", "stop.before-record", "stop.after-record"];
+            let in_doctor = ["salvage.before-copy", "salvage.after-copy", "salvage.before-swap", "salvage.after-swap", "salvage.after-head"];
             for (file, label) in labels() {
-                assert!(told.contains(&label.as_str()), "{file} has the kill point {label}, which no story hits");
+                assert!(told.contains(&label.as_str()) || in_doctor.contains(&label.as_str()), "{file} has the kill point {label}, which no story hits");
             }
         }
     };

@@ -1,5 +1,6 @@
 //! Stories told to the real binary in a project of their own.
 
+mod doctor;
 #[cfg(feature = "kill-points")]
 mod kill_points;
 mod readme_tour;

@@ -175,3 +175,126 @@ fn looking_is_quick() {
         .expect("five looks");
     assert!(best < Duration::from_millis(50), "{best:?}");
 }
+
+/// Two people start the same plan in the same moment. One run goes on; the other start is told so, or sees it done.
+#[test]
+fn two_starts_at_once_make_one_run() {
+    for _ in 0..5 {
+        let project = project();
+        project.plan("onward: 1\nname: demo\nphases:\n  a: { run: step a hold }\n");
+        project.command(["init"]).expect(0);
+        let starts: Vec<_> = (0..4).map(|_| project.start(["run"])).collect();
+        project.wait_ledger("begin", "a", 1);
+        wait_until("the losers to end", || {
+            (starts.iter().filter(|start| start.is_running()).count() == 1).then_some(())
+        });
+        project.open("a");
+        let mut codes: Vec<i32> = starts.into_iter().map(|start| start.wait().code).collect();
+        codes.sort_unstable();
+        assert_eq!(codes, [0, 11, 11, 11]);
+        project.ran_once(["a"]);
+        assert_eq!(project.command(["list", "--all", "--json"]).json()["runs"].as_array().map(Vec::len), Some(1));
+    }
+}
+
+/// The database is emptied while its log holds everything. Looking says that it is damaged, and keeps every byte.
+#[test]
+fn a_log_without_its_database_is_kept() {
+    let project = project();
+    project.plan(CHAIN);
+    let first = project.start(["run"]);
+    project.wait_ledger("begin", "b", 1);
+    first.kill();
+    project.kill_everything();
+    let log = std::fs::read(project.path(".onward/onward.db-wal")).expect("a log");
+    assert!(!log.is_empty(), "the story needs a log that was not folded in yet");
+    project.write(".onward/onward.db", "");
+    for words in [&["list"][..], &["status"], &["doctor"], &["run"]] {
+        project.command(words).expect(12);
+        assert_eq!(std::fs::read(project.path(".onward/onward.db-wal")).expect("the log"), log, "after {words:?}");
+    }
+}
+
+/// A phase takes its own attempt folder away, as a careless clean-up does. It did run, so an outward effect is asked about.
+#[test]
+fn an_attempt_whose_folder_is_gone_is_unknown() {
+    let project = project();
+    project.plan(
+        "onward: 1\nname: demo\nphases:\n  pay: { effects: external, run: \"step pay 'rm -rf .onward/attempts'\" }\n",
+    );
+    project.command(["run"]).expect(14).err_names(["pay", "--adopt"]);
+    project.command(["run"]).expect(14);
+    assert_eq!(project.order("begin"), ["pay"]);
+}
+
+/// The same while the driver is dead and the phase lives: nothing is started beside it.
+#[test]
+fn a_living_orphan_without_its_folder_is_waited_for() {
+    let project = project();
+    project.plan("onward: 1\nname: demo\nphases:\n  a: { run: step a hold }\n");
+    let first = project.start(["run"]);
+    project.wait_ledger("begin", "a", 1);
+    first.kill();
+    std::fs::remove_dir_all(project.path(".onward/attempts")).expect("the folder of the attempts");
+    let second = project.start(["run"]);
+    wait_until("the second driver to take the run", || {
+        let status = project.command(["status", "--json"]).json();
+        (status["status"] == "running").then_some(())
+    });
+    assert_eq!(project.count("begin", "a"), 1);
+    project.open("a");
+    second.wait_code(0);
+    assert_eq!(project.order("overlap"), Vec::<String>::new());
+}
+
+/// A run whose phase still lives is to be deleted. It is refused; otherwise the next start would work beside it.
+#[test]
+fn a_living_run_is_not_deleted() {
+    let project = project();
+    project.plan(CHAIN);
+    let first = project.start(["run"]);
+    project.wait_ledger("begin", "b", 1);
+    first.kill();
+    let run = project.command(["status", "--json"]).json()["run"].as_str().expect("an id").to_owned();
+    project.command(["delete", &run, "--yes"]).expect(13).err_names(["b"]);
+    project.kill_everything();
+    project.command(["delete", &run, "--yes"]).expect(0);
+}
+
+/// An orphan that shed its environment is ended before a fresh start, and the start does not wait for ever.
+#[test]
+fn a_fresh_start_ends_what_hides() {
+    let project = project();
+    project.plan("onward: 1\nname: demo\nphases:\n  a: { run: \"step a; env -i /bin/sh -c 'exec sleep 300'\" }\n");
+    let first = project.start(["run"]);
+    project.wait_ledger("end", "a", 1);
+    first.kill();
+    project.plan("onward: 1\nname: demo\nphases:\n  b: { run: step b }\n");
+    project.command(["run", "--fresh"]).expect(14).err_names(["--orphan"]);
+    project.command(["run", "--fresh", "--orphan", "kill"]).expect(0);
+    project.ran_once(["b"]);
+}
+
+/// A choice names a phase that is not in the plan. Nothing is started, and no run is left behind.
+#[test]
+fn a_choice_for_no_phase_starts_nothing() {
+    let project = project();
+    project.plan("onward: 1\nname: demo\nphases:\n  a: { run: step a }\n");
+    project.command(["run", "--skip", "nosuch"]).expect(10).err_names(["nosuch"]);
+    assert_eq!(project.command(["list", "--all", "--json"]).json()["runs"].as_array().map(Vec::len), Some(0));
+}
+
+/// An outward effect ends politely with code 0 after Ctrl+C. Nobody can tell whether it happened, so it is asked about.
+#[test]
+fn a_polite_end_of_an_outward_effect_is_in_doubt() {
+    let project = project();
+    project.plan(
+        "onward: 1\nname: demo\nphases:\n  pay: { effects: external, run: \"trap 'exit 0' INT; step pay hold & wait\" }\n",
+    );
+    let first = project.start(["run"]);
+    project.wait_ledger("begin", "pay", 1);
+    first.signal_group(Signal::SIGINT);
+    first.wait_code(130);
+    project.command(["run"]).expect(14).err_names(["pay"]);
+    assert_eq!(project.count("begin", "pay"), 1);
+}

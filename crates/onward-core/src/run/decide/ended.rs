@@ -30,7 +30,9 @@ pub(super) fn ended(run: &Run, id: &PhaseId, attempt: Attempt, end: &AttemptEnd,
         Outcome::Exited { .. } | Outcome::Killed { .. } | Outcome::TimedOut | Outcome::CouldNotStart { .. } => {
             Some(failed(run, phase, state, &end.outcome, attempt, now))
         }
-        Outcome::Stopped { .. } => None,
+        // Whether an outward effect happened cannot be told from an orderly end that we asked for.
+        Outcome::Stopped { said_done: true, .. } => doubt(phase),
+        Outcome::Stopped { said_done: false, .. } => None,
         Outcome::NeverRan => crash_loop(phase, state),
         Outcome::Unknown => crash_loop(phase, state).or_else(|| doubt(phase)),
     };

@@ -1,0 +1,153 @@
+//! `.onward/damaged`: where a repair puts what it takes out of the way, and what it writes down about that.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::Read;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use onward_core::id::RunId;
+use serde::{Deserialize, Serialize};
+
+use super::places::{children, shown};
+use super::repair::Repair;
+use crate::error::{Error, Result};
+use crate::project::Project;
+
+const DAMAGED: &str = "damaged";
+const REPORT: &str = "report.json";
+/// The version of the report's form.
+const VERSION: u32 = 0;
+const NAMES_MAX: u32 = 1_000;
+/// More is not ours.
+const REPORT_BYTES_MAX: u64 = 1024 * 1024;
+/// Repairs that are remembered when a run is shown; the newest.
+const REPORTS_READ_MAX: usize = 20;
+
+/// The folder of one repair. It is made when it is first needed.
+pub(super) struct Aside {
+    store: PathBuf,
+    folder: PathBuf,
+}
+
+/// A journal of which only the beginning could be kept.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Cut {
+    pub(super) run: RunId,
+    /// The last record that is left; 0 if none is.
+    pub(super) kept: u64,
+    /// How many are gone, where that is known.
+    pub(super) lost: Option<u64>,
+    pub(super) why: String,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    onward: u32,
+    at: Timestamp,
+    repaired: &'a [Repair],
+    cut: &'a [Cut],
+}
+
+#[derive(Deserialize)]
+struct CutsOnly {
+    at: Timestamp,
+    cut: Vec<Cut>,
+}
+
+impl Aside {
+    /// A folder named after the time that does not exist yet.
+    pub(super) fn new(store: &Path, now: Timestamp) -> Self {
+        let time = now.strftime("%Y-%m-%dT%H%M%SZ").to_string();
+        let names = (2..NAMES_MAX).map(|number| format!("{time}-{number}"));
+        let mut folders = std::iter::once(time.clone()).chain(names).map(|name| store.join(DAMAGED).join(name));
+        let folder = folders.find(|folder| fs::symlink_metadata(folder).is_err());
+        Self { store: store.to_owned(), folder: folder.unwrap_or_else(|| store.join(DAMAGED).join(time)) }
+    }
+
+    /// The folder, which is there from now on, for this user alone.
+    pub(super) fn made(&self) -> Result<&Path> {
+        self.make(&self.folder)?;
+        Ok(&self.folder)
+    }
+
+    pub(super) fn is_made(&self) -> bool {
+        self.folder.is_dir()
+    }
+
+    pub(super) fn shown(&self) -> String {
+        shown(&self.store, &self.folder)
+    }
+
+    fn make(&self, folder: &Path) -> Result<()> {
+        let made = DirBuilder::new().mode(0o700).recursive(true).create(folder);
+        made.map_err(Error::io(format!("making {}", shown(&self.store, folder))))
+    }
+
+    /// Moves something that lies in the store's folder here, at the place that it had there.
+    pub(super) fn take(&self, path: &Path) -> Result<()> {
+        let target = self.target(path)?;
+        fs::rename(path, &target).map_err(Error::io(format!("moving {} aside", shown(&self.store, path))))
+    }
+
+    /// Copies a file that stays where it is; nothing to do if there is none.
+    pub(super) fn copy(&self, path: &Path) -> Result<()> {
+        if fs::symlink_metadata(path).is_err() {
+            return Ok(());
+        }
+        let target = self.target(path)?;
+        let copied = fs::copy(path, &target).and_then(|_| File::open(&target)?.sync_all());
+        copied.map_err(Error::io(format!("copying {}", shown(&self.store, path))))
+    }
+
+    /// A name that nothing has, so that nothing is ever overwritten.
+    fn target(&self, path: &Path) -> Result<PathBuf> {
+        let below = path.strip_prefix(&self.store).unwrap_or(path);
+        let first = self.made()?.join(below);
+        self.make(first.parent().unwrap_or(&self.folder))?;
+        let others = (2..NAMES_MAX).map(|number| {
+            let mut name = first.clone().into_os_string();
+            name.push(format!(".{number}"));
+            PathBuf::from(name)
+        });
+        let mut names = std::iter::once(first.clone()).chain(others);
+        let free = names.find(|name| fs::symlink_metadata(name).is_err());
+        free.ok_or_else(|| Error::Io {
+            what: format!("finding a place for {}", shown(&self.store, path)),
+            why: std::io::ErrorKind::AlreadyExists.into(),
+        })
+    }
+
+    /// Writes down what was done, for people and for [`notes`].
+    pub(super) fn report(&self, now: Timestamp, repaired: &[Repair], cut: &[Cut]) -> Result<()> {
+        let report = Report { onward: VERSION, at: now, repaired, cut };
+        let text = serde_json::to_vec_pretty(&report).expect("a report has only string keys");
+        let path = self.target(&self.store.join(REPORT))?;
+        fs::write(&path, text).map_err(Error::io(format!("writing {}", shown(&self.store, &path))))
+    }
+}
+
+/// What earlier repairs had to leave out of the journal of a run.
+pub(crate) fn notes(project: &Project, run: &RunId) -> Vec<String> {
+    let store = project.store_folder();
+    let folders = children(&store.join(DAMAGED)).into_iter().rev().take(REPORTS_READ_MAX);
+    let told = folders.filter_map(|folder| Some((read(&folder.join(REPORT))?, shown(&store, &folder))));
+    told.flat_map(|(report, folder)| {
+        let cuts = report.cut.into_iter().filter(|cut| cut.run == *run);
+        cuts.map(move |cut| {
+            let lost = cut.lost.map_or_else(|| "what came after".to_owned(), |lost| format!("{lost} records after it"));
+            format!(
+                "a repair at {} kept its journal up to record {}; {lost} could not be read and lie in {folder}",
+                report.at, cut.kept
+            )
+        })
+        .collect::<Vec<_>>()
+    })
+    .collect()
+}
+
+fn read(path: &Path) -> Option<CutsOnly> {
+    let mut text = Vec::new();
+    crate::attendant::open_plain(path).ok()?.take(REPORT_BYTES_MAX).read_to_end(&mut text).ok()?;
+    serde_json::from_slice(&text).ok()
+}

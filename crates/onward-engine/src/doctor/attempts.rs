@@ -1,0 +1,160 @@
+//! What runs left beside the database: attempts, scratch folders, locks and pipes.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+use onward_core::id::{Attempt, PhaseId, RunId};
+use onward_core::run::{Run, RunStatus};
+use onward_core::view;
+use onward_store::{RunRow, held_runs};
+
+use super::places::{children, shown};
+use super::{Found, REPAIR, relative};
+use crate::attendant::{self, AttemptFolder, Outcome};
+use crate::executor::shell;
+use crate::flight;
+use crate::project::Project;
+
+/// Attempts that are on record as running although nobody drives the run.
+pub(super) fn orphans(project: &Project, run: &Run, found: &mut Found) {
+    if run.status() == RunStatus::Archived {
+        return;
+    }
+    for (phase, state) in run.running() {
+        let Some(attempt) = &state.attempt else { continue };
+        let folder = shell::folder(project, run, &phase.id, attempt.number);
+        let message = match attendant::find(&folder, &flight::boot_now(), &attempt.boot) {
+            Ok(attendant::Found::Alive(_) | attendant::Found::Holding) => {
+                format!(
+                    "phase {} is still at work although nobody drives the run; the next start waits for it",
+                    phase.id
+                )
+            }
+            Ok(attendant::Found::Exited(_)) => {
+                format!("phase {} ended after its driver did; the next start takes its result", phase.id)
+            }
+            Ok(attendant::Found::NeverStarted) => {
+                format!("phase {} was about to be started and never was; the next start does so", phase.id)
+            }
+            Ok(attendant::Found::Unknown) | Err(_) => {
+                format!("phase {} was at work when its driver ended, and nobody knows how it ended", phase.id)
+            }
+        };
+        found.info("orphan", format!("run {}", run.id), message, &view::resume_command(&run.id));
+    }
+}
+
+/// A folder of an attempt that the journal does not know: what a lost or cut journal leaves.
+pub(super) struct Unrecorded {
+    pub(super) path: PathBuf,
+    pub(super) phase: Option<PhaseId>,
+    pub(super) lives: bool,
+}
+
+/// Attempts in the folder of a run that are not in its journal.
+pub(super) fn all_unrecorded(project: &Project, run: &Run) -> Vec<Unrecorded> {
+    let Some(top) = attempts_of(project, &run.id) else { return Vec::new() };
+    let mut known: Vec<(PathBuf, PhaseId, u32)> = Vec::new();
+    for (phase, state) in run.phases() {
+        let first = shell::folder(project, run, &phase.id, Attempt(1));
+        let place = first.path().parent().map(Path::to_owned).unwrap_or_default();
+        known.push((place, phase.id.clone(), state.attempts));
+    }
+    let mut all = Vec::new();
+    for place in children(&top) {
+        let of = known.iter().find(|(path, _, _)| *path == place);
+        for path in children(&place) {
+            let number = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse::<u32>().ok());
+            let recorded = of.zip(number).is_some_and(|((_, _, attempts), number)| number <= *attempts);
+            if !recorded {
+                let lives = attendant::lock_is_held(&AttemptFolder::at(path.clone())).unwrap_or(false);
+                all.push(Unrecorded { path, phase: of.map(|(_, phase, _)| phase.clone()), lives });
+            }
+        }
+    }
+    all
+}
+
+pub(super) fn unrecorded(project: &Project, run: &Run, found: &mut Found) {
+    for Unrecorded { path, phase, lives } in all_unrecorded(project, run) {
+        let phase = phase.map_or_else(|| "a phase".to_owned(), |phase| format!("phase {phase}"));
+        let ended = AttemptFolder::at(path.clone()).exit().ok().flatten().map(|exit| exit.outcome);
+        let (message, help) = match (lives, ended) {
+            (true, _) => (
+                format!("{phase} is at work, and the journal of run {} does not know of it", run.id),
+                format!("nothing is touched while it works; when it is done, {REPAIR} puts its record aside"),
+            ),
+            (false, Some(Outcome::Code(0))) => (
+                format!("{phase} was done after the last record that is left of run {}", run.id),
+                format!(
+                    "its record is kept: {REPAIR} puts it aside so that the run can go on; what was done is not done \
+                     again if the phase is given to --adopt then"
+                ),
+            ),
+            (false, _) => (
+                format!("an attempt at {phase} is not in the journal of run {}", run.id),
+                format!("its record is kept: {REPAIR} puts it aside so that the run can go on"),
+            ),
+        };
+        found.error("attempt-unrecorded", relative(project, &path), message, &help);
+    }
+}
+
+/// Where the attempts of a run lie.
+fn attempts_of(project: &Project, run: &RunId) -> Option<PathBuf> {
+    let any = AttemptFolder::new(&project.store_folder(), run, &PhaseId::new("x"), Attempt(1));
+    any.path().ancestors().nth(2).map(Path::to_owned)
+}
+
+/// Something that belongs to no run any more, and what it is called.
+pub(super) struct Stray {
+    pub(super) code: &'static str,
+    pub(super) path: PathBuf,
+    message: &'static str,
+}
+
+/// Folders, locks and pipes of runs that are not there, and pipes to which nobody listens.
+pub(super) fn all_strays(project: &Project, rows: &[RunRow]) -> Vec<Stray> {
+    let folder = project.store_folder();
+    let name = |path: Option<PathBuf>| path.and_then(|path| path.file_name().map(OsString::from));
+    let attempts: BTreeSet<OsString> = rows.iter().filter_map(|row| name(attempts_of(project, &row.run))).collect();
+    let runs: BTreeSet<OsString> = rows.iter().map(|row| OsString::from(row.run.as_str())).collect();
+    let held: BTreeSet<RunId> = held_runs(&folder).unwrap_or_default().into_iter().map(|(run, _)| run).collect();
+    let mut all = Vec::new();
+    for (place, known) in [("attempts", &attempts), ("state", &runs)] {
+        for path in children(&folder.join(place)) {
+            if path.file_name().is_some_and(|name| !known.contains(name)) {
+                all.push(Stray {
+                    code: "stray-folder",
+                    path,
+                    message: "it belongs to a run that is not there any more",
+                });
+            }
+        }
+    }
+    for path in children(&folder.join("run")) {
+        let Some((stem, ending)) = path.file_stem().zip(path.extension()) else { continue };
+        if stem == "start" {
+            // It belongs to no run: whoever starts one holds it for a moment.
+            continue;
+        }
+        let run = RunId::new(stem.to_string_lossy());
+        let pipe = fs::symlink_metadata(&path).is_ok_and(|seen| seen.file_type().is_fifo());
+        if ending == "lock" && !runs.contains(stem) && !held.contains(&run) {
+            all.push(Stray { code: "stale-lock", path, message: "it is the lock of a run that is not there any more" });
+        } else if ending == "wake" && pipe && !held.contains(&run) {
+            all.push(Stray { code: "stale-wake", path, message: "nobody listens at this pipe; its driver was killed" });
+        }
+    }
+    all
+}
+
+pub(super) fn strays(project: &Project, rows: &[RunRow], found: &mut Found) {
+    let help = format!("it is in nobody's way; {REPAIR} puts it into .onward/damaged");
+    for Stray { code, path, message } in all_strays(project, rows) {
+        found.info(code, shown(&project.store_folder(), &path), message, &help);
+    }
+}

@@ -1,0 +1,129 @@
+//! Checkpoints: whether each can be read, and whether it shows the run as its journal says it stood there.
+
+use std::collections::BTreeMap;
+
+use onward_core::checkpoint::{self, BadDocument};
+use onward_core::event::Recorded;
+use onward_core::id::{CheckpointId, RunId, Seq};
+use onward_core::run::{self, Run};
+use onward_store::{Page, SqliteStore, Store};
+use serde_json::Value;
+
+use super::{Found, NEWER, REPAIR, of_run, rebuilt};
+use crate::error::Error;
+
+/// Of more than these, only some are compared with the journal, spread evenly. All of them are read.
+const COMPARED_MAX: usize = 200;
+
+/// Names the checkpoints of a run that cannot be read; how many there are in all.
+pub(super) fn unreadable(store: &SqliteStore, id: &RunId, found: &mut Found) -> Vec<CheckpointId> {
+    match store.unreadable_checkpoints(id) {
+        Ok(bad) => {
+            for (checkpoint, damage) in &bad {
+                let help = format!(
+                    "the other checkpoints of the run are judged by themselves (onward log {id}): {REPAIR} makes this one \
+                     again from the journal if it can, and keeps the damaged bytes in .onward/damaged"
+                );
+                found.error("checkpoint", checkpoint.as_str(), damage.to_string(), &help);
+            }
+            bad.into_iter().map(|(checkpoint, _)| checkpoint).collect()
+        }
+        Err(why) => {
+            if !found.0.iter().any(|finding| finding.path == format!("run {id}")) {
+                of_run(&Error::Store(why), &format!("run {id}"), "checkpoint", &rebuilt(), found);
+            }
+            Vec::new()
+        }
+    }
+}
+
+/// The checkpoints of one run, held against its journal while that is folded.
+pub(super) struct Comparison {
+    /// What is listed and can be read, and whether its document is to be compared.
+    listed: BTreeMap<CheckpointId, Listed>,
+    bad: Vec<CheckpointId>,
+}
+
+struct Listed {
+    seq: Seq,
+    is_sample: bool,
+    is_seen: bool,
+}
+
+impl Comparison {
+    pub(super) fn new(store: &mut SqliteStore, id: &RunId, found: &mut Found) -> Self {
+        let bad = unreadable(store, id, found);
+        let rows = store.checkpoints(id, Page::first(usize::MAX)).unwrap_or_default();
+        let step = rows.len().div_ceil(COMPARED_MAX).max(1);
+        let listed = rows.into_iter().enumerate().filter(|(_, row)| !bad.contains(&row.id));
+        let listed =
+            listed.map(|(at, row)| (row.id, Listed { seq: row.seq, is_sample: at % step == 0, is_seen: false }));
+        Self { listed: listed.collect(), bad }
+    }
+
+    /// `run` stands right before the event.
+    pub(super) fn compare(&mut self, store: &mut SqliteStore, run: &Run, recorded: &Recorded, found: &mut Found) {
+        let Some(head) = run::checkpoint_at(run, recorded) else { return };
+        let id = head.id.clone();
+        let Some(listed) = self.listed.get_mut(&id) else {
+            if !self.bad.contains(&id) && matches!(store.was_deleted(&id), Ok(false)) {
+                let message = "the journal tells of it, it was not deleted, and it is not there";
+                let help = format!("the journal is good: {REPAIR} makes the checkpoint again from it");
+                found.error("checkpoint-missing", id.as_str(), message, &help);
+            }
+            return;
+        };
+        listed.is_seen = true;
+        if !listed.is_sample {
+            return;
+        }
+        match document(store, &id) {
+            Ok(stored) if serde_json::to_value(checkpoint::whole(run, head)).ok().as_ref() == Some(&stored) => {}
+            Ok(_) => {
+                let message =
+                    format!("it does not show the run as its journal says it stood at record {}", recorded.seq);
+                let help = format!("the journal counts and is good: {REPAIR} makes the checkpoint again from it");
+                found.error("checkpoint-differs", id.as_str(), message, &help);
+            }
+            Err(why) => not_understood(&id, &why, found),
+        }
+    }
+
+    /// What the journal does not tell of.
+    pub(super) fn finish(self, store: &mut SqliteStore, run: &Run, found: &mut Found) {
+        for (id, listed) in self.listed.into_iter().filter(|(_, listed)| !listed.is_seen) {
+            match document(store, &id) {
+                Ok(_) => {
+                    let message = format!(
+                        "it shows the run at a place that its journal, which ends at record {}, does not have any more",
+                        run.seq
+                    );
+                    let help = format!("it can be read and is kept: onward show {id}");
+                    found.info("checkpoint-beyond", id.as_str(), message, &help);
+                }
+                Err(why) => not_understood(&id, &why, found),
+            }
+            debug_assert!(listed.seq <= run.seq, "the store keeps no checkpoint behind the end of its journal");
+        }
+    }
+}
+
+/// The whole document of a checkpoint, as it is stored.
+pub(super) fn document(store: &mut SqliteStore, id: &CheckpointId) -> Result<Value, BadDocument> {
+    let damaged = |why: String| BadDocument::Damaged(why);
+    let found = store.checkpoint(id).map_err(|why| damaged(why.to_string()))?;
+    let found = found.ok_or_else(|| damaged("it is listed and not there".to_owned()))?;
+    let bytes = checkpoint::keyframe(&found.keyframe, &found.patches)?;
+    serde_json::from_slice(&bytes).map_err(|why| damaged(why.to_string()))
+}
+
+fn not_understood(id: &CheckpointId, why: &BadDocument, found: &mut Found) {
+    match why {
+        BadDocument::Newer(_) => found.error("newer", id.as_str(), why.to_string(), NEWER),
+        BadDocument::Damaged(_) => {
+            let help =
+                format!("its bytes are kept: onward show {id} shows them; {REPAIR} makes it again from the journal");
+            found.error("checkpoint", id.as_str(), format!("it cannot be understood: {why}"), &help);
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! Looking everything over: what is wrong, where, what is kept all the same, and what to do. Changes nothing, unless
+//! [`Onward::repair`] is asked for.
+
+mod aside;
+mod attempts;
+mod checkpoints;
+mod places;
+mod rebuild;
+mod repair;
+mod runs;
+
+pub(crate) use aside::notes;
+pub use repair::{Repair, Repaired};
+
+use onward_store::{Alarm, Damage, Health, OpenMode, Page, RunFilter, RunRow, SqliteStore, Store, StoreError};
+use serde::Serialize;
+
+use crate::Onward;
+use crate::error::Error;
+use crate::project::Project;
+
+/// Rows that are read at a time.
+const ROWS_PER_READ: usize = 256;
+
+/// What stands in front of every way out that a repair is.
+const REPAIR: &str = "onward doctor --repair";
+
+/// One thing that a person should know.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    pub code: &'static str,
+    /// `error`, `warning` or `info`.
+    pub severity: &'static str,
+    pub path: String,
+    pub message: String,
+    /// What was kept, and what to type next.
+    pub help: String,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Findings {
+    /// No finding is an error.
+    pub ok: bool,
+    pub findings: Vec<Finding>,
+    /// Absent where there is no store, or none that can be opened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store: Option<StoreFacts>,
+}
+
+/// What the store says about itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StoreFacts {
+    pub id: String,
+    pub format: String,
+    /// How many changes of form the database has seen.
+    pub schema: u32,
+    pub commits: u64,
+}
+
+impl Findings {
+    /// A later version wrote what is here: it is shown, and never changed.
+    pub fn is_newer(&self) -> bool {
+        self.has("newer")
+    }
+
+    fn has(&self, code: &str) -> bool {
+        self.findings.iter().any(|finding| finding.code == code)
+    }
+}
+
+impl Onward {
+    /// Checks the folder, the database, every journal, every checkpoint and every attempt. Writes nothing.
+    pub fn doctor(&self) -> Findings {
+        let mut found = Found::default();
+        let folder = self.project.store_folder();
+        places::examine(&folder, &mut found);
+        let store = match SqliteStore::open(&folder, OpenMode::Look) {
+            Ok(store) => self.examine(store, &mut found),
+            Err(why) => {
+                not_opened(&why, &mut found);
+                None
+            }
+        };
+        let ok = found.0.iter().all(|finding| finding.severity != "error");
+        Findings { ok, findings: found.0, store }
+    }
+
+    fn examine(&self, mut store: SqliteStore, found: &mut Found) -> Option<StoreFacts> {
+        let health = store.health();
+        found.0.extend(health.alarms.iter().filter_map(alarm));
+        let facts = facts(&health);
+        structure(&store, found);
+        let rows = match all_rows(&mut store) {
+            Ok(rows) => rows,
+            Err(why) => {
+                found.store(&why, "the list of runs");
+                return facts;
+            }
+        };
+        for row in &rows {
+            runs::examine(&self.project, &mut store, row, found);
+        }
+        attempts::strays(&self.project, &rows, found);
+        facts
+    }
+}
+
+/// What was found so far.
+#[derive(Debug, Default)]
+struct Found(Vec<Finding>);
+
+impl Found {
+    fn error(&mut self, code: &'static str, path: impl Into<String>, message: impl Into<String>, help: &str) {
+        self.add("error", code, path.into(), message.into(), help);
+    }
+
+    fn warning(&mut self, code: &'static str, path: impl Into<String>, message: impl Into<String>, help: &str) {
+        self.add("warning", code, path.into(), message.into(), help);
+    }
+
+    fn info(&mut self, code: &'static str, path: impl Into<String>, message: impl Into<String>, help: &str) {
+        self.add("info", code, path.into(), message.into(), help);
+    }
+
+    fn add(&mut self, severity: &'static str, code: &'static str, path: String, message: String, help: &str) {
+        self.0.push(Finding { code, severity, path, message, help: help.to_owned() });
+    }
+
+    /// What a call on the store said, about something that belongs to no single run.
+    fn store(&mut self, why: &StoreError, what: &str) {
+        let message = format!("{what}: {why}");
+        match why {
+            StoreError::Newer { .. } => self.error("newer", ".onward", message, NEWER),
+            StoreError::Damaged(_) => self.error("database", ".onward/onward.db", message, &rebuilt()),
+            _ => self.error("store", ".onward", message, UNREADABLE),
+        }
+    }
+}
+
+const NEWER: &str = "nothing was changed and nothing is damaged by that: use the version that wrote it; this one is shown \
+                     by onward --version";
+const UNREADABLE: &str =
+    "the files are left as they are: look at the owner, the mode and the disk, then type onward doctor";
+
+fn rebuilt() -> String {
+    format!(
+        "whatever can still be read is kept: {REPAIR} puts it into a new database and keeps the old one, byte for byte, \
+         in .onward/damaged"
+    )
+}
+
+fn facts(health: &Health) -> Option<StoreFacts> {
+    let readable = !health.store_id.is_empty();
+    readable.then(|| StoreFacts {
+        id: health.store_id.clone(),
+        format: health.format.clone(),
+        schema: health.schema,
+        commits: health.commits,
+    })
+}
+
+/// Why the store cannot be opened at all.
+fn not_opened(why: &StoreError, found: &mut Found) {
+    match why {
+        StoreError::NoStore { .. } => {}
+        StoreError::Unsafe { .. } if found.0.iter().any(|finding| finding.severity == "error") => {}
+        StoreError::Unsafe { path, .. } => {
+            found.error("unsafe", path.display().to_string(), why.to_string(), UNREADABLE);
+        }
+        StoreError::LostCommits { head, database } => lost(*head, *database, found),
+        StoreError::Damaged(_) => {
+            let message = format!("the database cannot be opened: {why}");
+            found.error("database", ".onward/onward.db", message, &rebuilt());
+        }
+        other => found.store(other, "the store cannot be opened"),
+    }
+}
+
+fn lost(head: u64, database: u64, found: &mut Found) {
+    let message = format!(
+        "{head} commits were acknowledged and the database has {database}: it was replaced by an older one, or its log \
+         (onward.db-wal) was lost"
+    );
+    let help = format!(
+        "if there is a newer copy of .onward, with its -wal file, put that back; otherwise {REPAIR} goes on with what is \
+         left and says what is gone"
+    );
+    found.error("head-ahead", ".onward/HEAD", message, &help);
+}
+
+fn structure(store: &SqliteStore, found: &mut Found) {
+    match store.check_structure() {
+        Ok(damage) => {
+            for Damage { what, .. } in damage {
+                found.error("database", ".onward/onward.db", what, &rebuilt());
+            }
+        }
+        Err(why) => found.store(&why, "the structure of the database"),
+    }
+    match store.missing_blob_files() {
+        Ok(missing) => {
+            for name in missing {
+                let message = "a file that the database counts on is missing; what is stored in it cannot be read";
+                let help = format!("if there is a copy of .onward, put the file back from it; otherwise {}", rebuilt());
+                found.error("blob", format!(".onward/blobs/{}/{name}", &name[..2]), message, &help);
+            }
+        }
+        Err(why) => found.store(&why, "the list of large values"),
+    }
+    match store.unlisted_journals() {
+        Ok(0) => {}
+        Ok(count) => {
+            let message = format!("{count} journals are there whose run is not in the list of runs");
+            found.error("journal-unlisted", ".onward/onward.db", message, &rebuilt());
+        }
+        Err(why) => found.store(&why, "the journals"),
+    }
+}
+
+/// All rows, those without a journal too.
+fn all_rows(store: &mut SqliteStore) -> std::result::Result<Vec<RunRow>, StoreError> {
+    let mut rows: Vec<RunRow> = Vec::new();
+    let mut page = Page::first(ROWS_PER_READ);
+    loop {
+        let read = store.runs(&RunFilter::default(), page)?;
+        let last = read.len() < ROWS_PER_READ;
+        if let Some(row) = read.last() {
+            page = Page::before(row.number, ROWS_PER_READ);
+        }
+        rows.extend(read);
+        if last {
+            return Ok(rows);
+        }
+    }
+}
+
+fn alarm(alarm: &Alarm) -> Option<Finding> {
+    let mut found = Found::default();
+    let message = alarm.to_string();
+    let head = ".onward/HEAD";
+    let anew = "nothing is lost by that: the next commit writes it anew; until then lost commits would not be noticed";
+    match alarm {
+        Alarm::HeadAhead { head, database } => lost(*head, *database, &mut found),
+        Alarm::HeadDiffers { .. } => {
+            let help = format!(
+                "the database was replaced or changed from outside: if there is a copy of .onward in which both fit, put \
+                 it back; otherwise {REPAIR} goes on with what the database holds and keeps the old HEAD aside"
+            );
+            found.error("head-differs", head, message, &help);
+        }
+        Alarm::HeadForeign => {
+            let help = format!(
+                "put back the database and the HEAD that belong together; otherwise {REPAIR} goes on with what the \
+                 database holds and keeps the old HEAD aside"
+            );
+            found.error("head-foreign", head, message, &help);
+        }
+        Alarm::HeadMissing => found.warning("head-missing", head, message, anew),
+        Alarm::HeadUnreadable => found.warning("head-unreadable", head, message, anew),
+        Alarm::Network => {
+            let help = "locks and flushes over a network are not to be trusted: keep the project on a local disk";
+            found.warning("network", ".onward", message, help);
+        }
+        Alarm::NoReserve => {
+            let help = "nothing is lost by that: it is made again by the next start if there is room";
+            found.info("no-reserve", ".onward/reserve", message, help);
+        }
+        Alarm::Unreadable(_) => found.error("database", ".onward/onward.db", message, &rebuilt()),
+    }
+    found.0.pop()
+}
+
+/// What an error says about one run.
+fn of_run(why: &Error, path: &str, code: &'static str, help: &str, found: &mut Found) {
+    match why {
+        Error::Store(StoreError::Newer { .. }) => found.error("newer", path, why.to_string(), NEWER),
+        other => found.error(code, path, other.to_string(), help),
+    }
+}
+
+fn relative(project: &Project, path: &std::path::Path) -> String {
+    path.strip_prefix(&project.top).unwrap_or(path).display().to_string()
+}

@@ -1,0 +1,273 @@
+//! A new database from what can still be read of a damaged one.
+//!
+//! The journal counts: from each run as many records are kept as fit each other and make whole steps, and all its
+//! checkpoints up to there are made again from them. Checkpoints of what came later, if they can be read, are kept as
+//! whole documents; they are all that is left of it.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use onward_core::checkpoint::{self, Taken};
+use onward_core::event::{Event, Recorded};
+use onward_core::id::{CheckpointId, RunId, Seq};
+use onward_core::run::{self, Run};
+use onward_store::{
+    Appended, Consumed, Content, Entry, Journal, Lease, LeaseKind, Letter, NewCheckpoint, NewRun, OldCheckpoint,
+    OldRun, PruneList, Record, Salvage, Store, StoreError,
+};
+
+use super::aside::Cut;
+use super::repair::Repair;
+use crate::error::{Error, Result};
+use crate::journal;
+use crate::keeper::{keyframe_is_due, put_keyframe};
+use crate::look::NEW;
+use crate::start::holder;
+
+const EVENTS_PER_APPEND: usize = 2_000;
+/// The status of a run of whose journal nothing is left. Not [`NEW`], so that it stays in the list.
+const LOST: &str = "lost";
+
+/// What came of it.
+#[derive(Default)]
+pub(super) struct Rebuilt {
+    pub(super) repaired: Vec<Repair>,
+    pub(super) cut: Vec<Cut>,
+    runs: usize,
+    records: u64,
+    checkpoints: usize,
+}
+
+/// What is kept of one run.
+struct Kept {
+    id: RunId,
+    work: String,
+    records: Vec<Record>,
+    /// `None` if there is no record.
+    run: Option<Run>,
+    /// Its checkpoints, made again.
+    taken: Vec<Taken>,
+    /// Readable checkpoints that the records do not tell of.
+    beyond: Vec<NewCheckpoint>,
+    letters: Vec<Letter>,
+}
+
+/// Rebuilds the database in `folder`; its files are copied into `aside` first.
+pub(super) fn rebuild(folder: &Path, aside: &Path, shown: &str) -> Result<Rebuilt> {
+    let mut salvage = Salvage::begin(folder, aside)?;
+    let mut rebuilt = Rebuilt::default();
+    let buried: Option<BTreeSet<CheckpointId>> = salvage.buried_checkpoints().map(|ids| ids.into_iter().collect());
+    for old in salvage.runs() {
+        let journal = salvage.journal(old, &name);
+        let checkpoints = salvage.checkpoints(old, &journal.run.clone().unwrap_or_else(|| RunId::new("?")));
+        let listed: BTreeSet<CheckpointId> = checkpoints.iter().map(|checkpoint| checkpoint.id.clone()).collect();
+        let Some(mut kept) = sift(journal, checkpoints, &mut rebuilt)? else { continue };
+        kept.letters = salvage.letters(old);
+        let gone = |id: &CheckpointId| match &buried {
+            Some(buried) => buried.contains(id),
+            None => !listed.contains(id),
+        };
+        let pruned: Vec<CheckpointId> = kept.taken.iter().map(|taken| taken.id.clone()).filter(gone).collect();
+        rebuilt.checkpoints += kept.taken.len() + kept.beyond.len() - pruned.len();
+        write(&mut salvage, old, kept, pruned, &mut rebuilt)?;
+    }
+    salvage.finish()?;
+    let Rebuilt { runs, records, checkpoints, .. } = rebuilt;
+    let message = format!(
+        "made a new database with {runs} runs, {records} records and {checkpoints} checkpoints; the files of the old one \
+         are in {shown}"
+    );
+    rebuilt.repaired.push(Repair::new("rebuilt", ".onward/onward.db", message));
+    Ok(rebuilt)
+}
+
+/// The run and the key of its work, from its first record.
+fn name(body: &[u8]) -> Option<(RunId, String)> {
+    match journal::event(body)? {
+        Event::RunStarted(started) => Some((started.run.clone(), started.work.clone())),
+        _ => None,
+    }
+}
+
+/// Decides what of a run is kept; none if nothing is left of it.
+fn sift(found: Journal, checkpoints: Vec<OldCheckpoint>, rebuilt: &mut Rebuilt) -> Result<Option<Kept>> {
+    let Journal { run, work, mut records, mut cut, mut lost } = found;
+    let Some(id) = run.or_else(|| named_by(&checkpoints)) else { return Ok(None) };
+    let mut events: Vec<Recorded> = Vec::new();
+    for record in &records {
+        match journal::decode(&id, record.clone()) {
+            Ok(event) => events.push(event),
+            Err(why @ Error::Store(StoreError::Newer { .. })) => return Err(why),
+            Err(why) => {
+                cut = Some(why.to_string());
+                break;
+            }
+        }
+    }
+    if cut.is_some() {
+        events.truncate(whole_steps(&events));
+    }
+    let dropped = (records.len() - events.len()) as u64;
+    records.truncate(events.len());
+    let (run, taken) = replay(&events).unzip();
+    let taken = taken.unwrap_or_default();
+    lost = lost.map(|lost| lost + dropped).or((dropped > 0).then_some(dropped));
+    let begun = run.is_some() || cut.is_some() && lost.is_some() || !checkpoints.is_empty();
+    if let Some(why) = cut.filter(|_| lost.is_some() || records.is_empty() && begun) {
+        let cut = Cut { run: id.clone(), kept: records.len() as u64, lost, why };
+        rebuilt.repaired.push(told(&cut));
+        rebuilt.cut.push(cut);
+    }
+    let beyond = beyond(checkpoints, &taken, Seq(records.len() as u64), rebuilt);
+    let work = work.unwrap_or_default();
+    Ok(Some(Kept { id, work, records, run, taken, beyond, letters: Vec::new() }))
+}
+
+fn told(cut: &Cut) -> Repair {
+    let lost = cut.lost.map_or_else(|| "what came after is lost".to_owned(), |lost| format!("{lost} are lost"));
+    let message = match cut.kept {
+        0 => format!("nothing of its journal could be kept ({})", cut.why),
+        kept => format!("kept its journal up to record {kept}; {lost} ({})", cut.why),
+    };
+    Repair::new("journal-cut", format!("run {}", cut.run), message)
+}
+
+/// The run that a document names, where nothing else does.
+fn named_by(checkpoints: &[OldCheckpoint]) -> Option<RunId> {
+    let stored = checkpoints.iter().filter_map(|checkpoint| checkpoint.stored.as_ref().ok());
+    let mut read = stored.filter_map(|stored| checkpoint::assemble(&stored.keyframe, &stored.patches).ok());
+    read.next().map(|document| document.run)
+}
+
+/// How many events make whole steps: behind them all that follows from the state is on record. A cause without its
+/// consequences is better left out, for what caused it can be found again: the end of an attempt is in its folder.
+fn whole_steps(events: &[Recorded]) -> usize {
+    let Some((first, rest)) = events.split_first() else { return 0 };
+    let Some(mut run) = run::fold([first]) else { return 0 };
+    let mut whole = 0;
+    for (at, recorded) in rest.iter().enumerate() {
+        if run::is_settled(&run) {
+            whole = at + 1;
+        }
+        run.apply(recorded);
+    }
+    if run::is_settled(&run) || whole == 0 { events.len() } else { whole }
+}
+
+/// Folds the events, and takes each checkpoint that they tell of once more.
+fn replay(events: &[Recorded]) -> Option<(Run, Vec<Taken>)> {
+    let (first, rest) = events.split_first()?;
+    let mut run = run::fold([first])?;
+    let mut taken = Vec::new();
+    for recorded in rest {
+        taken.extend(run::checkpoint_at(&run, recorded).map(|head| checkpoint::taken(&run, head)));
+        run.apply(recorded);
+    }
+    Some((run, taken))
+}
+
+/// Checkpoints that can be read and that the journal does not tell of any more, each as a whole.
+fn beyond(checkpoints: Vec<OldCheckpoint>, taken: &[Taken], end: Seq, rebuilt: &mut Rebuilt) -> Vec<NewCheckpoint> {
+    let made: BTreeSet<&CheckpointId> = taken.iter().map(|taken| &taken.id).collect();
+    let mut kept = Vec::new();
+    for OldCheckpoint { id, stored } in checkpoints.into_iter().filter(|checkpoint| !made.contains(&checkpoint.id)) {
+        let document = stored.map_err(|damage| damage.to_string()).and_then(|stored| {
+            let document = checkpoint::keyframe(&stored.keyframe, &stored.patches).map_err(|why| why.to_string())?;
+            Ok((stored.row, document))
+        });
+        match document {
+            // A store keeps no checkpoint behind the end of its journal; the document itself says where it stood.
+            Ok((row, document)) => {
+                kept.push(NewCheckpoint {
+                    id,
+                    seq: row.seq.min(end),
+                    meta: row.meta,
+                    content: Content::Whole(document),
+                });
+            }
+            Err(why) => {
+                rebuilt.repaired.push(Repair::new("checkpoint-lost", id.as_str(), format!("it is lost: {why}")));
+            }
+        }
+    }
+    kept
+}
+
+fn write(
+    salvage: &mut Salvage,
+    old: OldRun,
+    kept: Kept,
+    pruned: Vec<CheckpointId>,
+    rebuilt: &mut Rebuilt,
+) -> Result<()> {
+    let Kept { id, work, records, run, taken, beyond, letters } = kept;
+    let is_new = run.is_none() && beyond.is_empty();
+    let epoch = run.as_ref().map_or(0, |run| run.epoch);
+    let (status, summary) = match &run {
+        Some(run) => (run.status().as_str(), journal::summary_bytes(run)),
+        None => (if is_new { NEW } else { LOST }, b"{}".to_vec()),
+    };
+    let store = salvage.new_store();
+    let new = NewRun { run: id.clone(), work, summary: summary.clone(), status: status.to_owned() };
+    match store.create_run(new) {
+        Err(StoreError::AlreadyThere { .. }) => {
+            let message = "a second run of this name was found; it is in the old database only";
+            rebuilt.repaired.push(Repair::new("run-twice", format!("run {id}"), message.to_owned()));
+            return Ok(());
+        }
+        other => other?,
+    }
+    let lease = store.take_lease(&id, LeaseKind::Brief, holder())?;
+    let plain = Entry { status: status.to_owned(), summary, ..Entry::default() };
+    let head = append_events(store, &lease, &records, &plain)?;
+    // Those first: the next patch is built on the newest one, and that must be the journal's.
+    for new in beyond.into_iter().chain(taken.iter().map(journal::stored)) {
+        append_checkpoint(store, &lease, head, new, &plain)?;
+    }
+    deliver(store, &lease, head, letters, &plain)?;
+    store.drop_lease(lease)?;
+    if !pruned.is_empty() {
+        store.prune(&PruneList { checkpoints: pruned, runs: Vec::new() })?;
+    }
+    salvage.keep_epoch(old, &id, epoch)?;
+    rebuilt.runs += usize::from(!is_new);
+    rebuilt.records += head.0;
+    Ok(())
+}
+
+fn append_events(store: &mut dyn Store, lease: &Lease, records: &[Record], plain: &Entry) -> Result<Seq> {
+    let mut head = Seq(0);
+    for part in records.chunks(EVENTS_PER_APPEND) {
+        let event = |record: &Record| onward_store::NewEvent {
+            at: record.at,
+            actor: record.actor.clone(),
+            body: record.body.clone(),
+        };
+        let entry = Entry { events: part.iter().map(event).collect(), ..plain.clone() };
+        head = store.append(lease, head, entry)?.head;
+    }
+    Ok(head)
+}
+
+fn append_checkpoint(store: &mut dyn Store, lease: &Lease, head: Seq, new: NewCheckpoint, plain: &Entry) -> Result<()> {
+    let id = new.id.clone();
+    let entry = Entry { checkpoints: vec![new], ..plain.clone() };
+    let Appended { chain, .. } = store.append(lease, head, entry)?;
+    if keyframe_is_due(&chain) {
+        put_keyframe(store, &id)?;
+    }
+    Ok(())
+}
+
+/// What was posted waits again, and what was answered is answered.
+fn deliver(store: &mut dyn Store, lease: &Lease, head: Seq, letters: Vec<Letter>, plain: &Entry) -> Result<()> {
+    let mut consumed = Vec::new();
+    for Letter { item, at, reply } in letters {
+        store.post(lease.run(), &item.id, at, item.body)?;
+        consumed.extend(reply.map(|reply| Consumed { id: item.id, reply }));
+    }
+    if !consumed.is_empty() {
+        store.append(lease, head, Entry { consumed, ..plain.clone() })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,237 @@
+//! Putting things right: what can be made again is made again, everything else is moved aside. Nothing is deleted.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use jiff::Timestamp;
+use onward_core::id::RunId;
+use onward_core::view::Driver;
+use onward_store::{Alarm, LeaseKind, OpenMode, SqliteStore, Store, held_runs};
+use serde::Serialize;
+
+use super::aside::{Aside, Cut};
+use super::{Finding, Findings, StoreFacts, all_rows, attempts, places, rebuild};
+use crate::Onward;
+use crate::error::{Error, Result};
+use crate::journal;
+use crate::keeper::put_fold;
+use crate::start::holder;
+
+/// One thing that was done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Repair {
+    pub code: &'static str,
+    pub path: String,
+    pub message: String,
+}
+
+/// What was done, and what a look afterwards finds.
+#[derive(Clone, Debug, Serialize)]
+pub struct Repaired {
+    pub ok: bool,
+    pub findings: Vec<Finding>,
+    pub repaired: Vec<Repair>,
+    /// Where the originals are, if anything was moved or replaced.
+    pub aside: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store: Option<StoreFacts>,
+}
+
+impl Repaired {
+    /// A later version wrote what is here, so nothing was touched.
+    pub fn is_newer(&self) -> bool {
+        self.findings.iter().any(|finding| finding.code == "newer")
+    }
+}
+
+impl Repair {
+    pub(super) fn new(code: &'static str, path: impl Into<String>, message: String) -> Self {
+        Self { code, path: path.into(), message }
+    }
+}
+
+/// Findings that only a new database puts right.
+const REBUILD: [&str; 9] = [
+    "database",
+    "row",
+    "journal",
+    "journal-unlisted",
+    "blob",
+    "inbox",
+    "checkpoint",
+    "checkpoint-missing",
+    "checkpoint-differs",
+];
+
+/// What a repair has done so far.
+struct Work {
+    aside: Aside,
+    repaired: Vec<Repair>,
+    cut: Vec<Cut>,
+}
+
+impl Work {
+    fn did(&mut self, code: &'static str, path: impl Into<String>, message: impl Into<String>) {
+        self.repaired.push(Repair::new(code, path, message.into()));
+    }
+}
+
+impl Onward {
+    /// Repairs what [`Onward::doctor`] finds. Refused while a run is driven; of a newer format nothing is touched.
+    pub fn repair(&mut self) -> Result<Repaired> {
+        self.store = None;
+        let now = Timestamp::now();
+        let folder = self.project.store_folder();
+        let mut work = Work { aside: Aside::new(&folder, now), repaired: Vec::new(), cut: Vec::new() };
+        let mut found = self.doctor();
+        if found.is_newer() {
+            return Ok(outcome(found, work));
+        }
+        self.refuse_if_anything_is_driven()?;
+        if self.close_to_others(&mut work)? {
+            found = self.doctor();
+        }
+        let unopened = found.store.is_none() && found.has("head-ahead");
+        let anew = unopened || REBUILD.iter().any(|code| found.has(code));
+        if anew {
+            let made = work.aside.made()?.to_owned();
+            let rebuilt = rebuild::rebuild(&folder, &made, &work.aside.shown())?;
+            work.repaired.extend(rebuilt.repaired);
+            work.cut.extend(rebuilt.cut);
+        }
+        if fs::symlink_metadata(folder.join("onward.db")).is_ok() && !found.has("unsafe") && !found.has("link") {
+            let mut store = SqliteStore::open(&folder, OpenMode::ReadWrite)?;
+            self.set_head(&mut store, &found, &mut work)?;
+            if !anew {
+                write_anew(&mut store, &found, &mut work)?;
+            }
+            self.tidy(&mut store, &mut work)?;
+        }
+        if work.aside.is_made() {
+            work.aside.report(now, &work.repaired, &work.cut)?;
+        }
+        Ok(outcome(self.doctor(), work))
+    }
+
+    fn refuse_if_anything_is_driven(&mut self) -> Result<()> {
+        let held = held_runs(&self.project.store_folder())?;
+        let Some((run, _)) = held.into_iter().find(|(_, kind)| *kind == LeaseKind::Driving) else { return Ok(()) };
+        let known = self.driver(&run).ok().flatten();
+        self.store = None;
+        let unknown = || Driver { host: "this machine".to_owned(), pid: 0, since: Timestamp::UNIX_EPOCH };
+        Err(Error::Driven { run, driver: known.unwrap_or_else(unknown) })
+    }
+
+    fn close_to_others(&self, work: &mut Work) -> Result<bool> {
+        let folder = self.project.store_folder();
+        let loose = places::loose(&folder);
+        for (path, mode) in &loose {
+            let shown = places::shown(&folder, path);
+            let closed = fs::set_permissions(path, fs::Permissions::from_mode(*mode));
+            closed.map_err(Error::io(format!("closing {shown} to others")))?;
+            work.did("permissions", shown, format!("closed it to others (mode {mode:o})"));
+        }
+        Ok(!loose.is_empty())
+    }
+
+    /// The head file says again what the database says; the old one is kept.
+    fn set_head(&self, store: &mut SqliteStore, before: &Findings, work: &mut Work) -> Result<()> {
+        let lost = before.findings.iter().find(|finding| finding.code == "head-ahead");
+        let health = store.health();
+        let head = |alarm: &&Alarm| match alarm {
+            Alarm::HeadAhead { .. }
+            | Alarm::HeadDiffers { .. }
+            | Alarm::HeadForeign
+            | Alarm::HeadMissing
+            | Alarm::HeadUnreadable => true,
+            Alarm::Network | Alarm::NoReserve | Alarm::Unreadable(_) => false,
+        };
+        let alarm = health.alarms.iter().find(head);
+        if lost.is_none() && alarm.is_none() {
+            return Ok(());
+        }
+        if alarm.is_some() {
+            work.aside.copy(&self.project.store_folder().join("HEAD"))?;
+            store.accept_loss()?;
+        }
+        let affected = self.affected(store)?;
+        let message = match (lost, alarm) {
+            (Some(finding), _) => format!("{}; {affected}", finding.message),
+            (None, alarm) => alarm.map(ToString::to_string).unwrap_or_default(),
+        };
+        work.did("head", ".onward/HEAD", format!("wrote it anew ({message})"));
+        Ok(())
+    }
+
+    /// As far as anything outside the database tells, the runs that lost records.
+    fn affected(&self, store: &mut SqliteStore) -> Result<String> {
+        let rows = all_rows(store)?;
+        let strays = attempts::all_strays(&self.project, &rows);
+        let strays = strays.iter().filter(|stray| stray.code == "stray-folder");
+        let mut names: Vec<String> =
+            strays.filter_map(|stray| Some(stray.path.file_name()?.to_string_lossy().into_owned())).collect();
+        for row in rows.iter().filter(|row| row.head.0 > 0) {
+            let Ok(run) = journal::load_whole(store, &row.run) else { continue };
+            if !attempts::all_unrecorded(&self.project, &run).is_empty() {
+                names.push(run.id.to_string());
+            }
+        }
+        names.sort();
+        names.dedup();
+        Ok(match names.as_slice() {
+            [] => "nothing outside the database tells which runs they belonged to".to_owned(),
+            names => format!("they belonged, as far as can be seen, to {}, and perhaps to others", names.join(", ")),
+        })
+    }
+
+    /// What is in the way, or in nobody's way, goes aside.
+    fn tidy(&self, store: &mut SqliteStore, work: &mut Work) -> Result<()> {
+        let folder = self.project.store_folder();
+        let rows = all_rows(store)?;
+        for row in rows.iter().filter(|row| row.head.0 > 0) {
+            let Ok(run) = journal::load_whole(store, &row.run) else { continue };
+            for attempt in attempts::all_unrecorded(&self.project, &run).into_iter().filter(|attempt| !attempt.lives) {
+                work.aside.take(&attempt.path)?;
+                let message = format!("put it aside: the journal of run {} does not know of it", run.id);
+                work.did("attempt-unrecorded", places::shown(&folder, &attempt.path), message);
+            }
+        }
+        for stray in attempts::all_strays(&self.project, &rows) {
+            work.aside.take(&stray.path)?;
+            work.did(stray.code, places::shown(&folder, &stray.path), "put it aside");
+        }
+        for path in places::unfinished(&folder) {
+            work.aside.take(&path)?;
+            work.did("leftover", places::shown(&folder, &path), "put it aside");
+        }
+        Ok(())
+    }
+}
+
+/// Rows and folds, from the journals.
+fn write_anew(store: &mut SqliteStore, found: &Findings, work: &mut Work) -> Result<()> {
+    let stale = |code: &str| -> Vec<RunId> {
+        let of_run = found.findings.iter().filter(|finding| finding.code == code);
+        of_run.filter_map(|finding| finding.path.strip_prefix("run ").map(RunId::new)).collect()
+    };
+    for id in stale("projection") {
+        let lease = store.take_lease(&id, LeaseKind::Brief, holder())?;
+        let run = journal::load_whole(store, &id)?;
+        store.relist(&lease, run.status().as_str(), &journal::summary_bytes(&run))?;
+        store.drop_lease(lease)?;
+        work.did("projection", format!("run {id}"), "wrote its row in the list of runs anew, from its journal");
+    }
+    for id in stale("fold-cache") {
+        store.drop_fold(&id)?;
+        let run = journal::load_whole(store, &id)?;
+        put_fold(store, &run)?;
+        work.did("fold-cache", format!("run {id}"), "made it again from the journal");
+    }
+    Ok(())
+}
+
+fn outcome(found: Findings, work: Work) -> Repaired {
+    let aside = work.aside.is_made().then(|| work.aside.shown());
+    let Findings { ok, findings, store } = found;
+    Repaired { ok, findings, repaired: work.repaired, aside, store }
+}

@@ -1,0 +1,120 @@
+//! One run: its row, its journal, what was made of its journal, and what it left at work.
+
+use onward_core::event::Recorded;
+use onward_core::id::{RunId, Seq};
+use onward_core::run::{Run, cache};
+use onward_core::view::{self, Summary};
+use onward_store::{Fold, LeaseKind, RunRow, SqliteStore, Store};
+
+use super::{Found, REPAIR, attempts, checkpoints, of_run, rebuilt};
+use crate::error::Error;
+use crate::journal;
+use crate::look::NEW;
+use crate::project::Project;
+
+pub(super) fn examine(project: &Project, store: &mut SqliteStore, row: &RunRow, found: &mut Found) {
+    let path = format!("run {}", row.run);
+    let before = found.0.len();
+    if let Err(damage) = &row.summary {
+        let help = format!("its journal and its checkpoints are judged by themselves; {}", rebuilt());
+        found.error("row", &path, damage.to_string(), &help);
+    } else if row.head.0 == 0 {
+        return without_journal(store, row, &path, found);
+    }
+    inbox(store, &row.run, &path, found);
+    let events = match journal::events(store, &row.run, Seq(0)) {
+        Ok(events) if !events.is_empty() => events,
+        Ok(_) => {
+            checkpoints::unreadable(store, &row.run, found);
+            return;
+        }
+        Err(why) => {
+            damaged_journal(store, &row.run, &why, &path, before, found);
+            return;
+        }
+    };
+    if let Some(run) = fold(store, &row.run, &events, found) {
+        listed(row, &run, &path, found);
+        let driven = matches!(store.holder(&row.run), Ok(Some((LeaseKind::Driving, _))));
+        if !driven {
+            attempts::orphans(project, &run, found);
+            attempts::unrecorded(project, &run, found);
+        }
+    }
+}
+
+/// What a start leaves that was killed before its first record, or a journal of which nothing could be kept.
+fn without_journal(store: &mut SqliteStore, row: &RunRow, path: &str, found: &mut Found) {
+    if row.status == NEW {
+        let message = "it has a row and no journal: its start was ended before the first record; nothing was done";
+        found.info("no-journal", path, message, "it is not listed and in nobody's way");
+        return;
+    }
+    let message = "nothing of its journal is left, so it cannot go on";
+    let help = format!("its checkpoints can still be read: onward log {}", row.run);
+    found.warning("journal-lost", path, message, &help);
+    checkpoints::unreadable(store, &row.run, found);
+}
+
+fn inbox(store: &SqliteStore, run: &RunId, path: &str, found: &mut Found) {
+    if let Err(why) = store.check_inbox(run) {
+        let help = format!("its journal and its checkpoints are judged by themselves; {}", rebuilt());
+        of_run(&why.into(), path, "inbox", &help, found);
+    }
+}
+
+fn damaged_journal(store: &mut SqliteStore, run: &RunId, why: &Error, path: &str, before: usize, found: &mut Found) {
+    // What is wrong with its row keeps the journal from being read; once is enough.
+    if found.0.len() == before || matches!(why, Error::BadRecord { .. }) {
+        let help = format!(
+            "the records before it are good, and checkpoints can be read without it (onward log {run}): {REPAIR} keeps \
+             both in a new database, and the damaged one in .onward/damaged"
+        );
+        of_run(why, path, "journal", &help, found);
+    }
+    checkpoints::unreadable(store, run, found);
+}
+
+/// Folds the journal from its first record on, and on the way compares what was once made of it.
+fn fold(store: &mut SqliteStore, id: &RunId, events: &[Recorded], found: &mut Found) -> Option<Run> {
+    let (first, rest) = events.split_first()?;
+    let cached = store.fold(id).ok().flatten().filter(|fold| fold.version == cache::FOLD_VERSION);
+    let mut taken = checkpoints::Comparison::new(store, id, found);
+    let mut run = onward_core::run::fold([first])?;
+    compare_fold(cached.as_ref(), &run, found);
+    for recorded in rest {
+        taken.compare(store, &run, recorded, found);
+        run.apply(recorded);
+        compare_fold(cached.as_ref(), &run, found);
+    }
+    taken.finish(store, &run, found);
+    Some(run)
+}
+
+fn compare_fold(cached: Option<&Fold>, run: &Run, found: &mut Found) {
+    let Some(fold) = cached.filter(|fold| fold.seq == run.seq) else { return };
+    let path = format!("run {}", run.id);
+    let help = format!("the journal is good, and everything can be made from it again: {REPAIR} does so");
+    match cache::decode(&fold.bytes) {
+        Some(read) if read.seq == fold.seq && format!("{read:?}") == format!("{run:?}") => {}
+        Some(_) => {
+            let message = format!("what is kept of the run at record {} is not what its journal says", fold.seq);
+            found.error("fold-cache", path, message, &help);
+        }
+        None => {
+            let message = format!("what is kept of the run at record {} cannot be understood", fold.seq);
+            found.warning("fold-cache", path, message, &help);
+        }
+    }
+}
+
+/// The row in the list of runs must say what the journal says.
+fn listed(row: &RunRow, run: &Run, path: &str, found: &mut Found) {
+    let Ok(bytes) = &row.summary else { return };
+    let stored = serde_json::from_slice::<Summary>(bytes).ok();
+    if stored.as_ref() != Some(&view::summary(run)) || row.status != run.status().as_str() {
+        let message = "the row in the list of runs does not say what the journal says, which counts";
+        let help = format!("the journal is good: {REPAIR} writes the row anew from it, and so does the next start");
+        found.error("projection", path, message, &help);
+    }
+}

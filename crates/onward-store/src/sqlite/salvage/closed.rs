@@ -1,0 +1,72 @@
+//! Keeping everybody else out while a store is rebuilt.
+
+use std::{
+    fs::{File, OpenOptions},
+    os::unix::fs::OpenOptionsExt,
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::{
+    error::{Cause, StoreError},
+    folder::{Folder, create_file, make_folder},
+    lease::{Holder, LeaseKind},
+    lock,
+    sqlite::inspect::held_runs,
+};
+
+/// How long to wait for others to be done with the database.
+const WAIT_MAX: Duration = Duration::from_secs(5);
+const STEP: Duration = Duration::from_millis(2);
+/// Every connection keeps a lock on some of these bytes of the database file while it is open.
+const SQLITE_LOCKS: (i64, i64) = (0x4000_0000, 512);
+
+/// Two locks: one against a second repair, and the one that `SQLite` asks for before it opens the database.
+pub(super) struct Closed {
+    _repair: File,
+    database: Option<File>,
+}
+
+impl Closed {
+    pub(super) fn close(folder: &Folder) -> Result<Self, StoreError> {
+        make_folder(&folder.run())?;
+        let path = folder.run().join("repair");
+        let open = || OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW).open(&path);
+        let repair = create_file(&path).or_else(|_| open()).map_err(|error| StoreError::not_saved(&path, &error))?;
+        wait_for(folder, || lock::try_whole(&repair))?;
+        let database =
+            match OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW).open(folder.database()) {
+                Ok(file) => Some(file),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+                Err(error) => return Err(StoreError::not_saved(folder.database(), &error)),
+            };
+        if let Some(file) = &database {
+            wait_for(folder, || lock::try_range(file, SQLITE_LOCKS.0, SQLITE_LOCKS.1))?;
+        }
+        Ok(Self { _repair: repair, database })
+    }
+
+    pub(super) fn database_bytes(&self) -> u64 {
+        self.database.as_ref().and_then(|file| file.metadata().ok()).map_or(0, |seen| seen.len())
+    }
+}
+
+/// Who drives a run is not waited for: that may last for days.
+fn wait_for(folder: &Folder, mut lock: impl FnMut() -> std::io::Result<bool>) -> Result<(), StoreError> {
+    let deadline = Instant::now() + WAIT_MAX;
+    loop {
+        let late = Instant::now() >= deadline;
+        let held = held_runs(folder.root())?.into_iter().find(|(_, kind)| late || *kind == LeaseKind::Driving);
+        if let Some((run, kind)) = held {
+            return Err(StoreError::Held { run, kind, holder: Holder::unknown() });
+        }
+        if lock().map_err(|error| StoreError::not_saved(folder.database(), &error))? {
+            return Ok(());
+        }
+        if late {
+            let detail = "another process has the store open".to_owned();
+            return Err(StoreError::NotSaved { cause: Cause::Busy, path: folder.database(), detail });
+        }
+        thread::sleep(STEP);
+    }
+}

@@ -1,0 +1,358 @@
+//! A new database from what can still be read of a damaged one.
+//!
+//! The caller reads the old runs one by one and writes what is left of them into a new store, as any caller writes;
+//! what its bytes mean only it knows. The old files are copied aside first, with every byte. The new store is read from
+//! end to end before one rename puts it in the place of the old one, so a kill at any moment leaves the one or the
+//! other.
+
+mod closed;
+mod log;
+mod transplant;
+mod wreck;
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use jiff::Timestamp;
+use onward_core::id::{CheckpointId, RunId};
+use rusqlite::{Connection, params};
+
+use self::{closed::Closed, wreck::Wreck};
+use super::{
+    fault::{Answer, Fault},
+    open, schema,
+    store::{OpenMode, SqliteStore},
+    write::Meta,
+};
+use crate::{
+    error::{Damage, StoreError},
+    folder::{self, Folder, make_folder, sync_folder},
+    head::{self, Found, StoreId},
+    probe::probe,
+    types::{InboxItem, Record, StoredCheckpoint},
+};
+
+/// A run of the old database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OldRun(i64);
+
+/// Tells the run and the key of its work from the body of a first record.
+pub type Naming<'a> = dyn Fn(&[u8]) -> Option<(RunId, String)> + 'a;
+
+/// A journal as far as it can be believed.
+#[derive(Clone, Debug, Default)]
+pub struct Journal {
+    /// `None` if neither its row nor its first record can be read.
+    pub run: Option<RunId>,
+    /// The key of the work.
+    pub work: Option<String>,
+    pub records: Vec<Record>,
+    /// Why it ends where it ends, if it is not known to be whole.
+    pub cut: Option<String>,
+    /// How many records are missing, where that is known.
+    pub lost: Option<u64>,
+}
+
+/// A checkpoint of the old database.
+#[derive(Debug)]
+pub struct OldCheckpoint {
+    pub id: CheckpointId,
+    pub stored: Result<StoredCheckpoint, Damage>,
+}
+
+/// Something that was posted to a run.
+#[derive(Clone, Debug)]
+pub struct Letter {
+    pub item: InboxItem,
+    pub at: Timestamp,
+    /// The answer, if it was given.
+    pub reply: Option<Vec<u8>>,
+}
+
+/// A store that is being rebuilt. Nobody else can open it meanwhile. Dropped before [`Salvage::finish`] it leaves the
+/// store as it was, and the copies aside.
+pub struct Salvage {
+    folder: Folder,
+    identity: Identity,
+    wreck: Wreck,
+    new: SqliteStore,
+    /// Goes after the two databases in it are closed.
+    scratch: Scratch,
+    /// Dropped last: then others can open the store again.
+    closed: Closed,
+}
+
+/// What the new database calls itself, so that the head file, and copies of the old one, are judged rightly.
+struct Identity {
+    store: StoreId,
+    commits: u64,
+}
+
+impl Salvage {
+    /// Closes the store to everybody else, copies its files into the new folder `aside` and opens what can be opened.
+    ///
+    /// Refused as [`StoreError::Held`] while anybody holds a run.
+    pub fn begin(path: &Path, aside: &Path) -> Result<Self, StoreError> {
+        let folder = Folder::find(path)?.ok_or_else(|| StoreError::NoStore { folder: path.to_owned() })?;
+        folder.check_database()?;
+        let closed = Closed::close(&folder)?;
+        probe("salvage.before-copy");
+        make_folder(aside)?;
+        for original in [folder.database(), folder.wal(), folder.head()] {
+            copy_whole(&original, aside)?;
+        }
+        sync_folder(aside).map_err(|error| StoreError::not_saved(aside, &error))?;
+        probe("salvage.after-copy");
+        let scratch = Scratch::new(&folder)?;
+        let (old, new) = (scratch.0.join("old"), scratch.0.join("new"));
+        make_folder(&old)?;
+        let mut new = SqliteStore::open(&new, OpenMode::ReadWrite)?;
+        let quick = new.connection.pragma_update(None, "synchronous", 0);
+        quick.map_err(|error| Fault::from(error).while_writing(&new.database))?;
+        for original in [folder.database(), folder.wal()] {
+            copy_whole(&original, &old)?;
+        }
+        let connection = open_wreck(&old.join("onward.db"), &mut new)?;
+        let identity = Identity::of(&connection, &folder);
+        let wreck = Wreck::new(connection, &folder.blobs());
+        Ok(Self { folder, identity, wreck, new, scratch, closed })
+    }
+
+    /// Every run of which anything is left, in order of creation.
+    pub fn runs(&self) -> Vec<OldRun> {
+        self.wreck.runs()
+    }
+
+    /// The part of a journal that can be believed. `name` tells the run and the key of its work from the body of a first
+    /// record, should its row be lost.
+    pub fn journal(&self, run: OldRun, name: &Naming<'_>) -> Journal {
+        self.wreck.journal(run, name)
+    }
+
+    /// The checkpoints of a run, oldest first. `id` is only for the words of what is wrong.
+    pub fn checkpoints(&self, run: OldRun, id: &RunId) -> Vec<OldCheckpoint> {
+        self.wreck.checkpoints(run, id)
+    }
+
+    /// What was posted to a run, in order.
+    pub fn letters(&self, run: OldRun) -> Vec<Letter> {
+        self.wreck.letters(run)
+    }
+
+    /// Checkpoints that were deleted; `None` if nobody can tell.
+    pub fn buried_checkpoints(&self) -> Option<Vec<CheckpointId>> {
+        let buried = self.wreck.buried()?.into_iter().filter(|(kind, _)| kind == "checkpoint");
+        Some(buried.map(|(_, id)| CheckpointId::new(id)).collect())
+    }
+
+    /// Where to write what is kept.
+    pub fn new_store(&mut self) -> &mut SqliteStore {
+        &mut self.new
+    }
+
+    /// Sees to it that the next lease on a run has a higher epoch than any it ever had. `known` is what the caller knows
+    /// of its epochs.
+    pub fn keep_epoch(&mut self, old: OldRun, run: &RunId, known: u64) -> Result<(), StoreError> {
+        // A row of leases has no checksum: what it says may be far too high, and must not use up all there are.
+        let told = self.wreck.epoch(old).filter(|epoch| *epoch < u64::from(u32::MAX)).unwrap_or(0);
+        let epoch = told.max(known);
+        let sql = "UPDATE leases SET epoch = max(epoch, ?2) WHERE run = (SELECT number FROM runs WHERE run = ?1)";
+        self.in_new(|connection| Ok(connection.execute(sql, params![run.as_str(), epoch.cast_signed()])?))?;
+        Ok(())
+    }
+
+    fn in_new<T>(&self, work: impl FnOnce(&Connection) -> Answer<T>) -> Result<T, StoreError> {
+        work(&self.new.connection).map_err(|fault| fault.while_writing(&self.new.database))
+    }
+
+    /// Reads the new store from end to end and puts it in the place of the old one.
+    pub fn finish(mut self) -> Result<(), StoreError> {
+        self.keep_tombstones()?;
+        self.name_new()?;
+        let Self { folder, scratch: held, wreck, new, closed, .. } = self;
+        let scratch = held.0.as_path();
+        drop(wreck);
+        let built = new.database.clone();
+        fold_log(&new)?;
+        drop(new);
+        let failed = |error: io::Error| StoreError::not_saved(scratch, &error);
+        let log = scratch.join("old/onward.db-wal");
+        log::write(&built, &log).map_err(failed)?;
+        // As it will be found after the rename: some database file, and a log that holds every page.
+        let is_empty = closed.database_bytes() == 0;
+        let found = if is_empty { built.clone() } else { scratch.join("old/onward.db") };
+        verify(scratch, &found)?;
+        move_blobs(&scratch.join("new/blobs"), &folder.blobs())?;
+        probe("salvage.before-swap");
+        swap(&folder, &log, &built, is_empty).map_err(failed)?;
+        probe("salvage.after-swap");
+        drop(closed);
+        let mut store = SqliteStore::open(folder.root(), OpenMode::ReadWrite)?;
+        // Somebody may have it open again by now; then the log is copied later, as any log is.
+        drop(fold_log(&store));
+        store.accept_loss()?;
+        probe("salvage.after-head");
+        Ok(())
+    }
+
+    fn keep_tombstones(&mut self) -> Result<(), StoreError> {
+        let buried = self.wreck.buried().unwrap_or_default();
+        self.in_new(|connection| {
+            let mut statement =
+                connection.prepare("INSERT INTO tombstones (kind, id) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?;
+            for (kind, id) in buried {
+                statement.execute([kind, id])?;
+            }
+            Ok(())
+        })
+    }
+
+    fn name_new(&mut self) -> Result<(), StoreError> {
+        let Identity { store, commits } = self.identity;
+        self.in_new(|connection| {
+            let meta = schema::meta(connection)?;
+            connection.execute("DELETE FROM meta", ())?;
+            // More than the old one had: so a head file of before is behind, and the old database, put back, is noticed.
+            Meta { store, commits: commits + meta.commits, ..meta }.insert(connection)
+        })
+    }
+}
+
+/// How the names of folders begin in which a store is rebuilt. One that is left was left by a kill, and is of no use.
+const SCRATCH: &str = "repair-";
+
+/// The folder in which the old and the new database lie until the end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(folder: &Folder) -> Result<Self, StoreError> {
+        let path = folder.root().join(format!("{SCRATCH}{}", uuid::Uuid::now_v7()));
+        make_folder(&path)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.0));
+    }
+}
+
+impl Identity {
+    fn of(connection: &Connection, folder: &Folder) -> Self {
+        let head = match head::read(&folder.head()) {
+            Found::Head(head) => Some(head),
+            Found::Missing | Found::Unreadable => None,
+        };
+        match (schema::meta(connection), head) {
+            (Ok(meta), Some(head)) if head.store == meta.store => {
+                Self { store: meta.store, commits: meta.commits.max(head.commits) }
+            }
+            (Ok(meta), _) => Self { store: meta.store, commits: meta.commits },
+            (Err(_), Some(head)) => Self { store: head.store, commits: head.commits },
+            (Err(_), None) => Self { store: *uuid::Uuid::now_v7().as_bytes(), commits: 0 },
+        }
+    }
+}
+
+/// Opens the copy of the old database, with the beginning of a new one in place of its own if need be.
+fn open_wreck(path: &Path, new: &mut SqliteStore) -> Result<Connection, StoreError> {
+    let open = || -> Answer<Connection> {
+        let connection = open::for_writing(path, &Arc::default())?;
+        schema::migrate(&connection)?;
+        connection.prepare("SELECT place FROM records")?;
+        Ok(connection)
+    };
+    let first = open();
+    if let Err(Fault::Store(StoreError::Newer { .. })) = &first {
+        return first.map_err(|fault| fault.while_reading(path));
+    }
+    let opened = first.or_else(|_| {
+        fold_log(new)?;
+        transplant::beginning(&new.database, path).map_err(|error| StoreError::unreadable(path, &error))?;
+        open()
+    });
+    // Nothing can be read at all: an empty database stands in for it.
+    let connection = opened.or_else(|_| Ok::<_, Fault>(Connection::open_in_memory()?));
+    let connection = connection.map_err(|fault| fault.while_reading(path))?;
+    // The index of blobs can be made again from its table, and a damaged one would hide what is there.
+    drop(connection.execute_batch("REINDEX blobs"));
+    Ok(connection)
+}
+
+/// Copies the log into the database and empties it.
+fn fold_log(store: &SqliteStore) -> Result<(), StoreError> {
+    let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+    let busy: Result<i64, Fault> = store.connection.query_row(sql, (), |row| row.get(0)).map_err(Fault::from);
+    match busy.map_err(|fault| fault.while_writing(&store.database))? {
+        0 => Ok(()),
+        _ => Err(Damage::new("the log of the new database cannot be emptied").into()),
+    }
+}
+
+fn verify(scratch: &Path, database: &Path) -> Result<(), StoreError> {
+    let reading = |fault: Fault| fault.while_reading(database);
+    let folder = Folder::find(&scratch.join("new"))?;
+    let folder = folder.ok_or_else(|| StoreError::NoStore { folder: scratch.to_owned() })?;
+    let connection = open::for_looking(database).map_err(reading)?;
+    let mut store = SqliteStore::start(folder, database.to_owned(), OpenMode::Look, connection, Arc::default(), None)?;
+    match store.verify()?.into_iter().next() {
+        None => Ok(()),
+        Some(damage) => Err(damage.into()),
+    }
+}
+
+/// Files are named after their content, so one that is there already and is whole needs no other.
+fn move_blobs(from: &Path, to: &Path) -> Result<(), StoreError> {
+    let failed = |error: io::Error| StoreError::not_saved(to, &error);
+    for part in fs::read_dir(from).into_iter().flatten().flatten() {
+        let folder = to.join(part.file_name());
+        make_folder(&folder)?;
+        for file in fs::read_dir(part.path()).into_iter().flatten().flatten() {
+            let target = folder.join(file.file_name());
+            if fs::read(&target).ok() != fs::read(file.path()).ok() {
+                fs::rename(file.path(), target).map_err(failed)?;
+            }
+        }
+        sync_folder(&folder).map_err(failed)?;
+    }
+    sync_folder(to).map_err(failed)
+}
+
+/// The one step that counts. Beside a log that holds every page it does not matter what the database file holds, unless
+/// it is empty: then `SQLite` takes the log for a left-over.
+fn swap(folder: &Folder, log: &Path, built: &Path, is_empty: bool) -> io::Result<()> {
+    let index = folder.root().join("onward.db-shm");
+    // It holds nothing that the log does not, and nobody has it open.
+    match fs::remove_file(index) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    if is_empty {
+        // Its bytes are aside, and without a database they mean nothing.
+        drop(fs::remove_file(folder.wal()));
+        fs::rename(built, folder.database())?;
+    } else {
+        fs::rename(log, folder.wal())?;
+    }
+    sync_folder(folder.root())
+}
+
+/// Copies a file, if it is there, into a folder in which nothing has its name yet.
+fn copy_whole(from: &Path, to: &Path) -> Result<(), StoreError> {
+    let Some(name) = from.file_name() else { return Ok(()) };
+    let unreadable = |error: io::Error| StoreError::unreadable(from, &error);
+    let mut source = match fs::File::open(from) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        other => other.map_err(unreadable)?,
+    };
+    let target = to.join(name);
+    let copied = folder::create_file(&target).and_then(|mut file| {
+        io::copy(&mut source, &mut file)?;
+        file.sync_all()
+    });
+    copied.map_err(|error| StoreError::not_saved(&target, &error))
+}

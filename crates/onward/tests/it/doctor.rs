@@ -1,0 +1,380 @@
+//! Stores that were damaged in every way that happens to files. Each is explained with its own word; a repair keeps what
+//! can be read, puts the rest aside, and the run goes on.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use onward_testkit::TestProject;
+use serde_json::Value;
+
+use crate::project;
+
+const CHAIN: &str = "
+onward: 1
+name: demo
+phases:
+  a: { run: step a }
+  b: { needs: a, run: step b }
+  c: { needs: b, run: \"step c 'test -e fixed'\" }
+";
+
+/// A run of which the last phase failed; everything is in the database file, the log is empty.
+fn failed() -> TestProject {
+    let project = project();
+    project.plan(CHAIN);
+    project.command(["run"]).expect(1);
+    project
+}
+
+fn store(project: &TestProject, name: &str) -> PathBuf {
+    project.path(".onward").join(name)
+}
+
+fn change(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
+    let mut bytes = fs::read(path).expect("a file of the store");
+    change(&mut bytes);
+    fs::write(path, bytes).expect("a file of the store");
+}
+
+/// Where a text stands in a file; the last place.
+fn find(bytes: &[u8], text: &str) -> usize {
+    let mut places = (0..bytes.len() - text.len()).rev();
+    places.find(|at| bytes[*at..].starts_with(text.as_bytes())).unwrap_or_else(|| panic!("no {text} in the file"))
+}
+
+fn codes(found: &Value) -> Vec<String> {
+    let findings = found["findings"].as_array().expect("a list of findings");
+    findings.iter().filter_map(|finding| finding["code"].as_str().map(str::to_owned)).collect()
+}
+
+/// The doctor names one of these, changes nothing, and says what to do.
+#[track_caller]
+fn explained(project: &TestProject, code: i32, wanted: &[&str]) -> Value {
+    let before = project.tree();
+    let said = project.command(["doctor"]).expect(code);
+    let found = project.command(["doctor", "--json"]).expect(code).json();
+    assert_eq!(project.tree(), before, "looking wrote something");
+    let codes = codes(&found);
+    assert!(codes.iter().any(|code| wanted.contains(&code.as_str())), "{wanted:?} not in {found:#}");
+    for finding in found["findings"].as_array().expect("a list") {
+        let help = finding["help"].as_str().expect("a text");
+        assert!(!help.is_empty(), "{finding}");
+        assert!(
+            said.out.contains(finding["message"].as_str().expect("a text").lines().next().unwrap_or_default()),
+            "{said}"
+        );
+        for word in ["rm ", "onward delete", "prune", "reset", "kill"] {
+            assert!(!help.contains(word), "{finding}");
+        }
+    }
+    found
+}
+
+/// Repairs, demands that all is well, and goes on with the run to its end.
+#[track_caller]
+fn repaired_and_completed(project: &TestProject) -> Value {
+    let done = project.command(["doctor", "--repair", "--json"]).expect(0).json();
+    assert!(done["ok"].as_bool().expect("a word"), "{done:#}");
+    assert!(!done["repaired"].as_array().expect("a list").is_empty(), "{done:#}");
+    let again = project.command(["doctor", "--json"]).expect(0).json();
+    assert_eq!(again["ok"], true, "{again:#}");
+    project.write("fixed", "");
+    project.command(["run", "--resume"]).expect(0);
+    assert_eq!(project.order("overlap"), Vec::<String>::new());
+    assert_eq!(project.command(["status", "--json"]).expect(0).json()["status"], "completed");
+    done
+}
+
+#[test]
+fn a_whole_store_is_well() {
+    let project = failed();
+    let found = project.command(["doctor", "--json"]).expect(0).json();
+    assert_eq!((&found["ok"], codes(&found)), (&true.into(), Vec::new()));
+    let done = project.command(["doctor", "--repair", "--json"]).expect(0).json();
+    assert_eq!((done["repaired"].as_array().map(Vec::len), &done["aside"]), (Some(0), &Value::Null));
+    assert!(!project.exists(".onward/damaged"), "nothing was moved");
+}
+
+/// A bit flips in a record. The journal is kept up to the last whole step before it, the result of the phase that ended
+/// after that is found in its folder, and the status tells of the cut.
+#[test]
+fn a_flipped_bit_in_a_record() {
+    let project = failed();
+    let shown = |project: &TestProject| -> Vec<(String, Value)> {
+        let log = project.command(["log", "--json"]).expect(0).json();
+        let ids = log["checkpoints"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|row| row["id"].as_str().expect("an id").to_owned());
+        ids.map(|id| {
+            let shown = project.command(["show", &id, "--json"]).expect(0).json();
+            (id, shown)
+        })
+        .collect()
+    };
+    let mut before = shown(&project);
+    change(&store(&project, "onward.db"), |bytes| {
+        let at = find(bytes, "\"type\":\"phase_completed\",\"phase\":\"b\"");
+        bytes[at + 9] ^= 1;
+    });
+    explained(&project, 12, &["journal"]);
+    project.command(["run", "--resume"]).expect(12);
+    project.command(["doctor", "--repair"]).expect(0);
+    let mut after = shown(&project);
+    before.sort_by(|a, b| a.0.cmp(&b.0));
+    after.sort_by(|a, b| a.0.cmp(&b.0));
+    assert_eq!(before, after, "checkpoints outlive their journal");
+    let status = project.command(["status", "--json"]).expect(0).json();
+    assert!(status["warnings"][0].as_str().is_some_and(|text| text.contains("record")), "{status:#}");
+    project.write("fixed", "");
+    project.command(["run", "--resume"]).expect(0);
+    project.ran_once(["a", "b"]);
+    assert_eq!(project.count("end", "c"), 1);
+    explained(&project, 0, &["checkpoint-beyond"]);
+}
+
+/// A row of the list, a document and an unused byte: what can be made again from the journal is made again.
+#[test]
+fn flipped_bits_in_what_follows_from_the_journal() {
+    for (text, wanted) in [("\"phases_total\"", "row"), ("{\"onward\":0,\"fixed\":", "checkpoint")] {
+        let project = failed();
+        change(&store(&project, "onward.db"), |bytes| {
+            let at = find(bytes, text);
+            bytes[at + 3] ^= 4;
+        });
+        explained(&project, 12, &[wanted]);
+        repaired_and_completed(&project);
+        project.ran_once(["a", "b"]);
+    }
+}
+
+#[test]
+fn pages_of_zeros_and_a_file_that_was_cut_off() {
+    let pages = fs::metadata(store(&failed(), "onward.db")).expect("a database").len() / 4096;
+    let last = usize::try_from(pages).expect("a small file") - 1;
+    for page in [0, 1, 3, last / 2, last] {
+        let project = failed();
+        change(&store(&project, "onward.db"), |bytes| bytes[page * 4096..(page + 1) * 4096].fill(0));
+        let found = project.command(["doctor", "--json"]);
+        if found.code == 0 {
+            continue; // A page that holds nothing.
+        }
+        explained(
+            &project,
+            12,
+            &["database", "row", "journal", "journal-unlisted", "checkpoint", "checkpoint-missing"],
+        );
+        let done = project.command(["doctor", "--repair", "--json"]).expect(0).json();
+        assert_eq!(done["ok"], true, "{done:#}");
+        project.command(["doctor"]).expect(0);
+    }
+    for part in [2, 3, 5] {
+        let project = failed();
+        change(&store(&project, "onward.db"), |bytes| bytes.truncate(bytes.len() / part));
+        explained(&project, 12, &["database", "row", "journal"]);
+        project.command(["doctor", "--repair"]).expect(0);
+        project.command(["doctor"]).expect(0);
+    }
+}
+
+/// The first page is gone, and with it the list of tables. The rest is read all the same.
+#[test]
+fn the_first_page_is_lost_and_nothing_else() {
+    let project = failed();
+    change(&store(&project, "onward.db"), |bytes| bytes[..4096].fill(0));
+    explained(&project, 12, &["database", "head-ahead"]);
+    project.command(["status"]).expect(12);
+    repaired_and_completed(&project);
+    project.ran_once(["a", "b"]);
+}
+
+/// Everything dies, and then the log goes missing: acknowledged commits are gone. The loss is told, the attempts that
+/// nobody knows of any more are put aside, and the work is done from where the record ends.
+#[test]
+fn a_lost_log() {
+    let project = project();
+    project.plan(&CHAIN.replace("step c 'test -e fixed'", "step c hold"));
+    let _driver = project.start(["run"]);
+    project.wait_ledger("begin", "c", 1);
+    project.kill_everything();
+    fs::remove_file(store(&project, "onward.db-wal")).expect("a log");
+    explained(&project, 12, &["head-ahead"]);
+    project.command(["run", "--resume"]).expect(12);
+    let done = project.command(["doctor", "--repair", "--json"]).expect(0).json();
+    let repaired = done["repaired"].to_string();
+    assert!(repaired.contains("commits") && repaired.contains("run_demo"), "{done:#}");
+    let aside = project.path(done["aside"].as_str().expect("a folder"));
+    assert!(aside.join("HEAD").exists() && aside.join("report.json").exists(), "{done:#}");
+    project.command(["doctor"]).expect(0);
+    project.open("c");
+    project.command(["run"]).expect(0);
+}
+
+/// An old copy of the database is put back. What came after it is lost, and the run goes on from there.
+#[test]
+fn an_old_copy_of_the_database() {
+    let project = project();
+    project.plan(&CHAIN.replace("step b", "step b hold"));
+    let driver = project.start(["run"]);
+    project.wait_ledger("begin", "b", 1);
+    driver.kill();
+    project.kill_everything();
+    let old: Vec<(PathBuf, Vec<u8>)> = ["onward.db", "onward.db-wal"]
+        .map(|name| store(&project, name))
+        .into_iter()
+        .map(|path| (path.clone(), fs::read(path).expect("a file")))
+        .collect();
+    project.open("b");
+    project.command(["run"]).expect(1);
+    for (path, bytes) in old {
+        fs::write(path, bytes).expect("the file is ours");
+    }
+    let _ = fs::remove_file(store(&project, "onward.db-shm"));
+    let found = explained(&project, 12, &["head-ahead"]);
+    assert!(codes(&found).contains(&"attempt-unrecorded".to_owned()), "{found:#}");
+    let done = repaired_and_completed(&project);
+    assert!(codes(&found).contains(&"head-ahead".to_owned()) && done["repaired"].to_string().contains("commits"));
+    project.ran_once(["a"]);
+}
+
+#[test]
+fn a_head_that_is_not_ours() {
+    let (project, other) = (failed(), failed());
+    fs::copy(store(&other, "HEAD"), store(&project, "HEAD")).expect("a copy");
+    explained(&project, 12, &["head-foreign"]);
+    let done = repaired_and_completed(&project);
+    let kept = project.path(done["aside"].as_str().expect("a folder")).join("HEAD");
+    assert_eq!(fs::read(kept).expect("the old head"), fs::read(store(&other, "HEAD")).expect("a head"));
+    project.ran_once(["a", "b"]);
+    fs::remove_file(store(&project, "HEAD")).expect("a head");
+    explained(&project, 0, &["head-missing"]);
+    fs::write(store(&project, "HEAD"), "nonsense").expect("a head");
+    explained(&project, 0, &["head-unreadable", "permissions"]);
+    project.command(["doctor", "--repair"]).expect(0);
+    let found = project.command(["doctor", "--json"]).expect(0).json();
+    assert_eq!(codes(&found), Vec::<String>::new());
+}
+
+#[test]
+fn noise_instead_of_a_database() {
+    let project = failed();
+    change(&store(&project, "onward.db"), |bytes| {
+        for (at, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::try_from((at * 7919) % 251).expect("below 256");
+        }
+    });
+    explained(&project, 12, &["database"]);
+    let done = project.command(["doctor", "--repair", "--json"]).expect(0).json();
+    assert!(done["repaired"].to_string().contains("0 runs"), "{done:#}");
+    project.write("fixed", "");
+    project.command(["run"]).expect(0);
+}
+
+#[test]
+fn a_store_that_others_can_write_to() {
+    let project = failed();
+    let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
+    mode(&project.path(".onward"), 0o755);
+    explained(&project, 0, &["permissions"]);
+    mode(&project.path(".onward"), 0o777);
+    mode(&store(&project, "onward.db"), 0o666);
+    explained(&project, 12, &["permissions"]);
+    project.command(["run", "--resume"]).expect(74);
+    repaired_and_completed(&project);
+    let seen = fs::metadata(project.path(".onward")).expect("a folder").permissions().mode() & 0o777;
+    assert_eq!(seen, 0o700);
+}
+
+/// Nothing is read through a link, and no repair replaces one: a person has to see to it.
+#[test]
+fn a_link_in_place_of_the_database() {
+    let project = failed();
+    let elsewhere = project.root().join("elsewhere.db");
+    fs::rename(store(&project, "onward.db"), &elsewhere).expect("a database");
+    symlink(&elsewhere, store(&project, "onward.db")).expect("a link");
+    explained(&project, 12, &["link"]);
+    project.command(["doctor", "--repair"]).expect(12);
+    assert!(store(&project, "onward.db").is_symlink(), "it was replaced");
+}
+
+/// A later version wrote this. It is not damaged, and neither looking nor repairing changes a byte of it.
+#[test]
+fn a_newer_format() {
+    let project = failed();
+    change(&store(&project, "onward.db"), |bytes| bytes[60..64].copy_from_slice(&99_u32.to_be_bytes()));
+    let before = project.tree();
+    explained(&project, 17, &["newer"]);
+    project.command(["doctor", "--repair"]).expect(17);
+    assert_eq!(project.tree(), before);
+}
+
+/// A driver is at work: a look is fine, a repair is refused and told who drives.
+#[test]
+fn no_repair_while_a_run_is_driven() {
+    let project = project();
+    project.plan(&CHAIN.replace("step b", "step b hold"));
+    let driver = project.start(["run"]);
+    project.wait_ledger("begin", "b", 1);
+    project.command(["doctor"]).expect(0);
+    let pid = driver.pid().to_string();
+    project.command(["doctor", "--repair"]).expect(11).err_names([pid.as_str()]);
+    project.open("b");
+    driver.wait_code(1);
+    project.ran_once(["a", "b"]);
+}
+
+/// What kills and lost runs leave lying about is named, is no error, and goes aside on request.
+#[test]
+fn things_left_lying_about() {
+    let project = failed();
+    for folder in ["attempts/run_gone_1", "state/run_gone_1", "repair-x"] {
+        project.write(format!(".onward/{folder}/file"), "kept");
+    }
+    project.write(".onward/run/run_gone_1.lock", "");
+    for path in [".onward/repair-x", ".onward/run/run_gone_1.lock"] {
+        let mode = if path.ends_with("lock") { 0o600 } else { 0o700 };
+        fs::set_permissions(project.path(path), fs::Permissions::from_mode(mode)).expect("it is ours");
+    }
+    let found = explained(&project, 0, &["stray-folder"]);
+    for code in ["stray-folder", "stale-lock", "leftover"] {
+        assert!(codes(&found).contains(&code.to_owned()), "{code}: {found:#}");
+    }
+    let done = repaired_and_completed(&project);
+    let aside = project.path(done["aside"].as_str().expect("a folder"));
+    assert_eq!(fs::read_to_string(aside.join("attempts/run_gone_1/file")).expect("a kept file"), "kept");
+}
+
+/// The repair itself is killed at every step. The store is the old one or the new one, never neither; a second try is
+/// all it takes.
+#[cfg(feature = "kill-points")]
+#[test]
+fn a_repair_that_is_killed() {
+    for point in
+        ["salvage.before-copy", "salvage.after-copy", "salvage.before-swap", "salvage.after-swap", "salvage.after-head"]
+    {
+        let mut project = failed();
+        change(&store(&project, "onward.db"), |bytes| {
+            let at = find(bytes, "\"type\":\"phase_completed\",\"phase\":\"b\"");
+            bytes[at + 9] ^= 1;
+        });
+        let before = project.command(["log", "--json"]).expect(0).json();
+        project.set_env("ONWARD_KILL_POINT", point);
+        assert_eq!(project.command(["doctor", "--repair"]).code, 137, "{point}");
+        project.remove_env("ONWARD_KILL_POINT");
+        let new = ["salvage.after-swap", "salvage.after-head"].contains(&point);
+        project.command(["status"]).expect(if new { 0 } else { 12 });
+        let log = project.command(["log", "--json"]).expect(0).json();
+        assert_eq!(
+            log["checkpoints"].as_array().map(Vec::len),
+            before["checkpoints"].as_array().map(Vec::len),
+            "{point}"
+        );
+        project.command(["doctor", "--repair"]).expect(0);
+        project.command(["doctor"]).expect(0);
+        project.write("fixed", "");
+        project.command(["run", "--resume"]).expect(0);
+        project.ran_once(["a", "b"]);
+    }
+}
