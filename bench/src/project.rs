@@ -19,8 +19,8 @@ use crate::plans::Graph;
 
 /// No single command is waited for any longer: the whole must come to an end.
 pub(crate) const COMMAND_SECONDS_MAX: u64 = 120;
-/// How long a phase may take to show itself.
-const FIRST_PHASE_MS_MAX: u16 = 30_000;
+/// How long the first ring may take; before it, half of a large run may have to be done.
+const RING_MS_MAX: i32 = 120_000;
 /// How long the phases that outlive their driver get to end.
 const SETTLE: Duration = Duration::from_millis(100);
 /// How often the memory of a driver is looked at.
@@ -109,16 +109,18 @@ pub(crate) fn wait(mut child: Child) -> Result<()> {
 /// Runs a command to its end; the most memory it was seen to hold, in MB.
 pub(crate) fn peak_memory(mut command: Command) -> Result<f64> {
     let mut child = command.spawn()?;
-    let status = format!("/proc/{}/status", child.id());
+    let about = format!("/proc/{}/status", child.id());
     let (mut most, start) = (0.0_f64, Instant::now());
-    while child.try_wait()?.is_none() {
-        most = most.max(fs::read_to_string(&status).map_or(0.0, |text| high_water_mb(&text)));
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return if status.success() { Ok(most) } else { Err(format!("{command:?} ended with {status}").into()) };
+        }
+        most = most.max(fs::read_to_string(&about).map_or(0.0, |text| high_water_mb(&text)));
         if start.elapsed() > Duration::from_secs(COMMAND_SECONDS_MAX) {
             killpg(group_of(&child)?, Signal::SIGKILL)?;
         }
         std::thread::sleep(LOOK_EVERY);
     }
-    Ok(most)
 }
 
 fn high_water_mb(status: &str) -> f64 {
@@ -181,7 +183,7 @@ impl Bell {
     fn wait(&self) -> Result<()> {
         use std::os::fd::AsFd;
         let mut watched = [PollFd::new(self.pipe.as_fd(), PollFlags::POLLIN)];
-        let rang = poll(&mut watched, PollTimeout::from(FIRST_PHASE_MS_MAX))?;
+        let rang = poll(&mut watched, PollTimeout::try_from(RING_MS_MAX)?)?;
         if rang == 0 { Err("no phase started".into()) } else { Ok(()) }
     }
 

@@ -208,9 +208,9 @@ pub fn merge_ops(target: &Value, patch: &Map<String, Value>) -> Vec<Op> {
     ops
 }
 
-fn merging(target: &Value, patch: &Map<String, Value>, path: &mut String, depth: usize, ops: &mut Vec<Op>) {
+fn merging(target: &Value, wanted: &Map<String, Value>, path: &mut String, depth: usize, ops: &mut Vec<Op>) {
     let whole = path.len();
-    for (key, value) in patch {
+    for (key, value) in wanted {
         let before = target.get(key);
         push(path, key);
         match (before, value) {
@@ -239,19 +239,14 @@ pub fn fits(document: &Value, ops: &[Op]) -> Result<(), Misfit> {
     }
     ops.iter().try_for_each(|op| {
         let fit = match (op, document.pointer(op.path())) {
-            (Op::Set { path, .. }, None) => {
+            (Op::Set { path, .. }, None) | (Op::Remove { path }, Some(_)) => {
                 let (parent, _) = split(path)?;
                 document.pointer(parent).is_some_and(Value::is_object)
             }
-            (Op::Set { .. }, Some(_)) => true,
-            (Op::Remove { path }, Some(_)) => {
-                let (parent, _) = split(path)?;
-                document.pointer(parent).is_some_and(Value::is_object)
-            }
+            (Op::Set { .. }, Some(_)) | (Op::Extend { .. }, Some(Value::String(_))) => true,
             (Op::Splice { at, remove, .. }, Some(Value::Array(list))) => {
                 at.checked_add(*remove).is_some_and(|end| end <= list.len())
             }
-            (Op::Extend { .. }, Some(Value::String(_))) => true,
             (Op::Remove { .. } | Op::Splice { .. } | Op::Extend { .. }, _) => false,
         };
         if fit { Ok(()) } else { Err(misfit(op.path())) }

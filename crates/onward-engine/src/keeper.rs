@@ -54,8 +54,8 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    pub(crate) fn new(folder: PathBuf, folded: u64) -> Self {
-        Self { folder, thread: None, folded, keyframe_asked: None }
+    pub(crate) fn new(store: PathBuf, folded: u64) -> Self {
+        Self { folder: store, thread: None, folded, keyframe_asked: None }
     }
 
     fn is_asked(&self, chain: &Chain) -> bool {

@@ -16,6 +16,7 @@ mod journal;
 mod keeper;
 pub mod kill_point;
 mod look;
+mod offer;
 pub mod process;
 mod project;
 pub mod redact;
@@ -23,6 +24,7 @@ mod reporter;
 mod start;
 mod steer;
 mod tidy_up;
+mod turns;
 mod waiter;
 mod world;
 

@@ -10,7 +10,7 @@ use onward_core::lookup::{self, Looked, Name};
 use onward_core::plan::Phase;
 use onward_core::run::{PhaseState, Run, RunStatus};
 use onward_core::view::{self, Alive, Driver, StatusView, Summary, Why};
-use onward_store::{Alarm, CheckpointRow, LeaseKind, Page, RunFilter, RunRow, StoreError, StoredCheckpoint};
+use onward_store::{Alarm, CheckpointRow, Damage, LeaseKind, Page, RunFilter, RunRow, StoreError, StoredCheckpoint};
 use serde::Serialize;
 
 use crate::Onward;
@@ -27,6 +27,8 @@ const ROWS_PER_READ: usize = 256;
 const CANDIDATES_MAX: usize = 20;
 /// The status of a run that was created and not yet begun.
 pub(crate) const NEW: &str = "new";
+/// The status of a run of whose journal nothing is left. It stays in the list for its checkpoints.
+pub(crate) const LOST: &str = "lost";
 
 /// Which runs to list.
 #[derive(Clone, Debug, Default)]
@@ -199,7 +201,14 @@ impl Onward {
 
     /// The run as its journal tells it.
     pub fn load(&mut self, run: &RunId) -> Result<Run> {
-        journal::load(self.store()?, run)
+        journal::load(self.store()?, run).map_err(|why| match why {
+            // It is listed, or it would not have come to this: a repair kept what was left of it.
+            Error::NoSuchRun(_) => {
+                let what = "nothing of its journal is left".to_owned();
+                Error::Store(StoreError::Damaged(Damage { run: Some(run.clone()), seq: None, what }))
+            }
+            other => other,
+        })
     }
 
     pub fn driver(&mut self, run: &RunId) -> Result<Option<Driver>> {
@@ -222,7 +231,8 @@ impl Onward {
             Name::Id(id) => return self.run_by_id(id),
         };
         let rows = self.rows(&RunFilter::default())?;
-        let mut current = rows.iter().filter(|row| row.status != RunStatus::Archived.as_str());
+        let mut current =
+            rows.iter().filter(|row| ![RunStatus::Archived.as_str(), LOST].contains(&row.status.as_str()));
         let found = current.nth(nth).map(|row| row.run.clone());
         found.map_or_else(|| Err(self.nothing_or_lost(Error::NoRuns)), Ok)
     }

@@ -1,14 +1,10 @@
 //! Starting: find the unfinished run of the same work, judge it, and begin or go on.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
 
 use jiff::Timestamp;
-use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, fcntl};
 use onward_core::event::{Orphans, RunStarted};
 use onward_core::expression::{self, Reference};
 use onward_core::id::{PhaseId, RunId, Seq};
@@ -23,24 +19,21 @@ use onward_store::{Holder, Lease, LeaseKind, NewRun, RunFilter, RunRow, StoreErr
 use crate::Onward;
 use crate::check;
 use crate::driver::Driver;
-use crate::error::{Error, Offer, Question, Result};
+use crate::error::{Error, Result};
 use crate::executor::shell;
 use crate::flights::Flights;
 use crate::journal;
 use crate::keeper::Keeper;
 use crate::kill_point::reached;
 use crate::look::require_phase;
+use crate::offer::{fresh, only_doubts, question, refuse_if_driven};
 use crate::reporter::Reporter;
+use crate::turns::{LOCK_LOOK_EVERY, end, exclusive};
 use crate::waiter::Waiter;
 use crate::{attendant, flight, git, look, process};
 
 /// Ids of one second that are tried before something else must be wrong.
 const RUN_ID_TRIES_MAX: u32 = 10_000;
-const LOCK_LOOK_EVERY: Duration = Duration::from_millis(20);
-/// Ten seconds of looks at the lock of those that start.
-const START_LOOKS_MAX: u32 = 500;
-/// Three seconds of looks at a lock after a kill.
-const KILL_LOOKS_MAX: u32 = 150;
 
 /// What a start was asked for.
 #[derive(Clone, Debug, Default)]
@@ -158,10 +151,10 @@ impl Onward {
     }
 
     fn newest_unfinished(&mut self) -> Result<RunId> {
-        let rows = self.rows(&RunFilter::default())?;
-        let over = [RunStatus::Completed.as_str(), RunStatus::Archived.as_str()];
-        let found = rows.into_iter().find(|row| !over.contains(&row.status.as_str()));
-        found.map(|row| row.run).ok_or(Error::NothingUnfinished)
+        let rows = self.rows(&RunFilter { statuses: Some(unfinished_statuses()), ..RunFilter::default() })?;
+        // A run without phases holds saved state: there is nothing to go on with.
+        let has_phases = |row: &RunRow| summary_of(row).is_none_or(|summary| summary.phases_total > 0);
+        rows.into_iter().find(has_phases).map(|row| row.run).ok_or(Error::NothingUnfinished)
     }
 
     fn plan_source(&self, request: &Request) -> Result<Source> {
@@ -185,7 +178,7 @@ impl Onward {
         let Some(work) = known.map(|row| row.work.clone()) else { return Ok(None) };
         let mut unfinished = Vec::new();
         for row in rows.iter().filter(|row| row.work == work) {
-            if !summary(row).is_some_and(|summary| same(&summary)) {
+            if !summary_of(row).is_some_and(|summary| same(&summary)) {
                 return Ok(None);
             }
             unfinished.push(self.unfinished_with(&row.run, request.plan_from, PlanFact::Same)?);
@@ -466,52 +459,13 @@ impl Onward {
     }
 }
 
+fn summary_of(row: &RunRow) -> Option<Summary> {
+    row.summary.as_ref().ok().and_then(|bytes| serde_json::from_slice(bytes).ok())
+}
+
 /// Statuses of runs that a start may go on with.
 fn unfinished_statuses() -> Vec<String> {
     [RunStatus::Running, RunStatus::Interrupted, RunStatus::Failed].map(|status| status.as_str().to_owned()).into()
-}
-
-/// Ends an attempt by force. The attendant is left the time to do it, since it alone knows children that shed their mark.
-fn end(folder: &attendant::AttemptFolder) -> std::result::Result<(), String> {
-    let held = || attendant::lock_is_held(folder).unwrap_or(false);
-    let wait = || {
-        (0..KILL_LOOKS_MAX).any(|_| {
-            std::thread::sleep(LOCK_LOOK_EVERY);
-            !held()
-        })
-    };
-    if !held() {
-        return Ok(());
-    }
-    let _ = attendant::kill(folder, attendant::StopBy::OrphanKill);
-    if wait() {
-        return Ok(());
-    }
-    process::kill_tree(None, &shell::tag(folder), &[]);
-    if wait() { Ok(()) } else { Err(format!("what was started from {} cannot be ended", folder.path().display())) }
-}
-
-/// Holds a lock file until it is dropped. Whoever has it needs it for milliseconds.
-fn exclusive(path: &Path) -> Result<File> {
-    let failed = |why: std::io::Error| Error::NoRoom { what: format!("{} cannot be locked: {why}", path.display()) };
-    let mut options = File::options();
-    options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
-    let file = options.open(path).map_err(failed)?;
-    let whole = libc::flock {
-        l_type: i16::try_from(libc::F_WRLCK).expect("a small number"),
-        l_whence: i16::try_from(libc::SEEK_SET).expect("a small number"),
-        l_start: 0,
-        l_len: 0,
-        l_pid: 0,
-    };
-    for _ in 0..START_LOOKS_MAX {
-        match fcntl(&file, FcntlArg::F_OFD_SETLK(&whole)) {
-            Ok(_) => return Ok(file),
-            Err(Errno::EAGAIN | Errno::EACCES | Errno::EINTR) => std::thread::sleep(LOCK_LOOK_EVERY),
-            Err(why) => return Err(failed(why.into())),
-        }
-    }
-    Err(failed(std::io::ErrorKind::TimedOut.into()))
 }
 
 fn compare(run: &Run, plan: &Plan) -> PlanFact {
@@ -520,88 +474,6 @@ fn compare(run: &Run, plan: &Plan) -> PlanFact {
 
 fn answer(phase: &PhaseId, will_run: bool, reason: &str) -> Why {
     Why { phase: phase.clone(), will_run, reasons: vec![reason.to_owned()] }
-}
-
-fn fresh(request: &Request, all: &[Unfinished]) -> Result<Ready> {
-    for one in all {
-        refuse_if_driven(one)?;
-        let orphans: Vec<PhaseId> = one.view.running.iter().map(|record| record.id.clone()).collect();
-        if !orphans.is_empty() && request.orphans.is_none() {
-            let ways =
-                [("wait", "start fresh when what is still at work has ended"), ("kill", "end it, then start fresh")];
-            let choices = ways.map(|(how, choice)| Offer {
-                choice: choice.to_owned(),
-                command: format!("onward run{} --fresh --orphan {how}", as_typed(request)),
-            });
-            let reasons =
-                orphans.iter().map(|phase| format!("phase {phase} of the old run is still at work")).collect();
-            let run = one.run.id.clone();
-            let question = Question { run, reasons, in_doubt: Vec::new(), orphans, choices: choices.into() };
-            return Err(Error::AnswerNeeded(Box::new(question)));
-        }
-    }
-    Ok(Ready::Start)
-}
-
-fn refuse_if_driven(one: &Unfinished) -> Result<()> {
-    match &one.view.driver {
-        Some(driver) => Err(Error::Driven { run: one.run.id.clone(), driver: driver.clone() }),
-        None => Ok(()),
-    }
-}
-
-/// Whether the doubts about phases are all that stands in the way of going on.
-fn only_doubts(one: &Unfinished) -> bool {
-    match &one.verdict_on_resume {
-        Verdict::Ask(reasons) => reasons.len() == one.run.in_doubt().count(),
-        Verdict::GoOn | Verdict::Refuse(_) => false,
-    }
-}
-
-/// The question with every answer as a command that can be typed.
-pub(crate) fn question(one: &Unfinished, reasons: &[String], request: &Request) -> Question {
-    let run = &one.run.id;
-    let mut choices = Vec::new();
-    let mut offer = |choice: &str, command: String| choices.push(Offer { choice: choice.to_owned(), command });
-    let in_doubt: Vec<PhaseId> = one.run.in_doubt().cloned().collect();
-    if one.plan == PlanFact::Changed || one.plan == PlanFact::Gone {
-        offer(
-            "go on with the plan kept with the run (taking up an edited plan is not there yet)",
-            format!("onward run --resume={run} --plan-from run"),
-        );
-    } else if in_doubt.is_empty() {
-        offer("go on", format!("onward run --resume={run}"));
-    }
-    for phase in &in_doubt {
-        offer("do it again", format!("onward resume {run} --retry {phase}"));
-        offer("take it as done", format!("onward resume {run} --adopt {phase}"));
-        offer("leave it out", format!("onward resume {run} --skip {phase}"));
-    }
-    if one.plan != PlanFact::Gone {
-        offer("start fresh and keep this run in the archive", format!("onward run{} --fresh", as_typed(request)));
-    }
-    offer("look at it", format!("onward show {run}"));
-    Question { run: run.clone(), reasons: reasons.to_vec(), in_doubt, orphans: Vec::new(), choices }
-}
-
-/// The plan and the inputs of a start, as they would be typed again.
-fn as_typed(request: &Request) -> String {
-    let plan = request.plan.as_ref().map(|plan| {
-        let plan = plan.display().to_string();
-        if plan.starts_with('-') { format!("./{plan}") } else { plan }
-    });
-    let inputs = request.inputs.iter().map(|(name, value)| format!("--input={name}={value}"));
-    plan.into_iter().chain(inputs).map(|word| format!(" {}", quoted(&word))).collect()
-}
-
-/// A word for a shell.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
 }
 
 fn title(work: &Work) -> String {

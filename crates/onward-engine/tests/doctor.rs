@@ -271,6 +271,20 @@ fn a_row_that_does_not_say_what_the_journal_says() {
     assert_eq!(fixture.read(), fixture.pieces);
 }
 
+/// The file of a large value is gone. The journal is kept up to the record that was in it.
+#[test]
+fn a_large_value_that_is_missing() {
+    let fixture = Fixture::new(Size::Huge);
+    fixture.restore();
+    let blob = fixture.files.keys().find(|path| path.to_string_lossy().contains("/blobs/")).expect("a large value");
+    fs::remove_file(blob).expect("the file is ours");
+    demand_code(&fixture, "blob");
+    let readable = fixture.read();
+    let done = fixture.look().repair().expect("a repair");
+    demand_kept(&fixture, "a missing file", &readable, &done);
+    assert!(done.repaired.iter().any(|repair| repair.code == "journal-cut"), "{done:?}");
+}
+
 /// What is kept of a run for speed is another run's, or an older one's. It is compared with the whole fold and made again.
 #[test]
 fn a_fold_that_is_not_what_the_journal_gives() {
@@ -295,7 +309,7 @@ fn demand_code(fixture: &Fixture, code: &str) {
     assert!(!found.ok && found.findings.iter().any(|finding| finding.code == code), "{found:?}");
 }
 
-fn many(size: Size, count: u64) {
+fn many(size: Size, count: u64) -> String {
     let fixture = Fixture::new(size);
     let began = std::time::Instant::now();
     let mut outcomes: BTreeMap<&str, u64> = BTreeMap::new();
@@ -304,8 +318,8 @@ fn many(size: Size, count: u64) {
         let outcome = outcome.unwrap_or_else(|_| panic!("seed {seed} of {size:?}"));
         *outcomes.entry(outcome).or_default() += 1;
     }
-    println!("{size:?}: {outcomes:?} of {count} in {:?}", began.elapsed());
     assert!(outcomes.get("explained").is_some_and(|explained| *explained > count / 4), "{outcomes:?}");
+    format!("{size:?}: {outcomes:?} of {count} in {:?}", began.elapsed())
 }
 
 #[test]
@@ -327,7 +341,7 @@ fn damage_to_large_values_is_explained_and_repaired() {
 #[ignore = "the full figure: ONWARD_MUTATIONS of them, 20,000 if not said"]
 fn twenty_thousand_mutations() {
     let count = std::env::var("ONWARD_MUTATIONS").ok().and_then(|count| count.parse().ok()).unwrap_or(20_000_u64);
-    many(Size::Large, count / 2);
-    many(Size::Small, count / 2 - count / 50);
-    many(Size::Huge, count / 50);
+    for (size, count) in [(Size::Large, count / 2), (Size::Small, count / 2 - count / 50), (Size::Huge, count / 50)] {
+        println!("{}", many(size, count));
+    }
 }

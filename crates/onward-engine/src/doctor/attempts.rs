@@ -43,7 +43,8 @@ pub(super) fn orphans(project: &Project, run: &Run, found: &mut Found) {
                 format!("phase {} was at work when its driver ended, and nobody knows how it ended", phase.id)
             }
         };
-        found.info("orphan", format!("run {}", run.id), message, &view::resume_command(&run.id));
+        let help = format!("what it did and what it will do is kept: {}", view::resume_command(&run.id));
+        found.info("orphan", format!("run {}", run.id), message, &help);
     }
 }
 

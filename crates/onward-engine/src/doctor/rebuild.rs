@@ -21,12 +21,10 @@ use super::repair::Repair;
 use crate::error::{Error, Result};
 use crate::journal;
 use crate::keeper::{keyframe_is_due, put_keyframe};
-use crate::look::NEW;
+use crate::look::{LOST, NEW};
 use crate::start::holder;
 
 const EVENTS_PER_APPEND: usize = 2_000;
-/// The status of a run of whose journal nothing is left. Not [`NEW`], so that it stays in the list.
-const LOST: &str = "lost";
 
 /// What came of it.
 #[derive(Default)]
@@ -119,7 +117,8 @@ fn sift(found: Journal, checkpoints: Vec<OldCheckpoint>, rebuilt: &mut Rebuilt) 
         rebuilt.cut.push(cut);
     }
     let beyond = beyond(checkpoints, &taken, Seq(records.len() as u64), rebuilt);
-    let work = work.unwrap_or_default();
+    // A run that cannot go on must not stand in the way of the same work.
+    let work = work.filter(|_| run.is_some()).unwrap_or_default();
     Ok(Some(Kept { id, work, records, run, taken, beyond, letters: Vec::new() }))
 }
 

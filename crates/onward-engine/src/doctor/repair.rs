@@ -98,6 +98,11 @@ impl Onward {
             let rebuilt = rebuild::rebuild(&folder, &made, &work.aside.shown())?;
             work.repaired.extend(rebuilt.repaired);
             work.cut.extend(rebuilt.cut);
+        } else if ["head-ahead", "head-differs", "head-foreign"].iter().any(|code| found.has(code)) {
+            // The next commit writes over what is left of the log, which may be all that tells of those that are lost.
+            for name in ["onward.db", "onward.db-wal"] {
+                work.aside.copy(&folder.join(name))?;
+            }
         }
         if fs::symlink_metadata(folder.join("onward.db")).is_ok() && !found.has("unsafe") && !found.has("link") {
             let mut store = SqliteStore::open(&folder, OpenMode::ReadWrite)?;

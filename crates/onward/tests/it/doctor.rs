@@ -135,6 +135,36 @@ fn a_flipped_bit_in_a_record() {
     explained(&project, 0, &["checkpoint-beyond"]);
 }
 
+/// Of the first record nothing is left, so the run cannot go on. Its checkpoints are still there to be read, and the same
+/// work can be started anew.
+#[test]
+fn a_journal_of_which_nothing_is_left() {
+    let project = failed();
+    let list = project.command(["list", "--json"]).json();
+    let run = list["runs"][0]["run"].as_str().expect("a run").to_owned();
+    let log = project.command(["log", &run, "--json"]).expect(0).json();
+    change(&store(&project, "onward.db"), |bytes| {
+        let at = find(bytes, "\"type\":\"run_started\"");
+        bytes[at + 9] ^= 1;
+    });
+    explained(&project, 12, &["journal"]);
+    project.command(["doctor", "--repair"]).expect(0);
+    explained(&project, 0, &["journal-lost"]);
+    let list = project.command(["list", "--json"]).expect(0).json();
+    assert_eq!((&list["runs"][0]["run"], &list["runs"][0]["status"]), (&run.as_str().into(), &"unreadable".into()));
+    for row in log["checkpoints"].as_array().expect("a list") {
+        project.command(["show", row["id"].as_str().expect("an id")]).expect(0);
+    }
+    assert_eq!(
+        project.command(["log", &run, "--json"]).expect(0).json()["checkpoints"].as_array().map(Vec::len),
+        Some(4)
+    );
+    project.command(["status", &run]).expect(12);
+    project.write("fixed", "");
+    project.command(["run"]).expect(0);
+    assert_eq!(project.command(["status", "--json"]).expect(0).json()["status"], "completed");
+}
+
 /// A row of the list, a document and an unused byte: what can be made again from the journal is made again.
 #[test]
 fn flipped_bits_in_what_follows_from_the_journal() {

@@ -142,7 +142,8 @@ fn labels() -> Vec<(String, String)> {
 /// A plan so large that its record becomes a file of its own. The kill comes around the rename of that file.
 #[test]
 fn kills_blob_rename() {
-    let noise: String = (0..160_000_u64).map(|n| format!("{:016x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
+    let noise = (0..160_000_u64).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let noise = noise.fold(String::new(), |text, number| text + &format!("{number:016x}"));
     let plan = CHAIN.replace("name: points", &format!("name: points\ndescription: x{noise}"));
     for point in ["blob.before-rename", "blob.after-rename"] {
         assert!(killed_at(point, 1, &plan, Who::Driver), "{point} was not passed");

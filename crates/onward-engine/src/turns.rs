@@ -1,0 +1,62 @@
+//! Waiting for one's turn: those that start the same work, and attempts that have to end first.
+
+use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, fcntl};
+
+use crate::error::{Error, Result};
+use crate::executor::shell;
+use crate::{attendant, process};
+
+pub(crate) const LOCK_LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Ten seconds of looks at the lock of those that start.
+const START_LOOKS_MAX: u32 = 500;
+/// Three seconds of looks at a lock after a kill.
+const KILL_LOOKS_MAX: u32 = 150;
+
+/// Holds a lock file until it is dropped. Whoever has it needs it for milliseconds.
+pub(crate) fn exclusive(path: &Path) -> Result<File> {
+    let failed = |why: std::io::Error| Error::NoRoom { what: format!("{} cannot be locked: {why}", path.display()) };
+    let mut options = File::options();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+    let file = options.open(path).map_err(failed)?;
+    let whole = libc::flock {
+        l_type: i16::try_from(libc::F_WRLCK).expect("a small number"),
+        l_whence: i16::try_from(libc::SEEK_SET).expect("a small number"),
+        l_start: 0,
+        l_len: 0,
+        l_pid: 0,
+    };
+    for _ in 0..START_LOOKS_MAX {
+        match fcntl(&file, FcntlArg::F_OFD_SETLK(&whole)) {
+            Ok(_) => return Ok(file),
+            Err(Errno::EAGAIN | Errno::EACCES | Errno::EINTR) => std::thread::sleep(LOCK_LOOK_EVERY),
+            Err(why) => return Err(failed(why.into())),
+        }
+    }
+    Err(failed(std::io::ErrorKind::TimedOut.into()))
+}
+
+/// Ends an attempt by force. The attendant is left the time to do it, since it alone knows children that shed their mark.
+pub(crate) fn end(folder: &attendant::AttemptFolder) -> std::result::Result<(), String> {
+    let held = || attendant::lock_is_held(folder).unwrap_or(false);
+    let wait = || {
+        (0..KILL_LOOKS_MAX).any(|_| {
+            std::thread::sleep(LOCK_LOOK_EVERY);
+            !held()
+        })
+    };
+    if !held() {
+        return Ok(());
+    }
+    let _ = attendant::kill(folder, attendant::StopBy::OrphanKill);
+    if wait() {
+        return Ok(());
+    }
+    process::kill_tree(None, &shell::tag(folder), &[]);
+    if wait() { Ok(()) } else { Err(format!("what was started from {} cannot be ended", folder.path().display())) }
+}
