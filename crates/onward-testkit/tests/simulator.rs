@@ -3,7 +3,7 @@
 
 use onward_testkit::sim::{self, Coverage};
 
-const SEEDS: u64 = 400;
+const SEEDS: u64 = 600;
 
 /// Some hundred worlds, every one with kills. No invariant breaks, and most runs complete.
 #[test]
@@ -42,6 +42,22 @@ fn soak_every_event_is_met() {
     // A run is put away by hand only, and no world has such a hand.
     let missing: Vec<_> = known.iter().filter(|name| *name != "run_archived" && !all.contains_key(*name)).collect();
     assert!(missing.is_empty(), "never met: {missing:?}; met: {all:?}");
+    let moves = [
+        "pending to running",
+        "running to interrupted",
+        "interrupted to running",
+        "interrupted to completed",
+        "interrupted to failed",
+        "interrupted to pending",
+        "interrupted to skipped",
+        "failed to pending",
+        "failed to skipped",
+        "failed to completed",
+        "completed to pending",
+    ];
+    for name in moves {
+        assert!(all.contains_key(&format!("phase: {name}")), "no phase went from {name}; met: {all:?}");
+    }
     for how in ["exited", "killed", "timed_out", "could_not_start", "stopped", "unknown", "never_ran"] {
         assert!(all.contains_key(&format!("attempt_ended:{how}")), "no attempt ended as {how}");
     }

@@ -55,6 +55,9 @@ fn judge(folder: &Path, path: &Path, seen: &Metadata, found: &mut Found) {
     let name = shown(folder, path);
     let by_hand = "the files are left as they are: find out who put it there, put what belongs there in its place, then \
                    type onward doctor";
+    if is_for_people(path) && (seen.file_type().is_symlink() || seen.is_file() && seen.nlink() > 1) {
+        return;
+    }
     if seen.file_type().is_symlink() {
         return found.error("link", name, "it is a symbolic link, and nothing here is read through one", by_hand);
     }

@@ -63,6 +63,9 @@ const REBUILD: [&str; 9] = [
     "checkpoint-differs",
 ];
 
+/// Findings that only a person can judge. What lies in such a folder is not written to.
+const BY_HAND: [&str; 4] = ["store", "unsafe", "owner", "link"];
+
 /// What a repair has done so far.
 struct Work {
     aside: Aside,
@@ -91,6 +94,9 @@ impl Onward {
         if self.close_to_others(&mut work)? {
             found = self.doctor();
         }
+        if BY_HAND.iter().any(|code| found.has(code)) {
+            return Ok(outcome(found, work));
+        }
         let unopened = found.store.is_none() && found.has("head-ahead");
         let anew = unopened || REBUILD.iter().any(|code| found.has(code));
         if anew {
@@ -104,7 +110,7 @@ impl Onward {
                 work.aside.copy(&folder.join(name))?;
             }
         }
-        if fs::symlink_metadata(folder.join("onward.db")).is_ok() && !found.has("unsafe") && !found.has("link") {
+        if fs::symlink_metadata(folder.join("onward.db")).is_ok() {
             let mut store = SqliteStore::open(&folder, OpenMode::ReadWrite)?;
             self.set_head(&mut store, &found, &mut work)?;
             if !anew {

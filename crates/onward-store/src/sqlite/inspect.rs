@@ -27,6 +27,8 @@ use crate::{
 /// How the names of lock files end.
 const LOCK_ENDING: &str = ".lock";
 
+/// A higher number does not fit into the key of a record.
+pub(super) const RUNS_MAX: i64 = i32::MAX as i64;
 /// A lock of the callers' own in the same folder, which belongs to no run.
 const START_LOCK: &str = "start";
 
@@ -70,6 +72,9 @@ impl SqliteStore {
             while let Some(place) = next_record(connection, after)? {
                 let number = place >> 32;
                 found += usize::from(Run::unchecked(connection, number)?.is_none());
+                if number >= RUNS_MAX {
+                    break;
+                }
                 after = journal::place(number + 1, Seq(0));
             }
             Ok(found)

@@ -116,6 +116,20 @@ struct Keeping {
     store: MemoryStore,
 }
 
+impl Keeping {
+    /// Somebody else leaves a message while the driver works.
+    fn post_beside(&mut self, run: &RunId) {
+        let mut machine = self.machine.lock().expect(ALONE);
+        if !machine.dice.percent(2) {
+            return;
+        }
+        let id = format!("beside{}", machine.posts.len());
+        let body = serde_json::to_vec(&Posted::Checkpoint { name: None }).expect("plain data");
+        self.store.post(run, &id, machine.now, body).expect("a store in memory");
+        machine.posts.push(id);
+    }
+}
+
 impl Keep for Keeping {
     fn appended(&mut self, run: &Run, _: &Appended) {
         let (fold, whole) = {
@@ -125,6 +139,7 @@ impl Keep for Keeping {
         if fold {
             put_fold(&mut self.store, run).expect("a store in memory");
         }
+        self.post_beside(&run.id);
         if let (true, Some(id)) = (whole, &run.last_checkpoint) {
             put_keyframe(&mut self.store, id).expect("a store in memory");
         }
@@ -224,7 +239,9 @@ impl Story {
         let mut machine = self.machine.lock().expect(ALONE);
         let mut choices = Vec::new();
         for (phase, state) in run.phases() {
-            let settle = state.in_doubt || (state.parked && machine.dice.percent(50));
+            let given_up =
+                state.status == PhaseStatus::Failed && machine.dice.percent(if state.parked { 50 } else { 8 });
+            let settle = state.in_doubt || given_up;
             let redo = state.status == PhaseStatus::Completed && start < 20 && machine.dice.percent(3);
             let stubborn = state.status == PhaseStatus::Running && machine.dice.percent(10);
             if settle {

@@ -12,6 +12,7 @@ mod wreck;
 
 use std::{
     fs, io,
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -179,6 +180,7 @@ impl Salvage {
         fold_log(&new)?;
         drop(new);
         let failed = |error: io::Error| StoreError::not_saved(scratch, &error);
+        fs::File::open(&built).and_then(|file| file.sync_all()).map_err(failed)?;
         let log = scratch.join("old/onward.db-wal");
         log::write(&built, &log).map_err(failed)?;
         // As it will be found after the rename: some database file, and a log that holds every page.
@@ -216,7 +218,7 @@ impl Salvage {
             let meta = schema::meta(connection)?;
             connection.execute("DELETE FROM meta", ())?;
             // More than the old one had: so a head file of before is behind, and the old database, put back, is noticed.
-            Meta { store, commits: commits + meta.commits, ..meta }.insert(connection)
+            Meta { store, commits: commits.saturating_add(meta.commits), ..meta }.insert(connection)
         })
     }
 }
@@ -345,7 +347,7 @@ fn swap(folder: &Folder, log: &Path, built: &Path, is_empty: bool) -> io::Result
 fn copy_whole(from: &Path, to: &Path) -> Result<(), StoreError> {
     let Some(name) = from.file_name() else { return Ok(()) };
     let unreadable = |error: io::Error| StoreError::unreadable(from, &error);
-    let mut source = match fs::File::open(from) {
+    let mut source = match fs::OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(from) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         other => other.map_err(unreadable)?,
     };

@@ -15,7 +15,7 @@ use super::{Journal, Letter, Naming, OldCheckpoint, OldRun};
 use crate::{
     chain,
     error::Damage,
-    sqlite::{append::checkpoint_seal, contents, inbox, journal::place, leases, runs::Run, values},
+    sqlite::{append::checkpoint_seal, contents, inbox, inspect::RUNS_MAX, journal::place, leases, runs::Run, values},
     types::{CheckpointRow, InboxItem, Record, StoredCheckpoint},
 };
 
@@ -24,6 +24,8 @@ const ROWS_PER_READ: usize = 256;
 const KEYS_SKIPPED_MAX: i64 = 20_000;
 /// Runs that are looked for behind the last one known, where the counter itself is lost.
 const RUNS_BEHIND_LAST: i64 = 64;
+/// Runs that are looked for one by one, whatever a damaged number says.
+const RUNS_SOUGHT_MAX: i64 = 1_000_000;
 
 pub(super) struct Wreck {
     pub(super) connection: Connection,
@@ -65,10 +67,11 @@ impl Wreck {
     /// Every run of which there is a row, a record or a checkpoint, in order of creation.
     pub(super) fn runs(&self) -> Vec<OldRun> {
         let listed = walk(&self.connection, "runs", "number", |row| row.get::<_, i64>(0));
-        let mut numbers: BTreeSet<i64> = listed.into_iter().chain(self.checkpoints.keys().copied()).collect();
+        let listed = listed.into_iter().chain(self.checkpoints.keys().copied());
+        let mut numbers: BTreeSet<i64> = listed.filter(|number| (1..RUNS_MAX).contains(number)).collect();
         let known = numbers.last().copied().unwrap_or(0);
         let last = counter(&self.connection, "runs").unwrap_or(known + RUNS_BEHIND_LAST).max(known);
-        for number in 1..=last.min(known + KEYS_SKIPPED_MAX) {
+        for number in 1..=last.min(RUNS_SOUGHT_MAX) {
             if !numbers.contains(&number) && self.has_records(number) {
                 numbers.insert(number);
             }
@@ -236,9 +239,10 @@ fn walk<T>(
     let sql = format!("SELECT number, {columns} FROM {table} WHERE number > ?1 ORDER BY number LIMIT {ROWS_PER_READ}");
     let last = counter(connection, table);
     let (mut found, mut after, mut skipped) = (Vec::new(), 0_i64, 0_i64);
-    while skipped < KEYS_SKIPPED_MAX && last.is_none_or(|last| after < last) {
+    let end = last.unwrap_or(i64::MAX - 1);
+    while skipped < KEYS_SKIPPED_MAX && after < end {
         let mut seen = 0;
-        match batch(connection, &sql, after, &read, &mut |key, row| {
+        match batch(connection, &sql, (after, end), &read, &mut |key, row| {
             after = key;
             seen += 1;
             found.extend(row);
@@ -255,7 +259,7 @@ fn walk<T>(
 fn batch<T>(
     connection: &Connection,
     sql: &str,
-    after: i64,
+    (after, end): (i64, i64),
     read: &impl Fn(&Row<'_>) -> rusqlite::Result<T>,
     take: &mut impl FnMut(i64, Option<T>),
 ) -> rusqlite::Result<()> {
@@ -264,8 +268,8 @@ fn batch<T>(
     let mut last = after;
     while let Some(row) = rows.next()? {
         let key: i64 = row.get(0)?;
-        if key <= last {
-            // Out of order: the page is not what it says, and believing it would never end.
+        if key <= last || key > end {
+            // Out of order, or never given: the page is not what it says, and believing it would never end.
             return Err(rusqlite::Error::InvalidQuery);
         }
         last = key;
