@@ -14,8 +14,10 @@ use onward_store::{Appended, Chain, OpenMode, SqliteStore, Store};
 const EVENTS_BEHIND_FOLD_MAX: u64 = 2000;
 /// A run shorter than this is folded from its journal in no time.
 const EVENTS_WORTH_A_FOLD: u64 = 500;
+/// Bytes of patches that make reading the journal slower than reading a fold.
+const BYTES_WORTH_A_FOLD: u64 = 1 << 20;
 /// Patches behind a keyframe, however small they are.
-const PATCHES_MAX: u32 = 1000;
+const PATCHES_MAX: u32 = 250;
 /// Below this a keyframe is not worth its commit, whatever the patches add up to.
 const PATCH_BYTES_MIN: u64 = 16 * 1024;
 
@@ -49,17 +51,15 @@ pub(crate) struct Keeper {
     thread: Option<(Sender<Job>, JoinHandle<()>)>,
     /// Where the last fold cache stands, as far as this process knows.
     folded: u64,
-    /// The whole document that was the newest when the next one was asked for: once is enough until it is there.
-    keyframe_asked: Option<u64>,
+    /// A whole document was asked for and is not there yet.
+    asked: bool,
+    /// How long the chain was after the last commit.
+    patches_seen: u32,
 }
 
 impl Keeper {
     pub(crate) fn new(store: PathBuf, folded: u64) -> Self {
-        Self { folder: store, thread: None, folded, keyframe_asked: None }
-    }
-
-    fn is_asked(&self, chain: &Chain) -> bool {
-        self.keyframe_asked == Some(chain.keyframe_bytes)
+        Self { folder: store, thread: None, folded, asked: false, patches_seen: 0 }
     }
 
     /// The process is done with the run: a last fold, if the next start would have much to read.
@@ -87,13 +87,18 @@ impl Keeper {
 
 impl Keep for Keeper {
     fn appended(&mut self, run: &Run, appended: &Appended) {
-        let due = keyframe_is_due(&appended.chain) && !self.is_asked(&appended.chain);
+        let chain = &appended.chain;
+        // A shorter chain than a moment ago: the whole document that was asked for is there.
+        self.asked &= chain.patches >= self.patches_seen;
+        self.patches_seen = chain.patches;
+        let due = keyframe_is_due(chain) && !self.asked;
         // Where much was written since the last whole document, much would have to be read to fold it, too.
-        if due || run.seq.0 - self.folded >= EVENTS_BEHIND_FOLD_MAX {
+        let much = due && chain.patch_bytes >= BYTES_WORTH_A_FOLD;
+        if much || run.seq.0 - self.folded >= EVENTS_BEHIND_FOLD_MAX {
             self.fold(run);
         }
         if due {
-            self.keyframe_asked = Some(appended.chain.keyframe_bytes);
+            self.asked = true;
             if let Some(id) = run.last_checkpoint.clone() {
                 self.send(Job::Keyframe(id));
             }
