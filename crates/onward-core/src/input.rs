@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::event::{Orphans, Outcome, RunResult, StopBy};
-use crate::id::{Attempt, PhaseId};
+use crate::event::{NoCommit, Orphans, Outcome, Restored, RewindBegun, RunResult, RunRewound, Snapshot, StopBy};
+use crate::id::{Attempt, CheckpointId, PhaseId, RunId};
 use crate::patch::Op;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +29,23 @@ pub enum Input {
     StopAsked {
         by: StopBy,
     },
+    /// The working tree was to be kept.
+    Snapshotted(Result<Snapshot, String>),
+    /// The commit that was begun was to be made.
+    Committed {
+        number: u32,
+        made: Result<Made, NoCommit>,
+    },
+    /// Somebody wants to go back to a checkpoint.
+    Rewind(RewindBegun),
+    /// The files are back, or as they were before; the checkpoint says what the run is to be.
+    Rewound(Result<Box<RunRewound>, String>),
+    /// A new run begins where a checkpoint of another one stood.
+    Forked {
+        from: RunId,
+        checkpoint: CheckpointId,
+        restored: Box<Restored>,
+    },
     /// Time has passed; what was waiting for it may go on.
     Tick,
     /// A message from another process.
@@ -43,6 +60,8 @@ pub struct Begin {
     pub boot: String,
     pub jobs: Option<u32>,
     pub orphans: Orphans,
+    /// The commit that is checked out.
+    pub head: Option<String>,
     /// Failed phases are tried again with their retries renewed.
     pub renew: bool,
     pub choices: Vec<(PhaseId, Choice)>,
@@ -53,6 +72,8 @@ pub struct Begin {
 #[serde(rename_all = "snake_case")]
 pub enum Choice {
     Retry,
+    /// The same, after what it writes was put back.
+    RetryClean,
     Skip,
     Adopt,
 }
@@ -67,12 +88,29 @@ pub struct AttemptEnd {
     pub summary: Option<String>,
     /// What the phase gave out, or why that cannot be read.
     pub outputs: Result<BTreeMap<String, String>, String>,
+    /// The commit that is checked out now.
+    pub head: Option<String>,
+}
+
+/// A commit of the last phases.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Made {
+    pub commit: String,
+    pub left_out: Vec<String>,
 }
 
 impl AttemptEnd {
     /// An end of which nothing but the manner is known.
     pub fn bare(outcome: Outcome) -> Self {
-        Self { outcome, ended_at: None, duration_ms: None, note: None, summary: None, outputs: Ok(BTreeMap::new()) }
+        Self {
+            outcome,
+            ended_at: None,
+            duration_ms: None,
+            note: None,
+            summary: None,
+            outputs: Ok(BTreeMap::new()),
+            head: None,
+        }
     }
 }
 

@@ -199,6 +199,9 @@ impl Onward {
             title: project.to_owned(),
             branch: None,
             triggers: vec![Trigger::Manual],
+            snapshots: false,
+            commits: None,
+            worktree: None,
         };
         let (id, lease) = self.create(&started, LeaseKind::Brief)?;
         let (run, stepped) = run::start(RunStarted { run: id.clone(), ..started }, &actor(), Timestamp::now());

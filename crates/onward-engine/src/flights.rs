@@ -18,8 +18,9 @@ use crate::executor::shell::{self, Trouble};
 use crate::flight::{Flight, Landed};
 use crate::look;
 use crate::project::Project;
+use crate::tree::WorkingTree;
 use crate::waiter::Waiter;
-use crate::world::{Happened, Urgency, World};
+use crate::world::{Happened, Tree, Urgency, World};
 
 /// How often a lock is tried whose attendant is dead.
 const LOCK_EVERY: Duration = Duration::from_millis(20);
@@ -31,11 +32,12 @@ pub(crate) struct Flights<'a> {
     /// Who this process is, for whoever asks how far it is.
     me: view::Driver,
     in_flight: BTreeMap<PhaseId, Flight>,
+    tree: WorkingTree,
 }
 
 impl<'a> Flights<'a> {
-    pub(crate) fn new(project: &'a Project, waiter: Waiter, me: view::Driver) -> Self {
-        Self { project, waiter, me, in_flight: BTreeMap::new() }
+    pub(crate) fn new(project: &'a Project, waiter: Waiter, me: view::Driver, tree: WorkingTree) -> Self {
+        Self { project, waiter, me, in_flight: BTreeMap::new(), tree }
     }
 
     /// Attempts that are over.
@@ -132,6 +134,10 @@ impl World for Flights<'_> {
             }
         }
         Ok(happened)
+    }
+
+    fn tree(&mut self) -> &mut dyn Tree {
+        &mut self.tree
     }
 
     fn status(&self, run: &Run) -> StatusView {

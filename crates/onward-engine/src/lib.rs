@@ -3,6 +3,7 @@
 //! [`Onward`] is what every front end calls; `driver.rs` is the loop that everything else serves.
 
 pub mod attendant;
+pub mod back;
 mod books;
 mod check;
 mod doctor;
@@ -12,6 +13,7 @@ mod executor;
 mod flight;
 mod flights;
 mod git;
+mod hand;
 mod journal;
 mod keeper;
 pub mod kill_point;
@@ -24,6 +26,7 @@ mod reporter;
 mod start;
 mod steer;
 mod tidy_up;
+mod tree;
 mod turns;
 mod waiter;
 mod world;
@@ -36,6 +39,7 @@ pub use check::{Checked, check};
 pub use doctor::{Finding, Findings, Repair, Repaired, StoreFacts};
 pub use driver::Driver;
 pub use error::{Error, Offer, Question, Result};
+pub use hand::Hand;
 pub use journal::{entry as entry_of, load as load_run};
 pub use keeper::{Keep, KeepNothing, keyframe_is_due, put_fold, put_keyframe};
 pub use look::{ListFilter, ListItem, LogItem, RunShown, Shown};
@@ -43,7 +47,7 @@ pub use project::{FOLDER, Project};
 pub use reporter::{Reporter, Silent, Update};
 pub use start::{Finished, Found, PlanFrom, Ready, Request, Unfinished, Want};
 pub use tidy_up::{FirstPlan, InitReport};
-pub use world::{Happened, Urgency, World};
+pub use world::{Happened, Tree, Urgency, World};
 
 use onward_core::config::Config;
 pub use onward_store::{Cause, StoreError};

@@ -28,6 +28,7 @@ use crate::kill_point::reached;
 use crate::look::require_phase;
 use crate::offer::{fresh, only_doubts, question, refuse_if_driven};
 use crate::reporter::Reporter;
+use crate::tree::WorkingTree;
 use crate::turns::{LOCK_LOOK_EVERY, end, exclusive};
 use crate::waiter::Waiter;
 use crate::{attendant, flight, git, look, process};
@@ -282,7 +283,7 @@ impl Onward {
     pub fn would_do(&self, request: &Request, found: &Found) -> Vec<Why> {
         let chosen = |phase: &PhaseId| request.choices.iter().find(|(name, _)| name == phase.as_str());
         let choose = |phase: &PhaseId, otherwise: Why| match chosen(phase).map(|(_, choice)| choice) {
-            Some(Choice::Retry) => answer(phase, true, "it is to be retried"),
+            Some(Choice::Retry | Choice::RetryClean) => answer(phase, true, "it is to be retried"),
             Some(Choice::Skip) => answer(phase, false, "it is to be skipped"),
             Some(Choice::Adopt) => answer(phase, false, "it is to be taken as done"),
             None => otherwise,
@@ -334,6 +335,9 @@ impl Onward {
             title,
             branch: git::branch(&self.project.top),
             triggers: self.config.triggers(),
+            snapshots: false,
+            commits: None,
+            worktree: None,
             plan: work.plan,
         };
         let (id, lease) = self.create(&started, LeaseKind::Driving)?;
@@ -422,6 +426,7 @@ impl Onward {
             boot: flight::boot_now(),
             jobs: request.jobs,
             orphans: request.orphans.unwrap_or_default(),
+            head: None,
             renew: matches!(request.want, Want::Resume(_) | Want::ResumeRun(_)),
             choices: request.choices.iter().map(|(phase, choice)| (PhaseId::new(phase), *choice)).collect(),
         };
@@ -430,7 +435,7 @@ impl Onward {
         let project = self.project.clone();
         let me = holder();
         let me = view::Driver { host: me.host, pid: me.pid, since: me.since };
-        let mut world = Flights::new(&project, waiter, me);
+        let mut world = Flights::new(&project, waiter, me, WorkingTree);
         let mut keeper = Keeper::new(project.store_folder(), run.seq.0);
         let (store, keep) = (self.store()?, &mut keeper);
         let driver = Driver { store, lease, world: &mut world, reporter, keep, actor: actor(), run };

@@ -4,13 +4,14 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use onward_core::id::RunId;
-use onward_core::input::{Input, Posted, Reply};
+use onward_core::input::{Posted, Reply};
 use onward_core::run;
-use onward_store::{LeaseKind, StoreError};
+use onward_store::{InboxItem, LeaseKind, StoreError};
 
 use crate::Onward;
-use crate::driver::{answered, reply};
+use crate::driver::{self, answered, reply};
 use crate::error::{Error, Result};
+use crate::hand::Hand;
 use crate::journal;
 use crate::start::{actor, holder};
 use crate::waiter;
@@ -59,21 +60,29 @@ impl Onward {
             Err(StoreError::Held { .. }) => return Ok(()),
             Err(other) => return Err(other.into()),
         };
-        let mut state = self.load(run)?;
-        for item in self.store()?.inbox(run, INBOX_ITEMS_MAX)? {
-            let before = state.seq;
-            let input = serde_json::from_slice::<Posted>(&item.body).map_or(Input::Tick, Input::Posted);
-            let stepped = run::step(&mut state, &input, &actor(), Timestamp::now());
-            let answer = match &stepped {
-                Ok(stepped) => reply(stepped),
-                Err(why) => Reply::Refused { reason: why.to_string() },
-            };
-            let mut entry = journal::entry(&state, &stepped.unwrap_or_default());
-            entry.consumed.push(answered(item.id, &answer));
-            self.store()?.append(&lease, before, entry)?;
+        let state = self.load(run)?;
+        let items = self.store()?.inbox(run, INBOX_ITEMS_MAX)?;
+        let mut hand = Hand { store: self.store()?, lease: &lease, run: state, actor: actor(), now: Timestamp::now() };
+        for item in items {
+            answer(&mut hand, item)?;
         }
         self.store()?.drop_lease(lease).map_err(Error::from)
     }
+}
+
+/// Decides one message and answers it in the same commit.
+fn answer(hand: &mut Hand<'_>, item: InboxItem) -> Result<()> {
+    let input = driver::understood(&item.body);
+    let (before, now) = (hand.run.seq, Timestamp::now());
+    let stepped = run::step(&mut hand.run, &input, &hand.actor, now);
+    let answer = match &stepped {
+        Ok(stepped) => reply(stepped),
+        Err(why) => Reply::Refused { reason: why.to_string() },
+    };
+    let mut entry = journal::entry(&hand.run, &stepped.unwrap_or_default());
+    entry.consumed.push(answered(item.id, &answer));
+    hand.store.append(hand.lease, before, entry)?;
+    Ok(())
 }
 
 fn understood(run: &RunId, bytes: &[u8]) -> Result<Reply> {

@@ -221,6 +221,7 @@ fn illegal(what: String, why: &Refusal) -> Page {
         Refusal::Illegal(..) => Page::new(exit::USAGE, "illegal-choice", what),
         Refusal::Misfit(_) => Page::new(exit::USAGE, "misfit", what),
         Refusal::Archived => Page::new(exit::REFUSED, "archived", what).next("onward list --all"),
+        Refusal::AtWork | Refusal::Rewinding => Page::new(exit::DRIVEN, "at-work", what).next("onward status"),
         Refusal::NotAtWork(..) => Page::new(exit::BUG, "bug", what).kept(ALL_RECORDED),
     }
 }

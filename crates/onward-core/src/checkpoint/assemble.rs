@@ -96,6 +96,7 @@ fn complete(kernel: Kernel) -> Checkpoint {
         run_created_at: fixed.created_at,
         updated_at: head.created_at,
         status: head.status,
+        snapshot: head.snapshot,
         phases,
     }
 }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::model::{CheckpointMeta, FORMAT, PlanReference, Trigger};
+use super::model::{CheckpointMeta, FORMAT, Kept, PlanReference, Trigger};
 use crate::id::{CheckpointId, PhaseId, RunId, Seq};
 use crate::patch::{self, Op};
 use crate::run::{Run, RunStatus};
@@ -49,6 +49,8 @@ pub struct Head {
     pub created_at: Timestamp,
     pub status: RunStatus,
     pub can_resume: bool,
+    #[serde(default)]
+    pub snapshot: Option<Kept>,
 }
 
 /// A checkpoint that is about to be stored.
@@ -82,6 +84,7 @@ pub fn taken(run: &Run, head: Head) -> Taken {
         created_at: head.created_at,
         name: head.name.clone(),
         can_resume: head.can_resume,
+        snapshot: head.snapshot.clone(),
     };
     let (id, seq) = (head.id.clone(), head.seq);
     let content = match run.last_checkpoint {

@@ -3,7 +3,7 @@
 //! Private and dispensable: it may be dropped at any time, and what does not fit this version exactly is as good as
 //! none. Nothing derived is in it; that is worked out anew.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::index::PlanIndex;
-use super::state::{Dirty, Kill, PhaseState, Run};
-use crate::checkpoint::Trigger;
+use super::state::{Dirty, Due, Kill, PhaseState, Run};
+use super::vcs::Vcs;
 use crate::event::{Orphans, RunResult, RunStarted, StopBy};
 use crate::id::{CheckpointId, PhaseId, Seq};
 use crate::mutant::{self, Mutant};
 
 /// Raised with every change of the fold or of what is kept here.
-pub const FOLD_VERSION: u32 = 1;
+pub const FOLD_VERSION: u32 = 2;
 
 #[derive(Serialize)]
 struct Out<'a> {
@@ -38,9 +38,9 @@ struct Out<'a> {
     state: &'a Value,
     dirty: &'a Dirty,
     phases: &'a [PhaseState],
-    due: &'a [Trigger],
-    due_phase: &'a Option<PhaseId>,
-    due_name: &'a Option<String>,
+    vcs: &'a Vcs,
+    due: &'a VecDeque<Due>,
+    settled_last: &'a Option<PhaseId>,
     batches_recorded: &'a BTreeSet<u32>,
 }
 
@@ -62,9 +62,9 @@ struct In {
     state: Value,
     dirty: Dirty,
     phases: Vec<PhaseState>,
-    due: Vec<Trigger>,
-    due_phase: Option<PhaseId>,
-    due_name: Option<String>,
+    vcs: Vcs,
+    due: VecDeque<Due>,
+    settled_last: Option<PhaseId>,
     batches_recorded: BTreeSet<u32>,
 }
 
@@ -87,9 +87,9 @@ pub fn encode(run: &Run) -> Vec<u8> {
         state: &run.state,
         dirty: &run.dirty,
         phases: &run.phases,
+        vcs: &run.vcs,
         due: &run.due,
-        due_phase: &run.due_phase,
-        due_name: &run.due_name,
+        settled_last: &run.settled_last,
         batches_recorded: &run.batches_recorded,
     };
     rmp_serde::to_vec(&out).expect("plain data")
@@ -119,9 +119,9 @@ pub fn decode(bytes: &[u8]) -> Option<Run> {
         state: read.state,
         dirty: if mutant::is(Mutant::ForgetWhatIsDirty) { Dirty::default() } else { read.dirty },
         phases: read.phases,
+        vcs: read.vcs,
         due: read.due,
-        due_phase: read.due_phase,
-        due_name: read.due_name,
+        settled_last: read.settled_last,
         ready: BTreeSet::new(),
         delayed: BTreeSet::new(),
         running: BTreeSet::new(),

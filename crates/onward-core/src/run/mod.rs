@@ -10,6 +10,7 @@ mod decide;
 mod index;
 mod settle;
 mod state;
+pub mod vcs;
 mod wanted;
 
 pub use decide::{Refusal, ends_with};
@@ -18,7 +19,7 @@ pub use wanted::wanted;
 
 use jiff::Timestamp;
 
-use crate::checkpoint::{self, Head, Taken};
+use crate::checkpoint::{self, Head, Kept, Taken};
 use crate::event::{Event, Recorded, RunStarted};
 use crate::input::Input;
 
@@ -86,6 +87,11 @@ pub fn checkpoint_at(run: &Run, recorded: &Recorded) -> Option<Head> {
         created_at: recorded.at,
         status: run.status(),
         can_resume: run.is_unfinished(),
+        snapshot: run.fresh_snapshot().map(|snapshot| Kept {
+            commit: snapshot.commit.clone(),
+            number: snapshot.number,
+            mixed: run.running().map(|(phase, _)| phase.id.clone()).collect(),
+        }),
     })
 }
 

@@ -1,6 +1,6 @@
 //! What is known of a run at one position of its journal.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::index::PlanIndex;
+use super::vcs::Vcs;
 use crate::checkpoint::Trigger;
 use crate::event::{Event, Orphans, PhaseError, Recorded, RunResult, RunStarted, StopBy};
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId, RunId, Seq};
@@ -41,10 +42,12 @@ pub struct Run {
     /// What changed since the last checkpoint: the next one is a patch of just this.
     pub(crate) dirty: Dirty,
     pub(super) phases: Vec<PhaseState>,
-    /// Triggers that wait for their checkpoint, and the phase they are about.
-    pub(super) due: Vec<Trigger>,
-    pub(super) due_phase: Option<PhaseId>,
-    pub(super) due_name: Option<String>,
+    /// What git keeps for the run.
+    pub vcs: Vcs,
+    /// Checkpoints that are to be taken, the oldest first.
+    pub(super) due: VecDeque<Due>,
+    /// The phase that was settled last.
+    pub(super) settled_last: Option<PhaseId>,
 
     // ---- derived ----
     pub(super) index: Arc<PlanIndex>,
@@ -66,6 +69,15 @@ pub struct Run {
 pub(crate) struct Dirty {
     pub(crate) phases: BTreeSet<usize>,
     pub(crate) state: Vec<Op>,
+}
+
+/// A checkpoint that is to be taken.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Due {
+    pub(super) triggers: Vec<Trigger>,
+    pub(super) phase: Option<PhaseId>,
+    /// It comes with a snapshot of the working tree, where there is one to be had.
+    pub(super) waits: bool,
 }
 
 /// Whether a stop is a request or an order.
@@ -102,6 +114,10 @@ pub struct PhaseState {
     pub error: Option<PhaseError>,
     /// How the last attempt ended, as the next one is told it.
     pub last_end: Option<Before>,
+    /// The snapshot before the first attempt of this generation.
+    pub base: Option<String>,
+    /// What it writes is put back before the next attempt.
+    pub clean: bool,
 }
 
 /// What went before an attempt: the value of `ONWARD_RESUME_REASON`.
@@ -126,6 +142,12 @@ pub struct RunningAttempt {
     pub adopted: bool,
     /// None on a first attempt.
     pub before: Option<Before>,
+    /// The commit that was checked out when it began.
+    pub head: Option<String>,
+    /// Other phases were at work meanwhile: a commit that appeared may be theirs.
+    pub beside_others: bool,
+    /// The snapshot from which its files are put back first.
+    pub clean: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -178,9 +200,9 @@ impl Run {
             state: Value::Object(Map::new()),
             dirty: Dirty::default(),
             phases: vec![PhaseState::new(); started.plan.phases.len()],
-            due: Vec::new(),
-            due_phase: None,
-            due_name: None,
+            vcs: Vcs::default(),
+            due: VecDeque::new(),
+            settled_last: None,
             ready: BTreeSet::new(),
             delayed: BTreeSet::new(),
             running: BTreeSet::new(),
@@ -307,6 +329,8 @@ impl PhaseState {
             commit_sha: None,
             error: None,
             last_end: None,
+            base: None,
+            clean: false,
         }
     }
 

@@ -6,7 +6,7 @@ use onward_core::event::{Event, Outcome, Recorded, StopBy};
 use onward_core::id::PhaseId;
 use onward_core::run::Run;
 
-use super::{paint, run, safe, time};
+use super::{paint, run, safe, time, vcs};
 
 /// What was said already, as far as the next line depends on it.
 #[derive(Debug, Default)]
@@ -63,6 +63,15 @@ impl Changes {
             }
             Event::PhaseSkipped { phase } => Some(format!("{} {} skipped", paint::dim("-"), name(phase))),
             Event::StopAsked { by, kill } => stop(*by, *kill, run),
+            Event::SnapshotTaken(_)
+            | Event::SnapshotMissed { .. }
+            | Event::CommitBegun { .. }
+            | Event::CommitMade { .. }
+            | Event::CommitLeft { .. }
+            | Event::RewindBegun(_)
+            | Event::RunRewound(_)
+            | Event::RewindFailed { .. }
+            | Event::RunForked { .. } => vcs::line(&recorded.event, run),
             Event::AttemptAdopted { alive: false, .. }
             | Event::RunStarted(_)
             | Event::DriverStarted { .. }
@@ -105,6 +114,6 @@ fn stop(by: StopBy, kill: bool, run: &Run) -> Option<String> {
         (StopBy::Failure, _) => {
             Some(format!("{sign} a phase failed and the plan says stop: phases asked to end: {count}"))
         }
-        (StopBy::Hangup | StopBy::OrphanKill | StopBy::Question, _) => None,
+        (StopBy::Hangup | StopBy::OrphanKill | StopBy::Question | StopBy::Rewind, _) => None,
     }
 }

@@ -16,6 +16,7 @@ pub(crate) mod safe;
 pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod time;
+mod vcs;
 mod write;
 
 pub(crate) use write::{Copied, answer, answer_bytes, answer_json, copy, say, usage};

@@ -71,6 +71,7 @@ fn how(run: &Run) -> &'static str {
             StopBy::Hangup => "its terminal was closed",
             StopBy::Failure | StopBy::OrphanKill => "a phase failed",
             StopBy::Question => "it needs an answer",
+            StopBy::Rewind => "rewound",
         },
     }
 }

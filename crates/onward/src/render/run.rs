@@ -180,6 +180,7 @@ pub(crate) fn exit_code(ending: Ending) -> u8 {
             StopBy::Hangup => exit::HANGUP,
             StopBy::Question => exit::ANSWER_NEEDED,
             StopBy::Failure | StopBy::OrphanKill => exit::FAILED,
+            StopBy::Rewind => exit::DONE,
         },
     }
 }
@@ -217,6 +218,7 @@ fn last_words(finished: &Finished) -> String {
                 StopBy::Hangup => "lost its terminal; phases at work go on, and the next start takes their results",
                 StopBy::Question => "needs an answer",
                 StopBy::Failure | StopBy::OrphanKill => "was stopped after a failure",
+                StopBy::Rewind => "was rewound",
             };
             format!("{} run {id} {why}, {done}\n{resume}", paint::doubtful("■"))
         }

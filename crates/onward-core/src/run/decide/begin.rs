@@ -18,15 +18,21 @@ pub(super) fn begin(run: &Run, begin: &Begin) -> Result<Vec<Event>, Refusal> {
         boot: begin.boot.clone(),
         jobs: begin.jobs,
         orphans: begin.orphans,
+        head: begin.head.clone(),
     }];
     for (phase, choice) in &begin.choices {
         let state = run.phase_state(phase).ok_or_else(|| Refusal::NoSuchPhase(phase.clone()))?;
+        let writes = !run.plan().phases[run.at(phase)].writes.is_empty();
+        if *choice == Choice::RetryClean && (!writes || state.base.is_none()) {
+            let why = if writes { "no snapshot was taken before it" } else { "it does not say what it writes" };
+            return Err(Refusal::Illegal("a clean retry", phase.clone(), why.to_owned()));
+        }
         events.extend(choose(phase, state, *choice)?);
     }
     if begin.renew {
         let chosen = |id: &PhaseId| begin.choices.iter().any(|(phase, _)| phase == id);
         let failed = run.phases().filter(|(p, s)| s.status == PhaseStatus::Failed && !s.parked && !chosen(&p.id));
-        events.extend(failed.map(|(p, s)| reopened(&p.id, s.generation)));
+        events.extend(failed.map(|(p, s)| reopened(&p.id, s.generation, Choice::Retry)));
     }
     Ok(events)
 }
@@ -35,14 +41,14 @@ pub(super) fn begin(run: &Run, begin: &Begin) -> Result<Vec<Event>, Refusal> {
 fn choose(phase: &PhaseId, state: &PhaseState, choice: Choice) -> Result<Option<Event>, Refusal> {
     let illegal = |what, why: &str| Err(Refusal::Illegal(what, phase.clone(), why.to_owned()));
     match (choice, state.status) {
-        (Choice::Retry, PhaseStatus::Completed | PhaseStatus::Skipped) => {
+        (Choice::Retry | Choice::RetryClean, PhaseStatus::Completed | PhaseStatus::Skipped) => {
             let raise = u32::from(!mutant::is(Mutant::ReuseAGeneration));
-            Ok(Some(reopened(phase, Generation(state.generation.0 + raise))))
+            Ok(Some(reopened(phase, Generation(state.generation.0 + raise), choice)))
         }
         (
-            Choice::Retry,
+            Choice::Retry | Choice::RetryClean,
             PhaseStatus::Pending | PhaseStatus::Running | PhaseStatus::Failed | PhaseStatus::Interrupted,
-        ) => Ok(Some(reopened(phase, state.generation))),
+        ) => Ok(Some(reopened(phase, state.generation, choice))),
         (Choice::Skip, PhaseStatus::Completed) => illegal("skip", "it is completed"),
         (Choice::Adopt, PhaseStatus::Completed) => illegal("adopt", "it is completed"),
         (Choice::Skip, PhaseStatus::Running) => illegal("skip", "an attempt may still be at work"),
@@ -58,8 +64,8 @@ fn choose(phase: &PhaseId, state: &PhaseState, choice: Choice) -> Result<Option<
     }
 }
 
-fn reopened(phase: &PhaseId, generation: Generation) -> Event {
-    Event::PhaseReopened { phase: phase.clone(), generation }
+fn reopened(phase: &PhaseId, generation: Generation, choice: Choice) -> Event {
+    Event::PhaseReopened { phase: phase.clone(), generation, clean: choice == Choice::RetryClean }
 }
 
 fn adopted(phase: &PhaseId, state: &PhaseState) -> Event {

@@ -4,6 +4,7 @@ mod begin;
 mod ended;
 mod posted;
 mod stop;
+mod vcs;
 
 use jiff::Timestamp;
 
@@ -26,6 +27,10 @@ pub enum Refusal {
     Illegal(&'static str, PhaseId, String),
     #[error("the run is archived")]
     Archived,
+    #[error("the run is at work")]
+    AtWork,
+    #[error("the run is being rewound")]
+    Rewinding,
     #[error(transparent)]
     Misfit(#[from] Misfit),
 }
@@ -43,6 +48,11 @@ pub(super) fn decide(run: &Run, input: &Input, now: Timestamp) -> Result<Vec<Eve
             Ok(ended::ended(run, phase, *attempt, end, now))
         }
         Input::StopAsked { by } => Ok(stop::stop(run, *by)),
+        Input::Snapshotted(result) => Ok(vec![vcs::snapshotted(result)]),
+        Input::Committed { number, made } => Ok(vcs::committed(run, *number, made).into_iter().collect()),
+        Input::Rewind(begun) => vcs::rewind(run, begun),
+        Input::Rewound(result) => vcs::rewound(run, result),
+        Input::Forked { from, checkpoint, restored } => Ok(vec![vcs::forked(from, checkpoint, restored)]),
         Input::Tick => Ok(Vec::new()),
         Input::Posted(posted) => posted::posted(run, posted, now),
     }
