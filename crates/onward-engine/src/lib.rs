@@ -11,7 +11,6 @@ mod error;
 mod executor;
 mod flight;
 mod flights;
-mod git;
 mod journal;
 mod keeper;
 pub mod kill_point;
@@ -25,6 +24,7 @@ mod start;
 mod steer;
 mod tidy_up;
 mod turns;
+pub mod vcs;
 mod waiter;
 mod world;
 
