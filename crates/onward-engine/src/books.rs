@@ -257,6 +257,7 @@ fn no_plan(kind: &str, project: &str) -> Plan {
         env: Vec::new(),
         max_parallel: 1,
         finally: Vec::new(),
+        git_commit: None,
         on_failure: PlanFailure::Finish,
         phases: Vec::new(),
     }

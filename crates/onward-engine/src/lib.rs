@@ -12,7 +12,6 @@ mod error;
 mod executor;
 mod flight;
 mod flights;
-mod git;
 mod hand;
 mod journal;
 mod keeper;
@@ -28,6 +27,7 @@ mod steer;
 mod tidy_up;
 mod tree;
 mod turns;
+pub mod vcs;
 mod waiter;
 mod world;
 

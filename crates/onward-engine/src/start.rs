@@ -31,7 +31,7 @@ use crate::reporter::Reporter;
 use crate::tree::WorkingTree;
 use crate::turns::{LOCK_LOOK_EVERY, end, exclusive};
 use crate::waiter::Waiter;
-use crate::{attendant, flight, git, look, process};
+use crate::{attendant, flight, look, process, vcs};
 
 /// Ids of one second that are tried before something else must be wrong.
 const RUN_ID_TRIES_MAX: u32 = 10_000;
@@ -221,7 +221,7 @@ impl Onward {
         let facts = Facts {
             run: &run,
             plan,
-            branch: git::branch_fact(&self.project.top, run.started.branch.as_deref()),
+            branch: vcs::branch_fact(&self.project.top, run.started.branch.as_deref()),
             auto: self.config.resume_auto(),
             max_age: self.config.resume_max_age(),
             now: Timestamp::now(),
@@ -333,7 +333,7 @@ impl Onward {
             given: request.inputs.clone(),
             project,
             title,
-            branch: git::branch(&self.project.top),
+            branch: vcs::branch(&self.project.top),
             triggers: self.config.triggers(),
             snapshots: false,
             commits: None,

@@ -29,6 +29,18 @@ pub struct Plan {
     /// Phases for the end of the run, whatever happened. No id is also one of `phases`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub finally: Vec<Phase>,
+    /// Commits along the way, where the plan has a word on them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git_commit: Option<GitCommit>,
+}
+
+/// What a plan says about commits along the way; what it leaves out is as the project has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GitCommit {
+    pub every: Option<u32>,
+    pub message: Option<String>,
+    pub trailers: Option<Vec<String>>,
+    pub hooks: Option<bool>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -11,7 +11,7 @@ use crate::id::PhaseId;
 use super::check_scalar::{boolean, integer, number};
 use super::keys::KINDS;
 use super::model::{
-    Backoff, Body, Effects, InputKind, InputSpec, MAX_PARALLEL_DEFAULT, Need, OnInterrupt, Phase, Plan, PlanFailure,
+    Backoff, Body, Effects, GitCommit, InputKind, InputSpec, MAX_PARALLEL_DEFAULT, Need, OnInterrupt, Phase, Plan, PlanFailure,
     Priority, Retry, RetryWhen, Value,
 };
 use super::tree::{Content, Node};
@@ -63,6 +63,16 @@ pub(super) fn plan(root: &Node) -> Plan {
         },
         phases: Vec::new(),
         finally: Vec::new(),
+        git_commit: root.get("checkpoint").and_then(|checkpoint| checkpoint.get("git-commit")).map(git_commit),
+    }
+}
+
+fn git_commit(node: &Node) -> GitCommit {
+    GitCommit {
+        every: node.get("every").and_then(whole).and_then(|count| u32::try_from(count).ok()),
+        message: text(node, "message"),
+        trailers: node.get("trailers").map(texts),
+        hooks: node.get("hooks").and_then(Node::text).and_then(boolean),
     }
 }
 

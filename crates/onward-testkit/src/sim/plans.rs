@@ -24,6 +24,7 @@ pub(super) fn random_plan(dice: &mut Dice) -> Plan {
         env: Vec::new(),
         max_parallel: 1 + u32::try_from(dice.below(4)).expect("small"),
         finally: Vec::new(),
+        git_commit: None,
         on_failure: *dice.pick(&[PlanFailure::Finish, PlanFailure::Continue, PlanFailure::Continue, PlanFailure::Stop]),
         phases,
     }

@@ -1,0 +1,5 @@
+//! What onward does with git, on real repositories with the real program.
+
+mod pictures;
+mod restores;
+mod world;
