@@ -153,9 +153,9 @@ const MEANING: &[Row] = &[
     (Code::NotYetSupported, "onward: 1\nphases:\n  a: { run: x, verify: [x] }", 3, "`verify`"),
     (
         Code::NotYetSupported,
-        "onward: 1\nphases:\n  a: { run: x, on-interrupt: rerun-clean }",
+        "onward: 1\nphases:\n  a: { run: x, on-interrupt: continue }",
         3,
-        "on-interrupt: rerun-clean",
+        "on-interrupt: continue",
     ),
     (Code::NotYetSupported, "onward: 1\ndefaults:\n  agent: { use: y }\nphases: { a: { run: x } }", 3, "`agent`"),
     (

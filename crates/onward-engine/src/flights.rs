@@ -45,6 +45,7 @@ impl<'a> Flights<'a> {
         let mut over = Vec::new();
         for (phase, flight) in &mut self.in_flight {
             if let Some(end) = flight.landed() {
+                let end = AttemptEnd { head: self.tree.head(), ..end };
                 over.push(Input::AttemptEnded { phase: phase.clone(), attempt: flight.attempt, end });
             }
         }
@@ -67,7 +68,10 @@ impl World for Flights<'_> {
             return Ok(None);
         }
         let phase = run.plan().phase(id).expect("wanted phases are in the plan");
-        let started = shell::prepare(self.project, run, phase, attempt).and_then(|prepared| {
+        let clean = run.phase_state(id).and_then(|state| state.attempt.as_ref()).and_then(|attempt| attempt.clean.as_ref());
+        let cleaned = clean.map_or(Ok(()), |snapshot| self.tree.clean(run, id, snapshot));
+        let cleaned = cleaned.map_err(|why| Trouble::Phase(format!("what it writes cannot be put back: {why}")));
+        let started = cleaned.and_then(|()| shell::prepare(self.project, run, phase, attempt)).and_then(|prepared| {
             // This very program, also when its file was replaced meanwhile.
             let exe = Path::new("/proc/self/exe");
             let attending = attendant::spawn(exe, &prepared.folder, &prepared.spec, &prepared.env);
@@ -98,7 +102,9 @@ impl World for Flights<'_> {
         let folder = shell::folder(self.project, run, id, attempt);
         let phase = id.clone();
         Ok(match Flight::recovered(folder, attempt, boot) {
-            Landed::Ended(end) => Input::AttemptEnded { phase, attempt, end },
+            Landed::Ended(end) => {
+                Input::AttemptEnded { phase, attempt, end: AttemptEnd { head: self.tree.head(), ..end } }
+            }
             Landed::NeverStarted => Input::AttemptFound { phase, attempt, alive: false },
             Landed::Flying(flight) => {
                 self.in_flight.insert(id.clone(), flight);

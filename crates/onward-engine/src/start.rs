@@ -321,6 +321,7 @@ impl Onward {
                 self.put_away(old, request.orphans)?;
             }
         }
+        let tree = WorkingTree::of(&self.project, None);
         let project = naming::word(&work.plan.name);
         let title = flight::secrets().text(&title(&work)).into_owned();
         let started = RunStarted {
@@ -335,8 +336,8 @@ impl Onward {
             title,
             branch: vcs::branch(&self.project.top),
             triggers: self.config.triggers(),
-            snapshots: false,
-            commits: None,
+            snapshots: self.config.snapshots() && tree.is_kept(),
+            commits: self.config.commit_rule(work.plan.git_commit.as_ref()).filter(|_| tree.is_kept()),
             worktree: None,
             plan: work.plan,
         };
@@ -349,7 +350,7 @@ impl Onward {
         for recorded in &stepped.events {
             reporter.update(&crate::Update::Event { recorded, run: &run });
         }
-        self.drive(run, &lease, request, reporter)
+        self.drive(run, &lease, request, tree, reporter)
     }
 
     /// A run of the same work that was not there when we looked was begun by somebody else meanwhile.
@@ -401,14 +402,16 @@ impl Onward {
 
     /// Goes on with a run.
     pub fn go_on(&mut self, id: &RunId, request: &Request, reporter: &mut dyn Reporter) -> Result<Finished> {
-        let lease = self.take_lease(id)?;
+        let lease = self.take_lease(id, LeaseKind::Driving)?;
         // Folded only now: until the lease was ours somebody else could have moved it on.
         let run = self.load(id)?;
-        self.drive(run, &lease, request, reporter)
+        let run = self.finish_rewind(run, &lease)?;
+        let tree = WorkingTree::of(&self.project, run.started.worktree.as_deref());
+        self.drive(run, &lease, request, tree, reporter)
     }
 
-    fn take_lease(&mut self, id: &RunId) -> Result<Lease> {
-        match self.store()?.take_lease(id, LeaseKind::Driving, holder()) {
+    pub(crate) fn take_lease(&mut self, id: &RunId, kind: LeaseKind) -> Result<Lease> {
+        match self.store()?.take_lease(id, kind, holder()) {
             Ok(lease) => Ok(lease),
             Err(StoreError::Held { run, holder, .. }) => {
                 let driver = view::Driver { host: holder.host, pid: holder.pid, since: holder.since };
@@ -418,7 +421,14 @@ impl Onward {
         }
     }
 
-    fn drive(&mut self, run: Run, lease: &Lease, request: &Request, reporter: &mut dyn Reporter) -> Result<Finished> {
+    fn drive(
+        &mut self,
+        run: Run,
+        lease: &Lease,
+        request: &Request,
+        tree: WorkingTree,
+        reporter: &mut dyn Reporter,
+    ) -> Result<Finished> {
         let begin = Begin {
             epoch: lease.epoch(),
             host: process::hostname(),
@@ -426,7 +436,7 @@ impl Onward {
             boot: flight::boot_now(),
             jobs: request.jobs,
             orphans: request.orphans.unwrap_or_default(),
-            head: None,
+            head: tree.head(),
             renew: matches!(request.want, Want::Resume(_) | Want::ResumeRun(_)),
             choices: request.choices.iter().map(|(phase, choice)| (PhaseId::new(phase), *choice)).collect(),
         };
@@ -435,7 +445,7 @@ impl Onward {
         let project = self.project.clone();
         let me = holder();
         let me = view::Driver { host: me.host, pid: me.pid, since: me.since };
-        let mut world = Flights::new(&project, waiter, me, WorkingTree);
+        let mut world = Flights::new(&project, waiter, me, tree);
         let mut keeper = Keeper::new(project.store_folder(), run.seq.0);
         let (store, keep) = (self.store()?, &mut keeper);
         let driver = Driver { store, lease, world: &mut world, reporter, keep, actor: actor(), run };

@@ -9,12 +9,14 @@ use onward_core::run;
 use onward_store::{InboxItem, LeaseKind, StoreError};
 
 use crate::Onward;
-use crate::driver::{self, answered, reply};
+use crate::driver::{self, answered, reply, wants_the_tree};
 use crate::error::{Error, Result};
 use crate::hand::Hand;
 use crate::journal;
 use crate::start::{actor, holder};
+use crate::tree::WorkingTree;
 use crate::waiter;
+use crate::world::Tree;
 
 const ANSWER_WAIT_MAX: Duration = Duration::from_secs(10);
 const ANSWER_LOOK_EVERY: Duration = Duration::from_millis(2);
@@ -62,7 +64,13 @@ impl Onward {
         };
         let state = self.load(run)?;
         let items = self.store()?.inbox(run, INBOX_ITEMS_MAX)?;
+        let project = self.project.clone();
         let mut hand = Hand { store: self.store()?, lease: &lease, run: state, actor: actor(), now: Timestamp::now() };
+        if hand.run.started.snapshots && items.iter().any(|item| wants_the_tree(&driver::understood(&item.body))) {
+            // A tree that cannot be kept is on record as such; the checkpoint is taken all the same.
+            let mut tree = WorkingTree::of(&project, hand.run.started.worktree.as_deref());
+            hand.tell(&[tree.snapshot(&hand.run)?], Vec::new())?;
+        }
         for item in items {
             answer(&mut hand, item)?;
         }

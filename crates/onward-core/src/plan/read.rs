@@ -72,7 +72,7 @@ fn git_commit(node: &Node) -> GitCommit {
         every: node.get("every").and_then(whole).and_then(|count| u32::try_from(count).ok()),
         message: text(node, "message"),
         trailers: node.get("trailers").map(texts),
-        hooks: node.get("hooks").and_then(Node::text).and_then(boolean),
+        hooks: node.get("hooks").and_then(scalar).and_then(|(text, plain)| boolean(text, plain)),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::checkpoint::Checkpoint;
 use crate::event::{
     CommitRule, Event, NoCommit, PhaseBack, PhaseError, Restored, RewindBegun, RunResult, RunRewound, Snapshot, StopBy,
 };
-use crate::id::{CheckpointId, Generation, PhaseId};
+use crate::id::{Generation, PhaseId};
 use crate::mutant::{self, Mutant};
 use crate::patch;
 use crate::plan::{Effects, Phase, Value};
@@ -35,8 +35,8 @@ pub struct Vcs {
     pub(super) held: bool,
     /// A rewind was begun and has not ended.
     pub rewinding: Option<RewindBegun>,
-    /// The checkpoints from which rewinds set out, the last one at the end: what undo goes back to.
-    pub undoable: Vec<CheckpointId>,
+    /// Rewinds that can be taken back, the last one at the end.
+    pub undoable: Vec<RewindBegun>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -187,7 +187,7 @@ impl Run {
         if begun.undoes {
             self.vcs.undoable.pop();
         } else {
-            self.vcs.undoable.push(begun.before);
+            self.vcs.undoable.push(begun);
         }
     }
 

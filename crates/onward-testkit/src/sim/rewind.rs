@@ -37,7 +37,7 @@ pub(super) fn maybe(
     let (true, Some(row)) = (wanted && run.epoch > 0, row) else { return Ok(run) };
     let to = read(store, &row.id);
     let files = to.snapshot.as_ref().map(|kept| FilesBack { to: kept.commit.clone(), later: Vec::new() });
-    let undo = run.vcs.undoable.last() == Some(&to.id);
+    let undo = run.vcs.undoable.last().is_some_and(|begun| begun.before == to.id);
     let wish = back::Wish { to: &to, files, state: true, undoes: undo };
     let mut hand = Hand { store, lease, run, actor, now };
     back::begin(&mut hand, world, ends, &wish)?;
