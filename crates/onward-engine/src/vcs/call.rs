@@ -29,8 +29,15 @@ pub(super) const DURABLE: [&str; 4] = ["-c", "core.fsync=committed,reference", "
 
 /// The git program in a folder. Hooks, the file system monitor, prompts and housekeeping are off.
 pub(super) fn command(folder: &Path) -> Command {
+    let mut command = command_with_hooks(folder);
+    command.args(["-c", "core.hooksPath=/dev/null"]);
+    command
+}
+
+/// The same, but hooks of the repository are started where git would start them: only for a commit whose author asked for it.
+pub(super) fn command_with_hooks(folder: &Path) -> Command {
     let mut command = Command::new("git");
-    command.args(["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "gc.auto=0"]);
+    command.args(["-c", "core.fsmonitor=false", "-c", "gc.auto=0"]);
     command.current_dir(folder);
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();

@@ -7,6 +7,7 @@
 mod branch;
 mod call;
 mod changes;
+mod commit;
 mod head;
 mod place;
 mod repository;
@@ -22,6 +23,7 @@ use std::path::PathBuf;
 
 pub(crate) use branch::{branch, branch_fact, top};
 pub use changes::{Change, ChangeKind};
+pub use commit::{CommitRequest, Committed, Hooks, IndexAfter, NotCommitted};
 pub use head::Head;
 pub use repository::{Repository, Without};
 pub use restore::{NotRestored, Restored};

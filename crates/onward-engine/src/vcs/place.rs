@@ -12,8 +12,8 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::PathBuf;
 
 use nix::errno::Errno;
-use nix::fcntl::{OFlag, RenameFlags, openat, renameat2};
-use nix::sys::stat::{Mode, mkdirat};
+use nix::fcntl::{AtFlags, OFlag, RenameFlags, openat, renameat, renameat2};
+use nix::sys::stat::{Mode, fstatat, mkdirat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
 use super::changes::Step;
@@ -283,10 +283,29 @@ fn folders_above(path: &[u8]) -> Vec<&[u8]> {
 
 /// Moves a file to a place that must be free.
 fn move_file(from: BorrowedFd<'_>, name: &[u8], to: BorrowedFd<'_>, new_name: &[u8]) -> nix::Result<()> {
-    renameat2(from, name, to, new_name, RenameFlags::RENAME_NOREPLACE)
+    match renameat2(from, name, to, new_name, RenameFlags::RENAME_NOREPLACE) {
+        // The file system cannot do both at once, so it is looked at first.
+        Err(Errno::EINVAL | Errno::ENOSYS) => match fstatat(to, new_name, AtFlags::AT_SYMLINK_NOFOLLOW) {
+            Ok(_) => Err(Errno::EEXIST),
+            Err(Errno::ENOENT) => renameat(from, name, to, new_name),
+            Err(why) => Err(why),
+        },
+        other => other,
+    }
 }
 
 /// Lets two files change places.
 fn swap(one: BorrowedFd<'_>, name: &[u8], other: BorrowedFd<'_>, other_name: &[u8]) -> nix::Result<()> {
-    renameat2(one, name, other, other_name, RenameFlags::RENAME_EXCHANGE)
+    match renameat2(one, name, other, other_name, RenameFlags::RENAME_EXCHANGE) {
+        Err(Errno::EINVAL | Errno::ENOSYS) => {
+            let between = [other_name, b".old"].concat();
+            renameat(one, name, other, between.as_slice())?;
+            renameat(other, other_name, one, name).inspect_err(|_| {
+                // The way back is the way that just worked.
+                let _ = renameat(other, between.as_slice(), one, name);
+            })?;
+            renameat(other, between.as_slice(), other, other_name)
+        }
+        done => done,
+    }
 }

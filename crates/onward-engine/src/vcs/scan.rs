@@ -29,6 +29,8 @@ pub(super) struct Difference {
     pub(super) head: Option<Entry>,
     /// Whether the index differs from HEAD.
     pub(super) staged: bool,
+    /// A merge left more than one version in the index.
+    pub(super) unmerged: bool,
     pub(super) tree: InTree,
 }
 
@@ -54,20 +56,21 @@ fn parse_one(record: &[u8]) -> Option<Difference> {
         b'?' => {
             let tree = if rest.ends_with(b"/") { InTree::Repository } else { InTree::Untracked };
             let path = rest.strip_suffix(b"/").unwrap_or(rest).to_vec();
-            Some(Difference { path, head: None, staged: false, tree })
+            Some(Difference { path, head: None, staged: false, unmerged: false, tree })
         }
         // XY sub mH mI mW hH hI path
         b'1' => {
             let fields = fields::<8>(rest)?;
             let [x, y] = *fields[0] else { return None };
             let head = (fields[2] != b"000000").then(|| entry(fields[2], fields[5]));
-            Some(Difference { path: fields[7].to_vec(), head, staged: x != b'.', tree: in_tree(y)? })
+            let (path, tree) = (fields[7].to_vec(), in_tree(y)?);
+            Some(Difference { path, head, staged: x != b'.', unmerged: false, tree })
         }
         // XY sub m1 m2 m3 mW h1 h2 h3 path
         b'u' => {
             let fields = fields::<10>(rest)?;
             let tree = if fields[5] == b"000000" { InTree::Gone } else { InTree::Changed };
-            Some(Difference { path: fields[9].to_vec(), head: None, staged: true, tree })
+            Some(Difference { path: fields[9].to_vec(), head: None, staged: true, unmerged: true, tree })
         }
         _ => None,
     }
@@ -144,7 +147,7 @@ impl Repository {
         sorted
     }
 
-    fn why_not_taken(&self, path: &[u8]) -> Option<WhyLeftOut> {
+    pub(super) fn why_not_taken(&self, path: &[u8]) -> Option<WhyLeftOut> {
         let full = self.top.join(super::path_of(path));
         let Ok(about) = fs::symlink_metadata(&full) else { return None };
         let kind = about.file_type();

@@ -184,14 +184,7 @@ impl<'a> Shadow<'a> {
     /// The user's index knows which files have not changed, and what is in them. It keeps its time: by it git tells whether a file
     /// may have changed in the moment after it was looked at.
     fn copy_index(&self) -> Result<(), Trouble> {
-        let from = self.repository.git_dir.join("index");
-        let mut source = File::open(&from).map_err(Trouble::read(&from))?;
-        let to = self.folder.join("index");
-        let copied = File::create(&to).and_then(|mut target| {
-            io::copy(&mut source, &mut target)?;
-            target.set_modified(source.metadata()?.modified()?)
-        });
-        copied.map_err(Trouble::written(&to))?;
+        self.repository.copy_index(&self.folder.join("index"))?;
         let unfit = self.unfit_entries()?;
         if !unfit.is_empty() {
             self.drop_entries(&unfit)?;
@@ -241,6 +234,19 @@ impl<'a> Shadow<'a> {
         let (path, beside) = (self.folder.join(name), self.folder.join(format!("{name}.new")));
         let done = fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, &path));
         done.map_err(Trouble::written(&path))
+    }
+}
+
+impl Repository {
+    /// A copy of the user's index, with its time.
+    pub(super) fn copy_index(&self, to: &Path) -> Result<(), Trouble> {
+        let from = self.git_dir.join("index");
+        let mut source = File::open(&from).map_err(Trouble::read(&from))?;
+        let copied = File::create(to).and_then(|mut target| {
+            io::copy(&mut source, &mut target)?;
+            target.set_modified(source.metadata()?.modified()?)
+        });
+        copied.map_err(Trouble::written(to))
     }
 }
 

@@ -193,9 +193,17 @@ impl Repository {
             .find(Result::is_ok)
             .unwrap_or_else(|| put_ref(&path, commit))
             .map_err(failed)?;
-        let above = path.ancestors().skip(1).take_while(|folder| folder.starts_with(&self.common_dir));
-        for folder in above.take(name.split('/').count()) {
-            File::open(folder).and_then(|folder| folder.sync_all()).map_err(Trouble::written(folder))?;
+        self.flush_folders_of(name)
+    }
+
+    /// Makes sure that a ref in a file of its own is found after a power cut: git flushes the file, not the way to it.
+    pub(super) fn flush_folders_of(&self, name: &str) -> Result<(), Trouble> {
+        let path = self.common_dir.join(name);
+        for folder in path.ancestors().skip(1).take_while(|folder| folder.starts_with(&self.common_dir)) {
+            match File::open(folder).and_then(|folder| folder.sync_all()) {
+                Err(why) if why.kind() != io::ErrorKind::NotFound => return Err(Trouble::written(folder)(why)),
+                Ok(()) | Err(_) => {}
+            }
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! What onward does with git, on real repositories with the real program.
 
+mod commits;
 mod pictures;
 mod restores;
 mod world;

@@ -55,11 +55,13 @@ fn files_come_back_and_go_back() {
     assert!(!world.exists("dir"), "an empty folder is not left behind");
 }
 
+type Obstruct = fn(&World);
+
 /// Something that no picture has lies where a file belongs: an ignored file, a folder with an ignored file in it, a link in the
 /// place of a folder. Nothing is touched, and it is named.
 #[test]
 fn what_lies_in_the_way_is_named() {
-    let cases: [(&str, fn(&World), &str); 4] = [
+    let cases: [(&str, Obstruct, &str); 4] = [
         ("x.log", |world| world.write("x.log", "precious"), "x.log"),
         ("dir/file", |world| world.write("dir", "a file by the user"), "dir"),
         ("file", |world| world.write("file/x.log", "precious"), "file/x.log"),
