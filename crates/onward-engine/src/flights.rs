@@ -68,7 +68,8 @@ impl World for Flights<'_> {
             return Ok(None);
         }
         let phase = run.plan().phase(id).expect("wanted phases are in the plan");
-        let clean = run.phase_state(id).and_then(|state| state.attempt.as_ref()).and_then(|attempt| attempt.clean.as_ref());
+        let clean =
+            run.phase_state(id).and_then(|state| state.attempt.as_ref()).and_then(|attempt| attempt.clean.as_ref());
         let cleaned = clean.map_or(Ok(()), |snapshot| self.tree.clean(run, id, snapshot));
         let cleaned = cleaned.map_err(|why| Trouble::Phase(format!("what it writes cannot be put back: {why}")));
         let started = cleaned.and_then(|()| shell::prepare(self.project, run, phase, attempt)).and_then(|prepared| {

@@ -125,7 +125,9 @@ impl Page {
             Error::NoProject { .. } => Self::new(exit::NOT_FOUND, "no-project", what).next("onward init"),
             Error::NoSuchRun(_) => Self::new(exit::NOT_FOUND, "no-run", what).next("onward list --all"),
             Error::NoRuns => Self::new(exit::NOT_FOUND, "no-run", what).next("onward run"),
-            Error::NotRewound { .. } => Self::new(exit::REFUSED, "not-rewound", what).kept("files and state are as they were"),
+            Error::NotRewound { .. } => {
+                Self::new(exit::REFUSED, "not-rewound", what).kept("files and state are as they were")
+            }
             Error::NothingToUndo { .. } => Self::new(exit::NOT_FOUND, "nothing-to-undo", what).next("onward log"),
             Error::PhaseLives { .. } => Self::new(exit::DRIVEN, "at-work", what).next("onward status"),
             Error::NotForked { .. } => Self::new(exit::REFUSED, "not-forked", what).next("onward log"),

@@ -9,8 +9,8 @@ mod kernel;
 mod model;
 mod saved;
 
-pub use compare::{Differences, PhaseChange, ValueChange, ValueOp, compare, values};
 pub use assemble::{BadDocument, assemble, keyframe};
+pub use compare::{Differences, PhaseChange, ValueChange, ValueOp, compare, values};
 pub use kernel::{Content, Fixed, Head, Kernel, Taken, taken, whole};
 pub use model::*;
 pub use saved::saved_form;

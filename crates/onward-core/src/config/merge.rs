@@ -118,7 +118,12 @@ impl Config {
         let listed = || key("trailers").as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
         let trailers = plan.and_then(|plan| plan.trailers.clone()).unwrap_or_else(|| listed().collect());
         let hooks = plan.and_then(|plan| plan.hooks).unwrap_or_else(|| self.flag("checkpoint.git-commit.hooks"));
-        Some(CommitRule { every, message: message.unwrap_or_else(|| COMMIT_MESSAGE_DEFAULT.to_owned()), trailers, hooks })
+        Some(CommitRule {
+            every,
+            message: message.unwrap_or_else(|| COMMIT_MESSAGE_DEFAULT.to_owned()),
+            trailers,
+            hooks,
+        })
     }
 
     /// How long things are kept.

@@ -11,8 +11,8 @@ use crate::id::PhaseId;
 use super::check_scalar::{boolean, integer, number};
 use super::keys::KINDS;
 use super::model::{
-    Backoff, Body, Effects, GitCommit, InputKind, InputSpec, MAX_PARALLEL_DEFAULT, Need, OnInterrupt, Phase, Plan, PlanFailure,
-    Priority, Retry, RetryWhen, Value,
+    Backoff, Body, Effects, GitCommit, InputKind, InputSpec, MAX_PARALLEL_DEFAULT, Need, OnInterrupt, Phase, Plan,
+    PlanFailure, Priority, Retry, RetryWhen, Value,
 };
 use super::tree::{Content, Node};
 use super::units;

@@ -120,9 +120,7 @@ impl Run {
         let mut body: String = phases.iter().map(|phase| line_of(phase)).collect();
         let remaining = self.phases.len() - self.finished;
         body.push_str(&format!("\nRemaining phases: {remaining}\n"));
-        let batch = number.to_string();
-        let ours = [format!("Onward-Run: {}", self.id), format!("Onward-Batch: {batch}")];
-        CommitText { subject, body, trailers: rule.trailers.iter().cloned().chain(ours).collect(), batch }
+        CommitText { subject, body, trailers: rule.trailers.clone(), batch: number.to_string() }
     }
 
     pub(super) fn snapshot_taken(&mut self, snapshot: &Snapshot) {

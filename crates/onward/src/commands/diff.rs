@@ -16,10 +16,11 @@ pub(super) fn diff(args: &args::Diff) -> Result<u8, Failure> {
         return Ok(exit::DONE);
     }
     render::answer(&render::diff::text(&diff));
-    if !args.stat && diff.files.is_ok()
+    if !args.stat
+        && diff.files.is_ok()
         && let Ok(patch) = onward.diff_text(&diff.from, &diff.to)?
     {
-        render::answer(&render::safe::block(&patch));
+        render::answer(&render::safe::block(&String::from_utf8_lossy(&patch)));
     }
     if let Err(why) = &diff.files {
         render::say(&format!("files are not compared: {}\n", render::safe::line(why)));

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use onward_engine::{Error, Result};
 
 use super::{
-    bare, check, checkpoint, completions, config, delete, diff, doctor, fork, graph, init, list, load, log, logs, prune, resume,
-    rewind, run, save, schema, show, state, status, why,
+    bare, check, checkpoint, completions, config, delete, diff, doctor, fork, graph, init, list, load, log, logs,
+    prune, resume, rewind, run, save, schema, show, state, status, why,
 };
 use crate::args::{self, Cli, Color, Typed, Verb};
 use crate::failure::{self, Failure};

@@ -92,7 +92,8 @@ fn value(change: &ValueChange) -> String {
 /// One line for a file, as in a preview too.
 pub(super) fn file(change: &Change) -> String {
     let path = safe::line(&change.path.to_string_lossy());
-    let count = |sign: &str, lines: Option<u64>| lines.filter(|lines| *lines > 0).map(|lines| format!(" {sign}{lines}"));
+    let count =
+        |sign: &str, lines: Option<u64>| lines.filter(|lines| *lines > 0).map(|lines| format!(" {sign}{lines}"));
     let lines = [count("+", change.lines_added), count("-", change.lines_removed)];
     let lines: String = lines.into_iter().flatten().collect();
     let sign = match change.kind {

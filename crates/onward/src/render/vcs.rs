@@ -61,7 +61,10 @@ pub(crate) fn preview(preview: &Preview) -> String {
     match &preview.files {
         Ok(changes) if changes.is_empty() => text.push_str("  files: no change\n"),
         Ok(changes) => {
-            changes.iter().take(FILES_SHOWN_MAX).for_each(|change| text.push_str(&format!("  {}\n", diff::file(change))));
+            changes
+                .iter()
+                .take(FILES_SHOWN_MAX)
+                .for_each(|change| text.push_str(&format!("  {}\n", diff::file(change))));
             if changes.len() > FILES_SHOWN_MAX {
                 text.push_str(&format!("  and {} more files\n", changes.len() - FILES_SHOWN_MAX));
             }
