@@ -66,7 +66,7 @@ pub(super) struct Answer {
 }
 
 impl Call {
-    /// A call of one of git's verbs; options of git itself come before it with [`Call::before`].
+    /// A call of one of git's verbs. Options of git itself are in the command already.
     pub(super) fn new(mut command: Command, what: &'static str) -> Self {
         command.arg(what).stdin(Stdio::null());
         Self { command, what, input: None, time_max: GIT_TIME_MAX }
@@ -84,6 +84,11 @@ impl Call {
 
     pub(super) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
+        self
+    }
+
+    pub(super) fn within(mut self, folder: &Path) -> Self {
+        self.command.current_dir(folder);
         self
     }
 

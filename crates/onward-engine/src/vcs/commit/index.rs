@@ -36,7 +36,7 @@ impl<'a> IndexLock<'a> {
         let beside = place.beside("lock");
         fs::write(&beside, &place.content).map_err(Trouble::written(&beside))?;
         let begun = Instant::now();
-        let taken = loop {
+        let outcome = loop {
             match place.try_take(&beside) {
                 Ok(true) => break Ok(Self(place)),
                 Ok(false) if begun.elapsed() < LOCK_TIME_MAX => std::thread::sleep(LOOK_EVERY),
@@ -45,7 +45,7 @@ impl<'a> IndexLock<'a> {
             }
         };
         let _ = fs::remove_file(&beside);
-        taken
+        outcome
     }
 
     /// The lock of an earlier try that was killed.
