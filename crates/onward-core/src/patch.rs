@@ -3,6 +3,7 @@
 //! A patch costs what changed. It is what checkpoints are stored as, and what `state` changes are recorded as.
 
 use schemars::JsonSchema;
+use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -167,19 +168,42 @@ fn misfit(path: &str) -> Misfit {
     Misfit { path: path.to_owned() }
 }
 
-/// Puts a patch one level down: what is about a part becomes a patch of the whole.
-pub fn below(parent: &str, ops: &[Op]) -> Vec<Op> {
-    let under = |path: &str| format!("{parent}{path}");
-    ops.iter()
-        .map(|op| match op {
-            Op::Set { path, value } => Op::Set { path: under(path), value: value.clone() },
-            Op::Remove { path } => Op::Remove { path: under(path) },
-            Op::Splice { path, at, remove, insert } => {
-                Op::Splice { path: under(path), at: *at, remove: *remove, insert: insert.clone() }
+/// A change one level down: what is about a part, written as a change of the whole. It copies nothing.
+pub(crate) struct Below<'a> {
+    pub(crate) parent: &'a str,
+    pub(crate) op: &'a Op,
+}
+
+impl Serialize for Below<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let path = |path: &'_ str| format!("{}{path}", self.parent);
+        // In the order and with the words of `Op`, which reads it.
+        let mut map = serializer.serialize_map(None)?;
+        match self.op {
+            Op::Set { path: at, value } => {
+                map.serialize_entry("op", "set")?;
+                map.serialize_entry("path", &path(at))?;
+                map.serialize_entry("value", value)?;
             }
-            Op::Extend { path, text } => Op::Extend { path: under(path), text: text.clone() },
-        })
-        .collect()
+            Op::Remove { path: at } => {
+                map.serialize_entry("op", "remove")?;
+                map.serialize_entry("path", &path(at))?;
+            }
+            Op::Splice { path: list, at, remove, insert } => {
+                map.serialize_entry("op", "splice")?;
+                map.serialize_entry("path", &path(list))?;
+                map.serialize_entry("at", at)?;
+                map.serialize_entry("remove", remove)?;
+                map.serialize_entry("insert", insert)?;
+            }
+            Op::Extend { path: at, text } => {
+                map.serialize_entry("op", "extend")?;
+                map.serialize_entry("path", &path(at))?;
+                map.serialize_entry("text", text)?;
+            }
+        }
+        map.end()
+    }
 }
 
 /// RFC 7396: members that are null go, objects are merged, everything else replaces what was there.
@@ -311,6 +335,24 @@ mod tests {
         ];
         assert_eq!(fits(&json!({}), &built), Ok(()), "the second builds on the first");
         assert!(apply(&mut json!({}), &[Op::Remove { path: "/x".to_owned() }]).is_err());
+    }
+
+    /// A change of a part is written as one of the whole. It must read back as the same change further down.
+    #[test]
+    fn a_change_below_a_place_is_the_same_change_with_a_longer_path() {
+        let text = || "/a~1b/0".to_owned();
+        let ops = [
+            Op::Set { path: text(), value: json!({"x": [1, "two"]}) },
+            Op::Remove { path: text() },
+            Op::Splice { path: text(), at: 3, remove: 1, insert: vec![json!(null), json!("\u{e4}")] },
+            Op::Extend { path: text(), text: "more\n".to_owned() },
+        ];
+        for op in ops {
+            let plain = serde_json::to_string(&Below { parent: "", op: &op }).expect("it is JSON");
+            assert_eq!(plain, serde_json::to_string(&op).expect("it is JSON"));
+            let below = serde_json::to_string(&Below { parent: "/state", op: &op }).expect("it is JSON");
+            assert_eq!(below, plain.replace(r#""path":"/a"#, r#""path":"/state/a"#));
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ const EVENTS_WORTH_A_FOLD: u64 = 500;
 /// Bytes of patches that make reading the journal slower than reading a fold.
 const BYTES_WORTH_A_FOLD: u64 = 1 << 20;
 /// Patches behind a keyframe, however small they are.
-const PATCHES_MAX: u32 = 250;
+const PATCHES_MAX: u32 = 100;
 /// Below this a keyframe is not worth its commit, whatever the patches add up to.
 const PATCH_BYTES_MIN: u64 = 16 * 1024;
 

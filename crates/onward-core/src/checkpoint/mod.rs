@@ -9,6 +9,6 @@ mod model;
 mod saved;
 
 pub use assemble::{BadDocument, assemble, keyframe};
-pub use kernel::{Content, Fixed, Head, Kernel, Taken, taken, whole};
+pub use kernel::{Behind, Content, Fixed, Head, Kernel, Taken, taken, whole};
 pub use model::*;
 pub use saved::saved_form;

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::index::PlanIndex;
 use super::state::{Dirty, Kill, PhaseState, Run};
-use crate::checkpoint::Trigger;
+use crate::checkpoint::{Behind, Trigger};
 use crate::event::{Orphans, RunResult, RunStarted, StopBy};
 use crate::id::{CheckpointId, PhaseId, Seq};
 use crate::mutant::{self, Mutant};
@@ -118,6 +118,7 @@ pub fn decode(bytes: &[u8]) -> Option<Run> {
         last_checkpoint: read.last_checkpoint,
         state: read.state,
         dirty: if mutant::is(Mutant::ForgetWhatIsDirty) { Dirty::default() } else { read.dirty },
+        behind: Behind::default(),
         phases: read.phases,
         due: read.due,
         due_phase: read.due_phase,

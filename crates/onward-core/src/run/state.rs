@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::index::PlanIndex;
-use crate::checkpoint::Trigger;
+use crate::checkpoint::{Behind, Trigger};
 use crate::event::{Event, Orphans, PhaseError, Recorded, RunResult, RunStarted, StopBy};
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId, RunId, Seq};
 use crate::patch::Op;
@@ -40,6 +40,8 @@ pub struct Run {
     pub state: Value,
     /// What changed since the last checkpoint: the next one is a patch of just this.
     pub(crate) dirty: Dirty,
+    /// Not folded: the caller tells it after each append, so that small documents are whole now and then.
+    pub behind: Behind,
     pub(super) phases: Vec<PhaseState>,
     /// Triggers that wait for their checkpoint, and the phase they are about.
     pub(super) due: Vec<Trigger>,
@@ -177,6 +179,7 @@ impl Run {
             last_checkpoint: None,
             state: Value::Object(Map::new()),
             dirty: Dirty::default(),
+            behind: Behind::default(),
             phases: vec![PhaseState::new(); started.plan.phases.len()],
             due: Vec::new(),
             due_phase: None,
