@@ -27,10 +27,11 @@ use crate::start::{actor, holder};
 
 /// The run of one type and project, held open. Every change is durable when the call returns.
 pub struct Books {
+    /// First, so that its thread has let go of the store before ours closes it: the last one empties the log.
+    keeper: Keeper,
     onward: Onward,
     lease: Lease,
     run: Run,
-    keeper: Keeper,
     actor: String,
 }
 
@@ -46,7 +47,7 @@ impl Books {
         let lease = onward.store()?.take_lease(id, kind, holder())?;
         let run = onward.load(id)?;
         let keeper = Keeper::new(onward.project.store_folder(), run.seq.0);
-        Ok(Self { onward, lease, run, keeper, actor: actor() })
+        Ok(Self { keeper, onward, lease, run, actor: actor() })
     }
 
     pub fn run(&self) -> &RunId {

@@ -20,9 +20,9 @@ const EVENTS_WORTH_A_FOLD: u64 = 500;
 const BYTES_WORTH_A_FOLD: u64 = 1 << 20;
 /// A run whose document is larger is not copied while somebody waits.
 const COPIED_BYTES_MAX: u64 = 256 * 1024;
-/// Patches behind a keyframe, however small they are.
-const PATCHES_MAX: u32 = 100;
-/// Below this a keyframe is not worth its commit, whatever the patches add up to.
+/// A patch counts for as many bytes at least: finding it and taking it apart takes as long as reading them.
+const PATCH_WEIGHT_MIN: u64 = 512;
+/// Below this a keyframe is not worth its commit.
 const PATCH_BYTES_MIN: u64 = 16 * 1024;
 
 /// Told after every commit.
@@ -40,8 +40,8 @@ impl Keep for KeepNothing {
 
 /// Whether a reader of the newest checkpoint has so far to go that a whole document is due.
 pub fn keyframe_is_due(chain: &Chain) -> bool {
-    let large = chain.patch_bytes >= PATCH_BYTES_MIN && chain.patch_bytes * 2 >= chain.keyframe_bytes;
-    large || chain.patches >= PATCHES_MAX
+    let weight = chain.patch_bytes.max(u64::from(chain.patches) * PATCH_WEIGHT_MIN);
+    weight >= PATCH_BYTES_MIN && weight * 2 >= chain.keyframe_bytes
 }
 
 enum Job {

@@ -41,3 +41,26 @@ fn a_small_checkpoint_is_never_far_from_a_whole_document() {
         assert_eq!(books.load(id).expect("it can be read").state["step"], json!(step), "{id}");
     }
 }
+
+/// A log grew by a kilobyte a thousand times. What is stored grows as the log does: whole documents are written at ever
+/// longer distances, not every so many steps.
+#[test]
+fn whole_documents_grow_apart_as_they_grow() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut books = open(folder.path());
+    books.change(vec![Op::Set { path: "/log".to_owned(), value: json!([]) }]).expect("it is saved");
+    let mut ids = Vec::new();
+    for at in 0..1000 {
+        let entry = json!({ "at": at, "text": format!("{at:04}").repeat(250) });
+        let ops = vec![Op::Splice { path: "/log".to_owned(), at, remove: 0, insert: vec![entry] }];
+        ids.push(books.change(ops).expect("it is saved"));
+    }
+    drop(books);
+    let mut store = SqliteStore::open(&folder.path().join(FOLDER), OpenMode::Look).expect("the store");
+    let mut whole = std::collections::BTreeSet::new();
+    for id in ids.iter().skip(500) {
+        let found = store.checkpoint(id).expect("it can be read").expect("it is there");
+        whole.insert(found.keyframe.len());
+    }
+    assert!((1..=4).contains(&whole.len()), "{} whole documents behind the first half: {whole:?}", whole.len());
+}
