@@ -98,6 +98,7 @@ impl Driver<'_> {
         reached("driver.before-append");
         let appended = self.store.append(self.lease, before, entry)?;
         reached("driver.after-append");
+        self.run.behind = journal::behind(&appended.chain);
         self.keep.appended(&self.run, &appended);
         for recorded in &all.events {
             self.reporter.update(&Update::Event { recorded, run: &self.run });

@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::index::PlanIndex;
 use super::state::{Dirty, Due, Kill, PhaseState, Run};
 use super::vcs::Vcs;
+use crate::checkpoint::Behind;
 use crate::event::{Orphans, RunResult, RunStarted, StopBy};
 use crate::id::{CheckpointId, PhaseId, Seq};
 use crate::mutant::{self, Mutant};
@@ -118,6 +119,7 @@ pub fn decode(bytes: &[u8]) -> Option<Run> {
         last_checkpoint: read.last_checkpoint,
         state: read.state,
         dirty: if mutant::is(Mutant::ForgetWhatIsDirty) { Dirty::default() } else { read.dirty },
+        behind: Behind::default(),
         phases: read.phases,
         vcs: read.vcs,
         due: read.due,

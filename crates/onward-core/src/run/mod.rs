@@ -117,7 +117,11 @@ fn settle_all(run: &mut Run, now: Timestamp, stepped: &mut Stepped) {
 fn record(run: &mut Run, event: Event, actor: &str, now: Timestamp, stepped: &mut Stepped) {
     let recorded = Recorded { seq: run.seq.next(), at: now, actor: actor.to_owned(), event };
     // Before it is folded: the fold forgets what changed since the checkpoint before.
-    stepped.checkpoints.extend(checkpoint_at(run, &recorded).map(|head| checkpoint::taken(run, head)));
+    if let Some(head) = checkpoint_at(run, &recorded) {
+        let taken = checkpoint::taken(run, head);
+        run.behind = run.behind.then(&taken.content);
+        stepped.checkpoints.push(taken);
+    }
     run.apply(&recorded);
     stepped.events.push(recorded);
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::index::PlanIndex;
 use super::vcs::Vcs;
-use crate::checkpoint::Trigger;
+use crate::checkpoint::{Behind, Trigger};
 use crate::event::{Event, Orphans, PhaseError, Recorded, RunResult, RunStarted, StopBy};
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId, RunId, Seq};
 use crate::patch::Op;
@@ -41,6 +41,8 @@ pub struct Run {
     pub state: Value,
     /// What changed since the last checkpoint: the next one is a patch of just this.
     pub(crate) dirty: Dirty,
+    /// Not folded: the caller tells it after each append, so that small documents are whole now and then.
+    pub behind: Behind,
     pub(super) phases: Vec<PhaseState>,
     /// What git keeps for the run.
     pub vcs: Vcs,
@@ -199,6 +201,7 @@ impl Run {
             last_checkpoint: None,
             state: Value::Object(Map::new()),
             dirty: Dirty::default(),
+            behind: Behind::default(),
             phases: vec![PhaseState::new(); started.plan.phases.len()],
             vcs: Vcs::default(),
             due: VecDeque::new(),
