@@ -11,7 +11,7 @@ use onward_core::id::{CheckpointId, RunId, Seq};
 use onward_core::input::{Input, Posted, Reply};
 use onward_core::naming;
 use onward_core::patch::{self, Op};
-use onward_core::plan::{Plan, PlanFailure};
+use onward_core::plan::Plan;
 use onward_core::run::{self, Run, RunStatus, Stepped};
 use onward_store::{Lease, LeaseKind, RunFilter};
 use serde_json::{Map, Value};
@@ -258,17 +258,5 @@ fn work_key(kind: &str, project: &str) -> String {
 }
 
 fn no_plan(kind: &str, project: &str) -> Plan {
-    Plan {
-        name: project.to_owned(),
-        run_name: None,
-        description: None,
-        kind: kind.to_owned(),
-        inputs: BTreeMap::new(),
-        env: Vec::new(),
-        max_parallel: 1,
-        finally: Vec::new(),
-        git_commit: None,
-        on_failure: PlanFailure::Finish,
-        phases: Vec::new(),
-    }
+    Plan { max_parallel: 1, ..Plan::new(project, kind) }
 }

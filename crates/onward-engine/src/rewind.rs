@@ -227,9 +227,9 @@ impl Onward {
         let kept = from.snapshot.as_ref();
         let kept = kept.ok_or_else(|| failed(format!("checkpoint {} has no snapshot of the files", from.id)))?;
         let branch = format!("onward/{id}");
-        let _ = (repository, kept);
-        return Err(failed("not yet".to_owned()));
-        #[allow(unreachable_code)]
+        // A snapshot's parent is what was checked out when it was taken.
+        let made = repository.add_worktree(&folder, &branch, &format!("{}^", kept.commit), &kept.commit);
+        made.map_err(|why| failed(why.to_string()))?;
         let folder = folder.canonicalize().map_err(|why| failed(why.to_string()))?;
         let text = folder.to_str().ok_or_else(|| failed("the folder's name is not text".to_owned()))?;
         Ok((text.to_owned(), branch))

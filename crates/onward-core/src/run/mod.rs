@@ -8,6 +8,7 @@ mod apply;
 pub mod cache;
 mod decide;
 mod index;
+pub mod pools;
 mod settle;
 mod state;
 pub mod vcs;

@@ -97,7 +97,8 @@ fn request(want: Want, plan: Option<PathBuf>, args: &args::Start) -> Result<Requ
 fn choices(args: &args::Start) -> Result<Vec<(String, Choice)>, Failure> {
     let mut choices: Vec<(String, Choice)> = Vec::new();
     for text in &args.retry {
-        choices.push((retried(text)?.to_owned(), Choice::Retry));
+        let (phase, choice) = retried(text)?;
+        choices.push((phase.to_owned(), choice));
     }
     choices.extend(args.adopt.iter().map(|phase| (phase.clone(), Choice::Adopt)));
     choices.extend(args.skip.iter().map(|phase| (phase.clone(), Choice::Skip)));
@@ -113,12 +114,12 @@ fn choices(args: &args::Start) -> Result<Vec<(String, Choice)>, Failure> {
     Ok(choices)
 }
 
-/// The phase of `--retry PHASE[=keep|clean]`.
-fn retried(text: &str) -> Result<&str, Failure> {
+/// `--retry PHASE[=keep|clean]`.
+fn retried(text: &str) -> Result<(&str, Choice), Failure> {
     match text.rsplit_once('=') {
-        None => Ok(text),
-        Some((phase, "keep")) => Ok(phase),
-        Some((_, "clean")) => Err(Error::NotYet("this version has no `--retry PHASE=clean` yet".to_owned()).into()),
+        None => Ok((text, Choice::Retry)),
+        Some((phase, "keep")) => Ok((phase, Choice::Retry)),
+        Some((phase, "clean")) => Ok((phase, Choice::RetryClean)),
         Some((_, how)) => Err(Failure::usage(format!("--retry takes PHASE, PHASE=keep or PHASE=clean, not {how}"))),
     }
 }
@@ -162,10 +163,9 @@ mod tests {
 
     #[test]
     fn a_retry_may_say_what_happens_to_the_files() {
-        assert_eq!(retried("b"), Ok("b"));
-        assert_eq!(retried("b=keep"), Ok("b"));
-        for text in ["b=clean", "b=cleen"] {
-            assert_eq!(retried(text).map_err(|failure| failure.code), Err(exit::USAGE), "{text}");
-        }
+        assert_eq!(retried("b"), Ok(("b", Choice::Retry)));
+        assert_eq!(retried("b=keep"), Ok(("b", Choice::Retry)));
+        assert_eq!(retried("b=clean"), Ok(("b", Choice::RetryClean)));
+        assert_eq!(retried("b=cleen").map_err(|failure| failure.code), Err(exit::USAGE));
     }
 }
