@@ -322,6 +322,10 @@ impl Onward {
             }
         }
         let tree = WorkingTree::of(&self.project, None);
+        let commits = self.config.commit_rule(work.plan.git_commit.as_ref());
+        if let (Some(_), Err(why)) = (&commits, tree.repository()) {
+            reporter.update(&crate::Update::Note(&format!("no commits are made along the way: {why}")));
+        }
         let project = naming::word(&work.plan.name);
         let title = flight::secrets().text(&title(&work)).into_owned();
         let started = RunStarted {
@@ -337,7 +341,7 @@ impl Onward {
             branch: vcs::branch(&self.project.top),
             triggers: self.config.triggers(),
             snapshots: self.config.snapshots() && tree.is_kept(),
-            commits: self.config.commit_rule(work.plan.git_commit.as_ref()).filter(|_| tree.is_kept()),
+            commits: commits.filter(|_| tree.is_kept()),
             worktree: None,
             plan: work.plan,
         };

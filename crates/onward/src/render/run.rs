@@ -40,6 +40,7 @@ impl Reporter for Report {
     fn update(&mut self, update: &Update<'_>) {
         match update {
             Update::Event { recorded, run } => self.event(recorded, run),
+            Update::Note(text) => say(&format!("{} {}\n", paint::doubtful("!"), safe::line(text))),
             Update::Status(view) => self.status(view),
             Update::Tick { run, now } => self.tick(run, *now),
         }
