@@ -68,6 +68,11 @@ impl<'a> Shadow<'a> {
         self.call_with(what, &super::call::DURABLE)
     }
 
+    /// A call whose objects are on their way to the disk when it ends; the next durable one makes them last.
+    pub(super) fn written_out(&self, what: &'static str) -> Call {
+        self.call_with(what, &super::call::WRITTEN_OUT)
+    }
+
     fn call_with(&self, what: &'static str, options: &[&str]) -> Call {
         let mut command = command(&self.repository.top);
         command.args(options);
@@ -135,6 +140,10 @@ impl<'a> Shadow<'a> {
     fn build(&self) -> Result<(), Trouble> {
         let theirs = self.their_settings()?;
         let mut config = String::from("[core]\n\tbare = false\n\tlogAllRefUpdates = false\n");
+        if times_of_folders_are_right(&self.repository.top) {
+            // Folders whose time has not changed are not read again, given that all are always listed in full.
+            config.push_str("\tuntrackedCache = true\n[status]\n\tshowUntrackedFiles = all\n[core]\n");
+        }
         for (name, value) in &theirs {
             if name != "autocrlf" {
                 let quoted = value.replace('\\', "\\\\").replace('"', "\\\"");
@@ -145,7 +154,8 @@ impl<'a> Shadow<'a> {
             ObjectFormat::Sha1 => (0, ""),
             ObjectFormat::Sha256 => (1, "[extensions]\n\tobjectFormat = sha256\n"),
         };
-        let _ = write!(config, "\trepositoryFormatVersion = {version}\n{extension}");
+        // The index can be made anew at any time, so it needs no checksum.
+        let _ = write!(config, "\trepositoryFormatVersion = {version}\n{extension}[index]\n\tskipHash = true\n");
         let head = match self.repository.head().commit {
             Some(commit) => format!("{commit}\n"),
             None => "ref: refs/heads/none\n".to_owned(),
@@ -248,6 +258,13 @@ impl Repository {
         });
         copied.map_err(Trouble::written(to))
     }
+}
+
+/// Whether a folder's time surely changes when something is put into it. Elsewhere every folder is read each time.
+fn times_of_folders_are_right(top: &Path) -> bool {
+    use nix::sys::statfs::{BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, TMPFS_MAGIC, XFS_SUPER_MAGIC, statfs};
+    let known = [BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, TMPFS_MAGIC, XFS_SUPER_MAGIC];
+    statfs(top).is_ok_and(|about| known.contains(&about.filesystem_type()))
 }
 
 /// Paths, each with a NUL behind it.
