@@ -16,6 +16,7 @@ pub mod patch;
 pub mod patterns;
 pub mod plan;
 pub mod rate_limit;
+pub mod replan;
 pub mod resume;
 pub mod retention;
 pub mod run;

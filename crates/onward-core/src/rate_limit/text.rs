@@ -12,7 +12,7 @@ pub(super) fn readable(output: &[u8]) -> String {
     while let Some(character) = rest.next() {
         match character {
             '\u{1b}' => skip_escape(&mut rest),
-            '\r' => out.push('\n'),
+            '\r' | '\n' => out.push('\n'),
             // Typographic forms that the messages of today use.
             '\u{2019}' | '\u{2018}' => out.push('\''),
             '\u{a0}' | '\u{2007}' | '\u{2009}' | '\u{202f}' => out.push(' '),
@@ -25,7 +25,6 @@ pub(super) fn readable(output: &[u8]) -> String {
                 }
                 Some(_) | None => out.push('\\'),
             },
-            '\n' => out.push('\n'),
             _ if character.is_control() => out.push(' '),
             _ => out.push(character),
         }
