@@ -20,5 +20,6 @@ pub mod replan;
 pub mod resume;
 pub mod retention;
 pub mod run;
+pub mod tail;
 pub mod view;
 pub mod words;

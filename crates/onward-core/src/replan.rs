@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::id::PhaseId;
 use crate::plan::{MayEdit, Phase, Plan, ReplanRules, digest_of_all, graph, phase_digest};
 
+/// What a phase ends with to ask for another plan; its last line of output is the reason.
+pub const EXIT_REPLAN: i32 = 79;
+
 /// What a revision does to the plan, by its largest step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -10,7 +10,7 @@ use onward_core::plan::expand::{
 };
 use onward_core::plan::{Plan, parse};
 use onward_core::run::turn::Fate::{self, Completed, Failed, Open, Skipped, Unreachable};
-use onward_core::run::turn::{Turn, turn, whole};
+use onward_core::run::turn::{Turn, is_cut_short, turn, whole};
 
 fn plan(text: &str) -> Plan {
     let parsed = parse(text);
@@ -250,4 +250,14 @@ phases:
     assert_eq!((whole(&[]), whole(&[Completed, Open])), (Some(Completed), None));
     assert_eq!((whole(&[Skipped, Skipped]), whole(&[Skipped, Completed])), (Some(Skipped), Some(Completed)));
     assert_eq!(whole(&[Completed, Unreachable]), Some(Failed));
+}
+
+#[test]
+fn one_failure_may_be_enough() {
+    let of = |fast: bool| {
+        plan(&format!("onward: 1\nphases:\n  a: {{ matrix: {{ n: [1, 2], fail-fast: {fast} }}, run: x }}\n"))
+    };
+    let (fast, slow) = (of(true), of(false));
+    assert!(is_cut_short(&fast.phases[0], &[Failed, Open]) && !is_cut_short(&fast.phases[0], &[Completed, Open]));
+    assert!(!is_cut_short(&slow.phases[0], &[Failed, Open]));
 }

@@ -1,12 +1,13 @@
 //! Which phases may be at work beside each other, and what is said where one may not.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use onward_core::id::PhaseId;
 use onward_core::plan::globs::may_overlap;
 use onward_core::plan::{Body, Budget, Effects, Limit, Matrix, Phase, Priority, Rate, Value};
+use onward_core::rate_limit::Hit;
 use onward_core::run::pools::{Claim, Obstacle, Pools, Usage, rank, rate_opens};
 use proptest::prelude::*;
 
@@ -116,6 +117,34 @@ fn a_budget_that_is_used_up_does_not_come_back() {
         world.usage.insert("claude".into(), Usage { spent: Budget { usd, tokens: Some(1) }, ..Usage::default() });
         assert_eq!(world.asks(&x, &[]).is_some(), blocked, "{usd:?}");
     }
+}
+
+#[test]
+fn what_is_known_of_a_limit_stays_small_and_true() {
+    // Starts that no window can reach are forgotten. A guess does not shorten a time that was told; a new time that is told counts.
+    let rate = Some(Rate { count: 2, window: Duration::from_mins(1) });
+    let mut usage = Usage::default();
+    for second in 0..600 {
+        usage.started(rate, now() + SignedDuration::from_secs(second));
+    }
+    assert_eq!(usage.starts.len(), 60);
+    usage.started(None, now());
+    assert_eq!(usage.starts.len(), 60);
+    let hit = |told, minutes| Hit {
+        limits: BTreeSet::new(),
+        until: now() + SignedDuration::from_mins(minutes),
+        told,
+        said: String::new(),
+    };
+    let mut after = |told, minutes| {
+        usage.hit(&hit(told, minutes));
+        usage.closed_until.expect("closed").duration_since(now()).as_mins()
+    };
+    assert_eq!([after(false, 1), after(true, 60), after(false, 2), after(true, 30)], [1, 60, 60, 30]);
+    usage.spend(Budget { usd: Some(0.5), tokens: None });
+    usage.spend(Budget { usd: Some(0.25), tokens: Some(7) });
+    usage.spend(Budget { usd: None, tokens: Some(u64::MAX) });
+    assert_eq!(usage.spent, Budget { usd: Some(0.75), tokens: Some(u64::MAX) });
 }
 
 #[test]

@@ -52,6 +52,11 @@ pub fn turn(phase: &Phase, needs: &[Fate], context: &dyn Fn(&Reference) -> Optio
     }
 }
 
+/// Whether parts that have not started never will: one has failed, and the matrix says that this is enough.
+pub fn is_cut_short(whole: &Phase, parts: &[Fate]) -> bool {
+    whole.matrix.as_ref().is_some_and(|matrix| matrix.fail_fast) && parts.contains(&Fate::Failed)
+}
+
 /// What becomes of a phase that was taken apart, going by its parts; none while one of them is open. A matrix without a
 /// combination is completed.
 pub fn whole(parts: &[Fate]) -> Option<Fate> {
