@@ -4,8 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use onward_core::id::PhaseId;
 use onward_core::plan::expand::at_start;
+use onward_core::plan::graph;
 use onward_core::plan::{MayEdit, Plan, digest_of_all, parse};
 use onward_core::replan::{Kind, Limits, Progress, Refused, Revision, Standing, judge, may_ask};
+
+use proptest::prelude::*;
 
 fn plan(phases: &str) -> Plan {
     let parsed = parse(&format!("onward: 1\nreplan: {{ max: 9, max-per-phase: 2 }}\nphases:\n{phases}"));
@@ -206,4 +209,66 @@ fn figures_that_ask_for_a_revision() {
     assert_eq!((rules.max, rules.max_per_phase, rules.complexity_max), (4, 1, 8));
     assert_eq!((rules.too_complex(Some(8), Some(3)), rules.too_complex(Some(9), None)), (false, true));
     assert!(rules.too_complex(None, Some(4)) && !plan.replan_rules(None).too_complex(Some(99), None));
+}
+
+/// A plan over the ids `p0` to `p5`: each may be there, does one of three things, and needs some of those before it.
+fn small_plan() -> impl Strategy<Value = Plan> {
+    proptest::collection::vec((0..4_u8, any::<u8>(), any::<bool>()), 6).prop_map(|shapes| {
+        let mut lines = vec!["  last: { run: x }\n".to_owned()];
+        let mut there = Vec::new();
+        for (number, (what, needs, many)) in shapes.into_iter().enumerate() {
+            if what == 0 {
+                continue;
+            }
+            let before: Vec<String> =
+                there.iter().filter(|other| needs >> **other & 1 == 1).map(|other| format!("p{other}")).collect();
+            let matrix = if many { "matrix: { n: [1, 2] }, " } else { "" };
+            lines.push(format!("  p{number}: {{ {matrix}needs: [{}], run: r{what} }}\n", before.join(", ")));
+            there.push(number);
+        }
+        plan(&lines.concat())
+    })
+}
+
+proptest! {
+    /// Whatever is proposed, and however far the run has come: nothing that is finished is lost, everything that is needed is
+    /// there, and the plan has an order.
+    #[test]
+    fn a_revision_loses_nothing(old in small_plan(), new in small_plan(), fates in proptest::collection::vec(0..3_u8, 24), mode in 0..3_u8) {
+        let old = at_start(&old, &BTreeMap::new()).expect("known");
+        let mut progress: BTreeMap<PhaseId, Progress> = BTreeMap::new();
+        for (phase, fate) in old.phases.iter().zip(&fates) {
+            let ready = phase.needs.iter().all(|need| progress.get(&need.phase) == Some(&Progress::Finished));
+            let fate = match (ready, fate) {
+                (true, 0) => Progress::Finished,
+                (true, 1) if phase.children.is_none() => Progress::AtWork,
+                (true | false, _) => Progress::Open,
+            };
+            // A whole that is finished has finished parts.
+            let whole = phase.situation.parent.as_ref().and_then(|parent| progress.get(parent));
+            let fate = if whole == Some(&Progress::Finished) { Progress::Finished } else { fate };
+            progress.insert(phase.id.clone(), fate);
+        }
+        let world = World { plan: old.clone(), asked_by: id("last"), progress: progress.clone(), ..World::new() };
+        let may_edit = [MayEdit::Downstream, MayEdit::Pending, MayEdit::All][usize::from(mode)];
+        if let Ok(revision) = world.judge(&new, may_edit) {
+            let ids: BTreeSet<&PhaseId> = revision.plan.phases.iter().map(|phase| &phase.id).collect();
+            prop_assert_eq!(ids.len(), revision.plan.phases.len(), "no phase twice");
+            for phase in &revision.plan.phases {
+                prop_assert!(phase.needs.iter().all(|need| ids.contains(&need.phase)), "{:?}", phase);
+                prop_assert!(phase.children.iter().flatten().all(|child| ids.contains(child)), "{:?}", phase);
+            }
+            let placed: usize = graph::batches(&revision.plan).iter().map(Vec::len).sum();
+            prop_assert_eq!(placed, revision.plan.phases.len());
+            let changed = |id: &PhaseId| revision.changed.iter().any(|other| id.as_str().starts_with(other.as_str()));
+            let finished = old.phases.iter().filter(|phase| progress[&phase.id] == Progress::Finished);
+            for phase in finished.filter(|phase| !changed(&phase.id)) {
+                prop_assert!(ids.contains(&phase.id), "{} was finished", phase.id);
+            }
+            let at_work = old.phases.iter().filter(|phase| progress[&phase.id] == Progress::AtWork);
+            for phase in at_work.filter(|phase| phase.id.as_str() != "last") {
+                prop_assert!(ids.contains(&phase.id) && !changed(&phase.id), "{} is at work", phase.id);
+            }
+        }
+    }
 }

@@ -67,9 +67,9 @@ impl Usage {
 
     /// Something that draws on the limit has cost this much.
     pub fn spend(&mut self, cost: Budget) {
-        let add = |a: Option<f64>, b: Option<f64>| a.map_or(b, |a| Some(a + b.unwrap_or(0.0)));
-        self.spent.usd = add(self.spent.usd, cost.usd);
-        self.spent.tokens = self.spent.tokens.map_or(cost.tokens, |a| Some(a.saturating_add(cost.tokens.unwrap_or(0))));
+        self.spent.usd = self.spent.usd.map_or(cost.usd, |so_far| Some(so_far + cost.usd.unwrap_or(0.0)));
+        self.spent.tokens =
+            self.spent.tokens.map_or(cost.tokens, |so_far| Some(so_far.saturating_add(cost.tokens.unwrap_or(0))));
     }
 }
 
