@@ -189,6 +189,17 @@ fn programs_are_believed_by_their_exit_code() {
     }
 }
 
+#[test]
+fn a_program_is_listened_to_where_it_draws_on_a_limit() {
+    // The same words, once from a program that draws on a limit and once from one that does not: only the first was turned away.
+    let limit = Limit::default();
+    for words in ["gh: API rate limit exceeded for user ID 12345.", "curl: (22) The requested URL returned error: 429"]
+    {
+        assert!(program(1, words, &[("github", &limit)]).is_some_and(|hit| hit.limits.contains("github")), "{words}");
+        assert_eq!(program(1, words, &[]), None, "{words}");
+    }
+}
+
 fn detecting(detect: Detect) -> Limit {
     Limit { detect: Some(detect), ..Limit::default() }
 }

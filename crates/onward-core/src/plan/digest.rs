@@ -46,6 +46,9 @@ fn work(phase: &Phase, env: &[(String, String)]) -> Value {
     if let Some(inputs) = &phase.situation.inputs {
         more.insert("inputs".into(), json!(inputs));
     }
+    if let Some(matrix) = &phase.matrix {
+        more.insert("axes".into(), json!(matrix.axes));
+    }
     if !phase.fingerprint.is_empty() {
         more.insert("fingerprint".into(), json!(phase.fingerprint));
     }
@@ -61,7 +64,6 @@ fn place(phase: &Phase) -> Value {
         json!({ "id": phase.id, "needs": phase.needs, "work": work(phase, &phase.env), "effects": phase.effects });
     if let Value::Object(all) = &mut place {
         all.extend(phase.condition.iter().map(|condition| ("if".to_owned(), json!(condition))));
-        all.extend(phase.matrix.iter().map(|matrix| ("matrix".to_owned(), json!(matrix))));
     }
     place
 }
@@ -69,13 +71,13 @@ fn place(phase: &Phase) -> Value {
 /// Changes when anything does that could make another try end differently: all of the plan but names and descriptions.
 /// Tells a revision that was tried before.
 pub fn digest_of_all(plan: &Plan) -> String {
-    let mut plain = plan.clone();
-    (plain.run_name, plain.description) = (None, None);
-    plain.name.clear();
-    for phase in plain.phases.iter_mut().chain(&mut plain.finally) {
+    let mut bare = plan.clone();
+    (bare.run_name, bare.description) = (None, None);
+    bare.name.clear();
+    for phase in bare.phases.iter_mut().chain(&mut bare.finally) {
         (phase.name, phase.description) = (None, None);
     }
-    hash(serde_json::to_value(&plain).expect("a plan has only keys that are texts"))
+    hash(serde_json::to_value(&bare).expect("a plan has only keys that are texts"))
 }
 
 fn hash(value: Value) -> String {

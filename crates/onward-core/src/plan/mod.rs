@@ -7,6 +7,7 @@ pub(crate) mod check;
 pub(crate) mod check_scalar;
 mod digest;
 pub mod glob_match;
+pub mod expand;
 pub mod globs;
 pub mod graph;
 pub mod inputs;

@@ -8,10 +8,14 @@ mod apply;
 pub mod cache;
 mod decide;
 mod index;
+pub mod iteration;
 pub mod pools;
+pub mod proof;
 mod settle;
 mod state;
 pub mod vcs;
+pub mod turn;
+pub mod waits;
 mod wanted;
 
 pub use decide::{Refusal, ends_with};
