@@ -12,6 +12,8 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use nix::sys::statfs::{BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, FsType, TMPFS_MAGIC, XFS_SUPER_MAGIC, statfs};
+
 use super::call::{Call, command, parts};
 use super::repository::{ObjectFormat, Repository};
 use super::trouble::Trouble;
@@ -70,7 +72,12 @@ impl<'a> Shadow<'a> {
 
     /// A call whose objects are on their way to the disk when it ends; the next durable one makes them last.
     pub(super) fn written_out(&self, what: &'static str) -> Call {
-        self.call_with(what, &super::call::WRITTEN_OUT)
+        // Only such file systems make everything last that came before a flush.
+        if is_one_of(&self.repository.common_dir, &[EXT4_SUPER_MAGIC, TMPFS_MAGIC, XFS_SUPER_MAGIC]) {
+            self.call_with(what, &super::call::WRITTEN_OUT)
+        } else {
+            self.call_with(what, &super::call::FLUSHED_EACH)
+        }
     }
 
     fn call_with(&self, what: &'static str, options: &[&str]) -> Call {
@@ -140,7 +147,9 @@ impl<'a> Shadow<'a> {
     fn build(&self) -> Result<(), Trouble> {
         let theirs = self.their_settings()?;
         let mut config = String::from("[core]\n\tbare = false\n\tlogAllRefUpdates = false\n");
-        if times_of_folders_are_right(&self.repository.top) {
+        // There the time of a folder surely changes when something is put into it.
+        let kinds = [BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, TMPFS_MAGIC, XFS_SUPER_MAGIC];
+        if is_one_of(&self.repository.top, &kinds) {
             // Folders whose time has not changed are not read again, given that all are always listed in full.
             config.push_str("\tuntrackedCache = true\n[status]\n\tshowUntrackedFiles = all\n[core]\n");
         }
@@ -260,11 +269,9 @@ impl Repository {
     }
 }
 
-/// Whether a folder's time surely changes when something is put into it. Elsewhere every folder is read each time.
-fn times_of_folders_are_right(top: &Path) -> bool {
-    use nix::sys::statfs::{BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, TMPFS_MAGIC, XFS_SUPER_MAGIC, statfs};
-    let known = [BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, TMPFS_MAGIC, XFS_SUPER_MAGIC];
-    statfs(top).is_ok_and(|about| known.contains(&about.filesystem_type()))
+/// Whether a folder lies on a file system of one of these kinds.
+fn is_one_of(folder: &Path, kinds: &[FsType]) -> bool {
+    statfs(folder).is_ok_and(|about| kinds.contains(&about.filesystem_type()))
 }
 
 /// Paths, each with a NUL behind it.
