@@ -17,5 +17,6 @@ pub mod plan;
 pub mod resume;
 pub mod retention;
 pub mod run;
+pub mod seen;
 pub mod view;
 pub mod words;

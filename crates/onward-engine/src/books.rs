@@ -10,7 +10,7 @@ use onward_core::id::{CheckpointId, RunId, Seq};
 use onward_core::input::{Input, Posted, Reply};
 use onward_core::naming;
 use onward_core::patch::{self, Op};
-use onward_core::plan::{Plan, PlanFailure};
+use onward_core::plan::{Freshness, Plan, PlanFailure};
 use onward_core::run::{self, Run, RunStatus, Stepped};
 use onward_store::{Lease, LeaseKind, RunFilter};
 use serde_json::{Map, Value};
@@ -254,6 +254,8 @@ fn no_plan(kind: &str, project: &str) -> Plan {
         env: Vec::new(),
         max_parallel: 1,
         finally: Vec::new(),
+        freshness: Freshness::default(),
+        issue: None,
         on_failure: PlanFailure::Finish,
         phases: Vec::new(),
     }

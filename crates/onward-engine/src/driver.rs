@@ -116,6 +116,7 @@ impl Driver<'_> {
                     let urgency = if kill { Urgency::Kill } else { Urgency::Ask };
                     self.world.stop(&phase, attempt, by, urgency)?
                 }
+                Effect::Probe { phase } => self.world.probe(&self.run, &phase)?,
                 Effect::WakeAt(_) => None,
             };
             at_once.extend(input.map(Arrived::from));
@@ -145,7 +146,7 @@ impl Driver<'_> {
         let now = self.world.now();
         let due = run::wanted(&self.run, now).into_iter().filter_map(|effect| match effect {
             Effect::WakeAt(time) => Duration::try_from(time.duration_since(now)).ok(),
-            Effect::Perform { .. } | Effect::Recover { .. } | Effect::Stop { .. } => None,
+            Effect::Perform { .. } | Effect::Recover { .. } | Effect::Probe { .. } | Effect::Stop { .. } => None,
         });
         due.chain([LOOK_EVERY]).min().unwrap_or(LOOK_EVERY)
     }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use onward_core::event::{Outcome, StopBy};
+use onward_core::event::{Answer, Outcome, StopBy};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Input};
 use onward_core::run::Run;
@@ -17,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::executor::shell::{self, Trouble};
 use crate::flight::{Flight, Landed};
 use crate::look;
+use crate::probe::{self, phase::Look};
 use crate::project::Project;
 use crate::waiter::Waiter;
 use crate::world::{Happened, Urgency, World};
@@ -31,16 +33,18 @@ pub(crate) struct Flights<'a> {
     /// Who this process is, for whoever asks how far it is.
     me: view::Driver,
     in_flight: BTreeMap<PhaseId, Flight>,
+    /// Probes that are being asked.
+    probing: BTreeMap<PhaseId, JoinHandle<Answer>>,
 }
 
 impl<'a> Flights<'a> {
     pub(crate) fn new(project: &'a Project, waiter: Waiter, me: view::Driver) -> Self {
-        Self { project, waiter, me, in_flight: BTreeMap::new() }
+        Self { project, waiter, me, in_flight: BTreeMap::new(), probing: BTreeMap::new() }
     }
 
     /// Attempts that are over.
     fn landed(&mut self) -> Vec<Input> {
-        let mut over = Vec::new();
+        let mut over = self.probed();
         for (phase, flight) in &mut self.in_flight {
             if let Some(end) = flight.landed() {
                 over.push(Input::AttemptEnded { phase: phase.clone(), attempt: flight.attempt, end });
@@ -55,6 +59,19 @@ impl<'a> Flights<'a> {
     }
 }
 
+impl Flights<'_> {
+    /// Probes that have spoken.
+    fn probed(&mut self) -> Vec<Input> {
+        let spoken: Vec<PhaseId> =
+            self.probing.iter().filter(|(_, asked)| asked.is_finished()).map(|(phase, _)| phase.clone()).collect();
+        let answers = spoken.into_iter().filter_map(|phase| {
+            let asked = self.probing.remove(&phase)?;
+            Some(Input::Probed { phase, answer: asked.join().unwrap_or(Answer::CannotTell) })
+        });
+        answers.collect()
+    }
+}
+
 impl World for Flights<'_> {
     fn now(&self) -> Timestamp {
         Timestamp::now()
@@ -66,6 +83,7 @@ impl World for Flights<'_> {
         }
         let phase = run.plan().phase(id).expect("wanted phases are in the plan");
         let started = shell::prepare(self.project, run, phase, attempt).and_then(|prepared| {
+            probe::phase::note_the_beginning(self.project, run, phase, &prepared.folder);
             // This very program, also when its file was replaced meanwhile.
             let exe = Path::new("/proc/self/exe");
             let attending = attendant::spawn(exe, &prepared.folder, &prepared.spec, &prepared.env);
@@ -75,7 +93,8 @@ impl World for Flights<'_> {
                     Trouble::Phase(why.to_string())
                 }
             })?;
-            Ok(Flight::attending(prepared.folder, attempt, attending))
+            let look = Look::of(self.project, run, phase);
+            Ok(Flight::attending(prepared.folder, attempt, attending, look))
         });
         match started {
             Ok(flight) => {
@@ -95,7 +114,8 @@ impl World for Flights<'_> {
         let boot = state.attempt.as_ref().map_or("", |running| running.boot.as_str());
         let folder = shell::folder(self.project, run, id, attempt);
         let phase = id.clone();
-        Ok(match Flight::recovered(folder, attempt, boot) {
+        let look = Look::of(self.project, run, run.plan().phase(id).expect("wanted phases are in the plan"));
+        Ok(match Flight::recovered(folder, attempt, boot, look) {
             Landed::Ended(end) => Input::AttemptEnded { phase, attempt, end },
             Landed::NeverStarted => Input::AttemptFound { phase, attempt, alive: false },
             Landed::Flying(flight) => {
@@ -103,6 +123,12 @@ impl World for Flights<'_> {
                 Input::AttemptFound { phase, attempt, alive: true }
             }
         })
+    }
+
+    fn probe(&mut self, run: &Run, id: &PhaseId) -> Result<Option<Input>> {
+        let phase = run.plan().phase(id).expect("wanted phases are in the plan");
+        self.probing.entry(id.clone()).or_insert_with(|| probe::phase::ask_done_when(self.project, run, phase));
+        Ok(None)
     }
 
     fn stop(&mut self, id: &PhaseId, attempt: Attempt, by: StopBy, urgency: Urgency) -> Result<Option<Input>> {
@@ -116,7 +142,7 @@ impl World for Flights<'_> {
     }
 
     fn wait(&mut self, limit: Duration) -> Result<Happened> {
-        let watching = self.in_flight.values().any(Flight::is_watching_a_lock);
+        let watching = !self.probing.is_empty() || self.in_flight.values().any(Flight::is_watching_a_lock);
         let limit = if watching { limit.min(LOCK_EVERY) } else { limit };
         let fds: Vec<_> = self.in_flight.values().filter_map(Flight::fd).collect();
         let woken = self.waiter.wait(&fds, limit).map_err(Error::io("waiting for something to happen"))?;

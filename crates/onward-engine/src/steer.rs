@@ -4,14 +4,15 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use onward_core::id::RunId;
-use onward_core::input::{Input, Posted, Reply};
-use onward_core::run;
-use onward_store::{LeaseKind, StoreError};
+use onward_core::input::{Choice, Input, Posted, Reply};
+use onward_core::run::{self, Run};
+use onward_store::{Lease, LeaseKind, StoreError};
 
 use crate::Onward;
 use crate::driver::{answered, reply};
 use crate::error::{Error, Result};
 use crate::journal;
+use crate::look::require_phase;
 use crate::start::{actor, holder};
 use crate::waiter;
 
@@ -27,6 +28,19 @@ impl Onward {
             Reply::Checkpoint { id } => Ok(id),
             Reply::Done | Reply::Refused { .. } => unreachable!("a checkpoint is answered with its id or refused"),
         }
+    }
+
+    /// Records a person's answer about one phase; whoever drives the run next, or drives it now, obeys.
+    pub fn choose(&mut self, name: &str, phase: &str, choice: Choice) -> Result<RunId> {
+        let run = self.find_run(Some(name))?;
+        let phase = require_phase(&self.load(&run)?, phase)?;
+        self.post(&run, &Posted::Choose { phase, choice })?;
+        Ok(run)
+    }
+
+    /// Puts a run away. It is kept, and is no longer in anybody's way.
+    pub fn archive(&mut self, run: &RunId) -> Result<()> {
+        self.post(run, &Posted::Archive).map(|_| ())
     }
 
     /// Leaves a message, sees to it that it is heard, and gives back the answer. Durable before it returns.
@@ -60,6 +74,7 @@ impl Onward {
             Err(other) => return Err(other.into()),
         };
         let mut state = self.load(run)?;
+        self.note_that_the_driver_is_gone(&lease, &mut state)?;
         for item in self.store()?.inbox(run, INBOX_ITEMS_MAX)? {
             let before = state.seq;
             let input = serde_json::from_slice::<Posted>(&item.body).map_or(Input::Tick, Input::Posted);
@@ -73,6 +88,23 @@ impl Onward {
             self.store()?.append(&lease, before, entry)?;
         }
         self.store()?.drop_lease(lease).map_err(Error::from)
+    }
+}
+
+impl Onward {
+    /// A run that nobody drives and that nobody stopped was killed. That is put on record before anything else is, or an
+    /// answer would set something off that nobody is there to do.
+    fn note_that_the_driver_is_gone(&mut self, lease: &Lease, state: &mut Run) -> Result<()> {
+        let before = state.seq;
+        if state.epoch == 0 {
+            return Ok(());
+        }
+        let Ok(stepped) = run::step(state, &Input::DriverGone, &actor(), Timestamp::now()) else { return Ok(()) };
+        if stepped.events.is_empty() {
+            return Ok(());
+        }
+        self.store()?.append(lease, before, journal::entry(state, &stepped))?;
+        Ok(())
     }
 }
 

@@ -84,9 +84,9 @@ pub fn taken(run: &Run, head: Head) -> Taken {
         can_resume: head.can_resume,
     };
     let (id, seq) = (head.id.clone(), head.seq);
-    let content = match run.last_checkpoint {
-        None => Content::Whole(bytes(&whole(run, head))),
-        Some(_) => Content::Patch(bytes(&StoredPatch { onward: FORMAT, ops: changes(run, &head) })),
+    let content = match (&run.last_checkpoint, run.whole_is_due) {
+        (None, _) | (_, true) => Content::Whole(bytes(&whole(run, head))),
+        (Some(_), false) => Content::Patch(bytes(&StoredPatch { onward: FORMAT, ops: changes(run, &head) })),
     };
     Taken { id, seq, meta, content }
 }

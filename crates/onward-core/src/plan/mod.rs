@@ -6,6 +6,8 @@
 pub(crate) mod check;
 pub(crate) mod check_scalar;
 mod digest;
+mod freshness;
+pub mod glob_match;
 pub mod globs;
 pub mod graph;
 pub mod inputs;
@@ -25,7 +27,8 @@ pub(crate) mod tree;
 pub mod units;
 pub(crate) mod yaml;
 
-pub use digest::{digest, phase_digest};
+pub use digest::{definition_digest, digest, phase_digest};
+pub use freshness::{Checks, Freshness, GitFreshness, IfChanged, Issue, OnChange, Probe, ProbeOf};
 pub use model::*;
 pub use parse::{Parsed, PhaseOutline, parse};
 pub use schema::schema;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::freshness::{Checks, Freshness, Issue};
 use crate::id::PhaseId;
 
 /// Phases that run side by side where neither plan nor command line says otherwise.
@@ -27,8 +28,12 @@ pub struct Plan {
     /// In the order written. `needs` of every phase name phases that are here, without cycles.
     pub phases: Vec<Phase>,
     /// Phases for the end of the run, whatever happened. No id is also one of `phases`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub finally: Vec<Phase>,
+    #[serde(default)]
+    pub freshness: Freshness,
+    #[serde(default)]
+    pub issue: Option<Issue>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,6 +56,8 @@ pub struct Phase {
     pub priority: Priority,
     pub value: Option<Value>,
     pub on_interrupt: Option<OnInterrupt>,
+    #[serde(default)]
+    pub checks: Checks,
 }
 
 /// How a phase is done. Exactly one.

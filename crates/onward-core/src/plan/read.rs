@@ -9,13 +9,14 @@ use crate::diagnostic::Place;
 use crate::id::PhaseId;
 
 use super::check_scalar::{boolean, integer, number};
+use super::freshness::Checks;
 use super::keys::KINDS;
 use super::model::{
     Backoff, Body, Effects, InputKind, InputSpec, MAX_PARALLEL_DEFAULT, Need, OnInterrupt, Phase, Plan, PlanFailure,
     Priority, Retry, RetryWhen, Value,
 };
 use super::tree::{Content, Node};
-use super::units;
+use super::{freshness, units};
 
 /// The name of a plan that has none.
 const NAME_DEFAULT: &str = "plan";
@@ -63,6 +64,8 @@ pub(super) fn plan(root: &Node) -> Plan {
         },
         phases: Vec::new(),
         finally: Vec::new(),
+        freshness: freshness::freshness(root),
+        issue: freshness::issue(root),
     }
 }
 
@@ -136,6 +139,7 @@ fn draft(id: &str, place: Place, layers: Layers<'_>) -> Draft {
             priority: priority(layers),
             value: value(own),
             on_interrupt: on_interrupt(layers),
+            checks: checks(layers),
         },
         place,
         need_places,
@@ -259,6 +263,15 @@ fn on_interrupt(layers: Layers<'_>) -> Option<OnInterrupt> {
         "rerun-clean" => Some(OnInterrupt::RerunClean),
         "ask" => Some(OnInterrupt::Ask),
         _ => None,
+    }
+}
+
+fn checks(layers: Layers<'_>) -> Checks {
+    Checks {
+        reads: layers.texts("reads"),
+        fingerprint: layers.texts("fingerprint"),
+        done_when: layers.own.get("done-when").map(texts).unwrap_or_default(),
+        on_change: layers.text("on-change").as_deref().and_then(freshness::on_change),
     }
 }
 

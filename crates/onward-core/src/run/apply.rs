@@ -20,12 +20,18 @@ impl Run {
         let at = recorded.at;
         match &recorded.event {
             Event::RunStarted(_) => unreachable!("run {} was started before", self.id),
-            Event::DriverStarted { epoch, boot, jobs, orphans, .. } => {
+            Event::DriverStarted { epoch, boot, jobs, orphans, only, .. } => {
                 assert!(*epoch > self.epoch, "run {}: the epoch of a driver only rises", self.id);
                 (self.epoch, self.jobs, self.orphans) = (*epoch, *jobs, *orphans);
                 self.boot.clone_from(boot);
                 (self.result, self.stop, self.stopped) = (None, None, None);
+                self.only.clone_from(only);
+                self.probe_again();
             }
+            Event::WorldSeen { world, findings } => self.world_seen(world, findings, at),
+            Event::PlanRevised(revised) => self.plan_revised(revised),
+            Event::StaleAccepted { phase, seen } => self.change(phase, |state| state.seen = Some(seen.clone())),
+            Event::PhaseProbed { phase, answer } => self.phase_probed(phase, *answer),
             Event::AttemptStarted { phase, attempt, generation, epoch, boot } => {
                 self.attempt_started(phase, *attempt, *generation, *epoch, boot, at);
             }
@@ -34,11 +40,13 @@ impl Run {
                 let running = state.attempt.as_mut().expect("a running phase has its attempt");
                 (running.epoch, running.adopted) = (*epoch, *alive);
             }
-            Event::AttemptEnded { phase, attempt, outcome, ended_at, duration_ms, note } => {
+            Event::AttemptEnded { phase, attempt, outcome, ended_at, duration_ms, note, claimed } => {
                 self.attempt_ended(phase, *attempt, outcome, (ended_at.unwrap_or(at), *duration_ms), note.as_deref());
+                self.probe_is_due(phase, outcome, claimed.as_deref());
             }
-            Event::PhaseCompleted { phase, summary, outputs, .. } => {
+            Event::PhaseCompleted { phase, summary, outputs, seen, .. } => {
                 self.phase_completed(phase, summary.as_deref(), outputs, at);
+                self.change(phase, |state| state.seen.clone_from(seen));
             }
             Event::PhaseFailed { phase, error } => self.phase_failed(phase, error, at),
             Event::RetryScheduled { phase, not_before } => {
@@ -48,14 +56,7 @@ impl Run {
             }
             Event::PhaseInDoubt { phase } => self.change(phase, |state| state.in_doubt = true),
             Event::PhaseReopened { phase, generation } => self.phase_reopened(phase, *generation),
-            Event::PhaseSkipped { phase } => {
-                self.change(phase, |state| {
-                    assert!(state.attempt.is_none(), "a phase at work is not skipped");
-                    state.status = PhaseStatus::Skipped;
-                    (state.in_doubt, state.parked, state.not_before, state.error) = (false, false, None, None);
-                });
-                self.make_due(Trigger::PhaseTransition, Some(phase));
-            }
+            Event::PhaseSkipped { phase } => self.phase_skipped(phase),
             Event::BatchCompleted { batch } => {
                 self.batches_recorded.insert(*batch);
                 self.make_due(Trigger::BatchComplete, None);
@@ -71,6 +72,7 @@ impl Run {
             Event::CheckpointTaken { id, .. } => {
                 self.last_checkpoint = Some(id.clone());
                 self.dirty = Dirty::default();
+                self.whole_is_due = false;
                 self.due.clear();
                 (self.due_phase, self.due_name) = (None, None);
             }
@@ -150,6 +152,17 @@ impl Run {
             state.summary = summary.map(str::to_owned);
             state.outputs.clone_from(outputs);
             (state.in_doubt, state.parked, state.not_before, state.error) = (false, false, None, None);
+            state.probe = None;
+        });
+        self.make_due(Trigger::PhaseTransition, Some(phase));
+    }
+
+    fn phase_skipped(&mut self, phase: &PhaseId) {
+        self.change(phase, |state| {
+            assert!(state.attempt.is_none(), "a phase at work is not skipped");
+            state.status = PhaseStatus::Skipped;
+            (state.in_doubt, state.parked, state.not_before, state.error) = (false, false, None, None);
+            state.probe = None;
         });
         self.make_due(Trigger::PhaseTransition, Some(phase));
     }
@@ -160,6 +173,7 @@ impl Run {
             state.status = PhaseStatus::Failed;
             state.ended_at = state.ended_at.or(Some(at));
             state.parked = error.code == CRASH_LOOP;
+            state.probe = None;
             state.error = Some(error.clone());
         });
         self.make_due(Trigger::PhaseTransition, Some(phase));
@@ -172,10 +186,12 @@ impl Run {
             assert!(allowed, "{phase} is finished: only a new generation opens it again");
             assert!(!raised || state.attempt.is_none(), "{phase} is at work: it is not made undone");
             state.generation = generation;
+            state.probe = None;
             (state.failures, state.unknowns_in_a_row) = (0, 0);
             (state.in_doubt, state.parked, state.not_before, state.error) = (false, false, None, None);
             if raised {
                 (state.outputs, state.summary, state.last_end) = (BTreeMap::new(), None, Some(Before::Redone));
+                state.seen = None;
             }
             if state.attempt.is_none() {
                 state.status = PhaseStatus::Pending;
@@ -188,7 +204,7 @@ impl Run {
         match by {
             StopBy::Interrupt => self.make_due(Trigger::UserInterrupt, None),
             StopBy::SessionEnd | StopBy::Hangup => self.make_due(Trigger::SessionEnd, None),
-            StopBy::Failure | StopBy::OrphanKill | StopBy::Question => {}
+            StopBy::Failure | StopBy::OrphanKill | StopBy::Question | StopBy::OnlyThat | StopBy::DriverGone => {}
         }
     }
 
@@ -219,7 +235,7 @@ impl Run {
     }
 
     /// Changes one phase and brings everything derived from it up to date.
-    fn change(&mut self, phase: &PhaseId, change: impl FnOnce(&mut PhaseState)) {
+    pub(super) fn change(&mut self, phase: &PhaseId, change: impl FnOnce(&mut PhaseState)) {
         let at = self.at(phase);
         let before = Standing::of(&self.phases[at]);
         change(&mut self.phases[at]);
@@ -286,13 +302,14 @@ impl Run {
         let state = &self.phases[at];
         let rank = self.index.rank[at];
         let open = matches!(state.status, PhaseStatus::Pending | PhaseStatus::Interrupted) && !state.in_doubt;
-        let startable = open && self.unmet[at] == 0;
+        let startable = open && self.unmet[at] == 0 && state.probe.is_none();
         set(&mut self.ready, (rank.0, rank.1, at), startable && state.not_before.is_none());
         if let Some(time) = state.not_before {
             set(&mut self.delayed, (time, at), startable);
         }
         set(&mut self.running, at, state.status == PhaseStatus::Running);
         set(&mut self.in_doubt, at, state.in_doubt);
+        set(&mut self.probing, at, state.probe.is_some() && !state.in_doubt);
         set(&mut self.with_error, at, state.error.is_some());
     }
 }

@@ -1,9 +1,10 @@
 //! The fold cache: a run as bytes, so that opening it costs the cache and the events behind it, not the whole journal.
 //!
 //! Private and dispensable: it may be dropped at any time, and what does not fit this version exactly is as good as
-//! none. Nothing derived is in it; that is worked out anew.
+//! none. Nothing derived is in it; that is worked out anew. Fields are told apart by their place alone, so nothing that
+//! is kept here may leave a field out when it is written.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -16,9 +17,10 @@ use crate::checkpoint::Trigger;
 use crate::event::{Orphans, RunResult, RunStarted, StopBy};
 use crate::id::{CheckpointId, PhaseId, Seq};
 use crate::mutant::{self, Mutant};
+use crate::seen::LastLook;
 
 /// Raised with every change of the fold or of what is kept here.
-pub const FOLD_VERSION: u32 = 1;
+pub const FOLD_VERSION: u32 = 2;
 
 #[derive(Serialize)]
 struct Out<'a> {
@@ -35,6 +37,10 @@ struct Out<'a> {
     jobs: Option<u32>,
     orphans: Orphans,
     last_checkpoint: &'a Option<CheckpointId>,
+    only: &'a Option<PhaseId>,
+    look: Option<&'a LastLook>,
+    removed: &'a BTreeMap<PhaseId, PhaseState>,
+    whole_is_due: bool,
     state: &'a Value,
     dirty: &'a Dirty,
     phases: &'a [PhaseState],
@@ -59,6 +65,10 @@ struct In {
     jobs: Option<u32>,
     orphans: Orphans,
     last_checkpoint: Option<CheckpointId>,
+    only: Option<PhaseId>,
+    look: Option<LastLook>,
+    removed: BTreeMap<PhaseId, PhaseState>,
+    whole_is_due: bool,
     state: Value,
     dirty: Dirty,
     phases: Vec<PhaseState>,
@@ -84,6 +94,10 @@ pub fn encode(run: &Run) -> Vec<u8> {
         jobs: run.jobs,
         orphans: run.orphans,
         last_checkpoint: &run.last_checkpoint,
+        only: &run.only,
+        look: run.look.as_deref(),
+        removed: &run.removed,
+        whole_is_due: run.whole_is_due,
         state: &run.state,
         dirty: &run.dirty,
         phases: &run.phases,
@@ -116,6 +130,10 @@ pub fn decode(bytes: &[u8]) -> Option<Run> {
         jobs: read.jobs,
         orphans: read.orphans,
         last_checkpoint: read.last_checkpoint,
+        only: read.only,
+        look: read.look.map(Arc::new),
+        removed: read.removed,
+        whole_is_due: read.whole_is_due,
         state: read.state,
         dirty: if mutant::is(Mutant::ForgetWhatIsDirty) { Dirty::default() } else { read.dirty },
         phases: read.phases,
@@ -126,6 +144,7 @@ pub fn decode(bytes: &[u8]) -> Option<Run> {
         delayed: BTreeSet::new(),
         running: BTreeSet::new(),
         in_doubt: BTreeSet::new(),
+        probing: BTreeSet::new(),
         with_error: BTreeSet::new(),
         unmet: Vec::new(),
         batch_left: Vec::new(),

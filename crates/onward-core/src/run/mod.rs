@@ -8,19 +8,20 @@ mod apply;
 pub mod cache;
 mod decide;
 mod index;
+mod revised;
 mod settle;
 mod state;
 mod wanted;
 
 pub use decide::{Refusal, ends_with};
-pub use state::{Before, Ending, Kill, PhaseState, PhaseStatus, Run, RunStatus, RunningAttempt};
+pub use state::{Before, Ending, Kill, PhaseState, PhaseStatus, ProbeDue, Run, RunStatus, RunningAttempt};
 pub use wanted::wanted;
 
 use jiff::Timestamp;
 
 use crate::checkpoint::{self, Head, Taken};
 use crate::event::{Event, Recorded, RunStarted};
-use crate::input::Input;
+use crate::input::{Begin, Input};
 
 /// What one input led to: the events to append, and a document for every checkpoint among them.
 #[derive(Debug, Default)]
@@ -46,6 +47,15 @@ pub fn step(run: &mut Run, input: &Input, actor: &str, now: Timestamp) -> Result
     }
     settle_all(run, now, &mut stepped);
     Ok(stepped)
+}
+
+/// The run as it would stand if a driver began like this: for whoever wants to know beforehand. Nothing is recorded.
+pub fn preview(run: &Run, begin: &Begin, now: Timestamp) -> Result<Run, Refusal> {
+    let mut ahead = run.clone();
+    for event in decide::decide(run, &Input::Begin(begin.clone()), now)? {
+        ahead.apply(&Recorded { seq: ahead.seq.next(), at: run.updated_at, actor: String::new(), event });
+    }
+    Ok(ahead)
 }
 
 /// The first step of a new run.

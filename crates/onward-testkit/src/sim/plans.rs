@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use onward_core::id::PhaseId;
 use onward_core::plan::{
-    Backoff, Body, Effects, Need, OnInterrupt, Phase, Plan, PlanFailure, Priority, Retry, RetryWhen, Value,
+    Backoff, Body, Checks, Effects, Freshness, Need, OnInterrupt, Phase, Plan, PlanFailure, Priority, Retry, RetryWhen,
+    Value,
 };
 
 use super::dice::Dice;
@@ -24,12 +25,14 @@ pub(super) fn random_plan(dice: &mut Dice) -> Plan {
         env: Vec::new(),
         max_parallel: 1 + u32::try_from(dice.below(4)).expect("small"),
         finally: Vec::new(),
+        freshness: Freshness::default(),
+        issue: None,
         on_failure: *dice.pick(&[PlanFailure::Finish, PlanFailure::Continue, PlanFailure::Continue, PlanFailure::Stop]),
         phases,
     }
 }
 
-fn random_phase(dice: &mut Dice, number: u64) -> Phase {
+pub(super) fn random_phase(dice: &mut Dice, number: u64) -> Phase {
     let mut needs = Vec::new();
     for earlier in 0..number {
         if dice.percent(25) {
@@ -63,7 +66,14 @@ fn random_phase(dice: &mut Dice, number: u64) -> Phase {
         priority: *dice.pick(&[Priority::Critical, Priority::High, Priority::Normal, Priority::Low]),
         value: dice.percent(40).then(|| *dice.pick(&[Value::Issue, Value::Commit, Value::Code, Value::Docs])),
         on_interrupt: dice.percent(20).then(|| *dice.pick(&[OnInterrupt::Rerun, OnInterrupt::Ask])),
+        checks: random_checks(dice),
     }
+}
+
+/// Some phases have a probe; what files are like is nothing that the simulated machine has.
+fn random_checks(dice: &mut Dice) -> Checks {
+    let done_when = if dice.percent(25) { vec!["probe".to_owned()] } else { Vec::new() };
+    Checks { done_when, ..Checks::default() }
 }
 
 pub(super) fn id(number: u64) -> PhaseId {
