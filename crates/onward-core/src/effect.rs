@@ -15,6 +15,10 @@ pub enum Effect {
     Probe { phase: PhaseId },
     /// This attempt should end.
     Stop { phase: PhaseId, attempt: Attempt, by: StopBy, kill: bool },
+    /// Keep the working tree: checkpoints wait for it.
+    Snapshot,
+    /// Make the commit that was begun, or find it made.
+    Commit { number: u32 },
     /// Nothing else is due before this time.
     WakeAt(Timestamp),
 }

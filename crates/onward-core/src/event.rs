@@ -16,6 +16,7 @@ use crate::id::{Attempt, CheckpointId, Generation, PhaseId, RunId, Seq};
 use crate::patch::Op;
 use crate::plan::Plan;
 use crate::resume::Finding;
+use crate::run::PhaseStatus;
 use crate::seen::{Seen, World};
 
 /// An event with its place in the journal: when it happened and by whose hand.
@@ -45,17 +46,40 @@ pub enum Event {
         /// It was told to do this phase and no other.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         only: Option<PhaseId>,
+        /// The commit that was checked out.
+        #[serde(default)]
+        head: Option<String>,
     },
     /// What a driver saw around the run when it began, and what it made of it.
-    WorldSeen { world: Box<World>, findings: Vec<Finding> },
+    WorldSeen {
+        world: Box<World>,
+        findings: Vec<Finding>,
+    },
     /// The edited plan counts from here on. Phases keep their records by their ids.
     PlanRevised(Box<PlanRevised>),
     /// A finished phase whose files or definition have changed is kept as it is: this is what it is compared with now.
-    StaleAccepted { phase: PhaseId, seen: Box<Seen> },
+    StaleAccepted {
+        phase: PhaseId,
+        seen: Box<Seen>,
+    },
     /// The intent to try a phase; durable before anything is started.
-    AttemptStarted { phase: PhaseId, attempt: Attempt, generation: Generation, epoch: u64, boot: String },
+    AttemptStarted {
+        phase: PhaseId,
+        attempt: Attempt,
+        generation: Generation,
+        epoch: u64,
+        boot: String,
+        /// The snapshot from which the files that the phase writes are put back first.
+        #[serde(default)]
+        clean: Option<String>,
+    },
     /// An attempt of an earlier driver still lives, or never began: this driver has it now.
-    AttemptAdopted { phase: PhaseId, attempt: Attempt, epoch: u64, alive: bool },
+    AttemptAdopted {
+        phase: PhaseId,
+        attempt: Attempt,
+        epoch: u64,
+        alive: bool,
+    },
     /// An attempt is over, one way or another.
     AttemptEnded {
         phase: PhaseId,
@@ -67,9 +91,15 @@ pub enum Event {
         /// What it gave out, as far as that counts only once its probe has spoken.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         claimed: Option<Box<Claimed>>,
+        /// The commit that was checked out when it ended.
+        #[serde(default)]
+        head: Option<String>,
     },
     /// The probe `done-when` of a phase was asked.
-    PhaseProbed { phase: PhaseId, answer: Answer },
+    PhaseProbed {
+        phase: PhaseId,
+        answer: Answer,
+    },
     /// A phase is done, and what it gave out.
     PhaseCompleted {
         phase: PhaseId,
@@ -82,29 +112,183 @@ pub enum Event {
         seen: Option<Box<Seen>>,
     },
     /// A phase has failed for good, as far as its retries go.
-    PhaseFailed { phase: PhaseId, error: PhaseError },
+    PhaseFailed {
+        phase: PhaseId,
+        error: PhaseError,
+    },
     /// A failed attempt is to be followed by another, not before this time.
-    RetryScheduled { phase: PhaseId, not_before: Timestamp },
+    RetryScheduled {
+        phase: PhaseId,
+        not_before: Timestamp,
+    },
     /// Nobody knows whether the outward effect of a phase happened; only a person can tell.
-    PhaseInDoubt { phase: PhaseId },
+    PhaseInDoubt {
+        phase: PhaseId,
+    },
     /// A phase is open again with its counts renewed; a higher generation means its finished work is to be redone.
-    PhaseReopened { phase: PhaseId, generation: Generation },
+    PhaseReopened {
+        phase: PhaseId,
+        generation: Generation,
+        /// What it writes is put back before it is tried again.
+        #[serde(default)]
+        clean: bool,
+    },
     /// A person decided that a phase will not be done.
-    PhaseSkipped { phase: PhaseId },
+    PhaseSkipped {
+        phase: PhaseId,
+    },
     /// All phases of a batch are finished.
-    BatchCompleted { batch: u32 },
+    BatchCompleted {
+        batch: u32,
+    },
     /// The run was told to stop.
-    StopAsked { by: StopBy, kill: bool },
+    StopAsked {
+        by: StopBy,
+        kill: bool,
+    },
     /// The driver let go of the run before its end.
-    RunStopped { by: StopBy },
+    RunStopped {
+        by: StopBy,
+    },
     /// Nothing is left to do, or nothing that can be done.
-    RunEnded { result: RunResult },
+    RunEnded {
+        result: RunResult,
+    },
     /// The run was put away; it is kept, but no longer in anybody's way.
     RunArchived,
     /// The free-form state of the run changed, by path.
-    StateChanged { ops: Vec<Op> },
+    StateChanged {
+        ops: Vec<Op>,
+    },
     /// A checkpoint was taken of the run as it stands here.
-    CheckpointTaken { id: CheckpointId, triggers: Vec<Trigger>, phase: Option<PhaseId>, name: Option<String> },
+    CheckpointTaken {
+        id: CheckpointId,
+        triggers: Vec<Trigger>,
+        phase: Option<PhaseId>,
+        name: Option<String>,
+    },
+    /// The working tree is kept under a hidden ref, for the checkpoints that waited for it.
+    SnapshotTaken(Snapshot),
+    /// The working tree could not be kept; the checkpoints that waited for it go without.
+    SnapshotMissed {
+        reason: String,
+    },
+    /// A commit of the last phases is due: the intent, durable before git is touched.
+    CommitBegun {
+        number: u32,
+        /// Marks the lock on git's index as ours.
+        token: String,
+        head: Option<String>,
+    },
+    CommitMade {
+        number: u32,
+        commit: String,
+        left_out: Vec<String>,
+    },
+    /// No commit was made.
+    CommitLeft {
+        number: u32,
+        why: NoCommit,
+    },
+    /// A rewind was asked for: from here until it has ended nothing is started.
+    RewindBegun(RewindBegun),
+    /// The run stands where a checkpoint says it stood.
+    RunRewound(RunRewound),
+    /// The files could not be put back and are as they were before.
+    RewindFailed {
+        reason: String,
+    },
+    /// The run was branched off a checkpoint of another: what it starts with.
+    RunForked {
+        from: RunId,
+        checkpoint: CheckpointId,
+        restored: Restored,
+    },
+}
+
+/// A commit of the working tree under `refs/onward/RUN/NUMBER`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Snapshot {
+    pub commit: String,
+    pub number: u64,
+    /// What lies in the working tree and is not in it, each with the reason.
+    pub left_out: Vec<String>,
+    /// The commit that was checked out.
+    pub head: Option<String>,
+}
+
+/// Why a commit that was due was not made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "why", rename_all = "snake_case")]
+pub enum NoCommit {
+    NothingChanged,
+    /// It may be possible later: with the next phase that is completed, or by the next driver.
+    NotNow {
+        reason: String,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RewindBegun {
+    pub to: CheckpointId,
+    /// The checkpoint that was taken of what is now left behind.
+    pub before: CheckpointId,
+    /// The files to be put back, unless only the state is rewound.
+    pub files: Option<FilesBack>,
+    pub state: bool,
+    /// It takes an earlier rewind back.
+    pub undoes: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FilesBack {
+    /// The commit to go back to.
+    pub to: String,
+    /// Snapshots taken since: only what they added may be removed.
+    pub later: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunRewound {
+    pub to: CheckpointId,
+    /// None where only files were put back.
+    pub restored: Option<Restored>,
+    pub result: Option<RunResult>,
+}
+
+/// What a checkpoint says of phases and state, as far as it differs from what is there.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Restored {
+    pub phases: Vec<PhaseBack>,
+    pub state: Vec<Op>,
+}
+
+/// A phase as it stood at a checkpoint.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PhaseBack {
+    pub phase: PhaseId,
+    pub status: PhaseStatus,
+    pub in_doubt: bool,
+    pub started_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+    pub duration_ms: Option<u64>,
+    pub note: Option<String>,
+    pub summary: Option<String>,
+    pub outputs: BTreeMap<String, String>,
+    pub commit_sha: Option<String>,
+    pub error: Option<PhaseError>,
+}
+
+/// When the work in hand is committed, and how.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CommitRule {
+    /// Completed phases per commit.
+    pub every: u32,
+    /// The subject; `{first}` and `{last}` are the ids of the first and the last of its phases.
+    pub message: String,
+    pub trailers: Vec<String>,
+    /// Whether the repository's own hooks have a say.
+    pub hooks: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -128,6 +312,14 @@ pub struct RunStarted {
     pub branch: Option<String>,
     /// The triggers that take a checkpoint in this run.
     pub triggers: Vec<Trigger>,
+    /// Whether checkpoints come with a snapshot of the working tree.
+    #[serde(default)]
+    pub snapshots: bool,
+    #[serde(default)]
+    pub commits: Option<CommitRule>,
+    /// Where phases run, if not at the top of the project: a working tree of the run's own.
+    #[serde(default)]
+    pub worktree: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -208,6 +400,8 @@ pub enum StopBy {
     OnlyThat,
     /// The driver went away without a word; somebody else has noticed.
     DriverGone,
+    /// The run was rewound, or branched off another; it waits to be resumed.
+    Rewind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -6,8 +6,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::event::{Answer, Orphans, Outcome, PlanRevised, RunResult, StopBy};
-use crate::id::{Attempt, PhaseId};
+use crate::event::{
+    Answer, NoCommit, Orphans, Outcome, PlanRevised, Restored, RewindBegun, RunResult, RunRewound, Snapshot, StopBy,
+};
+use crate::id::{Attempt, CheckpointId, PhaseId, RunId};
 use crate::patch::Op;
 use crate::resume::Finding;
 use crate::seen::{Seen, World};
@@ -38,6 +40,23 @@ pub enum Input {
     StopAsked {
         by: StopBy,
     },
+    /// The working tree was to be kept.
+    Snapshotted(Result<Snapshot, String>),
+    /// The commit that was begun was to be made.
+    Committed {
+        number: u32,
+        made: Result<Made, NoCommit>,
+    },
+    /// Somebody wants to go back to a checkpoint.
+    Rewind(RewindBegun),
+    /// The files are back, or as they were before; the checkpoint says what the run is to be.
+    Rewound(Result<Box<RunRewound>, String>),
+    /// A new run begins where a checkpoint of another one stood.
+    Forked {
+        from: RunId,
+        checkpoint: CheckpointId,
+        restored: Box<Restored>,
+    },
     /// Time has passed; what was waiting for it may go on.
     Tick,
     /// A message from another process.
@@ -52,6 +71,8 @@ pub struct Begin {
     pub boot: String,
     pub jobs: Option<u32>,
     pub orphans: Orphans,
+    /// The commit that is checked out.
+    pub head: Option<String>,
     /// Failed phases are tried again with their retries renewed.
     pub renew: bool,
     pub choices: Vec<(PhaseId, Choice)>,
@@ -80,6 +101,8 @@ pub struct Resumption {
 #[serde(rename_all = "snake_case")]
 pub enum Choice {
     Retry,
+    /// The same, after what it writes was put back.
+    RetryClean,
     Skip,
     Adopt,
 }
@@ -96,6 +119,15 @@ pub struct AttemptEnd {
     pub outputs: Result<BTreeMap<String, String>, String>,
     /// What it was done with, and what it left behind.
     pub seen: Option<Box<Seen>>,
+    /// The commit that is checked out now.
+    pub head: Option<String>,
+}
+
+/// A commit of the last phases.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Made {
+    pub commit: String,
+    pub left_out: Vec<String>,
 }
 
 impl AttemptEnd {
@@ -109,6 +141,7 @@ impl AttemptEnd {
             summary: None,
             outputs: Ok(BTreeMap::new()),
             seen: None,
+            head: None,
         }
     }
 }

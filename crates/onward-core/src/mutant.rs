@@ -20,10 +20,14 @@ pub enum Mutant {
     IgnoreOneNeed,
     /// The fold cache forgets what changed since the last checkpoint.
     ForgetWhatIsDirty,
+    /// A commit is made while a phase writes.
+    CommitBesideWriters,
+    /// A commit that was made before a kill is not looked for, and made again.
+    CommitTwice,
 }
 
 impl Mutant {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::ActBeforeTheAppend,
         Self::ForgetRecovery,
         Self::CountInterruptionsAsFailures,
@@ -32,6 +36,8 @@ impl Mutant {
         Self::ReuseAGeneration,
         Self::IgnoreOneNeed,
         Self::ForgetWhatIsDirty,
+        Self::CommitBesideWriters,
+        Self::CommitTwice,
     ];
 }
 

@@ -2,12 +2,17 @@
 //!
 //! A patch costs what changed. It is what checkpoints are stored as, and what `state` changes are recorded as.
 
+mod read;
+
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use serde::ser::SerializeMap;
 use serde_json::{Map, Value};
 
 /// One change. Paths are JSON pointers (RFC 6901); the empty path is the whole document.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "op", rename_all = "snake_case")]
 pub enum Op {
     /// The place gets this value, whether or not it had one.
@@ -81,8 +86,9 @@ fn differ_maps(old: &Map<String, Value>, new: &Map<String, Value>, path: &mut St
 /// Lists are compared from both ends; what lies between is compared item by item as far as both have one.
 fn differ_lists(old: &[Value], new: &[Value], path: &mut String, depth: usize, ops: &mut Vec<Op>) {
     let shorter = old.len().min(new.len());
-    let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
-    let tail = old.iter().rev().zip(new.iter().rev()).take(shorter - head).take_while(|(a, b)| a == b).count();
+    let equal = |(a, b): &(&Value, &Value)| same(a, b, depth);
+    let head = old.iter().zip(new).take_while(equal).count();
+    let tail = old.iter().rev().zip(new.iter().rev()).take(shorter - head).take_while(equal).count();
     let (old_middle, new_middle) = (&old[head..old.len() - tail], &new[head..new.len() - tail]);
     let both = old_middle.len().min(new_middle.len());
     let whole = path.len();
@@ -97,8 +103,25 @@ fn differ_lists(old: &[Value], new: &[Value], path: &mut String, depth: usize, o
     }
 }
 
+/// Whether two values are equal. What is read from one writer has its keys in one order, and then none is looked up.
+fn same(a: &Value, b: &Value, depth: usize) -> bool {
+    match (a, b) {
+        (Value::Object(a), Value::Object(b)) if depth < DEPTH_MAX && a.keys().eq(b.keys()) => {
+            a.values().zip(b.values()).all(|(a, b)| same(a, b, depth + 1))
+        }
+        (Value::Array(a), Value::Array(b)) if depth < DEPTH_MAX => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b, depth + 1))
+        }
+        _ => a == b,
+    }
+}
+
 fn push(path: &mut String, key: &str) {
     path.push('/');
+    if !key.contains(['~', '/']) {
+        path.push_str(key);
+        return;
+    }
     for c in key.chars() {
         match c {
             '~' => path.push_str("~0"),
@@ -110,76 +133,145 @@ fn push(path: &mut String, key: &str) {
 
 /// Applies a patch. A patch that does not fit leaves the document half changed: the caller drops it.
 pub fn apply(document: &mut Value, ops: &[Op]) -> Result<(), Misfit> {
-    ops.iter().try_for_each(|op| apply_one(document, op))
+    ops.iter().try_for_each(|op| apply_one(document, op.clone()))
 }
 
-fn apply_one(document: &mut Value, op: &Op) -> Result<(), Misfit> {
+/// The same with a patch that nobody else needs: its values move into the document.
+pub fn apply_all(document: &mut Value, ops: Vec<Op>) -> Result<(), Misfit> {
+    ops.into_iter().try_for_each(|op| apply_one(document, op))
+}
+
+fn apply_one(document: &mut Value, op: Op) -> Result<(), Misfit> {
     match op {
-        Op::Set { path, value } => set(document, path, value.clone()),
+        Op::Set { path, value } => set(document, path, value),
         Op::Remove { path } => remove(document, path),
-        Op::Splice { path, at, remove, insert } => match document.pointer_mut(path) {
-            Some(Value::Array(list)) if at.checked_add(*remove).is_some_and(|end| end <= list.len()) => {
-                list.splice(*at..at + remove, insert.iter().cloned());
+        Op::Splice { path, at, remove, insert } => match find_mut(document, &path) {
+            Some(Value::Array(list)) if at.checked_add(remove).is_some_and(|end| end <= list.len()) => {
+                list.splice(at..at + remove, insert);
                 Ok(())
             }
-            Some(_) | None => Err(misfit(path)),
+            Some(_) | None => Err(Misfit { path }),
         },
-        Op::Extend { path, text } => match document.pointer_mut(path) {
+        Op::Extend { path, text } => match find_mut(document, &path) {
             Some(Value::String(old)) => {
-                old.push_str(text);
+                old.push_str(&text);
                 Ok(())
             }
-            Some(_) | None => Err(misfit(path)),
+            Some(_) | None => Err(Misfit { path }),
         },
     }
 }
 
-fn set(document: &mut Value, path: &str, value: Value) -> Result<(), Misfit> {
-    if let Some(place) = document.pointer_mut(path) {
-        *place = value;
+fn set(document: &mut Value, path: String, value: Value) -> Result<(), Misfit> {
+    if path.is_empty() {
+        *document = value;
         return Ok(());
     }
-    let (parent, key) = split(path)?;
-    match document.pointer_mut(parent) {
+    let (parent, key) = split(&path)?;
+    match find_mut(document, parent) {
         Some(Value::Object(map)) => {
-            map.insert(key, value);
+            match map.get_mut(key.as_ref()) {
+                Some(place) => *place = value,
+                None => drop(map.insert(key.into_owned(), value)),
+            }
             Ok(())
         }
-        Some(_) | None => Err(misfit(path)),
+        Some(Value::Array(list)) => {
+            let place = index(&key).and_then(|at| list.get_mut(at)).ok_or_else(|| misfit(&path))?;
+            *place = value;
+            Ok(())
+        }
+        Some(_) | None => Err(Misfit { path }),
     }
 }
 
-fn remove(document: &mut Value, path: &str) -> Result<(), Misfit> {
-    let (parent, key) = split(path)?;
-    match document.pointer_mut(parent) {
-        Some(Value::Object(map)) => map.shift_remove(&key).map(|_| ()).ok_or_else(|| misfit(path)),
-        Some(_) | None => Err(misfit(path)),
+fn remove(document: &mut Value, path: String) -> Result<(), Misfit> {
+    let (parent, key) = split(&path)?;
+    match find_mut(document, parent) {
+        Some(Value::Object(map)) => map.shift_remove(key.as_ref()).map(|_| ()).ok_or_else(|| misfit(&path)),
+        Some(_) | None => Err(Misfit { path }),
     }
+}
+
+/// What `Value::pointer` finds, without copying every key on the way.
+fn find<'a>(document: &'a Value, path: &str) -> Option<&'a Value> {
+    keys(path)?.try_fold(document, |place, key| match place {
+        Value::Object(map) => map.get(key.as_ref()),
+        Value::Array(list) => list.get(index(&key)?),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    })
+}
+
+fn find_mut<'a>(document: &'a mut Value, path: &str) -> Option<&'a mut Value> {
+    keys(path)?.try_fold(document, |place, key| match place {
+        Value::Object(map) => map.get_mut(key.as_ref()),
+        Value::Array(list) => list.get_mut(index(&key)?),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    })
+}
+
+/// The keys of a pointer; none if it is no pointer.
+fn keys(path: &str) -> Option<impl Iterator<Item = Cow<'_, str>>> {
+    let begins_well = path.is_empty() || path.starts_with('/');
+    begins_well.then(|| path.split('/').skip(1).map(plain))
+}
+
+fn plain(key: &str) -> Cow<'_, str> {
+    if key.contains('~') { Cow::Owned(key.replace("~1", "/").replace("~0", "~")) } else { Cow::Borrowed(key) }
+}
+
+/// A place in a list, as a pointer writes it: no sign and no leading zero.
+fn index(key: &str) -> Option<usize> {
+    let is_plain = !key.starts_with('+') && (key == "0" || !key.starts_with('0'));
+    if is_plain { key.parse().ok() } else { None }
 }
 
 /// The path of the parent, and the key in it.
-fn split(path: &str) -> Result<(&str, String), Misfit> {
+fn split(path: &str) -> Result<(&str, Cow<'_, str>), Misfit> {
     let (parent, key) = path.rsplit_once('/').ok_or_else(|| misfit(path))?;
-    Ok((parent, key.replace("~1", "/").replace("~0", "~")))
+    Ok((parent, plain(key)))
 }
 
 fn misfit(path: &str) -> Misfit {
     Misfit { path: path.to_owned() }
 }
 
-/// Puts a patch one level down: what is about a part becomes a patch of the whole.
-pub fn below(parent: &str, ops: &[Op]) -> Vec<Op> {
-    let under = |path: &str| format!("{parent}{path}");
-    ops.iter()
-        .map(|op| match op {
-            Op::Set { path, value } => Op::Set { path: under(path), value: value.clone() },
-            Op::Remove { path } => Op::Remove { path: under(path) },
-            Op::Splice { path, at, remove, insert } => {
-                Op::Splice { path: under(path), at: *at, remove: *remove, insert: insert.clone() }
+/// A change one level down: what is about a part, written as a change of the whole. It copies nothing.
+pub(crate) struct Below<'a> {
+    pub(crate) parent: &'a str,
+    pub(crate) op: &'a Op,
+}
+
+impl Serialize for Below<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let path = |path: &'_ str| format!("{}{path}", self.parent);
+        // In the order and with the words of `Op`, which reads it.
+        let mut map = serializer.serialize_map(None)?;
+        match self.op {
+            Op::Set { path: at, value } => {
+                map.serialize_entry("op", "set")?;
+                map.serialize_entry("path", &path(at))?;
+                map.serialize_entry("value", value)?;
             }
-            Op::Extend { path, text } => Op::Extend { path: under(path), text: text.clone() },
-        })
-        .collect()
+            Op::Remove { path: at } => {
+                map.serialize_entry("op", "remove")?;
+                map.serialize_entry("path", &path(at))?;
+            }
+            Op::Splice { path: list, at, remove, insert } => {
+                map.serialize_entry("op", "splice")?;
+                map.serialize_entry("path", &path(list))?;
+                map.serialize_entry("at", at)?;
+                map.serialize_entry("remove", remove)?;
+                map.serialize_entry("insert", insert)?;
+            }
+            Op::Extend { path: at, text } => {
+                map.serialize_entry("op", "extend")?;
+                map.serialize_entry("path", &path(at))?;
+                map.serialize_entry("text", text)?;
+            }
+        }
+        map.end()
+    }
 }
 
 /// RFC 7396: members that are null go, objects are merged, everything else replaces what was there.
@@ -238,10 +330,10 @@ pub fn fits(document: &Value, ops: &[Op]) -> Result<(), Misfit> {
         return apply(&mut document.clone(), ops);
     }
     ops.iter().try_for_each(|op| {
-        let fit = match (op, document.pointer(op.path())) {
+        let fit = match (op, find(document, op.path())) {
             (Op::Set { path, .. }, None) | (Op::Remove { path }, Some(_)) => {
                 let (parent, _) = split(path)?;
-                document.pointer(parent).is_some_and(Value::is_object)
+                find(document, parent).is_some_and(Value::is_object)
             }
             (Op::Set { .. }, Some(_)) | (Op::Extend { .. }, Some(Value::String(_))) => true,
             (Op::Splice { at, remove, .. }, Some(Value::Array(list))) => {
@@ -311,6 +403,56 @@ mod tests {
         ];
         assert_eq!(fits(&json!({}), &built), Ok(()), "the second builds on the first");
         assert!(apply(&mut json!({}), &[Op::Remove { path: "/x".to_owned() }]).is_err());
+    }
+
+    /// All kinds of pointers were looked up. What was found is what the library's own, slower way finds.
+    #[test]
+    fn a_place_is_found_as_pointers_are_defined() {
+        let mut document = json!({"": {"": 0}, "a/b": [1, {"~": 2}], "a~1b": 3, "01": 4, "list": [[5]], "null": null});
+        let paths = [
+            "",
+            "/",
+            "//",
+            "/a~1b",
+            "/a~1b/0",
+            "/a~1b/00",
+            "/a~1b/+1",
+            "/a~1b/1/~0",
+            "/a~01b",
+            "/01",
+            "/list/0/0",
+            "/list/1",
+            "/list/-",
+            "/list/-1",
+            "/null/x",
+            "list",
+            "/null",
+            "a~1b",
+            "/list/99999999999999999999",
+        ];
+        for path in paths {
+            assert_eq!(find(&document, path), document.pointer(path), "{path:?}");
+            let expected = document.pointer(path).cloned();
+            assert_eq!(find_mut(&mut document, path).cloned(), expected, "{path:?}");
+        }
+    }
+
+    /// A change of a part is written as one of the whole. It must read back as the same change further down.
+    #[test]
+    fn a_change_below_a_place_is_the_same_change_with_a_longer_path() {
+        let text = || "/a~1b/0".to_owned();
+        let ops = [
+            Op::Set { path: text(), value: json!({"x": [1, "two"]}) },
+            Op::Remove { path: text() },
+            Op::Splice { path: text(), at: 3, remove: 1, insert: vec![json!(null), json!("\u{e4}")] },
+            Op::Extend { path: text(), text: "more\n".to_owned() },
+        ];
+        for op in ops {
+            let plain = serde_json::to_string(&Below { parent: "", op: &op }).expect("it is JSON");
+            assert_eq!(plain, serde_json::to_string(&op).expect("it is JSON"));
+            let below = serde_json::to_string(&Below { parent: "/state", op: &op }).expect("it is JSON");
+            assert_eq!(below, plain.replace(r#""path":"/a"#, r#""path":"/state/a"#));
+        }
     }
 
     #[test]

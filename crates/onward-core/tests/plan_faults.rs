@@ -151,12 +151,7 @@ const MEANING: &[Row] = &[
         "`vendor`?",
     ),
     (Code::NotYetSupported, "onward: 1\nphases:\n  a: { run: x, verify: [x] }", 3, "`verify`"),
-    (
-        Code::NotYetSupported,
-        "onward: 1\nphases:\n  a: { run: x, on-interrupt: rerun-clean }",
-        3,
-        "on-interrupt: rerun-clean",
-    ),
+    (Code::NotYetSupported, "onward: 1\nphases:\n  a: { run: x, on-interrupt: continue }", 3, "on-interrupt: continue"),
     (Code::NotYetSupported, "onward: 1\ndefaults:\n  agent: { use: y }\nphases: { a: { run: x } }", 3, "`agent`"),
     (
         Code::WritesOverlap,

@@ -146,7 +146,10 @@ phases:
     let Body::Agent(agent) = &plan.phases[0].body else { panic!("an agent") };
     assert_eq!((agent["use"].as_str(), agent["max-turns"].as_i64()), (Some("coder"), Some(9)));
     let Body::Uses(other) = &plan.phases[3].body else { panic!("another plan") };
-    assert_eq!((other["uses"].as_str(), other["with"]["n"].as_str()), (Some("other.yaml"), Some("1.10")));
+    assert_eq!(
+        (other.path.as_str(), other.with.as_slice()),
+        ("other.yaml", &[("n".to_owned(), "1.10".to_owned())][..])
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use onward_core::diagnostic::Code;
-use onward_core::expression::{ExpressionError, Reference, condition, references, substitute};
+use onward_core::expression::{Condition, ExpressionError, Past, Reference, condition, references, substitute};
 use onward_core::id::PhaseId;
 use onward_core::plan::globs::may_overlap;
 use onward_core::plan::units::{DurationFault, duration, rate, size};
@@ -197,4 +197,51 @@ fn inputs_are_checked_and_filled_in() {
         }
     }
     assert_eq!(resolved(&[("cuont", "1"), ("count", "x")]), Err(vec![Code::UnknownInput, Code::BadInput]));
+}
+
+#[test]
+fn conditions_hold_or_not() {
+    // The inputs are `target: prod`, `draft: false`, `count: 3`; the phase `a` is completed and gave out `size: L`. Nothing else
+    // has a value.
+    let context = |reference: &Reference| match reference {
+        Reference::Input(name) => match name.as_str() {
+            "target" => Some("prod".to_owned()),
+            "draft" => Some("false".to_owned()),
+            "count" => Some("3".to_owned()),
+            _ => None,
+        },
+        Reference::Output { phase, output } if phase.as_str() == "a" && output == "size" => Some("L".to_owned()),
+        Reference::Status(phase) if phase.as_str() == "a" => Some("completed".to_owned()),
+        _ => None,
+    };
+    for (text, holds_after_good, holds_after_failure) in [
+        ("inputs.target == 'prod'", true, false),
+        ("${{ inputs.target == 'prod' }}", true, false),
+        ("inputs.target == 'Prod'", false, false),
+        ("inputs.target != 'prod'", false, false),
+        ("inputs.draft", false, false),
+        ("!inputs.draft", true, false),
+        ("inputs.draft == false", true, false),
+        ("inputs.count == 3.0", true, false),
+        ("inputs.count == '03x'", false, false),
+        ("inputs.missing == ''", true, false),
+        ("phases.a.outputs.size == 'L' && phases.a.status == 'completed'", true, false),
+        ("phases.a.outputs.other", false, false),
+        ("inputs.draft || inputs.target == 'prod' && inputs.count", true, false),
+        ("(inputs.draft || inputs.target == 'prod') && !inputs.count", false, false),
+        ("success()", true, false),
+        ("failure()", false, true),
+        ("always()", true, true),
+        ("always() && inputs.target == 'prod'", true, true),
+        ("!success()", false, true),
+        ("failure() || inputs.target == 'prod'", true, true),
+        ("'it''s' == 'it''s'", true, false),
+        ("true", true, false),
+        ("0", false, false),
+        ("success() == true", true, false),
+    ] {
+        let condition = Condition::parse(text).expect(text);
+        assert_eq!(condition.holds(&context, Past::Good), holds_after_good, "{text}, all went well");
+        assert_eq!(condition.holds(&context, Past::Failed), holds_after_failure, "{text}, something failed");
+    }
 }

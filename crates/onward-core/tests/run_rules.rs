@@ -38,6 +38,9 @@ impl Story {
             title: "demo".to_owned(),
             branch: None,
             triggers: onward_core::checkpoint::Trigger::ALL.to_vec(),
+            snapshots: false,
+            commits: None,
+            worktree: None,
         };
         let (run, stepped) = run::start(started, "ada", now);
         let mut story = Self { run, journal: stepped.events, taken: stepped.checkpoints, now, epoch: 0 };
@@ -76,6 +79,7 @@ impl Story {
             boot: "b".to_owned(),
             jobs: None,
             orphans: Orphans::Wait,
+            head: None,
             renew,
             choices: choices.iter().map(|(phase, choice)| (PhaseId::new(*phase), *choice)).collect(),
             resumption: Resumption::default(),
@@ -232,6 +236,7 @@ fn i5_nothing_starts_before_orphans_were_looked_at() {
         boot: "b".to_owned(),
         jobs: Some(4),
         orphans: Orphans::Wait,
+        head: None,
         renew: false,
         choices: Vec::new(),
         resumption: Resumption::default(),

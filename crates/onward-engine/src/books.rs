@@ -1,6 +1,7 @@
 //! Books kept by a program itself: free-form state and checkpoints, without a plan. What `save` and `load` are made of,
 //! and what a library user holds open for as many steps as it likes.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
@@ -10,7 +11,7 @@ use onward_core::id::{CheckpointId, RunId, Seq};
 use onward_core::input::{Input, Posted, Reply};
 use onward_core::naming;
 use onward_core::patch::{self, Op};
-use onward_core::plan::{Freshness, Plan, PlanFailure};
+use onward_core::plan::Plan;
 use onward_core::run::{self, Run, RunStatus, Stepped};
 use onward_store::{Lease, LeaseKind, RunFilter};
 use serde_json::{Map, Value};
@@ -26,10 +27,11 @@ use crate::start::{actor, holder};
 
 /// The run of one type and project, held open. Every change is durable when the call returns.
 pub struct Books {
+    /// First, so that its thread has let go of the store before ours closes it: the last one empties the log.
+    keeper: Keeper,
     onward: Onward,
     lease: Lease,
     run: Run,
-    keeper: Keeper,
     actor: String,
 }
 
@@ -45,7 +47,7 @@ impl Books {
         let lease = onward.store()?.take_lease(id, kind, holder())?;
         let run = onward.load(id)?;
         let keeper = Keeper::new(onward.project.store_folder(), run.seq.0);
-        Ok(Self { onward, lease, run, keeper, actor: actor() })
+        Ok(Self { keeper, onward, lease, run, actor: actor() })
     }
 
     pub fn run(&self) -> &RunId {
@@ -105,6 +107,7 @@ impl Books {
         }
         let entry = journal::entry(&self.run, &sum);
         let appended = self.onward.store()?.append(&self.lease, before, entry)?;
+        self.run.behind = journal::behind(&appended.chain);
         self.keeper.appended(&self.run, &appended);
         Ok(ids)
     }
@@ -199,6 +202,9 @@ impl Onward {
             title: project.to_owned(),
             branch: None,
             triggers: vec![Trigger::Manual],
+            snapshots: false,
+            commits: None,
+            worktree: None,
         };
         let (id, lease) = self.create(&started, LeaseKind::Brief)?;
         let (run, stepped) = run::start(RunStarted { run: id.clone(), ..started }, &actor(), Timestamp::now());
@@ -210,7 +216,6 @@ impl Onward {
 
 /// What is to be written down, without the secrets in it. Only what changes is looked through.
 fn redacted(ops: Vec<Op>) -> Vec<Op> {
-    let text = |text: String| flight::secrets().text(&text).into_owned();
     ops.into_iter()
         .map(|op| match op {
             Op::Set { path, value } => Op::Set { path, value: redacted_value(value) },
@@ -218,14 +223,22 @@ fn redacted(ops: Vec<Op>) -> Vec<Op> {
             Op::Splice { path, at, remove, insert } => {
                 Op::Splice { path, at, remove, insert: insert.into_iter().map(redacted_value).collect() }
             }
-            Op::Extend { path, text: more } => Op::Extend { path, text: text(more) },
+            Op::Extend { path, text } => Op::Extend { path, text: redacted_text(text) },
         })
         .collect()
 }
 
+/// The very same text, without a copy, where nothing in it is secret.
+fn redacted_text(text: String) -> String {
+    match flight::secrets().text(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(without) => without,
+    }
+}
+
 fn redacted_value(value: Value) -> Value {
     match value {
-        Value::String(text) => Value::String(flight::secrets().text(&text).into_owned()),
+        Value::String(text) => Value::String(redacted_text(text)),
         Value::Array(list) => Value::Array(list.into_iter().map(redacted_value).collect()),
         Value::Object(map) => Value::Object(redacted_map(map)),
         plain @ (Value::Null | Value::Bool(_) | Value::Number(_)) => plain,
@@ -245,18 +258,5 @@ fn work_key(kind: &str, project: &str) -> String {
 }
 
 fn no_plan(kind: &str, project: &str) -> Plan {
-    Plan {
-        name: project.to_owned(),
-        run_name: None,
-        description: None,
-        kind: kind.to_owned(),
-        inputs: BTreeMap::new(),
-        env: Vec::new(),
-        max_parallel: 1,
-        finally: Vec::new(),
-        freshness: Freshness::default(),
-        issue: None,
-        on_failure: PlanFailure::Finish,
-        phases: Vec::new(),
-    }
+    Plan { max_parallel: 1, ..Plan::new(project, kind) }
 }

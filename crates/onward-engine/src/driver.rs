@@ -98,6 +98,7 @@ impl Driver<'_> {
         reached("driver.before-append");
         let appended = self.store.append(self.lease, before, entry)?;
         reached("driver.after-append");
+        self.run.behind = journal::behind(&appended.chain);
         self.keep.appended(&self.run, &appended);
         for recorded in &all.events {
             self.reporter.update(&Update::Event { recorded, run: &self.run });
@@ -117,6 +118,8 @@ impl Driver<'_> {
                     self.world.stop(&phase, attempt, by, urgency)?
                 }
                 Effect::Probe { phase } => self.world.probe(&self.run, &phase)?,
+                Effect::Snapshot => Some(self.world.tree().snapshot(&self.run)?),
+                Effect::Commit { number } => Some(self.world.tree().commit(&self.run, number)?),
                 Effect::WakeAt(_) => None,
             };
             at_once.extend(input.map(Arrived::from));
@@ -146,22 +149,38 @@ impl Driver<'_> {
         let now = self.world.now();
         let due = run::wanted(&self.run, now).into_iter().filter_map(|effect| match effect {
             Effect::WakeAt(time) => Duration::try_from(time.duration_since(now)).ok(),
-            Effect::Perform { .. } | Effect::Recover { .. } | Effect::Probe { .. } | Effect::Stop { .. } => None,
+            Effect::Perform { .. }
+            | Effect::Recover { .. }
+            | Effect::Probe { .. }
+            | Effect::Stop { .. }
+            | Effect::Snapshot
+            | Effect::Commit { .. } => None,
         });
         due.chain([LOOK_EVERY]).min().unwrap_or(LOOK_EVERY)
     }
 
     fn inbox(&mut self) -> Result<Vec<Arrived>> {
         let items = self.store.inbox(&self.run.id, INBOX_ITEMS_PER_LOOK_MAX)?;
-        Ok(items
-            .into_iter()
-            .map(|item| match serde_json::from_slice::<Posted>(&item.body) {
-                Ok(posted) => Arrived { input: Input::Posted(posted), item: Some(item.id) },
-                // It is answered all the same, or it would come again for ever.
-                Err(_) => Arrived { input: Input::Tick, item: Some(item.id) },
-            })
-            .collect())
+        let inputs: Vec<Input> = items.iter().map(|item| understood(&item.body)).collect();
+        let first = self.tree_for(&inputs)?.map(Arrived::from);
+        let asked = inputs.into_iter().zip(items).map(|(input, item)| Arrived { input, item: Some(item.id) });
+        Ok(first.into_iter().chain(asked).collect())
     }
+
+    /// A checkpoint by hand comes with the working tree of this moment.
+    fn tree_for(&mut self, inputs: &[Input]) -> Result<Option<Input>> {
+        let wanted = self.run.started.snapshots && inputs.iter().any(wants_the_tree);
+        if wanted { self.world.tree().snapshot(&self.run).map(Some) } else { Ok(None) }
+    }
+}
+
+/// A message that cannot be read is answered all the same, or it would come again for ever.
+pub(crate) fn understood(body: &[u8]) -> Input {
+    serde_json::from_slice::<Posted>(body).map_or(Input::Tick, Input::Posted)
+}
+
+pub(crate) fn wants_the_tree(input: &Input) -> bool {
+    matches!(input, Input::Posted(Posted::Checkpoint { .. }))
 }
 
 pub(crate) fn reply(stepped: &Stepped) -> Reply {

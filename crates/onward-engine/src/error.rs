@@ -52,6 +52,14 @@ pub enum Error {
     Refused { run: RunId, reasons: Vec<String> },
     #[error("an answer is needed about run {}", .0.run)]
     AnswerNeeded(Box<Question>),
+    #[error("run {run} cannot be taken back: {reason}")]
+    NotRewound { run: RunId, reason: String },
+    #[error("nothing is to be undone: run {run} was not rewound")]
+    NothingToUndo { run: RunId },
+    #[error("phase {phase} of run {run} is still at work")]
+    PhaseLives { run: RunId, phase: PhaseId },
+    #[error("no run can be branched off there: {reason}")]
+    NotForked { reason: String },
     #[error("{file} is not a state: {why}")]
     NotAnObject { file: String, why: String },
     #[error("nothing of type {kind} is saved{}", project.as_ref().map(|project| format!(" for {project}")).unwrap_or_default())]

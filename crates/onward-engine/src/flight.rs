@@ -186,6 +186,7 @@ fn end_of(folder: &AttemptFolder, exit: &Exit, look: &Look) -> AttemptEnd {
         note: note(folder),
         summary: folder.read_summary(secrets()).unwrap_or_default(),
         outputs: folder.read_outputs(secrets()).map_err(|why| why.to_string()),
+        head: None,
     }
 }
 
@@ -206,9 +207,12 @@ fn outcome_of(exit: &Exit) -> Outcome {
 fn record_of(by: StopBy) -> attendant::StopBy {
     match by {
         StopBy::Interrupt => attendant::StopBy::Interrupt,
-        StopBy::SessionEnd | StopBy::Hangup | StopBy::Question | StopBy::OnlyThat | StopBy::DriverGone => {
-            attendant::StopBy::SessionEnd
-        }
+        StopBy::SessionEnd
+        | StopBy::Hangup
+        | StopBy::Question
+        | StopBy::OnlyThat
+        | StopBy::DriverGone
+        | StopBy::Rewind => attendant::StopBy::SessionEnd,
         StopBy::Failure => attendant::StopBy::Failure,
         StopBy::OrphanKill => attendant::StopBy::OrphanKill,
     }

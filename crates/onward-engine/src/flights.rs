@@ -20,8 +20,9 @@ use crate::flight::{Flight, Landed};
 use crate::look;
 use crate::probe::{self, phase::Look};
 use crate::project::Project;
+use crate::tree::WorkingTree;
 use crate::waiter::Waiter;
-use crate::world::{Happened, Urgency, World};
+use crate::world::{Happened, Tree, Urgency, World};
 
 /// How often a lock is tried whose attendant is dead.
 const LOCK_EVERY: Duration = Duration::from_millis(20);
@@ -35,11 +36,12 @@ pub(crate) struct Flights<'a> {
     in_flight: BTreeMap<PhaseId, Flight>,
     /// Probes that are being asked.
     probing: BTreeMap<PhaseId, JoinHandle<Answer>>,
+    tree: WorkingTree,
 }
 
 impl<'a> Flights<'a> {
-    pub(crate) fn new(project: &'a Project, waiter: Waiter, me: view::Driver) -> Self {
-        Self { project, waiter, me, in_flight: BTreeMap::new(), probing: BTreeMap::new() }
+    pub(crate) fn new(project: &'a Project, waiter: Waiter, me: view::Driver, tree: WorkingTree) -> Self {
+        Self { project, waiter, me, in_flight: BTreeMap::new(), probing: BTreeMap::new(), tree }
     }
 
     /// Attempts that are over.
@@ -47,6 +49,7 @@ impl<'a> Flights<'a> {
         let mut over = self.probed();
         for (phase, flight) in &mut self.in_flight {
             if let Some(end) = flight.landed() {
+                let end = AttemptEnd { head: self.tree.head(), ..end };
                 over.push(Input::AttemptEnded { phase: phase.clone(), attempt: flight.attempt, end });
             }
         }
@@ -82,7 +85,11 @@ impl World for Flights<'_> {
             return Ok(None);
         }
         let phase = run.plan().phase(id).expect("wanted phases are in the plan");
-        let started = shell::prepare(self.project, run, phase, attempt).and_then(|prepared| {
+        let clean =
+            run.phase_state(id).and_then(|state| state.attempt.as_ref()).and_then(|attempt| attempt.clean.as_ref());
+        let cleaned = clean.map_or(Ok(()), |snapshot| self.tree.clean(run, id, snapshot));
+        let cleaned = cleaned.map_err(|why| Trouble::Phase(format!("what it writes cannot be put back: {why}")));
+        let started = cleaned.and_then(|()| shell::prepare(self.project, run, phase, attempt)).and_then(|prepared| {
             probe::phase::note_the_beginning(self.project, run, phase, &prepared.folder);
             // This very program, also when its file was replaced meanwhile.
             let exe = Path::new("/proc/self/exe");
@@ -116,7 +123,9 @@ impl World for Flights<'_> {
         let phase = id.clone();
         let look = Look::of(self.project, run, run.plan().phase(id).expect("wanted phases are in the plan"));
         Ok(match Flight::recovered(folder, attempt, boot, look) {
-            Landed::Ended(end) => Input::AttemptEnded { phase, attempt, end },
+            Landed::Ended(end) => {
+                Input::AttemptEnded { phase, attempt, end: AttemptEnd { head: self.tree.head(), ..end } }
+            }
             Landed::NeverStarted => Input::AttemptFound { phase, attempt, alive: false },
             Landed::Flying(flight) => {
                 self.in_flight.insert(id.clone(), flight);
@@ -158,6 +167,10 @@ impl World for Flights<'_> {
             }
         }
         Ok(happened)
+    }
+
+    fn tree(&mut self) -> &mut dyn Tree {
+        &mut self.tree
     }
 
     fn status(&self, run: &Run) -> StatusView {

@@ -1,11 +1,11 @@
 //! Events as bytes, and the fold of what is stored.
 
-use onward_core::checkpoint::{self, CheckpointMeta, Taken};
+use onward_core::checkpoint::{self, Behind, CheckpointMeta, Taken};
 use onward_core::event::{Event, Recorded};
 use onward_core::id::{RunId, Seq};
 use onward_core::run::{self, Run, Stepped, cache};
 use onward_core::view;
-use onward_store::{Content, Entry, NewCheckpoint, NewEvent, Record, Store};
+use onward_store::{Chain, Content, Entry, NewCheckpoint, NewEvent, Record, Store};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -122,6 +122,11 @@ pub(crate) fn stored(taken: &Taken) -> NewCheckpoint {
             checkpoint::Content::Patch(bytes) => Content::Patch(bytes.clone()),
         },
     }
+}
+
+/// What the store says a reader of the newest checkpoint goes through.
+pub(crate) fn behind(chain: &Chain) -> Behind {
+    Behind { whole_bytes: chain.keyframe_bytes, patch_bytes: chain.patch_bytes }
 }
 
 pub(crate) fn meta(bytes: &[u8]) -> Option<CheckpointMeta> {

@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::look::{self, require_phase};
 use crate::offer::{fresh, question, refuse_if_driven};
 use crate::start::{Found, PlanFrom, Ready, Request, Want};
-use crate::{git, probe};
+use crate::{probe, vcs};
 
 /// An unfinished run of the same work, and all that was found out about it.
 #[derive(Debug)]
@@ -117,7 +117,7 @@ impl Onward {
         let facts = Facts {
             run,
             plan: one.plan,
-            branch: git::branch_fact(&self.project.top, run.branch()),
+            branch: vcs::branch_fact(&self.project.top, run.branch()),
             auto: self.config.resume_auto(),
             max_age: self.config.resume_max_age(),
             now: Timestamp::now(),
@@ -311,6 +311,7 @@ impl Unfinished {
             orphans: request.orphans.unwrap_or_default(),
             renew: false,
             choices: request.choices.iter().map(|(phase, choice)| (PhaseId::new(phase), *choice)).collect(),
+            head: None,
             resumption: self.resumption(request),
         };
         Ok(run::preview(&self.run, &begin, Timestamp::now())?)
@@ -353,6 +354,7 @@ fn of_new(request: &Request, phase: &plan::Phase) -> Why {
 fn of_choice(phase: &PhaseId, choice: Choice) -> Why {
     let (will_run, reason) = match choice {
         Choice::Retry => (true, "it is to be retried"),
+        Choice::RetryClean => (true, "what it writes is put back, and it is to be retried"),
         Choice::Skip => (false, "it is to be skipped"),
         Choice::Adopt => (false, "it is to be taken as done"),
     };

@@ -6,9 +6,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
 use onward_core::checkpoint;
-use onward_core::id::CheckpointId;
+use onward_core::id::{CheckpointId, RunId, Seq};
 use onward_core::run::{Run, cache};
 use onward_store::{Appended, Chain, OpenMode, SqliteStore, Store};
+
+use crate::journal;
 
 /// Events behind the fold cache before a new one is written: opening a run reads no more than about this many.
 const EVENTS_BEHIND_FOLD_MAX: u64 = 2000;
@@ -16,9 +18,11 @@ const EVENTS_BEHIND_FOLD_MAX: u64 = 2000;
 const EVENTS_WORTH_A_FOLD: u64 = 500;
 /// Bytes of patches that make reading the journal slower than reading a fold.
 const BYTES_WORTH_A_FOLD: u64 = 1 << 20;
-/// Patches behind a keyframe, however small they are.
-const PATCHES_MAX: u32 = 250;
-/// Below this a keyframe is not worth its commit, whatever the patches add up to.
+/// A run whose document is larger is not copied while somebody waits.
+const COPIED_BYTES_MAX: u64 = 256 * 1024;
+/// A patch counts for as many bytes at least: finding it and taking it apart takes as long as reading them.
+const PATCH_WEIGHT_MIN: u64 = 512;
+/// Below this a keyframe is not worth its commit.
 const PATCH_BYTES_MIN: u64 = 16 * 1024;
 
 /// Told after every commit.
@@ -36,13 +40,23 @@ impl Keep for KeepNothing {
 
 /// Whether a reader of the newest checkpoint has so far to go that a whole document is due.
 pub fn keyframe_is_due(chain: &Chain) -> bool {
-    let large = chain.patch_bytes >= PATCH_BYTES_MIN && chain.patch_bytes * 2 >= chain.keyframe_bytes;
-    large || chain.patches >= PATCHES_MAX
+    let weight = chain.patch_bytes.max(u64::from(chain.patches) * PATCH_WEIGHT_MIN);
+    weight >= PATCH_BYTES_MIN && weight * 2 >= chain.keyframe_bytes
 }
 
 enum Job {
     Keyframe(CheckpointId),
-    Fold(Box<Run>),
+    Fold(Fold),
+}
+
+/// What the fold cache is to be made of.
+enum Fold {
+    /// The run as it stands, copied.
+    Run(Box<Run>),
+    /// A run too large to be copied on the commit path: what is stored of it.
+    Stored(RunId),
+    /// All but written.
+    Bytes(RunId, Seq, Vec<u8>),
 }
 
 /// A thread with a store handle of its own, started when there is something to do for the first time.
@@ -65,13 +79,15 @@ impl Keeper {
     /// The process is done with the run: a last fold, if the next start would have much to read.
     pub(crate) fn finish(&mut self, run: &Run) {
         if run.seq.0 - self.folded >= EVENTS_WORTH_A_FOLD {
-            self.fold(run);
+            self.folded = run.seq.0;
+            self.send(Job::Fold(Fold::Bytes(run.id.clone(), run.seq, cache::encode(run))));
         }
     }
 
-    fn fold(&mut self, run: &Run) {
+    fn fold(&mut self, run: &Run, chain: &Chain) {
         self.folded = run.seq.0;
-        self.send(Job::Fold(Box::new(run.clone())));
+        let is_large = chain.keyframe_bytes + chain.patch_bytes > COPIED_BYTES_MAX;
+        self.send(Job::Fold(if is_large { Fold::Stored(run.id.clone()) } else { Fold::Run(Box::new(run.clone())) }));
     }
 
     fn send(&mut self, job: Job) {
@@ -95,7 +111,7 @@ impl Keep for Keeper {
         // Where much was written since the last whole document, much would have to be read to fold it, too.
         let much = due && chain.patch_bytes >= BYTES_WORTH_A_FOLD;
         if much || run.seq.0 - self.folded >= EVENTS_BEHIND_FOLD_MAX {
-            self.fold(run);
+            self.fold(run, chain);
         }
         if due {
             self.asked = true;
@@ -123,11 +139,14 @@ fn work(folder: &std::path::Path, jobs: &Receiver<Job>) {
         for job in std::iter::once(first).chain(jobs.try_iter()) {
             match job {
                 Job::Keyframe(id) => keyframe = Some(id),
-                Job::Fold(run) => fold = Some(run),
+                Job::Fold(newer) => fold = Some(newer),
             }
         }
-        if let Some(run) = fold {
-            let _ = put_fold(&mut store, &run);
+        match fold {
+            Some(Fold::Run(run)) => drop(put_fold(&mut store, &run)),
+            Some(Fold::Stored(run)) => drop(journal::load(&mut store, &run).map(|run| put_fold(&mut store, &run))),
+            Some(Fold::Bytes(run, seq, bytes)) => drop(store.put_fold(&run, seq, cache::FOLD_VERSION, bytes)),
+            None => {}
         }
         if let Some(id) = keyframe {
             let _ = put_keyframe(&mut store, &id);

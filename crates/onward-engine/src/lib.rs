@@ -3,6 +3,7 @@
 //! [`Onward`] is what every front end calls; `driver.rs` is the loop that everything else serves.
 
 pub mod attendant;
+pub mod back;
 mod books;
 mod check;
 mod doctor;
@@ -11,7 +12,7 @@ mod error;
 mod executor;
 mod flight;
 mod flights;
-mod git;
+mod hand;
 mod journal;
 mod judge;
 mod keeper;
@@ -23,10 +24,13 @@ pub mod process;
 mod project;
 pub mod redact;
 mod reporter;
+mod rewind;
 mod start;
 mod steer;
 mod tidy_up;
+mod tree;
 mod turns;
+pub mod vcs;
 mod waiter;
 mod world;
 
@@ -39,15 +43,17 @@ pub use check::{Checked, check};
 pub use doctor::{Finding, Findings, Repair, Repaired, StoreFacts};
 pub use driver::Driver;
 pub use error::{Error, Offer, Question, Result};
+pub use hand::Hand;
 pub use journal::{entry as entry_of, load as load_run};
 pub use judge::{Going, Judged, Unfinished};
 pub use keeper::{Keep, KeepNothing, keyframe_is_due, put_fold, put_keyframe};
 pub use look::{ListFilter, ListItem, LogItem, RunShown, Shown};
 pub use project::{FOLDER, Project};
 pub use reporter::{Reporter, Silent, Update};
+pub use rewind::{Diff, Parts, Preview, Rewound};
 pub use start::{Finished, Found, PlanFrom, Ready, Request, Want};
 pub use tidy_up::{FirstPlan, InitReport};
-pub use world::{Happened, Urgency, World};
+pub use world::{Happened, Tree, Urgency, World};
 
 use onward_core::config::Config;
 pub use onward_store::{Cause, StoreError};

@@ -152,7 +152,7 @@ impl Onward {
         Ok(RunShown { view, inputs: run.started.inputs.clone(), plan, batches: run.batches(), checkpoints })
     }
 
-    fn show_checkpoint(&mut self, name: &Name) -> Result<Checkpoint> {
+    pub(crate) fn show_checkpoint(&mut self, name: &Name) -> Result<Checkpoint> {
         let id = self.find_checkpoint(name)?;
         let found = self.store()?.checkpoint(&id)?.ok_or_else(|| Error::NoSuchCheckpoint(id.to_string()))?;
         checkpoint_from(&id, &found)
@@ -421,7 +421,7 @@ pub(crate) fn log_item(row: &CheckpointRow) -> LogItem {
         name: meta.as_ref().and_then(|meta| meta.name.clone()),
         can_resume: meta.as_ref().is_some_and(|meta| meta.can_resume),
         bytes: row.bytes,
-        snapshot: None,
+        snapshot: meta.as_ref().and_then(|meta| meta.snapshot.as_ref()).map(|kept| kept.commit.clone()),
         damage,
     }
 }

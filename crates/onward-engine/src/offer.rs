@@ -118,12 +118,13 @@ fn about_phases(again: &str, open: &[Finding]) -> Vec<Offer> {
 fn said(request: &Request) -> String {
     let mut words: Vec<String> = Vec::new();
     for (phase, choice) in &request.choices {
-        let flag = match choice {
-            Choice::Retry => "--retry",
-            Choice::Skip => "--skip",
-            Choice::Adopt => "--adopt",
+        let (flag, phase) = match choice {
+            Choice::Retry => ("--retry", phase.clone()),
+            Choice::RetryClean => ("--retry", format!("{phase}=clean")),
+            Choice::Skip => ("--skip", phase.clone()),
+            Choice::Adopt => ("--adopt", phase.clone()),
         };
-        words.extend([flag.to_owned(), phase.clone()]);
+        words.extend([flag.to_owned(), phase]);
     }
     for (flag, phase) in [("--from", &request.from), ("--only", &request.only)] {
         words.extend(phase.iter().flat_map(|phase| [flag.to_owned(), phase.clone()]));

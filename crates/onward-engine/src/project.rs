@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::git;
+use crate::vcs;
 
 /// The folder of the store, at the top of a project.
 pub const FOLDER: &str = ".onward";
@@ -28,7 +28,7 @@ impl Project {
         if let Some(found) = Self::find(from) {
             return Ok(found);
         }
-        let top = git::top(from).unwrap_or_else(|| from.to_owned());
+        let top = vcs::top(from).unwrap_or_else(|| from.to_owned());
         let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         if home.is_some_and(|home| resolved(home) == resolved(&top)) {
             return Err(Error::HomeFolder);

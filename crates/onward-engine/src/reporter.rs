@@ -10,6 +10,8 @@ use onward_core::view::StatusView;
 pub enum Update<'a> {
     /// A fact was recorded; the run is as it stands after the whole commit that it came in.
     Event { recorded: &'a Recorded, run: &'a Run },
+    /// Something a person should know that is no fact of the run.
+    Note(&'a str),
     /// Somebody asked how far it is.
     Status(&'a StatusView),
     /// Nothing happened for a while.

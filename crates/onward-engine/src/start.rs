@@ -29,9 +29,10 @@ use crate::keeper::Keeper;
 use crate::kill_point::reached;
 use crate::probe;
 use crate::reporter::Reporter;
+use crate::tree::WorkingTree;
 use crate::turns::{LOCK_LOOK_EVERY, end, exclusive};
 use crate::waiter::Waiter;
-use crate::{attendant, flight, git, look, process};
+use crate::{attendant, flight, look, process, vcs};
 
 /// Ids of one second that are tried before something else must be wrong.
 const RUN_ID_TRIES_MAX: u32 = 10_000;
@@ -233,6 +234,11 @@ impl Onward {
                 self.put_away(old, request.orphans)?;
             }
         }
+        let tree = WorkingTree::of(&self.project, None);
+        let commits = self.config.commit_rule(work.plan.git_commit.as_ref());
+        if let (Some(_), Err(why)) = (&commits, tree.repository()) {
+            reporter.update(&crate::Update::Note(&format!("no commits are made along the way: {why}")));
+        }
         let project = naming::word(&work.plan.name);
         let title = flight::secrets().text(&title(&work)).into_owned();
         let started = RunStarted {
@@ -245,8 +251,11 @@ impl Onward {
             given: request.inputs.clone(),
             project,
             title,
-            branch: git::branch(&self.project.top),
+            branch: vcs::branch(&self.project.top),
             triggers: self.config.triggers(),
+            snapshots: self.config.snapshots() && tree.is_kept(),
+            commits: commits.filter(|_| tree.is_kept()),
+            worktree: None,
             plan: work.plan,
         };
         let (id, lease) = self.create(&started, LeaseKind::Driving)?;
@@ -261,7 +270,7 @@ impl Onward {
         let world = Some(Box::new(probe::world(&self.project, &run))).filter(|world| **world != World::default());
         let only = request.only.as_deref().map(PhaseId::new);
         let resumption = Resumption { world, only, ..Resumption::default() };
-        self.drive(run, &lease, request, resumption, reporter)
+        self.drive(run, &lease, request, (tree, resumption), reporter)
     }
 
     /// A run of the same work that was not there when we looked was begun by somebody else meanwhile.
@@ -314,14 +323,16 @@ impl Onward {
     /// Goes on with a run.
     pub fn go_on(&mut self, going: &Going, request: &Request, reporter: &mut dyn Reporter) -> Result<Finished> {
         let id = &going.run;
-        let lease = self.take_lease(id)?;
+        let lease = self.take_lease(id, LeaseKind::Driving)?;
         // Folded only now: until the lease was ours somebody else could have moved it on.
         let run = self.load(id)?;
-        self.drive(run, &lease, request, going.resumption.clone(), reporter)
+        let run = self.finish_rewind(run, &lease)?;
+        let tree = WorkingTree::of(&self.project, run.started.worktree.as_deref());
+        self.drive(run, &lease, request, (tree, going.resumption.clone()), reporter)
     }
 
-    fn take_lease(&mut self, id: &RunId) -> Result<Lease> {
-        match self.store()?.take_lease(id, LeaseKind::Driving, holder()) {
+    pub(crate) fn take_lease(&mut self, id: &RunId, kind: LeaseKind) -> Result<Lease> {
+        match self.store()?.take_lease(id, kind, holder()) {
             Ok(lease) => Ok(lease),
             Err(StoreError::Held { run, holder, .. }) => {
                 let driver = view::Driver { host: holder.host, pid: holder.pid, since: holder.since };
@@ -336,7 +347,7 @@ impl Onward {
         run: Run,
         lease: &Lease,
         request: &Request,
-        resumption: Resumption,
+        (tree, resumption): (WorkingTree, Resumption),
         reporter: &mut dyn Reporter,
     ) -> Result<Finished> {
         let begin = Begin {
@@ -346,6 +357,7 @@ impl Onward {
             boot: flight::boot_now(),
             jobs: request.jobs,
             orphans: request.orphans.unwrap_or_default(),
+            head: tree.head(),
             renew: matches!(request.want, Want::Resume(_) | Want::ResumeRun(_)),
             choices: request.choices.iter().map(|(phase, choice)| (PhaseId::new(phase), *choice)).collect(),
             resumption,
@@ -355,7 +367,7 @@ impl Onward {
         let project = self.project.clone();
         let me = holder();
         let me = view::Driver { host: me.host, pid: me.pid, since: me.since };
-        let mut world = Flights::new(&project, waiter, me);
+        let mut world = Flights::new(&project, waiter, me, tree);
         let mut keeper = Keeper::new(project.store_folder(), run.seq.0);
         let (store, keep) = (self.store()?, &mut keeper);
         let driver = Driver { store, lease, world: &mut world, reporter, keep, actor: actor(), run };

@@ -5,16 +5,19 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use onward_core::id::RunId;
 use onward_core::input::{Choice, Input, Posted, Reply};
-use onward_core::run::{self, Run};
-use onward_store::{Lease, LeaseKind, StoreError};
+use onward_core::run;
+use onward_store::{InboxItem, LeaseKind, StoreError};
 
 use crate::Onward;
-use crate::driver::{answered, reply};
+use crate::driver::{self, answered, reply, wants_the_tree};
 use crate::error::{Error, Result};
+use crate::hand::Hand;
 use crate::journal;
 use crate::look::require_phase;
 use crate::start::{actor, holder};
+use crate::tree::WorkingTree;
 use crate::waiter;
+use crate::world::Tree;
 
 const ANSWER_WAIT_MAX: Duration = Duration::from_secs(10);
 const ANSWER_LOOK_EVERY: Duration = Duration::from_millis(2);
@@ -73,39 +76,45 @@ impl Onward {
             Err(StoreError::Held { .. }) => return Ok(()),
             Err(other) => return Err(other.into()),
         };
-        let mut state = self.load(run)?;
-        self.note_that_the_driver_is_gone(&lease, &mut state)?;
-        for item in self.store()?.inbox(run, INBOX_ITEMS_MAX)? {
-            let before = state.seq;
-            let input = serde_json::from_slice::<Posted>(&item.body).map_or(Input::Tick, Input::Posted);
-            let stepped = run::step(&mut state, &input, &actor(), Timestamp::now());
-            let answer = match &stepped {
-                Ok(stepped) => reply(stepped),
-                Err(why) => Reply::Refused { reason: why.to_string() },
-            };
-            let mut entry = journal::entry(&state, &stepped.unwrap_or_default());
-            entry.consumed.push(answered(item.id, &answer));
-            self.store()?.append(&lease, before, entry)?;
+        let state = self.load(run)?;
+        let items = self.store()?.inbox(run, INBOX_ITEMS_MAX)?;
+        let project = self.project.clone();
+        let mut hand = Hand { store: self.store()?, lease: &lease, run: state, actor: actor(), now: Timestamp::now() };
+        note_that_the_driver_is_gone(&mut hand)?;
+        if hand.run.started.snapshots && items.iter().any(|item| wants_the_tree(&driver::understood(&item.body))) {
+            // A tree that cannot be kept is on record as such; the checkpoint is taken all the same.
+            let mut tree = WorkingTree::of(&project, hand.run.started.worktree.as_deref());
+            hand.tell(&[tree.snapshot(&hand.run)?], Vec::new())?;
+        }
+        for item in items {
+            answer(&mut hand, item)?;
         }
         self.store()?.drop_lease(lease).map_err(Error::from)
     }
 }
 
-impl Onward {
-    /// A run that nobody drives and that nobody stopped was killed. That is put on record before anything else is, or an
-    /// answer would set something off that nobody is there to do.
-    fn note_that_the_driver_is_gone(&mut self, lease: &Lease, state: &mut Run) -> Result<()> {
-        let before = state.seq;
-        if state.epoch == 0 {
-            return Ok(());
-        }
-        let Ok(stepped) = run::step(state, &Input::DriverGone, &actor(), Timestamp::now()) else { return Ok(()) };
-        if stepped.events.is_empty() {
-            return Ok(());
-        }
-        self.store()?.append(lease, before, journal::entry(state, &stepped))?;
-        Ok(())
+/// A run that nobody drives and that nobody stopped was killed. That is put on record before anything else is, or an
+/// answer would set something off that nobody is there to do.
+fn note_that_the_driver_is_gone(hand: &mut Hand<'_>) -> Result<()> {
+    if hand.run.epoch == 0 || hand.run.archived || hand.run.ending().is_some() {
+        return Ok(());
     }
+    hand.tell(&[Input::DriverGone], Vec::new()).map(|_| ())
+}
+
+/// Decides one message and answers it in the same commit.
+fn answer(hand: &mut Hand<'_>, item: InboxItem) -> Result<()> {
+    let input = driver::understood(&item.body);
+    let (before, now) = (hand.run.seq, Timestamp::now());
+    let stepped = run::step(&mut hand.run, &input, &hand.actor, now);
+    let answer = match &stepped {
+        Ok(stepped) => reply(stepped),
+        Err(why) => Reply::Refused { reason: why.to_string() },
+    };
+    let mut entry = journal::entry(&hand.run, &stepped.unwrap_or_default());
+    entry.consumed.push(answered(item.id, &answer));
+    hand.store.append(hand.lease, before, entry)?;
+    Ok(())
 }
 
 fn understood(run: &RunId, bytes: &[u8]) -> Result<Reply> {

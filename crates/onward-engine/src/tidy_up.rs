@@ -1,5 +1,6 @@
 //! Making a project, and taking things away from it.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -18,6 +19,7 @@ use crate::attendant;
 use crate::error::{Error, Result};
 use crate::executor::shell;
 use crate::journal;
+use crate::tree::WorkingTree;
 
 /// What `init` did.
 #[derive(Debug, Default)]
@@ -104,6 +106,11 @@ impl Onward {
                 return Err(Error::Driven { run, driver });
             }
             Err(other) => return Err(other.into()),
+        }
+        let tree = WorkingTree::of(&self.project, None);
+        if let Ok(repository) = tree.repository() {
+            // What cannot be let go stays behind hidden refs, where it harms nobody.
+            let _ = repository.drop_snapshots(&run, &BTreeSet::new());
         }
         let folder = self.project.store_folder();
         for place in ["attempts", "state"] {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use onward_core::event::StopBy;
+use onward_core::event::{FilesBack, Snapshot, StopBy};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::Input;
 use onward_core::run::Run;
@@ -44,9 +44,23 @@ pub trait World {
     /// Sees to it that an attempt ends. Asking again for the same is harmless.
     fn stop(&mut self, phase: &PhaseId, attempt: Attempt, by: StopBy, urgency: Urgency) -> Result<Option<Input>>;
 
+    fn tree(&mut self) -> &mut dyn Tree;
+
     /// Sleeps until something happens or the time is up.
     fn wait(&mut self, limit: Duration) -> Result<Happened>;
 
     /// The run with what can be seen of its processes.
     fn status(&self, run: &Run) -> StatusView;
+}
+
+/// The working tree of a run. The real one is `tree.rs`.
+pub trait Tree {
+    /// Keeps the working tree as it is.
+    fn snapshot(&mut self, run: &Run) -> Result<Input>;
+
+    /// Makes the commit that was begun, or finds it made.
+    fn commit(&mut self, run: &Run, number: u32) -> Result<Input>;
+
+    /// Brings files back, all of them or none; gives the snapshot of what is there then, or why there is none.
+    fn restore(&mut self, run: &Run, files: &FilesBack) -> Result<std::result::Result<Snapshot, String>>;
 }

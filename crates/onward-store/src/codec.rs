@@ -10,6 +10,10 @@
 //! A compressed payload starts with the plain length as eight bytes, little end first. A payload that names a blob is
 //! its id (32 bytes, the BLAKE3 hash of the plain value) and its plain length.
 
+use std::{cell::RefCell, io};
+
+use zstd::bulk::{Compressor, Decompressor};
+
 use crate::{
     VALUE_BYTES_MAX,
     error::{Damage, StoreError},
@@ -19,7 +23,17 @@ pub(crate) const FORMAT: u8 = 0;
 const COMPRESSED: u8 = 1;
 const BLOB: u8 = 2;
 const HEADER_BYTES: usize = 10;
+/// For values that leave their row.
 const COMPRESSION_LEVEL: i32 = 3;
+/// For short ones, of which there are many: a higher level takes longer and saves nothing more.
+const COMPRESSION_LEVEL_SHORT: i32 = 1;
+/// A tool that is kept works three times as fast on a short value as a new one.
+const SHORT_BYTES_MAX: usize = 16 * 1024;
+
+thread_local! {
+    static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+    static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+}
 
 /// The BLAKE3 hash of a value, by which it is found again and shared.
 pub(crate) type BlobId = [u8; 32];
@@ -38,12 +52,22 @@ pub(crate) fn plain(value: &[u8]) -> Vec<u8> {
 
 /// Wraps a value compressed, if that saves at least an eighth; otherwise as it is.
 pub(crate) fn compressed(value: &[u8]) -> Vec<u8> {
-    match zstd::bulk::compress(value, COMPRESSION_LEVEL) {
+    match compress(value) {
         Ok(small) if small.len() + 8 < value.len() - value.len() / 8 => {
             wrap(COMPRESSED, &[&(value.len() as u64).to_le_bytes(), &small])
         }
         Ok(_) | Err(_) => plain(value),
     }
+}
+
+fn compress(value: &[u8]) -> io::Result<Vec<u8>> {
+    if value.len() > SHORT_BYTES_MAX {
+        return zstd::bulk::compress(value, COMPRESSION_LEVEL);
+    }
+    COMPRESSOR.with_borrow_mut(|kept| match kept {
+        Some(kept) => kept.compress(value),
+        None => kept.insert(Compressor::new(COMPRESSION_LEVEL_SHORT)?).compress(value),
+    })
 }
 
 /// Names a blob that is kept elsewhere.
@@ -93,6 +117,16 @@ pub(crate) fn open(envelope: &[u8]) -> Result<Content, StoreError> {
     }
 }
 
+fn expand(data: &[u8], length: usize) -> io::Result<Vec<u8>> {
+    if length > SHORT_BYTES_MAX {
+        return zstd::bulk::decompress(data, length);
+    }
+    DECOMPRESSOR.with_borrow_mut(|kept| match kept {
+        Some(kept) => kept.decompress(data, length),
+        None => kept.insert(Decompressor::new()?).decompress(data, length),
+    })
+}
+
 fn decompress(payload: &[u8]) -> Result<Vec<u8>, StoreError> {
     let Some((length, data)) = payload.split_first_chunk::<8>() else {
         return Err(damaged("a compressed value is too short"));
@@ -101,7 +135,7 @@ fn decompress(payload: &[u8]) -> Result<Vec<u8>, StoreError> {
     if length > VALUE_BYTES_MAX {
         return Err(damaged("a compressed value claims to be larger than any value may be"));
     }
-    match zstd::bulk::decompress(data, length) {
+    match expand(data, length) {
         Ok(value) if value.len() == length => Ok(value),
         Ok(_) => Err(damaged("a compressed value has the wrong length")),
         Err(error) => Err(damaged(&format!("a value cannot be decompressed: {error}"))),

@@ -53,6 +53,14 @@ pub(crate) enum Verb {
     Graph(Graph),
     /// Take a checkpoint of a run by hand.
     Checkpoint(Checkpoint),
+    /// What differs between two checkpoints: state, phases, plan, files.
+    Diff(Diff),
+    /// Bring a run back to one of its checkpoints, files included.
+    Rewind(Rewind),
+    /// Take the last rewind of a run back.
+    Undo(Undo),
+    /// Begin a new run where a checkpoint stood.
+    Fork(Fork),
     /// Save the state of a script that has no plan.
     Save(Save),
     /// The newest saved state of a type, and of a project if one is named.
@@ -135,6 +143,9 @@ pub(crate) struct Start {
     /// Do this phase and all that needs it again.
     #[arg(long, value_name = "PHASE")]
     pub(crate) from: Option<String>,
+    /// Go back to this checkpoint first, with the files that it kept.
+    #[arg(long, value_name = "ID")]
+    pub(crate) checkpoint: Option<String>,
     /// Do this phase and no other.
     #[arg(long, value_name = "PHASE")]
     pub(crate) only: Option<String>,
@@ -346,6 +357,56 @@ pub(crate) struct Checkpoint {
     /// A name; a named checkpoint is never deleted by itself.
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Diff {
+    /// The older checkpoint; `@` is the newest of the current run, `@-` the one before.
+    pub(crate) from: String,
+    /// The newer one.
+    pub(crate) to: String,
+    /// Only how much changed in each file.
+    #[arg(long)]
+    pub(crate) stat: bool,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Rewind {
+    pub(crate) checkpoint: String,
+    /// Leave the files as they are.
+    #[arg(long, conflicts_with = "files_only")]
+    pub(crate) state_only: bool,
+    /// Bring back the files, and leave the run as it stands.
+    #[arg(long)]
+    pub(crate) files_only: bool,
+    /// Ask nothing.
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Never ask, even on a terminal.
+    #[arg(long)]
+    pub(crate) no_input: bool,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Undo {
+    /// The run; the newest one where it is left out.
+    pub(crate) run: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Fork {
+    pub(crate) checkpoint: String,
+    /// Give the new run a git working tree of its own in this folder, which must not exist yet.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) worktree: Option<std::path::PathBuf>,
     #[command(flatten)]
     pub(crate) output: Json,
 }

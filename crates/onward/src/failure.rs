@@ -125,6 +125,12 @@ impl Page {
             Error::NoProject { .. } => Self::new(exit::NOT_FOUND, "no-project", what).next("onward init"),
             Error::NoSuchRun(_) => Self::new(exit::NOT_FOUND, "no-run", what).next("onward list --all"),
             Error::NoRuns => Self::new(exit::NOT_FOUND, "no-run", what).next("onward run"),
+            Error::NotRewound { .. } => {
+                Self::new(exit::REFUSED, "not-rewound", what).kept("files and state are as they were")
+            }
+            Error::NothingToUndo { .. } => Self::new(exit::NOT_FOUND, "nothing-to-undo", what).next("onward log"),
+            Error::PhaseLives { .. } => Self::new(exit::DRIVEN, "at-work", what).next("onward status"),
+            Error::NotForked { .. } => Self::new(exit::REFUSED, "not-forked", what).next("onward log"),
             Error::NothingUnfinished => Self::new(exit::NOT_FOUND, "no-run", what).next("onward list"),
             Error::NoSuchPhase { run, .. } => {
                 let next = format!("onward status {run}");
@@ -220,6 +226,7 @@ fn illegal(what: String, why: &Refusal) -> Page {
         Refusal::Illegal(..) => Page::new(exit::USAGE, "illegal-choice", what),
         Refusal::Misfit(_) => Page::new(exit::USAGE, "misfit", what),
         Refusal::Archived => Page::new(exit::REFUSED, "archived", what).next("onward list --all"),
+        Refusal::AtWork | Refusal::Rewinding => Page::new(exit::DRIVEN, "at-work", what).next("onward status"),
         Refusal::NotAtWork(..) => Page::new(exit::BUG, "bug", what).kept(ALL_RECORDED),
     }
 }
@@ -320,6 +327,10 @@ mod tests {
             (10, Error::NoSuchRun("nosuch".into())),
             (10, Error::NoRuns),
             (10, Error::NothingUnfinished),
+            (10, Error::NothingToUndo { run: RunId::new("r") }),
+            (11, Error::PhaseLives { run: RunId::new("r"), phase: PhaseId::new("p") }),
+            (13, Error::NotRewound { run: RunId::new("r"), reason: "a file is in the way".into() }),
+            (13, Error::NotForked { reason: "there is a folder already".into() }),
             (10, Error::NoSuchPhase { run: run(), phase: "nosuch".into() }),
             (10, Error::NoSuchCheckpoint("CP-nosuch".into())),
             (10, Error::Ambiguous { what: "run", name: "r".into(), candidates: vec!["r1".into(), "r2".into()] }),

@@ -3,7 +3,6 @@
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use onward_core::lookup::Name;
 use onward_engine::{Error, Onward, Result};
 
 use crate::commands::here;
@@ -14,16 +13,10 @@ enum Names {
     Nothing,
     Run,
     RunAndPhase,
-    Checkpoint,
-    TwoCheckpoints,
 }
 
 const VERBS: &[(&str, Names)] = &[
     ("plan", Names::Nothing),
-    ("diff", Names::TwoCheckpoints),
-    ("fork", Names::Checkpoint),
-    ("rewind", Names::Checkpoint),
-    ("undo", Names::Nothing),
     ("next", Names::Nothing),
     ("report", Names::Nothing),
     ("approve", Names::RunAndPhase),
@@ -59,7 +52,6 @@ const START: &[&str] = &["run", "resume"];
 
 /// Flags of verbs that are here.
 const FLAGS: &[(&[&str], &str, Takes)] = &[
-    (START, "checkpoint", Takes::Value),
     (START, "force-replan", Takes::Nothing),
     (START, "detach", Takes::Nothing),
     (START, "keep-awake", Takes::Nothing),
@@ -147,18 +139,7 @@ fn look_up(verb: &str, words: &[String]) -> Result<()> {
             Onward::look(&here()?)?.find_run(Some(run)).map(drop)
         }
         (Names::RunAndPhase, (Some(run), Some(phase))) => Onward::look(&here()?)?.why(Some(run), phase).map(drop),
-        (Names::Checkpoint, (Some(id), _)) => checkpoint(&mut Onward::look(&here()?)?, id),
-        (Names::TwoCheckpoints, (Some(one), other)) => {
-            let mut onward = Onward::look(&here()?)?;
-            checkpoint(&mut onward, one)?;
-            other.map_or(Ok(()), |other| checkpoint(&mut onward, other))
-        }
     }
-}
-
-fn checkpoint(onward: &mut Onward, id: &str) -> Result<()> {
-    let name = Name::parse(id).ok_or(Error::EmptyName("checkpoint"))?;
-    onward.find_checkpoint(&name).map(drop)
 }
 
 #[cfg(test)]

@@ -38,12 +38,23 @@ fn document(keyframe: &[u8], patches: &[Vec<u8>]) -> Result<Value, BadDocument> 
     let mut document: Value = serde_json::from_slice(keyframe).map_err(damaged)?;
     known(&document)?;
     for bytes in patches {
-        let value: Value = serde_json::from_slice(bytes).map_err(damaged)?;
-        known(&value)?;
-        let patch: StoredPatch = serde_json::from_value(value).map_err(damaged)?;
-        patch::apply(&mut document, &patch.ops).map_err(|why| BadDocument::Damaged(why.to_string()))?;
+        let patch = read_patch(bytes)?;
+        patch::apply_all(&mut document, patch.ops).map_err(|why| BadDocument::Damaged(why.to_string()))?;
     }
     Ok(document)
+}
+
+/// What a newer version wrote need not look like a patch of ours: it is refused by its version, not for its looks.
+fn read_patch(bytes: &[u8]) -> Result<StoredPatch, BadDocument> {
+    let damaged = |why: serde_json::Error| BadDocument::Damaged(why.to_string());
+    match serde_json::from_slice::<StoredPatch>(bytes) {
+        Ok(patch) if patch.onward <= FORMAT => Ok(patch),
+        Ok(patch) => Err(BadDocument::Newer(patch.onward.into())),
+        Err(why) => {
+            known(&serde_json::from_slice(bytes).map_err(damaged)?)?;
+            Err(damaged(why))
+        }
+    }
 }
 
 /// Newer data is refused before anything in it is believed.
@@ -96,6 +107,7 @@ fn complete(kernel: Kernel) -> Checkpoint {
         run_created_at: fixed.created_at,
         updated_at: head.created_at,
         status: head.status,
+        snapshot: head.snapshot,
         phases,
     }
 }

@@ -1,14 +1,15 @@
 //! What a checkpoint stores: nothing that can be worked out from the rest.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::model::{CheckpointMeta, FORMAT, PlanReference, Trigger};
+use super::model::{CheckpointMeta, FORMAT, Kept, PlanReference, Trigger};
 use crate::id::{CheckpointId, PhaseId, RunId, Seq};
-use crate::patch::{self, Op};
+use crate::patch::{Below, Op};
 use crate::run::{Run, RunStatus};
 use crate::view::{self, PhaseRecord};
 
@@ -49,6 +50,8 @@ pub struct Head {
     pub created_at: Timestamp,
     pub status: RunStatus,
     pub can_resume: bool,
+    #[serde(default)]
+    pub snapshot: Option<Kept>,
 }
 
 /// A checkpoint that is about to be stored.
@@ -68,13 +71,51 @@ pub enum Content {
 }
 
 /// A patch as it is stored, with its version.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 pub(super) struct StoredPatch {
     pub(super) onward: u32,
     pub(super) ops: Vec<Op>,
 }
 
-/// The checkpoint of a run at `head`, which is the very next position. The first one of a run is whole.
+/// Documents up to this size are written anew on the commit path: it takes less than handing them to somebody else.
+const WHOLE_AT_ONCE_BYTES_MAX: u64 = 16 * 1024;
+
+/// What a reader of the newest checkpoint goes through, as far as this process knows: nothing, before it was told.
+#[derive(Clone, Copy, Default)]
+pub struct Behind {
+    /// How long the last whole document is; 0 as long as that is not known.
+    pub whole_bytes: u64,
+    /// How long the patches behind it are together.
+    pub patch_bytes: u64,
+}
+
+/// Runs are compared by what they show, and this is no part of what a journal tells.
+impl fmt::Debug for Behind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Behind").finish_non_exhaustive()
+    }
+}
+
+impl Behind {
+    /// Once the patches weigh as much as the document, writing a small one anew at most doubles what is written, and no
+    /// reader goes through more than that.
+    fn is_whole_due(self) -> bool {
+        let is_small = self.whole_bytes + self.patch_bytes <= WHOLE_AT_ONCE_BYTES_MAX;
+        self.whole_bytes > 0 && self.patch_bytes >= self.whole_bytes && is_small
+    }
+
+    /// What there is to go through once this is stored, too.
+    #[must_use]
+    pub fn then(self, content: &Content) -> Self {
+        match content {
+            Content::Whole(bytes) => Self { whole_bytes: bytes.len() as u64, patch_bytes: 0 },
+            Content::Patch(bytes) => Self { patch_bytes: self.patch_bytes + bytes.len() as u64, ..self },
+        }
+    }
+}
+
+/// The checkpoint of a run at `head`, which is the very next position. The first one of a run is whole, and so is one
+/// now and then as long as they are small.
 pub fn taken(run: &Run, head: Head) -> Taken {
     let meta = CheckpointMeta {
         triggers: head.triggers.clone(),
@@ -82,11 +123,13 @@ pub fn taken(run: &Run, head: Head) -> Taken {
         created_at: head.created_at,
         name: head.name.clone(),
         can_resume: head.can_resume,
+        snapshot: head.snapshot.clone(),
     };
     let (id, seq) = (head.id.clone(), head.seq);
-    let content = match (&run.last_checkpoint, run.whole_is_due) {
-        (None, _) | (_, true) => Content::Whole(bytes(&whole(run, head))),
-        (Some(_), false) => Content::Patch(bytes(&StoredPatch { onward: FORMAT, ops: changes(run, &head) })),
+    let content = if run.last_checkpoint.is_none() || run.whole_is_due || run.behind.is_whole_due() {
+        Content::Whole(bytes(&whole(run, head)))
+    } else {
+        Content::Patch(changes(run, &head))
     };
     Taken { id, seq, meta, content }
 }
@@ -117,14 +160,22 @@ pub fn whole(run: &Run, head: Head) -> Kernel {
     }
 }
 
-/// What changed since the last checkpoint.
-fn changes(run: &Run, head: &Head) -> Vec<Op> {
+/// The patch that is stored: what changed since the last checkpoint. What changed of the state may be large, so nothing
+/// of it is copied on the way.
+fn changes(run: &Run, head: &Head) -> Vec<u8> {
     let mut ops = vec![Op::Set { path: "/head".to_owned(), value: json!(head) }];
     for (at, phase, state) in run.dirty_phases() {
         ops.push(Op::Set { path: format!("/phases/{at}"), value: json!(view::phase_record(phase, state)) });
     }
-    ops.extend(patch::below("/state", run.dirty_state()));
-    ops
+    let state = run.dirty_state().iter().map(|op| Below { parent: "/state", op });
+    bytes(&Out { onward: FORMAT, ops: ops.iter().map(|op| Below { parent: "", op }).chain(state).collect() })
+}
+
+/// [`StoredPatch`] on its way out.
+#[derive(Serialize)]
+struct Out<'a> {
+    onward: u32,
+    ops: Vec<Below<'a>>,
 }
 
 pub(super) fn bytes<T: Serialize>(value: &T) -> Vec<u8> {

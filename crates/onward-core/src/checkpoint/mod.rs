@@ -4,11 +4,13 @@
 //! [`Checkpoint`]: the kernel with everything that follows from it worked out.
 
 mod assemble;
+mod compare;
 mod kernel;
 mod model;
 mod saved;
 
 pub use assemble::{BadDocument, assemble, keyframe};
-pub use kernel::{Content, Fixed, Head, Kernel, Taken, taken, whole};
+pub use compare::{Differences, PhaseChange, ValueChange, ValueOp, compare, values};
+pub use kernel::{Behind, Content, Fixed, Head, Kernel, Taken, taken, whole};
 pub use model::*;
 pub use saved::saved_form;

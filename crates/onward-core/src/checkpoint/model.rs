@@ -58,8 +58,21 @@ pub struct Checkpoint {
     pub messages: Messages,
     pub knowledge: Knowledge,
     pub files_modified: Vec<FileModified>,
+    /// The working tree, where it was kept.
+    #[serde(default)]
+    pub snapshot: Option<Kept>,
     pub recovery: Recovery,
     pub error: Option<LastError>,
+}
+
+/// The working tree of a checkpoint: a commit under a hidden ref.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Kept {
+    pub commit: String,
+    /// The last part of the ref's name.
+    pub number: u64,
+    /// Phases that may have been writing while it was taken.
+    pub mixed: Vec<PhaseId>,
 }
 
 /// Why a checkpoint is taken.
@@ -159,6 +172,8 @@ pub struct CheckpointMeta {
     pub created_at: Timestamp,
     pub name: Option<String>,
     pub can_resume: bool,
+    #[serde(default)]
+    pub snapshot: Option<Kept>,
 }
 
 impl Trigger {

@@ -40,6 +40,7 @@ static CHECKPOINT: Keys = keys(
         field("checkpoint_triggers", Mapping(&TRIGGERS), "What takes a checkpoint."),
         field("retention", Mapping(&RETENTION), "How many of each are kept; -1 or `all` keeps all, 0 none."),
         field("storage", Mapping(&STORAGE), "Where checkpoints lie, and how much they may take."),
+        field("snapshots", Boolean, "Whether checkpoints keep the working tree, in a git repository."),
         field("git-commit", Mapping(&GIT_COMMIT), "Commits along the way."),
         field("mirror", OneOrMany(&MIRRORS), "Formats of other tools, kept alongside."),
     ],
@@ -92,6 +93,7 @@ static GIT_COMMIT: Keys = keys(
         ),
         field("message", Line, "The subject of the commit."),
         field("trailers", OneOrMany(&Line), "Lines at its end."),
+        field("hooks", Boolean, "Whether the repository's hooks have a say."),
     ],
 );
 

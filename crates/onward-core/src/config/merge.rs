@@ -7,12 +7,17 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::checkpoint::Trigger;
-use crate::plan::units;
+use crate::event::CommitRule;
+use crate::plan::{GitCommit, units};
 use crate::resume::Auto;
 use crate::retention::{Keep, Policy, RunAges};
 
 use super::defaults::{DEFAULTS, EXECUTORS};
 use super::read::Layer;
+
+/// Completed phases per commit, where commits are asked for and no number is.
+const COMMIT_EVERY_DEFAULT: u32 = 3;
+const COMMIT_MESSAGE_DEFAULT: &str = "checkpoint: phases {first}-{last} complete";
 
 /// The origin of what no file sets.
 const DEFAULT: &str = "default";
@@ -95,6 +100,30 @@ impl Config {
             }
         };
         Trigger::ALL.into_iter().filter(|trigger| switched_on(*trigger)).collect()
+    }
+
+    pub fn snapshots(&self) -> bool {
+        self.flag("checkpoint.snapshots")
+    }
+
+    /// When the work is committed along the way: as the plan says, and where it says nothing as the project does.
+    pub fn commit_rule(&self, plan: Option<&GitCommit>) -> Option<CommitRule> {
+        let key = |name: &str| self.value(&format!("checkpoint.git-commit.{name}"));
+        let configured = key("every").as_u64().and_then(|every| u32::try_from(every).ok());
+        let every = match plan {
+            Some(plan) => plan.every.or(configured).unwrap_or(COMMIT_EVERY_DEFAULT),
+            None => configured?,
+        };
+        let message = plan.and_then(|plan| plan.message.clone()).or_else(|| key("message").as_str().map(str::to_owned));
+        let listed = || key("trailers").as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
+        let trailers = plan.and_then(|plan| plan.trailers.clone()).unwrap_or_else(|| listed().collect());
+        let hooks = plan.and_then(|plan| plan.hooks).unwrap_or_else(|| self.flag("checkpoint.git-commit.hooks"));
+        Some(CommitRule {
+            every,
+            message: message.unwrap_or_else(|| COMMIT_MESSAGE_DEFAULT.to_owned()),
+            trailers,
+            hooks,
+        })
     }
 
     /// How long things are kept.

@@ -12,7 +12,6 @@ const NOT_YET: &[&str] = &[
     "checkpoint.retention.conflict_start",
     "checkpoint.retention.conflict_resolved",
     "checkpoint.storage.*",
-    "checkpoint.git-commit.*",
     "checkpoint.mirror",
     "store",
     "blobs",

@@ -2,6 +2,38 @@
 
 use super::{ExpressionError, Reference};
 
+/// An `if` that was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition(Term);
+
+/// What went before a phase, for `success()` and `failure()`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Past {
+    /// Nothing that the phase comes after has failed.
+    Good,
+    /// Something has, or can never run because of it.
+    Failed,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Term {
+    Text(String),
+    Value(Reference),
+    Outcome(Word),
+    Not(Box<Term>),
+    Same(Box<Term>, Box<Term>),
+    Different(Box<Term>, Box<Term>),
+    All(Vec<Term>),
+    Any(Vec<Term>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Word {
+    Success,
+    Failure,
+    Always,
+}
+
 /// Brackets and `!` inside each other.
 const DEPTH_MAX: usize = 32;
 
@@ -10,29 +42,102 @@ enum Token {
     /// `==`, `!=`, `&&`, `||`, `!`, `(`, `)`.
     Mark(&'static str),
     /// Text in single quotes, a number, `true` or `false`.
-    Literal,
+    Literal(String),
     Value(Reference),
     /// `success()`, `failure()`, `always()`.
-    Outcome,
+    Outcome(Word),
 }
 
 const MARKS: &[&str] = &["==", "!=", "&&", "||", "!", "(", ")"];
 
 /// Checks the text of an `if` and gives what it asks for. The outer `${{ }}` may be left out.
 pub fn condition(text: &str) -> Result<Vec<Reference>, ExpressionError> {
-    let trimmed = text.trim();
-    let inner = trimmed.strip_prefix("${{").and_then(|rest| rest.strip_suffix("}}")).unwrap_or(trimmed);
-    let offset = inner.as_ptr().addr() - text.as_ptr().addr();
-    let tokens = tokens(inner, offset)?;
-    let mut reader = Reader { tokens: &tokens, at: 0, end: offset + inner.len() };
-    reader.any_of(0)?;
-    match reader.peek() {
-        None => Ok(tokens
-            .into_iter()
-            .filter_map(|(token, _)| if let Token::Value(value) = token { Some(value) } else { None })
-            .collect()),
-        Some(_) => Err(reader.fault("nothing was expected after this")),
+    Condition::parse(text).map(|condition| condition.references())
+}
+
+impl Condition {
+    /// Reads the text of an `if`. The outer `${{ }}` may be left out.
+    pub fn parse(text: &str) -> Result<Self, ExpressionError> {
+        let trimmed = text.trim();
+        let inner = trimmed.strip_prefix("${{").and_then(|rest| rest.strip_suffix("}}")).unwrap_or(trimmed);
+        let offset = inner.as_ptr().addr() - text.as_ptr().addr();
+        let tokens = tokens(inner, offset)?;
+        let mut reader = Reader { tokens: &tokens, at: 0, end: offset + inner.len() };
+        let term = reader.any_of(0)?;
+        match reader.peek() {
+            None => Ok(Self(term)),
+            Some(_) => Err(reader.fault("nothing was expected after this")),
+        }
     }
+
+    /// Everything it asks for, in order.
+    pub fn references(&self) -> Vec<Reference> {
+        let mut found = Vec::new();
+        self.0.visit(&mut |term| {
+            if let Term::Value(reference) = term {
+                found.push(reference.clone());
+            }
+        });
+        found
+    }
+
+    /// Whether it says by itself what a failure before it means. One that does not wants all to have gone well.
+    pub fn judges_the_past(&self) -> bool {
+        let mut judges = false;
+        self.0.visit(&mut |term| judges |= matches!(term, Term::Outcome(_)));
+        judges
+    }
+
+    /// Whether it holds. What has no value is an empty text. Texts are compared as they are, numbers by their value; an empty
+    /// text, `false` and `0` do not hold.
+    pub fn holds(&self, context: &dyn Fn(&Reference) -> Option<String>, past: Past) -> bool {
+        let good = self.judges_the_past() || past == Past::Good;
+        good && self.0.holds(context, past)
+    }
+}
+
+impl Term {
+    fn visit(&self, see: &mut dyn FnMut(&Term)) {
+        see(self);
+        match self {
+            Term::Text(_) | Term::Value(_) | Term::Outcome(_) => {}
+            Term::Not(inner) => inner.visit(see),
+            Term::Same(left, right) | Term::Different(left, right) => {
+                left.visit(see);
+                right.visit(see);
+            }
+            Term::All(terms) | Term::Any(terms) => terms.iter().for_each(|term| term.visit(see)),
+        }
+    }
+
+    fn holds(&self, context: &dyn Fn(&Reference) -> Option<String>, past: Past) -> bool {
+        match self {
+            Term::Text(_) | Term::Value(_) => !matches!(self.text(context, past).as_str(), "" | "false" | "0"),
+            Term::Outcome(Word::Success) => past == Past::Good,
+            Term::Outcome(Word::Failure) => past == Past::Failed,
+            Term::Outcome(Word::Always) => true,
+            Term::Not(inner) => !inner.holds(context, past),
+            Term::Same(left, right) => same(&left.text(context, past), &right.text(context, past)),
+            Term::Different(left, right) => !same(&left.text(context, past), &right.text(context, past)),
+            Term::All(terms) => terms.iter().all(|term| term.holds(context, past)),
+            Term::Any(terms) => terms.iter().any(|term| term.holds(context, past)),
+        }
+    }
+
+    fn text(&self, context: &dyn Fn(&Reference) -> Option<String>, past: Past) -> String {
+        match self {
+            Term::Text(text) => text.clone(),
+            Term::Value(reference) => context(reference).unwrap_or_default(),
+            Term::Outcome(_) | Term::Not(_) | Term::Same(..) | Term::Different(..) | Term::All(_) | Term::Any(_) => {
+                self.holds(context, past).to_string()
+            }
+        }
+    }
+}
+
+fn same(left: &str, right: &str) -> bool {
+    let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite());
+    left == right || number(left).zip(number(right)).is_some_and(|(left, right)| left.to_bits() == right.to_bits())
 }
 
 fn malformed(offset: usize, what: impl Into<String>) -> ExpressionError {
@@ -51,8 +156,9 @@ fn tokens(text: &str, base: usize) -> Result<Vec<(Token, usize)>, ExpressionErro
             tokens.push((Token::Mark(mark), offset));
             at += mark.len();
         } else if first == '\'' {
-            at += quoted(rest).ok_or_else(|| malformed(offset, "the text in single quotes has no end"))?;
-            tokens.push((Token::Literal, offset));
+            let length = quoted(rest).ok_or_else(|| malformed(offset, "the text in single quotes has no end"))?;
+            tokens.push((Token::Literal(rest[1..length - 1].replace("''", "'")), offset));
+            at += length;
         } else if first.is_ascii_alphanumeric() || first == '-' || first == '_' {
             let length =
                 rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))).unwrap_or(rest.len());
@@ -82,13 +188,15 @@ fn quoted(rest: &str) -> Option<usize> {
 
 fn word(word: &str, called: bool, offset: usize) -> Result<Token, ExpressionError> {
     match word {
-        "success" | "failure" | "always" if called => Ok(Token::Outcome),
+        "success" if called => Ok(Token::Outcome(Word::Success)),
+        "failure" if called => Ok(Token::Outcome(Word::Failure)),
+        "always" if called => Ok(Token::Outcome(Word::Always)),
         "success" | "failure" | "always" => Err(malformed(offset, format!("write `{word}()`"))),
         _ if called => {
             Err(malformed(offset, format!("`{word}()` is not known; there are success(), failure() and always()")))
         }
-        "true" | "false" => Ok(Token::Literal),
-        _ if word.parse::<f64>().is_ok_and(f64::is_finite) => Ok(Token::Literal),
+        "true" | "false" => Ok(Token::Literal(word.to_owned())),
+        _ if word.parse::<f64>().is_ok_and(f64::is_finite) => Ok(Token::Literal(word.to_owned())),
         _ => Reference::parse(word).map(Token::Value).map_err(|what| malformed(offset, what)),
     }
 }
@@ -115,47 +223,56 @@ impl Reader<'_> {
         fits
     }
 
-    fn any_of(&mut self, depth: usize) -> Result<(), ExpressionError> {
-        self.all_of(depth)?;
+    fn any_of(&mut self, depth: usize) -> Result<Term, ExpressionError> {
+        let mut terms = vec![self.all_of(depth)?];
         while self.takes("||") {
-            self.all_of(depth)?;
+            terms.push(self.all_of(depth)?);
         }
-        Ok(())
+        Ok(one_or(terms, Term::Any))
     }
 
-    fn all_of(&mut self, depth: usize) -> Result<(), ExpressionError> {
-        self.comparison(depth)?;
+    fn all_of(&mut self, depth: usize) -> Result<Term, ExpressionError> {
+        let mut terms = vec![self.comparison(depth)?];
         while self.takes("&&") {
-            self.comparison(depth)?;
+            terms.push(self.comparison(depth)?);
         }
-        Ok(())
+        Ok(one_or(terms, Term::All))
     }
 
-    fn comparison(&mut self, depth: usize) -> Result<(), ExpressionError> {
-        self.operand(depth)?;
-        if self.takes("==") || self.takes("!=") {
-            self.operand(depth)?;
+    fn comparison(&mut self, depth: usize) -> Result<Term, ExpressionError> {
+        let left = Box::new(self.operand(depth)?);
+        if self.takes("==") {
+            Ok(Term::Same(left, Box::new(self.operand(depth)?)))
+        } else if self.takes("!=") {
+            Ok(Term::Different(left, Box::new(self.operand(depth)?)))
+        } else {
+            Ok(*left)
         }
-        Ok(())
     }
 
-    fn operand(&mut self, depth: usize) -> Result<(), ExpressionError> {
+    fn operand(&mut self, depth: usize) -> Result<Term, ExpressionError> {
         if depth > DEPTH_MAX {
             return Err(self.fault("brackets stand too deep inside each other"));
         }
         if self.takes("!") {
-            return self.operand(depth + 1);
+            return self.operand(depth + 1).map(|term| Term::Not(Box::new(term)));
         }
         if self.takes("(") {
-            self.any_of(depth + 1)?;
-            return if self.takes(")") { Ok(()) } else { Err(self.fault("`)` is missing")) };
+            let inner = self.any_of(depth + 1)?;
+            return if self.takes(")") { Ok(inner) } else { Err(self.fault("`)` is missing")) };
         }
-        match self.peek() {
-            Some(Token::Literal | Token::Value(_) | Token::Outcome) => {
-                self.at += 1;
-                Ok(())
-            }
-            Some(Token::Mark(_)) | None => Err(self.fault("a value is missing here")),
-        }
+        let term = match self.peek() {
+            Some(Token::Literal(text)) => Term::Text(text.clone()),
+            Some(Token::Value(reference)) => Term::Value(reference.clone()),
+            Some(Token::Outcome(word)) => Term::Outcome(*word),
+            Some(Token::Mark(_)) | None => return Err(self.fault("a value is missing here")),
+        };
+        self.at += 1;
+        Ok(term)
     }
+}
+
+/// A term that stands alone is itself.
+fn one_or(mut terms: Vec<Term>, many: impl FnOnce(Vec<Term>) -> Term) -> Term {
+    if terms.len() == 1 { terms.remove(0) } else { many(terms) }
 }

@@ -4,7 +4,7 @@ mod condition;
 mod reference;
 mod template;
 
-pub use condition::condition;
+pub use condition::{Condition, Past, condition};
 pub use reference::Reference;
 pub use template::{holds, references, substitute};
 

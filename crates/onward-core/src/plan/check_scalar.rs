@@ -2,6 +2,7 @@
 
 use crate::diagnostic::Code;
 use crate::expression::{self, ExpressionError, Reference};
+use crate::patterns;
 
 use super::check::Checker;
 use super::shape::{Shape, is_phase_id};
@@ -23,6 +24,7 @@ impl Checker {
             Shape::Command => return self.command(shape, text, node),
             Shape::Condition => return self.condition(text, node),
             Shape::Duration => return self.duration(text, node),
+            Shape::Pattern if !text.trim().is_empty() => return self.pattern(text, node),
             Shape::ChoiceBut(_, refused, reason) if *refused == text => {
                 return self.error(
                     Code::BadValue,
@@ -146,6 +148,13 @@ impl Checker {
             Err(DurationFault::TooLong) => ("is longer than a century", String::new()),
         };
         self.error(Code::BadDuration, format!("`{key}` {what}: `{shown}`"), help, node.place);
+    }
+
+    fn pattern(&mut self, text: &str, node: &Node) {
+        let Err(error) = patterns::compile(text) else { return };
+        let message = format!("`{}` is no regular expression: {error}", self.key());
+        let help = "write a literal `(` as `\\(`; look-around and back-references are not known";
+        self.error(Code::BadValue, message, help, node.place);
     }
 
     fn unit(&mut self, shape: &Shape, fine: bool, code: Code, node: &Node) {

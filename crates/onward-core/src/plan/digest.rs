@@ -37,18 +37,51 @@ pub fn phase_digest(_plan: &Plan, phase: &Phase, resolved_env: &[(String, String
 fn work(phase: &Phase, env: &[(String, String)]) -> Value {
     let env: Map<String, Value> =
         env.iter().map(|(name, value)| (name.clone(), Value::String(value.clone()))).collect();
-    json!({
+    let mut work = json!({
         "v": 1,
         "body": phase.body,
         "working_directory": phase.working_directory,
         "env": env,
         "outputs": phase.outputs.keys().collect::<Vec<_>>(),
-    })
+    });
+    // Named only where there is something to name: a phase without them keeps the digest it always had.
+    let mut more = Map::new();
+    if !phase.situation.matrix.is_empty() {
+        more.insert("matrix".into(), json!(phase.situation.matrix));
+    }
+    if let Some(inputs) = &phase.situation.inputs {
+        more.insert("inputs".into(), json!(inputs));
+    }
+    if !phase.fingerprint.is_empty() {
+        more.insert("fingerprint".into(), json!(phase.fingerprint));
+    }
+    if let Value::Object(all) = &mut work {
+        all.extend(more);
+    }
+    work
 }
 
 /// The phase at its place in the graph.
 fn place(phase: &Phase) -> Value {
-    json!({ "id": phase.id, "needs": phase.needs, "work": work(phase, &phase.env), "effects": phase.effects })
+    let mut place =
+        json!({ "id": phase.id, "needs": phase.needs, "work": work(phase, &phase.env), "effects": phase.effects });
+    if let Value::Object(all) = &mut place {
+        all.extend(phase.condition.iter().map(|condition| ("if".to_owned(), json!(condition))));
+        all.extend(phase.matrix.iter().map(|matrix| ("matrix".to_owned(), json!(matrix))));
+    }
+    place
+}
+
+/// Changes when anything does that could make another try end differently: all of the plan but names and descriptions.
+/// Tells a revision that was tried before.
+pub fn digest_of_all(plan: &Plan) -> String {
+    let mut plain = plan.clone();
+    (plain.run_name, plain.description) = (None, None);
+    plain.name.clear();
+    for phase in plain.phases.iter_mut().chain(&mut plain.finally) {
+        (phase.name, phase.description) = (None, None);
+    }
+    hash(serde_json::to_value(&plain).expect("a plan has only keys that are texts"))
 }
 
 fn hash(value: Value) -> String {

@@ -5,30 +5,6 @@ use serde::{Deserialize, Serialize};
 use super::tree::Node;
 use crate::id::PhaseId;
 
-/// What is asked about a phase before it counts as done, and before it is done again.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Checks {
-    /// Globs of what it reads, relative to the top of the project.
-    #[serde(default)]
-    pub reads: Vec<String>,
-    /// Commands whose output joins the digest.
-    #[serde(default)]
-    pub fingerprint: Vec<String>,
-    /// The probe: 0 the effect is there, 1 it is not, anything else cannot tell.
-    #[serde(default)]
-    pub done_when: Vec<String>,
-    #[serde(default)]
-    pub on_change: Option<OnChange>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum OnChange {
-    Ask,
-    Rerun,
-    Keep,
-}
-
 /// What is checked on every resume.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Freshness {
@@ -121,15 +97,6 @@ fn if_changed(node: &Node, key: &str) -> Option<IfChanged> {
         "ask" => Some(IfChanged::Ask),
         "stop" => Some(IfChanged::Stop),
         "rerun" => Some(IfChanged::Rerun),
-        _ => None,
-    }
-}
-
-pub(super) fn on_change(word: &str) -> Option<OnChange> {
-    match word {
-        "ask" => Some(OnChange::Ask),
-        "rerun" => Some(OnChange::Rerun),
-        "keep" => Some(OnChange::Keep),
         _ => None,
     }
 }

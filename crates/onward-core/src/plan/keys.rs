@@ -422,6 +422,7 @@ static GIT_COMMIT: Keys = Keys {
         field("every", POSITIVE, "Completed phases per commit."),
         field("message", Line, "Its subject."),
         field("trailers", OneOrMany(&Line), "Lines at its end."),
+        field("hooks", Boolean, "Whether the repository's hooks have a say; they have none where it is not set."),
     ],
     rest: Rest::Refused,
     one_of: &[],

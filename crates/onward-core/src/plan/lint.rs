@@ -74,7 +74,7 @@ fn overlapping_writes(drafts: &[Draft], ancestors: &mut Ancestors<'_>, faults: &
 
 /// Two that both hold the lock `git` cannot meet: their author has seen to it.
 fn two_committers(drafts: &[Draft], ancestors: &mut Ancestors<'_>, faults: &mut Vec<Diagnostic>) {
-    let locked = |draft: &Draft| draft.locks.iter().any(|lock| lock == "git");
+    let locked = |draft: &Draft| draft.phase.locks.iter().any(|lock| lock == "git");
     let commits = |draft: &Draft| draft.phase.value == Some(Value::Commit) || locked(draft);
     let committers: Vec<usize> = (0..drafts.len()).filter(|index| commits(&drafts[*index])).collect();
     if committers.len().saturating_mul(committers.len()) / 2 > PAIRS_MAX {
@@ -122,7 +122,7 @@ fn low_before_high(drafts: &[Draft], uses: &[Use], faults: &mut Vec<Diagnostic>)
 
 fn hands_over(before: &Draft, after: &Draft, asked: Option<&Vec<&PhaseId>>) -> bool {
     let asks = asked.is_some_and(|asked| asked.contains(&&before.phase.id));
-    let reads = after.reads.iter().any(|read| before.phase.writes.iter().any(|write| may_overlap(read, write)));
+    let reads = after.phase.reads.iter().any(|read| before.phase.writes.iter().any(|write| may_overlap(read, write)));
     asks || reads
 }
 

@@ -10,7 +10,7 @@ use super::keys::BUILT_IN_AGENTS;
 use super::read::Draft;
 use super::suggest::{did_you_mean, worth_it};
 use super::tree::{Content, Entry, Node};
-use super::{inputs, lint, references};
+use super::{inputs, lint, meaning_parts, references};
 
 pub(super) fn check(root: &Node, drafts: &[Draft], finally: &[Draft], checker: &mut Checker) {
     let faults = &mut checker.diagnostics;
@@ -20,6 +20,7 @@ pub(super) fn check(root: &Node, drafts: &[Draft], finally: &[Draft], checker: &
         faults.push(fault.at(phases.place).help("a plan has at least one phase"));
     }
     inputs::check_declared(root, faults);
+    meaning_parts::check(root, faults);
     let graph = connect(drafts, faults);
     cycles(drafts, &graph, faults);
     same_id(drafts, finally, faults);

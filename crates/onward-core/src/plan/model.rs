@@ -5,8 +5,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::freshness::{Checks, Freshness, Issue};
+use super::freshness::{Freshness, Issue};
 use crate::id::PhaseId;
+
+use super::keys::BUILT_IN_AGENTS;
+use super::parts::{Approval, Artifact, External, Limit, Matrix, ReplanKeys, ReplanRules, Situation, Uses};
 
 /// Phases that run side by side where neither plan nor command line says otherwise.
 pub const MAX_PARALLEL_DEFAULT: u32 = 4;
@@ -30,10 +33,31 @@ pub struct Plan {
     /// Phases for the end of the run, whatever happened. No id is also one of `phases`.
     #[serde(default)]
     pub finally: Vec<Phase>,
+    /// Commits along the way, where the plan has a word on them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git_commit: Option<GitCommit>,
+    /// Pools that phases draw on, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub limits: BTreeMap<String, Limit>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replan: Option<ReplanKeys>,
+    /// The plans that phases use, by path, those that these use included: read once, when the run starts.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub used: BTreeMap<String, Plan>,
+    /// What is checked on every resume.
     #[serde(default)]
     pub freshness: Freshness,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issue: Option<Issue>,
+}
+
+/// What a plan says about commits along the way; what it leaves out is as the project has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GitCommit {
+    pub every: Option<u32>,
+    pub message: Option<String>,
+    pub trailers: Option<Vec<String>>,
+    pub hooks: Option<bool>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -56,8 +80,42 @@ pub struct Phase {
     pub priority: Priority,
     pub value: Option<Value>,
     pub on_interrupt: Option<OnInterrupt>,
-    #[serde(default)]
-    pub checks: Checks,
+    /// The condition `if`, as written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matrix: Option<Matrix>,
+    /// What this phase was taken apart into: then it is done when they are, and never tried itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub children: Option<Vec<PhaseId>>,
+    #[serde(default, skip_serializing_if = "Situation::is_plain")]
+    pub situation: Situation,
+    /// Globs, relative to the top of the project.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reads: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub artifacts: Vec<Artifact>,
+    /// Commands that prove the work.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub verify: Vec<String>,
+    /// Commands that tell whether the effect is there: 0 yes, 1 no, anything else cannot tell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub done_when: Vec<String>,
+    /// Commands whose output joins the digest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fingerprint: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub locks: Vec<String>,
+    /// Names of limits it draws on, as written; [`Phase::pools`] has all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<String>,
+    /// After the last retry; none: as the plan says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_failure: Option<PhaseFailure>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_change: Option<OnChange>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replan: Option<ReplanKeys>,
 }
 
 /// How a phase is done. Exactly one.
@@ -69,11 +127,11 @@ pub enum Body {
     /// A coding agent: the block as written and checked, with `defaults` filled in.
     Agent(serde_json::Value),
     /// A person who says yes.
-    Approval(serde_json::Value),
+    Approval(Approval),
     /// Someone else, who reports in.
-    External(serde_json::Value),
-    /// Another plan and its inputs: `{"uses": PATH, "with": {...}}`.
-    Uses(serde_json::Value),
+    External(External),
+    /// Another plan and its inputs.
+    Uses(Uses),
 }
 
 impl Body {
@@ -102,6 +160,9 @@ pub struct Retry {
     pub max: u32,
     pub when: Vec<RetryWhen>,
     pub backoff: Backoff,
+    /// Only if the end of the output matches this regular expression.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_matches: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -168,6 +229,25 @@ pub enum OnInterrupt {
     Ask,
 }
 
+/// What a phase that has failed for good leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PhaseFailure {
+    Stop,
+    Replan,
+    Skip,
+    Ask,
+}
+
+/// What happens if a phase is done and its definition changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnChange {
+    Ask,
+    Rerun,
+    Keep,
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InputSpec {
     #[serde(rename = "type")]
@@ -194,6 +274,7 @@ impl Default for Retry {
             max: 0,
             when: vec![RetryWhen::Failed, RetryWhen::TimedOut, RetryWhen::Infra],
             backoff: Backoff::default(),
+            output_matches: None,
         }
     }
 }
@@ -205,12 +286,87 @@ impl Default for Backoff {
 }
 
 impl Plan {
+    /// A plan of which nothing else is said.
+    pub fn new(name: impl Into<String>, kind: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            run_name: None,
+            description: None,
+            kind: kind.into(),
+            inputs: BTreeMap::new(),
+            env: Vec::new(),
+            max_parallel: MAX_PARALLEL_DEFAULT,
+            on_failure: PlanFailure::Finish,
+            phases: Vec::new(),
+            finally: Vec::new(),
+            git_commit: None,
+            limits: BTreeMap::new(),
+            replan: None,
+            used: BTreeMap::new(),
+            freshness: Freshness::default(),
+            issue: None,
+        }
+    }
+
     pub fn phase(&self, id: &PhaseId) -> Option<&Phase> {
         self.phases.iter().find(|phase| &phase.id == id)
+    }
+
+    /// How one phase may change this plan.
+    pub fn replan_rules(&self, phase: Option<&Phase>) -> ReplanRules {
+        ReplanRules::of(self.replan.as_ref(), phase.and_then(|phase| phase.replan.as_ref()))
     }
 }
 
 impl Phase {
+    /// A phase of which nothing else is said.
+    pub fn new(id: PhaseId, body: Body) -> Self {
+        Self {
+            id,
+            name: None,
+            description: None,
+            needs: Vec::new(),
+            body,
+            env: Vec::new(),
+            working_directory: None,
+            timeout: None,
+            retry: Retry::default(),
+            outputs: BTreeMap::new(),
+            writes: Vec::new(),
+            effects: Effects::Files,
+            priority: Priority::Normal,
+            value: None,
+            on_interrupt: None,
+            condition: None,
+            matrix: None,
+            children: None,
+            situation: Situation::default(),
+            reads: Vec::new(),
+            artifacts: Vec::new(),
+            verify: Vec::new(),
+            done_when: Vec::new(),
+            fingerprint: Vec::new(),
+            locks: Vec::new(),
+            limits: Vec::new(),
+            on_failure: None,
+            on_change: None,
+            replan: None,
+        }
+    }
+
+    /// All limits it draws on: those it names, and for a built-in agent the one of the agent's name.
+    pub fn pools(&self) -> Vec<&str> {
+        let mut pools: Vec<&str> = self.limits.iter().map(String::as_str).collect();
+        if let Body::Agent(block) = &self.body
+            && let Some(agent) = block.get("use").and_then(serde_json::Value::as_str)
+            && BUILT_IN_AGENTS.contains(&agent)
+            && !pools.contains(&agent)
+        {
+            pools.push(agent);
+        }
+        pools
+    }
+
     /// What people see: the name, or the id where there is none.
     pub fn title(&self) -> &str {
         self.name.as_deref().unwrap_or(self.id.as_str())

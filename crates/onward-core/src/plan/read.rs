@@ -9,12 +9,13 @@ use crate::diagnostic::Place;
 use crate::id::PhaseId;
 
 use super::check_scalar::{boolean, integer, number};
-use super::freshness::Checks;
 use super::keys::KINDS;
 use super::model::{
-    Backoff, Body, Effects, InputKind, InputSpec, MAX_PARALLEL_DEFAULT, Need, OnInterrupt, Phase, Plan, PlanFailure,
-    Priority, Retry, RetryWhen, Value,
+    Backoff, Body, Effects, GitCommit, InputKind, InputSpec, MAX_PARALLEL_DEFAULT, Need, OnInterrupt, Phase, Plan,
+    PlanFailure, Priority, Retry, RetryWhen, Value,
 };
+use super::parts::Uses;
+use super::read_parts;
 use super::tree::{Content, Node};
 use super::{freshness, units};
 
@@ -32,9 +33,8 @@ pub(super) struct Draft {
     pub(super) need_places: Vec<Place>,
     /// Empty where nothing says how it is done.
     pub(super) kind: &'static str,
-    pub(super) locks: Vec<String>,
+    /// With their places.
     pub(super) limits: Vec<(String, Place)>,
-    pub(super) reads: Vec<String>,
     pub(super) axes: Vec<String>,
     pub(super) probed: bool,
     pub(super) outputs_declared: bool,
@@ -50,10 +50,8 @@ impl Draft {
 pub(super) fn plan(root: &Node) -> Plan {
     let max_parallel = root.get("max-parallel").and_then(whole).and_then(|count| u32::try_from(count).ok());
     Plan {
-        name: text(root, "name").unwrap_or_else(|| NAME_DEFAULT.to_owned()),
         run_name: text(root, "run-name"),
         description: text(root, "description"),
-        kind: text(root, "type").unwrap_or_else(|| TYPE_DEFAULT.to_owned()),
         inputs: inputs(root),
         env: root.get("env").map(pairs).unwrap_or_default(),
         max_parallel: max_parallel.unwrap_or(MAX_PARALLEL_DEFAULT),
@@ -62,10 +60,24 @@ pub(super) fn plan(root: &Node) -> Plan {
             Some("continue") => PlanFailure::Continue,
             Some(_) | None => PlanFailure::Finish,
         },
-        phases: Vec::new(),
-        finally: Vec::new(),
+        git_commit: root.get("checkpoint").and_then(|checkpoint| checkpoint.get("git-commit")).map(git_commit),
+        limits: read_parts::limits(root),
+        replan: root.get("replan").map(|node| read_parts::replan(Layers::alone(node))),
         freshness: freshness::freshness(root),
         issue: freshness::issue(root),
+        ..Plan::new(
+            text(root, "name").unwrap_or_else(|| NAME_DEFAULT.to_owned()),
+            text(root, "type").unwrap_or_else(|| TYPE_DEFAULT.to_owned()),
+        )
+    }
+}
+
+fn git_commit(node: &Node) -> GitCommit {
+    GitCommit {
+        every: node.get("every").and_then(whole).and_then(|count| u32::try_from(count).ok()),
+        message: text(node, "message"),
+        trailers: node.get("trailers").map(texts),
+        hooks: node.get("hooks").and_then(scalar).and_then(|(text, plain)| boolean(text, plain)),
     }
 }
 
@@ -78,13 +90,18 @@ pub(super) fn drafts(root: &Node, key: &str) -> Vec<Draft> {
 
 /// A phase over what phases share.
 #[derive(Clone, Copy)]
-struct Layers<'a> {
-    own: &'a Node,
-    defaults: Option<&'a Node>,
+pub(super) struct Layers<'a> {
+    pub(super) own: &'a Node,
+    pub(super) defaults: Option<&'a Node>,
 }
 
 impl<'a> Layers<'a> {
-    fn get(self, key: &str) -> Option<&'a Node> {
+    /// A mapping that shares nothing.
+    pub(super) fn alone(own: &'a Node) -> Self {
+        Self { own, defaults: None }
+    }
+
+    pub(super) fn get(self, key: &str) -> Option<&'a Node> {
         self.own.get(key).or_else(|| self.shared(key))
     }
 
@@ -93,7 +110,7 @@ impl<'a> Layers<'a> {
     }
 
     /// The mapping under a key: what the phase says, and of the defaults what it does not say.
-    fn inner(self, key: &str) -> Option<Layers<'a>> {
+    pub(super) fn inner(self, key: &str) -> Option<Layers<'a>> {
         match (self.own.get(key), self.shared(key)) {
             (Some(own), defaults) => Some(Layers { own, defaults }),
             (None, Some(own)) => Some(Layers { own, defaults: None }),
@@ -101,15 +118,15 @@ impl<'a> Layers<'a> {
         }
     }
 
-    fn text(self, key: &str) -> Option<String> {
+    pub(super) fn text(self, key: &str) -> Option<String> {
         self.get(key).and_then(Node::text).map(str::to_owned)
     }
 
-    fn texts(self, key: &str) -> Vec<String> {
+    pub(super) fn texts(self, key: &str) -> Vec<String> {
         self.get(key).map(texts).unwrap_or_default()
     }
 
-    fn duration(self, key: &str) -> Option<Duration> {
+    pub(super) fn duration(self, key: &str) -> Option<Duration> {
         self.text(key).and_then(|text| units::duration(&text).ok())
     }
 }
@@ -119,16 +136,15 @@ fn draft(id: &str, place: Place, layers: Layers<'_>) -> Draft {
     let (needs, need_places) = needs(own);
     let kind = KINDS.iter().copied().find(|kind| own.get(kind).is_some()).unwrap_or_default();
     let places = |key: &str| layers.get(key).map(Node::items).unwrap_or_default();
-    let limits = places("limits").iter().filter_map(|item| Some((item.text()?.to_owned(), item.place))).collect();
-    let axes = own.get("matrix").map(Node::entries).unwrap_or_default();
-    let axes = axes.iter().filter(|axis| !matches!(axis.key.as_str(), "max-parallel" | "fail-fast"));
+    let limits: Vec<(String, Place)> =
+        places("limits").iter().filter_map(|item| Some((item.text()?.to_owned(), item.place))).collect();
+    let matrix = own.get("matrix").map(read_parts::matrix);
+    let axes = matrix.iter().flat_map(|matrix| &matrix.axes).map(|(name, _)| name.clone()).collect();
     Draft {
         phase: Phase {
-            id: PhaseId::new(id),
             name: text(own, "name"),
             description: text(own, "description"),
             needs,
-            body: body(kind, layers),
             env: env(layers),
             working_directory: layers.text("working-directory"),
             timeout: layers.duration("timeout"),
@@ -139,15 +155,25 @@ fn draft(id: &str, place: Place, layers: Layers<'_>) -> Draft {
             priority: priority(layers),
             value: value(own),
             on_interrupt: on_interrupt(layers),
-            checks: checks(layers),
+            condition: text(own, "if"),
+            matrix,
+            reads: own.get("reads").map(texts).unwrap_or_default(),
+            artifacts: own.get("artifacts").map(read_parts::artifacts).unwrap_or_default(),
+            verify: own.get("verify").map(texts).unwrap_or_default(),
+            done_when: own.get("done-when").map(texts).unwrap_or_default(),
+            fingerprint: layers.texts("fingerprint"),
+            locks: layers.texts("locks"),
+            limits: limits.iter().map(|(name, _)| name.clone()).collect(),
+            on_failure: read_parts::on_failure(layers),
+            on_change: read_parts::on_change(layers),
+            replan: layers.inner("replan").map(read_parts::replan),
+            ..Phase::new(PhaseId::new(id), body(kind, layers))
         },
         place,
         need_places,
         kind,
-        locks: layers.texts("locks"),
         limits,
-        reads: layers.texts("reads"),
-        axes: axes.map(|axis| axis.key.clone()).collect(),
+        axes,
         probed: own.get("done-when").is_some(),
         outputs_declared: own.get("outputs").is_some(),
     }
@@ -165,16 +191,13 @@ fn needs(own: &Node) -> (Vec<Need>, Vec<Place>) {
 
 fn body(kind: &str, layers: Layers<'_>) -> Body {
     let block = layers.own.get(kind);
-    let whole = || block.map_or(serde_json::Value::Null, to_json);
     match kind {
         "agent" => Body::Agent(layers.inner("agent").map_or(serde_json::Value::Null, merged)),
-        "approval" => Body::Approval(whole()),
-        "external" => Body::External(whole()),
+        "approval" => Body::Approval(read_parts::approval(block)),
+        "external" => Body::External(read_parts::external(block)),
         "uses" => {
             let with = layers.own.get("with").map(pairs).unwrap_or_default();
-            let with = with.into_iter().map(|(name, value)| (name, serde_json::Value::String(value)));
-            let path = block.and_then(Node::text).unwrap_or_default();
-            Body::Uses(serde_json::json!({ "uses": path, "with": with.collect::<Map<_, _>>() }))
+            Body::Uses(Uses { path: block.and_then(Node::text).unwrap_or_default().to_owned(), with })
         }
         _ => {
             let words = layers.text("shell").map(|words| words.split_whitespace().map(str::to_owned).collect());
@@ -206,6 +229,7 @@ fn retry(layers: Layers<'_>) -> Retry {
         max: max.unwrap_or(plain.max),
         when: if layers.get("when").is_some() { when } else { plain.when },
         backoff: layers.inner("backoff").map(backoff).unwrap_or_default(),
+        output_matches: layers.text("output-matches"),
     }
 }
 
@@ -266,15 +290,6 @@ fn on_interrupt(layers: Layers<'_>) -> Option<OnInterrupt> {
     }
 }
 
-fn checks(layers: Layers<'_>) -> Checks {
-    Checks {
-        reads: layers.texts("reads"),
-        fingerprint: layers.texts("fingerprint"),
-        done_when: layers.own.get("done-when").map(texts).unwrap_or_default(),
-        on_change: layers.text("on-change").as_deref().and_then(freshness::on_change),
-    }
-}
-
 fn inputs(root: &Node) -> BTreeMap<String, InputSpec> {
     let entries = root.get("inputs").map(Node::entries).unwrap_or_default();
     entries.iter().map(|entry| (entry.key.clone(), input(&entry.value))).collect()
@@ -298,26 +313,26 @@ pub(super) fn input(node: &Node) -> InputSpec {
     }
 }
 
-fn text(node: &Node, key: &str) -> Option<String> {
+pub(super) fn text(node: &Node, key: &str) -> Option<String> {
     node.get(key).and_then(Node::text).map(str::to_owned)
 }
 
-fn texts(node: &Node) -> Vec<String> {
+pub(super) fn texts(node: &Node) -> Vec<String> {
     node.items().iter().filter_map(Node::text).map(str::to_owned).collect()
 }
 
-fn pairs(node: &Node) -> Vec<(String, String)> {
+pub(super) fn pairs(node: &Node) -> Vec<(String, String)> {
     node.entries().iter().filter_map(|entry| Some((entry.key.clone(), entry.value.text()?.to_owned()))).collect()
 }
 
-fn scalar(node: &Node) -> Option<(&str, bool)> {
+pub(super) fn scalar(node: &Node) -> Option<(&str, bool)> {
     match &node.content {
         Content::Scalar { text, plain } => Some((text, *plain)),
         Content::Sequence(_) | Content::Mapping(_) => None,
     }
 }
 
-fn whole(node: &Node) -> Option<i64> {
+pub(super) fn whole(node: &Node) -> Option<i64> {
     scalar(node).and_then(|(text, plain)| integer(text, plain))
 }
 

@@ -2,7 +2,10 @@
 
 /// Keys by path; `phase` stands for phases, those of `finally`, and `defaults`. `KEY=VALUE` is one value of a key.
 const NOT_YET: &[&str] = &[
-    "checkpoint",
+    "checkpoint.triggers",
+    "checkpoint.keep",
+    "checkpoint.compress",
+    "checkpoint.mirror",
     "concurrency",
     "finally",
     "limits",
@@ -20,7 +23,6 @@ const NOT_YET: &[&str] = &[
     "phase.needs.staleness",
     "phase.on-failure",
     "phase.on-interrupt=continue",
-    "phase.on-interrupt=rerun-clean",
     "phase.replan",
     "phase.resources",
     "phase.retry.output-matches",

@@ -91,7 +91,7 @@ fn plan(facts: &Facts<'_>) -> Option<Finding> {
 fn phases(run: &Run) -> impl Iterator<Item = Finding> {
     run.phases().filter_map(|(phase, state)| {
         // A doubt that a probe can settle is not put to a person.
-        if state.in_doubt && phase.checks.done_when.is_empty() {
+        if state.in_doubt && phase.done_when.is_empty() {
             let message = format!("nobody knows whether the effect of {} happened", phase.id);
             return Some(Finding::of(Kind::InDoubt, &phase.id, message));
         }

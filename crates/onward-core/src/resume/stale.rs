@@ -54,7 +54,7 @@ fn of_phase(plan: &Plan, phase: &Phase, state: &PhaseState, now: Option<&Seen>) 
 
 /// Something that repeating does not hurt is repeated; the rest is asked about.
 fn weighed(phase: &Phase, reasons: &str) -> Option<Finding> {
-    let reruns = match (phase.checks.on_change, phase.effects) {
+    let reruns = match (phase.on_change, phase.effects) {
         (Some(OnChange::Keep), _) => return None,
         (Some(OnChange::Rerun), _) | (None, Effects::None) => true,
         (Some(OnChange::Ask), _) | (None, Effects::Files | Effects::External) => false,

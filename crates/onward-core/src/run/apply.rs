@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::state::{Before, Dirty, Kill, PhaseState, PhaseStatus, Run, RunningAttempt};
+use super::state::{Before, Dirty, Due, Kill, PhaseState, PhaseStatus, Run, RunningAttempt};
+use super::vcs::{Fresh, leaves_the_tree_alone};
 use crate::checkpoint::Trigger;
 use crate::event::{Event, Outcome, PhaseError, Recorded, RunResult, StopBy};
 use crate::id::{Attempt, Generation, PhaseId};
@@ -18,30 +19,37 @@ impl Run {
         self.seq = recorded.seq;
         self.updated_at = recorded.at;
         let at = recorded.at;
+        if !leaves_the_tree_alone(&recorded.event) {
+            self.vcs.fresh = Fresh::No;
+        }
         match &recorded.event {
             Event::RunStarted(_) => unreachable!("run {} was started before", self.id),
-            Event::DriverStarted { epoch, boot, jobs, orphans, only, .. } => {
+            Event::DriverStarted { epoch, boot, jobs, orphans, head, only, .. } => {
                 assert!(*epoch > self.epoch, "run {}: the epoch of a driver only rises", self.id);
                 (self.epoch, self.jobs, self.orphans) = (*epoch, *jobs, *orphans);
                 self.boot.clone_from(boot);
                 (self.result, self.stop, self.stopped) = (None, None, None);
                 self.only.clone_from(only);
+                self.vcs.head.clone_from(head);
+                self.vcs.held = false;
                 self.probe_again();
             }
             Event::WorldSeen { world, findings } => self.world_seen(world, findings, at),
             Event::PlanRevised(revised) => self.plan_revised(revised),
             Event::StaleAccepted { phase, seen } => self.change(phase, |state| state.seen = Some(seen.clone())),
             Event::PhaseProbed { phase, answer } => self.phase_probed(phase, *answer),
-            Event::AttemptStarted { phase, attempt, generation, epoch, boot } => {
-                self.attempt_started(phase, *attempt, *generation, *epoch, boot, at);
+            Event::AttemptStarted { phase, attempt, generation, epoch, boot, clean } => {
+                self.attempt_started(phase, (*attempt, *generation, *epoch), boot, clean.as_ref(), at);
             }
             Event::AttemptAdopted { phase, attempt, epoch, alive } => {
                 let state = self.running_state(phase, *attempt);
                 let running = state.attempt.as_mut().expect("a running phase has its attempt");
                 (running.epoch, running.adopted) = (*epoch, *alive);
             }
-            Event::AttemptEnded { phase, attempt, outcome, ended_at, duration_ms, note, claimed } => {
+            Event::AttemptEnded { phase, attempt, outcome, ended_at, duration_ms, note, head, claimed } => {
+                let own = self.own_commit(phase, head.as_ref());
                 self.attempt_ended(phase, *attempt, outcome, (ended_at.unwrap_or(at), *duration_ms), note.as_deref());
+                self.head_seen(phase, head.as_ref(), own);
                 self.probe_is_due(phase, outcome, claimed.as_deref());
             }
             Event::PhaseCompleted { phase, summary, outputs, seen, .. } => {
@@ -55,7 +63,7 @@ impl Run {
                 });
             }
             Event::PhaseInDoubt { phase } => self.change(phase, |state| state.in_doubt = true),
-            Event::PhaseReopened { phase, generation } => self.phase_reopened(phase, *generation),
+            Event::PhaseReopened { phase, generation, clean } => self.phase_reopened(phase, *generation, *clean),
             Event::PhaseSkipped { phase } => self.phase_skipped(phase),
             Event::BatchCompleted { batch } => {
                 self.batches_recorded.insert(*batch);
@@ -69,35 +77,52 @@ impl Run {
                 patch::apply(&mut self.state, ops).expect("a change was seen to fit before it was recorded");
                 self.dirty.state.extend(ops.iter().cloned());
             }
-            Event::CheckpointTaken { id, .. } => {
+            Event::CheckpointTaken { id, triggers, phase, .. } => {
                 self.last_checkpoint = Some(id.clone());
                 self.dirty = Dirty::default();
                 self.whole_is_due = false;
-                self.due.clear();
-                (self.due_phase, self.due_name) = (None, None);
+                let same = |due: &Due| due.triggers == *triggers && due.phase == *phase;
+                if let Some(place) = self.due.iter().position(same) {
+                    self.due.remove(place);
+                }
             }
+            Event::SnapshotTaken(snapshot) => self.snapshot_taken(snapshot),
+            Event::SnapshotMissed { .. } => self.vcs.fresh = Fresh::Missed,
+            Event::CommitBegun { number, token, head } => self.commit_begun(*number, token, head.as_ref()),
+            Event::CommitMade { number, commit, .. } => self.commit_made(*number, commit),
+            Event::CommitLeft { number, why } => self.commit_left(*number, why),
+            Event::RewindBegun(begun) => self.rewind_begun(begun),
+            Event::RunRewound(rewound) => self.rewound(rewound),
+            Event::RewindFailed { .. } => self.vcs.rewinding = None,
+            Event::RunForked { restored, .. } => self.forked(restored),
         }
     }
 
     fn attempt_started(
         &mut self,
         phase: &PhaseId,
-        attempt: Attempt,
-        generation: Generation,
-        epoch: u64,
+        (attempt, generation, epoch): (Attempt, Generation, u64),
         boot: &str,
+        clean: Option<&String>,
         at: Timestamp,
     ) {
         assert_eq!(epoch, self.epoch, "run {}: only the present driver starts attempts", self.id);
         let unmet = self.unmet[self.at(phase)];
         assert_eq!(unmet, 0, "phase {phase} is started before what it needs");
+        assert!(!self.git_comes_first(), "phase {phase} is started before git is up to date");
+        let beside_others = self.beside_others();
+        let (head, base) = (self.vcs.head.clone(), self.vcs.last.as_ref().map(|snapshot| snapshot.commit.clone()));
         self.change(phase, |state| {
             assert!(state.attempt.is_none(), "phase {phase} is started while an attempt is at work");
             assert!(!state.is_finished(), "phase {phase} is finished and is started again");
             assert_eq!(attempt.0, state.attempts + 1, "attempts of {phase} are numbered without gaps");
             assert_eq!(generation, state.generation, "an attempt of {phase} belongs to the present generation");
-            let (boot, before) = (boot.to_owned(), state.last_end);
-            state.attempt = Some(RunningAttempt { number: attempt, epoch, boot, adopted: false, before });
+            let (boot, before, clean) = (boot.to_owned(), state.last_end, clean.cloned());
+            let adopted = false;
+            state.attempt =
+                Some(RunningAttempt { number: attempt, epoch, boot, adopted, before, head, beside_others, clean });
+            state.base = state.base.take().or(base);
+            state.clean = false;
             state.attempts = attempt.0;
             state.status = PhaseStatus::Running;
             (state.started_at, state.ended_at, state.duration_ms) = (Some(at), None, None);
@@ -164,6 +189,7 @@ impl Run {
             (state.in_doubt, state.parked, state.not_before, state.error) = (false, false, None, None);
             state.probe = None;
         });
+        self.completed_in_git(phase);
         self.make_due(Trigger::PhaseTransition, Some(phase));
     }
 
@@ -179,7 +205,8 @@ impl Run {
         self.make_due(Trigger::PhaseTransition, Some(phase));
     }
 
-    fn phase_reopened(&mut self, phase: &PhaseId, generation: Generation) {
+    fn phase_reopened(&mut self, phase: &PhaseId, generation: Generation, clean: bool) {
+        self.undone_in_git(phase);
         self.change(phase, |state| {
             let raised = generation > state.generation;
             let allowed = raised || !state.is_finished() || mutant::is(Mutant::ReuseAGeneration);
@@ -187,11 +214,13 @@ impl Run {
             assert!(!raised || state.attempt.is_none(), "{phase} is at work: it is not made undone");
             state.generation = generation;
             state.probe = None;
+            state.clean = clean;
             (state.failures, state.unknowns_in_a_row) = (0, 0);
             (state.in_doubt, state.parked, state.not_before, state.error) = (false, false, None, None);
             if raised {
                 (state.outputs, state.summary, state.last_end) = (BTreeMap::new(), None, Some(Before::Redone));
                 state.seen = None;
+                (state.commit_sha, state.base) = (None, None);
             }
             if state.attempt.is_none() {
                 state.status = PhaseStatus::Pending;
@@ -204,7 +233,12 @@ impl Run {
         match by {
             StopBy::Interrupt => self.make_due(Trigger::UserInterrupt, None),
             StopBy::SessionEnd | StopBy::Hangup => self.make_due(Trigger::SessionEnd, None),
-            StopBy::Failure | StopBy::OrphanKill | StopBy::Question | StopBy::OnlyThat | StopBy::DriverGone => {}
+            StopBy::Failure
+            | StopBy::OrphanKill
+            | StopBy::Question
+            | StopBy::OnlyThat
+            | StopBy::DriverGone
+            | StopBy::Rewind => {}
         }
     }
 
@@ -213,13 +247,29 @@ impl Run {
         self.result = Some(result);
     }
 
+    /// A checkpoint becomes due: one for each phase that is settled, with whatever else is due at the same moment.
     pub(super) fn make_due(&mut self, trigger: Trigger, phase: Option<&PhaseId>) {
-        if self.started.triggers.contains(&trigger) && !self.due.contains(&trigger) {
-            self.due.push(trigger);
+        if phase.is_some() {
+            self.settled_last = phase.cloned();
         }
-        if let Some(phase) = phase {
-            self.due_phase = Some(phase.clone());
+        if !self.started.triggers.contains(&trigger) {
+            return;
         }
+        let joins = |due: &&mut Due| match trigger {
+            Trigger::BatchComplete => due.waits,
+            Trigger::PhaseTransition | Trigger::RunStart | Trigger::Manual => false,
+            // A stop is not kept waiting by git.
+            Trigger::UserInterrupt | Trigger::SessionEnd => !due.waits,
+        };
+        if let Some(due) = self.due.back_mut().filter(joins) {
+            if !due.triggers.contains(&trigger) {
+                due.triggers.push(trigger);
+            }
+            return;
+        }
+        let waits = !matches!(trigger, Trigger::UserInterrupt | Trigger::SessionEnd);
+        let phase = if trigger == Trigger::BatchComplete { self.settled_last.clone() } else { phase.cloned() };
+        self.due.push_back(Due { triggers: vec![trigger], phase, waits });
     }
 
     pub(super) fn at(&self, phase: &PhaseId) -> usize {

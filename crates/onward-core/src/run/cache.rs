@@ -1,10 +1,10 @@
 //! The fold cache: a run as bytes, so that opening it costs the cache and the events behind it, not the whole journal.
 //!
 //! Private and dispensable: it may be dropped at any time, and what does not fit this version exactly is as good as
-//! none. Nothing derived is in it; that is worked out anew. Fields are told apart by their place alone, so nothing that
-//! is kept here may leave a field out when it is written.
+//! none. Nothing derived is in it; that is worked out anew. All but the start of the run is told apart by
+//! place alone, so nothing of it may leave a field out when it is written.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -12,20 +12,20 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::index::PlanIndex;
-use super::state::{Dirty, Kill, PhaseState, Run};
-use crate::checkpoint::Trigger;
+use super::state::{Dirty, Due, Kill, PhaseState, Run};
+use super::vcs::Vcs;
+use crate::checkpoint::Behind;
 use crate::event::{Orphans, RunResult, RunStarted, StopBy};
 use crate::id::{CheckpointId, PhaseId, Seq};
 use crate::mutant::{self, Mutant};
 use crate::seen::LastLook;
 
 /// Raised with every change of the fold or of what is kept here.
-pub const FOLD_VERSION: u32 = 2;
+pub const FOLD_VERSION: u32 = 3;
 
 #[derive(Serialize)]
 struct Out<'a> {
     seq: Seq,
-    started: &'a RunStarted,
     created_at: Timestamp,
     updated_at: Timestamp,
     archived: bool,
@@ -44,16 +44,15 @@ struct Out<'a> {
     state: &'a Value,
     dirty: &'a Dirty,
     phases: &'a [PhaseState],
-    due: &'a [Trigger],
-    due_phase: &'a Option<PhaseId>,
-    due_name: &'a Option<String>,
+    vcs: &'a Vcs,
+    due: &'a VecDeque<Due>,
+    settled_last: &'a Option<PhaseId>,
     batches_recorded: &'a BTreeSet<u32>,
 }
 
 #[derive(Deserialize)]
 struct In {
     seq: Seq,
-    started: RunStarted,
     created_at: Timestamp,
     updated_at: Timestamp,
     archived: bool,
@@ -72,9 +71,9 @@ struct In {
     state: Value,
     dirty: Dirty,
     phases: Vec<PhaseState>,
-    due: Vec<Trigger>,
-    due_phase: Option<PhaseId>,
-    due_name: Option<String>,
+    vcs: Vcs,
+    due: VecDeque<Due>,
+    settled_last: Option<PhaseId>,
     batches_recorded: BTreeSet<u32>,
 }
 
@@ -82,7 +81,6 @@ struct In {
 pub fn encode(run: &Run) -> Vec<u8> {
     let out = Out {
         seq: run.seq,
-        started: &run.started,
         created_at: run.created_at,
         updated_at: run.updated_at,
         archived: run.archived,
@@ -101,23 +99,29 @@ pub fn encode(run: &Run) -> Vec<u8> {
         state: &run.state,
         dirty: &run.dirty,
         phases: &run.phases,
+        vcs: &run.vcs,
         due: &run.due,
-        due_phase: &run.due_phase,
-        due_name: &run.due_name,
+        settled_last: &run.settled_last,
         batches_recorded: &run.batches_recorded,
     };
-    rmp_serde::to_vec(&out).expect("plain data")
+    // Its fields are told apart by name, since a plan leaves out what it does not say.
+    let started = rmp_serde::to_vec_named(&*run.started).expect("plain data");
+    let rest = rmp_serde::to_vec(&out).expect("plain data");
+    [&(started.len() as u64).to_le_bytes(), started.as_slice(), rest.as_slice()].concat()
 }
 
 /// The run that the bytes hold; none if they are not exactly what [`encode`] of this version gives.
 pub fn decode(bytes: &[u8]) -> Option<Run> {
-    let read: In = rmp_serde::from_slice(bytes).ok()?;
-    if read.phases.len() != read.started.plan.phases.len() {
+    let (length, bytes) = bytes.split_first_chunk::<8>()?;
+    let (started, rest) = bytes.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+    let started: RunStarted = rmp_serde::from_slice(started).ok()?;
+    let read: In = rmp_serde::from_slice(rest).ok()?;
+    if read.phases.len() != started.plan.phases.len() {
         return None;
     }
-    let index = Arc::new(PlanIndex::new(&read.started.plan));
+    let index = Arc::new(PlanIndex::new(&started.plan));
     let mut run = Run {
-        id: read.started.run.clone(),
+        id: started.run.clone(),
         seq: read.seq,
         created_at: read.created_at,
         updated_at: read.updated_at,
@@ -136,10 +140,11 @@ pub fn decode(bytes: &[u8]) -> Option<Run> {
         whole_is_due: read.whole_is_due,
         state: read.state,
         dirty: if mutant::is(Mutant::ForgetWhatIsDirty) { Dirty::default() } else { read.dirty },
+        behind: Behind::default(),
         phases: read.phases,
+        vcs: read.vcs,
         due: read.due,
-        due_phase: read.due_phase,
-        due_name: read.due_name,
+        settled_last: read.settled_last,
         ready: BTreeSet::new(),
         delayed: BTreeSet::new(),
         running: BTreeSet::new(),
@@ -152,7 +157,7 @@ pub fn decode(bytes: &[u8]) -> Option<Run> {
         finished: 0,
         failed: 0,
         index,
-        started: Arc::new(read.started),
+        started: Arc::new(started),
     };
     run.derive();
     Some(run)

@@ -8,9 +8,11 @@ mod apply;
 pub mod cache;
 mod decide;
 mod index;
+pub mod pools;
 mod revised;
 mod settle;
 mod state;
+pub mod vcs;
 mod wanted;
 
 pub use decide::{Refusal, ends_with};
@@ -19,7 +21,7 @@ pub use wanted::wanted;
 
 use jiff::Timestamp;
 
-use crate::checkpoint::{self, Head, Taken};
+use crate::checkpoint::{self, Head, Kept, Taken};
 use crate::event::{Event, Recorded, RunStarted};
 use crate::input::{Begin, Input};
 
@@ -96,6 +98,11 @@ pub fn checkpoint_at(run: &Run, recorded: &Recorded) -> Option<Head> {
         created_at: recorded.at,
         status: run.status(),
         can_resume: run.is_unfinished(),
+        snapshot: run.fresh_snapshot().map(|snapshot| Kept {
+            commit: snapshot.commit.clone(),
+            number: snapshot.number,
+            mixed: run.running().map(|(phase, _)| phase.id.clone()).collect(),
+        }),
     })
 }
 
@@ -121,7 +128,11 @@ fn settle_all(run: &mut Run, now: Timestamp, stepped: &mut Stepped) {
 fn record(run: &mut Run, event: Event, actor: &str, now: Timestamp, stepped: &mut Stepped) {
     let recorded = Recorded { seq: run.seq.next(), at: now, actor: actor.to_owned(), event };
     // Before it is folded: the fold forgets what changed since the checkpoint before.
-    stepped.checkpoints.extend(checkpoint_at(run, &recorded).map(|head| checkpoint::taken(run, head)));
+    if let Some(head) = checkpoint_at(run, &recorded) {
+        let taken = checkpoint::taken(run, head);
+        run.behind = run.behind.then(&taken.content);
+        stepped.checkpoints.push(taken);
+    }
     run.apply(&recorded);
     stepped.events.push(recorded);
 }

@@ -46,7 +46,7 @@ impl Run {
         self.derive();
         let complete = self.batch_left.iter().enumerate().filter(|(_, left)| **left == 0);
         self.batches_recorded = complete.map(|(batch, _)| super::apply::batch_number(batch)).collect();
-        self.due_phase = self.due_phase.take().filter(|phase| self.index.by_id.contains_key(phase));
+        self.settled_last = self.settled_last.take().filter(|phase| self.index.by_id.contains_key(phase));
         self.dirty = Dirty::default();
         self.whole_is_due = true;
     }
@@ -59,8 +59,12 @@ impl Run {
     pub(super) fn probe_again(&mut self) {
         let asked: Vec<PhaseId> = self.in_doubt().cloned().collect();
         for phase in asked {
-            if self.phase_state(&phase).is_some_and(|state| state.probe.is_some()) {
-                self.change(&phase, |state| state.in_doubt = false);
+            let has_probe = !self.plan().phases[self.at(&phase)].done_when.is_empty();
+            if has_probe {
+                self.change(&phase, |state| {
+                    state.in_doubt = false;
+                    state.probe.get_or_insert_with(|| ProbeDue::BeforeARerun(Box::default()));
+                });
             }
         }
     }

@@ -3,17 +3,21 @@
 use jiff::Timestamp;
 
 use super::apply::batch_number;
-use super::state::{Kill, PhaseState, Run};
+use super::state::{Before, Kill, PhaseState, Run};
 use crate::event::{Event, RunResult, StopBy};
 use crate::id::Attempt;
 use crate::naming::checkpoint_id;
-use crate::plan::{PlanFailure, globs};
+use crate::plan::{OnInterrupt, Phase, PlanFailure, globs};
 
 pub(super) fn settle(run: &Run, now: Timestamp) -> Option<Event> {
     if run.archived || run.ending().is_some() {
         return due_checkpoint(run, now);
     }
-    books(run, now).or_else(|| stop_of_the_others(run)).or_else(|| end(run)).or_else(|| next_attempt(run, now))
+    books(run, now)
+        .or_else(|| stop_of_the_others(run))
+        .or_else(|| commit(run))
+        .or_else(|| end(run))
+        .or_else(|| next_attempt(run, now))
 }
 
 /// What is to be written down about what was just recorded, before anything else is.
@@ -22,7 +26,7 @@ pub(super) fn books(run: &Run, now: Timestamp) -> Option<Event> {
 }
 
 fn completed_batch(run: &Run) -> Option<Event> {
-    let last = run.due_phase.as_ref()?;
+    let last = run.settled_last.as_ref()?;
     let batch = run.index.batch_of[run.at(last)];
     let number = batch_number(batch);
     let complete = run.batch_left[batch] == 0 && !run.batches_recorded.contains(&number);
@@ -30,12 +34,17 @@ fn completed_batch(run: &Run) -> Option<Event> {
 }
 
 fn due_checkpoint(run: &Run, now: Timestamp) -> Option<Event> {
-    if run.due.is_empty() {
-        return None;
-    }
-    let phase = run.due_phase.clone();
+    let with_the_tree = !run.snapshot_is_wanted() && !run.commit_goes_first();
+    let due = run.due.iter().find(|due| !due.waits || with_the_tree)?;
+    let (triggers, phase) = (due.triggers.clone(), due.phase.clone());
     let id = checkpoint_id(&run.id, phase.as_ref(), run.seq.next(), now);
-    Some(Event::CheckpointTaken { id, triggers: run.due.clone(), phase, name: run.due_name.clone() })
+    Some(Event::CheckpointTaken { id, triggers, phase, name: None })
+}
+
+/// The commit of the last phases, once enough are done and nobody writes beside it.
+fn commit(run: &Run) -> Option<Event> {
+    let wanted = run.epoch > 0 && run.stop.is_none() && !run.snapshot_is_wanted() && run.vcs.begun.is_none();
+    (wanted && run.commit_is_possible()).then(|| run.begin_commit())
 }
 
 /// `on-failure: stop` ends the phases that are at work beside a failed one.
@@ -49,14 +58,17 @@ fn end(run: &Run) -> Option<Event> {
     if let Some((StopBy::Hangup, _)) = run.stop {
         return Some(Event::RunStopped { by: StopBy::Hangup });
     }
-    if run.epoch == 0 || !run.running.is_empty() {
+    // A rewind does not wait for a commit of what it is about to leave behind.
+    let commits = run.vcs.begun.is_some() && !matches!(run.stop, Some((StopBy::Rewind, _)));
+    let git_first = run.snapshot_is_wanted() || commits || run.vcs.rewinding.is_some();
+    if run.epoch == 0 || !run.running.is_empty() || git_first {
         return None;
     }
     if run.finished == run.phases.len() {
         return Some(Event::RunEnded { result: RunResult::Completed });
     }
     match run.stop {
-        Some((by @ (StopBy::Interrupt | StopBy::SessionEnd), Kill::Ask | Kill::Now)) => {
+        Some((by @ (StopBy::Interrupt | StopBy::SessionEnd | StopBy::Rewind), Kill::Ask | Kill::Now)) => {
             return Some(Event::RunStopped { by });
         }
         Some((
@@ -88,7 +100,8 @@ pub(super) fn may_start(run: &Run) -> bool {
     let recovered =
         run.running.iter().all(|&at| run.phases[at].attempt.as_ref().is_some_and(|attempt| attempt.epoch == run.epoch));
     let failure_allows = run.failed == 0 || run.plan().on_failure == PlanFailure::Continue;
-    run.epoch > 0 && run.stop.is_none() && run.in_doubt.is_empty() && recovered && failure_allows
+    let free = run.stop.is_none() && run.in_doubt.is_empty() && !run.git_comes_first();
+    run.epoch > 0 && free && recovered && failure_allows
 }
 
 fn only_that_is_finished(run: &Run) -> bool {
@@ -123,7 +136,15 @@ fn next_attempt(run: &Run, now: Timestamp) -> Option<Event> {
         generation: state.generation,
         epoch: run.epoch,
         boot: run.boot.clone(),
+        clean: clean(phase, state),
     })
+}
+
+/// The snapshot from which the next attempt puts its files back first, where that is asked for.
+fn clean(phase: &Phase, state: &PhaseState) -> Option<String> {
+    let half_done = matches!(state.last_end, Some(Before::Interrupted | Before::Unknown));
+    let by_policy = half_done && phase.on_interrupt == Some(OnInterrupt::RerunClean);
+    state.base.clone().filter(|_| state.clean || by_policy)
 }
 
 /// Two phases that may write the same files never run side by side.

@@ -1,6 +1,6 @@
 //! What is known of a run at one position of its journal.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::index::PlanIndex;
-use crate::checkpoint::Trigger;
+use super::vcs::Vcs;
+use crate::checkpoint::{Behind, Trigger};
 use crate::event::{Claimed, Event, Orphans, PhaseError, Recorded, RunResult, RunStarted, StopBy};
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId, RunId, Seq};
 use crate::patch::Op;
@@ -47,13 +48,17 @@ pub struct Run {
     pub state: Value,
     /// What changed since the last checkpoint: the next one is a patch of just this.
     pub(crate) dirty: Dirty,
+    /// Not folded: the caller tells it after each append, so that small documents are whole now and then.
+    pub behind: Behind,
     pub(super) phases: Vec<PhaseState>,
-    /// Triggers that wait for their checkpoint, and the phase they are about.
-    pub(super) due: Vec<Trigger>,
-    pub(super) due_phase: Option<PhaseId>,
-    pub(super) due_name: Option<String>,
     /// The plan is another one than at the last checkpoint: the next one is whole.
     pub(crate) whole_is_due: bool,
+    /// What git keeps for the run.
+    pub vcs: Vcs,
+    /// Checkpoints that are to be taken, the oldest first.
+    pub(super) due: VecDeque<Due>,
+    /// The phase that was settled last.
+    pub(super) settled_last: Option<PhaseId>,
 
     // ---- derived ----
     pub(super) index: Arc<PlanIndex>,
@@ -77,6 +82,15 @@ pub struct Run {
 pub(crate) struct Dirty {
     pub(crate) phases: BTreeSet<usize>,
     pub(crate) state: Vec<Op>,
+}
+
+/// A checkpoint that is to be taken.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Due {
+    pub(super) triggers: Vec<Trigger>,
+    pub(super) phase: Option<PhaseId>,
+    /// It comes with a snapshot of the working tree, where there is one to be had.
+    pub(super) waits: bool,
 }
 
 /// Whether a stop is a request or an order.
@@ -113,6 +127,10 @@ pub struct PhaseState {
     pub error: Option<PhaseError>,
     /// How the last attempt ended, as the next one is told it.
     pub last_end: Option<Before>,
+    /// The snapshot before the first attempt of this generation.
+    pub base: Option<String>,
+    /// What it writes is put back before the next attempt.
+    pub clean: bool,
     /// What the finished phase was done with.
     pub seen: Option<Box<Seen>>,
     /// Its probe has to speak before anything else happens to it.
@@ -150,6 +168,12 @@ pub struct RunningAttempt {
     pub adopted: bool,
     /// None on a first attempt.
     pub before: Option<Before>,
+    /// The commit that was checked out when it began.
+    pub head: Option<String>,
+    /// Other phases were at work meanwhile: a commit that appeared may be theirs.
+    pub beside_others: bool,
+    /// The snapshot from which its files are put back first.
+    pub clean: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -204,11 +228,12 @@ impl Run {
             removed: BTreeMap::new(),
             state: Value::Object(Map::new()),
             dirty: Dirty::default(),
+            behind: Behind::default(),
             phases: vec![PhaseState::new(); started.plan.phases.len()],
-            due: Vec::new(),
-            due_phase: None,
-            due_name: None,
             whole_is_due: false,
+            vcs: Vcs::default(),
+            due: VecDeque::new(),
+            settled_last: None,
             ready: BTreeSet::new(),
             delayed: BTreeSet::new(),
             running: BTreeSet::new(),
@@ -361,6 +386,8 @@ impl PhaseState {
             last_end: None,
             seen: None,
             probe: None,
+            base: None,
+            clean: false,
         }
     }
 

@@ -14,6 +14,12 @@ pub fn wanted(run: &Run, now: Timestamp) -> Vec<Effect> {
         return Vec::new();
     }
     let mut effects = Vec::new();
+    if run.snapshot_is_wanted() {
+        effects.push(Effect::Snapshot);
+    }
+    if let Some(begun) = &run.vcs.begun {
+        effects.push(Effect::Commit { number: begun.number });
+    }
     for (phase, state) in run.running() {
         let attempt = state.attempt.as_ref().expect("a running phase has its attempt");
         let (phase, number) = (phase.id.clone(), attempt.number);

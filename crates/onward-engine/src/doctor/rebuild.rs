@@ -159,7 +159,11 @@ fn replay(events: &[Recorded]) -> Option<(Run, Vec<Taken>)> {
     let mut run = run::fold([first])?;
     let mut taken = Vec::new();
     for recorded in rest {
-        taken.extend(run::checkpoint_at(&run, recorded).map(|head| checkpoint::taken(&run, head)));
+        if let Some(head) = run::checkpoint_at(&run, recorded) {
+            let again = checkpoint::taken(&run, head);
+            run.behind = run.behind.then(&again.content);
+            taken.push(again);
+        }
         run.apply(recorded);
     }
     Some((run, taken))

@@ -48,7 +48,7 @@ pub(crate) fn prepare(project: &Project, run: &Run, phase: &Phase, attempt: Atte
         attempt: attempt.0,
         tag,
         argv: found(shell, &env).into_iter().chain(["-c".to_owned(), script.clone()]).collect(),
-        working_directory: project.top.join(phase.working_directory.as_deref().unwrap_or(".")),
+        working_directory: top(project, run).join(phase.working_directory.as_deref().unwrap_or(".")),
         timeout_ms: phase.timeout.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
         grace_int_ms: Spec::GRACE_INT_MS,
         grace_term_ms: Spec::GRACE_TERM_MS,
@@ -60,6 +60,11 @@ pub(crate) fn prepare(project: &Project, run: &Run, phase: &Phase, attempt: Atte
         folder: folder.path().to_owned(),
     };
     Ok(Prepared { folder, spec, env })
+}
+
+/// Where the phases of a run work.
+fn top(project: &Project, run: &Run) -> PathBuf {
+    run.started.worktree.as_ref().map_or_else(|| project.top.clone(), PathBuf::from)
 }
 
 pub(crate) fn folder(project: &Project, run: &Run, phase: &PhaseId, attempt: Attempt) -> AttemptFolder {

@@ -4,8 +4,8 @@ use onward_core::run::Run;
 use onward_core::seen::World;
 
 use crate::executor::shell;
-use crate::git::{ask, branch, is_repository, lines};
 use crate::project::Project;
+use crate::vcs::{ask, branch, is_repository, lines};
 
 /// Files with changes that are kept by name.
 const DIRTY_MAX: usize = 100;

@@ -20,7 +20,7 @@ const SEEN_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// What the globs of `reads` mean. What the phase writes itself is not its input.
 pub(super) fn reads(project: &Project, run: &Run, phase: &Phase, before: Option<&Files>) -> Files {
-    files::look(&project.top, &filled(run, &phase.checks.reads), &filled(run, &phase.writes), before)
+    files::look(&project.top, &filled(run, &phase.reads), &filled(run, &phase.writes), before)
 }
 
 pub(super) fn writes(project: &Project, run: &Run, phase: &Phase, before: Option<&Files>) -> Files {
@@ -33,11 +33,11 @@ fn filled(run: &Run, globs: &[String]) -> Vec<String> {
 
 /// The hash over what the commands of `fingerprint` print; none where there are none or one of them fails.
 pub(super) fn fingerprint(project: &Project, run: &Run, phase: &Phase) -> Option<String> {
-    if phase.checks.fingerprint.is_empty() {
+    if phase.fingerprint.is_empty() {
         return None;
     }
     let mut hasher = blake3::Hasher::new();
-    for script in &phase.checks.fingerprint {
+    for script in &phase.fingerprint {
         let env = shell::probe_environment(project, run, phase).ok()?;
         let ran = command::run(&project.top, &shell_of(phase), script, env);
         hasher.update(&ran.code.unwrap_or(-1).to_le_bytes());
@@ -48,13 +48,12 @@ pub(super) fn fingerprint(project: &Project, run: &Run, phase: &Phase) -> Option
 
 /// Notes what an attempt is begun with. It lies beside the attempt, since it may end when nobody is there to remember.
 pub(crate) fn note_the_beginning(project: &Project, run: &Run, phase: &Phase, folder: &AttemptFolder) {
-    let checks = &phase.checks;
-    if checks.reads.is_empty() && checks.fingerprint.is_empty() {
+    if phase.reads.is_empty() && phase.fingerprint.is_empty() {
         return;
     }
     let seen = Seen {
         fingerprint: fingerprint(project, run, phase),
-        reads: (!checks.reads.is_empty()).then(|| reads(project, run, phase, None)),
+        reads: (!phase.reads.is_empty()).then(|| reads(project, run, phase, None)),
         ..Seen::default()
     };
     let bytes = serde_json::to_vec(&seen).expect("it has only string keys");
@@ -95,7 +94,7 @@ fn noted(path: &Path) -> Option<Seen> {
 
 /// A probe that is being asked in a thread of its own: whoever drives must not stand still for it.
 pub(crate) fn ask_done_when(project: &Project, run: &Run, phase: &Phase) -> std::thread::JoinHandle<Answer> {
-    let (top, shell, scripts) = (project.top.clone(), shell_of(phase), phase.checks.done_when.clone());
+    let (top, shell, scripts) = (project.top.clone(), shell_of(phase), phase.done_when.clone());
     let env = shell::probe_environment(project, run, phase);
     std::thread::spawn(move || {
         let Ok(env) = env else { return Answer::CannotTell };

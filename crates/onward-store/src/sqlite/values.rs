@@ -14,6 +14,8 @@ use crate::{
 
 /// Longer values leave their row, so that lists and journals stay quick to read.
 const ROW_BYTES_MAX: usize = 8 * 1024;
+/// Shorter values stay as they are: what would be saved is not worth the time.
+const PLAIN_BYTES_MAX: usize = 1000;
 /// Longer blobs, as stored, leave the database, so that a commit stays short.
 const TRANSACTION_BYTES_MAX: usize = 1024 * 1024;
 
@@ -52,8 +54,11 @@ impl Blob {
 impl Packed {
     /// Compresses and hashes what is large, and writes what is very large. Call it outside the transaction.
     pub(super) fn new(value: &[u8], blobs: &Path) -> Result<Self, StoreError> {
-        if value.len() <= ROW_BYTES_MAX {
+        if value.len() <= PLAIN_BYTES_MAX {
             return Ok(Self { column: codec::plain(value), blob: None });
+        }
+        if value.len() <= ROW_BYTES_MAX {
+            return Ok(Self { column: codec::compressed(value), blob: None });
         }
         let id: BlobId = *blake3::hash(value).as_bytes();
         let blob = Blob { id, bytes: value.len(), envelope: codec::compressed(value) };

@@ -2,8 +2,10 @@
 //! two steps. A seed gives a world; what goes wrong in it goes wrong again.
 
 mod dice;
+mod git;
 mod oracle;
 mod plans;
+mod rewind;
 mod store;
 mod world;
 
@@ -12,7 +14,7 @@ use std::sync::{Arc, Mutex};
 
 use jiff::{SignedDuration, Timestamp};
 use onward_core::checkpoint::Trigger;
-use onward_core::event::{Event, Orphans, PlanRevised, RunStarted};
+use onward_core::event::{CommitRule, Event, Orphans, PlanRevised, RunStarted};
 use onward_core::id::{PhaseId, RunId, Seq};
 use onward_core::input::{Begin, Choice, Posted, Reply, Resumption};
 use onward_core::plan::{self, Plan};
@@ -184,6 +186,14 @@ impl Story {
             title: "sim".to_owned(),
             branch: None,
             triggers: Trigger::ALL.to_vec(),
+            snapshots: self.throw(100) < 60,
+            commits: (self.throw(100) < 60).then(|| CommitRule {
+                every: u32::try_from(1 + self.throw(4)).expect("small"),
+                message: "checkpoint: phases {first}-{last} complete".to_owned(),
+                trailers: Vec::new(),
+                hooks: false,
+            }),
+            worktree: None,
         };
         let now = self.machine.lock().expect(ALONE).now;
         let (run, stepped) = run::start(started, "sim", now);
@@ -210,6 +220,14 @@ impl Story {
         let begin = self.begin(&run, &lease, start);
         self.machine.lock().expect(ALONE).fuse = fuse;
         let mut world = Eyes::new(self.machine.clone());
+        let run = match rewind::maybe(&self.machine, &mut store, &lease, &mut world, run) {
+            Ok(run) => run,
+            Err(why) => {
+                assert!(world::is_killed(&why) || is_killed_store(&why), "the rewind gave up: {why}");
+                return None;
+            }
+        };
+        let begin = Begin { choices: rewind::still_legal(&run, begin.choices), ..begin };
         let mut watch = Watch(self.machine.clone());
         let mut keep = Keeping { machine: self.machine.clone(), store: self.store.clone() };
         let driver = Driver {
@@ -258,6 +276,7 @@ impl Story {
             boot: machine.boot.to_string(),
             jobs: machine.dice.percent(20).then(|| u32::try_from(1 + machine.dice.below(4)).expect("small")),
             orphans: if machine.dice.percent(10) { Orphans::Kill } else { Orphans::Wait },
+            head: Some(machine.git.head()),
             renew: machine.dice.percent(70),
             resumption: Self::resumption(run, &choices, &mut machine.dice),
             choices,

@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use onward_core::checkpoint::{self, Head};
-use onward_core::event::{Answer, Event, Outcome, Recorded};
+use onward_core::event::{Answer, Event, Outcome, PhaseBack, Recorded};
 use onward_core::id::{Attempt, Generation, PhaseId, Seq};
-use onward_core::plan::{Plan, RetryWhen, globs};
+use onward_core::plan::{Effects, Plan, RetryWhen, globs};
 use onward_core::run::{PhaseStatus, Run};
 use onward_store::{Lease, Record, StoredCheckpoint};
 
@@ -24,6 +24,8 @@ pub(super) struct Oracle {
     /// Processes that were started, by attempt.
     spawned: BTreeMap<(PhaseId, Attempt), u32>,
     pub(super) answered: BTreeSet<String>,
+    /// Commits that were begun.
+    commits: BTreeSet<u32>,
     jobs: Option<u32>,
     pub(super) coverage: Coverage,
     /// Tells every event as it becomes durable.
@@ -63,6 +65,7 @@ impl Oracle {
             facts,
             spawned: BTreeMap::new(),
             answered: BTreeSet::new(),
+            commits: BTreeSet::new(),
             jobs: None,
             coverage: Coverage::new(),
             trace: None,
@@ -125,7 +128,7 @@ impl Oracle {
             }
             Event::PhaseSkipped { phase } => self.finished(phase, PhaseStatus::Skipped),
             Event::PhaseFailed { phase, error } => self.phase_failed(phase, &error.code),
-            Event::PhaseReopened { phase, generation } => self.reopened(phase, *generation),
+            Event::PhaseReopened { phase, generation, .. } => self.reopened(phase, *generation),
             Event::RetryScheduled { phase, .. } => {
                 let max = self.plan.phase(phase).expect("of the plan").retry.max;
                 let failures = self.facts[phase].failures;
@@ -137,9 +140,24 @@ impl Oracle {
             }
             Event::PhaseProbed { phase, answer } => self.probed(phase, *answer),
             Event::PlanRevised(revised) => self.revised(&revised.plan),
+            Event::CommitBegun { number, .. } => {
+                assert!(self.commits.insert(*number), "commit {number} was begun twice");
+            }
+            Event::RunRewound(rewound) => {
+                for back in rewound.restored.iter().flat_map(|restored| &restored.phases) {
+                    self.put_back(back);
+                }
+            }
             Event::RunStarted(_)
             | Event::WorldSeen { .. }
             | Event::StaleAccepted { .. }
+            | Event::SnapshotTaken(_)
+            | Event::SnapshotMissed { .. }
+            | Event::CommitMade { .. }
+            | Event::CommitLeft { .. }
+            | Event::RewindBegun(_)
+            | Event::RewindFailed { .. }
+            | Event::RunForked { .. }
             | Event::AttemptAdopted { .. }
             | Event::PhaseInDoubt { .. }
             | Event::BatchCompleted { .. }
@@ -182,7 +200,7 @@ impl Oracle {
     fn attempt_ended(&mut self, phase: &PhaseId, attempt: Attempt, outcome: &Outcome) {
         let how = serde_json::to_value(outcome).expect("plain data")["how"].as_str().expect("a tag").to_owned();
         *self.coverage.entry(format!("attempt_ended:{how}")).or_default() += 1;
-        let has_probe = !self.plan.phase(phase).expect("of the plan").checks.done_when.is_empty();
+        let has_probe = !self.plan.phase(phase).expect("of the plan").done_when.is_empty();
         let facts = self.facts.get_mut(phase).expect("of the plan");
         facts.unprobed = match outcome {
             Outcome::Exited { code: 0 } => Some(Unprobed::SaysDone),
@@ -275,6 +293,45 @@ impl Oracle {
         (facts.unprobed, facts.confirmed) = (None, false);
     }
 
+    /// A rewind makes finished work undone or done again, always under a new generation.
+    fn put_back(&mut self, back: &PhaseBack) {
+        let facts = self.facts.get_mut(&back.phase).expect("of the plan");
+        assert!(facts.open.is_none(), "{} is rewound while it is at work", back.phase);
+        facts.generation += 1;
+        (facts.failures, facts.unknowns) = (0, 0);
+        let has_probe = self.plan.phase(&back.phase).is_some_and(|phase| !phase.done_when.is_empty());
+        facts.unprobed = (back.in_doubt && has_probe).then_some(Unprobed::NobodyKnows);
+        facts.confirmed = false;
+        facts.parked = back.error.as_ref().is_some_and(|error| error.code == "crash-loop");
+        facts.finished_as =
+            Some(back.status).filter(|status| matches!(status, PhaseStatus::Completed | PhaseStatus::Skipped));
+        facts.finished_generation = (back.status == PhaseStatus::Completed)
+            .then_some(Generation(facts.generation))
+            .or(facts.finished_generation);
+    }
+
+    /// The driver is about to make a commit.
+    pub(super) fn may_commit(&self, run: &Run, number: u32) {
+        assert!(self.commits.contains(&number), "I2: commit {number} is made and not on record");
+        let durable = self.journal.last().map_or(Seq(0), |last| last.seq);
+        assert!(run.seq <= durable, "I2: the driver commits on {} while {durable} is durable", run.seq);
+        let writes = |phase: &&PhaseId| self.plan.phase(phase).expect("of the plan").effects != Effects::None;
+        let open: Vec<_> = self
+            .facts
+            .iter()
+            .filter(|(_, facts)| facts.open.is_some())
+            .map(|(phase, _)| phase)
+            .filter(writes)
+            .collect();
+        assert!(open.is_empty(), "a commit is made while {open:?} write");
+    }
+
+    /// These commits are in the repository.
+    pub(super) fn committed(&self, commits: &[u32]) {
+        let different: BTreeSet<&u32> = commits.iter().collect();
+        assert_eq!(different.len(), commits.len(), "a commit was made twice: {commits:?}");
+    }
+
     /// The driver is about to start a process.
     pub(super) fn may_perform(&self, run: &Run, phase: &PhaseId, attempt: Attempt) {
         assert_eq!(self.facts[phase].open, Some(attempt), "I2: {attempt} of {phase} is started and not on record");
@@ -309,6 +366,7 @@ impl Oracle {
             created_at: stored.created_at,
             status: run.status(),
             can_resume: run.is_unfinished(),
+            snapshot: stored.snapshot.clone(),
         };
         let whole = serde_json::to_vec(&checkpoint::whole(&run, head)).expect("plain data");
         let expected = checkpoint::assemble(&whole, &[]).expect("our own bytes");

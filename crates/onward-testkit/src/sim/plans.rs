@@ -1,12 +1,10 @@
 //! Random plans: every shape that the scheduler can meet, and every policy that it must obey.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use onward_core::id::PhaseId;
 use onward_core::plan::{
-    Backoff, Body, Checks, Effects, Freshness, Need, OnInterrupt, Phase, Plan, PlanFailure, Priority, Retry, RetryWhen,
-    Value,
+    Backoff, Body, Effects, Need, OnInterrupt, Phase, Plan, PlanFailure, Priority, Retry, RetryWhen, Value,
 };
 
 use super::dice::Dice;
@@ -17,18 +15,10 @@ pub(super) fn random_plan(dice: &mut Dice) -> Plan {
     let size = 1 + dice.below(PHASES_MAX);
     let phases = (0..size).map(|number| random_phase(dice, number)).collect();
     Plan {
-        name: "sim".to_owned(),
-        run_name: None,
-        description: None,
-        kind: "run".to_owned(),
-        inputs: BTreeMap::new(),
-        env: Vec::new(),
         max_parallel: 1 + u32::try_from(dice.below(4)).expect("small"),
-        finally: Vec::new(),
-        freshness: Freshness::default(),
-        issue: None,
         on_failure: *dice.pick(&[PlanFailure::Finish, PlanFailure::Continue, PlanFailure::Continue, PlanFailure::Stop]),
         phases,
+        ..Plan::new("sim", "run")
     }
 }
 
@@ -42,14 +32,7 @@ pub(super) fn random_phase(dice: &mut Dice, number: u64) -> Phase {
     }
     let effects = *dice.pick(&[Effects::Files, Effects::Files, Effects::None, Effects::External]);
     Phase {
-        id: id(number),
-        name: None,
-        description: None,
         needs,
-        body: Body::Run { script: "work".to_owned(), shell: vec!["sh".to_owned()] },
-        env: Vec::new(),
-        working_directory: None,
-        timeout: None,
         retry: Retry {
             max: u32::try_from(dice.below(3)).expect("small"),
             when: vec![RetryWhen::Failed, RetryWhen::TimedOut, RetryWhen::Infra],
@@ -59,21 +42,16 @@ pub(super) fn random_phase(dice: &mut Dice, number: u64) -> Phase {
                 max: Duration::from_mins(1),
                 jitter: dice.percent(50),
             },
+            output_matches: None,
         },
-        outputs: BTreeMap::new(),
         writes: if dice.percent(30) { vec![format!("out{}/**", dice.below(2))] } else { Vec::new() },
         effects,
         priority: *dice.pick(&[Priority::Critical, Priority::High, Priority::Normal, Priority::Low]),
         value: dice.percent(40).then(|| *dice.pick(&[Value::Issue, Value::Commit, Value::Code, Value::Docs])),
         on_interrupt: dice.percent(20).then(|| *dice.pick(&[OnInterrupt::Rerun, OnInterrupt::Ask])),
-        checks: random_checks(dice),
+        done_when: if dice.percent(25) { vec!["probe".to_owned()] } else { Vec::new() },
+        ..Phase::new(id(number), Body::Run { script: "work".to_owned(), shell: vec!["sh".to_owned()] })
     }
-}
-
-/// Some phases have a probe; what files are like is nothing that the simulated machine has.
-fn random_checks(dice: &mut Dice) -> Checks {
-    let done_when = if dice.percent(25) { vec!["probe".to_owned()] } else { Vec::new() };
-    Checks { done_when, ..Checks::default() }
 }
 
 pub(super) fn id(number: u64) -> PhaseId {

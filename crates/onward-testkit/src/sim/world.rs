@@ -5,14 +5,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use onward_core::event::{Answer, Outcome, StopBy};
+use onward_core::event::{Answer, FilesBack, Outcome, Snapshot, StopBy};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Input};
 use onward_core::run::Run;
 use onward_core::view::{self, Alive, StatusView};
-use onward_engine::{Error, Happened, Result, Urgency, World};
+use onward_engine::{Error, Happened, Result, Tree, Urgency, World};
 
 use super::dice::Dice;
+use super::git::Repository;
 use super::oracle::Oracle;
 
 /// The machine as driver, store and world share it.
@@ -33,6 +34,7 @@ pub(super) struct Machine {
     /// Signals that a person still sends in this run.
     pub(super) signals_left: u32,
     pub(super) posts: Vec<String>,
+    pub(super) git: Repository,
 }
 
 /// An attempt's process with its attendant.
@@ -60,7 +62,17 @@ enum ProcessState {
 
 impl Machine {
     pub(super) fn new(dice: Dice, now: Timestamp, oracle: Oracle) -> Self {
-        Self { dice, now, boot: 1, attempts: BTreeMap::new(), fuse: None, oracle, signals_left: 3, posts: Vec::new() }
+        Self {
+            dice,
+            now,
+            boot: 1,
+            attempts: BTreeMap::new(),
+            fuse: None,
+            oracle,
+            signals_left: 3,
+            posts: Vec::new(),
+            git: Repository::default(),
+        }
     }
 
     /// One step nearer to the end of the driver.
@@ -73,6 +85,11 @@ impl Machine {
                 Ok(())
             }
         }
+    }
+
+    pub(super) fn is_at_work(&self, phase: &PhaseId, attempt: Attempt) -> bool {
+        let process = self.attempts.get(&(phase.clone(), attempt));
+        process.is_some_and(|process| matches!(process.state, ProcessState::AtWork { .. }))
     }
 
     /// Everything dies: phases and attendants too. What was not flushed may be gone.
@@ -112,6 +129,7 @@ impl Machine {
                 let outcome =
                     process.asked.map_or_else(|| outcome.clone(), |(by, _)| Outcome::Stopped { by, said_done: false });
                 process.state = ProcessState::Exited { outcome, at: *until };
+                self.git.tree += 1;
             }
         }
     }
@@ -311,7 +329,25 @@ impl World for Eyes {
         Ok(happened)
     }
 
+    fn tree(&mut self) -> &mut dyn Tree {
+        self
+    }
+
     fn status(&self, run: &Run) -> StatusView {
         view::status(run, &Alive::default(), Vec::new())
+    }
+}
+
+impl Tree for Eyes {
+    fn snapshot(&mut self, run: &Run) -> Result<Input> {
+        self.machine.lock().expect(ALONE).snapshot(run)
+    }
+
+    fn commit(&mut self, run: &Run, number: u32) -> Result<Input> {
+        self.machine.lock().expect(ALONE).commit(run, number)
+    }
+
+    fn restore(&mut self, run: &Run, files: &FilesBack) -> Result<std::result::Result<Snapshot, String>> {
+        self.machine.lock().expect(ALONE).restore(run, files)
     }
 }

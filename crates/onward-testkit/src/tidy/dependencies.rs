@@ -18,7 +18,17 @@ const WALLS: [Wall; 6] = [
     Wall {
         name: "onward-core",
         level: 1,
-        normal: &["blake3", "jiff", "rmp-serde", "saphyr-parser", "schemars", "serde", "serde_json", "thiserror"],
+        normal: &[
+            "blake3",
+            "jiff",
+            "regex-lite",
+            "rmp-serde",
+            "saphyr-parser",
+            "schemars",
+            "serde",
+            "serde_json",
+            "thiserror",
+        ],
         development: &["insta", "jsonschema", "proptest"],
     },
     Wall {

@@ -7,8 +7,8 @@ use onward_core::input::Choice;
 use onward_engine::{Error, Result};
 
 use super::{
-    bare, check, checkpoint, completions, config, delete, doctor, graph, init, list, load, log, logs, prune, resume,
-    run, save, schema, show, state, status, steer, why,
+    bare, check, checkpoint, completions, config, delete, diff, doctor, fork, graph, init, list, load, log, logs,
+    prune, resume, rewind, run, save, schema, show, state, status, steer, why,
 };
 use crate::args::{self, Cli, Color, Typed, Verb};
 use crate::failure::{self, Failure};
@@ -59,6 +59,10 @@ fn dispatch(cli: &Cli) -> u8 {
         Some(Verb::Check(args)) => check::check(args),
         Some(Verb::Graph(args)) => graph::graph(args),
         Some(Verb::Checkpoint(args)) => checkpoint::checkpoint(args),
+        Some(Verb::Diff(args)) => diff::diff(args),
+        Some(Verb::Rewind(args)) => rewind::rewind(args),
+        Some(Verb::Undo(args)) => rewind::undo(args),
+        Some(Verb::Fork(args)) => fork::fork(args),
         Some(Verb::Save(args)) => save::save(args),
         Some(Verb::Load(args)) => load::load(args),
         Some(Verb::State(args)) => state::state(&args.verb),

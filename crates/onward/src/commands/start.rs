@@ -9,7 +9,7 @@ use onward_core::input::{Choice, Resumption};
 use onward_core::resume::Accept;
 use onward_core::run::Ending;
 use onward_core::view::Why;
-use onward_engine::{Error, Found, Going, Onward, Ready, Request, Want};
+use onward_engine::{Error, Found, Going, Onward, Parts, Ready, Request, Rewound, Want};
 use serde_json::json;
 
 use super::after_failure::{self, Decided};
@@ -28,6 +28,9 @@ pub(super) fn start(want: Want, plan: Option<PathBuf>, args: &args::Start) -> u8
     };
     let mut report = Report::new(style);
     let ended = request(want, plan, args).and_then(|request| {
+        if args.dry_run && args.checkpoint.is_some() {
+            return Err(Failure::usage("what a run would do from a checkpoint is not known before it was rewound"));
+        }
         if args.dry_run { dry_run(&request, args.json) } else { perform(request, args, &mut report) }
     });
     ended.unwrap_or_else(|failure| report.failed(&failure))
@@ -39,8 +42,15 @@ fn perform(mut request: Request, args: &args::Start, report: &mut Report) -> Res
         Want::ResumeRun(_) => Onward::work(&from)?,
         Want::Plain | Want::Resume(_) | Want::Fresh => Onward::work_or_new(&from)?,
     };
-    let found = onward.find(&request)?;
     let person = prompt::somebody_is_there(args.no_input);
+    if let Some(checkpoint) = &args.checkpoint {
+        // Going back snapshots first what is there, so it can be taken back.
+        match onward.rewind(checkpoint, Parts::Both, None)? {
+            Rewound::Done { run, .. } => request.want = Want::ResumeRun(Some(run.to_string())),
+            Rewound::Declined => unreachable!("nobody was asked"),
+        }
+    }
+    let found = onward.find(&request)?;
     if let Some(one) = ask::open_question(&request, &found) {
         if args.yes {
             request.want = Want::Resume(None);
@@ -127,7 +137,8 @@ fn named(phase: Option<&str>) -> Result<Option<String>, Failure> {
 fn choices(args: &args::Start) -> Result<Vec<(String, Choice)>, Failure> {
     let mut choices: Vec<(String, Choice)> = Vec::new();
     for text in &args.retry {
-        choices.push((retried(text)?.to_owned(), Choice::Retry));
+        let (phase, choice) = retried(text)?;
+        choices.push((phase.to_owned(), choice));
     }
     choices.extend(args.adopt.iter().map(|phase| (phase.clone(), Choice::Adopt)));
     choices.extend(args.skip.iter().map(|phase| (phase.clone(), Choice::Skip)));
@@ -143,12 +154,12 @@ fn choices(args: &args::Start) -> Result<Vec<(String, Choice)>, Failure> {
     Ok(choices)
 }
 
-/// The phase of `--retry PHASE[=keep|clean]`.
-fn retried(text: &str) -> Result<&str, Failure> {
+/// `--retry PHASE[=keep|clean]`.
+fn retried(text: &str) -> Result<(&str, Choice), Failure> {
     match text.rsplit_once('=') {
-        None => Ok(text),
-        Some((phase, "keep")) => Ok(phase),
-        Some((_, "clean")) => Err(Error::NotYet("this version has no `--retry PHASE=clean` yet".to_owned()).into()),
+        None => Ok((text, Choice::Retry)),
+        Some((phase, "keep")) => Ok((phase, Choice::Retry)),
+        Some((phase, "clean")) => Ok((phase, Choice::RetryClean)),
         Some((_, how)) => Err(Failure::usage(format!("--retry takes PHASE, PHASE=keep or PHASE=clean, not {how}"))),
     }
 }
@@ -186,10 +197,9 @@ mod tests {
 
     #[test]
     fn a_retry_may_say_what_happens_to_the_files() {
-        assert_eq!(retried("b"), Ok("b"));
-        assert_eq!(retried("b=keep"), Ok("b"));
-        for text in ["b=clean", "b=cleen"] {
-            assert_eq!(retried(text).map_err(|failure| failure.code), Err(exit::USAGE), "{text}");
-        }
+        assert_eq!(retried("b"), Ok(("b", Choice::Retry)));
+        assert_eq!(retried("b=keep"), Ok(("b", Choice::Retry)));
+        assert_eq!(retried("b=clean"), Ok(("b", Choice::RetryClean)));
+        assert_eq!(retried("b=cleen").map_err(|failure| failure.code), Err(exit::USAGE));
     }
 }

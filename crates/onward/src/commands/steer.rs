@@ -19,7 +19,7 @@ pub(super) fn steer(args: &args::Steer, choice: Choice) -> Result<u8, Failure> {
         return Ok(exit::DONE);
     }
     let what = match choice {
-        Choice::Retry => "is to be done again",
+        Choice::Retry | Choice::RetryClean => "is to be done again",
         Choice::Skip => "is skipped",
         Choice::Adopt => "is taken as done",
     };

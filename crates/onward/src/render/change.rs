@@ -7,7 +7,7 @@ use onward_core::id::PhaseId;
 use onward_core::resume::{Finding, Weight};
 use onward_core::run::Run;
 
-use super::{paint, run, safe, time};
+use super::{paint, run, safe, time, vcs};
 
 /// What was said already, as far as the next line depends on it.
 #[derive(Debug, Default)]
@@ -70,6 +70,15 @@ impl Changes {
                 Some(format!("{} {} is kept as it is", paint::doubtful("~"), name(phase)))
             }
             Event::PhaseProbed { phase, answer } => Some(probed(&name(phase), *answer)),
+            Event::SnapshotTaken(_)
+            | Event::SnapshotMissed { .. }
+            | Event::CommitBegun { .. }
+            | Event::CommitMade { .. }
+            | Event::CommitLeft { .. }
+            | Event::RewindBegun(_)
+            | Event::RunRewound(_)
+            | Event::RewindFailed { .. }
+            | Event::RunForked { .. } => vcs::line(&recorded.event, run),
             Event::AttemptAdopted { alive: false, .. }
             | Event::RunStarted(_)
             | Event::DriverStarted { .. }
@@ -128,6 +137,14 @@ fn stop(by: StopBy, kill: bool, run: &Run) -> Option<String> {
         (StopBy::Failure, _) => {
             Some(format!("{sign} a phase failed and the plan says stop: phases asked to end: {count}"))
         }
-        (StopBy::Hangup | StopBy::OrphanKill | StopBy::Question | StopBy::OnlyThat | StopBy::DriverGone, _) => None,
+        (
+            StopBy::Hangup
+            | StopBy::OrphanKill
+            | StopBy::Question
+            | StopBy::OnlyThat
+            | StopBy::DriverGone
+            | StopBy::Rewind,
+            _,
+        ) => None,
     }
 }

@@ -2,6 +2,7 @@
 
 mod change;
 pub(crate) mod check;
+pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod failure;
 pub(crate) mod graph;
@@ -16,6 +17,7 @@ pub(crate) mod safe;
 pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod time;
+pub(crate) mod vcs;
 mod write;
 
 pub(crate) use write::{Copied, answer, answer_bytes, answer_json, copy, say, usage};

@@ -19,8 +19,9 @@ pub(crate) const RESUME: &str =
 pub(crate) const REFUSED: &str = "(v)iew details  (s)tart fresh, keeping this run  (d)elete  (a)bandon  [a]: ";
 pub(crate) const ORPHANS: &str = "(w)ait until it ends  (k)ill it  (a)bandon  [a]: ";
 pub(crate) const DOUBT: &str = "(r)etry  (a)dopt: it is done  (s)kip  (l)eave it open  [l]: ";
-/// `clean` is offered only where there is a snapshot to go back to.
 pub(crate) const FAILED: &str = "retry  adopt: it is done by hand  skip  abort: put the run away  quit  [quit]: ";
+/// Where there is a snapshot to go back to.
+pub(crate) const FAILED_CLEAN: &str = "retry  clean: put its files back and retry  adopt: it is done by hand  skip  abort: put the run away  quit  [quit]: ";
 pub(crate) const PICK: &str = "From which phase? ";
 pub(crate) const STALE: &str = "(k)eep what is done as it is  (r)edo it  (a)bandon  [a]: ";
 pub(crate) const PLAN: &str = "Go on with the plan as it was when the run was started? [y/N]: ";
@@ -77,6 +78,7 @@ fn how(run: &Run) -> &'static str {
             StopBy::OnlyThat => "one phase was wanted",
             StopBy::DriverGone => "killed",
             StopBy::Question => "it needs an answer",
+            StopBy::Rewind => "rewound",
         },
     }
 }

@@ -40,6 +40,7 @@ impl Reporter for Report {
     fn update(&mut self, update: &Update<'_>) {
         match update {
             Update::Event { recorded, run } => self.event(recorded, run),
+            Update::Note(text) => say(&format!("{} {}\n", paint::doubtful("!"), safe::line(text))),
             Update::Status(view) => self.status(view),
             Update::Tick { run, now } => self.tick(run, *now),
         }
@@ -180,7 +181,7 @@ pub(crate) fn exit_code(ending: Ending) -> u8 {
             StopBy::SessionEnd => exit::TERMINATED,
             StopBy::Hangup => exit::HANGUP,
             StopBy::Question => exit::ANSWER_NEEDED,
-            StopBy::OnlyThat => exit::DONE,
+            StopBy::OnlyThat | StopBy::Rewind => exit::DONE,
             StopBy::Failure | StopBy::OrphanKill | StopBy::DriverGone => exit::FAILED,
         },
     }
@@ -220,6 +221,7 @@ fn last_words(finished: &Finished) -> String {
                 StopBy::Question => "needs an answer",
                 StopBy::OnlyThat => "did what was wanted of it",
                 StopBy::Failure | StopBy::OrphanKill | StopBy::DriverGone => "was stopped after a failure",
+                StopBy::Rewind => "was rewound",
             };
             format!("{} run {id} {why}, {done}\n{resume}", paint::doubtful("■"))
         }

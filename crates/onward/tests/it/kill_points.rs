@@ -87,7 +87,8 @@ macro_rules! points {
             let told = [$($point,)* "blob.before-rename", "blob.after-rename", "stop.before-record", "stop.after-record"];
             let in_doctor = ["salvage.before-copy", "salvage.after-copy", "salvage.before-swap", "salvage.after-swap", "salvage.after-head"];
             for (file, label) in labels() {
-                assert!(told.contains(&label.as_str()) || in_doctor.contains(&label.as_str()), "{file} has the kill point {label}, which no story hits");
+                let known = told.iter().chain(&in_doctor).chain(crate::git::TOLD).any(|known| *known == label);
+                assert!(known, "{file} has the kill point {label}, which no story hits");
             }
         }
     };

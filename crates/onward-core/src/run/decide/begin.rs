@@ -22,6 +22,7 @@ pub(super) fn begin(run: &Run, begin: &Begin, now: Timestamp) -> Result<Vec<Even
         boot: begin.boot.clone(),
         jobs: begin.jobs,
         orphans: begin.orphans,
+        head: begin.head.clone(),
         only: told.only.clone(),
     }];
     if let Some(world) = &told.world {
@@ -60,7 +61,7 @@ fn answers(run: &Run, begin: &Begin) -> Result<Vec<Event>, Refusal> {
     }
     if begin.renew {
         let failed = run.phases().filter(|(p, s)| s.status == PhaseStatus::Failed && !s.parked && !is_undone(&p.id));
-        events.extend(failed.map(|(p, s)| reopened(&p.id, s.generation)));
+        events.extend(failed.map(|(p, s)| reopened(&p.id, s.generation, Choice::Retry)));
     }
     if let Some(only) = only {
         let reopened = |id: &PhaseId| events.iter().chain(&undone).any(|event| phase_of(event) == Some(id));
@@ -81,12 +82,19 @@ fn phase_of(event: &Event) -> Option<&PhaseId> {
 pub(super) fn choose(run: &Run, phase: &PhaseId, choice: Choice) -> Result<Option<Event>, Refusal> {
     let state = run.phase_state(phase).ok_or_else(|| Refusal::NoSuchPhase(phase.clone()))?;
     let illegal = |what, why: &str| Err(Refusal::Illegal(what, phase.clone(), why.to_owned()));
+    let writes = !run.plan().phases[run.at(phase)].writes.is_empty();
+    if choice == Choice::RetryClean && (!writes || state.base.is_none()) {
+        let why = if writes { "no snapshot was taken before it" } else { "it does not say what it writes" };
+        return illegal("a clean retry", why);
+    }
     match (choice, state.status) {
-        (Choice::Retry, PhaseStatus::Completed | PhaseStatus::Skipped) => Ok(Some(reopened(phase, raised(state)))),
+        (Choice::Retry | Choice::RetryClean, PhaseStatus::Completed | PhaseStatus::Skipped) => {
+            Ok(Some(reopened(phase, raised(state), choice)))
+        }
         (
-            Choice::Retry,
+            Choice::Retry | Choice::RetryClean,
             PhaseStatus::Pending | PhaseStatus::Running | PhaseStatus::Failed | PhaseStatus::Interrupted,
-        ) => Ok(Some(reopened(phase, state.generation))),
+        ) => Ok(Some(reopened(phase, state.generation, choice))),
         (Choice::Skip, PhaseStatus::Completed) => illegal("skip", "it is completed"),
         (Choice::Adopt, PhaseStatus::Completed) => illegal("adopt", "it is completed"),
         (Choice::Skip, PhaseStatus::Running) => illegal("skip", "an attempt may still be at work"),
@@ -102,8 +110,8 @@ pub(super) fn choose(run: &Run, phase: &PhaseId, choice: Choice) -> Result<Optio
     }
 }
 
-pub(super) fn reopened(phase: &PhaseId, generation: Generation) -> Event {
-    Event::PhaseReopened { phase: phase.clone(), generation }
+pub(super) fn reopened(phase: &PhaseId, generation: Generation, choice: Choice) -> Event {
+    Event::PhaseReopened { phase: phase.clone(), generation, clean: choice == Choice::RetryClean }
 }
 
 fn adopted(run: &Run, phase: &PhaseId, state: &PhaseState) -> Event {

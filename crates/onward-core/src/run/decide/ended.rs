@@ -26,6 +26,7 @@ pub(super) fn ended(run: &Run, id: &PhaseId, attempt: Attempt, end: &AttemptEnd,
         duration_ms: end.duration_ms,
         note: end.note.clone(),
         claimed: claimed(run, phase, end),
+        head: end.head.clone(),
     };
     let next = match &end.outcome {
         // What has a probe is done when the probe says so.
@@ -35,16 +36,16 @@ pub(super) fn ended(run: &Run, id: &PhaseId, attempt: Attempt, end: &AttemptEnd,
             Some(failed(run, phase, state, &end.outcome, attempt, now))
         }
         // Whether an outward effect happened cannot be told from an orderly end that we asked for.
-        Outcome::Stopped { said_done: true, .. } => doubt(phase),
-        Outcome::Stopped { said_done: false, .. } => None,
+        Outcome::Stopped { said_done: true, .. } => doubt(phase, state),
+        Outcome::Stopped { said_done: false, .. } => nothing_to_put_back(phase, state),
         Outcome::NeverRan => crash_loop(phase, state),
-        Outcome::Unknown => crash_loop(phase, state).or_else(|| doubt(phase)),
+        Outcome::Unknown => crash_loop(phase, state).or_else(|| doubt(phase, state)),
     };
     std::iter::once(first).chain(next).collect()
 }
 
 pub(super) fn has_probe(phase: &Phase) -> bool {
-    !phase.checks.done_when.is_empty()
+    !phase.done_when.is_empty()
 }
 
 /// What counts only once the probe has spoken.
@@ -130,14 +131,21 @@ fn crash_loop(phase: &Phase, state: &PhaseState) -> Option<Event> {
 }
 
 /// Whether only a person can say what becomes of a phase whose end nobody saw.
-fn doubt(phase: &Phase) -> Option<Event> {
+fn doubt(phase: &Phase, state: &PhaseState) -> Option<Event> {
     let asks = match phase.on_interrupt {
         _ if has_probe(phase) => false,
         Some(OnInterrupt::Ask) => true,
-        Some(OnInterrupt::Rerun | OnInterrupt::RerunClean | OnInterrupt::Continue) => false,
+        Some(OnInterrupt::Rerun | OnInterrupt::Continue) => false,
+        Some(OnInterrupt::RerunClean) => return nothing_to_put_back(phase, state),
         None => phase.effects == Effects::External,
     };
     asks.then(|| Event::PhaseInDoubt { phase: phase.id.clone() })
+}
+
+/// A phase that wants its files put back before it is run again, where no snapshot has them: a person has to say.
+fn nothing_to_put_back(phase: &Phase, state: &PhaseState) -> Option<Event> {
+    let without = phase.on_interrupt == Some(OnInterrupt::RerunClean) && state.base.is_none();
+    without.then(|| Event::PhaseInDoubt { phase: phase.id.clone() })
 }
 
 fn failure(phase: &Phase, code: &str, message: String) -> Event {

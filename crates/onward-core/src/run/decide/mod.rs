@@ -7,6 +7,7 @@ mod probed;
 mod revise;
 mod stop;
 mod undo_phases;
+mod vcs;
 
 use jiff::Timestamp;
 
@@ -29,6 +30,10 @@ pub enum Refusal {
     Illegal(&'static str, PhaseId, String),
     #[error("the run is archived")]
     Archived,
+    #[error("the run is at work")]
+    AtWork,
+    #[error("the run is being rewound")]
+    Rewinding,
     #[error(transparent)]
     Misfit(#[from] Misfit),
 }
@@ -48,6 +53,11 @@ pub(super) fn decide(run: &Run, input: &Input, now: Timestamp) -> Result<Vec<Eve
         Input::Probed { phase, answer } => probed::probed(run, phase, *answer, now),
         Input::DriverGone => Ok(driver_gone(run)),
         Input::StopAsked { by } => Ok(stop::stop(run, *by)),
+        Input::Snapshotted(result) => Ok(vec![vcs::snapshotted(result)]),
+        Input::Committed { number, made } => Ok(vcs::committed(run, *number, made).into_iter().collect()),
+        Input::Rewind(begun) => vcs::rewind(run, begun),
+        Input::Rewound(result) => vcs::rewound(run, result),
+        Input::Forked { from, checkpoint, restored } => Ok(vec![vcs::forked(from, checkpoint, restored)]),
         Input::Tick => Ok(Vec::new()),
         Input::Posted(posted) => posted::posted(run, posted, now),
     }

@@ -17,6 +17,7 @@ pub(super) fn revise(run: &Run, revised: &PlanRevised) -> Vec<Event> {
             ended_at: None,
             duration_ms: None,
             note: None,
+            head: None,
             claimed: None,
         })
     });

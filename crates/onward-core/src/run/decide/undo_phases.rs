@@ -4,6 +4,7 @@ use super::Refusal;
 use super::begin::reopened;
 use crate::event::Event;
 use crate::id::{Generation, PhaseId};
+use crate::input::Choice;
 use crate::mutant::{self, Mutant};
 use crate::plan::Need;
 use crate::run::state::{PhaseState, PhaseStatus, Run};
@@ -20,7 +21,7 @@ pub(super) fn from(run: &Run, phase: &PhaseId) -> Result<Vec<Event>, Refusal> {
 /// One finished phase is undone.
 pub(super) fn again(run: &Run, phase: &PhaseId) -> Option<Event> {
     let state = run.phase_state(phase)?;
-    state.is_finished().then(|| reopened(phase, raised(state)))
+    state.is_finished().then(|| reopened(phase, raised(state), Choice::Retry))
 }
 
 /// Why this phase alone cannot be done.
@@ -46,8 +47,8 @@ pub(super) fn demand_it_can_be_the_only_one(
 
 fn undone(phase: &PhaseId, state: &PhaseState) -> Option<Event> {
     match state.status {
-        PhaseStatus::Completed | PhaseStatus::Skipped => Some(reopened(phase, raised(state))),
-        PhaseStatus::Failed | PhaseStatus::Interrupted => Some(reopened(phase, state.generation)),
+        PhaseStatus::Completed | PhaseStatus::Skipped => Some(reopened(phase, raised(state), Choice::Retry)),
+        PhaseStatus::Failed | PhaseStatus::Interrupted => Some(reopened(phase, state.generation, Choice::Retry)),
         PhaseStatus::Pending | PhaseStatus::Running => None,
     }
 }

@@ -1,11 +1,11 @@
-//! The little that is asked of git so far: where the top is, and which branch we are on.
-//!
-//! A repository may come from anywhere, so its hooks and its file system monitor are never started.
+//! What is asked of git where no repository has been opened: where the top is, and which branch we are on.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use onward_core::resume::BranchFact;
+
+use super::call;
 
 /// The top of the working tree that `from` lies in.
 pub(crate) fn top(from: &Path) -> Option<PathBuf> {
@@ -58,15 +58,7 @@ pub(crate) fn ask(folder: &Path, words: &[&str]) -> Option<String> {
 }
 
 fn git(folder: &Path, words: &[&str]) -> Command {
-    let mut command = Command::new("git");
-    command.args(["--no-optional-locks", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"]);
-    command.args(words).current_dir(folder).stdin(Stdio::null()).stderr(Stdio::null());
-    for (name, _) in std::env::vars_os() {
-        let text = name.to_string_lossy();
-        if text.starts_with("GIT_") && text != "GIT_CEILING_DIRECTORIES" {
-            command.env_remove(&name);
-        }
-    }
-    command.env("GIT_TERMINAL_PROMPT", "0");
+    let mut command = call::command(folder);
+    command.arg("--no-optional-locks").args(words).stdin(Stdio::null()).stderr(Stdio::null());
     command
 }

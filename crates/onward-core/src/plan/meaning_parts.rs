@@ -1,0 +1,94 @@
+//! What single blocks of a plan mean: matrices that have values, answers that differ, silence that can be noticed.
+
+use std::collections::BTreeSet;
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::expression;
+
+use super::parts::Axis;
+use super::read::texts;
+use super::read_parts;
+use super::tree::{Entry, Node};
+
+/// Phases that one phase may be multiplied into.
+pub(crate) const COMBINATIONS_MAX: usize = 10_000;
+
+pub(super) fn check(root: &Node, faults: &mut Vec<Diagnostic>) {
+    for key in ["phases", "finally"] {
+        for entry in root.get(key).map(Node::entries).unwrap_or_default() {
+            phase(entry, faults);
+        }
+    }
+}
+
+fn phase(entry: &Entry, faults: &mut Vec<Diagnostic>) {
+    let node = &entry.value;
+    if let Some(block) = node.entry("matrix") {
+        matrix(&entry.key, block, faults);
+    }
+    if let Some(block) = node.get("approval") {
+        approval(block, faults);
+    }
+    if let Some(block) = node.get("external").filter(|block| block.get("heartbeat").is_none())
+        && let Some(silence) = block.entry("if-silent").filter(|entry| entry.value.text() != Some("wait"))
+    {
+        let fault = Diagnostic::error(Code::MissingKey, "`if-silent` is said, but not after how long");
+        faults.push(fault.at(silence.place).help("add `heartbeat: 15m` beside it"));
+    }
+    if let Some(with) = node.entry("with").filter(|_| node.get("uses").is_none()) {
+        let fault =
+            Diagnostic::error(Code::BadValue, "`with` gives inputs to the plan that `uses` names; there is none");
+        faults.push(fault.at(with.place).help("use `env` to give values to a phase"));
+    }
+    if let Some(path) = node.get("uses").filter(|path| path.text().is_some_and(expression::holds)) {
+        let fault = Diagnostic::error(Code::BadValue, "the path of `uses` cannot hold an expression");
+        faults
+            .push(fault.at(path.place).help("plans inside plans are read before anything runs: write the path itself"));
+    }
+}
+
+fn matrix(id: &str, block: &Entry, faults: &mut Vec<Diagnostic>) {
+    let matrix = read_parts::matrix(&block.value);
+    if matrix.axes.is_empty() {
+        let fault = Diagnostic::error(Code::MissingKey, format!("the matrix of `{id}` goes over nothing"));
+        faults.push(fault.at(block.place).help("name what it goes over: `matrix: { day: [mon, tue] }`"));
+    }
+    let mut combinations: usize = 1;
+    for (name, axis) in &matrix.axes {
+        let Axis::Values(values) = axis else { continue };
+        combinations = combinations.saturating_mul(values.len().max(1));
+        let place = block.value.entry(name).map_or(block.place, |entry| entry.place);
+        let distinct: BTreeSet<&String> = values.iter().collect();
+        if values.is_empty() {
+            let fault = Diagnostic::error(Code::BadValue, format!("the matrix of `{id}` has no value for `{name}`"));
+            faults.push(fault.at(place).help("give it at least one value"));
+        } else if distinct.len() < values.len() {
+            let fault = Diagnostic::warning(
+                Code::BadValue,
+                format!("a value of `{name}` stands twice in the matrix of `{id}`"),
+            );
+            faults.push(fault.at(place).help("it is done once; leave the second one out"));
+        }
+    }
+    if combinations > COMBINATIONS_MAX {
+        let message =
+            format!("the matrix of `{id}` has {combinations} combinations; at most {COMBINATIONS_MAX} are possible");
+        faults.push(Diagnostic::error(Code::TooLarge, message).at(block.place).help("split the phase"));
+    }
+}
+
+fn approval(block: &Node, faults: &mut Vec<Diagnostic>) {
+    if let Some(choices) = block.entry("choices") {
+        let words = texts(&choices.value);
+        let distinct: BTreeSet<&String> = words.iter().collect();
+        if words.is_empty() || distinct.len() < words.len() {
+            let what = if words.is_empty() { "`choices` is empty" } else { "an answer stands twice in `choices`" };
+            let fault = Diagnostic::error(Code::BadValue, what);
+            faults.push(fault.at(choices.place).help("name different answers, the one that means yes first"));
+        }
+    }
+    if let Some(expired) = block.entry("if-expired").filter(|_| block.get("expires").is_none()) {
+        let fault = Diagnostic::error(Code::MissingKey, "`if-expired` is said, but not after how long");
+        faults.push(fault.at(expired.place).help("add `expires: 24h` beside it"));
+    }
+}

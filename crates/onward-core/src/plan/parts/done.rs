@@ -1,0 +1,27 @@
+//! What must be there before a phase counts as done.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Artifact {
+    pub name: String,
+    /// Below the top of the project; may hold `${{ }}`.
+    pub path: String,
+    /// The phase is not done without it.
+    pub required: bool,
+    pub keep: Keep,
+    /// What is larger is not kept.
+    pub max_bytes: Option<u64>,
+}
+
+/// Whether a copy is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Keep {
+    No,
+    /// As long as the run is.
+    Forever,
+    For(Duration),
+}

@@ -1,0 +1,13 @@
+//! Parts of the model that stand for themselves: limits, what makes a phase done, people, matrices, revisions.
+
+mod done;
+mod limits;
+mod matrix;
+mod people;
+mod revision;
+
+pub use done::{Artifact, Keep};
+pub use limits::{Budget, Detect, Limit, MAX_WAIT_DEFAULT, Rate, Scope, WhenLimited};
+pub use matrix::{Axis, Matrix, Situation, Uses};
+pub use people::{APPROVE, Approval, External, IfExpired, IfSilent, REJECT};
+pub use revision::{MayEdit, ReplanKeys, ReplanRules, ReplanWhen};

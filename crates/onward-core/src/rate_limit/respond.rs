@@ -1,0 +1,64 @@
+//! What follows from a limit that was hit: wait, leave and come back, or fail.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::plan::{Limit, WhenLimited};
+
+use super::Hit;
+
+/// The first wait where nobody says how long.
+pub const GUESS_FIRST: Duration = Duration::from_mins(1);
+/// The longest wait where nobody says how long.
+pub const GUESS_MAX: Duration = Duration::from_mins(15);
+
+/// What the command line says about waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// As the plan says.
+    Plan,
+    /// At most this long: `--wait-limit`.
+    AtMost(Duration),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Response {
+    /// The run stays and goes on by itself at this time.
+    Wait { until: Timestamp },
+    /// The run is paused; whoever starts it again should not do so before this time.
+    Pause { until: Timestamp },
+    /// It counts as a failure.
+    Fail,
+}
+
+/// A minute, doubled with every hit in a row, up to a quarter of an hour.
+pub fn guess(hits_before: u32) -> Duration {
+    GUESS_FIRST.saturating_mul(1_u32.checked_shl(hits_before).unwrap_or(u32::MAX)).min(GUESS_MAX)
+}
+
+/// What to do about a hit. `limits` are those that it closes; `since` is when the first of an unbroken row of hits
+/// happened, so that many short waits do not add up to more than the longest one allowed.
+pub fn respond<'a>(
+    hit: &Hit,
+    limits: impl IntoIterator<Item = &'a Limit>,
+    patience: Patience,
+    since: Timestamp,
+    now: Timestamp,
+) -> Response {
+    let until = hit.until.max(now);
+    let standard = Limit::default();
+    let mut limits: Vec<&Limit> = limits.into_iter().collect();
+    if limits.is_empty() {
+        limits.push(&standard);
+    }
+    if limits.iter().any(|limit| limit.when_limited == WhenLimited::Fail) {
+        return Response::Fail;
+    }
+    let waits = |limit: &&Limit| match patience {
+        Patience::Plan => until.duration_since(since.min(now)).unsigned_abs() <= limit.max_wait,
+        Patience::AtMost(longest) => until.duration_since(now).unsigned_abs() <= longest,
+    };
+    let pauses = limits.iter().any(|limit| limit.when_limited == WhenLimited::Pause);
+    if pauses || !limits.iter().all(waits) { Response::Pause { until } } else { Response::Wait { until } }
+}

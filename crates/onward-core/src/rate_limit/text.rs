@@ -1,0 +1,63 @@
+//! Output as it can be searched: the end of it, without what only a terminal understands.
+
+/// How much of the end of an output is looked at.
+pub const TAIL_BYTES_MAX: usize = 4 << 10;
+
+/// The last bytes of an output as plain text. Never longer than a small multiple of [`TAIL_BYTES_MAX`].
+pub(super) fn readable(output: &[u8]) -> String {
+    let tail = &output[output.len().saturating_sub(TAIL_BYTES_MAX)..];
+    let text = String::from_utf8_lossy(tail);
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(character) = rest.next() {
+        match character {
+            '\u{1b}' => skip_escape(&mut rest),
+            '\r' => out.push('\n'),
+            // Typographic forms that the messages of today use.
+            '\u{2019}' | '\u{2018}' => out.push('\''),
+            '\u{a0}' | '\u{2007}' | '\u{2009}' | '\u{202f}' => out.push(' '),
+            // JSON inside JSON: its quotes and line breaks are those of the message.
+            '\\' => match rest.peek() {
+                Some('"' | '\\') => {}
+                Some('n') => {
+                    rest.next();
+                    out.push('\n');
+                }
+                Some(_) | None => out.push('\\'),
+            },
+            '\n' => out.push('\n'),
+            _ if character.is_control() => out.push(' '),
+            _ => out.push(character),
+        }
+    }
+    out
+}
+
+/// Colours, cursor moves (`ESC [ … letter`) and titles (`ESC ] … BEL`).
+fn skip_escape(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+    match rest.next() {
+        Some('[') => while rest.next().is_some_and(|c| !('\u{40}'..='\u{7e}').contains(&c)) {},
+        Some(']') => while rest.next().is_some_and(|c| c != '\u{7}' && c != '\u{1b}' && c != '\n') {},
+        Some(_) | None => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_a_terminal_understands_is_gone() {
+        let shown =
+            readable(b"\x1b[31mhit\xe2\x80\x99s\x1b[0m \x1b]0;title\x07limit\r2:51\xe2\x80\xafPM \\\"type\\\"\\n");
+        assert_eq!(shown, "hit's limit\n2:51 PM \"type\"\n");
+    }
+
+    #[test]
+    fn only_the_end_is_looked_at() {
+        let mut long = vec![b'x'; TAIL_BYTES_MAX];
+        long.extend_from_slice(b"end");
+        assert_eq!(readable(&long).len(), TAIL_BYTES_MAX);
+        assert!(readable(&long).ends_with("xend"));
+    }
+}

@@ -1,0 +1,229 @@
+//! Whether a phase that is ready may start beside those at work, and if not, why.
+//!
+//! Everything here is a value: what is at work, what was started when, what is closed until when. The caller keeps these and
+//! asks again whenever one of them changes.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::id::PhaseId;
+use crate::plan::{Budget, Effects, Limit, Phase, Priority, Value, globs};
+use crate::words;
+
+/// The lock that all phases take that commit.
+pub const GIT_LOCK: &str = "git";
+
+/// What a phase takes for itself while it is at work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim<'a> {
+    pub phase: &'a PhaseId,
+    pub locks: Vec<&'a str>,
+    pub pools: Vec<&'a str>,
+    pub writes: &'a [String],
+    /// The phase it is part of, and how many parts of that may be at work at once.
+    pub group: Option<(&'a PhaseId, u32)>,
+}
+
+impl<'a> Claim<'a> {
+    /// `parent` is the phase that this one is part of, if it is part of one.
+    pub fn of(phase: &'a Phase, parent: Option<&'a Phase>) -> Self {
+        let mut locks: Vec<&str> = phase.locks.iter().map(String::as_str).collect();
+        if phase.value == Some(Value::Commit) && !locks.contains(&GIT_LOCK) {
+            locks.push(GIT_LOCK);
+        }
+        let group = parent.and_then(|parent| Some((&parent.id, parent.matrix.as_ref()?.max_parallel?)));
+        Self { phase: &phase.id, locks, pools: phase.pools(), writes: &phase.writes, group }
+    }
+}
+
+/// What is known of a limit beyond what the plan says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Usage {
+    /// When phases that draw on it were started, oldest first; only the last window of its rate is needed.
+    pub starts: Vec<Timestamp>,
+    /// A hit closed it until this time.
+    pub closed_until: Option<Timestamp>,
+    /// What those that drew on it have cost so far.
+    pub spent: Budget,
+}
+
+/// What is going on, as far as it decides whether another phase may start.
+#[derive(Clone, Debug)]
+pub struct Pools<'a> {
+    pub max_parallel: usize,
+    pub limits: &'a BTreeMap<String, Limit>,
+    pub usage: &'a BTreeMap<String, Usage>,
+    pub at_work: Vec<Claim<'a>>,
+}
+
+/// Why a phase that is ready does not start now.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Obstacle {
+    /// As many phases as may are at work.
+    Full {
+        max: usize,
+    },
+    /// As many parts of the same phase as may are at work.
+    Group {
+        parent: PhaseId,
+        max: u32,
+    },
+    Lock {
+        name: String,
+        holder: PhaseId,
+    },
+    Writes {
+        other: PhaseId,
+        glob: String,
+    },
+    /// As many phases as may draw on the limit.
+    Pool {
+        name: String,
+        max: u32,
+    },
+    /// As many phases as may were started within the window.
+    Rate {
+        name: String,
+        count: u32,
+        window: Duration,
+        until: Timestamp,
+    },
+    /// The limit was hit.
+    Closed {
+        name: String,
+        until: Timestamp,
+    },
+    /// The money, or the tokens, are used up. Time does not help.
+    Budget {
+        name: String,
+    },
+}
+
+impl Pools<'_> {
+    /// The first thing that stands in the way. What passes by itself at a known time is named last, so that the time is
+    /// the answer only where nothing else is.
+    pub fn obstacle(&self, candidate: &Claim<'_>, now: Timestamp) -> Option<Obstacle> {
+        self.spent(candidate)
+            .or_else(|| self.group(candidate))
+            .or_else(|| self.locked(candidate))
+            .or_else(|| self.written(candidate))
+            .or_else(|| self.full_pool(candidate))
+            .or_else(|| (self.at_work.len() >= self.max_parallel).then_some(Obstacle::Full { max: self.max_parallel }))
+            .or_else(|| self.timed(candidate, now))
+    }
+
+    fn of_pools<'c>(&self, candidate: &Claim<'c>) -> impl Iterator<Item = (&'c str, Option<&Limit>, Option<&Usage>)> {
+        let all = candidate.pools.clone();
+        all.into_iter().map(|name| (name, self.limits.get(name), self.usage.get(name)))
+    }
+
+    fn spent(&self, candidate: &Claim<'_>) -> Option<Obstacle> {
+        self.of_pools(candidate).find_map(|(name, limit, usage)| {
+            let (budget, spent) = (limit?.budget?, usage?.spent);
+            let money = budget.usd.zip(spent.usd).is_some_and(|(most, so_far)| so_far >= most);
+            let tokens = budget.tokens.zip(spent.tokens).is_some_and(|(most, so_far)| so_far >= most);
+            (money || tokens).then(|| Obstacle::Budget { name: name.to_owned() })
+        })
+    }
+
+    fn group(&self, candidate: &Claim<'_>) -> Option<Obstacle> {
+        let (parent, max) = candidate.group?;
+        let busy = self.at_work.iter().filter(|other| other.group.is_some_and(|(own, _)| own == parent)).count();
+        (busy >= max as usize).then(|| Obstacle::Group { parent: parent.clone(), max })
+    }
+
+    fn locked(&self, candidate: &Claim<'_>) -> Option<Obstacle> {
+        self.at_work.iter().find_map(|other| {
+            let name = candidate.locks.iter().find(|name| other.locks.contains(name))?;
+            Some(Obstacle::Lock { name: (*name).to_owned(), holder: other.phase.clone() })
+        })
+    }
+
+    fn written(&self, candidate: &Claim<'_>) -> Option<Obstacle> {
+        self.at_work.iter().find_map(|other| {
+            let meets = |own: &&String| other.writes.iter().any(|theirs| globs::may_overlap(own, theirs));
+            let glob = candidate.writes.iter().find(meets)?;
+            Some(Obstacle::Writes { other: other.phase.clone(), glob: glob.clone() })
+        })
+    }
+
+    fn full_pool(&self, candidate: &Claim<'_>) -> Option<Obstacle> {
+        self.of_pools(candidate).find_map(|(name, limit, _)| {
+            let max = limit?.max_parallel?;
+            let busy = self.at_work.iter().filter(|other| other.pools.contains(&name)).count();
+            (busy >= max as usize).then(|| Obstacle::Pool { name: name.to_owned(), max })
+        })
+    }
+
+    /// Of all that only time opens, what takes longest.
+    fn timed(&self, candidate: &Claim<'_>, now: Timestamp) -> Option<Obstacle> {
+        let closed = self.of_pools(candidate).filter_map(|(name, _, usage)| {
+            let until = usage?.closed_until.filter(|until| *until > now)?;
+            Some(Obstacle::Closed { name: name.to_owned(), until })
+        });
+        let fast = self.of_pools(candidate).filter_map(|(name, limit, usage)| {
+            let rate = limit?.rate?;
+            let until = rate_opens(&usage?.starts, rate.count, rate.window, now)?;
+            Some(Obstacle::Rate { name: name.to_owned(), count: rate.count, window: rate.window, until })
+        });
+        closed.chain(fast).max_by_key(Obstacle::until)
+    }
+}
+
+/// When the sliding window has room again, if it has none now. A start that lies ahead (the clock was put back) counts.
+pub fn rate_opens(starts: &[Timestamp], count: u32, window: Duration, now: Timestamp) -> Option<Timestamp> {
+    let mut leaves: Vec<Timestamp> =
+        starts.iter().filter_map(|start| start.checked_add(window).ok()).filter(|at| *at > now).collect();
+    leaves.sort();
+    // The window has room once all but `count - 1` of them have left it.
+    let over = (leaves.len() + 1).checked_sub(count.max(1) as usize).filter(|over| *over > 0)?;
+    leaves.get(over - 1).copied()
+}
+
+impl Obstacle {
+    /// When it passes by itself, if that is known.
+    pub fn until(&self) -> Option<Timestamp> {
+        match self {
+            Obstacle::Rate { until, .. } | Obstacle::Closed { until, .. } => Some(*until),
+            Obstacle::Full { .. }
+            | Obstacle::Group { .. }
+            | Obstacle::Lock { .. }
+            | Obstacle::Writes { .. }
+            | Obstacle::Pool { .. }
+            | Obstacle::Budget { .. } => None,
+        }
+    }
+
+    /// For `why`.
+    pub fn words(&self, now: Timestamp) -> String {
+        match self {
+            Obstacle::Full { max } => format!("{max} phases are at work, and no more may be"),
+            Obstacle::Group { parent, max } => format!("{max} parts of {parent} are at work, and no more may be"),
+            Obstacle::Lock { name, holder } => format!("{holder} holds the lock {name}"),
+            Obstacle::Writes { other, glob } => format!("{other} is at work and may write the same files ({glob})"),
+            Obstacle::Pool { name, max } => format!("{max} phases draw on the limit {name}, and no more may"),
+            Obstacle::Rate { name, count, window, until } => format!(
+                "{count} phases that draw on the limit {name} were started within {}; the next may in {}",
+                words::duration(*window),
+                words::countdown(*until, now)
+            ),
+            Obstacle::Closed { name, until } => {
+                format!("the limit {name} was hit; it opens in {}", words::countdown(*until, now))
+            }
+            Obstacle::Budget { name } => format!("the budget of the limit {name} is used up"),
+        }
+    }
+}
+
+/// The order among phases that are ready: what is more urgent, then what is harder to get back. An outward effect is as
+/// hard to get back as an issue, whatever its phase is called; what says nothing counts as code.
+pub fn rank(phase: &Phase) -> (Priority, Value) {
+    let value = match (phase.value, phase.effects) {
+        (Some(value), _) => value,
+        (None, Effects::External) => Value::Issue,
+        (None, Effects::None | Effects::Files) => Value::Code,
+    };
+    (phase.priority, value)
+}

@@ -1,0 +1,352 @@
+//! What git keeps for a run: snapshots of the working tree, commits along the way, and the way back.
+
+use serde::{Deserialize, Serialize};
+
+use super::state::{Before, PhaseState, Run};
+use crate::checkpoint::Checkpoint;
+use crate::event::{
+    CommitRule, Event, NoCommit, PhaseBack, PhaseError, Restored, RewindBegun, RunResult, RunRewound, Snapshot, StopBy,
+};
+use crate::id::{Generation, PhaseId};
+use crate::mutant::{self, Mutant};
+use crate::patch;
+use crate::plan::{Effects, Phase, Value};
+use crate::run::{PhaseStatus, RunStatus};
+
+/// Characters of a commit's name that are shown and kept in a phase's record.
+const SHORT_SHA: usize = 12;
+
+/// The part of a run that is about the working tree.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Vcs {
+    /// The commit that was checked out when we last looked.
+    pub head: Option<String>,
+    /// The newest snapshot.
+    pub last: Option<Snapshot>,
+    /// Whether the newest snapshot shows the working tree as it is at this very position.
+    pub(super) fresh: Fresh,
+    /// Completed phases that no commit has yet, in the order of their completion.
+    pub(super) uncommitted: Vec<PhaseId>,
+    /// A commit was begun, and nobody knows yet whether it was made.
+    pub begun: Option<Begun>,
+    /// The number of the last commit that was begun.
+    pub(super) commits: u32,
+    /// A due commit could not be made; it is not tried again before something has changed.
+    pub(super) held: bool,
+    /// A rewind was begun and has not ended.
+    pub rewinding: Option<RewindBegun>,
+    /// Rewinds that can be taken back, the last one at the end.
+    pub undoable: Vec<RewindBegun>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Fresh {
+    #[default]
+    No,
+    Yes,
+    /// It was tried and could not be had.
+    Missed,
+}
+
+/// The intent of a commit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Begun {
+    pub number: u32,
+    pub token: String,
+    pub head: Option<String>,
+}
+
+/// What a commit along the way is to say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommitText {
+    pub subject: String,
+    pub body: String,
+    pub trailers: Vec<String>,
+    /// The value of the trailer by which the commit is found again.
+    pub batch: String,
+}
+
+impl Run {
+    /// The snapshot that shows the working tree at this position, if there is one.
+    pub(crate) fn fresh_snapshot(&self) -> Option<&Snapshot> {
+        self.vcs.last.as_ref().filter(|_| self.vcs.fresh == Fresh::Yes)
+    }
+
+    /// A checkpoint that comes with the working tree also comes after the commit that can be made now.
+    pub(super) fn commit_goes_first(&self) -> bool {
+        let will_be_begun = self.commit_is_possible() && self.stop.is_none() && self.ending().is_none();
+        self.vcs.begun.is_some() || will_be_begun
+    }
+
+    /// Checkpoints wait until the working tree was kept, or cannot be.
+    pub(super) fn snapshot_is_wanted(&self) -> bool {
+        self.started.snapshots && self.vcs.fresh == Fresh::No && self.due.iter().any(|due| due.waits)
+    }
+
+    /// Enough phases are done for a commit, and the last try does not forbid another.
+    pub(super) fn commit_is_due(&self) -> bool {
+        let every = self.started.commits.as_ref().map_or(usize::MAX, |rule| rule.every as usize);
+        self.vcs.uncommitted.len() >= every && !self.vcs.held
+    }
+
+    /// A commit takes the working tree as it is: it must not be made beside a phase that writes.
+    pub(super) fn commit_is_possible(&self) -> bool {
+        let quiet = self.running.iter().all(|&at| self.plan().phases[at].effects == Effects::None);
+        self.commit_is_due() && (quiet || mutant::is(Mutant::CommitBesideWriters))
+    }
+
+    /// Nothing is started now: git has to be brought up to date first, or the files are being put back.
+    pub(super) fn git_comes_first(&self) -> bool {
+        self.snapshot_is_wanted() || self.commit_is_due() || self.vcs.begun.is_some() || self.vcs.rewinding.is_some()
+    }
+
+    /// The number under which the next snapshot is kept: no other of this run has it.
+    pub fn next_snapshot(&self) -> u64 {
+        self.seq.next().0
+    }
+
+    pub(super) fn begin_commit(&self) -> Event {
+        let number = self.vcs.commits + 1;
+        let token = blake3::hash(format!("{}\n{number}\n{}\n{}", self.id, self.seq, self.boot).as_bytes()).to_hex();
+        Event::CommitBegun { number, token: token[..32].to_owned(), head: self.vcs.head.clone() }
+    }
+
+    /// What the commit that was begun says.
+    pub fn commit_text(&self, rule: &CommitRule, number: u32) -> CommitText {
+        let of_the_commit = |phase: &&Phase| self.vcs.uncommitted.contains(&phase.id);
+        let phases: Vec<&Phase> = self.plan().phases.iter().filter(of_the_commit).collect();
+        let id = |phase: Option<&&Phase>| phase.map_or("", |phase| phase.id.as_str()).to_owned();
+        let subject = rule.message.replace("{first}", &id(phases.first())).replace("{last}", &id(phases.last()));
+        let mut body: String = phases.iter().map(|phase| line_of(phase)).collect();
+        let remaining = self.phases.len() - self.finished;
+        body.push_str(&format!("\nRemaining phases: {remaining}\n"));
+        CommitText { subject, body, trailers: rule.trailers.clone(), batch: number.to_string() }
+    }
+
+    pub(super) fn snapshot_taken(&mut self, snapshot: &Snapshot) {
+        self.vcs.head.clone_from(&snapshot.head);
+        self.vcs.last = Some(snapshot.clone());
+        self.vcs.fresh = Fresh::Yes;
+    }
+
+    pub(super) fn commit_begun(&mut self, number: u32, token: &str, head: Option<&String>) {
+        assert_eq!(number, self.vcs.commits + 1, "commits are numbered without gaps");
+        assert!(self.vcs.begun.is_none(), "one commit at a time");
+        self.vcs.commits = number;
+        self.vcs.begun = Some(Begun { number, token: token.to_owned(), head: head.cloned() });
+    }
+
+    pub(super) fn commit_made(&mut self, number: u32, commit: &str) {
+        assert_eq!(self.vcs.begun.take().map(|begun| begun.number), Some(number), "a commit is made that was begun");
+        self.vcs.head = Some(commit.to_owned());
+        for phase in std::mem::take(&mut self.vcs.uncommitted) {
+            let sha = short(commit);
+            self.change(&phase, |state| {
+                state.commit_sha.get_or_insert(sha);
+            });
+        }
+    }
+
+    pub(super) fn commit_left(&mut self, number: u32, why: &NoCommit) {
+        assert_eq!(self.vcs.begun.take().map(|begun| begun.number), Some(number), "a commit is left that was begun");
+        match why {
+            NoCommit::NothingChanged => self.vcs.uncommitted.clear(),
+            NoCommit::NotNow { .. } => self.vcs.held = true,
+        }
+    }
+
+    /// A phase is done: it is in the next commit, and if it moved HEAD alone, the commit there is its own.
+    pub(super) fn completed_in_git(&mut self, phase: &PhaseId) {
+        if self.started.commits.is_some() {
+            self.vcs.uncommitted.push(phase.clone());
+        }
+        self.vcs.held = false;
+    }
+
+    pub(super) fn undone_in_git(&mut self, phase: &PhaseId) {
+        self.vcs.uncommitted.retain(|other| other != phase);
+    }
+
+    pub(super) fn rewind_begun(&mut self, begun: &RewindBegun) {
+        assert!(self.running.is_empty() && self.ending().is_some(), "a run that works is not rewound");
+        assert!(self.vcs.rewinding.is_none(), "one rewind at a time");
+        self.vcs.rewinding = Some(begun.clone());
+    }
+
+    pub(super) fn rewound(&mut self, rewound: &RunRewound) {
+        let begun = self.vcs.rewinding.take().expect("a rewind ends that was begun");
+        assert_eq!(begun.to, rewound.to, "the rewind that was begun is the one that ends");
+        if let Some(restored) = &rewound.restored {
+            self.restore(restored);
+            (self.result, self.stop, self.stopped) = (rewound.result, None, Some(StopBy::Rewind));
+            // Whether it was made or not, its phases are no longer what it was about.
+            (self.vcs.begun, self.vcs.held) = (None, false);
+        }
+        if begun.undoes {
+            self.vcs.undoable.pop();
+        } else {
+            self.vcs.undoable.push(begun);
+        }
+    }
+
+    pub(super) fn forked(&mut self, restored: &Restored) {
+        self.restore(restored);
+        self.stopped = Some(StopBy::Rewind);
+    }
+
+    fn restore(&mut self, restored: &Restored) {
+        for back in &restored.phases {
+            self.undone_in_git(&back.phase);
+            self.change(&back.phase, |state| put_back(state, back));
+        }
+        patch::apply(&mut self.state, &restored.state).expect("a change was seen to fit before it was recorded");
+        self.dirty.state.extend(restored.state.iter().cloned());
+    }
+
+    /// Whether others are at work beside an attempt that begins now; they are told, too.
+    pub(super) fn beside_others(&mut self) -> bool {
+        for &at in &self.running {
+            if let Some(attempt) = &mut self.phases[at].attempt {
+                attempt.beside_others = true;
+            }
+        }
+        !self.running.is_empty()
+    }
+
+    /// The commit that a phase made itself: HEAD moved while it was at work, and nobody else can have moved it.
+    pub(super) fn own_commit(&self, phase: &PhaseId, head: Option<&String>) -> Option<String> {
+        let at = self.at(phase);
+        let attempt = self.phases[at].attempt.as_ref()?;
+        let commits = self.plan().phases[at].value == Some(Value::Commit);
+        let own = attempt.head.as_ref() != head && (commits || !attempt.beside_others);
+        head.filter(|_| own).map(|head| short(head))
+    }
+
+    pub(super) fn head_seen(&mut self, phase: &PhaseId, head: Option<&String>, own: Option<String>) {
+        if head.is_some() {
+            self.vcs.head = head.cloned();
+        }
+        if own.is_some() {
+            self.change(phase, |state| state.commit_sha = own);
+        }
+    }
+}
+
+/// Whether the working tree is as it was before an event.
+pub(super) fn leaves_the_tree_alone(event: &Event) -> bool {
+    match event {
+        Event::CheckpointTaken { .. }
+        | Event::WorldSeen { .. }
+        | Event::PlanRevised(_)
+        | Event::StaleAccepted { .. }
+        | Event::BatchCompleted { .. }
+        | Event::SnapshotTaken(_)
+        | Event::SnapshotMissed { .. }
+        | Event::CommitBegun { .. }
+        | Event::CommitMade { .. }
+        | Event::CommitLeft { .. }
+        | Event::RewindBegun(_)
+        | Event::RunRewound(_) => true,
+        Event::RunStarted(_)
+        | Event::DriverStarted { .. }
+        | Event::AttemptStarted { .. }
+        | Event::AttemptAdopted { .. }
+        | Event::AttemptEnded { .. }
+        | Event::PhaseProbed { .. }
+        | Event::PhaseCompleted { .. }
+        | Event::PhaseFailed { .. }
+        | Event::RetryScheduled { .. }
+        | Event::PhaseInDoubt { .. }
+        | Event::PhaseReopened { .. }
+        | Event::PhaseSkipped { .. }
+        | Event::StopAsked { .. }
+        | Event::RunStopped { .. }
+        | Event::RunEnded { .. }
+        | Event::RunArchived
+        | Event::StateChanged { .. }
+        | Event::RewindFailed { .. }
+        | Event::RunForked { .. } => false,
+    }
+}
+
+/// What has to change for a run to stand as a checkpoint of it says.
+pub fn back_to(run: &Run, checkpoint: &Checkpoint) -> Restored {
+    let phases = run.phases().filter_map(|(phase, state)| back(phase, state, checkpoint)).collect();
+    let state = patch::diff(&run.state, &serde_json::Value::Object(checkpoint.state.clone()));
+    Restored { phases, state }
+}
+
+/// Whether a run that stands as a checkpoint says is over.
+pub fn result_of(checkpoint: &Checkpoint) -> Option<RunResult> {
+    match checkpoint.status {
+        RunStatus::Completed => Some(RunResult::Completed),
+        RunStatus::Running | RunStatus::Interrupted | RunStatus::Failed | RunStatus::Archived => None,
+    }
+}
+
+fn back(phase: &Phase, now: &PhaseState, checkpoint: &Checkpoint) -> Option<PhaseBack> {
+    let then = checkpoint.phases.iter().find(|record| record.id == phase.id);
+    let status = match then.map(|record| record.status) {
+        // What was at work then has no process now.
+        Some(PhaseStatus::Running) => PhaseStatus::Interrupted,
+        Some(status) => status,
+        None => PhaseStatus::Pending,
+    };
+    // Going back does not take back what was done outside: on the way forward nobody can know.
+    let done_since = now.status == PhaseStatus::Completed && status != PhaseStatus::Completed;
+    let at_work_then = then.is_some_and(|record| record.status == PhaseStatus::Running);
+    let outward = phase.effects == Effects::External && (done_since || at_work_then);
+    let error = then.and_then(|record| {
+        let code = record.error_code.clone().unwrap_or_default();
+        record.error.clone().map(|message| PhaseError { code, message })
+    });
+    let back = PhaseBack {
+        phase: phase.id.clone(),
+        status,
+        in_doubt: outward || then.is_some_and(|record| record.in_doubt),
+        started_at: then.and_then(|record| record.started_at),
+        ended_at: then.and_then(|record| record.ended_at),
+        duration_ms: then.and_then(|record| record.duration_ms),
+        note: then.and_then(|record| record.note.clone()),
+        summary: then.and_then(|record| record.summary.clone()),
+        outputs: then.map(|record| record.outputs.clone()).unwrap_or_default(),
+        commit_sha: then.and_then(|record| record.commit_sha.clone()),
+        error,
+    };
+    (!stands_as(now, &back)).then_some(back)
+}
+
+fn stands_as(state: &PhaseState, back: &PhaseBack) -> bool {
+    let ends = (state.started_at, state.ended_at) == (back.started_at, back.ended_at);
+    state.attempt.is_none() && state.status == back.status && state.in_doubt == back.in_doubt && ends
+}
+
+fn put_back(state: &mut PhaseState, back: &PhaseBack) {
+    let begun = state.attempts > 0;
+    // A new generation, whatever is put back: no outcome of this one can be mistaken for one of before.
+    state.generation = Generation(state.generation.0 + 1);
+    (state.status, state.in_doubt) = (back.status, back.in_doubt);
+    (state.attempt, state.not_before, state.probe) = (None, None, None);
+    (state.failures, state.unknowns_in_a_row) = (0, 0);
+    (state.started_at, state.ended_at, state.duration_ms) = (back.started_at, back.ended_at, back.duration_ms);
+    state.note.clone_from(&back.note);
+    state.summary.clone_from(&back.summary);
+    state.outputs.clone_from(&back.outputs);
+    state.commit_sha.clone_from(&back.commit_sha);
+    state.error.clone_from(&back.error);
+    state.parked = back.error.as_ref().is_some_and(|error| error.code == super::apply::CRASH_LOOP);
+    (state.base, state.clean) = (None, false);
+    state.last_end = begun.then_some(Before::Redone);
+}
+
+fn line_of(phase: &Phase) -> String {
+    match &phase.name {
+        Some(name) => format!("- {}: {name}\n", phase.id),
+        None => format!("- {}\n", phase.id),
+    }
+}
+
+/// A commit's name as people read it.
+pub fn short(commit: &str) -> String {
+    commit.chars().take(SHORT_SHA).collect()
+}

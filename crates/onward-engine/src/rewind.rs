@@ -1,0 +1,305 @@
+//! Going back and branching off: `rewind`, `undo`, `fork`, and what differs between two checkpoints.
+
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use onward_core::checkpoint::{Checkpoint, Differences, compare};
+use onward_core::event::{FilesBack, Outcome, RewindBegun, RunStarted};
+use onward_core::id::{CheckpointId, PhaseId, RunId, Seq};
+use onward_core::input::{AttemptEnd, Input};
+use onward_core::lookup::Name;
+use onward_core::run::{self, Run, vcs};
+use onward_store::{Lease, LeaseKind};
+
+use crate::Onward;
+use crate::back::{self, Wish};
+use crate::error::{Error, Result};
+use crate::executor::shell;
+use crate::flight::{Flight, Landed};
+use crate::hand::Hand;
+use crate::journal;
+use crate::look;
+use crate::probe::phase::Look;
+use crate::start::actor;
+use crate::tree::WorkingTree;
+use crate::vcs::Change;
+
+/// What is brought back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Parts {
+    #[default]
+    Both,
+    State,
+    Files,
+}
+
+/// What a rewind would do, for the person who is asked.
+#[derive(Debug)]
+pub struct Preview {
+    pub run: RunId,
+    pub to: CheckpointId,
+    pub phases: Vec<PhaseId>,
+    /// None where no files are brought back, with the reason.
+    pub files: std::result::Result<Vec<Change>, String>,
+    /// Phases that may have been writing while the snapshot was taken.
+    pub mixed: Vec<PhaseId>,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub enum Rewound {
+    Done {
+        run: RunId,
+        to: CheckpointId,
+        before: CheckpointId,
+        without_files: Option<String>,
+    },
+    /// The person said no.
+    Declined,
+}
+
+/// Two checkpoints side by side.
+#[derive(Debug)]
+pub struct Diff {
+    pub from: CheckpointId,
+    pub to: CheckpointId,
+    pub differences: Differences,
+    /// What changed in the working tree, or why that is not known.
+    pub files: std::result::Result<Vec<Change>, String>,
+}
+
+type Confirm<'a> = dyn FnMut(&Preview) -> Result<bool> + 'a;
+
+impl Onward {
+    /// Brings a run back to one of its checkpoints.
+    pub fn rewind(&mut self, name: &str, parts: Parts, confirm: Option<&mut Confirm<'_>>) -> Result<Rewound> {
+        let name = Name::parse(name).ok_or(Error::EmptyName("checkpoint"))?;
+        let to = self.show_checkpoint(&name)?;
+        let run = to.run.clone();
+        self.go_back(&run, &to, parts, None, confirm)
+    }
+
+    /// Takes the last rewind of a run back.
+    pub fn undo(&mut self, name: Option<&str>, confirm: Option<&mut Confirm<'_>>) -> Result<Rewound> {
+        let id = self.find_run(name)?;
+        let run = self.load(&id)?;
+        let last = run.vcs.undoable.last().cloned().ok_or_else(|| Error::NothingToUndo { run: id.clone() })?;
+        let to = self.read_checkpoint(&last.before)?;
+        let parts = match (last.state, last.files.is_some()) {
+            (true, true) => Parts::Both,
+            (true, false) => Parts::State,
+            (false, _) => Parts::Files,
+        };
+        self.go_back(&id, &to, parts, Some(&last), confirm)
+    }
+
+    fn go_back(
+        &mut self,
+        id: &RunId,
+        to: &Checkpoint,
+        parts: Parts,
+        undoes: Option<&RewindBegun>,
+        confirm: Option<&mut Confirm<'_>>,
+    ) -> Result<Rewound> {
+        let lease = self.take_lease(id, LeaseKind::Brief)?;
+        let run = self.load(id)?;
+        let tree = WorkingTree::of(&self.project, run.started.worktree.as_deref());
+        let run = self.finish_rewind(run, &lease)?;
+        let ends = self.ends(&run)?;
+        let files = self.files_back(&run, to, parts, &tree)?;
+        let without_files = files.as_ref().err().filter(|_| parts == Parts::Both).cloned();
+        if let Some(confirm) = confirm
+            && !confirm(&preview(&run, to, parts, &files, &tree)?)?
+        {
+            return Ok(Rewound::Declined);
+        }
+        let wish = Wish { to, files: files.ok(), state: parts != Parts::Files, undoes: undoes.is_some() };
+        let mut tree = tree;
+        let mut hand = Hand { store: self.store()?, lease: &lease, run, actor: actor(), now: Timestamp::now() };
+        back::begin(&mut hand, &mut tree, ends, &wish)?;
+        let before = hand.run.vcs.rewinding.as_ref().expect("it was just begun").before.clone();
+        let done = back::finish(&mut hand, &mut tree, to)?;
+        self.store()?.drop_lease(lease)?;
+        match done {
+            Ok(()) => Ok(Rewound::Done { run: id.clone(), to: to.id.clone(), before, without_files }),
+            Err(reason) => Err(Error::NotRewound { run: id.clone(), reason }),
+        }
+    }
+
+    /// A rewind that was cut off is ended first: half of it may be done.
+    pub(crate) fn finish_rewind(&mut self, run: Run, lease: &Lease) -> Result<Run> {
+        let Some(begun) = run.vcs.rewinding.clone() else { return Ok(run) };
+        let to = self.read_checkpoint(&begun.to)?;
+        let mut tree = WorkingTree::of(&self.project, run.started.worktree.as_deref());
+        let mut hand = Hand { store: self.store()?, lease, run, actor: actor(), now: Timestamp::now() };
+        let done = back::finish(&mut hand, &mut tree, &to)?;
+        let run = hand.run;
+        done.map_err(|reason| Error::NotRewound { run: run.id.clone(), reason })?;
+        Ok(run)
+    }
+
+    fn read_checkpoint(&mut self, id: &CheckpointId) -> Result<Checkpoint> {
+        let found = self.store()?.checkpoint(id)?.ok_or_else(|| Error::NoSuchCheckpoint(id.to_string()))?;
+        look::checkpoint_from(id, &found)
+    }
+
+    /// What became of attempts that nobody drives any more. One that still lives forbids to go back.
+    fn ends(&self, run: &Run) -> Result<Vec<Input>> {
+        let mut ends = Vec::new();
+        for (phase, state) in run.running() {
+            let attempt = state.attempt.as_ref().expect("a running phase has its attempt");
+            let folder = shell::folder(&self.project, run, &phase.id, attempt.number);
+            let look = Look::of(&self.project, run, phase);
+            let end = match Flight::recovered(folder, attempt.number, &attempt.boot, look) {
+                Landed::Ended(end) => end,
+                Landed::NeverStarted => AttemptEnd::bare(Outcome::NeverRan),
+                Landed::Flying(_) => {
+                    return Err(Error::PhaseLives { run: run.id.clone(), phase: phase.id.clone() });
+                }
+            };
+            ends.push(Input::AttemptEnded { phase: phase.id.clone(), attempt: attempt.number, end });
+        }
+        Ok(ends)
+    }
+
+    /// The files to be brought back, or why there are none.
+    fn files_back(
+        &mut self,
+        run: &Run,
+        to: &Checkpoint,
+        parts: Parts,
+        tree: &WorkingTree,
+    ) -> Result<std::result::Result<FilesBack, String>> {
+        if parts == Parts::State {
+            return Ok(Err("only the state was asked for".to_owned()));
+        }
+        let kept = to.snapshot.as_ref().ok_or_else(|| format!("checkpoint {} has no snapshot of the files", to.id));
+        let found = kept.and_then(|kept| {
+            let there = tree.repository()?.has_commit(&kept.commit);
+            there.then_some(kept).ok_or_else(|| format!("the snapshot of {} is not in this repository", to.id))
+        });
+        match found {
+            Ok(kept) => Ok(Ok(FilesBack { to: kept.commit.clone(), later: self.later(&run.id, to.seq)? })),
+            Err(why) if parts == Parts::Files => Err(Error::NotRewound { run: run.id.clone(), reason: why }),
+            Err(why) => Ok(Err(why)),
+        }
+    }
+
+    /// Snapshots that the run took after a position.
+    fn later(&mut self, run: &RunId, after: Seq) -> Result<Vec<String>> {
+        let rows = self.checkpoint_rows(run)?;
+        let newer = rows.iter().filter(|row| row.seq > after);
+        let kept = newer.filter_map(|row| journal::meta(row.meta.as_ref()).and_then(|meta| meta.snapshot));
+        let mut commits: Vec<String> = kept.map(|kept| kept.commit).collect();
+        commits.sort_unstable();
+        commits.dedup();
+        Ok(commits)
+    }
+
+    /// A new run that begins where a checkpoint stood; in a working tree of its own if a folder is named.
+    pub fn fork(&mut self, name: &str, worktree: Option<&Path>) -> Result<RunId> {
+        let name = Name::parse(name).ok_or(Error::EmptyName("checkpoint"))?;
+        let from = self.show_checkpoint(&name)?;
+        let old = self.load(&from.run)?;
+        let (id, lease) = self.create(&old.started, LeaseKind::Brief)?;
+        let (worktree, branch) = match worktree {
+            Some(folder) => {
+                let (folder, branch) = self.make_worktree(&id, &from, folder)?;
+                (Some(folder), Some(branch))
+            }
+            None => (old.started.worktree.clone(), crate::vcs::branch(&self.project.top)),
+        };
+        let started = RunStarted { run: id.clone(), worktree, branch, ..(*old.started).clone() };
+        let (mut run, mut all) = run::start(started, &actor(), Timestamp::now());
+        let restored = Box::new(vcs::back_to(&run, &from));
+        let forked = Input::Forked { from: from.run.clone(), checkpoint: from.id.clone(), restored };
+        let stepped = run::step(&mut run, &forked, &actor(), Timestamp::now())?;
+        all.events.extend(stepped.events);
+        all.checkpoints.extend(stepped.checkpoints);
+        self.store()?.append(&lease, Seq(0), journal::entry(&run, &all))?;
+        self.store()?.drop_lease(lease)?;
+        Ok(id)
+    }
+
+    fn make_worktree(&self, id: &RunId, from: &Checkpoint, folder: &Path) -> Result<(String, String)> {
+        let failed = |reason: String| Error::NotForked { reason };
+        let folder: PathBuf = self.from.join(folder);
+        let tree = WorkingTree::of(&self.project, None);
+        let repository = tree.repository().map_err(failed)?;
+        let kept = from.snapshot.as_ref();
+        let kept = kept.ok_or_else(|| failed(format!("checkpoint {} has no snapshot of the files", from.id)))?;
+        let branch = format!("onward/{id}");
+        // A snapshot's parent is what was checked out when it was taken.
+        let made = repository.add_worktree(&folder, &branch, &format!("{}^", kept.commit), &kept.commit);
+        made.map_err(|why| failed(why.to_string()))?;
+        let folder = folder.canonicalize().map_err(|why| failed(why.to_string()))?;
+        let text = folder.to_str().ok_or_else(|| failed("the folder's name is not text".to_owned()))?;
+        Ok((text.to_owned(), branch))
+    }
+
+    /// What differs between two checkpoints.
+    pub fn diff(&mut self, from: &str, to: &str) -> Result<Diff> {
+        let mut read = |name: &str| {
+            let name = Name::parse(name).ok_or(Error::EmptyName("checkpoint"))?;
+            self.show_checkpoint(&name)
+        };
+        let (from, to) = (read(from)?, read(to)?);
+        let files = self.with_snapshots(&from, &to, |repository, old, new| repository.changes(old, new));
+        Ok(Diff { from: from.id.clone(), to: to.id.clone(), differences: compare(&from, &to), files })
+    }
+
+    /// The files of two checkpoints as git compares them, line by line.
+    pub fn diff_text(
+        &mut self,
+        from: &CheckpointId,
+        to: &CheckpointId,
+    ) -> Result<std::result::Result<Vec<u8>, String>> {
+        let (from, to) = (self.read_checkpoint(from)?, self.read_checkpoint(to)?);
+        Ok(self.with_snapshots(&from, &to, |repository, old, new| {
+            let mut text = Vec::new();
+            repository.diff_text(old, new, &mut text).map(|()| text)
+        }))
+    }
+
+    fn with_snapshots<T: Default>(
+        &self,
+        from: &Checkpoint,
+        to: &Checkpoint,
+        compare: impl FnOnce(&crate::vcs::Repository, &str, &str) -> std::result::Result<T, crate::vcs::Trouble>,
+    ) -> std::result::Result<T, String> {
+        let missing = |side: &Checkpoint| format!("checkpoint {} has no snapshot of the files", side.id);
+        match (&from.snapshot, &to.snapshot) {
+            (None, _) if from.id == to.id => Ok(T::default()),
+            (None, _) => Err(missing(from)),
+            (_, None) => Err(missing(to)),
+            (Some(old), Some(new)) if old.commit == new.commit => Ok(T::default()),
+            (Some(old), Some(new)) => {
+                let tree = WorkingTree::of(&self.project, None);
+                compare(tree.repository()?, &old.commit, &new.commit).map_err(|trouble| trouble.to_string())
+            }
+        }
+    }
+}
+
+fn preview(
+    run: &Run,
+    to: &Checkpoint,
+    parts: Parts,
+    files: &std::result::Result<FilesBack, String>,
+    tree: &WorkingTree,
+) -> Result<Preview> {
+    let changes = files.as_ref().map_err(Clone::clone).and_then(|files| {
+        let present = tree.take(run)?;
+        let later: Vec<&str> = files.later.iter().map(String::as_str).collect();
+        let preview = tree.repository()?.preview(&present.commit, &files.to, &later);
+        preview.map_err(|trouble| trouble.to_string())
+    });
+    let phases = if parts == Parts::Files { Vec::new() } else { vcs::back_to(run, to).phases };
+    Ok(Preview {
+        run: run.id.clone(),
+        to: to.id.clone(),
+        phases: phases.into_iter().map(|back| back.phase).collect(),
+        files: changes,
+        mixed: to.snapshot.as_ref().map(|kept| kept.mixed.clone()).unwrap_or_default(),
+    })
+}

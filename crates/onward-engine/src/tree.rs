@@ -1,0 +1,137 @@
+//! The working tree of a run, as far as git can keep it.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use onward_core::event::{FilesBack, NoCommit, Snapshot};
+use onward_core::id::PhaseId;
+use onward_core::input::{Input, Made};
+use onward_core::plan::glob_match;
+use onward_core::run::Run;
+
+use crate::error::Result;
+use crate::flight;
+use crate::project::Project;
+use crate::vcs::{self, CommitRequest, Committed, Head, Hooks, IndexAfter, LeftOut, NotCommitted, Repository, Without};
+use crate::world::Tree;
+
+/// The repository, or why there is none.
+pub(crate) struct WorkingTree {
+    repository: std::result::Result<Repository, Without>,
+}
+
+impl WorkingTree {
+    /// The tree in which the phases of a run work.
+    pub(crate) fn of(project: &Project, worktree: Option<&str>) -> Self {
+        let top = worktree.map_or(project.top.as_path(), Path::new);
+        Self { repository: Repository::open(top, &project.store_folder()) }
+    }
+
+    pub(crate) fn repository(&self) -> std::result::Result<&Repository, String> {
+        self.repository.as_ref().map_err(ToString::to_string)
+    }
+
+    pub(crate) fn is_kept(&self) -> bool {
+        self.repository.is_ok()
+    }
+
+    /// The commit that is checked out.
+    pub(crate) fn head(&self) -> Option<String> {
+        self.repository.as_ref().ok()?.head().commit
+    }
+
+    pub(crate) fn take(&self, run: &Run) -> std::result::Result<Snapshot, String> {
+        let repository = self.repository()?;
+        let last = run.vcs.last.as_ref();
+        let number = run.next_snapshot();
+        let taken = repository
+            .snapshot(&run.id, number, last.map(|last| last.commit.as_str()))
+            .map_err(|trouble| trouble.to_string())?;
+        let number = last.filter(|_| taken.same_as_last).map_or(number, |last| last.number);
+        Ok(told(taken, number, repository))
+    }
+
+    /// Puts back what a phase writes, and nothing else; what is there now is kept first.
+    pub(crate) fn clean(&self, run: &Run, phase: &PhaseId, snapshot: &str) -> std::result::Result<(), String> {
+        let repository = self.repository()?;
+        let writes = &run.plan().phase(phase).expect("wanted phases are in the plan").writes;
+        let is_written = |path: &Path| path.to_str().is_some_and(|path| writes.iter().any(|glob| meant(glob, path)));
+        let present = self.take(run)?;
+        let place = (&run.id, run.next_snapshot() + 1);
+        let restored = repository.restore_paths(place, &present.commit, snapshot, &is_written);
+        restored.map(|_| ()).map_err(|why| why.to_string())
+    }
+}
+
+/// A glob with an expression in it means nothing here: what is put back must be certain.
+fn meant(glob: &str, path: &str) -> bool {
+    !glob.contains("${{") && glob_match::matches(glob, path)
+}
+
+fn told(taken: vcs::Snapshot, number: u64, repository: &Repository) -> Snapshot {
+    let left_out = taken.left_out.iter().map(words).collect();
+    Snapshot { commit: taken.commit, number, left_out, head: repository.head().commit }
+}
+
+fn words(left_out: &LeftOut) -> String {
+    format!("{} {}", left_out.path.display(), left_out.why.words())
+}
+
+impl Tree for WorkingTree {
+    fn snapshot(&mut self, run: &Run) -> Result<Input> {
+        Ok(Input::Snapshotted(self.take(run)))
+    }
+
+    fn commit(&mut self, run: &Run, number: u32) -> Result<Input> {
+        Ok(Input::Committed { number, made: self.committed(run, number) })
+    }
+
+    fn restore(&mut self, run: &Run, files: &FilesBack) -> Result<std::result::Result<Snapshot, String>> {
+        Ok(self.restored(run, files))
+    }
+}
+
+impl WorkingTree {
+    fn committed(&self, run: &Run, number: u32) -> std::result::Result<Made, NoCommit> {
+        let not_now = |reason: String| NoCommit::NotNow { reason };
+        let repository = self.repository().map_err(not_now)?;
+        let (Some(rule), Some(begun)) = (&run.started.commits, &run.vcs.begun) else {
+            return Err(not_now("no commit was begun".to_owned()));
+        };
+        let text = run.commit_text(rule, number);
+        // The commit goes on top of what was there; a branch that a phase made meanwhile is the one that is meant.
+        let at = Head { commit: begun.head.clone(), branch: repository.head().branch };
+        let request = CommitRequest {
+            token: &begun.token,
+            run: &run.id,
+            batch: &text.batch,
+            at: &at,
+            subject: &text.subject,
+            body: &text.body,
+            trailers: &text.trailers,
+            hooks: if rule.hooks { Hooks::Run } else { Hooks::Skip },
+            has_secret: &|bytes| matches!(flight::secrets().bytes(bytes), Cow::Owned(_)),
+        };
+        match repository.commit(&request) {
+            Ok(Committed { commit, left_out, index, .. }) => {
+                let stale = match index {
+                    IndexAfter::Updated => None,
+                    IndexAfter::AsItWas { why } => Some(format!("an update of git's index: {why}")),
+                };
+                Ok(Made { commit, left_out: left_out.iter().map(words).chain(stale).collect() })
+            }
+            Err(NotCommitted::NothingChanged { .. }) => Err(NoCommit::NothingChanged),
+            Err(why) => Err(not_now(why.to_string())),
+        }
+    }
+
+    /// What is there now is kept first, also after a kill in the middle of an earlier try.
+    fn restored(&self, run: &Run, files: &FilesBack) -> std::result::Result<Snapshot, String> {
+        let repository = self.repository()?;
+        let present = self.take(run)?;
+        let later: Vec<&str> = files.later.iter().map(String::as_str).collect();
+        let number = run.next_snapshot() + 1;
+        let restored = repository.restore((&run.id, number), &present.commit, &files.to, &later);
+        restored.map(|restored| told(restored.snapshot, number, repository)).map_err(|why| why.to_string())
+    }
+}

@@ -1,0 +1,203 @@
+//! One call of the git program: hardened, with a limit on its time, and with nothing of the caller's environment that steers git.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{Signal, killpg};
+
+use super::trouble::Trouble;
+use crate::process;
+
+/// No single git process is waited for longer.
+pub(super) const GIT_TIME_MAX: Duration = Duration::from_mins(5);
+
+/// So much of what git says on stderr is kept.
+const SAID_BYTES_MAX: usize = 4_000;
+
+/// The output is taken in pieces of this size.
+const OUTPUT_PIECE_BYTES: usize = 64 * 1024;
+
+/// Flushes what is written, all at once where git can.
+pub(super) const DURABLE: [&str; 4] = ["-c", "core.fsync=committed,reference", "-c", "core.fsyncMethod=batch"];
+
+/// The git program in a folder. Hooks, the file system monitor, prompts and housekeeping are off.
+pub(super) fn command(folder: &Path) -> Command {
+    let mut command = command_with_hooks(folder);
+    command.args(["-c", "core.hooksPath=/dev/null"]);
+    command
+}
+
+/// The same, but hooks of the repository are started where git would start them: only for a commit whose author asked for it.
+pub(super) fn command_with_hooks(folder: &Path) -> Command {
+    let mut command = Command::new("git");
+    command.args(["-c", "core.fsmonitor=false", "-c", "gc.auto=0"]);
+    command.current_dir(folder);
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("GIT_") && text != "GIT_CEILING_DIRECTORIES" {
+            command.env_remove(&name);
+        }
+    }
+    command.env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
+    command
+}
+
+/// A call that is being put together.
+pub(super) struct Call {
+    command: Command,
+    what: &'static str,
+    input: Option<Vec<u8>>,
+    time_max: Duration,
+}
+
+/// What came of a call.
+pub(super) struct Answer {
+    what: &'static str,
+    pub(super) code: Option<i32>,
+    pub(super) out: Vec<u8>,
+    pub(super) said: String,
+}
+
+impl Call {
+    /// A call of one of git's verbs. Options of git itself are in the command already.
+    pub(super) fn new(mut command: Command, what: &'static str) -> Self {
+        command.arg(what).stdin(Stdio::null());
+        Self { command, what, input: None, time_max: GIT_TIME_MAX }
+    }
+
+    pub(super) fn args<S: AsRef<OsStr>>(mut self, words: impl IntoIterator<Item = S>) -> Self {
+        self.command.args(words);
+        self
+    }
+
+    pub(super) fn arg(mut self, word: impl AsRef<OsStr>) -> Self {
+        self.command.arg(word);
+        self
+    }
+
+    pub(super) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    pub(super) fn within(mut self, folder: &Path) -> Self {
+        self.command.current_dir(folder);
+        self
+    }
+
+    pub(super) fn input(mut self, bytes: Vec<u8>) -> Self {
+        self.command.stdin(Stdio::piped());
+        self.input = Some(bytes);
+        self
+    }
+
+    /// Lets git hold our lock as well, so that one that outlives us is waited for by the next.
+    pub(super) fn holding(mut self, lock: &File) -> Self {
+        if let (None, Ok(copy)) = (&self.input, lock.try_clone()) {
+            self.command.stdin(Stdio::from(copy));
+        }
+        self
+    }
+
+    /// The answer, whatever the exit code.
+    pub(super) fn ask(self) -> Result<Answer, Trouble> {
+        let (answer, out) = self.run(|from| Ok(read_all(from)))?;
+        Ok(Answer { out, ..answer })
+    }
+
+    /// Hands over the output of a call that has to succeed while it comes, for what may be large.
+    pub(super) fn stream<T>(self, read: impl FnOnce(&mut dyn BufRead) -> Result<T, Trouble>) -> Result<T, Trouble> {
+        let (answer, read) = self.run(read)?;
+        if answer.code == Some(0) { Ok(read) } else { Err(answer.failed()) }
+    }
+
+    fn run<T>(mut self, read: impl FnOnce(&mut dyn BufRead) -> Result<T, Trouble>) -> Result<(Answer, T), Trouble> {
+        self.command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        let mut child = self.command.spawn().map_err(|why| Trouble::NotStarted { why })?;
+        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let stdout = stdout.expect("it was asked for");
+        let input = self.input.take().unwrap_or_default();
+        std::thread::scope(|scope| {
+            if let Some(mut stdin) = stdin {
+                // One that ends without reading all of it says why on stderr.
+                scope.spawn(move || stdin.write_all(&input));
+            }
+            let said = scope.spawn(move || stderr.map(read_all).unwrap_or_default());
+            let code = scope.spawn(|| self.wait(&mut child));
+            let mut from = BufReader::with_capacity(OUTPUT_PIECE_BYTES, stdout);
+            let read = read(&mut from);
+            // Whoever stopped reading early must not leave git waiting to be read.
+            drop(from);
+            let code = code.join().expect("waiting does not panic");
+            let said = said.join().expect("reading does not panic");
+            let said = String::from_utf8_lossy(&said[..said.len().min(SAID_BYTES_MAX)]).trim_end().to_owned();
+            Ok((Answer { what: self.what, code: code?, out: Vec::new(), said }, read?))
+        })
+    }
+
+    /// The output of a call that has to succeed.
+    pub(super) fn output(self) -> Result<Vec<u8>, Trouble> {
+        self.ask()?.output()
+    }
+
+    /// The one line that a call that has to succeed gives.
+    pub(super) fn line(self) -> Result<String, Trouble> {
+        let what = self.what;
+        let out = self.output()?;
+        match String::from_utf8(out) {
+            Ok(text) if !text.trim_end().is_empty() => Ok(text.trim_end().to_owned()),
+            Ok(text) => Err(Trouble::unclear(what, text.as_bytes())),
+            Err(bytes) => Err(Trouble::unclear(what, bytes.as_bytes())),
+        }
+    }
+
+    fn wait(&self, child: &mut Child) -> Result<Option<i32>, Trouble> {
+        let begun = Instant::now();
+        let failed = |why| Trouble::NotStarted { why };
+        let pid = process::Pid::from_raw(i32::try_from(child.id()).expect("a pid is a small number"));
+        if let Ok(pidfd) = process::pidfd_open(pid) {
+            while !process::pidfd_ended(pidfd.as_fd()) {
+                let left = self.time_max.saturating_sub(begun.elapsed());
+                if left.is_zero() {
+                    let _ = killpg(pid, Signal::SIGKILL);
+                    child.wait().map_err(failed)?;
+                    return Err(Trouble::TooSlow { what: self.what.to_owned(), seconds: self.time_max.as_secs() });
+                }
+                let mut fds = [PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)];
+                // A signal may cut the wait short; the loop looks again.
+                let _ = poll(&mut fds, PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX));
+            }
+        }
+        Ok(child.wait().map_err(failed)?.code())
+    }
+}
+
+impl Answer {
+    pub(super) fn output(self) -> Result<Vec<u8>, Trouble> {
+        if self.code == Some(0) { Ok(self.out) } else { Err(self.failed()) }
+    }
+
+    pub(super) fn failed(self) -> Trouble {
+        let said = if self.said.is_empty() { format!("exit code {:?}", self.code) } else { self.said };
+        Trouble::Failed { what: self.what.to_owned(), said }
+    }
+}
+
+fn read_all(mut from: impl Read) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // What was read before an error is better than nothing; the exit code tells whether it is all.
+    let _ = from.read_to_end(&mut bytes);
+    bytes
+}
+
+/// The parts of an answer in which everything ends with a NUL.
+pub(super) fn parts(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    bytes.split(|&byte| byte == 0).filter(|part| !part.is_empty())
+}

@@ -1,0 +1,140 @@
+//! What differs between two pictures.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use super::call::Call;
+use super::repository::Repository;
+use super::scan::Entry;
+use super::trouble::Trouble;
+
+/// One path that is not the same in two pictures, relative to the top of the project.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Change {
+    pub path: PathBuf,
+    pub kind: ChangeKind,
+    /// None for what is not text.
+    pub lines_added: Option<u64>,
+    pub lines_removed: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ChangeKind {
+    Added,
+    Removed,
+    Changed,
+    /// The same bytes; only whether the file may be executed changed.
+    Mode,
+    /// A file became a link, or the other way round.
+    Kind,
+}
+
+/// What a path was and is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Step {
+    pub(super) path: Vec<u8>,
+    pub(super) before: Option<Entry>,
+    pub(super) after: Option<Entry>,
+}
+
+impl Step {
+    fn kind(&self) -> ChangeKind {
+        match (&self.before, &self.after) {
+            (None, _) => ChangeKind::Added,
+            (_, None) => ChangeKind::Removed,
+            (Some(before), Some(after)) if before.hash == after.hash && !before.is_link() && !after.is_link() => {
+                ChangeKind::Mode
+            }
+            (Some(before), Some(after)) if before.is_link() != after.is_link() => ChangeKind::Kind,
+            (Some(_), Some(_)) => ChangeKind::Changed,
+        }
+    }
+}
+
+/// How many lines came and went.
+type Lines = (Option<u64>, Option<u64>);
+
+impl Repository {
+    /// What differs between two pictures, in the order of paths.
+    pub fn changes(&self, from: &str, to: &str) -> Result<Vec<Change>, Trouble> {
+        let (steps, lines) = self.steps_and_lines(from, to)?;
+        Ok(self.shown(steps.iter().zip(lines)))
+    }
+
+    /// The differences between two pictures as git shows them, without anything that a repository could have started.
+    pub fn diff_text(&self, from: &str, to: &str, mut into: impl Write) -> Result<(), Trouble> {
+        self.diff_tree(from, to).arg("--patch").stream(|out| {
+            io::copy(out, &mut into)
+                .map_err(|why| Trouble::Failed { what: "diff-tree".to_owned(), said: why.to_string() })?;
+            Ok(())
+        })
+    }
+
+    pub(super) fn steps_and_lines(&self, from: &str, to: &str) -> Result<(Vec<Step>, Vec<Lines>), Trouble> {
+        let out = self.diff_tree(from, to).args(["--raw", "--numstat"]).output()?;
+        parse(&out).ok_or_else(|| Trouble::unclear("diff-tree", &out))
+    }
+
+    pub(super) fn shown<'a>(&self, steps: impl Iterator<Item = (&'a Step, Lines)>) -> Vec<Change> {
+        let ours = steps.filter(|(step, _)| !self.is_store(&step.path));
+        let shown = ours.filter_map(|(step, (lines_added, lines_removed))| {
+            Some(Change { path: self.in_project(&step.path)?, kind: step.kind(), lines_added, lines_removed })
+        });
+        shown.collect()
+    }
+
+    /// Paths that some of the later pictures have and the target has not.
+    pub(super) fn came_later(&self, target: &str, later: &[&str]) -> Result<BTreeSet<Vec<u8>>, Trouble> {
+        if later.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let pairs: Vec<u8> = later.iter().flat_map(|one| format!("{one} {target}\n").into_bytes()).collect();
+        let words = ["--stdin", "--no-commit-id", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=A", "-m"];
+        let out = self.call("diff-tree").args(words).input(pairs).output()?;
+        Ok(super::call::parts(&out).map(<[u8]>::to_vec).collect())
+    }
+
+    fn diff_tree(&self, from: &str, to: &str) -> Call {
+        let words = ["-r", "-z", "--no-renames", "--full-index", "--no-ext-diff", "--no-textconv"];
+        self.call("diff-tree").args(words).args([from, to])
+    }
+}
+
+impl Entry {
+    pub(super) fn is_link(&self) -> bool {
+        self.mode == "120000"
+    }
+
+    pub(super) fn is_executable(&self) -> bool {
+        self.mode == "100755"
+    }
+
+    /// Neither a file nor a link: a repository inside this one.
+    pub(super) fn is_repository(&self) -> bool {
+        self.mode == "160000"
+    }
+}
+
+/// All `:mode mode hash hash letter NUL path NUL`, then all `added TAB removed TAB path NUL`, in the same order.
+fn parse(out: &[u8]) -> Option<(Vec<Step>, Vec<Lines>)> {
+    let mut parts = super::call::parts(out).peekable();
+    let mut steps = Vec::new();
+    while let Some(about) = parts.next_if(|part| part.starts_with(b":")) {
+        let fields: Vec<&str> = std::str::from_utf8(&about[1..]).ok()?.split(' ').collect();
+        let [mode_before, mode_after, hash_before, hash_after, _] = *fields.as_slice() else { return None };
+        let entry = |mode: &str, hash: &str| Entry { mode: mode.to_owned(), hash: hash.to_owned() };
+        let side = |mode: &str, hash: &str| (mode != "000000").then(|| entry(mode, hash));
+        let path = parts.next()?.to_vec();
+        steps.push(Step { path, before: side(mode_before, hash_before), after: side(mode_after, hash_after) });
+    }
+    let lines: Option<Vec<Lines>> = parts.map(parse_lines).collect();
+    let lines = lines?;
+    (lines.len() == steps.len()).then_some((steps, lines))
+}
+
+fn parse_lines(part: &[u8]) -> Option<Lines> {
+    let mut fields = part.splitn(3, |&byte| byte == b'\t').map(|field| std::str::from_utf8(field).ok());
+    let (added, removed) = (fields.next()??, fields.next()??);
+    Some((added.parse().ok(), removed.parse().ok()))
+}

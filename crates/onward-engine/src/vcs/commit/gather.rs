@@ -1,0 +1,157 @@
+//! Everything that goes into a mini-commit, in an index of our own but by the user's rules.
+
+use std::fs;
+use std::path::PathBuf;
+
+use super::message::run_hook;
+use super::{CommitRequest, Hooks, NotCommitted};
+use crate::vcs::call::{Call, DURABLE, command};
+use crate::vcs::head::Head;
+use crate::vcs::repository::Repository;
+use crate::vcs::scan::{self, Difference, Entry, InTree, STATUS_WORDS};
+use crate::vcs::shadow::{Shadow, list};
+use crate::vcs::trouble::Trouble;
+use crate::vcs::{LeftOut, WhyLeftOut, path_of};
+
+/// A tree to commit.
+pub(super) struct Gathered {
+    pub(super) tree: String,
+    pub(super) left_out: Vec<LeftOut>,
+}
+
+/// What is done to the index before the tree is written.
+#[derive(Default)]
+struct Plan {
+    take: std::collections::BTreeSet<Vec<u8>>,
+    /// Entries set as they are in HEAD, or removed.
+    set: Vec<(Vec<u8>, Option<Entry>)>,
+    left_out: Vec<LeftOut>,
+    /// Something is in the index already that HEAD has not.
+    staged: bool,
+}
+
+impl Shadow<'_> {
+    pub(super) fn commit_index(&self) -> PathBuf {
+        self.folder.join("commit-index")
+    }
+}
+
+impl Repository {
+    pub(super) fn gather(
+        &self,
+        shadow: &Shadow<'_>,
+        request: &CommitRequest<'_>,
+        head: &Head,
+    ) -> Result<Gathered, NotCommitted> {
+        let index = shadow.commit_index();
+        for leftover in [index.clone(), index.with_extension("lock")] {
+            let _ = fs::remove_file(leftover);
+        }
+        if self.git_dir.join("index").exists() {
+            self.copy_index(&index)?;
+        }
+        let call = |what: &'static str| {
+            let mut command = command(&self.top);
+            command.args(DURABLE).args(["-c", "core.safecrlf=false"]);
+            command.env("GIT_DIR", &self.git_dir).env("GIT_WORK_TREE", &self.top).env("GIT_INDEX_FILE", &index);
+            Call::new(command, what)
+        };
+        let differences = scan::understand(&call("status").args(STATUS_WORDS).output()?)?;
+        if differences.iter().any(|one| one.unmerged) {
+            return Err(NotCommitted::Busy("there are files with conflicts"));
+        }
+        let plan = self.plan_commit(request, differences);
+        if plan.take.is_empty() && !plan.staged {
+            return Err(NotCommitted::NothingChanged { left_out: plan.left_out });
+        }
+        if !plan.set.is_empty() {
+            call("update-index")
+                .args(["-z", "--index-info"])
+                .input(index_info(&plan.set, self.hash_chars()))
+                .output()?;
+        }
+        if !plan.take.is_empty() {
+            let words = ["--add", "--remove", "--replace", "-z", "--stdin"];
+            call("update-index").args(words).input(list(&plan.take)).output()?;
+        }
+        if request.hooks == Hooks::Run {
+            run_hook(self.hook(shadow, "pre-commit"), "pre-commit")?;
+        }
+        let tree = call("write-tree").line()?;
+        if tree == self.tree_of_head(head)? {
+            return Err(NotCommitted::NothingChanged { left_out: plan.left_out });
+        }
+        Ok(Gathered { tree, left_out: plan.left_out })
+    }
+
+    fn tree_of_head(&self, head: &Head) -> Result<String, Trouble> {
+        match &head.commit {
+            None => Ok(self.object_format.empty_tree().to_owned()),
+            Some(commit) => self.call("rev-parse").args(["--verify", "--quiet", &format!("{commit}^{{tree}}")]).line(),
+        }
+    }
+
+    fn plan_commit(&self, request: &CommitRequest<'_>, differences: Vec<Difference>) -> Plan {
+        let mut plan = Plan::default();
+        for one in differences {
+            let shown = self.in_project(&one.path).filter(|_| !self.is_store(&one.path));
+            let Some(shown) = shown else {
+                // What is staged outside of the project is not for us to commit.
+                if one.staged {
+                    plan.set.push((one.path, one.head));
+                }
+                continue;
+            };
+            if let Some(why) = self.why_not_committed(request, &one) {
+                plan.left_out.push(LeftOut { path: shown, why });
+                if one.staged || one.tree == InTree::Changed {
+                    plan.set.push((one.path, one.head));
+                }
+                continue;
+            }
+            plan.staged |= one.staged || one.tree == InTree::Gone;
+            match one.tree {
+                InTree::Same | InTree::Repository => {}
+                // Something else may be in its place, so git is not asked to look there.
+                InTree::Gone => plan.set.push((one.path, None)),
+                InTree::Changed | InTree::Untracked => {
+                    plan.take.insert(one.path);
+                }
+            }
+        }
+        plan
+    }
+
+    fn why_not_committed(&self, request: &CommitRequest<'_>, one: &Difference) -> Option<WhyLeftOut> {
+        match one.tree {
+            InTree::Repository => return Some(WhyLeftOut::Repository),
+            InTree::Gone => return None,
+            InTree::Same => {}
+            InTree::Changed | InTree::Untracked => {
+                if let Some(why) = self.why_not_taken(&one.path) {
+                    return Some(why);
+                }
+            }
+        }
+        let full = self.top.join(path_of(&one.path));
+        let is_new = one.head.is_none() && fs::symlink_metadata(&full).is_ok_and(|about| about.is_file());
+        let secret = is_new && fs::read(&full).is_ok_and(|content| (request.has_secret)(&content));
+        secret.then_some(WhyLeftOut::Token)
+    }
+}
+
+/// Entries in the form of `update-index --index-info`; removals come first, so that a file can take the place of a folder.
+pub(super) fn index_info(entries: &[(Vec<u8>, Option<Entry>)], hash_chars: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let removed = entries.iter().filter(|(_, entry)| entry.is_none());
+    for (path, entry) in removed.chain(entries.iter().filter(|(_, entry)| entry.is_some())) {
+        let about = match entry {
+            Some(Entry { mode, hash }) => format!("{mode} {hash}\t"),
+            None => format!("0 {}\t", "0".repeat(hash_chars)),
+        };
+        bytes.extend_from_slice(about.as_bytes());
+        bytes.extend_from_slice(path);
+        bytes.push(0);
+    }
+    bytes
+}

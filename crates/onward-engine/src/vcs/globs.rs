@@ -1,0 +1,242 @@
+//! Which paths a glob means, exactly: what it decides may be removed, so unlike the comparison of two globs it never guesses.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// Longer globs, and more alternatives in braces, are refused.
+const GLOB_CHARS_MAX: usize = 256;
+const ALTERNATIVES_MAX: usize = 64;
+
+/// Globs of one phase, relative to the top of the project. A path stands for all that is below it.
+#[derive(Clone, Debug, Default)]
+pub struct Globs(Vec<Vec<Token>>);
+
+/// A glob that is not understood well enough to act on it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the glob {0} is not understood well enough to act on it")]
+pub struct NoGlob(pub String);
+
+#[derive(Clone, Debug, PartialEq)]
+enum Token {
+    Is(u32),
+    /// Any one character but `/`.
+    One,
+    /// One of these, or none of them; never `/`.
+    Class {
+        ranges: Vec<(u32, u32)>,
+        inverted: bool,
+    },
+    /// Any characters but `/`, or none.
+    Some,
+    /// Anything, or nothing.
+    Any,
+    /// Nothing, or anything that ends with `/`.
+    Folders,
+}
+
+const SLASH: u32 = '/' as u32;
+
+impl Globs {
+    pub fn new<S: AsRef<str>>(globs: &[S]) -> Result<Self, NoGlob> {
+        let mut all = Vec::new();
+        for glob in globs {
+            let glob = glob.as_ref();
+            let refused = || NoGlob(glob.to_owned());
+            for one in alternatives(glob.trim()).ok_or_else(refused)? {
+                all.push(tokens(&one).ok_or_else(refused)?);
+            }
+        }
+        Ok(Self(all))
+    }
+
+    /// Whether one of the globs means this path or a folder above it.
+    pub fn mean(&self, path: &Path) -> bool {
+        let letters = letters(path);
+        let ends = letters.iter().enumerate().filter(|(_, letter)| **letter == SLASH).map(|(at, _)| at);
+        let ends: Vec<usize> = ends.chain([letters.len()]).collect();
+        self.0.iter().any(|glob| {
+            let reached = reach(glob, &letters);
+            ends.iter().any(|&end| reached[end])
+        })
+    }
+}
+
+/// One number for each character; bytes that are no text get numbers that no character has.
+fn letters(path: &Path) -> Vec<u32> {
+    const NO_CHARACTER: u32 = 0x0011_0000;
+    match std::str::from_utf8(path.as_os_str().as_bytes()) {
+        Ok(text) => text.chars().map(u32::from).collect(),
+        Err(_) => {
+            let number = |byte: &u8| if byte.is_ascii() { u32::from(*byte) } else { NO_CHARACTER + u32::from(*byte) };
+            path.as_os_str().as_bytes().iter().map(number).collect()
+        }
+    }
+}
+
+/// The glob once for each alternative in its braces.
+fn alternatives(glob: &str) -> Option<Vec<String>> {
+    let Some(open) = glob.find('{') else {
+        return (!glob.contains('}')).then(|| vec![glob.to_owned()]);
+    };
+    let close = open + glob[open..].find('}')?;
+    let inside = &glob[open + 1..close];
+    if inside.contains('{') || glob[..open].contains('}') {
+        return None;
+    }
+    let mut all = Vec::new();
+    for rest in alternatives(&glob[close + 1..])? {
+        all.extend(inside.split(',').map(|part| format!("{}{part}{rest}", &glob[..open])));
+    }
+    (all.len() <= ALTERNATIVES_MAX).then_some(all)
+}
+
+fn tokens(glob: &str) -> Option<Vec<Token>> {
+    let parts: Vec<&str> = glob.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    let unclear = glob.starts_with(['/', '!', '~']) || glob.contains(['\\', '$']) || parts.contains(&"..");
+    if unclear || parts.is_empty() || glob.chars().count() > GLOB_CHARS_MAX {
+        return None;
+    }
+    let mut tokens = Vec::new();
+    for (at, part) in parts.iter().enumerate() {
+        let last = at + 1 == parts.len();
+        match *part {
+            "**" if last => tokens.push(Token::Any),
+            "**" => tokens.push(Token::Folders),
+            part => {
+                part_tokens(part, &mut tokens)?;
+                if !last {
+                    tokens.push(Token::Is(SLASH));
+                }
+            }
+        }
+    }
+    Some(tokens)
+}
+
+fn part_tokens(part: &str, tokens: &mut Vec<Token>) -> Option<()> {
+    let mut rest = part;
+    while let Some(first) = rest.chars().next() {
+        let length = match first {
+            '*' => {
+                tokens.push(Token::Some);
+                rest.len() - rest.trim_start_matches('*').len()
+            }
+            '?' => {
+                tokens.push(Token::One);
+                1
+            }
+            '[' => {
+                let end = rest.char_indices().skip(2).find(|(_, letter)| *letter == ']')?.0;
+                tokens.push(class(&rest[1..end])?);
+                end + 1
+            }
+            other => {
+                tokens.push(Token::Is(u32::from(other)));
+                other.len_utf8()
+            }
+        };
+        rest = &rest[length..];
+    }
+    Some(())
+}
+
+fn class(inside: &str) -> Option<Token> {
+    let (inverted, inside) = match inside.strip_prefix(['!', '^']) {
+        Some(rest) => (true, rest),
+        None => (false, inside),
+    };
+    let letters: Vec<u32> = inside.chars().map(u32::from).collect();
+    let mut ranges = Vec::new();
+    let mut rest = letters.as_slice();
+    while let [first, behind @ ..] = rest {
+        match behind {
+            [dash, last, behind @ ..] if *dash == u32::from('-') => {
+                ranges.push((*first, *last));
+                rest = behind;
+            }
+            behind => {
+                ranges.push((*first, *first));
+                rest = behind;
+            }
+        }
+    }
+    (!ranges.is_empty()).then_some(Token::Class { ranges, inverted })
+}
+
+/// For every length of the beginning of the path, whether the whole glob means it.
+fn reach(glob: &[Token], path: &[u32]) -> Vec<bool> {
+    let mut at = vec![false; path.len() + 1];
+    at[0] = true;
+    for token in glob {
+        let mut next = vec![false; path.len() + 1];
+        for from in (0..=path.len()).filter(|&from| at[from]) {
+            let rest = &path[from..];
+            match token {
+                Token::Is(letter) => mark(&mut next, from + 1, rest.first() == Some(letter)),
+                Token::One => mark(&mut next, from + 1, rest.first().is_some_and(|&letter| letter != SLASH)),
+                Token::Class { ranges, inverted } => {
+                    let has = |letter: u32| ranges.iter().any(|&(first, last)| (first..=last).contains(&letter));
+                    let fits = rest.first().is_some_and(|&letter| letter != SLASH && has(letter) != *inverted);
+                    mark(&mut next, from + 1, fits);
+                }
+                Token::Some => {
+                    let length = rest.iter().take_while(|&&letter| letter != SLASH).count();
+                    next[from..=from + length].fill(true);
+                }
+                Token::Any => next[from..].fill(true),
+                Token::Folders => {
+                    next[from] = true;
+                    for (index, _) in rest.iter().enumerate().filter(|(_, letter)| **letter == SLASH) {
+                        next[from + index + 1] = true;
+                    }
+                }
+            }
+        }
+        at = next;
+    }
+    at
+}
+
+fn mark(next: &mut [bool], place: usize, fits: bool) {
+    if fits {
+        next[place] = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Paths that a glob means and paths that it does not. Each is told apart exactly, letter case included.
+    #[test]
+    fn a_glob_means_these_and_not_those() {
+        let cases: [(&str, &[&str], &[&str]); 9] = [
+            ("list.txt", &["list.txt", "list.txt/below"], &["List.txt", "list.txt2", "a/list.txt"]),
+            ("src/*.rs", &["src/a.rs", "src/.rs"], &["src/a/b.rs", "src/a.rsx", "src"]),
+            ("src/**", &["src/a", "src/a/b"], &["src", "srcs/a"]),
+            ("src/**/*.rs", &["src/a.rs", "src/a/b/c.rs"], &["src/a.c", "a.rs"]),
+            ("**/made", &["made", "a/made", "a/b/made/c"], &["unmade", "a/made2"]),
+            ("./dir/", &["dir/a", "dir"], &["dirt"]),
+            ("{a,b}.txt", &["a.txt", "b.txt"], &["c.txt", "{a,b}.txt"]),
+            ("f[0-9]?", &["f1x", "f9ü"], &["fax", "f1", "f1/"]),
+            ("[!a]b", &["cb"], &["ab", "/b"]),
+        ];
+        for (glob, meant, not_meant) in cases {
+            let globs = Globs::new(&[glob]).expect("it is understood");
+            for path in meant {
+                assert!(globs.mean(Path::new(path)), "{glob} means {path}");
+            }
+            for path in not_meant {
+                assert!(!globs.mean(Path::new(path)), "{glob} does not mean {path}");
+            }
+        }
+    }
+
+    /// Globs that lead out of the project, that negate, or that are not resolved yet. All are refused.
+    #[test]
+    fn what_is_not_understood_is_refused() {
+        for glob in ["", "/etc", "../up", "a/../b", "!a", "~/x", "a\\*", "${{ inputs.x }}", "{a,{b,c}}", "[", "a}"] {
+            assert!(Globs::new(&[glob]).is_err(), "{glob:?}");
+        }
+    }
+}

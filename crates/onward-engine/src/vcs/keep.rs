@@ -1,0 +1,73 @@
+//! How long pictures are kept, and a working tree of its own for one of them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use onward_core::id::RunId;
+
+use super::repository::Repository;
+use super::shadow::Shadow;
+use super::snapshot::ref_name;
+use super::trouble::Trouble;
+
+impl Repository {
+    /// Lets go of the pictures of a run but for those to keep, and says how many went. Git removes what nothing refers to any more when
+    /// it tidies up.
+    pub fn drop_snapshots(&self, run: &RunId, keep: &BTreeSet<u64>) -> Result<usize, Trouble> {
+        let first = ref_name(run, 0)?;
+        let folder = first.trim_end_matches('0');
+        let listed = self.call("for-each-ref").args(["--format=%(refname)", folder]).output()?;
+        let listed = String::from_utf8_lossy(&listed).into_owned();
+        let number = |name: &str| name.strip_prefix(folder).and_then(|number| number.parse::<u64>().ok());
+        let dropped: Vec<&str> =
+            listed.lines().filter(|name| number(name).is_some_and(|number| !keep.contains(&number))).collect();
+        if !dropped.is_empty() {
+            let commands: Vec<u8> = dropped.iter().flat_map(|name| format!("delete {name}\n").into_bytes()).collect();
+            self.call("update-ref").args(["--no-deref", "--stdin"]).input(commands).output()?;
+        }
+        Ok(dropped.len())
+    }
+
+    /// Makes a working tree on a new branch at a commit, and fills it with a picture, byte by byte. What differs from the commit shows
+    /// up there as changes that are not staged.
+    pub fn add_worktree(&self, folder: &Path, branch: &str, commit: &str, snapshot: &str) -> Result<(), Trouble> {
+        let shadow = Shadow::take(self)?;
+        let mut add = self.call("worktree").args(["add", "--quiet", "-b", branch]);
+        if self.prefix.is_empty() {
+            add = add.arg("--no-checkout");
+        }
+        add.arg(folder).arg(commit).output()?;
+        self.fill_worktree(&shadow, folder, snapshot).inspect_err(|_| {
+            // Nobody has seen it yet; half of it is of no use to anybody.
+            let _ = self.call("worktree").args(["remove", "--force"]).arg(folder).ask();
+            let _ = self.call("branch").args(["--quiet", "-D", branch]).ask();
+        })
+    }
+
+    fn fill_worktree(&self, shadow: &Shadow<'_>, folder: &Path, snapshot: &str) -> Result<(), Trouble> {
+        let folder = folder.canonicalize().map_err(Trouble::read(folder))?;
+        if !self.prefix.is_empty() {
+            let project = folder.join(super::path_of(&self.prefix));
+            match fs::remove_dir_all(&project) {
+                Err(why) if why.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(Trouble::file(&project, "removed")(why));
+                }
+                Ok(()) | Err(_) => {}
+            }
+        }
+        let index = shadow.folder.join("worktree-index");
+        for leftover in [index.clone(), index.with_extension("lock")] {
+            let _ = fs::remove_file(leftover);
+        }
+        let call = |what| shadow.call(what).env("GIT_INDEX_FILE", &index).env("GIT_WORK_TREE", &folder);
+        call("read-tree").arg(snapshot).output()?;
+        call("checkout-index").args(["--all", "--force", "--quiet"]).within(&folder).output()?;
+        let _ = fs::remove_file(index);
+        let own = |what| super::call::Call::new(super::call::command(&folder), what);
+        own("read-tree").arg("HEAD").output()?;
+        // Its exit code says whether files differ, which they may.
+        own("update-index").args(["-q", "--refresh"]).ask()?;
+        Ok(())
+    }
+}

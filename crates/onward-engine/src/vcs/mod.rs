@@ -1,0 +1,74 @@
+//! Everything that onward does with git: pictures of the working tree, bringing them back, and mini-commits.
+//!
+//! The git program does the work. A repository may come from anywhere, so nothing that it brings is started: hooks and the file
+//! system monitor are off, and pictures are taken without its filters. What a user sees of git (HEAD, branches, index, stash,
+//! reflog) changes only by a mini-commit that was asked for.
+
+mod branch;
+mod call;
+mod changes;
+mod commit;
+mod globs;
+mod head;
+mod keep;
+mod place;
+mod repository;
+mod restore;
+mod scan;
+mod shadow;
+mod snapshot;
+mod trouble;
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
+pub(crate) use branch::{ask, branch, branch_fact, is_repository, lines, top};
+pub use changes::{Change, ChangeKind};
+pub use commit::{CommitRequest, Committed, Hooks, IndexAfter, NotCommitted};
+pub use globs::{Globs, NoGlob};
+pub use head::Head;
+pub use repository::{Repository, Without};
+pub use restore::{NotRestored, Restored};
+pub use snapshot::Snapshot;
+pub use trouble::Trouble;
+
+/// Files larger than this are in no picture and in no mini-commit, unless the caller says otherwise: git keeps what it is given for
+/// good.
+pub const FILE_BYTES_MAX: u64 = 100 * 1024 * 1024;
+
+/// A path that a picture or a commit does not contain, and why. Relative to the top of the project.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LeftOut {
+    pub path: PathBuf,
+    pub why: WhyLeftOut,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WhyLeftOut {
+    /// A repository inside this one, a submodule included: it has books of its own.
+    Repository,
+    TooLarge,
+    Unreadable,
+    /// Neither a file nor a link: a socket, a pipe, a device.
+    Special,
+    /// New, and with something in it that has the shape of a token.
+    Token,
+}
+
+impl WhyLeftOut {
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Repository => "is a repository of its own",
+            Self::TooLarge => "is too large",
+            Self::Unreadable => "cannot be read",
+            Self::Special => "is neither a file nor a link",
+            Self::Token => "contains what looks like a token",
+        }
+    }
+}
+
+/// A path from the bytes that git gave.
+fn path_of(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(OsString::from_vec(bytes.to_vec()))
+}

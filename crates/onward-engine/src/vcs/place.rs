@@ -1,0 +1,311 @@
+//! Moves files into their places, and back if one of them will not go.
+//!
+//! Everything that is to be written lies ready beforehand, so a full disk is noticed before anything is touched. Then files are
+//! swapped: what was there goes where the new one lay. Going back is the same the other way round. Folders are entered one by one
+//! and no link is followed.
+
+use std::fs::{self, DirBuilder, File, Permissions};
+use std::io::{self, BufRead, Read};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::PathBuf;
+
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, RenameFlags, openat, renameat, renameat2};
+use nix::sys::stat::{Mode, fstatat, mkdirat};
+use nix::unistd::{UnlinkatFlags, unlinkat};
+
+use super::changes::Step;
+use super::path_of;
+use super::repository::Repository;
+use super::scan::Entry;
+use super::shadow::Shadow;
+use super::trouble::Trouble;
+use crate::kill_point::reached;
+
+/// In the shadow: what is to be put into its place, and what was there.
+const FOLDER: &str = "restore";
+
+/// Files that lie ready, each named by the number of its step.
+pub(super) struct Stage {
+    folder: PathBuf,
+}
+
+impl Stage {
+    /// Writes everything that the steps bring, and flushes it.
+    pub(super) fn fill(shadow: &Shadow<'_>, steps: &[Step]) -> Result<Self, Trouble> {
+        let stage = Self { folder: shadow.folder.join(FOLDER) };
+        stage.clear()?;
+        DirBuilder::new().mode(0o700).create(&stage.folder).map_err(Trouble::file(&stage.folder, "made"))?;
+        let wanted: Vec<(usize, &Step, &Entry)> =
+            steps.iter().enumerate().filter_map(|(at, step)| Some((at, step, step.after.as_ref()?))).collect();
+        let names: Vec<u8> = wanted.iter().flat_map(|(_, _, entry)| [entry.hash.as_bytes(), b"\n"].concat()).collect();
+        if !wanted.is_empty() {
+            shadow.call("cat-file").arg("--batch").input(names).stream(|from| {
+                wanted.iter().try_for_each(|(at, step, entry)| stage.put(from, *at, step, entry, shadow.repository))
+            })?;
+        }
+        let flushed = File::open(&stage.folder).and_then(|folder| Ok(nix::unistd::syncfs(folder.as_fd())?));
+        flushed.map_err(Trouble::written(&stage.folder))?;
+        Ok(stage)
+    }
+
+    fn put(
+        &self,
+        from: &mut dyn BufRead,
+        at: usize,
+        step: &Step,
+        entry: &Entry,
+        repository: &Repository,
+    ) -> Result<(), Trouble> {
+        let path = self.folder.join(at.to_string());
+        let mut line = String::new();
+        from.read_line(&mut line).map_err(Trouble::read(&path))?;
+        let size: u64 = match line.trim_end().split(' ').collect::<Vec<_>>().as_slice() {
+            [_, "blob", size] => size.parse().map_err(|_| Trouble::unclear("cat-file", line.as_bytes()))?,
+            _ => return Err(Trouble::unclear("cat-file", line.as_bytes())),
+        };
+        let mut content = from.take(size);
+        let written = if entry.is_link() {
+            let mut target = Vec::new();
+            content.read_to_end(&mut target).and_then(|_| std::os::unix::fs::symlink(path_of(&target), &path))
+        } else {
+            let mode = if entry.is_executable() { 0o777 } else { 0o666 };
+            let file = File::options().write(true).create_new(true).mode(mode).open(&path);
+            file.and_then(|mut file| {
+                io::copy(&mut content, &mut file)?;
+                keep_permissions(&file, step, entry, repository)
+            })
+        };
+        written.map_err(Trouble::written(&path))?;
+        if content.limit() > 0 {
+            return Err(Trouble::unclear("cat-file", b"the object is cut short"));
+        }
+        from.read_exact(&mut [0]).map_err(Trouble::read(&path))
+    }
+
+    /// Removes what lies there, from an earlier try that was killed as well.
+    pub(super) fn clear(&self) -> Result<(), Trouble> {
+        match fs::remove_dir_all(&self.folder) {
+            Err(why) if why.kind() != io::ErrorKind::NotFound => Err(Trouble::file(&self.folder, "removed")(why)),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+}
+
+/// Git knows only whether a file may be executed; who may read and write it is taken from the file that is replaced.
+fn keep_permissions(file: &File, step: &Step, entry: &Entry, repository: &Repository) -> io::Result<()> {
+    if step.before.as_ref().is_none_or(Entry::is_link) {
+        return Ok(());
+    }
+    let Ok(about) = fs::symlink_metadata(repository.top.join(path_of(&step.path))) else { return Ok(()) };
+    let mode = about.permissions().mode() & 0o777;
+    let mode = if entry.is_executable() { mode | (mode & 0o444) >> 2 } else { mode & !0o111 };
+    if about.is_file() { file.set_permissions(Permissions::from_mode(mode)) } else { Ok(()) }
+}
+
+/// Where it stopped.
+pub(super) struct Failed {
+    pub(super) path: PathBuf,
+    pub(super) why: io::Error,
+    /// Something that was moved away and could not be moved back.
+    pub(super) not_rolled_back: Option<PathBuf>,
+}
+
+/// What was done, so that it can be undone.
+enum Done {
+    /// A file went away, to the stage.
+    Away(usize),
+    /// A file went from the stage to a free place.
+    Placed(usize),
+    /// A file and the one on the stage changed places.
+    Swapped(usize),
+    MadeFolder(Vec<u8>),
+    RemovedFolder(Vec<u8>),
+}
+
+pub(super) struct Placing<'a> {
+    repository: &'a Repository,
+    top: OwnedFd,
+    stage: OwnedFd,
+    done: Vec<Done>,
+}
+
+impl<'a> Placing<'a> {
+    pub(super) fn new(repository: &'a Repository, stage: &Stage) -> Result<Self, Trouble> {
+        let open = |path: &PathBuf| File::open(path).map(OwnedFd::from).map_err(Trouble::read(path));
+        Ok(Self { repository, top: open(&repository.top)?, stage: open(&stage.folder)?, done: Vec::new() })
+    }
+
+    /// Removes, then writes. At the first failure everything goes back.
+    pub(super) fn all(mut self, steps: &[Step]) -> Result<(), Failed> {
+        let numbered = || steps.iter().enumerate();
+        let removals = numbered().filter(|(_, step)| step.after.is_none());
+        let writes = numbered().filter(|(_, step)| step.after.is_some());
+        for (at, step) in removals.chain(writes) {
+            let done = if step.after.is_none() { self.remove(at, step) } else { self.write(at, step) };
+            if let Err(why) = done {
+                let path = self.repository.in_project(&step.path).unwrap_or_default();
+                let not_rolled_back = self.roll_back(steps);
+                return Err(Failed { path, why: why.into(), not_rolled_back });
+            }
+            reached("vcs.restore-one");
+        }
+        // What is not flushed yet is done again by whoever finds no record of the end.
+        let _ = nix::unistd::syncfs(self.top.as_fd());
+        Ok(())
+    }
+
+    fn remove(&mut self, at: usize, step: &Step) -> nix::Result<()> {
+        let (folder, name) = match self.enter(&step.path) {
+            // Somebody else was quicker.
+            Err(Errno::ENOENT) => return Ok(()),
+            other => other?,
+        };
+        match move_file(folder.as_fd(), name, self.stage.as_fd(), at.to_string().as_bytes()) {
+            Err(Errno::ENOENT) => return Ok(()),
+            other => other?,
+        }
+        self.done.push(Done::Away(at));
+        self.tidy_above(&step.path);
+        Ok(())
+    }
+
+    fn write(&mut self, at: usize, step: &Step) -> nix::Result<()> {
+        self.make_above(&step.path)?;
+        let (folder, name) = self.enter(&step.path)?;
+        let staged = at.to_string();
+        if step.before.is_some() {
+            match swap(folder.as_fd(), name, self.stage.as_fd(), staged.as_bytes()) {
+                Ok(()) => {
+                    self.done.push(Done::Swapped(at));
+                    return Ok(());
+                }
+                // It went away in the meantime: its place is free.
+                Err(Errno::ENOENT) => {}
+                Err(why) => return Err(why),
+            }
+        } else {
+            self.remove_empty_folders(&step.path);
+        }
+        move_file(self.stage.as_fd(), staged.as_bytes(), folder.as_fd(), name)?;
+        self.done.push(Done::Placed(at));
+        Ok(())
+    }
+
+    /// The folder of a path, entered part by part, and the name in it.
+    fn enter<'p>(&self, path: &'p [u8]) -> nix::Result<(OwnedFd, &'p [u8])> {
+        let mut parts: Vec<&[u8]> = path.split(|&byte| byte == b'/').collect();
+        let name = parts.pop().expect("a split has a last part");
+        let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let mut folder = openat(self.top.as_fd(), ".", flags, Mode::empty())?;
+        for part in parts {
+            folder = openat(folder.as_fd(), part, flags, Mode::empty())?;
+        }
+        Ok((folder, name))
+    }
+
+    fn make_above(&mut self, path: &[u8]) -> nix::Result<()> {
+        for above in folders_above(path) {
+            let (folder, name) = self.enter(above)?;
+            match mkdirat(folder.as_fd(), name, Mode::from_bits_truncate(0o777)) {
+                Ok(()) => self.done.push(Done::MadeFolder(above.to_vec())),
+                Err(Errno::EEXIST) => {}
+                Err(why) => return Err(why),
+            }
+        }
+        Ok(())
+    }
+
+    /// Folders that became empty go, as git lets them go. Those with anything in them stay.
+    fn tidy_above(&mut self, path: &[u8]) {
+        for above in folders_above(path).into_iter().rev() {
+            if above.len() < self.repository.prefix.len() || !self.remove_folder(above) {
+                return;
+            }
+        }
+    }
+
+    /// A folder in which only folders are makes room for a file.
+    fn remove_empty_folders(&mut self, path: &[u8]) {
+        let full = self.repository.top.join(path_of(path));
+        if !fs::symlink_metadata(&full).is_ok_and(|about| about.is_dir()) {
+            return;
+        }
+        for entry in fs::read_dir(&full).into_iter().flatten().flatten() {
+            self.remove_empty_folders(&[path, b"/", entry.file_name().as_bytes()].concat());
+        }
+        self.remove_folder(path);
+    }
+
+    fn remove_folder(&mut self, path: &[u8]) -> bool {
+        let removed =
+            self.enter(path).and_then(|(folder, name)| unlinkat(folder.as_fd(), name, UnlinkatFlags::RemoveDir));
+        if removed.is_ok() {
+            self.done.push(Done::RemovedFolder(path.to_vec()));
+        }
+        removed.is_ok()
+    }
+
+    /// Undoes everything, newest first; gives the first path that would not go back.
+    fn roll_back(&mut self, steps: &[Step]) -> Option<PathBuf> {
+        let mut lost = None;
+        for done in std::mem::take(&mut self.done).into_iter().rev() {
+            let path = match &done {
+                Done::Away(at) | Done::Placed(at) | Done::Swapped(at) => steps[*at].path.clone(),
+                Done::MadeFolder(path) | Done::RemovedFolder(path) => path.clone(),
+            };
+            if self.undo(&done, &path).is_err() && lost.is_none() {
+                lost = self.repository.in_project(&path);
+            }
+        }
+        lost
+    }
+
+    fn undo(&self, done: &Done, path: &[u8]) -> nix::Result<()> {
+        let (folder, name) = self.enter(path)?;
+        let (folder, stage) = (folder.as_fd(), self.stage.as_fd());
+        match done {
+            Done::Away(at) => move_file(stage, at.to_string().as_bytes(), folder, name),
+            Done::Placed(at) => move_file(folder, name, stage, at.to_string().as_bytes()),
+            Done::Swapped(at) => swap(folder, name, stage, at.to_string().as_bytes()),
+            // One that somebody has put something into meanwhile may stay.
+            Done::MadeFolder(_) => unlinkat(folder, name, UnlinkatFlags::RemoveDir).or(Ok(())),
+            Done::RemovedFolder(_) => mkdirat(folder, name, Mode::from_bits_truncate(0o777)),
+        }
+    }
+}
+
+fn folders_above(path: &[u8]) -> Vec<&[u8]> {
+    path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| &path[..at]).collect()
+}
+
+/// Moves a file to a place that must be free.
+fn move_file(from: BorrowedFd<'_>, name: &[u8], to: BorrowedFd<'_>, new_name: &[u8]) -> nix::Result<()> {
+    match renameat2(from, name, to, new_name, RenameFlags::RENAME_NOREPLACE) {
+        // The file system cannot do both at once, so it is looked at first.
+        Err(Errno::EINVAL | Errno::ENOSYS) => match fstatat(to, new_name, AtFlags::AT_SYMLINK_NOFOLLOW) {
+            Ok(_) => Err(Errno::EEXIST),
+            Err(Errno::ENOENT) => renameat(from, name, to, new_name),
+            Err(why) => Err(why),
+        },
+        other => other,
+    }
+}
+
+/// Lets two files change places.
+fn swap(one: BorrowedFd<'_>, name: &[u8], other: BorrowedFd<'_>, other_name: &[u8]) -> nix::Result<()> {
+    match renameat2(one, name, other, other_name, RenameFlags::RENAME_EXCHANGE) {
+        Err(Errno::EINVAL | Errno::ENOSYS) => {
+            let between = [other_name, b".old"].concat();
+            renameat(one, name, other, between.as_slice())?;
+            renameat(other, other_name, one, name).inspect_err(|_| {
+                // The way back is the way that just worked.
+                let _ = renameat(other, between.as_slice(), one, name);
+            })?;
+            renameat(other, between.as_slice(), other, other_name)
+        }
+        done => done,
+    }
+}

@@ -1,0 +1,161 @@
+//! A repository, found once and used often.
+
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::call::{Call, command};
+use super::trouble::Trouble;
+
+/// The git repository that a project lies in.
+#[derive(Debug)]
+pub struct Repository {
+    /// The top of the working tree; the project may lie below it.
+    pub(super) top: PathBuf,
+    /// The project's folder below the top, with a slash at its end; empty where both are the same.
+    pub(super) prefix: Vec<u8>,
+    /// Of this working tree.
+    pub(super) git_dir: PathBuf,
+    /// Of all working trees of the repository.
+    pub(super) common_dir: PathBuf,
+    /// The folder of onward's store.
+    pub(super) store: PathBuf,
+    pub(super) object_format: ObjectFormat,
+    /// Refs are kept in a form that only git can read.
+    pub(super) reftable: bool,
+    /// Larger files are left out.
+    pub(super) file_bytes_max: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ObjectFormat {
+    Sha1,
+    Sha256,
+}
+
+impl ObjectFormat {
+    /// The name of the tree with nothing in it.
+    pub(super) fn empty_tree(self) -> &'static str {
+        match self {
+            Self::Sha1 => "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+            Self::Sha256 => "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
+        }
+    }
+}
+
+/// Why there is no git to use. Its text is for people.
+#[derive(Debug)]
+pub enum Without {
+    NoRepository,
+    NoProgram,
+    /// There is no working tree.
+    Bare,
+    /// Git refuses, because the folder belongs to another user.
+    ForeignOwner,
+    /// Git says why.
+    Other(String),
+}
+
+impl fmt::Display for Without {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoRepository => f.write_str("this is no git repository"),
+            Self::NoProgram => f.write_str("the git program is not installed"),
+            Self::Bare => f.write_str("the git repository has no working tree"),
+            Self::ForeignOwner => f.write_str(
+                "the git repository belongs to another user, and git uses it only once safe.directory names it",
+            ),
+            Self::Other(why) => write!(f, "git cannot use this repository: {why}"),
+        }
+    }
+}
+
+impl Repository {
+    /// The repository around a project. Where there is none this is learned without starting anything.
+    pub fn open(project_top: &Path, store_folder: &Path) -> Result<Self, Without> {
+        if !project_top.ancestors().any(|folder| folder.join(".git").exists()) {
+            return Err(Without::NoRepository);
+        }
+        let words =
+            ["--show-toplevel", "--show-prefix", "--absolute-git-dir", "--git-common-dir", "--show-object-format"];
+        let answer = Call::new(command(project_top), "rev-parse").args(words).ask().map_err(|why| match why {
+            Trouble::NotStarted { .. } => Without::NoProgram,
+            other => Without::Other(other.to_string()),
+        })?;
+        if answer.code != Some(0) {
+            return Err(why_not(&answer.said));
+        }
+        let lines: Vec<&[u8]> = answer.out.split(|&byte| byte == b'\n').collect();
+        let [top, prefix, git_dir, common_dir, format, []] = lines.as_slice() else {
+            return Err(Without::Other("its path has a line break in it".to_owned()));
+        };
+        let object_format = match *format {
+            b"sha1" => ObjectFormat::Sha1,
+            b"sha256" => ObjectFormat::Sha256,
+            other => return Err(Without::Other(format!("unknown object format {}", other.escape_ascii()))),
+        };
+        // Git gives this one as seen from where it was started.
+        let common_dir = project_top.join(super::path_of(common_dir));
+        Ok(Self {
+            top: super::path_of(top),
+            prefix: prefix.to_vec(),
+            git_dir: super::path_of(git_dir),
+            reftable: common_dir.join("reftable").is_dir(),
+            common_dir: common_dir.canonicalize().unwrap_or(common_dir),
+            store: store_folder.canonicalize().unwrap_or_else(|_| store_folder.to_owned()),
+            object_format,
+            file_bytes_max: super::FILE_BYTES_MAX,
+        })
+    }
+
+    /// Leaves out files from another size on.
+    #[must_use]
+    pub fn with_file_bytes_max(mut self, bytes: u64) -> Self {
+        self.file_bytes_max = bytes;
+        self
+    }
+
+    /// Whether the repository still has a commit.
+    pub fn has_commit(&self, commit: &str) -> bool {
+        let named = format!("{commit}^{{commit}}");
+        self.call("cat-file").args(["-e", &named]).ask().is_ok_and(|answer| answer.code == Some(0))
+    }
+
+    /// A call in the user's repository. It takes no locks that it can do without.
+    pub(super) fn call(&self, what: &'static str) -> Call {
+        let mut command = command(&self.top);
+        command.arg("--no-optional-locks").env("GIT_DIR", &self.git_dir).env("GIT_WORK_TREE", &self.top);
+        Call::new(command, what)
+    }
+
+    pub(super) fn hash_chars(&self) -> usize {
+        match self.object_format {
+            ObjectFormat::Sha1 => 40,
+            ObjectFormat::Sha256 => 64,
+        }
+    }
+
+    /// Whether a path of git's is the store's or lies in it.
+    pub(super) fn is_store(&self, path: &[u8]) -> bool {
+        let Ok(store) = self.store.strip_prefix(&self.top) else { return false };
+        let store = store.as_os_str().as_bytes();
+        path.strip_prefix(store).is_some_and(|rest| rest.first().is_none_or(|&byte| byte == b'/'))
+    }
+
+    /// The path as seen from the project; none if it lies outside.
+    pub(super) fn in_project(&self, path: &[u8]) -> Option<PathBuf> {
+        path.strip_prefix(self.prefix.as_slice()).map(super::path_of)
+    }
+}
+
+fn why_not(said: &str) -> Without {
+    if said.contains("dubious ownership") || said.contains("unsafe repository") {
+        Without::ForeignOwner
+    } else if said.contains("must be run in a work tree") {
+        Without::Bare
+    } else if said.contains("not a git repository") {
+        Without::NoRepository
+    } else {
+        Without::Other(said.lines().next().unwrap_or("it does not say why").to_owned())
+    }
+}

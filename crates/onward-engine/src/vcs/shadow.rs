@@ -1,0 +1,277 @@
+//! A git folder of our own beside the user's: an index that stays from one picture to the next, and rules by which bytes are
+//! taken as they are.
+//!
+//! It lies in the store and shares the objects of the repository. Nothing in it is worth keeping: what does not fit is built anew.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::call::{Call, command, parts};
+use super::repository::{ObjectFormat, Repository};
+use super::trouble::Trouble;
+
+/// In the folder of the store.
+const FOLDER: &str = "git";
+
+/// Nothing is converted, whatever the repository says: the strongest of all places for attributes.
+const ATTRIBUTES: &str = "* -text -crlf !eol -ident -filter !working-tree-encoding\n";
+
+/// What would make the bytes in the repository differ from those on disk.
+const CONVERTING: [&str; 6] = ["text", "crlf", "eol", "ident", "filter", "working-tree-encoding"];
+
+/// What the shadow takes over from the user's configuration: how files are seen, not what is done with them.
+const TAKEN_OVER: &str =
+    r"^core\.(filemode|symlinks|ignorecase|precomposeunicode|excludesfile|sharedrepository|autocrlf)$";
+
+/// How long another onward process is waited for.
+const LOCK_TIME_MAX: Duration = Duration::from_mins(1);
+/// A git that outlived its onward gets so long to let go of the index.
+const LEFTOVER_TIME_MAX: Duration = Duration::from_secs(2);
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// The shadow, held by us alone as long as this lives.
+pub(super) struct Shadow<'a> {
+    pub(super) repository: &'a Repository,
+    pub(super) folder: PathBuf,
+    lock: File,
+}
+
+impl<'a> Shadow<'a> {
+    /// Takes the shadow, makes it if need be, and clears what a killed process left in it.
+    pub(super) fn take(repository: &'a Repository) -> Result<Self, Trouble> {
+        let folder = repository.store.join(FOLDER);
+        for part in ["", "info", "objects", "refs"] {
+            let path = folder.join(part);
+            let made = DirBuilder::new().mode(0o700).recursive(true).create(&path);
+            made.map_err(Trouble::file(&path, "made"))?;
+        }
+        let lock = lock(&folder.join("lock"))?;
+        let shadow = Self { repository, folder, lock };
+        shadow.clear_leftovers()?;
+        shadow.set_up()?;
+        Ok(shadow)
+    }
+
+    /// A call in the shadow.
+    pub(super) fn call(&self, what: &'static str) -> Call {
+        self.call_with(what, &[])
+    }
+
+    /// A call whose objects are on disk when it ends.
+    pub(super) fn durable(&self, what: &'static str) -> Call {
+        self.call_with(what, &super::call::DURABLE)
+    }
+
+    fn call_with(&self, what: &'static str, options: &[&str]) -> Call {
+        let mut command = command(&self.repository.top);
+        command.args(options);
+        command.env("GIT_DIR", &self.folder).env("GIT_WORK_TREE", &self.repository.top);
+        command.env("GIT_OBJECT_DIRECTORY", self.repository.common_dir.join("objects"));
+        command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+        command.env("GIT_ATTR_NOSYSTEM", "1").env("GIT_LITERAL_PATHSPECS", "1");
+        Call::new(command, what).holding(&self.lock)
+    }
+
+    /// The commit that the index was last made into, with its tree.
+    pub(super) fn last(&self) -> Option<(String, String)> {
+        let text = fs::read_to_string(self.folder.join("last")).ok()?;
+        let (commit, tree) = text.trim_end().split_once(' ')?;
+        Some((commit.to_owned(), tree.to_owned()))
+    }
+
+    /// Notes what the index was made into. A hint only, so it is not flushed; HEAD keeps `git status` from listing everything.
+    pub(super) fn set_last(&self, commit: &str, tree: &str) -> Result<(), Trouble> {
+        self.put("HEAD", format!("{commit}\n").as_bytes())?;
+        self.put("last", format!("{commit} {tree}\n").as_bytes())
+    }
+
+    /// Forgets the index, so that the next look builds it anew.
+    pub(super) fn forget(&self) {
+        for name in ["index", "last", "config"] {
+            let _ = fs::remove_file(self.folder.join(name));
+        }
+    }
+
+    fn clear_leftovers(&self) -> Result<(), Trouble> {
+        let begun = Instant::now();
+        for name in ["index.lock", "HEAD.lock", "config.lock"] {
+            let path = self.folder.join(name);
+            while path.exists() && begun.elapsed() < LEFTOVER_TIME_MAX {
+                std::thread::sleep(LOOK_EVERY);
+            }
+            match fs::remove_file(&path) {
+                Err(why) if why.kind() != io::ErrorKind::NotFound => return Err(Trouble::file(&path, "removed")(why)),
+                Ok(()) | Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn set_up(&self) -> Result<(), Trouble> {
+        self.put_if_other("info/attributes", ATTRIBUTES.as_bytes())?;
+        let mut exclude = fs::read(self.repository.common_dir.join("info/exclude")).unwrap_or_default();
+        if !exclude.ends_with(b"\n") {
+            exclude.push(b'\n');
+        }
+        if let Ok(store) = self.repository.store.strip_prefix(&self.repository.top) {
+            exclude.push(b'/');
+            exclude.extend_from_slice(store.as_os_str().as_bytes());
+            exclude.push(b'\n');
+        }
+        self.put_if_other("info/exclude", &exclude)?;
+        if !self.folder.join("index").exists() || !self.folder.join("config").exists() {
+            self.build()?;
+        }
+        Ok(())
+    }
+
+    /// The configuration and the first index.
+    fn build(&self) -> Result<(), Trouble> {
+        let theirs = self.their_settings()?;
+        let mut config = String::from("[core]\n\tbare = false\n\tlogAllRefUpdates = false\n");
+        for (name, value) in &theirs {
+            if name != "autocrlf" {
+                let quoted = value.replace('\\', "\\\\").replace('"', "\\\"");
+                let _ = writeln!(config, "\t{name} = \"{quoted}\"");
+            }
+        }
+        let (version, extension) = match self.repository.object_format {
+            ObjectFormat::Sha1 => (0, ""),
+            ObjectFormat::Sha256 => (1, "[extensions]\n\tobjectFormat = sha256\n"),
+        };
+        let _ = write!(config, "\trepositoryFormatVersion = {version}\n{extension}");
+        let head = match self.repository.head().commit {
+            Some(commit) => format!("{commit}\n"),
+            None => "ref: refs/heads/none\n".to_owned(),
+        };
+        self.put("HEAD", head.as_bytes())?;
+        let _ = fs::remove_file(self.folder.join("last"));
+        self.put("config", config.as_bytes())?;
+        let converts =
+            theirs.get("autocrlf").is_some_and(|value| !matches!(value.as_str(), "false" | "no" | "off" | "0"));
+        if converts || self.copy_index().is_err() {
+            let _ = fs::remove_file(self.folder.join("index"));
+            self.call("read-tree").arg("--empty").output()?;
+        }
+        Ok(())
+    }
+
+    fn their_settings(&self) -> Result<BTreeMap<String, String>, Trouble> {
+        let answer = self.repository.call("config").args(["-z", "--get-regexp", TAKEN_OVER]).ask()?;
+        if answer.code == Some(1) {
+            return Ok(BTreeMap::new());
+        }
+        let out = answer.output()?;
+        let mut found = BTreeMap::new();
+        for part in parts(&out) {
+            let text = String::from_utf8_lossy(part);
+            let (name, value) = text.split_once('\n').unwrap_or((&text, "true"));
+            let value = match (value.strip_prefix("~/"), std::env::var("HOME")) {
+                (Some(rest), Ok(home)) => format!("{home}/{rest}"),
+                (Some(_) | None, _) => value.to_owned(),
+            };
+            found.insert(name.trim_start_matches("core.").to_owned(), value);
+        }
+        Ok(found)
+    }
+
+    /// The user's index knows which files have not changed, and what is in them. It keeps its time: by it git tells whether a file
+    /// may have changed in the moment after it was looked at.
+    fn copy_index(&self) -> Result<(), Trouble> {
+        self.repository.copy_index(&self.folder.join("index"))?;
+        let unfit = self.unfit_entries()?;
+        if !unfit.is_empty() {
+            self.drop_entries(&unfit)?;
+        }
+        Ok(())
+    }
+
+    /// Entries of the copied index that do not say what is on disk, byte by byte.
+    fn unfit_entries(&self) -> Result<BTreeSet<Vec<u8>>, Trouble> {
+        let listed = self.call("ls-files").args(["-z", "-v", "--stage"]).output()?;
+        let mut unfit = BTreeSet::new();
+        let mut asked = Vec::new();
+        for line in parts(&listed) {
+            let tab = line.iter().position(|&byte| byte == b'\t').ok_or_else(|| Trouble::unclear("ls-files", line))?;
+            let (about, path) = (&line[..tab], &line[tab + 1..]);
+            let plain = about.starts_with(b"H ") && about.ends_with(b" 0") && !about.starts_with(b"H 160000");
+            if !plain || !path.starts_with(&self.repository.prefix) || self.repository.is_store(path) {
+                unfit.insert(path.to_vec());
+            } else {
+                asked.extend_from_slice(path);
+                asked.push(0);
+            }
+        }
+        let attributes = self.repository.call("check-attr").args(["-z", "--stdin"]).args(CONVERTING);
+        let answer = attributes.input(asked).output()?;
+        let fields: Vec<&[u8]> = answer.split(|&byte| byte == 0).collect();
+        for one in fields.chunks_exact(3) {
+            if !matches!(one[2], b"unspecified" | b"unset") {
+                unfit.insert(one[0].to_vec());
+            }
+        }
+        Ok(unfit)
+    }
+
+    pub(super) fn drop_entries(&self, paths: &BTreeSet<Vec<u8>>) -> Result<(), Trouble> {
+        self.call("update-index").args(["-z", "--force-remove", "--stdin"]).input(list(paths)).output().map(drop)
+    }
+
+    fn put_if_other(&self, name: &str, bytes: &[u8]) -> Result<(), Trouble> {
+        match fs::read(self.folder.join(name)) {
+            Ok(found) if found == bytes => Ok(()),
+            Ok(_) | Err(_) => self.put(name, bytes),
+        }
+    }
+
+    fn put(&self, name: &str, bytes: &[u8]) -> Result<(), Trouble> {
+        let (path, beside) = (self.folder.join(name), self.folder.join(format!("{name}.new")));
+        let done = fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, &path));
+        done.map_err(Trouble::written(&path))
+    }
+}
+
+impl Repository {
+    /// A copy of the user's index, with its time.
+    pub(super) fn copy_index(&self, to: &Path) -> Result<(), Trouble> {
+        let from = self.git_dir.join("index");
+        let mut source = File::open(&from).map_err(Trouble::read(&from))?;
+        let copied = File::create(to).and_then(|mut target| {
+            io::copy(&mut source, &mut target)?;
+            target.set_modified(source.metadata()?.modified()?)
+        });
+        copied.map_err(Trouble::written(to))
+    }
+}
+
+/// Paths, each with a NUL behind it.
+pub(super) fn list(paths: &BTreeSet<Vec<u8>>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for path in paths {
+        bytes.extend_from_slice(path);
+        bytes.push(0);
+    }
+    bytes
+}
+
+/// Locks the file until it is closed by us and by every git that was started with it.
+fn lock(path: &Path) -> Result<File, Trouble> {
+    let mut options = File::options();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+    let file = options.open(path).map_err(Trouble::file(path, "locked"))?;
+    let begun = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(fs::TryLockError::WouldBlock) if begun.elapsed() < LOCK_TIME_MAX => std::thread::sleep(LOOK_EVERY),
+            Err(fs::TryLockError::WouldBlock) => return Err(Trouble::Locked { path: path.to_owned() }),
+            Err(fs::TryLockError::Error(why)) => return Err(Trouble::file(path, "locked")(why)),
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! A picture of the working tree, as a commit under a hidden ref.
+
+use std::collections::BTreeSet;
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Write};
+use std::path::Path;
+
+use onward_core::id::RunId;
+
+use super::LeftOut;
+use super::repository::Repository;
+use super::scan::{self, STATUS_WORDS};
+use super::shadow::{Shadow, list};
+use super::trouble::Trouble;
+use crate::kill_point::reached;
+
+/// Who makes pictures. Not the user: what is under our refs is nobody's work.
+const NAME: &str = "onward";
+const ADDRESS: &str = "onward@localhost";
+
+/// A tree that moves while it is looked at, or a shadow that does not fit, is tried again so often.
+const TRIES_MAX: u32 = 3;
+
+/// What the working tree was at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The commit that has it; the last one where nothing changed since.
+    pub commit: String,
+    pub tree: String,
+    /// Nothing changed since the last one, so nothing was made.
+    pub same_as_last: bool,
+    pub left_out: Vec<LeftOut>,
+}
+
+/// The tree in the private index, and what is not in it.
+struct Looked {
+    tree: Tree,
+    left_out: BTreeSet<LeftOut>,
+}
+
+enum Tree {
+    /// The one that the shadow was last made into.
+    Same {
+        commit: String,
+        tree: String,
+    },
+    Other(String),
+}
+
+impl Repository {
+    /// Takes a picture of the working tree: tracked and untracked files, not ignored ones, never the store, byte by byte. The index,
+    /// HEAD, the stash and all that the user sees stay as they are.
+    ///
+    /// The parent of the commit is HEAD and not the picture before: each one can be dropped without keeping or losing another.
+    pub fn snapshot(&self, run: &RunId, number: u64, last: Option<&str>) -> Result<Snapshot, Trouble> {
+        let shadow = Shadow::take(self)?;
+        shadow.snapshot(&ref_name(run, number)?, last)
+    }
+}
+
+impl Shadow<'_> {
+    /// The picture under a ref; none is made if it is the one in `last`.
+    pub(super) fn snapshot(&self, name: &str, last: Option<&str>) -> Result<Snapshot, Trouble> {
+        reached("vcs.snapshot-begun");
+        let looked = self.look()?;
+        let left_out = looked.left_out.into_iter().collect();
+        reached("vcs.snapshot-looked");
+        let tree = match looked.tree {
+            Tree::Same { commit, tree } if last == Some(commit.as_str()) => {
+                return Ok(Snapshot { commit, tree, same_as_last: true, left_out });
+            }
+            Tree::Same { tree, .. } | Tree::Other(tree) => tree,
+        };
+        if let Some(last) = last
+            && self.tree_of(last).is_ok_and(|found| found == tree)
+        {
+            self.set_last(last, &tree)?;
+            return Ok(Snapshot { commit: last.to_owned(), tree, same_as_last: true, left_out });
+        }
+        let commit = self.commit(&tree, name)?;
+        reached("vcs.snapshot-committed");
+        self.repository.set_ref(name, &commit)?;
+        reached("vcs.snapshot-named");
+        self.set_last(&commit, &tree)?;
+        Ok(Snapshot { commit, tree, same_as_last: false, left_out })
+    }
+
+    /// The tree that the working tree is now.
+    pub(super) fn tree_now(&self) -> Result<String, Trouble> {
+        match self.look()?.tree {
+            Tree::Same { tree, .. } | Tree::Other(tree) => Ok(tree),
+        }
+    }
+
+    /// Brings the private index up to date.
+    fn look(&self) -> Result<Looked, Trouble> {
+        let mut tries = 1;
+        loop {
+            match self.look_once() {
+                Err(Trouble::Failed { .. } | Trouble::Unclear { .. }) if tries < TRIES_MAX => {
+                    tries += 1;
+                    self.forget();
+                    self.set_up()?;
+                }
+                other => return other,
+            }
+        }
+    }
+
+    fn look_once(&self) -> Result<Looked, Trouble> {
+        let repository = self.repository;
+        let mut status = self.call("status").args(STATUS_WORDS);
+        if !repository.prefix.is_empty() {
+            status = status.arg("--").arg(super::path_of(&repository.prefix));
+        }
+        let answer = status.ask()?;
+        let unreadable = repository.unreadable_folders(&answer.said);
+        let mut sorted = repository.sort(scan::understand(&answer.output()?)?);
+        sorted.left_out.extend(unreadable);
+        if sorted.nothing_to_do()
+            && !sorted.staged
+            && let Some((commit, tree)) = self.last()
+        {
+            return Ok(Looked { tree: Tree::Same { commit, tree }, left_out: sorted.left_out });
+        }
+        if !sorted.drop.is_empty() {
+            self.drop_entries(&sorted.drop)?;
+        }
+        if !sorted.take.is_empty() {
+            let words = ["--add", "--remove", "--replace", "-z", "--stdin"];
+            self.durable("update-index").args(words).input(list(&sorted.take)).output()?;
+        }
+        reached("vcs.snapshot-indexed");
+        let tree = self.durable("write-tree").line()?;
+        if tree == self.repository.object_format.empty_tree() {
+            // Git knows it without having it, and misses it when it checks the repository.
+            self.durable("hash-object").args(["-w", "-t", "tree", "--stdin"]).input(Vec::new()).output()?;
+        }
+        Ok(Looked { tree: Tree::Other(tree), left_out: sorted.left_out })
+    }
+
+    pub(super) fn tree_of(&self, commit: &str) -> Result<String, Trouble> {
+        match self.last() {
+            Some((last, tree)) if last == commit => Ok(tree),
+            Some(_) | None => {
+                let named = format!("{commit}^{{tree}}");
+                self.call("rev-parse").args(["--verify", "--quiet", &named]).line()
+            }
+        }
+    }
+
+    fn commit(&self, tree: &str, name: &str) -> Result<String, Trouble> {
+        let mut call = self.durable("commit-tree");
+        if let Some(parent) = self.repository.head().commit {
+            call = call.args(["-p", &parent]);
+        }
+        for (variable, value) in [
+            ("GIT_AUTHOR_NAME", NAME),
+            ("GIT_AUTHOR_EMAIL", ADDRESS),
+            ("GIT_COMMITTER_NAME", NAME),
+            ("GIT_COMMITTER_EMAIL", ADDRESS),
+        ] {
+            call = call.env(variable, value);
+        }
+        call.args(["-m", &format!("onward: {}", name.trim_start_matches("refs/onward/")), tree]).line()
+    }
+}
+
+/// The ref under which the picture of a run is kept.
+pub(super) fn ref_name(run: &RunId, number: u64) -> Result<String, Trouble> {
+    let run = run.as_str();
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.');
+    let odd =
+        run.is_empty() || run.starts_with('.') || run.ends_with('.') || run.contains("..") || run.contains(".lock");
+    if odd || !run.chars().all(plain) {
+        return Err(Trouble::RefName { what: run.to_owned() });
+    }
+    Ok(format!("refs/onward/{run}/{number}"))
+}
+
+impl Repository {
+    /// Points a ref of ours to a commit, durably. Nobody else writes below `refs/onward`, so a file that is renamed into its place is
+    /// all that it takes, and no process; only where refs are kept in another form git has to do it.
+    pub(super) fn set_ref(&self, name: &str, commit: &str) -> Result<(), Trouble> {
+        if self.reftable {
+            return self.call("update-ref").args([name, commit]).output().map(drop);
+        }
+        let path = self.common_dir.join(name);
+        let failed = Trouble::written(&path);
+        // Git removes folders of refs that it has just packed, which may be the one in which this one is being put.
+        (0..TRIES_MAX)
+            .map(|_| put_ref(&path, commit))
+            .find(Result::is_ok)
+            .unwrap_or_else(|| put_ref(&path, commit))
+            .map_err(failed)?;
+        self.flush_folders_of(name)
+    }
+
+    /// Makes sure that a ref in a file of its own is found after a power cut: git flushes the file, not the way to it.
+    pub(super) fn flush_folders_of(&self, name: &str) -> Result<(), Trouble> {
+        let path = self.common_dir.join(name);
+        for folder in path.ancestors().skip(1).take_while(|folder| folder.starts_with(&self.common_dir)) {
+            match File::open(folder).and_then(|folder| folder.sync_all()) {
+                Err(why) if why.kind() != io::ErrorKind::NotFound => return Err(Trouble::written(folder)(why)),
+                Ok(()) | Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn put_ref(path: &Path, commit: &str) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        DirBuilder::new().recursive(true).create(folder)?;
+    }
+    // The name that git's own lock would have, so that no listing takes it for a ref.
+    let beside = path.with_extension("lock");
+    let mut file = File::create(&beside)?;
+    file.write_all(format!("{commit}\n").as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&beside, path)
+}

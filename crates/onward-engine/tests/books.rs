@@ -1,0 +1,66 @@
+//! Books that a program holds open itself.
+
+use onward_core::id::CheckpointId;
+use onward_core::patch::Op;
+use onward_engine::{Books, FOLDER, Onward};
+use onward_store::{OpenMode, SqliteStore, Store};
+use serde_json::json;
+
+fn open(folder: &std::path::Path) -> Books {
+    std::fs::create_dir_all(folder.join(FOLDER)).expect("a folder");
+    Books::open(Onward::work(folder).expect("a project"), "test", "demo").expect("books")
+}
+
+fn set(number: usize) -> Vec<Op> {
+    vec![Op::Set { path: "/step".to_owned(), value: json!(number) }]
+}
+
+/// A program changed next to nothing some hundred times, one by one and several at once, and began anew in between. To
+/// read any of the checkpoints takes one whole document and hardly more patches than that document weighs.
+#[test]
+fn a_small_checkpoint_is_never_far_from_a_whole_document() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut ids: Vec<CheckpointId> = Vec::new();
+    for _ in 0..2 {
+        let mut books = open(folder.path());
+        for number in 0..50 {
+            ids.push(books.change(set(number)).expect("it is saved"));
+        }
+        ids.extend(books.change_all((0..100).map(set).collect()).expect("they are saved"));
+    }
+    let mut store = SqliteStore::open(&folder.path().join(FOLDER), OpenMode::Look).expect("the store");
+    for id in &ids {
+        let found = store.checkpoint(id).expect("it can be read").expect("it is there");
+        let bytes: usize = found.patches.iter().map(Vec::len).sum();
+        let last = found.patches.last().map_or(0, Vec::len);
+        assert!(bytes <= found.keyframe.len() + 3 * last, "{bytes} bytes behind {}", found.keyframe.len());
+    }
+    let mut books = open(folder.path());
+    for (at, id) in ids.iter().enumerate() {
+        let step = if at % 150 < 50 { at % 150 } else { at % 150 - 50 };
+        assert_eq!(books.load(id).expect("it can be read").state["step"], json!(step), "{id}");
+    }
+}
+
+/// A log grew by a kilobyte a thousand times. What is stored grows as the log does: whole documents are written at ever
+/// longer distances, not every so many steps.
+#[test]
+fn whole_documents_grow_apart_as_they_grow() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut books = open(folder.path());
+    books.change(vec![Op::Set { path: "/log".to_owned(), value: json!([]) }]).expect("it is saved");
+    let mut ids = Vec::new();
+    for at in 0..1000 {
+        let entry = json!({ "at": at, "text": format!("{at:04}").repeat(250) });
+        let ops = vec![Op::Splice { path: "/log".to_owned(), at, remove: 0, insert: vec![entry] }];
+        ids.push(books.change(ops).expect("it is saved"));
+    }
+    drop(books);
+    let mut store = SqliteStore::open(&folder.path().join(FOLDER), OpenMode::Look).expect("the store");
+    let mut whole = std::collections::BTreeSet::new();
+    for id in ids.iter().skip(500) {
+        let found = store.checkpoint(id).expect("it can be read").expect("it is there");
+        whole.insert(found.keyframe.len());
+    }
+    assert!((1..=4).contains(&whole.len()), "{} whole documents behind the first half: {whole:?}", whole.len());
+}

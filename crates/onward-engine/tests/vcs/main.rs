@@ -1,0 +1,9 @@
+//! What onward does with git, on real repositories with the real program.
+
+mod commits;
+mod keeping;
+mod kills;
+mod pictures;
+mod random;
+mod restores;
+mod world;

@@ -1,0 +1,161 @@
+//! Any sequence of edits, pictures, restores and undos.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use onward_engine::vcs::Snapshot;
+use proptest::prelude::*;
+
+use crate::world::{Thing, World, run};
+
+const PATHS: [&str; 8] = ["a", "b", "a/x", "a/y/z", "b/x", "b/with blank", "-c", "ü/ö"];
+
+#[derive(Clone, Debug)]
+enum Edit {
+    Write(usize, u8),
+    Remove(usize),
+    Executable(usize),
+    Link(usize, usize),
+    Rename(usize, usize),
+    Picture,
+    Restore(usize),
+    Undo,
+}
+
+fn edit() -> impl Strategy<Value = Edit> {
+    let path = || 0..PATHS.len();
+    prop_oneof![
+        4 => (path(), any::<u8>()).prop_map(|(path, content)| Edit::Write(path, content)),
+        2 => path().prop_map(Edit::Remove),
+        1 => path().prop_map(Edit::Executable),
+        1 => (path(), path()).prop_map(|(path, to)| Edit::Link(path, to)),
+        1 => (path(), path()).prop_map(|(from, to)| Edit::Rename(from, to)),
+        3 => Just(Edit::Picture),
+        2 => any::<usize>().prop_map(Edit::Restore),
+        1 => Just(Edit::Undo),
+    ]
+}
+
+/// Makes room for something at a path: what is there goes, and so does a file or a link where a folder has to be.
+fn make_room(world: &World, path: &str) {
+    for above in Path::new(path).ancestors().skip(1).filter(|above| *above != Path::new("")) {
+        if fs::symlink_metadata(world.path(above)).is_ok_and(|about| !about.is_dir()) {
+            fs::remove_file(world.path(above)).expect("a file");
+        }
+    }
+    fs::create_dir_all(world.path(path).parent().expect("a parent")).expect("folders");
+    let full = world.path(path);
+    match fs::symlink_metadata(&full) {
+        Ok(about) if about.is_dir() => fs::remove_dir_all(&full).expect("a folder"),
+        Ok(_) => fs::remove_file(&full).expect("a file"),
+        Err(_) => {}
+    }
+}
+
+/// The pictures so far, oldest first, each with what was there.
+struct Books {
+    world: World,
+    pictures: Vec<(Snapshot, BTreeMap<PathBuf, Thing>)>,
+    /// The tree before the last restore, and the picture that the restore left.
+    undo: Option<(Snapshot, BTreeMap<PathBuf, Thing>, Snapshot)>,
+    number: u64,
+}
+
+impl Books {
+    fn picture(&mut self) -> Snapshot {
+        self.number += 1;
+        let taken = self.world.snapshot(self.number, self.pictures.last().map(|(last, _)| last));
+        let mut things = self.world.things();
+        things.remove(Path::new("keep.log"));
+        assert_eq!(self.world.things_in(&taken.commit), things);
+        self.pictures.push((taken.clone(), things));
+        taken
+    }
+
+    fn bring(&mut self, target: &Snapshot, later: &[String]) -> Snapshot {
+        let present = self.picture();
+        let later: Vec<&str> = later.iter().map(String::as_str).chain([present.commit.as_str()]).collect();
+        self.number += 1;
+        let restored = self.world.repository().restore((&run(), self.number), &present.commit, &target.commit, &later);
+        restored.expect("restored").snapshot
+    }
+
+    fn expect(&self, expected: &BTreeMap<PathBuf, Thing>) {
+        let mut things = self.world.things();
+        assert!(things.remove(Path::new("keep.log")).is_some(), "an ignored file is gone");
+        assert_eq!(&things, expected);
+    }
+
+    fn restore(&mut self, choice: usize) {
+        if self.pictures.is_empty() {
+            return;
+        }
+        let at = choice % self.pictures.len();
+        let (target, expected) = self.pictures[at].clone();
+        let later: Vec<String> = self.pictures[at..].iter().map(|(one, _)| one.commit.clone()).collect();
+        let mut before = self.world.things();
+        before.remove(Path::new("keep.log"));
+        let restored = self.bring(&target, &later);
+        self.expect(&expected);
+        let present = self.pictures.last().expect("just taken").0.clone();
+        self.undo = Some((present, before, restored.clone()));
+        self.pictures.push((restored, expected));
+    }
+
+    fn undo(&mut self) {
+        if let Some((target, expected, restored)) = self.undo.take() {
+            self.bring(&target, &[restored.commit]);
+            self.expect(&expected);
+        }
+    }
+
+    fn edit(&mut self, edit: &Edit) {
+        let world = &self.world;
+        match edit {
+            Edit::Write(path, content) => {
+                make_room(world, PATHS[*path]);
+                world.write(PATHS[*path], [*content, b'\r', b'\n']);
+            }
+            Edit::Remove(path) => make_room(world, PATHS[*path]),
+            Edit::Executable(path) => {
+                if fs::symlink_metadata(world.path(PATHS[*path])).is_ok_and(|about| about.is_file()) {
+                    world.mode(PATHS[*path], 0o755);
+                }
+            }
+            Edit::Link(path, to) => {
+                make_room(world, PATHS[*path]);
+                symlink(PATHS[*to], world.path(PATHS[*path])).expect("a link");
+            }
+            Edit::Rename(from, to) => {
+                if from != to && !PATHS[*to].starts_with(PATHS[*from]) && world.exists(PATHS[*from]) {
+                    make_room(world, PATHS[*to]);
+                    // What makes room may have taken it along.
+                    let _ = fs::rename(world.path(PATHS[*from]), world.path(PATHS[*to]));
+                }
+            }
+            Edit::Picture => drop(self.picture()),
+            Edit::Restore(choice) => self.restore(*choice),
+            Edit::Undo => self.undo(),
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, max_shrink_iters: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Files, links and folders come, go and change places, and pictures are brought back and undone in between.
+    /// Each time the bytes and modes are exactly those of the picture, and ignored files are never touched.
+    #[test]
+    fn pictures_come_back_exactly(edits in proptest::collection::vec(edit(), 4..28)) {
+        let world = World::new();
+        world.git(&["config", "core.autocrlf", "input"]);
+        world.write("keep.log", "ignored, precious\n");
+        let mut books = Books { world, pictures: Vec::new(), undo: None, number: 0 };
+        for edit in &edits {
+            books.edit(edit);
+        }
+        prop_assert_eq!(books.world.git(&["rev-list", "--count", "HEAD"]), "1");
+    }
+}

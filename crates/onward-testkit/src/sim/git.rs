@@ -1,0 +1,74 @@
+//! The simulated repository: commits with their numbers, and a working tree of which only the version is known.
+
+use onward_core::event::{FilesBack, NoCommit, Snapshot};
+use onward_core::input::{Input, Made};
+use onward_core::mutant::{self, Mutant};
+use onward_core::run::Run;
+use onward_engine::Result;
+
+use super::world::Machine;
+
+/// What git knows. It survives every driver.
+#[derive(Debug, Default)]
+pub(super) struct Repository {
+    /// Raised by every phase that has done something.
+    pub(super) tree: u64,
+    committed: u64,
+    /// Commits with the numbers in their trailers, the oldest first.
+    commits: Vec<u32>,
+}
+
+impl Repository {
+    pub(super) fn head(&self) -> String {
+        format!("commit{}", self.commits.len())
+    }
+}
+
+impl Machine {
+    pub(super) fn snapshot(&mut self, run: &Run) -> Result<Input> {
+        self.tick()?;
+        if self.dice.percent(3) {
+            return Ok(Input::Snapshotted(Err("git has no room".to_owned())));
+        }
+        let (commit, last) = (format!("tree{}", self.git.tree), run.vcs.last.as_ref());
+        let same = last.filter(|last| last.commit == commit);
+        let number = same.map_or_else(|| run.next_snapshot(), |last| last.number);
+        self.tick()?;
+        Ok(Input::Snapshotted(Ok(Snapshot { commit, number, left_out: Vec::new(), head: Some(self.git.head()) })))
+    }
+
+    pub(super) fn commit(&mut self, run: &Run, number: u32) -> Result<Input> {
+        self.tick()?;
+        self.oracle.may_commit(run, number);
+        let found = self.git.commits.contains(&number) && !mutant::is(Mutant::CommitTwice);
+        let made = if found {
+            Ok(self.git.head())
+        } else if self.dice.percent(10) {
+            Err(NoCommit::NotNow { reason: "a rebase is in progress".to_owned() })
+        } else if self.git.tree == self.git.committed {
+            Err(NoCommit::NothingChanged)
+        } else {
+            self.git.commits.push(number);
+            self.git.committed = self.git.tree;
+            self.oracle.committed(&self.git.commits);
+            // Made, and perhaps nobody lives to write it down.
+            self.tick()?;
+            Ok(self.git.head())
+        };
+        let made = made.map(|commit| Made { commit, left_out: Vec::new() });
+        Ok(Input::Committed { number, made })
+    }
+
+    /// The tree is what it was, under a number of its own: what is on disk now is not what was there a moment ago.
+    pub(super) fn restore(&mut self, run: &Run, files: &FilesBack) -> Result<std::result::Result<Snapshot, String>> {
+        self.tick()?;
+        if self.dice.percent(10) {
+            return Ok(Err("a file is in the way".to_owned()));
+        }
+        let version = files.to.strip_prefix("tree").expect("a commit of ours");
+        self.git.tree = version.parse().expect("a number");
+        self.tick()?;
+        let head = Some(self.git.head());
+        Ok(Ok(Snapshot { commit: files.to.clone(), number: run.next_snapshot(), left_out: Vec::new(), head }))
+    }
+}

@@ -1,0 +1,79 @@
+//! A person who goes back: between two drivers a run is now and then rewound to one of its checkpoints, and the rewind
+//! may be cut off anywhere.
+
+use onward_core::checkpoint::{self, Checkpoint};
+use onward_core::event::{FilesBack, Outcome};
+use onward_core::id::{CheckpointId, PhaseId};
+use onward_core::input::{AttemptEnd, Choice, Input};
+use onward_core::run::{PhaseStatus, Run};
+use onward_engine::{Hand, Result, World, back};
+use onward_store::{Lease, Page, Store};
+
+use super::store::FaultyStore;
+use super::world::{ALONE, Eyes, Shared};
+
+/// Ends a rewind that was cut off, and perhaps begins another.
+pub(super) fn maybe(
+    machine: &Shared,
+    store: &mut FaultyStore,
+    lease: &Lease,
+    world: &mut Eyes,
+    run: Run,
+) -> Result<Run> {
+    let (actor, now) = ("sim".to_owned(), machine.lock().expect(ALONE).now);
+    if let Some(begun) = run.vcs.rewinding.clone() {
+        let to = read(store, &begun.to);
+        let mut hand = Hand { store, lease, run, actor, now };
+        let _ = back::finish(&mut hand, world, &to)?;
+        return Ok(hand.run);
+    }
+    let Some(ends) = ends(machine, world, &run)? else { return Ok(run) };
+    let rows = store.checkpoints(&run.id, Page::first(100_000)).expect("readable");
+    let (wanted, which) = {
+        let mut machine = machine.lock().expect(ALONE);
+        (machine.dice.percent(8), machine.dice.below(rows.len().max(1) as u64))
+    };
+    let row = rows.get(usize::try_from(which).expect("small"));
+    let (true, Some(row)) = (wanted && run.epoch > 0, row) else { return Ok(run) };
+    let to = read(store, &row.id);
+    let files = to.snapshot.as_ref().map(|kept| FilesBack { to: kept.commit.clone(), later: Vec::new() });
+    let undo = run.vcs.undoable.last().is_some_and(|begun| begun.before == to.id);
+    let wish = back::Wish { to: &to, files, state: true, undoes: undo };
+    let mut hand = Hand { store, lease, run, actor, now };
+    back::begin(&mut hand, world, ends, &wish)?;
+    let _ = back::finish(&mut hand, world, &to)?;
+    Ok(hand.run)
+}
+
+/// Answers that were given before the rewind and still make sense after it.
+pub(super) fn still_legal(run: &Run, choices: Vec<(PhaseId, Choice)>) -> Vec<(PhaseId, Choice)> {
+    let legal = |(phase, choice): &(PhaseId, Choice)| match (choice, run.phase_state(phase).map(|s| s.status)) {
+        (Choice::Retry | Choice::RetryClean, _) => true,
+        (Choice::Skip | Choice::Adopt, Some(PhaseStatus::Completed | PhaseStatus::Running)) => false,
+        (Choice::Skip | Choice::Adopt, _) => true,
+    };
+    choices.into_iter().filter(legal).collect()
+}
+
+/// What became of the attempts of a dead driver; nothing where one still lives.
+fn ends(machine: &Shared, world: &mut Eyes, run: &Run) -> Result<Option<Vec<Input>>> {
+    let mut ends = Vec::new();
+    for (phase, state) in run.running() {
+        let attempt = state.attempt.as_ref().expect("it is at work").number;
+        if machine.lock().expect(ALONE).is_at_work(&phase.id, attempt) {
+            return Ok(None);
+        }
+        ends.push(match world.recover(run, &phase.id, attempt)? {
+            Input::AttemptFound { phase, attempt, .. } => {
+                Input::AttemptEnded { phase, attempt, end: AttemptEnd::bare(Outcome::NeverRan) }
+            }
+            end => end,
+        });
+    }
+    Ok(Some(ends))
+}
+
+fn read(store: &mut FaultyStore, id: &CheckpointId) -> Checkpoint {
+    let found = store.checkpoint(id).expect("readable").expect("it is listed");
+    checkpoint::assemble(&found.keyframe, &found.patches).expect("I8: it can be read")
+}

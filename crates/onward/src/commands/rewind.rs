@@ -1,0 +1,42 @@
+//! `onward rewind CHECKPOINT` and `onward undo`.
+
+use onward_core::exit;
+use onward_engine::{Onward, Parts, Preview, Rewound};
+use serde_json::json;
+
+use super::here;
+use crate::args;
+use crate::failure::Failure;
+use crate::{prompt, render};
+
+pub(super) fn rewind(args: &args::Rewind) -> Result<u8, Failure> {
+    let parts = match (args.state_only, args.files_only) {
+        (true, _) => Parts::State,
+        (_, true) => Parts::Files,
+        (false, false) => Parts::Both,
+    };
+    let mut onward = Onward::work(&here()?)?;
+    let somebody = !args.yes && !args.output.json && prompt::somebody_is_there(args.no_input);
+    let mut ask = |preview: &Preview| {
+        let question = render::vcs::preview(preview);
+        Ok(prompt::ask(&question).is_some_and(|answer| prompt::is_yes(&answer)))
+    };
+    let rewound = onward.rewind(&args.checkpoint, parts, if somebody { Some(&mut ask) } else { None })?;
+    tell(&rewound, args.output.json);
+    Ok(exit::DONE)
+}
+
+pub(super) fn undo(args: &args::Undo) -> Result<u8, Failure> {
+    let rewound = Onward::work(&here()?)?.undo(args.run.as_deref(), None)?;
+    tell(&rewound, args.output.json);
+    Ok(exit::DONE)
+}
+
+fn tell(rewound: &Rewound, json: bool) {
+    match rewound {
+        Rewound::Done { run, to, before, without_files } if json => {
+            render::answer_json(&json!({ "run": run, "to": to, "before": before, "without_files": without_files }));
+        }
+        Rewound::Done { .. } | Rewound::Declined => render::say(&render::vcs::rewound(rewound)),
+    }
+}

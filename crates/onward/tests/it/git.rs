@@ -1,0 +1,278 @@
+//! Stories about the working tree: what a run keeps of it, and the way back.
+
+use onward_testkit::TestProject;
+use serde_json::Value;
+
+use crate::project;
+
+const TWO: &str = "
+onward: 1
+name: demo
+phases:
+  a: { run: step a 'echo a > made.txt' }
+  b: { needs: a, run: step b 'echo b > made.txt; echo b > late.txt' }
+  c: { needs: b, run: step c '! test -e broken' }
+";
+
+/// A run in a git repository whose last phase failed.
+fn failed_in_c() -> TestProject {
+    let project = project();
+    project.write(".gitignore", "broken\n");
+    project.plan(TWO);
+    project.git_init();
+    project.write("broken", "");
+    project.command(["run"]).expect(1);
+    project
+}
+
+fn checkpoint_of(project: &TestProject, phase: &str) -> String {
+    let log = project.command(["log", "--json"]).json();
+    let all = log["checkpoints"].as_array().expect("checkpoints").clone();
+    let of = |row: &&Value| row["phase"] == phase && row["trigger"] == "phase_transition";
+    all.iter().find(of).expect("a checkpoint")["id"].as_str().expect("an id").to_owned()
+}
+
+/// A person at a terminal rewinds. What would change is shown, and only a yes does it.
+#[test]
+fn rewind_asks_at_a_terminal() {
+    let project = failed_in_c();
+    let point = checkpoint_of(&project, "a");
+    let mut terminal = project.terminal(["rewind", &point]);
+    terminal.expect("Go back?");
+    let shown = terminal.text();
+    for word in ["made.txt", "late.txt", "b"] {
+        assert!(shown.contains(word), "{word} in: {shown}");
+    }
+    terminal.send("\n");
+    terminal.wait_code(0);
+    assert_eq!(project.read("made.txt"), "b\n");
+    let mut terminal = project.terminal(["rewind", &point]);
+    terminal.expect("Go back?");
+    terminal.send("y\n");
+    terminal.wait_code(0);
+    assert_eq!((project.read("made.txt").as_str(), project.exists("late.txt")), ("a\n", false));
+}
+
+/// Only the state goes back, or only the files. The other half is as it was, and undo takes either back.
+#[test]
+fn one_half_goes_back() {
+    let project = failed_in_c();
+    let point = checkpoint_of(&project, "a");
+    let completed = |project: &TestProject| project.command(["status", "--json"]).json()["completed"].clone();
+    let ids = |list: &Value| list.as_array().expect("phases").iter().map(|p| p["id"].to_string()).collect::<Vec<_>>();
+    project.command(["rewind", "--state-only", &point]).expect(0);
+    assert_eq!((ids(&completed(&project)).len(), project.read("made.txt").as_str()), (1, "b\n"));
+    project.command(["undo"]).expect(0);
+    project.command(["rewind", "--files-only", &point]).expect(0);
+    assert_eq!((ids(&completed(&project)).len(), project.read("made.txt").as_str()), (2, "a\n"));
+    project.command(["undo"]).expect(0);
+    assert_eq!((ids(&completed(&project)).len(), project.read("made.txt").as_str()), (2, "b\n"));
+    project.command(["undo"]).expect(10);
+}
+
+/// An ignored file of the user's lies where the rewind would have to write. It is refused, and nothing is changed.
+#[test]
+fn what_is_in_the_way_is_not_overwritten() {
+    let project = project();
+    project.plan(&TWO.replace("echo b > made.txt;", "rm made.txt;").replace("! test -e broken", "false"));
+    project.git_init();
+    project.command(["run"]).expect(1);
+    project.write(".gitignore", "made.txt\n");
+    project.write("made.txt", "precious\n");
+    project.command(["rewind", &checkpoint_of(&project, "a")]).expect(13).err_names(["made.txt"]);
+    assert_eq!((project.read("made.txt").as_str(), project.exists("late.txt")), ("precious\n", true));
+    let status = project.command(["status", "--json"]).json();
+    assert_eq!(status["completed"].as_array().map(Vec::len), Some(2));
+}
+
+/// A phase with an outward effect was done after the checkpoint. The rewind cannot take that back, so going forward it
+/// is asked about.
+#[test]
+fn an_outward_effect_is_not_rewound() {
+    let project = project();
+    project.plan(
+        "onward: 1\nname: demo\nphases:\n  a: { run: step a }\n  b: { needs: a, effects: external, run: step b }\n",
+    );
+    project.git_init();
+    project.command(["run"]).expect(0);
+    project.command(["rewind", &checkpoint_of(&project, "a")]).expect(0);
+    project.command(["resume"]).expect(14).err_names(["b", "--adopt"]);
+    project.command(["resume", "--adopt", "b"]).expect(0);
+    project.ran_once(["a", "b"]);
+}
+
+/// A run is branched off into a working tree of its own. Its phases work there, and the first tree is left alone.
+#[test]
+fn a_fork_in_a_working_tree_of_its_own() {
+    let project = failed_in_c();
+    let point = checkpoint_of(&project, "a");
+    let run = project.command(["fork", &point, "--worktree", "../beside", "--json"]).expect(0).json();
+    let run = run["run"].as_str().expect("an id").to_owned();
+    let beside = project.root().join("beside");
+    assert_eq!(std::fs::read_to_string(beside.join("made.txt")).expect("the file of a"), "a\n");
+    assert!(!beside.join("late.txt").exists(), "b had not run there");
+    project.command(["resume", &run]).expect(0);
+    assert_eq!(std::fs::read_to_string(beside.join("late.txt")).expect("b has run there"), "b\n");
+    assert_eq!(project.read("made.txt"), "b\n");
+    assert!(project.git(["branch", "--list", "onward/*"]).contains(&run));
+}
+
+/// Outside git nothing is missing but the files: commits are not made, a rewind is of the state, and it is said.
+#[test]
+fn without_git_all_else_works() {
+    let project = project();
+    project.plan(&TWO.replace("phases:", "checkpoint: { git-commit: { every: 1 } }\nphases:"));
+    project.write("broken", "");
+    project.command(["run"]).expect(1).err_names(["git"]);
+    let point = checkpoint_of(&project, "a");
+    project.command(["rewind", &point]).expect(0).err_names(["files stay as they are"]);
+    assert_eq!(project.read("made.txt"), "b\n");
+    project.command(["rewind", "--files-only", &point]).expect(13);
+    let diff = project.command(["diff", &point, "@", "--json"]).expect(0).json();
+    assert_eq!(diff["files"].as_array().map(Vec::len), Some(0));
+    assert!(diff["files_unknown"].is_string(), "{diff}");
+}
+
+/// A run is deleted. The snapshots that nothing else names go with it.
+#[test]
+fn snapshots_go_with_their_run() {
+    let project = failed_in_c();
+    assert!(!project.git(["for-each-ref", "refs/onward"]).is_empty());
+    let run = project.command(["status", "--json"]).json()["run"].as_str().expect("an id").to_owned();
+    project.command(["delete", &run, "--yes"]).expect(0);
+    assert_eq!(project.git(["for-each-ref", "refs/onward"]), "");
+}
+
+/// A failed phase left rubbish in what it writes. A clean retry starts from what was there before it.
+#[test]
+fn a_clean_retry_starts_from_what_was_there() {
+    let project = project();
+    project.write("list.txt", "old\n");
+    project.plan(
+        "onward: 1\nname: demo\nphases:\n  a: { run: step a }\n  \
+         b: { needs: a, writes: list.txt, run: step b 'echo new >> list.txt; test -e ../ready' }\n  c: { needs: b, run: step c }\n",
+    );
+    project.git_init();
+    project.command(["run"]).expect(1);
+    project.write("notes.txt", "mine\n");
+    std::fs::write(project.root().join("ready"), "").expect("a file");
+    project.command(["resume", "--retry", "c=clean"]).expect(2).err_names(["does not say what it writes"]);
+    project.command(["resume", "--retry", "b=clean"]).expect(0);
+    assert_eq!((project.read("list.txt").as_str(), project.read("notes.txt").as_str()), ("old\nnew\n", "mine\n"));
+}
+
+#[cfg(feature = "kill-points")]
+mod kills {
+    use super::*;
+
+    const COMMITS: &str = "
+onward: 1
+name: points
+checkpoint: { git-commit: { every: 2 } }
+phases:
+  a: { run: step a 'echo a > a.txt' }
+  b: { needs: a, run: step b 'echo b > b.txt' }
+  c: { needs: b, run: step c 'echo c > c.txt' }
+";
+
+    const PASSES_MAX: u32 = 12;
+    const STARTS_MAX: u32 = 4;
+
+    fn armed(project: &mut TestProject, point: &str, pass: u32) -> std::path::PathBuf {
+        let mark = project.root().join("killed");
+        project.set_env("ONWARD_KILL_POINT", format!("{point}:{pass}"));
+        project.set_env("ONWARD_KILL_MARK", mark.to_str().expect("a UTF-8 path"));
+        mark
+    }
+
+    /// The driver is killed at a step of git. Gone on with, every phase is done once, each commit is made once, and the
+    /// repository is sound.
+    fn killed_in_a_run(point: &str, pass: u32) -> bool {
+        let mut project = project();
+        project.plan(COMMITS);
+        project.git_init();
+        let mark = armed(&mut project, point, pass);
+        for _ in 0..STARTS_MAX {
+            project.command(["run"]);
+            if project.command(["list", "--json"]).json()["runs"][0]["status"] == "completed" {
+                break;
+            }
+        }
+        project.ran_once(["a", "b", "c"]);
+        let subjects = project.git(["log", "--format=%s"]);
+        let made = subjects.lines().filter(|line| line.starts_with("checkpoint:")).count();
+        assert_eq!(made, 1, "{point}:{pass}: {subjects}");
+        sound(&project, point, pass);
+        assert_eq!(project.git(["status", "--porcelain"]), "?? c.txt", "{point}:{pass}");
+        mark.exists()
+    }
+
+    fn sound(project: &TestProject, point: &str, pass: u32) {
+        assert!(!project.exists(".git/index.lock"), "{point}:{pass}: git's index is locked");
+        project.git(["fsck", "--strict"]);
+    }
+
+    /// A rewind is killed at one of its steps. Whoever comes next ends it: the files and the state are those of the
+    /// checkpoint, and what was there before can be had back.
+    fn killed_in_a_rewind(point: &str, pass: u32) -> bool {
+        let mut project = failed_in_c();
+        let to = checkpoint_of(&project, "a");
+        let mark = armed(&mut project, point, pass);
+        project.command(["rewind", &to]);
+        project.remove_env("ONWARD_KILL_POINT");
+        project.command(["rewind", &to]).expect(0);
+        assert_eq!((project.read("made.txt").as_str(), project.exists("late.txt")), ("a\n", false), "{point}:{pass}");
+        let status = project.command(["status", "--json"]).json();
+        assert_eq!(status["completed"].as_array().map(Vec::len), Some(1), "{point}:{pass}");
+        sound(&project, point, pass);
+        while project.command(["undo"]).code == 0 {}
+        assert_eq!(project.read("made.txt"), "b\n", "{point}:{pass}");
+        mark.exists()
+    }
+
+    fn every_pass(point: &str, story: fn(&str, u32) -> bool) {
+        let passes = (1..=PASSES_MAX).take_while(|pass| story(point, *pass)).count();
+        assert!(passes > 0, "{point} was never passed: the label is gone or the story misses it");
+    }
+
+    macro_rules! points {
+        ($($name:ident: $point:literal, $story:ident;)*) => {
+            $(
+                #[test]
+                fn $name() {
+                    every_pass($point, $story);
+                }
+            )*
+
+            /// Every label of git and of the way back has its story here.
+            pub(crate) const TOLD: &[&str] = &[$($point,)*];
+        };
+    }
+
+    points! {
+        kills_snapshot_begun: "vcs.snapshot-begun", killed_in_a_run;
+        kills_snapshot_looked: "vcs.snapshot-looked", killed_in_a_run;
+        kills_snapshot_indexed: "vcs.snapshot-indexed", killed_in_a_run;
+        kills_snapshot_committed: "vcs.snapshot-committed", killed_in_a_run;
+        kills_snapshot_named: "vcs.snapshot-named", killed_in_a_run;
+        kills_commit_checked: "vcs.commit-checked", killed_in_a_run;
+        kills_commit_gathered: "vcs.commit-gathered", killed_in_a_run;
+        kills_commit_made: "vcs.commit-made", killed_in_a_run;
+        kills_commit_locked: "vcs.commit-locked", killed_in_a_run;
+        kills_commit_moved: "vcs.commit-moved", killed_in_a_run;
+        kills_commit_index_ready: "vcs.commit-index-ready", killed_in_a_run;
+        kills_commit_index_in_place: "vcs.commit-index-in-place", killed_in_a_run;
+        kills_restore_checked: "vcs.restore-checked", killed_in_a_rewind;
+        kills_restore_staged: "vcs.restore-staged", killed_in_a_rewind;
+        kills_restore_one: "vcs.restore-one", killed_in_a_rewind;
+        kills_restore_placed: "vcs.restore-placed", killed_in_a_rewind;
+        kills_rewind_kept: "rewind.kept", killed_in_a_rewind;
+        kills_rewind_begun: "rewind.begun", killed_in_a_rewind;
+        kills_rewind_files: "rewind.files", killed_in_a_rewind;
+        kills_hand_before_append: "hand.before-append", killed_in_a_rewind;
+        kills_hand_after_append: "hand.after-append", killed_in_a_rewind;
+    }
+}
+
+#[cfg(feature = "kill-points")]
+pub(crate) use kills::TOLD;
