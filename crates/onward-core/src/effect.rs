@@ -11,6 +11,8 @@ pub enum Effect {
     Perform { phase: PhaseId, attempt: Attempt },
     /// An earlier driver started this attempt: find out what became of it.
     Recover { phase: PhaseId, attempt: Attempt },
+    /// The probe `done-when` of this phase should be asked.
+    Probe { phase: PhaseId },
     /// This attempt should end.
     Stop { phase: PhaseId, attempt: Attempt, by: StopBy, kill: bool },
     /// Keep the working tree: checkpoints wait for it.

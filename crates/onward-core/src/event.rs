@@ -15,7 +15,9 @@ use crate::checkpoint::Trigger;
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId, RunId, Seq};
 use crate::patch::Op;
 use crate::plan::Plan;
+use crate::resume::Finding;
 use crate::run::PhaseStatus;
+use crate::seen::{Seen, World};
 
 /// An event with its place in the journal: when it happened and by whose hand.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,9 +43,24 @@ pub enum Event {
         /// How many phases this driver runs side by side, where it was told.
         jobs: Option<u32>,
         orphans: Orphans,
+        /// It was told to do this phase and no other.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        only: Option<PhaseId>,
         /// The commit that was checked out.
         #[serde(default)]
         head: Option<String>,
+    },
+    /// What a driver saw around the run when it began, and what it made of it.
+    WorldSeen {
+        world: Box<World>,
+        findings: Vec<Finding>,
+    },
+    /// The edited plan counts from here on. Phases keep their records by their ids.
+    PlanRevised(Box<PlanRevised>),
+    /// A finished phase whose files or definition have changed is kept as it is: this is what it is compared with now.
+    StaleAccepted {
+        phase: PhaseId,
+        seen: Box<Seen>,
     },
     /// The intent to try a phase; durable before anything is started.
     AttemptStarted {
@@ -71,9 +88,17 @@ pub enum Event {
         ended_at: Option<Timestamp>,
         duration_ms: Option<u64>,
         note: Option<String>,
+        /// What it gave out, as far as that counts only once its probe has spoken.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        claimed: Option<Box<Claimed>>,
         /// The commit that was checked out when it ended.
         #[serde(default)]
         head: Option<String>,
+    },
+    /// The probe `done-when` of a phase was asked.
+    PhaseProbed {
+        phase: PhaseId,
+        answer: Answer,
     },
     /// A phase is done, and what it gave out.
     PhaseCompleted {
@@ -82,6 +107,9 @@ pub enum Event {
         outputs: BTreeMap<String, String>,
         /// A person did it by hand and said so.
         adopted: bool,
+        /// What it was done with; none where nobody saw.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        seen: Option<Box<Seen>>,
     },
     /// A phase has failed for good, as far as its retries go.
     PhaseFailed {
@@ -294,6 +322,35 @@ pub struct RunStarted {
     pub worktree: Option<String>,
 }
 
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PlanRevised {
+    #[schemars(with = "serde_json::Value")]
+    pub plan: Plan,
+    pub plan_digest: String,
+    pub plan_text: String,
+    /// Phases that keep their record under another id: the old one and the new one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub renamed: Vec<(PhaseId, PhaseId)>,
+}
+
+/// What an attempt says it did, until somebody else confirms it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Claimed {
+    pub summary: Option<String>,
+    pub outputs: BTreeMap<String, String>,
+    #[serde(default)]
+    pub seen: Option<Box<Seen>>,
+}
+
+/// What a probe answered to the question whether the effect of a phase is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    Done,
+    NotDone,
+    CannotTell,
+}
+
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "how", rename_all = "snake_case")]
@@ -339,6 +396,10 @@ pub enum StopBy {
     OrphanKill,
     /// A phase is in doubt and there is nobody to ask.
     Question,
+    /// The one phase that was wanted has come to its end.
+    OnlyThat,
+    /// The driver went away without a word; somebody else has noticed.
+    DriverGone,
     /// The run was rewound, or branched off another; it waits to be resumed.
     Rewind,
 }
@@ -361,7 +422,7 @@ pub enum Orphans {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseError {
-    /// `exit-code`, `signal`, `timed-out`, `could-not-start`, `bad-outputs`, `crash-loop`.
+    /// `exit-code`, `signal`, `timed-out`, `could-not-start`, `bad-outputs`, `not-done`, `crash-loop`.
     pub code: String,
     pub message: String,
 }

@@ -6,9 +6,13 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::event::{NoCommit, Orphans, Outcome, Restored, RewindBegun, RunResult, RunRewound, Snapshot, StopBy};
+use crate::event::{
+    Answer, NoCommit, Orphans, Outcome, PlanRevised, Restored, RewindBegun, RunResult, RunRewound, Snapshot, StopBy,
+};
 use crate::id::{Attempt, CheckpointId, PhaseId, RunId};
 use crate::patch::Op;
+use crate::resume::Finding;
+use crate::seen::{Seen, World};
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
@@ -25,6 +29,13 @@ pub enum Input {
         attempt: Attempt,
         end: AttemptEnd,
     },
+    /// The probe `done-when` of a phase was asked.
+    Probed {
+        phase: PhaseId,
+        answer: Answer,
+    },
+    /// Nobody drives the run, though nobody said so: whoever notices it writes it down.
+    DriverGone,
     /// A signal, or a second one of the same kind.
     StopAsked {
         by: StopBy,
@@ -65,6 +76,24 @@ pub struct Begin {
     /// Failed phases are tried again with their retries renewed.
     pub renew: bool,
     pub choices: Vec<(PhaseId, Choice)>,
+    pub resumption: Resumption,
+}
+
+/// What a start found out about the run and its world, and what is to follow from it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Resumption {
+    /// The edited plan, where it is to count.
+    pub revised: Option<Box<PlanRevised>>,
+    pub world: Option<Box<World>>,
+    pub findings: Vec<Finding>,
+    /// Finished phases that have changed and are kept, with what they are compared with from now on.
+    pub accepted: Vec<(PhaseId, Seen)>,
+    /// Finished phases that are to be done again.
+    pub rerun: Vec<PhaseId>,
+    /// This one, and all that needs it, is to be done again.
+    pub from: Option<PhaseId>,
+    /// No other phase is to be started.
+    pub only: Option<PhaseId>,
 }
 
 /// A person's answer about one phase.
@@ -88,6 +117,8 @@ pub struct AttemptEnd {
     pub summary: Option<String>,
     /// What the phase gave out, or why that cannot be read.
     pub outputs: Result<BTreeMap<String, String>, String>,
+    /// What it was done with, and what it left behind.
+    pub seen: Option<Box<Seen>>,
     /// The commit that is checked out now.
     pub head: Option<String>,
 }
@@ -109,6 +140,7 @@ impl AttemptEnd {
             note: None,
             summary: None,
             outputs: Ok(BTreeMap::new()),
+            seen: None,
             head: None,
         }
     }
@@ -122,6 +154,11 @@ pub enum Posted {
         name: Option<String>,
     },
     Archive,
+    /// A person's answer about one phase.
+    Choose {
+        phase: PhaseId,
+        choice: Choice,
+    },
     /// Merges into the free-form state (RFC 7396).
     Merge {
         patch: Map<String, Value>,

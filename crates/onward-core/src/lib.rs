@@ -20,6 +20,7 @@ pub mod replan;
 pub mod resume;
 pub mod retention;
 pub mod run;
+pub mod seen;
 pub mod tail;
 pub mod view;
 pub mod words;

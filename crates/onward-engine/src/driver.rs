@@ -117,6 +117,7 @@ impl Driver<'_> {
                     let urgency = if kill { Urgency::Kill } else { Urgency::Ask };
                     self.world.stop(&phase, attempt, by, urgency)?
                 }
+                Effect::Probe { phase } => self.world.probe(&self.run, &phase)?,
                 Effect::Snapshot => Some(self.world.tree().snapshot(&self.run)?),
                 Effect::Commit { number } => Some(self.world.tree().commit(&self.run, number)?),
                 Effect::WakeAt(_) => None,
@@ -150,6 +151,7 @@ impl Driver<'_> {
             Effect::WakeAt(time) => Duration::try_from(time.duration_since(now)).ok(),
             Effect::Perform { .. }
             | Effect::Recover { .. }
+            | Effect::Probe { .. }
             | Effect::Stop { .. }
             | Effect::Snapshot
             | Effect::Commit { .. } => None,

@@ -1,9 +1,11 @@
 //! What can go wrong, as far as a caller can tell the difference. The binary turns each into a page and an exit code.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use onward_core::diagnostic::Diagnostic;
 use onward_core::id::{PhaseId, RunId};
+use onward_core::resume::{Finding, Offered};
 use onward_core::run::Refusal;
 use onward_core::view::Driver;
 use onward_store::StoreError;
@@ -67,7 +69,7 @@ pub enum Error {
     #[error("run {run} holds saved state and has no phases to go on with: onward load gives the state back")]
     NoPhases { run: RunId },
     #[error("several runs of this work are unfinished")]
-    Several { runs: Vec<RunId> },
+    Several { runs: Vec<RunId>, typed: String },
     #[error(transparent)]
     Illegal(#[from] Refusal),
     #[error("run {run}: the record of its journal at {seq} cannot be understood: {why}")]
@@ -97,6 +99,28 @@ pub struct Question {
     /// Phases of the run that still have a process although nobody drives it.
     pub orphans: Vec<PhaseId>,
     pub choices: Vec<Offer>,
+    /// All that was found, the worst first.
+    pub findings: Vec<Finding>,
+    /// Finished phases that were done with something else.
+    pub stale: Vec<PhaseId>,
+    /// What may be answered.
+    pub offered: BTreeSet<Offered>,
+}
+
+impl Question {
+    /// A question about a run with nothing in it yet.
+    pub fn new(run: RunId) -> Self {
+        Self {
+            run,
+            reasons: Vec::new(),
+            in_doubt: Vec::new(),
+            orphans: Vec::new(),
+            choices: Vec::new(),
+            findings: Vec::new(),
+            stale: Vec::new(),
+            offered: BTreeSet::new(),
+        }
+    }
 }
 
 /// One way to answer.

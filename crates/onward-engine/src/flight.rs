@@ -9,6 +9,7 @@ use onward_core::input::AttemptEnd;
 
 use crate::attendant::{self, Adopted, AttemptFolder, Attending, Exit, Found};
 use crate::executor::shell;
+use crate::probe::phase::Look;
 use crate::process;
 use crate::redact::Secrets;
 use crate::world::Urgency;
@@ -19,6 +20,8 @@ pub(crate) struct Flight {
     folder: AttemptFolder,
     by: By,
     boot: String,
+    /// What is noted when it is done.
+    look: Look,
     /// What it was asked so far; asked again only when it is more urgent.
     asked: Option<(StopBy, Urgency)>,
 }
@@ -39,19 +42,19 @@ pub(crate) enum Landed {
 }
 
 impl Flight {
-    pub(crate) fn attending(folder: AttemptFolder, attempt: Attempt, attending: Attending) -> Self {
-        Self { attempt, folder, by: By::Child(attending), boot: boot_now(), asked: None }
+    pub(crate) fn attending(folder: AttemptFolder, attempt: Attempt, attending: Attending, look: Look) -> Self {
+        Self { attempt, folder, by: By::Child(attending), boot: boot_now(), look, asked: None }
     }
 
-    pub(crate) fn recovered(folder: AttemptFolder, attempt: Attempt, boot: &str) -> Landed {
-        let flying = |folder, by| Landed::Flying(Self { attempt, folder, by, boot: boot.to_owned(), asked: None });
-        match look(&folder, boot) {
-            Found::Exited(exit) => Landed::Ended(end_of(&folder, &exit)),
-            Found::Alive(adopted) => flying(folder, By::Adopted(adopted)),
-            Found::Holding => flying(folder, By::Lock),
-            Found::NeverStarted => Landed::NeverStarted,
-            Found::Unknown => Landed::Ended(unknown(&folder)),
-        }
+    pub(crate) fn recovered(folder: AttemptFolder, attempt: Attempt, boot: &str, after: Look) -> Landed {
+        let by = match look(&folder, boot) {
+            Found::Exited(exit) => return Landed::Ended(end_of(&folder, &exit, &after)),
+            Found::NeverStarted => return Landed::NeverStarted,
+            Found::Unknown => return Landed::Ended(unknown(&folder)),
+            Found::Alive(adopted) => By::Adopted(adopted),
+            Found::Holding => By::Lock,
+        };
+        Landed::Flying(Self { attempt, folder, by, boot: boot.to_owned(), look: after, asked: None })
     }
 
     /// What becomes readable when the attendant is gone.
@@ -85,7 +88,7 @@ impl Flight {
             By::Lock => {}
         }
         match look(&self.folder, &self.boot) {
-            Found::Exited(exit) => Some(end_of(&self.folder, &exit)),
+            Found::Exited(exit) => Some(end_of(&self.folder, &exit, &self.look)),
             Found::Alive(_) => None,
             Found::Holding => {
                 self.by = By::Lock;
@@ -166,13 +169,18 @@ pub(crate) fn secrets() -> &'static Secrets {
 }
 
 fn unknown(folder: &AttemptFolder) -> AttemptEnd {
-    AttemptEnd { note: note(folder), ..AttemptEnd::bare(Outcome::Unknown) }
+    // What it gave out counts only if a probe says that it is done.
+    let outputs = Ok(folder.read_outputs(secrets()).unwrap_or_default());
+    let summary = folder.read_summary(secrets()).unwrap_or_default();
+    AttemptEnd { note: note(folder), summary, outputs, ..AttemptEnd::bare(Outcome::Unknown) }
 }
 
 /// All that the files of an attempt say about its end.
-fn end_of(folder: &AttemptFolder, exit: &Exit) -> AttemptEnd {
+fn end_of(folder: &AttemptFolder, exit: &Exit, look: &Look) -> AttemptEnd {
+    let outcome = outcome_of(exit);
     AttemptEnd {
-        outcome: outcome_of(exit),
+        seen: if outcome == (Outcome::Exited { code: 0 }) { look.at_the_end(folder) } else { None },
+        outcome,
         ended_at: Some(exit.ended_at),
         duration_ms: Some(exit.duration_ms),
         note: note(folder),
@@ -199,7 +207,12 @@ fn outcome_of(exit: &Exit) -> Outcome {
 fn record_of(by: StopBy) -> attendant::StopBy {
     match by {
         StopBy::Interrupt => attendant::StopBy::Interrupt,
-        StopBy::SessionEnd | StopBy::Hangup | StopBy::Question | StopBy::Rewind => attendant::StopBy::SessionEnd,
+        StopBy::SessionEnd
+        | StopBy::Hangup
+        | StopBy::Question
+        | StopBy::OnlyThat
+        | StopBy::DriverGone
+        | StopBy::Rewind => attendant::StopBy::SessionEnd,
         StopBy::Failure => attendant::StopBy::Failure,
         StopBy::OrphanKill => attendant::StopBy::OrphanKill,
     }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use onward_core::event::{Outcome, StopBy};
+use onward_core::event::{Answer, Outcome, StopBy};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Input};
 use onward_core::run::Run;
@@ -17,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::executor::shell::{self, Trouble};
 use crate::flight::{Flight, Landed};
 use crate::look;
+use crate::probe::{self, phase::Look};
 use crate::project::Project;
 use crate::tree::WorkingTree;
 use crate::waiter::Waiter;
@@ -32,17 +34,19 @@ pub(crate) struct Flights<'a> {
     /// Who this process is, for whoever asks how far it is.
     me: view::Driver,
     in_flight: BTreeMap<PhaseId, Flight>,
+    /// Probes that are being asked.
+    probing: BTreeMap<PhaseId, JoinHandle<Answer>>,
     tree: WorkingTree,
 }
 
 impl<'a> Flights<'a> {
     pub(crate) fn new(project: &'a Project, waiter: Waiter, me: view::Driver, tree: WorkingTree) -> Self {
-        Self { project, waiter, me, in_flight: BTreeMap::new(), tree }
+        Self { project, waiter, me, in_flight: BTreeMap::new(), probing: BTreeMap::new(), tree }
     }
 
     /// Attempts that are over.
     fn landed(&mut self) -> Vec<Input> {
-        let mut over = Vec::new();
+        let mut over = self.probed();
         for (phase, flight) in &mut self.in_flight {
             if let Some(end) = flight.landed() {
                 let end = AttemptEnd { head: self.tree.head(), ..end };
@@ -55,6 +59,19 @@ impl<'a> Flights<'a> {
             }
         }
         over
+    }
+}
+
+impl Flights<'_> {
+    /// Probes that have spoken.
+    fn probed(&mut self) -> Vec<Input> {
+        let spoken: Vec<PhaseId> =
+            self.probing.iter().filter(|(_, asked)| asked.is_finished()).map(|(phase, _)| phase.clone()).collect();
+        let answers = spoken.into_iter().filter_map(|phase| {
+            let asked = self.probing.remove(&phase)?;
+            Some(Input::Probed { phase, answer: asked.join().unwrap_or(Answer::CannotTell) })
+        });
+        answers.collect()
     }
 }
 
@@ -73,6 +90,7 @@ impl World for Flights<'_> {
         let cleaned = clean.map_or(Ok(()), |snapshot| self.tree.clean(run, id, snapshot));
         let cleaned = cleaned.map_err(|why| Trouble::Phase(format!("what it writes cannot be put back: {why}")));
         let started = cleaned.and_then(|()| shell::prepare(self.project, run, phase, attempt)).and_then(|prepared| {
+            probe::phase::note_the_beginning(self.project, run, phase, &prepared.folder);
             // This very program, also when its file was replaced meanwhile.
             let exe = Path::new("/proc/self/exe");
             let attending = attendant::spawn(exe, &prepared.folder, &prepared.spec, &prepared.env);
@@ -82,7 +100,8 @@ impl World for Flights<'_> {
                     Trouble::Phase(why.to_string())
                 }
             })?;
-            Ok(Flight::attending(prepared.folder, attempt, attending))
+            let look = Look::of(self.project, run, phase);
+            Ok(Flight::attending(prepared.folder, attempt, attending, look))
         });
         match started {
             Ok(flight) => {
@@ -102,7 +121,8 @@ impl World for Flights<'_> {
         let boot = state.attempt.as_ref().map_or("", |running| running.boot.as_str());
         let folder = shell::folder(self.project, run, id, attempt);
         let phase = id.clone();
-        Ok(match Flight::recovered(folder, attempt, boot) {
+        let look = Look::of(self.project, run, run.plan().phase(id).expect("wanted phases are in the plan"));
+        Ok(match Flight::recovered(folder, attempt, boot, look) {
             Landed::Ended(end) => {
                 Input::AttemptEnded { phase, attempt, end: AttemptEnd { head: self.tree.head(), ..end } }
             }
@@ -112,6 +132,12 @@ impl World for Flights<'_> {
                 Input::AttemptFound { phase, attempt, alive: true }
             }
         })
+    }
+
+    fn probe(&mut self, run: &Run, id: &PhaseId) -> Result<Option<Input>> {
+        let phase = run.plan().phase(id).expect("wanted phases are in the plan");
+        self.probing.entry(id.clone()).or_insert_with(|| probe::phase::ask_done_when(self.project, run, phase));
+        Ok(None)
     }
 
     fn stop(&mut self, id: &PhaseId, attempt: Attempt, by: StopBy, urgency: Urgency) -> Result<Option<Input>> {
@@ -125,7 +151,7 @@ impl World for Flights<'_> {
     }
 
     fn wait(&mut self, limit: Duration) -> Result<Happened> {
-        let watching = self.in_flight.values().any(Flight::is_watching_a_lock);
+        let watching = !self.probing.is_empty() || self.in_flight.values().any(Flight::is_watching_a_lock);
         let limit = if watching { limit.min(LOCK_EVERY) } else { limit };
         let fds: Vec<_> = self.in_flight.values().filter_map(Flight::fd).collect();
         let woken = self.waiter.wait(&fds, limit).map_err(Error::io("waiting for something to happen"))?;

@@ -14,10 +14,12 @@ mod flight;
 mod flights;
 mod hand;
 mod journal;
+mod judge;
 mod keeper;
 pub mod kill_point;
 mod look;
 mod offer;
+mod probe;
 pub mod process;
 mod project;
 pub mod redact;
@@ -34,6 +36,7 @@ mod world;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 pub use books::Books;
 pub use check::{Checked, check};
@@ -42,12 +45,13 @@ pub use driver::Driver;
 pub use error::{Error, Offer, Question, Result};
 pub use hand::Hand;
 pub use journal::{entry as entry_of, load as load_run};
+pub use judge::{Going, Judged, Unfinished};
 pub use keeper::{Keep, KeepNothing, keyframe_is_due, put_fold, put_keyframe};
 pub use look::{ListFilter, ListItem, LogItem, RunShown, Shown};
 pub use project::{FOLDER, Project};
 pub use reporter::{Reporter, Silent, Update};
 pub use rewind::{Diff, Parts, Preview, Rewound};
-pub use start::{Finished, Found, PlanFrom, Ready, Request, Unfinished, Want};
+pub use start::{Finished, Found, PlanFrom, Ready, Request, Want};
 pub use tidy_up::{FirstPlan, InitReport};
 pub use world::{Happened, Tree, Urgency, World};
 
@@ -123,6 +127,13 @@ fn no_store_is_no_runs(why: StoreError) -> Error {
         StoreError::NoStore { .. } => Error::NoRuns,
         other => other.into(),
     }
+}
+
+/// Lets Ctrl+C end this process again, as it does before a run is driven: while a person is asked, nothing is at work.
+pub fn let_ctrl_c_end_us() {
+    let always = Arc::new(AtomicBool::new(true));
+    // Without it Ctrl+C does nothing at a question, and every question can be left by its answers too.
+    let _ = signal_hook::flag::register_conditional_default(signal_hook::consts::SIGINT, always);
 }
 
 fn home() -> Option<PathBuf> {

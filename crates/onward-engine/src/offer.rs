@@ -1,30 +1,42 @@
 //! What only a person can answer, with every answer as a command that can be typed.
 
 use onward_core::id::PhaseId;
-use onward_core::resume::{PlanFact, Verdict};
+use onward_core::input::Choice;
+use onward_core::resume::{Accept, Finding, Kind, Offered};
 
 use crate::error::{Error, Offer, Question, Result};
-use crate::start::{Ready, Request, Unfinished};
+use crate::judge::{Judged, Unfinished};
+use crate::start::{PlanFrom, Ready, Request};
+
+/// Phases that are offered one by one; the others are answered in the same way.
+const PHASES_OFFERED_MAX: usize = 10;
 
 pub(crate) fn fresh(request: &Request, all: &[Unfinished]) -> Result<Ready> {
     for one in all {
         refuse_if_driven(one)?;
         let orphans: Vec<PhaseId> = one.view.running.iter().map(|record| record.id.clone()).collect();
         if !orphans.is_empty() && request.orphans.is_none() {
-            let ways =
-                [("wait", "start fresh when what is still at work has ended"), ("kill", "end it, then start fresh")];
-            let choices = ways.map(|(how, choice)| Offer {
-                choice: choice.to_owned(),
-                command: format!("onward run{} --fresh --orphan {how}", as_typed(request)),
-            });
-            let reasons =
-                orphans.iter().map(|phase| format!("phase {phase} of the old run is still at work")).collect();
-            let run = one.run.id.clone();
-            let question = Question { run, reasons, in_doubt: Vec::new(), orphans, choices: choices.into() };
+            let start = format!("onward run{} --fresh", as_typed(request));
+            let message = |phase: &PhaseId| format!("phase {phase} of the old run is still at work");
+            let findings: Vec<Finding> =
+                orphans.iter().map(|phase| Finding::of(Kind::OrphanInTheWay, phase, message(phase))).collect();
+            let question = Question {
+                reasons: findings.iter().map(|finding| finding.message.clone()).collect(),
+                orphans,
+                choices: ways(&start, "start fresh when what is still at work has ended", "end it, then start fresh"),
+                findings,
+                ..Question::new(one.run.id.clone())
+            };
             return Err(Error::AnswerNeeded(Box::new(question)));
         }
     }
     Ok(Ready::Start)
+}
+
+fn ways(command: &str, wait: &str, kill: &str) -> Vec<Offer> {
+    let offer =
+        |how: &str, choice: &str| Offer { choice: choice.to_owned(), command: format!("{command} --orphan {how}") };
+    vec![offer("wait", wait), offer("kill", kill)]
 }
 
 pub(crate) fn refuse_if_driven(one: &Unfinished) -> Result<()> {
@@ -34,42 +46,100 @@ pub(crate) fn refuse_if_driven(one: &Unfinished) -> Result<()> {
     }
 }
 
-/// Whether the doubts about phases are all that stands in the way of going on.
-pub(crate) fn only_doubts(one: &Unfinished) -> bool {
-    match &one.verdict_on_resume {
-        Verdict::Ask(reasons) => reasons.len() == one.run.in_doubt().count(),
-        Verdict::GoOn | Verdict::Refuse(_) => false,
+/// The question with every answer as a command that can be typed.
+pub(crate) fn question(one: &Unfinished, judged: &Judged, request: &Request) -> Question {
+    let run = &one.run.id;
+    let again = format!("onward resume {run}{}", said(request));
+    let offer = |choice: &str, command: String| Offer { choice: choice.to_owned(), command };
+    let mut choices = Vec::new();
+    for offered in &judged.offered {
+        match offered {
+            Offered::GoOn => choices.push(offer(go_on(judged), format!("onward run --resume={run}{}", said(request)))),
+            Offered::AcceptStale => {
+                choices.push(offer("go on and keep what is done as it is", format!("{again} --accept-stale")));
+            }
+            Offered::Choice => choices.extend(about_phases(&again, &judged.open)),
+            Offered::PlanFromRun => {
+                choices.push(offer("go on with the plan kept with the run", format!("{again} --plan-from run")));
+            }
+            Offered::Orphan => choices.extend(ways(&again, "wait until it has ended", "end it first")),
+            Offered::Fresh => {
+                let command = format!("onward run{} --fresh", as_typed(request));
+                choices.push(offer("start fresh and keep this run in the archive", command));
+            }
+        }
+    }
+    choices.push(offer("look at it", format!("onward show {run}")));
+    let of = |kind: Kind| -> Vec<PhaseId> {
+        let found = judged.open.iter().filter(|finding| finding.kind == kind);
+        found.filter_map(|finding| finding.phase.clone()).collect()
+    };
+    Question {
+        reasons: judged.open.iter().map(|finding| finding.message.clone()).collect(),
+        in_doubt: of(Kind::InDoubt),
+        orphans: of(Kind::OrphanInTheWay),
+        choices,
+        findings: one.findings.clone(),
+        stale: of(Kind::Stale).into_iter().chain(of(Kind::Renamed)).collect(),
+        offered: judged.offered.clone(),
+        ..Question::new(run.clone())
     }
 }
 
-/// The question with every answer as a command that can be typed.
-pub(crate) fn question(one: &Unfinished, reasons: &[String], request: &Request) -> Question {
-    let run = &one.run.id;
-    let mut choices = Vec::new();
-    let mut offer = |choice: &str, command: String| choices.push(Offer { choice: choice.to_owned(), command });
-    let in_doubt: Vec<PhaseId> = one.run.in_doubt().cloned().collect();
-    if one.plan == PlanFact::Changed || one.plan == PlanFact::Gone {
-        offer(
-            "go on with the plan kept with the run (taking up an edited plan is not there yet)",
-            format!("onward run --resume={run} --plan-from run"),
-        );
-    } else if in_doubt.is_empty() {
-        offer("go on", format!("onward run --resume={run}"));
+fn go_on(judged: &Judged) -> &'static str {
+    if judged.open.iter().any(|finding| finding.kind == Kind::PlanChanged) {
+        "go on, with the edited plan for all that is not done"
+    } else {
+        "go on"
     }
-    for phase in &in_doubt {
-        offer("do it again", format!("onward resume {run} --retry {phase}"));
-        offer("take it as done", format!("onward resume {run} --adopt {phase}"));
-        offer("leave it out", format!("onward resume {run} --skip {phase}"));
+}
+
+fn about_phases(again: &str, open: &[Finding]) -> Vec<Offer> {
+    let mut offers = Vec::new();
+    for finding in open {
+        let Some(phase) = &finding.phase else { continue };
+        let ways: &[(&str, &str)] = match finding.kind {
+            Kind::InDoubt | Kind::Failed => {
+                &[("do it again", "retry"), ("take it as done", "adopt"), ("leave it out", "skip")]
+            }
+            Kind::Stale | Kind::Renamed => &[("do it again", "retry")],
+            _ => &[],
+        };
+        offers.extend(ways.iter().map(|(choice, flag)| Offer {
+            choice: (*choice).to_owned(),
+            command: format!("{again} --{flag} {}", quoted(phase.as_str())),
+        }));
     }
-    if one.plan != PlanFact::Gone {
-        offer("start fresh and keep this run in the archive", format!("onward run{} --fresh", as_typed(request)));
+    offers.truncate(PHASES_OFFERED_MAX * 3);
+    offers
+}
+
+/// What was answered already, as it would be typed again.
+fn said(request: &Request) -> String {
+    let mut words: Vec<String> = Vec::new();
+    for (phase, choice) in &request.choices {
+        let (flag, phase) = match choice {
+            Choice::Retry => ("--retry", phase.clone()),
+            Choice::RetryClean => ("--retry", format!("{phase}=clean")),
+            Choice::Skip => ("--skip", phase.clone()),
+            Choice::Adopt => ("--adopt", phase.clone()),
+        };
+        words.extend([flag.to_owned(), phase]);
     }
-    offer("look at it", format!("onward show {run}"));
-    Question { run: run.clone(), reasons: reasons.to_vec(), in_doubt, orphans: Vec::new(), choices }
+    for (flag, phase) in [("--from", &request.from), ("--only", &request.only)] {
+        words.extend(phase.iter().flat_map(|phase| [flag.to_owned(), phase.clone()]));
+    }
+    if request.accept_stale == Accept::Yes {
+        words.push("--accept-stale".to_owned());
+    }
+    if request.plan_from == PlanFrom::Run {
+        words.push("--plan-from=run".to_owned());
+    }
+    words.iter().fold(String::new(), |typed, word| typed + " " + &quoted(word))
 }
 
 /// The plan and the inputs of a start, as they would be typed again.
-fn as_typed(request: &Request) -> String {
+pub(crate) fn as_typed(request: &Request) -> String {
     let plan = request.plan.as_ref().map(|plan| {
         let plan = plan.display().to_string();
         if plan.starts_with('-') { format!("./{plan}") } else { plan }

@@ -47,6 +47,12 @@ impl Project {
         all.into_iter().find(|path| path.is_file()).ok_or_else(|| Error::NoPlan { folder: self.top.clone() })
     }
 
+    /// Where that plan would lie, as paths are kept.
+    pub(crate) fn default_plans(&self, from: &Path) -> Vec<String> {
+        let places = [from, self.top.as_path()];
+        places.iter().flat_map(|folder| PLAN_FILES.iter().map(|file| self.relative(&folder.join(file)))).collect()
+    }
+
     /// A path as it is kept: relative to the top where it lies inside, with links resolved.
     pub fn relative(&self, path: &Path) -> String {
         let resolved = path.canonicalize().unwrap_or_else(|_| path.to_owned());

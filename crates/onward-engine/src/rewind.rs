@@ -19,6 +19,7 @@ use crate::flight::{Flight, Landed};
 use crate::hand::Hand;
 use crate::journal;
 use crate::look;
+use crate::probe::phase::Look;
 use crate::start::actor;
 use crate::tree::WorkingTree;
 use crate::vcs::Change;
@@ -148,7 +149,8 @@ impl Onward {
         for (phase, state) in run.running() {
             let attempt = state.attempt.as_ref().expect("a running phase has its attempt");
             let folder = shell::folder(&self.project, run, &phase.id, attempt.number);
-            let end = match Flight::recovered(folder, attempt.number, &attempt.boot) {
+            let look = Look::of(&self.project, run, phase);
+            let end = match Flight::recovered(folder, attempt.number, &attempt.boot, look) {
                 Landed::Ended(end) => end,
                 Landed::NeverStarted => AttemptEnd::bare(Outcome::NeverRan),
                 Landed::Flying(_) => {

@@ -8,12 +8,13 @@ use jiff::Timestamp;
 use onward_core::event::{Orphans, RunStarted};
 use onward_core::expression::{self, Reference};
 use onward_core::id::{PhaseId, RunId, Seq};
-use onward_core::input::{Begin, Choice, Posted};
+use onward_core::input::{Begin, Choice, Posted, Resumption};
 use onward_core::naming;
 use onward_core::plan::{self, Plan};
-use onward_core::resume::{self, Facts, PlanFact, Verdict, Wording};
+use onward_core::resume::Accept;
 use onward_core::run::{self, Ending, Refusal, Run, RunStatus};
-use onward_core::view::{self, StatusView, Summary, Why};
+use onward_core::seen::World;
+use onward_core::view::{self, Summary};
 use onward_store::{Holder, Lease, LeaseKind, NewRun, RunFilter, RunRow, StoreError};
 
 use crate::Onward;
@@ -23,10 +24,10 @@ use crate::error::{Error, Result};
 use crate::executor::shell;
 use crate::flights::Flights;
 use crate::journal;
+use crate::judge::{FileNow, Going, Unfinished};
 use crate::keeper::Keeper;
 use crate::kill_point::reached;
-use crate::look::require_phase;
-use crate::offer::{fresh, only_doubts, question, refuse_if_driven};
+use crate::probe;
 use crate::reporter::Reporter;
 use crate::tree::WorkingTree;
 use crate::turns::{LOCK_LOOK_EVERY, end, exclusive};
@@ -46,6 +47,12 @@ pub struct Request {
     pub orphans: Option<Orphans>,
     pub jobs: Option<u32>,
     pub plan_from: PlanFrom,
+    /// Changes of the world are taken as they are.
+    pub accept_stale: Accept,
+    /// This phase and all that needs it is to be done again.
+    pub from: Option<String>,
+    /// No other phase is to be started.
+    pub only: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -73,28 +80,16 @@ pub enum PlanFrom {
 #[derive(Debug)]
 pub struct Found {
     /// The plan that was named, unless a run was.
-    work: Option<Work>,
+    pub(crate) work: Option<Work>,
     pub unfinished: Vec<Unfinished>,
-}
-
-/// An unfinished run of the same work.
-#[derive(Debug)]
-pub struct Unfinished {
-    pub view: StatusView,
-    pub run: Run,
-    pub plan: PlanFact,
-    /// What a plain start would make of it.
-    pub verdict: Verdict,
-    /// What `--resume` would make of it.
-    pub verdict_on_resume: Verdict,
 }
 
 /// A plan that can be started.
 #[derive(Debug)]
-struct Work {
-    plan: Plan,
+pub(crate) struct Work {
+    pub(crate) plan: Plan,
     plan_path: String,
-    plan_text: String,
+    pub(crate) plan_text: String,
     inputs: BTreeMap<String, String>,
     key: String,
 }
@@ -111,7 +106,7 @@ struct Source {
 #[derive(Debug)]
 pub enum Ready {
     Start,
-    GoOn(RunId),
+    GoOn(Box<Going>),
     /// The run that was named is complete.
     Complete(RunId),
 }
@@ -131,10 +126,17 @@ impl Onward {
                 Some(name) => self.find_run(Some(name))?,
                 None => self.newest_unfinished()?,
             };
-            let unfinished = vec![self.unfinished(&id, request.plan_from, None)?];
+            let run = self.load(&id)?;
+            let file = self.file_now(&run);
+            let unfinished = vec![self.judged(run, request.plan_from, file)?];
             return Ok(Found { work: None, unfinished });
         }
-        let source = self.plan_source(request)?;
+        let source = match self.plan_source(request) {
+            Err(Error::NoPlan { folder }) if request.want != Want::Fresh => {
+                return self.known_by_their_place(request)?.ok_or(Error::NoPlan { folder });
+            }
+            other => other?,
+        };
         if request.want != Want::Fresh
             && let Some(unfinished) = self.known_by_its_text(request, &source)?
         {
@@ -145,10 +147,25 @@ impl Onward {
         for row in self.rows(&RunFilter { work: Some(work.key.clone()), ..RunFilter::default() })? {
             let over = [RunStatus::Completed, RunStatus::Archived];
             if !over.iter().any(|status| status.as_str() == row.status) {
-                unfinished.push(self.unfinished(&row.run, request.plan_from, Some(&work.plan))?);
+                let run = self.load(&row.run)?;
+                let file = FileNow::of(&run, &work.plan, &work.plan_text);
+                unfinished.push(self.judged(run, request.plan_from, file)?);
             }
         }
         Ok(Found { work: Some(work), unfinished })
+    }
+
+    /// The plan file that is meant where none is named is not there: unfinished runs of it are found all the same.
+    fn known_by_their_place(&mut self, request: &Request) -> Result<Option<Found>> {
+        let rows = self.rows(&RunFilter { statuses: Some(unfinished_statuses()), ..RunFilter::default() })?;
+        let places = self.project.default_plans(&self.from);
+        let meant = |row: &&RunRow| summary_of(row).is_some_and(|summary| places.contains(&summary.plan));
+        let mut unfinished = Vec::new();
+        for row in rows.iter().filter(meant) {
+            let run = self.load(&row.run)?;
+            unfinished.push(self.judged(run, request.plan_from, FileNow::Gone)?);
+        }
+        Ok((!unfinished.is_empty()).then_some(Found { work: None, unfinished }))
     }
 
     fn newest_unfinished(&mut self) -> Result<RunId> {
@@ -182,7 +199,8 @@ impl Onward {
             if !summary_of(row).is_some_and(|summary| same(&summary)) {
                 return Ok(None);
             }
-            unfinished.push(self.unfinished_with(&row.run, request.plan_from, PlanFact::Same)?);
+            let run = self.load(&row.run)?;
+            unfinished.push(self.judged(run, request.plan_from, FileNow::Same)?);
         }
         Ok(Some(unfinished))
     }
@@ -194,111 +212,6 @@ impl Onward {
             .map_err(|diagnostics| Error::Inputs { file: plan_path.clone(), diagnostics })?;
         let key = naming::work_key(&plan_path, &inputs);
         Ok(Work { plan, plan_path, plan_text: hash, inputs, key })
-    }
-
-    fn unfinished(&mut self, id: &RunId, plan_from: PlanFrom, plan: Option<&Plan>) -> Result<Unfinished> {
-        let run = self.load(id)?;
-        let fact = match plan {
-            Some(plan) => compare(&run, plan),
-            None => self.plan_fact(&run),
-        };
-        self.judged(run, plan_from, fact)
-    }
-
-    fn unfinished_with(&mut self, id: &RunId, plan_from: PlanFrom, fact: PlanFact) -> Result<Unfinished> {
-        let run = self.load(id)?;
-        self.judged(run, plan_from, fact)
-    }
-
-    fn judged(&mut self, run: Run, plan_from: PlanFrom, fact: PlanFact) -> Result<Unfinished> {
-        let driver = self.driver(&run.id)?;
-        let warnings = self.warnings();
-        let view = look::status_of(&self.project, &run, driver, warnings);
-        let plan = match plan_from {
-            PlanFrom::Run => PlanFact::Kept,
-            PlanFrom::File => fact,
-        };
-        let facts = Facts {
-            run: &run,
-            plan,
-            branch: vcs::branch_fact(&self.project.top, run.started.branch.as_deref()),
-            auto: self.config.resume_auto(),
-            max_age: self.config.resume_max_age(),
-            now: Timestamp::now(),
-        };
-        let (verdict, verdict_on_resume) =
-            (resume::judge(&facts, Wording::Plain), resume::judge(&facts, Wording::Resume));
-        Ok(Unfinished { view, run, plan, verdict, verdict_on_resume })
-    }
-
-    fn plan_fact(&self, run: &Run) -> PlanFact {
-        let path = self.project.top.join(&run.started.plan_path);
-        let Ok(text) = check::plan_text(&path) else { return PlanFact::Gone };
-        if blake3::hash(text.as_bytes()).to_hex().as_str() == run.started.plan_text {
-            return PlanFact::Same;
-        }
-        match check::plan_from_text(&self.project, &path, text) {
-            Ok(plan) => compare(run, &plan),
-            Err(_) => PlanFact::Gone,
-        }
-    }
-
-    /// What is to be done, or the question that stands in the way.
-    pub fn ready(&self, request: &Request, found: &Found) -> Result<Ready> {
-        let (one, wording) = match (&request.want, found.unfinished.as_slice()) {
-            (Want::Fresh, all) => return fresh(request, all),
-            (_, []) => return Ok(Ready::Start),
-            (Want::Plain, [one]) => (one, Wording::Plain),
-            (Want::Resume(_) | Want::ResumeRun(_), [one]) => (one, Wording::Resume),
-            (_, several) => {
-                return Err(Error::Several { runs: several.iter().map(|one| one.run.id.clone()).collect() });
-            }
-        };
-        refuse_if_driven(one)?;
-        if one.run.phases_total() == 0 {
-            return Err(Error::NoPhases { run: one.run.id.clone() });
-        }
-        if !one.run.is_unfinished() && !one.run.archived && request.choices.is_empty() {
-            return Ok(Ready::Complete(one.run.id.clone()));
-        }
-        for (phase, _) in &request.choices {
-            require_phase(&one.run, phase)?;
-        }
-        let verdict = match wording {
-            Wording::Plain => &one.verdict,
-            Wording::Resume => &one.verdict_on_resume,
-        };
-        let answered = |phase: &PhaseId| request.choices.iter().any(|(chosen, _)| chosen == phase.as_str());
-        match verdict {
-            Verdict::GoOn => Ok(Ready::GoOn(one.run.id.clone())),
-            Verdict::Refuse(reasons) => Err(Error::Refused { run: one.run.id.clone(), reasons: reasons.clone() }),
-            Verdict::Ask(_) if only_doubts(one) && one.run.in_doubt().all(answered) => {
-                Ok(Ready::GoOn(one.run.id.clone()))
-            }
-            Verdict::Ask(reasons) => Err(Error::AnswerNeeded(Box::new(question(one, reasons, request)))),
-        }
-    }
-
-    /// What would run, and why.
-    pub fn would_do(&self, request: &Request, found: &Found) -> Vec<Why> {
-        let chosen = |phase: &PhaseId| request.choices.iter().find(|(name, _)| name == phase.as_str());
-        let choose = |phase: &PhaseId, otherwise: Why| match chosen(phase).map(|(_, choice)| choice) {
-            Some(Choice::Retry | Choice::RetryClean) => answer(phase, true, "it is to be retried"),
-            Some(Choice::Skip) => answer(phase, false, "it is to be skipped"),
-            Some(Choice::Adopt) => answer(phase, false, "it is to be taken as done"),
-            None => otherwise,
-        };
-        let new = matches!(request.want, Want::Fresh) || found.unfinished.is_empty();
-        match (new, &found.work, found.unfinished.first()) {
-            (true, Some(work), _) => {
-                work.plan.phases.iter().map(|phase| choose(&phase.id, view::why_new(phase))).collect()
-            }
-            (_, _, Some(one)) => {
-                let phases = one.run.phases();
-                phases.map(|(phase, state)| choose(&phase.id, self.why_now(&one.run, phase, state))).collect()
-            }
-            (_, _, None) => Vec::new(),
-        }
     }
 
     /// Starts a new run and drives it.
@@ -354,7 +267,10 @@ impl Onward {
         for recorded in &stepped.events {
             reporter.update(&crate::Update::Event { recorded, run: &run });
         }
-        self.drive(run, &lease, request, tree, reporter)
+        let world = Some(Box::new(probe::world(&self.project, &run))).filter(|world| **world != World::default());
+        let only = request.only.as_deref().map(PhaseId::new);
+        let resumption = Resumption { world, only, ..Resumption::default() };
+        self.drive(run, &lease, request, (tree, resumption), reporter)
     }
 
     /// A run of the same work that was not there when we looked was begun by somebody else meanwhile.
@@ -366,7 +282,7 @@ impl Onward {
             }
             return Err(match self.driver(&row.run)? {
                 Some(driver) => Error::Driven { run: row.run, driver },
-                None => Error::Several { runs: vec![row.run] },
+                None => Error::Several { runs: vec![row.run], typed: String::new() },
             });
         }
         Ok(())
@@ -405,13 +321,14 @@ impl Onward {
     }
 
     /// Goes on with a run.
-    pub fn go_on(&mut self, id: &RunId, request: &Request, reporter: &mut dyn Reporter) -> Result<Finished> {
+    pub fn go_on(&mut self, going: &Going, request: &Request, reporter: &mut dyn Reporter) -> Result<Finished> {
+        let id = &going.run;
         let lease = self.take_lease(id, LeaseKind::Driving)?;
         // Folded only now: until the lease was ours somebody else could have moved it on.
         let run = self.load(id)?;
         let run = self.finish_rewind(run, &lease)?;
         let tree = WorkingTree::of(&self.project, run.started.worktree.as_deref());
-        self.drive(run, &lease, request, tree, reporter)
+        self.drive(run, &lease, request, (tree, going.resumption.clone()), reporter)
     }
 
     pub(crate) fn take_lease(&mut self, id: &RunId, kind: LeaseKind) -> Result<Lease> {
@@ -430,7 +347,7 @@ impl Onward {
         run: Run,
         lease: &Lease,
         request: &Request,
-        tree: WorkingTree,
+        (tree, resumption): (WorkingTree, Resumption),
         reporter: &mut dyn Reporter,
     ) -> Result<Finished> {
         let begin = Begin {
@@ -443,6 +360,7 @@ impl Onward {
             head: tree.head(),
             renew: matches!(request.want, Want::Resume(_) | Want::ResumeRun(_)),
             choices: request.choices.iter().map(|(phase, choice)| (PhaseId::new(phase), *choice)).collect(),
+            resumption,
         };
         let wake = self.wake_path(&run.id);
         let waiter = Waiter::new(wake).map_err(Error::io("preparing to wait"))?;
@@ -485,14 +403,6 @@ fn summary_of(row: &RunRow) -> Option<Summary> {
 /// Statuses of runs that a start may go on with.
 fn unfinished_statuses() -> Vec<String> {
     [RunStatus::Running, RunStatus::Interrupted, RunStatus::Failed].map(|status| status.as_str().to_owned()).into()
-}
-
-fn compare(run: &Run, plan: &Plan) -> PlanFact {
-    if plan::digest(plan) == run.started.plan_digest { PlanFact::Same } else { PlanFact::Changed }
-}
-
-fn answer(phase: &PhaseId, will_run: bool, reason: &str) -> Why {
-    Why { phase: phase.clone(), will_run, reasons: vec![reason.to_owned()] }
 }
 
 fn title(work: &Work) -> String {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use onward_core::id::RunId;
-use onward_core::input::{Posted, Reply};
+use onward_core::input::{Choice, Input, Posted, Reply};
 use onward_core::run;
 use onward_store::{InboxItem, LeaseKind, StoreError};
 
@@ -13,6 +13,7 @@ use crate::driver::{self, answered, reply, wants_the_tree};
 use crate::error::{Error, Result};
 use crate::hand::Hand;
 use crate::journal;
+use crate::look::require_phase;
 use crate::start::{actor, holder};
 use crate::tree::WorkingTree;
 use crate::waiter;
@@ -30,6 +31,19 @@ impl Onward {
             Reply::Checkpoint { id } => Ok(id),
             Reply::Done | Reply::Refused { .. } => unreachable!("a checkpoint is answered with its id or refused"),
         }
+    }
+
+    /// Records a person's answer about one phase; whoever drives the run next, or drives it now, obeys.
+    pub fn choose(&mut self, name: &str, phase: &str, choice: Choice) -> Result<RunId> {
+        let run = self.find_run(Some(name))?;
+        let phase = require_phase(&self.load(&run)?, phase)?;
+        self.post(&run, &Posted::Choose { phase, choice })?;
+        Ok(run)
+    }
+
+    /// Puts a run away. It is kept, and is no longer in anybody's way.
+    pub fn archive(&mut self, run: &RunId) -> Result<()> {
+        self.post(run, &Posted::Archive).map(|_| ())
     }
 
     /// Leaves a message, sees to it that it is heard, and gives back the answer. Durable before it returns.
@@ -66,6 +80,7 @@ impl Onward {
         let items = self.store()?.inbox(run, INBOX_ITEMS_MAX)?;
         let project = self.project.clone();
         let mut hand = Hand { store: self.store()?, lease: &lease, run: state, actor: actor(), now: Timestamp::now() };
+        note_that_the_driver_is_gone(&mut hand)?;
         if hand.run.started.snapshots && items.iter().any(|item| wants_the_tree(&driver::understood(&item.body))) {
             // A tree that cannot be kept is on record as such; the checkpoint is taken all the same.
             let mut tree = WorkingTree::of(&project, hand.run.started.worktree.as_deref());
@@ -76,6 +91,15 @@ impl Onward {
         }
         self.store()?.drop_lease(lease).map_err(Error::from)
     }
+}
+
+/// A run that nobody drives and that nobody stopped was killed. That is put on record before anything else is, or an
+/// answer would set something off that nobody is there to do.
+fn note_that_the_driver_is_gone(hand: &mut Hand<'_>) -> Result<()> {
+    if hand.run.epoch == 0 || hand.run.archived || hand.run.ending().is_some() {
+        return Ok(());
+    }
+    hand.tell(&[Input::DriverGone], Vec::new()).map(|_| ())
 }
 
 /// Decides one message and answers it in the same commit.

@@ -38,6 +38,9 @@ pub trait World {
     /// Finds out what became of an attempt that an earlier driver had started.
     fn recover(&mut self, run: &Run, phase: &PhaseId, attempt: Attempt) -> Result<Input>;
 
+    /// Sees to it that the probe of a phase is asked; its answer comes back when it is there.
+    fn probe(&mut self, run: &Run, phase: &PhaseId) -> Result<Option<Input>>;
+
     /// Sees to it that an attempt ends. Asking again for the same is harmless.
     fn stop(&mut self, phase: &PhaseId, attempt: Attempt, by: StopBy, urgency: Urgency) -> Result<Option<Input>>;
 

@@ -79,6 +79,12 @@ pub(crate) enum Verb {
     Doctor(Doctor),
     /// Delete a run for good.
     Delete(Delete),
+    /// Have a phase done again.
+    Retry(Steer),
+    /// Leave a phase out.
+    Skip(Steer),
+    /// Take a phase as done: its work was done by hand.
+    Adopt(Steer),
 }
 
 /// The answer as one JSON object.
@@ -134,6 +140,18 @@ pub(crate) struct Start {
     /// Leave this phase out.
     #[arg(long, value_name = "PHASE")]
     pub(crate) skip: Vec<String>,
+    /// Do this phase and all that needs it again.
+    #[arg(long, value_name = "PHASE")]
+    pub(crate) from: Option<String>,
+    /// Go back to this checkpoint first, with the files that it kept.
+    #[arg(long, value_name = "ID")]
+    pub(crate) checkpoint: Option<String>,
+    /// Do this phase and no other.
+    #[arg(long, value_name = "PHASE")]
+    pub(crate) only: Option<String>,
+    /// Keep what is done as it is, though the world around it has changed.
+    #[arg(long)]
+    pub(crate) accept_stale: bool,
     /// What happens to phases that outlived their driver.
     #[arg(long, value_enum, value_name = "HOW")]
     pub(crate) orphan: Option<Orphan>,
@@ -173,6 +191,14 @@ pub(crate) enum Orphan {
 pub(crate) enum From {
     File,
     Run,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Steer {
+    pub(crate) run: String,
+    pub(crate) phase: String,
+    #[command(flatten)]
+    pub(crate) output: Json,
 }
 
 #[derive(Debug, Args)]

@@ -175,7 +175,7 @@ impl Page {
                 Self::new(exit::REFUSED, "refused", what).of_run(&run).more(reasons).next(next)
             }
             Error::AnswerNeeded(question) => answer_needed(*question),
-            Error::Several { runs } => several(what, &runs),
+            Error::Several { runs, typed } => several(what, &runs, &typed),
             Error::Illegal(why) => illegal(what, &why),
             Error::BadRecord { run, .. } => {
                 let next = format!("onward log {run}");
@@ -207,17 +207,16 @@ fn answer_needed(question: Question) -> Page {
 }
 
 /// The page names no run, because it is open which one is meant.
-fn several(what: String, runs: &[RunId]) -> Page {
+fn several(what: String, runs: &[RunId], typed: &str) -> Page {
     let page = Page::new(exit::ANSWER_NEEDED, "several-runs", what);
     let Some(first) = runs.first() else { return page };
     let offer = |run| Offer { choice: format!("go on with {run}"), command: format!("onward run --resume={run}") };
     let fresh = Offer {
         choice: "start fresh and keep them in the archive".to_owned(),
-        command: "onward run --fresh".to_owned(),
+        command: format!("onward run{typed} --fresh"),
     };
     let choices = runs.iter().map(offer).chain([fresh]).collect();
-    let (in_doubt, orphans) = (Vec::new(), Vec::new());
-    let question = Question { run: first.clone(), reasons: vec![page.what.clone()], in_doubt, orphans, choices };
+    let question = Question { reasons: vec![page.what.clone()], choices, ..Question::new(first.clone()) };
     Page { question: Some(Box::new(question)), ..page }
 }
 
@@ -315,8 +314,7 @@ mod tests {
 
     fn question() -> Question {
         let choices = vec![Offer { choice: "go on".into(), command: "onward run --resume=run_demo_1".into() }];
-        let (in_doubt, orphans) = (Vec::new(), Vec::new());
-        Question { run: run(), reasons: vec!["phase b failed".into()], in_doubt, orphans, choices }
+        Question { reasons: vec!["phase b failed".into()], choices, ..Question::new(run()) }
     }
 
     /// Every error there is, with the exit code that the contract gives it.
@@ -349,7 +347,7 @@ mod tests {
             (11, Error::Driven { run: run(), driver }),
             (13, Error::Refused { run: run(), reasons: vec!["the branch is gone".into()] }),
             (14, Error::AnswerNeeded(Box::new(question()))),
-            (14, Error::Several { runs: vec![run(), run()] }),
+            (14, Error::Several { runs: vec![run(), run()], typed: " plan.yaml".into() }),
             (10, Error::Illegal(Refusal::NoSuchPhase(PhaseId::new("x")))),
             (2, Error::Illegal(Refusal::Illegal("skip", PhaseId::new("x"), "it is done".into()))),
             (13, Error::Illegal(Refusal::Archived)),

@@ -21,9 +21,6 @@ const VERBS: &[(&str, Names)] = &[
     ("report", Names::Nothing),
     ("approve", Names::RunAndPhase),
     ("reject", Names::RunAndPhase),
-    ("retry", Names::RunAndPhase),
-    ("skip", Names::RunAndPhase),
-    ("adopt", Names::RunAndPhase),
     ("pause", Names::Run),
     ("cancel", Names::Run),
     ("message", Names::Nothing),
@@ -55,10 +52,6 @@ const START: &[&str] = &["run", "resume"];
 
 /// Flags of verbs that are here.
 const FLAGS: &[(&[&str], &str, Takes)] = &[
-    (START, "from", Takes::Value),
-    (START, "only", Takes::Value),
-    (START, "checkpoint", Takes::Value),
-    (START, "accept-stale", Takes::Nothing),
     (START, "force-replan", Takes::Nothing),
     (START, "detach", Takes::Nothing),
     (START, "keep-awake", Takes::Nothing),

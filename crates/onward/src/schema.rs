@@ -195,6 +195,7 @@ fn question() -> Value {
         ("run", or_null(text())),
         ("reasons", list_of(text())),
         ("choices", list_of(texts(&["choice", "command"]))),
+        ("findings", list_of(texts(&["kind", "message"]))),
     ])
 }
 

@@ -126,7 +126,7 @@ pub fn taken(run: &Run, head: Head) -> Taken {
         snapshot: head.snapshot.clone(),
     };
     let (id, seq) = (head.id.clone(), head.seq);
-    let content = if run.last_checkpoint.is_none() || run.behind.is_whole_due() {
+    let content = if run.last_checkpoint.is_none() || run.whole_is_due || run.behind.is_whole_due() {
         Content::Whole(bytes(&whole(run, head)))
     } else {
         Content::Patch(changes(run, &head))

@@ -22,6 +22,12 @@ pub fn digest(plan: &Plan) -> String {
     hash(value)
 }
 
+/// Changes when the author says that the phase is other work: what it does, where, and with which variables, as written.
+pub fn definition_digest(plan: &Plan, phase: &Phase) -> String {
+    let env: Vec<(String, String)> = plan.env.iter().chain(&phase.env).cloned().collect();
+    hash(work(phase, &env))
+}
+
 /// Changes when doing the phase again would be other work. `resolved_env` is all of its variables, filled in.
 /// The order of variables does not matter, nor does anything the plan says elsewhere.
 pub fn phase_digest(_plan: &Plan, phase: &Phase, resolved_env: &[(String, String)]) -> String {

@@ -6,6 +6,7 @@
 pub(crate) mod check;
 pub(crate) mod check_scalar;
 mod digest;
+mod freshness;
 pub mod glob_match;
 pub mod expand;
 pub mod globs;
@@ -30,7 +31,8 @@ pub(crate) mod tree;
 pub mod units;
 pub(crate) mod yaml;
 
-pub use digest::{digest, digest_of_all, phase_digest};
+pub use digest::{definition_digest, digest, digest_of_all, phase_digest};
+pub use freshness::{Freshness, GitFreshness, IfChanged, Issue, Probe, ProbeOf};
 pub use model::*;
 pub use parse::{Parsed, PhaseOutline, parse};
 pub use parts::*;

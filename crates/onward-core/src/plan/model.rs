@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::freshness::{Freshness, Issue};
 use crate::id::PhaseId;
 
 use super::keys::BUILT_IN_AGENTS;
@@ -30,7 +31,7 @@ pub struct Plan {
     /// In the order written. `needs` of every phase name phases that are here, without cycles.
     pub phases: Vec<Phase>,
     /// Phases for the end of the run, whatever happened. No id is also one of `phases`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub finally: Vec<Phase>,
     /// Commits along the way, where the plan has a word on them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,6 +44,11 @@ pub struct Plan {
     /// The plans that phases use, by path, those that these use included: read once, when the run starts.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub used: BTreeMap<String, Plan>,
+    /// What is checked on every resume.
+    #[serde(default)]
+    pub freshness: Freshness,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issue: Option<Issue>,
 }
 
 /// What a plan says about commits along the way; what it leaves out is as the project has it.
@@ -297,6 +303,8 @@ impl Plan {
             limits: BTreeMap::new(),
             replan: None,
             used: BTreeMap::new(),
+            freshness: Freshness::default(),
+            issue: None,
         }
     }
 

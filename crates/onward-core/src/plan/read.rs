@@ -17,7 +17,7 @@ use super::model::{
 use super::parts::Uses;
 use super::read_parts;
 use super::tree::{Content, Node};
-use super::units;
+use super::{freshness, units};
 
 /// The name of a plan that has none.
 const NAME_DEFAULT: &str = "plan";
@@ -63,6 +63,8 @@ pub(super) fn plan(root: &Node) -> Plan {
         git_commit: root.get("checkpoint").and_then(|checkpoint| checkpoint.get("git-commit")).map(git_commit),
         limits: read_parts::limits(root),
         replan: root.get("replan").map(|node| read_parts::replan(Layers::alone(node))),
+        freshness: freshness::freshness(root),
+        issue: freshness::issue(root),
         ..Plan::new(
             text(root, "name").unwrap_or_else(|| NAME_DEFAULT.to_owned()),
             text(root, "type").unwrap_or_else(|| TYPE_DEFAULT.to_owned()),

@@ -24,14 +24,20 @@ impl Run {
         }
         match &recorded.event {
             Event::RunStarted(_) => unreachable!("run {} was started before", self.id),
-            Event::DriverStarted { epoch, boot, jobs, orphans, head, .. } => {
+            Event::DriverStarted { epoch, boot, jobs, orphans, head, only, .. } => {
                 assert!(*epoch > self.epoch, "run {}: the epoch of a driver only rises", self.id);
                 (self.epoch, self.jobs, self.orphans) = (*epoch, *jobs, *orphans);
                 self.boot.clone_from(boot);
                 (self.result, self.stop, self.stopped) = (None, None, None);
+                self.only.clone_from(only);
                 self.vcs.head.clone_from(head);
                 self.vcs.held = false;
+                self.probe_again();
             }
+            Event::WorldSeen { world, findings } => self.world_seen(world, findings, at),
+            Event::PlanRevised(revised) => self.plan_revised(revised),
+            Event::StaleAccepted { phase, seen } => self.change(phase, |state| state.seen = Some(seen.clone())),
+            Event::PhaseProbed { phase, answer } => self.phase_probed(phase, *answer),
             Event::AttemptStarted { phase, attempt, generation, epoch, boot, clean } => {
                 self.attempt_started(phase, (*attempt, *generation, *epoch), boot, clean.as_ref(), at);
             }
@@ -40,13 +46,15 @@ impl Run {
                 let running = state.attempt.as_mut().expect("a running phase has its attempt");
                 (running.epoch, running.adopted) = (*epoch, *alive);
             }
-            Event::AttemptEnded { phase, attempt, outcome, ended_at, duration_ms, note, head } => {
+            Event::AttemptEnded { phase, attempt, outcome, ended_at, duration_ms, note, head, claimed } => {
                 let own = self.own_commit(phase, head.as_ref());
                 self.attempt_ended(phase, *attempt, outcome, (ended_at.unwrap_or(at), *duration_ms), note.as_deref());
                 self.head_seen(phase, head.as_ref(), own);
+                self.probe_is_due(phase, outcome, claimed.as_deref());
             }
-            Event::PhaseCompleted { phase, summary, outputs, .. } => {
+            Event::PhaseCompleted { phase, summary, outputs, seen, .. } => {
                 self.phase_completed(phase, summary.as_deref(), outputs, at);
+                self.change(phase, |state| state.seen.clone_from(seen));
             }
             Event::PhaseFailed { phase, error } => self.phase_failed(phase, error, at),
             Event::RetryScheduled { phase, not_before } => {
@@ -56,14 +64,7 @@ impl Run {
             }
             Event::PhaseInDoubt { phase } => self.change(phase, |state| state.in_doubt = true),
             Event::PhaseReopened { phase, generation, clean } => self.phase_reopened(phase, *generation, *clean),
-            Event::PhaseSkipped { phase } => {
-                self.change(phase, |state| {
-                    assert!(state.attempt.is_none(), "a phase at work is not skipped");
-                    state.status = PhaseStatus::Skipped;
-                    (state.in_doubt, state.parked, state.not_before, state.error) = (false, false, None, None);
-                });
-                self.make_due(Trigger::PhaseTransition, Some(phase));
-            }
+            Event::PhaseSkipped { phase } => self.phase_skipped(phase),
             Event::BatchCompleted { batch } => {
                 self.batches_recorded.insert(*batch);
                 self.make_due(Trigger::BatchComplete, None);
@@ -79,6 +80,7 @@ impl Run {
             Event::CheckpointTaken { id, triggers, phase, .. } => {
                 self.last_checkpoint = Some(id.clone());
                 self.dirty = Dirty::default();
+                self.whole_is_due = false;
                 let same = |due: &Due| due.triggers == *triggers && due.phase == *phase;
                 if let Some(place) = self.due.iter().position(same) {
                     self.due.remove(place);
@@ -175,6 +177,17 @@ impl Run {
             state.summary = summary.map(str::to_owned);
             state.outputs.clone_from(outputs);
             (state.in_doubt, state.parked, state.not_before, state.error) = (false, false, None, None);
+            state.probe = None;
+        });
+        self.make_due(Trigger::PhaseTransition, Some(phase));
+    }
+
+    fn phase_skipped(&mut self, phase: &PhaseId) {
+        self.change(phase, |state| {
+            assert!(state.attempt.is_none(), "a phase at work is not skipped");
+            state.status = PhaseStatus::Skipped;
+            (state.in_doubt, state.parked, state.not_before, state.error) = (false, false, None, None);
+            state.probe = None;
         });
         self.completed_in_git(phase);
         self.make_due(Trigger::PhaseTransition, Some(phase));
@@ -186,6 +199,7 @@ impl Run {
             state.status = PhaseStatus::Failed;
             state.ended_at = state.ended_at.or(Some(at));
             state.parked = error.code == CRASH_LOOP;
+            state.probe = None;
             state.error = Some(error.clone());
         });
         self.make_due(Trigger::PhaseTransition, Some(phase));
@@ -199,11 +213,13 @@ impl Run {
             assert!(allowed, "{phase} is finished: only a new generation opens it again");
             assert!(!raised || state.attempt.is_none(), "{phase} is at work: it is not made undone");
             state.generation = generation;
+            state.probe = None;
             state.clean = clean;
             (state.failures, state.unknowns_in_a_row) = (0, 0);
             (state.in_doubt, state.parked, state.not_before, state.error) = (false, false, None, None);
             if raised {
                 (state.outputs, state.summary, state.last_end) = (BTreeMap::new(), None, Some(Before::Redone));
+                state.seen = None;
                 (state.commit_sha, state.base) = (None, None);
             }
             if state.attempt.is_none() {
@@ -217,7 +233,12 @@ impl Run {
         match by {
             StopBy::Interrupt => self.make_due(Trigger::UserInterrupt, None),
             StopBy::SessionEnd | StopBy::Hangup => self.make_due(Trigger::SessionEnd, None),
-            StopBy::Failure | StopBy::OrphanKill | StopBy::Question | StopBy::Rewind => {}
+            StopBy::Failure
+            | StopBy::OrphanKill
+            | StopBy::Question
+            | StopBy::OnlyThat
+            | StopBy::DriverGone
+            | StopBy::Rewind => {}
         }
     }
 
@@ -331,13 +352,14 @@ impl Run {
         let state = &self.phases[at];
         let rank = self.index.rank[at];
         let open = matches!(state.status, PhaseStatus::Pending | PhaseStatus::Interrupted) && !state.in_doubt;
-        let startable = open && self.unmet[at] == 0;
+        let startable = open && self.unmet[at] == 0 && state.probe.is_none();
         set(&mut self.ready, (rank.0, rank.1, at), startable && state.not_before.is_none());
         if let Some(time) = state.not_before {
             set(&mut self.delayed, (time, at), startable);
         }
         set(&mut self.running, at, state.status == PhaseStatus::Running);
         set(&mut self.in_doubt, at, state.in_doubt);
+        set(&mut self.probing, at, state.probe.is_some() && !state.in_doubt);
         set(&mut self.with_error, at, state.error.is_some());
     }
 }

@@ -1,9 +1,10 @@
 //! The fold cache: a run as bytes, so that opening it costs the cache and the events behind it, not the whole journal.
 //!
 //! Private and dispensable: it may be dropped at any time, and what does not fit this version exactly is as good as
-//! none. Nothing derived is in it; that is worked out anew.
+//! none. Nothing derived is in it; that is worked out anew. All but the start of the run is told apart by
+//! place alone, so nothing of it may leave a field out when it is written.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -17,14 +18,14 @@ use crate::checkpoint::Behind;
 use crate::event::{Orphans, RunResult, RunStarted, StopBy};
 use crate::id::{CheckpointId, PhaseId, Seq};
 use crate::mutant::{self, Mutant};
+use crate::seen::LastLook;
 
 /// Raised with every change of the fold or of what is kept here.
-pub const FOLD_VERSION: u32 = 2;
+pub const FOLD_VERSION: u32 = 3;
 
 #[derive(Serialize)]
 struct Out<'a> {
     seq: Seq,
-    started: &'a RunStarted,
     created_at: Timestamp,
     updated_at: Timestamp,
     archived: bool,
@@ -36,6 +37,10 @@ struct Out<'a> {
     jobs: Option<u32>,
     orphans: Orphans,
     last_checkpoint: &'a Option<CheckpointId>,
+    only: &'a Option<PhaseId>,
+    look: Option<&'a LastLook>,
+    removed: &'a BTreeMap<PhaseId, PhaseState>,
+    whole_is_due: bool,
     state: &'a Value,
     dirty: &'a Dirty,
     phases: &'a [PhaseState],
@@ -48,7 +53,6 @@ struct Out<'a> {
 #[derive(Deserialize)]
 struct In {
     seq: Seq,
-    started: RunStarted,
     created_at: Timestamp,
     updated_at: Timestamp,
     archived: bool,
@@ -60,6 +64,10 @@ struct In {
     jobs: Option<u32>,
     orphans: Orphans,
     last_checkpoint: Option<CheckpointId>,
+    only: Option<PhaseId>,
+    look: Option<LastLook>,
+    removed: BTreeMap<PhaseId, PhaseState>,
+    whole_is_due: bool,
     state: Value,
     dirty: Dirty,
     phases: Vec<PhaseState>,
@@ -73,7 +81,6 @@ struct In {
 pub fn encode(run: &Run) -> Vec<u8> {
     let out = Out {
         seq: run.seq,
-        started: &run.started,
         created_at: run.created_at,
         updated_at: run.updated_at,
         archived: run.archived,
@@ -85,6 +92,10 @@ pub fn encode(run: &Run) -> Vec<u8> {
         jobs: run.jobs,
         orphans: run.orphans,
         last_checkpoint: &run.last_checkpoint,
+        only: &run.only,
+        look: run.look.as_deref(),
+        removed: &run.removed,
+        whole_is_due: run.whole_is_due,
         state: &run.state,
         dirty: &run.dirty,
         phases: &run.phases,
@@ -93,18 +104,24 @@ pub fn encode(run: &Run) -> Vec<u8> {
         settled_last: &run.settled_last,
         batches_recorded: &run.batches_recorded,
     };
-    rmp_serde::to_vec(&out).expect("plain data")
+    // Its fields are told apart by name, since a plan leaves out what it does not say.
+    let started = rmp_serde::to_vec_named(&*run.started).expect("plain data");
+    let rest = rmp_serde::to_vec(&out).expect("plain data");
+    [&(started.len() as u64).to_le_bytes(), started.as_slice(), rest.as_slice()].concat()
 }
 
 /// The run that the bytes hold; none if they are not exactly what [`encode`] of this version gives.
 pub fn decode(bytes: &[u8]) -> Option<Run> {
-    let read: In = rmp_serde::from_slice(bytes).ok()?;
-    if read.phases.len() != read.started.plan.phases.len() {
+    let (length, bytes) = bytes.split_first_chunk::<8>()?;
+    let (started, rest) = bytes.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+    let started: RunStarted = rmp_serde::from_slice(started).ok()?;
+    let read: In = rmp_serde::from_slice(rest).ok()?;
+    if read.phases.len() != started.plan.phases.len() {
         return None;
     }
-    let index = Arc::new(PlanIndex::new(&read.started.plan));
+    let index = Arc::new(PlanIndex::new(&started.plan));
     let mut run = Run {
-        id: read.started.run.clone(),
+        id: started.run.clone(),
         seq: read.seq,
         created_at: read.created_at,
         updated_at: read.updated_at,
@@ -117,6 +134,10 @@ pub fn decode(bytes: &[u8]) -> Option<Run> {
         jobs: read.jobs,
         orphans: read.orphans,
         last_checkpoint: read.last_checkpoint,
+        only: read.only,
+        look: read.look.map(Arc::new),
+        removed: read.removed,
+        whole_is_due: read.whole_is_due,
         state: read.state,
         dirty: if mutant::is(Mutant::ForgetWhatIsDirty) { Dirty::default() } else { read.dirty },
         behind: Behind::default(),
@@ -128,6 +149,7 @@ pub fn decode(bytes: &[u8]) -> Option<Run> {
         delayed: BTreeSet::new(),
         running: BTreeSet::new(),
         in_doubt: BTreeSet::new(),
+        probing: BTreeSet::new(),
         with_error: BTreeSet::new(),
         unmet: Vec::new(),
         batch_left: Vec::new(),
@@ -135,7 +157,7 @@ pub fn decode(bytes: &[u8]) -> Option<Run> {
         finished: 0,
         failed: 0,
         index,
-        started: Arc::new(read.started),
+        started: Arc::new(started),
     };
     run.derive();
     Some(run)

@@ -11,6 +11,7 @@ mod index;
 pub mod iteration;
 pub mod pools;
 pub mod proof;
+mod revised;
 mod settle;
 mod state;
 pub mod vcs;
@@ -19,14 +20,14 @@ pub mod waits;
 mod wanted;
 
 pub use decide::{Refusal, ends_with};
-pub use state::{Before, Ending, Kill, PhaseState, PhaseStatus, Run, RunStatus, RunningAttempt};
+pub use state::{Before, Ending, Kill, PhaseState, PhaseStatus, ProbeDue, Run, RunStatus, RunningAttempt};
 pub use wanted::wanted;
 
 use jiff::Timestamp;
 
 use crate::checkpoint::{self, Head, Kept, Taken};
 use crate::event::{Event, Recorded, RunStarted};
-use crate::input::Input;
+use crate::input::{Begin, Input};
 
 /// What one input led to: the events to append, and a document for every checkpoint among them.
 #[derive(Debug, Default)]
@@ -52,6 +53,15 @@ pub fn step(run: &mut Run, input: &Input, actor: &str, now: Timestamp) -> Result
     }
     settle_all(run, now, &mut stepped);
     Ok(stepped)
+}
+
+/// The run as it would stand if a driver began like this: for whoever wants to know beforehand. Nothing is recorded.
+pub fn preview(run: &Run, begin: &Begin, now: Timestamp) -> Result<Run, Refusal> {
+    let mut ahead = run.clone();
+    for event in decide::decide(run, &Input::Begin(begin.clone()), now)? {
+        ahead.apply(&Recorded { seq: ahead.seq.next(), at: run.updated_at, actor: String::new(), event });
+    }
+    Ok(ahead)
 }
 
 /// The first step of a new run.

@@ -71,12 +71,27 @@ fn end(run: &Run) -> Option<Event> {
         Some((by @ (StopBy::Interrupt | StopBy::SessionEnd | StopBy::Rewind), Kill::Ask | Kill::Now)) => {
             return Some(Event::RunStopped { by });
         }
-        Some((StopBy::Failure | StopBy::Hangup | StopBy::OrphanKill | StopBy::Question, _)) | None => {}
+        Some((
+            StopBy::Failure
+            | StopBy::Hangup
+            | StopBy::OrphanKill
+            | StopBy::Question
+            | StopBy::OnlyThat
+            | StopBy::DriverGone,
+            _,
+        ))
+        | None => {}
+    }
+    if run.stop.is_none() && !run.probing.is_empty() {
+        return None;
     }
     if !run.in_doubt.is_empty() {
         return Some(Event::RunStopped { by: StopBy::Question });
     }
-    let nothing_can_start = !may_start(run) || (run.ready.is_empty() && run.delayed.is_empty());
+    if only_that_is_finished(run) {
+        return Some(Event::RunStopped { by: StopBy::OnlyThat });
+    }
+    let nothing_can_start = !may_start(run) || (ready(run).next().is_none() && delayed(run).next().is_none());
     nothing_can_start.then_some(Event::RunEnded { result: RunResult::Failed })
 }
 
@@ -89,13 +104,31 @@ pub(super) fn may_start(run: &Run) -> bool {
     run.epoch > 0 && free && recovered && failure_allows
 }
 
+fn only_that_is_finished(run: &Run) -> bool {
+    run.only.as_ref().is_some_and(|only| run.phase_state(only).is_none_or(PhaseState::is_finished))
+}
+
+/// Phases that may be started now, best first; where only one is wanted, no other.
+fn ready(run: &Run) -> impl Iterator<Item = usize> {
+    run.ready.iter().map(|&(_, _, at)| at).filter(|&at| is_wanted(run, at))
+}
+
+/// The same, of those that wait for a time.
+fn delayed(run: &Run) -> impl Iterator<Item = (Timestamp, usize)> {
+    run.delayed.iter().copied().filter(|&(_, at)| is_wanted(run, at))
+}
+
+fn is_wanted(run: &Run, at: usize) -> bool {
+    run.only.as_ref().is_none_or(|only| *only == run.plan().phases[at].id)
+}
+
 fn next_attempt(run: &Run, now: Timestamp) -> Option<Event> {
     let limit = run.jobs.unwrap_or(run.plan().max_parallel).max(1) as usize;
     if run.running.len() >= limit || !may_start(run) {
         return None;
     }
-    let due = run.delayed.iter().take_while(|(time, _)| *time <= now).map(|&(_, at)| at);
-    let at = run.ready.iter().map(|&(_, _, at)| at).chain(due).find(|&at| !writes_collide(run, at))?;
+    let due = delayed(run).take_while(|(time, _)| *time <= now).map(|(_, at)| at);
+    let at = ready(run).chain(due).find(|&at| !writes_collide(run, at))?;
     let (phase, state) = (&run.plan().phases[at], &run.phases[at]);
     Some(Event::AttemptStarted {
         phase: phase.id.clone(),

@@ -11,10 +11,11 @@ use serde_json::{Map, Value};
 use super::index::PlanIndex;
 use super::vcs::Vcs;
 use crate::checkpoint::{Behind, Trigger};
-use crate::event::{Event, Orphans, PhaseError, Recorded, RunResult, RunStarted, StopBy};
+use crate::event::{Claimed, Event, Orphans, PhaseError, Recorded, RunResult, RunStarted, StopBy};
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId, RunId, Seq};
 use crate::patch::Op;
 use crate::plan::{Phase, Plan};
+use crate::seen::{LastLook, Seen};
 
 /// A run, folded from its journal. Everything below the line is derived, for speed only.
 #[derive(Clone, Debug)]
@@ -37,6 +38,12 @@ pub struct Run {
     pub jobs: Option<u32>,
     pub orphans: Orphans,
     pub last_checkpoint: Option<CheckpointId>,
+    /// The one phase that this driver is to do.
+    pub(super) only: Option<PhaseId>,
+    /// What the last driver saw when it began.
+    pub(super) look: Option<Arc<LastLook>>,
+    /// Records of phases that the plan no longer has; they come back if the phase does.
+    pub(super) removed: BTreeMap<PhaseId, PhaseState>,
     /// Free-form: what scripts and agents want to find again. Always an object.
     pub state: Value,
     /// What changed since the last checkpoint: the next one is a patch of just this.
@@ -44,6 +51,8 @@ pub struct Run {
     /// Not folded: the caller tells it after each append, so that small documents are whole now and then.
     pub behind: Behind,
     pub(super) phases: Vec<PhaseState>,
+    /// The plan is another one than at the last checkpoint: the next one is whole.
+    pub(crate) whole_is_due: bool,
     /// What git keeps for the run.
     pub vcs: Vcs,
     /// Checkpoints that are to be taken, the oldest first.
@@ -58,6 +67,8 @@ pub struct Run {
     pub(super) delayed: BTreeSet<(Timestamp, usize)>,
     pub(super) running: BTreeSet<usize>,
     pub(super) in_doubt: BTreeSet<usize>,
+    /// Phases that wait for their probe.
+    pub(super) probing: BTreeSet<usize>,
     pub(super) with_error: BTreeSet<usize>,
     pub(super) unmet: Vec<u32>,
     pub(super) batch_left: Vec<u32>,
@@ -120,6 +131,19 @@ pub struct PhaseState {
     pub base: Option<String>,
     /// What it writes is put back before the next attempt.
     pub clean: bool,
+    /// What the finished phase was done with.
+    pub seen: Option<Box<Seen>>,
+    /// Its probe has to speak before anything else happens to it.
+    pub probe: Option<ProbeDue>,
+}
+
+/// What the answer of a probe is about.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum ProbeDue {
+    /// The attempt says that it is done.
+    AfterTheRun(Box<Claimed>),
+    /// The attempt was interrupted, or nobody knows how it ended.
+    BeforeARerun(Box<Claimed>),
 }
 
 /// What went before an attempt: the value of `ONWARD_RESUME_REASON`.
@@ -199,10 +223,14 @@ impl Run {
             jobs: None,
             orphans: Orphans::Wait,
             last_checkpoint: None,
+            only: None,
+            look: None,
+            removed: BTreeMap::new(),
             state: Value::Object(Map::new()),
             dirty: Dirty::default(),
             behind: Behind::default(),
             phases: vec![PhaseState::new(); started.plan.phases.len()],
+            whole_is_due: false,
             vcs: Vcs::default(),
             due: VecDeque::new(),
             settled_last: None,
@@ -210,6 +238,7 @@ impl Run {
             delayed: BTreeSet::new(),
             running: BTreeSet::new(),
             in_doubt: BTreeSet::new(),
+            probing: BTreeSet::new(),
             with_error: BTreeSet::new(),
             unmet: Vec::new(),
             batch_left: Vec::new(),
@@ -254,6 +283,29 @@ impl Run {
     /// Phases that only a person can settle.
     pub fn in_doubt(&self) -> impl Iterator<Item = &PhaseId> {
         self.in_doubt.iter().map(|&at| &self.plan().phases[at].id)
+    }
+
+    /// What the last driver saw when it began.
+    pub fn last_look(&self) -> Option<&LastLook> {
+        self.look.as_deref()
+    }
+
+    /// The branch on which the run was last seen.
+    pub fn branch(&self) -> Option<&str> {
+        let seen = self.look.as_ref().and_then(|look| look.world.branch.as_deref());
+        seen.or(self.started.branch.as_deref())
+    }
+
+    /// A phase and all that needs it, by whatever way, in the order of the plan.
+    pub fn with_dependents(&self, phase: &PhaseId) -> Vec<PhaseId> {
+        let mut found = BTreeSet::new();
+        let mut next: Vec<usize> = self.index.by_id.get(phase).copied().into_iter().collect();
+        while let Some(at) = next.pop() {
+            if found.insert(at) {
+                next.extend(&self.index.dependents[at]);
+            }
+        }
+        found.into_iter().map(|at| self.plan().phases[at].id.clone()).collect()
     }
 
     pub fn phases_total(&self) -> usize {
@@ -311,7 +363,7 @@ impl Run {
 }
 
 impl PhaseState {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             status: PhaseStatus::Pending,
             generation: Generation(1),
@@ -332,6 +384,8 @@ impl PhaseState {
             commit_sha: None,
             error: None,
             last_end: None,
+            seen: None,
+            probe: None,
             base: None,
             clean: false,
         }

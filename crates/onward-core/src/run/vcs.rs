@@ -236,6 +236,9 @@ impl Run {
 pub(super) fn leaves_the_tree_alone(event: &Event) -> bool {
     match event {
         Event::CheckpointTaken { .. }
+        | Event::WorldSeen { .. }
+        | Event::PlanRevised(_)
+        | Event::StaleAccepted { .. }
         | Event::BatchCompleted { .. }
         | Event::SnapshotTaken(_)
         | Event::SnapshotMissed { .. }
@@ -249,6 +252,7 @@ pub(super) fn leaves_the_tree_alone(event: &Event) -> bool {
         | Event::AttemptStarted { .. }
         | Event::AttemptAdopted { .. }
         | Event::AttemptEnded { .. }
+        | Event::PhaseProbed { .. }
         | Event::PhaseCompleted { .. }
         | Event::PhaseFailed { .. }
         | Event::RetryScheduled { .. }
@@ -322,7 +326,7 @@ fn put_back(state: &mut PhaseState, back: &PhaseBack) {
     // A new generation, whatever is put back: no outcome of this one can be mistaken for one of before.
     state.generation = Generation(state.generation.0 + 1);
     (state.status, state.in_doubt) = (back.status, back.in_doubt);
-    (state.attempt, state.not_before) = (None, None);
+    (state.attempt, state.not_before, state.probe) = (None, None, None);
     (state.failures, state.unknowns_in_a_row) = (0, 0);
     (state.started_at, state.ended_at, state.duration_ms) = (back.started_at, back.ended_at, back.duration_ms);
     state.note.clone_from(&back.note);

@@ -35,6 +35,9 @@ pub fn wanted(run: &Run, now: Timestamp) -> Vec<Effect> {
             (None, true) => effects.push(Effect::Perform { phase, attempt: number }),
         }
     }
+    if run.stop.is_none() && run.epoch > 0 {
+        effects.extend(run.probing.iter().map(|&at| Effect::Probe { phase: run.plan().phases[at].id.clone() }));
+    }
     if may_start(run) {
         let next = run.delayed.iter().find(|(time, _)| *time > now);
         effects.extend(next.map(|&(time, _)| Effect::WakeAt(time)));

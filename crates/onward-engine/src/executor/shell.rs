@@ -94,8 +94,12 @@ fn found(shell: &[String], env: &[(OsString, OsString)]) -> Vec<String> {
     words
 }
 
+fn scratch_path(project: &Project, run: &Run, phase: &PhaseId) -> PathBuf {
+    project.scratch().join(run.id.as_str()).join(phase.as_str().replace('/', "%2F"))
+}
+
 fn scratch(project: &Project, run: &Run, phase: &PhaseId) -> Result<PathBuf, String> {
-    let path = project.scratch().join(run.id.as_str()).join(phase.as_str().replace('/', "%2F"));
+    let path = scratch_path(project, run, phase);
     let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&path);
     made.map_err(|why| format!("its scratch folder cannot be made: {why}"))?;
     Ok(path)
@@ -141,6 +145,49 @@ fn environment(
     Ok(env)
 }
 
+/// What a probe of a phase is given: the variables of the plan and of the phase, and whose probe it is.
+pub(crate) fn probe_environment(
+    project: &Project,
+    run: &Run,
+    phase: &Phase,
+) -> Result<Vec<(OsString, OsString)>, String> {
+    let state = run.phase_state(&phase.id).expect("the phase is one of this run");
+    let mut env = inherited();
+    for (name, value) in resolved_env(run, phase, Attempt(state.attempts))? {
+        set(&mut env, &name, value.into());
+    }
+    set(&mut env, "ONWARD_RUN", run.id.as_str().into());
+    set(&mut env, "ONWARD_PHASE", phase.id.as_str().into());
+    set(&mut env, "ONWARD_ATTEMPT", state.attempts.to_string().into());
+    set(&mut env, "ONWARD_KEY", attempt_key(&run.id, &phase.id, state.generation).into());
+    set(&mut env, "ONWARD_STATE", scratch_path(project, run, &phase.id).into());
+    Ok(env)
+}
+
+/// What a probe of the plan is given.
+pub(crate) fn plan_environment(run: &Run) -> Result<Vec<(OsString, OsString)>, String> {
+    let mut env = inherited();
+    for (name, value) in filled_env(run, &run.plan().env, Attempt(0))? {
+        set(&mut env, &name, value.into());
+    }
+    set(&mut env, "ONWARD_RUN", run.id.as_str().into());
+    Ok(env)
+}
+
+/// A text of the plan with its `${{ }}` filled in, as far as the run alone can do it.
+pub(crate) fn fill(run: &Run, template: &str) -> Option<String> {
+    expression::substitute(template, &|reference| lookup(run, Attempt(0), reference, &[])).ok()
+}
+
+fn inherited() -> Vec<(OsString, OsString)> {
+    std::env::vars_os().filter(|(name, _)| !is_ours(name)).collect()
+}
+
+fn set(env: &mut Vec<(OsString, OsString)>, name: &str, value: OsString) {
+    env.retain(|(other, _)| other != name);
+    env.push((name.into(), value));
+}
+
 /// Variables of an outer phase say nothing about this one, and the key of an encrypted store is not for phases.
 fn is_ours(name: &std::ffi::OsStr) -> bool {
     let name = name.to_string_lossy();
@@ -150,8 +197,13 @@ fn is_ours(name: &std::ffi::OsStr) -> bool {
 
 /// The variables of the plan and of the phase, with their `${{ }}` filled in; the phase's own win.
 fn resolved_env(run: &Run, phase: &Phase, attempt: Attempt) -> Result<Vec<(String, String)>, String> {
+    let all: Vec<(String, String)> = run.plan().env.iter().chain(&phase.env).cloned().collect();
+    filled_env(run, &all, attempt)
+}
+
+fn filled_env(run: &Run, all: &[(String, String)], attempt: Attempt) -> Result<Vec<(String, String)>, String> {
     let mut env: Vec<(String, String)> = Vec::new();
-    for (name, template) in run.plan().env.iter().chain(&phase.env) {
+    for (name, template) in all {
         let value = expression::substitute(template, &|reference| lookup(run, attempt, reference, &env));
         let value = value.map_err(|why| format!("the variable {name} cannot be filled in: {why}"))?;
         env.retain(|(other, _)| other != name);

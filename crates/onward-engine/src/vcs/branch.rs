@@ -9,7 +9,7 @@ use super::call;
 
 /// The top of the working tree that `from` lies in.
 pub(crate) fn top(from: &Path) -> Option<PathBuf> {
-    if !from.ancestors().any(|folder| folder.join(".git").exists()) {
+    if !is_repository(from) {
         return None;
     }
     ask(from, &["rev-parse", "--show-toplevel"]).map(PathBuf::from)
@@ -17,7 +17,7 @@ pub(crate) fn top(from: &Path) -> Option<PathBuf> {
 
 /// The branch that is checked out; none where HEAD is detached, or outside git.
 pub(crate) fn branch(top: &Path) -> Option<String> {
-    if !top.ancestors().any(|folder| folder.join(".git").exists()) {
+    if !is_repository(top) {
         return None;
     }
     ask(top, &["symbolic-ref", "--quiet", "--short", "HEAD"])
@@ -39,7 +39,18 @@ pub(crate) fn branch_fact(top: &Path, branch: Option<&str>) -> BranchFact {
     }
 }
 
-fn ask(folder: &Path, words: &[&str]) -> Option<String> {
+/// Whether a folder lies in a working tree, as far as that can be seen without starting git.
+pub(crate) fn is_repository(folder: &Path) -> bool {
+    folder.ancestors().any(|folder| folder.join(".git").exists())
+}
+
+/// All lines of an answer; none where git has no answer.
+pub(crate) fn lines(folder: &Path, words: &[&str]) -> Option<Vec<String>> {
+    let output = git(folder, words).output().ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
+}
+
+pub(crate) fn ask(folder: &Path, words: &[&str]) -> Option<String> {
     let output = git(folder, words).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     let line = text.trim_end_matches('\n');

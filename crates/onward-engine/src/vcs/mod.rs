@@ -23,7 +23,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-pub(crate) use branch::{branch, branch_fact, top};
+pub(crate) use branch::{ask, branch, branch_fact, is_repository, lines, top};
 pub use changes::{Change, ChangeKind};
 pub use commit::{CommitRequest, Committed, Hooks, IndexAfter, NotCommitted};
 pub use globs::{Globs, NoGlob};

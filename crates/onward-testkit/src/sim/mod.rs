@@ -14,11 +14,12 @@ use std::sync::{Arc, Mutex};
 
 use jiff::{SignedDuration, Timestamp};
 use onward_core::checkpoint::Trigger;
-use onward_core::event::{CommitRule, Event, Orphans, RunStarted};
-use onward_core::id::{RunId, Seq};
-use onward_core::input::{Begin, Choice, Posted, Reply};
+use onward_core::event::{CommitRule, Event, Orphans, PlanRevised, RunStarted};
+use onward_core::id::{PhaseId, RunId, Seq};
+use onward_core::input::{Begin, Choice, Posted, Reply, Resumption};
 use onward_core::plan::{self, Plan};
 use onward_core::run::{self, Ending, PhaseStatus, Run};
+use onward_core::seen::Seen;
 use onward_engine::{Driver, Error, Keep, Reporter, Update, put_fold, put_keyframe};
 use onward_store::{
     Appended, Entry, Holder, Lease, LeaseKind, MemoryStore, NewCheckpoint, NewEvent, NewRun, Page, Store,
@@ -277,8 +278,28 @@ impl Story {
             orphans: if machine.dice.percent(10) { Orphans::Kill } else { Orphans::Wait },
             head: Some(machine.git.head()),
             renew: machine.dice.percent(70),
+            resumption: Self::resumption(run, &choices, &mut machine.dice),
             choices,
         }
+    }
+
+    /// Now and then work is undone, one phase alone is wanted, or the plan was edited.
+    fn resumption(run: &Run, choices: &[(PhaseId, Choice)], dice: &mut Dice) -> Resumption {
+        let ids: Vec<PhaseId> = run.phases().map(|(phase, _)| phase.id.clone()).collect();
+        let from = dice.percent(3).then(|| dice.pick(&ids).clone());
+        let needs_met = |id: &PhaseId| {
+            let needs = &run.plan().phase(id).expect("of the plan").needs;
+            needs.iter().all(|need| run.phase_state(&need.phase).is_some_and(|s| s.status == PhaseStatus::Completed))
+        };
+        let only = dice
+            .percent(3)
+            .then(|| dice.pick(&ids).clone())
+            .filter(|id| choices.is_empty() && from.is_none() && needs_met(id));
+        let revised = dice.percent(5).then(|| Box::new(revised(run, dice)));
+        let world = dice.percent(20).then(Box::default);
+        let kept = run.phases().filter(|(_, state)| state.status == PhaseStatus::Completed && dice.percent(3));
+        let accepted = kept.map(|(phase, _)| (phase.id.clone(), Seen::default())).collect();
+        Resumption { from, only, revised, world, accepted, ..Resumption::default() }
     }
 
     /// Somebody beside the driver wants a checkpoint.
@@ -408,6 +429,17 @@ fn object(value: Value) -> Map<String, Value> {
             unreachable!("written above")
         }
     }
+}
+
+/// The plan with a phase more, or with its phases in another order.
+fn revised(run: &Run, dice: &mut Dice) -> PlanRevised {
+    let mut plan = run.plan().clone();
+    if dice.percent(50) {
+        plan.phases.push(plans::random_phase(dice, plan.phases.len() as u64));
+    } else {
+        plan.phases.rotate_left(1);
+    }
+    PlanRevised { plan_digest: plan::digest(&plan), plan, plan_text: String::new(), renamed: Vec::new() }
 }
 
 fn is_killed_store(error: &Error) -> bool {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use onward_core::checkpoint::{self, Head};
-use onward_core::event::{Event, Outcome, PhaseBack, Recorded};
+use onward_core::event::{Answer, Event, Outcome, PhaseBack, Recorded};
 use onward_core::id::{Attempt, Generation, PhaseId, Seq};
 use onward_core::plan::{Effects, Plan, RetryWhen, globs};
 use onward_core::run::{PhaseStatus, Run};
@@ -43,6 +43,15 @@ struct Facts {
     failures: u32,
     unknowns: u32,
     parked: bool,
+    /// The last end of a phase with a probe, until the probe has spoken.
+    unprobed: Option<Unprobed>,
+    confirmed: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unprobed {
+    SaysDone,
+    NobodyKnows,
 }
 
 impl Oracle {
@@ -109,7 +118,14 @@ impl Oracle {
                 self.attempt_started(phase, *attempt, *generation);
             }
             Event::AttemptEnded { phase, attempt, outcome, .. } => self.attempt_ended(phase, *attempt, outcome),
-            Event::PhaseCompleted { phase, .. } => self.finished(phase, PhaseStatus::Completed),
+            Event::PhaseCompleted { phase, adopted, .. } => {
+                let facts = &self.facts[phase];
+                assert!(
+                    *adopted || facts.unprobed.is_none() || facts.confirmed,
+                    "A8: {phase} is done without its probe"
+                );
+                self.finished(phase, PhaseStatus::Completed);
+            }
             Event::PhaseSkipped { phase } => self.finished(phase, PhaseStatus::Skipped),
             Event::PhaseFailed { phase, error } => self.phase_failed(phase, &error.code),
             Event::PhaseReopened { phase, generation, .. } => self.reopened(phase, *generation),
@@ -122,6 +138,8 @@ impl Oracle {
                 let open: Vec<_> = self.facts.iter().filter(|(_, f)| f.open.is_some()).map(|(p, _)| p).collect();
                 assert!(open.is_empty(), "the run ended while {open:?} were at work");
             }
+            Event::PhaseProbed { phase, answer } => self.probed(phase, *answer),
+            Event::PlanRevised(revised) => self.revised(&revised.plan),
             Event::CommitBegun { number, .. } => {
                 assert!(self.commits.insert(*number), "commit {number} was begun twice");
             }
@@ -131,6 +149,8 @@ impl Oracle {
                 }
             }
             Event::RunStarted(_)
+            | Event::WorldSeen { .. }
+            | Event::StaleAccepted { .. }
             | Event::SnapshotTaken(_)
             | Event::SnapshotMissed { .. }
             | Event::CommitMade { .. }
@@ -173,13 +193,21 @@ impl Oracle {
         assert_eq!(facts.finished_as, None, "I3: {phase} is finished and was started again");
         assert!(facts.finished_generation < Some(generation), "I3: generation {generation} of {phase} was done before");
         assert!(!facts.parked, "{phase} is parked and was started by itself");
+        assert!(facts.unprobed.is_none(), "A8: {phase} is started again before its probe was asked");
         facts.open = Some(attempt);
     }
 
     fn attempt_ended(&mut self, phase: &PhaseId, attempt: Attempt, outcome: &Outcome) {
         let how = serde_json::to_value(outcome).expect("plain data")["how"].as_str().expect("a tag").to_owned();
         *self.coverage.entry(format!("attempt_ended:{how}")).or_default() += 1;
+        let has_probe = !self.plan.phase(phase).expect("of the plan").done_when.is_empty();
         let facts = self.facts.get_mut(phase).expect("of the plan");
+        facts.unprobed = match outcome {
+            Outcome::Exited { code: 0 } => Some(Unprobed::SaysDone),
+            Outcome::Stopped { .. } | Outcome::Unknown => Some(Unprobed::NobodyKnows),
+            _ => None,
+        }
+        .filter(|_| has_probe);
         assert_eq!(facts.open.take(), Some(attempt), "the end of {attempt} at {phase} is recorded once");
         match outcome {
             Outcome::Unknown | Outcome::NeverRan => facts.unknowns += 1,
@@ -190,9 +218,39 @@ impl Oracle {
         }
     }
 
+    /// What a probe says about an attempt that said it was done counts like its exit code.
+    fn probed(&mut self, phase: &PhaseId, answer: Answer) {
+        let facts = self.facts.get_mut(phase).expect("of the plan");
+        assert!(facts.open.is_none(), "{phase} is probed while it is at work");
+        assert!(facts.unprobed.is_some(), "{phase} is probed without an end that needs it");
+        match (answer, facts.unprobed) {
+            (Answer::NotDone, Some(Unprobed::SaysDone)) => {
+                (facts.failures, facts.unprobed) = (facts.failures + 1, None);
+            }
+            (Answer::NotDone, _) => facts.unprobed = None,
+            (Answer::Done, _) => facts.confirmed = true,
+            (Answer::CannotTell, _) => {}
+        }
+    }
+
+    fn revised(&mut self, plan: &Plan) {
+        for phase in &plan.phases {
+            self.facts.entry(phase.id.clone()).or_insert_with(|| Facts { generation: 1, ..Facts::default() });
+        }
+        self.plan = plan.clone();
+    }
+
+    /// The driver is about to ask a probe.
+    pub(super) fn may_probe(&self, run: &Run, phase: &PhaseId) {
+        assert!(self.facts[phase].unprobed.is_some(), "{phase} is to be probed for no reason");
+        let durable = self.journal.last().map_or(Seq(0), |last| last.seq);
+        assert!(run.seq <= durable, "I2: the driver probes on {} while {durable} is durable", run.seq);
+    }
+
     fn finished(&mut self, phase: &PhaseId, status: PhaseStatus) {
         let facts = self.facts.get_mut(phase).expect("of the plan");
         assert!(facts.open.is_none(), "{phase} is finished while it is at work");
+        (facts.unprobed, facts.confirmed) = (None, false);
         assert!(
             facts.finished_generation < Some(Generation(facts.generation)) || facts.finished_as != Some(status),
             "P1: a second outcome of {phase} in generation {}",
@@ -218,7 +276,7 @@ impl Oracle {
         let facts = self.facts.get_mut(phase).expect("of the plan");
         if code == "crash-loop" {
             assert!(facts.unknowns >= 3, "{phase} was parked after {} unknown ends", facts.unknowns);
-            facts.parked = true;
+            (facts.parked, facts.unprobed) = (true, None);
         } else {
             let used = facts.failures > retry.max;
             assert!(used || stopping, "I6: {phase} has failed for good after {} failures", facts.failures);
@@ -232,6 +290,7 @@ impl Oracle {
         }
         facts.generation = generation.0;
         (facts.failures, facts.unknowns, facts.parked, facts.finished_as) = (0, 0, false, None);
+        (facts.unprobed, facts.confirmed) = (None, false);
     }
 
     /// A rewind makes finished work undone or done again, always under a new generation.
@@ -240,6 +299,9 @@ impl Oracle {
         assert!(facts.open.is_none(), "{} is rewound while it is at work", back.phase);
         facts.generation += 1;
         (facts.failures, facts.unknowns) = (0, 0);
+        let has_probe = self.plan.phase(&back.phase).is_some_and(|phase| !phase.done_when.is_empty());
+        facts.unprobed = (back.in_doubt && has_probe).then_some(Unprobed::NobodyKnows);
+        facts.confirmed = false;
         facts.parked = back.error.as_ref().is_some_and(|error| error.code == "crash-loop");
         facts.finished_as =
             Some(back.status).filter(|status| matches!(status, PhaseStatus::Completed | PhaseStatus::Skipped));

@@ -22,7 +22,7 @@ pub(super) fn random_plan(dice: &mut Dice) -> Plan {
     }
 }
 
-fn random_phase(dice: &mut Dice, number: u64) -> Phase {
+pub(super) fn random_phase(dice: &mut Dice, number: u64) -> Phase {
     let mut needs = Vec::new();
     for earlier in 0..number {
         if dice.percent(25) {
@@ -49,6 +49,7 @@ fn random_phase(dice: &mut Dice, number: u64) -> Phase {
         priority: *dice.pick(&[Priority::Critical, Priority::High, Priority::Normal, Priority::Low]),
         value: dice.percent(40).then(|| *dice.pick(&[Value::Issue, Value::Commit, Value::Code, Value::Docs])),
         on_interrupt: dice.percent(20).then(|| *dice.pick(&[OnInterrupt::Rerun, OnInterrupt::Ask])),
+        done_when: if dice.percent(25) { vec!["probe".to_owned()] } else { Vec::new() },
         ..Phase::new(id(number), Body::Run { script: "work".to_owned(), shell: vec!["sh".to_owned()] })
     }
 }

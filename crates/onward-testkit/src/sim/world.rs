@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use onward_core::event::{FilesBack, Outcome, Snapshot, StopBy};
+use onward_core::event::{Answer, FilesBack, Outcome, Snapshot, StopBy};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Input};
 use onward_core::run::Run;
@@ -261,6 +261,19 @@ impl World for Eyes {
             }
             None => Input::AttemptEnded { phase, attempt, end: AttemptEnd::bare(Outcome::Unknown) },
         })
+    }
+
+    fn probe(&mut self, run: &Run, phase: &PhaseId) -> Result<Option<Input>> {
+        let mut machine = self.machine.lock().expect(ALONE);
+        machine.tick()?;
+        machine.oracle.may_probe(run, phase);
+        // A probe that takes its time is asked again by the driver, and that is harmless.
+        if machine.dice.percent(30) {
+            return Ok(None);
+        }
+        let answer = *machine.dice.pick(&[Answer::Done, Answer::Done, Answer::NotDone, Answer::CannotTell]);
+        machine.tick()?;
+        Ok(Some(Input::Probed { phase: phase.clone(), answer }))
     }
 
     fn stop(&mut self, phase: &PhaseId, attempt: Attempt, by: StopBy, urgency: Urgency) -> Result<Option<Input>> {

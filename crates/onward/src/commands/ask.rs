@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use onward_core::event::Orphans;
 use onward_core::id::RunId;
 use onward_core::input::Choice;
-use onward_core::resume::{PlanFact, Verdict};
+use onward_core::resume::{Accept, Offered, Verdict};
 use onward_core::view;
 use onward_engine::{Error, Found, Onward, PlanFrom, Question, Ready, Request, Unfinished, Want};
 
@@ -15,6 +15,8 @@ use crate::render::{self, question};
 /// What a person said about the unfinished run.
 pub(super) enum Said {
     Resume,
+    /// Go on from this phase.
+    From(String),
     Fresh,
     /// Nothing is to be started.
     Left {
@@ -34,22 +36,25 @@ pub(super) fn open_question<'a>(request: &Request, found: &'a Found) -> Option<&
 
 /// Shows the unfinished run and asks what is to become of it.
 pub(super) fn about(onward: &mut Onward, request: &Request, found: &Found, one: &Unfinished) -> Result<Said, Failure> {
-    let next = onward.would_do(&Request { want: Want::Resume(None), ..request.clone() }, found);
+    let next = onward.would_do(&Request { want: Want::Resume(None), ..request.clone() }, found).unwrap_or_default();
     render::say(&question::summary(one, &next, Timestamp::now()));
     let run = &one.run.id;
     let mut said_no = false;
     for _ in 0..TRIES_MAX {
-        let Some(answer) = asked(one) else { break };
+        let Some(answer) = asked(on_resume(one, request)) else { break };
         match answer {
             Answer::Resume => return Ok(Said::Resume),
             Answer::Fresh => return Ok(Said::Fresh),
-            Answer::Abandon => return abandoned(one),
-            Answer::No if said_no => return abandoned(one),
+            Answer::Abandon => return abandoned(one, request),
+            Answer::No if said_no => return abandoned(one, request),
             Answer::No => {
                 said_no = true;
                 render::say("What then? Once more no leaves everything as it is.\n");
             }
-            Answer::Pick => render::say("This version cannot start from a phase yet; --retry PHASE does one again.\n"),
+            Answer::Pick => match picked(one) {
+                Some(phase) => return Ok(Said::From(phase)),
+                None => render::say("This run has no such phase.\n"),
+            },
             Answer::View => render::say(&render::show::show(&onward.show(run.as_str())?, Timestamp::now())),
             Answer::Delete => {
                 if prompt::ask(&question::delete(run.as_str())).is_some_and(|answer| prompt::is_yes(&answer)) {
@@ -62,12 +67,13 @@ pub(super) fn about(onward: &mut Onward, request: &Request, found: &Found, one: 
         }
     }
     render::say("\n");
-    Err(Failure::answer_needed(question::unanswered(one, request.plan.as_deref())))
+    let verdict = on_resume(one, request);
+    Err(Failure::answer_needed(question::unanswered(one, request.plan.as_deref(), verdict)))
 }
 
 /// One round of the question; none when there is nobody any more.
-fn asked(one: &Unfinished) -> Option<Answer> {
-    if !is_refused(one) {
+fn asked(verdict: Verdict) -> Option<Answer> {
+    if verdict != Verdict::Refuse {
         return prompt::ask(question::RESUME).map(|text| prompt::answer(&text));
     }
     let text = prompt::ask(question::REFUSED)?;
@@ -78,14 +84,22 @@ fn asked(one: &Unfinished) -> Option<Answer> {
     })
 }
 
-fn is_refused(one: &Unfinished) -> bool {
-    matches!(one.verdict_on_resume, Verdict::Refuse(_))
+/// The phase that the person wants to start from, if there is one of that name.
+fn picked(one: &Unfinished) -> Option<String> {
+    let phase = prompt::ask(question::PICK)?;
+    one.run.phases().any(|(known, _)| known.id.as_str() == phase).then_some(phase)
 }
 
-fn abandoned(one: &Unfinished) -> Result<Said, Failure> {
+/// What going on would come to.
+fn on_resume(one: &Unfinished, request: &Request) -> Verdict {
+    let going_on = Request { want: Want::Resume(None), ..request.clone() };
+    one.judge(&going_on).verdict
+}
+
+fn abandoned(one: &Unfinished, request: &Request) -> Result<Said, Failure> {
     let run = one.run.id.clone();
-    if let Verdict::Refuse(reasons) = &one.verdict_on_resume {
-        return Err(Error::Refused { run, reasons: reasons.clone() }.into());
+    if on_resume(one, request) == Verdict::Refuse {
+        return Err(Error::Refused { run, reasons: one.reasons() }.into());
     }
     let words = format!("everything is left as it is; come back with  {}\n", view::resume_command(&run));
     Ok(Said::Left { run, resumable: true, words: render::safe::block(&words) })
@@ -117,12 +131,16 @@ pub(super) fn settle(
             if request.orphans.is_none() {
                 return Err(Error::AnswerNeeded(question).into());
             }
-        } else if plan_is_in_question(&request, &found) {
+        } else if question.offered.contains(&Offered::PlanFromRun) {
             if !prompt::ask(question::PLAN).is_some_and(|answer| prompt::is_yes(&answer)) {
                 return Err(Error::AnswerNeeded(question).into());
             }
             request.plan_from = PlanFrom::Run;
             found = onward.find(&request)?;
+        } else if question.in_doubt.is_empty() && question.offered.contains(&Offered::AcceptStale) {
+            if !about_stale(&mut request, &question) {
+                return Err(Error::AnswerNeeded(question).into());
+            }
         } else {
             match about_doubts(&question) {
                 Some(choices) => request.choices.extend(choices),
@@ -137,9 +155,19 @@ fn reason_line(reason: &str) -> String {
     format!("{} {}\n", render::paint::doubtful("Check:"), render::safe::line(reason))
 }
 
-fn plan_is_in_question(request: &Request, found: &Found) -> bool {
-    let changed = |one: &Unfinished| matches!(one.plan, PlanFact::Changed | PlanFact::Gone);
-    request.plan_from == PlanFrom::File && found.unfinished.first().is_some_and(changed)
+/// Whether what is done stays as it is or is done again, with the answer in the request; false where it is left open.
+fn about_stale(request: &mut Request, question: &Question) -> bool {
+    match prompt::ask(question::STALE).unwrap_or_default().to_lowercase().as_str() {
+        "k" | "keep" => {
+            request.accept_stale = Accept::Yes;
+            true
+        }
+        "r" | "redo" if !question.stale.is_empty() => {
+            request.choices.extend(question.stale.iter().map(|phase| (phase.to_string(), Choice::Retry)));
+            true
+        }
+        _ => false,
+    }
 }
 
 fn about_orphans() -> Option<Orphans> {

@@ -43,7 +43,6 @@ fn confirmed(run: &RunId) -> Result<bool, Failure> {
     }
     let reason = "a deletion cannot be taken back: a person must say yes, at a terminal or with --yes";
     let choices = vec![Offer { choice: "look at it".to_owned(), command: format!("onward show {run}") }];
-    let (in_doubt, orphans) = (Vec::new(), Vec::new());
     let reasons = vec![reason.to_owned()];
-    Err(Failure::answer_needed(Question { run: run.clone(), reasons, in_doubt, orphans, choices }))
+    Err(Failure::answer_needed(Question { reasons, choices, ..Question::new(run.clone()) }))
 }

@@ -1,5 +1,6 @@
 //! The verbs. Each is: parse, call `Onward`, render.
 
+mod after_failure;
 mod ask;
 mod bare;
 mod check;
@@ -27,6 +28,7 @@ mod show;
 mod start;
 mod state;
 mod status;
+mod steer;
 mod why;
 
 pub(crate) use perform::{here, perform};

@@ -3,11 +3,12 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use onward_core::input::Choice;
 use onward_engine::{Error, Result};
 
 use super::{
     bare, check, checkpoint, completions, config, delete, diff, doctor, fork, graph, init, list, load, log, logs,
-    prune, resume, rewind, run, save, schema, show, state, status, why,
+    prune, resume, rewind, run, save, schema, show, state, status, steer, why,
 };
 use crate::args::{self, Cli, Color, Typed, Verb};
 use crate::failure::{self, Failure};
@@ -71,6 +72,9 @@ fn dispatch(cli: &Cli) -> u8 {
         Some(Verb::Completions(args)) => Ok(completions::completions(args)),
         Some(Verb::Doctor(args)) => doctor::doctor(args),
         Some(Verb::Delete(args)) => delete::delete(args),
+        Some(Verb::Retry(args)) => steer::steer(args, Choice::Retry),
+        Some(Verb::Skip(args)) => steer::steer(args, Choice::Skip),
+        Some(Verb::Adopt(args)) => steer::steer(args, Choice::Adopt),
     };
     done.unwrap_or_else(|failure| fail(&failure))
 }

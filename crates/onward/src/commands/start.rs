@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use onward_core::event::StopBy;
 use onward_core::exit;
 use onward_core::id::{PhaseId, RunId};
-use onward_core::input::Choice;
+use onward_core::input::{Choice, Resumption};
+use onward_core::resume::Accept;
 use onward_core::run::Ending;
 use onward_core::view::Why;
-use onward_engine::{Error, Found, Onward, Ready, Request, Want};
+use onward_engine::{Error, Found, Going, Onward, Parts, Ready, Request, Rewound, Want};
 use serde_json::json;
 
+use super::after_failure::{self, Decided};
 use super::ask::{self, Said};
 use super::here;
 use crate::args;
@@ -26,6 +28,9 @@ pub(super) fn start(want: Want, plan: Option<PathBuf>, args: &args::Start) -> u8
     };
     let mut report = Report::new(style);
     let ended = request(want, plan, args).and_then(|request| {
+        if args.dry_run && args.checkpoint.is_some() {
+            return Err(Failure::usage("what a run would do from a checkpoint is not known before it was rewound"));
+        }
         if args.dry_run { dry_run(&request, args.json) } else { perform(request, args, &mut report) }
     });
     ended.unwrap_or_else(|failure| report.failed(&failure))
@@ -37,14 +42,22 @@ fn perform(mut request: Request, args: &args::Start, report: &mut Report) -> Res
         Want::ResumeRun(_) => Onward::work(&from)?,
         Want::Plain | Want::Resume(_) | Want::Fresh => Onward::work_or_new(&from)?,
     };
-    let found = onward.find(&request)?;
     let person = prompt::somebody_is_there(args.no_input);
+    if let Some(checkpoint) = &args.checkpoint {
+        // Going back snapshots first what is there, so it can be taken back.
+        match onward.rewind(checkpoint, Parts::Both, None)? {
+            Rewound::Done { run, .. } => request.want = Want::ResumeRun(Some(run.to_string())),
+            Rewound::Declined => unreachable!("nobody was asked"),
+        }
+    }
+    let found = onward.find(&request)?;
     if let Some(one) = ask::open_question(&request, &found) {
         if args.yes {
             request.want = Want::Resume(None);
         } else if person {
             match ask::about(&mut onward, &request, &found, one)? {
                 Said::Resume => request.want = Want::Resume(None),
+                Said::From(phase) => (request.want, request.from) = (Want::Resume(None), Some(phase)),
                 Said::Fresh => request.want = Want::Fresh,
                 Said::Left { run, resumable, words } => {
                     report.left(&run, resumable, &words);
@@ -60,21 +73,38 @@ fn drive(mut onward: Onward, request: Request, found: Found, person: bool, repor
     let ask::Settled { mut request, found, ready } = ask::settle(&mut onward, request, found, person)?;
     let mut finished = match ready {
         Ready::Start => onward.start(&request, found, report)?,
-        Ready::GoOn(run) => onward.go_on(&run, &request, report)?,
+        Ready::GoOn(going) => onward.go_on(&going, &request, report)?,
         Ready::Complete(run) => {
             report.left(&run, false, &nothing_left(&run));
             return Ok(exit::DONE);
         }
     };
-    while finished.ending == Ending::Stopped(StopBy::Question) {
-        let question = render::run::doubts(&finished.run);
-        let answered = if person { ask::about_doubts(&question) } else { None };
-        let Some(choices) = answered else { return Err(Failure::stopped_for_an_answer(question)) };
+    onward_engine::let_ctrl_c_end_us();
+    loop {
+        let choices = match finished.ending {
+            Ending::Stopped(StopBy::Question) => {
+                let question = render::run::doubts(&finished.run);
+                let answered = if person { ask::about_doubts(&question) } else { None };
+                let Some(choices) = answered else { return Err(Failure::stopped_for_an_answer(question)) };
+                choices
+            }
+            Ending::Failed if person => match after_failure::ask(&finished.run) {
+                Decided::Choices(choices) => choices,
+                Decided::Abort => {
+                    onward.archive(&finished.run.id)?;
+                    return Ok(report.finished(&finished));
+                }
+                Decided::Quit => return Ok(report.finished(&finished)),
+            },
+            Ending::Completed | Ending::Failed | Ending::Stopped(_) => return Ok(report.finished(&finished)),
+        };
         let run = finished.run.id.clone();
-        request = Request { want: Want::ResumeRun(Some(run.to_string())), choices, ..request };
-        finished = onward.go_on(&run, &request, report)?;
+        let want = Want::ResumeRun(Some(run.to_string()));
+        request = Request { want, choices, from: None, only: request.only.take(), ..request };
+        let only = request.only.as_deref().map(PhaseId::new);
+        let going = Going { run, resumption: Resumption { only, ..Resumption::default() } };
+        finished = onward.go_on(&going, &request, report)?;
     }
-    Ok(report.finished(&finished))
 }
 
 fn nothing_left(run: &RunId) -> String {
@@ -91,7 +121,17 @@ fn request(want: Want, plan: Option<PathBuf>, args: &args::Start) -> Result<Requ
         orphans: args.orphan.map(Into::into),
         jobs: args.jobs,
         plan_from: args.plan_from.into(),
+        accept_stale: if args.accept_stale { Accept::Yes } else { Accept::No },
+        from: named(args.from.as_deref())?,
+        only: named(args.only.as_deref())?,
     })
+}
+
+fn named(phase: Option<&str>) -> Result<Option<String>, Failure> {
+    match phase {
+        Some("") => Err(Error::EmptyName("phase").into()),
+        other => Ok(other.map(str::to_owned)),
+    }
 }
 
 fn choices(args: &args::Start) -> Result<Vec<(String, Choice)>, Failure> {
@@ -132,13 +172,7 @@ fn dry_run(request: &Request, json: bool) -> Result<u8, Failure> {
         Want::Plain | Want::Resume(_) | Want::Fresh => Onward::look_or_new(&from)?,
     };
     let found = onward.find(request)?;
-    if let Some(one) = found.unfinished.first().filter(|_| request.want != Want::Fresh) {
-        let unknown = request.choices.iter().find(|(phase, _)| one.run.phase_state(&PhaseId::new(phase)).is_none());
-        if let Some((phase, _)) = unknown {
-            return Err(Error::NoSuchPhase { run: one.run.id.clone(), phase: phase.clone() }.into());
-        }
-    }
-    let all = onward.would_do(request, &found);
+    let all = onward.would_do(request, &found)?;
     if json {
         let phases: Vec<_> = all
             .iter()

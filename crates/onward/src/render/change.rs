@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use onward_core::event::{Event, Outcome, Recorded, StopBy};
+use onward_core::event::{Answer, Event, Outcome, Recorded, StopBy};
 use onward_core::id::PhaseId;
+use onward_core::resume::{Finding, Weight};
 use onward_core::run::Run;
 
 use super::{paint, run, safe, time, vcs};
@@ -63,6 +64,12 @@ impl Changes {
             }
             Event::PhaseSkipped { phase } => Some(format!("{} {} skipped", paint::dim("-"), name(phase))),
             Event::StopAsked { by, kill } => stop(*by, *kill, run),
+            Event::WorldSeen { findings, .. } => findings_said(findings),
+            Event::PlanRevised(_) => Some(format!("{} the edited plan counts from here on", paint::busy("↻"))),
+            Event::StaleAccepted { phase, .. } => {
+                Some(format!("{} {} is kept as it is", paint::doubtful("~"), name(phase)))
+            }
+            Event::PhaseProbed { phase, answer } => Some(probed(&name(phase), *answer)),
             Event::SnapshotTaken(_)
             | Event::SnapshotMissed { .. }
             | Event::CommitBegun { .. }
@@ -100,6 +107,22 @@ impl Changes {
     }
 }
 
+/// What is worth knowing before anything runs.
+fn findings_said(findings: &[Finding]) -> Option<String> {
+    let worth = findings.iter().filter(|finding| finding.kind.row().weight >= Weight::Warn);
+    let lines: Vec<String> =
+        worth.map(|finding| format!("{} {}", paint::doubtful("!"), safe::line(&finding.message))).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+fn probed(phase: &str, answer: Answer) -> String {
+    match answer {
+        Answer::Done => format!("{} {phase} its probe sees the effect", paint::good("?")),
+        Answer::NotDone => format!("{} {phase} its probe does not see the effect", paint::doubtful("?")),
+        Answer::CannotTell => format!("{} {phase} its probe cannot tell", paint::doubtful("?")),
+    }
+}
+
 fn stop(by: StopBy, kill: bool, run: &Run) -> Option<String> {
     let sign = paint::doubtful("■");
     let count = run.running().count();
@@ -114,6 +137,14 @@ fn stop(by: StopBy, kill: bool, run: &Run) -> Option<String> {
         (StopBy::Failure, _) => {
             Some(format!("{sign} a phase failed and the plan says stop: phases asked to end: {count}"))
         }
-        (StopBy::Hangup | StopBy::OrphanKill | StopBy::Question | StopBy::Rewind, _) => None,
+        (
+            StopBy::Hangup
+            | StopBy::OrphanKill
+            | StopBy::Question
+            | StopBy::OnlyThat
+            | StopBy::DriverGone
+            | StopBy::Rewind,
+            _,
+        ) => None,
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use onward_core::event::{RunResult, StopBy};
 use onward_core::id::PhaseId;
-use onward_core::resume::Verdict;
+use onward_core::resume::{Verdict, Weight};
 use onward_core::run::{PhaseStatus, Run};
 use onward_core::view::{PhaseRecord, StatusView, Why};
 use onward_engine::{Offer, Question, Unfinished};
@@ -19,6 +19,11 @@ pub(crate) const RESUME: &str =
 pub(crate) const REFUSED: &str = "(v)iew details  (s)tart fresh, keeping this run  (d)elete  (a)bandon  [a]: ";
 pub(crate) const ORPHANS: &str = "(w)ait until it ends  (k)ill it  (a)bandon  [a]: ";
 pub(crate) const DOUBT: &str = "(r)etry  (a)dopt: it is done  (s)kip  (l)eave it open  [l]: ";
+pub(crate) const FAILED: &str = "retry  adopt: it is done by hand  skip  abort: put the run away  quit  [quit]: ";
+/// Where there is a snapshot to go back to.
+pub(crate) const FAILED_CLEAN: &str = "retry  clean: put its files back and retry  adopt: it is done by hand  skip  abort: put the run away  quit  [quit]: ";
+pub(crate) const PICK: &str = "From which phase? ";
+pub(crate) const STALE: &str = "(k)eep what is done as it is  (r)edo it  (a)bandon  [a]: ";
 pub(crate) const PLAN: &str = "Go on with the plan as it was when the run was started? [y/N]: ";
 
 /// Columns that a line of short entries fills at most.
@@ -70,18 +75,18 @@ fn how(run: &Run) -> &'static str {
             StopBy::SessionEnd => "told to end",
             StopBy::Hangup => "its terminal was closed",
             StopBy::Failure | StopBy::OrphanKill => "a phase failed",
+            StopBy::OnlyThat => "one phase was wanted",
+            StopBy::DriverGone => "killed",
             StopBy::Question => "it needs an answer",
             StopBy::Rewind => "rewound",
         },
     }
 }
 
-/// What a plain start finds to ask about, or what forbids to go on.
-fn reasons(one: &Unfinished) -> &[String] {
-    match &one.verdict {
-        Verdict::GoOn => &[],
-        Verdict::Ask(reasons) | Verdict::Refuse(reasons) => reasons,
-    }
+/// What was found, the worst first; what only needs a line stands in the summary already.
+fn reasons(one: &Unfinished) -> Vec<String> {
+    let worth = one.findings.iter().filter(|finding| finding.kind.row().weight > Weight::Note);
+    worth.map(|finding| finding.message.clone()).collect()
 }
 
 fn done(record: &PhaseRecord, now: Timestamp) -> String {
@@ -139,18 +144,19 @@ fn more(count: usize) -> String {
 }
 
 /// The question as it is put where nobody answered it: every answer as a command.
-pub(crate) fn unanswered(one: &Unfinished, plan: Option<&Path>) -> Question {
+pub(crate) fn unanswered(one: &Unfinished, plan: Option<&Path>, verdict: Verdict) -> Question {
     let run = &one.run.id;
     let offer = |choice: &str, command: String| Offer { choice: choice.to_owned(), command };
     let mut choices = Vec::new();
-    if !matches!(one.verdict, Verdict::Refuse(_)) {
+    if verdict != Verdict::Refuse {
         choices.push(offer("go on", format!("onward run --resume={run}")));
     }
     let plan = plan.map(|plan| format!(" {}", plan.display())).unwrap_or_default();
     choices.push(offer("start fresh and keep this run in the archive", format!("onward run{plan} --fresh")));
     choices.push(offer("look at it", format!("onward show {run}")));
-    let (in_doubt, orphans) = (one.run.in_doubt().cloned().collect(), Vec::new());
-    Question { run: run.clone(), reasons: reasons(one).to_vec(), in_doubt, orphans, choices }
+    let in_doubt = one.run.in_doubt().cloned().collect();
+    let findings = one.findings.clone();
+    Question { reasons: reasons(one), in_doubt, choices, findings, ..Question::new(run.clone()) }
 }
 
 pub(crate) fn delete(run: &str) -> String {

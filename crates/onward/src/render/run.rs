@@ -165,9 +165,10 @@ impl Exit {
 }
 
 fn question_line(run: Option<&RunId>, question: &Question) -> serde_json::Value {
-    let Question { reasons, in_doubt, orphans, choices, .. } = question;
+    let Question { reasons, in_doubt, orphans, choices, findings, stale, .. } = question;
     json!({
         "type": "question", "run": run, "reasons": reasons, "in_doubt": in_doubt, "orphans": orphans, "choices": choices,
+        "stale": stale, "findings": findings,
     })
 }
 
@@ -180,8 +181,8 @@ pub(crate) fn exit_code(ending: Ending) -> u8 {
             StopBy::SessionEnd => exit::TERMINATED,
             StopBy::Hangup => exit::HANGUP,
             StopBy::Question => exit::ANSWER_NEEDED,
-            StopBy::Failure | StopBy::OrphanKill => exit::FAILED,
-            StopBy::Rewind => exit::DONE,
+            StopBy::OnlyThat | StopBy::Rewind => exit::DONE,
+            StopBy::Failure | StopBy::OrphanKill | StopBy::DriverGone => exit::FAILED,
         },
     }
 }
@@ -218,7 +219,8 @@ fn last_words(finished: &Finished) -> String {
                 StopBy::SessionEnd => "was told to end",
                 StopBy::Hangup => "lost its terminal; phases at work go on, and the next start takes their results",
                 StopBy::Question => "needs an answer",
-                StopBy::Failure | StopBy::OrphanKill => "was stopped after a failure",
+                StopBy::OnlyThat => "did what was wanted of it",
+                StopBy::Failure | StopBy::OrphanKill | StopBy::DriverGone => "was stopped after a failure",
                 StopBy::Rewind => "was rewound",
             };
             format!("{} run {id} {why}, {done}\n{resume}", paint::doubtful("■"))
@@ -237,7 +239,7 @@ pub(crate) fn doubts(run: &Run) -> Question {
     }
     let reasons = run.in_doubt().map(|phase| format!("nobody knows whether the effect of {phase} happened")).collect();
     let in_doubt = run.in_doubt().cloned().collect();
-    Question { run: run.id.clone(), reasons, in_doubt, orphans: Vec::new(), choices }
+    Question { reasons, in_doubt, choices, ..Question::new(run.id.clone()) }
 }
 
 /// Whether this event greets the watcher of a run.

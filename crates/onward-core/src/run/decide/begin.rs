@@ -1,16 +1,20 @@
 //! A driver takes the run in hand, with a person's answers if there were any.
 
-use super::Refusal;
+use jiff::Timestamp;
+
+use super::ended::seen;
+use super::undo_phases::{again, demand_it_can_be_the_only_one, from, raised};
+use super::{Refusal, revise};
 use crate::event::Event;
 use crate::id::{Generation, PhaseId};
-use crate::input::{Begin, Choice};
-use crate::mutant::{self, Mutant};
+use crate::input::{Begin, Choice, Resumption};
 use crate::run::state::{PhaseState, PhaseStatus, Run};
 
-pub(super) fn begin(run: &Run, begin: &Begin) -> Result<Vec<Event>, Refusal> {
+pub(super) fn begin(run: &Run, begin: &Begin, now: Timestamp) -> Result<Vec<Event>, Refusal> {
     if run.archived {
         return Err(Refusal::Archived);
     }
+    let told = &begin.resumption;
     let mut events = vec![Event::DriverStarted {
         epoch: begin.epoch,
         host: begin.host.clone(),
@@ -19,31 +23,73 @@ pub(super) fn begin(run: &Run, begin: &Begin) -> Result<Vec<Event>, Refusal> {
         jobs: begin.jobs,
         orphans: begin.orphans,
         head: begin.head.clone(),
+        only: told.only.clone(),
     }];
-    for (phase, choice) in &begin.choices {
-        let state = run.phase_state(phase).ok_or_else(|| Refusal::NoSuchPhase(phase.clone()))?;
-        let writes = !run.plan().phases[run.at(phase)].writes.is_empty();
-        if *choice == Choice::RetryClean && (!writes || state.base.is_none()) {
-            let why = if writes { "no snapshot was taken before it" } else { "it does not say what it writes" };
-            return Err(Refusal::Illegal("a clean retry", phase.clone(), why.to_owned()));
-        }
-        events.extend(choose(phase, state, *choice)?);
+    if let Some(world) = &told.world {
+        events.push(Event::WorldSeen { world: world.clone(), findings: told.findings.clone() });
     }
-    if begin.renew {
-        let chosen = |id: &PhaseId| begin.choices.iter().any(|(phase, _)| phase == id);
-        let failed = run.phases().filter(|(p, s)| s.status == PhaseStatus::Failed && !s.parked && !chosen(&p.id));
-        events.extend(failed.map(|(p, s)| reopened(&p.id, s.generation, Choice::Retry)));
-    }
+    let Some(revised) = &told.revised else {
+        events.extend(answers(run, begin)?);
+        return Ok(events);
+    };
+    let revision = revise::revise(run, revised);
+    // All other answers are about the new plan.
+    let ahead = revise::ahead(run, events.iter().chain(&revision), now);
+    events.extend(revision);
+    events.extend(answers(&ahead, begin)?);
     Ok(events)
 }
 
+/// What people said, and what was found out, about the phases of the plan that counts.
+fn answers(run: &Run, begin: &Begin) -> Result<Vec<Event>, Refusal> {
+    let Resumption { accepted, rerun, from: start, only, .. } = &begin.resumption;
+    let chosen = |id: &PhaseId| begin.choices.iter().any(|(phase, _)| phase == id);
+    let mut events = Vec::new();
+    for (phase, choice) in &begin.choices {
+        events.extend(choose(run, phase, *choice)?);
+    }
+    let undone = match start {
+        Some(phase) => from(run, phase)?,
+        None => Vec::new(),
+    };
+    let undone: Vec<Event> = undone.into_iter().filter(|event| !phase_of(event).is_some_and(chosen)).collect();
+    let is_undone = |id: &PhaseId| chosen(id) || undone.iter().any(|event| phase_of(event) == Some(id));
+    events.extend(rerun.iter().filter(|phase| !is_undone(phase)).filter_map(|phase| again(run, phase)));
+    for (phase, found) in accepted.iter().filter(|(phase, _)| !is_undone(phase)) {
+        let definition = run.plan().phase(phase).ok_or_else(|| Refusal::NoSuchPhase(phase.clone()))?;
+        events.push(Event::StaleAccepted { phase: phase.clone(), seen: Box::new(seen(run, definition, Some(found))) });
+    }
+    if begin.renew {
+        let failed = run.phases().filter(|(p, s)| s.status == PhaseStatus::Failed && !s.parked && !is_undone(&p.id));
+        events.extend(failed.map(|(p, s)| reopened(&p.id, s.generation, Choice::Retry)));
+    }
+    if let Some(only) = only {
+        let reopened = |id: &PhaseId| events.iter().chain(&undone).any(|event| phase_of(event) == Some(id));
+        demand_it_can_be_the_only_one(run, only, reopened)?;
+    }
+    events.extend(undone);
+    Ok(events)
+}
+
+fn phase_of(event: &Event) -> Option<&PhaseId> {
+    match event {
+        Event::PhaseReopened { phase, .. } => Some(phase),
+        _ => None,
+    }
+}
+
 /// What a person's answer does to a phase, or why it is not possible.
-fn choose(phase: &PhaseId, state: &PhaseState, choice: Choice) -> Result<Option<Event>, Refusal> {
+pub(super) fn choose(run: &Run, phase: &PhaseId, choice: Choice) -> Result<Option<Event>, Refusal> {
+    let state = run.phase_state(phase).ok_or_else(|| Refusal::NoSuchPhase(phase.clone()))?;
     let illegal = |what, why: &str| Err(Refusal::Illegal(what, phase.clone(), why.to_owned()));
+    let writes = !run.plan().phases[run.at(phase)].writes.is_empty();
+    if choice == Choice::RetryClean && (!writes || state.base.is_none()) {
+        let why = if writes { "no snapshot was taken before it" } else { "it does not say what it writes" };
+        return illegal("a clean retry", why);
+    }
     match (choice, state.status) {
         (Choice::Retry | Choice::RetryClean, PhaseStatus::Completed | PhaseStatus::Skipped) => {
-            let raise = u32::from(!mutant::is(Mutant::ReuseAGeneration));
-            Ok(Some(reopened(phase, Generation(state.generation.0 + raise), choice)))
+            Ok(Some(reopened(phase, raised(state), choice)))
         }
         (
             Choice::Retry | Choice::RetryClean,
@@ -60,19 +106,20 @@ fn choose(phase: &PhaseId, state: &PhaseState, choice: Choice) -> Result<Option<
         (
             Choice::Adopt,
             PhaseStatus::Pending | PhaseStatus::Failed | PhaseStatus::Interrupted | PhaseStatus::Skipped,
-        ) => Ok(Some(adopted(phase, state))),
+        ) => Ok(Some(adopted(run, phase, state))),
     }
 }
 
-fn reopened(phase: &PhaseId, generation: Generation, choice: Choice) -> Event {
+pub(super) fn reopened(phase: &PhaseId, generation: Generation, choice: Choice) -> Event {
     Event::PhaseReopened { phase: phase.clone(), generation, clean: choice == Choice::RetryClean }
 }
 
-fn adopted(phase: &PhaseId, state: &PhaseState) -> Event {
+fn adopted(run: &Run, phase: &PhaseId, state: &PhaseState) -> Event {
     Event::PhaseCompleted {
         phase: phase.clone(),
         summary: state.summary.clone(),
         outputs: state.outputs.clone(),
         adopted: true,
+        seen: run.plan().phase(phase).map(|definition| Box::new(seen(run, definition, None))),
     }
 }

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::event::{Event, Outcome, PhaseError};
+use crate::event::{Claimed, Event, Outcome, PhaseError};
 use crate::id::{Attempt, PhaseId};
 use crate::input::AttemptEnd;
-use crate::plan::{Backoff, Effects, OnInterrupt, Phase, RetryWhen};
+use crate::plan::{Backoff, Effects, OnInterrupt, Phase, RetryWhen, definition_digest};
 use crate::run::apply::CRASH_LOOP;
 use crate::run::state::{PhaseState, Run};
+use crate::seen::Seen;
 
 /// The third unknown end in a row parks a phase.
 const UNKNOWNS_IN_A_ROW_MAX: u32 = 3;
@@ -24,10 +25,13 @@ pub(super) fn ended(run: &Run, id: &PhaseId, attempt: Attempt, end: &AttemptEnd,
         ended_at: end.ended_at,
         duration_ms: end.duration_ms,
         note: end.note.clone(),
+        claimed: claimed(run, phase, end),
         head: end.head.clone(),
     };
     let next = match &end.outcome {
-        Outcome::Exited { code: 0 } => Some(completed_or_not(phase, end)),
+        // What has a probe is done when the probe says so.
+        Outcome::Exited { code: 0 } if end.outputs.is_ok() && has_probe(phase) => None,
+        Outcome::Exited { code: 0 } => Some(completed_or_not(run, phase, end)),
         Outcome::Exited { .. } | Outcome::Killed { .. } | Outcome::TimedOut | Outcome::CouldNotStart { .. } => {
             Some(failed(run, phase, state, &end.outcome, attempt, now))
         }
@@ -40,13 +44,42 @@ pub(super) fn ended(run: &Run, id: &PhaseId, attempt: Attempt, end: &AttemptEnd,
     std::iter::once(first).chain(next).collect()
 }
 
-fn completed_or_not(phase: &Phase, end: &AttemptEnd) -> Event {
+pub(super) fn has_probe(phase: &Phase) -> bool {
+    !phase.done_when.is_empty()
+}
+
+/// What counts only once the probe has spoken.
+fn claimed(run: &Run, phase: &Phase, end: &AttemptEnd) -> Option<Box<Claimed>> {
+    let claims = match &end.outcome {
+        Outcome::Exited { code: 0 } | Outcome::Stopped { .. } | Outcome::Unknown => has_probe(phase),
+        Outcome::Exited { .. }
+        | Outcome::Killed { .. }
+        | Outcome::TimedOut
+        | Outcome::CouldNotStart { .. }
+        | Outcome::NeverRan => false,
+    };
+    let outputs = end.outputs.as_ref().ok().filter(|_| claims)?.clone();
+    Some(Box::new(Claimed {
+        summary: end.summary.clone(),
+        outputs,
+        seen: Some(Box::new(seen(run, phase, end.seen.as_deref()))),
+    }))
+}
+
+/// What was seen, with the definition that counts now.
+pub(super) fn seen(run: &Run, phase: &Phase, seen: Option<&Seen>) -> Seen {
+    let definition = definition_digest(run.plan(), phase);
+    Seen { definition, ..seen.cloned().unwrap_or_default() }
+}
+
+fn completed_or_not(run: &Run, phase: &Phase, end: &AttemptEnd) -> Event {
     match &end.outputs {
         Ok(outputs) => Event::PhaseCompleted {
             phase: phase.id.clone(),
             summary: end.summary.clone(),
             outputs: outputs.clone(),
             adopted: false,
+            seen: Some(Box::new(seen(run, phase, end.seen.as_deref()))),
         },
         Err(why) => failure(phase, "bad-outputs", format!("its outputs cannot be read: {why}")),
     }
@@ -60,6 +93,19 @@ fn failed(run: &Run, phase: &Phase, state: &PhaseState, outcome: &Outcome, attem
         Outcome::CouldNotStart { reason } => (RetryWhen::Infra, "could-not-start", reason.clone()),
         Outcome::Stopped { .. } | Outcome::Unknown | Outcome::NeverRan => unreachable!("not a failure"),
     };
+    retried_or_failed(run, phase, state, when, (code, message), attempt, now)
+}
+
+/// Another attempt, if the plan has one left.
+pub(super) fn retried_or_failed(
+    run: &Run,
+    phase: &Phase,
+    state: &PhaseState,
+    when: RetryWhen,
+    (code, message): (&str, String),
+    attempt: Attempt,
+    now: Timestamp,
+) -> Event {
     let stopping = run.stop.is_some();
     if state.failures >= phase.retry.max || !phase.retry.when.contains(&when) || stopping {
         return failure(phase, code, message);
@@ -87,6 +133,7 @@ fn crash_loop(phase: &Phase, state: &PhaseState) -> Option<Event> {
 /// Whether only a person can say what becomes of a phase whose end nobody saw.
 fn doubt(phase: &Phase, state: &PhaseState) -> Option<Event> {
     let asks = match phase.on_interrupt {
+        _ if has_probe(phase) => false,
         Some(OnInterrupt::Ask) => true,
         Some(OnInterrupt::Rerun | OnInterrupt::Continue) => false,
         Some(OnInterrupt::RerunClean) => return nothing_to_put_back(phase, state),

@@ -3,13 +3,16 @@
 mod begin;
 mod ended;
 mod posted;
+mod probed;
+mod revise;
 mod stop;
+mod undo_phases;
 mod vcs;
 
 use jiff::Timestamp;
 
 use super::state::Run;
-use crate::event::Event;
+use crate::event::{Event, StopBy};
 use crate::id::{Attempt, PhaseId};
 use crate::input::Input;
 use crate::patch::Misfit;
@@ -37,7 +40,7 @@ pub enum Refusal {
 
 pub(super) fn decide(run: &Run, input: &Input, now: Timestamp) -> Result<Vec<Event>, Refusal> {
     match input {
-        Input::Begin(begin) => begin::begin(run, begin),
+        Input::Begin(begin) => begin::begin(run, begin, now),
         Input::AttemptFound { phase, attempt, alive } => {
             at_work(run, phase, *attempt)?;
             let (phase, attempt, alive) = (phase.clone(), *attempt, *alive);
@@ -47,6 +50,8 @@ pub(super) fn decide(run: &Run, input: &Input, now: Timestamp) -> Result<Vec<Eve
             at_work(run, phase, *attempt)?;
             Ok(ended::ended(run, phase, *attempt, end, now))
         }
+        Input::Probed { phase, answer } => probed::probed(run, phase, *answer, now),
+        Input::DriverGone => Ok(driver_gone(run)),
         Input::StopAsked { by } => Ok(stop::stop(run, *by)),
         Input::Snapshotted(result) => Ok(vec![vcs::snapshotted(result)]),
         Input::Committed { number, made } => Ok(vcs::committed(run, *number, made).into_iter().collect()),
@@ -56,6 +61,12 @@ pub(super) fn decide(run: &Run, input: &Input, now: Timestamp) -> Result<Vec<Eve
         Input::Tick => Ok(Vec::new()),
         Input::Posted(posted) => posted::posted(run, posted, now),
     }
+}
+
+/// A run that ended or was stopped needs no such note.
+fn driver_gone(run: &Run) -> Vec<Event> {
+    let gone = !run.archived && run.ending().is_none();
+    gone.then_some(Event::RunStopped { by: StopBy::DriverGone }).into_iter().collect()
 }
 
 fn at_work(run: &Run, phase: &PhaseId, attempt: Attempt) -> Result<(), Refusal> {

@@ -1,0 +1,152 @@
+//! The table of what can be found before a run goes on.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::id::PhaseId;
+
+/// Something that was found, with its reason in words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    pub kind: Kind,
+    /// The phase that it is about, if it is about one.
+    #[serde(default)]
+    pub phase: Option<PhaseId>,
+    pub message: String,
+}
+
+/// What can be found. Each is a row of the table in [`Kind::row`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    BranchGone,
+    WorldStops,
+    BranchUnknown,
+    WorldAsks,
+    WorldUnknown,
+    PlanGone,
+    PlanChanged,
+    Renamed,
+    Stale,
+    InDoubt,
+    Failed,
+    NeverByItself,
+    Old,
+    FromTheFuture,
+    OrphanInTheWay,
+    WorldWarns,
+    BranchElsewhere,
+    PlanTouched,
+    StaleReruns,
+    OutputChanged,
+    Orphan,
+}
+
+/// How much a finding weighs while nothing answers it. The worst of all findings wins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Weight {
+    /// Worth a line.
+    Note,
+    Warn,
+    Ask,
+    Refuse,
+}
+
+/// What takes the question out of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AnsweredBy {
+    /// `resume`, `--resume`, `--yes`, or Enter at the question.
+    Resume,
+    /// `--accept-stale`.
+    AcceptStale,
+    /// `--retry`, `--adopt` or `--skip` with the phase.
+    Choice,
+    /// `--plan-from run`: then there is no such finding any more.
+    PlanFromRun,
+    /// `--orphan wait|kill`.
+    Orphan,
+}
+
+/// A row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// What was found, in words.
+    pub what: &'static str,
+    pub weight: Weight,
+    /// Any of these is enough.
+    pub answered_by: &'static [AnsweredBy],
+}
+
+impl Kind {
+    pub const ALL: [Self; 21] = [
+        Self::BranchGone,
+        Self::WorldStops,
+        Self::BranchUnknown,
+        Self::WorldAsks,
+        Self::WorldUnknown,
+        Self::PlanGone,
+        Self::PlanChanged,
+        Self::Renamed,
+        Self::Stale,
+        Self::InDoubt,
+        Self::Failed,
+        Self::NeverByItself,
+        Self::Old,
+        Self::FromTheFuture,
+        Self::OrphanInTheWay,
+        Self::WorldWarns,
+        Self::BranchElsewhere,
+        Self::PlanTouched,
+        Self::StaleReruns,
+        Self::OutputChanged,
+        Self::Orphan,
+    ];
+
+    pub fn row(self) -> Row {
+        use AnsweredBy::{AcceptStale, Choice, Orphan, PlanFromRun, Resume};
+        use Weight::{Ask, Note, Refuse, Warn};
+        let row = |what, weight, answered_by| Row { what, weight, answered_by };
+        match self {
+            Self::BranchGone => row("the branch of the run is gone", Refuse, &[]),
+            Self::WorldStops => row("a probe with `if-changed: stop` sees a change", Refuse, &[]),
+            Self::BranchUnknown => row("git does not say whether the branch is there", Ask, &[AcceptStale]),
+            Self::WorldAsks => {
+                row("a probe with `if-changed: ask` sees a change, or the issue's text", Ask, &[AcceptStale])
+            }
+            Self::WorldUnknown => row("a probe that gave an answer before gives none now", Ask, &[AcceptStale]),
+            Self::PlanGone => row("the plan file is gone, or is no plan any more", Ask, &[PlanFromRun]),
+            Self::PlanChanged => row("the plan was edited in what matters", Ask, &[Resume, PlanFromRun]),
+            Self::Renamed => row("a finished phase seems to have another id now", Ask, &[AcceptStale, Choice]),
+            Self::Stale => row("a finished phase was done with something else", Ask, &[AcceptStale, Choice]),
+            Self::InDoubt => row("nobody knows whether an outward effect happened", Ask, &[Choice]),
+            Self::Failed => row("a phase failed", Ask, &[Resume, Choice]),
+            Self::NeverByItself => row("the configuration says `resume.auto: never`", Ask, &[Resume]),
+            Self::Old => row("the run last moved longer ago than `resume.max_age`", Ask, &[Resume]),
+            Self::FromTheFuture => row("the run last moved in the future: the clock went back", Ask, &[Resume]),
+            Self::OrphanInTheWay => row("a phase that is to be left behind or redone is at work", Ask, &[Orphan]),
+            Self::WorldWarns => row("a probe with `if-changed: warn` sees a change, or the issue's labels", Warn, &[]),
+            Self::BranchElsewhere => row("another branch is checked out than when the run was last seen", Warn, &[]),
+            Self::PlanTouched => row("the plan was edited in what does not matter", Note, &[]),
+            Self::StaleReruns => row("a finished phase is done again, as its `effects` or `on-change` say", Warn, &[]),
+            Self::OutputChanged => row("what a finished phase wrote was changed outside the run", Warn, &[]),
+            Self::Orphan => row("a phase is still at work, and is waited for", Note, &[]),
+        }
+    }
+
+    /// As it stands in JSON.
+    pub fn as_str(self) -> String {
+        let name = serde_json::to_value(self).expect("a plain name");
+        name.as_str().unwrap_or_default().to_owned()
+    }
+}
+
+impl Finding {
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self { kind, phase: None, message: message.into() }
+    }
+
+    pub fn of(kind: Kind, phase: &PhaseId, message: impl Into<String>) -> Self {
+        Self { kind, phase: Some(phase.clone()), message: message.into() }
+    }
+}

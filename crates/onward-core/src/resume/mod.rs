@@ -1,0 +1,17 @@
+//! Whether an unfinished run may simply go on, must be asked about, or must not go on.
+//!
+//! [`finding`] is the table: what can be found, how much it weighs, what answers it. [`decide`] applies it. The rest says
+//! what was found: in the record of the run ([`observe`]), in the files of finished phases ([`stale`]) and in the world
+//! around them ([`world`]).
+
+mod decide;
+mod finding;
+mod observe;
+mod page;
+pub mod stale;
+pub mod world;
+
+pub use decide::{Accept, Answers, Decision, Offered, Standing, Verdict, Wording, decide};
+pub use finding::{AnsweredBy, Finding, Kind, Weight};
+pub use observe::{Auto, BranchFact, Facts, PlanFact, observe};
+pub use page::table;

@@ -1,0 +1,111 @@
+//! What the record of a run itself gives rise to: failures, doubts, age, branch and plan.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::finding::{Finding, Kind};
+use crate::run::{PhaseStatus, Run};
+use crate::words;
+
+/// What is known when somebody wants to go on.
+#[derive(Debug)]
+pub struct Facts<'a> {
+    pub run: &'a Run,
+    pub plan: PlanFact,
+    pub branch: BranchFact,
+    /// Whether runs may go on without being asked about at all.
+    pub auto: Auto,
+    pub max_age: Duration,
+    pub now: Timestamp,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlanFact {
+    /// The file is what the run was started with, to the letter.
+    Same,
+    /// Only names, descriptions, times or the like are different.
+    Touched,
+    Changed,
+    /// It cannot be read or is no longer a valid plan.
+    Gone,
+    /// The person decided that the plan kept with the run counts.
+    Kept,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BranchFact {
+    There,
+    Gone,
+    /// The run was not started on a branch.
+    None,
+    /// Git gave no answer.
+    Unknown,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Auto {
+    #[default]
+    Safe,
+    Never,
+}
+
+/// All that the record and these facts give rise to.
+pub fn observe(facts: &Facts<'_>) -> Vec<Finding> {
+    let mut found: Vec<Finding> = branch(facts).into_iter().chain(plan(facts)).collect();
+    found.extend(phases(facts.run));
+    if facts.auto == Auto::Never {
+        found.push(Finding::new(Kind::NeverByItself, "the configuration says resume.auto: never"));
+    }
+    found.extend(age(facts));
+    found
+}
+
+fn branch(facts: &Facts<'_>) -> Option<Finding> {
+    let branch = facts.run.branch().unwrap_or_default();
+    match facts.branch {
+        BranchFact::Gone => {
+            let kind = super::world::kind_if_gone(facts.run.plan())?;
+            Some(Finding::new(kind, format!("the branch {branch} on which the run was last seen is gone")))
+        }
+        BranchFact::Unknown => {
+            let message = format!("git did not say whether the branch {branch} of the run is still there");
+            Some(Finding::new(Kind::BranchUnknown, message))
+        }
+        BranchFact::There | BranchFact::None => None,
+    }
+}
+
+fn plan(facts: &Facts<'_>) -> Option<Finding> {
+    let path = &facts.run.started.plan_path;
+    let (kind, message) = match facts.plan {
+        PlanFact::Same | PlanFact::Kept => return None,
+        PlanFact::Touched => (Kind::PlanTouched, format!("the plan {path} was edited in what does not matter")),
+        PlanFact::Changed => (Kind::PlanChanged, format!("the plan {path} was changed since the run was started")),
+        PlanFact::Gone => (Kind::PlanGone, format!("the plan {path} is gone or can no longer be read")),
+    };
+    Some(Finding::new(kind, message))
+}
+
+fn phases(run: &Run) -> impl Iterator<Item = Finding> {
+    run.phases().filter_map(|(phase, state)| {
+        // A doubt that a probe can settle is not put to a person.
+        if state.in_doubt && phase.done_when.is_empty() {
+            let message = format!("nobody knows whether the effect of {} happened", phase.id);
+            return Some(Finding::of(Kind::InDoubt, &phase.id, message));
+        }
+        (state.status == PhaseStatus::Failed).then(|| {
+            let error = state.error.as_ref().map_or("", |error| error.message.as_str());
+            Finding::of(Kind::Failed, &phase.id, format!("phase {} failed: {error}", phase.id))
+        })
+    })
+}
+
+fn age(facts: &Facts<'_>) -> Option<Finding> {
+    match Duration::try_from(facts.now.duration_since(facts.run.updated_at)) {
+        Ok(age) if age <= facts.max_age => None,
+        Ok(age) => Some(Finding::new(Kind::Old, format!("the run last moved {} ago", words::duration(age)))),
+        Err(_) => Some(Finding::new(Kind::FromTheFuture, "the run last moved in the future: the clock went back")),
+    }
+}

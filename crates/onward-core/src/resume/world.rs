@@ -1,0 +1,120 @@
+//! The world as a driver last saw it against the world of now.
+
+use std::collections::BTreeSet;
+
+use super::finding::{Finding, Kind};
+use crate::plan::{IfChanged, Plan};
+use crate::run::Run;
+use crate::seen::{IssueSeen, ProbeSeen, World};
+
+/// Dirty files that are named; the rest is counted.
+const PATHS_SHOWN_MAX: usize = 5;
+
+/// All that has changed around a run since a driver last looked.
+pub fn findings(run: &Run, now: &World) -> Vec<Finding> {
+    let Some(then) = run.last_look().map(|look| &look.world) else { return Vec::new() };
+    let plan = run.plan();
+    let mut found: Vec<Finding> = elsewhere(then, now).into_iter().collect();
+    found.extend(work_branch_gone(plan, then, now));
+    found.extend(base_moved(plan, then, now));
+    found.extend(dirty(plan, now));
+    for probe in &plan.freshness.probes {
+        let (then, now) = (then.probes.get(&probe.name), now.probes.get(&probe.name));
+        found.extend(probed(&probe.name, probe.if_changed, then, now));
+    }
+    if let (Some(then), Some(now)) = (&then.issue, &now.issue) {
+        found.extend(issue(run, then, now));
+    }
+    found
+}
+
+fn elsewhere(then: &World, now: &World) -> Option<Finding> {
+    let (before, after) = (then.branch.as_ref()?, now.branch.as_deref().unwrap_or("no branch"));
+    let message = format!("{after} is checked out, the run was last seen on {before}");
+    (before != after).then(|| Finding::new(Kind::BranchElsewhere, message))
+}
+
+fn work_branch_gone(plan: &Plan, then: &World, now: &World) -> Option<Finding> {
+    let name = plan.freshness.git.branch.as_deref()?;
+    let kind = kind_if_gone(plan)?;
+    let gone = then.work_branch.is_some() && now.work_branch.is_none();
+    gone.then(|| Finding::new(kind, format!("the branch {name} of the work is gone")))
+}
+
+/// What it means that a branch is gone: a refusal, unless the plan says otherwise.
+pub(super) fn kind_if_gone(plan: &Plan) -> Option<Kind> {
+    match plan.freshness.git.if_branch_gone {
+        None | Some(IfChanged::Stop) => Some(Kind::BranchGone),
+        Some(other) => kind_of(other),
+    }
+}
+
+fn base_moved(plan: &Plan, then: &World, now: &World) -> Option<Finding> {
+    let name = plan.freshness.git.base.as_deref()?;
+    let kind = kind_of(plan.freshness.git.if_base_moved.unwrap_or(IfChanged::Warn))?;
+    match (&then.base, &now.base) {
+        (Some(then), Some(now)) if then == now => None,
+        (None, _) => None,
+        (Some(_), Some(_)) => Some(Finding::new(kind, format!("{name}, the base of the work, has moved"))),
+        (Some(_), None) => Some(Finding::new(kind, format!("{name}, the base of the work, is no longer there"))),
+    }
+}
+
+fn dirty(plan: &Plan, now: &World) -> Option<Finding> {
+    let kind = kind_of(plan.freshness.git.if_dirty?)?;
+    let files = now.dirty.as_ref().filter(|files| !files.is_empty())?;
+    let shown = files.iter().take(PATHS_SHOWN_MAX).cloned().collect::<Vec<_>>().join(", ");
+    let more = files.len().saturating_sub(PATHS_SHOWN_MAX);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Some(Finding::new(kind, format!("there are changes that are not committed: {shown}{more}")))
+}
+
+fn probed(name: &str, means: IfChanged, then: Option<&ProbeSeen>, now: Option<&ProbeSeen>) -> Option<Finding> {
+    let before = then?.hash.as_ref()?;
+    let kind = kind_of(means)?;
+    match now.map(|now| (&now.hash, &now.excerpt)) {
+        Some((Some(after), _)) if after == before => None,
+        Some((Some(_), excerpt)) => {
+            Some(Finding::new(kind, format!("the probe {name} sees a change; it now gives: {excerpt}")))
+        }
+        Some((None, why)) => Some(Finding::new(unknown(kind), format!("the probe {name} gives no answer: {why}"))),
+        None => Some(Finding::new(unknown(kind), format!("the probe {name} gives no answer"))),
+    }
+}
+
+/// Where a change would only be a warning, so is a probe that cannot tell.
+fn unknown(kind: Kind) -> Kind {
+    if kind == Kind::WorldWarns { Kind::WorldWarns } else { Kind::WorldUnknown }
+}
+
+fn issue(run: &Run, then: &IssueSeen, now: &IssueSeen) -> Vec<Finding> {
+    let mut found: Vec<Finding> =
+        probed("issue", IfChanged::Ask, Some(&then.text), Some(&now.text)).into_iter().collect();
+    if now.text.hash.is_none() {
+        return found;
+    }
+    let (before, after): (BTreeSet<&String>, BTreeSet<&String>) =
+        (then.labels.iter().collect(), now.labels.iter().collect());
+    let states = run.plan().issue.as_ref().map(|issue| issue.states.as_slice()).unwrap_or_default();
+    for label in after.difference(&before) {
+        let means = states.iter().find(|(name, _)| name == *label).map(|(_, phase)| phase);
+        let ahead = means.is_some_and(|phase| run.phase_state(phase).is_some_and(|state| !state.is_finished()));
+        let kind = if ahead { Kind::WorldAsks } else { Kind::WorldWarns };
+        let what = if ahead { ", which is ahead of the run" } else { "" };
+        found.push(Finding::new(kind, format!("the issue has the label {label} now{what}")));
+    }
+    for label in before.difference(&after) {
+        found.push(Finding::new(Kind::WorldWarns, format!("the issue no longer has the label {label}")));
+    }
+    found
+}
+
+/// What a change means; none where it is to be ignored. What is to be done again is asked about: a probe names no phase.
+fn kind_of(means: IfChanged) -> Option<Kind> {
+    match means {
+        IfChanged::Ignore => None,
+        IfChanged::Warn => Some(Kind::WorldWarns),
+        IfChanged::Ask | IfChanged::Rerun => Some(Kind::WorldAsks),
+        IfChanged::Stop => Some(Kind::WorldStops),
+    }
+}

@@ -1,0 +1,35 @@
+//! The edited plan is to count.
+
+use jiff::Timestamp;
+
+use crate::event::{Event, Outcome, PlanRevised, Recorded};
+use crate::run::state::Run;
+
+/// The revision, and before it the ends of attempts at phases that are no longer in the plan. Whoever asks for the
+/// revision has seen that none of them is at work.
+pub(super) fn revise(run: &Run, revised: &PlanRevised) -> Vec<Event> {
+    let stays = |id| revised.plan.phase(id).is_some() || revised.renamed.iter().any(|(old, _)| old == id);
+    let ends = run.running().filter(|(phase, _)| !stays(&phase.id)).filter_map(|(phase, state)| {
+        Some(Event::AttemptEnded {
+            phase: phase.id.clone(),
+            attempt: state.attempt.as_ref()?.number,
+            outcome: Outcome::Unknown,
+            ended_at: None,
+            duration_ms: None,
+            note: None,
+            head: None,
+            claimed: None,
+        })
+    });
+    ends.chain([Event::PlanRevised(Box::new(revised.clone()))]).collect()
+}
+
+/// The run as it will be once these events are recorded.
+pub(super) fn ahead<'a>(run: &Run, events: impl Iterator<Item = &'a Event>, now: Timestamp) -> Run {
+    let mut ahead = run.clone();
+    for event in events {
+        let recorded = Recorded { seq: ahead.seq.next(), at: now, actor: String::new(), event: event.clone() };
+        ahead.apply(&recorded);
+    }
+    ahead
+}

@@ -1,0 +1,98 @@
+//! What changes when another plan counts, and what a start found out about the world.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::index::PlanIndex;
+use super::state::{Before, Dirty, PhaseState, ProbeDue, Run};
+use crate::event::{Answer, Claimed, Outcome, PlanRevised, RunStarted};
+use crate::id::PhaseId;
+use crate::resume::Finding;
+use crate::seen::{LastLook, World};
+
+impl Run {
+    /// Phases keep their records by their ids, wherever they stand in the new plan.
+    pub(super) fn plan_revised(&mut self, revised: &PlanRevised) {
+        let mut known = std::mem::take(&mut self.removed);
+        let ids = self.started.plan.phases.iter().map(|phase| phase.id.clone());
+        known.extend(ids.zip(std::mem::take(&mut self.phases)));
+        for (old, new) in &revised.renamed {
+            if let Some(state) = known.remove(old) {
+                known.insert(new.clone(), state);
+            }
+        }
+        let phases = &revised.plan.phases;
+        self.phases = phases.iter().map(|p| known.remove(&p.id).unwrap_or_else(PhaseState::new)).collect();
+        self.removed = known.into_iter().filter(|(_, state)| state.attempts > 0 || state.is_finished()).collect();
+        assert!(self.removed.values().all(|state| state.attempt.is_none()), "a phase at work stays in the plan");
+        self.index = Arc::new(PlanIndex::new(&revised.plan));
+        self.started = Arc::new(RunStarted {
+            plan: revised.plan.clone(),
+            plan_digest: revised.plan_digest.clone(),
+            plan_text: revised.plan_text.clone(),
+            ..(*self.started).clone()
+        });
+        self.count_anew();
+    }
+
+    /// Everything that goes by the place of a phase in the plan.
+    fn count_anew(&mut self) {
+        self.ready.clear();
+        self.delayed.clear();
+        for set in [&mut self.running, &mut self.in_doubt, &mut self.probing, &mut self.with_error] {
+            set.clear();
+        }
+        self.derive();
+        let complete = self.batch_left.iter().enumerate().filter(|(_, left)| **left == 0);
+        self.batches_recorded = complete.map(|(batch, _)| super::apply::batch_number(batch)).collect();
+        self.settled_last = self.settled_last.take().filter(|phase| self.index.by_id.contains_key(phase));
+        self.dirty = Dirty::default();
+        self.whole_is_due = true;
+    }
+
+    pub(super) fn world_seen(&mut self, world: &World, findings: &[Finding], at: Timestamp) {
+        self.look = Some(Arc::new(LastLook { at, world: world.clone(), findings: findings.to_vec() }));
+    }
+
+    /// A new driver asks the probes again that could not tell.
+    pub(super) fn probe_again(&mut self) {
+        let asked: Vec<PhaseId> = self.in_doubt().cloned().collect();
+        for phase in asked {
+            let has_probe = !self.plan().phases[self.at(&phase)].done_when.is_empty();
+            if has_probe {
+                self.change(&phase, |state| {
+                    state.in_doubt = false;
+                    state.probe.get_or_insert_with(|| ProbeDue::BeforeARerun(Box::default()));
+                });
+            }
+        }
+    }
+
+    /// After an end that leaves a question open the probe is to be asked, if there is one.
+    pub(super) fn probe_is_due(&mut self, phase: &PhaseId, outcome: &Outcome, claimed: Option<&Claimed>) {
+        let Some(claimed) = claimed.cloned().map(Box::new) else { return };
+        let due = match outcome {
+            Outcome::Exited { code: 0 } => ProbeDue::AfterTheRun(claimed),
+            Outcome::Stopped { .. } | Outcome::Unknown => ProbeDue::BeforeARerun(claimed),
+            Outcome::Exited { .. }
+            | Outcome::Killed { .. }
+            | Outcome::TimedOut
+            | Outcome::CouldNotStart { .. }
+            | Outcome::NeverRan => return,
+        };
+        self.change(phase, |state| state.probe = Some(due));
+    }
+
+    pub(super) fn phase_probed(&mut self, phase: &PhaseId, answer: Answer) {
+        self.change(phase, |state| match answer {
+            // What the attempt claims is kept for the next time that the probe is asked.
+            Answer::CannotTell | Answer::Done => {}
+            Answer::NotDone => {
+                if let Some(ProbeDue::AfterTheRun(_)) = state.probe.take() {
+                    (state.failures, state.last_end) = (state.failures + 1, Some(Before::Failed));
+                }
+            }
+        });
+    }
+}

@@ -1,0 +1,168 @@
+//! The decision whether a run may go on, against a second one that was written from the contract and not from the code:
+//! every combination of what can be found, of what was answered, and of how the run stands.
+
+use std::collections::BTreeSet;
+
+use onward_core::id::PhaseId;
+use onward_core::resume::{Accept, Answers, Finding, Kind, Offered, Standing, Verdict, Weight, Wording, decide, table};
+
+/// Kinds that can stand in the way. Of those about a phase, the phase may have got an answer of its own.
+const ABOUT_A_PHASE: [Kind; 4] = [Kind::Renamed, Kind::Stale, Kind::InDoubt, Kind::Failed];
+const OTHERS: [Kind; 11] = [
+    Kind::BranchGone,
+    Kind::WorldStops,
+    Kind::BranchUnknown,
+    Kind::WorldAsks,
+    Kind::WorldUnknown,
+    Kind::PlanGone,
+    Kind::PlanChanged,
+    Kind::NeverByItself,
+    Kind::Old,
+    Kind::FromTheFuture,
+    Kind::OrphanInTheWay,
+];
+const HARMLESS: [Kind; 6] =
+    [Kind::WorldWarns, Kind::BranchElsewhere, Kind::PlanTouched, Kind::StaleReruns, Kind::OutputChanged, Kind::Orphan];
+
+/// What was found about a phase, and whether the phase got an answer.
+#[derive(Clone, Copy, PartialEq)]
+enum Of {
+    Absent,
+    Open,
+    Answered,
+}
+
+/// One combination.
+struct Case {
+    others: u32,
+    phases: [Of; 4],
+    harmless: bool,
+}
+
+impl Case {
+    fn has(&self, kind: Kind) -> bool {
+        OTHERS.iter().position(|other| *other == kind).is_some_and(|at| self.others & (1 << at) != 0)
+    }
+
+    fn of(&self, kind: Kind) -> Of {
+        ABOUT_A_PHASE.iter().position(|other| *other == kind).map_or(Of::Absent, |at| self.phases[at])
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        let plain = |kind: &Kind| Finding::new(*kind, "");
+        let mut all: Vec<Finding> = if self.harmless { HARMLESS.iter().map(plain).collect() } else { Vec::new() };
+        all.extend(OTHERS.iter().filter(|kind| self.has(**kind)).map(plain));
+        for (kind, of) in ABOUT_A_PHASE.iter().zip(self.phases).filter(|(_, of)| *of != Of::Absent) {
+            let answered = if of == Of::Answered { "answered" } else { "open" };
+            all.push(Finding::of(*kind, &PhaseId::new(format!("{}-{answered}", kind.as_str())), ""));
+        }
+        all
+    }
+}
+
+/// The contract in its own words, one sentence after the other.
+fn oracle(case: &Case, resume: bool, accept: bool, orphans: bool) -> Verdict {
+    // Branch gone, or a probe with stop: refused, whatever else is answered.
+    if case.has(Kind::BranchGone) || case.has(Kind::WorldStops) {
+        return Verdict::Refuse;
+    }
+    // An outward effect of unknown outcome wants an answer of its own, and so does a phase that is in the way.
+    let mut asks = case.of(Kind::InDoubt) == Of::Open;
+    asks |= case.has(Kind::OrphanInTheWay) && !orphans;
+    // A plan that is gone is never silently continued.
+    asks |= case.has(Kind::PlanGone);
+    // `--accept-stale` answers every finding about the world that asks, and only that or the phase's own answer does.
+    if !accept {
+        asks |= case.has(Kind::BranchUnknown) || case.has(Kind::WorldAsks) || case.has(Kind::WorldUnknown);
+        asks |= case.of(Kind::Stale) == Of::Open || case.of(Kind::Renamed) == Of::Open;
+    }
+    // `--resume` answers "go on?": a failed phase, the age, the configuration, an edited plan.
+    if !resume {
+        asks |= case.of(Kind::Failed) == Of::Open;
+        asks |= case.has(Kind::NeverByItself) || case.has(Kind::Old) || case.has(Kind::FromTheFuture);
+        asks |= case.has(Kind::PlanChanged);
+    }
+    if asks { Verdict::Ask } else { Verdict::GoOn }
+}
+
+fn cases() -> impl Iterator<Item = Case> {
+    let states = [Of::Absent, Of::Open, Of::Answered];
+    (0..1_u32 << OTHERS.len()).flat_map(move |others| {
+        (0..81_usize).flat_map(move |code| {
+            let phases = [code % 3, code / 3 % 3, code / 9 % 3, code / 27].map(|digit| states[digit]);
+            [false, true].map(|harmless| Case { others, phases, harmless })
+        })
+    })
+}
+
+fn yes(accept: bool) -> Accept {
+    if accept { Accept::Yes } else { Accept::No }
+}
+
+/// Every combination is decided twice. The two agree, nothing that is settled is asked, and what is offered would help.
+#[test]
+fn the_table_against_the_contract() {
+    let chosen: BTreeSet<PhaseId> =
+        ABOUT_A_PHASE.iter().map(|kind| PhaseId::new(format!("{}-answered", kind.as_str()))).collect();
+    let mut states = 0_u64;
+    for case in cases() {
+        let findings = case.findings();
+        for bits in 0..8 {
+            let (resume, accept, orphans) = (bits & 1 != 0, bits & 2 != 0, bits & 4 != 0);
+            let wording = if resume { Wording::Resume } else { Wording::Plain };
+            let answers = Answers { wording, accept: yes(accept), chosen: &chosen, orphans: yes(orphans) };
+            let decision = decide(Standing::Open, &findings, answers);
+            states += 1;
+            assert_eq!(decision.verdict, oracle(&case, resume, accept, orphans), "{findings:?} {answers:?}");
+            assert_eq!(decision.open.is_empty(), decision.verdict == Verdict::GoOn);
+            let offered = &decision.offered;
+            assert!(!(accept && offered.contains(&Offered::AcceptStale)), "what was said is not offered again");
+            assert!(!(resume && offered.contains(&Offered::GoOn)), "what was said is not offered again");
+            match decision.verdict {
+                Verdict::Refuse => assert!(offered.iter().all(|one| *one == Offered::Fresh), "no way round a refusal"),
+                Verdict::Ask => assert!(offered.iter().any(|one| *one != Offered::Fresh), "a question has an answer"),
+                Verdict::GoOn => assert!(offered.is_empty()),
+                Verdict::Complete | Verdict::Driven | Verdict::NoPhases => unreachable!("the run is open"),
+            }
+            assert_eq!(offered.contains(&Offered::Fresh), !case.has(Kind::PlanGone) && !decision.open.is_empty());
+        }
+    }
+    for standing in [Standing::Driven, Standing::NoPhases, Standing::Archived, Standing::Complete] {
+        for resume in [Wording::Plain, Wording::Resume] {
+            let findings: Vec<Finding> = Kind::ALL.iter().map(|kind| Finding::new(*kind, "")).collect();
+            let answers = Answers { wording: resume, accept: Accept::Yes, chosen: &chosen, orphans: Accept::Yes };
+            let verdict = decide(standing, &findings, answers).verdict;
+            let expected = match standing {
+                Standing::Driven => Verdict::Driven,
+                Standing::NoPhases => Verdict::NoPhases,
+                Standing::Archived => Verdict::Refuse,
+                Standing::Complete | Standing::Open => Verdict::Complete,
+            };
+            assert_eq!(verdict, expected, "how a run stands goes before all that is found");
+            states += 1;
+        }
+    }
+    println!("{states} states decided twice");
+    assert!(states > 2_500_000, "{states}");
+}
+
+/// Every kind of finding is in one of the lists above, and weighs what its list says.
+#[test]
+fn no_finding_is_left_out() {
+    let asking: BTreeSet<Kind> = ABOUT_A_PHASE.iter().chain(&OTHERS).copied().collect();
+    let harmless: BTreeSet<Kind> = HARMLESS.into_iter().collect();
+    for kind in Kind::ALL {
+        assert_ne!(asking.contains(&kind), harmless.contains(&kind), "{kind:?}");
+        assert_eq!(asking.contains(&kind), kind.row().weight >= Weight::Ask, "{kind:?}");
+    }
+}
+
+/// The page in the documents is the table that decides. Where they differ, the right one is printed below.
+#[test]
+fn the_page_is_the_table() {
+    let page = include_str!("../../../docs/resume.md");
+    let (start, end) = ("<!-- table: start -->\n", "<!-- table: end -->");
+    let from = page.find(start).expect("the table begins") + start.len();
+    let to = page.find(end).expect("the table ends");
+    assert!(page[from..to] == table(), "docs/resume.md is not what is decided, which is:\n{}", table());
+}

@@ -1,0 +1,362 @@
+//! What was found out about an unfinished run, and what follows from it. The facts are gathered here; core decides.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use onward_core::event::PlanRevised;
+use onward_core::id::{PhaseId, RunId};
+use onward_core::input::{Begin, Choice, Resumption};
+use onward_core::plan::{self, Plan};
+use onward_core::resume::{
+    self, Accept, Answers, Facts, Finding, Kind, Offered, PlanFact, Standing, Verdict, Weight, Wording, stale,
+};
+use onward_core::run::{self, Run};
+use onward_core::seen::{Seen, World};
+use onward_core::view::{self, StatusView, Why};
+
+use crate::Onward;
+use crate::check;
+use crate::error::{Error, Result};
+use crate::look::{self, require_phase};
+use crate::offer::{fresh, question, refuse_if_driven};
+use crate::start::{Found, PlanFrom, Ready, Request, Want};
+use crate::{probe, vcs};
+
+/// An unfinished run of the same work, and all that was found out about it.
+#[derive(Debug)]
+pub struct Unfinished {
+    pub view: StatusView,
+    pub run: Run,
+    pub plan: PlanFact,
+    /// All that was found, whatever it weighs.
+    pub findings: Vec<Finding>,
+    /// The edited plan, where it is another one.
+    revised: Option<Box<PlanRevised>>,
+    world: Option<Box<World>>,
+    /// What finished phases were done with, as it is now.
+    seen: BTreeMap<PhaseId, Seen>,
+}
+
+/// What core made of it.
+#[derive(Debug)]
+pub struct Judged {
+    pub verdict: Verdict,
+    /// What stands in the way, the worst first.
+    pub open: Vec<Finding>,
+    pub offered: BTreeSet<Offered>,
+}
+
+/// A run that goes on, and what is to be written down first.
+#[derive(Clone, Debug)]
+pub struct Going {
+    pub run: RunId,
+    pub resumption: Resumption,
+}
+
+/// What the plan file says now.
+pub(crate) enum FileNow {
+    Same,
+    /// Another text.
+    Edited(Box<PlanRevised>),
+    Gone,
+}
+
+impl FileNow {
+    pub(crate) fn of(run: &Run, plan: &Plan, text: &str) -> Self {
+        if text == run.started.plan_text || plan == run.plan() {
+            return Self::Same;
+        }
+        let plan_digest = plan::digest(plan);
+        let (plan, plan_text) = (plan.clone(), text.to_owned());
+        Self::Edited(Box::new(PlanRevised { plan, plan_digest, plan_text, renamed: Vec::new() }))
+    }
+}
+
+impl Onward {
+    /// What the file of a run's plan says now.
+    pub(crate) fn file_now(&self, run: &Run) -> FileNow {
+        let path = self.project.top.join(&run.started.plan_path);
+        let Ok(text) = check::plan_text(&path) else { return FileNow::Gone };
+        let hash = blake3::hash(text.as_bytes()).to_hex().to_string();
+        if hash == run.started.plan_text {
+            return FileNow::Same;
+        }
+        match check::plan_from_text(&self.project, &path, text) {
+            Ok(plan) => FileNow::of(run, &plan, &hash),
+            Err(_) => FileNow::Gone,
+        }
+    }
+
+    /// Looks at everything that going on depends on. Executes the probes of the plan that is stored in the run.
+    pub(crate) fn judged(&mut self, run: Run, plan_from: PlanFrom, file: FileNow) -> Result<Unfinished> {
+        let driver = self.driver(&run.id)?;
+        let warnings = self.warnings();
+        let somebody_drives = driver.is_some();
+        let view = look::status_of(&self.project, &run, driver, warnings);
+        let (plan, revised) = match (plan_from, file) {
+            (PlanFrom::Run, _) => (PlanFact::Kept, None),
+            (PlanFrom::File, FileNow::Same) => (PlanFact::Same, None),
+            (PlanFrom::File, FileNow::Gone) => (PlanFact::Gone, None),
+            (PlanFrom::File, FileNow::Edited(new)) if new.plan_digest == run.started.plan_digest => {
+                (PlanFact::Touched, Some(new))
+            }
+            (PlanFrom::File, FileNow::Edited(new)) => (PlanFact::Changed, Some(new)),
+        };
+        let mut one = Unfinished { view, run, plan, findings: Vec::new(), revised, world: None, seen: BTreeMap::new() };
+        // Somebody else is at it, or nothing is left: nothing is to be decided, so nothing is asked of the world.
+        if !somebody_drives && one.run.is_unfinished() && one.run.phases_total() > 0 {
+            self.look_around(&mut one);
+        }
+        Ok(one)
+    }
+
+    fn look_around(&self, one: &mut Unfinished) {
+        let run = &one.run;
+        let world = probe::world(&self.project, run);
+        one.seen = probe::finished(&self.project, run);
+        let facts = Facts {
+            run,
+            plan: one.plan,
+            branch: vcs::branch_fact(&self.project.top, run.branch()),
+            auto: self.config.resume_auto(),
+            max_age: self.config.resume_max_age(),
+            now: Timestamp::now(),
+        };
+        let mut findings = resume::observe(&facts);
+        findings.extend(resume::world::findings(run, &world));
+        findings.extend(stale::findings(run, one.revised.as_ref().map(|revised| &revised.plan), &one.seen));
+        let orphans = one.view.running.iter();
+        findings.extend(orphans.map(|record| {
+            let message = format!("phase {} is still at work, and is waited for", record.id);
+            Finding::of(Kind::Orphan, &record.id, message)
+        }));
+        findings.sort_by_key(|finding| std::cmp::Reverse(finding.kind.row().weight));
+        one.world = Some(Box::new(world)).filter(|world| **world != World::default());
+        one.findings = findings;
+    }
+
+    /// What is to be done, or the question that stands in the way.
+    pub fn ready(&self, request: &Request, found: &Found) -> Result<Ready> {
+        let one = match (&request.want, found.unfinished.as_slice()) {
+            (Want::Fresh, all) => return fresh(request, all),
+            (_, []) => return Ok(Ready::Start),
+            (Want::Plain | Want::Resume(_) | Want::ResumeRun(_), [one]) => one,
+            (_, several) => {
+                return Err(Error::Several {
+                    runs: several.iter().map(|one| one.run.id.clone()).collect(),
+                    typed: crate::offer::as_typed(request),
+                });
+            }
+        };
+        refuse_if_driven(one)?;
+        one.demand_phases(request)?;
+        let judged = one.judge(request);
+        let run = one.run.id.clone();
+        match judged.verdict {
+            Verdict::Driven => unreachable!("it was asked before"),
+            Verdict::NoPhases => Err(Error::NoPhases { run }),
+            Verdict::Complete => Ok(Ready::Complete(run)),
+            Verdict::GoOn => Ok(Ready::GoOn(Box::new(one.going(request)?))),
+            Verdict::Refuse if one.run.archived => Err(run::Refusal::Archived.into()),
+            Verdict::Refuse => Err(Error::Refused { run, reasons: one.reasons() }),
+            Verdict::Ask => Err(Error::AnswerNeeded(Box::new(question(one, &judged, request)))),
+        }
+    }
+
+    /// What would run, and why.
+    pub fn would_do(&self, request: &Request, found: &Found) -> Result<Vec<Why>> {
+        let new = matches!(request.want, Want::Fresh) || found.unfinished.is_empty();
+        match (new, &found.work, found.unfinished.first()) {
+            (true, Some(work), _) => Ok(work.plan.phases.iter().map(|phase| of_new(request, phase)).collect()),
+            (_, _, Some(one)) => {
+                one.demand_phases(request)?;
+                let ahead = one.preview(request)?;
+                let mut all: Vec<Why> =
+                    ahead.phases().map(|(phase, state)| self.why_now(&ahead, phase, state)).collect();
+                for why in &mut all {
+                    one.explain(request, why);
+                }
+                Ok(all)
+            }
+            (_, _, None) => Ok(Vec::new()),
+        }
+    }
+}
+
+impl Unfinished {
+    /// What core makes of it, with the answers that were given.
+    pub fn judge(&self, request: &Request) -> Judged {
+        let chosen = self.chosen(request);
+        let in_the_way = self.in_the_way(request);
+        let all: Vec<Finding> = self.findings.iter().chain(&in_the_way).cloned().collect();
+        let answers = Answers {
+            wording: wording(request),
+            accept: request.accept_stale,
+            chosen: &chosen,
+            orphans: if request.orphans.is_some() { Accept::Yes } else { Accept::No },
+        };
+        let decision = resume::decide(self.standing(request), &all, answers);
+        let open = decision.open.into_iter().cloned().collect();
+        Judged { verdict: decision.verdict, open, offered: decision.offered }
+    }
+
+    fn standing(&self, request: &Request) -> Standing {
+        let again = !request.choices.is_empty() || request.from.is_some();
+        if self.view.driver.is_some() {
+            Standing::Driven
+        } else if self.run.phases_total() == 0 {
+            Standing::NoPhases
+        } else if self.run.archived {
+            Standing::Archived
+        } else if !self.run.is_unfinished() && !again {
+            Standing::Complete
+        } else {
+            Standing::Open
+        }
+    }
+
+    /// Phases that were answered for, one by one or with all that needs one of them.
+    fn chosen(&self, request: &Request) -> BTreeSet<PhaseId> {
+        let mut chosen: BTreeSet<PhaseId> = request.choices.iter().map(|(phase, _)| PhaseId::new(phase)).collect();
+        if let Some(from) = &request.from {
+            chosen.extend(self.run.with_dependents(&PhaseId::new(from)));
+        }
+        chosen
+    }
+
+    /// Phases at work that are to be done again, or that the edited plan no longer has.
+    fn in_the_way(&self, request: &Request) -> Vec<Finding> {
+        let redone: Vec<PhaseId> =
+            request.from.as_ref().map(|from| self.run.with_dependents(&PhaseId::new(from))).unwrap_or_default();
+        let alive = self.view.running.iter().filter(|record| redone.contains(&record.id));
+        let finding = |id: &PhaseId| {
+            let message = format!("phase {id} is to be done again and is still at work");
+            Finding::of(Kind::OrphanInTheWay, id, message)
+        };
+        alive.map(|record| finding(&record.id)).collect()
+    }
+
+    /// Phases that were named must be there, in the plan that is to count.
+    fn demand_phases(&self, request: &Request) -> Result<()> {
+        let named = request.choices.iter().map(|(phase, _)| phase).chain(&request.from).chain(&request.only);
+        for phase in named {
+            let added = |revised: &PlanRevised| revised.plan.phase(&PhaseId::new(phase)).is_some();
+            if !self.revised.as_deref().is_some_and(added) {
+                require_phase(&self.run, phase)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// All that is worth saying, the worst first.
+    pub fn reasons(&self) -> Vec<String> {
+        let said = self.findings.iter().filter(|finding| finding.kind.row().weight >= Weight::Warn);
+        said.map(|finding| finding.message.clone()).collect()
+    }
+
+    fn going(&self, request: &Request) -> Result<Going> {
+        if let Some(revised) = &self.revised {
+            let gone = self.view.running.iter().find(|record| revised.plan.phase(&record.id).is_none());
+            if let Some(record) = gone {
+                let why = format!("phase {} is still at work and is not in the edited plan any more", record.id);
+                return Err(Error::Refused { run: self.run.id.clone(), reasons: vec![why] });
+            }
+        }
+        Ok(Going { run: self.run.id.clone(), resumption: self.resumption(request) })
+    }
+
+    fn resumption(&self, request: &Request) -> Resumption {
+        let chosen = self.chosen(request);
+        let of = |kinds: &[Kind]| -> Vec<PhaseId> {
+            let found = self.findings.iter().filter(|finding| kinds.contains(&finding.kind));
+            found.filter_map(|finding| finding.phase.clone()).filter(|phase| !chosen.contains(phase)).collect()
+        };
+        let rerun = of(&[Kind::StaleReruns]);
+        let seen = |phase: PhaseId| (self.seen.get(&phase).cloned().unwrap_or_default(), phase);
+        let mut accepted: Vec<(PhaseId, Seen)> = of(&[Kind::Stale, Kind::OutputChanged])
+            .into_iter()
+            .filter(|phase| !rerun.contains(phase))
+            .map(|phase| {
+                let (seen, phase) = seen(phase);
+                (phase, seen)
+            })
+            .collect();
+        accepted.dedup_by(|a, b| a.0 == b.0);
+        let revised = self.revised.clone().map(|mut revised| {
+            let pairs = stale::renamed(&self.run, &revised.plan).into_iter();
+            let accept = request.accept_stale == Accept::Yes;
+            revised.renamed = pairs.filter(|(_, new)| accept && !chosen.contains(new)).collect();
+            revised
+        });
+        let said = self.findings.iter().filter(|finding| finding.kind != Kind::Orphan);
+        Resumption {
+            revised,
+            world: self.world.clone().or_else(|| (!self.findings.is_empty()).then(Box::default)),
+            findings: said.cloned().collect(),
+            accepted,
+            rerun,
+            from: request.from.as_deref().map(PhaseId::new),
+            only: request.only.as_deref().map(PhaseId::new),
+        }
+    }
+
+    /// The run as it would stand after this start, before anything is started.
+    fn preview(&self, request: &Request) -> Result<Run> {
+        let begin = Begin {
+            epoch: self.run.epoch + 1,
+            host: String::new(),
+            pid: 0,
+            boot: String::new(),
+            jobs: request.jobs,
+            orphans: request.orphans.unwrap_or_default(),
+            renew: false,
+            choices: request.choices.iter().map(|(phase, choice)| (PhaseId::new(phase), *choice)).collect(),
+            head: None,
+            resumption: self.resumption(request),
+        };
+        Ok(run::preview(&self.run, &begin, Timestamp::now())?)
+    }
+
+    /// Adds what was found about a phase, and what was said about it.
+    fn explain(&self, request: &Request, why: &mut Why) {
+        let chosen = request.choices.iter().find(|(phase, _)| phase == why.phase.as_str());
+        if let Some((_, choice)) = chosen {
+            *why = of_choice(&why.phase, *choice);
+        } else if self.chosen(request).contains(&why.phase) && why.will_run {
+            why.reasons = vec![format!("--from {}", request.from.as_deref().unwrap_or_default())];
+        }
+        if request.only.as_ref().is_some_and(|only| only != why.phase.as_str()) && why.will_run {
+            *why = Why { will_run: false, reasons: vec!["another phase alone is wanted".to_owned()], ..why.clone() };
+        }
+        let about = |finding: &&Finding| finding.phase.as_ref() == Some(&why.phase);
+        let told = [Kind::Stale, Kind::StaleReruns, Kind::Renamed, Kind::OutputChanged];
+        let found = self.findings.iter().filter(about).filter(|finding| told.contains(&finding.kind));
+        let found: Vec<String> = found.map(|finding| finding.message.clone()).collect();
+        why.reasons.extend(found);
+        if self.run.phase_state(&why.phase).is_none() {
+            why.reasons.push("it is new in the edited plan".to_owned());
+        }
+    }
+}
+
+fn wording(request: &Request) -> Wording {
+    match request.want {
+        Want::Resume(_) | Want::ResumeRun(_) => Wording::Resume,
+        Want::Plain | Want::Fresh => Wording::Plain,
+    }
+}
+
+fn of_new(request: &Request, phase: &plan::Phase) -> Why {
+    let chosen = request.choices.iter().find(|(name, _)| name == phase.id.as_str());
+    chosen.map_or_else(|| view::why_new(phase), |(_, choice)| of_choice(&phase.id, *choice))
+}
+
+fn of_choice(phase: &PhaseId, choice: Choice) -> Why {
+    let (will_run, reason) = match choice {
+        Choice::Retry => (true, "it is to be retried"),
+        Choice::RetryClean => (true, "what it writes is put back, and it is to be retried"),
+        Choice::Skip => (false, "it is to be skipped"),
+        Choice::Adopt => (false, "it is to be taken as done"),
+    };
+    Why { phase: phase.clone(), will_run, reasons: vec![reason.to_owned()] }
+}

@@ -1,0 +1,99 @@
+//! The content of files that globs name. Bounded in every direction, and never outside the project.
+
+use std::fs::{self, File, Metadata};
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use onward_core::plan::glob_match::{fixed_part, matches};
+use onward_core::seen::{FileSeen, Files};
+
+/// Files of one phase that are looked at; where there are more, that is said.
+const FILES_MAX: usize = 10_000;
+/// Entries of folders that are gone through for them.
+const ENTRIES_MAX: usize = 200_000;
+/// Of a longer file its beginning, its end and its length are compared.
+const WHOLE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+const SAMPLE_BYTES: u64 = 1024 * 1024;
+
+/// Looks at all files that the globs mean and the others do not. `before` saves reading what is the same by its size, time
+/// and inode.
+pub(super) fn look(top: &Path, globs: &[String], but: &[String], before: Option<&Files>) -> Files {
+    let mut found = Files::default();
+    let mut entries = 0;
+    for glob in globs {
+        let Some(start) = fixed_part(glob) else { continue };
+        let mut folders = vec![start];
+        while let Some(path) = folders.pop() {
+            entries += 1;
+            if entries > ENTRIES_MAX || found.files.len() >= FILES_MAX {
+                found.too_many = true;
+                return found;
+            }
+            let Some(about) = inside(top, &path) else { continue };
+            if about.is_dir() {
+                folders.extend(children(top, &path));
+            } else if matches(glob, &path) && !but.iter().any(|but| matches(but, &path)) {
+                let before = before.and_then(|before| before.files.get(&path));
+                found.files.insert(path.clone(), seen(&top.join(&path), &about, before));
+            }
+        }
+    }
+    found
+}
+
+/// What is there, if it lies in the project: no link leads out of it.
+fn inside(top: &Path, path: &str) -> Option<Metadata> {
+    let whole = top.join(path);
+    let folder = if path.is_empty() { top.to_owned() } else { whole.parent().map(PathBuf::from)? };
+    let within = folder.canonicalize().ok()?.starts_with(top.canonicalize().ok()?);
+    let about = fs::symlink_metadata(&whole).ok()?;
+    within.then_some(about)
+}
+
+/// What lies in a folder, in order. The books of git and of onward itself are nobody's input.
+fn children(top: &Path, path: &str) -> Vec<String> {
+    let Ok(read) = fs::read_dir(top.join(path)) else { return Vec::new() };
+    let names = read.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let names = names.filter(|name| name != ".git" && name != ".onward");
+    let mut paths: Vec<String> =
+        names.map(|name| if path.is_empty() { name } else { format!("{path}/{name}") }).collect();
+    paths.sort_unstable_by(|a, b| b.cmp(a));
+    paths
+}
+
+fn seen(path: &Path, about: &Metadata, before: Option<&FileSeen>) -> FileSeen {
+    let modified_ns = about.mtime().saturating_mul(1_000_000_000).saturating_add(about.mtime_nsec());
+    let (size, inode) = (about.len(), about.ino());
+    if let Some(before) = before
+        && (before.size, before.modified_ns, before.inode) == (size, modified_ns, inode)
+        && !before.hash.is_empty()
+    {
+        return before.clone();
+    }
+    let hash = if about.is_symlink() { link(path) } else { content(path, size).unwrap_or_default() };
+    FileSeen { hash, size, modified_ns, inode }
+}
+
+fn link(path: &Path) -> String {
+    let target = fs::read_link(path).unwrap_or_default();
+    blake3::hash(target.as_os_str().as_encoded_bytes()).to_hex().to_string()
+}
+
+fn content(path: &Path, size: u64) -> Option<String> {
+    let mut options = File::options();
+    let mut file = options.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path).ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut hasher = blake3::Hasher::new();
+    if size <= WHOLE_BYTES_MAX {
+        std::io::copy(&mut file.take(WHOLE_BYTES_MAX), &mut hasher).ok()?;
+        return Some(hasher.finalize().to_hex().to_string());
+    }
+    hasher.update(&size.to_le_bytes());
+    std::io::copy(&mut Read::by_ref(&mut file).take(SAMPLE_BYTES), &mut hasher).ok()?;
+    file.seek(SeekFrom::Start(size - SAMPLE_BYTES)).ok()?;
+    std::io::copy(&mut file.take(SAMPLE_BYTES), &mut hasher).ok()?;
+    Some(format!("sample-{}", hasher.finalize().to_hex()))
+}

@@ -1,0 +1,32 @@
+//! Where git stands.
+
+use onward_core::run::Run;
+use onward_core::seen::World;
+
+use crate::executor::shell;
+use crate::project::Project;
+use crate::vcs::{ask, branch, is_repository, lines};
+
+/// Files with changes that are kept by name.
+const DIRTY_MAX: usize = 100;
+
+pub(super) fn look(project: &Project, run: &Run) -> World {
+    let top = &project.top;
+    if !is_repository(top) {
+        return World::default();
+    }
+    let wishes = &run.plan().freshness.git;
+    let commit = |name: String| ask(top, &["rev-parse", "--verify", "--quiet", &format!("{name}^{{commit}}")]);
+    let named = |template: &Option<String>| template.as_ref().and_then(|template| shell::fill(run, template));
+    World {
+        branch: branch(top),
+        head: commit("HEAD".to_owned()),
+        base: named(&wishes.base).and_then(commit),
+        work_branch: named(&wishes.branch).and_then(|name| commit(format!("refs/heads/{name}"))),
+        dirty: wishes.if_dirty.map(|_| {
+            let status = lines(top, &["status", "--porcelain", "--untracked-files=all"]).unwrap_or_default();
+            status.iter().filter_map(|line| line.get(3..)).take(DIRTY_MAX).map(str::to_owned).collect()
+        }),
+        ..World::default()
+    }
+}

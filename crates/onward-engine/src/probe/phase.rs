@@ -1,0 +1,117 @@
+//! What is looked at for one phase: what it reads and writes, its fingerprint, and whether its effect is there.
+
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use onward_core::event::Answer;
+use onward_core::plan::{Body, Phase};
+use onward_core::run::Run;
+use onward_core::seen::{Files, Seen};
+
+use super::{command, files};
+use crate::attendant::{AttemptFolder, open_plain};
+use crate::executor::shell;
+use crate::project::Project;
+
+/// The file beside an attempt that says what it was begun with.
+const SEEN: &str = "seen";
+const SEEN_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// What the globs of `reads` mean. What the phase writes itself is not its input.
+pub(super) fn reads(project: &Project, run: &Run, phase: &Phase, before: Option<&Files>) -> Files {
+    files::look(&project.top, &filled(run, &phase.reads), &filled(run, &phase.writes), before)
+}
+
+pub(super) fn writes(project: &Project, run: &Run, phase: &Phase, before: Option<&Files>) -> Files {
+    files::look(&project.top, &filled(run, &phase.writes), &[], before)
+}
+
+fn filled(run: &Run, globs: &[String]) -> Vec<String> {
+    globs.iter().filter_map(|glob| shell::fill(run, glob)).collect()
+}
+
+/// The hash over what the commands of `fingerprint` print; none where there are none or one of them fails.
+pub(super) fn fingerprint(project: &Project, run: &Run, phase: &Phase) -> Option<String> {
+    if phase.fingerprint.is_empty() {
+        return None;
+    }
+    let mut hasher = blake3::Hasher::new();
+    for script in &phase.fingerprint {
+        let env = shell::probe_environment(project, run, phase).ok()?;
+        let ran = command::run(&project.top, &shell_of(phase), script, env);
+        hasher.update(&ran.code.unwrap_or(-1).to_le_bytes());
+        hasher.update(&ran.output);
+    }
+    Some(hasher.finalize().to_hex().to_string())
+}
+
+/// Notes what an attempt is begun with. It lies beside the attempt, since it may end when nobody is there to remember.
+pub(crate) fn note_the_beginning(project: &Project, run: &Run, phase: &Phase, folder: &AttemptFolder) {
+    if phase.reads.is_empty() && phase.fingerprint.is_empty() {
+        return;
+    }
+    let seen = Seen {
+        fingerprint: fingerprint(project, run, phase),
+        reads: (!phase.reads.is_empty()).then(|| reads(project, run, phase, None)),
+        ..Seen::default()
+    };
+    let bytes = serde_json::to_vec(&seen).expect("it has only string keys");
+    let mut options = std::fs::File::options();
+    options.write(true).create(true).truncate(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+    // Without it a later change of what the phase reads goes unnoticed, and nothing else is lost.
+    let _ = options.open(folder.path().join(SEEN)).and_then(|mut file| std::io::Write::write_all(&mut file, &bytes));
+}
+
+/// Where to look when an attempt has come to its end.
+#[derive(Clone, Debug)]
+pub(crate) struct Look {
+    top: PathBuf,
+    writes: Vec<String>,
+}
+
+impl Look {
+    pub(crate) fn of(project: &Project, run: &Run, phase: &Phase) -> Self {
+        Self { top: project.top.clone(), writes: filled(run, &phase.writes) }
+    }
+
+    /// What an attempt that is done was begun with, and what it leaves behind.
+    pub(crate) fn at_the_end(&self, folder: &AttemptFolder) -> Option<Box<Seen>> {
+        let begun = noted(&folder.path().join(SEEN));
+        if begun.is_none() && self.writes.is_empty() {
+            return None;
+        }
+        let writes = (!self.writes.is_empty()).then(|| files::look(&self.top, &self.writes, &[], None));
+        Some(Box::new(Seen { writes, ..begun.unwrap_or_default() }))
+    }
+}
+
+fn noted(path: &Path) -> Option<Seen> {
+    let mut bytes = Vec::new();
+    open_plain(path).ok()?.take(SEEN_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+/// A probe that is being asked in a thread of its own: whoever drives must not stand still for it.
+pub(crate) fn ask_done_when(project: &Project, run: &Run, phase: &Phase) -> std::thread::JoinHandle<Answer> {
+    let (top, shell, scripts) = (project.top.clone(), shell_of(phase), phase.done_when.clone());
+    let env = shell::probe_environment(project, run, phase);
+    std::thread::spawn(move || {
+        let Ok(env) = env else { return Answer::CannotTell };
+        for script in scripts {
+            match command::run(&top, &shell, &script, env.clone()).code {
+                Some(0) => {}
+                Some(1) => return Answer::NotDone,
+                Some(_) | None => return Answer::CannotTell,
+            }
+        }
+        Answer::Done
+    })
+}
+
+fn shell_of(phase: &Phase) -> Vec<String> {
+    match &phase.body {
+        Body::Run { shell, .. } => shell.clone(),
+        Body::Agent(_) | Body::Approval(_) | Body::External(_) | Body::Uses(_) => command::default_shell(),
+    }
+}

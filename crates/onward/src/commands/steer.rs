@@ -1,0 +1,30 @@
+//! `onward retry|skip|adopt RUN PHASE`: a person's answer about one phase, on record for whoever drives the run next.
+
+use onward_core::exit;
+use onward_core::input::Choice;
+use onward_core::view;
+use onward_engine::Onward;
+use serde_json::json;
+
+use super::here;
+use crate::args;
+use crate::failure::Failure;
+use crate::render;
+
+pub(super) fn steer(args: &args::Steer, choice: Choice) -> Result<u8, Failure> {
+    let mut onward = Onward::work(&here()?)?;
+    let run = onward.choose(&args.run, &args.phase, choice)?;
+    if args.output.json {
+        render::answer_json(&json!({ "run": run, "phase": args.phase, "choice": choice }));
+        return Ok(exit::DONE);
+    }
+    let what = match choice {
+        Choice::Retry | Choice::RetryClean => "is to be done again",
+        Choice::Skip => "is skipped",
+        Choice::Adopt => "is taken as done",
+    };
+    let resume = view::resume_command(&run);
+    let words = format!("phase {} of run {run} {what}; go on with  {resume}\n", args.phase);
+    render::say(&render::safe::block(&words));
+    Ok(exit::DONE)
+}
