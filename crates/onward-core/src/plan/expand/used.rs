@@ -32,7 +32,7 @@ pub fn read_used(
 }
 
 /// The path as it is looked up: without `./`.
-pub(super) fn normal(path: &str) -> String {
+pub(crate) fn normal(path: &str) -> String {
     let parts: Vec<&str> = path.trim().split('/').filter(|part| !part.is_empty() && *part != ".").collect();
     parts.join("/")
 }
