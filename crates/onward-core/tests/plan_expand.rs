@@ -121,6 +121,7 @@ fn outputs_of_the_parts_become_lists() {
 const PUBLISH: &str = "onward: 1
 inputs: { target: { type: string, required: true } }
 env: { SHARED: yes, OVER: plan }
+limits: { outer: { max-parallel: 9 }, inner: { max-parallel: 2 } }
 phases:
   build: { env: { TARGET: '${{ inputs.target }}', OVER: own }, run: x, outputs: { n: count } }
   send: { needs: build, if: inputs.target == 'prod', env: { N: '${{ phases.build.outputs.n }}' }, run: x }
@@ -150,6 +151,7 @@ fn a_plan_inside_a_plan() {
     let plan = plan(
         "onward: 1
 inputs: { target: { type: string, default: prod } }
+limits: { outer: { max-parallel: 1 } }
 phases:
   a: { run: x }
   publish: { needs: a, uses: ./plans/publish.yaml, with: { target: '${{ inputs.target }}' } }
@@ -158,6 +160,8 @@ phases:
     );
     let (plan, _) = read_used(&plan, &mut shelf).expect("the file is there");
     let expanded = at_start(&plan, &texts([("target", "${{ env.HOME }}")])).expect("all is known");
+    let most: Vec<Option<u32>> = expanded.limits.values().map(|limit| limit.max_parallel).collect();
+    assert_eq!(most, [Some(2), Some(1)], "limits of both plans; the outer one's word counts");
     let (edited, _) = read_used(&plan, &mut |_| Ok(PUBLISH.replace("run: x", "run: y"))).expect("it is there");
     assert_ne!(digest(&edited), digest(&plan), "another plan inside is other work");
     let of = |plan: &Plan| phase_digest(plan, &plan.phases[1], &[]);
