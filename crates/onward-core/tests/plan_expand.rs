@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use onward_core::diagnostic::Code;
-use onward_core::expression::Reference;
+use onward_core::expression::{Past, Reference};
 use onward_core::id::PhaseId;
 use onward_core::plan::expand::{
     DEPTH_MAX, ExpandError, at_start, children, combinations, insert, is_compound, outputs, read_used,
 };
-use onward_core::plan::{Plan, parse};
+use onward_core::plan::{Plan, digest, parse, phase_digest};
 use onward_core::run::turn::Fate::{self, Completed, Failed, Open, Skipped, Unreachable};
-use onward_core::run::turn::{Turn, is_cut_short, turn, whole};
+use onward_core::run::turn::{Turn, closing_turn, is_cut_short, turn, whole};
 
 fn plan(text: &str) -> Plan {
     let parsed = parse(text);
@@ -121,6 +121,7 @@ fn outputs_of_the_parts_become_lists() {
 const PUBLISH: &str = "onward: 1
 inputs: { target: { type: string, required: true } }
 env: { SHARED: yes, OVER: plan }
+limits: { outer: { max-parallel: 9 }, inner: { max-parallel: 2 } }
 phases:
   build: { env: { TARGET: '${{ inputs.target }}', OVER: own }, run: x, outputs: { n: count } }
   send: { needs: build, if: inputs.target == 'prod', env: { N: '${{ phases.build.outputs.n }}' }, run: x }
@@ -150,6 +151,7 @@ fn a_plan_inside_a_plan() {
     let plan = plan(
         "onward: 1
 inputs: { target: { type: string, default: prod } }
+limits: { outer: { max-parallel: 1 } }
 phases:
   a: { run: x }
   publish: { needs: a, uses: ./plans/publish.yaml, with: { target: '${{ inputs.target }}' } }
@@ -158,6 +160,12 @@ phases:
     );
     let (plan, _) = read_used(&plan, &mut shelf).expect("the file is there");
     let expanded = at_start(&plan, &texts([("target", "${{ env.HOME }}")])).expect("all is known");
+    let most: Vec<Option<u32>> = expanded.limits.values().map(|limit| limit.max_parallel).collect();
+    assert_eq!(most, [Some(2), Some(1)], "limits of both plans; the outer one's word counts");
+    let (edited, _) = read_used(&plan, &mut |_| Ok(PUBLISH.replace("run: x", "run: y"))).expect("it is there");
+    assert_ne!(digest(&edited), digest(&plan), "another plan inside is other work");
+    let of = |plan: &Plan| phase_digest(plan, &plan.phases[1], &[]);
+    assert_ne!(of(&edited), of(&plan));
     assert_eq!(ids(&expanded), ["a", "publish", "publish/build", "publish/send", "publish/sweep", "z"]);
     let [_, publish, build, send, sweep, _] = expanded.phases.as_slice() else { panic!("six") };
     assert_eq!(publish.children.as_ref().map(Vec::len), Some(3));
@@ -250,6 +258,33 @@ phases:
     assert_eq!((whole(&[]), whole(&[Completed, Open])), (Some(Completed), None));
     assert_eq!((whole(&[Skipped, Skipped]), whole(&[Skipped, Completed])), (Some(Skipped), Some(Completed)));
     assert_eq!(whole(&[Completed, Unreachable]), Some(Failed));
+}
+
+#[test]
+fn what_comes_at_the_end() {
+    // A run has failed, and another has not. What stands in `finally` comes after both, unless its condition says otherwise.
+    let plan = plan(
+        "onward: 1
+inputs: { keep: { type: boolean, default: false } }
+phases: { a: { run: x } }
+finally:
+  clean: { run: x, if: '!inputs.keep' }
+  tell: { needs: clean, run: x, if: failure() }
+  plain: { needs: clean, run: x }
+",
+    );
+    let of =
+        |at: usize, needs: &[Fate], main| closing_turn(&plan.finally[at], needs, main, &|_| Some("false".to_owned()));
+    for (main, tells) in [(Past::Good, Turn::Skip), (Past::Failed, Turn::Run)] {
+        assert_eq!(
+            (of(0, &[], main), of(1, &[Completed], main), of(2, &[Completed], main)),
+            (Turn::Run, tells, Turn::Run)
+        );
+        assert_eq!(
+            (of(1, &[Failed], main), of(2, &[Failed], main), of(2, &[Open], main)),
+            (Turn::Run, Turn::Never, Turn::NotYet)
+        );
+    }
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::model::{Phase, Plan};
+use super::expand::normal;
+use super::model::{Body, Phase, Plan};
 
 /// Changes when the work changes: its phases, their needs and what they do, shared variables, inputs. Not when only names,
 /// descriptions, timeouts, retries or priorities do.
@@ -11,7 +12,7 @@ pub fn digest(plan: &Plan) -> String {
     for (name, spec) in &plan.inputs {
         inputs.insert(name.clone(), json!({ "type": spec.kind, "required": spec.required, "default": spec.default }));
     }
-    let value = json!({
+    let mut value = json!({
         "v": 1,
         "type": plan.kind,
         "inputs": inputs,
@@ -19,6 +20,11 @@ pub fn digest(plan: &Plan) -> String {
         "phases": plan.phases.iter().map(place).collect::<Vec<_>>(),
         "finally": plan.finally.iter().map(place).collect::<Vec<_>>(),
     });
+    if !plan.used.is_empty() {
+        let used: Map<String, Value> =
+            plan.used.iter().map(|(path, inner)| (path.clone(), json!(digest(inner)))).collect();
+        value["used"] = Value::Object(used);
+    }
     hash(value)
 }
 
@@ -29,9 +35,15 @@ pub fn definition_digest(plan: &Plan, phase: &Phase) -> String {
 }
 
 /// Changes when doing the phase again would be other work. `resolved_env` is all of its variables, filled in.
-/// The order of variables does not matter, nor does anything the plan says elsewhere.
-pub fn phase_digest(_plan: &Plan, phase: &Phase, resolved_env: &[(String, String)]) -> String {
-    hash(work(phase, resolved_env))
+/// The order of variables does not matter, nor does anything the plan says elsewhere; what a plan inside does, does.
+pub fn phase_digest(plan: &Plan, phase: &Phase, resolved_env: &[(String, String)]) -> String {
+    let mut work = work(phase, resolved_env);
+    if let Body::Uses(uses) = &phase.body
+        && let Some(inner) = plan.used.get(&normal(&uses.path))
+    {
+        work["plan"] = json!(digest(inner));
+    }
+    hash(work)
 }
 
 fn work(phase: &Phase, env: &[(String, String)]) -> Value {

@@ -35,6 +35,16 @@ pub fn turn(phase: &Phase, needs: &[Fate], context: &dyn Fn(&Reference) -> Optio
         .zip(needs)
         .map(|(need, fate)| if need.must_be_completed && *fate == Fate::Skipped { Fate::Unreachable } else { *fate })
         .collect();
+    decide(phase, &fates, Past::Good, context)
+}
+
+/// The same for a phase of `finally`, once all the others have come to their end: `main` says how. It runs whatever happened,
+/// unless its condition says otherwise; `needs` are those among `finally`.
+pub fn closing_turn(phase: &Phase, needs: &[Fate], main: Past, context: &dyn Fn(&Reference) -> Option<String>) -> Turn {
+    decide(phase, needs, main, context)
+}
+
+fn decide(phase: &Phase, fates: &[Fate], main: Past, context: &dyn Fn(&Reference) -> Option<String>) -> Turn {
     let failed = fates.iter().any(|fate| matches!(fate, Fate::Failed | Fate::Unreachable));
     let condition = phase.condition.as_deref().map(Condition::parse);
     let judges = matches!(&condition, Some(Ok(condition)) if condition.judges_the_past());
@@ -44,7 +54,7 @@ pub fn turn(phase: &Phase, needs: &[Fate], context: &dyn Fn(&Reference) -> Optio
     if fates.contains(&Fate::Open) {
         return Turn::NotYet;
     }
-    let past = if failed { Past::Failed } else { Past::Good };
+    let past = if judges && (failed || main == Past::Failed) { Past::Failed } else { Past::Good };
     match condition {
         None => Turn::Run,
         Some(Ok(condition)) if condition.holds(context, past) => Turn::Run,

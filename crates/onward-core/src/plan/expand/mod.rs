@@ -12,6 +12,7 @@ mod used;
 pub use combinations::{combinations, is_static};
 pub use start::at_start;
 pub use taken_apart::{children, insert, is_compound, outputs};
+pub(super) use used::normal;
 pub use used::{DEPTH_MAX, UsedFault, read_used};
 
 /// Why a phase cannot be taken apart.

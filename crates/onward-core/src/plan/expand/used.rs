@@ -28,11 +28,21 @@ pub fn read_used(
     let mut reading = Reading { load, used: BTreeMap::new(), faults: Vec::new() };
     reading.plan(plan, &mut Vec::new());
     let wrong = reading.faults.iter().any(|fault| fault.diagnostics.iter().any(Diagnostic::is_error));
-    if wrong { Err(reading.faults) } else { Ok((Plan { used: reading.used, ..plan.clone() }, reading.faults)) }
+    if wrong {
+        return Err(reading.faults);
+    }
+    let mut whole = Plan { used: reading.used, ..plan.clone() };
+    // One name is one limit, wherever it is declared; what the outer plan says of it counts.
+    for inner in whole.used.values() {
+        for (name, limit) in &inner.limits {
+            whole.limits.entry(name.clone()).or_insert_with(|| limit.clone());
+        }
+    }
+    Ok((whole, reading.faults))
 }
 
 /// The path as it is looked up: without `./`.
-pub(super) fn normal(path: &str) -> String {
+pub(crate) fn normal(path: &str) -> String {
     let parts: Vec<&str> = path.trim().split('/').filter(|part| !part.is_empty() && *part != ".").collect();
     parts.join("/")
 }
