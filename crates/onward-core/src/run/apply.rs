@@ -9,7 +9,7 @@ use super::state::{Before, Dirty, Due, Kill, PhaseState, PhaseStatus, Run, Runni
 use super::vcs::{Fresh, leaves_the_tree_alone};
 use crate::checkpoint::Trigger;
 use crate::event::{Event, Outcome, PhaseError, Recorded, RunResult, StopBy};
-use crate::id::{Attempt, Generation, PhaseId};
+use crate::id::{Attempt, CheckpointId, Generation, PhaseId};
 use crate::mutant::{self, Mutant};
 use crate::patch;
 
@@ -24,20 +24,11 @@ impl Run {
         }
         match &recorded.event {
             Event::RunStarted(_) => unreachable!("run {} was started before", self.id),
-            Event::DriverStarted { epoch, boot, jobs, orphans, head, only, .. } => {
-                assert!(*epoch > self.epoch, "run {}: the epoch of a driver only rises", self.id);
-                (self.epoch, self.jobs, self.orphans) = (*epoch, *jobs, *orphans);
-                self.boot.clone_from(boot);
-                (self.result, self.stop, self.stopped) = (None, None, None);
-                self.only.clone_from(only);
-                self.vcs.head.clone_from(head);
-                self.vcs.held = false;
-                self.probe_again();
-            }
-            Event::WorldSeen { world, findings } => self.world_seen(world, findings, at),
-            Event::PlanRevised(revised) => self.plan_revised(revised),
-            Event::StaleAccepted { phase, seen } => self.change(phase, |state| state.seen = Some(seen.clone())),
-            Event::PhaseProbed { phase, answer } => self.phase_probed(phase, *answer),
+            Event::DriverStarted { .. } => self.driver_started(&recorded.event),
+            event @ (Event::WorldSeen { .. }
+            | Event::PlanRevised(_)
+            | Event::StaleAccepted { .. }
+            | Event::PhaseProbed { .. }) => self.apply_what_was_seen(event, at),
             Event::AttemptStarted { phase, attempt, generation, epoch, boot, clean } => {
                 self.attempt_started(phase, (*attempt, *generation, *epoch), boot, clean.as_ref(), at);
             }
@@ -77,24 +68,38 @@ impl Run {
                 patch::apply(&mut self.state, ops).expect("a change was seen to fit before it was recorded");
                 self.dirty.state.extend(ops.iter().cloned());
             }
-            Event::CheckpointTaken { id, triggers, phase, .. } => {
-                self.last_checkpoint = Some(id.clone());
-                self.dirty = Dirty::default();
-                self.whole_is_due = false;
-                let same = |due: &Due| due.triggers == *triggers && due.phase == *phase;
-                if let Some(place) = self.due.iter().position(same) {
-                    self.due.remove(place);
-                }
-            }
-            Event::SnapshotTaken(snapshot) => self.snapshot_taken(snapshot),
-            Event::SnapshotMissed { .. } => self.vcs.fresh = Fresh::Missed,
-            Event::CommitBegun { number, token, head } => self.commit_begun(*number, token, head.as_ref()),
-            Event::CommitMade { number, commit, .. } => self.commit_made(*number, commit),
-            Event::CommitLeft { number, why } => self.commit_left(*number, why),
-            Event::RewindBegun(begun) => self.rewind_begun(begun),
-            Event::RunRewound(rewound) => self.rewound(rewound),
-            Event::RewindFailed { .. } => self.vcs.rewinding = None,
-            Event::RunForked { restored, .. } => self.forked(restored),
+            Event::CheckpointTaken { id, triggers, phase, .. } => self.checkpoint_taken(id, triggers, phase.as_ref()),
+            event @ (Event::SnapshotTaken(_)
+            | Event::SnapshotMissed { .. }
+            | Event::CommitBegun { .. }
+            | Event::CommitMade { .. }
+            | Event::CommitLeft { .. }
+            | Event::RewindBegun(_)
+            | Event::RunRewound(_)
+            | Event::RewindFailed { .. }
+            | Event::RunForked { .. }) => self.apply_to_the_tree(event),
+        }
+    }
+
+    fn driver_started(&mut self, event: &Event) {
+        let Event::DriverStarted { epoch, boot, jobs, orphans, head, only, .. } = event else { return };
+        assert!(*epoch > self.epoch, "run {}: the epoch of a driver only rises", self.id);
+        (self.epoch, self.jobs, self.orphans) = (*epoch, *jobs, *orphans);
+        self.boot.clone_from(boot);
+        (self.result, self.stop, self.stopped) = (None, None, None);
+        self.only.clone_from(only);
+        self.vcs.head.clone_from(head);
+        self.vcs.held = false;
+        self.probe_again();
+    }
+
+    fn checkpoint_taken(&mut self, id: &CheckpointId, triggers: &[Trigger], phase: Option<&PhaseId>) {
+        self.last_checkpoint = Some(id.clone());
+        self.dirty = Dirty::default();
+        self.whole_is_due = false;
+        let same = |due: &Due| due.triggers == *triggers && due.phase.as_ref() == phase;
+        if let Some(place) = self.due.iter().position(same) {
+            self.due.remove(place);
         }
     }
 
@@ -179,6 +184,7 @@ impl Run {
             (state.in_doubt, state.parked, state.not_before, state.error) = (false, false, None, None);
             state.probe = None;
         });
+        self.completed_in_git(phase);
         self.make_due(Trigger::PhaseTransition, Some(phase));
     }
 
@@ -189,7 +195,6 @@ impl Run {
             (state.in_doubt, state.parked, state.not_before, state.error) = (false, false, None, None);
             state.probe = None;
         });
-        self.completed_in_git(phase);
         self.make_due(Trigger::PhaseTransition, Some(phase));
     }
 

@@ -6,14 +6,24 @@ use jiff::Timestamp;
 
 use super::index::PlanIndex;
 use super::state::{Before, Dirty, PhaseState, ProbeDue, Run};
-use crate::event::{Answer, Claimed, Outcome, PlanRevised, RunStarted};
+use crate::event::{Answer, Claimed, Event, Outcome, PlanRevised, RunStarted};
 use crate::id::PhaseId;
 use crate::resume::Finding;
 use crate::seen::{LastLook, World};
 
 impl Run {
+    pub(super) fn apply_what_was_seen(&mut self, event: &Event, at: Timestamp) {
+        match event {
+            Event::WorldSeen { world, findings } => self.world_seen(world, findings, at),
+            Event::PlanRevised(revised) => self.plan_revised(revised),
+            Event::StaleAccepted { phase, seen } => self.change(phase, |state| state.seen = Some(seen.clone())),
+            Event::PhaseProbed { phase, answer } => self.phase_probed(phase, *answer),
+            _ => unreachable!("nothing that was seen"),
+        }
+    }
+
     /// Phases keep their records by their ids, wherever they stand in the new plan.
-    pub(super) fn plan_revised(&mut self, revised: &PlanRevised) {
+    fn plan_revised(&mut self, revised: &PlanRevised) {
         let mut known = std::mem::take(&mut self.removed);
         let ids = self.started.plan.phases.iter().map(|phase| phase.id.clone());
         known.extend(ids.zip(std::mem::take(&mut self.phases)));
@@ -51,7 +61,7 @@ impl Run {
         self.whole_is_due = true;
     }
 
-    pub(super) fn world_seen(&mut self, world: &World, findings: &[Finding], at: Timestamp) {
+    fn world_seen(&mut self, world: &World, findings: &[Finding], at: Timestamp) {
         self.look = Some(Arc::new(LastLook { at, world: world.clone(), findings: findings.to_vec() }));
     }
 
@@ -84,7 +94,7 @@ impl Run {
         self.change(phase, |state| state.probe = Some(due));
     }
 
-    pub(super) fn phase_probed(&mut self, phase: &PhaseId, answer: Answer) {
+    fn phase_probed(&mut self, phase: &PhaseId, answer: Answer) {
         self.change(phase, |state| match answer {
             // What the attempt claims is kept for the next time that the probe is asked.
             Answer::CannotTell | Answer::Done => {}

@@ -119,27 +119,46 @@ impl Run {
         let subject = rule.message.replace("{first}", &id(phases.first())).replace("{last}", &id(phases.last()));
         let mut body: String = phases.iter().map(|phase| line_of(phase)).collect();
         let remaining = self.phases.len() - self.finished;
-        body.push_str(&format!("\nRemaining phases: {remaining}\n"));
+        body.extend(["\nRemaining phases: ", &remaining.to_string(), "\n"]);
         CommitText { subject, body, trailers: rule.trailers.clone(), batch: number.to_string() }
     }
 
-    pub(super) fn snapshot_taken(&mut self, snapshot: &Snapshot) {
+    pub(super) fn apply_to_the_tree(&mut self, event: &Event) {
+        match event {
+            Event::SnapshotTaken(snapshot) => self.snapshot_taken(snapshot),
+            Event::SnapshotMissed { .. } => self.vcs.fresh = Fresh::Missed,
+            Event::CommitBegun { number, token, head } => self.commit_begun(*number, token, head.as_ref()),
+            Event::CommitMade { number, commit, .. } => self.commit_made(*number, commit),
+            Event::CommitLeft { number, why } => self.commit_left(*number, why),
+            Event::RewindBegun(begun) => self.rewind_begun(begun),
+            Event::RunRewound(rewound) => self.rewound(rewound),
+            Event::RewindFailed { .. } => self.vcs.rewinding = None,
+            Event::RunForked { restored, .. } => self.forked(restored),
+            _ => unreachable!("not about the working tree"),
+        }
+    }
+
+    fn snapshot_taken(&mut self, snapshot: &Snapshot) {
         self.vcs.head.clone_from(&snapshot.head);
         self.vcs.last = Some(snapshot.clone());
         self.vcs.fresh = Fresh::Yes;
     }
 
-    pub(super) fn commit_begun(&mut self, number: u32, token: &str, head: Option<&String>) {
+    fn commit_begun(&mut self, number: u32, token: &str, head: Option<&String>) {
         assert_eq!(number, self.vcs.commits + 1, "commits are numbered without gaps");
         assert!(self.vcs.begun.is_none(), "one commit at a time");
         self.vcs.commits = number;
         self.vcs.begun = Some(Begun { number, token: token.to_owned(), head: head.cloned() });
     }
 
-    pub(super) fn commit_made(&mut self, number: u32, commit: &str) {
+    fn commit_made(&mut self, number: u32, commit: &str) {
         assert_eq!(self.vcs.begun.take().map(|begun| begun.number), Some(number), "a commit is made that was begun");
         self.vcs.head = Some(commit.to_owned());
         for phase in std::mem::take(&mut self.vcs.uncommitted) {
+            // A plan that was revised meanwhile may not have it any more.
+            if !self.index.by_id.contains_key(&phase) {
+                continue;
+            }
             let sha = short(commit);
             self.change(&phase, |state| {
                 state.commit_sha.get_or_insert(sha);
@@ -147,7 +166,7 @@ impl Run {
         }
     }
 
-    pub(super) fn commit_left(&mut self, number: u32, why: &NoCommit) {
+    fn commit_left(&mut self, number: u32, why: &NoCommit) {
         assert_eq!(self.vcs.begun.take().map(|begun| begun.number), Some(number), "a commit is left that was begun");
         match why {
             NoCommit::NothingChanged => self.vcs.uncommitted.clear(),
@@ -167,13 +186,13 @@ impl Run {
         self.vcs.uncommitted.retain(|other| other != phase);
     }
 
-    pub(super) fn rewind_begun(&mut self, begun: &RewindBegun) {
+    fn rewind_begun(&mut self, begun: &RewindBegun) {
         assert!(self.running.is_empty() && self.ending().is_some(), "a run that works is not rewound");
         assert!(self.vcs.rewinding.is_none(), "one rewind at a time");
         self.vcs.rewinding = Some(begun.clone());
     }
 
-    pub(super) fn rewound(&mut self, rewound: &RunRewound) {
+    fn rewound(&mut self, rewound: &RunRewound) {
         let begun = self.vcs.rewinding.take().expect("a rewind ends that was begun");
         assert_eq!(begun.to, rewound.to, "the rewind that was begun is the one that ends");
         if let Some(restored) = &rewound.restored {
@@ -189,7 +208,7 @@ impl Run {
         }
     }
 
-    pub(super) fn forked(&mut self, restored: &Restored) {
+    fn forked(&mut self, restored: &Restored) {
         self.restore(restored);
         self.stopped = Some(StopBy::Rewind);
     }
