@@ -24,16 +24,7 @@ impl Run {
         }
         match &recorded.event {
             Event::RunStarted(_) => unreachable!("run {} was started before", self.id),
-            Event::DriverStarted { epoch, boot, jobs, orphans, head, only, .. } => {
-                assert!(*epoch > self.epoch, "run {}: the epoch of a driver only rises", self.id);
-                (self.epoch, self.jobs, self.orphans) = (*epoch, *jobs, *orphans);
-                self.boot.clone_from(boot);
-                (self.result, self.stop, self.stopped) = (None, None, None);
-                self.only.clone_from(only);
-                self.vcs.head.clone_from(head);
-                self.vcs.held = false;
-                self.probe_again();
-            }
+            started @ Event::DriverStarted { .. } => self.driver_started(started),
             Event::WorldSeen { world, findings } => self.world_seen(world, findings, at),
             Event::PlanRevised(revised) => self.plan_revised(revised),
             Event::StaleAccepted { phase, seen } => self.change(phase, |state| state.seen = Some(seen.clone())),
@@ -46,12 +37,7 @@ impl Run {
                 let running = state.attempt.as_mut().expect("a running phase has its attempt");
                 (running.epoch, running.adopted) = (*epoch, *alive);
             }
-            Event::AttemptEnded { phase, attempt, outcome, ended_at, duration_ms, note, head, claimed } => {
-                let own = self.own_commit(phase, head.as_ref());
-                self.attempt_ended(phase, *attempt, outcome, (ended_at.unwrap_or(at), *duration_ms), note.as_deref());
-                self.head_seen(phase, head.as_ref(), own);
-                self.probe_is_due(phase, outcome, claimed.as_deref());
-            }
+            ended @ Event::AttemptEnded { .. } => self.end_of_an_attempt(ended, at),
             Event::PhaseCompleted { phase, summary, outputs, seen, .. } => {
                 self.phase_completed(phase, summary.as_deref(), outputs, at);
                 self.change(phase, |state| state.seen.clone_from(seen));
@@ -96,6 +82,28 @@ impl Run {
             Event::RewindFailed { .. } => self.vcs.rewinding = None,
             Event::RunForked { restored, .. } => self.forked(restored),
         }
+    }
+
+    fn driver_started(&mut self, event: &Event) {
+        let Event::DriverStarted { epoch, boot, jobs, orphans, head, only, .. } = event else { return };
+        assert!(*epoch > self.epoch, "run {}: the epoch of a driver only rises", self.id);
+        (self.epoch, self.jobs, self.orphans) = (*epoch, *jobs, *orphans);
+        self.boot.clone_from(boot);
+        (self.result, self.stop, self.stopped) = (None, None, None);
+        self.only.clone_from(only);
+        self.vcs.head.clone_from(head);
+        self.vcs.held = false;
+        self.probe_again();
+    }
+
+    fn end_of_an_attempt(&mut self, event: &Event, at: Timestamp) {
+        let Event::AttemptEnded { phase, attempt, outcome, ended_at, duration_ms, note, head, claimed } = event else {
+            return;
+        };
+        let own = self.own_commit(phase, head.as_ref());
+        self.attempt_ended(phase, *attempt, outcome, (ended_at.unwrap_or(at), *duration_ms), note.as_deref());
+        self.head_seen(phase, head.as_ref(), own);
+        self.probe_is_due(phase, outcome, claimed.as_deref());
     }
 
     fn attempt_started(
