@@ -193,6 +193,7 @@ fn hint(workload: &str) -> &'static str {
              perf trace -s (waits), in a project of your own with as many phases"
         }
         "W4" | "W9" => "strace -r onward status; valgrind --tool=callgrind onward resume RUN",
+        "W7" => "GIT_TRACE2_PERF=1 git status; strace -f -c -e trace=fsync,lstat,execve onward run --quiet",
         "W1" | "W2" | "W5" | "W6" => "perf record -g target/release/onward-bench WORKLOAD --quick",
         _ => "strace -f -y -e trace=fsync,fdatasync onward run --quiet",
     }

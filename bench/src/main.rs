@@ -18,6 +18,7 @@ mod w3;
 mod w4;
 mod w5;
 mod w6;
+mod w7;
 
 use std::process::ExitCode;
 
@@ -61,6 +62,7 @@ fn run(arguments: Vec<String>) -> Result<ExitCode> {
             Workload::ComingBack => w4::measure(&options, &mut report),
             Workload::History => w5::measure(&options, &mut report),
             Workload::Growth => w6::measure(&options, &mut report),
+            Workload::Pictures => w7::measure(&options, &mut report),
             Workload::Flushes => flushes::measure(&options, &mut report),
             Workload::Small => small::measure(&options, &mut report),
         };

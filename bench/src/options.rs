@@ -18,18 +18,20 @@ pub(crate) enum Workload {
     ComingBack,
     History,
     Growth,
+    Pictures,
     Flushes,
     Small,
 }
 
 impl Workload {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Flushes,
         Self::Small,
         Self::Steps,
         Self::Phases,
         Self::ComingBack,
         Self::History,
+        Self::Pictures,
         Self::Saves,
         Self::Growth,
     ];
@@ -42,6 +44,7 @@ impl Workload {
             Self::ComingBack => "W4",
             Self::History => "W5",
             Self::Growth => "W6",
+            Self::Pictures => "W7",
             Self::Small => "W9",
             Self::Flushes => "flushes",
         }

@@ -32,7 +32,10 @@ fn the_default_file_shows_the_defaults() {
     assert_eq!(keys_and_values(&config), keys_and_values(&Config::default()));
     let worth_nothing = |value: &ConfigValue| value.value.is_null() || value.value == serde_json::json!({});
     let not_shown = config.values().into_iter().filter(|value| value.origin == "default" && !worth_nothing(value));
-    assert_eq!(not_shown.map(|value| value.key).collect::<Vec<_>>(), ["checkpoint.git-commit.trailers"]);
+    assert_eq!(
+        not_shown.map(|value| value.key).collect::<Vec<_>>(),
+        ["checkpoint.git-commit.trailers", "checkpoint.git-commit.hooks"]
+    );
 }
 
 /// What has no default is shown as an example, by its own name.
@@ -70,4 +73,16 @@ fn the_schema_has_every_key_with_its_default() {
         assert!(at["description"].is_string(), "{key} is not in the schema");
         assert_eq!(at["default"], value, "{key}");
     }
+}
+
+/// A project in a git repository gets a file that asks for commits and for nothing else.
+#[test]
+fn the_file_for_a_repository_asks_for_commits() {
+    let text = config::default_file_with_commits();
+    let parsed = config::parse(&text);
+    let set: Vec<&str> = parsed.layer.settings().map(|(key, _)| key).collect();
+    assert_eq!(set, ["checkpoint.git-commit.every"], "{text}");
+    let merged = config::merge(&[("config.yaml".to_owned(), parsed.layer)]);
+    assert_eq!(merged.commit_rule(None).map(|rule| rule.every), Some(3));
+    assert_eq!(Config::default().commit_rule(None), None);
 }

@@ -188,7 +188,6 @@ fn faults_are_worded_for_configurations() {
 fn what_is_not_acted_on_yet_is_said_only_where_it_is_set() {
     let warned = |text: &str| config::parse(text).diagnostics.iter().map(|fault| fault.code).collect::<Vec<_>>();
     for text in [
-        "checkpoint: { git-commit: { every: 3, message: m, trailers: [a, b] } }",
         "checkpoint: { mirror: crunch }",
         "store: postgres://host/db",
         "blobs: s3://bucket",
@@ -227,7 +226,7 @@ fn the_first_layer_counts_and_every_value_says_where_it_comes_from() {
 fn every_known_key_is_shown_whatever_is_set() {
     let keys = |config: &Config| config.values().into_iter().map(|value| value.key).collect::<Vec<_>>();
     let all = keys(&Config::default());
-    assert_eq!(all.len(), 33);
+    assert_eq!(all.len(), 35);
     assert!(Config::default().values().iter().all(|value| value.origin == "default"));
     assert_eq!(keys(&only(BROUGHT)), all);
     assert_eq!(keys(&only("store: { network: allow }\nresume: { auto: never }\n")), all);

@@ -180,8 +180,38 @@ const MEANING: &[Row] = &[
     ),
 ];
 
+/// Blocks that are right key by key and make no sense as a whole.
+const BLOCKS: &[Row] = &[
+    (Code::MissingKey, "onward: 1\nphases:\n  a: { run: x, matrix: { max-parallel: 2 } }", 3, "over nothing"),
+    (Code::BadValue, "onward: 1\nphases:\n  a: { run: x, matrix: { day: [] } }", 3, "no value for `day`"),
+    (Code::BadValue, "onward: 1\nphases:\n  a: { run: x, matrix: { day: [mon, mon] } }", 3, "stands twice"),
+    (Code::BadValue, "onward: 1\nphases:\n  a: { run: x, with: { b: c } }", 3, "there is none"),
+    (Code::BadValue, "onward: 1\nphases:\n  a:\n    uses: plans/${{ run.id }}.yaml", 4, "cannot hold an expression"),
+    (Code::BadValue, "onward: 1\nphases:\n  a: { approval: { message: go, choices: [] } }", 3, "is empty"),
+    (Code::BadValue, "onward: 1\nphases:\n  a: { approval: { message: go, choices: [a, a] } }", 3, "stands twice"),
+    (
+        Code::MissingKey,
+        "onward: 1\nphases:\n  a:\n    approval: { message: go, if-expired: reject }",
+        4,
+        "expires: 24h",
+    ),
+    (
+        Code::MissingKey,
+        "onward: 1\nphases:\n  a:\n    external: { instructions: go, if-silent: fail }",
+        4,
+        "heartbeat: 15m",
+    ),
+    (
+        Code::BadValue,
+        "onward: 1\nlimits:\n  api: { detect: { reset-at: '(' } }\nphases: { a: { run: x } }",
+        3,
+        "no regular expression",
+    ),
+    (Code::BadValue, "onward: 1\nphases:\n  a: { run: x, retry: { output-matches: '(?=x)' } }", 3, "look-around"),
+];
+
 fn rows() -> impl Iterator<Item = &'static Row> {
-    SYNTAX.iter().chain(SHAPE).chain(MEANING)
+    SYNTAX.iter().chain(SHAPE).chain(MEANING).chain(BLOCKS)
 }
 
 fn found(diagnostics: &[Diagnostic], row: &Row) -> bool {
@@ -222,6 +252,14 @@ fn every_code_is_seen_somewhere() {
 }
 
 /// A plan has eight faults of eight kinds. All come in one go, in the order of the file.
+#[test]
+fn a_matrix_with_too_many_combinations() {
+    let values: Vec<String> = (0..150).map(|number| number.to_string()).collect();
+    let list = values.join(", ");
+    let parsed = parse(&format!("onward: 1\nphases:\n  a: {{ run: x, matrix: {{ x: [{list}], y: [{list}] }} }}\n"));
+    assert!(found(&parsed.diagnostics, &(Code::TooLarge, "", 3, "22500 combinations")), "{:?}", parsed.diagnostics);
+}
+
 #[test]
 fn all_faults_come_at_once() {
     let text = "onward: 1

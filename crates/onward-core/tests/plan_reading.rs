@@ -6,8 +6,8 @@ use std::time::Duration;
 use onward_core::diagnostic::{Diagnostic, render};
 use onward_core::id::PhaseId;
 use onward_core::plan::{
-    Body, Effects, InputKind, OnInterrupt, Plan, PlanFailure, Priority, RetryWhen, Value, digest, graph, parse,
-    phase_digest,
+    Axis, Body, Budget, Effects, InputKind, MayEdit, OnChange, OnInterrupt, PhaseFailure, Plan, PlanFailure, Priority,
+    Rate, ReplanWhen, RetryWhen, Scope, Value, WhenLimited, digest, graph, parse, phase_digest,
 };
 
 fn plan(text: &str) -> Plan {
@@ -253,4 +253,67 @@ fn faults_are_shown_with_their_line() {
     assert_eq!(shown, expected);
     let nowhere = render("plan.yaml", "", &[Diagnostic::error(onward_core::diagnostic::Code::TooLarge, "too large")]);
     assert_eq!(nowhere, "plan.yaml: error[too-large]: too large\n");
+}
+
+#[test]
+fn the_parts_of_a_plan_are_read() {
+    let text = "onward: 1
+limits:
+  api: { rate: 60/1m, max-parallel: 4, when-limited: pause, max-wait: 2h, budget: { usd: 2.5, tokens: 9 }, detect: { exit-codes: [75, 9], output-matches: 'HTTP 429', reset-at: 'at (.*)' } }
+  claude-code: { scope: run }
+  codex: {}
+replan: { may-edit: pending, run: ./replan, approval: false }
+defaults: { locks: [db], limits: [api], on-failure: skip, on-change: keep }
+phases:
+  a:
+    matrix: { x: [1, two], y: '${{ phases.b.outputs.list }}', max-parallel: 2, fail-fast: true }
+    needs: b
+    run: x
+    if: always()
+    reads: in/**
+    verify: [one, two]
+    done-when: probe
+    fingerprint: cc --version
+    retry: { max: 1, output-matches: 'ECONN.*' }
+    replan: { max: 1, when: failed }
+  b: { run: x, locks: [], limits: [codex], on-failure: ask }
+";
+    let plan = plan(text);
+    let api = &plan.limits["api"];
+    assert_eq!(api.rate, Some(Rate { count: 60, window: Duration::from_mins(1) }));
+    assert_eq!((api.max_parallel, api.when_limited, api.scope), (Some(4), WhenLimited::Pause, Scope::Project));
+    assert_eq!((api.max_wait, api.budget), (Duration::from_hours(2), Some(Budget { usd: Some(2.5), tokens: Some(9) })));
+    let detect = api.detect.as_ref().expect("it says how");
+    assert_eq!((detect.exit_codes.as_slice(), detect.output_matches.as_deref()), (&[75, 9][..], Some("HTTP 429")));
+    assert_eq!((plan.limits["claude-code"].scope, plan.limits["codex"].scope), (Scope::Run, Scope::User));
+    assert_eq!(plan.limits["codex"].max_wait, Duration::from_hours(6));
+    let [a, b] = plan.phases.as_slice() else { panic!("two phases") };
+    let matrix = a.matrix.as_ref().expect("a matrix");
+    assert_eq!((matrix.max_parallel, matrix.fail_fast, matrix.axes.len()), (Some(2), true, 2));
+    assert_eq!(matrix.axes[0], ("x".to_owned(), Axis::Values(vec!["1".into(), "two".into()])));
+    assert_eq!(matrix.axes[1], ("y".to_owned(), Axis::From("${{ phases.b.outputs.list }}".into())));
+    assert_eq!((a.condition.as_deref(), a.reads.as_slice()), (Some("always()"), &["in/**".to_owned()][..]));
+    assert_eq!((a.verify.len(), a.done_when.len(), a.fingerprint.len()), (2, 1, 1));
+    assert_eq!((a.locks.as_slice(), a.pools()), (&["db".to_owned()][..], vec!["api"]));
+    assert_eq!((b.locks.len(), b.pools()), (0, vec!["codex"]));
+    assert_eq!((a.on_failure, b.on_failure), (Some(PhaseFailure::Skip), Some(PhaseFailure::Ask)));
+    assert_eq!((a.on_change, a.retry.output_matches.as_deref()), (Some(OnChange::Keep), Some("ECONN.*")));
+    let rules = plan.replan_rules(Some(a));
+    assert_eq!((rules.max, rules.max_per_phase, rules.may_edit), (4, 1, MayEdit::Pending));
+    assert_eq!((rules.run.as_deref(), rules.approval, rules.when), (Some("./replan"), false, vec![ReplanWhen::Failed]));
+    let stored = serde_json::to_string(&plan).expect("a plan is stored as JSON");
+    assert_eq!(serde_json::from_str::<Plan>(&stored).expect("it can be read back"), plan);
+}
+
+/// What was stored before a phase could have conditions, limits and the like is still read, and has none of them.
+#[test]
+fn plans_of_earlier_records_are_read() {
+    let mut stored = serde_json::to_value(plan("onward: 1\nphases: { a: { run: x } }\n")).expect("JSON");
+    let phase = stored["phases"][0].as_object_mut().expect("a phase");
+    let keys: Vec<&str> = phase.keys().map(String::as_str).collect();
+    let known =
+        ["id", "name", "description", "needs", "body", "env", "working_directory", "timeout", "retry", "outputs"];
+    let more = ["writes", "effects", "priority", "value", "on_interrupt"];
+    assert_eq!(keys, known.iter().chain(&more).copied().collect::<Vec<_>>(), "what is not said is not stored");
+    assert!(serde_json::from_value::<Plan>(stored).is_ok());
 }

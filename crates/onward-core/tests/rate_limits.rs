@@ -55,6 +55,8 @@ fn agents_say_when_to_come_back() {
         ("You've hit your limit · resets 1:30am (Asia/Dhaka)", 9 * HOUR + 1800),
         ("You've hit your weekly limit · resets Nov 20 at 9pm (America/New_York)", 5 * 24 * HOUR + 16 * HOUR),
         ("You've hit your weekly limit · resets Nov 20, 9pm (America/New_York)", 5 * 24 * HOUR + 16 * HOUR),
+        ("Weekly limit reached ∙ resets Thu 3:00 PM (UTC)", 4 * 24 * HOUR + 5 * HOUR),
+        ("You've hit your weekly limit · resets Sunday at 9am (UTC)", 7 * 24 * HOUR - HOUR),
         ("You're out of extra usage · resets 11pm (Asia/Colombo)", 7 * HOUR + 1800),
         ("5-hour limit reached - resets 4:15pm (Asia/Kolkata)", 2700),
         ("5-hour limit reached ∙ resets 3pm (Europe/Berlin)", 4 * HOUR),
@@ -174,6 +176,9 @@ fn programs_are_believed_by_their_exit_code() {
         ("resets at 3pm (Europe/Berlin)", Some(4 * HOUR)),
         ("try again in 4h 12m", Some(4 * HOUR + 720)),
         ("Please try again in 20s", Some(20)),
+        ("rate limited until 2026-11-15 12:00:00 UTC", Some(2 * HOUR)),
+        ("try again at 6:30 AM PT", Some(4 * HOUR + 1800)),
+        ("available again 16:30 UTC+05:30, 429 so far", Some(HOUR)),
         ("come back later", None),
         ("retry-after: yesterday", None),
         ("retry-after: -5", None),
@@ -186,6 +191,17 @@ fn programs_are_believed_by_their_exit_code() {
         assert!(hit.until > now());
         assert_eq!(program(1, output, &[]), None, "{output}");
         assert_eq!(program(0, output, &[]), None, "{output}");
+    }
+}
+
+#[test]
+fn a_program_is_listened_to_where_it_draws_on_a_limit() {
+    // The same words, once from a program that draws on a limit and once from one that does not: only the first was turned away.
+    let limit = Limit::default();
+    for words in ["gh: API rate limit exceeded for user ID 12345.", "curl: (22) The requested URL returned error: 429"]
+    {
+        assert!(program(1, words, &[("github", &limit)]).is_some_and(|hit| hit.limits.contains("github")), "{words}");
+        assert_eq!(program(1, words, &[]), None, "{words}");
     }
 }
 
@@ -245,6 +261,36 @@ fn clocks_that_are_put_forward_and_back() {
     assert_eq!(at("2026-10-25T00:45:00Z", text), "2026-10-25T01:30:00Z", "the second 02:30");
     assert_eq!(at("2026-10-25T02:00:00Z", text), "2026-10-26T01:30:00Z", "the next day");
     assert_eq!(at("2026-12-31T23:30:00Z", "You've hit your limit · resets Jan 2, 4am (UTC)"), "2027-01-02T04:00:00Z");
+}
+
+#[test]
+fn a_clock_without_a_zone_is_the_one_on_the_wall() {
+    // The machine stands in Tokyo, where it is seven in the evening. Only times without a zone are Tokyo's.
+    let tokyo = TimeZone::fixed(jiff::tz::offset(9));
+    for (text, hours) in [
+        ("try again at 9:00 PM.", 2),
+        ("try again at 9:00 PM today", 2),
+        ("resets 21:00", 2),
+        ("resets 12:00 UTC", 2),
+        ("resets 12:00:00 UTC.", 2),
+        ("resets 1pm (Europe/Berlin)", 2),
+        ("resets 13:00 UTC+1", 2),
+        ("resets 5:00 GMT-07:00", 2),
+        ("resets 4 am PT", 2),
+        ("regain access on 2026-11-16 at 00:00 UTC", 14),
+        ("regain access on 2026-11-16 at 00:00", 5),
+        ("resets 21:00 on 16 November", 26),
+    ] {
+        let evidence = Evidence {
+            speaker: Speaker::Program,
+            exit_code: Some(75),
+            text: text.as_bytes(),
+            hits_before: 0,
+            local: &tokyo,
+        };
+        let hit = recognise(&evidence, [], now()).expect("75 is a limit");
+        assert_eq!(told(&hit), Some(hours * HOUR), "{text}");
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::thread;
 
 use jiff::Timestamp;
 use onward_core::checkpoint::{Checkpoint, Trigger};
@@ -24,6 +25,9 @@ use crate::journal;
 use crate::keeper::{Keep, Keeper};
 use crate::look::checkpoint_from;
 use crate::start::{actor, holder};
+
+/// To give back the memory of a larger document takes about as long as comparing it did. Nobody has to wait for that.
+const DROPPED_AT_ONCE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// The run of one type and project, held open. Every change is durable when the call returns.
 pub struct Books {
@@ -66,7 +70,11 @@ impl Books {
     /// Replaces the state and takes a checkpoint: costs a comparison, and stores what changed.
     pub fn save(&mut self, state: Map<String, Value>) -> Result<CheckpointId> {
         let ends = run::ends_with(&state);
-        let ops = redacted(patch::diff(&self.run.state, &Value::Object(state)));
+        let state = Value::Object(state);
+        let ops = redacted(patch::diff(&self.run.state, &state));
+        if self.run.behind.whole_bytes + self.run.behind.patch_bytes > DROPPED_AT_ONCE_BYTES_MAX {
+            thread::spawn(move || drop(state));
+        }
         self.one(Posted::Change { ops, ends })
     }
 

@@ -49,7 +49,10 @@ impl Onward {
         } else {
             report.created.push(folder.clone());
         }
-        write_new(&folder.join("config.yaml"), config::DEFAULT_FILE, 0o600, &mut report)?;
+        let in_git = WorkingTree::of(&onward.project, None).is_kept();
+        let with_commits = in_git.then(config::default_file_with_commits);
+        let text = with_commits.as_deref().unwrap_or(config::DEFAULT_FILE);
+        write_new(&folder.join("config.yaml"), text, 0o600, &mut report)?;
         if plan == FirstPlan::Yes {
             write_new(&onward.project.top.join("onward.yaml"), FIRST_PLAN, 0o644, &mut report)?;
         }

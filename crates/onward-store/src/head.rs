@@ -33,6 +33,9 @@ const SLOTS: usize = 2;
 /// How long to wait for another writer of this file. After that the head stays behind, which is allowed.
 const WAIT_STEPS_MAX: u32 = 200;
 const WAIT_STEP: Duration = Duration::from_millis(1);
+/// The others hold it for a few writes only, so the first times are short.
+const WAIT_STEPS_SHORT: u32 = 20;
+const WAIT_STEP_SHORT: Duration = Duration::from_micros(50);
 
 pub(crate) type StoreId = [u8; 16];
 
@@ -107,11 +110,11 @@ fn open_for_writing(path: &Path) -> io::Result<File> {
 }
 
 fn wait_for_lock(file: &File) -> io::Result<()> {
-    for _ in 0..WAIT_STEPS_MAX {
+    for step in 0..WAIT_STEPS_MAX {
         if lock::try_whole(file)? {
             return Ok(());
         }
-        thread::sleep(WAIT_STEP);
+        thread::sleep(if step < WAIT_STEPS_SHORT { WAIT_STEP_SHORT } else { WAIT_STEP });
     }
     Err(io::ErrorKind::TimedOut.into())
 }

@@ -48,8 +48,7 @@ fn document(keyframe: &[u8], patches: &[Vec<u8>]) -> Result<Value, BadDocument> 
 fn read_patch(bytes: &[u8]) -> Result<StoredPatch, BadDocument> {
     let damaged = |why: serde_json::Error| BadDocument::Damaged(why.to_string());
     match serde_json::from_slice::<StoredPatch>(bytes) {
-        Ok(patch) if patch.onward <= FORMAT => Ok(patch),
-        Ok(patch) => Err(BadDocument::Newer(patch.onward.into())),
+        Ok(patch) => not_newer(patch.onward).map(|()| patch),
         Err(why) => {
             known(&serde_json::from_slice(bytes).map_err(damaged)?)?;
             Err(damaged(why))
@@ -60,10 +59,13 @@ fn read_patch(bytes: &[u8]) -> Result<StoredPatch, BadDocument> {
 /// Newer data is refused before anything in it is believed.
 fn known(document: &Value) -> Result<(), BadDocument> {
     match document.get("onward").and_then(Value::as_u64) {
-        Some(version) if version <= u64::from(FORMAT) => Ok(()),
-        Some(version) => Err(BadDocument::Newer(version)),
+        Some(version) => not_newer(version),
         None => Err(BadDocument::Damaged("it says no format version".to_owned())),
     }
+}
+
+fn not_newer(version: u64) -> Result<(), BadDocument> {
+    if version <= u64::from(FORMAT) { Ok(()) } else { Err(BadDocument::Newer(version)) }
 }
 
 /// Works out everything that follows from the kernel.
@@ -155,4 +157,22 @@ fn last_error(phases: &[PhaseRecord]) -> Option<LastError> {
         message: phase.error.clone().unwrap_or_default(),
     };
     Some(LastError { phase: phase.id.clone(), error })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A patch was written by a later version, once in a form that looks like ours and once in its own. Both are refused
+    /// by their version; what says no version at all is damaged.
+    #[test]
+    fn a_later_patch_is_refused_by_its_version() {
+        for text in [r#"{"onward": 7, "ops": []}"#, r#"{"onward": 7, "ops": [{"op": "move"}], "more": 1}"#] {
+            assert_eq!(read_patch(text.as_bytes()).map(drop), Err(BadDocument::Newer(7)), "{text}");
+        }
+        assert!(read_patch(br#"{"onward": 0, "ops": []}"#).is_ok());
+        for text in [r#"{"ops": []}"#, r#"{"onward": 0}"#, "[]", ""] {
+            assert!(matches!(read_patch(text.as_bytes()), Err(BadDocument::Damaged(_))), "{text}");
+        }
+    }
 }

@@ -73,7 +73,7 @@ pub enum Content {
 /// A patch as it is stored, with its version.
 #[derive(Deserialize)]
 pub(super) struct StoredPatch {
-    pub(super) onward: u32,
+    pub(super) onward: u64,
     pub(super) ops: Vec<Op>,
 }
 

@@ -6,6 +6,7 @@ mod template;
 
 pub use condition::{Condition, Past, condition};
 pub use reference::Reference;
+pub(crate) use template::substitute_known;
 pub use template::{holds, references, substitute};
 
 /// Why an expression cannot be used. `offset` is in bytes from the start of the text.

@@ -31,6 +31,25 @@ pub fn substitute(template: &str, context: &dyn Fn(&Reference) -> Option<String>
     Ok(out)
 }
 
+/// As [`substitute`], but what `context` does not know stays as it is written. Only for texts that are not filled in again:
+/// a value could hold `${{` itself.
+pub(crate) fn substitute_known(
+    template: &str,
+    context: &dyn Fn(&Reference) -> Option<String>,
+) -> Result<String, ExpressionError> {
+    let mut out = String::with_capacity(template.len());
+    for piece in pieces(template)? {
+        match piece {
+            Piece::Text(text) => out.push_str(text),
+            Piece::Value(reference) => match context(&reference) {
+                Some(value) => out.push_str(&value),
+                None => out.extend([OPEN, " ", &reference.to_string(), " ", CLOSE]),
+            },
+        }
+    }
+    Ok(out)
+}
+
 /// Everything the text asks for, in order.
 pub fn references(template: &str) -> Result<Vec<Reference>, ExpressionError> {
     let found = pieces(template)?.into_iter().filter_map(|piece| match piece {

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::model::{Phase, Plan};
+use super::expand::normal;
+use super::model::{Body, Phase, Plan};
 
 /// Changes when the work changes: its phases, their needs and what they do, shared variables, inputs. Not when only names,
 /// descriptions, timeouts, retries or priorities do.
@@ -11,7 +12,7 @@ pub fn digest(plan: &Plan) -> String {
     for (name, spec) in &plan.inputs {
         inputs.insert(name.clone(), json!({ "type": spec.kind, "required": spec.required, "default": spec.default }));
     }
-    let value = json!({
+    let mut value = json!({
         "v": 1,
         "type": plan.kind,
         "inputs": inputs,
@@ -19,6 +20,11 @@ pub fn digest(plan: &Plan) -> String {
         "phases": plan.phases.iter().map(place).collect::<Vec<_>>(),
         "finally": plan.finally.iter().map(place).collect::<Vec<_>>(),
     });
+    if !plan.used.is_empty() {
+        let used: Map<String, Value> =
+            plan.used.iter().map(|(path, inner)| (path.clone(), json!(digest(inner)))).collect();
+        value["used"] = Value::Object(used);
+    }
     hash(value)
 }
 
@@ -29,9 +35,15 @@ pub fn definition_digest(plan: &Plan, phase: &Phase) -> String {
 }
 
 /// Changes when doing the phase again would be other work. `resolved_env` is all of its variables, filled in.
-/// The order of variables does not matter, nor does anything the plan says elsewhere.
-pub fn phase_digest(_plan: &Plan, phase: &Phase, resolved_env: &[(String, String)]) -> String {
-    hash(work(phase, resolved_env))
+/// The order of variables does not matter, nor does anything the plan says elsewhere; what a plan inside does, does.
+pub fn phase_digest(plan: &Plan, phase: &Phase, resolved_env: &[(String, String)]) -> String {
+    let mut work = work(phase, resolved_env);
+    if let Body::Uses(uses) = &phase.body
+        && let Some(inner) = plan.used.get(&normal(&uses.path))
+    {
+        work["plan"] = json!(digest(inner));
+    }
+    hash(work)
 }
 
 fn work(phase: &Phase, env: &[(String, String)]) -> Value {
@@ -52,6 +64,9 @@ fn work(phase: &Phase, env: &[(String, String)]) -> Value {
     if let Some(inputs) = &phase.situation.inputs {
         more.insert("inputs".into(), json!(inputs));
     }
+    if let Some(matrix) = &phase.matrix {
+        more.insert("axes".into(), json!(matrix.axes));
+    }
     if !phase.fingerprint.is_empty() {
         more.insert("fingerprint".into(), json!(phase.fingerprint));
     }
@@ -67,7 +82,6 @@ fn place(phase: &Phase) -> Value {
         json!({ "id": phase.id, "needs": phase.needs, "work": work(phase, &phase.env), "effects": phase.effects });
     if let Value::Object(all) = &mut place {
         all.extend(phase.condition.iter().map(|condition| ("if".to_owned(), json!(condition))));
-        all.extend(phase.matrix.iter().map(|matrix| ("matrix".to_owned(), json!(matrix))));
     }
     place
 }
@@ -75,13 +89,13 @@ fn place(phase: &Phase) -> Value {
 /// Changes when anything does that could make another try end differently: all of the plan but names and descriptions.
 /// Tells a revision that was tried before.
 pub fn digest_of_all(plan: &Plan) -> String {
-    let mut plain = plan.clone();
-    (plain.run_name, plain.description) = (None, None);
-    plain.name.clear();
-    for phase in plain.phases.iter_mut().chain(&mut plain.finally) {
+    let mut bare = plan.clone();
+    (bare.run_name, bare.description) = (None, None);
+    bare.name.clear();
+    for phase in bare.phases.iter_mut().chain(&mut bare.finally) {
         (phase.name, phase.description) = (None, None);
     }
-    hash(serde_json::to_value(&plain).expect("a plan has only keys that are texts"))
+    hash(serde_json::to_value(&bare).expect("a plan has only keys that are texts"))
 }
 
 fn hash(value: Value) -> String {

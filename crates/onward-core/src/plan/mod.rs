@@ -6,6 +6,7 @@
 pub(crate) mod check;
 pub(crate) mod check_scalar;
 mod digest;
+pub mod expand;
 mod freshness;
 pub mod glob_match;
 pub mod globs;

@@ -19,7 +19,6 @@ pub(super) fn limits(root: &Node) -> BTreeMap<String, Limit> {
 }
 
 fn limit(name: &str, node: &Node) -> Limit {
-    let plain = Scope::Project;
     Limit {
         max_parallel: count(node, "max-parallel"),
         rate: text(node, "rate").and_then(|rate| units::rate(&rate)).map(|(count, window)| Rate { count, window }),
@@ -34,10 +33,9 @@ fn limit(name: &str, node: &Node) -> Limit {
         scope: match text(node, "scope").as_deref() {
             Some("run") => Scope::Run,
             Some("user") => Scope::User,
-            Some(_) => plain,
             // An account of an agent is the user's, whatever the project.
             None if BUILT_IN_AGENTS.contains(&name) => Scope::User,
-            None => plain,
+            Some(_) | None => Scope::Project,
         },
     }
 }
@@ -58,12 +56,12 @@ fn detect(node: &Node) -> Detect {
 
 pub(super) fn matrix(node: &Node) -> Matrix {
     let axes = node.entries().iter().filter(|axis| !matches!(axis.key.as_str(), "max-parallel" | "fail-fast"));
-    let axis = |node: &Node| match &node.content {
+    let of_node = |node: &Node| match &node.content {
         Content::Scalar { text, .. } => Axis::From(text.clone()),
         Content::Sequence(_) | Content::Mapping(_) => Axis::Values(texts(node)),
     };
     Matrix {
-        axes: axes.map(|entry| (entry.key.clone(), axis(&entry.value))).collect(),
+        axes: axes.map(|entry| (entry.key.clone(), of_node(&entry.value))).collect(),
         max_parallel: count(node, "max-parallel"),
         fail_fast: flag(node, "fail-fast").unwrap_or(false),
     }

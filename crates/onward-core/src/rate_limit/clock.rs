@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use jiff::civil::{Date, DateTime, Time};
+use jiff::civil::{Date, DateTime, Time, Weekday};
 use jiff::tz::{Offset, TimeZone, TimeZoneDatabase};
 use jiff::{SignedDuration, Span, Timestamp, Zoned};
 use regex_lite::{Captures, Regex};
@@ -15,11 +15,11 @@ const DAYS_BACK_MAX: i32 = 180;
 static CLOCK: LazyLock<Regex> = LazyLock::new(|| {
     let months = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec";
     let pattern = format!(
-        r"(?ix)^ (?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,?\s+)?
+        r"(?ix)^ (?:(?P<weekday>mon|tue|wed|thu|fri|sat|sun)[a-z]*,?\s+(?:at\s+)?)?
         (?: (?P<month>{months})[a-z]*\.?\s+ (?P<day>\d{{1,2}})(?:st|nd|rd|th)? (?:,?\s+(?P<year>\d{{4}}))? ,?\s+ (?:at\s+)?
           | (?P<date>\d{{4}}-\d\d-\d\d) ,?[\sT]+ (?:at\s+)?
           | (?P<tomorrow>tomorrow) ,?\s+ (?:at\s+)? )?
-        (?P<hour>\d{{1,2}}) (?: :(?P<minute>\d\d) (?: :(?P<second>\d\d))? )? \s* (?P<half>[ap]\.?m\b)?\.?
+        (?P<hour>\d{{1,2}}) (?: :(?P<minute>\d\d) (?: :(?P<second>\d\d))? )? (?:\s* (?P<half>[ap]\.?m\b)\.?)?
         (?:\s+on\s+ (?P<late_day>\d{{1,2}})\s+ (?P<late_month>{months})[a-z]* )?
         (?:\s* \( (?P<zone>[^)\n]{{1,40}}) \) | \s+ (?P<short>[A-Z]{{1,4}}(?:[+-]\d{{1,2}}(?::?\d\d)?)?)\b )?"
     );
@@ -35,6 +35,13 @@ pub(super) fn next(text: &str, now: Timestamp, local: &TimeZone) -> Option<Times
     let today = now.to_zoned(zone.clone()).date();
     if let Some(date) = date(&found, today)? {
         return moments(DateTime::from_parts(date, time), &zone).into_iter().find(|moment| *moment > now);
+    }
+    if let Some(weekday) = found.name("weekday").and_then(|name| weekday_of(name.as_str())) {
+        let days = (0..=7).filter_map(|days| today.checked_add(Span::new().days(days)).ok());
+        let moments = days
+            .filter(|date| date.weekday() == weekday)
+            .flat_map(|date| moments(DateTime::from_parts(date, time), &zone));
+        return moments.into_iter().find(|moment| *moment > now);
     }
     let yesterday = today.checked_sub(Span::new().days(1)).ok()?;
     let tomorrow = today.checked_add(Span::new().days(1)).ok()?;
@@ -104,6 +111,20 @@ fn date(found: &Captures<'_>, today: Date) -> Option<Option<Date>> {
     let near = |years: i16| Date::new(today.year().checked_add(years)?, month, day).ok();
     let ahead = |date: &Date| today.until(*date).is_ok_and(|span| span.get_days() > -DAYS_BACK_MAX);
     Some(Some(near(0).filter(ahead).or_else(|| near(1))?))
+}
+
+fn weekday_of(name: &str) -> Option<Weekday> {
+    let all = [
+        ("mon", Weekday::Monday),
+        ("tue", Weekday::Tuesday),
+        ("wed", Weekday::Wednesday),
+        ("thu", Weekday::Thursday),
+        ("fri", Weekday::Friday),
+        ("sat", Weekday::Saturday),
+        ("sun", Weekday::Sunday),
+    ];
+    let lower = name.to_ascii_lowercase();
+    all.into_iter().find(|(short, _)| *short == lower).map(|(_, weekday)| weekday)
 }
 
 fn month_number(name: &str) -> Option<i8> {

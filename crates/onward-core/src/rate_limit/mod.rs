@@ -1,16 +1,14 @@
 //! Rate limits: whether an attempt failed because of one, until when it stands, and what to do about it.
 //!
-//! `text` makes output readable, `messages` knows the words of today's agents and interfaces, `times` and `clock` find out
+//! `messages` knows the words of today's agents and interfaces, `times` and `clock` find out
 //! when to come back, `recognise` puts them together, and `respond` says whether to wait.
 
 mod clock;
 mod messages;
 mod recognise;
 mod respond;
-mod text;
 mod times;
 
 pub use recognise::{EXIT_LIMITED, Evidence, Hit, Speaker, recognise};
 pub use respond::{GUESS_FIRST, GUESS_MAX, Patience, Response, guess, respond};
-pub use text::TAIL_BYTES_MAX;
 pub use times::RESET_AWAY_MAX;

@@ -7,9 +7,10 @@ use jiff::tz::TimeZone;
 
 use crate::patterns;
 use crate::plan::{Detect, Limit};
+use crate::tail;
 
 use super::respond::guess;
-use super::{messages, text, times};
+use super::{messages, times};
 
 /// What a phase ends with to say that it was told to come back later.
 pub const EXIT_LIMITED: i32 = 75;
@@ -66,7 +67,7 @@ pub fn recognise<'a>(
         return None;
     }
     let limits: Vec<(&str, &Limit)> = limits.into_iter().collect();
-    let text = text::readable(evidence.text);
+    let text = tail::readable(evidence.text);
     let declared: BTreeSet<String> = limits
         .iter()
         .filter(|(_, limit)| limit.detect.as_ref().is_some_and(|detect| detects(detect, evidence.exit_code, &text)))

@@ -37,7 +37,7 @@ const FORMS: &[(&str, Form)] = &[
         Form::Span,
     ),
     (
-        r"\b(?:try(?: it)? again|retry|resets?|available again|regain access|wait)(?:\s+(?:at|on|after|until))?[\s:]+(\S[^\n]{0,70}(?:\n[^\n]{0,20})?)",
+        r"\b(?:try(?: it)? again|retry|resets?|available again|regain access|wait|limited)(?:\s+(?:at|on|after|until))?[\s:]+(\S[^\n]{0,70}(?:\n[^\n]{0,20})?)",
         Form::Clock,
     ),
     (r#"\b(?:x-)?ratelimit-reset(?:-[a-z]+)?["']?\s*[:=]\s*["']?([^"'\n,}]{1,40})"#, Form::Reset),

@@ -8,11 +8,15 @@ mod apply;
 pub mod cache;
 mod decide;
 mod index;
+pub mod iteration;
 pub mod pools;
+pub mod proof;
 mod revised;
 mod settle;
 mod state;
+pub mod turn;
 pub mod vcs;
+pub mod waits;
 mod wanted;
 
 pub use decide::{Refusal, ends_with};

@@ -9,7 +9,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::id::PhaseId;
-use crate::plan::{Budget, Effects, Limit, Phase, Priority, Value, globs};
+use crate::plan::{Budget, Effects, Limit, Phase, Priority, Rate, Value, globs};
+use crate::rate_limit::Hit;
 use crate::words;
 
 /// The lock that all phases take that commit.
@@ -47,6 +48,29 @@ pub struct Usage {
     pub closed_until: Option<Timestamp>,
     /// What those that drew on it have cost so far.
     pub spent: Budget,
+}
+
+impl Usage {
+    /// A phase that draws on the limit was started. What no window can reach any more is forgotten.
+    pub fn started(&mut self, rate: Option<Rate>, at: Timestamp) {
+        let Some(rate) = rate else { return };
+        self.starts.retain(|start| start.checked_add(rate.window).is_ok_and(|leaves| leaves > at));
+        self.starts.push(at);
+    }
+
+    /// The limit was hit. A time that was told counts for what it is; a guess never shortens what is known.
+    pub fn hit(&mut self, hit: &Hit) {
+        let until =
+            if hit.told { hit.until } else { self.closed_until.map_or(hit.until, |known| known.max(hit.until)) };
+        self.closed_until = Some(until);
+    }
+
+    /// Something that draws on the limit has cost this much.
+    pub fn spend(&mut self, cost: Budget) {
+        self.spent.usd = self.spent.usd.map_or(cost.usd, |so_far| Some(so_far + cost.usd.unwrap_or(0.0)));
+        self.spent.tokens =
+            self.spent.tokens.map_or(cost.tokens, |so_far| Some(so_far.saturating_add(cost.tokens.unwrap_or(0))));
+    }
 }
 
 /// What is going on, as far as it decides whether another phase may start.

@@ -24,6 +24,13 @@ const SAID_BYTES_MAX: usize = 4_000;
 /// The output is taken in pieces of this size.
 const OUTPUT_PIECE_BYTES: usize = 64 * 1024;
 
+/// Writes out what is made and leaves the flush to the call that follows. Git flushes several objects in the same way: all are handed
+/// to the disk first, and one flush makes them last.
+pub(super) const WRITTEN_OUT: [&str; 4] = ["-c", "core.fsync=committed", "-c", "core.fsyncMethod=writeout-only"];
+
+/// Flushes every object by itself.
+pub(super) const FLUSHED_EACH: [&str; 2] = ["-c", "core.fsync=committed"];
+
 /// Flushes what is written, all at once where git can.
 pub(super) const DURABLE: [&str; 4] = ["-c", "core.fsync=committed,reference", "-c", "core.fsyncMethod=batch"];
 

@@ -64,13 +64,12 @@ impl Globs {
 /// One number for each character; bytes that are no text get numbers that no character has.
 fn letters(path: &Path) -> Vec<u32> {
     const NO_CHARACTER: u32 = 0x0011_0000;
-    match std::str::from_utf8(path.as_os_str().as_bytes()) {
-        Ok(text) => text.chars().map(u32::from).collect(),
-        Err(_) => {
-            let number = |byte: &u8| if byte.is_ascii() { u32::from(*byte) } else { NO_CHARACTER + u32::from(*byte) };
-            path.as_os_str().as_bytes().iter().map(number).collect()
-        }
+    let bytes = path.as_os_str().as_bytes();
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return text.chars().map(u32::from).collect();
     }
+    let number = |byte: &u8| if byte.is_ascii() { u32::from(*byte) } else { NO_CHARACTER + u32::from(*byte) };
+    bytes.iter().map(number).collect()
 }
 
 /// The glob once for each alternative in its braces.

@@ -12,6 +12,8 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use nix::sys::statfs::{BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, FsType, TMPFS_MAGIC, XFS_SUPER_MAGIC, statfs};
+
 use super::call::{Call, command, parts};
 use super::repository::{ObjectFormat, Repository};
 use super::trouble::Trouble;
@@ -66,6 +68,16 @@ impl<'a> Shadow<'a> {
     /// A call whose objects are on disk when it ends.
     pub(super) fn durable(&self, what: &'static str) -> Call {
         self.call_with(what, &super::call::DURABLE)
+    }
+
+    /// A call whose objects are on their way to the disk when it ends; the next durable one makes them last.
+    pub(super) fn written_out(&self, what: &'static str) -> Call {
+        // Only such file systems make everything last that came before a flush.
+        if is_one_of(&self.repository.common_dir, &[EXT4_SUPER_MAGIC, TMPFS_MAGIC, XFS_SUPER_MAGIC]) {
+            self.call_with(what, &super::call::WRITTEN_OUT)
+        } else {
+            self.call_with(what, &super::call::FLUSHED_EACH)
+        }
     }
 
     fn call_with(&self, what: &'static str, options: &[&str]) -> Call {
@@ -135,6 +147,12 @@ impl<'a> Shadow<'a> {
     fn build(&self) -> Result<(), Trouble> {
         let theirs = self.their_settings()?;
         let mut config = String::from("[core]\n\tbare = false\n\tlogAllRefUpdates = false\n");
+        // There the time of a folder surely changes when something is put into it.
+        let kinds = [BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, TMPFS_MAGIC, XFS_SUPER_MAGIC];
+        if is_one_of(&self.repository.top, &kinds) {
+            // Folders whose time has not changed are not read again, given that all are always listed in full.
+            config.push_str("\tuntrackedCache = true\n[status]\n\tshowUntrackedFiles = all\n[core]\n");
+        }
         for (name, value) in &theirs {
             if name != "autocrlf" {
                 let quoted = value.replace('\\', "\\\\").replace('"', "\\\"");
@@ -145,7 +163,8 @@ impl<'a> Shadow<'a> {
             ObjectFormat::Sha1 => (0, ""),
             ObjectFormat::Sha256 => (1, "[extensions]\n\tobjectFormat = sha256\n"),
         };
-        let _ = write!(config, "\trepositoryFormatVersion = {version}\n{extension}");
+        // The index can be made anew at any time, so it needs no checksum.
+        let _ = write!(config, "\trepositoryFormatVersion = {version}\n{extension}[index]\n\tskipHash = true\n");
         let head = match self.repository.head().commit {
             Some(commit) => format!("{commit}\n"),
             None => "ref: refs/heads/none\n".to_owned(),
@@ -248,6 +267,11 @@ impl Repository {
         });
         copied.map_err(Trouble::written(to))
     }
+}
+
+/// Whether a folder lies on a file system of one of these kinds.
+fn is_one_of(folder: &Path, kinds: &[FsType]) -> bool {
+    statfs(folder).is_ok_and(|about| kinds.contains(&about.filesystem_type()))
 }
 
 /// Paths, each with a NUL behind it.

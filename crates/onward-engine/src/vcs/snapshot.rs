@@ -128,13 +128,13 @@ impl Shadow<'_> {
         }
         if !sorted.take.is_empty() {
             let words = ["--add", "--remove", "--replace", "-z", "--stdin"];
-            self.durable("update-index").args(words).input(list(&sorted.take)).output()?;
+            self.written_out("update-index").args(words).input(list(&sorted.take)).output()?;
         }
         reached("vcs.snapshot-indexed");
-        let tree = self.durable("write-tree").line()?;
+        let tree = self.written_out("write-tree").line()?;
         if tree == self.repository.object_format.empty_tree() {
             // Git knows it without having it, and misses it when it checks the repository.
-            self.durable("hash-object").args(["-w", "-t", "tree", "--stdin"]).input(Vec::new()).output()?;
+            self.written_out("hash-object").args(["-w", "-t", "tree", "--stdin"]).input(Vec::new()).output()?;
         }
         Ok(Looked { tree: Tree::Other(tree), left_out: sorted.left_out })
     }
@@ -186,13 +186,19 @@ impl Repository {
             return self.call("update-ref").args([name, commit]).output().map(drop);
         }
         let path = self.common_dir.join(name);
-        let failed = Trouble::written(&path);
+        let folder = path.parent().expect("a ref lies in a folder");
+        let was_there = folder.is_dir();
         // Git removes folders of refs that it has just packed, which may be the one in which this one is being put.
-        (0..TRIES_MAX)
-            .map(|_| put_ref(&path, commit))
-            .find(Result::is_ok)
-            .unwrap_or_else(|| put_ref(&path, commit))
-            .map_err(failed)?;
+        let mut tries = 1;
+        while let Err(why) = put_ref(&path, commit) {
+            if tries == TRIES_MAX {
+                return Err(Trouble::written(&path)(why));
+            }
+            tries += 1;
+        }
+        if was_there {
+            return File::open(folder).and_then(|folder| folder.sync_all()).map_err(Trouble::written(folder));
+        }
         self.flush_folders_of(name)
     }
 

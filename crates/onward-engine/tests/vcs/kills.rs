@@ -2,11 +2,11 @@
 //!
 //! Only where the labels are compiled in; elsewhere there is nothing to pass.
 
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::Command;
 
-use onward_engine::vcs::{CommitRequest, Head, Hooks, Repository};
+use onward_engine::vcs::{CommitRequest, Head, Hooks, NotRestored, Repository, WhyLeftOut};
 
 use crate::world::{World, run};
 
@@ -40,6 +40,19 @@ fn act(story: &str, top: &Path, at: &Head, commits: &[String]) {
             };
             repository.commit(&request).expect("a commit");
         }
+        "refused" => {
+            let present = repository.snapshot(&run(), 3, Some(&commits[1])).expect("a picture").commit;
+            match repository.restore((&run(), 4), &present, &commits[0], &[&commits[1]]) {
+                Err(NotRestored::RolledBack { path, .. }) => assert_eq!(path, Path::new("shut/file.txt")),
+                other => panic!("{other:?}"),
+            }
+        }
+        "unreadable" => {
+            let taken = repository.snapshot(&run(), 3, Some(&commits[1])).expect("a picture");
+            let paths: Vec<&Path> = taken.left_out.iter().map(|one| one.path.as_path()).collect();
+            assert_eq!(paths, [Path::new("closed"), Path::new("secret.txt")]);
+            assert!(taken.left_out.iter().all(|one| one.why == WhyLeftOut::Unreadable));
+        }
         other => panic!("no story {other}"),
     }
 }
@@ -57,18 +70,68 @@ fn child() {
 
 /// Runs a story in a child that is killed at a point; true if it was.
 fn killed(world: &World, story: &str, point: &str, at: &Head, commits: &[String]) -> bool {
-    let status = Command::new(std::env::current_exe().expect("this program"))
-        .args(["--exact", "kills::child", "--ignored", "--quiet"])
-        .env("ONWARD_KILL_POINT", point)
-        .env("VCS_STORY", story)
-        .env("VCS_TOP", &world.top)
-        .env("VCS_HEAD", at.commit.as_deref().expect("a commit"))
-        .env("VCS_COMMITS", commits.join(" "))
-        .output()
-        .expect("it starts")
-        .status;
+    let status =
+        in_child(world, story, at, commits).env("ONWARD_KILL_POINT", point).output().expect("it starts").status;
     assert!(status.signal() == Some(9) || status.success(), "{story} at {point}: {status}");
     status.signal() == Some(9)
+}
+
+fn in_child(world: &World, story: &str, at: &Head, commits: &[String]) -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("this program"));
+    command.args(["--exact", "kills::child", "--ignored", "--quiet"]);
+    command.env("VCS_STORY", story).env("VCS_TOP", &world.top).env("VCS_COMMITS", commits.join(" "));
+    command.env("VCS_HEAD", at.commit.as_deref().expect("a commit"));
+    command
+}
+
+/// Runs a story as a user whom permissions stop. Root is stopped by none, so it becomes somebody else for this.
+fn as_a_plain_user(world: &World, story: &str, at: &Head, commits: &[String]) {
+    const NOBODY: u32 = 65_534;
+    let mut command = in_child(world, story, at, commits);
+    if nix::unistd::geteuid().is_root() {
+        world.mode(world.folder.path(), 0o755);
+        let mut paths = vec![world.top.clone()];
+        while let Some(path) = paths.pop() {
+            std::os::unix::fs::lchown(&path, Some(NOBODY), Some(NOBODY)).expect("root may");
+            if path.symlink_metadata().is_ok_and(|about| about.is_dir()) {
+                paths.extend(std::fs::read_dir(&path).expect("a folder").flatten().map(|entry| entry.path()));
+            }
+        }
+        command.uid(NOBODY).gid(NOBODY).env("HOME", &world.top);
+    }
+    let output = command.output().expect("it starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"), "the story was not told");
+}
+
+/// In the middle of a restore a folder refuses to be written. All that was done before is undone, and the refusal is told.
+#[test]
+fn a_folder_that_refuses() {
+    let (world, _, head) = begun();
+    world.write("shut/file.txt", "1\n");
+    let first = world.snapshot(11, None);
+    world.write("shut/file.txt", "2\n");
+    world.write("another.txt", "2\n");
+    world.write("dir", "2\n");
+    world.write("tracked.txt", "changed again\n");
+    let second = world.snapshot(12, Some(&first));
+    world.mode("shut", 0o555);
+    let before = world.things();
+    as_a_plain_user(&world, "refused", &head, &[first.commit, second.commit]);
+    assert_eq!(world.things(), before);
+    world.mode("shut", 0o755);
+}
+
+/// A file and a folder cannot be read. The picture is taken without them, and both are named.
+#[test]
+fn what_cannot_be_read() {
+    let (world, commits, head) = begun();
+    world.write("secret.txt", "1\n");
+    world.mode("secret.txt", 0);
+    world.write("closed/file.txt", "1\n");
+    world.mode("closed", 0);
+    as_a_plain_user(&world, "unreadable", &head, &commits);
+    world.mode("closed", 0o755);
 }
 
 /// A tree with two pictures and work on top.

@@ -320,3 +320,34 @@ fn leftovers_in_the_shadow() {
     let third = world.snapshot(3, Some(&second));
     assert_eq!(world.things_in(&third.commit), world.things());
 }
+
+/// Folders have not changed for long when files and folders are put into them, also into some that git has never seen a tracked file
+/// in. The next picture has all of them, though git remembers which folders it need not read.
+#[test]
+fn new_files_in_old_folders() {
+    let world = World::new();
+    world.write("old/tracked.txt", "1\n");
+    world.commit("two");
+    world.write("old/untracked/first.txt", "1\n");
+    fs::create_dir_all(world.path("old/empty/deep")).expect("folders");
+    let age = |path: &str| {
+        let long_ago = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_hours(400_000);
+        fs::File::open(world.path(path)).and_then(|folder| folder.set_modified(long_ago)).expect("a folder");
+    };
+    for folder in ["old/empty/deep", "old/empty", "old/untracked", "old", "."] {
+        age(folder);
+    }
+    let first = world.snapshot(1, None);
+    let second = world.snapshot(2, Some(&first));
+    assert!(second.same_as_last);
+    for path in
+        ["old/second.txt", "old/untracked/second.txt", "old/empty/deep/file.txt", "top.txt", "new/folder/file.txt"]
+    {
+        world.write(path, "1\n");
+        let taken = world.snapshot(3, Some(&first));
+        assert_eq!(world.things_in(&taken.commit), world.things(), "{path}");
+    }
+    fs::remove_file(world.path("old/untracked/first.txt")).expect("a file");
+    let taken = world.snapshot(4, Some(&first));
+    assert_eq!(world.things_in(&taken.commit), world.things());
+}

@@ -143,7 +143,7 @@ impl Books {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 12, max_shrink_iters: 60, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 8, max_shrink_iters: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Files, links and folders come, go and change places, and pictures are brought back and undone in between.
     /// Each time the bytes and modes are exactly those of the picture, and ignored files are never touched.

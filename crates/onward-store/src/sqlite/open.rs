@@ -19,6 +19,9 @@ use crate::{VALUE_BYTES_MAX, error::StoreError};
 /// longer and longer, which makes a short wait long.
 const BUSY_STEPS_MAX: i32 = 10_000;
 const BUSY_STEP: Duration = Duration::from_millis(1);
+/// Most of those we wait for are done sooner than that, so the first times are short.
+const BUSY_STEPS_SHORT: i32 = 20;
+const BUSY_STEP_SHORT: Duration = Duration::from_micros(100);
 const STATEMENTS_KEPT: usize = 64;
 /// `synchronous` as a number. An unknown word would be taken for a weaker setting without a murmur.
 const SYNCHRONOUS_FULL: i64 = 2;
@@ -58,7 +61,7 @@ fn common_flags() -> OpenFlags {
 /// What every connection has: our own patience, and no trust in what the file says about itself.
 fn settle(connection: &mut Connection) -> Answer<()> {
     connection.busy_handler(Some(|asked: i32| {
-        thread::sleep(BUSY_STEP);
+        thread::sleep(if asked < BUSY_STEPS_SHORT { BUSY_STEP_SHORT } else { BUSY_STEP });
         asked < BUSY_STEPS_MAX
     }))?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::expression::Reference;
 use crate::id::PhaseId;
 
 /// Done once for every combination of its axes.
@@ -54,6 +55,23 @@ pub struct Situation {
 impl Situation {
     pub fn is_plain(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// What an expression of a phase in this situation means. `outer` answers for the run, in its own words: inputs of the run,
+    /// full ids of phases.
+    pub fn value(&self, reference: &Reference, outer: &dyn Fn(&Reference) -> Option<String>) -> Option<String> {
+        match reference {
+            Reference::Matrix(name) => self.matrix.get(name).cloned(),
+            Reference::Input(name) => match &self.inputs {
+                Some(inputs) => inputs.get(name).cloned(),
+                None => outer(reference),
+            },
+            Reference::Output { phase, output } => {
+                outer(&Reference::Output { phase: self.phase(phase), output: output.clone() })
+            }
+            Reference::Status(phase) => outer(&Reference::Status(self.phase(phase))),
+            Reference::Env(_) | Reference::Run(_) | Reference::Attempt => outer(reference),
+        }
     }
 
     /// The full id of a phase that an expression names here.

@@ -1,10 +1,14 @@
-//! Output as it can be searched: the end of it, without what only a terminal understands.
+//! The end of an output as people and patterns read it: plain text, without what only a terminal understands.
+
+use crate::patterns;
 
 /// How much of the end of an output is looked at.
 pub const TAIL_BYTES_MAX: usize = 4 << 10;
+/// Characters of a last line that are kept.
+const LINE_CHARS_MAX: usize = 300;
 
 /// The last bytes of an output as plain text. Never longer than a small multiple of [`TAIL_BYTES_MAX`].
-pub(super) fn readable(output: &[u8]) -> String {
+pub fn readable(output: &[u8]) -> String {
     let tail = &output[output.len().saturating_sub(TAIL_BYTES_MAX)..];
     let text = String::from_utf8_lossy(tail);
     let mut out = String::with_capacity(text.len());
@@ -12,7 +16,7 @@ pub(super) fn readable(output: &[u8]) -> String {
     while let Some(character) = rest.next() {
         match character {
             '\u{1b}' => skip_escape(&mut rest),
-            '\r' => out.push('\n'),
+            '\r' | '\n' => out.push('\n'),
             // Typographic forms that the messages of today use.
             '\u{2019}' | '\u{2018}' => out.push('\''),
             '\u{a0}' | '\u{2007}' | '\u{2009}' | '\u{202f}' => out.push(' '),
@@ -25,12 +29,23 @@ pub(super) fn readable(output: &[u8]) -> String {
                 }
                 Some(_) | None => out.push('\\'),
             },
-            '\n' => out.push('\n'),
             _ if character.is_control() => out.push(' '),
             _ => out.push(character),
         }
     }
     out
+}
+
+/// The last line that says something: what a phase gives as its reason.
+pub fn last_line(output: &[u8]) -> Option<String> {
+    let text = readable(output);
+    let line = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
+    Some(line.chars().take(LINE_CHARS_MAX).collect())
+}
+
+/// Whether the end of an output matches a pattern of the plan, as in `retry: { output-matches: … }`.
+pub fn matches(pattern: &str, output: &[u8]) -> bool {
+    patterns::matches(pattern, &readable(output))
 }
 
 /// Colours, cursor moves (`ESC [ … letter`) and titles (`ESC ] … BEL`).
@@ -51,6 +66,14 @@ mod tests {
         let shown =
             readable(b"\x1b[31mhit\xe2\x80\x99s\x1b[0m \x1b]0;title\x07limit\r2:51\xe2\x80\xafPM \\\"type\\\"\\n");
         assert_eq!(shown, "hit's limit\n2:51 PM \"type\"\n");
+    }
+
+    #[test]
+    fn the_last_line_is_the_reason() {
+        assert_eq!(last_line(b"working\n\x1b[1mtoo complex\x1b[0m\n\n").as_deref(), Some("too complex"));
+        assert_eq!((last_line(b""), last_line(b" \n\t\n")), (None, None));
+        assert_eq!(last_line(&[b'x'; 9000]).map(|line| line.len()), Some(LINE_CHARS_MAX));
+        assert!(matches("ECONNRESET|flaky", b"\xff\x00 ECONNRESET\n") && !matches("^a$", b"b"));
     }
 
     #[test]

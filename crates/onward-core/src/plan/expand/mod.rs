@@ -1,0 +1,27 @@
+//! Phases that become several: one for each combination of a matrix, or those of another plan.
+//!
+//! The phase itself stays, with `children`: it is never tried, it is done when they are, and what needs it waits for it. Its own
+//! needs and its `if` are settled once, before any child starts. What is known when the run starts is taken apart by
+//! [`at_start`]; what depends on outputs by [`children`] and [`insert`] when its turn comes.
+
+mod combinations;
+mod start;
+mod taken_apart;
+mod used;
+
+pub use combinations::{combinations, is_static};
+pub use start::at_start;
+pub use taken_apart::{children, insert, is_compound, outputs};
+pub(super) use used::normal;
+pub use used::{DEPTH_MAX, UsedFault, read_used};
+
+/// Why a phase cannot be taken apart.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExpandError {
+    #[error("the matrix of {phase} cannot be read: {why}")]
+    Matrix { phase: crate::id::PhaseId, why: String },
+    #[error("with {phase} the plan has more than {max} phases")]
+    TooMany { phase: crate::id::PhaseId, max: usize },
+    #[error("{phase} uses {path}, {why}")]
+    Uses { phase: crate::id::PhaseId, path: String, why: String },
+}

@@ -1,0 +1,155 @@
+//! Whether a revision may be made.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::id::PhaseId;
+use crate::plan::{MayEdit, Phase, Plan, ReplanRules, digest_of_all, graph, phase_digest};
+
+use super::kept::{parts, with_what_is_kept, written};
+use super::model::{Kind, Limits, Progress, Refused, Revision, Standing};
+
+/// Whether another revision may be asked for at all. Asked before a replan command is run: what it prints could not be used.
+pub fn may_ask(standing: &Standing<'_>) -> Result<ReplanRules, Refused> {
+    let phase = standing.asked_by.and_then(|id| standing.plan.phase(id));
+    let rules = standing.plan.replan_rules(phase);
+    if standing.limits == Limits::Hold {
+        if standing.made >= rules.max {
+            return Err(Refused::LimitOfRun { made: standing.made });
+        }
+        if let Some(phase) = standing.asked_by.filter(|_| standing.made_for_phase >= rules.max_per_phase) {
+            return Err(Refused::LimitOfPhase { phase: phase.clone(), made: standing.made_for_phase });
+        }
+    }
+    Ok(rules)
+}
+
+/// Holds a proposed plan against the run. The limits were asked about before.
+pub fn judge(standing: &Standing<'_>, proposed: &Plan, rules: &ReplanRules) -> Result<Revision, Refused> {
+    let digest = digest_of_all(proposed);
+    if standing.tried.contains(&digest) {
+        return Err(Refused::TriedBefore);
+    }
+    let changes = Changes::between(standing.plan, proposed);
+    let redone = allowed(standing, &changes, rules.may_edit)?;
+    let plan = with_what_is_kept(standing, proposed, &changes);
+    // What is kept needs only what is kept or proposed, and nothing that is proposed needs what it does not name.
+    assert!(first_on_a_circle(&plan).is_none(), "a revision that keeps what is finished has no circle");
+    let still_there = |id: &&PhaseId| plan.phase(id).is_some();
+    let kept: Vec<PhaseId> = changes.removed.iter().filter(still_there).cloned().collect();
+    let removed: Vec<PhaseId> = changes.removed.iter().filter(|id| !still_there(id)).cloned().collect();
+    let kind = kind(standing, proposed, &changes.added, &removed);
+    Ok(Revision { kind, plan, digest, added: changes.added, removed, changed: changes.changed, kept, redone })
+}
+
+/// What differs, by id, in the order of the plans.
+pub(super) struct Changes {
+    added: Vec<PhaseId>,
+    pub(super) removed: Vec<PhaseId>,
+    /// The work of the phase is other work.
+    pub(super) changed: Vec<PhaseId>,
+}
+
+impl Changes {
+    fn between(old: &Plan, new: &Plan) -> Self {
+        let before: BTreeMap<&PhaseId, &Phase> = old.phases.iter().map(|phase| (&phase.id, phase)).collect();
+        let after: BTreeMap<&PhaseId, &Phase> = new.phases.iter().map(|phase| (&phase.id, phase)).collect();
+        let ids = |plan: &Plan, without: &BTreeMap<&PhaseId, &Phase>| -> Vec<PhaseId> {
+            plan.phases.iter().map(|phase| phase.id.clone()).filter(|id| !without.contains_key(id)).collect()
+        };
+        let other_work = |phase: &&Phase| {
+            let earlier = before.get(&phase.id);
+            earlier
+                .is_some_and(|earlier| phase_digest(old, earlier, &earlier.env) != phase_digest(new, phase, &phase.env))
+        };
+        // Children are taken apart anew from phases that stay.
+        let is_child = |id: &PhaseId| before.get(id).is_some_and(|phase| phase.situation.parent.is_some());
+        Self {
+            added: ids(new, &before),
+            removed: ids(old, &after).into_iter().filter(|id| !is_child(id)).collect(),
+            changed: new.phases.iter().filter(other_work).map(|phase| phase.id.clone()).collect(),
+        }
+    }
+}
+
+/// A phase that was taken apart is at work while a part of it is.
+fn progress(standing: &Standing<'_>, id: &PhaseId) -> Progress {
+    let own = |id: &PhaseId| standing.progress.get(id).copied().unwrap_or(Progress::Open);
+    match own(id) {
+        Progress::Open if parts(standing.plan, id).iter().any(|part| own(&part.id) == Progress::AtWork) => {
+            Progress::AtWork
+        }
+        found @ (Progress::Open | Progress::AtWork | Progress::Finished) => found,
+    }
+}
+
+/// The finished phases that are done anew, or the first change that may not be made.
+fn allowed(standing: &Standing<'_>, changes: &Changes, may_edit: MayEdit) -> Result<Vec<PhaseId>, Refused> {
+    let asked_by = standing.asked_by.map(|asked| written(standing.plan, asked));
+    let downstream = asked_by.map(|asked| with_dependents(standing.plan, asked));
+    let mut redone = Vec::new();
+    let removed = changes.removed.iter().map(|id| (id, Edit::Removed));
+    for (id, edit) in changes.changed.iter().map(|id| (id, Edit::Changed)).chain(removed) {
+        let asked = asked_by == Some(id);
+        let below = downstream.as_ref().is_none_or(|below| below.contains(id));
+        match (progress(standing, id), edit, may_edit) {
+            (Progress::Finished, Edit::Changed, MayEdit::All) => redone.push(id.clone()),
+            (Progress::Finished, Edit::Changed, MayEdit::Downstream | MayEdit::Pending) => {
+                return Err(Refused::ChangesFinished { phase: id.clone() });
+            }
+            (Progress::AtWork, _, _) if !asked => return Err(Refused::ChangesAtWork { phase: id.clone() }),
+            (Progress::Open, _, MayEdit::Downstream) if !below => {
+                return Err(Refused::NotDownstream { phase: id.clone() });
+            }
+            // What is finished and left out is kept.
+            (Progress::Finished, Edit::Removed, _) | (Progress::AtWork | Progress::Open, _, _) => {}
+        }
+    }
+    Ok(redone)
+}
+
+#[derive(Clone, Copy)]
+enum Edit {
+    Changed,
+    Removed,
+}
+
+/// A phase and all that needs it, near or far.
+fn with_dependents(plan: &Plan, first: &PhaseId) -> BTreeSet<PhaseId> {
+    let dependents = graph::dependents(plan);
+    let mut found = BTreeSet::from([first.clone()]);
+    let mut waiting = vec![first.clone()];
+    while let Some(id) = waiting.pop() {
+        for next in dependents.get(&id).into_iter().flatten() {
+            if found.insert(next.clone()) {
+                waiting.push(next.clone());
+            }
+        }
+    }
+    found
+}
+
+fn first_on_a_circle(plan: &Plan) -> Option<PhaseId> {
+    let placed: BTreeSet<PhaseId> = graph::batches(plan).into_iter().flatten().collect();
+    plan.phases.iter().map(|phase| &phase.id).find(|id| !placed.contains(*id)).cloned()
+}
+
+fn kind(standing: &Standing<'_>, proposed: &Plan, added: &[PhaseId], removed: &[PhaseId]) -> Kind {
+    let asked_by = standing.asked_by.map(|asked| written(standing.plan, asked));
+    let asked_gone = asked_by.is_some_and(|asked| removed.contains(asked));
+    if asked_gone && added.len() > 1 {
+        return Kind::Split;
+    }
+    if removed.len() > added.len() {
+        return Kind::Collapse;
+    }
+    if added.is_empty() || removed.len() == added.len() {
+        return Kind::Update;
+    }
+    let related = |asked: &PhaseId| {
+        let below = with_dependents(proposed, asked);
+        let needs_new =
+            proposed.phase(asked).is_some_and(|phase| phase.needs.iter().any(|need| added.contains(&need.phase)));
+        needs_new || added.iter().any(|id| below.contains(id))
+    };
+    if asked_by.is_some_and(related) { Kind::Expand } else { Kind::Add }
+}

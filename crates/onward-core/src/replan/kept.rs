@@ -1,0 +1,99 @@
+//! What a revision cannot take away, and phases that were taken apart.
+
+use std::collections::BTreeSet;
+
+use crate::id::PhaseId;
+use crate::plan::{Phase, Plan};
+
+use super::judge::Changes;
+use super::model::{Progress, Standing};
+
+/// All that a phase was taken apart into, and what that was taken apart into. Parts stand behind what they are part of.
+pub(super) fn parts<'a>(plan: &'a Plan, id: &PhaseId) -> Vec<&'a Phase> {
+    let mut found: Vec<&Phase> = Vec::new();
+    if plan.phase(id).is_none_or(|phase| phase.children.is_none()) {
+        return found;
+    }
+    let mut whole = BTreeSet::from([id]);
+    for part in &plan.phases {
+        if part.situation.parent.as_ref().is_some_and(|parent| whole.contains(parent)) {
+            whole.insert(&part.id);
+            found.push(part);
+        }
+    }
+    found
+}
+
+/// The phase that the author wrote and that this one is part of; itself if it is part of none.
+pub(super) fn written<'a>(plan: &'a Plan, id: &'a PhaseId) -> &'a PhaseId {
+    let mut id = id;
+    while let Some(parent) = plan.phase(id).and_then(|phase| phase.situation.parent.as_ref()) {
+        id = parent;
+    }
+    id
+}
+
+/// The proposal, with the finished phases that it left out in front. All that they need is finished too, and so is there.
+pub(super) fn with_what_is_kept(standing: &Standing<'_>, proposed: &Plan, changes: &Changes) -> Plan {
+    let mut phases: Vec<Phase> = Vec::new();
+    for id in &changes.removed {
+        phases.extend(what_is_done_of(standing, id));
+    }
+    let there: BTreeSet<PhaseId> = phases.iter().chain(&proposed.phases).map(|phase| phase.id.clone()).collect();
+    for phase in &mut phases {
+        phase.needs.retain(|need| there.contains(&need.phase));
+    }
+    for phase in &proposed.phases {
+        phases.extend(still_apart(standing.plan, phase, changes));
+    }
+    // How the plan may be revised is not for a revision to change: a phase would lift its own limits.
+    Plan { phases, replan: standing.plan.replan.clone(), ..proposed.clone() }
+}
+
+/// What stays of a phase that is left out: itself if it is finished, and else, of one that was taken apart, what is.
+fn what_is_done_of(standing: &Standing<'_>, id: &PhaseId) -> Vec<Phase> {
+    let finished = |id: &PhaseId| standing.progress.get(id) == Some(&Progress::Finished);
+    let Some(whole) = standing.plan.phase(id) else { return Vec::new() };
+    let parts = parts(standing.plan, id);
+    if finished(id) {
+        return std::iter::once(whole).chain(parts).cloned().collect();
+    }
+    let done: BTreeSet<&PhaseId> = parts.iter().map(|part| &part.id).filter(|id| finished(id)).collect();
+    if done.is_empty() {
+        return Vec::new();
+    }
+    let around = |id: &PhaseId| done.iter().any(|part| ancestors_of(standing.plan, part).contains(&id));
+    let kept: Vec<&Phase> =
+        std::iter::once(whole).chain(parts).filter(|phase| done.contains(&phase.id) || around(&phase.id)).collect();
+    let ids: BTreeSet<&PhaseId> = kept.iter().map(|phase| &phase.id).collect();
+    let only_done = |phase: &&Phase| {
+        let mut phase = (*phase).clone();
+        if let Some(children) = &mut phase.children {
+            children.retain(|child| ids.contains(child));
+        }
+        phase
+    };
+    kept.iter().map(only_done).collect()
+}
+
+/// What a phase is part of, from the nearest outwards.
+fn ancestors_of<'a>(plan: &'a Plan, id: &PhaseId) -> Vec<&'a PhaseId> {
+    let parent = |id: &PhaseId| plan.phase(id).and_then(|phase| phase.situation.parent.as_ref());
+    std::iter::successors(parent(id), |id| parent(id)).collect()
+}
+
+/// A phase of the proposal, with the parts into which it was taken apart if it is still the same work.
+fn still_apart(old: &Plan, phase: &Phase, changes: &Changes) -> Vec<Phase> {
+    let children = old.phase(&phase.id).and_then(|before| before.children.clone());
+    if children.is_none() || changes.changed.contains(&phase.id) {
+        return vec![phase.clone()];
+    }
+    let mut all = vec![Phase { children, ..phase.clone() }];
+    for part in parts(old, &phase.id) {
+        let direct = phase.matrix.is_some() && part.situation.parent.as_ref() == Some(&phase.id);
+        // What the whole needs may have changed, and its parts need the same.
+        let needs = if direct { phase.needs.clone() } else { part.needs.clone() };
+        all.push(Phase { needs, ..part.clone() });
+    }
+    all
+}

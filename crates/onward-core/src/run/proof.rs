@@ -1,0 +1,113 @@
+//! Whether a phase that says it is done is done: its artifacts are there, its checks pass, its effect can be seen.
+
+use crate::event::PhaseError;
+use crate::plan::Phase;
+
+/// What was found at the end of an attempt that said it was done. Only what the plan asks for is looked at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Proof {
+    pub artifacts: Vec<ArtifactFound>,
+    /// As far as they were run: the first that fails ends it.
+    pub checks: Vec<CheckEnd>,
+    /// None if the phase has no `done-when`.
+    pub effect: Option<Effect>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArtifactFound {
+    pub name: String,
+    /// With its expressions filled in.
+    pub path: String,
+    pub state: ArtifactState,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ArtifactState {
+    There {
+        bytes: u64,
+        digest: String,
+    },
+    Missing,
+    /// It lies outside the project, by name or through a link, or cannot be read.
+    Refused {
+        why: String,
+    },
+}
+
+/// How a command of `verify` ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckEnd {
+    pub command: String,
+    /// None if it did not end by itself.
+    pub code: Option<i32>,
+    /// The last line it printed.
+    pub said: String,
+}
+
+/// What `done-when` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    There,
+    Absent,
+    CannotTell,
+}
+
+/// What follows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Judgement {
+    Done,
+    NotDone(PhaseError),
+    /// Only a person can tell.
+    Unclear,
+}
+
+/// The answer of `done-when`, going by the exit codes of its commands; none for one that did not end by itself. One that says
+/// no settles it; otherwise one that cannot tell does.
+pub fn effect(codes: &[Option<i32>]) -> Effect {
+    if codes.contains(&Some(1)) {
+        Effect::Absent
+    } else if codes.iter().all(|code| *code == Some(0)) {
+        Effect::There
+    } else {
+        Effect::CannotTell
+    }
+}
+
+/// Artifacts first, since they cost nothing to look at; then the checks; then the effect.
+pub fn judge(phase: &Phase, proof: &Proof) -> Judgement {
+    if let Some(fault) = missing(phase, &proof.artifacts) {
+        return Judgement::NotDone(fault);
+    }
+    if let Some(failed) = proof.checks.iter().find(|check| check.code != Some(0)) {
+        let end = failed.code.map_or("did not end by itself".to_owned(), |code| format!("ended with code {code}"));
+        let said = if failed.said.is_empty() { String::new() } else { format!(": {}", failed.said) };
+        return Judgement::NotDone(error("verify-failed", format!("its check `{}` {end}{said}", failed.command)));
+    }
+    match (proof.effect, phase.done_when.is_empty()) {
+        (None, true) | (Some(Effect::There), _) => Judgement::Done,
+        (Some(Effect::Absent), _) => {
+            let message = "it says it is done, but its `done-when` sees no effect".to_owned();
+            Judgement::NotDone(error("effect-missing", message))
+        }
+        (Some(Effect::CannotTell), _) | (None, false) => Judgement::Unclear,
+    }
+}
+
+fn missing(phase: &Phase, found: &[ArtifactFound]) -> Option<PhaseError> {
+    let required = |name: &str| phase.artifacts.iter().any(|artifact| artifact.name == name && artifact.required);
+    let faults = found.iter().filter_map(|artifact| match &artifact.state {
+        ArtifactState::There { .. } => None,
+        ArtifactState::Missing if !required(&artifact.name) => None,
+        ArtifactState::Missing => Some(format!("its artifact {} ({}) is not there", artifact.name, artifact.path)),
+        // Refused even if it is not required: nobody may point it elsewhere.
+        ArtifactState::Refused { why } => {
+            Some(format!("its artifact {} ({}) is refused: {why}", artifact.name, artifact.path))
+        }
+    });
+    let all: Vec<String> = faults.collect();
+    if all.is_empty() { None } else { Some(error("artifact-missing", all.join("; "))) }
+}
+
+fn error(code: &str, message: String) -> PhaseError {
+    PhaseError { code: code.to_owned(), message }
+}

@@ -1,0 +1,298 @@
+//! Phases that become several: matrices and plans inside plans.
+
+use std::collections::BTreeMap;
+
+use onward_core::diagnostic::Code;
+use onward_core::expression::{Past, Reference};
+use onward_core::id::PhaseId;
+use onward_core::plan::expand::{
+    DEPTH_MAX, ExpandError, at_start, children, combinations, insert, is_compound, outputs, read_used,
+};
+use onward_core::plan::{Plan, digest, parse, phase_digest};
+use onward_core::run::turn::Fate::{self, Completed, Failed, Open, Skipped, Unreachable};
+use onward_core::run::turn::{Turn, closing_turn, is_cut_short, turn, whole};
+
+fn plan(text: &str) -> Plan {
+    let parsed = parse(text);
+    parsed.plan.unwrap_or_else(|| panic!("{:?}", parsed.diagnostics))
+}
+
+fn ids(plan: &Plan) -> Vec<&str> {
+    plan.phases.iter().map(|phase| phase.id.as_str()).collect()
+}
+
+fn texts<const N: usize>(pairs: [(&str, &str); N]) -> BTreeMap<String, String> {
+    pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
+}
+
+fn nothing(_: &Reference) -> Option<String> {
+    None
+}
+
+#[test]
+fn a_matrix_over_known_values() {
+    // Two topics, one of them an input. The phase stays and waits for its two children; their ids come from their values alone.
+    let plan = plan(
+        "onward: 1
+inputs: { second: { type: string, default: two } }
+phases:
+  research:
+    name: Research (${{ matrix.topic }})
+    matrix: { topic: [one, '${{ inputs.second }}'], max-parallel: 2 }
+    env: { TOPIC: '${{ matrix.topic }}' }
+    writes: ['notes/${{ matrix.topic }}.md']
+    run: x
+  after: { needs: research, run: x }
+",
+    );
+    let expanded = at_start(&plan, &texts([("second", "two*")])).expect("it can be taken apart");
+    let [parent, one, two, after] = expanded.phases.as_slice() else { panic!("{:?}", ids(&expanded)) };
+    assert_eq!(parent.children, Some(vec![one.id.clone(), two.id.clone()]));
+    assert_eq!((parent.id.as_str(), after.needs[0].phase.as_str()), ("research", "research"));
+    assert!(one.id.as_str().starts_with("research@") && one.id.as_str().len() == "research@".len() + 8);
+    assert_eq!(one.name.as_deref(), Some("Research (one)"));
+    assert_eq!((one.writes[0].as_str(), two.writes[0].as_str()), ("notes/one.md", "notes/two[*].md"));
+    assert_eq!(one.env, [("TOPIC".to_owned(), "${{ matrix.topic }}".to_owned())], "filled in when it is tried");
+    assert_eq!(one.situation.value(&Reference::Matrix("topic".into()), &nothing).as_deref(), Some("one"));
+    assert_eq!(one.situation.parent.as_ref(), Some(&parent.id));
+    assert!(one.matrix.is_none() && !is_compound(one) && !is_compound(parent));
+    let again = at_start(&plan, &texts([("second", "other")])).expect("it can be taken apart");
+    assert_eq!((&again.phases[1].id, again.phases[2].id == two.id), (&one.id, false));
+}
+
+#[test]
+fn every_combination_once_in_order() {
+    let plan = plan("onward: 1\nphases:\n  a: { matrix: { x: [1, 2, 1], y: [b, a] }, run: x }\n");
+    let all = combinations(plan.phases[0].matrix.as_ref().expect("a matrix"), &nothing).expect("known");
+    let shown: Vec<String> = all.iter().map(|one| format!("{}{}", one["x"], one["y"])).collect();
+    assert_eq!(shown, ["1b", "1a", "2b", "2a"]);
+}
+
+const OVER_OUTPUTS: &str = "onward: 1
+phases:
+  days: { run: x, outputs: { days: JSON array } }
+  fetch:
+    needs: days
+    matrix: { day: '${{ phases.days.outputs.days }}', kind: [x, y] }
+    run: x
+  join: { needs: fetch, run: x }
+";
+
+#[test]
+fn a_matrix_over_outputs() {
+    // Nothing is known at the start. Once the outputs are, every combination has its phase, and what needs the whole still does.
+    let plan = plan(OVER_OUTPUTS);
+    assert_eq!(ids(&at_start(&plan, &BTreeMap::new()).expect("nothing to do")), ["days", "fetch", "join"]);
+    let fetch = &plan.phases[1];
+    assert!(is_compound(fetch));
+    let given = |json: &'static str| {
+        move |reference: &Reference| (reference.to_string() == "phases.days.outputs.days").then(|| json.to_owned())
+    };
+    let parts = children(fetch, &plan.used, &given(r#"["mon", 2, true, "mon"]"#)).expect("it can be taken apart");
+    let values: Vec<String> =
+        parts.iter().map(|part| part.situation.matrix.values().cloned().collect::<Vec<_>>().join("-")).collect();
+    assert_eq!(values, ["mon-x", "mon-y", "2-x", "2-y", "true-x", "true-y"]);
+    let longer = insert(&plan, &fetch.id, parts).expect("the phase is there");
+    assert_eq!(longer.phases.len(), 9);
+    assert_eq!(longer.phases[1].children.as_ref().map(Vec::len), Some(6));
+    assert_eq!(longer.phases[8].id.as_str(), "join");
+    assert_eq!(children(fetch, &plan.used, &given("[]")).expect("no combination"), []);
+    for bad in ["mon", "{}", r#"["a", ["b"]]"#, "[null]", ""] {
+        let answer = children(fetch, &plan.used, &given(bad));
+        assert!(matches!(answer, Err(ExpandError::Matrix { .. })), "{bad}: {answer:?}");
+    }
+    let many: String = serde_json::to_string(&(0..10_001).collect::<Vec<_>>()).expect("JSON");
+    let answer = children(fetch, &plan.used, &move |_| Some(many.clone()));
+    assert!(matches!(answer, Err(ExpandError::Matrix { .. })));
+}
+
+#[test]
+fn outputs_of_the_parts_become_lists() {
+    let plan = plan(OVER_OUTPUTS);
+    let parts = [texts([("size", "1"), ("note", "a\"b")]), texts([("size", "2")])];
+    assert_eq!(outputs(&plan.phases[1], &parts), texts([("note", r#"["a\"b"]"#), ("size", r#"["1","2"]"#)]));
+    assert_eq!(
+        outputs(&plan.phases[0], &parts),
+        texts([("note", "a\"b"), ("size", "2")]),
+        "of another plan: the last one"
+    );
+}
+
+const PUBLISH: &str = "onward: 1
+inputs: { target: { type: string, required: true } }
+env: { SHARED: yes, OVER: plan }
+limits: { outer: { max-parallel: 9 }, inner: { max-parallel: 2 } }
+phases:
+  build: { env: { TARGET: '${{ inputs.target }}', OVER: own }, run: x, outputs: { n: count } }
+  send: { needs: build, if: inputs.target == 'prod', env: { N: '${{ phases.build.outputs.n }}' }, run: x }
+finally:
+  sweep: { run: x }
+";
+
+fn shelf(path: &str) -> Result<String, String> {
+    match path {
+        "plans/publish.yaml" => Ok(PUBLISH.to_owned()),
+        "plans/outer.yaml" => {
+            Ok("onward: 1\nphases:\n  deep: { uses: ./plans/publish.yaml, with: { target: inner } }\n".into())
+        }
+        "plans/round.yaml" => Ok("onward: 1\nphases:\n  a: { uses: plans/round.yaml }\n".into()),
+        "plans/broken.yaml" => Ok("onward: 1\nphases:\n  a: { runs: x }\n".into()),
+        _ => match path.strip_prefix("chain/").and_then(|number| number.parse::<u32>().ok()) {
+            Some(number) => Ok(format!("onward: 1\nphases:\n  a: {{ uses: chain/{} }}\n", number + 1)),
+            None => Err("no such file".to_owned()),
+        },
+    }
+}
+
+#[test]
+fn a_plan_inside_a_plan() {
+    // A phase uses a plan with an input. The phases of that plan stand below it with their own inputs and needs; what that plan
+    // does at its end comes after all of them.
+    let plan = plan(
+        "onward: 1
+inputs: { target: { type: string, default: prod } }
+limits: { outer: { max-parallel: 1 } }
+phases:
+  a: { run: x }
+  publish: { needs: a, uses: ./plans/publish.yaml, with: { target: '${{ inputs.target }}' } }
+  z: { needs: publish, run: x }
+",
+    );
+    let (plan, _) = read_used(&plan, &mut shelf).expect("the file is there");
+    let expanded = at_start(&plan, &texts([("target", "${{ env.HOME }}")])).expect("all is known");
+    let most: Vec<Option<u32>> = expanded.limits.values().map(|limit| limit.max_parallel).collect();
+    assert_eq!(most, [Some(2), Some(1)], "limits of both plans; the outer one's word counts");
+    let (edited, _) = read_used(&plan, &mut |_| Ok(PUBLISH.replace("run: x", "run: y"))).expect("it is there");
+    assert_ne!(digest(&edited), digest(&plan), "another plan inside is other work");
+    let of = |plan: &Plan| phase_digest(plan, &plan.phases[1], &[]);
+    assert_ne!(of(&edited), of(&plan));
+    assert_eq!(ids(&expanded), ["a", "publish", "publish/build", "publish/send", "publish/sweep", "z"]);
+    let [_, publish, build, send, sweep, _] = expanded.phases.as_slice() else { panic!("six") };
+    assert_eq!(publish.children.as_ref().map(Vec::len), Some(3));
+    assert_eq!((build.needs.len(), send.needs[0].phase.as_str()), (0, "publish/build"));
+    let names: Vec<&str> = build.env.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["SHARED", "TARGET", "OVER"]);
+    let outer = |reference: &Reference| Some(format!("<{reference}>"));
+    let value = |text: &str| build.situation.value(&Reference::parse(text).expect("a reference"), &outer);
+    assert_eq!(value("inputs.target").as_deref(), Some("${{ env.HOME }}"), "a value is not looked at again");
+    assert_eq!(value("phases.build.outputs.n").as_deref(), Some("<phases.publish/build.outputs.n>"));
+    assert_eq!((value("inputs.other"), value("matrix.x")), (None, None));
+    let before: Vec<&str> = sweep.needs.iter().map(|need| need.phase.as_str()).collect();
+    assert_eq!((before, sweep.condition.as_deref()), (vec!["publish/build", "publish/send"], Some("always()")));
+}
+
+#[test]
+fn plans_inside_plans_inside_a_matrix() {
+    let plan = plan(
+        "onward: 1
+phases:
+  each: { matrix: { n: [1, 2] }, uses: plans/outer.yaml }
+",
+    );
+    let (plan, _) = read_used(&plan, &mut shelf).expect("the files are there");
+    let expanded = at_start(&plan, &BTreeMap::new()).expect("all is known");
+    assert_eq!(expanded.phases.len(), 1 + 2 * (1 + 1 + 3));
+    let last = expanded.phases.last().expect("phases");
+    assert!(last.id.as_str().starts_with("each@") && last.id.as_str().ends_with("/deep/sweep"), "{}", last.id);
+    assert_eq!(last.situation.inputs, Some(texts([("target", "inner")])));
+}
+
+#[test]
+fn plans_that_cannot_be_used() {
+    for (uses, code, words) in [
+        ("uses: plans/gone.yaml", Code::BadValue, "no such file"),
+        ("uses: plans/round.yaml", Code::Cycle, "plans/round.yaml -> plans/round.yaml"),
+        ("uses: chain/1", Code::TooDeep, "more than 8"),
+        ("uses: plans/broken.yaml", Code::UnknownKey, "runs"),
+        ("uses: plans/publish.yaml", Code::BadInput, "`target` is required"),
+        ("uses: plans/publish.yaml, with: { target: x, more: y }", Code::BadInput, "no input `more`"),
+        ("uses: plans/publish.yaml, with: { target: x, more: '${{ run.id }}' }", Code::BadInput, "no input `more`"),
+    ] {
+        let plan = plan(&format!("onward: 1\nphases:\n  p: {{ {uses} }}\n"));
+        let faults = read_used(&plan, &mut shelf).expect_err(uses);
+        let found = faults.iter().flat_map(|fault| &fault.diagnostics).find(|found| found.code == code);
+        assert!(found.is_some_and(|found| found.message.contains(words)), "{uses}: {faults:?}");
+    }
+    assert_eq!(DEPTH_MAX, 8);
+}
+
+#[test]
+fn whose_turn_it_is() {
+    let plan = plan(
+        "onward: 1
+inputs: { target: { type: string, default: staging } }
+phases:
+  a: { run: x }
+  b: { run: x }
+  plain: { needs: [a, b], run: x }
+  live: { needs: [a, b], if: inputs.target == 'prod', run: x }
+  mend: { needs: [a, b], if: failure(), run: x }
+  sweep: { needs: [a, b], if: always(), run: x }
+  strict: { needs: [a, { phase: b, state: completed }], run: x }
+",
+    );
+    let of = |id: &str, needs: &[Fate], target: &'static str| {
+        let phase = plan.phase(&PhaseId::new(id)).expect("a phase");
+        turn(phase, needs, &move |reference| matches!(reference, Reference::Input(_)).then(|| target.to_owned()))
+    };
+    for (id, needs, expected) in [
+        ("plain", [Completed, Completed], Turn::Run),
+        ("plain", [Completed, Skipped], Turn::Run),
+        ("plain", [Completed, Open], Turn::NotYet),
+        ("plain", [Open, Failed], Turn::Never),
+        ("plain", [Unreachable, Completed], Turn::Never),
+        ("strict", [Completed, Skipped], Turn::Never),
+        ("strict", [Skipped, Completed], Turn::Run),
+        ("live", [Completed, Completed], Turn::Skip),
+        ("live", [Completed, Open], Turn::NotYet),
+        ("mend", [Completed, Completed], Turn::Skip),
+        ("mend", [Completed, Failed], Turn::Run),
+        ("mend", [Open, Failed], Turn::NotYet),
+        ("sweep", [Unreachable, Failed], Turn::Run),
+        ("sweep", [Completed, Completed], Turn::Run),
+        ("sweep", [Open, Completed], Turn::NotYet),
+    ] {
+        assert_eq!(of(id, &needs, "staging"), expected, "{id} after {needs:?}");
+    }
+    assert_eq!(of("live", &[Completed, Completed], "prod"), Turn::Run);
+    assert_eq!((whole(&[]), whole(&[Completed, Open])), (Some(Completed), None));
+    assert_eq!((whole(&[Skipped, Skipped]), whole(&[Skipped, Completed])), (Some(Skipped), Some(Completed)));
+    assert_eq!(whole(&[Completed, Unreachable]), Some(Failed));
+}
+
+#[test]
+fn what_comes_at_the_end() {
+    // A run has failed, and another has not. What stands in `finally` comes after both, unless its condition says otherwise.
+    let plan = plan(
+        "onward: 1
+inputs: { keep: { type: boolean, default: false } }
+phases: { a: { run: x } }
+finally:
+  clean: { run: x, if: '!inputs.keep' }
+  tell: { needs: clean, run: x, if: failure() }
+  plain: { needs: clean, run: x }
+",
+    );
+    let of =
+        |at: usize, needs: &[Fate], main| closing_turn(&plan.finally[at], needs, main, &|_| Some("false".to_owned()));
+    for (main, tells) in [(Past::Good, Turn::Skip), (Past::Failed, Turn::Run)] {
+        assert_eq!(
+            (of(0, &[], main), of(1, &[Completed], main), of(2, &[Completed], main)),
+            (Turn::Run, tells, Turn::Run)
+        );
+        assert_eq!(
+            (of(1, &[Failed], main), of(2, &[Failed], main), of(2, &[Open], main)),
+            (Turn::Run, Turn::Never, Turn::NotYet)
+        );
+    }
+}
+
+#[test]
+fn one_failure_may_be_enough() {
+    let of = |fast: bool| {
+        plan(&format!("onward: 1\nphases:\n  a: {{ matrix: {{ n: [1, 2], fail-fast: {fast} }}, run: x }}\n"))
+    };
+    let (fast, slow) = (of(true), of(false));
+    assert!(is_cut_short(&fast.phases[0], &[Failed, Open]) && !is_cut_short(&fast.phases[0], &[Completed, Open]));
+    assert!(!is_cut_short(&slow.phases[0], &[Failed, Open]));
+}
