@@ -1,6 +1,7 @@
 //! Looking: everything that is read and shown. Nothing here writes.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use onward_core::checkpoint::{self, BadDocument, Checkpoint, CheckpointMeta, FORMAT};
@@ -8,8 +9,10 @@ use onward_core::event::Recorded;
 use onward_core::id::{Attempt, CheckpointId, PhaseId, RunId, Seq};
 use onward_core::lookup::{self, Looked, Name};
 use onward_core::plan::Phase;
+use onward_core::resume::Weight;
 use onward_core::run::{PhaseState, Run, RunStatus};
 use onward_core::view::{self, Alive, Driver, StatusView, Summary, Why};
+use onward_core::words;
 use onward_store::{Alarm, CheckpointRow, Damage, LeaseKind, Page, RunFilter, RunRow, StoreError, StoredCheckpoint};
 use serde::Serialize;
 
@@ -121,6 +124,7 @@ impl Onward {
         let run = self.load(&id)?;
         let mut warnings = self.warnings();
         warnings.extend(doctor::notes(&self.project, &id));
+        warnings.extend(last_findings(&run, Timestamp::now()));
         let driver = self.driver(&id)?;
         Ok(status_of(&self.project, &run, driver, warnings))
     }
@@ -438,6 +442,14 @@ pub(crate) fn checkpoint_from(id: &CheckpointId, found: &StoredCheckpoint) -> Re
             Error::BadCheckpoint { id: id.to_string(), why, raw }
         }
     })
+}
+
+/// What the last driver found when it began, with its age: whoever looks executes nothing to find out more.
+fn last_findings(run: &Run, now: Timestamp) -> Vec<String> {
+    let Some(look) = run.last_look() else { return Vec::new() };
+    let age = Duration::try_from(now.duration_since(look.at)).unwrap_or_default();
+    let worth = look.findings.iter().filter(|finding| finding.kind.row().weight == Weight::Warn);
+    worth.map(|finding| format!("{} ago: {}", words::duration(age), finding.message)).collect()
 }
 
 /// A run with what can be seen of its processes now.

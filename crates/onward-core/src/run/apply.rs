@@ -37,12 +37,7 @@ impl Run {
                 let running = state.attempt.as_mut().expect("a running phase has its attempt");
                 (running.epoch, running.adopted) = (*epoch, *alive);
             }
-            Event::AttemptEnded { phase, attempt, outcome, ended_at, duration_ms, note, head, claimed } => {
-                let own = self.own_commit(phase, head.as_ref());
-                self.attempt_ended(phase, *attempt, outcome, (ended_at.unwrap_or(at), *duration_ms), note.as_deref());
-                self.head_seen(phase, head.as_ref(), own);
-                self.probe_is_due(phase, outcome, claimed.as_deref());
-            }
+            ended @ Event::AttemptEnded { .. } => self.end_of_an_attempt(ended, at),
             Event::PhaseCompleted { phase, summary, outputs, seen, .. } => {
                 self.phase_completed(phase, summary.as_deref(), outputs, at);
                 self.change(phase, |state| state.seen.clone_from(seen));
@@ -101,6 +96,16 @@ impl Run {
         if let Some(place) = self.due.iter().position(same) {
             self.due.remove(place);
         }
+    }
+
+    fn end_of_an_attempt(&mut self, event: &Event, at: Timestamp) {
+        let Event::AttemptEnded { phase, attempt, outcome, ended_at, duration_ms, note, head, claimed } = event else {
+            return;
+        };
+        let own = self.own_commit(phase, head.as_ref());
+        self.attempt_ended(phase, *attempt, outcome, (ended_at.unwrap_or(at), *duration_ms), note.as_deref());
+        self.head_seen(phase, head.as_ref(), own);
+        self.probe_is_due(phase, outcome, claimed.as_deref());
     }
 
     fn attempt_started(
