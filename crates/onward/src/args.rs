@@ -383,12 +383,9 @@ pub(crate) struct Rewind {
     /// Bring back the files, and leave the run as it stands.
     #[arg(long)]
     pub(crate) files_only: bool,
-    /// Ask nothing.
-    #[arg(long)]
+    /// Ask nothing, even on a terminal.
+    #[arg(long, visible_alias = "no-input")]
     pub(crate) yes: bool,
-    /// Never ask, even on a terminal.
-    #[arg(long)]
-    pub(crate) no_input: bool,
     #[command(flatten)]
     pub(crate) output: Json,
 }

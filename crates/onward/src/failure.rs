@@ -125,12 +125,10 @@ impl Page {
             Error::NoProject { .. } => Self::new(exit::NOT_FOUND, "no-project", what).next("onward init"),
             Error::NoSuchRun(_) => Self::new(exit::NOT_FOUND, "no-run", what).next("onward list --all"),
             Error::NoRuns => Self::new(exit::NOT_FOUND, "no-run", what).next("onward run"),
-            Error::NotRewound { .. } => {
-                Self::new(exit::REFUSED, "not-rewound", what).kept("files and state are as they were")
-            }
-            Error::NothingToUndo { .. } => Self::new(exit::NOT_FOUND, "nothing-to-undo", what).next("onward log"),
-            Error::PhaseLives { .. } => Self::new(exit::DRIVEN, "at-work", what).next("onward status"),
-            Error::NotForked { .. } => Self::new(exit::REFUSED, "not-forked", what).next("onward log"),
+            Error::NotRewound { .. } => going_back(exit::REFUSED, "not-rewound", what),
+            Error::NothingToUndo { .. } => going_back(exit::NOT_FOUND, "nothing-to-undo", what),
+            Error::PhaseLives { .. } => going_back(exit::DRIVEN, "at-work", what),
+            Error::NotForked { .. } => going_back(exit::REFUSED, "not-forked", what),
             Error::NothingUnfinished => Self::new(exit::NOT_FOUND, "no-run", what).next("onward list"),
             Error::NoSuchPhase { run, .. } => {
                 let next = format!("onward status {run}");
@@ -177,14 +175,7 @@ impl Page {
             Error::AnswerNeeded(question) => answer_needed(*question),
             Error::Several { runs, typed } => several(what, &runs, &typed),
             Error::Illegal(why) => illegal(what, &why),
-            Error::BadRecord { run, .. } => {
-                let next = format!("onward log {run}");
-                Self::new(exit::DAMAGED, "damaged", what)
-                    .of_run(&run)
-                    .kept(ALL_RECORDED)
-                    .next(next)
-                    .next("onward doctor")
-            }
+            Error::BadRecord { run, .. } => bad_record(what, &run),
             Error::BadCheckpoint { raw, .. } => {
                 let page = Self::new(exit::DAMAGED, "damaged", what).kept(ALL_RECORDED).next("onward log");
                 Self { raw: Some(raw), ..page }
@@ -197,6 +188,15 @@ impl Page {
             }
         }
     }
+}
+
+fn going_back(code: u8, name: &'static str, what: String) -> Page {
+    Page::new(code, name, what).kept("files and state are as they were").next("onward log")
+}
+
+fn bad_record(what: String, run: &RunId) -> Page {
+    let page = Page::new(exit::DAMAGED, "damaged", what).of_run(run).kept(ALL_RECORDED);
+    page.next(format!("onward log {run}")).next("onward doctor")
 }
 
 fn answer_needed(question: Question) -> Page {

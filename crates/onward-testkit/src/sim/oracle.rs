@@ -327,7 +327,7 @@ impl Oracle {
     }
 
     /// These commits are in the repository.
-    pub(super) fn committed(&self, commits: &[u32]) {
+    pub(super) fn committed(commits: &[u32]) {
         let different: BTreeSet<&u32> = commits.iter().collect();
         assert_eq!(different.len(), commits.len(), "a commit was made twice: {commits:?}");
     }

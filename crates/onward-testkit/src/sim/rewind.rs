@@ -47,10 +47,12 @@ pub(super) fn maybe(
 
 /// Answers that were given before the rewind and still make sense after it.
 pub(super) fn still_legal(run: &Run, choices: Vec<(PhaseId, Choice)>) -> Vec<(PhaseId, Choice)> {
-    let legal = |(phase, choice): &(PhaseId, Choice)| match (choice, run.phase_state(phase).map(|s| s.status)) {
-        (Choice::Retry | Choice::RetryClean, _) => true,
-        (Choice::Skip | Choice::Adopt, Some(PhaseStatus::Completed | PhaseStatus::Running)) => false,
-        (Choice::Skip | Choice::Adopt, _) => true,
+    let legal = |(phase, choice): &(PhaseId, Choice)| match choice {
+        Choice::Retry | Choice::RetryClean => true,
+        Choice::Skip | Choice::Adopt => {
+            let status = run.phase_state(phase).map(|state| state.status);
+            !matches!(status, Some(PhaseStatus::Completed | PhaseStatus::Running))
+        }
     };
     choices.into_iter().filter(legal).collect()
 }

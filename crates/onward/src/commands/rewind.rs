@@ -16,7 +16,7 @@ pub(super) fn rewind(args: &args::Rewind) -> Result<u8, Failure> {
         (false, false) => Parts::Both,
     };
     let mut onward = Onward::work(&here()?)?;
-    let somebody = !args.yes && !args.output.json && prompt::somebody_is_there(args.no_input);
+    let somebody = !args.yes && !args.output.json && prompt::somebody_is_there(false);
     let mut ask = |preview: &Preview| {
         let question = render::vcs::preview(preview);
         Ok(prompt::ask(&question).is_some_and(|answer| prompt::is_yes(&answer)))
