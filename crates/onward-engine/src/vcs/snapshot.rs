@@ -1,4 +1,4 @@
-//! A picture of the working tree, as a commit under a hidden ref.
+//! A snapshot of the working tree, as a commit under a hidden ref.
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File};
@@ -14,7 +14,7 @@ use super::shadow::{Shadow, list};
 use super::trouble::Trouble;
 use crate::kill_point::reached;
 
-/// Who makes pictures. Not the user: what is under our refs is nobody's work.
+/// Who makes snapshots. Not the user: what is under our refs is nobody's work.
 const NAME: &str = "onward";
 const ADDRESS: &str = "onward@localhost";
 
@@ -48,10 +48,10 @@ enum Tree {
 }
 
 impl Repository {
-    /// Takes a picture of the working tree: tracked and untracked files, not ignored ones, never the store, byte by byte. The index,
+    /// Takes a snapshot of the working tree: tracked and untracked files, not ignored ones, never the store, byte by byte. The index,
     /// HEAD, the stash and all that the user sees stay as they are.
     ///
-    /// The parent of the commit is HEAD and not the picture before: each one can be dropped without keeping or losing another.
+    /// The parent of the commit is HEAD and not the snapshot before: each one can be dropped without keeping or losing another.
     pub fn snapshot(&self, run: &RunId, number: u64, last: Option<&str>) -> Result<Snapshot, Trouble> {
         let shadow = Shadow::take(self)?;
         shadow.snapshot(&ref_name(run, number)?, last)
@@ -59,7 +59,7 @@ impl Repository {
 }
 
 impl Shadow<'_> {
-    /// The picture under a ref; none is made if it is the one in `last`.
+    /// The snapshot under a ref; none is made if it is the one in `last`.
     pub(super) fn snapshot(&self, name: &str, last: Option<&str>) -> Result<Snapshot, Trouble> {
         reached("vcs.snapshot-begun");
         let looked = self.look()?;
@@ -166,7 +166,7 @@ impl Shadow<'_> {
     }
 }
 
-/// The ref under which the picture of a run is kept.
+/// The ref under which the snapshot of a run is kept.
 pub(super) fn ref_name(run: &RunId, number: u64) -> Result<String, Trouble> {
     let run = run.as_str();
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.');
