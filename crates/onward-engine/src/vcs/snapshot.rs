@@ -130,6 +130,9 @@ impl Shadow<'_> {
             let words = ["--add", "--remove", "--replace", "-z", "--stdin"];
             self.written_out("update-index").args(words).input(list(&sorted.take)).output()?;
         }
+        if sorted.take.iter().chain(&sorted.drop).any(|path| path.ends_with(b".gitignore")) {
+            self.drop_ignored()?;
+        }
         reached("vcs.snapshot-indexed");
         let tree = self.written_out("write-tree").line()?;
         if tree == self.repository.object_format.empty_tree() {
@@ -137,6 +140,19 @@ impl Shadow<'_> {
             self.written_out("hash-object").args(["-w", "-t", "tree", "--stdin"]).input(Vec::new()).output()?;
         }
         Ok(Looked { tree: Tree::Other(tree), left_out: sorted.left_out })
+    }
+
+    /// A file that was in snapshots and is ignored from now on is the user's alone. Git goes on with what its index knows; only what
+    /// the user's own index has as well is meant to stay.
+    fn drop_ignored(&self) -> Result<(), Trouble> {
+        let ignored = self.call("ls-files").args(["-z", "--cached", "--ignored", "--exclude-standard"]).output()?;
+        let ignored: BTreeSet<Vec<u8>> = super::call::parts(&ignored).map(<[u8]>::to_vec).collect();
+        if ignored.is_empty() {
+            return Ok(());
+        }
+        let tracked = self.repository.call("ls-files").args(["-z", "--cached"]).output()?;
+        let tracked: BTreeSet<Vec<u8>> = super::call::parts(&tracked).map(<[u8]>::to_vec).collect();
+        self.drop_entries(&ignored.difference(&tracked).cloned().collect())
     }
 
     pub(super) fn tree_of(&self, commit: &str) -> Result<String, Trouble> {

@@ -41,7 +41,7 @@ fn a_snapshot_leaves_git_as_it_was() {
 
 /// Nothing changes between two snapshots. The second makes no commit and no ref.
 #[test]
-fn an_unchanged_tree_is_not_snapshotd_twice() {
+fn an_unchanged_tree_is_not_snapshotted_twice() {
     let world = World::new();
     world.write("new.txt", "1\n");
     let first = world.snapshot(1, None);
@@ -244,7 +244,7 @@ fn a_linked_working_tree() {
     assert_eq!((head.branch.as_deref(), head.commit), (Some("side"), Some(main.git(&["rev-parse", "HEAD"]))));
 }
 
-/// A branch without a commit, and a repository with long names of objects. Both can be snapshotd.
+/// A branch without a commit, and a repository with long names of objects. Both can be snapshotted.
 #[test]
 fn an_unborn_branch_and_sha256() {
     for options in [&[] as &[&str], &["--object-format=sha256"]] {
@@ -350,4 +350,20 @@ fn new_files_in_old_folders() {
     fs::remove_file(world.path("old/untracked/first.txt")).expect("a file");
     let taken = world.snapshot(4, Some(&first));
     assert_eq!(world.things_in(&taken.commit), world.things());
+}
+
+/// A file was in a snapshot, and then the user has git ignore it. The next snapshot is without it; a tracked file that is ignored as
+/// well stays in.
+#[test]
+fn what_is_ignored_later_leaves_the_snapshots() {
+    let world = World::new();
+    world.write("notes.txt", "one\n");
+    let first = world.snapshot(1, None);
+    assert!(world.things_in(&first.commit).contains_key(Path::new("notes.txt")));
+    world.write(".gitignore", "notes.txt\ntracked.txt\n");
+    world.write("notes.txt", "two\n");
+    let second = world.snapshot(2, Some(&first));
+    let things = world.things_in(&second.commit);
+    assert!(!things.contains_key(Path::new("notes.txt")), "{things:?}");
+    assert!(things.contains_key(Path::new("tracked.txt")), "{things:?}");
 }
