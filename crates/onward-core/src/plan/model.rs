@@ -45,7 +45,7 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub used: BTreeMap<String, Plan>,
     /// What is checked on every resume.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Freshness::is_empty")]
     pub freshness: Freshness,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issue: Option<Issue>,

@@ -187,6 +187,7 @@ impl Run {
             (state.in_doubt, state.parked, state.not_before, state.error) = (false, false, None, None);
             state.probe = None;
         });
+        self.completed_in_git(phase);
         self.make_due(Trigger::PhaseTransition, Some(phase));
     }
 
@@ -197,7 +198,6 @@ impl Run {
             (state.in_doubt, state.parked, state.not_before, state.error) = (false, false, None, None);
             state.probe = None;
         });
-        self.completed_in_git(phase);
         self.make_due(Trigger::PhaseTransition, Some(phase));
     }
 
