@@ -31,7 +31,7 @@ pub struct Plan {
     /// In the order written. `needs` of every phase name phases that are here, without cycles.
     pub phases: Vec<Phase>,
     /// Phases for the end of the run, whatever happened. No id is also one of `phases`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub finally: Vec<Phase>,
     /// Commits along the way, where the plan has a word on them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
