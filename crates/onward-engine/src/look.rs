@@ -9,7 +9,6 @@ use onward_core::event::Recorded;
 use onward_core::id::{Attempt, CheckpointId, PhaseId, RunId, Seq};
 use onward_core::lookup::{self, Looked, Name};
 use onward_core::plan::Phase;
-use onward_core::resume::Weight;
 use onward_core::run::{PhaseState, Run, RunStatus};
 use onward_core::view::{self, Alive, Driver, StatusView, Summary, Why};
 use onward_core::words;
@@ -61,6 +60,8 @@ pub struct ListItem {
     pub resumable: bool,
     /// The last error, or why the row cannot be read.
     pub error: Option<String>,
+    /// What the last driver found around the run when it began, with its age.
+    pub findings: Vec<String>,
 }
 
 /// A checkpoint in a log.
@@ -124,7 +125,7 @@ impl Onward {
         let run = self.load(&id)?;
         let mut warnings = self.warnings();
         warnings.extend(doctor::notes(&self.project, &id));
-        warnings.extend(last_findings(&run, Timestamp::now()));
+        warnings.extend(last_findings(&run, None));
         let driver = self.driver(&id)?;
         Ok(status_of(&self.project, &run, driver, warnings))
     }
@@ -186,7 +187,9 @@ impl Onward {
         let run = self.load(&id)?;
         require_phase(&run, phase)?;
         let (found, state) = run.phases().find(|(p, _)| p.id.as_str() == phase).expect("it was just found");
-        Ok(self.why_now(&run, found, state))
+        let mut why = self.why_now(&run, found, state);
+        why.reasons.extend(last_findings(&run, Some(&found.id)));
+        Ok(why)
     }
 
     /// The same, with what the attempt's own folder says: an end that nobody has recorded yet, or a process that lives.
@@ -383,6 +386,7 @@ fn readable(summary: Summary, driver: Option<&Driver>) -> ListItem {
         branch: summary.branch,
         resumable: view::is_resumable(status) && summary.phases_total > 0,
         error: summary.error,
+        findings: aged(&summary.findings, summary.looked_at, Timestamp::now()),
     }
 }
 
@@ -401,6 +405,7 @@ fn unreadable(row: &RunRow, why: String) -> ListItem {
         branch: None,
         resumable: false,
         error: Some(why),
+        findings: Vec::new(),
     }
 }
 
@@ -445,11 +450,14 @@ pub(crate) fn checkpoint_from(id: &CheckpointId, found: &StoredCheckpoint) -> Re
 }
 
 /// What the last driver found when it began, with its age: whoever looks executes nothing to find out more.
-fn last_findings(run: &Run, now: Timestamp) -> Vec<String> {
-    let Some(look) = run.last_look() else { return Vec::new() };
-    let age = Duration::try_from(now.duration_since(look.at)).unwrap_or_default();
-    let worth = look.findings.iter().filter(|finding| finding.kind.row().weight == Weight::Warn);
-    worth.map(|finding| format!("{} ago: {}", words::duration(age), finding.message)).collect()
+fn aged(findings: &[String], looked_at: Option<Timestamp>, now: Timestamp) -> Vec<String> {
+    let Some(at) = looked_at else { return Vec::new() };
+    let age = words::duration(Duration::try_from(now.duration_since(at)).unwrap_or_default());
+    findings.iter().map(|message| format!("{age} ago: {message}")).collect()
+}
+
+fn last_findings(run: &Run, phase: Option<&PhaseId>) -> Vec<String> {
+    aged(&view::findings(run, phase), run.last_look().map(|look| look.at), Timestamp::now())
 }
 
 /// A run with what can be seen of its processes now.

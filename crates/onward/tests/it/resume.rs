@@ -22,6 +22,53 @@ fn killed_in_b(project: &TestProject, plan: &str) -> String {
     project.command(["status", "--json"]).json()["run"].as_str().expect("a run").to_owned()
 }
 
+/// The clock was an hour ahead while the run worked, and was set right. When the run last moved is in the future, so
+/// nothing is guessed: it is asked about, and a resume goes on.
+#[test]
+fn clock_went_backwards() {
+    let mut project = project();
+    let library = std::fs::read_dir("/usr/lib").expect("a folder").flatten();
+    let library = library.map(|entry| entry.path().join("faketime/libfaketime.so.1")).find(|path| path.exists());
+    let library = library.expect("libfaketime, which scripts/test installs");
+    project.set_env("LD_PRELOAD", &library);
+    project.set_env("FAKETIME", "+1h");
+    killed_in_b(&project, CHAIN);
+    project.remove_env("LD_PRELOAD");
+    project.remove_env("FAKETIME");
+    project.open("b");
+    project.command(["run"]).expect(14).err_names(["future"]);
+    assert_eq!(project.order("begin"), ["a", "b"]);
+    project.command(["run", "--resume"]).expect(0);
+    project.ran_once(["a", "c"]);
+}
+
+/// A bit was flipped in the checkpoint that a left. It is said with what is left of it, the others can be read, and the run
+/// goes on by its journal; going back to the damaged one is refused, and nothing is overwritten.
+#[test]
+fn corrupted_checkpoint() {
+    let project = project();
+    project.plan(&CHAIN.replace("step c", "step c '! test -e broken'").replace(" hold", ""));
+    project.write("broken", "");
+    project.command(["run"]).expect(1);
+    let log = project.command(["log", "--json"]).json();
+    let of = |phase: &str| {
+        let rows = log["checkpoints"].as_array().expect("checkpoints").clone();
+        rows.iter().find(|row| row["phase"] == phase).expect("a checkpoint")["id"].as_str().expect("an id").to_owned()
+    };
+    let store = project.path(".onward/onward.db");
+    let mut bytes = std::fs::read(&store).expect("the store");
+    let text = format!("\"path\":\"/head\",\"value\":{{\"id\":\"{}\"", of("a"));
+    let at = (0..bytes.len()).find(|at| bytes[*at..].starts_with(text.as_bytes())).expect("the patch of a");
+    bytes[at + 3] ^= 4;
+    std::fs::write(&store, &bytes).expect("the store");
+    project.command(["show", &of("a")]).expect(12);
+    project.command(["log"]).expect(0);
+    std::fs::remove_file(project.path("broken")).expect("it is there");
+    project.command(["resume", "--checkpoint", &of("a")]).expect(12);
+    project.command(["resume"]).expect(0);
+    project.ran_once(["a", "b"]);
+}
+
 /// The branch of a run was deleted. Going on is refused, whatever else is said; a fresh start is possible.
 #[test]
 fn branch_deleted() {
