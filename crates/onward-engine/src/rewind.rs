@@ -53,6 +53,8 @@ pub enum Rewound {
         to: CheckpointId,
         before: CheckpointId,
         without_files: Option<String>,
+        /// An earlier rewind was taken back.
+        undone: bool,
     },
     /// The person said no.
     Declined,
@@ -121,7 +123,10 @@ impl Onward {
         let done = back::finish(&mut hand, &mut tree, to)?;
         self.store()?.drop_lease(lease)?;
         match done {
-            Ok(()) => Ok(Rewound::Done { run: id.clone(), to: to.id.clone(), before, without_files }),
+            Ok(()) => {
+                let (run, to, undone) = (id.clone(), to.id.clone(), undoes.is_some());
+                Ok(Rewound::Done { run, to, before, without_files, undone })
+            }
             Err(reason) => Err(Error::NotRewound { run: id.clone(), reason }),
         }
     }

@@ -34,7 +34,7 @@ pub(super) fn undo(args: &args::Undo) -> Result<u8, Failure> {
 
 fn tell(rewound: &Rewound, json: bool) {
     match rewound {
-        Rewound::Done { run, to, before, without_files } if json => {
+        Rewound::Done { run, to, before, without_files, .. } if json => {
             render::answer_json(&json!({ "run": run, "to": to, "before": before, "without_files": without_files }));
         }
         Rewound::Done { .. } | Rewound::Declined => render::say(&render::vcs::rewound(rewound)),

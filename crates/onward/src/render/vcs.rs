@@ -79,17 +79,14 @@ pub(crate) fn preview(preview: &Preview) -> String {
 pub(crate) fn rewound(rewound: &Rewound) -> String {
     match rewound {
         Rewound::Declined => "nothing was changed\n".to_owned(),
-        Rewound::Done { run, to, without_files, .. } => {
+        Rewound::Done { run, to, without_files, undone, .. } => {
+            let (id, to) = (safe::line(run.as_str()), safe::line(to.as_str()));
             let files = without_files.as_ref().map(|why| format!("files stay as they are: {}\n", safe::line(why)));
+            let done = if *undone { "is as it was before the rewind".to_owned() } else { format!("is back at {to}") };
+            let undo = if *undone { String::new() } else { format!("take it back with  onward undo {id}\n") };
             let resume = safe::line(&view::resume_command(run));
-            format!(
-                "{} run {} is back at {}\n{}take it back with  onward undo {}\ngo on with  {resume}\n",
-                paint::good("✓"),
-                safe::line(run.as_str()),
-                safe::line(to.as_str()),
-                files.unwrap_or_default(),
-                safe::line(run.as_str()),
-            )
+            let files = files.unwrap_or_default();
+            format!("{} run {id} {done}\n{files}{undo}go on with  {resume}\n", paint::good("✓"))
         }
     }
 }
