@@ -9,13 +9,15 @@ pub mod cache;
 mod decide;
 mod index;
 pub mod iteration;
+pub mod limits;
 pub mod pools;
 pub mod proof;
 mod revised;
+pub mod schedule;
 mod settle;
 mod state;
-pub mod vcs;
 pub mod turn;
+pub mod vcs;
 pub mod waits;
 mod wanted;
 
