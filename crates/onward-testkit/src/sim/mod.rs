@@ -231,7 +231,8 @@ impl Story {
                 return None;
             }
         };
-        let begin = Begin { choices: rewind::still_legal(&run, begin.choices), ..begin };
+        let resumption = rewind::still_possible(&run, begin.resumption);
+        let begin = Begin { choices: rewind::still_legal(&run, begin.choices), resumption, ..begin };
         let mut watch = Watch(self.machine.clone());
         let mut keep = Keeping { machine: self.machine.clone(), store: self.store.clone() };
         let driver = Driver {
