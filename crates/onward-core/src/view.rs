@@ -134,14 +134,14 @@ pub fn phase_record(phase: &Phase, state: &PhaseState) -> PhaseRecord {
 pub fn status_seen(status: RunStatus, driver: Option<&Driver>) -> RunStatus {
     match (status, driver) {
         (RunStatus::Running, None) => RunStatus::Interrupted,
-        (RunStatus::Interrupted | RunStatus::Failed, Some(_)) => RunStatus::Running,
+        (RunStatus::Interrupted | RunStatus::Paused | RunStatus::Failed, Some(_)) => RunStatus::Running,
         (status, _) => status,
     }
 }
 
 pub fn is_resumable(status: RunStatus) -> bool {
     match status {
-        RunStatus::Interrupted | RunStatus::Failed => true,
+        RunStatus::Interrupted | RunStatus::Paused | RunStatus::Failed => true,
         RunStatus::Running | RunStatus::Completed | RunStatus::Archived => false,
     }
 }

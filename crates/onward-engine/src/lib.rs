@@ -12,6 +12,7 @@ mod error;
 mod executor;
 mod flight;
 mod flights;
+mod halt;
 mod hand;
 mod journal;
 mod judge;

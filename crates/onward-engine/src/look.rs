@@ -8,8 +8,8 @@ use onward_core::checkpoint::{self, BadDocument, Checkpoint, CheckpointMeta, FOR
 use onward_core::event::Recorded;
 use onward_core::id::{Attempt, CheckpointId, PhaseId, RunId, Seq};
 use onward_core::lookup::{self, Looked, Name};
-use onward_core::plan::Phase;
-use onward_core::run::{PhaseState, Run, RunStatus};
+use onward_core::plan::{Need, Phase};
+use onward_core::run::{PhaseState, Run, RunStatus, schedule};
 use onward_core::view::{self, Alive, Driver, StatusView, Summary, Why};
 use onward_core::words;
 use onward_store::{Alarm, CheckpointRow, Damage, LeaseKind, Page, RunFilter, RunRow, StoreError, StoredCheckpoint};
@@ -188,6 +188,10 @@ impl Onward {
         require_phase(&run, phase)?;
         let (found, state) = run.phases().find(|(p, _)| p.id.as_str() == phase).expect("it was just found");
         let mut why = self.why_now(&run, found, state);
+        let met = |need: &Need| run.phase_state(&need.phase).is_some_and(PhaseState::is_finished);
+        if why.will_run && state.attempt.is_none() && found.needs.iter().all(met) {
+            why.reasons.extend(schedule::held_up(&run, found, state, Timestamp::now()));
+        }
         why.reasons.extend(last_findings(&run, Some(&found.id)));
         Ok(why)
     }

@@ -226,6 +226,7 @@ fn illegal(what: String, why: &Refusal) -> Page {
         Refusal::Illegal(..) => Page::new(exit::USAGE, "illegal-choice", what),
         Refusal::Misfit(_) => Page::new(exit::USAGE, "misfit", what),
         Refusal::Archived => Page::new(exit::REFUSED, "archived", what).next("onward list --all"),
+        Refusal::Over => Page::new(exit::REFUSED, "over", what).next("onward status"),
         Refusal::AtWork | Refusal::Rewinding => Page::new(exit::DRIVEN, "at-work", what).next("onward status"),
         Refusal::NotAtWork(..) => Page::new(exit::BUG, "bug", what).kept(ALL_RECORDED),
     }
@@ -386,14 +387,15 @@ mod tests {
         use onward_core::event::StopBy;
         use onward_core::run::Ending;
 
-        let stops = [StopBy::Interrupt, StopBy::SessionEnd, StopBy::Hangup, StopBy::Question, StopBy::Failure];
+        let stops =
+            [StopBy::Interrupt, StopBy::SessionEnd, StopBy::Hangup, StopBy::Question, StopBy::Failure, StopBy::Limit];
         let endings = stops.map(Ending::Stopped).into_iter().chain([Ending::Completed, Ending::Failed]);
         let mut given: Vec<u8> = all().into_iter().map(|(code, _)| code).collect();
         given.extend(endings.map(render::run::exit_code));
         given.push(exit::WORK_LEFT);
         given.sort_unstable();
         given.dedup();
-        assert_eq!(given, [0, 1, 2, 3, 10, 11, 12, 13, 14, 17, 70, 74, 129, 130, 143]);
+        assert_eq!(given, [0, 1, 2, 3, 10, 11, 12, 13, 14, 17, 70, 74, 75, 129, 130, 143]);
     }
 
     /// Agents paste what they read. Whatever stands on a page must not cost anybody their work.

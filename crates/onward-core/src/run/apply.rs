@@ -47,6 +47,7 @@ impl Run {
                 self.change(phase, |state| {
                     (state.status, state.not_before) = (PhaseStatus::Pending, Some(*not_before));
                 });
+                self.not_limited(phase);
             }
             Event::PhaseInDoubt { phase } => self.change(phase, |state| state.in_doubt = true),
             Event::PhaseReopened { phase, generation, clean } => self.phase_reopened(phase, *generation, *clean),
@@ -64,6 +65,7 @@ impl Run {
                 self.dirty.state.extend(ops.iter().cloned());
             }
             Event::CheckpointTaken { id, triggers, phase, .. } => self.checkpoint_taken(id, triggers, phase.as_ref()),
+            event @ (Event::LimitHit(_) | Event::RunPaused { .. }) => self.apply_to_the_limits(event, at),
             event @ (Event::SnapshotTaken(_)
             | Event::SnapshotMissed { .. }
             | Event::CommitBegun { .. }
@@ -77,12 +79,13 @@ impl Run {
     }
 
     fn driver_started(&mut self, event: &Event) {
-        let Event::DriverStarted { epoch, boot, jobs, orphans, head, only, .. } = event else { return };
+        let Event::DriverStarted { epoch, boot, jobs, orphans, head, only, bounds, .. } = event else { return };
         assert!(*epoch > self.epoch, "run {}: the epoch of a driver only rises", self.id);
         (self.epoch, self.jobs, self.orphans) = (*epoch, *jobs, *orphans);
         self.boot.clone_from(boot);
         (self.result, self.stop, self.stopped) = (None, None, None);
         self.only.clone_from(only);
+        self.bounds_told(bounds);
         self.vcs.head.clone_from(head);
         self.vcs.held = false;
         self.probe_again();
@@ -138,6 +141,7 @@ impl Run {
             (state.started_at, state.ended_at, state.duration_ms) = (Some(at), None, None);
             (state.not_before, state.error) = (None, None);
         });
+        self.drawn_on(phase, at);
     }
 
     fn attempt_ended(
@@ -190,6 +194,7 @@ impl Run {
             state.probe = None;
         });
         self.completed_in_git(phase);
+        self.not_limited(phase);
         self.make_due(Trigger::PhaseTransition, Some(phase));
     }
 
@@ -212,6 +217,7 @@ impl Run {
             state.probe = None;
             state.error = Some(error.clone());
         });
+        self.not_limited(phase);
         self.make_due(Trigger::PhaseTransition, Some(phase));
     }
 
@@ -241,13 +247,15 @@ impl Run {
     fn stop_asked(&mut self, by: StopBy, kill: bool) {
         self.stop = Some((by, if kill { Kill::Now } else { Kill::Ask }));
         match by {
-            StopBy::Interrupt => self.make_due(Trigger::UserInterrupt, None),
-            StopBy::SessionEnd | StopBy::Hangup => self.make_due(Trigger::SessionEnd, None),
+            StopBy::Interrupt | StopBy::Cancel => self.make_due(Trigger::UserInterrupt, None),
+            StopBy::SessionEnd | StopBy::Hangup | StopBy::Deadline => self.make_due(Trigger::SessionEnd, None),
             StopBy::Failure
             | StopBy::OrphanKill
             | StopBy::Question
             | StopBy::OnlyThat
             | StopBy::DriverGone
+            | StopBy::Limit
+            | StopBy::Pause
             | StopBy::Rewind => {}
         }
     }

@@ -8,6 +8,7 @@ use onward_core::plan::{
 };
 
 use super::dice::Dice;
+use super::limits;
 
 const PHASES_MAX: u64 = 9;
 
@@ -18,6 +19,7 @@ pub(super) fn random_plan(dice: &mut Dice) -> Plan {
         max_parallel: 1 + u32::try_from(dice.below(4)).expect("small"),
         on_failure: *dice.pick(&[PlanFailure::Finish, PlanFailure::Continue, PlanFailure::Continue, PlanFailure::Stop]),
         phases,
+        limits: limits::random_limits(dice),
         ..Plan::new("sim", "run")
     }
 }
@@ -31,7 +33,7 @@ pub(super) fn random_phase(dice: &mut Dice, number: u64) -> Phase {
         }
     }
     let effects = *dice.pick(&[Effects::Files, Effects::Files, Effects::None, Effects::External]);
-    Phase {
+    let phase = Phase {
         needs,
         retry: Retry {
             max: u32::try_from(dice.below(3)).expect("small"),
@@ -51,7 +53,8 @@ pub(super) fn random_phase(dice: &mut Dice, number: u64) -> Phase {
         on_interrupt: dice.percent(20).then(|| *dice.pick(&[OnInterrupt::Rerun, OnInterrupt::Ask])),
         done_when: if dice.percent(25) { vec!["probe".to_owned()] } else { Vec::new() },
         ..Phase::new(id(number), Body::Run { script: "work".to_owned(), shell: vec!["sh".to_owned()] })
-    }
+    };
+    limits::random_claims(dice, phase)
 }
 
 pub(super) fn id(number: u64) -> PhaseId {

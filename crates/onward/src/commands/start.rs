@@ -130,6 +130,8 @@ fn request(want: Want, plan: Option<PathBuf>, args: &args::Start) -> Result<Requ
         accept_stale: if args.accept_stale { Accept::Yes } else { Accept::No },
         from: named(args.from.as_deref())?,
         only: named(args.only.as_deref())?,
+        wait_limit: args.wait_limit,
+        deadline: args.deadline,
     })
 }
 
