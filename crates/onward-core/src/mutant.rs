@@ -24,10 +24,12 @@ pub enum Mutant {
     CommitBesideWriters,
     /// A commit that was made before a kill is not looked for, and made again.
     CommitTwice,
+    /// A person says no, and the run goes on.
+    TakeANoForAYes,
 }
 
 impl Mutant {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::ActBeforeTheAppend,
         Self::ForgetRecovery,
         Self::CountInterruptionsAsFailures,
@@ -38,6 +40,7 @@ impl Mutant {
         Self::ForgetWhatIsDirty,
         Self::CommitBesideWriters,
         Self::CommitTwice,
+        Self::TakeANoForAYes,
     ];
 }
 

@@ -212,6 +212,7 @@ fn record_of(by: StopBy) -> attendant::StopBy {
         | StopBy::Question
         | StopBy::OnlyThat
         | StopBy::DriverGone
+        | StopBy::Waiting
         | StopBy::Rewind => attendant::StopBy::SessionEnd,
         StopBy::Failure => attendant::StopBy::Failure,
         StopBy::OrphanKill => attendant::StopBy::OrphanKill,

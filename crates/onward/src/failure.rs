@@ -176,6 +176,7 @@ impl Page {
             }
             Error::AnswerNeeded(question) => answer_needed(*question),
             Error::Several { runs, typed } => several(what, &runs, &typed),
+            Error::Declined { .. } => Self::new(exit::USAGE, "declined", what).next("onward status"),
             Error::Illegal(why) => illegal(what, &why),
             Error::BadRecord { run, .. } => {
                 let next = format!("onward log {run}");
@@ -223,7 +224,7 @@ fn several(what: String, runs: &[RunId], typed: &str) -> Page {
 fn illegal(what: String, why: &Refusal) -> Page {
     match why {
         Refusal::NoSuchPhase(_) => Page::new(exit::NOT_FOUND, "no-phase", what),
-        Refusal::Illegal(..) => Page::new(exit::USAGE, "illegal-choice", what),
+        Refusal::NotTheirs(..) | Refusal::Illegal(..) => Page::new(exit::USAGE, "illegal-choice", what),
         Refusal::Misfit(_) => Page::new(exit::USAGE, "misfit", what),
         Refusal::Archived => Page::new(exit::REFUSED, "archived", what).next("onward list --all"),
         Refusal::AtWork | Refusal::Rewinding => Page::new(exit::DRIVEN, "at-work", what).next("onward status"),
@@ -351,6 +352,8 @@ mod tests {
             (10, Error::Illegal(Refusal::NoSuchPhase(PhaseId::new("x")))),
             (2, Error::Illegal(Refusal::Illegal("skip", PhaseId::new("x"), "it is done".into()))),
             (13, Error::Illegal(Refusal::Archived)),
+            (2, Error::Declined { reason: "phase x is no approval".into() }),
+            (2, Error::Illegal(Refusal::NotTheirs(PhaseId::new("x"), "it is not yours".into()))),
             (2, Error::Illegal(Refusal::Misfit(Misfit { path: "/x".into() }))),
             (10, Error::NothingSaved { kind: "implement".into(), project: None }),
             (10, Error::NoSuchState { run: run(), pointer: "/x".into() }),
@@ -386,14 +389,21 @@ mod tests {
         use onward_core::event::StopBy;
         use onward_core::run::Ending;
 
-        let stops = [StopBy::Interrupt, StopBy::SessionEnd, StopBy::Hangup, StopBy::Question, StopBy::Failure];
+        let stops = [
+            StopBy::Interrupt,
+            StopBy::SessionEnd,
+            StopBy::Hangup,
+            StopBy::Question,
+            StopBy::Failure,
+            StopBy::Waiting,
+        ];
         let endings = stops.map(Ending::Stopped).into_iter().chain([Ending::Completed, Ending::Failed]);
         let mut given: Vec<u8> = all().into_iter().map(|(code, _)| code).collect();
         given.extend(endings.map(render::run::exit_code));
         given.push(exit::WORK_LEFT);
         given.sort_unstable();
         given.dedup();
-        assert_eq!(given, [0, 1, 2, 3, 10, 11, 12, 13, 14, 17, 70, 74, 129, 130, 143]);
+        assert_eq!(given, [0, 1, 2, 3, 10, 11, 12, 13, 14, 15, 17, 70, 74, 129, 130, 143]);
     }
 
     /// Agents paste what they read. Whatever stands on a page must not cost anybody their work.

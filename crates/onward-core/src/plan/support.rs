@@ -13,9 +13,6 @@ const NOT_YET: &[&str] = &[
     "replan",
     "team",
     "phase.agent",
-    "phase.approval",
-    "phase.artifacts",
-    "phase.external",
     "phase.if",
     "phase.limits",
     "phase.locks",
@@ -28,7 +25,6 @@ const NOT_YET: &[&str] = &[
     "phase.retry.output-matches",
     "phase.runs-on",
     "phase.uses",
-    "phase.verify",
     "phase.with",
 ];
 

@@ -21,7 +21,7 @@ use crate::mutant::{self, Mutant};
 use crate::seen::LastLook;
 
 /// Raised with every change of the fold or of what is kept here.
-pub const FOLD_VERSION: u32 = 3;
+pub const FOLD_VERSION: u32 = 4;
 
 #[derive(Serialize)]
 struct Out<'a> {
@@ -150,6 +150,8 @@ pub fn decode(bytes: &[u8]) -> Option<Run> {
         running: BTreeSet::new(),
         in_doubt: BTreeSet::new(),
         probing: BTreeSet::new(),
+        for_others: BTreeSet::new(),
+        people: BTreeSet::new(),
         with_error: BTreeSet::new(),
         unmet: Vec::new(),
         batch_left: Vec::new(),

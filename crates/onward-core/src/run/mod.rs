@@ -9,6 +9,7 @@ pub mod cache;
 mod decide;
 mod index;
 pub mod iteration;
+mod people;
 pub mod pools;
 pub mod proof;
 mod revised;
@@ -20,6 +21,7 @@ pub mod waits;
 mod wanted;
 
 pub use decide::{Refusal, ends_with};
+pub use people::{NoNext, People};
 pub use state::{Before, Ending, Kill, PhaseState, PhaseStatus, ProbeDue, Run, RunStatus, RunningAttempt};
 pub use wanted::wanted;
 

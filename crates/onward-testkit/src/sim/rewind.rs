@@ -5,6 +5,7 @@ use onward_core::checkpoint::{self, Checkpoint};
 use onward_core::event::{FilesBack, Outcome};
 use onward_core::id::{CheckpointId, PhaseId};
 use onward_core::input::{AttemptEnd, Choice, Input};
+use onward_core::plan::Body;
 use onward_core::run::{PhaseStatus, Run};
 use onward_engine::{Hand, Result, World, back};
 use onward_store::{Lease, Page, Store};
@@ -50,7 +51,9 @@ pub(super) fn still_legal(run: &Run, choices: Vec<(PhaseId, Choice)>) -> Vec<(Ph
     let legal = |(phase, choice): &(PhaseId, Choice)| match (choice, run.phase_state(phase).map(|s| s.status)) {
         (Choice::Retry | Choice::RetryClean, _) => true,
         (Choice::Skip | Choice::Adopt, Some(PhaseStatus::Completed | PhaseStatus::Running)) => false,
-        (Choice::Skip | Choice::Adopt, _) => true,
+        // A person has to approve it; nobody takes it as done.
+        (Choice::Adopt, _) => !matches!(run.plan().phase(phase).map(|p| &p.body), Some(Body::Approval(_))),
+        (Choice::Skip, _) => true,
     };
     choices.into_iter().filter(legal).collect()
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::change::Changes;
-use super::{answer_json, json, paint, safe, say, status, time};
+use super::{answer_json, json, paint, people, safe, say, status, time};
 use crate::failure::Failure;
 
 /// After this long without a word somebody wonders whether it is still alive.
@@ -181,6 +181,7 @@ pub(crate) fn exit_code(ending: Ending) -> u8 {
             StopBy::SessionEnd => exit::TERMINATED,
             StopBy::Hangup => exit::HANGUP,
             StopBy::Question => exit::ANSWER_NEEDED,
+            StopBy::Waiting => exit::WAITING,
             StopBy::OnlyThat | StopBy::Rewind => exit::DONE,
             StopBy::Failure | StopBy::OrphanKill | StopBy::DriverGone => exit::FAILED,
         },
@@ -222,8 +223,10 @@ fn last_words(finished: &Finished) -> String {
                 StopBy::OnlyThat => "did what was wanted of it",
                 StopBy::Failure | StopBy::OrphanKill | StopBy::DriverGone => "was stopped after a failure",
                 StopBy::Rewind => "was rewound",
+                StopBy::Waiting => "waits for others",
             };
-            format!("{} run {id} {why}, {done}\n{resume}", paint::doubtful("■"))
+            let awaited = if by == StopBy::Waiting { people::awaited(run) } else { String::new() };
+            format!("{} run {id} {why}, {done}\n{awaited}{resume}", paint::doubtful("■"))
         }
     }
 }

@@ -1,7 +1,8 @@
 //! What happened outside, turned into facts. One file for each kind of input.
 
 mod begin;
-mod ended;
+pub(super) mod ended;
+mod people;
 mod posted;
 mod probed;
 mod revise;
@@ -32,6 +33,8 @@ pub enum Refusal {
     Archived,
     #[error("the run is at work")]
     AtWork,
+    #[error("{1}")]
+    NotTheirs(PhaseId, String),
     #[error("the run is being rewound")]
     Rewinding,
     #[error(transparent)]
@@ -50,7 +53,7 @@ pub(super) fn decide(run: &Run, input: &Input, now: Timestamp) -> Result<Vec<Eve
             at_work(run, phase, *attempt)?;
             Ok(ended::ended(run, phase, *attempt, end, now))
         }
-        Input::Probed { phase, answer } => probed::probed(run, phase, *answer, now),
+        Input::Probed { phase, proof } => probed::probed(run, phase, proof, now),
         Input::DriverGone => Ok(driver_gone(run)),
         Input::StopAsked { by } => Ok(stop::stop(run, *by)),
         Input::Snapshotted(result) => Ok(vec![vcs::snapshotted(result)]),
