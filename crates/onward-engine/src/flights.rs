@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use onward_core::event::{Answer, Outcome, StopBy};
+use onward_core::event::{Answer, LimitHit, Outcome, StopBy};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Input};
 use onward_core::run::Run;
@@ -20,6 +20,7 @@ use crate::flight::{Flight, Landed};
 use crate::look;
 use crate::probe::{self, phase::Look};
 use crate::project::Project;
+use crate::shared_limits::SharedLimits;
 use crate::tree::WorkingTree;
 use crate::waiter::Waiter;
 use crate::world::{Happened, Tree, Urgency, World};
@@ -37,11 +38,13 @@ pub(crate) struct Flights<'a> {
     /// Probes that are being asked.
     probing: BTreeMap<PhaseId, JoinHandle<Answer>>,
     tree: WorkingTree,
+    shared: SharedLimits,
 }
 
 impl<'a> Flights<'a> {
     pub(crate) fn new(project: &'a Project, waiter: Waiter, me: view::Driver, tree: WorkingTree) -> Self {
-        Self { project, waiter, me, in_flight: BTreeMap::new(), probing: BTreeMap::new(), tree }
+        let shared = SharedLimits::new(&project.store_folder());
+        Self { project, waiter, me, in_flight: BTreeMap::new(), probing: BTreeMap::new(), tree, shared }
     }
 
     /// Attempts that are over.
@@ -167,6 +170,15 @@ impl World for Flights<'_> {
             }
         }
         Ok(happened)
+    }
+
+    fn limit_hit(&mut self, run: &Run, hit: &LimitHit) {
+        self.shared.publish(run, hit, self.now());
+    }
+
+    fn limits_elsewhere(&mut self, run: &Run) -> Vec<Input> {
+        let now = self.now();
+        self.shared.look(run, now)
     }
 
     fn tree(&mut self) -> &mut dyn Tree {

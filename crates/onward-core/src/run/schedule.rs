@@ -100,7 +100,8 @@ pub(super) fn wake(run: &Run, now: Timestamp) -> Option<Timestamp> {
 
 /// The run is paused where all that is left waits for limits, and nobody wants to wait for those.
 pub(super) fn pause(run: &Run, now: Timestamp) -> Option<Event> {
-    if run.limits.rows.is_empty() || !run.running.is_empty() || !may_start(run) {
+    let closed = run.limits.usage.values().any(|usage| usage.closed_until.is_some_and(|until| until > now));
+    if (run.limits.rows.is_empty() && !closed) || !run.running.is_empty() || !may_start(run) {
         return None;
     }
     let mut look = Look::new(run, now);
