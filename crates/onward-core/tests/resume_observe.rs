@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use onward_core::checkpoint::Trigger;
 use onward_core::event::{Answer, Event, Orphans, Outcome, PlanRevised, RunStarted};
 use onward_core::id::{Attempt, PhaseId, RunId};
-use onward_core::input::{AttemptEnd, Begin, Choice, Input, Resumption};
+use onward_core::input::{AttemptEnd, Begin, Bounds, Choice, Input, Resumption};
 use onward_core::plan::{self, Plan};
 use onward_core::resume::{Auto, BranchFact, Facts, Finding, Kind, PlanFact, observe, stale};
 use onward_core::run::{self, Ending, PhaseStatus, Run, cache};
@@ -47,6 +47,8 @@ fn begin(run: &mut Run, renew: bool, choices: &[(&str, Choice)], resumption: Res
         choices: choices.iter().map(|(phase, choice)| (PhaseId::new(*phase), *choice)).collect(),
         head: None,
         resumption,
+        bounds: Bounds::default(),
+        closed: Vec::new(),
     };
     take(run, &Input::Begin(begin))
 }

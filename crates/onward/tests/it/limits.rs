@@ -74,7 +74,7 @@ fn another_run_of_the_project_knows_of_the_limit() {
     };
     project.plan(&plan("one"));
     project.command(["run"]).expect(75);
-    project.write("two.yaml", &plan("two"));
+    project.write("two.yaml", plan("two"));
     project.command(["run", "two.yaml"]).expect(75);
     assert_eq!(project.order("begin"), ["one"]);
 }
