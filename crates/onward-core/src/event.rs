@@ -147,7 +147,7 @@ pub enum Event {
         phase: PhaseId,
         not_before: Timestamp,
     },
-    /// The attempt that just ended was turned away by a limit. It has not failed and uses no retry.
+    /// The attempt that just ended was turned away by a limit: it has not failed and uses no retry. Or another run was.
     LimitHit(Box<LimitHit>),
     /// The driver let go of the run, which goes on when it is started again, not before `until` where that is known.
     RunPaused {
@@ -242,7 +242,8 @@ pub enum Event {
 /// A limit was hit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitHit {
-    pub phase: PhaseId,
+    /// The phase that was turned away; none where it was one of another run.
+    pub phase: Option<PhaseId>,
     /// The limits that are closed by it; empty where only the phase itself has to wait.
     pub limits: BTreeSet<String>,
     pub until: Timestamp,

@@ -61,6 +61,8 @@ pub enum Input {
         checkpoint: CheckpointId,
         restored: Box<Restored>,
     },
+    /// Another run has hit a limit that this one may draw on.
+    LimitElsewhere(Elsewhere),
     /// Time has passed; what was waiting for it may go on.
     Tick,
     /// A message from another process.
@@ -82,6 +84,17 @@ pub struct Begin {
     pub choices: Vec<(PhaseId, Choice)>,
     pub resumption: Resumption,
     pub bounds: Bounds,
+    /// Limits that other runs have hit and that are still closed.
+    pub closed: Vec<Elsewhere>,
+}
+
+/// A limit that another run has hit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Elsewhere {
+    pub limit: String,
+    pub until: Timestamp,
+    /// The time was told; otherwise it is a guess.
+    pub told: bool,
 }
 
 /// How long a driver may wait and work.

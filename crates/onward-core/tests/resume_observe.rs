@@ -49,6 +49,8 @@ fn begin(run: &mut Run, renew: bool, choices: &[(&str, Choice)], resumption: Res
         choices: choices.iter().map(|(phase, choice)| (PhaseId::new(*phase), *choice)).collect(),
         head: None,
         resumption,
+        bounds: Bounds::default(),
+        closed: Vec::new(),
     };
     take(run, &Input::Begin(begin))
 }

@@ -84,6 +84,7 @@ impl Story {
             choices: choices.iter().map(|(phase, choice)| (PhaseId::new(*phase), *choice)).collect(),
             resumption: Resumption::default(),
             bounds: Bounds::default(),
+            closed: Vec::new(),
         })
     }
 
@@ -242,6 +243,7 @@ fn i5_nothing_starts_before_orphans_were_looked_at() {
         choices: Vec::new(),
         resumption: Resumption::default(),
         bounds: Bounds::default(),
+        closed: Vec::new(),
     });
     assert_eq!(names(&story.take(&begin)), ["driver_started"]);
     let found = Input::AttemptFound { phase: PhaseId::new("a"), attempt: Attempt(1), alive: true };

@@ -102,6 +102,9 @@ impl Driver<'_> {
         self.run.behind = journal::behind(&appended.chain);
         self.keep.appended(&self.run, &appended);
         for recorded in &all.events {
+            if let Event::LimitHit(hit) = &recorded.event {
+                self.world.limit_hit(&self.run, hit);
+            }
             self.reporter.update(&Update::Event { recorded, run: &self.run });
         }
         Ok(())
@@ -131,7 +134,9 @@ impl Driver<'_> {
     /// Sleeps until something happens and says what it was.
     fn wait(&mut self) -> Result<Vec<Arrived>> {
         let happened = self.world.wait(self.sleep())?;
-        let mut arrived: Vec<Arrived> = happened.inputs.into_iter().map(Arrived::from).collect();
+        // First, so that nothing of what else came is started against a limit that is closed.
+        let closed = self.world.limits_elsewhere(&self.run);
+        let mut arrived: Vec<Arrived> = closed.into_iter().chain(happened.inputs).map(Arrived::from).collect();
         if happened.status_asked {
             let view = self.world.status(&self.run);
             self.reporter.update(&Update::Status(&view));

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use onward_core::event::{Outcome, StopBy};
+use onward_core::event::{LimitHit, Outcome, StopBy};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Input};
 use onward_core::run::Run;
@@ -23,6 +23,7 @@ use crate::probe::{
     proof::{Looking, Proving},
 };
 use crate::project::Project;
+use crate::shared_limits::SharedLimits;
 use crate::tree::WorkingTree;
 use crate::waiter::Waiter;
 use crate::world::{Happened, Tree, Urgency, World};
@@ -40,11 +41,13 @@ pub(crate) struct Flights<'a> {
     /// Phases that say they are done and are looked at, by the number of the attempt that said so.
     proving: BTreeMap<(PhaseId, u32), Proving>,
     tree: WorkingTree,
+    shared: SharedLimits,
 }
 
 impl<'a> Flights<'a> {
     pub(crate) fn new(project: &'a Project, waiter: Waiter, me: view::Driver, tree: WorkingTree) -> Self {
-        Self { project, waiter, me, in_flight: BTreeMap::new(), proving: BTreeMap::new(), tree }
+        let shared = SharedLimits::new(&project.store_folder());
+        Self { project, waiter, me, in_flight: BTreeMap::new(), proving: BTreeMap::new(), tree, shared }
     }
 
     /// Attempts that are over.
@@ -180,6 +183,15 @@ impl World for Flights<'_> {
             }
         }
         Ok(happened)
+    }
+
+    fn limit_hit(&mut self, run: &Run, hit: &LimitHit) {
+        self.shared.publish(run, hit, self.now());
+    }
+
+    fn limits_elsewhere(&mut self, run: &Run) -> Vec<Input> {
+        let now = self.now();
+        self.shared.look(run, now)
     }
 
     fn tree(&mut self) -> &mut dyn Tree {

@@ -314,6 +314,7 @@ impl Unfinished {
             head: None,
             resumption: self.resumption(request),
             bounds: Bounds::default(),
+            closed: Vec::new(),
         };
         Ok(run::preview(&self.run, &begin, Timestamp::now())?)
     }

@@ -27,6 +27,7 @@ mod project;
 pub mod redact;
 mod reporter;
 mod rewind;
+mod shared_limits;
 mod start;
 mod steer;
 mod tidy_up;

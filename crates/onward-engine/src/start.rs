@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use onward_core::event::{Orphans, RunStarted};
 use onward_core::expression::{self, Reference};
 use onward_core::id::{PhaseId, RunId, Seq};
-use onward_core::input::{Begin, Bounds, Choice, Posted, Resumption};
+use onward_core::input::{Begin, Bounds, Choice, Elsewhere, Input, Posted, Resumption};
 use onward_core::naming;
 use onward_core::plan::{self, Plan};
 use onward_core::resume::Accept;
@@ -33,6 +33,7 @@ use crate::reporter::Reporter;
 use crate::tree::WorkingTree;
 use crate::turns::{LOCK_LOOK_EVERY, end, exclusive};
 use crate::waiter::Waiter;
+use crate::world::World as _;
 use crate::{attendant, flight, look, process, vcs};
 
 /// Ids of one second that are tried before something else must be wrong.
@@ -355,6 +356,13 @@ impl Onward {
         (tree, resumption): (WorkingTree, Resumption),
         reporter: &mut dyn Reporter,
     ) -> Result<Finished> {
+        let wake = self.wake_path(&run.id);
+        let waiter = Waiter::new(wake).map_err(Error::io("preparing to wait"))?;
+        let project = self.project.clone();
+        let me = holder();
+        let me = view::Driver { host: me.host, pid: me.pid, since: me.since };
+        let head = tree.head();
+        let mut world = Flights::new(&project, waiter, me, tree);
         let begin = Begin {
             epoch: lease.epoch(),
             host: process::hostname(),
@@ -362,7 +370,7 @@ impl Onward {
             boot: flight::boot_now(),
             jobs: request.jobs,
             orphans: request.orphans.unwrap_or_default(),
-            head: tree.head(),
+            head,
             renew: matches!(request.want, Want::Resume(_) | Want::ResumeRun(_)),
             choices: request.choices.iter().map(|(phase, choice)| (PhaseId::new(phase), *choice)).collect(),
             resumption,
@@ -370,13 +378,8 @@ impl Onward {
                 wait_limit: request.wait_limit,
                 deadline: request.deadline.map(|allowed| waits::deadline(Timestamp::now(), allowed)),
             },
+            closed: elsewhere(world.limits_elsewhere(&run)),
         };
-        let wake = self.wake_path(&run.id);
-        let waiter = Waiter::new(wake).map_err(Error::io("preparing to wait"))?;
-        let project = self.project.clone();
-        let me = holder();
-        let me = view::Driver { host: me.host, pid: me.pid, since: me.since };
-        let mut world = Flights::new(&project, waiter, me, tree);
         let mut keeper = Keeper::new(project.store_folder(), run.seq.0);
         let (store, keep) = (self.store()?, &mut keeper);
         let driver = Driver { store, lease, world: &mut world, reporter, keep, actor: actor(), run };
@@ -414,6 +417,13 @@ fn unfinished_statuses() -> Vec<String> {
     [RunStatus::Running, RunStatus::Paused, RunStatus::Waiting, RunStatus::Interrupted, RunStatus::Failed]
         .map(|status| status.as_str().to_owned())
         .into()
+}
+
+/// The same, as a driver is told it before it begins.
+fn elsewhere(inputs: Vec<Input>) -> Vec<Elsewhere> {
+    let closed =
+        inputs.into_iter().filter_map(|input| if let Input::LimitElsewhere(one) = input { Some(one) } else { None });
+    closed.collect()
 }
 
 fn title(work: &Work) -> String {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use onward_core::event::{FilesBack, Snapshot, StopBy};
+use onward_core::event::{FilesBack, LimitHit, Snapshot, StopBy};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::Input;
 use onward_core::run::Run;
@@ -45,6 +45,12 @@ pub trait World {
     fn stop(&mut self, phase: &PhaseId, attempt: Attempt, by: StopBy, urgency: Urgency) -> Result<Option<Input>>;
 
     fn tree(&mut self) -> &mut dyn Tree;
+
+    /// A limit was hit, and that is on record: others in its scope may be told.
+    fn limit_hit(&mut self, run: &Run, hit: &LimitHit);
+
+    /// What other runs have hit since this was last asked.
+    fn limits_elsewhere(&mut self, run: &Run) -> Vec<Input>;
 
     /// Sleeps until something happens or the time is up.
     fn wait(&mut self, limit: Duration) -> Result<Happened>;

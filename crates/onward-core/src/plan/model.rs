@@ -286,6 +286,11 @@ impl Default for Backoff {
 }
 
 impl Plan {
+    /// Who sees that a limit was hit. What is not declared is the limit of a built-in agent, which is the user's.
+    pub fn scope_of(&self, limit: &str) -> super::Scope {
+        self.limits.get(limit).map_or(super::Scope::User, |limit| limit.scope)
+    }
+
     /// A plan of which nothing else is said.
     pub fn new(name: impl Into<String>, kind: impl Into<String>) -> Self {
         Self {

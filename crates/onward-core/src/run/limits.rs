@@ -79,8 +79,9 @@ impl Run {
             let row = self.limits.rows.entry(who).or_insert(Row { hits: 0, since: at, until: event.until });
             (row.hits, row.until) = (row.hits.saturating_add(1), event.until);
         }
+        let Some(phase) = &event.phase else { return };
         let itself = event.limits.is_empty().then_some(event.until);
-        self.change(&event.phase, |state| {
+        self.change(phase, |state| {
             assert!(state.attempt.is_none() && !state.is_finished(), "a limit is hit by an attempt that is over");
             if !mutant::is(Mutant::CountLimitsAsFailures) {
                 state.failures = state.failures.saturating_sub(1);
@@ -125,8 +126,9 @@ impl Run {
 }
 
 fn those_of(event: &LimitHit) -> Vec<Who> {
+    let Some(phase) = &event.phase else { return Vec::new() };
     if event.limits.is_empty() {
-        return vec![Who::Phase(event.phase.clone())];
+        return vec![Who::Phase(phase.clone())];
     }
     event.limits.iter().cloned().map(Who::Limit).collect()
 }

@@ -3,7 +3,7 @@
 //! Phases that take the same things for themselves (locks, limits, files) are of one class: what stands in the way of one
 //! of them stands in the way of all, so a plan of ten thousand is gone through once and not judged one by one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
@@ -38,13 +38,13 @@ struct Look<'a> {
     run: &'a Run,
     pools: Option<Pools<'a>>,
     /// What stands in the way of the classes that were judged.
-    judged: Vec<Option<Option<Obstacle>>>,
+    judged: BTreeMap<u32, Option<Obstacle>>,
     now: Timestamp,
 }
 
 impl<'a> Look<'a> {
     fn new(run: &'a Run, now: Timestamp) -> Self {
-        Self { run, pools: None, judged: Vec::new(), now }
+        Self { run, pools: None, judged: BTreeMap::new(), now }
     }
 
     fn obstacle(&mut self, at: usize) -> Option<Obstacle> {
@@ -52,16 +52,10 @@ impl<'a> Look<'a> {
         if class == FREE {
             return None;
         }
-        let place = class as usize;
-        if self.judged.len() <= place {
-            self.judged.resize(place + 1, None);
-        }
-        if self.judged[place].is_none() {
-            let (run, now) = (self.run, self.now);
-            let pools = self.pools.get_or_insert_with(|| pools(run));
-            self.judged[place] = Some(pools.obstacle(&Claim::of(&run.plan().phases[at], None), now));
-        }
-        self.judged[place].clone().flatten()
+        let (run, now) = (self.run, self.now);
+        let pools = self.pools.get_or_insert_with(|| pools(run));
+        let judge = || pools.obstacle(&Claim::of(&run.plan().phases[at], None), now);
+        self.judged.entry(class).or_insert_with(judge).clone()
     }
 }
 
@@ -100,7 +94,8 @@ pub(super) fn wake(run: &Run, now: Timestamp) -> Option<Timestamp> {
 
 /// The run is paused where all that is left waits for limits, and nobody wants to wait for those.
 pub(super) fn pause(run: &Run, now: Timestamp) -> Option<Event> {
-    if run.limits.rows.is_empty() || !run.running.is_empty() || !may_start(run) {
+    let closed = run.limits.usage.values().any(|usage| usage.closed_until.is_some_and(|until| until > now));
+    if (run.limits.rows.is_empty() && !closed) || !run.running.is_empty() || !may_start(run) {
         return None;
     }
     let mut look = Look::new(run, now);

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use onward_core::event::{LimitHit, Outcome};
 use onward_core::id::PhaseId;
-use onward_core::input::{AttemptEnd, Bounds, LastWords};
+use onward_core::input::{AttemptEnd, Bounds, Elsewhere, LastWords};
 use onward_core::plan::{Limit, Phase, Plan, Rate, Value, WhenLimited};
 
 use super::dice::Dice;
@@ -48,6 +48,16 @@ pub(super) fn bounds(machine: &mut Machine, start: u32) -> Bounds {
     Bounds { wait_limit, deadline }
 }
 
+/// Now and then another run has hit a limit.
+pub(super) fn elsewhere(machine: &mut Machine) -> Vec<Elsewhere> {
+    if !machine.dice.percent(2) {
+        return Vec::new();
+    }
+    let limit = (*machine.dice.pick(&["api", "disk", "other"])).to_owned();
+    let seconds = i64::try_from(machine.dice.below(200)).expect("small");
+    vec![Elsewhere { limit, until: machine.now + SignedDuration::from_secs(seconds), told: machine.dice.percent(50) }]
+}
+
 /// What an attempt that was turned away says last: sometimes a time, sometimes none.
 pub(super) fn with_last_words(end: AttemptEnd, at: Timestamp) -> AttemptEnd {
     if end.outcome != (Outcome::Exited { code: 75 }) {
@@ -68,8 +78,8 @@ pub(super) struct Closed {
 
 impl Closed {
     pub(super) fn hit(&mut self, hit: &LimitHit) {
-        if hit.limits.is_empty() {
-            self.phases.insert(hit.phase.clone(), hit.until);
+        if let (true, Some(phase)) = (hit.limits.is_empty(), &hit.phase) {
+            self.phases.insert(phase.clone(), hit.until);
         }
         for name in &hit.limits {
             let known = self.limits.get(name).copied().filter(|_| !hit.told);

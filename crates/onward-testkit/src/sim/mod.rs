@@ -313,6 +313,7 @@ impl Story {
             renew: machine.dice.percent(70),
             resumption: Self::resumption(run, &choices, &mut machine.dice),
             bounds: limits::bounds(&mut machine, start),
+            closed: limits::elsewhere(&mut machine),
             choices,
         }
     }

@@ -293,9 +293,11 @@ impl Oracle {
 
     /// The end before it was no failure after all.
     fn limit_hit(&mut self, hit: &LimitHit) {
-        let facts = self.facts.get_mut(&hit.phase).expect("of the plan");
-        assert!(facts.open.is_none() && facts.failures > 0, "{} hits a limit without an end", hit.phase);
-        facts.failures -= 1;
+        if let Some(phase) = &hit.phase {
+            let facts = self.facts.get_mut(phase).expect("of the plan");
+            assert!(facts.open.is_none() && facts.failures > 0, "{phase} hits a limit without an end");
+            facts.failures -= 1;
+        }
         self.closed.hit(hit);
     }
 

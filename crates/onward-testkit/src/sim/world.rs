@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use onward_core::event::{FilesBack, Outcome, Snapshot, StopBy};
+use onward_core::event::{FilesBack, LimitHit, Outcome, Snapshot, StopBy};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Input};
 use onward_core::run::Run;
@@ -340,6 +340,15 @@ impl World for Eyes {
         }
         happened.inputs.extend(self.landed());
         Ok(happened)
+    }
+
+    fn limit_hit(&mut self, run: &Run, _: &LimitHit) {
+        self.machine.lock().expect(ALONE).oracle.compare(run);
+    }
+
+    fn limits_elsewhere(&mut self, _: &Run) -> Vec<Input> {
+        let mut machine = self.machine.lock().expect(ALONE);
+        limits::elsewhere(&mut machine).into_iter().map(Input::LimitElsewhere).collect()
     }
 
     fn tree(&mut self) -> &mut dyn Tree {

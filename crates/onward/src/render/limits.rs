@@ -13,11 +13,9 @@ pub(super) fn hit(hit: &LimitHit, at: Timestamp) -> String {
     let guess = if hit.told { "" } else { " (a guess)" };
     let said = if hit.said.is_empty() { String::new() } else { format!(": {}", safe::line(&hit.said)) };
     let when = words::countdown(hit.until, at);
-    format!(
-        "{} {} was turned away by a limit{which}; it opens in {when}{guess}{said}",
-        paint::doubtful("◷"),
-        safe::line(hit.phase.as_str())
-    )
+    let who = hit.phase.as_ref().map_or_else(|| "another run".to_owned(), |phase| safe::line(phase.as_str()));
+    let sign = paint::doubtful("◷");
+    format!("{sign} {who} was turned away by a limit{which}; it opens in {when}{guess}{said}")
 }
 
 pub(super) fn stop(by: StopBy, count: usize) -> String {

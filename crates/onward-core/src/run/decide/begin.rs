@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::ended::seen;
 use super::undo_phases::{again, demand_it_can_be_the_only_one, from, raised};
-use super::{Refusal, revise};
+use super::{Refusal, limited, revise};
 use crate::event::Event;
 use crate::id::{Generation, PhaseId};
 use crate::input::{Begin, Choice, Resumption};
@@ -27,6 +27,7 @@ pub(super) fn begin(run: &Run, begin: &Begin, now: Timestamp) -> Result<Vec<Even
         only: told.only.clone(),
         bounds: begin.bounds,
     }];
+    events.extend(begin.closed.iter().filter_map(|closed| limited::elsewhere(run, closed, now)));
     if let Some(world) = &told.world {
         events.push(Event::WorldSeen { world: world.clone(), findings: told.findings.clone() });
     }

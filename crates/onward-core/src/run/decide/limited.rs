@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::event::{Event, LimitHit, Outcome};
-use crate::input::{AttemptEnd, LastWords};
+use crate::input::{AttemptEnd, Elsewhere, LastWords};
 use crate::plan::{Body, Limit, Phase};
 use crate::rate_limit::{Evidence, Response, Speaker, recognise, respond};
 use crate::run::limits::Who;
@@ -36,11 +36,22 @@ pub(super) fn limited(run: &Run, phase: &Phase, end: &AttemptEnd, now: Timestamp
     match respond(&hit, closed, run.limits.patience(), since, now) {
         Response::Fail => None,
         Response::Wait { until } | Response::Pause { until } => Some(Event::LimitHit(Box::new(LimitHit {
-            phase: phase.id.clone(),
+            phase: Some(phase.id.clone()),
             limits: hit.limits,
             until,
             told: hit.told,
             said: hit.said,
         }))),
     }
+}
+
+/// A limit that another run has hit is closed for this one too, if that is news and it draws on it.
+pub(super) fn elsewhere(run: &Run, closed: &Elsewhere, now: Timestamp) -> Option<Event> {
+    let Elsewhere { limit, until, told } = closed.clone();
+    let drawn =
+        run.plan().limits.contains_key(&limit) || run.plan().phases.iter().any(|p| p.pools().contains(&&*limit));
+    let known = run.limits.usage.get(&limit).and_then(|usage| usage.closed_until);
+    let news = if told { known != Some(until) } else { known.is_none_or(|known| known < until) };
+    let hit = LimitHit { phase: None, limits: [limit].into(), until, told, said: String::new() };
+    (drawn && news && until > now).then(|| Event::LimitHit(Box::new(hit)))
 }

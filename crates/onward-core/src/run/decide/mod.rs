@@ -65,6 +65,7 @@ pub(super) fn decide(run: &Run, input: &Input, now: Timestamp) -> Result<Vec<Eve
         Input::Rewind(begun) => vcs::rewind(run, begun),
         Input::Rewound(result) => vcs::rewound(run, result),
         Input::Forked { from, checkpoint, restored } => Ok(vec![vcs::forked(from, checkpoint, restored)]),
+        Input::LimitElsewhere(closed) => Ok(limited::elsewhere(run, closed, now).into_iter().collect()),
         Input::Tick => Ok(Vec::new()),
         Input::Posted(posted) => posted::posted(run, posted, now),
     }

@@ -1,0 +1,277 @@
+//! Limits, pauses and deadlines in the life of a run: inputs in, events out, in virtual time.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use onward_core::effect::Effect;
+use onward_core::event::{Event, Orphans, Outcome, Recorded, RunStarted, StopBy};
+use onward_core::id::{Attempt, PhaseId, RunId};
+use onward_core::input::{AttemptEnd, Begin, Bounds, Elsewhere, Input, LastWords, Posted, Resumption};
+use onward_core::plan;
+use onward_core::run::{self, Ending, Run, RunStatus, schedule};
+
+struct Story {
+    run: Run,
+    journal: Vec<Recorded>,
+    now: Timestamp,
+    epoch: u64,
+}
+
+impl Story {
+    fn new(plan: &str, bounds: Bounds) -> Self {
+        let parsed = plan::parse(plan);
+        let plan = parsed.plan.unwrap_or_else(|| panic!("{:?}", parsed.diagnostics));
+        let now: Timestamp = "2026-11-15T12:00:00Z".parse().expect("a time");
+        let started = RunStarted {
+            run: RunId::new("run_demo_1"),
+            work: "w".to_owned(),
+            plan_digest: plan::digest(&plan),
+            plan,
+            plan_path: "onward.yaml".to_owned(),
+            plan_text: String::new(),
+            inputs: BTreeMap::new(),
+            given: BTreeMap::new(),
+            project: "demo".to_owned(),
+            title: "demo".to_owned(),
+            branch: None,
+            triggers: onward_core::checkpoint::Trigger::ALL.to_vec(),
+            snapshots: false,
+            commits: None,
+            worktree: None,
+        };
+        let (run, stepped) = run::start(started, "ada", now);
+        let mut story = Self { run, journal: stepped.events, now, epoch: 0 };
+        story.begin(bounds, Vec::new());
+        story
+    }
+
+    fn begin(&mut self, bounds: Bounds, closed: Vec<Elsewhere>) {
+        self.epoch += 1;
+        self.take(&Input::Begin(Begin {
+            epoch: self.epoch,
+            host: "h".to_owned(),
+            pid: 1,
+            boot: "b".to_owned(),
+            jobs: None,
+            orphans: Orphans::Wait,
+            head: None,
+            renew: false,
+            choices: Vec::new(),
+            resumption: Resumption::default(),
+            bounds,
+            closed,
+        }));
+    }
+
+    fn take(&mut self, input: &Input) -> Vec<Event> {
+        let stepped = run::step(&mut self.run, input, "ada", self.now).expect("a legal input");
+        self.journal.extend(stepped.events.clone());
+        stepped.events.into_iter().map(|recorded| recorded.event).collect()
+    }
+
+    fn after(&mut self, seconds: i64) -> Vec<Event> {
+        self.now += SignedDuration::from_secs(seconds);
+        self.take(&Input::Tick)
+    }
+
+    fn end(&mut self, phase: &str, code: i32, text: &str) -> Vec<Event> {
+        let id = PhaseId::new(phase);
+        let attempt = Attempt(self.run.phase_state(&id).expect("a phase of the plan").attempts);
+        let last_words = Some(Box::new(LastWords { text: text.to_owned(), local: TimeZone::UTC }));
+        let end = AttemptEnd { last_words, ..AttemptEnd::bare(Outcome::Exited { code }) };
+        self.take(&Input::AttemptEnded { phase: id, attempt, end })
+    }
+
+    fn at_work(&self) -> Vec<&str> {
+        self.run.running().map(|(phase, _)| phase.id.as_str()).collect()
+    }
+
+    fn in_seconds(&self, seconds: i64) -> Timestamp {
+        self.now + SignedDuration::from_secs(seconds)
+    }
+}
+
+impl Drop for Story {
+    /// I1: whatever the story was, the journal gives the same run.
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let replayed = run::fold(&self.journal).expect("a journal");
+            assert_eq!(format!("{:?}", self.run), format!("{replayed:?}"), "I1: live equals replayed");
+            let cached = run::cache::decode(&run::cache::encode(&self.run)).expect("our own bytes");
+            assert_eq!(format!("{:?}", self.run.limits), format!("{:?}", cached.limits), "the cache knows it too");
+        }
+    }
+}
+
+const POOL: &str = "
+onward: 1
+name: demo
+max-parallel: 4
+limits: { api: { max-parallel: 1 } }
+phases:
+  x: { limits: [api], run: x }
+  y: { limits: [api], run: x }
+  free: { run: x }
+";
+
+/// I6: a phase without retries is told to come back in 30 seconds. It has not failed, its siblings wait with it, and all of
+/// them start when the time has come, not before.
+#[test]
+fn i6_a_limit_is_no_failure_and_closes_the_pool() {
+    let mut story = Story::new(POOL, Bounds::default());
+    assert_eq!(story.at_work(), ["x", "free"]);
+    story.end("x", 75, "retry-after: 30\n");
+    assert_eq!(story.at_work(), ["free"]);
+    assert!(run::wanted(&story.run, story.now).contains(&Effect::WakeAt(story.in_seconds(30))));
+    let y = PhaseId::new("y");
+    let (phase, state) = (story.run.plan().phase(&y).expect("y"), story.run.phase_state(&y).expect("y"));
+    let why = schedule::held_up(&story.run, phase, state, story.now);
+    assert_eq!(why.as_deref(), Some("the limit api was hit; it opens in 30 s"));
+    story.after(29);
+    assert_eq!(story.at_work(), ["free"]);
+    story.after(1);
+    assert_eq!(story.at_work(), ["x", "free"]);
+    assert_eq!(story.run.phase_state(&PhaseId::new("x")).expect("x").failures, 0);
+}
+
+/// Nobody says how long. The first wait is a minute, and each further one in a row twice as long; something else than a
+/// limit breaks the row.
+#[test]
+fn guesses_double_until_something_else_happens() {
+    let plan =
+        "onward: 1\nname: demo\nphases:\n  a: { run: x, retry: { max: 9, backoff: { initial: 1s, jitter: false } } }\n";
+    let mut story = Story::new(plan, Bounds::default());
+    for seconds in [60, 120, 240] {
+        story.end("a", 75, "");
+        story.after(seconds - 1);
+        assert!(story.at_work().is_empty(), "before {seconds} s");
+        story.after(1);
+        assert_eq!(story.at_work(), ["a"], "after {seconds} s");
+    }
+    story.end("a", 1, "");
+    story.after(1);
+    story.end("a", 75, "");
+    story.after(60);
+    assert_eq!(story.at_work(), ["a"]);
+}
+
+/// The command line forbids waiting. What does not draw on the limit is done first; then the run is paused, and whoever
+/// starts it too early is told the same time again.
+#[test]
+fn a_run_that_may_not_wait_is_paused_when_nothing_else_is_left() {
+    let no_wait = Bounds { wait_limit: Some(Duration::ZERO), deadline: None };
+    let mut story = Story::new(POOL, no_wait);
+    story.end("x", 75, "retry-after: 30\n");
+    assert_eq!(story.run.ending(), None, "free is at work");
+    let reset = story.in_seconds(30);
+    story.end("free", 0, "");
+    let paused = (story.run.ending(), story.run.status(), story.run.retry_at());
+    assert_eq!(paused, (Some(Ending::Stopped(StopBy::Limit)), RunStatus::Paused, Some(reset)));
+    story.now += SignedDuration::from_secs(10);
+    story.begin(no_wait, Vec::new());
+    assert_eq!((story.run.status(), story.run.retry_at()), (RunStatus::Paused, Some(reset)));
+    story.now = reset;
+    story.begin(no_wait, Vec::new());
+    assert_eq!(story.at_work(), ["x"]);
+}
+
+/// The plan says what to do about a limit: a pause leaves at once, a failure counts, and a reset beyond the longest wait is
+/// a pause.
+#[test]
+fn when_limited_decides() {
+    for (rule, status) in [
+        ("when-limited: pause", RunStatus::Paused),
+        ("when-limited: fail", RunStatus::Failed),
+        ("max-wait: 10s", RunStatus::Paused),
+        ("max-wait: 1m", RunStatus::Running),
+    ] {
+        let plan = format!(
+            "onward: 1\nname: demo\nlimits: {{ api: {{ {rule} }} }}\nphases:\n  a: {{ limits: [api], run: x }}\n"
+        );
+        let mut story = Story::new(&plan, Bounds::default());
+        story.end("a", 1, "HTTP 429 Too Many Requests\nretry-after: 30\n");
+        assert_eq!(story.run.status(), status, "{rule}");
+    }
+}
+
+/// Another run has hit the limit. This one starts nothing that draws on it before it opens, and is told once.
+#[test]
+fn what_another_run_has_hit_is_closed_here_too() {
+    let mut story = Story::new(POOL, Bounds::default());
+    assert_eq!(story.at_work(), ["x", "free"]);
+    let closed = Elsewhere { limit: "api".to_owned(), until: story.in_seconds(60), told: true };
+    assert_eq!(story.take(&Input::LimitElsewhere(closed.clone())).len(), 1);
+    assert_eq!(story.take(&Input::LimitElsewhere(closed.clone())), [], "it is no news");
+    let unknown = Elsewhere { limit: "other".to_owned(), ..closed };
+    assert_eq!(story.take(&Input::LimitElsewhere(unknown)), [], "nothing draws on it");
+    story.end("x", 0, "");
+    assert_eq!(story.at_work(), ["free"]);
+    story.after(60);
+    assert_eq!(story.at_work(), ["y", "free"]);
+}
+
+/// The time is over while a phase works. The checkpoint comes first, the phase is asked to end, and the run is paused
+/// without a failure.
+#[test]
+fn a_deadline_pauses_the_run() {
+    let start: Timestamp = "2026-11-15T12:00:00Z".parse().expect("a time");
+    let deadline = Some(start + SignedDuration::from_secs(10));
+    let mut story = Story::new(POOL, Bounds { wait_limit: None, deadline });
+    assert!(run::wanted(&story.run, story.now).contains(&Effect::WakeAt(story.in_seconds(10))));
+    let events = story.after(10);
+    let StopBy::Deadline = story.run.stop.expect("it is told to stop").0 else { panic!("{:?}", story.run.stop) };
+    assert!(events.iter().any(|event| matches!(event, Event::CheckpointTaken { .. })), "{events:?}");
+    let asked = run::wanted(&story.run, story.now);
+    assert!(asked.iter().all(|effect| matches!(effect, Effect::Stop { by: StopBy::Deadline, kill: false, .. })));
+    for phase in ["x", "free"] {
+        let end = AttemptEnd::bare(Outcome::Stopped { by: StopBy::Deadline, said_done: false });
+        story.take(&Input::AttemptEnded { phase: PhaseId::new(phase), attempt: Attempt(1), end });
+    }
+    assert_eq!((story.run.status(), story.run.ending()), (RunStatus::Paused, Some(Ending::Stopped(StopBy::Deadline))));
+    story.begin(Bounds::default(), Vec::new());
+    assert_eq!(story.at_work(), ["x", "free"]);
+}
+
+/// Somebody asks for a pause. What is at work comes to its end, a failed attempt keeps its retries, nothing is started.
+#[test]
+fn a_pause_lets_phases_end() {
+    let plan = "onward: 1\nname: demo\nphases:\n  a: { run: x, retry: { max: 1 } }\n  b: { needs: a, run: x }\n";
+    let mut story = Story::new(plan, Bounds::default());
+    story.take(&Input::Posted(Posted::Pause));
+    let wanted = run::wanted(&story.run, story.now);
+    assert!(matches!(wanted.as_slice(), [Effect::Perform { .. }]), "{wanted:?}");
+    story.end("a", 1, "");
+    assert_eq!(story.run.status(), RunStatus::Paused);
+    story.begin(Bounds::default(), Vec::new());
+    story.after(60);
+    assert_eq!(story.at_work(), ["a"], "its retry was not used up by the pause");
+}
+
+/// Somebody gives the run up. Its phases are asked to end, and then it is archived.
+#[test]
+fn a_cancelled_run_is_archived() {
+    let mut story = Story::new(POOL, Bounds::default());
+    story.take(&Input::Posted(Posted::Cancel));
+    for phase in ["x", "free"] {
+        let end = AttemptEnd::bare(Outcome::Stopped { by: StopBy::Cancel, said_done: false });
+        story.take(&Input::AttemptEnded { phase: PhaseId::new(phase), attempt: Attempt(1), end });
+    }
+    assert_eq!((story.run.status(), story.run.ending()), (RunStatus::Archived, Some(Ending::Stopped(StopBy::Cancel))));
+}
+
+/// Ten thousand phases are ready and draw on one limit that lets one of them through. Going through all of them takes a
+/// moment, however many have gone before.
+#[test]
+fn ten_thousand_ready_phases_are_no_burden() {
+    let phases: String =
+        (0..10_000).map(|n| format!("  p{n}: {{ limits: [api], writes: [out/**], run: x }}\n")).collect();
+    let plan = format!("onward: 1\nname: demo\nlimits: {{ api: {{ max-parallel: 1 }} }}\nphases:\n{phases}");
+    let mut story = Story::new(&plan, Bounds::default());
+    let began = Instant::now();
+    for phase in 0..20 {
+        story.end(&format!("p{phase}"), 0, "");
+    }
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+}
