@@ -213,9 +213,15 @@ pub struct DoneSaid {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum Reply {
-    Checkpoint { id: String },
+    Checkpoint {
+        id: String,
+    },
     Done,
-    Refused { reason: String },
+    Refused {
+        reason: String,
+    },
     /// A claim does not hold: the phase stays open.
-    Overruled { reason: String },
+    Overruled {
+        reason: String,
+    },
 }

@@ -275,10 +275,17 @@ fn reason_to_run(run: &Run, phase: &Phase, state: &PhaseState) -> String {
         }
         PhaseStatus::Running | PhaseStatus::Interrupted => format!("attempt {} has no result yet", state.attempts),
         PhaseStatus::Pending | PhaseStatus::Waiting | PhaseStatus::Completed | PhaseStatus::Skipped
-            if waits.is_empty() => {
-            if phase.needs.is_empty() { "it needs nothing".to_owned() } else { "all it needs is done".to_owned() }
+            if waits.is_empty() =>
+        {
+            if phase.needs.is_empty() {
+                "it needs nothing".to_owned()
+            } else {
+                "all it needs is done".to_owned()
+            }
         }
-        PhaseStatus::Pending | PhaseStatus::Waiting | PhaseStatus::Completed | PhaseStatus::Skipped => format!("after {}", waits.join(", ")),
+        PhaseStatus::Pending | PhaseStatus::Waiting | PhaseStatus::Completed | PhaseStatus::Skipped => {
+            format!("after {}", waits.join(", "))
+        }
     }
 }
 

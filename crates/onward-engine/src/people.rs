@@ -170,7 +170,8 @@ fn context(run: &Run, phase: &Phase) -> Value {
         let told = json!({ "status": state.status, "summary": state.summary, "outputs": state.outputs, "artifacts": state.artifacts });
         Some((need.phase.to_string(), told))
     });
-    let artifacts: BTreeMap<&str, &str> = phase.artifacts.iter().map(|it| (it.name.as_str(), it.path.as_str())).collect();
+    let artifacts: BTreeMap<&str, &str> =
+        phase.artifacts.iter().map(|it| (it.name.as_str(), it.path.as_str())).collect();
     json!({
         "plan": run.plan().name,
         "title": run.started.title,

@@ -402,7 +402,9 @@ fn summary_of(row: &RunRow) -> Option<Summary> {
 
 /// Statuses of runs that a start may go on with.
 fn unfinished_statuses() -> Vec<String> {
-    [RunStatus::Running, RunStatus::Waiting, RunStatus::Interrupted, RunStatus::Failed].map(|status| status.as_str().to_owned()).into()
+    [RunStatus::Running, RunStatus::Waiting, RunStatus::Interrupted, RunStatus::Failed]
+        .map(|status| status.as_str().to_owned())
+        .into()
 }
 
 fn title(work: &Work) -> String {

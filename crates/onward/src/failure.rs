@@ -389,14 +389,8 @@ mod tests {
         use onward_core::event::StopBy;
         use onward_core::run::Ending;
 
-        let stops = [
-            StopBy::Interrupt,
-            StopBy::SessionEnd,
-            StopBy::Hangup,
-            StopBy::Question,
-            StopBy::Failure,
-            StopBy::Waiting,
-        ];
+        let stops =
+            [StopBy::Interrupt, StopBy::SessionEnd, StopBy::Hangup, StopBy::Question, StopBy::Failure, StopBy::Waiting];
         let endings = stops.map(Ending::Stopped).into_iter().chain([Ending::Completed, Ending::Failed]);
         let mut given: Vec<u8> = all().into_iter().map(|(code, _)| code).collect();
         given.extend(endings.map(render::run::exit_code));

@@ -15,8 +15,8 @@ pub mod proof;
 mod revised;
 mod settle;
 mod state;
-pub mod vcs;
 pub mod turn;
+pub mod vcs;
 pub mod waits;
 mod wanted;
 

@@ -104,7 +104,10 @@ pub fn judge(phase: &Phase, proof: &Proof) -> Judgement {
     if let Some(failed) = proof.checks.iter().find(|check| check.code != Some(0)) {
         let end = failed.code.map_or("did not end by itself".to_owned(), |code| format!("ended with code {code}"));
         let said = if failed.said.is_empty() { String::new() } else { format!(": {}", failed.said) };
-        return Judgement::NotDone(error("verify-failed", format!("its verify command `{}` {end}{said}", failed.command)));
+        return Judgement::NotDone(error(
+            "verify-failed",
+            format!("its verify command `{}` {end}{said}", failed.command),
+        ));
     }
     match (proof.effect, phase.done_when.is_empty()) {
         (None, true) | (Some(Effect::There), _) => Judgement::Done,

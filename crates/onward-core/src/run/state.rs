@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::index::PlanIndex;
+use super::people::People;
 use super::vcs::Vcs;
 use crate::checkpoint::{Behind, Trigger};
-use super::people::People;
 use crate::event::{ArtifactSeen, Claimed, Event, Orphans, PhaseError, Recorded, RunResult, RunStarted, StopBy};
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId, RunId, Seq};
 use crate::patch::Op;

@@ -67,7 +67,8 @@ impl Looking {
 
     /// Looks at the artifacts first; the first thing that is missing ends it.
     pub(crate) fn look(&self, given_up: &AtomicBool) -> Proof {
-        let artifacts: Vec<ArtifactFound> = self.artifacts.iter().map(|(name, path)| self.artifact(name, path)).collect();
+        let artifacts: Vec<ArtifactFound> =
+            self.artifacts.iter().map(|(name, path)| self.artifact(name, path)).collect();
         let lacking = artifacts.iter().any(|found| !matches!(found.state, ArtifactState::There { .. }));
         let mut proof = Proof { artifacts, checks: Vec::new(), effect: None };
         if lacking && self.nothing_else_matters(&proof) {
@@ -180,7 +181,8 @@ fn digest(path: &Path, hasher: &mut blake3::Hasher, files_left: &mut u32) -> io:
     if !kind.is_dir() {
         return Ok(0);
     }
-    let mut names: Vec<OsString> = fs::read_dir(path)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?;
+    let mut names: Vec<OsString> =
+        fs::read_dir(path)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?;
     names.sort_unstable();
     let mut bytes = 0;
     for name in names {

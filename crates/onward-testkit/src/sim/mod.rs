@@ -440,7 +440,9 @@ impl Story {
                 }
                 Some(Reply::Done) if merges.contains(&id) => {}
                 Some(Reply::Done | Reply::Refused { .. } | Reply::Overruled { .. }) if words.contains(&id) => {}
-                Some(Reply::Done | Reply::Refused { .. } | Reply::Overruled { .. }) => panic!("a checkpoint was asked for"),
+                Some(Reply::Done | Reply::Refused { .. } | Reply::Overruled { .. }) => {
+                    panic!("a checkpoint was asked for")
+                }
                 None => {
                     let waiting = self.store.inbox(&self.id, 1000).expect("readable").iter().any(|item| item.id == id);
                     assert!(waiting && !consumed, "a message was taken and never answered");

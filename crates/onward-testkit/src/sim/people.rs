@@ -19,7 +19,8 @@ const WORDS_MAX: u64 = 5;
 /// What somebody says about the run as it stands; sometimes about a phase that is not theirs.
 pub(super) fn word(run: &Run, dice: &mut Dice) -> Option<Posted> {
     let theirs = |phase: &Phase| matches!(phase.body, Body::Approval(_) | Body::External(_));
-    let ids: Vec<PhaseId> = run.phases().filter(|(phase, _)| theirs(phase)).map(|(phase, _)| phase.id.clone()).collect();
+    let ids: Vec<PhaseId> =
+        run.phases().filter(|(phase, _)| theirs(phase)).map(|(phase, _)| phase.id.clone()).collect();
     let open: Vec<PhaseId> = run
         .phases()
         .filter(|(phase, state)| theirs(phase) && matches!(state.status, PhaseStatus::Waiting | PhaseStatus::Running))
@@ -76,7 +77,13 @@ pub(super) fn proof(phase: &Phase, dice: &mut Dice) -> Proof {
 }
 
 /// Nobody drives: some of them say something, and write it down themselves.
-pub(super) fn speak(machine: &Shared, store: &mut FaultyStore, lease: &Lease, world: &mut Eyes, run: Run) -> Result<Run> {
+pub(super) fn speak(
+    machine: &Shared,
+    store: &mut FaultyStore,
+    lease: &Lease,
+    world: &mut Eyes,
+    run: Run,
+) -> Result<Run> {
     let now = machine.lock().expect(ALONE).now;
     let mut hand = Hand { store, lease, run, actor: "sim".to_owned(), now };
     for _ in 0..WORDS_MAX {

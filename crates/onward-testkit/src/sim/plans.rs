@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use onward_core::id::PhaseId;
 use onward_core::plan::{
-    Approval, Artifact, Backoff, Body, Effects, External, IfExpired, IfSilent, Keep, Need, OnInterrupt, Phase, Plan, PlanFailure, Priority, Retry, RetryWhen, Value,
+    Approval, Artifact, Backoff, Body, Effects, External, IfExpired, IfSilent, Keep, Need, OnInterrupt, Phase, Plan,
+    PlanFailure, Priority, Retry, RetryWhen, Value,
 };
 
 use super::dice::Dice;

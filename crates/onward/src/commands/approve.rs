@@ -36,5 +36,9 @@ fn answer(args: &people::Approve, choice: &str, done: &str) -> Result<u8, Failur
 /// What runs inside a phase must not grant itself what a person has to.
 fn refuse_inside_a_phase(done: &str) -> Result<(), Failure> {
     let inside = std::env::var_os("ONWARD_RUN").is_some_and(|run| !run.is_empty());
-    if inside { Err(Failure::usage(format!("nothing is {done} from inside a phase: a person has to do it"))) } else { Ok(()) }
+    if inside {
+        Err(Failure::usage(format!("nothing is {done} from inside a phase: a person has to do it")))
+    } else {
+        Ok(())
+    }
 }

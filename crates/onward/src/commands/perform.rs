@@ -7,8 +7,8 @@ use onward_core::input::Choice;
 use onward_engine::{Error, Result};
 
 use super::{
-    approve, bare, check, checkpoint, completions, config, delete, diff, doctor, fork, graph, init, list, load, log, logs,
-    next, prune, report, resume, rewind, run, save, schema, show, state, status, steer, why,
+    approve, bare, check, checkpoint, completions, config, delete, diff, doctor, fork, graph, init, list, load, log,
+    logs, next, prune, report, resume, rewind, run, save, schema, show, state, status, steer, why,
 };
 use crate::args::{self, Cli, Color, Typed, Verb};
 use crate::failure::{self, Failure};

@@ -15,7 +15,9 @@ pub(super) fn report(args: &people::Report) -> Result<u8, Failure> {
         What::Progress(progress) => (&progress.about, Report::Progress { note: progress.note.clone() }),
         What::Done(done) => (&done.about, Report::Done(claim(done))),
         What::Fail(fail) => (&fail.about, Report::Fail { reason: fail.reason.clone() }),
-        What::Replan(_) => return Err(Error::NotYet("this version has no `onward report replan` yet".to_owned()).into()),
+        What::Replan(_) => {
+            return Err(Error::NotYet("this version has no `onward report replan` yet".to_owned()).into());
+        }
     };
     let mut onward = Onward::work(&here()?)?;
     let reported = onward.report(the_run(about.run.as_deref()).as_deref(), &about.phase, &report)?;

@@ -5,10 +5,10 @@ use jiff::Timestamp;
 use super::ended::seen;
 use super::undo_phases::{again, demand_it_can_be_the_only_one, from, raised};
 use super::{Refusal, revise};
-use crate::plan::Body;
 use crate::event::Event;
 use crate::id::{Generation, PhaseId};
 use crate::input::{Begin, Choice, Resumption};
+use crate::plan::Body;
 use crate::run::state::{PhaseState, PhaseStatus, Run};
 
 pub(super) fn begin(run: &Run, begin: &Begin, now: Timestamp) -> Result<Vec<Event>, Refusal> {

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::{Refusal, people};
 use super::begin::choose;
+use super::{Refusal, people};
 use crate::checkpoint::Trigger;
 use crate::event::{Event, RunResult};
 use crate::id::Seq;
