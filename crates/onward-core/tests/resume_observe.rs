@@ -38,7 +38,6 @@ fn run_of(plan: &Plan) -> RunStarted {
 
 fn begin(run: &mut Run, renew: bool, choices: &[(&str, Choice)], resumption: Resumption) -> Vec<Event> {
     let begin = Begin {
-        bounds: Bounds::default(),
         epoch: run.epoch + 1,
         host: "h".to_owned(),
         pid: 1,

@@ -326,7 +326,9 @@ fn back(phase: &Phase, now: &PhaseState, checkpoint: &Checkpoint) -> Option<Phas
     // Going back does not take back what was done outside: on the way forward nobody can know.
     let done_since = now.status == PhaseStatus::Completed && status != PhaseStatus::Completed;
     let at_work_then = then.is_some_and(|record| record.status == PhaseStatus::Running);
-    let outward = phase.effects == Effects::External && (done_since || at_work_then);
+    // What a person decided is asked anew.
+    let decided = super::people::as_approval(phase).is_some();
+    let outward = phase.effects == Effects::External && !decided && (done_since || at_work_then);
     let error = then.and_then(|record| {
         let code = record.error_code.clone().unwrap_or_default();
         record.error.clone().map(|message| PhaseError { code, message })

@@ -140,7 +140,8 @@ impl Oracle {
                     "A8: {phase} is done without its probe"
                 );
                 let alone = matches!(self.plan.phase(phase).expect("of the plan").body, Body::Run { .. });
-                let said = facts.word == Some(Word::Yes);
+                let external = matches!(self.plan.phase(phase).expect("of the plan").body, Body::External(_));
+                let said = facts.word == Some(Word::Yes) || (external && facts.confirmed);
                 assert!(*adopted || alone || said, "{phase} is done, and whoever had to say so did not");
                 self.finished(phase, PhaseStatus::Completed);
             }
@@ -222,6 +223,8 @@ impl Oracle {
             panic!("somebody else reports on {phase}, which is not theirs");
         };
         let silence_fails = external.if_silent == IfSilent::Fail;
+        let silence_asks = external.if_silent == IfSilent::Ask;
+        let has_probe = !self.plan.phase(phase).expect("of the plan").done_when.is_empty();
         let facts = self.facts.get_mut(phase).expect("of the plan");
         match report {
             Report::Started { attempt } => {
@@ -242,6 +245,7 @@ impl Oracle {
             Report::Silent => {
                 assert!(facts.begun, "a second end of {phase}");
                 (facts.begun, facts.failures) = (false, facts.failures + u32::from(silence_fails));
+                facts.unprobed = (silence_asks && has_probe).then_some(Unprobed::NobodyKnows);
             }
         }
     }
