@@ -19,6 +19,7 @@ mod keeper;
 pub mod kill_point;
 mod look;
 mod offer;
+mod prepared;
 mod probe;
 pub mod process;
 mod project;

@@ -6,7 +6,9 @@
 
 mod apply;
 pub mod cache;
+mod composed;
 mod decide;
+mod follows;
 mod index;
 pub mod iteration;
 pub mod pools;
@@ -14,8 +16,9 @@ pub mod proof;
 mod revised;
 mod settle;
 mod state;
-pub mod vcs;
 pub mod turn;
+mod turns;
+pub mod vcs;
 pub mod waits;
 mod wanted;
 

@@ -3,11 +3,12 @@
 use jiff::Timestamp;
 
 use super::apply::batch_number;
-use super::state::{Before, Kill, PhaseState, Run};
+use super::follows::{follows, has_a_place, over};
+use super::state::{Before, Kill, PhaseState, PhaseStatus, Run};
 use crate::event::{Event, RunResult, StopBy};
-use crate::id::Attempt;
+use crate::id::{Attempt, PhaseId};
 use crate::naming::checkpoint_id;
-use crate::plan::{OnInterrupt, Phase, PlanFailure, globs};
+use crate::plan::{OnInterrupt, Phase, PhaseFailure, PlanFailure, globs};
 
 pub(super) fn settle(run: &Run, now: Timestamp) -> Option<Event> {
     if run.archived || run.ending().is_some() {
@@ -15,6 +16,7 @@ pub(super) fn settle(run: &Run, now: Timestamp) -> Option<Event> {
     }
     books(run, now)
         .or_else(|| stop_of_the_others(run))
+        .or_else(|| follows(run))
         .or_else(|| commit(run))
         .or_else(|| end(run))
         .or_else(|| next_attempt(run, now))
@@ -49,9 +51,24 @@ fn commit(run: &Run) -> Option<Event> {
 
 /// `on-failure: stop` ends the phases that are at work beside a failed one.
 fn stop_of_the_others(run: &Run) -> Option<Event> {
-    let wanted =
-        run.plan().on_failure == PlanFailure::Stop && run.failed > 0 && run.stop.is_none() && !run.running.is_empty();
+    let at_work = run.stop.is_none() && !run.running.is_empty() && run.main_ended.is_none();
+    let wanted = at_work && run.failed > 0 && (run.plan().on_failure == PlanFailure::Stop || a_failure_stops(run));
     wanted.then_some(Event::StopAsked { by: StopBy::Failure, kill: false })
+}
+
+/// `on-failure: stop` of a phase that failed, whatever the plan says of the others.
+fn a_failure_stops(run: &Run) -> bool {
+    failed(run).any(|phase| phase.on_failure == Some(PhaseFailure::Stop))
+}
+
+/// `on-failure: ask`: a person is to say what becomes of it before the run counts as failed.
+fn a_failure_asks(run: &Run) -> bool {
+    failed(run).any(|phase| phase.on_failure == Some(PhaseFailure::Ask))
+}
+
+fn failed(run: &Run) -> impl Iterator<Item = &Phase> {
+    let failed = |at: &&usize| run.phases[**at].status == PhaseStatus::Failed;
+    run.with_error.iter().filter(failed).map(|&at| &run.plan().phases[at])
 }
 
 fn end(run: &Run) -> Option<Event> {
@@ -64,7 +81,8 @@ fn end(run: &Run) -> Option<Event> {
     if run.epoch == 0 || !run.running.is_empty() || git_first {
         return None;
     }
-    if run.finished == run.phases.len() {
+    let last = run.main_ended.is_some() || !run.index.closing.contains(&true);
+    if run.finished == run.phases.len() && last {
         return Some(Event::RunEnded { result: RunResult::Completed });
     }
     match run.stop {
@@ -92,14 +110,18 @@ fn end(run: &Run) -> Option<Event> {
         return Some(Event::RunStopped { by: StopBy::OnlyThat });
     }
     let nothing_can_start = !may_start(run) || (ready(run).next().is_none() && delayed(run).next().is_none());
-    nothing_can_start.then_some(Event::RunEnded { result: RunResult::Failed })
+    if nothing_can_start && run.main_ended.is_none() && a_failure_asks(run) {
+        return Some(Event::RunStopped { by: StopBy::Question });
+    }
+    nothing_can_start.then(|| over(run))
 }
 
 /// Whether anything may be started at all: nobody said stop, nothing is unclear, no failure forbids it.
 pub(super) fn may_start(run: &Run) -> bool {
     let recovered =
         run.running.iter().all(|&at| run.phases[at].attempt.as_ref().is_some_and(|attempt| attempt.epoch == run.epoch));
-    let failure_allows = run.failed == 0 || run.plan().on_failure == PlanFailure::Continue;
+    let goes_on = run.plan().on_failure == PlanFailure::Continue && !a_failure_stops(run);
+    let failure_allows = run.failed == 0 || goes_on || run.main_ended.is_some();
     let free = run.stop.is_none() && run.in_doubt.is_empty() && !run.git_comes_first();
     run.epoch > 0 && free && recovered && failure_allows
 }
@@ -118,8 +140,11 @@ fn delayed(run: &Run) -> impl Iterator<Item = (Timestamp, usize)> {
     run.delayed.iter().copied().filter(|&(_, at)| is_wanted(run, at))
 }
 
-fn is_wanted(run: &Run, at: usize) -> bool {
-    run.only.as_ref().is_none_or(|only| *only == run.plan().phases[at].id)
+/// Whether anything may happen to this phase now: it is the one that is wanted, or a part of it, where only one is; and
+/// once the end has begun only what belongs to it goes on.
+pub(super) fn is_wanted(run: &Run, at: usize) -> bool {
+    let named = |only: &PhaseId| run.index.with_ancestors(at).any(|at| *only == run.plan().phases[at].id);
+    run.only.as_ref().is_none_or(named) && run.main_ended.is_some() == run.index.closing[at]
 }
 
 fn next_attempt(run: &Run, now: Timestamp) -> Option<Event> {
@@ -128,7 +153,7 @@ fn next_attempt(run: &Run, now: Timestamp) -> Option<Event> {
         return None;
     }
     let due = delayed(run).take_while(|(time, _)| *time <= now).map(|(_, at)| at);
-    let at = ready(run).chain(due).find(|&at| !writes_collide(run, at))?;
+    let at = ready(run).chain(due).find(|&at| !writes_collide(run, at) && has_a_place(run, at))?;
     let (phase, state) = (&run.plan().phases[at], &run.phases[at]);
     Some(Event::AttemptStarted {
         phase: phase.id.clone(),

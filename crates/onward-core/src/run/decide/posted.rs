@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::Refusal;
-use super::begin::choose;
+use super::begin::choose_all;
 use crate::checkpoint::Trigger;
 use crate::event::{Event, RunResult};
 use crate::id::Seq;
@@ -19,7 +19,7 @@ pub(super) fn posted(run: &Run, posted: &Posted, now: Timestamp) -> Result<Vec<E
     }
     match posted {
         Posted::Checkpoint { name } => Ok(vec![checkpoint(run, 1, name.clone(), now)]),
-        Posted::Choose { phase, choice } => Ok(choose(run, phase, *choice)?.into_iter().collect()),
+        Posted::Choose { phase, choice } => Ok(choose_all(run, phase, *choice)?),
         Posted::Archive => Ok(vec![Event::RunArchived]),
         Posted::Merge { patch } => Ok(changed(patch::merge_ops(&run.state, patch)).into_iter().collect()),
         Posted::Change { ops, ends } => {
