@@ -1,8 +1,11 @@
 //! What the world tells the core.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -77,6 +80,24 @@ pub struct Begin {
     pub renew: bool,
     pub choices: Vec<(PhaseId, Choice)>,
     pub resumption: Resumption,
+    pub bounds: Bounds,
+}
+
+/// How long a driver may wait and work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Bounds {
+    /// The longest wait for a limit; none: as the plan says.
+    #[serde(default)]
+    pub wait_limit: Option<Duration>,
+    /// Then it stops, whatever is left.
+    #[serde(default)]
+    pub deadline: Option<Timestamp>,
+}
+
+impl Bounds {
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// What a start found out about the run and its world, and what is to follow from it.
@@ -121,6 +142,16 @@ pub struct AttemptEnd {
     pub seen: Option<Box<Seen>>,
     /// The commit that is checked out now.
     pub head: Option<String>,
+    /// The end of its output, where it failed.
+    pub last_words: Option<Box<LastWords>>,
+}
+
+/// What an attempt that failed printed last; secrets are cut out, and it is never long.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LastWords {
+    pub text: String,
+    /// For clock times without a zone.
+    pub local: TimeZone,
 }
 
 /// A commit of the last phases.
@@ -142,6 +173,7 @@ impl AttemptEnd {
             outputs: Ok(BTreeMap::new()),
             seen: None,
             head: None,
+            last_words: None,
         }
     }
 }
@@ -154,6 +186,10 @@ pub enum Posted {
         name: Option<String>,
     },
     Archive,
+    /// Start nothing more; what is at work comes to its end.
+    Pause,
+    /// End what is at work, and put the run away.
+    Cancel,
     /// A person's answer about one phase.
     Choose {
         phase: PhaseId,

@@ -68,6 +68,7 @@ impl Story {
             renew: false,
             choices: choices.iter().map(|(phase, choice)| (PhaseId::new(*phase), *choice)).collect(),
             resumption: Resumption::default(),
+            bounds: onward_core::input::Bounds::default(),
         };
         self.take(&Input::Begin(begin));
     }

@@ -38,12 +38,7 @@ impl Run {
                 let running = state.attempt.as_mut().expect("a running phase has its attempt");
                 (running.epoch, running.adopted) = (*epoch, *alive);
             }
-            Event::AttemptEnded { phase, attempt, outcome, ended_at, duration_ms, note, head, claimed } => {
-                let own = self.own_commit(phase, head.as_ref());
-                self.attempt_ended(phase, *attempt, outcome, (ended_at.unwrap_or(at), *duration_ms), note.as_deref());
-                self.head_seen(phase, head.as_ref(), own);
-                self.probe_is_due(phase, outcome, claimed.as_deref());
-            }
+            ended @ Event::AttemptEnded { .. } => self.end_of_an_attempt(ended, at),
             Event::PhaseCompleted { phase, summary, outputs, seen, .. } => {
                 self.phase_completed(phase, summary.as_deref(), outputs, at);
                 self.change(phase, |state| state.seen.clone_from(seen));
@@ -53,6 +48,7 @@ impl Run {
                 self.change(phase, |state| {
                     (state.status, state.not_before) = (PhaseStatus::Pending, Some(*not_before));
                 });
+                self.not_limited(phase);
             }
             Event::PhaseInDoubt { phase } => self.change(phase, |state| state.in_doubt = true),
             Event::PhaseReopened { phase, generation, clean } => self.phase_reopened(phase, *generation, *clean),
@@ -72,6 +68,7 @@ impl Run {
                 self.dirty.state.extend(ops.iter().cloned());
             }
             Event::CheckpointTaken { id, triggers, phase, .. } => self.checkpoint_taken(id, triggers, phase.as_ref()),
+            event @ (Event::LimitHit(_) | Event::RunPaused { .. }) => self.apply_to_the_limits(event, at),
             event @ (Event::SnapshotTaken(_)
             | Event::SnapshotMissed { .. }
             | Event::CommitBegun { .. }
@@ -85,12 +82,13 @@ impl Run {
     }
 
     fn driver_started(&mut self, event: &Event) {
-        let Event::DriverStarted { epoch, boot, jobs, orphans, head, only, .. } = event else { return };
+        let Event::DriverStarted { epoch, boot, jobs, orphans, head, only, bounds, .. } = event else { return };
         assert!(*epoch > self.epoch, "run {}: the epoch of a driver only rises", self.id);
         (self.epoch, self.jobs, self.orphans) = (*epoch, *jobs, *orphans);
         self.boot.clone_from(boot);
         (self.result, self.stop, self.stopped) = (None, None, None);
         self.only.clone_from(only);
+        self.bounds_told(bounds);
         self.vcs.head.clone_from(head);
         self.vcs.held = false;
         self.probe_again();
@@ -104,6 +102,16 @@ impl Run {
         if let Some(place) = self.due.iter().position(same) {
             self.due.remove(place);
         }
+    }
+
+    fn end_of_an_attempt(&mut self, event: &Event, at: Timestamp) {
+        let Event::AttemptEnded { phase, attempt, outcome, ended_at, duration_ms, note, head, claimed } = event else {
+            return;
+        };
+        let own = self.own_commit(phase, head.as_ref());
+        self.attempt_ended(phase, *attempt, outcome, (ended_at.unwrap_or(at), *duration_ms), note.as_deref());
+        self.head_seen(phase, head.as_ref(), own);
+        self.probe_is_due(phase, outcome, claimed.as_deref());
     }
 
     fn attempt_started(
@@ -136,6 +144,7 @@ impl Run {
             (state.started_at, state.ended_at, state.duration_ms) = (Some(at), None, None);
             (state.not_before, state.error) = (None, None);
         });
+        self.drawn_on(phase, at);
     }
 
     fn attempt_ended(
@@ -191,6 +200,7 @@ impl Run {
         });
         self.finished_before_the_end(phase);
         self.completed_in_git(phase);
+        self.not_limited(phase);
         self.make_due(Trigger::PhaseTransition, Some(phase));
     }
 
@@ -214,6 +224,7 @@ impl Run {
             state.probe = None;
             state.error = Some(error.clone());
         });
+        self.not_limited(phase);
         self.make_due(Trigger::PhaseTransition, Some(phase));
     }
 
@@ -244,13 +255,15 @@ impl Run {
     fn stop_asked(&mut self, by: StopBy, kill: bool) {
         self.stop = Some((by, if kill { Kill::Now } else { Kill::Ask }));
         match by {
-            StopBy::Interrupt => self.make_due(Trigger::UserInterrupt, None),
-            StopBy::SessionEnd | StopBy::Hangup => self.make_due(Trigger::SessionEnd, None),
+            StopBy::Interrupt | StopBy::Cancel => self.make_due(Trigger::UserInterrupt, None),
+            StopBy::SessionEnd | StopBy::Hangup | StopBy::Deadline => self.make_due(Trigger::SessionEnd, None),
             StopBy::Failure
             | StopBy::OrphanKill
             | StopBy::Question
             | StopBy::OnlyThat
             | StopBy::DriverGone
+            | StopBy::Limit
+            | StopBy::Pause
             | StopBy::Rewind => {}
         }
     }

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::pools::{self, Claim};
+use super::schedule::FREE;
 use crate::expression::{self, Reference};
 use crate::id::PhaseId;
 use crate::plan::{Need, Phase, Plan, Priority, Value, graph};
@@ -23,6 +25,8 @@ pub(super) struct PlanIndex {
     pub(super) closing: Vec<bool>,
     /// Phases whose condition asks about this one.
     pub(super) watchers: Vec<Vec<usize>>,
+    /// Phases that take the same things for themselves have the same number.
+    pub(super) class: Vec<u32>,
 }
 
 impl PlanIndex {
@@ -53,11 +57,25 @@ impl PlanIndex {
                 batch_of[phase] = number;
             }
         }
-        let rank = plan.phases.iter().map(|phase| (priority_rank(phase.priority), value_rank(phase.value))).collect();
+        let rank = plan.phases.iter().map(pools::rank).map(|(p, v)| (priority_rank(p), value_rank(v))).collect();
         let with_parts = plan.phases.iter().enumerate().filter(|(_, phase)| phase.children.is_some());
         let with_parts = with_parts.map(|(at, _)| at).collect();
         let watchers = watchers(plan, &by_id);
-        Self { by_id, needs, dependents, batches, batch_of, rank, parent, children, with_parts, closing, watchers }
+        let class = classes(plan);
+        Self {
+            by_id,
+            needs,
+            dependents,
+            batches,
+            batch_of,
+            rank,
+            parent,
+            children,
+            with_parts,
+            closing,
+            watchers,
+            class,
+        }
     }
 
     /// Whether its failure is one of the plan: not that of a part, which is the failure of the whole later on, and not
@@ -115,6 +133,19 @@ fn watchers(plan: &Plan, by_id: &BTreeMap<PhaseId, usize>) -> Vec<Vec<usize>> {
     watchers
 }
 
+fn classes(plan: &Plan) -> Vec<u32> {
+    let mut known = BTreeMap::new();
+    let class = |phase| {
+        let Claim { locks, pools, writes, .. } = Claim::of(phase, None);
+        if locks.is_empty() && pools.is_empty() && writes.is_empty() {
+            return FREE;
+        }
+        let next = u32::try_from(known.len() + 1).expect("a plan has fewer phases than 4 billion");
+        *known.entry((locks, pools, writes)).or_insert(next)
+    };
+    plan.phases.iter().map(class).collect()
+}
+
 fn priority_rank(priority: Priority) -> u8 {
     match priority {
         Priority::Critical => 0,
@@ -124,12 +155,12 @@ fn priority_rank(priority: Priority) -> u8 {
     }
 }
 
-/// The hardest to reconstruct goes first; what says nothing counts as code.
-fn value_rank(value: Option<Value>) -> u8 {
+/// The hardest to reconstruct goes first.
+fn value_rank(value: Value) -> u8 {
     match value {
-        Some(Value::Issue) => 0,
-        Some(Value::Commit) => 1,
-        Some(Value::Code) | None => 2,
-        Some(Value::Docs) => 3,
+        Value::Issue => 0,
+        Value::Commit => 1,
+        Value::Code => 2,
+        Value::Docs => 3,
     }
 }

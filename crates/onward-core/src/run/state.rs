@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::index::PlanIndex;
+use super::limits::{Limits, is_a_pause};
 use super::turn::Turn;
 use super::vcs::Vcs;
 use crate::checkpoint::{Behind, Trigger};
@@ -58,6 +59,8 @@ pub struct Run {
     pub(crate) whole_is_due: bool,
     /// What git keeps for the run.
     pub vcs: Vcs,
+    /// Which limits are closed, and how long this driver may wait.
+    pub limits: Limits,
     /// Checkpoints that are to be taken, the oldest first.
     pub(super) due: VecDeque<Due>,
     /// The phase that was settled last.
@@ -166,6 +169,8 @@ pub enum Before {
     Unknown,
     /// It was done, and is deliberately done anew.
     Redone,
+    /// It was told to come back later.
+    Limited,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -200,6 +205,8 @@ pub enum PhaseStatus {
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
     Running,
+    /// It goes on when it is started again, and should be.
+    Paused,
     Interrupted,
     Failed,
     Completed,
@@ -242,6 +249,7 @@ impl Run {
             phases: vec![PhaseState::new(); started.plan.phases.len()],
             whole_is_due: false,
             vcs: Vcs::default(),
+            limits: Limits::default(),
             due: VecDeque::new(),
             settled_last: None,
             ready: BTreeSet::new(),
@@ -334,6 +342,7 @@ impl Run {
             (true, _, _) => RunStatus::Archived,
             (false, Some(RunResult::Completed), _) => RunStatus::Completed,
             (false, Some(RunResult::Failed), _) => RunStatus::Failed,
+            (false, None, Some(by)) if is_a_pause(by) => RunStatus::Paused,
             (false, None, Some(_)) => RunStatus::Interrupted,
             (false, None, None) => RunStatus::Running,
         }
@@ -408,6 +417,7 @@ impl Before {
             Self::Interrupted => "interrupted",
             Self::Unknown => "unknown",
             Self::Redone => "redone",
+            Self::Limited => "rate-limited",
         }
     }
 }
@@ -429,6 +439,7 @@ impl RunStatus {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",
+            Self::Paused => "paused",
             Self::Interrupted => "interrupted",
             Self::Failed => "failed",
             Self::Completed => "completed",

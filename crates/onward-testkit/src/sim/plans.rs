@@ -10,6 +10,7 @@ use onward_core::plan::{
 };
 
 use super::dice::Dice;
+use super::limits;
 
 const PHASES_MAX: u64 = 9;
 
@@ -22,6 +23,7 @@ pub(super) fn random_plan(dice: &mut Dice) -> Plan {
         phases,
         finally: if dice.percent(25) { closing(dice) } else { Vec::new() },
         used: BTreeMap::from([(INNER.to_owned(), inner(dice))]),
+        limits: limits::random_limits(dice),
         ..Plan::new("sim", "run")
     };
     let expanded = expand::at_start(&plan, &BTreeMap::new()).expect("the plans of the simulator can be taken apart");
@@ -91,7 +93,7 @@ fn simple_phase(dice: &mut Dice, number: u64) -> Phase {
         }
     }
     let effects = *dice.pick(&[Effects::Files, Effects::Files, Effects::None, Effects::External]);
-    Phase {
+    let phase = Phase {
         needs,
         retry: Retry {
             max: u32::try_from(dice.below(3)).expect("small"),
@@ -111,7 +113,8 @@ fn simple_phase(dice: &mut Dice, number: u64) -> Phase {
         on_interrupt: dice.percent(20).then(|| *dice.pick(&[OnInterrupt::Rerun, OnInterrupt::Ask])),
         done_when: if dice.percent(25) { vec!["probe".to_owned()] } else { Vec::new() },
         ..Phase::new(id(number), Body::Run { script: "work".to_owned(), shell: vec!["sh".to_owned()] })
-    }
+    };
+    limits::random_claims(dice, phase)
 }
 
 pub(super) fn id(number: u64) -> PhaseId {

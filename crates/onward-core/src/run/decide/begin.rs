@@ -24,6 +24,7 @@ pub(super) fn begin(run: &Run, begin: &Begin, now: Timestamp) -> Result<Vec<Even
         orphans: begin.orphans,
         head: begin.head.clone(),
         only: told.only.clone(),
+        bounds: begin.bounds,
     }];
     if let Some(world) = &told.world {
         events.push(Event::WorldSeen { world: world.clone(), findings: told.findings.clone() });

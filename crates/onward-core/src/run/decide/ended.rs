@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::event::{Claimed, Event, Outcome, PhaseError};
+use crate::event::{Claimed, Event, Outcome, PhaseError, StopBy};
 use crate::id::{Attempt, PhaseId};
 use crate::input::AttemptEnd;
 use crate::plan::{Backoff, Effects, OnInterrupt, Phase, RetryWhen, definition_digest};
@@ -33,7 +33,8 @@ pub(super) fn ended(run: &Run, id: &PhaseId, attempt: Attempt, end: &AttemptEnd,
         Outcome::Exited { code: 0 } if end.outputs.is_ok() && has_probe(phase) => None,
         Outcome::Exited { code: 0 } => Some(completed_or_not(run, phase, end)),
         Outcome::Exited { .. } | Outcome::Killed { .. } | Outcome::TimedOut | Outcome::CouldNotStart { .. } => {
-            Some(failed(run, phase, state, &end.outcome, attempt, now))
+            let limited = super::limited::limited(run, phase, end, now);
+            limited.or_else(|| Some(failed(run, phase, state, &end.outcome, attempt, now)))
         }
         // Whether an outward effect happened cannot be told from an orderly end that we asked for.
         Outcome::Stopped { said_done: true, .. } => doubt(phase, state),
@@ -106,7 +107,7 @@ pub(super) fn retried_or_failed(
     attempt: Attempt,
     now: Timestamp,
 ) -> Event {
-    let stopping = run.stop.is_some();
+    let stopping = run.stop.is_some_and(|(by, _)| by != StopBy::Pause);
     if state.failures >= phase.retry.max || !phase.retry.when.contains(&when) || stopping {
         return failure(phase, code, message);
     }

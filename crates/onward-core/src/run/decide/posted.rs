@@ -20,6 +20,8 @@ pub(super) fn posted(run: &Run, posted: &Posted, now: Timestamp) -> Result<Vec<E
     match posted {
         Posted::Checkpoint { name } => Ok(vec![checkpoint(run, 1, name.clone(), now)]),
         Posted::Choose { phase, choice } => Ok(choose_all(run, phase, *choice)?),
+        Posted::Pause => super::pause::pause(run),
+        Posted::Cancel => Ok(super::pause::cancel(run)),
         Posted::Archive => Ok(vec![Event::RunArchived]),
         Posted::Merge { patch } => Ok(changed(patch::merge_ops(&run.state, patch)).into_iter().collect()),
         Posted::Change { ops, ends } => {
