@@ -15,7 +15,7 @@ use crate::checkpoint::Trigger;
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId, RunId, Seq};
 use crate::input::Bounds;
 use crate::patch::Op;
-use crate::plan::Plan;
+use crate::plan::{Phase, Plan};
 use crate::resume::Finding;
 use crate::run::PhaseStatus;
 use crate::seen::{Seen, World};
@@ -166,9 +166,22 @@ pub enum Event {
         #[serde(default)]
         clean: bool,
     },
-    /// A person decided that a phase will not be done.
+    /// A phase will not be done.
     PhaseSkipped {
         phase: PhaseId,
+        #[serde(default)]
+        by: SkippedBy,
+    },
+    /// The turn of a phase that consists of others has come: what it needs is there and its `if` holds, so they may start.
+    PhaseExpanded {
+        phase: PhaseId,
+        /// Those that could not be known when the run started; they take the place of what it was taken apart into before.
+        #[schemars(with = "Vec<serde_json::Value>")]
+        children: Vec<Phase>,
+    },
+    /// All but the phases of `finally` has come to its end: their turn has come.
+    MainPartEnded {
+        result: RunResult,
     },
     /// All phases of a batch are finished.
     BatchCompleted {
@@ -435,6 +448,22 @@ pub enum Answer {
     CannotTell,
 }
 
+/// Who or what decided that a phase will not be done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SkippedBy {
+    #[default]
+    Person,
+    /// Its `if` does not hold.
+    Condition,
+    /// The phase that it is a part of is over.
+    Parent,
+    /// All its parts were skipped.
+    Parts,
+    /// It failed, and says `on-failure: skip`.
+    Failure,
+}
+
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "how", rename_all = "snake_case")]
@@ -517,7 +546,7 @@ pub enum Orphans {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseError {
     /// `exit-code`, `signal`, `timed-out`, `could-not-start`, `bad-outputs`, `artifact-missing`, `verify-failed`,
-    /// `effect-missing`, `crash-loop`, `rejected`, `reported`, `silent`.
+    /// `effect-missing`, `crash-loop`, `rejected`, `reported`, `silent`, `part-failed`, `cannot-expand`.
     pub code: String,
     pub message: String,
 }

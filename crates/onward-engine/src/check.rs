@@ -10,6 +10,7 @@ use onward_core::diagnostic::Severity;
 use onward_core::plan::{self, Parsed, Plan, TEXT_BYTES_MAX};
 
 use crate::error::{Error, Result};
+use crate::prepared;
 use crate::project::Project;
 
 /// A plan file, read and checked.
@@ -24,7 +25,9 @@ pub struct Checked {
 pub fn check(from: &Path, path: &Path) -> Result<Checked> {
     let text = read(&from.join(path)).map_err(|why| Error::PlanUnreadable { path: path.to_owned(), why })?;
     let parsed = plan::parse(&text);
-    Ok(Checked { file: path.display().to_string(), text, parsed })
+    let mut checked = Checked { file: path.display().to_string(), text, parsed };
+    prepared::look_at_used(Project::find_or_new(from, None).ok().as_ref(), &mut checked);
+    Ok(checked)
 }
 
 /// The text of a plan file, as far as a plan may be long.

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use onward_core::event::PlanRevised;
 use onward_core::id::{PhaseId, RunId};
 use onward_core::input::{Begin, Bounds, Choice, Resumption};
-use onward_core::plan::{self, Plan};
+use onward_core::plan;
 use onward_core::resume::{
     self, Accept, Answers, Facts, Finding, Kind, Offered, PlanFact, Standing, Verdict, Weight, Wording, stale,
 };
@@ -19,6 +19,7 @@ use crate::check;
 use crate::error::{Error, Result};
 use crate::look::{self, require_phase};
 use crate::offer::{fresh, question, refuse_if_driven};
+use crate::prepared::Prepared;
 use crate::start::{Found, PlanFrom, Ready, Request, Want};
 use crate::{probe, vcs};
 
@@ -62,12 +63,12 @@ pub(crate) enum FileNow {
 }
 
 impl FileNow {
-    pub(crate) fn of(run: &Run, plan: &Plan, text: &str) -> Self {
-        if text == run.started.plan_text || plan == run.plan() {
+    pub(crate) fn of(run: &Run, prepared: &Prepared, text: &str) -> Self {
+        let plan = prepared.beside(run);
+        if text == run.started.plan_text || plan == *run.plan() {
             return Self::Same;
         }
-        let plan_digest = plan::digest(plan);
-        let (plan, plan_text) = (plan.clone(), text.to_owned());
+        let (plan_digest, plan_text) = (prepared.digest.clone(), text.to_owned());
         Self::Edited(Box::new(PlanRevised { plan, plan_digest, plan_text, renamed: Vec::new() }))
     }
 }
@@ -81,8 +82,11 @@ impl Onward {
         if hash == run.started.plan_text {
             return FileNow::Same;
         }
-        match check::plan_from_text(&self.project, &path, text) {
-            Ok(plan) => FileNow::of(run, &plan, &hash),
+        let started = &run.started;
+        let prepared = check::plan_from_text(&self.project, &path, text)
+            .and_then(|plan| Prepared::of(&self.project, &started.plan_path, &plan, &started.inputs));
+        match prepared {
+            Ok(prepared) => FileNow::of(run, &prepared, &hash),
             Err(_) => FileNow::Gone,
         }
     }

@@ -21,6 +21,7 @@ pub mod kill_point;
 mod look;
 mod offer;
 mod people;
+mod prepared;
 mod probe;
 pub mod process;
 mod project;

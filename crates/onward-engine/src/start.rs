@@ -28,6 +28,7 @@ use crate::journal;
 use crate::judge::{FileNow, Going, Unfinished};
 use crate::keeper::Keeper;
 use crate::kill_point::reached;
+use crate::prepared::Prepared;
 use crate::probe;
 use crate::reporter::Reporter;
 use crate::tree::WorkingTree;
@@ -94,6 +95,7 @@ pub struct Found {
 #[derive(Debug)]
 pub(crate) struct Work {
     pub(crate) plan: Plan,
+    prepared: Prepared,
     plan_path: String,
     pub(crate) plan_text: String,
     inputs: BTreeMap<String, String>,
@@ -154,7 +156,7 @@ impl Onward {
             let over = [RunStatus::Completed, RunStatus::Archived];
             if !over.iter().any(|status| status.as_str() == row.status) {
                 let run = self.load(&row.run)?;
-                let file = FileNow::of(&run, &work.plan, &work.plan_text);
+                let file = FileNow::of(&run, &work.prepared, &work.plan_text);
                 unfinished.push(self.judged(run, request.plan_from, file)?);
             }
         }
@@ -217,7 +219,9 @@ impl Onward {
         let inputs = plan::inputs::resolve(&plan, &request.inputs)
             .map_err(|diagnostics| Error::Inputs { file: plan_path.clone(), diagnostics })?;
         let key = naming::work_key(&plan_path, &inputs);
-        Ok(Work { plan, plan_path, plan_text: hash, inputs, key })
+        let prepared = Prepared::of(&self.project, &plan_path, &plan, &inputs)?;
+        let plan = prepared.plan.clone();
+        Ok(Work { plan, prepared, plan_path, plan_text: hash, inputs, key })
     }
 
     /// Starts a new run and drives it.
@@ -250,7 +254,7 @@ impl Onward {
         let started = RunStarted {
             run: RunId::new(""),
             work: work.key,
-            plan_digest: plan::digest(&work.plan),
+            plan_digest: work.prepared.digest,
             plan_path: work.plan_path,
             plan_text: work.plan_text,
             inputs: work.inputs,

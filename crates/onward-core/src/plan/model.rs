@@ -90,6 +90,9 @@ pub struct Phase {
     pub children: Option<Vec<PhaseId>>,
     #[serde(default, skip_serializing_if = "Situation::is_plain")]
     pub situation: Situation,
+    /// In the plan of a run: it is one of `finally`, and its turn comes when all others are at their end.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub closing: bool,
     /// Globs, relative to the top of the project.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<String>,
@@ -346,6 +349,7 @@ impl Phase {
             matrix: None,
             children: None,
             situation: Situation::default(),
+            closing: false,
             reads: Vec::new(),
             artifacts: Vec::new(),
             verify: Vec::new(),
@@ -376,4 +380,9 @@ impl Phase {
     pub fn title(&self) -> &str {
         self.name.as_deref().unwrap_or(self.id.as_str())
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+fn is_false(flag: &bool) -> bool {
+    !*flag
 }

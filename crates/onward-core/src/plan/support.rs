@@ -7,22 +7,17 @@ const NOT_YET: &[&str] = &[
     "checkpoint.compress",
     "checkpoint.mirror",
     "concurrency",
-    "finally",
     "notify",
     "replan",
     "team",
     "phase.agent",
-    "phase.if",
-    "phase.matrix",
     "phase.needs.staleness",
-    "phase.on-failure",
+    "phase.on-failure=replan",
     "phase.on-interrupt=continue",
     "phase.replan",
     "phase.resources",
     "phase.retry.output-matches",
     "phase.runs-on",
-    "phase.uses",
-    "phase.with",
 ];
 
 /// The key, or the key with its value, if it is read and checked but has no effect yet.

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::people::{REJECTED, is_for_others};
 use super::state::{Before, Dirty, Due, Kill, PhaseState, PhaseStatus, Run, RunningAttempt};
+use super::turn::Turn;
 use super::vcs::{Fresh, leaves_the_tree_alone};
 use crate::checkpoint::Trigger;
 use crate::event::{Event, Outcome, PhaseError, Recorded, RunResult, StopBy};
@@ -58,7 +59,9 @@ impl Run {
             }
             Event::PhaseInDoubt { phase } => self.change(phase, |state| state.in_doubt = true),
             Event::PhaseReopened { phase, generation, clean } => self.phase_reopened(phase, *generation, *clean),
-            Event::PhaseSkipped { phase } => self.phase_skipped(phase),
+            Event::PhaseSkipped { phase, .. } => self.phase_skipped(phase),
+            Event::PhaseExpanded { phase, children } => self.phase_expanded(phase, children, at),
+            Event::MainPartEnded { result } => self.main_part_ended(*result),
             Event::BatchCompleted { batch } => {
                 self.batches_recorded.insert(*batch);
                 self.make_due(Trigger::BatchComplete, None);
@@ -127,8 +130,8 @@ impl Run {
         at: Timestamp,
     ) {
         assert_eq!(epoch, self.epoch, "run {}: only the present driver starts attempts", self.id);
-        let unmet = self.unmet[self.at(phase)];
-        assert_eq!(unmet, 0, "phase {phase} is started before what it needs");
+        assert_eq!(self.turns[self.at(phase)], Turn::Run, "phase {phase} is started before its turn");
+        assert!(!self.is_whole(self.at(phase)), "phase {phase} is done by its parts");
         assert!(!self.git_comes_first(), "phase {phase} is started before git is up to date");
         let beside_others = self.beside_others();
         let (head, base) = (self.vcs.head.clone(), self.vcs.last.as_ref().map(|snapshot| snapshot.commit.clone()));
@@ -192,7 +195,9 @@ impl Run {
         at: Timestamp,
     ) {
         self.change(phase, |state| {
-            assert!(state.attempt.is_none() && !state.is_finished(), "{phase} is completed once, after its attempt");
+            // What was skipped can still be taken as done.
+            let open = state.attempt.is_none() && state.status != PhaseStatus::Completed;
+            assert!(open, "{phase} is completed once, after its attempt");
             state.status = PhaseStatus::Completed;
             state.ended_at = state.ended_at.or(Some(at));
             state.summary = summary.map(str::to_owned);
@@ -201,6 +206,7 @@ impl Run {
             (state.in_doubt, state.parked, state.not_before, state.error) = (false, false, None, None);
             state.probe = None;
         });
+        self.finished_before_the_end(phase);
         self.completed_in_git(phase);
         self.not_limited(phase);
         self.make_due(Trigger::PhaseTransition, Some(phase));
@@ -214,6 +220,7 @@ impl Run {
             (state.in_doubt, state.parked, state.not_before, state.error) = (false, false, None, None);
             state.probe = None;
         });
+        self.finished_before_the_end(phase);
         self.make_due(Trigger::PhaseTransition, Some(phase));
     }
 
@@ -241,7 +248,7 @@ impl Run {
             state.generation = generation;
             (state.probe, state.people) = (None, None);
             state.clean = clean;
-            (state.failures, state.unknowns_in_a_row) = (0, 0);
+            (state.failures, state.unknowns_in_a_row, state.opened) = (0, 0, false);
             (state.in_doubt, state.parked, state.not_before, state.error) = (false, false, None, None);
             if raised {
                 (state.outputs, state.summary, state.last_end) = (BTreeMap::new(), None, Some(Before::Redone));
@@ -253,6 +260,7 @@ impl Run {
                 state.status = PhaseStatus::Pending;
             }
         });
+        self.reopened_a_part(phase);
     }
 
     fn stop_asked(&mut self, by: StopBy, kill: bool) {
@@ -306,9 +314,9 @@ impl Run {
         *self.index.by_id.get(phase).unwrap_or_else(|| panic!("run {} has no phase {phase}", self.id))
     }
 
-    /// How much of what a phase needs is not there.
-    pub(super) fn unmet(&self, phase: &PhaseId) -> u32 {
-        self.unmet[self.at(phase)]
+    /// Whether a phase may not be begun yet, or not at all.
+    pub(super) fn has_no_turn(&self, phase: &PhaseId) -> bool {
+        self.turns[self.at(phase)] != Turn::Run
     }
 
     fn running_state(&mut self, phase: &PhaseId, attempt: Attempt) -> &mut PhaseState {
@@ -323,22 +331,25 @@ impl Run {
     pub(super) fn change(&mut self, phase: &PhaseId, change: impl FnOnce(&mut PhaseState)) {
         let at = self.at(phase);
         let before = Standing::of(&self.phases[at]);
+        let fate = self.fate(at);
         change(&mut self.phases[at]);
         self.dirty.phases.insert(at);
         if let Some(time) = before.not_before {
             self.delayed.remove(&(time, at));
         }
         self.count(at, &before);
-        self.refresh(at);
+        self.spread(at, fate, before.status, before.opened);
     }
 
     /// Counts that change when a phase becomes finished or failed, or stops being so.
     fn count(&mut self, at: usize, before: &Standing) {
         let after = Standing::of(&self.phases[at]);
-        match (before.failed, after.failed) {
-            (false, true) => self.failed += 1,
-            (true, false) => self.failed -= 1,
-            (true, true) | (false, false) => {}
+        if self.index.counts_for_the_plan(at) {
+            match (before.failed, after.failed) {
+                (false, true) => self.failed += 1,
+                (true, false) => self.failed -= 1,
+                (true, true) | (false, false) => {}
+            }
         }
         let batch = self.index.batch_of[at];
         match (before.finished, after.finished) {
@@ -349,41 +360,18 @@ impl Run {
             }
             (true, true) | (false, false) => {}
         }
-        if before.status != after.status {
-            let index = self.index.clone();
-            for &dependent in &index.dependents[at] {
-                self.unmet[dependent] = self.count_unmet(dependent);
-                self.refresh(dependent);
-            }
-        }
-    }
-
-    fn count_unmet(&self, at: usize) -> u32 {
-        let needs = &self.plan().phases[at].needs;
-        let unmet = self.index.needs[at].iter().zip(needs).filter(|(need, how)| match self.phases[**need].status {
-            PhaseStatus::Completed => false,
-            PhaseStatus::Skipped => how.must_be_completed,
-            PhaseStatus::Pending
-            | PhaseStatus::Running
-            | PhaseStatus::Waiting
-            | PhaseStatus::Failed
-            | PhaseStatus::Interrupted => true,
-        });
-        let unmet = u32::try_from(unmet.count()).unwrap_or(u32::MAX);
-        if mutant::is(Mutant::IgnoreOneNeed) { unmet.saturating_sub(1) } else { unmet }
     }
 
     /// Works out everything derived from nothing but the phases.
     pub(super) fn derive(&mut self) {
         let standings: Vec<Standing> = self.phases.iter().map(Standing::of).collect();
         self.finished = standings.iter().filter(|standing| standing.finished).count();
-        self.failed = standings.iter().filter(|standing| standing.failed).count();
+        let counts = |at: &usize| standings[*at].failed && self.index.counts_for_the_plan(*at);
+        self.failed = (0..standings.len()).filter(counts).count();
         let left = |batch: &Vec<usize>| batch.iter().filter(|at| !standings[**at].finished).count();
         self.batch_left = self.index.batches.iter().map(|batch| batch_number(left(batch))).collect();
-        self.unmet = (0..self.phases.len()).map(|at| self.count_unmet(at)).collect();
-        for at in 0..self.phases.len() {
-            self.refresh(at);
-        }
+        self.turns = vec![Turn::NotYet; self.phases.len()];
+        self.spread_to((0..self.phases.len()).rev().collect());
     }
 
     /// Puts a phase into the sets it belongs to, and takes it out of the others.
@@ -391,11 +379,16 @@ impl Run {
         let state = &self.phases[at];
         let rank = self.index.rank[at];
         let open = matches!(state.status, PhaseStatus::Pending | PhaseStatus::Interrupted) && !state.in_doubt;
-        let could_start = open && self.unmet[at] == 0 && state.probe.is_none();
-        let for_others = is_for_others(&self.started.plan.phases[at]);
+        let turn = self.turns[at];
+        let whole = self.is_whole(at);
+        let skips = turn == Turn::Skip && !state.is_finished() && state.status != PhaseStatus::Running;
+        let could_start = open && turn == Turn::Run && state.probe.is_none();
+        let for_others = is_for_others(&self.started.plan.phases[at]) && !whole;
         set(&mut self.for_others, at, could_start && for_others);
         let startable = could_start && !for_others;
-        set(&mut self.ready, (rank.0, rank.1, at), startable && state.not_before.is_none());
+        set(&mut self.ready, (rank.0, rank.1, at), startable && !whole && state.not_before.is_none());
+        set(&mut self.to_open, at, startable && whole && !state.opened);
+        set(&mut self.to_skip, at, skips);
         if let Some(time) = state.not_before {
             set(&mut self.delayed, (time, at), startable);
         }
@@ -413,6 +406,7 @@ struct Standing {
     finished: bool,
     /// A parked phase does not keep the others from going on, so it does not count here.
     failed: bool,
+    opened: bool,
     not_before: Option<Timestamp>,
 }
 
@@ -422,6 +416,7 @@ impl Standing {
             status: state.status,
             finished: state.is_finished(),
             failed: state.status == PhaseStatus::Failed && (!state.parked || was_rejected(state)),
+            opened: state.opened,
             not_before: state.not_before,
         }
     }

@@ -22,7 +22,7 @@ use crate::mutant::{self, Mutant};
 use crate::seen::LastLook;
 
 /// Raised with every change of the fold or of what is kept here.
-pub const FOLD_VERSION: u32 = 4;
+pub const FOLD_VERSION: u32 = 5;
 
 #[derive(Serialize)]
 struct Out<'a> {
@@ -39,6 +39,7 @@ struct Out<'a> {
     orphans: Orphans,
     last_checkpoint: &'a Option<CheckpointId>,
     only: &'a Option<PhaseId>,
+    main_ended: Option<RunResult>,
     look: Option<&'a LastLook>,
     removed: &'a BTreeMap<PhaseId, PhaseState>,
     whole_is_due: bool,
@@ -67,6 +68,7 @@ struct In {
     orphans: Orphans,
     last_checkpoint: Option<CheckpointId>,
     only: Option<PhaseId>,
+    main_ended: Option<RunResult>,
     look: Option<LastLook>,
     removed: BTreeMap<PhaseId, PhaseState>,
     whole_is_due: bool,
@@ -96,6 +98,7 @@ pub fn encode(run: &Run) -> Vec<u8> {
         orphans: run.orphans,
         last_checkpoint: &run.last_checkpoint,
         only: &run.only,
+        main_ended: run.main_ended,
         look: run.look.as_deref(),
         removed: &run.removed,
         whole_is_due: run.whole_is_due,
@@ -139,6 +142,7 @@ pub fn decode(bytes: &[u8]) -> Option<Run> {
         orphans: read.orphans,
         last_checkpoint: read.last_checkpoint,
         only: read.only,
+        main_ended: read.main_ended,
         look: read.look.map(Arc::new),
         removed: read.removed,
         whole_is_due: read.whole_is_due,
@@ -158,7 +162,9 @@ pub fn decode(bytes: &[u8]) -> Option<Run> {
         for_others: BTreeSet::new(),
         people: BTreeSet::new(),
         with_error: BTreeSet::new(),
-        unmet: Vec::new(),
+        turns: Vec::new(),
+        to_skip: BTreeSet::new(),
+        to_open: BTreeSet::new(),
         batch_left: Vec::new(),
         batches_recorded: read.batches_recorded,
         finished: 0,

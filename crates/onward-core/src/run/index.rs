@@ -1,11 +1,12 @@
 //! What follows from the plan alone, worked out once: who needs whom, and in which order to start.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::pools::{self, Claim};
 use super::schedule::FREE;
+use crate::expression::{self, Reference};
 use crate::id::PhaseId;
-use crate::plan::{Plan, Priority, Value, graph};
+use crate::plan::{Need, Phase, Plan, Priority, Value, graph};
 
 #[derive(Debug)]
 pub(super) struct PlanIndex {
@@ -15,6 +16,15 @@ pub(super) struct PlanIndex {
     pub(super) batches: Vec<Vec<usize>>,
     pub(super) batch_of: Vec<usize>,
     pub(super) rank: Vec<(u8, u8)>,
+    /// What each phase is a part of, and what it consists of.
+    pub(super) parent: Vec<Option<usize>>,
+    pub(super) children: Vec<Vec<usize>>,
+    /// Phases that consist of others, known ones.
+    pub(super) with_parts: BTreeSet<usize>,
+    /// Phases of `finally`, with their parts.
+    pub(super) closing: Vec<bool>,
+    /// Phases whose condition asks about this one.
+    pub(super) watchers: Vec<Vec<usize>>,
     /// Phases that take the same things for themselves have the same number.
     pub(super) class: Vec<u32>,
 }
@@ -32,8 +42,15 @@ impl PlanIndex {
                 dependents[need].push(phase);
             }
         }
+        let parent: Vec<Option<usize>> =
+            plan.phases.iter().map(|phase| Some(at(phase.situation.parent.as_ref()?))).collect();
+        let children: Vec<Vec<usize>> =
+            plan.phases.iter().map(|phase| phase.children.iter().flatten().map(at).collect()).collect();
+        let closing: Vec<bool> =
+            (0..plan.phases.len()).map(|phase| plan.phases[topmost(&parent, phase)].closing).collect();
+        let waves = with_all_needs(plan, &parent, &closing);
         let batches: Vec<Vec<usize>> =
-            graph::batches(plan).iter().map(|batch| batch.iter().map(at).collect()).collect();
+            graph::batches(waves.as_ref().unwrap_or(plan)).iter().map(|batch| batch.iter().map(at).collect()).collect();
         let mut batch_of = vec![0; plan.phases.len()];
         for (number, batch) in batches.iter().enumerate() {
             for &phase in batch {
@@ -41,8 +58,79 @@ impl PlanIndex {
             }
         }
         let rank = plan.phases.iter().map(pools::rank).map(|(p, v)| (priority_rank(p), value_rank(v))).collect();
-        Self { by_id, needs, dependents, batches, batch_of, rank, class: classes(plan) }
+        let with_parts = plan.phases.iter().enumerate().filter(|(_, phase)| phase.children.is_some());
+        let with_parts = with_parts.map(|(at, _)| at).collect();
+        let watchers = watchers(plan, &by_id);
+        let class = classes(plan);
+        Self {
+            by_id,
+            needs,
+            dependents,
+            batches,
+            batch_of,
+            rank,
+            parent,
+            children,
+            with_parts,
+            closing,
+            watchers,
+            class,
+        }
     }
+
+    /// Whether its failure is one of the plan: not that of a part, which is the failure of the whole later on, and not
+    /// that of a phase which comes after everything.
+    pub(super) fn counts_for_the_plan(&self, at: usize) -> bool {
+        self.parent[at].is_none() && !self.closing[at]
+    }
+
+    /// The phase and all that it is a part of, from the inside out.
+    pub(super) fn with_ancestors(&self, at: usize) -> impl Iterator<Item = usize> {
+        std::iter::successors(Some(at), |&at| self.parent[at])
+    }
+}
+
+fn topmost(parent: &[Option<usize>], at: usize) -> usize {
+    std::iter::successors(Some(at), |&at| parent[at]).last().unwrap_or(at)
+}
+
+/// The plan with everything that a phase waits for among its needs, so that it stands in the right batch: a part waits
+/// for what the whole needs, the whole for its parts, what comes last for all others. None where that changes nothing.
+fn with_all_needs(plan: &Plan, parent: &[Option<usize>], closing: &[bool]) -> Option<Plan> {
+    let plain = parent.iter().all(Option::is_none) && !closing.contains(&true);
+    if plain {
+        return None;
+    }
+    let need = |phase: &PhaseId| Need { phase: phase.clone(), must_be_completed: false };
+    let main =
+        plan.phases.iter().zip(closing).filter(|(phase, closing)| !**closing && phase.situation.parent.is_none());
+    let main: Vec<Need> = main.map(|(phase, _)| need(&phase.id)).collect();
+    let mut all = Plan { used: BTreeMap::new(), phases: Vec::new(), ..plan.clone() };
+    for (at, phase) in plan.phases.iter().enumerate() {
+        let above = std::iter::successors(parent[at], |&at| parent[at]);
+        let mut needs: Vec<Need> = above.flat_map(|at| plan.phases[at].needs.clone()).collect();
+        needs.extend(phase.needs.iter().cloned());
+        needs.extend(phase.children.iter().flatten().map(need));
+        if closing[at] {
+            needs.extend(main.iter().cloned());
+        }
+        all.phases.push(Phase { needs, ..Phase::new(phase.id.clone(), phase.body.clone()) });
+    }
+    Some(all)
+}
+
+fn watchers(plan: &Plan, by_id: &BTreeMap<PhaseId, usize>) -> Vec<Vec<usize>> {
+    let mut watchers = vec![Vec::new(); plan.phases.len()];
+    for (at, phase) in plan.phases.iter().enumerate() {
+        let asked = phase.condition.as_deref().and_then(|text| expression::condition(text).ok()).unwrap_or_default();
+        for reference in asked {
+            let (Reference::Output { phase: named, .. } | Reference::Status(named)) = reference else { continue };
+            if let Some(&watched) = by_id.get(&phase.situation.phase(&named)) {
+                watchers[watched].push(at);
+            }
+        }
+    }
+    watchers
 }
 
 fn classes(plan: &Plan) -> Vec<u32> {

@@ -6,7 +6,9 @@
 
 mod apply;
 pub mod cache;
+mod composed;
 mod decide;
+mod follows;
 mod index;
 pub mod iteration;
 pub mod limits;
@@ -18,6 +20,7 @@ pub mod schedule;
 mod settle;
 mod state;
 pub mod turn;
+mod turns;
 pub mod vcs;
 pub mod waits;
 mod wanted;

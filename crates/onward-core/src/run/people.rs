@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::decide::ended::{retried_or_failed, seen};
+use super::settle::{a_failure_stops, is_wanted};
 use super::state::{Before, PhaseState, PhaseStatus, Run};
 use super::waits::{self, Wait};
 use crate::event::{Event, PhaseError, Report, RunResult, StopBy};
@@ -80,11 +81,12 @@ impl Run {
     }
 
     pub(super) fn failure_allows(&self) -> bool {
-        self.failed == 0 || self.plan().on_failure == PlanFailure::Continue
+        let goes_on = self.plan().on_failure == PlanFailure::Continue && !a_failure_stops(self);
+        self.failed == 0 || goes_on || self.main_ended.is_some()
     }
 
     pub(super) fn is_the_one_wanted(&self, at: usize) -> bool {
-        self.only.as_ref().is_none_or(|only| *only == self.plan().phases[at].id)
+        is_wanted(self, at)
     }
 
     /// Whether somebody has said that they are at work on a phase.
@@ -143,7 +145,7 @@ impl Run {
     pub(super) fn apply_what_others_said(&mut self, event: &Event, at: Timestamp) {
         match event {
             Event::ApprovalAsked { phase } => {
-                assert_eq!(self.unmet[self.at(phase)], 0, "{phase} is asked about before what it needs is done");
+                assert!(!self.has_no_turn(phase), "{phase} is asked about before what it needs is done");
                 self.change(phase, |state| {
                     assert!(!state.is_finished() && state.people.is_none(), "{phase} is asked about once");
                     (state.status, state.people) = (PhaseStatus::Waiting, Some(People::Asked { at }));
@@ -196,7 +198,7 @@ impl Run {
     }
 
     fn others_started(&mut self, phase: &PhaseId, attempt: Attempt, at: Timestamp) {
-        assert_eq!(self.unmet[self.at(phase)], 0, "{phase} is begun before what it needs is done");
+        assert!(!self.has_no_turn(phase), "{phase} is begun before what it needs is done");
         self.change(phase, |state| {
             assert!(!state.is_finished() && state.people.is_none(), "{phase} is begun once");
             assert_eq!(attempt.0, state.attempts + 1, "attempts of {phase} are numbered without gaps");

@@ -9,7 +9,7 @@ use super::people;
 use super::state::{Before, Dirty, PhaseState, ProbeDue, Run};
 use crate::event::{Answer, Claimed, Event, Outcome, PlanRevised, RunStarted};
 use crate::id::PhaseId;
-use crate::plan::Phase;
+use crate::plan::{Phase, Plan};
 use crate::resume::Finding;
 use crate::seen::{LastLook, World};
 
@@ -24,32 +24,38 @@ impl Run {
         }
     }
 
-    /// Phases keep their records by their ids, wherever they stand in the new plan.
     fn plan_revised(&mut self, revised: &PlanRevised) {
-        let mut known = std::mem::take(&mut self.removed);
-        let ids = self.started.plan.phases.iter().map(|phase| phase.id.clone());
-        known.extend(ids.zip(std::mem::take(&mut self.phases)));
-        for (old, new) in &revised.renamed {
-            if let Some(state) = known.remove(old) {
-                known.insert(new.clone(), state);
-            }
-        }
-        let phases = &revised.plan.phases;
-        let kept = |phase: &Phase| {
-            let mut state = known.remove(&phase.id).unwrap_or_else(PhaseState::new);
-            people::fit(phase, &mut state);
-            state
-        };
-        self.phases = phases.iter().map(kept).collect();
-        self.removed = known.into_iter().filter(|(_, state)| state.attempts > 0 || state.is_finished()).collect();
-        assert!(self.removed.values().all(|state| state.attempt.is_none()), "a phase at work stays in the plan");
-        self.index = Arc::new(PlanIndex::new(&revised.plan));
         self.started = Arc::new(RunStarted {
-            plan: revised.plan.clone(),
             plan_digest: revised.plan_digest.clone(),
             plan_text: revised.plan_text.clone(),
             ..(*self.started).clone()
         });
+        self.main_ended = None;
+        self.put_plan(revised.plan.clone(), &revised.renamed);
+    }
+
+    /// Phases keep their records by their ids, wherever they stand in the new plan.
+    pub(super) fn put_plan(&mut self, plan: Plan, renamed: &[(PhaseId, PhaseId)]) {
+        let mut known = std::mem::take(&mut self.removed);
+        let ids = self.started.plan.phases.iter().map(|phase| phase.id.clone());
+        known.extend(ids.zip(std::mem::take(&mut self.phases)));
+        for (old, new) in renamed {
+            if let Some(state) = known.remove(old) {
+                known.insert(new.clone(), state);
+            }
+        }
+        let state = |phase: &Phase| {
+            let mut state = known.remove(&phase.id).unwrap_or_else(PhaseState::new);
+            // What has to be taken apart anew has its turn anew.
+            state.opened &= phase.children.is_some();
+            people::fit(phase, &mut state);
+            state
+        };
+        self.phases = plan.phases.iter().map(state).collect();
+        self.removed = known.into_iter().filter(|(_, state)| state.attempts > 0 || state.is_finished()).collect();
+        assert!(self.removed.values().all(|state| state.attempt.is_none()), "a phase at work stays in the plan");
+        self.index = Arc::new(PlanIndex::new(&plan));
+        self.started = Arc::new(RunStarted { plan, ..(*self.started).clone() });
         self.count_anew();
     }
 
@@ -58,7 +64,8 @@ impl Run {
         self.ready.clear();
         self.delayed.clear();
         self.for_others.clear();
-        for set in [&mut self.running, &mut self.in_doubt, &mut self.probing, &mut self.people, &mut self.with_error] {
+        let Self { running, in_doubt, probing, people, with_error, to_skip, to_open, .. } = self;
+        for set in [running, in_doubt, probing, people, with_error, to_skip, to_open] {
             set.clear();
         }
         self.derive();

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
+use super::follows::has_a_place;
 use super::limits::Who;
 use super::pools::{Claim, Obstacle, Pools, rate_opens};
 use super::settle::{delayed, may_start, ready};
@@ -26,7 +27,7 @@ pub(super) fn next(run: &Run, now: Timestamp) -> Option<usize> {
     }
     let mut look = Look::new(run, now);
     let due = delayed(run).take_while(|(time, _)| *time <= now).map(|(_, at)| at);
-    ready(run).chain(due).find(|&at| look.obstacle(at).is_none())
+    ready(run).chain(due).find(|&at| has_a_place(run, at) && look.obstacle(at).is_none())
 }
 
 fn side_by_side(run: &Run) -> usize {

@@ -4,12 +4,13 @@ use jiff::Timestamp;
 
 use super::apply::batch_number;
 use super::people;
+use super::follows::{follows, over};
 use super::schedule;
-use super::state::{Before, Ending, Kill, PhaseState, Run};
+use super::state::{Before, Ending, Kill, PhaseState, PhaseStatus, Run};
 use crate::event::{Event, RunResult, StopBy};
-use crate::id::Attempt;
+use crate::id::{Attempt, PhaseId};
 use crate::naming::checkpoint_id;
-use crate::plan::{OnInterrupt, Phase, PlanFailure};
+use crate::plan::{OnInterrupt, Phase, PhaseFailure, PlanFailure};
 
 pub(super) fn settle(run: &Run, now: Timestamp) -> Option<Event> {
     if run.archived || (run.ending().is_some() && !run.waits_for_others()) {
@@ -23,6 +24,7 @@ pub(super) fn settle(run: &Run, now: Timestamp) -> Option<Event> {
         .or_else(|| people::settle(run, now))
         .or_else(|| stop_of_the_others(run))
         .or_else(|| schedule::deadline(run, now))
+        .or_else(|| follows(run))
         .or_else(|| commit(run))
         .or_else(|| end(run, now))
         .or_else(|| next_attempt(run, now))
@@ -57,9 +59,24 @@ fn commit(run: &Run) -> Option<Event> {
 
 /// `on-failure: stop` ends the phases that are at work beside a failed one.
 fn stop_of_the_others(run: &Run) -> Option<Event> {
-    let wanted =
-        run.plan().on_failure == PlanFailure::Stop && run.failed > 0 && run.stop.is_none() && !run.running.is_empty();
+    let at_work = run.stop.is_none() && !run.running.is_empty() && run.main_ended.is_none();
+    let wanted = at_work && run.failed > 0 && (run.plan().on_failure == PlanFailure::Stop || a_failure_stops(run));
     wanted.then_some(Event::StopAsked { by: StopBy::Failure, kill: false })
+}
+
+/// `on-failure: stop` of a phase that failed, whatever the plan says of the others.
+pub(super) fn a_failure_stops(run: &Run) -> bool {
+    failed(run).any(|phase| phase.on_failure == Some(PhaseFailure::Stop))
+}
+
+/// `on-failure: ask`: a person is to say what becomes of it before the run counts as failed.
+fn a_failure_asks(run: &Run) -> bool {
+    failed(run).any(|phase| phase.on_failure == Some(PhaseFailure::Ask))
+}
+
+fn failed(run: &Run) -> impl Iterator<Item = &Phase> {
+    let failed = |at: &&usize| run.phases[**at].status == PhaseStatus::Failed;
+    run.with_error.iter().filter(failed).map(|&at| &run.plan().phases[at])
 }
 
 /// A run that was cancelled is archived once its phases have ended.
@@ -78,7 +95,8 @@ fn end(run: &Run, now: Timestamp) -> Option<Event> {
     if run.epoch == 0 || !run.running.is_empty() || git_first {
         return None;
     }
-    if run.finished == run.phases.len() {
+    let last = run.main_ended.is_some() || !run.index.closing.contains(&true);
+    if run.finished == run.phases.len() && last {
         return Some(Event::RunEnded { result: RunResult::Completed });
     }
     match run.stop {
@@ -116,8 +134,11 @@ fn end(run: &Run, now: Timestamp) -> Option<Event> {
     if nothing_can_start && run.something_is_for_others() {
         return Some(Event::RunStopped { by: StopBy::Waiting });
     }
+    if nothing_can_start && run.main_ended.is_none() && a_failure_asks(run) {
+        return Some(Event::RunStopped { by: StopBy::Question });
+    }
     if nothing_can_start {
-        return Some(Event::RunEnded { result: RunResult::Failed });
+        return Some(over(run));
     }
     schedule::pause(run, now)
 }
@@ -145,8 +166,11 @@ pub(super) fn delayed(run: &Run) -> impl Iterator<Item = (Timestamp, usize)> {
     run.delayed.iter().copied().filter(|&(_, at)| is_wanted(run, at))
 }
 
-fn is_wanted(run: &Run, at: usize) -> bool {
-    run.is_the_one_wanted(at)
+/// Whether anything may happen to this phase now: it is the one that is wanted, or a part of it, where only one is; and
+/// once the end has begun only what belongs to it goes on.
+pub(super) fn is_wanted(run: &Run, at: usize) -> bool {
+    let named = |only: &PhaseId| run.index.with_ancestors(at).any(|at| *only == run.plan().phases[at].id);
+    run.only.as_ref().is_none_or(named) && run.main_ended.is_some() == run.index.closing[at]
 }
 
 fn next_attempt(run: &Run, now: Timestamp) -> Option<Event> {

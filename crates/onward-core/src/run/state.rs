@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::index::PlanIndex;
 use super::limits::{Limits, is_a_pause};
 use super::people::People;
+use super::turn::Turn;
 use super::vcs::Vcs;
 use crate::checkpoint::{Behind, Trigger};
 use crate::event::{ArtifactSeen, Claimed, Event, Orphans, PhaseError, Recorded, RunResult, RunStarted, StopBy};
@@ -42,6 +43,8 @@ pub struct Run {
     pub last_checkpoint: Option<CheckpointId>,
     /// The one phase that this driver is to do.
     pub(super) only: Option<PhaseId>,
+    /// How all but the phases of `finally` ended, from then on until something of it is opened again.
+    pub(super) main_ended: Option<RunResult>,
     /// What the last driver saw when it began.
     pub(super) look: Option<Arc<LastLook>>,
     /// Records of phases that the plan no longer has; they come back if the phase does.
@@ -78,7 +81,11 @@ pub struct Run {
     /// Phases that wait for a person, or at which somebody else is at work.
     pub(super) people: BTreeSet<usize>,
     pub(super) with_error: BTreeSet<usize>,
-    pub(super) unmet: Vec<u32>,
+    /// Whether it is the turn of each phase.
+    pub(super) turns: Vec<Turn>,
+    /// Phases that will not be done, and those that consist of others whose turn has come.
+    pub(super) to_skip: BTreeSet<usize>,
+    pub(super) to_open: BTreeSet<usize>,
     pub(super) batch_left: Vec<u32>,
     pub(super) batches_recorded: BTreeSet<u32>,
     pub(super) finished: usize,
@@ -139,6 +146,8 @@ pub struct PhaseState {
     pub base: Option<String>,
     /// What it writes is put back before the next attempt.
     pub clean: bool,
+    /// It consists of others, and they may start.
+    pub opened: bool,
     /// What the finished phase was done with.
     pub seen: Option<Box<Seen>>,
     /// Its probe has to speak before anything else happens to it.
@@ -244,6 +253,7 @@ impl Run {
             orphans: Orphans::Wait,
             last_checkpoint: None,
             only: None,
+            main_ended: None,
             look: None,
             removed: BTreeMap::new(),
             state: Value::Object(Map::new()),
@@ -263,7 +273,9 @@ impl Run {
             for_others: BTreeSet::new(),
             people: BTreeSet::new(),
             with_error: BTreeSet::new(),
-            unmet: Vec::new(),
+            turns: Vec::new(),
+            to_skip: BTreeSet::new(),
+            to_open: BTreeSet::new(),
             batch_left: Vec::new(),
             batches_recorded: BTreeSet::new(),
             finished: 0,
@@ -317,18 +329,6 @@ impl Run {
     pub fn branch(&self) -> Option<&str> {
         let seen = self.look.as_ref().and_then(|look| look.world.branch.as_deref());
         seen.or(self.started.branch.as_deref())
-    }
-
-    /// A phase and all that needs it, by whatever way, in the order of the plan.
-    pub fn with_dependents(&self, phase: &PhaseId) -> Vec<PhaseId> {
-        let mut found = BTreeSet::new();
-        let mut next: Vec<usize> = self.index.by_id.get(phase).copied().into_iter().collect();
-        while let Some(at) = next.pop() {
-            if found.insert(at) {
-                next.extend(&self.index.dependents[at]);
-            }
-        }
-        found.into_iter().map(|at| self.plan().phases[at].id.clone()).collect()
     }
 
     pub fn phases_total(&self) -> usize {
@@ -416,6 +416,7 @@ impl PhaseState {
             people: None,
             base: None,
             clean: false,
+            opened: false,
         }
     }
 

@@ -10,6 +10,7 @@ use crate::event::{
 use crate::id::{Generation, PhaseId};
 use crate::mutant::{self, Mutant};
 use crate::patch;
+use crate::plan::expand::is_compound;
 use crate::plan::{Effects, Phase, Value};
 use crate::run::{PhaseStatus, RunStatus};
 
@@ -176,7 +177,8 @@ impl Run {
 
     /// A phase is done: it is in the next commit, and if it moved HEAD alone, the commit there is its own.
     pub(super) fn completed_in_git(&mut self, phase: &PhaseId) {
-        if self.started.commits.is_some() {
+        // What consists of others has done nothing itself.
+        if self.started.commits.is_some() && !self.is_whole(self.at(phase)) {
             self.vcs.uncommitted.push(phase.clone());
         }
         self.vcs.held = false;
@@ -214,6 +216,7 @@ impl Run {
     }
 
     fn restore(&mut self, restored: &Restored) {
+        self.end_is_off();
         for back in &restored.phases {
             self.undone_in_git(&back.phase);
             self.change(&back.phase, |state| put_back(state, back));
@@ -261,6 +264,8 @@ pub(super) fn leaves_the_tree_alone(event: &Event) -> bool {
         | Event::PlanRevised(_)
         | Event::StaleAccepted { .. }
         | Event::BatchCompleted { .. }
+        | Event::PhaseExpanded { .. }
+        | Event::MainPartEnded { .. }
         | Event::SnapshotTaken(_)
         | Event::SnapshotMissed { .. }
         | Event::CommitBegun { .. }
@@ -328,7 +333,8 @@ fn back(phase: &Phase, now: &PhaseState, checkpoint: &Checkpoint) -> Option<Phas
     let at_work_then = then.is_some_and(|record| record.status == PhaseStatus::Running);
     // What a person decided is asked anew.
     let decided = super::people::as_approval(phase).is_some();
-    let outward = phase.effects == Effects::External && !decided && (done_since || at_work_then);
+    let tried = phase.children.is_none() && !is_compound(phase) && !decided;
+    let outward = tried && phase.effects == Effects::External && (done_since || at_work_then);
     let error = then.and_then(|record| {
         let code = record.error_code.clone().unwrap_or_default();
         record.error.clone().map(|message| PhaseError { code, message })
@@ -370,7 +376,7 @@ fn put_back(state: &mut PhaseState, back: &PhaseBack) {
     state.commit_sha.clone_from(&back.commit_sha);
     state.error.clone_from(&back.error);
     state.parked = back.error.as_ref().is_some_and(|error| super::apply::is_left_alone(&error.code));
-    (state.base, state.clean) = (None, false);
+    (state.base, state.clean, state.opened) = (None, false, false);
     state.last_end = begun.then_some(Before::Redone);
 }
 

@@ -179,6 +179,12 @@ pub(crate) fn fill(run: &Run, template: &str) -> Option<String> {
     expression::substitute(template, &|reference| lookup(run, Attempt(0), reference, &[])).ok()
 }
 
+/// The same for a text of one phase.
+pub(crate) fn fill_for(run: &Run, phase: &Phase, template: &str) -> Option<String> {
+    let outer = |reference: &Reference| lookup(run, Attempt(0), reference, &[]);
+    expression::substitute(template, &|reference| phase.situation.value(reference, &outer)).ok()
+}
+
 fn inherited() -> Vec<(OsString, OsString)> {
     std::env::vars_os().filter(|(name, _)| !is_ours(name)).collect()
 }
@@ -197,14 +203,26 @@ fn is_ours(name: &std::ffi::OsStr) -> bool {
 
 /// The variables of the plan and of the phase, with their `${{ }}` filled in; the phase's own win.
 fn resolved_env(run: &Run, phase: &Phase, attempt: Attempt) -> Result<Vec<(String, String)>, String> {
-    let all: Vec<(String, String)> = run.plan().env.iter().chain(&phase.env).cloned().collect();
-    filled_env(run, &all, attempt)
+    let shared = filled_env(run, &run.plan().env, attempt)?;
+    filled_beside(shared, &phase.env, &|reference, env| {
+        phase.situation.value(reference, &|reference| lookup(run, attempt, reference, env))
+    })
 }
 
 fn filled_env(run: &Run, all: &[(String, String)], attempt: Attempt) -> Result<Vec<(String, String)>, String> {
-    let mut env: Vec<(String, String)> = Vec::new();
-    for (name, template) in all {
-        let value = expression::substitute(template, &|reference| lookup(run, attempt, reference, &env));
+    filled_beside(Vec::new(), all, &|reference, env| lookup(run, attempt, reference, env))
+}
+
+/// What an expression means, given the variables so far.
+type Meaning<'a> = dyn Fn(&Reference, &[(String, String)]) -> Option<String> + 'a;
+
+fn filled_beside(
+    mut env: Vec<(String, String)>,
+    more: &[(String, String)],
+    meaning: &Meaning<'_>,
+) -> Result<Vec<(String, String)>, String> {
+    for (name, template) in more {
+        let value = expression::substitute(template, &|reference| meaning(reference, &env));
         let value = value.map_err(|why| format!("the variable {name} cannot be filled in: {why}"))?;
         env.retain(|(other, _)| other != name);
         env.push((name.clone(), value));
@@ -219,14 +237,7 @@ fn lookup(run: &Run, attempt: Attempt, reference: &Reference, env: &[(String, St
             let own = env.iter().rev().find(|(other, _)| other == name).map(|(_, value)| value.clone());
             own.or_else(|| std::env::var(name).ok())
         }
-        Reference::Run(field) => match field.as_str() {
-            "id" => Some(run.id.to_string()),
-            "name" => Some(run.started.title.clone()),
-            "type" => Some(run.plan().kind.clone()),
-            "project" => Some(run.started.project.clone()),
-            "branch" => Some(run.started.branch.clone().unwrap_or_default()),
-            _ => None,
-        },
+        Reference::Run(field) => run.fact(field),
         Reference::Output { phase, output } => run.phase_state(phase)?.outputs.get(output).cloned(),
         Reference::Status(phase) => Some(run.phase_state(phase)?.status.as_str().to_owned()),
         Reference::Attempt => Some(attempt.to_string()),

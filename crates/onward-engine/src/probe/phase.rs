@@ -19,15 +19,15 @@ const SEEN_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// What the globs of `reads` mean. What the phase writes itself is not its input.
 pub(super) fn reads(project: &Project, run: &Run, phase: &Phase, before: Option<&Files>) -> Files {
-    files::look(&project.top, &filled(run, &phase.reads), &filled(run, &phase.writes), before)
+    files::look(&project.top, &filled(run, phase, &phase.reads), &filled(run, phase, &phase.writes), before)
 }
 
 pub(super) fn writes(project: &Project, run: &Run, phase: &Phase, before: Option<&Files>) -> Files {
-    files::look(&project.top, &filled(run, &phase.writes), &[], before)
+    files::look(&project.top, &filled(run, phase, &phase.writes), &[], before)
 }
 
-fn filled(run: &Run, globs: &[String]) -> Vec<String> {
-    globs.iter().filter_map(|glob| shell::fill(run, glob)).collect()
+fn filled(run: &Run, phase: &Phase, globs: &[String]) -> Vec<String> {
+    globs.iter().filter_map(|glob| shell::fill_for(run, phase, glob)).collect()
 }
 
 /// The hash over what the commands of `fingerprint` print; none where there are none or one of them fails.
@@ -71,7 +71,7 @@ pub(crate) struct Look {
 
 impl Look {
     pub(crate) fn of(project: &Project, run: &Run, phase: &Phase) -> Self {
-        Self { top: project.top.clone(), writes: filled(run, &phase.writes) }
+        Self { top: project.top.clone(), writes: filled(run, phase, &phase.writes) }
     }
 
     /// What an attempt that is done was begun with, and what it leaves behind.

@@ -1,6 +1,7 @@
 //! The simulator: random plans on a simulated machine, driven by the real driver over the real core, killed between any
 //! two steps. A seed gives a world; what goes wrong in it goes wrong again.
 
+mod composed;
 mod dice;
 mod git;
 mod limits;
@@ -291,8 +292,9 @@ impl Story {
         let mut machine = self.machine.lock().expect(ALONE);
         let mut choices = Vec::new();
         for (phase, state) in run.phases() {
+            let asks = phase.on_failure == Some(plan::PhaseFailure::Ask);
             let given_up =
-                state.status == PhaseStatus::Failed && machine.dice.percent(if state.parked { 50 } else { 8 });
+                state.status == PhaseStatus::Failed && machine.dice.percent(if state.parked || asks { 50 } else { 8 });
             let settle = state.in_doubt || given_up;
             let redo = state.status == PhaseStatus::Completed && start < 20 && machine.dice.percent(3);
             let stubborn = state.status == PhaseStatus::Running && machine.dice.percent(10);
@@ -323,8 +325,13 @@ impl Story {
         let ids: Vec<PhaseId> = run.phases().map(|(phase, _)| phase.id.clone()).collect();
         let from = dice.percent(3).then(|| dice.pick(&ids).clone());
         let needs_met = |id: &PhaseId| {
-            let needs = &run.plan().phase(id).expect("of the plan").needs;
-            needs.iter().all(|need| run.phase_state(&need.phase).is_some_and(|s| s.status == PhaseStatus::Completed))
+            let phase = run.plan().phase(id).expect("of the plan");
+            let by_itself = phase.situation.parent.is_none() && !phase.closing;
+            by_itself
+                && phase
+                    .needs
+                    .iter()
+                    .all(|need| run.phase_state(&need.phase).is_some_and(|s| s.status == PhaseStatus::Completed))
         };
         let only = dice
             .percent(3)
@@ -486,7 +493,8 @@ fn object(value: Value) -> Map<String, Value> {
 fn revised(run: &Run, dice: &mut Dice) -> PlanRevised {
     let mut plan = run.plan().clone();
     if dice.percent(50) {
-        plan.phases.push(plans::random_phase(dice, plan.phases.len() as u64));
+        let own = plan.phases.iter().filter(|phase| phase.situation.parent.is_none() && !phase.closing).count();
+        plan.phases.push(plans::random_phase(dice, own as u64));
     } else {
         plan.phases.rotate_left(1);
     }

@@ -7,10 +7,11 @@ use jiff::Timestamp;
 use onward_core::checkpoint::{self, Head};
 use onward_core::event::{Answer, Event, LimitHit, Outcome, PhaseBack, Recorded, Report};
 use onward_core::id::{Attempt, Generation, PhaseId, Seq};
-use onward_core::plan::{Body, Effects, IfSilent, Plan, RetryWhen, globs};
+use onward_core::plan::{Body, Effects, IfSilent, Phase, Plan, RetryWhen, globs};
 use onward_core::run::{PhaseStatus, Run};
 use onward_store::{Lease, Record, StoredCheckpoint};
 
+use super::composed::{Composed, ancestors, is_whole, judges};
 use super::limits::Closed;
 
 /// How often each kind of event and each change of a phase's status was seen.
@@ -27,6 +28,7 @@ pub(super) struct Oracle {
     /// Processes that were started, by attempt.
     spawned: BTreeMap<(PhaseId, Attempt), u32>,
     pub(super) answered: BTreeSet<String>,
+    composed: Composed,
     /// Commits that were begun.
     commits: BTreeSet<u32>,
     jobs: Option<u32>,
@@ -79,6 +81,7 @@ impl Oracle {
             facts,
             spawned: BTreeMap::new(),
             answered: BTreeSet::new(),
+            composed: Composed::default(),
             commits: BTreeSet::new(),
             jobs: None,
             closed: Closed::default(),
@@ -115,9 +118,11 @@ impl Oracle {
             self.replayed = onward_core::run::fold([recorded]);
             return;
         };
-        let before: Vec<PhaseStatus> = run.phases().map(|(_, state)| state.status).collect();
+        let before: BTreeMap<PhaseId, PhaseStatus> =
+            run.phases().map(|(phase, state)| (phase.id.clone(), state.status)).collect();
         run.apply(recorded);
-        for ((_, after), before) in run.phases().zip(before).filter(|((_, after), before)| after.status != *before) {
+        let both = run.phases().filter_map(|(phase, after)| Some((after, before.get(&phase.id)?)));
+        for (after, before) in both.filter(|(after, before)| after.status != **before) {
             let name = format!("phase: {} to {}", before.as_str(), after.status.as_str());
             *self.coverage.entry(name).or_default() += 1;
         }
@@ -139,13 +144,16 @@ impl Oracle {
                     *adopted || facts.unprobed.is_none() || facts.confirmed,
                     "A8: {phase} is done without its probe"
                 );
+                for part in self.parts(phase).filter(|_| !adopted) {
+                    assert!(self.facts[part].finished_as.is_some(), "{phase} is done, and its part {part} is not");
+                }
                 let alone = matches!(self.plan.phase(phase).expect("of the plan").body, Body::Run { .. });
                 let external = matches!(self.plan.phase(phase).expect("of the plan").body, Body::External(_));
                 let said = facts.word == Some(Word::Yes) || (external && facts.confirmed);
                 assert!(*adopted || alone || said, "{phase} is done, and whoever had to say so did not");
                 self.finished(phase, PhaseStatus::Completed);
             }
-            Event::PhaseSkipped { phase } => self.finished(phase, PhaseStatus::Skipped),
+            Event::PhaseSkipped { phase, .. } => self.finished(phase, PhaseStatus::Skipped),
             Event::PhaseFailed { phase, error } => self.phase_failed(phase, &error.code),
             Event::PhaseReopened { phase, generation, .. } => self.reopened(phase, *generation),
             Event::RetryScheduled { phase, .. } => {
@@ -174,10 +182,13 @@ impl Oracle {
                 assert!(self.commits.insert(*number), "commit {number} was begun twice");
             }
             Event::RunRewound(rewound) => {
+                self.composed.main_ended &= rewound.restored.is_none();
                 for back in rewound.restored.iter().flat_map(|restored| &restored.phases) {
                     self.put_back(back);
                 }
             }
+            Event::PhaseExpanded { phase, children } => self.expanded(phase, children),
+            Event::MainPartEnded { .. } => self.composed.main_ended = true,
             Event::RunStarted(_)
             | Event::WorldSeen { .. }
             | Event::StaleAccepted { .. }
@@ -197,18 +208,6 @@ impl Oracle {
             | Event::RunPaused { .. }
             | Event::StateChanged { .. }
             | Event::CheckpointTaken { .. } => {}
-        }
-    }
-
-    fn needs_are_met(&self, phase: &PhaseId) {
-        let plan = self.plan.phase(phase).expect("of the plan");
-        for need in &plan.needs {
-            let met = match self.facts[&need.phase].finished_as {
-                Some(PhaseStatus::Completed) => true,
-                Some(PhaseStatus::Skipped) => !need.must_be_completed,
-                _ => false,
-            };
-            assert!(met, "{phase} was started before {} was done", need.phase);
         }
     }
 
@@ -251,9 +250,13 @@ impl Oracle {
     }
 
     fn attempt_started(&mut self, phase: &PhaseId, attempt: Attempt, generation: Generation, at: Timestamp) {
-        self.needs_are_met(phase);
         let plan = self.plan.phase(phase).expect("of the plan").clone();
         assert!(matches!(plan.body, Body::Run { .. }), "{phase} is for others to do");
+        self.composed.may_start(&self.plan, phase);
+        self.needs_are_met(phase);
+        for whole in ancestors(&self.plan, phase) {
+            self.needs_are_met(&whole);
+        }
         let open: Vec<PhaseId> = self.facts.iter().filter(|(_, f)| f.open.is_some()).map(|(p, _)| p.clone()).collect();
         let limit = self.jobs.unwrap_or(self.plan.max_parallel).max(1) as usize;
         assert!(open.len() < limit, "more than {limit} phases side by side");
@@ -271,6 +274,32 @@ impl Oracle {
         assert!(!facts.parked, "{phase} is parked and was started by itself");
         assert!(facts.unprobed.is_none(), "A8: {phase} is started again before its probe was asked");
         facts.open = Some(attempt);
+    }
+
+    fn needs_are_met(&self, phase: &PhaseId) {
+        let plan = self.plan.phase(phase).expect("of the plan");
+        for need in &plan.needs {
+            let facts = &self.facts[&need.phase];
+            let met = match facts.finished_as {
+                Some(PhaseStatus::Completed) => true,
+                Some(PhaseStatus::Skipped) => !need.must_be_completed || judges(plan),
+                // One that asks for a failure runs after it, but not beside what it needs.
+                _ => judges(plan) && facts.open.is_none(),
+            };
+            // In the end it is only said in which order, not what must be done.
+            assert!(met || plan.closing, "{phase} was started before {} was done", need.phase);
+        }
+    }
+
+    fn expanded(&mut self, phase: &PhaseId, children: &[Phase]) {
+        self.composed.expanded(&mut self.plan, phase, children);
+        for child in children {
+            self.facts.entry(child.id.clone()).or_insert_with(|| Facts { generation: 1, ..Facts::default() });
+        }
+    }
+
+    fn parts<'a>(&'a self, phase: &PhaseId) -> impl Iterator<Item = &'a PhaseId> {
+        self.plan.phase(phase).and_then(|phase| phase.children.as_ref()).into_iter().flatten()
     }
 
     fn attempt_ended(&mut self, phase: &PhaseId, attempt: Attempt, outcome: &Outcome) {
@@ -325,6 +354,7 @@ impl Oracle {
             self.facts.entry(phase.id.clone()).or_insert_with(|| Facts { generation: 1, ..Facts::default() });
         }
         self.plan = plan.clone();
+        self.composed.revised(plan);
     }
 
     /// The driver is about to ask a probe.
@@ -344,6 +374,7 @@ impl Oracle {
             facts.generation
         );
         facts.finished_as = Some(status);
+        self.composed.finished(&self.plan, phase);
         facts.parked = false;
         if status == PhaseStatus::Completed {
             facts.finished_generation = Some(Generation(facts.generation));
@@ -351,6 +382,11 @@ impl Oracle {
     }
 
     fn phase_failed(&mut self, phase: &PhaseId, code: &str) {
+        if is_whole(&self.plan, phase) {
+            let at_work: Vec<_> = self.parts(phase).filter(|part| self.facts[part].open.is_some()).collect();
+            assert!(at_work.is_empty(), "{phase} has failed while its parts {at_work:?} are at work");
+            return;
+        }
         let retry = self.plan.phase(phase).expect("of the plan").retry.clone();
         assert_eq!(
             retry.when,
@@ -373,6 +409,11 @@ impl Oracle {
     }
 
     fn reopened(&mut self, phase: &PhaseId, generation: Generation) {
+        self.composed.reopened(&self.plan, phase);
+        for whole in ancestors(&self.plan, phase) {
+            let facts = self.facts.get_mut(&whole).expect("of the plan");
+            facts.generation += u32::from(facts.finished_as.take().is_some());
+        }
         self.closed.forget(phase);
         let facts = self.facts.get_mut(phase).expect("of the plan");
         if facts.finished_as.is_some() {
@@ -390,6 +431,7 @@ impl Oracle {
         let facts = self.facts.get_mut(&back.phase).expect("of the plan");
         assert!(facts.open.is_none(), "{} is rewound while it is at work", back.phase);
         facts.generation += 1;
+        self.composed.reopened(&self.plan, &back.phase);
         (facts.failures, facts.unknowns) = (0, 0);
         let has_probe = self.plan.phase(&back.phase).is_some_and(|phase| !phase.done_when.is_empty());
         facts.unprobed = (back.in_doubt && has_probe).then_some(Unprobed::NobodyKnows);

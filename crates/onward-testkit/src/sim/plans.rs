@@ -1,11 +1,12 @@
 //! Random plans: every shape that the scheduler can meet, and every policy that it must obey.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use onward_core::id::PhaseId;
 use onward_core::plan::{
-    Approval, Artifact, Backoff, Body, Effects, External, IfExpired, IfSilent, Keep, Need, OnInterrupt, Phase, Plan,
-    PlanFailure, Priority, Retry, RetryWhen, Value,
+    Approval, Artifact, Axis, Backoff, Body, Effects, External, IfExpired, IfSilent, Keep, Matrix, Need, OnInterrupt,
+    Phase, PhaseFailure, Plan, PlanFailure, Priority, Retry, RetryWhen, Uses, Value, expand,
 };
 
 use super::dice::Dice;
@@ -16,16 +17,74 @@ const PHASES_MAX: u64 = 9;
 pub(super) fn random_plan(dice: &mut Dice) -> Plan {
     let size = 1 + dice.below(PHASES_MAX);
     let phases = (0..size).map(|number| random_phase(dice, number)).collect();
-    Plan {
+    let plan = Plan {
         max_parallel: 1 + u32::try_from(dice.below(4)).expect("small"),
         on_failure: *dice.pick(&[PlanFailure::Finish, PlanFailure::Continue, PlanFailure::Continue, PlanFailure::Stop]),
         phases,
+        finally: if dice.percent(25) { closing(dice) } else { Vec::new() },
+        used: BTreeMap::from([(INNER.to_owned(), inner(dice))]),
         limits: limits::random_limits(dice),
         ..Plan::new("sim", "run")
-    }
+    };
+    let expanded = expand::at_start(&plan, &BTreeMap::new()).expect("the plans of the simulator can be taken apart");
+    expand::joined(expanded)
 }
 
+/// The plan that phases use.
+const INNER: &str = "inner.yaml";
+
+fn inner(dice: &mut Dice) -> Plan {
+    let mut last = plain(dice, PhaseId::new("last"));
+    last.needs = vec![Need { phase: PhaseId::new("first"), must_be_completed: false }];
+    let finally = if dice.percent(50) { vec![plain(dice, PhaseId::new("close"))] } else { Vec::new() };
+    let phases = vec![plain(dice, PhaseId::new("first")), last, plain(dice, PhaseId::new("beside"))];
+    let on_failure = *dice.pick(&[PlanFailure::Finish, PlanFailure::Continue]);
+    Plan { on_failure, phases, finally, ..Plan::new("inner", "run") }
+}
+
+fn closing(dice: &mut Dice) -> Vec<Phase> {
+    let first = plain(dice, PhaseId::new("f0"));
+    let mut second = plain(dice, PhaseId::new("f1"));
+    second.condition = dice.percent(50).then(|| (*dice.pick(&["failure()", "success()", "always()"])).to_owned());
+    if dice.percent(30) {
+        second.needs = vec![Need { phase: first.id.clone(), must_be_completed: false }];
+    }
+    vec![first, second]
+}
+
+fn plain(dice: &mut Dice, id: PhaseId) -> Phase {
+    Phase { id, ..simple_phase(dice, 0) }
+}
+
+/// A phase that may be taken apart, left out, or mean something special by its failure.
 pub(super) fn random_phase(dice: &mut Dice, number: u64) -> Phase {
+    let mut phase = simple_phase(dice, number);
+    let need = phase.needs.first().map(|need| need.phase.clone());
+    if dice.percent(15) {
+        let about = need.as_ref().map_or("success()".to_owned(), |need| format!("phases.{need}.status == 'completed'"));
+        phase.condition = Some(
+            dice.pick(&["always()".to_owned(), "failure()".to_owned(), "run.type == 'other'".to_owned(), about])
+                .clone(),
+        );
+    }
+    if dice.percent(10) {
+        phase.on_failure = Some(*dice.pick(&[PhaseFailure::Stop, PhaseFailure::Skip, PhaseFailure::Ask]));
+    }
+    if dice.percent(15) {
+        let axis = match need {
+            Some(need) if dice.percent(60) => Axis::From(format!("${{{{ phases.{need}.outputs.list }}}}")),
+            Some(_) | None => Axis::Values(vec!["x".to_owned(), "y".to_owned(), "z".to_owned()]),
+        };
+        let max_parallel = dice.percent(30).then_some(1);
+        phase.matrix = Some(Matrix { axes: vec![("n".to_owned(), axis)], max_parallel, fail_fast: dice.percent(40) });
+    }
+    if dice.percent(8) {
+        phase.body = Body::Uses(Uses { path: INNER.to_owned(), with: Vec::new() });
+    }
+    phase
+}
+
+fn simple_phase(dice: &mut Dice, number: u64) -> Phase {
     let mut needs = Vec::new();
     for earlier in 0..number {
         if dice.percent(25) {

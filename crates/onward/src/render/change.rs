@@ -7,7 +7,7 @@ use onward_core::id::PhaseId;
 use onward_core::resume::{Finding, Weight};
 use onward_core::run::Run;
 
-use super::{limits, paint, people, run, safe, time, vcs};
+use super::{composed, limits, paint, people, run, safe, time, vcs};
 
 /// What was said already, as far as the next line depends on it.
 #[derive(Debug, Default)]
@@ -62,7 +62,9 @@ impl Changes {
             Event::PhaseReopened { phase, .. } => {
                 Some(format!("{} {} is to be done again", paint::busy("↻"), name(phase)))
             }
-            Event::PhaseSkipped { phase } => Some(format!("{} {} skipped", paint::dim("-"), name(phase))),
+            Event::PhaseSkipped { .. } | Event::PhaseExpanded { .. } | Event::MainPartEnded { .. } => {
+                composed::line(&recorded.event, run)
+            }
             Event::StopAsked { by, kill } => stop(*by, *kill, run),
             Event::WorldSeen { findings, .. } => findings_said(findings),
             Event::PlanRevised(_) => Some(format!("{} the edited plan counts from here on", paint::busy("↻"))),

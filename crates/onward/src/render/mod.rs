@@ -2,6 +2,7 @@
 
 mod change;
 pub(crate) mod check;
+mod composed;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod failure;

@@ -4,15 +4,18 @@
 //! needs and its `if` are settled once, before any child starts. What is known when the run starts is taken apart by
 //! [`at_start`]; what depends on outputs by [`children`] and [`insert`] when its turn comes.
 
+mod carried;
 mod combinations;
 mod start;
 mod taken_apart;
 mod used;
 
+pub(crate) use carried::replaced;
+pub use carried::{carried_over, joined};
 pub use combinations::{combinations, is_static};
-pub use start::at_start;
+pub use start::{PHASES_MAX, at_start, is_known};
 pub use taken_apart::{children, insert, is_compound, outputs};
-pub(super) use used::normal;
+pub(crate) use used::normal;
 pub use used::{DEPTH_MAX, UsedFault, read_used};
 
 /// Why a phase cannot be taken apart.

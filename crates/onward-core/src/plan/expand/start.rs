@@ -10,7 +10,7 @@ use super::taken_apart::{children, is_compound, settled};
 use super::{DEPTH_MAX, ExpandError};
 
 /// Phases of a plan with all that is taken apart in it. Matrices inside plans inside matrices multiply.
-const PHASES_MAX: usize = 100_000;
+pub const PHASES_MAX: usize = 100_000;
 
 /// The plan as a run stores it: matrices over known values, and plans inside plans whose inputs are known, are taken apart.
 /// `inputs` are those of the run. Plans that are used must have been read.
@@ -70,7 +70,7 @@ fn add(
 }
 
 /// Whether everything that taking it apart asks for is known now.
-fn is_known(phase: &Phase) -> bool {
+pub fn is_known(phase: &Phase) -> bool {
     let known = |text: &str| {
         let known = |one: &Reference| matches!(one, Reference::Input(_) | Reference::Matrix(_));
         expression::references(text).is_ok_and(|all| all.iter().all(known))

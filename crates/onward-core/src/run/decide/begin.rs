@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::ended::seen;
 use super::undo_phases::{again, demand_it_can_be_the_only_one, from, raised};
 use super::{Refusal, limited, revise};
-use crate::event::Event;
+use crate::event::{Event, SkippedBy};
 use crate::id::{Generation, PhaseId};
 use crate::input::{Begin, Choice, Resumption};
 use crate::plan::Body;
@@ -46,11 +46,12 @@ pub(super) fn begin(run: &Run, begin: &Begin, now: Timestamp) -> Result<Vec<Even
 /// What people said, and what was found out, about the phases of the plan that counts.
 fn answers(run: &Run, begin: &Begin) -> Result<Vec<Event>, Refusal> {
     let Resumption { accepted, rerun, from: start, only, .. } = &begin.resumption;
-    let chosen = |id: &PhaseId| begin.choices.iter().any(|(phase, _)| phase == id);
-    let mut events = Vec::new();
-    for (phase, choice) in &begin.choices {
-        events.extend(choose(run, phase, *choice)?);
-    }
+    // What is said of a whole is said of its parts.
+    let chosen = |id: &PhaseId| {
+        let named = |id: &PhaseId| begin.choices.iter().any(|(phase, _)| phase == id);
+        named(id) || run.is_part_of(id).any(named)
+    };
+    let mut events = chosen_events(run, &begin.choices)?;
     let undone = match start {
         Some(phase) => from(run, phase)?,
         None => Vec::new(),
@@ -74,6 +75,21 @@ fn answers(run: &Run, begin: &Begin) -> Result<Vec<Event>, Refusal> {
     Ok(events)
 }
 
+/// Where phases consist of others, what is said of one bears on what is said of the next.
+fn chosen_events(run: &Run, choices: &[(PhaseId, Choice)]) -> Result<Vec<Event>, Refusal> {
+    let mut ahead: Option<Run> = None;
+    let mut events = Vec::new();
+    for (phase, choice) in choices {
+        let before = ahead.as_ref().unwrap_or(run);
+        let next = choose_all(before, phase, *choice)?;
+        if !run.index.with_parts.is_empty() {
+            ahead = Some(revise::ahead(before, next.iter(), run.updated_at));
+        }
+        events.extend(next);
+    }
+    Ok(events)
+}
+
 fn phase_of(event: &Event) -> Option<&PhaseId> {
     match event {
         Event::PhaseReopened { phase, .. } => Some(phase),
@@ -81,8 +97,41 @@ fn phase_of(event: &Event) -> Option<&PhaseId> {
     }
 }
 
-/// What a person's answer does to a phase, or why it is not possible.
-pub(super) fn choose(run: &Run, phase: &PhaseId, choice: Choice) -> Result<Option<Event>, Refusal> {
+/// What a person's answer does to a phase and to its parts. A whole is retried by retrying its parts: those that failed, or
+/// all where it was finished.
+pub(super) fn choose_all(run: &Run, phase: &PhaseId, choice: Choice) -> Result<Vec<Event>, Refusal> {
+    let own = choose(run, phase, choice)?;
+    // What failed for this part is looked at again.
+    let above = run.is_part_of(phase).filter_map(|id| Some((id, run.phase_state(id)?)));
+    let answered = own.is_some();
+    let above = above.filter(|(_, state)| answered && state.status == PhaseStatus::Failed);
+    let above = above.map(|(id, state)| reopened(id, state.generation, Choice::Retry));
+    let own: Vec<Event> = above.chain(own).collect();
+    let parts = run.parts(run.at(phase));
+    if parts.is_empty() {
+        return Ok(own);
+    }
+    let at_work = parts.iter().any(|&part| run.phases[part].attempt.is_some());
+    if at_work && choice != Choice::Retry {
+        let why = "one of its parts may still be at work".to_owned();
+        return Err(Refusal::Illegal("this", phase.clone(), why));
+    }
+    let finished = run.phase_state(phase).is_some_and(PhaseState::is_finished);
+    let again = parts.into_iter().filter_map(|part| {
+        let (id, state) = (&run.plan().phases[part].id, &run.phases[part]);
+        let retries = match state.status {
+            PhaseStatus::Failed => true,
+            PhaseStatus::Completed | PhaseStatus::Skipped => finished,
+            PhaseStatus::Pending | PhaseStatus::Waiting | PhaseStatus::Running | PhaseStatus::Interrupted => false,
+        };
+        let generation = if state.is_finished() { raised(state) } else { state.generation };
+        (retries && choice == Choice::Retry).then(|| reopened(id, generation, choice))
+    });
+    Ok(own.into_iter().chain(again).collect())
+}
+
+/// What a person's answer does to one phase, or why it is not possible.
+fn choose(run: &Run, phase: &PhaseId, choice: Choice) -> Result<Option<Event>, Refusal> {
     let state = run.phase_state(phase).ok_or_else(|| Refusal::NoSuchPhase(phase.clone()))?;
     let illegal = |what, why: &str| Err(Refusal::Illegal(what, phase.clone(), why.to_owned()));
     let writes = !run.plan().phases[run.at(phase)].writes.is_empty();
@@ -110,7 +159,7 @@ pub(super) fn choose(run: &Run, phase: &PhaseId, choice: Choice) -> Result<Optio
         (
             Choice::Skip,
             PhaseStatus::Pending | PhaseStatus::Waiting | PhaseStatus::Failed | PhaseStatus::Interrupted,
-        ) => Ok(Some(Event::PhaseSkipped { phase: phase.clone() })),
+        ) => Ok(Some(Event::PhaseSkipped { phase: phase.clone(), by: SkippedBy::Person })),
         (Choice::Adopt, _) if is_an_approval(run, phase) => illegal("adopt", "a person has to approve it"),
         (
             Choice::Adopt,

@@ -104,7 +104,7 @@ fn begun(run: &Run, phase: &Phase, state: &PhaseState, by: &str) -> Result<Optio
     if let Some(need) = phase.needs.iter().map(|need| &need.phase).find(|need| is_open(need)) {
         return no(format!("phase {id} needs {need}, which is not done"));
     }
-    if run.unmet(id) > 0 {
+    if run.has_no_turn(id) {
         return no(format!("phase {id} needs something that was skipped"));
     }
     if !run.failure_allows() {

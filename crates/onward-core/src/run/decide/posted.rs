@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::begin::choose;
+use super::begin::choose_all;
 use super::{Refusal, people};
 use crate::checkpoint::Trigger;
 use crate::event::{Event, RunResult};
@@ -19,7 +19,7 @@ pub(super) fn posted(run: &Run, posted: &Posted, now: Timestamp) -> Result<Vec<E
     }
     match posted {
         Posted::Checkpoint { name } => Ok(vec![checkpoint(run, 1, name.clone(), now)]),
-        Posted::Choose { phase, choice } => Ok(choose(run, phase, *choice)?.into_iter().collect()),
+        Posted::Choose { phase, choice } => Ok(choose_all(run, phase, *choice)?),
         Posted::Pause => super::pause::pause(run),
         Posted::Cancel => Ok(super::pause::cancel(run)),
         Posted::Archive => Ok(vec![Event::RunArchived]),

@@ -36,11 +36,16 @@ pub(super) fn demand_it_can_be_the_only_one(
         Some(PhaseStatus::Skipped) => !need.must_be_completed,
         _ => false,
     };
+    let illegal = |why: String| Err(Refusal::Illegal("--only", phase.clone(), why));
+    if let Some(whole) = run.is_part_of(phase).find(|whole| run.phase_state(whole).is_some_and(|s| !s.opened)) {
+        return illegal(format!("it is a part of {whole}, whose turn has not come"));
+    }
+    if run.plan().phases[run.at(phase)].closing {
+        return illegal("it belongs to the end of the run".to_owned());
+    }
     let needs = &run.plan().phases[run.at(phase)].needs;
     match needs.iter().find(|need| !met(need) || undone(&need.phase)) {
-        Some(need) if !state.is_finished() => {
-            Err(Refusal::Illegal("--only", phase.clone(), format!("it needs {}, which is not done", need.phase)))
-        }
+        Some(need) if !state.is_finished() => illegal(format!("it needs {}, which is not done", need.phase)),
         Some(_) | None => Ok(()),
     }
 }

@@ -1,0 +1,150 @@
+//! What follows when the turn of a phase has come, or can never come: it is skipped, taken apart, over with its parts.
+
+use super::composed::is_taken_apart_late;
+use super::settle::{is_wanted, may_start};
+use super::state::{PhaseStatus, Run};
+use super::turn::{Fate, whole};
+use crate::event::{Event, PhaseError, RunResult, SkippedBy};
+use crate::id::Generation;
+use crate::plan::expand::{PHASES_MAX, children, outputs};
+use crate::plan::{Phase, PhaseFailure};
+
+/// What can be said of phases without trying any.
+pub(super) fn follows(run: &Run) -> Option<Event> {
+    if run.epoch == 0 {
+        return None;
+    }
+    after_a_failure(run).or_else(|| over_with_its_parts(run)).or_else(|| left_out(run)).or_else(|| taken_apart(run))
+}
+
+/// `on-failure: skip` of a phase. `replan` has its place here; until it is acted on, such a phase is like any other.
+fn after_a_failure(run: &Run) -> Option<Event> {
+    let skips = |at: &&usize| {
+        let (phase, state) = (&run.plan().phases[**at], &run.phases[**at]);
+        state.status == PhaseStatus::Failed && !state.parked && phase.on_failure == Some(PhaseFailure::Skip)
+    };
+    let at = *run.with_error.iter().find(skips)?;
+    Some(skipped(run, at, SkippedBy::Failure))
+}
+
+fn over_with_its_parts(run: &Run) -> Option<Event> {
+    let open = |at: &usize| {
+        let state = &run.phases[*at];
+        state.opened && matches!(state.status, PhaseStatus::Pending | PhaseStatus::Interrupted)
+    };
+    run.index.with_parts.iter().copied().filter(open).find_map(|at| {
+        let parts = &run.index.children[at];
+        let fates: Vec<Fate> = parts.iter().map(|&part| run.fate(part)).collect();
+        let phase = &run.plan().phases[at];
+        match whole(&fates)? {
+            Fate::Completed => Some(Event::PhaseCompleted {
+                phase: phase.id.clone(),
+                summary: None,
+                outputs: outputs(phase, parts.iter().map(|&part| &run.phases[part].outputs)),
+                adopted: false,
+                seen: None,
+                artifacts: Vec::new(),
+            }),
+            Fate::Skipped => Some(skipped(run, at, SkippedBy::Parts)),
+            Fate::Failed => Some(Event::PhaseFailed { phase: phase.id.clone(), error: part_failed(run, parts) }),
+            Fate::Open | Fate::Unreachable => None,
+        }
+    })
+}
+
+fn part_failed(run: &Run, parts: &[usize]) -> PhaseError {
+    /// More are counted, not named.
+    const NAMED_MAX: usize = 3;
+    let failed: Vec<&str> = parts
+        .iter()
+        .filter(|&&part| run.phases[part].status == PhaseStatus::Failed)
+        .map(|&part| run.plan().phases[part].id.as_str())
+        .collect();
+    let named = failed.iter().take(NAMED_MAX).copied().collect::<Vec<_>>().join(", ");
+    let more = failed.len().saturating_sub(NAMED_MAX);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let message = match failed.len() {
+        0 => "not all of its parts can be done".to_owned(),
+        1 => format!("its part {named} failed"),
+        count => format!("{count} of its {} parts failed: {named}{more}", parts.len()),
+    };
+    PhaseError { code: "part-failed".to_owned(), message }
+}
+
+/// The next phase that will not be done.
+fn left_out(run: &Run) -> Option<Event> {
+    let of_a_finished_whole = |at: usize| run.index.parent[at].is_some_and(|parent| run.phases[parent].is_finished());
+    let orphan = run.to_skip.iter().find(|&&at| of_a_finished_whole(at));
+    if let Some(&at) = orphan {
+        return Some(skipped(run, at, SkippedBy::Parent));
+    }
+    let at = *run.to_skip.iter().find(|&&at| is_wanted(run, at)).filter(|_| may_start(run))?;
+    Some(skipped(run, at, SkippedBy::Condition))
+}
+
+fn taken_apart(run: &Run) -> Option<Event> {
+    let at_work = |at: usize| run.parts(at).iter().any(|&part| run.phases[part].attempt.is_some());
+    let may = |at: &&usize| is_wanted(run, **at) && has_a_place(run, **at) && !at_work(**at);
+    let at = *run.to_open.iter().find(may).filter(|_| may_start(run))?;
+    let phase = &run.plan().phases[at];
+    if !is_taken_apart_late(phase) {
+        return Some(Event::PhaseExpanded { phase: phase.id.clone(), children: Vec::new() });
+    }
+    let bare = Phase { children: None, ..phase.clone() };
+    let found = children(&bare, &run.plan().used, &|reference| run.outer(phase, reference));
+    let found = found.map_err(|why| why.to_string()).and_then(|children| {
+        let fits = children.len() + run.phases.len() <= PHASES_MAX;
+        if fits { Ok(children) } else { Err(format!("with its parts the plan has more than {PHASES_MAX} phases")) }
+    });
+    Some(match found {
+        Ok(children) => Event::PhaseExpanded { phase: phase.id.clone(), children },
+        Err(message) => {
+            let error = PhaseError { code: "cannot-expand".to_owned(), message };
+            Event::PhaseFailed { phase: phase.id.clone(), error }
+        }
+    })
+}
+
+/// Whether the matrix that a phase is a part of lets one more of its parts begin.
+pub(super) fn has_a_place(run: &Run, at: usize) -> bool {
+    let Some(parent) = run.index.parent[at] else { return true };
+    let limit = run.plan().phases[parent].matrix.as_ref().and_then(|matrix| matrix.max_parallel);
+    let Some(limit) = limit else { return true };
+    let busy = |&&part: &&usize| {
+        let state = &run.phases[part];
+        let open = matches!(state.status, PhaseStatus::Pending | PhaseStatus::Interrupted);
+        state.status == PhaseStatus::Running || (state.opened && open)
+    };
+    run.index.children[parent].iter().filter(busy).count() < limit.max(1) as usize
+}
+
+fn skipped(run: &Run, at: usize, by: SkippedBy) -> Event {
+    Event::PhaseSkipped { phase: run.plan().phases[at].id.clone(), by }
+}
+
+/// Nothing more can be started: what comes after everything else has its turn, or the run is over.
+pub(super) fn over(run: &Run) -> Event {
+    let mut closing = (0..run.phases.len()).filter(|&at| run.index.closing[at]).peekable();
+    // Where one phase alone is wanted the end is not.
+    match (closing.peek().filter(|_| run.only.is_none()), run.main_ended) {
+        (Some(_), None) => {
+            // It was done after an earlier end, and there is something new to close.
+            let done = closing.clone().find(|&at| is_over(run, at));
+            let main_is_done = (0..run.phases.len()).all(|at| run.index.closing[at] || run.phases[at].is_finished());
+            let result = if main_is_done { RunResult::Completed } else { RunResult::Failed };
+            done.map_or(Event::MainPartEnded { result }, |at| Event::PhaseReopened {
+                phase: run.plan().phases[at].id.clone(),
+                generation: Generation(run.phases[at].generation.0 + 1),
+                clean: false,
+            })
+        }
+        (None, _) | (Some(_), Some(_)) => {
+            let done = run.finished == run.phases.len();
+            Event::RunEnded { result: if done { RunResult::Completed } else { RunResult::Failed } }
+        }
+    }
+}
+
+fn is_over(run: &Run, at: usize) -> bool {
+    run.phases[at].is_finished() || run.phases[at].status == PhaseStatus::Failed
+}

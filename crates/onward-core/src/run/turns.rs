@@ -1,0 +1,172 @@
+//! Whose turn it is, kept up to date as phases change. [`super::turn`] has the rules; here they are asked again where an
+//! answer may have changed, and nowhere else.
+
+use super::state::{Before, PhaseStatus, Run};
+use super::turn::{Fate, Turn, closing_turn, is_cut_short, turn};
+use crate::event::RunResult;
+use crate::expression::{self, Condition, Past, Reference};
+use crate::mutant::{self, Mutant};
+use crate::plan::expand::{is_compound, normal};
+use crate::plan::{Body, Phase, PlanFailure};
+
+impl Run {
+    /// Whether the phase consists of others, known or not: then it is never tried itself.
+    pub(super) fn is_whole(&self, at: usize) -> bool {
+        let phase = &self.plan().phases[at];
+        phase.children.is_some() || is_compound(phase)
+    }
+
+    /// What has become of a phase, as those see it that wait for it.
+    pub(super) fn fate(&self, at: usize) -> Fate {
+        let state = &self.phases[at];
+        match state.status {
+            PhaseStatus::Completed => Fate::Completed,
+            PhaseStatus::Skipped => Fate::Skipped,
+            PhaseStatus::Failed => Fate::Failed,
+            PhaseStatus::Running | PhaseStatus::Waiting => Fate::Open,
+            PhaseStatus::Pending | PhaseStatus::Interrupted => {
+                let never = self.turns[at] == Turn::Never && !state.in_doubt && state.probe.is_none();
+                if never { Fate::Unreachable } else { Fate::Open }
+            }
+        }
+    }
+
+    /// A phase has changed: its own turn, and that of all that looks at it.
+    pub(super) fn spread(&mut self, at: usize, fate: Fate, status: PhaseStatus, opened: bool) {
+        let index = self.index.clone();
+        let mut next = Vec::new();
+        if self.phases[at].status != status {
+            next.extend(&index.watchers[at]);
+        }
+        let after = self.fate(at);
+        if after != fate {
+            next.extend(&index.dependents[at]);
+        }
+        if after != fate || self.phases[at].opened != opened {
+            next.extend(&index.children[at]);
+        }
+        // One part that failed may keep the others from starting.
+        if let Some(parent) = index.parent[at].filter(|_| (after == Fate::Failed) != (fate == Fate::Failed)) {
+            next.extend(&index.children[parent]);
+        }
+        next.push(at);
+        self.spread_to(next);
+    }
+
+    /// Asks for each of these whether it is its turn, and goes on where the answer is a new one. Phases wait for each other
+    /// without a circle, so this comes to an end, and in whatever order it goes, at the same answers.
+    pub(super) fn spread_to(&mut self, mut next: Vec<usize>) {
+        let index = self.index.clone();
+        while let Some(at) = next.pop() {
+            let (turn, fate) = (self.turns[at], self.fate(at));
+            self.turns[at] = self.judge(at);
+            self.refresh(at);
+            if self.fate(at) != fate {
+                next.extend(&index.dependents[at]);
+            }
+            if self.turns[at] != turn {
+                next.extend(&index.children[at]);
+            }
+        }
+    }
+
+    fn judge(&self, at: usize) -> Turn {
+        let (phase, state) = (&self.plan().phases[at], &self.phases[at]);
+        if let Some(turn) = self.index.parent[at].and_then(|parent| self.as_a_part(at, parent)) {
+            return turn;
+        }
+        let mut fates: Vec<Fate> = self.index.needs[at].iter().map(|&need| self.fate(need)).collect();
+        if mutant::is(Mutant::IgnoreOneNeed)
+            && let Some(open) = fates.iter_mut().find(|fate| **fate == Fate::Open)
+        {
+            *open = Fate::Completed;
+        }
+        let context = |reference: &Reference| self.value(phase, reference);
+        let turn = match (phase.closing, self.main_ended) {
+            (false, _) => turn(phase, &fates, &context),
+            (true, None) => return Turn::NotYet,
+            (true, Some(RunResult::Completed)) => closing_turn(phase, &fates, Past::Good, &context),
+            (true, Some(RunResult::Failed)) => closing_turn(phase, &fates, Past::Failed, &context),
+        };
+        // The condition is asked before the first attempt, not between two.
+        let begun = state.opened || state.last_end.is_some_and(|end| end != Before::Redone);
+        if turn == Turn::Skip && begun { Turn::Run } else { turn }
+    }
+
+    /// What follows for a part from the state of the whole; none where its own needs decide.
+    fn as_a_part(&self, at: usize, parent: usize) -> Option<Turn> {
+        let whole = &self.phases[parent];
+        if whole.is_finished() {
+            return Some(Turn::Skip);
+        }
+        match self.turns[parent] {
+            Turn::Never => Some(Turn::Never),
+            Turn::NotYet | Turn::Skip => Some(Turn::NotYet),
+            Turn::Run if !whole.opened => Some(Turn::NotYet),
+            Turn::Run => {
+                let untouched = self.phases[at].attempts == 0 && !self.phases[at].opened;
+                let phase = &self.plan().phases[at];
+                (untouched && !judges_the_past(phase) && self.is_cut_short(parent)).then_some(Turn::Never)
+            }
+        }
+    }
+
+    /// Whether parts that have not started never will. A plan inside goes on after a failure if it says `continue`.
+    fn is_cut_short(&self, parent: usize) -> bool {
+        let phase = &self.plan().phases[parent];
+        let goes_on = match &phase.body {
+            _ if phase.matrix.is_some() => true,
+            Body::Uses(uses) => {
+                self.plan().used.get(&normal(&uses.path)).is_none_or(|plan| plan.on_failure == PlanFailure::Continue)
+            }
+            Body::Run { .. } | Body::Agent(_) | Body::Approval(_) | Body::External(_) => true,
+        };
+        let fates: Vec<Fate> = self.index.children[parent].iter().map(|&child| self.fate(child)).collect();
+        is_cut_short(phase, &fates) || (!goes_on && fates.contains(&Fate::Failed))
+    }
+
+    /// What an expression of a phase means now, as far as the run alone knows: its variables are those of the plan.
+    pub(super) fn value(&self, phase: &Phase, reference: &Reference) -> Option<String> {
+        phase.situation.value(reference, &|reference| self.outer(phase, reference))
+    }
+
+    /// The same in the words of the run: full ids, inputs of the run.
+    pub(super) fn outer(&self, phase: &Phase, reference: &Reference) -> Option<String> {
+        match reference {
+            Reference::Input(name) => self.started.inputs.get(name).cloned(),
+            Reference::Env(name) => {
+                let named =
+                    |all: &[(String, String)]| all.iter().rev().find(|(n, _)| n == name).map(|(_, v)| v.clone());
+                let template = named(&phase.env).or_else(|| named(&self.plan().env))?;
+                let value = |reference: &Reference| match reference {
+                    // A variable that is made of others is filled in for attempts only.
+                    Reference::Env(_) => None,
+                    other => self.value(phase, other),
+                };
+                expression::substitute(&template, &value).ok()
+            }
+            Reference::Run(field) => self.fact(field),
+            Reference::Output { phase, output } => self.phase_state(phase)?.outputs.get(output).cloned(),
+            Reference::Status(phase) => Some(self.phase_state(phase)?.status.as_str().to_owned()),
+            Reference::Attempt => Some((self.phase_state(&phase.id)?.attempts + 1).to_string()),
+            Reference::Matrix(_) => None,
+        }
+    }
+
+    /// A fact of the run that expressions may name.
+    pub fn fact(&self, field: &str) -> Option<String> {
+        match field {
+            "id" => Some(self.id.to_string()),
+            "name" => Some(self.started.title.clone()),
+            "type" => Some(self.plan().kind.clone()),
+            "project" => Some(self.started.project.clone()),
+            "branch" => Some(self.started.branch.clone().unwrap_or_default()),
+            _ => None,
+        }
+    }
+}
+
+fn judges_the_past(phase: &Phase) -> bool {
+    let condition = phase.condition.as_deref().map(Condition::parse);
+    condition.is_some_and(|condition| condition.is_ok_and(|condition| condition.judges_the_past()))
+}

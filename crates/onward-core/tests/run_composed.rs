@@ -1,0 +1,272 @@
+//! Conditions, phases that consist of others, and the phases at the end of a run: the rules, in virtual time.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use onward_core::event::{Event, Orphans, Outcome, Recorded, RunStarted, SkippedBy};
+use onward_core::id::{PhaseId, RunId};
+use onward_core::input::{AttemptEnd, Begin, Choice, Input, Resumption};
+use onward_core::plan::{self, expand};
+use onward_core::run::{self, Ending, PhaseStatus, Run};
+
+struct Story {
+    run: Run,
+    journal: Vec<Recorded>,
+    now: Timestamp,
+    epoch: u64,
+}
+
+impl Story {
+    fn new(text: &str, inner: &str) -> Self {
+        let parsed = plan::parse(text);
+        let plan = parsed.plan.unwrap_or_else(|| panic!("{:?}", parsed.diagnostics));
+        let (plan, _) = expand::read_used(&plan, &mut |_| Ok(inner.to_owned())).expect("it can be read");
+        let plan_digest = plan::digest(&plan);
+        let plan = expand::joined(expand::at_start(&plan, &BTreeMap::new()).expect("it can be taken apart"));
+        let now: Timestamp = "2026-11-15T12:00:00Z".parse().expect("a time");
+        let started = RunStarted {
+            run: RunId::new("run_demo_1"),
+            work: "w".to_owned(),
+            plan_digest,
+            plan,
+            plan_path: "onward.yaml".to_owned(),
+            plan_text: String::new(),
+            inputs: BTreeMap::new(),
+            given: BTreeMap::new(),
+            project: "demo".to_owned(),
+            title: "demo".to_owned(),
+            branch: None,
+            triggers: Vec::new(),
+            snapshots: false,
+            commits: None,
+            worktree: None,
+        };
+        let (run, stepped) = run::start(started, "ada", now);
+        let mut story = Self { run, journal: stepped.events, now, epoch: 0 };
+        story.begin(&[]);
+        story
+    }
+
+    fn take(&mut self, input: &Input) {
+        self.now += SignedDuration::from_secs(1);
+        let stepped = run::step(&mut self.run, input, "ada", self.now).expect("a legal input");
+        self.journal.extend(stepped.events);
+        let replayed = run::fold(&self.journal).expect("a journal");
+        assert_eq!(format!("{:?}", self.run), format!("{replayed:?}"), "I1: live equals replayed");
+    }
+
+    fn begin(&mut self, choices: &[(&str, Choice)]) {
+        self.epoch += 1;
+        let begin = Begin {
+            closed: Vec::new(),
+            epoch: self.epoch,
+            host: "h".to_owned(),
+            pid: 1,
+            boot: "b".to_owned(),
+            jobs: None,
+            orphans: Orphans::Wait,
+            head: None,
+            renew: false,
+            choices: choices.iter().map(|(phase, choice)| (PhaseId::new(*phase), *choice)).collect(),
+            resumption: Resumption::default(),
+            bounds: onward_core::input::Bounds::default(),
+        };
+        self.take(&Input::Begin(begin));
+    }
+
+    /// Ends the attempt at work of this phase.
+    fn end(&mut self, phase: &str, code: i32, outputs: &[(&str, &str)]) {
+        let phase = PhaseId::new(phase);
+        let state = self.run.phase_state(&phase).unwrap_or_else(|| panic!("there is no {phase}"));
+        let attempt = state.attempt.as_ref().unwrap_or_else(|| panic!("{phase} is not at work")).number;
+        let outputs = outputs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let end = AttemptEnd { outputs: Ok(outputs), ..AttemptEnd::bare(Outcome::Exited { code }) };
+        self.take(&Input::AttemptEnded { phase, attempt, end });
+    }
+
+    fn at_work(&self) -> Vec<String> {
+        self.run.running().map(|(phase, _)| phase.id.to_string()).collect()
+    }
+
+    fn status(&self, phase: &str) -> PhaseStatus {
+        self.run.phase_state(&PhaseId::new(phase)).expect("of the plan").status
+    }
+
+    fn skipped_by(&self, named: &str) -> Option<SkippedBy> {
+        self.journal.iter().find_map(|recorded| match &recorded.event {
+            Event::PhaseSkipped { phase, by } if phase.as_str() == named => Some(*by),
+            _ => None,
+        })
+    }
+}
+
+#[test]
+fn a_matrix_over_an_output() {
+    // The list is known when the phase before it is done. Each value gets a phase, two at once at most, what needs them waits
+    // for all, and their outputs come as a list.
+    let mut story = Story::new(
+        "onward: 1
+phases:
+  days: { run: x }
+  fetch: { needs: days, matrix: { day: '${{ phases.days.outputs.days }}', max-parallel: 2 }, run: x }
+  join: { needs: fetch, run: x }
+",
+        "",
+    );
+    story.end("days", 0, &[("days", "[1, 2, 3]")]);
+    let first = story.at_work();
+    assert_eq!(first.len(), 2, "{first:?}");
+    story.end(&first[0], 0, &[("rows", "10")]);
+    story.end(&first[1], 0, &[("rows", "20")]);
+    assert_eq!(story.status("join"), PhaseStatus::Pending);
+    let last = story.at_work();
+    story.end(&last[0], 0, &[("rows", "30")]);
+    assert_eq!(story.at_work(), ["join"]);
+    let outputs = &story.run.phase_state(&PhaseId::new("fetch")).expect("it").outputs;
+    assert_eq!(outputs["rows"], r#"["10","20","30"]"#);
+    story.end("join", 0, &[]);
+    assert_eq!(story.run.ending(), Some(Ending::Completed));
+}
+
+#[test]
+fn a_matrix_over_no_list() {
+    // What should be a list is a word. The phase fails and says so; an empty list is done at once.
+    let plan = "onward: 1
+phases:
+  days: { run: x }
+  fetch: { needs: days, matrix: { day: '${{ phases.days.outputs.days }}' }, run: x }
+";
+    let mut story = Story::new(plan, "");
+    story.end("days", 0, &[("days", "monday")]);
+    let (phase, error) = story.run.error().expect("an error");
+    assert_eq!((phase.as_str(), error.code.as_str()), ("fetch", "cannot-expand"));
+    assert!(error.message.contains("no JSON array"), "{}", error.message);
+    assert_eq!(story.run.ending(), Some(Ending::Failed));
+
+    let mut story = Story::new(plan, "");
+    story.end("days", 0, &[("days", "[]")]);
+    assert_eq!(story.status("fetch"), PhaseStatus::Completed);
+    assert_eq!(story.run.ending(), Some(Ending::Completed));
+}
+
+#[test]
+fn one_combination_fails() {
+    // Without fail-fast the others are done and the whole fails; with it those that have not started never do. Taken as done
+    // by hand, the one that failed lets the whole be done.
+    for (fast, left) in [("false", PhaseStatus::Completed), ("true", PhaseStatus::Pending)] {
+        let mut story = Story::new(
+            &format!(
+                "onward: 1
+phases:
+  fetch: {{ matrix: {{ n: [a, b], max-parallel: 1, fail-fast: {fast} }}, run: x }}
+  join: {{ needs: fetch, run: x }}
+"
+            ),
+            "",
+        );
+        let first = story.at_work().remove(0);
+        story.end(&first, 1, &[]);
+        if fast == "false" {
+            let second = story.at_work().remove(0);
+            story.end(&second, 0, &[]);
+        }
+        assert_eq!(story.run.ending(), Some(Ending::Failed), "fail-fast: {fast}");
+        let second = story.run.plan().phases[2].id.to_string();
+        assert_eq!((story.status("fetch"), story.status(&second)), (PhaseStatus::Failed, left), "fail-fast: {fast}");
+        story.begin(&[(&first, Choice::Adopt)]);
+        if fast == "true" {
+            story.end(&second, 0, &[]);
+        }
+        assert_eq!((story.status("fetch"), story.at_work()), (PhaseStatus::Completed, vec!["join".to_owned()]));
+    }
+}
+
+#[test]
+fn a_condition_that_does_not_hold() {
+    // The phase is skipped when what it needs is settled, with the reason on record, and what needs it goes on.
+    let mut story = Story::new(
+        "onward: 1
+phases:
+  a: { run: x }
+  b: { needs: a, if: \"phases.a.outputs.go == 'yes'\", matrix: { n: [1, 2] }, run: x }
+  c: { needs: b, run: x }
+",
+        "",
+    );
+    story.end("a", 0, &[("go", "no")]);
+    assert_eq!(story.skipped_by("b"), Some(SkippedBy::Condition));
+    let part = story.run.plan().phases[2].id.to_string();
+    assert_eq!(story.skipped_by(&part), Some(SkippedBy::Parent));
+    assert_eq!(story.at_work(), ["c"]);
+    story.end("c", 0, &[]);
+    assert_eq!(story.run.ending(), Some(Ending::Completed));
+}
+
+#[test]
+fn the_end_comes_last_and_again() {
+    // A phase fails, what belongs to the end runs, and the run has failed. Retried with success, the end comes once more.
+    let mut story = Story::new(
+        "onward: 1\non-failure: stop\nphases:\n  a: { run: x }\n  b: { run: x }\nfinally:\n  clean: { run: x }\n",
+        "",
+    );
+    assert_eq!(story.at_work(), ["a", "b"]);
+    story.end("a", 1, &[]);
+    assert_eq!(story.at_work(), ["b"], "it is being stopped");
+    story.end("b", 0, &[]);
+    assert_eq!(story.at_work(), ["clean"]);
+    story.end("clean", 0, &[]);
+    assert_eq!(story.run.ending(), Some(Ending::Failed));
+    story.begin(&[("a", Choice::Retry)]);
+    assert_eq!(story.at_work(), ["a"]);
+    story.end("a", 0, &[]);
+    assert_eq!(story.at_work(), ["clean"]);
+    story.end("clean", 0, &[]);
+    assert_eq!(story.run.ending(), Some(Ending::Completed));
+}
+
+#[test]
+fn the_end_fails() {
+    // All was done but what belongs to the end. The run has failed.
+    let mut story = Story::new("onward: 1\nphases:\n  a: { run: x }\nfinally:\n  clean: { run: x }\n", "");
+    story.end("a", 0, &[]);
+    story.end("clean", 1, &[]);
+    assert_eq!(story.run.ending(), Some(Ending::Failed));
+}
+
+#[test]
+fn another_plan_and_its_own_end() {
+    // The plan inside fails in its first phase. Its second never runs, its own end does, and then the whole has failed.
+    let mut story = Story::new(
+        "onward: 1\nphases:\n  p: { uses: inner.yaml }\n  z: { needs: p, run: x }\n",
+        "onward: 1\nphases:\n  one: { run: x }\n  two: { needs: one, run: x }\nfinally:\n  close: { run: x }\n",
+    );
+    assert_eq!(story.at_work(), ["p/one"]);
+    story.end("p/one", 1, &[]);
+    assert_eq!(story.at_work(), ["p/close"]);
+    story.end("p/close", 0, &[]);
+    assert_eq!((story.status("p"), story.status("p/two")), (PhaseStatus::Failed, PhaseStatus::Pending));
+    assert_eq!(story.run.ending(), Some(Ending::Failed));
+}
+
+#[test]
+fn what_a_phase_says_about_its_own_failure() {
+    // `skip` goes on without it, `ask` waits for a person, `stop` ends the others although the plan says `continue`.
+    let plan = |policy: &str| {
+        format!(
+            "onward: 1\non-failure: continue\nphases:\n  a: {{ on-failure: {policy}, run: x }}\n  b: {{ needs: a, run: x }}\n  c: {{ run: x }}\n"
+        )
+    };
+    let mut story = Story::new(&plan("skip"), "");
+    story.end("a", 1, &[]);
+    assert_eq!(story.skipped_by("a"), Some(SkippedBy::Failure));
+    assert_eq!(story.at_work(), ["b", "c"]);
+
+    let mut story = Story::new(&plan("ask"), "");
+    story.end("a", 1, &[]);
+    story.end("c", 0, &[]);
+    assert_eq!(story.run.ending(), Some(Ending::Stopped(onward_core::event::StopBy::Question)));
+
+    let mut story = Story::new(&plan("stop"), "");
+    story.end("a", 1, &[]);
+    assert!(story.run.stop.is_some(), "the other phase is ended");
+}

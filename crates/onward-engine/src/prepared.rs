@@ -1,0 +1,74 @@
+//! A plan on its way into a run: the plans that it uses are read, and what can be taken apart is.
+
+use std::collections::BTreeMap;
+
+use onward_core::diagnostic::{Code, Diagnostic};
+use onward_core::plan::expand::{self, UsedFault};
+use onward_core::plan::{self, Plan};
+use onward_core::run::Run;
+
+use crate::check::Checked;
+use crate::check::plan_text;
+use crate::error::{Error, Result};
+use crate::project::Project;
+
+/// A plan as a run stores it, and the digest of what its author wrote.
+#[derive(Clone, Debug)]
+pub(crate) struct Prepared {
+    pub(crate) plan: Plan,
+    pub(crate) digest: String,
+}
+
+impl Prepared {
+    pub(crate) fn of(project: &Project, file: &str, plan: &Plan, inputs: &BTreeMap<String, String>) -> Result<Self> {
+        let (whole, warnings) = expand::read_used(plan, &mut |path| load(project, path)).map_err(refused)?;
+        let not_yet = |fault: &UsedFault| fault.diagnostics.iter().any(|one| one.code == Code::NotYetSupported);
+        if let Some(UsedFault { path, text, diagnostics }) = warnings.into_iter().find(not_yet) {
+            return Err(Error::PlanUnsupported { file: path, text, diagnostics });
+        }
+        let digest = plan::digest(&whole);
+        let expanded = expand::at_start(&whole, inputs).map_err(|faults| {
+            let faults = faults.into_iter().map(|why| Diagnostic::error(Code::BadValue, why.to_string()));
+            Error::PlanInvalid { file: file.to_owned(), text: String::new(), diagnostics: faults.collect() }
+        })?;
+        Ok(Self { plan: expand::joined(expanded), digest })
+    }
+
+    /// The same with what was taken apart while this run was at it.
+    pub(crate) fn beside(&self, run: &Run) -> Plan {
+        expand::carried_over(self.plan.clone(), run.plan())
+    }
+}
+
+/// All that is wrong with the first plan that has errors.
+fn refused(faults: Vec<UsedFault>) -> Error {
+    let wrong = |fault: &UsedFault| fault.diagnostics.iter().any(Diagnostic::is_error);
+    let UsedFault { path, text, diagnostics } =
+        faults.into_iter().find(wrong).expect("a plan is refused for an error in it");
+    Error::PlanInvalid { file: path, text, diagnostics }
+}
+
+fn load(project: &Project, path: &str) -> std::result::Result<String, String> {
+    match plan_text(&project.top.join(path)) {
+        Ok(text) => Ok(text),
+        Err(Error::PlanUnreadable { why, .. }) => Err(why),
+        Err(other) => Err(other.to_string()),
+    }
+}
+
+/// Adds what is to be said about the plans that a plan uses. Only a warning: they may be written later.
+pub(crate) fn look_at_used(project: Option<&Project>, checked: &mut Checked) {
+    let (Some(project), Some(plan)) = (project, &checked.parsed.plan) else { return };
+    let faults = match expand::read_used(plan, &mut |path| load(project, path)) {
+        Ok((_, warnings)) => warnings,
+        Err(faults) => faults,
+    };
+    for UsedFault { path, diagnostics, .. } in faults {
+        let told = |one: Diagnostic| {
+            let place = one.place.map(|place| format!(":{}:{}", place.line, place.column)).unwrap_or_default();
+            let at = if place.is_empty() { String::new() } else { format!("{path}{place}: ") };
+            Diagnostic::warning(one.code, format!("{at}{}", one.message)).help(one.help)
+        };
+        checked.parsed.diagnostics.extend(diagnostics.into_iter().map(told));
+    }
+}
