@@ -124,25 +124,19 @@ fn skipped(run: &Run, at: usize, by: SkippedBy) -> Event {
 
 /// Nothing more can be started: what comes after everything else has its turn, or the run is over.
 pub(super) fn over(run: &Run) -> Event {
-    let mut closing = (0..run.phases.len()).filter(|&at| run.index.closing[at]).peekable();
+    let closing: Vec<usize> = (0..run.phases.len()).filter(|&at| run.index.closing[at]).collect();
     // Where one phase alone is wanted the end is not.
-    match (closing.peek().filter(|_| run.only.is_none()), run.main_ended) {
-        (Some(_), None) => {
-            // It was done after an earlier end, and there is something new to close.
-            let done = closing.clone().find(|&at| is_over(run, at));
-            let main_is_done = (0..run.phases.len()).all(|at| run.index.closing[at] || run.phases[at].is_finished());
-            let result = if main_is_done { RunResult::Completed } else { RunResult::Failed };
-            done.map_or(Event::MainPartEnded { result }, |at| Event::PhaseReopened {
-                phase: run.plan().phases[at].id.clone(),
-                generation: Generation(run.phases[at].generation.0 + 1),
-                clean: false,
-            })
-        }
-        (None, _) | (Some(_), Some(_)) => {
-            let done = run.finished == run.phases.len();
-            Event::RunEnded { result: if done { RunResult::Completed } else { RunResult::Failed } }
-        }
+    if closing.is_empty() || run.only.is_some() || run.main_ended.is_some() {
+        let done = run.finished == run.phases.len();
+        return Event::RunEnded { result: if done { RunResult::Completed } else { RunResult::Failed } };
     }
+    // It was done after an earlier end, and there is something new to close.
+    if let Some(&at) = closing.iter().find(|&&at| is_over(run, at)) {
+        let generation = Generation(run.phases[at].generation.0 + 1);
+        return Event::PhaseReopened { phase: run.plan().phases[at].id.clone(), generation, clean: false };
+    }
+    let main_is_done = (0..run.phases.len()).all(|at| run.index.closing[at] || run.phases[at].is_finished());
+    Event::MainPartEnded { result: if main_is_done { RunResult::Completed } else { RunResult::Failed } }
 }
 
 fn is_over(run: &Run, at: usize) -> bool {

@@ -97,8 +97,8 @@ fn topmost(parent: &[Option<usize>], at: usize) -> usize {
 /// The plan with everything that a phase waits for among its needs, so that it stands in the right batch: a part waits
 /// for what the whole needs, the whole for its parts, what comes last for all others. None where that changes nothing.
 fn with_all_needs(plan: &Plan, parent: &[Option<usize>], closing: &[bool]) -> Option<Plan> {
-    let plain = parent.iter().all(Option::is_none) && !closing.contains(&true);
-    if plain {
+    let nothing_more = parent.iter().all(Option::is_none) && !closing.contains(&true);
+    if nothing_more {
         return None;
     }
     let need = |phase: &PhaseId| Need { phase: phase.clone(), must_be_completed: false };

@@ -115,6 +115,10 @@ pub enum Kill {
     Now,
 }
 
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own, and any of them may hold beside the others"
+)]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PhaseState {
     pub status: PhaseStatus,
