@@ -103,6 +103,9 @@ pub enum Event {
     PhaseProbed {
         phase: PhaseId,
         answer: Answer,
+        /// What is missing, where it is not done.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<PhaseError>,
     },
     /// A phase is done, and what it gave out.
     PhaseCompleted {
@@ -114,6 +117,25 @@ pub enum Event {
         /// What it was done with; none where nobody saw.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         seen: Option<Box<Seen>>,
+        /// What it was to leave behind, as it was found.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        artifacts: Vec<ArtifactSeen>,
+    },
+    /// A person is asked whether the run may go on past a phase.
+    ApprovalAsked {
+        phase: PhaseId,
+    },
+    /// The person said what is to be, or nobody did in time and the plan says what that means.
+    ApprovalAnswered {
+        phase: PhaseId,
+        choice: String,
+        by: String,
+    },
+    /// Whoever does an external phase was heard, or not heard for too long.
+    Reported {
+        phase: PhaseId,
+        by: String,
+        report: Report,
     },
     /// A phase has failed for good, as far as its retries go.
     PhaseFailed {
@@ -302,6 +324,8 @@ pub struct PhaseBack {
     pub outputs: BTreeMap<String, String>,
     pub commit_sha: Option<String>,
     pub error: Option<PhaseError>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub artifacts: Vec<ArtifactSeen>,
 }
 
 /// When the work in hand is committed, and how.
@@ -365,6 +389,41 @@ pub struct Claimed {
     pub outputs: BTreeMap<String, String>,
     #[serde(default)]
     pub seen: Option<Box<Seen>>,
+}
+
+/// A file or folder that a phase left behind, inside the project.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ArtifactSeen {
+    pub name: String,
+    pub path: String,
+    pub bytes: u64,
+    /// BLAKE3 of its content.
+    pub digest: String,
+}
+
+/// What whoever does an external phase says about it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "what", rename_all = "snake_case")]
+pub enum Report {
+    Started {
+        attempt: Attempt,
+    },
+    Progress {
+        note: Option<String>,
+    },
+    /// It said that it was done, and it was not: the phase stays open.
+    Overruled {
+        reason: String,
+    },
+    /// It said that it was done, and a program has seen that it is.
+    Done {
+        commit: Option<String>,
+    },
+    Failed {
+        reason: String,
+    },
+    /// It was not heard for longer than its heartbeat allows.
+    Silent,
 }
 
 /// What a probe answered to the question whether the effect of a phase is there.
@@ -435,6 +494,8 @@ pub enum StopBy {
     Pause,
     /// Somebody gave the run up.
     Cancel,
+    /// All that is left is for others to do: a person who decides, somebody who reports.
+    Waiting,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -455,7 +516,8 @@ pub enum Orphans {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseError {
-    /// `exit-code`, `signal`, `timed-out`, `could-not-start`, `bad-outputs`, `not-done`, `crash-loop`.
+    /// `exit-code`, `signal`, `timed-out`, `could-not-start`, `bad-outputs`, `artifact-missing`, `verify-failed`,
+    /// `effect-missing`, `crash-loop`, `rejected`, `reported`, `silent`.
     pub code: String,
     pub message: String,
 }

@@ -10,11 +10,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::event::{
-    Answer, NoCommit, Orphans, Outcome, PlanRevised, Restored, RewindBegun, RunResult, RunRewound, Snapshot, StopBy,
+    NoCommit, Orphans, Outcome, PlanRevised, Restored, RewindBegun, RunResult, RunRewound, Snapshot, StopBy,
 };
 use crate::id::{Attempt, CheckpointId, PhaseId, RunId};
 use crate::patch::Op;
 use crate::resume::Finding;
+use crate::run::proof::Proof;
 use crate::seen::{Seen, World};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -32,10 +33,10 @@ pub enum Input {
         attempt: Attempt,
         end: AttemptEnd,
     },
-    /// The probe `done-when` of a phase was asked.
+    /// It was looked whether a phase that says so is done.
     Probed {
         phase: PhaseId,
-        answer: Answer,
+        proof: Box<Proof>,
     },
     /// Nobody drives the run, though nobody said so: whoever notices it writes it down.
     DriverGone,
@@ -221,13 +222,55 @@ pub enum Posted {
     Save {
         state: Map<String, Value>,
     },
+    /// A person's answer to an approval.
+    Answer {
+        phase: PhaseId,
+        /// What was said; the plan knows which choice that is.
+        choice: String,
+        by: String,
+    },
+    /// Whoever does an external phase says something about it.
+    Report {
+        phase: PhaseId,
+        by: String,
+        says: Says,
+    },
+}
+
+/// What somebody else says about a phase that is theirs to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "snake_case")]
+pub enum Says {
+    Start,
+    Progress { note: Option<String> },
+    Done(Box<DoneSaid>),
+    Fail { reason: String },
+}
+
+/// A claim to be done, with what a program saw when it looked.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DoneSaid {
+    pub summary: Option<String>,
+    pub outputs: BTreeMap<String, String>,
+    pub commit: Option<String>,
+    /// What remains to be done, in their words.
+    pub remaining: String,
+    pub proof: Proof,
 }
 
 /// What the driver answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum Reply {
-    Checkpoint { id: String },
+    Checkpoint {
+        id: String,
+    },
     Done,
-    Refused { reason: String },
+    Refused {
+        reason: String,
+    },
+    /// A claim does not hold: the phase stays open.
+    Overruled {
+        reason: String,
+    },
 }

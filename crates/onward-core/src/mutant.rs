@@ -28,10 +28,12 @@ pub enum Mutant {
     CountLimitsAsFailures,
     /// Who is at work is not asked for the locks and limits it holds.
     ForgetThePools,
+    /// A person says no, and the run goes on.
+    TakeANoForAYes,
 }
 
 impl Mutant {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::ActBeforeTheAppend,
         Self::ForgetRecovery,
         Self::CountInterruptionsAsFailures,
@@ -44,6 +46,7 @@ impl Mutant {
         Self::CommitTwice,
         Self::CountLimitsAsFailures,
         Self::ForgetThePools,
+        Self::TakeANoForAYes,
     ];
 }
 

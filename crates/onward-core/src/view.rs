@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::event::RunResult;
+use crate::event::{ArtifactSeen, RunResult};
 use crate::id::{PhaseId, RunId};
 use crate::plan::Phase;
 use crate::resume::{Finding, Weight};
@@ -51,6 +51,13 @@ pub struct StatusView {
     pub resume: Option<String>,
 }
 
+impl StatusView {
+    /// Phases that outlived their driver.
+    pub fn orphans(&self) -> impl Iterator<Item = &PhaseRecord> {
+        self.running.iter().filter(|record| record.orphan)
+    }
+}
+
 /// What is known of one phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseRecord {
@@ -67,6 +74,8 @@ pub struct PhaseRecord {
     pub needs: Vec<PhaseId>,
     pub outputs: BTreeMap<String, String>,
     pub commit_sha: Option<String>,
+    #[serde(default)]
+    pub artifacts: Vec<ArtifactSeen>,
     pub error: Option<String>,
     #[serde(default)]
     pub error_code: Option<String>,
@@ -122,6 +131,7 @@ pub fn phase_record(phase: &Phase, state: &PhaseState) -> PhaseRecord {
         needs: phase.needs.iter().map(|need| need.phase.clone()).collect(),
         outputs: state.outputs.clone(),
         commit_sha: state.commit_sha.clone(),
+        artifacts: state.artifacts.clone(),
         error: state.error.as_ref().map(|error| error.message.clone()),
         error_code: state.error.as_ref().map(|error| error.code.clone()),
         in_doubt: state.in_doubt,
@@ -141,7 +151,7 @@ pub fn status_seen(status: RunStatus, driver: Option<&Driver>) -> RunStatus {
 
 pub fn is_resumable(status: RunStatus) -> bool {
     match status {
-        RunStatus::Interrupted | RunStatus::Paused | RunStatus::Failed => true,
+        RunStatus::Interrupted | RunStatus::Paused | RunStatus::Waiting | RunStatus::Failed => true,
         RunStatus::Running | RunStatus::Completed | RunStatus::Archived => false,
     }
 }
@@ -157,10 +167,12 @@ pub fn status(run: &Run, alive: &Alive, warnings: Vec<String>) -> StatusView {
         }
         match state.status {
             PhaseStatus::Completed | PhaseStatus::Skipped => completed.push(record),
-            PhaseStatus::Running if alive.driver.is_some() => running.push(record),
+            PhaseStatus::Running if alive.driver.is_some() || state.people.is_some() => running.push(record),
             PhaseStatus::Running if lives => running.push(PhaseRecord { orphan: true, ..record }),
             PhaseStatus::Running => remaining.push(PhaseRecord { status: PhaseStatus::Interrupted, ..record }),
-            PhaseStatus::Pending | PhaseStatus::Failed | PhaseStatus::Interrupted => remaining.push(record),
+            PhaseStatus::Pending | PhaseStatus::Waiting | PhaseStatus::Failed | PhaseStatus::Interrupted => {
+                remaining.push(record);
+            }
         }
     }
     // A run without phases holds saved state; there is nothing to go on with.
@@ -235,6 +247,10 @@ pub fn why(run: &Run, phase: &Phase, state: &PhaseState) -> Why {
     match state.status {
         PhaseStatus::Completed => return answer(false, "it is completed".to_owned()),
         PhaseStatus::Skipped => return answer(false, "it was skipped".to_owned()),
+        PhaseStatus::Waiting => return answer(false, "a person has to decide".to_owned()),
+        PhaseStatus::Running if state.people.is_some() => {
+            return answer(false, "somebody else is at work on it".to_owned());
+        }
         PhaseStatus::Pending | PhaseStatus::Running | PhaseStatus::Failed | PhaseStatus::Interrupted => {}
     }
     if state.in_doubt {
@@ -274,10 +290,18 @@ fn reason_to_run(run: &Run, phase: &Phase, state: &PhaseState) -> String {
             format!("a resume tries it again: it failed after attempt {} ({error})", state.attempts)
         }
         PhaseStatus::Running | PhaseStatus::Interrupted => format!("attempt {} has no result yet", state.attempts),
-        PhaseStatus::Pending | PhaseStatus::Completed | PhaseStatus::Skipped if waits.is_empty() => {
-            if phase.needs.is_empty() { "it needs nothing".to_owned() } else { "all it needs is done".to_owned() }
+        PhaseStatus::Pending | PhaseStatus::Waiting | PhaseStatus::Completed | PhaseStatus::Skipped
+            if waits.is_empty() =>
+        {
+            if phase.needs.is_empty() {
+                "it needs nothing".to_owned()
+            } else {
+                "all it needs is done".to_owned()
+            }
         }
-        PhaseStatus::Pending | PhaseStatus::Completed | PhaseStatus::Skipped => format!("after {}", waits.join(", ")),
+        PhaseStatus::Pending | PhaseStatus::Waiting | PhaseStatus::Completed | PhaseStatus::Skipped => {
+            format!("after {}", waits.join(", "))
+        }
     }
 }
 

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use onward_core::checkpoint::Trigger;
-use onward_core::event::{Answer, Event, Orphans, Outcome, PlanRevised, RunStarted};
+use onward_core::event::{Event, Orphans, Outcome, PlanRevised, RunStarted};
 use onward_core::id::{Attempt, PhaseId, RunId};
 use onward_core::input::{AttemptEnd, Begin, Bounds, Choice, Input, Resumption};
 use onward_core::plan::{self, Plan};
 use onward_core::resume::{Auto, BranchFact, Facts, Finding, Kind, PlanFact, observe, stale};
+use onward_core::run::proof::{Effect, Proof};
 use onward_core::run::{self, Ending, PhaseStatus, Run, cache};
 use onward_core::seen::{FileSeen, Files, Seen};
 
@@ -94,12 +95,15 @@ fn a_probe_that_cannot_tell_is_asked_again() {
     let mut run = started(&parsed("  a: { run: x, effects: external, done-when: probe }\n  b: { needs: a, run: x }\n"));
     begin(&mut run, false, &[], Resumption::default());
     end(&mut run, "a", Outcome::Unknown);
-    let probed = |answer| Input::Probed { phase: PhaseId::new("a"), answer };
-    take(&mut run, &probed(Answer::CannotTell));
+    let probed = |effect| Input::Probed {
+        phase: PhaseId::new("a"),
+        proof: Box::new(Proof { artifacts: Vec::new(), checks: Vec::new(), effect: Some(effect) }),
+    };
+    take(&mut run, &probed(Effect::CannotTell));
     assert_eq!(run.ending(), Some(Ending::Stopped(onward_core::event::StopBy::Question)));
     begin(&mut run, true, &[], Resumption::default());
     assert_eq!(run.ending(), None);
-    take(&mut run, &probed(Answer::Done));
+    take(&mut run, &probed(Effect::There));
     assert_eq!((status(&run, "a"), status(&run, "b")), (PhaseStatus::Completed, PhaseStatus::Running));
 }
 

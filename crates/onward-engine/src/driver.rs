@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use onward_core::effect::Effect;
-use onward_core::event::Event;
+use onward_core::event::{Event, Report};
 use onward_core::input::{Begin, Input, Posted, Reply};
 use onward_core::mutant::{self, Mutant};
 use onward_core::run::{self, Ending, Run, Stepped};
@@ -190,6 +190,13 @@ pub(crate) fn wants_the_tree(input: &Input) -> bool {
 }
 
 pub(crate) fn reply(stepped: &Stepped) -> Reply {
+    let overruled = stepped.events.iter().find_map(|recorded| match &recorded.event {
+        Event::Reported { report: Report::Overruled { reason }, .. } => Some(reason.clone()),
+        _ => None,
+    });
+    if let Some(reason) = overruled {
+        return Reply::Overruled { reason };
+    }
     match stepped.checkpoints.first() {
         Some(checkpoint) => Reply::Checkpoint { id: checkpoint.id.to_string() },
         None => Reply::Done,

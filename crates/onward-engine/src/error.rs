@@ -50,6 +50,8 @@ pub enum Error {
     Driven { run: RunId, driver: Driver },
     #[error("run {run} may not go on")]
     Refused { run: RunId, reasons: Vec<String> },
+    #[error("{reason}")]
+    Declined { reason: String },
     #[error("an answer is needed about run {}", .0.run)]
     AnswerNeeded(Box<Question>),
     #[error("run {run} cannot be taken back: {reason}")]

@@ -233,6 +233,7 @@ pub(crate) fn record_of(by: StopBy) -> attendant::StopBy {
         | StopBy::DriverGone
         | StopBy::Limit
         | StopBy::Pause
+        | StopBy::Waiting
         | StopBy::Rewind => attendant::StopBy::SessionEnd,
         StopBy::Deadline => attendant::StopBy::Deadline,
         StopBy::Cancel => attendant::StopBy::Cancel,

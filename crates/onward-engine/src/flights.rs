@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use onward_core::event::{Answer, LimitHit, Outcome, StopBy};
+use onward_core::event::{LimitHit, Outcome, StopBy};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Input};
 use onward_core::run::Run;
@@ -18,7 +17,11 @@ use crate::error::{Error, Result};
 use crate::executor::shell::{self, Trouble};
 use crate::flight::{Flight, Landed};
 use crate::look;
-use crate::probe::{self, phase::Look};
+use crate::probe::{
+    self,
+    phase::Look,
+    proof::{Looking, Proving},
+};
 use crate::project::Project;
 use crate::shared_limits::SharedLimits;
 use crate::tree::WorkingTree;
@@ -35,8 +38,8 @@ pub(crate) struct Flights<'a> {
     /// Who this process is, for whoever asks how far it is.
     me: view::Driver,
     in_flight: BTreeMap<PhaseId, Flight>,
-    /// Probes that are being asked.
-    probing: BTreeMap<PhaseId, JoinHandle<Answer>>,
+    /// Phases that say they are done and are looked at, by the number of the attempt that said so.
+    proving: BTreeMap<(PhaseId, u32), Proving>,
     tree: WorkingTree,
     shared: SharedLimits,
 }
@@ -44,12 +47,12 @@ pub(crate) struct Flights<'a> {
 impl<'a> Flights<'a> {
     pub(crate) fn new(project: &'a Project, waiter: Waiter, me: view::Driver, tree: WorkingTree) -> Self {
         let shared = SharedLimits::new(&project.store_folder());
-        Self { project, waiter, me, in_flight: BTreeMap::new(), probing: BTreeMap::new(), tree, shared }
+        Self { project, waiter, me, in_flight: BTreeMap::new(), proving: BTreeMap::new(), tree, shared }
     }
 
     /// Attempts that are over.
     fn landed(&mut self) -> Vec<Input> {
-        let mut over = self.probed();
+        let mut over = self.proven();
         for (phase, flight) in &mut self.in_flight {
             if let Some(end) = flight.landed() {
                 let end = AttemptEnd { head: self.tree.head(), ..end };
@@ -66,15 +69,19 @@ impl<'a> Flights<'a> {
 }
 
 impl Flights<'_> {
-    /// Probes that have spoken.
-    fn probed(&mut self) -> Vec<Input> {
-        let spoken: Vec<PhaseId> =
-            self.probing.iter().filter(|(_, asked)| asked.is_finished()).map(|(phase, _)| phase.clone()).collect();
-        let answers = spoken.into_iter().filter_map(|phase| {
-            let asked = self.probing.remove(&phase)?;
-            Some(Input::Probed { phase, answer: asked.join().unwrap_or(Answer::CannotTell) })
+    /// What was found about phases that say they are done.
+    fn proven(&mut self) -> Vec<Input> {
+        let found = self.proving.iter_mut().filter_map(|((phase, number), proving)| {
+            let proof = Box::new(proving.proof()?);
+            Some((*number, Input::Probed { phase: phase.clone(), proof }))
         });
-        answers.collect()
+        let found: Vec<(u32, Input)> = found.collect();
+        for (number, input) in &found {
+            if let Input::Probed { phase, .. } = input {
+                self.proving.remove(&(phase.clone(), *number));
+            }
+        }
+        found.into_iter().map(|(_, input)| input).collect()
     }
 }
 
@@ -139,7 +146,11 @@ impl World for Flights<'_> {
 
     fn probe(&mut self, run: &Run, id: &PhaseId) -> Result<Option<Input>> {
         let phase = run.plan().phase(id).expect("wanted phases are in the plan");
-        self.probing.entry(id.clone()).or_insert_with(|| probe::phase::ask_done_when(self.project, run, phase));
+        let attempts = run.phase_state(id).map_or(0, |state| state.attempts);
+        // What was begun for an earlier attempt says nothing about this one.
+        self.proving.retain(|(other, number), _| other != id || *number == attempts);
+        let key = (id.clone(), attempts);
+        self.proving.entry(key).or_insert_with(|| Proving::begin(Looking::at(self.project, run, phase, &[])));
         Ok(None)
     }
 
@@ -154,9 +165,11 @@ impl World for Flights<'_> {
     }
 
     fn wait(&mut self, limit: Duration) -> Result<Happened> {
-        let watching = !self.probing.is_empty() || self.in_flight.values().any(Flight::is_watching_a_lock);
+        let unwatched = self.proving.values().any(|proving| proving.fd().is_none());
+        let watching = unwatched || self.in_flight.values().any(Flight::is_watching_a_lock);
         let limit = if watching { limit.min(LOCK_EVERY) } else { limit };
-        let fds: Vec<_> = self.in_flight.values().filter_map(Flight::fd).collect();
+        let proving = self.proving.values().filter_map(Proving::fd);
+        let fds: Vec<_> = self.in_flight.values().filter_map(Flight::fd).chain(proving).collect();
         let woken = self.waiter.wait(&fds, limit).map_err(Error::io("waiting for something to happen"))?;
         drop(fds);
         let mut happened = Happened { inputs: self.landed(), posted: woken.posted, status_asked: false };

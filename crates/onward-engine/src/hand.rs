@@ -28,6 +28,9 @@ impl Hand<'_> {
             all.events.extend(stepped.events);
             all.checkpoints.extend(stepped.checkpoints);
         }
+        if all.events.is_empty() && consumed.is_empty() {
+            return Ok(all);
+        }
         let mut entry = journal::entry(&self.run, &all);
         entry.consumed = consumed;
         reached("hand.before-append");

@@ -125,7 +125,7 @@ impl Onward {
         let mut findings = resume::observe(&facts);
         findings.extend(resume::world::findings(run, &world));
         findings.extend(stale::findings(run, one.revised.as_ref().map(|revised| &revised.plan), &one.seen));
-        let orphans = one.view.running.iter();
+        let orphans = one.view.orphans();
         findings.extend(orphans.map(|record| {
             let message = format!("phase {} is still at work, and is waited for", record.id);
             Finding::of(Kind::Orphan, &record.id, message)
@@ -228,7 +228,7 @@ impl Unfinished {
     fn in_the_way(&self, request: &Request) -> Vec<Finding> {
         let redone: Vec<PhaseId> =
             request.from.as_ref().map(|from| self.run.with_dependents(&PhaseId::new(from))).unwrap_or_default();
-        let alive = self.view.running.iter().filter(|record| redone.contains(&record.id));
+        let alive = self.view.orphans().filter(|record| redone.contains(&record.id));
         let finding = |id: &PhaseId| {
             let message = format!("phase {id} is to be done again and is still at work");
             Finding::of(Kind::OrphanInTheWay, id, message)
@@ -256,7 +256,7 @@ impl Unfinished {
 
     fn going(&self, request: &Request) -> Result<Going> {
         if let Some(revised) = &self.revised {
-            let gone = self.view.running.iter().find(|record| revised.plan.phase(&record.id).is_none());
+            let gone = self.view.orphans().find(|record| revised.plan.phase(&record.id).is_none());
             if let Some(record) = gone {
                 let why = format!("phase {} is still at work and is not in the edited plan any more", record.id);
                 return Err(Error::Refused { run: self.run.id.clone(), reasons: vec![why] });

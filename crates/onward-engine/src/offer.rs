@@ -14,7 +14,7 @@ const PHASES_OFFERED_MAX: usize = 10;
 pub(crate) fn fresh(request: &Request, all: &[Unfinished]) -> Result<Ready> {
     for one in all {
         refuse_if_driven(one)?;
-        let orphans: Vec<PhaseId> = one.view.running.iter().map(|record| record.id.clone()).collect();
+        let orphans: Vec<PhaseId> = one.view.orphans().map(|record| record.id.clone()).collect();
         if !orphans.is_empty() && request.orphans.is_none() {
             let start = format!("onward run{} --fresh", as_typed(request));
             let message = |phase: &PhaseId| format!("phase {phase} of the old run is still at work");

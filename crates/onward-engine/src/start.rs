@@ -414,7 +414,7 @@ fn summary_of(row: &RunRow) -> Option<Summary> {
 
 /// Statuses of runs that a start may go on with.
 fn unfinished_statuses() -> Vec<String> {
-    [RunStatus::Running, RunStatus::Paused, RunStatus::Interrupted, RunStatus::Failed]
+    [RunStatus::Running, RunStatus::Paused, RunStatus::Waiting, RunStatus::Interrupted, RunStatus::Failed]
         .map(|status| status.as_str().to_owned())
         .into()
 }

@@ -29,7 +29,9 @@ impl Onward {
         let run = self.find_run(name)?;
         match self.post(&run, &Posted::Checkpoint { name: called.map(str::to_owned) })? {
             Reply::Checkpoint { id } => Ok(id),
-            Reply::Done | Reply::Refused { .. } => unreachable!("a checkpoint is answered with its id or refused"),
+            Reply::Done | Reply::Refused { .. } | Reply::Overruled { .. } => {
+                unreachable!("a checkpoint is answered with its id or refused")
+            }
         }
     }
 
@@ -88,6 +90,10 @@ impl Onward {
         }
         for item in items {
             answer(&mut hand, item)?;
+        }
+        if hand.run.tree_is_awaited() {
+            let mut tree = WorkingTree::of(&project, hand.run.started.worktree.as_deref());
+            hand.tell(&[tree.snapshot(&hand.run)?], Vec::new())?;
         }
         self.store()?.drop_lease(lease).map_err(Error::from)
     }

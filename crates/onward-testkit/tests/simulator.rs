@@ -56,9 +56,15 @@ fn soak_every_event_is_met() {
         "failed to skipped",
         "failed to completed",
         "completed to pending",
+        "pending to waiting",
+        "waiting to completed",
+        "waiting to failed",
     ];
     for name in moves {
         assert!(all.contains_key(&format!("phase: {name}")), "no phase went from {name}; met: {all:?}");
+    }
+    for what in ["started", "progress", "overruled", "done", "failed", "silent"] {
+        assert!(all.contains_key(&format!("reported:{what}")), "nobody reported {what}");
     }
     for how in ["exited", "killed", "timed_out", "could_not_start", "stopped", "unknown", "never_ran"] {
         assert!(all.contains_key(&format!("attempt_ended:{how}")), "no attempt ended as {how}");
@@ -117,5 +123,6 @@ mod mutants {
         soak_commit_twice: CommitTwice;
         soak_count_limits_as_failures: CountLimitsAsFailures;
         soak_forget_the_pools: ForgetThePools;
+        soak_take_a_no_for_a_yes: TakeANoForAYes;
     }
 }

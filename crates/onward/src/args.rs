@@ -10,6 +10,8 @@ use onward_engine::PlanFrom;
 
 use crate::later::{self, Later};
 
+pub(crate) mod people;
+
 /// Keeps the books for long work done in phases, and goes on where it stopped.
 #[derive(Debug, Parser)]
 #[command(name = "onward", bin_name = "onward", version, disable_help_subcommand = true, max_term_width = 100)]
@@ -80,6 +82,14 @@ pub(crate) enum Verb {
     Doctor(Doctor),
     /// Delete a run for good.
     Delete(Delete),
+    /// What somebody who reports is to do next.
+    Next(people::Next),
+    /// Report on a phase that is not run by onward.
+    Report(people::Report),
+    /// Say yes to an approval.
+    Approve(people::Approve),
+    /// Say no to an approval.
+    Reject(people::Approve),
     /// Have a phase done again.
     Retry(Steer),
     /// Leave a phase out.

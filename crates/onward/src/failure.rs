@@ -174,6 +174,7 @@ impl Page {
             }
             Error::AnswerNeeded(question) => answer_needed(*question),
             Error::Several { runs, typed } => several(what, &runs, &typed),
+            Error::Declined { .. } => Self::new(exit::USAGE, "declined", what).next("onward status"),
             Error::Illegal(why) => illegal(what, &why),
             Error::BadRecord { run, .. } => bad_record(what, &run),
             Error::BadCheckpoint { raw, .. } => {
@@ -223,7 +224,7 @@ fn several(what: String, runs: &[RunId], typed: &str) -> Page {
 fn illegal(what: String, why: &Refusal) -> Page {
     match why {
         Refusal::NoSuchPhase(_) => Page::new(exit::NOT_FOUND, "no-phase", what),
-        Refusal::Illegal(..) => Page::new(exit::USAGE, "illegal-choice", what),
+        Refusal::NotTheirs(..) | Refusal::Illegal(..) => Page::new(exit::USAGE, "illegal-choice", what),
         Refusal::Misfit(_) => Page::new(exit::USAGE, "misfit", what),
         Refusal::Archived => Page::new(exit::REFUSED, "archived", what).next("onward list --all"),
         Refusal::Over => Page::new(exit::REFUSED, "over", what).next("onward status"),
@@ -352,6 +353,8 @@ mod tests {
             (10, Error::Illegal(Refusal::NoSuchPhase(PhaseId::new("x")))),
             (2, Error::Illegal(Refusal::Illegal("skip", PhaseId::new("x"), "it is done".into()))),
             (13, Error::Illegal(Refusal::Archived)),
+            (2, Error::Declined { reason: "phase x is no approval".into() }),
+            (2, Error::Illegal(Refusal::NotTheirs(PhaseId::new("x"), "it is not yours".into()))),
             (2, Error::Illegal(Refusal::Misfit(Misfit { path: "/x".into() }))),
             (10, Error::NothingSaved { kind: "implement".into(), project: None }),
             (10, Error::NoSuchState { run: run(), pointer: "/x".into() }),
@@ -387,15 +390,22 @@ mod tests {
         use onward_core::event::StopBy;
         use onward_core::run::Ending;
 
-        let stops =
-            [StopBy::Interrupt, StopBy::SessionEnd, StopBy::Hangup, StopBy::Question, StopBy::Failure, StopBy::Limit];
+        let stops = [
+            StopBy::Interrupt,
+            StopBy::SessionEnd,
+            StopBy::Hangup,
+            StopBy::Question,
+            StopBy::Failure,
+            StopBy::Limit,
+            StopBy::Waiting,
+        ];
         let endings = stops.map(Ending::Stopped).into_iter().chain([Ending::Completed, Ending::Failed]);
         let mut given: Vec<u8> = all().into_iter().map(|(code, _)| code).collect();
         given.extend(endings.map(render::run::exit_code));
         given.push(exit::WORK_LEFT);
         given.sort_unstable();
         given.dedup();
-        assert_eq!(given, [0, 1, 2, 3, 10, 11, 12, 13, 14, 17, 70, 74, 75, 129, 130, 143]);
+        assert_eq!(given, [0, 1, 2, 3, 10, 11, 12, 13, 14, 15, 17, 70, 74, 75, 129, 130, 143]);
     }
 
     /// Agents paste what they read. Whatever stands on a page must not cost anybody their work.

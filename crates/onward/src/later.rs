@@ -12,15 +12,10 @@ use crate::commands::here;
 enum Names {
     Nothing,
     Run,
-    RunAndPhase,
 }
 
 const VERBS: &[(&str, Names)] = &[
     ("plan", Names::Nothing),
-    ("next", Names::Nothing),
-    ("report", Names::Nothing),
-    ("approve", Names::RunAndPhase),
-    ("reject", Names::RunAndPhase),
     ("message", Names::Nothing),
     ("team", Names::Nothing),
     ("conflict", Names::Nothing),
@@ -128,13 +123,9 @@ fn look_up(verb: &str, words: &[String]) -> Result<()> {
     // Words behind a flag may be its value, so only those before the first flag count.
     let words: Vec<&String> =
         words.iter().filter(|word| *word != "--").take_while(|word| !word.starts_with('-')).collect();
-    let first_two = (words.first(), words.get(1));
-    match (names, first_two) {
-        (Names::Nothing, _) | (_, (None, _)) => Ok(()),
-        (Names::Run, (Some(run), _)) | (Names::RunAndPhase, (Some(run), None)) => {
-            Onward::look(&here()?)?.find_run(Some(run)).map(drop)
-        }
-        (Names::RunAndPhase, (Some(run), Some(phase))) => Onward::look(&here()?)?.why(Some(run), phase).map(drop),
+    match (names, words.first()) {
+        (Names::Nothing, _) | (_, None) => Ok(()),
+        (Names::Run, Some(run)) => Onward::look(&here()?)?.find_run(Some(run)).map(drop),
     }
 }
 
@@ -149,9 +140,9 @@ mod tests {
 
     #[test]
     fn a_verb_of_a_later_version_takes_whatever_stands_behind_it() {
-        let later = found("onward approve run-1 phase --choice yes");
+        let later = found("onward cancel run-1 phase --choice yes");
         let words = ["run-1", "phase", "--choice", "yes"].map(str::to_owned).to_vec();
-        assert_eq!(later, Some(Later::Verb { verb: "approve", words }));
+        assert_eq!(later, Some(Later::Verb { verb: "cancel", words }));
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::kernel::{Fixed, Head, Kernel, StoredPatch, bytes};
-use super::model::{Checkpoint, Context, FORMAT, Graph, Knowledge, LastError, Messages, Recovery, Replans};
-use crate::event::PhaseError;
+use super::model::{Artifact, Checkpoint, Context, FORMAT, Graph, Knowledge, LastError, Messages, Recovery, Replans};
+use crate::event::{ArtifactSeen, PhaseError};
 use crate::id::PhaseId;
 use crate::patch;
 use crate::run::PhaseStatus;
@@ -85,7 +85,7 @@ fn complete(kernel: Kernel) -> Checkpoint {
         completed_phases: with(PhaseStatus::Completed).chain(with(PhaseStatus::Skipped)).collect(),
         state,
         replans: Replans::default(),
-        artifacts: Vec::new(),
+        artifacts: artifacts(&phases),
         context: context(&fixed),
         issue: None,
         team: Vec::new(),
@@ -114,6 +114,17 @@ fn complete(kernel: Kernel) -> Checkpoint {
     }
 }
 
+fn artifacts(phases: &[PhaseRecord]) -> Vec<Artifact> {
+    let of = |phase: &PhaseRecord, seen: &ArtifactSeen| Artifact {
+        phase: phase.id.clone(),
+        name: seen.name.clone(),
+        path: seen.path.clone(),
+        bytes: seen.bytes,
+        digest: seen.digest.clone(),
+    };
+    phases.iter().flat_map(|phase| phase.artifacts.iter().map(move |seen| of(phase, seen))).collect()
+}
+
 fn context(fixed: &Fixed) -> Context {
     Context {
         branch: fixed.branch.clone(),
@@ -135,7 +146,7 @@ fn graph(fixed: &Fixed, phases: &[PhaseRecord]) -> Graph {
 
 fn recovery(head: &Head, phases: &[PhaseRecord]) -> Recovery {
     let begun =
-        |p: &&PhaseRecord| matches!(p.status, PhaseStatus::Running | PhaseStatus::Failed | PhaseStatus::Interrupted);
+        |p: &&PhaseRecord| !matches!(p.status, PhaseStatus::Pending | PhaseStatus::Completed | PhaseStatus::Skipped);
     let mut from: Vec<PhaseId> = phases.iter().filter(begun).map(|phase| phase.id.clone()).collect();
     if from.is_empty() {
         from.extend(phases.iter().find(|p| p.status == PhaseStatus::Pending).map(|p| p.id.clone()));

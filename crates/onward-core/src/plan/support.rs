@@ -12,9 +12,6 @@ const NOT_YET: &[&str] = &[
     "replan",
     "team",
     "phase.agent",
-    "phase.approval",
-    "phase.artifacts",
-    "phase.external",
     "phase.if",
     "phase.matrix",
     "phase.needs.staleness",
@@ -25,7 +22,6 @@ const NOT_YET: &[&str] = &[
     "phase.retry.output-matches",
     "phase.runs-on",
     "phase.uses",
-    "phase.verify",
     "phase.with",
 ];
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
+use super::people::{REJECTED, is_for_others};
 use super::state::{Before, Dirty, Due, Kill, PhaseState, PhaseStatus, Run, RunningAttempt};
 use super::vcs::{Fresh, leaves_the_tree_alone};
 use crate::checkpoint::Trigger;
@@ -29,6 +30,9 @@ impl Run {
             | Event::PlanRevised(_)
             | Event::StaleAccepted { .. }
             | Event::PhaseProbed { .. }) => self.apply_what_was_seen(event, at),
+            event @ (Event::ApprovalAsked { .. } | Event::ApprovalAnswered { .. } | Event::Reported { .. }) => {
+                self.apply_what_others_said(event, at);
+            }
             Event::AttemptStarted { phase, attempt, generation, epoch, boot, clean } => {
                 self.attempt_started(phase, (*attempt, *generation, *epoch), boot, clean.as_ref(), at);
             }
@@ -38,14 +42,17 @@ impl Run {
                 (running.epoch, running.adopted) = (*epoch, *alive);
             }
             ended @ Event::AttemptEnded { .. } => self.end_of_an_attempt(ended, at),
-            Event::PhaseCompleted { phase, summary, outputs, seen, .. } => {
+            Event::PhaseCompleted { phase, summary, outputs, seen, artifacts, .. } => {
                 self.phase_completed(phase, summary.as_deref(), outputs, at);
-                self.change(phase, |state| state.seen.clone_from(seen));
+                self.change(phase, |state| {
+                    state.seen.clone_from(seen);
+                    state.artifacts.clone_from(artifacts);
+                });
             }
             Event::PhaseFailed { phase, error } => self.phase_failed(phase, error, at),
             Event::RetryScheduled { phase, not_before } => {
                 self.change(phase, |state| {
-                    (state.status, state.not_before) = (PhaseStatus::Pending, Some(*not_before));
+                    (state.status, state.not_before, state.people) = (PhaseStatus::Pending, Some(*not_before), None);
                 });
                 self.not_limited(phase);
             }
@@ -190,6 +197,7 @@ impl Run {
             state.ended_at = state.ended_at.or(Some(at));
             state.summary = summary.map(str::to_owned);
             state.outputs.clone_from(outputs);
+            state.people = None;
             (state.in_doubt, state.parked, state.not_before, state.error) = (false, false, None, None);
             state.probe = None;
         });
@@ -202,6 +210,7 @@ impl Run {
         self.change(phase, |state| {
             assert!(state.attempt.is_none(), "a phase at work is not skipped");
             state.status = PhaseStatus::Skipped;
+            state.people = None;
             (state.in_doubt, state.parked, state.not_before, state.error) = (false, false, None, None);
             state.probe = None;
         });
@@ -213,7 +222,8 @@ impl Run {
             assert!(state.attempt.is_none() && !state.is_finished(), "{phase} fails after its attempt");
             state.status = PhaseStatus::Failed;
             state.ended_at = state.ended_at.or(Some(at));
-            state.parked = error.code == CRASH_LOOP;
+            state.parked = is_left_alone(&error.code);
+            state.people = None;
             state.probe = None;
             state.error = Some(error.clone());
         });
@@ -229,13 +239,14 @@ impl Run {
             assert!(allowed, "{phase} is finished: only a new generation opens it again");
             assert!(!raised || state.attempt.is_none(), "{phase} is at work: it is not made undone");
             state.generation = generation;
-            state.probe = None;
+            (state.probe, state.people) = (None, None);
             state.clean = clean;
             (state.failures, state.unknowns_in_a_row) = (0, 0);
             (state.in_doubt, state.parked, state.not_before, state.error) = (false, false, None, None);
             if raised {
                 (state.outputs, state.summary, state.last_end) = (BTreeMap::new(), None, Some(Before::Redone));
                 state.seen = None;
+                state.artifacts.clear();
                 (state.commit_sha, state.base) = (None, None);
             }
             if state.attempt.is_none() {
@@ -256,6 +267,7 @@ impl Run {
             | StopBy::DriverGone
             | StopBy::Limit
             | StopBy::Pause
+            | StopBy::Waiting
             | StopBy::Rewind => {}
         }
     }
@@ -292,6 +304,11 @@ impl Run {
 
     pub(super) fn at(&self, phase: &PhaseId) -> usize {
         *self.index.by_id.get(phase).unwrap_or_else(|| panic!("run {} has no phase {phase}", self.id))
+    }
+
+    /// How much of what a phase needs is not there.
+    pub(super) fn unmet(&self, phase: &PhaseId) -> u32 {
+        self.unmet[self.at(phase)]
     }
 
     fn running_state(&mut self, phase: &PhaseId, attempt: Attempt) -> &mut PhaseState {
@@ -346,7 +363,11 @@ impl Run {
         let unmet = self.index.needs[at].iter().zip(needs).filter(|(need, how)| match self.phases[**need].status {
             PhaseStatus::Completed => false,
             PhaseStatus::Skipped => how.must_be_completed,
-            PhaseStatus::Pending | PhaseStatus::Running | PhaseStatus::Failed | PhaseStatus::Interrupted => true,
+            PhaseStatus::Pending
+            | PhaseStatus::Running
+            | PhaseStatus::Waiting
+            | PhaseStatus::Failed
+            | PhaseStatus::Interrupted => true,
         });
         let unmet = u32::try_from(unmet.count()).unwrap_or(u32::MAX);
         if mutant::is(Mutant::IgnoreOneNeed) { unmet.saturating_sub(1) } else { unmet }
@@ -370,12 +391,16 @@ impl Run {
         let state = &self.phases[at];
         let rank = self.index.rank[at];
         let open = matches!(state.status, PhaseStatus::Pending | PhaseStatus::Interrupted) && !state.in_doubt;
-        let startable = open && self.unmet[at] == 0 && state.probe.is_none();
+        let could_start = open && self.unmet[at] == 0 && state.probe.is_none();
+        let for_others = is_for_others(&self.started.plan.phases[at]);
+        set(&mut self.for_others, at, could_start && for_others);
+        let startable = could_start && !for_others;
         set(&mut self.ready, (rank.0, rank.1, at), startable && state.not_before.is_none());
         if let Some(time) = state.not_before {
             set(&mut self.delayed, (time, at), startable);
         }
-        set(&mut self.running, at, state.status == PhaseStatus::Running);
+        set(&mut self.running, at, state.status == PhaseStatus::Running && state.people.is_none());
+        set(&mut self.people, at, state.people.is_some());
         set(&mut self.in_doubt, at, state.in_doubt);
         set(&mut self.probing, at, state.probe.is_some() && !state.in_doubt);
         set(&mut self.with_error, at, state.error.is_some());
@@ -396,7 +421,7 @@ impl Standing {
         Self {
             status: state.status,
             finished: state.is_finished(),
-            failed: state.status == PhaseStatus::Failed && !state.parked,
+            failed: state.status == PhaseStatus::Failed && (!state.parked || was_rejected(state)),
             not_before: state.not_before,
         }
     }
@@ -408,6 +433,15 @@ pub(super) fn batch_number(batch: usize) -> u32 {
 
 /// The error code of a phase that takes its host down again and again.
 pub(super) const CRASH_LOOP: &str = "crash-loop";
+
+/// Whether a phase with this error is left alone until a person orders a retry.
+pub(super) fn is_left_alone(code: &str) -> bool {
+    code == CRASH_LOOP || code == REJECTED
+}
+
+fn was_rejected(state: &PhaseState) -> bool {
+    state.error.as_ref().is_some_and(|error| error.code == REJECTED)
+}
 
 fn set<T: Ord>(set: &mut std::collections::BTreeSet<T>, item: T, wanted: bool) {
     if wanted {

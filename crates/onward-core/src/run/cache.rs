@@ -155,6 +155,8 @@ pub fn decode(bytes: &[u8]) -> Option<Run> {
         running: BTreeSet::new(),
         in_doubt: BTreeSet::new(),
         probing: BTreeSet::new(),
+        for_others: BTreeSet::new(),
+        people: BTreeSet::new(),
         with_error: BTreeSet::new(),
         unmet: Vec::new(),
         batch_left: Vec::new(),

@@ -143,6 +143,7 @@ pub(super) fn is_a_pause(by: StopBy) -> bool {
         | StopBy::Failure
         | StopBy::OrphanKill
         | StopBy::Question
+        | StopBy::Waiting
         | StopBy::OnlyThat
         | StopBy::DriverGone
         | StopBy::Rewind

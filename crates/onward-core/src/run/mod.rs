@@ -10,6 +10,7 @@ mod decide;
 mod index;
 pub mod iteration;
 pub mod limits;
+mod people;
 pub mod pools;
 pub mod proof;
 mod revised;
@@ -22,6 +23,7 @@ pub mod waits;
 mod wanted;
 
 pub use decide::{Refusal, ends_with};
+pub use people::{NoNext, People};
 pub use state::{Before, Ending, Kill, PhaseState, PhaseStatus, ProbeDue, Run, RunStatus, RunningAttempt};
 pub use wanted::wanted;
 

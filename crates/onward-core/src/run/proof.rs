@@ -1,10 +1,12 @@
 //! Whether a phase that says it is done is done: its artifacts are there, its checks pass, its effect can be seen.
 
-use crate::event::PhaseError;
+use serde::{Deserialize, Serialize};
+
+use crate::event::{ArtifactSeen, PhaseError};
 use crate::plan::Phase;
 
 /// What was found at the end of an attempt that said it was done. Only what the plan asks for is looked at.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proof {
     pub artifacts: Vec<ArtifactFound>,
     /// As far as they were run: the first that fails ends it.
@@ -13,7 +15,7 @@ pub struct Proof {
     pub effect: Option<Effect>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArtifactFound {
     pub name: String,
     /// With its expressions filled in.
@@ -21,7 +23,7 @@ pub struct ArtifactFound {
     pub state: ArtifactState,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ArtifactState {
     There {
         bytes: u64,
@@ -34,8 +36,29 @@ pub enum ArtifactState {
     },
 }
 
+impl Proof {
+    /// The artifacts that are there.
+    pub fn left_behind(&self) -> Vec<ArtifactSeen> {
+        let there = self.artifacts.iter().filter_map(|found| match &found.state {
+            ArtifactState::There { bytes, digest } => Some(ArtifactSeen {
+                name: found.name.clone(),
+                path: found.path.clone(),
+                bytes: *bytes,
+                digest: digest.clone(),
+            }),
+            ArtifactState::Missing | ArtifactState::Refused { .. } => None,
+        });
+        there.collect()
+    }
+}
+
+/// Whether a phase that says it is done has to prove it.
+pub fn is_wanted(phase: &Phase) -> bool {
+    !(phase.artifacts.is_empty() && phase.verify.is_empty() && phase.done_when.is_empty())
+}
+
 /// How a command of `verify` ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckEnd {
     pub command: String,
     /// None if it did not end by itself.
@@ -45,7 +68,7 @@ pub struct CheckEnd {
 }
 
 /// What `done-when` says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Effect {
     There,
     Absent,
@@ -81,7 +104,10 @@ pub fn judge(phase: &Phase, proof: &Proof) -> Judgement {
     if let Some(failed) = proof.checks.iter().find(|check| check.code != Some(0)) {
         let end = failed.code.map_or("did not end by itself".to_owned(), |code| format!("ended with code {code}"));
         let said = if failed.said.is_empty() { String::new() } else { format!(": {}", failed.said) };
-        return Judgement::NotDone(error("verify-failed", format!("its check `{}` {end}{said}", failed.command)));
+        return Judgement::NotDone(error(
+            "verify-failed",
+            format!("its verify command `{}` {end}{said}", failed.command),
+        ));
     }
     match (proof.effect, phase.done_when.is_empty()) {
         (None, true) | (Some(Effect::There), _) => Judgement::Done,
@@ -94,10 +120,11 @@ pub fn judge(phase: &Phase, proof: &Proof) -> Judgement {
 }
 
 fn missing(phase: &Phase, found: &[ArtifactFound]) -> Option<PhaseError> {
-    let required = |name: &str| phase.artifacts.iter().any(|artifact| artifact.name == name && artifact.required);
+    // What the plan does not name was named by whoever claims to be done, and is to be there too.
+    let optional = |name: &str| phase.artifacts.iter().any(|artifact| artifact.name == name && !artifact.required);
     let faults = found.iter().filter_map(|artifact| match &artifact.state {
         ArtifactState::There { .. } => None,
-        ArtifactState::Missing if !required(&artifact.name) => None,
+        ArtifactState::Missing if optional(&artifact.name) => None,
         ArtifactState::Missing => Some(format!("its artifact {} ({}) is not there", artifact.name, artifact.path)),
         // Refused even if it is not required: nobody may point it elsewhere.
         ArtifactState::Refused { why } => {

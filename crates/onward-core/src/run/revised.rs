@@ -5,9 +5,11 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::index::PlanIndex;
+use super::people;
 use super::state::{Before, Dirty, PhaseState, ProbeDue, Run};
 use crate::event::{Answer, Claimed, Event, Outcome, PlanRevised, RunStarted};
 use crate::id::PhaseId;
+use crate::plan::Phase;
 use crate::resume::Finding;
 use crate::seen::{LastLook, World};
 
@@ -17,7 +19,7 @@ impl Run {
             Event::WorldSeen { world, findings } => self.world_seen(world, findings, at),
             Event::PlanRevised(revised) => self.plan_revised(revised),
             Event::StaleAccepted { phase, seen } => self.change(phase, |state| state.seen = Some(seen.clone())),
-            Event::PhaseProbed { phase, answer } => self.phase_probed(phase, *answer),
+            Event::PhaseProbed { phase, answer, .. } => self.phase_probed(phase, *answer),
             _ => unreachable!("nothing that was seen"),
         }
     }
@@ -33,7 +35,12 @@ impl Run {
             }
         }
         let phases = &revised.plan.phases;
-        self.phases = phases.iter().map(|p| known.remove(&p.id).unwrap_or_else(PhaseState::new)).collect();
+        let kept = |phase: &Phase| {
+            let mut state = known.remove(&phase.id).unwrap_or_else(PhaseState::new);
+            people::fit(phase, &mut state);
+            state
+        };
+        self.phases = phases.iter().map(kept).collect();
         self.removed = known.into_iter().filter(|(_, state)| state.attempts > 0 || state.is_finished()).collect();
         assert!(self.removed.values().all(|state| state.attempt.is_none()), "a phase at work stays in the plan");
         self.index = Arc::new(PlanIndex::new(&revised.plan));
@@ -50,7 +57,8 @@ impl Run {
     fn count_anew(&mut self) {
         self.ready.clear();
         self.delayed.clear();
-        for set in [&mut self.running, &mut self.in_doubt, &mut self.probing, &mut self.with_error] {
+        self.for_others.clear();
+        for set in [&mut self.running, &mut self.in_doubt, &mut self.probing, &mut self.people, &mut self.with_error] {
             set.clear();
         }
         self.derive();

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::apply::batch_number;
+use super::people;
 use super::schedule;
 use super::state::{Before, Ending, Kill, PhaseState, Run};
 use crate::event::{Event, RunResult, StopBy};
@@ -11,10 +12,15 @@ use crate::naming::checkpoint_id;
 use crate::plan::{OnInterrupt, Phase, PlanFailure};
 
 pub(super) fn settle(run: &Run, now: Timestamp) -> Option<Event> {
-    if run.archived || run.ending().is_some() {
+    if run.archived || (run.ending().is_some() && !run.waits_for_others()) {
         return due_checkpoint(run, now).or_else(|| put_away(run));
     }
+    if run.waits_for_others() {
+        // Nobody drives: what others say is written down, and what is theirs to do next; nothing is started.
+        return books(run, now).or_else(|| people::settle(run, now)).or_else(|| people::end(run));
+    }
     books(run, now)
+        .or_else(|| people::settle(run, now))
         .or_else(|| stop_of_the_others(run))
         .or_else(|| schedule::deadline(run, now))
         .or_else(|| commit(run))
@@ -91,6 +97,7 @@ fn end(run: &Run, now: Timestamp) -> Option<Event> {
             | StopBy::OrphanKill
             | StopBy::Question
             | StopBy::OnlyThat
+            | StopBy::Waiting
             | StopBy::DriverGone,
             _,
         ))
@@ -106,6 +113,9 @@ fn end(run: &Run, now: Timestamp) -> Option<Event> {
         return Some(Event::RunStopped { by: StopBy::OnlyThat });
     }
     let nothing_can_start = !may_start(run) || (ready(run).next().is_none() && delayed(run).next().is_none());
+    if nothing_can_start && run.something_is_for_others() {
+        return Some(Event::RunStopped { by: StopBy::Waiting });
+    }
     if nothing_can_start {
         return Some(Event::RunEnded { result: RunResult::Failed });
     }
@@ -116,7 +126,7 @@ fn end(run: &Run, now: Timestamp) -> Option<Event> {
 pub(super) fn may_start(run: &Run) -> bool {
     let recovered =
         run.running.iter().all(|&at| run.phases[at].attempt.as_ref().is_some_and(|attempt| attempt.epoch == run.epoch));
-    let failure_allows = run.failed == 0 || run.plan().on_failure == PlanFailure::Continue;
+    let failure_allows = run.failure_allows();
     let free = run.stop.is_none() && run.in_doubt.is_empty() && !run.git_comes_first();
     run.epoch > 0 && free && recovered && failure_allows
 }
@@ -136,7 +146,7 @@ pub(super) fn delayed(run: &Run) -> impl Iterator<Item = (Timestamp, usize)> {
 }
 
 fn is_wanted(run: &Run, at: usize) -> bool {
-    run.only.as_ref().is_none_or(|only| *only == run.plan().phases[at].id)
+    run.is_the_one_wanted(at)
 }
 
 fn next_attempt(run: &Run, now: Timestamp) -> Option<Event> {

@@ -10,9 +10,10 @@ use serde_json::{Map, Value};
 
 use super::index::PlanIndex;
 use super::limits::{Limits, is_a_pause};
+use super::people::People;
 use super::vcs::Vcs;
 use crate::checkpoint::{Behind, Trigger};
-use crate::event::{Claimed, Event, Orphans, PhaseError, Recorded, RunResult, RunStarted, StopBy};
+use crate::event::{ArtifactSeen, Claimed, Event, Orphans, PhaseError, Recorded, RunResult, RunStarted, StopBy};
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId, RunId, Seq};
 use crate::patch::Op;
 use crate::plan::{Phase, Plan};
@@ -72,6 +73,10 @@ pub struct Run {
     pub(super) in_doubt: BTreeSet<usize>,
     /// Phases that wait for their probe.
     pub(super) probing: BTreeSet<usize>,
+    /// Phases that others could take in hand now.
+    pub(super) for_others: BTreeSet<usize>,
+    /// Phases that wait for a person, or at which somebody else is at work.
+    pub(super) people: BTreeSet<usize>,
     pub(super) with_error: BTreeSet<usize>,
     pub(super) unmet: Vec<u32>,
     pub(super) batch_left: Vec<u32>,
@@ -138,6 +143,10 @@ pub struct PhaseState {
     pub seen: Option<Box<Seen>>,
     /// Its probe has to speak before anything else happens to it.
     pub probe: Option<ProbeDue>,
+    /// What the finished phase left behind.
+    pub artifacts: Vec<ArtifactSeen>,
+    /// Where it stands with the person or the worker it waits for.
+    pub people: Option<People>,
 }
 
 /// What the answer of a probe is about.
@@ -186,6 +195,8 @@ pub struct RunningAttempt {
 pub enum PhaseStatus {
     Pending,
     Running,
+    /// A person has to decide.
+    Waiting,
     Completed,
     Failed,
     Skipped,
@@ -198,6 +209,8 @@ pub enum RunStatus {
     Running,
     /// It goes on when it is started again, and should be.
     Paused,
+    /// What is left is for others to do.
+    Waiting,
     Interrupted,
     Failed,
     Completed,
@@ -247,6 +260,8 @@ impl Run {
             running: BTreeSet::new(),
             in_doubt: BTreeSet::new(),
             probing: BTreeSet::new(),
+            for_others: BTreeSet::new(),
+            people: BTreeSet::new(),
             with_error: BTreeSet::new(),
             unmet: Vec::new(),
             batch_left: Vec::new(),
@@ -343,7 +358,9 @@ impl Run {
             (false, Some(RunResult::Completed), _) => RunStatus::Completed,
             (false, Some(RunResult::Failed), _) => RunStatus::Failed,
             (false, None, Some(by)) if is_a_pause(by) => RunStatus::Paused,
+            (false, None, Some(StopBy::Waiting)) => RunStatus::Waiting,
             (false, None, Some(_)) => RunStatus::Interrupted,
+            (false, None, None) if self.others_are_at_work() => RunStatus::Waiting,
             (false, None, None) => RunStatus::Running,
         }
     }
@@ -395,6 +412,8 @@ impl PhaseState {
             last_end: None,
             seen: None,
             probe: None,
+            artifacts: Vec::new(),
+            people: None,
             base: None,
             clean: false,
         }
@@ -426,6 +445,7 @@ impl PhaseStatus {
         match self {
             Self::Pending => "pending",
             Self::Running => "running",
+            Self::Waiting => "waiting",
             Self::Completed => "completed",
             Self::Failed => "failed",
             Self::Skipped => "skipped",
@@ -439,6 +459,7 @@ impl RunStatus {
         match self {
             Self::Running => "running",
             Self::Paused => "paused",
+            Self::Waiting => "waiting",
             Self::Interrupted => "interrupted",
             Self::Failed => "failed",
             Self::Completed => "completed",

@@ -255,6 +255,8 @@ impl Run {
 pub(super) fn leaves_the_tree_alone(event: &Event) -> bool {
     match event {
         Event::CheckpointTaken { .. }
+        | Event::ApprovalAsked { .. }
+        | Event::ApprovalAnswered { .. }
         | Event::WorldSeen { .. }
         | Event::PlanRevised(_)
         | Event::StaleAccepted { .. }
@@ -272,6 +274,7 @@ pub(super) fn leaves_the_tree_alone(event: &Event) -> bool {
         | Event::AttemptAdopted { .. }
         | Event::AttemptEnded { .. }
         | Event::PhaseProbed { .. }
+        | Event::Reported { .. }
         | Event::PhaseCompleted { .. }
         | Event::PhaseFailed { .. }
         | Event::RetryScheduled { .. }
@@ -301,9 +304,12 @@ pub fn back_to(run: &Run, checkpoint: &Checkpoint) -> Restored {
 pub fn result_of(checkpoint: &Checkpoint) -> Option<RunResult> {
     match checkpoint.status {
         RunStatus::Completed => Some(RunResult::Completed),
-        RunStatus::Running | RunStatus::Paused | RunStatus::Interrupted | RunStatus::Failed | RunStatus::Archived => {
-            None
-        }
+        RunStatus::Running
+        | RunStatus::Paused
+        | RunStatus::Waiting
+        | RunStatus::Interrupted
+        | RunStatus::Failed
+        | RunStatus::Archived => None,
     }
 }
 
@@ -312,13 +318,17 @@ fn back(phase: &Phase, now: &PhaseState, checkpoint: &Checkpoint) -> Option<Phas
     let status = match then.map(|record| record.status) {
         // What was at work then has no process now.
         Some(PhaseStatus::Running) => PhaseStatus::Interrupted,
+        // It is asked again.
+        Some(PhaseStatus::Waiting) => PhaseStatus::Pending,
         Some(status) => status,
         None => PhaseStatus::Pending,
     };
     // Going back does not take back what was done outside: on the way forward nobody can know.
     let done_since = now.status == PhaseStatus::Completed && status != PhaseStatus::Completed;
     let at_work_then = then.is_some_and(|record| record.status == PhaseStatus::Running);
-    let outward = phase.effects == Effects::External && (done_since || at_work_then);
+    // What a person decided is asked anew.
+    let decided = super::people::as_approval(phase).is_some();
+    let outward = phase.effects == Effects::External && !decided && (done_since || at_work_then);
     let error = then.and_then(|record| {
         let code = record.error_code.clone().unwrap_or_default();
         record.error.clone().map(|message| PhaseError { code, message })
@@ -334,6 +344,7 @@ fn back(phase: &Phase, now: &PhaseState, checkpoint: &Checkpoint) -> Option<Phas
         summary: then.and_then(|record| record.summary.clone()),
         outputs: then.map(|record| record.outputs.clone()).unwrap_or_default(),
         commit_sha: then.and_then(|record| record.commit_sha.clone()),
+        artifacts: then.map(|record| record.artifacts.clone()).unwrap_or_default(),
         error,
     };
     (!stands_as(now, &back)).then_some(back)
@@ -349,7 +360,8 @@ fn put_back(state: &mut PhaseState, back: &PhaseBack) {
     // A new generation, whatever is put back: no outcome of this one can be mistaken for one of before.
     state.generation = Generation(state.generation.0 + 1);
     (state.status, state.in_doubt) = (back.status, back.in_doubt);
-    (state.attempt, state.not_before, state.probe) = (None, None, None);
+    (state.attempt, state.not_before, state.probe, state.people) = (None, None, None, None);
+    state.artifacts.clone_from(&back.artifacts);
     (state.failures, state.unknowns_in_a_row) = (0, 0);
     (state.started_at, state.ended_at, state.duration_ms) = (back.started_at, back.ended_at, back.duration_ms);
     state.note.clone_from(&back.note);
@@ -357,7 +369,7 @@ fn put_back(state: &mut PhaseState, back: &PhaseBack) {
     state.outputs.clone_from(&back.outputs);
     state.commit_sha.clone_from(&back.commit_sha);
     state.error.clone_from(&back.error);
-    state.parked = back.error.as_ref().is_some_and(|error| error.code == super::apply::CRASH_LOOP);
+    state.parked = back.error.as_ref().is_some_and(|error| super::apply::is_left_alone(&error.code));
     (state.base, state.clean) = (None, false);
     state.last_end = begun.then_some(Before::Redone);
 }

@@ -63,7 +63,7 @@ pub(crate) fn prepare(project: &Project, run: &Run, phase: &Phase, attempt: Atte
 }
 
 /// Where the phases of a run work.
-fn top(project: &Project, run: &Run) -> PathBuf {
+pub(crate) fn top(project: &Project, run: &Run) -> PathBuf {
     run.started.worktree.as_ref().map_or_else(|| project.top.clone(), PathBuf::from)
 }
 

@@ -5,6 +5,7 @@ use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 /// A probe that takes longer has no answer.
-const TIME_MAX: Duration = Duration::from_secs(30);
+pub(crate) const TIME_MAX: Duration = Duration::from_secs(30);
 /// What a probe prints beyond this is not read: it makes no difference any more.
 const OUTPUT_BYTES_MAX: u64 = 1024 * 1024;
 const LOOK_EVERY: Duration = Duration::from_millis(2);
@@ -33,27 +34,77 @@ impl Ran {
     }
 }
 
+/// How long a command is waited for.
+#[derive(Clone, Copy)]
+pub(crate) struct Patience<'a> {
+    pub(crate) time_max: Duration,
+    /// Set by somebody who does not want to know any more.
+    pub(crate) given_up: &'a AtomicBool,
+}
+
+static NEVER: AtomicBool = AtomicBool::new(false);
+
+impl Patience<'_> {
+    fn usual() -> Self {
+        Self { time_max: TIME_MAX, given_up: &NEVER }
+    }
+}
+
 pub(crate) fn default_shell() -> Vec<String> {
     vec!["sh".to_owned(), "-e".to_owned()]
 }
 
 /// Runs a script in a folder and waits for it. What it prints on stdout comes back; stderr is nobody's.
 pub(crate) fn run(folder: &Path, shell: &[String], script: &str, env: Vec<(OsString, OsString)>) -> Ran {
-    let Some((program, words)) = shell.split_first() else { return Ran::without("there is no shell") };
+    match words(folder, shell, script, env) {
+        Some(command) => program_output(command),
+        None => Ran::without("there is no shell"),
+    }
+}
+
+/// The same with what it prints on stderr, and with another patience.
+pub(crate) fn run_and_hear(
+    folder: &Path,
+    shell: &[String],
+    script: &str,
+    env: Vec<(OsString, OsString)>,
+    patience: Patience<'_>,
+) -> Ran {
+    let Some(mut command) = words(folder, shell, script, env) else { return Ran::without("there is no shell") };
+    let pipe = std::io::pipe().and_then(|(reader, writer)| Ok((reader, writer.try_clone()?, writer)));
+    match pipe {
+        Ok((reader, out, err)) => {
+            command.stdout(out).stderr(err);
+            started(command, Some(Box::new(reader)), patience)
+        }
+        Err(why) => Ran::without(format!("it could not be started: {why}")),
+    }
+}
+
+fn words(folder: &Path, shell: &[String], script: &str, env: Vec<(OsString, OsString)>) -> Option<Command> {
+    let (program, words) = shell.split_first()?;
     let mut command = Command::new(program);
     command.args(words).args(["-c", script]).current_dir(folder).env_clear().envs(env);
-    program_output(command)
+    Some(command)
 }
 
 /// The same for a program with its words.
 pub(crate) fn program_output(mut command: Command) -> Ran {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
+    command.stdout(Stdio::piped()).stderr(Stdio::null());
+    started(command, None, Patience::usual())
+}
+
+fn started(mut command: Command, heard: Option<Box<dyn Read + Send>>, patience: Patience<'_>) -> Ran {
+    command.stdin(Stdio::null()).process_group(0);
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(why) => return Ran::without(format!("it could not be started: {why}")),
     };
+    // It holds the other ends of the pipe, which is at its end only when nobody does.
+    drop(command);
     let (sender, receiver) = mpsc::channel();
-    if let Some(out) = child.stdout.take() {
+    let out = heard.or_else(|| child.stdout.take().map(|out| Box::new(out) as Box<dyn Read + Send>));
+    if let Some(out) = out {
         std::thread::spawn(move || {
             let mut bytes = Vec::new();
             let mut out = out.take(OUTPUT_BYTES_MAX);
@@ -63,24 +114,25 @@ pub(crate) fn program_output(mut command: Command) -> Ran {
             let _ = std::io::copy(&mut out.into_inner(), &mut std::io::sink());
         });
     }
-    let (code, why) = wait(&mut child);
+    let (code, why) = wait(&mut child, patience);
     // A background child may hold the pipe; what was printed up to here is what counts.
     let output = receiver.recv_timeout(Duration::from_millis(500)).unwrap_or_default();
     Ran { code, why, output }
 }
 
-fn wait(child: &mut Child) -> (Option<i32>, String) {
-    let deadline = Instant::now() + TIME_MAX;
+fn wait(child: &mut Child, patience: Patience<'_>) -> (Option<i32>, String) {
+    let deadline = Instant::now() + patience.time_max;
     loop {
+        let given_up = patience.given_up.load(Ordering::Relaxed);
         match child.try_wait() {
             Ok(Some(status)) => return (status.code(), "it was ended by a signal".to_owned()),
-            Ok(None) if Instant::now() < deadline => std::thread::sleep(LOOK_EVERY),
+            Ok(None) if Instant::now() < deadline && !given_up => std::thread::sleep(LOOK_EVERY),
             Ok(None) => {
                 if let Ok(id) = i32::try_from(child.id()) {
                     let _ = killpg(Pid::from_raw(id), Signal::SIGKILL);
                 }
                 let _ = child.wait();
-                return (None, format!("it took longer than {} s", TIME_MAX.as_secs()));
+                return (None, format!("it took longer than {} s", patience.time_max.as_secs()));
             }
             Err(why) => return (None, why.to_string()),
         }

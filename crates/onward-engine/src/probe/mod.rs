@@ -7,6 +7,7 @@ mod files;
 mod git;
 mod issue;
 pub(crate) mod phase;
+pub(crate) mod proof;
 
 use std::collections::BTreeMap;
 

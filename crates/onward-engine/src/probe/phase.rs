@@ -4,7 +4,6 @@ use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use onward_core::event::Answer;
 use onward_core::plan::{Body, Phase};
 use onward_core::run::Run;
 use onward_core::seen::{Files, Seen};
@@ -92,24 +91,7 @@ fn noted(path: &Path) -> Option<Seen> {
     serde_json::from_slice(&bytes).ok()
 }
 
-/// A probe that is being asked in a thread of its own: whoever drives must not stand still for it.
-pub(crate) fn ask_done_when(project: &Project, run: &Run, phase: &Phase) -> std::thread::JoinHandle<Answer> {
-    let (top, shell, scripts) = (project.top.clone(), shell_of(phase), phase.done_when.clone());
-    let env = shell::probe_environment(project, run, phase);
-    std::thread::spawn(move || {
-        let Ok(env) = env else { return Answer::CannotTell };
-        for script in scripts {
-            match command::run(&top, &shell, &script, env.clone()).code {
-                Some(0) => {}
-                Some(1) => return Answer::NotDone,
-                Some(_) | None => return Answer::CannotTell,
-            }
-        }
-        Answer::Done
-    })
-}
-
-fn shell_of(phase: &Phase) -> Vec<String> {
+pub(super) fn shell_of(phase: &Phase) -> Vec<String> {
     match &phase.body {
         Body::Run { shell, .. } => shell.clone(),
         Body::Agent(_) | Body::Approval(_) | Body::External(_) | Body::Uses(_) => command::default_shell(),

@@ -5,6 +5,7 @@ mod dice;
 mod git;
 mod limits;
 mod oracle;
+mod people;
 mod plans;
 mod rewind;
 mod store;
@@ -125,15 +126,20 @@ struct Keeping {
 
 impl Keeping {
     /// Somebody else leaves a message while the driver works.
-    fn post_beside(&mut self, run: &RunId) {
+    fn post_beside(&mut self, run: &Run) {
         let mut machine = self.machine.lock().expect(ALONE);
-        if !machine.dice.percent(2) {
-            return;
+        let said = if machine.dice.percent(8) { people::word(run, &mut machine.dice) } else { None };
+        let wish = machine.dice.percent(2).then_some(Posted::Checkpoint { name: None });
+        for posted in said.into_iter().chain(wish) {
+            let id = format!("beside{}", machine.posts.len() + machine.words.len());
+            let body = serde_json::to_vec(&posted).expect("plain data");
+            self.store.post(&run.id, &id, machine.now, body).expect("a store in memory");
+            if matches!(posted, Posted::Checkpoint { .. }) {
+                machine.posts.push(id);
+            } else {
+                machine.words.push(id);
+            }
         }
-        let id = format!("beside{}", machine.posts.len());
-        let body = serde_json::to_vec(&Posted::Checkpoint { name: None }).expect("plain data");
-        self.store.post(run, &id, machine.now, body).expect("a store in memory");
-        machine.posts.push(id);
     }
 }
 
@@ -146,7 +152,7 @@ impl Keep for Keeping {
         if fold {
             put_fold(&mut self.store, run).expect("a store in memory");
         }
-        self.post_beside(&run.id);
+        self.post_beside(run);
         if let (true, Some(id)) = (whole, &run.last_checkpoint) {
             put_keyframe(&mut self.store, id).expect("a store in memory");
         }
@@ -231,6 +237,13 @@ impl Story {
                 return None;
             }
         };
+        let run = match self.speak_if_nobody_drives(&mut store, &lease, &mut world, run) {
+            Ok(run) => run,
+            Err(why) => {
+                assert!(world::is_killed(&why) || is_killed_store(&why), "somebody who speaks gave up: {why}");
+                return None;
+            }
+        };
         let resumption = rewind::still_possible(&run, begin.resumption);
         let begin = Begin { choices: rewind::still_legal(&run, begin.choices), resumption, ..begin };
         let mut watch = Watch(self.machine.clone());
@@ -257,6 +270,21 @@ impl Story {
                 None
             }
         }
+    }
+
+    /// A run that waits for others is brought on by them, with a driver or without.
+    fn speak_if_nobody_drives(
+        &self,
+        store: &mut FaultyStore,
+        lease: &Lease,
+        world: &mut Eyes,
+        run: Run,
+    ) -> onward_engine::Result<Run> {
+        let orderly = run.ending().is_some() && run.vcs.rewinding.is_none();
+        if !orderly || self.throw(100) >= 80 {
+            return Ok(run);
+        }
+        people::speak(&self.machine, store, lease, world, run)
     }
 
     fn begin(&self, run: &Run, lease: &Lease, start: u32) -> Begin {
@@ -412,8 +440,12 @@ impl Story {
     }
 
     fn judge_messages(&mut self) {
-        let (posts, merges) = (self.machine.lock().expect(ALONE).posts.clone(), self.merges.clone());
-        for id in posts {
+        let (posts, words) = {
+            let machine = self.machine.lock().expect(ALONE);
+            (machine.posts.clone(), machine.words.clone())
+        };
+        let merges = self.merges.clone();
+        for id in posts.into_iter().chain(words.clone()) {
             let consumed = self.machine.lock().expect(ALONE).oracle.answered.contains(&id);
             let reply = self.store.reply(&self.id, &id).expect("readable");
             match reply.map(|bytes| serde_json::from_slice::<Reply>(&bytes).expect("our own bytes")) {
@@ -423,7 +455,10 @@ impl Story {
                 }
                 Some(Reply::Done) if merges.contains(&id) => {}
                 Some(Reply::Refused { reason }) if merges.contains(&id) => assert_eq!(reason, "the run is over"),
-                Some(Reply::Done | Reply::Refused { .. }) => panic!("a checkpoint was asked for"),
+                Some(Reply::Done | Reply::Refused { .. } | Reply::Overruled { .. }) if words.contains(&id) => {}
+                Some(Reply::Done | Reply::Refused { .. } | Reply::Overruled { .. }) => {
+                    panic!("a checkpoint was asked for")
+                }
                 None => {
                     let waiting = self.store.inbox(&self.id, 1000).expect("readable").iter().any(|item| item.id == id);
                     assert!(waiting && !consumed, "a message was taken and never answered");

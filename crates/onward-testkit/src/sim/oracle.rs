@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use onward_core::checkpoint::{self, Head};
-use onward_core::event::{Answer, Event, LimitHit, Outcome, PhaseBack, Recorded};
+use onward_core::event::{Answer, Event, LimitHit, Outcome, PhaseBack, Recorded, Report};
 use onward_core::id::{Attempt, Generation, PhaseId, Seq};
-use onward_core::plan::{Effects, Plan, RetryWhen, globs};
+use onward_core::plan::{Body, Effects, IfSilent, Plan, RetryWhen, globs};
 use onward_core::run::{PhaseStatus, Run};
 use onward_store::{Lease, Record, StoredCheckpoint};
 
@@ -50,6 +50,16 @@ struct Facts {
     /// The last end of a phase with a probe, until the probe has spoken.
     unprobed: Option<Unprobed>,
     confirmed: bool,
+    /// Somebody else is at work on it.
+    begun: bool,
+    /// What a person said, or the one who did it: the phase may be done.
+    word: Option<Word>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Word {
+    Yes,
+    No,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,6 +139,10 @@ impl Oracle {
                     *adopted || facts.unprobed.is_none() || facts.confirmed,
                     "A8: {phase} is done without its probe"
                 );
+                let alone = matches!(self.plan.phase(phase).expect("of the plan").body, Body::Run { .. });
+                let external = matches!(self.plan.phase(phase).expect("of the plan").body, Body::External(_));
+                let said = facts.word == Some(Word::Yes) || (external && facts.confirmed);
+                assert!(*adopted || alone || said, "{phase} is done, and whoever had to say so did not");
                 self.finished(phase, PhaseStatus::Completed);
             }
             Event::PhaseSkipped { phase } => self.finished(phase, PhaseStatus::Skipped),
@@ -144,7 +158,17 @@ impl Oracle {
                 assert!(open.is_empty(), "the run ended while {open:?} were at work");
             }
             Event::LimitHit(hit) => self.limit_hit(hit),
-            Event::PhaseProbed { phase, answer } => self.probed(phase, *answer),
+            Event::PhaseProbed { phase, answer, .. } => self.probed(phase, *answer),
+            Event::ApprovalAsked { phase } => {
+                self.needs_are_met(phase);
+                self.facts.get_mut(phase).expect("of the plan").word = None;
+            }
+            Event::ApprovalAnswered { phase, choice, .. } => {
+                let word = if choice == "reject" { Word::No } else { Word::Yes };
+                let before = self.facts.get_mut(phase).expect("of the plan").word.replace(word);
+                assert_eq!(before, None, "{phase} is answered twice");
+            }
+            Event::Reported { phase, report, .. } => self.reported(phase, report),
             Event::PlanRevised(revised) => self.revised(&revised.plan),
             Event::CommitBegun { number, .. } => {
                 assert!(self.commits.insert(*number), "commit {number} was begun twice");
@@ -176,8 +200,8 @@ impl Oracle {
         }
     }
 
-    fn attempt_started(&mut self, phase: &PhaseId, attempt: Attempt, generation: Generation, at: Timestamp) {
-        let plan = self.plan.phase(phase).expect("of the plan").clone();
+    fn needs_are_met(&self, phase: &PhaseId) {
+        let plan = self.plan.phase(phase).expect("of the plan");
         for need in &plan.needs {
             let met = match self.facts[&need.phase].finished_as {
                 Some(PhaseStatus::Completed) => true,
@@ -186,6 +210,50 @@ impl Oracle {
             };
             assert!(met, "{phase} was started before {} was done", need.phase);
         }
+    }
+
+    /// One beginning, and one end to each.
+    fn reported(&mut self, phase: &PhaseId, report: &Report) {
+        let what = serde_json::to_value(report).expect("plain data")["what"].as_str().expect("a tag").to_owned();
+        *self.coverage.entry(format!("reported:{what}")).or_default() += 1;
+        if let Report::Started { .. } = report {
+            self.needs_are_met(phase);
+        }
+        let Body::External(external) = &self.plan.phase(phase).expect("of the plan").body else {
+            panic!("somebody else reports on {phase}, which is not theirs");
+        };
+        let silence_fails = external.if_silent == IfSilent::Fail;
+        let silence_asks = external.if_silent == IfSilent::Ask;
+        let has_probe = !self.plan.phase(phase).expect("of the plan").done_when.is_empty();
+        let facts = self.facts.get_mut(phase).expect("of the plan");
+        match report {
+            Report::Started { attempt } => {
+                assert!(!facts.begun && facts.finished_as.is_none(), "{phase} is begun twice");
+                assert!(facts.started.insert(*attempt), "I5: attempt {attempt} of {phase} was recorded twice");
+                (facts.begun, facts.word) = (true, None);
+            }
+            Report::Progress { .. } => assert!(facts.begun, "{phase} goes on without a beginning"),
+            Report::Overruled { .. } => assert!(facts.finished_as.is_none(), "{phase} is overruled after its end"),
+            Report::Done { .. } => {
+                assert!(facts.begun, "a second end of {phase}");
+                (facts.begun, facts.word) = (false, Some(Word::Yes));
+            }
+            Report::Failed { .. } => {
+                assert!(facts.begun, "a second end of {phase}");
+                (facts.begun, facts.failures) = (false, facts.failures + 1);
+            }
+            Report::Silent => {
+                assert!(facts.begun, "a second end of {phase}");
+                (facts.begun, facts.failures) = (false, facts.failures + u32::from(silence_fails));
+                facts.unprobed = (silence_asks && has_probe).then_some(Unprobed::NobodyKnows);
+            }
+        }
+    }
+
+    fn attempt_started(&mut self, phase: &PhaseId, attempt: Attempt, generation: Generation, at: Timestamp) {
+        self.needs_are_met(phase);
+        let plan = self.plan.phase(phase).expect("of the plan").clone();
+        assert!(matches!(plan.body, Body::Run { .. }), "{phase} is for others to do");
         let open: Vec<PhaseId> = self.facts.iter().filter(|(_, f)| f.open.is_some()).map(|(p, _)| p.clone()).collect();
         let limit = self.jobs.unwrap_or(self.plan.max_parallel).max(1) as usize;
         assert!(open.len() < limit, "more than {limit} phases side by side");
@@ -208,14 +276,15 @@ impl Oracle {
     fn attempt_ended(&mut self, phase: &PhaseId, attempt: Attempt, outcome: &Outcome) {
         let how = serde_json::to_value(outcome).expect("plain data")["how"].as_str().expect("a tag").to_owned();
         *self.coverage.entry(format!("attempt_ended:{how}")).or_default() += 1;
-        let has_probe = !self.plan.phase(phase).expect("of the plan").done_when.is_empty();
+        let plan = self.plan.phase(phase).expect("of the plan");
+        let has_probe = !plan.done_when.is_empty();
+        let proves = has_probe || !plan.verify.is_empty() || !plan.artifacts.is_empty();
         let facts = self.facts.get_mut(phase).expect("of the plan");
         facts.unprobed = match outcome {
-            Outcome::Exited { code: 0 } => Some(Unprobed::SaysDone),
-            Outcome::Stopped { .. } | Outcome::Unknown => Some(Unprobed::NobodyKnows),
+            Outcome::Exited { code: 0 } => Some(Unprobed::SaysDone).filter(|_| proves),
+            Outcome::Stopped { .. } | Outcome::Unknown => Some(Unprobed::NobodyKnows).filter(|_| has_probe),
             _ => None,
-        }
-        .filter(|_| has_probe);
+        };
         assert_eq!(facts.open.take(), Some(attempt), "the end of {attempt} at {phase} is recorded once");
         match outcome {
             Outcome::Unknown | Outcome::NeverRan => facts.unknowns += 1,
@@ -292,7 +361,9 @@ impl Oracle {
             self.journal.iter().rev().map(|r| &r.event).take_while(|e| !matches!(e, Event::DriverStarted { .. }));
         let stopping = stopping.into_iter().any(|event| matches!(event, Event::StopAsked { .. }));
         let facts = self.facts.get_mut(phase).expect("of the plan");
-        if code == "crash-loop" {
+        if code == "rejected" {
+            assert_eq!(facts.word, Some(Word::No), "{phase} is rejected and nobody said so");
+        } else if code == "crash-loop" {
             assert!(facts.unknowns >= 3, "{phase} was parked after {} unknown ends", facts.unknowns);
             (facts.parked, facts.unprobed) = (true, None);
         } else {
@@ -310,6 +381,7 @@ impl Oracle {
         facts.generation = generation.0;
         (facts.failures, facts.unknowns, facts.parked, facts.finished_as) = (0, 0, false, None);
         (facts.unprobed, facts.confirmed) = (None, false);
+        (facts.begun, facts.word) = (false, None);
     }
 
     /// A rewind makes finished work undone or done again, always under a new generation.
@@ -322,6 +394,7 @@ impl Oracle {
         let has_probe = self.plan.phase(&back.phase).is_some_and(|phase| !phase.done_when.is_empty());
         facts.unprobed = (back.in_doubt && has_probe).then_some(Unprobed::NobodyKnows);
         facts.confirmed = false;
+        (facts.begun, facts.word) = (false, None);
         facts.parked = back.error.as_ref().is_some_and(|error| error.code == "crash-loop");
         facts.finished_as =
             Some(back.status).filter(|status| matches!(status, PhaseStatus::Completed | PhaseStatus::Skipped));

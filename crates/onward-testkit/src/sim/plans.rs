@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use onward_core::id::PhaseId;
 use onward_core::plan::{
-    Backoff, Body, Effects, Need, OnInterrupt, Phase, Plan, PlanFailure, Priority, Retry, RetryWhen, Value,
+    Approval, Artifact, Backoff, Body, Effects, External, IfExpired, IfSilent, Keep, Need, OnInterrupt, Phase, Plan,
+    PlanFailure, Priority, Retry, RetryWhen, Value,
 };
 
 use super::dice::Dice;
@@ -52,9 +53,42 @@ pub(super) fn random_phase(dice: &mut Dice, number: u64) -> Phase {
         value: dice.percent(40).then(|| *dice.pick(&[Value::Issue, Value::Commit, Value::Code, Value::Docs])),
         on_interrupt: dice.percent(20).then(|| *dice.pick(&[OnInterrupt::Rerun, OnInterrupt::Ask])),
         done_when: if dice.percent(25) { vec!["probe".to_owned()] } else { Vec::new() },
-        ..Phase::new(id(number), Body::Run { script: "work".to_owned(), shell: vec!["sh".to_owned()] })
+        verify: if dice.percent(15) { vec!["check".to_owned()] } else { Vec::new() },
+        artifacts: if dice.percent(15) { vec![artifact(dice)] } else { Vec::new() },
+        ..Phase::new(id(number), body(dice))
     };
     limits::random_claims(dice, phase)
+}
+
+/// Mostly work of our own; now and then somebody else's.
+fn body(dice: &mut Dice) -> Body {
+    let patience = dice.percent(30).then(|| Duration::from_secs(dice.below(600)));
+    match dice.below(100) {
+        0..=11 => Body::Approval(Approval {
+            message: "go on?".to_owned(),
+            show: Vec::new(),
+            choices: Vec::new(),
+            who: Vec::new(),
+            expires: patience,
+            if_expired: *dice.pick(&[IfExpired::Approve, IfExpired::Reject, IfExpired::Pause]),
+        }),
+        12..=29 => Body::External(External {
+            instructions: "do it".to_owned(),
+            heartbeat: patience,
+            if_silent: *dice.pick(&[IfSilent::Wait, IfSilent::Pause, IfSilent::Fail, IfSilent::Ask]),
+        }),
+        _ => Body::Run { script: "work".to_owned(), shell: vec!["sh".to_owned()] },
+    }
+}
+
+fn artifact(dice: &mut Dice) -> Artifact {
+    Artifact {
+        name: "made".to_owned(),
+        path: "made".to_owned(),
+        required: dice.percent(70),
+        keep: Keep::No,
+        max_bytes: None,
+    }
 }
 
 pub(super) fn id(number: u64) -> PhaseId {

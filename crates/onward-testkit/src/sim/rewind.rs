@@ -5,7 +5,7 @@ use onward_core::checkpoint::{self, Checkpoint};
 use onward_core::event::{FilesBack, Outcome};
 use onward_core::id::{CheckpointId, PhaseId};
 use onward_core::input::{AttemptEnd, Choice, Input, Resumption};
-use onward_core::plan::Need;
+use onward_core::plan::{Body, Need};
 use onward_core::run::{PhaseStatus, Run};
 use onward_engine::{Hand, Result, World, back};
 use onward_store::{Lease, Page, Store};
@@ -48,12 +48,12 @@ pub(super) fn maybe(
 
 /// Answers that were given before the rewind and still make sense after it.
 pub(super) fn still_legal(run: &Run, choices: Vec<(PhaseId, Choice)>) -> Vec<(PhaseId, Choice)> {
-    let legal = |(phase, choice): &(PhaseId, Choice)| match choice {
-        Choice::Retry | Choice::RetryClean => true,
-        Choice::Skip | Choice::Adopt => {
-            let status = run.phase_state(phase).map(|state| state.status);
-            !matches!(status, Some(PhaseStatus::Completed | PhaseStatus::Running))
-        }
+    let legal = |(phase, choice): &(PhaseId, Choice)| match (choice, run.phase_state(phase).map(|s| s.status)) {
+        (Choice::Retry | Choice::RetryClean, _) => true,
+        (Choice::Skip | Choice::Adopt, Some(PhaseStatus::Completed | PhaseStatus::Running)) => false,
+        // A person has to approve it; nobody takes it as done.
+        (Choice::Adopt, _) => !matches!(run.plan().phase(phase).map(|p| &p.body), Some(Body::Approval(_))),
+        (Choice::Skip, _) => true,
     };
     choices.into_iter().filter(legal).collect()
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use onward_core::event::{Answer, FilesBack, LimitHit, Outcome, Snapshot, StopBy};
+use onward_core::event::{FilesBack, LimitHit, Outcome, Snapshot, StopBy};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Input};
 use onward_core::run::Run;
@@ -16,6 +16,7 @@ use super::dice::Dice;
 use super::git::Repository;
 use super::limits;
 use super::oracle::Oracle;
+use super::people;
 
 /// The machine as driver, store and world share it.
 pub(super) type Shared = Arc<Mutex<Machine>>;
@@ -39,6 +40,8 @@ pub(super) struct Machine {
     /// Signals that a person still sends in this run.
     pub(super) signals_left: u32,
     pub(super) posts: Vec<String>,
+    /// Messages of people and workers; they may be refused.
+    pub(super) words: Vec<String>,
     pub(super) git: Repository,
 }
 
@@ -76,6 +79,7 @@ impl Machine {
             oracle,
             signals_left: 3,
             posts: Vec::new(),
+            words: Vec::new(),
             git: Repository::default(),
         }
     }
@@ -278,9 +282,10 @@ impl World for Eyes {
         if machine.dice.percent(30) {
             return Ok(None);
         }
-        let answer = *machine.dice.pick(&[Answer::Done, Answer::Done, Answer::NotDone, Answer::CannotTell]);
+        let definition = run.plan().phase(phase).expect("of the plan");
+        let proof = Box::new(people::proof(definition, &mut machine.dice));
         machine.tick()?;
-        Ok(Some(Input::Probed { phase: phase.clone(), answer }))
+        Ok(Some(Input::Probed { phase: phase.clone(), proof }))
     }
 
     fn stop(&mut self, phase: &PhaseId, attempt: Attempt, by: StopBy, urgency: Urgency) -> Result<Option<Input>> {

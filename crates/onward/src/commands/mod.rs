@@ -1,6 +1,7 @@
 //! The verbs. Each is: parse, call `Onward`, render.
 
 mod after_failure;
+mod approve;
 mod ask;
 mod bare;
 mod check;
@@ -18,8 +19,10 @@ mod list;
 mod load;
 mod log;
 mod logs;
+mod next;
 mod perform;
 mod prune;
+mod report;
 mod resume;
 mod rewind;
 mod run;

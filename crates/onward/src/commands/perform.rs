@@ -7,8 +7,8 @@ use onward_core::input::Choice;
 use onward_engine::{Error, Result};
 
 use super::{
-    bare, check, checkpoint, completions, config, delete, diff, doctor, fork, graph, halt, init, list, load, log, logs,
-    prune, resume, rewind, run, save, schema, show, state, status, steer, why,
+    approve, bare, check, checkpoint, completions, config, delete, diff, doctor, fork, graph, halt, init, list, load,
+    log, logs, next, prune, report, resume, rewind, run, save, schema, show, state, status, steer, why,
 };
 use crate::args::{self, Cli, Color, Typed, Verb};
 use crate::failure::{self, Failure};
@@ -72,6 +72,10 @@ fn dispatch(cli: &Cli) -> u8 {
         Some(Verb::Completions(args)) => Ok(completions::completions(args)),
         Some(Verb::Doctor(args)) => doctor::doctor(args),
         Some(Verb::Delete(args)) => delete::delete(args),
+        Some(Verb::Next(args)) => next::next(args),
+        Some(Verb::Report(args)) => report::report(args),
+        Some(Verb::Approve(args)) => approve::approve(args),
+        Some(Verb::Reject(args)) => approve::reject(args),
         Some(Verb::Retry(args)) => steer::steer(args, Choice::Retry),
         Some(Verb::Skip(args)) => steer::steer(args, Choice::Skip),
         Some(Verb::Adopt(args)) => steer::steer(args, Choice::Adopt),

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use onward_core::event::{Answer, Event, Outcome, Recorded, StopBy};
+use onward_core::event::{Answer, Event, Outcome, PhaseError, Recorded, StopBy};
 use onward_core::id::PhaseId;
 use onward_core::resume::{Finding, Weight};
 use onward_core::run::Run;
 
-use super::{limits, paint, run, safe, time, vcs};
+use super::{limits, paint, people, run, safe, time, vcs};
 
 /// What was said already, as far as the next line depends on it.
 #[derive(Debug, Default)]
@@ -69,7 +69,10 @@ impl Changes {
             Event::StaleAccepted { phase, .. } => {
                 Some(format!("{} {} is kept as it is", paint::doubtful("~"), name(phase)))
             }
-            Event::PhaseProbed { phase, answer } => Some(probed(&name(phase), *answer)),
+            Event::PhaseProbed { phase, answer, error } => self.proven(phase, *answer, error.as_ref()),
+            Event::ApprovalAsked { .. } | Event::ApprovalAnswered { .. } | Event::Reported { .. } => {
+                people::line(&recorded.event, run)
+            }
             Event::SnapshotTaken(_)
             | Event::SnapshotMissed { .. }
             | Event::CommitBegun { .. }
@@ -90,6 +93,22 @@ impl Changes {
             | Event::RunArchived
             | Event::StateChanged { .. }
             | Event::CheckpointTaken { .. } => None,
+        }
+    }
+
+    /// That a phase is done is said by what follows; why it is not may be what the next line is about.
+    fn proven(&mut self, phase: &PhaseId, answer: Answer, error: Option<&PhaseError>) -> Option<String> {
+        let name = safe::line(phase.as_str());
+        match (answer, error) {
+            (Answer::Done, _) => None,
+            (Answer::NotDone, Some(error)) => {
+                self.ends.insert(phase.clone(), safe::line(&error.message));
+                None
+            }
+            (Answer::NotDone, None) => {
+                Some(format!("{} {name} its probe does not see the effect", paint::doubtful("?")))
+            }
+            (Answer::CannotTell, _) => Some(format!("{} {name} its probe cannot tell", paint::doubtful("?"))),
         }
     }
 
@@ -117,14 +136,6 @@ fn findings_said(findings: &[Finding]) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-fn probed(phase: &str, answer: Answer) -> String {
-    match answer {
-        Answer::Done => format!("{} {phase} its probe sees the effect", paint::good("?")),
-        Answer::NotDone => format!("{} {phase} its probe does not see the effect", paint::doubtful("?")),
-        Answer::CannotTell => format!("{} {phase} its probe cannot tell", paint::doubtful("?")),
-    }
-}
-
 fn stop(by: StopBy, kill: bool, run: &Run) -> Option<String> {
     let sign = paint::doubtful("■");
     let count = run.running().count();
@@ -147,6 +158,7 @@ fn stop(by: StopBy, kill: bool, run: &Run) -> Option<String> {
             | StopBy::OnlyThat
             | StopBy::DriverGone
             | StopBy::Limit
+            | StopBy::Waiting
             | StopBy::Rewind,
             _,
         ) => None,

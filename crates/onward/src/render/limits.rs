@@ -30,6 +30,7 @@ pub(super) fn stop(by: StopBy, count: usize) -> String {
         | StopBy::Failure
         | StopBy::OrphanKill
         | StopBy::Question
+        | StopBy::Waiting
         | StopBy::OnlyThat
         | StopBy::DriverGone
         | StopBy::Rewind

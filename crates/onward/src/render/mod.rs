@@ -11,6 +11,7 @@ mod limits;
 pub(crate) mod list;
 pub(crate) mod log;
 pub(crate) mod paint;
+pub(crate) mod people;
 pub(crate) mod prune;
 pub(crate) mod question;
 pub(crate) mod run;

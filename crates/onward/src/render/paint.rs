@@ -35,6 +35,7 @@ pub(crate) fn sign(status: PhaseStatus) -> String {
     match status {
         PhaseStatus::Pending => dim("·"),
         PhaseStatus::Running | PhaseStatus::Interrupted => busy("→"),
+        PhaseStatus::Waiting => doubtful("?"),
         PhaseStatus::Completed => good("✓"),
         PhaseStatus::Failed => bad("✗"),
         PhaseStatus::Skipped => dim("-"),

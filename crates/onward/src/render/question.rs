@@ -39,7 +39,7 @@ pub(crate) fn summary(one: &Unfinished, next: &[Why], now: Timestamp) -> String 
     for record in view.running.iter().chain(&view.remaining) {
         match record.status {
             PhaseStatus::Running | PhaseStatus::Interrupted => out.push_str(&at_work(record, now)),
-            PhaseStatus::Failed => out.push_str(&status::phase(record, now)),
+            PhaseStatus::Waiting | PhaseStatus::Failed => out.push_str(&status::phase(record, now)),
             PhaseStatus::Pending | PhaseStatus::Completed | PhaseStatus::Skipped => {}
         }
     }
@@ -78,6 +78,7 @@ fn how(run: &Run) -> &'static str {
             StopBy::OnlyThat => "one phase was wanted",
             StopBy::DriverGone => "killed",
             StopBy::Question => "it needs an answer",
+            StopBy::Waiting => "it waits for others",
             StopBy::Rewind => "rewound",
             StopBy::Limit => "a limit was hit",
             StopBy::Deadline => "its time was over",

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::change::Changes;
-use super::{answer_json, json, limits, paint, safe, say, status, time};
+use super::{answer_json, json, limits, paint, people, safe, say, status, time};
 use crate::failure::Failure;
 
 /// After this long without a word somebody wonders whether it is still alive.
@@ -181,6 +181,7 @@ pub(crate) fn exit_code(ending: Ending) -> u8 {
             StopBy::SessionEnd => exit::TERMINATED,
             StopBy::Hangup => exit::HANGUP,
             StopBy::Question => exit::ANSWER_NEEDED,
+            StopBy::Waiting => exit::WAITING,
             StopBy::OnlyThat | StopBy::Rewind => exit::DONE,
             StopBy::Limit | StopBy::Deadline | StopBy::Pause => exit::PAUSED,
             StopBy::Failure | StopBy::OrphanKill | StopBy::DriverGone | StopBy::Cancel => exit::FAILED,
@@ -227,8 +228,10 @@ fn last_words(finished: &Finished) -> String {
                 StopBy::Limit | StopBy::Deadline | StopBy::Pause | StopBy::Cancel => {
                     return limits::last_words(run, by);
                 }
+                StopBy::Waiting => "waits for others",
             };
-            format!("{} run {id} {why}, {done}\n{resume}", paint::doubtful("■"))
+            let awaited = if by == StopBy::Waiting { people::awaited(run) } else { String::new() };
+            format!("{} run {id} {why}, {done}\n{awaited}{resume}", paint::doubtful("■"))
         }
     }
 }

@@ -45,7 +45,7 @@ pub(crate) fn run_status(status: RunStatus) -> String {
     let word = status.as_str();
     match status {
         RunStatus::Running => paint::busy(word),
-        RunStatus::Interrupted | RunStatus::Paused => paint::doubtful(word),
+        RunStatus::Interrupted | RunStatus::Paused | RunStatus::Waiting => paint::doubtful(word),
         RunStatus::Failed => paint::bad(word),
         RunStatus::Completed => paint::good(word),
         RunStatus::Archived => paint::dim(word),
@@ -79,6 +79,7 @@ fn told(record: &PhaseRecord, now: Timestamp) -> String {
             let orphan = if record.orphan { ", although nobody drives the run" } else { "" };
             format!("at work{span}{attempt}{orphan}{note}")
         }
+        PhaseStatus::Waiting => "waits for a person to decide".to_owned(),
         PhaseStatus::Interrupted => format!("interrupted in attempt {}{note}", record.attempts),
         PhaseStatus::Failed => {
             let error = record.error.as_deref().unwrap_or("for no known reason");

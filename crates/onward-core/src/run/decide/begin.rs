@@ -8,6 +8,7 @@ use super::{Refusal, limited, revise};
 use crate::event::Event;
 use crate::id::{Generation, PhaseId};
 use crate::input::{Begin, Choice, Resumption};
+use crate::plan::Body;
 use crate::run::state::{PhaseState, PhaseStatus, Run};
 
 pub(super) fn begin(run: &Run, begin: &Begin, now: Timestamp) -> Result<Vec<Event>, Refusal> {
@@ -95,21 +96,35 @@ pub(super) fn choose(run: &Run, phase: &PhaseId, choice: Choice) -> Result<Optio
         }
         (
             Choice::Retry | Choice::RetryClean,
-            PhaseStatus::Pending | PhaseStatus::Running | PhaseStatus::Failed | PhaseStatus::Interrupted,
+            PhaseStatus::Pending
+            | PhaseStatus::Running
+            | PhaseStatus::Waiting
+            | PhaseStatus::Failed
+            | PhaseStatus::Interrupted,
         ) => Ok(Some(reopened(phase, state.generation, choice))),
         (Choice::Skip, PhaseStatus::Completed) => illegal("skip", "it is completed"),
         (Choice::Adopt, PhaseStatus::Completed) => illegal("adopt", "it is completed"),
         (Choice::Skip, PhaseStatus::Running) => illegal("skip", "an attempt may still be at work"),
         (Choice::Adopt, PhaseStatus::Running) => illegal("adopt", "an attempt may still be at work"),
         (Choice::Skip, PhaseStatus::Skipped) => Ok(None),
-        (Choice::Skip, PhaseStatus::Pending | PhaseStatus::Failed | PhaseStatus::Interrupted) => {
-            Ok(Some(Event::PhaseSkipped { phase: phase.clone() }))
-        }
+        (
+            Choice::Skip,
+            PhaseStatus::Pending | PhaseStatus::Waiting | PhaseStatus::Failed | PhaseStatus::Interrupted,
+        ) => Ok(Some(Event::PhaseSkipped { phase: phase.clone() })),
+        (Choice::Adopt, _) if is_an_approval(run, phase) => illegal("adopt", "a person has to approve it"),
         (
             Choice::Adopt,
-            PhaseStatus::Pending | PhaseStatus::Failed | PhaseStatus::Interrupted | PhaseStatus::Skipped,
+            PhaseStatus::Pending
+            | PhaseStatus::Waiting
+            | PhaseStatus::Failed
+            | PhaseStatus::Interrupted
+            | PhaseStatus::Skipped,
         ) => Ok(Some(adopted(run, phase, state))),
     }
+}
+
+fn is_an_approval(run: &Run, phase: &PhaseId) -> bool {
+    matches!(run.plan().phases[run.at(phase)].body, Body::Approval(_))
 }
 
 pub(super) fn reopened(phase: &PhaseId, generation: Generation, choice: Choice) -> Event {
@@ -122,6 +137,7 @@ fn adopted(run: &Run, phase: &PhaseId, state: &PhaseState) -> Event {
         summary: state.summary.clone(),
         outputs: state.outputs.clone(),
         adopted: true,
+        artifacts: state.artifacts.clone(),
         seen: run.plan().phase(phase).map(|definition| Box::new(seen(run, definition, None))),
     }
 }

@@ -9,6 +9,7 @@ use crate::id::{Attempt, PhaseId};
 use crate::input::AttemptEnd;
 use crate::plan::{Backoff, Effects, OnInterrupt, Phase, RetryWhen, definition_digest};
 use crate::run::apply::CRASH_LOOP;
+use crate::run::proof;
 use crate::run::state::{PhaseState, Run};
 use crate::seen::Seen;
 
@@ -29,8 +30,8 @@ pub(super) fn ended(run: &Run, id: &PhaseId, attempt: Attempt, end: &AttemptEnd,
         head: end.head.clone(),
     };
     let next = match &end.outcome {
-        // What has a probe is done when the probe says so.
-        Outcome::Exited { code: 0 } if end.outputs.is_ok() && has_probe(phase) => None,
+        // What has to prove that it is done is done when it has.
+        Outcome::Exited { code: 0 } if end.outputs.is_ok() && proof::is_wanted(phase) => None,
         Outcome::Exited { code: 0 } => Some(completed_or_not(run, phase, end)),
         Outcome::Exited { .. } | Outcome::Killed { .. } | Outcome::TimedOut | Outcome::CouldNotStart { .. } => {
             let limited = super::limited::limited(run, phase, end, now);
@@ -49,10 +50,11 @@ pub(super) fn has_probe(phase: &Phase) -> bool {
     !phase.done_when.is_empty()
 }
 
-/// What counts only once the probe has spoken.
+/// What counts only once it was proven, or the probe has spoken.
 fn claimed(run: &Run, phase: &Phase, end: &AttemptEnd) -> Option<Box<Claimed>> {
     let claims = match &end.outcome {
-        Outcome::Exited { code: 0 } | Outcome::Stopped { .. } | Outcome::Unknown => has_probe(phase),
+        Outcome::Exited { code: 0 } => proof::is_wanted(phase),
+        Outcome::Stopped { .. } | Outcome::Unknown => has_probe(phase),
         Outcome::Exited { .. }
         | Outcome::Killed { .. }
         | Outcome::TimedOut
@@ -68,7 +70,7 @@ fn claimed(run: &Run, phase: &Phase, end: &AttemptEnd) -> Option<Box<Claimed>> {
 }
 
 /// What was seen, with the definition that counts now.
-pub(super) fn seen(run: &Run, phase: &Phase, seen: Option<&Seen>) -> Seen {
+pub(in crate::run) fn seen(run: &Run, phase: &Phase, seen: Option<&Seen>) -> Seen {
     let definition = definition_digest(run.plan(), phase);
     Seen { definition, ..seen.cloned().unwrap_or_default() }
 }
@@ -81,6 +83,7 @@ fn completed_or_not(run: &Run, phase: &Phase, end: &AttemptEnd) -> Event {
             outputs: outputs.clone(),
             adopted: false,
             seen: Some(Box::new(seen(run, phase, end.seen.as_deref()))),
+            artifacts: Vec::new(),
         },
         Err(why) => failure(phase, "bad-outputs", format!("its outputs cannot be read: {why}")),
     }
@@ -98,7 +101,7 @@ fn failed(run: &Run, phase: &Phase, state: &PhaseState, outcome: &Outcome, attem
 }
 
 /// Another attempt, if the plan has one left.
-pub(super) fn retried_or_failed(
+pub(in crate::run) fn retried_or_failed(
     run: &Run,
     phase: &Phase,
     state: &PhaseState,

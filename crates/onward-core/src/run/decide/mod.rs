@@ -1,9 +1,10 @@
 //! What happened outside, turned into facts. One file for each kind of input.
 
 mod begin;
-mod ended;
+pub(super) mod ended;
 mod limited;
 mod pause;
+mod people;
 mod posted;
 mod probed;
 mod revise;
@@ -36,6 +37,8 @@ pub enum Refusal {
     AtWork,
     #[error("the run is over")]
     Over,
+    #[error("{1}")]
+    NotTheirs(PhaseId, String),
     #[error("the run is being rewound")]
     Rewinding,
     #[error(transparent)]
@@ -54,7 +57,7 @@ pub(super) fn decide(run: &Run, input: &Input, now: Timestamp) -> Result<Vec<Eve
             at_work(run, phase, *attempt)?;
             Ok(ended::ended(run, phase, *attempt, end, now))
         }
-        Input::Probed { phase, answer } => probed::probed(run, phase, *answer, now),
+        Input::Probed { phase, proof } => probed::probed(run, phase, proof, now),
         Input::DriverGone => Ok(driver_gone(run)),
         Input::StopAsked { by } => Ok(stop::stop(run, *by)),
         Input::Snapshotted(result) => Ok(vec![vcs::snapshotted(result)]),

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::Refusal;
 use super::begin::choose;
+use super::{Refusal, people};
 use crate::checkpoint::Trigger;
 use crate::event::{Event, RunResult};
 use crate::id::Seq;
@@ -23,6 +23,8 @@ pub(super) fn posted(run: &Run, posted: &Posted, now: Timestamp) -> Result<Vec<E
         Posted::Pause => super::pause::pause(run),
         Posted::Cancel => Ok(super::pause::cancel(run)),
         Posted::Archive => Ok(vec![Event::RunArchived]),
+        Posted::Answer { phase, choice, by } => people::answer(run, phase, choice, by),
+        Posted::Report { phase, by, says } => people::report(run, phase, by, says, now),
         Posted::Merge { patch } => Ok(changed(patch::merge_ops(&run.state, patch)).into_iter().collect()),
         Posted::Change { ops, ends } => {
             patch::fits(&run.state, ops)?;
@@ -62,7 +64,7 @@ fn with_checkpoint(run: &Run, mut events: Vec<Event>, now: Timestamp) -> Vec<Eve
 
 /// A checkpoint by hand is about the phase in hand; `place` is its place among the events of this decision.
 fn checkpoint(run: &Run, place: u64, name: Option<String>, now: Timestamp) -> Event {
-    let phase = run.running().next().map(|(phase, _)| phase.id.clone());
+    let phase = run.in_hand().cloned();
     let id = checkpoint_id(&run.id, phase.as_ref(), Seq(run.seq.0 + place), now);
     Event::CheckpointTaken { id, triggers: vec![Trigger::Manual], phase, name }
 }

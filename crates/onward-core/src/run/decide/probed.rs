@@ -1,4 +1,4 @@
-//! The probe of a phase has spoken, or could not.
+//! It was looked whether a phase that says so is done.
 
 use jiff::Timestamp;
 
@@ -7,39 +7,43 @@ use super::ended::retried_or_failed;
 use crate::event::{Answer, Claimed, Event};
 use crate::id::{Attempt, PhaseId};
 use crate::plan::{OnInterrupt, Phase, RetryWhen};
+use crate::run::proof::{self, Judgement, Proof};
 use crate::run::state::{ProbeDue, Run};
 
-pub(super) fn probed(run: &Run, id: &PhaseId, answer: Answer, now: Timestamp) -> Result<Vec<Event>, Refusal> {
+pub(super) fn probed(run: &Run, id: &PhaseId, proof: &Proof, now: Timestamp) -> Result<Vec<Event>, Refusal> {
     let state = run.phase_state(id).ok_or_else(|| Refusal::NoSuchPhase(id.clone()))?;
     let phase = &run.plan().phases[run.at(id)];
-    // Somebody answered for the phase meanwhile: what the probe says does not matter any more.
+    // Somebody answered for the phase meanwhile: what was seen does not matter any more.
     let Some(due) = state.probe.as_ref().filter(|_| !state.in_doubt) else { return Ok(Vec::new()) };
-    let first = Event::PhaseProbed { phase: id.clone(), answer };
-    let next = match (answer, due) {
-        (Answer::Done, ProbeDue::AfterTheRun(claimed) | ProbeDue::BeforeARerun(claimed)) => {
-            Some(completed(id, claimed))
+    let first = |answer, error| Event::PhaseProbed { phase: id.clone(), answer, error };
+    Ok(match (proof::judge(phase, proof), due) {
+        (Judgement::Done, ProbeDue::AfterTheRun(claimed) | ProbeDue::BeforeARerun(claimed)) => {
+            vec![first(Answer::Done, None), completed(id, claimed, proof)]
         }
-        (Answer::NotDone, ProbeDue::AfterTheRun(_)) => {
-            let why = "it ended with code 0, but its done-when probe says that the effect is not there".to_owned();
-            let attempt = Attempt(state.attempts);
-            Some(retried_or_failed(run, phase, state, RetryWhen::Failed, ("not-done", why), attempt, now))
+        (Judgement::NotDone(error), ProbeDue::AfterTheRun(_)) => {
+            let why = (error.code.as_str(), error.message.clone());
+            let next = retried_or_failed(run, phase, state, RetryWhen::Failed, why, Attempt(state.attempts), now);
+            vec![first(Answer::NotDone, Some(error)), next]
         }
-        (Answer::NotDone, ProbeDue::BeforeARerun(_)) => asks(phase).then(|| Event::PhaseInDoubt { phase: id.clone() }),
-        (Answer::CannotTell, _) => Some(Event::PhaseInDoubt { phase: id.clone() }),
-    };
-    Ok(std::iter::once(first).chain(next).collect())
+        (Judgement::NotDone(error), ProbeDue::BeforeARerun(_)) => {
+            let doubt = asks(phase).then(|| Event::PhaseInDoubt { phase: id.clone() });
+            std::iter::once(first(Answer::NotDone, Some(error))).chain(doubt).collect()
+        }
+        (Judgement::Unclear, _) => vec![first(Answer::CannotTell, None), Event::PhaseInDoubt { phase: id.clone() }],
+    })
 }
 
 fn asks(phase: &Phase) -> bool {
     phase.on_interrupt == Some(OnInterrupt::Ask)
 }
 
-fn completed(phase: &PhaseId, claimed: &Claimed) -> Event {
+fn completed(phase: &PhaseId, claimed: &Claimed, proof: &Proof) -> Event {
     Event::PhaseCompleted {
         phase: phase.clone(),
         summary: claimed.summary.clone(),
         outputs: claimed.outputs.clone(),
         adopted: false,
         seen: claimed.seen.clone(),
+        artifacts: proof.left_behind(),
     }
 }

@@ -48,7 +48,9 @@ pub(super) fn demand_it_can_be_the_only_one(
 fn undone(phase: &PhaseId, state: &PhaseState) -> Option<Event> {
     match state.status {
         PhaseStatus::Completed | PhaseStatus::Skipped => Some(reopened(phase, raised(state), Choice::Retry)),
-        PhaseStatus::Failed | PhaseStatus::Interrupted => Some(reopened(phase, state.generation, Choice::Retry)),
+        PhaseStatus::Waiting | PhaseStatus::Failed | PhaseStatus::Interrupted => {
+            Some(reopened(phase, state.generation, Choice::Retry))
+        }
         PhaseStatus::Pending | PhaseStatus::Running => None,
     }
 }

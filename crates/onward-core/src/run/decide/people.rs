@@ -1,0 +1,143 @@
+//! A person answers, or whoever does an external phase reports.
+
+use jiff::Timestamp;
+
+use super::Refusal;
+use super::ended::{retried_or_failed, seen};
+use crate::event::{Event, Report};
+use crate::id::{Attempt, PhaseId};
+use crate::input::{DoneSaid, Says};
+use crate::plan::{Phase, RetryWhen};
+use crate::run::iteration::nothing_remains;
+use crate::run::people::{People, answered, as_approval, as_external};
+use crate::run::proof::{self, Judgement};
+use crate::run::state::{PhaseState, PhaseStatus, Run};
+use crate::words;
+
+pub(super) fn answer(run: &Run, id: &PhaseId, said: &str, by: &str) -> Result<Vec<Event>, Refusal> {
+    let (phase, state) = found(run, id)?;
+    let no = |why: String| Err(Refusal::NotTheirs(id.clone(), why));
+    let Some(approval) = as_approval(phase) else { return no(format!("phase {id} is no approval")) };
+    let Some(choice) = approval.choice(said) else {
+        return no(format!("phase {id} knows no choice {said}: {}", approval.choices.join(", ")));
+    };
+    let name = by.split('@').next().unwrap_or(by);
+    if !approval.who.is_empty() && !approval.who.iter().any(|who| who == by || who == name) {
+        return no(format!("phase {id} is for {} to decide, not for {name}", approval.who.join(", ")));
+    }
+    match state.status {
+        PhaseStatus::Waiting => {
+            let told = Event::ApprovalAnswered { phase: id.clone(), choice: choice.to_owned(), by: by.to_owned() };
+            Ok(vec![told, answered(run, phase, choice)])
+        }
+        // The same answer again changes nothing.
+        PhaseStatus::Completed if state.outputs.values().any(|given| given == choice) => Ok(Vec::new()),
+        PhaseStatus::Failed if choice == crate::plan::REJECT && state.parked => Ok(Vec::new()),
+        PhaseStatus::Completed => no(format!("phase {id} is decided")),
+        PhaseStatus::Failed => no(format!("phase {id} was rejected: retry {id} asks again")),
+        PhaseStatus::Skipped => no(format!("phase {id} was skipped")),
+        PhaseStatus::Pending | PhaseStatus::Running | PhaseStatus::Interrupted => {
+            no(format!("nobody is asked about phase {id} yet: what it needs is not done"))
+        }
+    }
+}
+
+pub(super) fn report(run: &Run, id: &PhaseId, by: &str, says: &Says, now: Timestamp) -> Result<Vec<Event>, Refusal> {
+    let (phase, state) = found(run, id)?;
+    if as_external(phase).is_none() {
+        return Err(Refusal::NotTheirs(id.clone(), format!("phase {id} is not for others to do")));
+    }
+    if is_a_repetition(state, says) {
+        return Ok(Vec::new());
+    }
+    let begun = begun(run, phase, state, by)?;
+    let tell = |report| Event::Reported { phase: id.clone(), by: by.to_owned(), report };
+    Ok(match says {
+        Says::Start => begun.into_iter().collect(),
+        Says::Progress { note } => begun.into_iter().chain([tell(Report::Progress { note: note.clone() })]).collect(),
+        Says::Fail { reason } => {
+            let attempt = Attempt(state.attempts + u32::from(begun.is_some()));
+            let why = ("reported", reason.clone());
+            let next = retried_or_failed(run, phase, state, RetryWhen::Failed, why, attempt, now);
+            begun.into_iter().chain([tell(Report::Failed { reason: reason.clone() }), next]).collect()
+        }
+        Says::Done(said) => match overruled(phase, said) {
+            Some(reason) => vec![tell(Report::Overruled { reason })],
+            None => {
+                let done = tell(Report::Done { commit: said.commit.clone() });
+                begun.into_iter().chain([done, completed(run, phase, said)]).collect()
+            }
+        },
+    })
+}
+
+/// The same report as before: whoever sends it did not hear the answer.
+fn is_a_repetition(state: &PhaseState, says: &Says) -> bool {
+    match says {
+        Says::Start => matches!(state.people, Some(People::AtWork { .. })),
+        Says::Progress { .. } => false,
+        Says::Done(_) => state.status == PhaseStatus::Completed,
+        Says::Fail { reason } => state.error.as_ref().is_some_and(|error| error.message == *reason),
+    }
+}
+
+/// The beginning, where nobody reported it; or why it cannot begin.
+fn begun(run: &Run, phase: &Phase, state: &PhaseState, by: &str) -> Result<Option<Event>, Refusal> {
+    let id = &phase.id;
+    let no = |why: String| Err(Refusal::NotTheirs(id.clone(), why));
+    if matches!(state.people, Some(People::AtWork { .. })) {
+        return Ok(None);
+    }
+    if run.vcs.rewinding.is_some() {
+        return Err(Refusal::Rewinding);
+    }
+    match state.status {
+        PhaseStatus::Completed => return no(format!("phase {id} is completed")),
+        PhaseStatus::Skipped => return no(format!("phase {id} was skipped")),
+        PhaseStatus::Failed => return no(format!("phase {id} has failed, and a person has to say that it is retried")),
+        PhaseStatus::Pending | PhaseStatus::Running | PhaseStatus::Waiting | PhaseStatus::Interrupted => {}
+    }
+    if state.in_doubt {
+        return no(format!("phase {id} is in doubt, and a person has to say what becomes of it"));
+    }
+    let is_open = |need: &PhaseId| run.phase_state(need).is_some_and(|state| !state.is_finished());
+    if let Some(need) = phase.needs.iter().map(|need| &need.phase).find(|need| is_open(need)) {
+        return no(format!("phase {id} needs {need}, which is not done"));
+    }
+    if run.unmet(id) > 0 {
+        return no(format!("phase {id} needs something that was skipped"));
+    }
+    if !run.failure_allows() {
+        return no(format!("phase {id} is not begun: another phase has failed"));
+    }
+    let report = Report::Started { attempt: Attempt(state.attempts + 1) };
+    Ok(Some(Event::Reported { phase: id.clone(), by: by.to_owned(), report }))
+}
+
+/// Why a phase that is said to be done is not.
+fn overruled(phase: &Phase, said: &DoneSaid) -> Option<String> {
+    if !nothing_remains(&said.remaining) {
+        return Some(format!("it says it is done, but this remains: {}", said.remaining.trim()));
+    }
+    match proof::judge(phase, &said.proof) {
+        Judgement::Done => None,
+        Judgement::NotDone(error) => Some(error.message),
+        Judgement::Unclear => Some("its done-when probe cannot tell whether the effect is there".to_owned()),
+    }
+}
+
+fn completed(run: &Run, phase: &Phase, said: &DoneSaid) -> Event {
+    Event::PhaseCompleted {
+        phase: phase.id.clone(),
+        summary: said.summary.as_deref().and_then(words::summary),
+        outputs: said.outputs.clone(),
+        adopted: false,
+        seen: Some(Box::new(seen(run, phase, None))),
+        artifacts: said.proof.left_behind(),
+    }
+}
+
+fn found<'a>(run: &'a Run, id: &PhaseId) -> Result<(&'a Phase, &'a PhaseState), Refusal> {
+    let state = run.phase_state(id).ok_or_else(|| Refusal::NoSuchPhase(id.clone()))?;
+    Ok((&run.plan().phases[run.at(id)], state))
+}

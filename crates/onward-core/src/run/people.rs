@@ -1,0 +1,336 @@
+//! Phases that others do: a person who decides, somebody who reports. What is known of them, and what follows from it.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::decide::ended::{retried_or_failed, seen};
+use super::state::{Before, PhaseState, PhaseStatus, Run};
+use super::waits::{self, Wait};
+use crate::event::{Event, PhaseError, Report, RunResult, StopBy};
+use crate::id::{Attempt, PhaseId};
+use crate::mutant::{self, Mutant};
+use crate::plan::{APPROVE, Approval, Body, External, IfExpired, IfSilent, Phase, PlanFailure, REJECT, RetryWhen};
+
+/// The error code of an approval that was not given.
+pub(super) const REJECTED: &str = "rejected";
+/// The output under which a phase gives out what was chosen.
+const CHOICE: &str = "choice";
+/// Who answers when nobody does in time.
+const TIME: &str = "time";
+
+/// Where a phase stands with those it waits for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum People {
+    Asked { at: Timestamp },
+    Answered { choice: String },
+    AtWork { heard_at: Timestamp },
+    Silent,
+}
+
+/// Why nothing is handed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoNext {
+    Completed,
+    /// Somebody else has to do something first.
+    Waiting,
+    /// A failure stands in the way.
+    Blocked,
+}
+
+impl NoNext {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Waiting => "waiting",
+            Self::Blocked => "blocked",
+        }
+    }
+}
+
+pub(super) fn is_for_others(phase: &Phase) -> bool {
+    match &phase.body {
+        Body::Approval(_) | Body::External(_) => true,
+        Body::Run { .. } | Body::Agent(_) | Body::Uses(_) => false,
+    }
+}
+
+pub(super) fn as_approval(phase: &Phase) -> Option<&Approval> {
+    match &phase.body {
+        Body::Approval(approval) => Some(approval),
+        Body::External(_) | Body::Run { .. } | Body::Agent(_) | Body::Uses(_) => None,
+    }
+}
+
+pub(super) fn as_external(phase: &Phase) -> Option<&External> {
+    match &phase.body {
+        Body::External(external) => Some(external),
+        Body::Approval(_) | Body::Run { .. } | Body::Agent(_) | Body::Uses(_) => None,
+    }
+}
+
+impl Run {
+    /// Nobody drives it, because what is left is for others to do.
+    pub(super) fn waits_for_others(&self) -> bool {
+        !self.archived && self.result.is_none() && self.stopped == Some(StopBy::Waiting)
+    }
+
+    /// Nobody drives it, and a checkpoint of what others did waits for the working tree.
+    pub fn tree_is_awaited(&self) -> bool {
+        self.waits_for_others() && self.snapshot_is_wanted()
+    }
+
+    pub(super) fn failure_allows(&self) -> bool {
+        self.failed == 0 || self.plan().on_failure == PlanFailure::Continue
+    }
+
+    pub(super) fn is_the_one_wanted(&self, at: usize) -> bool {
+        self.only.as_ref().is_none_or(|only| *only == self.plan().phases[at].id)
+    }
+
+    /// Whether somebody has said that they are at work on a phase.
+    pub(super) fn others_are_at_work(&self) -> bool {
+        self.people.iter().any(|&at| matches!(self.phases[at].people, Some(People::AtWork { .. })))
+    }
+
+    /// Whether others can bring the run on.
+    pub(super) fn something_is_for_others(&self) -> bool {
+        let at_work = self.others_are_at_work() && (self.failed == 0 || self.plan().on_failure != PlanFailure::Stop);
+        let open = self.people.iter().chain(&self.for_others).any(|&at| self.is_the_one_wanted(at));
+        at_work || (open && self.failure_allows())
+    }
+
+    /// The phase in hand: one that is at work, whoever does it.
+    pub fn in_hand(&self) -> Option<&PhaseId> {
+        let others = self.people.iter().find(|&&at| self.phases[at].status == PhaseStatus::Running);
+        let at = self.running.iter().next().or(others)?;
+        Some(&self.plan().phases[*at].id)
+    }
+
+    /// Approvals that were asked for and are not given.
+    pub fn approvals(&self) -> impl Iterator<Item = (&Phase, &Approval)> {
+        let waiting = self.people.iter().filter(|&&at| self.phases[at].status == PhaseStatus::Waiting);
+        waiting.filter_map(|&at| Some((&self.plan().phases[at], as_approval(&self.plan().phases[at])?)))
+    }
+
+    /// The phase that somebody who asks is to do: what is begun first, then what could begin.
+    pub fn next_for_others(&self, now: Timestamp) -> Result<&Phase, NoNext> {
+        if self.finished == self.phases.len() {
+            return Err(NoNext::Completed);
+        }
+        let external = |at: &&usize| as_external(&self.plan().phases[**at]).is_some();
+        let begun = self.people.iter().find(|at| external(at) && self.phases[**at].status == PhaseStatus::Running);
+        let due = |at: &&usize| self.phases[**at].not_before.is_none_or(|time| time <= now);
+        let open = || self.for_others.iter().find(|at| external(at) && due(at) && self.failure_allows());
+        match begun.or_else(open) {
+            Some(&at) if !self.archived => Ok(&self.plan().phases[at]),
+            Some(_) => Err(NoNext::Blocked),
+            None => Err(self.why_nothing_is_next()),
+        }
+    }
+
+    fn why_nothing_is_next(&self) -> NoNext {
+        let open = !self.ready.is_empty() || !self.delayed.is_empty() || !self.for_others.is_empty();
+        let going = !self.running.is_empty() || !self.people.is_empty() || !self.probing.is_empty();
+        if !self.archived && (going || (open && self.failure_allows())) { NoNext::Waiting } else { NoNext::Blocked }
+    }
+
+    /// When the next patience ends.
+    pub(super) fn patience_ends(&self, now: Timestamp) -> Option<Timestamp> {
+        let ends = self.people.iter().filter_map(|&at| patience(&self.plan().phases[at], &self.phases[at], now).1);
+        ends.min()
+    }
+
+    pub(super) fn apply_what_others_said(&mut self, event: &Event, at: Timestamp) {
+        match event {
+            Event::ApprovalAsked { phase } => {
+                assert_eq!(self.unmet[self.at(phase)], 0, "{phase} is asked about before what it needs is done");
+                self.change(phase, |state| {
+                    assert!(!state.is_finished() && state.people.is_none(), "{phase} is asked about once");
+                    (state.status, state.people) = (PhaseStatus::Waiting, Some(People::Asked { at }));
+                    (state.started_at, state.ended_at, state.duration_ms) = (Some(at), None, None);
+                    (state.not_before, state.error) = (None, None);
+                });
+            }
+            Event::ApprovalAnswered { phase, choice, .. } => self.change(phase, |state| {
+                assert_eq!(state.status, PhaseStatus::Waiting, "{phase} is answered when it was asked about");
+                state.people = Some(People::Answered { choice: choice.clone() });
+                state.ended_at = Some(at);
+            }),
+            Event::Reported { phase, report, .. } => self.reported(phase, report, at),
+            _ => unreachable!("nothing that others said"),
+        }
+    }
+
+    fn reported(&mut self, phase: &PhaseId, report: &Report, at: Timestamp) {
+        let if_silent = as_external(&self.plan().phases[self.at(phase)]).map(|external| external.if_silent);
+        match report {
+            Report::Started { attempt } => self.others_started(phase, *attempt, at),
+            Report::Progress { note } => self.change(phase, |state| {
+                state.people = Some(People::AtWork { heard_at: at });
+                state.note = note.clone().or(state.note.take());
+            }),
+            Report::Overruled { .. } => self.change(phase, |state| {
+                if let Some(People::AtWork { heard_at }) = &mut state.people {
+                    *heard_at = at;
+                }
+            }),
+            Report::Done { commit } => self.change(phase, |state| {
+                others_ended(state, phase, at);
+                state.commit_sha = commit.clone().or(state.commit_sha.take());
+            }),
+            Report::Failed { .. } => self.change(phase, |state| {
+                others_ended(state, phase, at);
+                (state.failures, state.last_end) = (state.failures + 1, Some(Before::Failed));
+            }),
+            Report::Silent => self.change(phase, |state| {
+                others_ended(state, phase, at);
+                state.last_end = Some(Before::Interrupted);
+                match if_silent {
+                    Some(IfSilent::Fail) => (state.failures, state.people) = (state.failures + 1, Some(People::Silent)),
+                    Some(IfSilent::Ask) => state.people = Some(People::Silent),
+                    // It can be taken in hand by somebody else.
+                    Some(IfSilent::Pause | IfSilent::Wait) | None => {}
+                }
+            }),
+        }
+    }
+
+    fn others_started(&mut self, phase: &PhaseId, attempt: Attempt, at: Timestamp) {
+        assert_eq!(self.unmet[self.at(phase)], 0, "{phase} is begun before what it needs is done");
+        self.change(phase, |state| {
+            assert!(!state.is_finished() && state.people.is_none(), "{phase} is begun once");
+            assert_eq!(attempt.0, state.attempts + 1, "attempts of {phase} are numbered without gaps");
+            (state.status, state.people) = (PhaseStatus::Running, Some(People::AtWork { heard_at: at }));
+            state.attempts = attempt.0;
+            (state.started_at, state.ended_at, state.duration_ms) = (Some(at), None, None);
+            (state.not_before, state.error, state.parked) = (None, None, false);
+        });
+        let nobody_drives = self.result.is_some() || self.stopped.is_some();
+        if nobody_drives && self.running.is_empty() {
+            (self.result, self.stopped) = (None, Some(StopBy::Waiting));
+        }
+    }
+}
+
+/// What is known of people fits only the kind of phase that it was learnt about.
+pub(super) fn fit(phase: &Phase, state: &mut PhaseState) {
+    let fits = match &state.people {
+        None => true,
+        Some(People::Asked { .. } | People::Answered { .. }) => as_approval(phase).is_some(),
+        Some(People::AtWork { .. } | People::Silent) => as_external(phase).is_some(),
+    };
+    if !fits {
+        (state.people, state.status) = (None, PhaseStatus::Pending);
+    }
+}
+
+fn others_ended(state: &mut PhaseState, phase: &PhaseId, at: Timestamp) {
+    assert_eq!(state.status, PhaseStatus::Running, "{phase} ends after it was begun");
+    (state.status, state.people, state.ended_at) = (PhaseStatus::Interrupted, None, Some(at));
+    let span = state.started_at.map(|start| at.duration_since(start).as_millis());
+    state.duration_ms = span.and_then(|ms| u64::try_from(ms).ok());
+}
+
+/// What follows from what others said, or did not say in time.
+pub(super) fn settle(run: &Run, now: Timestamp) -> Option<Event> {
+    if (run.people.is_empty() && run.for_others.is_empty()) || run.vcs.rewinding.is_some() {
+        return None;
+    }
+    let follows = run.people.iter().find_map(|&at| follow(run, &run.plan().phases[at], &run.phases[at], now));
+    follows.or_else(|| ask(run))
+}
+
+/// The end of a run that nobody drives, once others have done or failed all that was theirs.
+pub(super) fn end(run: &Run) -> Option<Event> {
+    if run.snapshot_is_wanted() || run.vcs.begun.is_some() || run.vcs.rewinding.is_some() || !run.running.is_empty() {
+        return None;
+    }
+    if run.finished == run.phases.len() {
+        return Some(Event::RunEnded { result: RunResult::Completed });
+    }
+    let for_a_driver = !run.ready.is_empty() || !run.delayed.is_empty();
+    let open = run.something_is_for_others() || !run.in_doubt.is_empty() || (for_a_driver && run.failure_allows());
+    (!open).then_some(Event::RunEnded { result: RunResult::Failed })
+}
+
+/// The next approval whose turn it is.
+fn ask(run: &Run) -> Option<Event> {
+    let quiet = run.stop.is_none() && run.in_doubt.is_empty() && run.vcs.rewinding.is_none();
+    if run.epoch == 0 || !quiet || !run.failure_allows() {
+        return None;
+    }
+    let approval = |at: &&usize| as_approval(&run.plan().phases[**at]).is_some() && run.is_the_one_wanted(**at);
+    let at = *run.for_others.iter().find(approval)?;
+    Some(Event::ApprovalAsked { phase: run.plan().phases[at].id.clone() })
+}
+
+fn follow(run: &Run, phase: &Phase, state: &PhaseState, now: Timestamp) -> Option<Event> {
+    if state.in_doubt {
+        return None;
+    }
+    match (state.people.as_ref()?, patience(phase, state, now).0?) {
+        (People::Answered { choice }, _) => Some(answered(run, phase, choice)),
+        (People::Asked { .. }, Over::Expired(IfExpired::Approve)) => Some(by_time(phase, APPROVE)),
+        (People::Asked { .. }, Over::Expired(IfExpired::Reject)) => Some(by_time(phase, REJECT)),
+        (People::AtWork { .. }, Over::Silent(_)) => {
+            Some(Event::Reported { phase: phase.id.clone(), by: TIME.to_owned(), report: Report::Silent })
+        }
+        (People::Silent, Over::Silent(IfSilent::Fail)) => {
+            let why = ("silent", "whoever did it was not heard for too long".to_owned());
+            let attempt = Attempt(state.attempts);
+            // The silence itself was counted when it was recorded.
+            let before = PhaseState { failures: state.failures.saturating_sub(1), ..state.clone() };
+            Some(retried_or_failed(run, phase, &before, RetryWhen::Failed, why, attempt, now))
+        }
+        (People::Silent, Over::Silent(IfSilent::Ask)) => Some(Event::PhaseInDoubt { phase: phase.id.clone() }),
+        (People::Silent | People::Asked { .. } | People::AtWork { .. }, _) => None,
+    }
+}
+
+/// What has taken too long, and what the plan says about that.
+enum Over {
+    Expired(IfExpired),
+    Silent(IfSilent),
+    /// Nothing is waited for any more.
+    Answered,
+}
+
+/// Whether a patience is over, and when it will be.
+fn patience(phase: &Phase, state: &PhaseState, now: Timestamp) -> (Option<Over>, Option<Timestamp>) {
+    let (approval, external) = (as_approval(phase), as_external(phase));
+    match (&state.people, approval, external) {
+        (Some(People::Asked { at }), Some(approval), _) => match waits::approval(approval, *at, now) {
+            Wait::Open { until } => (None, until),
+            Wait::Over(what) => (Some(Over::Expired(what)), None),
+        },
+        (Some(People::AtWork { heard_at }), _, Some(external)) => match waits::external(external, *heard_at, now) {
+            Wait::Open { until } => (None, until),
+            Wait::Over(what) => (Some(Over::Silent(what)), None),
+        },
+        (Some(People::Silent), _, Some(external)) => (Some(Over::Silent(external.if_silent)), None),
+        (Some(People::Answered { .. }), _, _) => (Some(Over::Answered), None),
+        (Some(_) | None, _, _) => (None, None),
+    }
+}
+
+fn by_time(phase: &Phase, said: &str) -> Event {
+    let choice = as_approval(phase).and_then(|approval| approval.choice(said)).unwrap_or(said).to_owned();
+    Event::ApprovalAnswered { phase: phase.id.clone(), choice, by: TIME.to_owned() }
+}
+
+/// What becomes of an approval that was answered.
+pub(super) fn answered(run: &Run, phase: &Phase, choice: &str) -> Event {
+    if choice == REJECT && !mutant::is(Mutant::TakeANoForAYes) {
+        let message = "a person rejected it; it stays so until it is retried by hand".to_owned();
+        let error = PhaseError { code: REJECTED.to_owned(), message };
+        return Event::PhaseFailed { phase: phase.id.clone(), error };
+    }
+    Event::PhaseCompleted {
+        phase: phase.id.clone(),
+        summary: None,
+        outputs: [(CHOICE.to_owned(), choice.to_owned())].into(),
+        adopted: false,
+        seen: Some(Box::new(seen(run, phase, None))),
+        artifacts: Vec::new(),
+    }
+}

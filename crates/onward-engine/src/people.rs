@@ -1,0 +1,192 @@
+//! What others say about a run: a person's answer to an approval, reports of whoever does an external phase. And what
+//! they are told when they ask what is next.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+
+use jiff::Timestamp;
+use onward_core::id::{PhaseId, RunId};
+use onward_core::input::{DoneSaid, Posted, Reply, Says};
+use onward_core::plan::{Body, Phase};
+use onward_core::run::{PhaseStatus, Run};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::Onward;
+use crate::error::{Error, Result};
+use crate::executor::shell;
+use crate::flight::secrets;
+use crate::look::require_phase;
+use crate::probe::proof::Looking;
+use crate::start::actor;
+
+/// What somebody reports.
+#[derive(Clone, Debug)]
+pub enum Report {
+    Start,
+    Progress { note: Option<String> },
+    Done(Done),
+    Fail { reason: String },
+}
+
+/// A claim that a phase is done.
+#[derive(Clone, Debug, Default)]
+pub struct Done {
+    pub summary: Option<String>,
+    pub artifacts: Vec<String>,
+    pub outputs: BTreeMap<String, String>,
+    pub commit: Option<String>,
+    pub remaining: String,
+}
+
+/// What became of a report.
+#[derive(Clone, Debug, Serialize)]
+pub struct Reported {
+    pub accepted: bool,
+    pub reason: Option<String>,
+    pub next: Next,
+}
+
+/// What somebody who asks is to do.
+#[derive(Clone, Debug, Serialize)]
+pub struct Next {
+    pub run: RunId,
+    pub phase: Option<NextPhase>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<Value>,
+    pub remaining: usize,
+    /// Why nothing is handed out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<&'static str>,
+    /// What brings it on, where a program can.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct NextPhase {
+    pub id: PhaseId,
+    pub name: String,
+    pub instructions: String,
+    pub needs: Vec<PhaseId>,
+    pub note: Option<String>,
+    pub attempts: u32,
+    pub tasks: Vec<Value>,
+}
+
+impl Onward {
+    /// Records a person's answer to an approval.
+    pub fn answer(&mut self, name: &str, phase: &str, choice: &str) -> Result<RunId> {
+        let run = self.find_run(Some(name))?;
+        let phase = require_phase(&self.load(&run)?, phase)?;
+        let posted = Posted::Answer { phase, choice: choice.to_owned(), by: actor() };
+        match self.post(&run, &posted) {
+            Err(Error::Refused { reasons, .. }) => Err(Error::Declined { reason: reasons.join("; ") }),
+            other => other.map(|_| run),
+        }
+    }
+
+    /// Records what whoever does an external phase says about it. A claim to be done is looked into first.
+    pub fn report(&mut self, name: Option<&str>, phase: &str, report: &Report) -> Result<Reported> {
+        let id = self.find_run(name)?;
+        let run = self.load(&id)?;
+        let phase = require_phase(&run, phase)?;
+        let says = self.says(&run, &phase, report);
+        let refused = match self.post(&id, &Posted::Report { phase, by: actor(), says }) {
+            Ok(Reply::Overruled { reason } | Reply::Refused { reason }) => Some(reason),
+            Ok(Reply::Done | Reply::Checkpoint { .. }) => None,
+            Err(Error::Refused { reasons, .. }) => Some(reasons.join("; ")),
+            Err(other) => return Err(other),
+        };
+        let next = next_of(&self.load(&id)?);
+        Ok(Reported { accepted: refused.is_none(), reason: refused, next })
+    }
+
+    /// What somebody who asks is to do next.
+    pub fn next(&mut self, name: Option<&str>) -> Result<Next> {
+        let id = self.find_run(name)?;
+        Ok(next_of(&self.load(&id)?))
+    }
+
+    fn says(&self, run: &Run, id: &PhaseId, report: &Report) -> Says {
+        let clean = |text: &str| secrets().text(text).into_owned();
+        match report {
+            Report::Start => Says::Start,
+            Report::Progress { note } => Says::Progress { note: note.as_deref().map(clean) },
+            Report::Fail { reason } => Says::Fail { reason: clean(reason) },
+            Report::Done(done) => {
+                let phase = run.plan().phase(id).expect("the phase was found in this run");
+                let open = run.phase_state(id).is_some_and(|state| !state.is_finished());
+                // Of what is not theirs, or is done, nothing is looked at: the answer is known.
+                let looks = open && matches!(phase.body, Body::External(_)) && needs_are_met(run, phase);
+                let looking = looks.then(|| Looking::at(&self.project, run, phase, &done.artifacts));
+                let proof = looking.map(|looking| looking.look(&AtomicBool::new(false))).unwrap_or_default();
+                Says::Done(Box::new(DoneSaid {
+                    summary: done.summary.as_deref().map(clean),
+                    outputs: done.outputs.iter().map(|(key, value)| (key.clone(), clean(value))).collect(),
+                    commit: done.commit.clone(),
+                    remaining: clean(&done.remaining),
+                    proof,
+                }))
+            }
+        }
+    }
+}
+
+fn needs_are_met(run: &Run, phase: &Phase) -> bool {
+    phase.needs.iter().all(|need| run.phase_state(&need.phase).is_some_and(onward_core::run::PhaseState::is_finished))
+}
+
+fn next_of(run: &Run) -> Next {
+    let remaining = run.phases_total() - run.phases_finished();
+    let nothing = Next { run: run.id.clone(), phase: None, context: None, remaining, reason: None, hint: None };
+    match run.next_for_others(Timestamp::now()) {
+        Ok(phase) => Next { phase: Some(handed_out(run, phase)), context: Some(context(run, phase)), ..nothing },
+        Err(why) => Next { reason: Some(why.as_str()), hint: hint(run), ..nothing },
+    }
+}
+
+fn handed_out(run: &Run, phase: &Phase) -> NextPhase {
+    let state = run.phase_state(&phase.id).expect("the phase is one of this run");
+    let instructions = match &phase.body {
+        Body::External(external) => external.instructions.clone(),
+        Body::Run { .. } | Body::Agent(_) | Body::Approval(_) | Body::Uses(_) => String::new(),
+    };
+    NextPhase {
+        id: phase.id.clone(),
+        name: phase.title().to_owned(),
+        instructions: shell::fill(run, &instructions).unwrap_or(instructions),
+        needs: phase.needs.iter().map(|need| need.phase.clone()).collect(),
+        note: state.note.clone(),
+        attempts: state.attempts,
+        tasks: Vec::new(),
+    }
+}
+
+/// What went before, for somebody who begins with nothing.
+fn context(run: &Run, phase: &Phase) -> Value {
+    let needs = phase.needs.iter().filter_map(|need| {
+        let state = run.phase_state(&need.phase)?;
+        let told = json!({ "status": state.status, "summary": state.summary, "outputs": state.outputs, "artifacts": state.artifacts });
+        Some((need.phase.to_string(), told))
+    });
+    let artifacts: BTreeMap<&str, &str> =
+        phase.artifacts.iter().map(|it| (it.name.as_str(), it.path.as_str())).collect();
+    json!({
+        "plan": run.plan().name,
+        "title": run.started.title,
+        "description": run.plan().description,
+        "branch": run.branch(),
+        "inputs": run.started.inputs,
+        "needs": needs.collect::<serde_json::Map<String, Value>>(),
+        "artifacts": artifacts,
+        "verify": phase.verify,
+    })
+}
+
+/// What a person could type, where somebody waits.
+fn hint(run: &Run) -> Option<String> {
+    let approval = run.approvals().next().map(|(phase, _)| format!("onward approve {} {}", run.id, phase.id));
+    let startable = run.phases().any(|(_, state)| !state.is_finished() && state.status != PhaseStatus::Failed);
+    approval.or_else(|| startable.then(|| format!("onward resume {}", run.id)))
+}

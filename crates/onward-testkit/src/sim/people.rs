@@ -1,0 +1,103 @@
+//! Those for whom a run waits: a person who says yes or no, a worker who reports. They speak beside the driver, and
+//! where there is none they write it down themselves; both may be cut off anywhere.
+
+use onward_core::id::PhaseId;
+use onward_core::input::{DoneSaid, Input, Posted, Says};
+use onward_core::plan::{Body, Phase};
+use onward_core::run::proof::{ArtifactFound, ArtifactState, CheckEnd, Effect, Proof};
+use onward_core::run::{PhaseStatus, Run};
+use onward_engine::{Error, Hand, Result, World};
+use onward_store::Lease;
+
+use super::dice::Dice;
+use super::store::FaultyStore;
+use super::world::{ALONE, Eyes, Shared};
+
+/// What is said to a run that nobody drives, before the next driver comes.
+const WORDS_MAX: u64 = 5;
+
+/// What somebody says about the run as it stands; sometimes about a phase that is not theirs.
+pub(super) fn word(run: &Run, dice: &mut Dice) -> Option<Posted> {
+    let theirs = |phase: &Phase| matches!(phase.body, Body::Approval(_) | Body::External(_));
+    let ids: Vec<PhaseId> =
+        run.phases().filter(|(phase, _)| theirs(phase)).map(|(phase, _)| phase.id.clone()).collect();
+    let open: Vec<PhaseId> = run
+        .phases()
+        .filter(|(phase, state)| theirs(phase) && matches!(state.status, PhaseStatus::Waiting | PhaseStatus::Running))
+        .map(|(phase, _)| phase.id.clone())
+        .chain(run.next_for_others(run.updated_at).ok().map(|phase| phase.id.clone()))
+        .collect();
+    if ids.is_empty() {
+        return None;
+    }
+    let id = if open.is_empty() || dice.percent(10) { dice.pick(&ids).clone() } else { dice.pick(&open).clone() };
+    let phase = run.plan().phase(&id).expect("of the plan");
+    let by = "somebody".to_owned();
+    Some(match phase.body {
+        Body::Approval(_) => {
+            let choice = if dice.percent(15) { "reject" } else { "approve" };
+            Posted::Answer { phase: id, choice: choice.to_owned(), by }
+        }
+        _ => Posted::Report { says: says(phase, dice), phase: id, by },
+    })
+}
+
+fn says(phase: &Phase, dice: &mut Dice) -> Says {
+    match dice.below(100) {
+        0..=19 => Says::Start,
+        20..=34 => Says::Progress { note: Some(format!("{}/10", dice.below(10))) },
+        35..=44 => Says::Fail { reason: format!("no luck {}", dice.below(3)) },
+        _ => {
+            let remaining = if dice.percent(10) { "the rest" } else { "none" };
+            let said = DoneSaid { proof: proof(phase, dice), remaining: remaining.to_owned(), ..DoneSaid::default() };
+            Says::Done(Box::new(said))
+        }
+    }
+}
+
+/// What is found when somebody looks whether a phase is done: mostly it is.
+pub(super) fn proof(phase: &Phase, dice: &mut Dice) -> Proof {
+    let there = ArtifactState::There { bytes: 1, digest: "d".to_owned() };
+    let lacks = dice.percent(15);
+    let artifact = |name: &String| ArtifactFound {
+        name: name.clone(),
+        path: "made".to_owned(),
+        state: if lacks { ArtifactState::Missing } else { there.clone() },
+    };
+    let artifacts = phase.artifacts.iter().map(|artifact_| artifact(&artifact_.name)).collect();
+    let fails = dice.percent(15);
+    let check =
+        |command: &String| CheckEnd { command: command.clone(), code: Some(i32::from(fails)), said: String::new() };
+    let effect = *dice.pick(&[Effect::There, Effect::There, Effect::There, Effect::Absent, Effect::CannotTell]);
+    Proof {
+        artifacts,
+        checks: phase.verify.iter().map(check).collect(),
+        effect: (!phase.done_when.is_empty()).then_some(effect),
+    }
+}
+
+/// Nobody drives: some of them say something, and write it down themselves.
+pub(super) fn speak(
+    machine: &Shared,
+    store: &mut FaultyStore,
+    lease: &Lease,
+    world: &mut Eyes,
+    run: Run,
+) -> Result<Run> {
+    let now = machine.lock().expect(ALONE).now;
+    let mut hand = Hand { store, lease, run, actor: "sim".to_owned(), now };
+    for _ in 0..WORDS_MAX {
+        let said = word(&hand.run, &mut machine.lock().expect(ALONE).dice);
+        let Some(said) = said else { break };
+        match hand.tell(&[Input::Posted(said)], Vec::new()) {
+            // Somebody who speaks out of turn is told so, and nothing changes.
+            Ok(_) | Err(Error::Illegal(_)) => {}
+            Err(other) => return Err(other),
+        }
+        if hand.run.tree_is_awaited() {
+            let kept = world.tree().snapshot(&hand.run)?;
+            hand.tell(&[kept], Vec::new())?;
+        }
+    }
+    Ok(hand.run)
+}

@@ -1,0 +1,44 @@
+//! `onward approve|reject RUN PHASE`: a person's answer, on record for whoever drives the run.
+
+use onward_core::exit;
+use onward_core::plan::{APPROVE, REJECT};
+use onward_core::view;
+use onward_engine::Onward;
+use serde_json::json;
+
+use super::here;
+use crate::args::people;
+use crate::failure::Failure;
+use crate::render;
+
+pub(super) fn approve(args: &people::Approve) -> Result<u8, Failure> {
+    answer(args, args.choice.as_deref().unwrap_or(APPROVE), "approved")
+}
+
+pub(super) fn reject(args: &people::Approve) -> Result<u8, Failure> {
+    answer(args, args.choice.as_deref().unwrap_or(REJECT), "rejected")
+}
+
+fn answer(args: &people::Approve, choice: &str, done: &str) -> Result<u8, Failure> {
+    refuse_inside_a_phase(done)?;
+    let mut onward = Onward::work(&here()?)?;
+    let run = onward.answer(&args.run, &args.phase, choice)?;
+    if args.output.json {
+        render::answer_json(&json!({ "run": run, "phase": args.phase, "choice": choice }));
+        return Ok(exit::DONE);
+    }
+    let resume = view::resume_command(&run);
+    let words = format!("phase {} of run {run} is {done}; where nobody drives it, go on with  {resume}\n", args.phase);
+    render::say(&render::safe::block(&words));
+    Ok(exit::DONE)
+}
+
+/// What runs inside a phase must not grant itself what a person has to.
+fn refuse_inside_a_phase(done: &str) -> Result<(), Failure> {
+    let inside = std::env::var_os("ONWARD_RUN").is_some_and(|run| !run.is_empty());
+    if inside {
+        Err(Failure::usage(format!("nothing is {done} from inside a phase: a person has to do it")))
+    } else {
+        Ok(())
+    }
+}

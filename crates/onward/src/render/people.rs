@@ -1,0 +1,79 @@
+//! What others do: questions that a person has to answer, reports, and what is handed out next.
+
+use onward_core::event::{Event, Report};
+use onward_core::id::PhaseId;
+use onward_core::run::Run;
+use onward_engine::Next;
+
+use super::{paint, safe};
+
+/// The line of an event that others caused.
+pub(super) fn line(event: &Event, run: &Run) -> Option<String> {
+    let name = |phase: &PhaseId| safe::line(phase.as_str());
+    match event {
+        Event::ApprovalAsked { phase } => Some(asked(phase, run)),
+        Event::ApprovalAnswered { phase, choice, by } => {
+            Some(format!("{} {} {} says {}", paint::busy("?"), name(phase), safe::line(by), safe::line(choice)))
+        }
+        Event::Reported { phase, by, report } => {
+            let told = match report {
+                Report::Started { .. } => format!("is begun by {}", safe::line(by)),
+                Report::Progress { note } => note.as_deref().map(|note| format!("\"{}\"", safe::line(note)))?,
+                Report::Overruled { reason } => format!("is said to be done and is not: {}", safe::line(reason)),
+                Report::Failed { .. } | Report::Done { .. } => return None,
+                Report::Silent => "was not heard of for too long".to_owned(),
+            };
+            Some(format!("{} {} {told}", paint::busy("▸"), name(phase)))
+        }
+        _ => None,
+    }
+}
+
+fn asked(phase: &PhaseId, run: &Run) -> String {
+    let id = safe::line(phase.as_str());
+    let found = run.approvals().find(|(found, _)| found.id == *phase);
+    let Some((_, approval)) = found else { return format!("{} {id} waits for an approval", paint::doubtful("?")) };
+    let mut text = format!("{} {id} waits for an approval: {}", paint::doubtful("?"), safe::line(&approval.message));
+    for show in &approval.show {
+        text.push_str(&format!("\n    look at {}", safe::line(show)));
+    }
+    text.push_str(&format!("\n    {}", how(run, phase)));
+    text
+}
+
+/// How a person answers.
+fn how(run: &Run, phase: &PhaseId) -> String {
+    safe::line(&format!("onward approve {} {phase}   or   onward reject {} {phase}", run.id, run.id))
+}
+
+/// What a run that waits is waiting for, a line each.
+pub(super) fn awaited(run: &Run) -> String {
+    let approvals = run.approvals().map(|(phase, _)| format!("answer with  {}\n", how(run, &phase.id)));
+    let mut text: String = approvals.collect();
+    if text.is_empty() {
+        text = format!("what is to be done by others is told by  onward next --run {}\n", safe::line(run.id.as_str()));
+    }
+    text
+}
+
+/// `onward next`.
+pub(crate) fn next(next: &Next) -> String {
+    let run = safe::line(next.run.as_str());
+    match (&next.phase, next.reason) {
+        (Some(phase), _) => {
+            let note = phase.note.as_ref().map(|note| format!("so far: {}\n", safe::line(note))).unwrap_or_default();
+            let id = safe::line(phase.id.as_str());
+            format!(
+                "{} ({})  of run {run}, phases that remain: {}\n{note}{}\nsay that it is done with  onward report done {id} --run {run}\n",
+                paint::bold(&id),
+                safe::line(&phase.name),
+                next.remaining,
+                safe::block(&phase.instructions),
+            )
+        }
+        (None, reason) => {
+            let hint = next.hint.as_ref().map(|hint| format!("go on with  {}\n", safe::line(hint))).unwrap_or_default();
+            format!("nothing is to be done now: run {run} is {}\n{hint}", reason.unwrap_or("waiting"))
+        }
+    }
+}
