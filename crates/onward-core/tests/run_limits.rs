@@ -1,7 +1,7 @@
 //! Limits, pauses and deadlines in the life of a run: inputs in, events out, in virtual time.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -261,17 +261,17 @@ fn a_cancelled_run_is_archived() {
     assert_eq!((story.run.status(), story.run.ending()), (RunStatus::Archived, Some(Ending::Stopped(StopBy::Cancel))));
 }
 
-/// Ten thousand phases are ready and draw on one limit that lets one of them through. Going through all of them takes a
-/// moment, however many have gone before.
+/// Ten thousand phases are ready and draw on one limit that lets one of them through. One after the other is started, and
+/// going through all of them takes a moment: a look that judges each of them would not end within the time of a test.
 #[test]
 fn ten_thousand_ready_phases_are_no_burden() {
-    let phases: String =
-        (0..10_000).map(|n| format!("  p{n}: {{ limits: [api], writes: [out/**], run: x }}\n")).collect();
-    let plan = format!("onward: 1\nname: demo\nlimits: {{ api: {{ max-parallel: 1 }} }}\nphases:\n{phases}");
+    let mut plan = "onward: 1\nname: demo\nlimits: { api: { max-parallel: 1 } }\nphases:\n".to_owned();
+    for number in 0..10_000 {
+        plan.extend(["  p", &number.to_string(), ": { limits: [api], writes: [out/**], run: x }\n"]);
+    }
     let mut story = Story::new(&plan, Bounds::default());
-    let began = Instant::now();
     for phase in 0..20 {
         story.end(&format!("p{phase}"), 0, "");
     }
-    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    assert_eq!(story.at_work(), ["p20"]);
 }
