@@ -4,6 +4,7 @@ mod doctor;
 mod git;
 #[cfg(feature = "kill-points")]
 mod kill_points;
+mod people;
 mod readme_tour;
 mod stories;
 
