@@ -56,7 +56,7 @@ phases:
     let (code, message) = error(phase, &Proof { checks: vec![passed(Some(2))], ..good.clone() });
     assert_eq!(
         (code.as_str(), message.as_str()),
-        ("verify-failed", "its check `make check` ended with code 2: 2 tests failed")
+        ("verify-failed", "its verify command `make check` ended with code 2: 2 tests failed")
     );
     assert_eq!(error(phase, &Proof { checks: vec![passed(None)], ..good.clone() }).0, "verify-failed");
     assert_eq!(error(phase, &Proof { effect: Some(Effect::Absent), ..good.clone() }).0, "effect-missing");

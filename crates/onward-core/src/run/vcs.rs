@@ -323,10 +323,9 @@ fn back(phase: &Phase, now: &PhaseState, checkpoint: &Checkpoint) -> Option<Phas
     let status = match then.map(|record| record.status) {
         // What was at work then has no process now.
         Some(PhaseStatus::Running) => PhaseStatus::Interrupted,
-        // It is asked again.
-        Some(PhaseStatus::Waiting) => PhaseStatus::Pending,
-        Some(status) => status,
-        None => PhaseStatus::Pending,
+        Some(status) if status != PhaseStatus::Waiting => status,
+        // What a person was asked is asked again.
+        Some(_) | None => PhaseStatus::Pending,
     };
     // Going back does not take back what was done outside: on the way forward nobody can know.
     let done_since = now.status == PhaseStatus::Completed && status != PhaseStatus::Completed;

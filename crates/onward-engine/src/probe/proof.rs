@@ -68,7 +68,7 @@ impl Looking {
     /// Looks at the artifacts first; the first thing that is missing ends it.
     pub(crate) fn look(&self, given_up: &AtomicBool) -> Proof {
         let artifacts: Vec<ArtifactFound> =
-            self.artifacts.iter().map(|(name, path)| self.artifact(name, path)).collect();
+            self.artifacts.iter().map(|(name, path)| self.artifact(name, path.as_ref())).collect();
         let lacking = artifacts.iter().any(|found| !matches!(found.state, ArtifactState::There { .. }));
         let mut proof = Proof { artifacts, checks: Vec::new(), effect: None };
         if lacking && self.nothing_else_matters(&proof) {
@@ -94,7 +94,7 @@ impl Looking {
             || proof.artifacts.iter().any(|found| matches!(found.state, ArtifactState::Refused { .. }))
     }
 
-    fn artifact(&self, name: &str, path: &Option<String>) -> ArtifactFound {
+    fn artifact(&self, name: &str, path: Option<&String>) -> ArtifactFound {
         let (path, state) = match path {
             Some(path) => (path.clone(), seen(&self.top, path)),
             None => (String::new(), ArtifactState::Refused { why: "its path cannot be filled in".to_owned() }),

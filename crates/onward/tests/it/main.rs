@@ -5,6 +5,7 @@ mod git;
 #[cfg(feature = "kill-points")]
 mod kill_points;
 mod limits;
+mod people;
 mod readme_tour;
 mod resume;
 mod stories;

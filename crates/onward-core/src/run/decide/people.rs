@@ -61,13 +61,14 @@ pub(super) fn report(run: &Run, id: &PhaseId, by: &str, says: &Says, now: Timest
             let next = retried_or_failed(run, phase, state, RetryWhen::Failed, why, attempt, now);
             begun.into_iter().chain([tell(Report::Failed { reason: reason.clone() }), next]).collect()
         }
-        Says::Done(said) => match overruled(phase, said) {
-            Some(reason) => vec![tell(Report::Overruled { reason })],
-            None => {
+        Says::Done(said) => {
+            if let Some(reason) = overruled(phase, said) {
+                vec![tell(Report::Overruled { reason })]
+            } else {
                 let done = tell(Report::Done { commit: said.commit.clone() });
                 begun.into_iter().chain([done, completed(run, phase, said)]).collect()
             }
-        },
+        }
     })
 }
 

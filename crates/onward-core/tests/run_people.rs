@@ -1,0 +1,245 @@
+//! What others do and say: approvals, reports, and silence. Small stories in virtual time.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use onward_core::effect::Effect;
+use onward_core::event::{Event, Orphans, Outcome, Recorded, RunStarted, StopBy};
+use onward_core::id::{Attempt, PhaseId, RunId};
+use onward_core::input::{AttemptEnd, Begin, Choice, DoneSaid, Input, Posted, Resumption, Says};
+use onward_core::plan;
+use onward_core::run::proof::{ArtifactFound, ArtifactState, CheckEnd, Proof};
+use onward_core::run::{self, Ending, NoNext, PhaseStatus, Refusal, Run, RunStatus, cache};
+
+struct Story {
+    run: Run,
+    journal: Vec<Recorded>,
+    now: Timestamp,
+    epoch: u64,
+}
+
+impl Story {
+    fn new(phases: &str) -> Self {
+        let parsed = plan::parse(&format!("onward: 1\nname: demo\nphases:\n{phases}"));
+        let plan = parsed.plan.unwrap_or_else(|| panic!("{:?}", parsed.diagnostics));
+        let now: Timestamp = "2026-11-15T12:00:00Z".parse().expect("a time");
+        let started = RunStarted {
+            run: RunId::new("run_demo_1"),
+            work: "w".to_owned(),
+            plan_digest: plan::digest(&plan),
+            plan,
+            plan_path: "onward.yaml".to_owned(),
+            plan_text: String::new(),
+            inputs: BTreeMap::new(),
+            given: BTreeMap::new(),
+            project: "demo".to_owned(),
+            title: "demo".to_owned(),
+            branch: None,
+            triggers: onward_core::checkpoint::Trigger::ALL.to_vec(),
+            snapshots: false,
+            commits: None,
+            worktree: None,
+        };
+        let (run, stepped) = run::start(started, "ada", now);
+        let mut story = Self { run, journal: stepped.events, now, epoch: 0 };
+        story.drive();
+        story
+    }
+
+    fn step(&mut self, input: &Input) -> Result<Vec<String>, Refusal> {
+        self.now += SignedDuration::from_secs(1);
+        let stepped = run::step(&mut self.run, input, "ada", self.now)?;
+        self.journal.extend(stepped.events.clone());
+        let replayed = run::fold(&self.journal).expect("a journal");
+        assert_eq!(format!("{:?}", self.run), format!("{replayed:?}"), "I1: live equals replayed");
+        let cached = cache::decode(&cache::encode(&self.run)).expect("our own bytes");
+        assert_eq!(format!("{:?}", self.run), format!("{cached:?}"), "the cache holds all of it");
+        Ok(stepped.events.iter().map(|recorded| name(&recorded.event)).collect())
+    }
+
+    fn drive(&mut self) -> Vec<String> {
+        self.epoch += 1;
+        let begin = Begin {
+            epoch: self.epoch,
+            host: "h".to_owned(),
+            pid: 1,
+            boot: "b".to_owned(),
+            jobs: None,
+            orphans: Orphans::Wait,
+            head: None,
+            renew: true,
+            choices: Vec::new(),
+            resumption: Resumption::default(),
+        };
+        self.step(&Input::Begin(begin)).expect("a driver may begin")
+    }
+
+    fn done(&mut self, phase: &str) -> Vec<String> {
+        let attempt = Attempt(self.state(phase).attempts);
+        let end = AttemptEnd::bare(Outcome::Exited { code: 0 });
+        self.step(&Input::AttemptEnded { phase: PhaseId::new(phase), attempt, end }).expect("it is at work")
+    }
+
+    fn answer(&mut self, phase: &str, choice: &str) -> Result<Vec<String>, Refusal> {
+        let (phase, choice) = (PhaseId::new(phase), choice.to_owned());
+        self.step(&Input::Posted(Posted::Answer { phase, choice, by: "ada@h".to_owned() }))
+    }
+
+    fn report(&mut self, phase: &str, says: Says) -> Result<Vec<String>, Refusal> {
+        let phase = PhaseId::new(phase);
+        self.step(&Input::Posted(Posted::Report { phase, by: "ada@h".to_owned(), says }))
+    }
+
+    fn state(&self, phase: &str) -> &run::PhaseState {
+        self.run.phase_state(&PhaseId::new(phase)).expect("a phase of the plan")
+    }
+
+    fn waits(&self) -> bool {
+        self.run.ending() == Some(Ending::Stopped(StopBy::Waiting)) && self.run.status() == RunStatus::Waiting
+    }
+
+    fn next(&self) -> Result<&str, NoNext> {
+        self.run.next_for_others(self.now).map(|phase| phase.id.as_str())
+    }
+}
+
+fn name(event: &Event) -> String {
+    serde_json::to_value(event).expect("plain data")["type"].as_str().expect("a tag").to_owned()
+}
+
+fn claim(proof: Proof) -> Says {
+    Says::Done(Box::new(DoneSaid { proof, ..DoneSaid::default() }))
+}
+
+fn fail(reason: &str) -> Says {
+    Says::Fail { reason: reason.to_owned() }
+}
+
+const GATE: &str = "  a: { run: x }\n  gate: { needs: a, approval: { message: go? } }\n  b: { needs: gate, run: x }\n";
+
+/// A person says yes while nobody drives, and says it again. It counts once, and the next driver goes on.
+#[test]
+fn an_approval_is_given_once() {
+    let mut story = Story::new(GATE);
+    story.done("a");
+    assert!(story.waits());
+    assert_eq!(story.state("gate").status, PhaseStatus::Waiting);
+    let events = story.answer("gate", "approve").expect("it was asked");
+    assert_eq!(events[..2], ["approval_answered", "phase_completed"]);
+    assert_eq!(story.state("gate").outputs["choice"], "approve");
+    assert_eq!(story.answer("gate", "approve").expect("the same again"), Vec::<String>::new());
+    assert!(story.answer("gate", "reject").is_err(), "it is decided");
+    assert!(story.waits(), "nothing is started where nobody drives");
+    assert!(story.drive().contains(&"attempt_started".to_owned()));
+}
+
+/// A person says no. A resume does not ask again; a retry by hand does.
+#[test]
+fn a_rejection_stays_until_it_is_retried() {
+    let mut story = Story::new(GATE);
+    story.done("a");
+    story.answer("gate", "reject").expect("it was asked");
+    assert_eq!(story.run.status(), RunStatus::Failed);
+    story.drive();
+    assert_eq!((story.run.ending(), story.state("gate").status), (Some(Ending::Failed), PhaseStatus::Failed));
+    let retry = Posted::Choose { phase: PhaseId::new("gate"), choice: Choice::Retry };
+    story.step(&Input::Posted(retry)).expect("a person may");
+    story.drive();
+    assert_eq!(story.state("gate").status, PhaseStatus::Waiting);
+}
+
+/// Nobody answers in time. What the plan says about that is done, by the clock alone.
+#[test]
+fn an_approval_expires() {
+    for (policy, status) in
+        [("approve", PhaseStatus::Completed), ("reject", PhaseStatus::Failed), ("pause", PhaseStatus::Waiting)]
+    {
+        let mut story = Story::new(&format!(
+            "  gate: {{ approval: {{ message: go?, expires: 1h, if-expired: {policy} }} }}\n  side: {{ run: x }}\n"
+        ));
+        let due = story.now + SignedDuration::from_hours(1);
+        assert!(run::wanted(&story.run, story.now).iter().any(|e| matches!(e, Effect::WakeAt(at) if *at <= due)));
+        story.now += SignedDuration::from_hours(2);
+        story.step(&Input::Tick).expect("time passes");
+        assert_eq!(story.state("gate").status, status, "{policy}");
+    }
+}
+
+/// Nobody takes an approval as done, and only those who are named decide.
+#[test]
+fn nobody_else_decides() {
+    let mut story = Story::new("  gate: { approval: { message: go?, who: [grace] } }\n");
+    assert!(story.answer("gate", "approve").is_err());
+    let adopt = Posted::Choose { phase: PhaseId::new("gate"), choice: Choice::Adopt };
+    assert!(story.step(&Input::Posted(adopt)).is_err());
+    assert!(story.answer("gate", "maybe").is_err(), "a choice that the plan does not know");
+}
+
+/// Somebody begins, claims too much, gives up, and is retried. Each report has one outcome, and repeats have none.
+#[test]
+fn reports_are_taken_once() {
+    let mut story = Story::new("  a: { external: { instructions: do it }, artifacts: { doc: d.md } }\n");
+    assert!(story.waits());
+    assert_eq!(story.next(), Ok("a"));
+    assert_eq!(story.report("a", Says::Start).expect("it is open"), ["reported"]);
+    assert_eq!(story.report("a", Says::Start).expect("the same again"), Vec::<String>::new());
+    assert!(story.waits() && story.state("a").status == PhaseStatus::Running);
+    let missing = Proof {
+        artifacts: vec![ArtifactFound { name: "doc".into(), path: "d.md".into(), state: ArtifactState::Missing }],
+        ..Proof::default()
+    };
+    assert_eq!(story.report("a", claim(missing)).expect("it is heard"), ["reported"]);
+    assert_eq!(story.state("a").status, PhaseStatus::Running, "it stays open");
+    story.report("a", fail("no luck")).expect("it is at work");
+    assert_eq!((story.run.status(), story.next()), (RunStatus::Failed, Err(NoNext::Blocked)));
+    assert_eq!(story.report("a", fail("no luck")).expect("the same again"), Vec::<String>::new());
+    let retry = Posted::Choose { phase: PhaseId::new("a"), choice: Choice::Retry };
+    story.step(&Input::Posted(retry)).expect("a person may");
+    assert_eq!(story.next(), Ok("a"));
+    story.report("a", claim(Proof::default())).expect("it is open");
+    assert_eq!((story.run.status(), story.state("a").attempts), (RunStatus::Completed, 2));
+    assert_eq!(story.report("a", claim(Proof::default())).expect("the same again"), Vec::<String>::new());
+}
+
+/// Whoever does a phase is not heard any more. The plan says what that means.
+#[test]
+fn silence_means_what_the_plan_says() {
+    let policies = [
+        ("wait", PhaseStatus::Running, false),
+        ("pause", PhaseStatus::Interrupted, false),
+        ("fail", PhaseStatus::Failed, false),
+        ("ask", PhaseStatus::Interrupted, true),
+    ];
+    for (policy, status, in_doubt) in policies {
+        let mut story = Story::new(&format!(
+            "  a: {{ external: {{ instructions: do it, heartbeat: 10m, if-silent: {policy} }} }}\n  b: {{ run: x }}\n"
+        ));
+        story.report("a", Says::Start).expect("it is open");
+        story.now += SignedDuration::from_mins(9);
+        story.report("a", Says::Progress { note: Some("1/2".to_owned()) }).expect("it is at work");
+        story.now += SignedDuration::from_mins(9);
+        story.step(&Input::Tick).expect("time passes");
+        assert_eq!(story.state("a").status, PhaseStatus::Running, "{policy}: it was heard in time");
+        story.now += SignedDuration::from_mins(9);
+        story.step(&Input::Tick).expect("time passes");
+        assert_eq!((story.state("a").status, story.state("a").in_doubt), (status, in_doubt), "{policy}");
+    }
+}
+
+/// An attempt ends with code 0 and its check fails. It is tried again as after a failure, and the error names the command.
+#[test]
+fn what_is_not_proven_is_not_done() {
+    let mut story = Story::new("  a: { run: x, verify: [make test], retry: { max: 1, backoff: { initial: 1s } } }\n");
+    for last in [false, true] {
+        story.now += SignedDuration::from_mins(1);
+        story.step(&Input::Tick).expect("time passes");
+        story.done("a");
+        assert!(run::wanted(&story.run, story.now).contains(&Effect::Probe { phase: PhaseId::new("a") }));
+        let check = CheckEnd { command: "make test".to_owned(), code: Some(2), said: "boom".to_owned() };
+        let proof = Box::new(Proof { checks: vec![check], ..Proof::default() });
+        story.step(&Input::Probed { phase: PhaseId::new("a"), proof }).expect("it was asked");
+        assert_eq!(story.state("a").status == PhaseStatus::Failed, last);
+    }
+    let error = story.state("a").error.as_ref().expect("it failed");
+    assert!(error.code == "verify-failed" && error.message.contains("make test"), "{error:?}");
+}

@@ -1,0 +1,126 @@
+//! Runs that wait for others, and claims that are looked into.
+
+use std::time::{Duration, Instant};
+
+use onward_testkit::Signal;
+
+use crate::project;
+
+/// A phase says it is done, and its check takes for ever. Ctrl+C is heard at once, the check is ended, and the next start
+/// checks again without doing the work again.
+#[test]
+fn a_long_check_is_in_nobodys_way() {
+    let project = project();
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        phases:
+          a: { run: step a, verify: [step check hold] }
+          b: { run: step b }
+    ",
+    );
+    let first = project.start(["run"]);
+    project.wait_ledger("begin", "check", 1);
+    project.wait_ledger("end", "b", 1);
+    let asked = Instant::now();
+    first.signal(Signal::SIGINT);
+    first.wait_code(130);
+    assert!(asked.elapsed() < Duration::from_secs(3), "{:?}", asked.elapsed());
+    project.open("check");
+    project.command(["run"]).expect(0);
+    project.ran_once(["a", "b"]);
+}
+
+/// Everything dies while a check runs. The work counts as done once the check has passed, and is not done again.
+#[test]
+fn killed_in_a_check() {
+    let project = project();
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        phases:
+          a: { run: step a, verify: [step check hold] }
+          b: { needs: a, run: step b }
+    ",
+    );
+    let _first = project.start(["run"]);
+    project.wait_ledger("begin", "check", 1);
+    project.kill_everything();
+    project.open("check");
+    project.command(["run"]).expect(0);
+    project.ran_once(["a", "b"]);
+}
+
+/// A phase tries to approve its own gate. It is refused, and the gate stays shut.
+#[test]
+fn nothing_approves_itself() {
+    let project = project();
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        phases:
+          gate: { approval: { message: Go? } }
+          a: { run: \"step a; onward approve latest gate || echo $? > answer\" }
+          b: { needs: gate, run: step b }
+    ",
+    );
+    project.command(["run"]).expect(15);
+    assert_eq!(project.read("answer").trim(), "2");
+    assert_eq!(project.count("begin", "b"), 0);
+}
+
+/// Somebody reports beside a driver that works on something else. Each report is answered and seen at once.
+#[test]
+fn reports_beside_a_driver() {
+    let project = project();
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        phases:
+          side: { run: step side hold }
+          ext: { external: { instructions: do it }, artifacts: { doc: doc.md } }
+          after: { needs: ext, run: step after }
+    ",
+    );
+    let first = project.start(["run"]);
+    project.wait_ledger("begin", "side", 1);
+    project.command(["report", "start", "ext"]).expect(0);
+    let status = project.command(["status", "--json"]).json();
+    assert_eq!(status["status"], "waiting");
+    project.command(["report", "done", "ext"]).expect(1).err_names(["doc.md"]);
+    project.write("doc.md", "done\n");
+    for _ in 0..2 {
+        let reported = project.command(["report", "done", "ext", "--json"]).json();
+        assert_eq!(reported["accepted"], true);
+    }
+    project.wait_ledger("end", "after", 1);
+    project.open("side");
+    first.wait_code(0);
+    project.ran_once(["side", "after"]);
+    let shown = project.command(["show", "@", "--json"]).json();
+    assert_eq!((&shown["artifacts"][0]["path"], &shown["artifacts"][0]["bytes"]), (&"doc.md".into(), &5.into()));
+}
+
+/// A run waits for a report and its driver is gone. The last report completes it, with nobody driving.
+#[test]
+fn the_last_report_ends_the_run() {
+    let project = project();
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        phases:
+          a: { run: step a }
+          ext: { needs: a, external: { instructions: do it } }
+    ",
+    );
+    project.command(["run"]).expect(15);
+    assert_eq!(project.command(["next", "--json"]).json()["phase"]["id"], "ext");
+    project.command(["report", "done", "ext", "--summary", "all of it"]).expect(0);
+    assert_eq!(project.command(["status", "--json"]).json()["status"], "completed");
+    project.ran_once(["a"]);
+}
