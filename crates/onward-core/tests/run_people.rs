@@ -60,6 +60,8 @@ impl Story {
     fn drive(&mut self) -> Vec<String> {
         self.epoch += 1;
         let begin = Begin {
+            bounds: onward_core::input::Bounds::default(),
+            closed: Vec::new(),
             epoch: self.epoch,
             host: "h".to_owned(),
             pid: 1,

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 
 use super::apply::batch_number;
-use super::people;
 use super::follows::{follows, over};
+use super::people;
 use super::schedule;
 use super::state::{Before, Ending, Kill, PhaseState, PhaseStatus, Run};
 use crate::event::{Event, RunResult, StopBy};

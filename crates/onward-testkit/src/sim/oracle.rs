@@ -138,21 +138,7 @@ impl Oracle {
                 self.attempt_started(phase, *attempt, *generation, recorded.at);
             }
             Event::AttemptEnded { phase, attempt, outcome, .. } => self.attempt_ended(phase, *attempt, outcome),
-            Event::PhaseCompleted { phase, adopted, .. } => {
-                let facts = &self.facts[phase];
-                assert!(
-                    *adopted || facts.unprobed.is_none() || facts.confirmed,
-                    "A8: {phase} is done without its probe"
-                );
-                for part in self.parts(phase).filter(|_| !adopted) {
-                    assert!(self.facts[part].finished_as.is_some(), "{phase} is done, and its part {part} is not");
-                }
-                let alone = matches!(self.plan.phase(phase).expect("of the plan").body, Body::Run { .. });
-                let external = matches!(self.plan.phase(phase).expect("of the plan").body, Body::External(_));
-                let said = facts.word == Some(Word::Yes) || (external && facts.confirmed);
-                assert!(*adopted || alone || said, "{phase} is done, and whoever had to say so did not");
-                self.finished(phase, PhaseStatus::Completed);
-            }
+            Event::PhaseCompleted { phase, adopted, .. } => self.completed(phase, *adopted),
             Event::PhaseSkipped { phase, .. } => self.finished(phase, PhaseStatus::Skipped),
             Event::PhaseFailed { phase, error } => self.phase_failed(phase, &error.code),
             Event::PhaseReopened { phase, generation, .. } => self.reopened(phase, *generation),
@@ -167,15 +153,8 @@ impl Oracle {
             }
             Event::LimitHit(hit) => self.limit_hit(hit),
             Event::PhaseProbed { phase, answer, .. } => self.probed(phase, *answer),
-            Event::ApprovalAsked { phase } => {
-                self.needs_are_met(phase);
-                self.facts.get_mut(phase).expect("of the plan").word = None;
-            }
-            Event::ApprovalAnswered { phase, choice, .. } => {
-                let word = if choice == "reject" { Word::No } else { Word::Yes };
-                let before = self.facts.get_mut(phase).expect("of the plan").word.replace(word);
-                assert_eq!(before, None, "{phase} is answered twice");
-            }
+            Event::ApprovalAsked { phase } => self.approval_asked(phase),
+            Event::ApprovalAnswered { phase, choice, .. } => self.answered(phase, choice),
             Event::Reported { phase, report, .. } => self.reported(phase, report),
             Event::PlanRevised(revised) => self.revised(&revised.plan),
             Event::CommitBegun { number, .. } => {
@@ -209,6 +188,34 @@ impl Oracle {
             | Event::StateChanged { .. }
             | Event::CheckpointTaken { .. } => {}
         }
+    }
+
+    fn completed(&mut self, phase: &PhaseId, adopted: bool) {
+        let facts = &self.facts[phase];
+        assert!(adopted || facts.unprobed.is_none() || facts.confirmed, "A8: {phase} is done without its probe");
+        let mut whole = false;
+        for part in self.parts(phase) {
+            whole = true;
+            assert!(adopted || self.facts[part].finished_as.is_some(), "{phase} is done, and its part {part} is not");
+        }
+        let alone = match self.plan.phase(phase).expect("of the plan").body {
+            Body::External(_) => facts.word == Some(Word::Yes) || facts.confirmed,
+            Body::Approval(_) => facts.word == Some(Word::Yes),
+            Body::Run { .. } | Body::Agent(_) | Body::Uses(_) => true,
+        };
+        assert!(adopted || whole || alone, "{phase} is done, and whoever had to say so did not");
+        self.finished(phase, PhaseStatus::Completed);
+    }
+
+    fn approval_asked(&mut self, phase: &PhaseId) {
+        self.needs_are_met(phase);
+        self.facts.get_mut(phase).expect("of the plan").word = None;
+    }
+
+    fn answered(&mut self, phase: &PhaseId, choice: &str) {
+        let word = if choice == "reject" { Word::No } else { Word::Yes };
+        let before = self.facts.get_mut(phase).expect("of the plan").word.replace(word);
+        assert_eq!(before, None, "{phase} is answered twice");
     }
 
     /// One beginning, and one end to each.

@@ -48,12 +48,15 @@ pub(super) fn maybe(
 
 /// Answers that were given before the rewind and still make sense after it.
 pub(super) fn still_legal(run: &Run, choices: Vec<(PhaseId, Choice)>) -> Vec<(PhaseId, Choice)> {
-    let legal = |(phase, choice): &(PhaseId, Choice)| match (choice, run.phase_state(phase).map(|s| s.status)) {
-        (Choice::Retry | Choice::RetryClean, _) => true,
-        (Choice::Skip | Choice::Adopt, Some(PhaseStatus::Completed | PhaseStatus::Running)) => false,
+    let over = |phase: &PhaseId| {
+        let status = run.phase_state(phase).map(|state| state.status);
+        matches!(status, Some(PhaseStatus::Completed | PhaseStatus::Running))
+    };
+    let legal = |(phase, choice): &(PhaseId, Choice)| match choice {
+        Choice::Retry | Choice::RetryClean => true,
+        Choice::Skip => !over(phase),
         // A person has to approve it; nobody takes it as done.
-        (Choice::Adopt, _) => !matches!(run.plan().phase(phase).map(|p| &p.body), Some(Body::Approval(_))),
-        (Choice::Skip, _) => true,
+        Choice::Adopt => !over(phase) && !matches!(run.plan().phase(phase).map(|p| &p.body), Some(Body::Approval(_))),
     };
     choices.into_iter().filter(legal).collect()
 }

@@ -24,7 +24,6 @@ pub(super) fn line(event: &Event, run: &Run) -> Option<String> {
             let parts = if parts == 1 { "one part".to_owned() } else { format!("{parts} parts") };
             Some(format!("{} {} begins: {parts}", paint::busy("▸"), name(phase)))
         }
-        Event::MainPartEnded { result: RunResult::Completed } => None,
         Event::MainPartEnded { result: RunResult::Failed } => {
             Some(format!("{} the plan cannot be completed; what belongs to its end follows", paint::doubtful("■")))
         }

@@ -33,12 +33,10 @@ fn asked(phase: &PhaseId, run: &Run) -> String {
     let id = safe::line(phase.as_str());
     let found = run.approvals().find(|(found, _)| found.id == *phase);
     let Some((_, approval)) = found else { return format!("{} {id} waits for an approval", paint::doubtful("?")) };
-    let mut text = format!("{} {id} waits for an approval: {}", paint::doubtful("?"), safe::line(&approval.message));
-    for show in &approval.show {
-        text.push_str(&format!("\n    look at {}", safe::line(show)));
-    }
-    text.push_str(&format!("\n    {}", how(run, phase)));
-    text
+    let first = format!("{} {id} waits for an approval: {}", paint::doubtful("?"), safe::line(&approval.message));
+    let shown = approval.show.iter().map(|show| format!("    look at {}", safe::line(show)));
+    let lines: Vec<String> = std::iter::once(first).chain(shown).chain([format!("    {}", how(run, phase))]).collect();
+    lines.join("\n")
 }
 
 /// How a person answers.
