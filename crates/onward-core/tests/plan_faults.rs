@@ -150,7 +150,7 @@ const MEANING: &[Row] = &[
         4,
         "`vendor`?",
     ),
-    (Code::NotYetSupported, "onward: 1\nphases:\n  a: { run: x, locks: [x] }", 3, "`locks`"),
+    (Code::NotYetSupported, "onward: 1\nphases:\n  a: { run: x, resources: { cpus: 1 } }", 3, "`resources`"),
     (Code::NotYetSupported, "onward: 1\nphases:\n  a: { run: x, on-interrupt: continue }", 3, "on-interrupt: continue"),
     (Code::NotYetSupported, "onward: 1\ndefaults:\n  agent: { use: y }\nphases: { a: { run: x } }", 3, "`agent`"),
     (

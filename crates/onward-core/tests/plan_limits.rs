@@ -94,7 +94,7 @@ fn scripts_fit_on_a_command_line() {
 #[test]
 fn a_flood_of_faults_is_cut() {
     let mut text = "onward: 1\nphases:\n".to_owned();
-    text += &repeated(0..1_000, |index| format!("  p{index}: {{ run: x, locks: [x] }}\n"));
+    text += &repeated(0..1_000, |index| format!("  p{index}: {{ run: x, runs-on: x }}\n"));
     let parsed = parse(&text);
     assert!(parsed.plan.is_some() && parsed.unsupported());
     text.push_str("  last: { rum: x }\n");

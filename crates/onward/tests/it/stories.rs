@@ -136,10 +136,10 @@ fn outward_effect_in_doubt() {
 #[test]
 fn keys_of_later_versions_stop_a_run_before_it_starts() {
     let project = project();
-    project.plan("onward: 1\nname: demo\nphases:\n  a: { run: step a, verify: [test -e x] }\n");
+    project.plan("onward: 1\nname: demo\nphases:\n  a: { run: step a, runs-on: far }\n");
     let checked = project.command(["check", "onward.yaml", "--json"]).expect(0).json();
     assert_eq!(checked["diagnostics"][0]["code"], "not-yet-supported");
-    project.command(["run"]).expect(2).err_names(["verify"]);
+    project.command(["run"]).expect(2).err_names(["runs-on"]);
     assert_eq!(project.order("begin"), Vec::<String>::new());
 }
 

@@ -92,6 +92,9 @@ fn begun(run: &Run, phase: &Phase, state: &PhaseState, by: &str) -> Result<Optio
     if run.vcs.rewinding.is_some() {
         return Err(Refusal::Rewinding);
     }
+    if run.is_whole(run.at(id)) {
+        return no(format!("phase {id} consists of parts, and is done when they are"));
+    }
     match state.status {
         PhaseStatus::Completed => return no(format!("phase {id} is completed")),
         PhaseStatus::Skipped => return no(format!("phase {id} was skipped")),
