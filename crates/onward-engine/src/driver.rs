@@ -55,12 +55,22 @@ impl Driver<'_> {
         self.take(vec![Input::Begin(begin).into()])?;
         loop {
             if let Some(ending) = self.run.ending() {
+                self.keep_the_tree()?;
                 return Ok((self.run, ending));
             }
             let at_once = self.make_it_so()?;
             let inputs = if at_once.is_empty() { self.wait()? } else { at_once };
             self.take(inputs)?;
         }
+    }
+
+    /// What others said together with the end may have left a checkpoint that waits for the working tree.
+    fn keep_the_tree(&mut self) -> Result<()> {
+        if !self.run.tree_is_awaited() {
+            return Ok(());
+        }
+        let kept = self.world.tree().snapshot(&self.run)?;
+        self.take(vec![kept.into()])
     }
 
     /// Decides what came, makes it durable in one commit, and only then tells anybody.

@@ -77,7 +77,7 @@ impl Run {
 
     /// Nobody drives it, and a checkpoint of what others did waits for the working tree.
     pub fn tree_is_awaited(&self) -> bool {
-        self.waits_for_others() && self.snapshot_is_wanted()
+        (self.waits_for_others() || self.ending().is_some()) && self.snapshot_is_wanted()
     }
 
     pub(super) fn failure_allows(&self) -> bool {
