@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use onward_core::id::PhaseId;
+use onward_core::plan::expand::{is_compound, is_known};
 use onward_core::plan::{Body, Phase, Plan};
 
 #[derive(Debug, Default)]
@@ -17,7 +18,9 @@ impl Composed {
     pub(super) fn expanded(&mut self, plan: &mut Plan, whole: &PhaseId, parts: &[Phase]) {
         assert!(is_whole(plan, whole), "{whole} is taken apart and consists of nothing");
         self.opened.insert(whole.clone());
-        if parts.is_empty() {
+        // One that was taken apart when the run began has its parts already; one that waited for a list may get an empty one.
+        let late = plan.phase(whole).is_some_and(|phase| is_compound(phase) || !is_known(phase));
+        if parts.is_empty() && !late {
             let known = plan.phases.iter_mut().filter(|phase| phase.id == *whole);
             known.for_each(|phase| phase.children = phase.children.take().or(Some(Vec::new())));
             return;

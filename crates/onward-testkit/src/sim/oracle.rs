@@ -193,9 +193,8 @@ impl Oracle {
     fn completed(&mut self, phase: &PhaseId, adopted: bool) {
         let facts = &self.facts[phase];
         assert!(adopted || facts.unprobed.is_none() || facts.confirmed, "A8: {phase} is done without its probe");
-        let mut whole = false;
+        let whole = self.plan.phase(phase).is_some_and(|phase| phase.children.is_some());
         for part in self.parts(phase) {
-            whole = true;
             assert!(adopted || self.facts[part].finished_as.is_some(), "{phase} is done, and its part {part} is not");
         }
         let alone = match self.plan.phase(phase).expect("of the plan").body {
