@@ -247,11 +247,15 @@ pub(super) fn end(run: &Run) -> Option<Event> {
     if run.snapshot_is_wanted() || run.vcs.begun.is_some() || run.vcs.rewinding.is_some() || !run.running.is_empty() {
         return None;
     }
-    if run.finished == run.phases.len() {
+    let last = run.main_ended.is_some() || !run.index.closing.contains(&true);
+    if run.finished == run.phases.len() && last {
         return Some(Event::RunEnded { result: RunResult::Completed });
     }
-    let for_a_driver = !run.ready.is_empty() || !run.delayed.is_empty();
-    let open = run.something_is_for_others() || !run.in_doubt.is_empty() || (for_a_driver && run.failure_allows());
+    // What belongs to the end, and what is to be looked at or taken apart, wants a driver.
+    let startable = !run.ready.is_empty() || !run.delayed.is_empty() || !run.to_open.is_empty();
+    let for_a_driver = !last || !run.probing.is_empty() || !run.to_skip.is_empty();
+    let open = run.something_is_for_others() || !run.in_doubt.is_empty() || (startable && run.failure_allows());
+    let open = open || for_a_driver;
     (!open).then_some(Event::RunEnded { result: RunResult::Failed })
 }
 

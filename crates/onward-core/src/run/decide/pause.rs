@@ -10,6 +10,9 @@ pub(super) fn pause(run: &Run) -> Result<Vec<Event>, Refusal> {
     if run.result.is_some() {
         return Err(Refusal::Over);
     }
+    if run.stopped == Some(StopBy::Pause) {
+        return Ok(Vec::new());
+    }
     if run.epoch == 0 || run.stopped.is_some() {
         return Ok(vec![Event::RunPaused { by: StopBy::Pause, until: run.retry_at() }]);
     }
