@@ -255,7 +255,7 @@ pub(super) fn end(run: &Run) -> Option<Event> {
     let startable = !run.ready.is_empty() || !run.delayed.is_empty() || !run.to_open.is_empty();
     let for_a_driver = !last || !run.probing.is_empty() || !run.to_skip.is_empty();
     let open = run.something_is_for_others() || !run.in_doubt.is_empty() || (startable && run.failure_allows());
-    let open = open || for_a_driver;
+    let open = open || for_a_driver || run.failed == 0;
     (!open).then_some(Event::RunEnded { result: RunResult::Failed })
 }
 
