@@ -241,7 +241,8 @@ impl Oracle {
             Report::Overruled { .. } => assert!(facts.finished_as.is_none(), "{phase} is overruled after its end"),
             Report::Done { .. } => {
                 assert!(facts.begun, "a second end of {phase}");
-                (facts.begun, facts.word) = (false, Some(Word::Yes));
+                // Whoever reports proves it at the same time, or is overruled.
+                (facts.begun, facts.word, facts.unprobed) = (false, Some(Word::Yes), None);
             }
             Report::Failed { .. } => {
                 assert!(facts.begun, "a second end of {phase}");
