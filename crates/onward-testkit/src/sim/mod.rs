@@ -37,7 +37,7 @@ use world::{ALONE, Eyes, Machine, Shared};
 
 /// Kills in one world at most, and starts before it must have come to its end.
 const KILLS_MAX: u64 = 12;
-const STARTS_MAX: u32 = 60;
+const STARTS_MAX: u32 = 300;
 const MESSAGES_PER_START_MAX: u64 = 2;
 
 /// What one seed did.
