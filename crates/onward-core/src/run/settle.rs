@@ -22,9 +22,9 @@ pub(super) fn settle(run: &Run, now: Timestamp) -> Option<Event> {
     }
     books(run, now)
         .or_else(|| people::settle(run, now))
+        .or_else(|| follows(run))
         .or_else(|| stop_of_the_others(run))
         .or_else(|| schedule::deadline(run, now))
-        .or_else(|| follows(run))
         .or_else(|| commit(run))
         .or_else(|| end(run, now))
         .or_else(|| next_attempt(run, now))

@@ -494,7 +494,7 @@ fn revised(run: &Run, dice: &mut Dice) -> PlanRevised {
     let mut plan = run.plan().clone();
     if dice.percent(50) {
         let own = plan.phases.iter().filter(|phase| phase.situation.parent.is_none() && !phase.closing).count();
-        plan.phases.push(plans::random_phase(dice, own as u64));
+        plan.phases.push(plans::another_phase(dice, own as u64));
     } else {
         plan.phases.rotate_left(1);
     }

@@ -16,12 +16,15 @@ const PHASES_MAX: u64 = 9;
 
 pub(super) fn random_plan(dice: &mut Dice) -> Plan {
     let size = 1 + dice.below(PHASES_MAX);
-    let phases = (0..size).map(|number| random_phase(dice, number)).collect();
+    let mut phases: Vec<Phase> = (0..size).map(|number| random_phase(dice, number)).collect();
+    // A world has people, or phases that are taken apart; both together are not played yet.
+    if phases.iter().any(is_special) {
+        phases.iter_mut().for_each(without_people);
+    }
     let plan = Plan {
         max_parallel: 1 + u32::try_from(dice.below(4)).expect("small"),
         on_failure: *dice.pick(&[PlanFailure::Finish, PlanFailure::Continue, PlanFailure::Continue, PlanFailure::Stop]),
         phases,
-        finally: if dice.percent(25) { closing(dice) } else { Vec::new() },
         used: BTreeMap::from([(INNER.to_owned(), inner(dice))]),
         limits: limits::random_limits(dice),
         ..Plan::new("sim", "run")
@@ -42,22 +45,32 @@ fn inner(dice: &mut Dice) -> Plan {
     Plan { on_failure, phases, finally, ..Plan::new("inner", "run") }
 }
 
-fn closing(dice: &mut Dice) -> Vec<Phase> {
-    let first = plain(dice, PhaseId::new("f0"));
-    let mut second = plain(dice, PhaseId::new("f1"));
-    second.condition = dice.percent(50).then(|| (*dice.pick(&["failure()", "success()", "always()"])).to_owned());
-    if dice.percent(30) {
-        second.needs = vec![Need { phase: first.id.clone(), must_be_completed: false }];
-    }
-    vec![first, second]
+fn plain(dice: &mut Dice, id: PhaseId) -> Phase {
+    let mut phase = Phase { id, ..simple_phase(dice, 0) };
+    without_people(&mut phase);
+    phase
 }
 
-fn plain(dice: &mut Dice, id: PhaseId) -> Phase {
-    Phase { id, ..simple_phase(dice, 0) }
+/// A phase that comes into a plan later: nothing special about it.
+pub(super) fn another_phase(dice: &mut Dice, number: u64) -> Phase {
+    let mut phase = simple_phase(dice, number);
+    without_people(&mut phase);
+    phase
+}
+
+fn is_special(phase: &Phase) -> bool {
+    let composed = phase.matrix.is_some() || matches!(phase.body, Body::Uses(_));
+    composed || phase.condition.is_some() || phase.on_failure.is_some()
+}
+
+fn without_people(phase: &mut Phase) {
+    if matches!(phase.body, Body::Approval(_) | Body::External(_)) {
+        phase.body = Body::Run { script: "work".to_owned(), shell: vec!["sh".to_owned()] };
+    }
 }
 
 /// A phase that may be taken apart, left out, or mean something special by its failure.
-pub(super) fn random_phase(dice: &mut Dice, number: u64) -> Phase {
+fn random_phase(dice: &mut Dice, number: u64) -> Phase {
     let mut phase = simple_phase(dice, number);
     let need = phase.needs.first().map(|need| need.phase.clone());
     if dice.percent(15) {
