@@ -107,6 +107,11 @@ impl Closed {
             assert!(busy < max, "A3: {id} is started while {busy} draw on {name}, and {max} may");
             let starts = self.starts.entry(name.clone()).or_default();
             starts.push(at);
+            // The clock went back: what was before it says nothing about a span of time any more.
+            if starts.iter().any(|start| *start > at) {
+                starts.clear();
+                starts.push(at);
+            }
             if let Some(rate) = limit.rate {
                 let within = starts.iter().filter(|start| **start + rate.window > at && **start <= at).count();
                 assert!(within <= rate.count as usize, "A3: {within} starts of {name} within {:?}", rate.window);
