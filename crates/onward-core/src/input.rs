@@ -11,6 +11,8 @@ use crate::event::{
 };
 use crate::id::{Attempt, CheckpointId, PhaseId, RunId};
 use crate::patch::Op;
+use crate::plan::Plan;
+use crate::replan::{Because, Limits};
 use crate::resume::Finding;
 use crate::seen::{Seen, World};
 
@@ -33,6 +35,11 @@ pub enum Input {
     Probed {
         phase: PhaseId,
         answer: Answer,
+    },
+    /// The command that makes another plan has spoken, or why it has not.
+    Replan {
+        phase: PhaseId,
+        plan: Result<Box<Plan>, String>,
     },
     /// Nobody drives the run, though nobody said so: whoever notices it writes it down.
     DriverGone,
@@ -94,6 +101,8 @@ pub struct Resumption {
     pub from: Option<PhaseId>,
     /// No other phase is to be started.
     pub only: Option<PhaseId>,
+    /// Whether one revision is let through that the limits forbid.
+    pub replan_limits: Limits,
 }
 
 /// A person's answer about one phase.
@@ -117,6 +126,8 @@ pub struct AttemptEnd {
     pub summary: Option<String>,
     /// What the phase gave out, or why that cannot be read.
     pub outputs: Result<BTreeMap<String, String>, String>,
+    /// The last line that it printed, where that matters: the reason of a phase that wants another plan.
+    pub last_line: Option<String>,
     /// What it was done with, and what it left behind.
     pub seen: Option<Box<Seen>>,
     /// The commit that is checked out now.
@@ -140,6 +151,7 @@ impl AttemptEnd {
             note: None,
             summary: None,
             outputs: Ok(BTreeMap::new()),
+            last_line: None,
             seen: None,
             head: None,
         }
@@ -159,6 +171,17 @@ pub enum Posted {
         phase: PhaseId,
         choice: Choice,
     },
+    /// Whoever does a phase wants another plan, and brings it along.
+    Replan {
+        phase: PhaseId,
+        reason: String,
+        plan: Box<Plan>,
+    },
+    /// A person's answer about a plan that was proposed.
+    SettleReplan {
+        phase: PhaseId,
+        answer: Consent,
+    },
     /// Merges into the free-form state (RFC 7396).
     Merge {
         patch: Map<String, Value>,
@@ -174,11 +197,28 @@ pub enum Posted {
     },
 }
 
+/// Whether a person agrees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Consent {
+    Yes,
+    No,
+}
+
 /// What the driver answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum Reply {
-    Checkpoint { id: String },
+    Checkpoint {
+        id: String,
+    },
     Done,
-    Refused { reason: String },
+    Refused {
+        reason: String,
+    },
+    /// No other plan counts, at least not yet; `because` is none where the plan waits for a person.
+    NotReplanned {
+        because: Option<Because>,
+        why: String,
+    },
 }

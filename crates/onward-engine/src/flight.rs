@@ -6,6 +6,8 @@ use std::sync::LazyLock;
 use onward_core::event::{Outcome, StopBy};
 use onward_core::id::Attempt;
 use onward_core::input::AttemptEnd;
+use onward_core::replan::EXIT_REPLAN;
+use onward_core::tail;
 
 use crate::attendant::{self, Adopted, AttemptFolder, Attending, Exit, Found};
 use crate::executor::shell;
@@ -185,9 +187,19 @@ fn end_of(folder: &AttemptFolder, exit: &Exit, look: &Look) -> AttemptEnd {
         duration_ms: Some(exit.duration_ms),
         note: note(folder),
         summary: folder.read_summary(secrets()).unwrap_or_default(),
+        last_line: last_line(folder, exit),
         outputs: folder.read_outputs(secrets()).map_err(|why| why.to_string()),
         head: None,
     }
+}
+
+/// The reason of a phase that wants another plan.
+fn last_line(folder: &AttemptFolder, exit: &Exit) -> Option<String> {
+    if exit.outcome != attendant::Outcome::Code(EXIT_REPLAN) {
+        return None;
+    }
+    let end = folder.output_end(tail::TAIL_BYTES_MAX as u64).ok()?;
+    tail::last_line(&secrets().bytes(&end))
 }
 
 /// An end that we asked for is never a failure, and never a success either: the phase may have stopped half-way and

@@ -20,6 +20,7 @@ use crate::flight::{Flight, Landed};
 use crate::look;
 use crate::probe::{self, phase::Look};
 use crate::project::Project;
+use crate::replan::{self, Replanning};
 use crate::tree::WorkingTree;
 use crate::waiter::Waiter;
 use crate::world::{Happened, Tree, Urgency, World};
@@ -36,17 +37,20 @@ pub(crate) struct Flights<'a> {
     in_flight: BTreeMap<PhaseId, Flight>,
     /// Probes that are being asked.
     probing: BTreeMap<PhaseId, JoinHandle<Answer>>,
+    /// The plan that is being made.
+    replanning: Option<Replanning>,
     tree: WorkingTree,
 }
 
 impl<'a> Flights<'a> {
     pub(crate) fn new(project: &'a Project, waiter: Waiter, me: view::Driver, tree: WorkingTree) -> Self {
-        Self { project, waiter, me, in_flight: BTreeMap::new(), probing: BTreeMap::new(), tree }
+        Self { project, waiter, me, in_flight: BTreeMap::new(), probing: BTreeMap::new(), replanning: None, tree }
     }
 
     /// Attempts that are over.
     fn landed(&mut self) -> Vec<Input> {
         let mut over = self.probed();
+        over.extend(replan::made(&mut self.replanning));
         for (phase, flight) in &mut self.in_flight {
             if let Some(end) = flight.landed() {
                 let end = AttemptEnd { head: self.tree.head(), ..end };
@@ -140,6 +144,11 @@ impl World for Flights<'_> {
         Ok(None)
     }
 
+    fn replan(&mut self, run: &Run, id: &PhaseId) -> Result<Option<Input>> {
+        self.replanning.get_or_insert_with(|| Replanning::of(self.project, run, id));
+        Ok(None)
+    }
+
     fn stop(&mut self, id: &PhaseId, attempt: Attempt, by: StopBy, urgency: Urgency) -> Result<Option<Input>> {
         if let Some(flight) = self.in_flight.get_mut(id) {
             flight.ask_to_stop(by, urgency);
@@ -151,7 +160,9 @@ impl World for Flights<'_> {
     }
 
     fn wait(&mut self, limit: Duration) -> Result<Happened> {
-        let watching = !self.probing.is_empty() || self.in_flight.values().any(Flight::is_watching_a_lock);
+        let watching = !self.probing.is_empty()
+            || self.replanning.is_some()
+            || self.in_flight.values().any(Flight::is_watching_a_lock);
         let limit = if watching { limit.min(LOCK_EVERY) } else { limit };
         let fds: Vec<_> = self.in_flight.values().filter_map(Flight::fd).collect();
         let woken = self.waiter.wait(&fds, limit).map_err(Error::io("waiting for something to happen"))?;

@@ -6,9 +6,9 @@
 pub(crate) mod check;
 pub(crate) mod check_scalar;
 mod digest;
+pub mod expand;
 mod freshness;
 pub mod glob_match;
-pub mod expand;
 pub mod globs;
 pub mod graph;
 pub mod inputs;

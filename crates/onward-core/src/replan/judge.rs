@@ -32,6 +32,10 @@ pub fn judge(standing: &Standing<'_>, proposed: &Plan, rules: &ReplanRules) -> R
     let changes = Changes::between(standing.plan, proposed);
     let redone = allowed(standing, &changes, rules.may_edit)?;
     let plan = with_what_is_kept(standing, proposed, &changes);
+    // With what is kept it may come to the same as a plan that was tried, or as the present one.
+    if standing.tried.contains(&digest_of_all(&plan)) {
+        return Err(Refused::TriedBefore);
+    }
     // What is kept needs only what is kept or proposed, and nothing that is proposed needs what it does not name.
     assert!(first_on_a_circle(&plan).is_none(), "a revision that keeps what is finished has no circle");
     let still_there = |id: &&PhaseId| plan.phase(id).is_some();
@@ -42,15 +46,16 @@ pub fn judge(standing: &Standing<'_>, proposed: &Plan, rules: &ReplanRules) -> R
 }
 
 /// What differs, by id, in the order of the plans.
-pub(super) struct Changes {
-    added: Vec<PhaseId>,
-    pub(super) removed: Vec<PhaseId>,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Changes {
+    pub added: Vec<PhaseId>,
+    pub removed: Vec<PhaseId>,
     /// The work of the phase is other work.
-    pub(super) changed: Vec<PhaseId>,
+    pub changed: Vec<PhaseId>,
 }
 
 impl Changes {
-    fn between(old: &Plan, new: &Plan) -> Self {
+    pub fn between(old: &Plan, new: &Plan) -> Self {
         let before: BTreeMap<&PhaseId, &Phase> = old.phases.iter().map(|phase| (&phase.id, phase)).collect();
         let after: BTreeMap<&PhaseId, &Phase> = new.phases.iter().map(|phase| (&phase.id, phase)).collect();
         let ids = |plan: &Plan, without: &BTreeMap<&PhaseId, &Phase>| -> Vec<PhaseId> {

@@ -12,6 +12,7 @@ use crate::event::{Event, Outcome, PhaseError, Recorded, RunResult, StopBy};
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId};
 use crate::mutant::{self, Mutant};
 use crate::patch;
+use crate::replan::EXIT_REPLAN;
 
 impl Run {
     pub fn apply(&mut self, recorded: &Recorded) {
@@ -22,6 +23,7 @@ impl Run {
         if !leaves_the_tree_alone(&recorded.event) {
             self.vcs.fresh = Fresh::No;
         }
+        self.asks_are_answered(&recorded.event, at);
         match &recorded.event {
             Event::RunStarted(_) => unreachable!("run {} was started before", self.id),
             Event::DriverStarted { .. } => self.driver_started(&recorded.event),
@@ -69,6 +71,11 @@ impl Run {
                 self.dirty.state.extend(ops.iter().cloned());
             }
             Event::CheckpointTaken { id, triggers, phase, .. } => self.checkpoint_taken(id, triggers, phase.as_ref()),
+            event @ (Event::ReplanAsked { .. }
+            | Event::ReplanAllowed
+            | Event::ReplanProposed { .. }
+            | Event::ReplanRefused { .. }
+            | Event::Replanned(_)) => self.apply_replan(event, at),
             event @ (Event::SnapshotTaken(_)
             | Event::SnapshotMissed { .. }
             | Event::CommitBegun { .. }
@@ -160,7 +167,7 @@ impl Run {
                 Outcome::Stopped { .. } => {
                     (state.interruptions, state.unknowns_in_a_row) = (state.interruptions + 1, 0);
                 }
-                Outcome::Exited { code: 0 } => state.unknowns_in_a_row = 0,
+                Outcome::Exited { code: 0 | EXIT_REPLAN } => state.unknowns_in_a_row = 0,
                 Outcome::Exited { .. } | Outcome::Killed { .. } | Outcome::TimedOut | Outcome::CouldNotStart { .. } => {
                     (state.failures, state.unknowns_in_a_row) = (state.failures + 1, 0);
                 }
@@ -357,7 +364,7 @@ impl Run {
         let state = &self.phases[at];
         let rank = self.index.rank[at];
         let open = matches!(state.status, PhaseStatus::Pending | PhaseStatus::Interrupted) && !state.in_doubt;
-        let startable = open && self.unmet[at] == 0 && state.probe.is_none();
+        let startable = open && self.unmet[at] == 0 && state.probe.is_none() && !self.asks_for_a_plan(at);
         set(&mut self.ready, (rank.0, rank.1, at), startable && state.not_before.is_none());
         if let Some(time) = state.not_before {
             set(&mut self.delayed, (time, at), startable);

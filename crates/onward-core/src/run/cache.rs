@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::index::PlanIndex;
+use super::replans::Replans;
 use super::state::{Dirty, Due, Kill, PhaseState, Run};
 use super::vcs::Vcs;
 use crate::checkpoint::Behind;
@@ -21,7 +22,7 @@ use crate::mutant::{self, Mutant};
 use crate::seen::LastLook;
 
 /// Raised with every change of the fold or of what is kept here.
-pub const FOLD_VERSION: u32 = 3;
+pub const FOLD_VERSION: u32 = 4;
 
 #[derive(Serialize)]
 struct Out<'a> {
@@ -45,6 +46,7 @@ struct Out<'a> {
     dirty: &'a Dirty,
     phases: &'a [PhaseState],
     vcs: &'a Vcs,
+    replans: &'a Replans,
     due: &'a VecDeque<Due>,
     settled_last: &'a Option<PhaseId>,
     batches_recorded: &'a BTreeSet<u32>,
@@ -72,6 +74,7 @@ struct In {
     dirty: Dirty,
     phases: Vec<PhaseState>,
     vcs: Vcs,
+    replans: Replans,
     due: VecDeque<Due>,
     settled_last: Option<PhaseId>,
     batches_recorded: BTreeSet<u32>,
@@ -100,6 +103,7 @@ pub fn encode(run: &Run) -> Vec<u8> {
         dirty: &run.dirty,
         phases: &run.phases,
         vcs: &run.vcs,
+        replans: &run.replans,
         due: &run.due,
         settled_last: &run.settled_last,
         batches_recorded: &run.batches_recorded,
@@ -143,6 +147,7 @@ pub fn decode(bytes: &[u8]) -> Option<Run> {
         behind: Behind::default(),
         phases: read.phases,
         vcs: read.vcs,
+        replans: read.replans,
         due: read.due,
         settled_last: read.settled_last,
         ready: BTreeSet::new(),

@@ -11,11 +11,12 @@ mod index;
 pub mod iteration;
 pub mod pools;
 pub mod proof;
+pub mod replans;
 mod revised;
 mod settle;
 mod state;
-pub mod vcs;
 pub mod turn;
+pub mod vcs;
 pub mod waits;
 mod wanted;
 

@@ -7,7 +7,8 @@ use jiff::Timestamp;
 use super::index::PlanIndex;
 use super::state::{Before, Dirty, PhaseState, ProbeDue, Run};
 use crate::event::{Answer, Claimed, Event, Outcome, PlanRevised, RunStarted};
-use crate::id::PhaseId;
+use crate::id::{Generation, PhaseId};
+use crate::plan::Effects;
 use crate::resume::Finding;
 use crate::seen::{LastLook, World};
 
@@ -23,7 +24,7 @@ impl Run {
     }
 
     /// Phases keep their records by their ids, wherever they stand in the new plan.
-    fn plan_revised(&mut self, revised: &PlanRevised) {
+    pub(super) fn plan_revised(&mut self, revised: &PlanRevised) {
         let mut known = std::mem::take(&mut self.removed);
         let ids = self.started.plan.phases.iter().map(|phase| phase.id.clone());
         known.extend(ids.zip(std::mem::take(&mut self.phases)));
@@ -34,7 +35,10 @@ impl Run {
         }
         let phases = &revised.plan.phases;
         self.phases = phases.iter().map(|p| known.remove(&p.id).unwrap_or_else(PhaseState::new)).collect();
-        self.removed = known.into_iter().filter(|(_, state)| state.attempts > 0 || state.is_finished()).collect();
+        // What was ever tried or undone keeps its numbers, should the phase come back.
+        let has_a_past =
+            |state: &PhaseState| state.attempts > 0 || state.is_finished() || state.generation > Generation(1);
+        self.removed = known.into_iter().filter(|(_, state)| has_a_past(state)).collect();
         assert!(self.removed.values().all(|state| state.attempt.is_none()), "a phase at work stays in the plan");
         self.index = Arc::new(PlanIndex::new(&revised.plan));
         self.started = Arc::new(RunStarted {
@@ -43,7 +47,17 @@ impl Run {
             plan_text: revised.plan_text.clone(),
             ..(*self.started).clone()
         });
+        self.without_a_probe();
         self.count_anew();
+    }
+
+    /// A probe that the plan no longer has cannot speak: what it was to tell, only a person can, if anybody has to.
+    fn without_a_probe(&mut self) {
+        for (phase, state) in self.started.plan.phases.iter().zip(&mut self.phases) {
+            if phase.done_when.is_empty() && state.probe.take().is_some() {
+                state.in_doubt |= phase.effects == Effects::External;
+            }
+        }
     }
 
     /// Everything that goes by the place of a phase in the plan.

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::apply::batch_number;
+use super::replans::Waits;
 use super::state::{Before, Kill, PhaseState, Run};
 use crate::event::{Event, RunResult, StopBy};
 use crate::id::Attempt;
@@ -14,6 +15,7 @@ pub(super) fn settle(run: &Run, now: Timestamp) -> Option<Event> {
         return due_checkpoint(run, now);
     }
     books(run, now)
+        .or_else(|| run.replan_is_hopeless())
         .or_else(|| stop_of_the_others(run))
         .or_else(|| commit(run))
         .or_else(|| end(run))
@@ -82,16 +84,19 @@ fn end(run: &Run) -> Option<Event> {
         ))
         | None => {}
     }
-    if run.stop.is_none() && !run.probing.is_empty() {
+    if run.stop.is_none() && (!run.probing.is_empty() || run.replan_wanted().is_some()) {
         return None;
     }
-    if !run.in_doubt.is_empty() {
+    if !run.in_doubt.is_empty() || run.replan_waits_for_a_person(Waits::NothingElseStarts) {
         return Some(Event::RunStopped { by: StopBy::Question });
     }
     if only_that_is_finished(run) {
         return Some(Event::RunStopped { by: StopBy::OnlyThat });
     }
     let nothing_can_start = !may_start(run) || (ready(run).next().is_none() && delayed(run).next().is_none());
+    if nothing_can_start && run.replan_waits_for_a_person(Waits::TheRestGoesOn) {
+        return Some(Event::RunStopped { by: StopBy::Question });
+    }
     nothing_can_start.then_some(Event::RunEnded { result: RunResult::Failed })
 }
 
@@ -100,7 +105,7 @@ pub(super) fn may_start(run: &Run) -> bool {
     let recovered =
         run.running.iter().all(|&at| run.phases[at].attempt.as_ref().is_some_and(|attempt| attempt.epoch == run.epoch));
     let failure_allows = run.failed == 0 || run.plan().on_failure == PlanFailure::Continue;
-    let free = run.stop.is_none() && run.in_doubt.is_empty() && !run.git_comes_first();
+    let free = run.stop.is_none() && run.in_doubt.is_empty() && !run.git_comes_first() && !run.replan_comes_first();
     run.epoch > 0 && free && recovered && failure_allows
 }
 

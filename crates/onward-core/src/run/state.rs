@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::index::PlanIndex;
+use super::replans::Replans;
 use super::vcs::Vcs;
 use crate::checkpoint::{Behind, Trigger};
 use crate::event::{Claimed, Event, Orphans, PhaseError, Recorded, RunResult, RunStarted, StopBy};
@@ -55,6 +56,8 @@ pub struct Run {
     pub(crate) whole_is_due: bool,
     /// What git keeps for the run.
     pub vcs: Vcs,
+    /// Other plans that were asked for, and those that were made.
+    pub replans: Replans,
     /// Checkpoints that are to be taken, the oldest first.
     pub(super) due: VecDeque<Due>,
     /// The phase that was settled last.
@@ -157,6 +160,8 @@ pub enum Before {
     Unknown,
     /// It was done, and is deliberately done anew.
     Redone,
+    /// It asked for another plan, and there is one.
+    Replanned,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -232,6 +237,7 @@ impl Run {
             phases: vec![PhaseState::new(); started.plan.phases.len()],
             whole_is_due: false,
             vcs: Vcs::default(),
+            replans: Replans::default(),
             due: VecDeque::new(),
             settled_last: None,
             ready: BTreeSet::new(),
@@ -407,6 +413,7 @@ impl Before {
             Self::Interrupted => "interrupted",
             Self::Unknown => "unknown",
             Self::Redone => "redone",
+            Self::Replanned => "replanned",
         }
     }
 }

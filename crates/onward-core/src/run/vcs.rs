@@ -257,6 +257,7 @@ pub(super) fn leaves_the_tree_alone(event: &Event) -> bool {
         Event::CheckpointTaken { .. }
         | Event::WorldSeen { .. }
         | Event::PlanRevised(_)
+        | Event::ReplanAllowed
         | Event::StaleAccepted { .. }
         | Event::BatchCompleted { .. }
         | Event::SnapshotTaken(_)
@@ -271,6 +272,10 @@ pub(super) fn leaves_the_tree_alone(event: &Event) -> bool {
         | Event::AttemptStarted { .. }
         | Event::AttemptAdopted { .. }
         | Event::AttemptEnded { .. }
+        | Event::ReplanAsked { .. }
+        | Event::ReplanProposed { .. }
+        | Event::ReplanRefused { .. }
+        | Event::Replanned(_)
         | Event::PhaseProbed { .. }
         | Event::PhaseCompleted { .. }
         | Event::PhaseFailed { .. }

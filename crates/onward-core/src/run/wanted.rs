@@ -38,6 +38,9 @@ pub fn wanted(run: &Run, now: Timestamp) -> Vec<Effect> {
     if run.stop.is_none() && run.epoch > 0 {
         effects.extend(run.probing.iter().map(|&at| Effect::Probe { phase: run.plan().phases[at].id.clone() }));
     }
+    if run.stop.is_none() && run.epoch > 0 {
+        effects.extend(run.replan_wanted().map(|phase| Effect::Replan { phase: phase.clone() }));
+    }
     if may_start(run) {
         let next = run.delayed.iter().find(|(time, _)| *time > now);
         effects.extend(next.map(|&(time, _)| Effect::WakeAt(time)));

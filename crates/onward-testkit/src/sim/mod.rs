@@ -5,6 +5,7 @@ mod dice;
 mod git;
 mod oracle;
 mod plans;
+mod replans;
 mod rewind;
 mod store;
 mod world;
@@ -18,6 +19,7 @@ use onward_core::event::{CommitRule, Event, Orphans, PlanRevised, RunStarted};
 use onward_core::id::{PhaseId, RunId, Seq};
 use onward_core::input::{Begin, Choice, Posted, Reply, Resumption};
 use onward_core::plan::{self, Plan};
+use onward_core::replan::Limits;
 use onward_core::run::{self, Ending, PhaseStatus, Run};
 use onward_core::seen::Seen;
 use onward_engine::{Driver, Error, Keep, Reporter, Update, put_fold, put_keyframe};
@@ -217,8 +219,15 @@ impl Story {
         let mut store = FaultyStore::new(self.store.clone(), self.machine.clone());
         let run = onward_engine::load_run(&mut store, &self.id).expect("a readable journal");
         self.machine.lock().expect(ALONE).oracle.compare(&run);
-        let begin = self.begin(&run, &lease, start);
         self.machine.lock().expect(ALONE).fuse = fuse;
+        let run = match replans::answered(&self.machine, &mut store, &lease, run) {
+            Ok(run) => run,
+            Err(why) => {
+                assert!(world::is_killed(&why) || is_killed_store(&why), "the answer gave up: {why}");
+                return None;
+            }
+        };
+        let begin = self.begin(&run, &lease, start);
         let mut world = Eyes::new(self.machine.clone());
         let run = match rewind::maybe(&self.machine, &mut store, &lease, &mut world, run) {
             Ok(run) => run,
@@ -260,7 +269,7 @@ impl Story {
         for (phase, state) in run.phases() {
             let given_up =
                 state.status == PhaseStatus::Failed && machine.dice.percent(if state.parked { 50 } else { 8 });
-            let settle = state.in_doubt || given_up;
+            let settle = state.in_doubt || given_up || replans::person_speaks(run, &phase.id, &mut machine.dice);
             let redo = state.status == PhaseStatus::Completed && start < 20 && machine.dice.percent(3);
             let stubborn = state.status == PhaseStatus::Running && machine.dice.percent(10);
             if settle {
@@ -299,7 +308,8 @@ impl Story {
         let world = dice.percent(20).then(Box::default);
         let kept = run.phases().filter(|(_, state)| state.status == PhaseStatus::Completed && dice.percent(3));
         let accepted = kept.map(|(phase, _)| (phase.id.clone(), Seen::default())).collect();
-        Resumption { from, only, revised, world, accepted, ..Resumption::default() }
+        let replan_limits = if dice.percent(25) { Limits::Waived } else { Limits::Hold };
+        Resumption { from, only, revised, world, accepted, replan_limits, ..Resumption::default() }
     }
 
     /// Somebody beside the driver wants a checkpoint.
@@ -407,7 +417,9 @@ impl Story {
                     assert!(self.store.checkpoint(&id).expect("readable").is_some(), "the reply names no checkpoint");
                 }
                 Some(Reply::Done) if merges.contains(&id) => {}
-                Some(Reply::Done | Reply::Refused { .. }) => panic!("a checkpoint was asked for"),
+                Some(Reply::Done | Reply::Refused { .. } | Reply::NotReplanned { .. }) => {
+                    panic!("a checkpoint was asked for")
+                }
                 None => {
                     let waiting = self.store.inbox(&self.id, 1000).expect("readable").iter().any(|item| item.id == id);
                     assert!(waiting && !consumed, "a message was taken and never answered");
@@ -435,7 +447,8 @@ fn object(value: Value) -> Map<String, Value> {
 fn revised(run: &Run, dice: &mut Dice) -> PlanRevised {
     let mut plan = run.plan().clone();
     if dice.percent(50) {
-        plan.phases.push(plans::random_phase(dice, plan.phases.len() as u64));
+        let phase = plans::another_phase(dice, &plan);
+        plan.phases.push(phase);
     } else {
         plan.phases.rotate_left(1);
     }

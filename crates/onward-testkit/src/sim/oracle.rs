@@ -7,8 +7,11 @@ use onward_core::checkpoint::{self, Head};
 use onward_core::event::{Answer, Event, Outcome, PhaseBack, Recorded};
 use onward_core::id::{Attempt, Generation, PhaseId, Seq};
 use onward_core::plan::{Effects, Plan, RetryWhen, globs};
+use onward_core::replan::EXIT_REPLAN;
 use onward_core::run::{PhaseStatus, Run};
 use onward_store::{Lease, Record, StoredCheckpoint};
+
+use super::replans::Revisions;
 
 /// How often each kind of event and each change of a phase's status was seen.
 pub type Coverage = BTreeMap<String, u64>;
@@ -27,6 +30,7 @@ pub(super) struct Oracle {
     /// Commits that were begun.
     commits: BTreeSet<u32>,
     jobs: Option<u32>,
+    replans: Revisions,
     pub(super) coverage: Coverage,
     /// Tells every event as it becomes durable.
     pub(super) trace: Option<fn(&str)>,
@@ -67,6 +71,7 @@ impl Oracle {
             answered: BTreeSet::new(),
             commits: BTreeSet::new(),
             jobs: None,
+            replans: Revisions::default(),
             coverage: Coverage::new(),
             trace: None,
         }
@@ -100,11 +105,16 @@ impl Oracle {
             self.replayed = onward_core::run::fold([recorded]);
             return;
         };
-        let before: Vec<PhaseStatus> = run.phases().map(|(_, state)| state.status).collect();
+        let before: BTreeMap<PhaseId, PhaseStatus> =
+            run.phases().map(|(phase, state)| (phase.id.clone(), state.status)).collect();
         run.apply(recorded);
-        for ((_, after), before) in run.phases().zip(before).filter(|((_, after), before)| after.status != *before) {
-            let name = format!("phase: {} to {}", before.as_str(), after.status.as_str());
-            *self.coverage.entry(name).or_default() += 1;
+        let event =
+            serde_json::to_value(&recorded.event).expect("plain data")["type"].as_str().expect("a tag").to_owned();
+        for (phase, after) in run.phases() {
+            let Some(before) = before.get(&phase.id).filter(|before| **before != after.status) else { continue };
+            let moved = format!("{} to {}", before.as_str(), after.status.as_str());
+            *self.coverage.entry(format!("phase: {moved}")).or_default() += 1;
+            *self.coverage.entry(format!("phase: {moved} by {event}")).or_default() += 1;
         }
     }
 
@@ -112,6 +122,8 @@ impl Oracle {
         let name =
             serde_json::to_value(&recorded.event).expect("plain data")["type"].as_str().expect("a tag").to_owned();
         *self.coverage.entry(name).or_default() += 1;
+        let done = |id: &PhaseId| self.facts.get(id).is_some_and(|facts| facts.finished_as.is_some());
+        self.replans.fold(&recorded.event, &self.plan, done);
         match &recorded.event {
             Event::DriverStarted { jobs, .. } => self.jobs = *jobs,
             Event::AttemptStarted { phase, attempt, generation, .. } => {
@@ -147,6 +159,16 @@ impl Oracle {
                 for back in rewound.restored.iter().flat_map(|restored| &restored.phases) {
                     self.put_back(back);
                 }
+            }
+            Event::ReplanAsked { .. }
+            | Event::ReplanAllowed
+            | Event::ReplanProposed { .. }
+            | Event::ReplanRefused { .. } => {}
+            Event::Replanned(replanned) => {
+                if let Some(facts) = self.facts.get_mut(&replanned.phase) {
+                    facts.failures = 0;
+                }
+                self.revised(&replanned.plan);
             }
             Event::RunStarted(_)
             | Event::WorldSeen { .. }
@@ -211,7 +233,7 @@ impl Oracle {
         assert_eq!(facts.open.take(), Some(attempt), "the end of {attempt} at {phase} is recorded once");
         match outcome {
             Outcome::Unknown | Outcome::NeverRan => facts.unknowns += 1,
-            Outcome::Stopped { .. } | Outcome::Exited { code: 0 } => facts.unknowns = 0,
+            Outcome::Stopped { .. } | Outcome::Exited { code: 0 | EXIT_REPLAN } => facts.unknowns = 0,
             Outcome::Exited { .. } | Outcome::Killed { .. } | Outcome::TimedOut | Outcome::CouldNotStart { .. } => {
                 (facts.failures, facts.unknowns) = (facts.failures + 1, 0);
             }
@@ -238,6 +260,13 @@ impl Oracle {
             self.facts.entry(phase.id.clone()).or_insert_with(|| Facts { generation: 1, ..Facts::default() });
         }
         self.plan = plan.clone();
+    }
+
+    /// The driver is about to have another plan made.
+    pub(super) fn may_replan(&self, run: &Run, phase: &PhaseId) {
+        assert!(self.replans.asks(phase), "another plan is to be made for {phase}, which did not ask for it");
+        let durable = self.journal.last().map_or(Seq(0), |last| last.seq);
+        assert!(run.seq <= durable, "I2: a plan is made on {} while {durable} is durable", run.seq);
     }
 
     /// The driver is about to ask a probe.

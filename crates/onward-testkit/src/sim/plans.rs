@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use onward_core::id::PhaseId;
 use onward_core::plan::{
-    Backoff, Body, Effects, Need, OnInterrupt, Phase, Plan, PlanFailure, Priority, Retry, RetryWhen, Value,
+    Backoff, Body, Effects, Need, OnInterrupt, Phase, PhaseFailure, Plan, PlanFailure, Priority, Retry, RetryWhen,
+    Value,
 };
 
 use super::dice::Dice;
+use super::replans;
 
 const PHASES_MAX: u64 = 9;
 
@@ -18,6 +20,7 @@ pub(super) fn random_plan(dice: &mut Dice) -> Plan {
         max_parallel: 1 + u32::try_from(dice.below(4)).expect("small"),
         on_failure: *dice.pick(&[PlanFailure::Finish, PlanFailure::Continue, PlanFailure::Continue, PlanFailure::Stop]),
         phases,
+        replan: Some(replans::random_keys(dice)),
         ..Plan::new("sim", "run")
     }
 }
@@ -49,9 +52,19 @@ pub(super) fn random_phase(dice: &mut Dice, number: u64) -> Phase {
         priority: *dice.pick(&[Priority::Critical, Priority::High, Priority::Normal, Priority::Low]),
         value: dice.percent(40).then(|| *dice.pick(&[Value::Issue, Value::Commit, Value::Code, Value::Docs])),
         on_interrupt: dice.percent(20).then(|| *dice.pick(&[OnInterrupt::Rerun, OnInterrupt::Ask])),
+        on_failure: dice.percent(5).then_some(PhaseFailure::Replan),
         done_when: if dice.percent(25) { vec!["probe".to_owned()] } else { Vec::new() },
         ..Phase::new(id(number), Body::Run { script: "work".to_owned(), shell: vec!["sh".to_owned()] })
     }
+}
+
+/// A phase that the plan has not had, and that needs nothing but what is there.
+pub(super) fn another_phase(dice: &mut Dice, plan: &Plan) -> Phase {
+    let number = |phase: &Phase| phase.id.as_str()[1..].parse::<u64>().expect("the plans of the simulator");
+    let next = plan.phases.iter().map(number).max().map_or(0, |last| last + 1);
+    let mut phase = random_phase(dice, next);
+    phase.needs.retain(|need| plan.phase(&need.phase).is_some());
+    phase
 }
 
 pub(super) fn id(number: u64) -> PhaseId {

@@ -8,6 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use onward_core::event::{Answer, FilesBack, Outcome, Snapshot, StopBy};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Input};
+use onward_core::replan::EXIT_REPLAN;
 use onward_core::run::Run;
 use onward_core::view::{self, Alive, StatusView};
 use onward_engine::{Error, Happened, Result, Tree, Urgency, World};
@@ -15,6 +16,7 @@ use onward_engine::{Error, Happened, Result, Tree, Urgency, World};
 use super::dice::Dice;
 use super::git::Repository;
 use super::oracle::Oracle;
+use super::replans;
 
 /// The machine as driver, store and world share it.
 pub(super) type Shared = Arc<Mutex<Machine>>;
@@ -159,7 +161,8 @@ impl Machine {
         self.oracle.spawned(phase, attempt, &living);
         let outcome = match self.dice.below(100) {
             0..=74 => Outcome::Exited { code: 0 },
-            75..=89 => Outcome::Exited { code: 1 },
+            75..=86 => Outcome::Exited { code: 1 },
+            87..=89 => Outcome::Exited { code: EXIT_REPLAN },
             90..=93 => Outcome::Killed { signal: 9 },
             94..=96 => Outcome::TimedOut,
             _ => Outcome::CouldNotStart { reason: "no room".to_owned() },
@@ -274,6 +277,10 @@ impl World for Eyes {
         let answer = *machine.dice.pick(&[Answer::Done, Answer::Done, Answer::NotDone, Answer::CannotTell]);
         machine.tick()?;
         Ok(Some(Input::Probed { phase: phase.clone(), answer }))
+    }
+
+    fn replan(&mut self, run: &Run, phase: &PhaseId) -> Result<Option<Input>> {
+        replans::command(&mut self.machine.lock().expect(ALONE), run, phase)
     }
 
     fn stop(&mut self, phase: &PhaseId, attempt: Attempt, by: StopBy, urgency: Urgency) -> Result<Option<Input>> {

@@ -19,6 +19,7 @@ mod log;
 mod logs;
 mod perform;
 mod prune;
+mod replan;
 mod resume;
 mod rewind;
 mod run;

@@ -8,6 +8,7 @@ use super::{Refusal, revise};
 use crate::event::Event;
 use crate::id::{Generation, PhaseId};
 use crate::input::{Begin, Choice, Resumption};
+use crate::replan::Limits;
 use crate::run::state::{PhaseState, PhaseStatus, Run};
 
 pub(super) fn begin(run: &Run, begin: &Begin, now: Timestamp) -> Result<Vec<Event>, Refusal> {
@@ -25,6 +26,9 @@ pub(super) fn begin(run: &Run, begin: &Begin, now: Timestamp) -> Result<Vec<Even
         head: begin.head.clone(),
         only: told.only.clone(),
     }];
+    if told.replan_limits == Limits::Waived {
+        events.push(Event::ReplanAllowed);
+    }
     if let Some(world) = &told.world {
         events.push(Event::WorldSeen { world: world.clone(), findings: told.findings.clone() });
     }

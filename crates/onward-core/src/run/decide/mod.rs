@@ -4,6 +4,7 @@ mod begin;
 mod ended;
 mod posted;
 mod probed;
+mod replan;
 mod revise;
 mod stop;
 mod undo_phases;
@@ -51,6 +52,7 @@ pub(super) fn decide(run: &Run, input: &Input, now: Timestamp) -> Result<Vec<Eve
             Ok(ended::ended(run, phase, *attempt, end, now))
         }
         Input::Probed { phase, answer } => probed::probed(run, phase, *answer, now),
+        Input::Replan { phase, plan } => Ok(replan::made(run, phase, plan)),
         Input::DriverGone => Ok(driver_gone(run)),
         Input::StopAsked { by } => Ok(stop::stop(run, *by)),
         Input::Snapshotted(result) => Ok(vec![vcs::snapshotted(result)]),

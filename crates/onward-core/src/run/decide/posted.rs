@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::Refusal;
 use super::begin::choose;
+use super::replan;
 use crate::checkpoint::Trigger;
 use crate::event::{Event, RunResult};
 use crate::id::Seq;
@@ -20,6 +21,8 @@ pub(super) fn posted(run: &Run, posted: &Posted, now: Timestamp) -> Result<Vec<E
     match posted {
         Posted::Checkpoint { name } => Ok(vec![checkpoint(run, 1, name.clone(), now)]),
         Posted::Choose { phase, choice } => Ok(choose(run, phase, *choice)?.into_iter().collect()),
+        Posted::Replan { phase, reason, plan } => replan::reported(run, phase, reason, plan),
+        Posted::SettleReplan { phase, answer } => replan::settled(run, phase, *answer),
         Posted::Archive => Ok(vec![Event::RunArchived]),
         Posted::Merge { patch } => Ok(changed(patch::merge_ops(&run.state, patch)).into_iter().collect()),
         Posted::Change { ops, ends } => {
