@@ -9,6 +9,7 @@ pub mod cache;
 mod decide;
 mod index;
 pub mod iteration;
+pub mod moves;
 pub mod pools;
 pub mod proof;
 pub mod replans;

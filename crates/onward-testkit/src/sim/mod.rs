@@ -236,7 +236,8 @@ impl Story {
                 return None;
             }
         };
-        let begin = Begin { choices: rewind::still_legal(&run, begin.choices), ..begin };
+        let resumption = rewind::still_possible(&run, begin.resumption);
+        let begin = Begin { choices: rewind::still_legal(&run, begin.choices), resumption, ..begin };
         let mut watch = Watch(self.machine.clone());
         let mut keep = Keeping { machine: self.machine.clone(), store: self.store.clone() };
         let driver = Driver {
@@ -270,10 +271,13 @@ impl Story {
             let given_up =
                 state.status == PhaseStatus::Failed && machine.dice.percent(if state.parked { 50 } else { 8 });
             let settle = state.in_doubt || given_up || replans::person_speaks(run, &phase.id, &mut machine.dice);
-            let redo = state.status == PhaseStatus::Completed && start < 20 && machine.dice.percent(3);
+            let redo = state.is_finished() && start < 20 && machine.dice.percent(3);
+            let after_all = state.status == PhaseStatus::Skipped && machine.dice.percent(5);
             let stubborn = state.status == PhaseStatus::Running && machine.dice.percent(10);
             if settle {
                 choices.push((phase.id.clone(), *machine.dice.pick(&[Choice::Retry, Choice::Skip, Choice::Adopt])));
+            } else if after_all {
+                choices.push((phase.id.clone(), Choice::Adopt));
             } else if redo || stubborn {
                 choices.push((phase.id.clone(), Choice::Retry));
             }

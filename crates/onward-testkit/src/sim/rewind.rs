@@ -4,7 +4,8 @@
 use onward_core::checkpoint::{self, Checkpoint};
 use onward_core::event::{FilesBack, Outcome};
 use onward_core::id::{CheckpointId, PhaseId};
-use onward_core::input::{AttemptEnd, Choice, Input};
+use onward_core::input::{AttemptEnd, Choice, Input, Resumption};
+use onward_core::plan::Need;
 use onward_core::run::{PhaseStatus, Run};
 use onward_engine::{Hand, Result, World, back};
 use onward_store::{Lease, Page, Store};
@@ -53,6 +54,13 @@ pub(super) fn still_legal(run: &Run, choices: Vec<(PhaseId, Choice)>) -> Vec<(Ph
         (Choice::Skip | Choice::Adopt, _) => true,
     };
     choices.into_iter().filter(legal).collect()
+}
+
+/// The same for one phase alone that was wanted: what it needs may be undone.
+pub(super) fn still_possible(run: &Run, told: Resumption) -> Resumption {
+    let done = |need: &Need| run.phase_state(&need.phase).is_some_and(|s| s.status == PhaseStatus::Completed);
+    let possible = |id: &PhaseId| run.plan().phase(id).is_some_and(|phase| phase.needs.iter().all(done));
+    Resumption { only: told.only.filter(possible), ..told }
 }
 
 /// What became of the attempts of a dead driver; nothing where one still lives.
