@@ -62,7 +62,7 @@ fn run(arguments: Vec<String>) -> Result<ExitCode> {
             Workload::ComingBack => w4::measure(&options, &mut report),
             Workload::History => w5::measure(&options, &mut report),
             Workload::Growth => w6::measure(&options, &mut report),
-            Workload::Pictures => w7::measure(&options, &mut report),
+            Workload::Snapshots => w7::measure(&options, &mut report),
             Workload::Flushes => flushes::measure(&options, &mut report),
             Workload::Small => small::measure(&options, &mut report),
         };

@@ -18,7 +18,7 @@ pub(crate) enum Workload {
     ComingBack,
     History,
     Growth,
-    Pictures,
+    Snapshots,
     Flushes,
     Small,
 }
@@ -31,7 +31,7 @@ impl Workload {
         Self::Phases,
         Self::ComingBack,
         Self::History,
-        Self::Pictures,
+        Self::Snapshots,
         Self::Saves,
         Self::Growth,
     ];
@@ -44,7 +44,7 @@ impl Workload {
             Self::ComingBack => "W4",
             Self::History => "W5",
             Self::Growth => "W6",
-            Self::Pictures => "W7",
+            Self::Snapshots => "W7",
             Self::Small => "W9",
             Self::Flushes => "flushes",
         }

@@ -1,4 +1,4 @@
-//! W7: a picture of the working tree, held against `git status` of the same tree.
+//! W7: a snapshot of the working tree, held against `git status` of the same tree.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,11 +42,12 @@ fn measure_one(options: &Options, report: &mut Report, files: usize) -> Result<(
     let turns = options.turns(options.pick(9, 15, 25), 3);
     let unchanged = in_turns(turns, &mut [&mut || tree.status(), &mut || books.take(Expect::Same)])?;
     let changed = with_changes(options.pick(15, 30, 60), &tree, &mut books)?;
-    report.add(&Figure::new(NAME, &case, "the first picture", first, "ms").over(unchanged[0].p50()))?;
+    report.add(&Figure::new(NAME, &case, "the first snapshot", first, "ms").over(unchanged[0].p50()))?;
     for (what, times, goal) in
         [("unchanged", unchanged.as_slice(), GOAL_UNCHANGED), ("10 changed", changed.as_slice(), GOAL_CHANGED)]
     {
-        let figure = |part: &str, value: f64| Figure::new(NAME, &case, format!("picture, {what}, {part}"), value, "ms");
+        let figure =
+            |part: &str, value: f64| Figure::new(NAME, &case, format!("snapshot, {what}, {part}"), value, "ms");
         report.add(&figure("p50", times[1].p50()).over(times[0].p50()).goal(Goal::Times(goal)))?;
         report.add(&figure("p99", times[1].p99()).over(times[0].p99()))?;
     }
@@ -65,7 +66,7 @@ fn with_changes(rounds: usize, tree: &Tree, books: &mut Books) -> Result<[Times;
     Ok([Times::new(floor), Times::new(ours)])
 }
 
-/// Whether a picture must be the last one again.
+/// Whether a snapshot must be the last one again.
 #[derive(Clone, Copy, PartialEq)]
 enum Expect {
     Same,
@@ -85,7 +86,7 @@ impl Books {
         let last = self.last.as_ref().map(|last| last.commit.as_str());
         let taken = self.repository.snapshot(&self.run, self.number, last)?;
         if taken.same_as_last != (expect == Expect::Same) {
-            return Err("a picture missed a change, or saw one that is none".into());
+            return Err("a snapshot missed a change, or saw one that is none".into());
         }
         self.last = Some(taken);
         Ok(())

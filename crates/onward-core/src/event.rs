@@ -5,7 +5,7 @@
 //! the state), what it makes us want (`run/wanted.rs`), how it is shown (`view.rs` and the binary's `render/`), its
 //! schema (`schemas/event.json`, generated), and what the simulator's oracle says of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::Trigger;
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId, RunId, Seq};
+use crate::input::Bounds;
 use crate::patch::Op;
 use crate::plan::Plan;
 use crate::replan::{Because, Cause, Replanned};
@@ -50,6 +51,9 @@ pub enum Event {
         /// The commit that was checked out.
         #[serde(default)]
         head: Option<String>,
+        /// How long it may wait and work.
+        #[serde(default, skip_serializing_if = "Bounds::is_default")]
+        bounds: Bounds,
     },
     /// What a driver saw around the run when it began, and what it made of it.
     WorldSeen {
@@ -121,6 +125,13 @@ pub enum Event {
     RetryScheduled {
         phase: PhaseId,
         not_before: Timestamp,
+    },
+    /// The attempt that just ended was turned away by a limit. It has not failed and uses no retry.
+    LimitHit(Box<LimitHit>),
+    /// The driver let go of the run, which goes on when it is started again, not before `until` where that is known.
+    RunPaused {
+        by: StopBy,
+        until: Option<Timestamp>,
     },
     /// Nobody knows whether the outward effect of a phase happened; only a person can tell.
     PhaseInDoubt {
@@ -227,6 +238,19 @@ pub enum Event {
         checkpoint: CheckpointId,
         restored: Restored,
     },
+}
+
+/// A limit was hit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LimitHit {
+    pub phase: PhaseId,
+    /// The limits that are closed by it; empty where only the phase itself has to wait.
+    pub limits: BTreeSet<String>,
+    pub until: Timestamp,
+    /// The time was told; otherwise it is a guess.
+    pub told: bool,
+    /// The line that said so; empty where only the exit code did.
+    pub said: String,
 }
 
 /// A commit of the working tree under `refs/onward/RUN/NUMBER`.
@@ -425,6 +449,14 @@ pub enum StopBy {
     DriverGone,
     /// The run was rewound, or branched off another; it waits to be resumed.
     Rewind,
+    /// All that is left waits for a limit, and nobody wants to wait for it.
+    Limit,
+    /// The time that the driver was given is over.
+    Deadline,
+    /// Somebody asked it to start nothing more.
+    Pause,
+    /// Somebody gave the run up.
+    Cancel,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

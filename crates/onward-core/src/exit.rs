@@ -28,6 +28,8 @@ pub const NEWER: u8 = 17;
 pub const BUG: u8 = 70;
 /// The store cannot be written; nothing was started.
 pub const STORE: u8 = 74;
+/// Paused: run again.
+pub const PAUSED: u8 = 75;
 /// The terminal was closed.
 pub const HANGUP: u8 = 129;
 /// Ctrl+C.

@@ -1,8 +1,11 @@
 //! What the world tells the core.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -84,6 +87,24 @@ pub struct Begin {
     pub renew: bool,
     pub choices: Vec<(PhaseId, Choice)>,
     pub resumption: Resumption,
+    pub bounds: Bounds,
+}
+
+/// How long a driver may wait and work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Bounds {
+    /// The longest wait for a limit; none: as the plan says.
+    #[serde(default)]
+    pub wait_limit: Option<Duration>,
+    /// Then it stops, whatever is left.
+    #[serde(default)]
+    pub deadline: Option<Timestamp>,
+}
+
+impl Bounds {
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// What a start found out about the run and its world, and what is to follow from it.
@@ -126,12 +147,20 @@ pub struct AttemptEnd {
     pub summary: Option<String>,
     /// What the phase gave out, or why that cannot be read.
     pub outputs: Result<BTreeMap<String, String>, String>,
-    /// The last line that it printed, where that matters: the reason of a phase that wants another plan.
-    pub last_line: Option<String>,
     /// What it was done with, and what it left behind.
     pub seen: Option<Box<Seen>>,
     /// The commit that is checked out now.
     pub head: Option<String>,
+    /// The end of its output, where it failed.
+    pub last_words: Option<Box<LastWords>>,
+}
+
+/// What an attempt that failed printed last; secrets are cut out, and it is never long.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LastWords {
+    pub text: String,
+    /// For clock times without a zone.
+    pub local: TimeZone,
 }
 
 /// A commit of the last phases.
@@ -151,9 +180,9 @@ impl AttemptEnd {
             note: None,
             summary: None,
             outputs: Ok(BTreeMap::new()),
-            last_line: None,
             seen: None,
             head: None,
+            last_words: None,
         }
     }
 }
@@ -166,6 +195,10 @@ pub enum Posted {
         name: Option<String>,
     },
     Archive,
+    /// Start nothing more; what is at work comes to its end.
+    Pause,
+    /// End what is at work, and put the run away.
+    Cancel,
     /// A person's answer about one phase.
     Choose {
         phase: PhaseId,

@@ -24,10 +24,14 @@ pub enum Mutant {
     CommitBesideWriters,
     /// A commit that was made before a kill is not looked for, and made again.
     CommitTwice,
+    /// A limit that was hit uses up a retry.
+    CountLimitsAsFailures,
+    /// Who is at work is not asked for the locks and limits it holds.
+    ForgetThePools,
 }
 
 impl Mutant {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::ActBeforeTheAppend,
         Self::ForgetRecovery,
         Self::CountInterruptionsAsFailures,
@@ -38,6 +42,8 @@ impl Mutant {
         Self::ForgetWhatIsDirty,
         Self::CommitBesideWriters,
         Self::CommitTwice,
+        Self::CountLimitsAsFailures,
+        Self::ForgetThePools,
     ];
 }
 

@@ -213,7 +213,7 @@ fn newest_unfinished(runs: &[RunFacts]) -> BTreeSet<&RunId> {
 fn of_run(policy: &Policy, run: &RunFacts, newest: bool, clock: Option<&str>, now: Timestamp) -> Fate {
     let (limit, word, consent) = match run.status {
         RunStatus::Running => return Fate::Stays("it is running".to_owned()),
-        RunStatus::Interrupted => (policy.runs.unfinished, "unfinished", Consent::Asked),
+        RunStatus::Interrupted | RunStatus::Paused => (policy.runs.unfinished, "unfinished", Consent::Asked),
         RunStatus::Failed => (policy.runs.ended, "failed", Consent::Asked),
         RunStatus::Completed => (policy.runs.ended, "completed", Consent::Standing),
         RunStatus::Archived => (policy.runs.ended, "archived", Consent::Standing),

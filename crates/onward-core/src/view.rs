@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::event::RunResult;
 use crate::id::{PhaseId, RunId};
 use crate::plan::Phase;
+use crate::resume::{Finding, Weight};
 use crate::run::replans::{Asked, Stage};
 use crate::run::{PhaseState, PhaseStatus, Run, RunStatus};
 
@@ -100,6 +101,11 @@ pub struct Summary {
     pub plan_text: String,
     #[serde(default)]
     pub given: BTreeMap<String, String>,
+    /// What the last driver found around the run when it began, as far as it is worth a line.
+    #[serde(default)]
+    pub findings: Vec<String>,
+    #[serde(default)]
+    pub looked_at: Option<Timestamp>,
 }
 
 pub fn phase_record(phase: &Phase, state: &PhaseState) -> PhaseRecord {
@@ -129,14 +135,14 @@ pub fn phase_record(phase: &Phase, state: &PhaseState) -> PhaseRecord {
 pub fn status_seen(status: RunStatus, driver: Option<&Driver>) -> RunStatus {
     match (status, driver) {
         (RunStatus::Running, None) => RunStatus::Interrupted,
-        (RunStatus::Interrupted | RunStatus::Failed, Some(_)) => RunStatus::Running,
+        (RunStatus::Interrupted | RunStatus::Paused | RunStatus::Failed, Some(_)) => RunStatus::Running,
         (status, _) => status,
     }
 }
 
 pub fn is_resumable(status: RunStatus) -> bool {
     match status {
-        RunStatus::Interrupted | RunStatus::Failed => true,
+        RunStatus::Interrupted | RunStatus::Paused | RunStatus::Failed => true,
         RunStatus::Running | RunStatus::Completed | RunStatus::Archived => false,
     }
 }
@@ -200,7 +206,17 @@ pub fn summary(run: &Run) -> Summary {
         error: run.error().map(|(phase, error)| format!("{phase}: {}", error.message)),
         plan_text: run.started.plan_text.clone(),
         given: run.started.given.clone(),
+        findings: findings(run, None),
+        looked_at: run.last_look().map(|look| look.at),
     }
+}
+
+/// What the last driver found that is worth a line: about one phase, or about the run as a whole.
+pub fn findings(run: &Run, phase: Option<&PhaseId>) -> Vec<String> {
+    let worth = |finding: &&Finding| finding.kind.row().weight == Weight::Warn;
+    let about = |finding: &&Finding| phase.is_none_or(|phase| finding.phase.as_ref() == Some(phase));
+    let found = run.last_look().into_iter().flat_map(|look| &look.findings);
+    found.filter(worth).filter(about).map(|finding| finding.message.clone()).collect()
 }
 
 /// Why a phase will or will not run, as the run stands.

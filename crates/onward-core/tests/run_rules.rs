@@ -7,7 +7,7 @@ use onward_core::checkpoint::{self, Content, Taken};
 use onward_core::effect::Effect;
 use onward_core::event::{Event, Orphans, Outcome, Recorded, RunStarted, StopBy};
 use onward_core::id::{Attempt, PhaseId, RunId};
-use onward_core::input::{AttemptEnd, Begin, Choice, Input, Posted, Resumption};
+use onward_core::input::{AttemptEnd, Begin, Bounds, Choice, Input, Posted, Resumption};
 use onward_core::plan;
 use onward_core::run::{self, Ending, PhaseStatus, Run, RunStatus, cache};
 
@@ -83,6 +83,7 @@ impl Story {
             renew,
             choices: choices.iter().map(|(phase, choice)| (PhaseId::new(*phase), *choice)).collect(),
             resumption: Resumption::default(),
+            bounds: Bounds::default(),
         })
     }
 
@@ -240,6 +241,7 @@ fn i5_nothing_starts_before_orphans_were_looked_at() {
         renew: false,
         choices: Vec::new(),
         resumption: Resumption::default(),
+        bounds: Bounds::default(),
     });
     assert_eq!(names(&story.take(&begin)), ["driver_started"]);
     let found = Input::AttemptFound { phase: PhaseId::new("a"), attempt: Attempt(1), alive: true };

@@ -26,8 +26,9 @@ pub fn begin(hand: &mut Hand<'_>, tree: &mut dyn Tree, ends: Vec<Input>, wish: &
     let mut inputs = Vec::new();
     if hand.run.ending().is_none() {
         inputs.push(Input::StopAsked { by: StopBy::Rewind });
-        inputs.extend(ends);
     }
+    // Also of a run that was stopped: after a hangup its phases lived on.
+    inputs.extend(ends);
     if hand.run.started.snapshots {
         inputs.push(tree.snapshot(&hand.run)?);
     }

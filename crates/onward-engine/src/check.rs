@@ -67,23 +67,27 @@ fn read(path: &Path) -> std::result::Result<String, String> {
 }
 
 /// The project's configuration over the user's over the defaults.
-pub(crate) fn config(project: &Project) -> Result<Config> {
+pub(crate) fn config(project: &Project) -> Result<(Config, Vec<String>)> {
     let files = [Some(project.store_folder().join("config.yaml")), user_config()];
-    let mut layers = Vec::new();
+    let (mut layers, mut notices) = (Vec::new(), Vec::new());
     for path in files.into_iter().flatten().filter(|path| path.is_file()) {
-        layers.push((path.display().to_string(), layer(&path)?));
+        let (layer, unheeded) = layer(&path)?;
+        layers.push((path.display().to_string(), layer));
+        notices.extend(unheeded.into_iter().map(|what| format!("{}: {what}", path.display())));
     }
-    Ok(config::merge(&layers))
+    Ok((config::merge(&layers), notices))
 }
 
-fn layer(path: &Path) -> Result<Layer> {
+/// One file, and what it says without effect.
+fn layer(path: &Path) -> Result<(Layer, Vec<String>)> {
     let text = read(path).map_err(|why| Error::PlanUnreadable { path: path.to_owned(), why })?;
     let parsed = config::parse(&text);
     if parsed.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
         let file = path.display().to_string();
         return Err(Error::Config { file, text, diagnostics: parsed.diagnostics });
     }
-    Ok(parsed.layer)
+    let unheeded = parsed.diagnostics.into_iter().map(|diagnostic| diagnostic.message).collect();
+    Ok((parsed.layer, unheeded))
 }
 
 fn user_config() -> Option<PathBuf> {

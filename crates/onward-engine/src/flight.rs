@@ -3,11 +3,11 @@
 use std::os::fd::BorrowedFd;
 use std::sync::LazyLock;
 
+use jiff::tz::TimeZone;
 use onward_core::event::{Outcome, StopBy};
 use onward_core::id::Attempt;
-use onward_core::input::AttemptEnd;
-use onward_core::replan::EXIT_REPLAN;
-use onward_core::tail;
+use onward_core::input::{AttemptEnd, LastWords};
+use onward_core::tail::TAIL_BYTES_MAX;
 
 use crate::attendant::{self, Adopted, AttemptFolder, Attending, Exit, Found};
 use crate::executor::shell;
@@ -180,6 +180,7 @@ fn unknown(folder: &AttemptFolder) -> AttemptEnd {
 /// All that the files of an attempt say about its end.
 fn end_of(folder: &AttemptFolder, exit: &Exit, look: &Look) -> AttemptEnd {
     let outcome = outcome_of(exit);
+    let last_words = last_words(folder, &outcome);
     AttemptEnd {
         seen: if outcome == (Outcome::Exited { code: 0 }) { look.at_the_end(folder) } else { None },
         outcome,
@@ -187,19 +188,25 @@ fn end_of(folder: &AttemptFolder, exit: &Exit, look: &Look) -> AttemptEnd {
         duration_ms: Some(exit.duration_ms),
         note: note(folder),
         summary: folder.read_summary(secrets()).unwrap_or_default(),
-        last_line: last_line(folder, exit),
         outputs: folder.read_outputs(secrets()).map_err(|why| why.to_string()),
         head: None,
+        last_words,
     }
 }
 
-/// The reason of a phase that wants another plan.
-fn last_line(folder: &AttemptFolder, exit: &Exit) -> Option<String> {
-    if exit.outcome != attendant::Outcome::Code(EXIT_REPLAN) {
-        return None;
+/// The end of the output of an attempt that failed: it may have been turned away by a limit. It was redacted when it was
+/// kept.
+fn last_words(folder: &AttemptFolder, outcome: &Outcome) -> Option<Box<LastWords>> {
+    match outcome {
+        Outcome::Exited { code: 0 }
+        | Outcome::CouldNotStart { .. }
+        | Outcome::NeverRan
+        | Outcome::Stopped { .. }
+        | Outcome::Unknown => return None,
+        Outcome::Exited { .. } | Outcome::Killed { .. } | Outcome::TimedOut => {}
     }
-    let end = folder.output_end(tail::TAIL_BYTES_MAX as u64).ok()?;
-    tail::last_line(&secrets().bytes(&end))
+    let end = folder.output_end(TAIL_BYTES_MAX as u64).ok()?;
+    Some(Box::new(LastWords { text: String::from_utf8_lossy(&end).into_owned(), local: TimeZone::system() }))
 }
 
 /// An end that we asked for is never a failure, and never a success either: the phase may have stopped half-way and
@@ -216,7 +223,7 @@ fn outcome_of(exit: &Exit) -> Outcome {
     }
 }
 
-fn record_of(by: StopBy) -> attendant::StopBy {
+pub(crate) fn record_of(by: StopBy) -> attendant::StopBy {
     match by {
         StopBy::Interrupt => attendant::StopBy::Interrupt,
         StopBy::SessionEnd
@@ -224,7 +231,11 @@ fn record_of(by: StopBy) -> attendant::StopBy {
         | StopBy::Question
         | StopBy::OnlyThat
         | StopBy::DriverGone
+        | StopBy::Limit
+        | StopBy::Pause
         | StopBy::Rewind => attendant::StopBy::SessionEnd,
+        StopBy::Deadline => attendant::StopBy::Deadline,
+        StopBy::Cancel => attendant::StopBy::Cancel,
         StopBy::Failure => attendant::StopBy::Failure,
         StopBy::OrphanKill => attendant::StopBy::OrphanKill,
     }
@@ -233,7 +244,9 @@ fn record_of(by: StopBy) -> attendant::StopBy {
 fn event_of(by: attendant::StopBy) -> StopBy {
     match by {
         attendant::StopBy::Interrupt => StopBy::Interrupt,
-        attendant::StopBy::SessionEnd | attendant::StopBy::Deadline | attendant::StopBy::Cancel => StopBy::SessionEnd,
+        attendant::StopBy::SessionEnd => StopBy::SessionEnd,
+        attendant::StopBy::Deadline => StopBy::Deadline,
+        attendant::StopBy::Cancel => StopBy::Cancel,
         attendant::StopBy::Failure => StopBy::Failure,
         attendant::StopBy::OrphanKill => StopBy::OrphanKill,
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use onward_core::event::PlanRevised;
 use onward_core::id::{PhaseId, RunId};
-use onward_core::input::{Begin, Choice, Resumption};
+use onward_core::input::{Begin, Bounds, Choice, Resumption};
 use onward_core::plan::{self, Plan};
 use onward_core::resume::{
     self, Accept, Answers, Facts, Finding, Kind, Offered, PlanFact, Standing, Verdict, Weight, Wording, stale,
@@ -314,6 +314,7 @@ impl Unfinished {
             choices: request.choices.iter().map(|(phase, choice)| (PhaseId::new(phase), *choice)).collect(),
             head: None,
             resumption: self.resumption(request),
+            bounds: Bounds::default(),
         };
         Ok(run::preview(&self.run, &begin, Timestamp::now())?)
     }

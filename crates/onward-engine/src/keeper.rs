@@ -10,16 +10,12 @@ use onward_core::id::{CheckpointId, RunId, Seq};
 use onward_core::run::{Run, cache};
 use onward_store::{Appended, Chain, OpenMode, SqliteStore, Store};
 
-use crate::journal;
-
 /// Events behind the fold cache before a new one is written: opening a run reads no more than about this many.
 const EVENTS_BEHIND_FOLD_MAX: u64 = 2000;
 /// A run shorter than this is folded from its journal in no time.
 const EVENTS_WORTH_A_FOLD: u64 = 500;
 /// Bytes of patches that make reading the journal slower than reading a fold.
 const BYTES_WORTH_A_FOLD: u64 = 1 << 20;
-/// A run whose document is larger is not copied while somebody waits.
-const COPIED_BYTES_MAX: u64 = 256 * 1024;
 /// A patch counts for as many bytes at least: finding it and taking it apart takes as long as reading them.
 const PATCH_WEIGHT_MIN: u64 = 512;
 /// Below this a keyframe is not worth its commit.
@@ -53,8 +49,6 @@ enum Job {
 enum Fold {
     /// The run as it stands, copied.
     Run(Box<Run>),
-    /// A run too large to be copied on the commit path: what is stored of it.
-    Stored(RunId),
     /// All but written.
     Bytes(RunId, Seq, Vec<u8>),
 }
@@ -84,10 +78,11 @@ impl Keeper {
         }
     }
 
-    fn fold(&mut self, run: &Run, chain: &Chain) {
+    /// Copied, though a large one takes a while to copy: to make it of what is stored keeps another processor busy for
+    /// much longer, and the commits wait for that one, too.
+    fn fold(&mut self, run: &Run) {
         self.folded = run.seq.0;
-        let is_large = chain.keyframe_bytes + chain.patch_bytes > COPIED_BYTES_MAX;
-        self.send(Job::Fold(if is_large { Fold::Stored(run.id.clone()) } else { Fold::Run(Box::new(run.clone())) }));
+        self.send(Job::Fold(Fold::Run(Box::new(run.clone()))));
     }
 
     fn send(&mut self, job: Job) {
@@ -111,7 +106,7 @@ impl Keep for Keeper {
         // Where much was written since the last whole document, much would have to be read to fold it, too.
         let much = due && chain.patch_bytes >= BYTES_WORTH_A_FOLD;
         if much || run.seq.0 - self.folded >= EVENTS_BEHIND_FOLD_MAX {
-            self.fold(run, chain);
+            self.fold(run);
         }
         if due {
             self.asked = true;
@@ -144,7 +139,6 @@ fn work(folder: &std::path::Path, jobs: &Receiver<Job>) {
         }
         match fold {
             Some(Fold::Run(run)) => drop(put_fold(&mut store, &run)),
-            Some(Fold::Stored(run)) => drop(journal::load(&mut store, &run).map(|run| put_fold(&mut store, &run))),
             Some(Fold::Bytes(run, seq, bytes)) => drop(store.put_fold(&run, seq, cache::FOLD_VERSION, bytes)),
             None => {}
         }

@@ -12,6 +12,7 @@ mod error;
 mod executor;
 mod flight;
 mod flights;
+mod halt;
 mod hand;
 mod journal;
 mod judge;
@@ -65,6 +66,8 @@ use onward_store::{OpenMode, SqliteStore, Store};
 pub struct Onward {
     pub project: Project,
     pub config: Config,
+    /// What the configuration says without effect: whoever starts something should know.
+    pub notices: Vec<String>,
     /// Where the caller stands.
     from: PathBuf,
     mode: OpenMode,
@@ -95,13 +98,13 @@ impl Onward {
     }
 
     fn new(project: Project, from: &Path, mode: OpenMode) -> Result<Self> {
-        let config = check::config(&project)?;
+        let (config, notices) = check::config(&project)?;
         demand_a_store_of_our_own(&config)?;
         if mode == OpenMode::ReadWrite {
             // With a handler, a write beyond the limit of file sizes is an error like a full disk, not the end.
             let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
         }
-        Ok(Self { project, config, from: from.to_owned(), mode, store: None })
+        Ok(Self { project, config, notices, from: from.to_owned(), mode, store: None })
     }
 
     /// The store, opened when it is first needed: what is wrong with a plan is said before anything is made.

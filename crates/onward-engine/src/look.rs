@@ -1,15 +1,17 @@
 //! Looking: everything that is read and shown. Nothing here writes.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use onward_core::checkpoint::{self, BadDocument, Checkpoint, CheckpointMeta, FORMAT};
 use onward_core::event::Recorded;
 use onward_core::id::{Attempt, CheckpointId, PhaseId, RunId, Seq};
 use onward_core::lookup::{self, Looked, Name};
-use onward_core::plan::Phase;
-use onward_core::run::{PhaseState, Run, RunStatus};
+use onward_core::plan::{Need, Phase};
+use onward_core::run::{PhaseState, Run, RunStatus, schedule};
 use onward_core::view::{self, Alive, Driver, StatusView, Summary, Why};
+use onward_core::words;
 use onward_store::{Alarm, CheckpointRow, Damage, LeaseKind, Page, RunFilter, RunRow, StoreError, StoredCheckpoint};
 use serde::Serialize;
 
@@ -58,6 +60,8 @@ pub struct ListItem {
     pub resumable: bool,
     /// The last error, or why the row cannot be read.
     pub error: Option<String>,
+    /// What the last driver found around the run when it began, with its age.
+    pub findings: Vec<String>,
 }
 
 /// A checkpoint in a log.
@@ -121,6 +125,7 @@ impl Onward {
         let run = self.load(&id)?;
         let mut warnings = self.warnings();
         warnings.extend(doctor::notes(&self.project, &id));
+        warnings.extend(last_findings(&run, None));
         let driver = self.driver(&id)?;
         Ok(status_of(&self.project, &run, driver, warnings))
     }
@@ -182,7 +187,13 @@ impl Onward {
         let run = self.load(&id)?;
         require_phase(&run, phase)?;
         let (found, state) = run.phases().find(|(p, _)| p.id.as_str() == phase).expect("it was just found");
-        Ok(self.why_now(&run, found, state))
+        let mut why = self.why_now(&run, found, state);
+        let met = |need: &Need| run.phase_state(&need.phase).is_some_and(PhaseState::is_finished);
+        if why.will_run && state.attempt.is_none() && found.needs.iter().all(met) {
+            why.reasons.extend(schedule::held_up(&run, found, state, Timestamp::now()));
+        }
+        why.reasons.extend(last_findings(&run, Some(&found.id)));
+        Ok(why)
     }
 
     /// The same, with what the attempt's own folder says: an end that nobody has recorded yet, or a process that lives.
@@ -379,6 +390,7 @@ fn readable(summary: Summary, driver: Option<&Driver>) -> ListItem {
         branch: summary.branch,
         resumable: view::is_resumable(status) && summary.phases_total > 0,
         error: summary.error,
+        findings: aged(&summary.findings, summary.looked_at, Timestamp::now()),
     }
 }
 
@@ -397,6 +409,7 @@ fn unreadable(row: &RunRow, why: String) -> ListItem {
         branch: None,
         resumable: false,
         error: Some(why),
+        findings: Vec::new(),
     }
 }
 
@@ -438,6 +451,17 @@ pub(crate) fn checkpoint_from(id: &CheckpointId, found: &StoredCheckpoint) -> Re
             Error::BadCheckpoint { id: id.to_string(), why, raw }
         }
     })
+}
+
+/// What the last driver found when it began, with its age: whoever looks executes nothing to find out more.
+fn aged(findings: &[String], looked_at: Option<Timestamp>, now: Timestamp) -> Vec<String> {
+    let Some(at) = looked_at else { return Vec::new() };
+    let age = words::duration(Duration::try_from(now.duration_since(at)).unwrap_or_default());
+    findings.iter().map(|message| format!("{age} ago: {message}")).collect()
+}
+
+fn last_findings(run: &Run, phase: Option<&PhaseId>) -> Vec<String> {
+    aged(&view::findings(run, phase), run.last_look().map(|look| look.at), Timestamp::now())
 }
 
 /// A run with what can be seen of its processes now.

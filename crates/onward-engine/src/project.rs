@@ -8,6 +8,10 @@ use crate::vcs;
 /// The folder of the store, at the top of a project.
 pub const FOLDER: &str = ".onward";
 
+/// Where other tools keep what they know of their work.
+const OTHERS: [&str; 4] =
+    [".claude/pipeline-state.json", ".claude/checkpoints", ".claude/data/checkpoints", ".claude/crunch"];
+
 const PLAN_FILES: [&str; 2] = ["onward.yaml", ".onward/plan.yaml"];
 
 /// The top folder of a project; its store may not exist yet.
@@ -58,6 +62,11 @@ impl Project {
         let resolved = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let top = self.top.canonicalize().unwrap_or_else(|_| self.top.clone());
         resolved.strip_prefix(&top).unwrap_or(&resolved).to_string_lossy().into_owned()
+    }
+
+    /// Records of other tools that lie in the project.
+    pub fn left_by_others(&self) -> Vec<&'static str> {
+        OTHERS.iter().copied().filter(|place| self.top.join(place).exists()).collect()
     }
 
     pub(crate) fn scratch(&self) -> PathBuf {

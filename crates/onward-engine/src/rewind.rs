@@ -53,6 +53,8 @@ pub enum Rewound {
         to: CheckpointId,
         before: CheckpointId,
         without_files: Option<String>,
+        /// An earlier rewind was taken back.
+        undone: bool,
     },
     /// The person said no.
     Declined,
@@ -109,7 +111,7 @@ impl Onward {
         let files = self.files_back(&run, to, parts, &tree)?;
         let without_files = files.as_ref().err().filter(|_| parts == Parts::Both).cloned();
         if let Some(confirm) = confirm
-            && !confirm(&preview(&run, to, parts, &files, &tree)?)?
+            && !confirm(&preview(&run, to, parts, &files, &tree))?
         {
             return Ok(Rewound::Declined);
         }
@@ -121,7 +123,10 @@ impl Onward {
         let done = back::finish(&mut hand, &mut tree, to)?;
         self.store()?.drop_lease(lease)?;
         match done {
-            Ok(()) => Ok(Rewound::Done { run: id.clone(), to: to.id.clone(), before, without_files }),
+            Ok(()) => {
+                let (run, to, undone) = (id.clone(), to.id.clone(), undoes.is_some());
+                Ok(Rewound::Done { run, to, before, without_files, undone })
+            }
             Err(reason) => Err(Error::NotRewound { run: id.clone(), reason }),
         }
     }
@@ -244,7 +249,7 @@ impl Onward {
             self.show_checkpoint(&name)
         };
         let (from, to) = (read(from)?, read(to)?);
-        let files = self.with_snapshots(&from, &to, |repository, old, new| repository.changes(old, new));
+        let files = self.with_snapshots(&from, &to, crate::vcs::Repository::changes);
         Ok(Diff { from: from.id.clone(), to: to.id.clone(), differences: compare(&from, &to), files })
     }
 
@@ -287,7 +292,7 @@ fn preview(
     parts: Parts,
     files: &std::result::Result<FilesBack, String>,
     tree: &WorkingTree,
-) -> Result<Preview> {
+) -> Preview {
     let changes = files.as_ref().map_err(Clone::clone).and_then(|files| {
         let present = tree.take(run)?;
         let later: Vec<&str> = files.later.iter().map(String::as_str).collect();
@@ -295,11 +300,11 @@ fn preview(
         preview.map_err(|trouble| trouble.to_string())
     });
     let phases = if parts == Parts::Files { Vec::new() } else { vcs::back_to(run, to).phases };
-    Ok(Preview {
+    Preview {
         run: run.id.clone(),
         to: to.id.clone(),
         phases: phases.into_iter().map(|back| back.phase).collect(),
         files: changes,
         mixed: to.snapshot.as_ref().map(|kept| kept.mixed.clone()).unwrap_or_default(),
-    })
+    }
 }

@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use onward_core::event::{Orphans, RunStarted};
 use onward_core::expression::{self, Reference};
 use onward_core::id::{PhaseId, RunId, Seq};
-use onward_core::input::{Begin, Choice, Posted, Resumption};
+use onward_core::input::{Begin, Bounds, Choice, Posted, Resumption};
 use onward_core::naming;
 use onward_core::plan::{self, Plan};
 use onward_core::replan::Limits;
 use onward_core::resume::Accept;
-use onward_core::run::{self, Ending, Refusal, Run, RunStatus};
+use onward_core::run::{self, Ending, Refusal, Run, RunStatus, waits};
 use onward_core::seen::World;
 use onward_core::view::{self, Summary};
 use onward_store::{Holder, Lease, LeaseKind, NewRun, RunFilter, RunRow, StoreError};
@@ -56,6 +57,10 @@ pub struct Request {
     pub only: Option<String>,
     /// Whether one revision is let through that the limits forbid.
     pub replan_limits: Limits,
+    /// How long limits are waited for at most; none: as the plan says.
+    pub wait_limit: Option<Duration>,
+    /// How long the run may take.
+    pub deadline: Option<Duration>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -364,6 +369,10 @@ impl Onward {
             renew: matches!(request.want, Want::Resume(_) | Want::ResumeRun(_)),
             choices: request.choices.iter().map(|(phase, choice)| (PhaseId::new(phase), *choice)).collect(),
             resumption,
+            bounds: Bounds {
+                wait_limit: request.wait_limit,
+                deadline: request.deadline.map(|allowed| waits::deadline(Timestamp::now(), allowed)),
+            },
         };
         let wake = self.wake_path(&run.id);
         let waiter = Waiter::new(wake).map_err(Error::io("preparing to wait"))?;
@@ -405,7 +414,9 @@ fn summary_of(row: &RunRow) -> Option<Summary> {
 
 /// Statuses of runs that a start may go on with.
 fn unfinished_statuses() -> Vec<String> {
-    [RunStatus::Running, RunStatus::Interrupted, RunStatus::Failed].map(|status| status.as_str().to_owned()).into()
+    [RunStatus::Running, RunStatus::Paused, RunStatus::Interrupted, RunStatus::Failed]
+        .map(|status| status.as_str().to_owned())
+        .into()
 }
 
 fn title(work: &Work) -> String {

@@ -6,13 +6,14 @@ use std::path::Path;
 use onward_core::event::{FilesBack, NoCommit, Snapshot};
 use onward_core::id::PhaseId;
 use onward_core::input::{Input, Made};
-use onward_core::plan::glob_match;
 use onward_core::run::Run;
 
 use crate::error::Result;
 use crate::flight;
 use crate::project::Project;
-use crate::vcs::{self, CommitRequest, Committed, Head, Hooks, IndexAfter, LeftOut, NotCommitted, Repository, Without};
+use crate::vcs::{
+    self, CommitRequest, Committed, Globs, Head, Hooks, IndexAfter, LeftOut, NotCommitted, Repository, Without,
+};
 use crate::world::Tree;
 
 /// The repository, or why there is none.
@@ -55,17 +56,13 @@ impl WorkingTree {
     pub(crate) fn clean(&self, run: &Run, phase: &PhaseId, snapshot: &str) -> std::result::Result<(), String> {
         let repository = self.repository()?;
         let writes = &run.plan().phase(phase).expect("wanted phases are in the plan").writes;
-        let is_written = |path: &Path| path.to_str().is_some_and(|path| writes.iter().any(|glob| meant(glob, path)));
+        // What is put back must be certain: a glob that is not understood to the letter is refused.
+        let globs = Globs::new(writes).map_err(|why| why.to_string())?;
         let present = self.take(run)?;
         let place = (&run.id, run.next_snapshot() + 1);
-        let restored = repository.restore_paths(place, &present.commit, snapshot, &is_written);
+        let restored = repository.restore_paths(place, &present.commit, snapshot, &|path| globs.mean(path));
         restored.map(|_| ()).map_err(|why| why.to_string())
     }
-}
-
-/// A glob with an expression in it means nothing here: what is put back must be certain.
-fn meant(glob: &str, path: &str) -> bool {
-    !glob.contains("${{") && glob_match::matches(glob, path)
 }
 
 fn told(taken: vcs::Snapshot, number: u64, repository: &Repository) -> Snapshot {

@@ -38,7 +38,7 @@ pub struct NewEvent {
     pub body: Vec<u8>,
 }
 
-/// A picture of the run as it stood at `seq`, which must not lie behind the end of its own entry.
+/// A snapshot of the run as it stood at `seq`, which must not lie behind the end of its own entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewCheckpoint {
     pub id: CheckpointId,

@@ -115,5 +115,7 @@ mod mutants {
         soak_forget_what_is_dirty: ForgetWhatIsDirty;
         soak_commit_beside_writers: CommitBesideWriters;
         soak_commit_twice: CommitTwice;
+        soak_count_limits_as_failures: CountLimitsAsFailures;
+        soak_forget_the_pools: ForgetThePools;
     }
 }

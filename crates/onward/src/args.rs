@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use onward_core::event::Orphans;
@@ -85,6 +86,10 @@ pub(crate) enum Verb {
     Skip(Steer),
     /// Take a phase as done: its work was done by hand.
     Adopt(Steer),
+    /// Start nothing more of a run, and let what is at work come to its end.
+    Pause(Halt),
+    /// Give a run up: end what is at work and put the run away.
+    Cancel(Halt),
 }
 
 /// The answer as one JSON object.
@@ -161,6 +166,12 @@ pub(crate) struct Start {
     /// How many phases run side by side.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) jobs: Option<u32>,
+    /// Stop after this long, as 3h or 90m; the run is paused.
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    pub(crate) deadline: Option<Duration>,
+    /// Wait for rate limits this long at most; 0 does not wait.
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    pub(crate) wait_limit: Option<Duration>,
     /// An input of the plan.
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_and_value)]
     pub(crate) input: Vec<(String, String)>,
@@ -200,6 +211,13 @@ pub(crate) enum From {
 pub(crate) struct Steer {
     pub(crate) run: String,
     pub(crate) phase: String,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Halt {
+    pub(crate) run: String,
     #[command(flatten)]
     pub(crate) output: Json,
 }
@@ -386,12 +404,9 @@ pub(crate) struct Rewind {
     /// Bring back the files, and leave the run as it stands.
     #[arg(long)]
     pub(crate) files_only: bool,
-    /// Ask nothing.
-    #[arg(long)]
+    /// Ask nothing, even on a terminal.
+    #[arg(long, visible_alias = "no-input")]
     pub(crate) yes: bool,
-    /// Never ask, even on a terminal.
-    #[arg(long)]
-    pub(crate) no_input: bool,
     #[command(flatten)]
     pub(crate) output: Json,
 }
@@ -504,6 +519,14 @@ pub(crate) fn wants_json_lines(words: &[OsString]) -> bool {
         !value_of_a_flag && !word.to_string_lossy().starts_with('-')
     });
     verb.is_some_and(|(_, verb)| verb == "run" || verb == "resume") && words.iter().any(|word| word == "--json")
+}
+
+/// `3h`, `90m`, `1h30m`; a bare 0 needs no unit.
+fn span(text: &str) -> Result<Duration, String> {
+    if text == "0" {
+        return Ok(Duration::ZERO);
+    }
+    onward_core::plan::units::duration(text).map_err(|_| "a time is given with its unit, as 90s, 30m or 3h".to_owned())
 }
 
 fn key_and_value(text: &str) -> Result<(String, String), String> {

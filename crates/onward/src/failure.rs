@@ -125,12 +125,10 @@ impl Page {
             Error::NoProject { .. } => Self::new(exit::NOT_FOUND, "no-project", what).next("onward init"),
             Error::NoSuchRun(_) => Self::new(exit::NOT_FOUND, "no-run", what).next("onward list --all"),
             Error::NoRuns => Self::new(exit::NOT_FOUND, "no-run", what).next("onward run"),
-            Error::NotRewound { .. } => {
-                Self::new(exit::REFUSED, "not-rewound", what).kept("files and state are as they were")
-            }
-            Error::NothingToUndo { .. } => Self::new(exit::NOT_FOUND, "nothing-to-undo", what).next("onward log"),
-            Error::PhaseLives { .. } => Self::new(exit::DRIVEN, "at-work", what).next("onward status"),
-            Error::NotForked { .. } => Self::new(exit::REFUSED, "not-forked", what).next("onward log"),
+            Error::NotRewound { .. } => going_back(exit::REFUSED, "not-rewound", what),
+            Error::NothingToUndo { .. } => going_back(exit::NOT_FOUND, "nothing-to-undo", what),
+            Error::PhaseLives { .. } => going_back(exit::DRIVEN, "at-work", what),
+            Error::NotForked { .. } => going_back(exit::REFUSED, "not-forked", what),
             Error::NothingUnfinished => Self::new(exit::NOT_FOUND, "no-run", what).next("onward list"),
             Error::NoSuchPhase { run, .. } => {
                 let next = format!("onward status {run}");
@@ -177,14 +175,7 @@ impl Page {
             Error::AnswerNeeded(question) => answer_needed(*question),
             Error::Several { runs, typed } => several(what, &runs, &typed),
             Error::Illegal(why) => illegal(what, &why),
-            Error::BadRecord { run, .. } => {
-                let next = format!("onward log {run}");
-                Self::new(exit::DAMAGED, "damaged", what)
-                    .of_run(&run)
-                    .kept(ALL_RECORDED)
-                    .next(next)
-                    .next("onward doctor")
-            }
+            Error::BadRecord { run, .. } => bad_record(what, &run),
             Error::BadCheckpoint { raw, .. } => {
                 let page = Self::new(exit::DAMAGED, "damaged", what).kept(ALL_RECORDED).next("onward log");
                 Self { raw: Some(raw), ..page }
@@ -197,6 +188,15 @@ impl Page {
             }
         }
     }
+}
+
+fn going_back(code: u8, name: &'static str, what: String) -> Page {
+    Page::new(code, name, what).kept("files and state are as they were").next("onward log")
+}
+
+fn bad_record(what: String, run: &RunId) -> Page {
+    let page = Page::new(exit::DAMAGED, "damaged", what).of_run(run).kept(ALL_RECORDED);
+    page.next(format!("onward log {run}")).next("onward doctor")
 }
 
 fn answer_needed(question: Question) -> Page {
@@ -226,6 +226,7 @@ fn illegal(what: String, why: &Refusal) -> Page {
         Refusal::Illegal(..) => Page::new(exit::USAGE, "illegal-choice", what),
         Refusal::Misfit(_) => Page::new(exit::USAGE, "misfit", what),
         Refusal::Archived => Page::new(exit::REFUSED, "archived", what).next("onward list --all"),
+        Refusal::Over => Page::new(exit::REFUSED, "over", what).next("onward status"),
         Refusal::AtWork | Refusal::Rewinding => Page::new(exit::DRIVEN, "at-work", what).next("onward status"),
         Refusal::NotAtWork(..) => Page::new(exit::BUG, "bug", what).kept(ALL_RECORDED),
     }
@@ -386,14 +387,15 @@ mod tests {
         use onward_core::event::StopBy;
         use onward_core::run::Ending;
 
-        let stops = [StopBy::Interrupt, StopBy::SessionEnd, StopBy::Hangup, StopBy::Question, StopBy::Failure];
+        let stops =
+            [StopBy::Interrupt, StopBy::SessionEnd, StopBy::Hangup, StopBy::Question, StopBy::Failure, StopBy::Limit];
         let endings = stops.map(Ending::Stopped).into_iter().chain([Ending::Completed, Ending::Failed]);
         let mut given: Vec<u8> = all().into_iter().map(|(code, _)| code).collect();
         given.extend(endings.map(render::run::exit_code));
         given.push(exit::WORK_LEFT);
         given.sort_unstable();
         given.dedup();
-        assert_eq!(given, [0, 1, 2, 3, 10, 11, 12, 13, 14, 17, 70, 74, 129, 130, 143]);
+        assert_eq!(given, [0, 1, 2, 3, 10, 11, 12, 13, 14, 17, 70, 74, 75, 129, 130, 143]);
     }
 
     /// Agents paste what they read. Whatever stands on a page must not cost anybody their work.

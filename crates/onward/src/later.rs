@@ -21,8 +21,6 @@ const VERBS: &[(&str, Names)] = &[
     ("report", Names::Nothing),
     ("approve", Names::RunAndPhase),
     ("reject", Names::RunAndPhase),
-    ("pause", Names::Run),
-    ("cancel", Names::Run),
     ("message", Names::Nothing),
     ("team", Names::Nothing),
     ("conflict", Names::Nothing),
@@ -55,8 +53,6 @@ const FLAGS: &[(&[&str], &str, Takes)] = &[
     (START, "detach", Takes::Nothing),
     (START, "keep-awake", Takes::Nothing),
     (START, "budget", Takes::Value),
-    (START, "deadline", Takes::Value),
-    (START, "wait-limit", Takes::Value),
     (&["init"], "claude-code", Takes::Nothing),
     (&["status"], "watch", Takes::Nothing),
     (&["logs"], "follow", Takes::Nothing),
@@ -159,8 +155,8 @@ mod tests {
 
     #[test]
     fn a_flag_of_a_later_version_is_found_wherever_it_stands() {
-        let later = found("onward run --json --deadline soon plan.yaml");
-        assert_eq!(later, Some(Later::Flag { verb: "run".to_owned(), flag: "deadline" }));
+        let later = found("onward run --json --budget 5 plan.yaml");
+        assert_eq!(later, Some(Later::Flag { verb: "run".to_owned(), flag: "budget" }));
         assert_eq!(found("onward run --json plan.yaml"), None);
         assert_eq!(found("onward"), None);
     }

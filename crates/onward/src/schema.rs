@@ -127,6 +127,7 @@ fn list_item() -> Value {
         ("branch", or_null(text())),
         ("resumable", flag()),
         ("error", or_null(text())),
+        ("findings", list_of(text())),
     ])
 }
 
@@ -268,6 +269,7 @@ mod tests {
             branch: None,
             resumable: false,
             error: None,
+            findings: Vec::new(),
         };
         has_exactly(&list_item(), &item);
         let item = LogItem {

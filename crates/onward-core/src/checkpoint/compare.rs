@@ -73,12 +73,12 @@ fn plan(from: &Checkpoint, to: &Checkpoint) -> Vec<ValueChange> {
         let known = there.replans.history.len();
         here.replans.history.iter().skip(known).flat_map(|record| record.changed.clone()).collect::<BTreeSet<_>>()
     };
-    let changed: BTreeSet<PhaseId> = beyond(to, from).union(&beyond(from, to)).cloned().collect();
+    let other_work: BTreeSet<PhaseId> = beyond(to, from).union(&beyond(from, to)).cloned().collect();
     for id in old.union(&new) {
         let op = match (old.contains(id), new.contains(id)) {
             (false, _) => ValueOp::Add,
             (true, false) => ValueOp::Remove,
-            (true, true) if changed.contains(id) => ValueOp::Replace,
+            (true, true) if other_work.contains(id) => ValueOp::Replace,
             (true, true) => continue,
         };
         let path = format!("/phases/{}", id.as_str().replace('~', "~0").replace('/', "~1"));

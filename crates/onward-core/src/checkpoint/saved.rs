@@ -39,6 +39,6 @@ fn status_word(status: RunStatus) -> &'static str {
     match status {
         RunStatus::Completed => "completed",
         RunStatus::Failed => "failed",
-        RunStatus::Running | RunStatus::Interrupted | RunStatus::Archived => "in_progress",
+        RunStatus::Running | RunStatus::Paused | RunStatus::Interrupted | RunStatus::Archived => "in_progress",
     }
 }

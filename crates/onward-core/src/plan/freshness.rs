@@ -14,6 +14,13 @@ pub struct Freshness {
     pub probes: Vec<Probe>,
 }
 
+impl Freshness {
+    /// Nothing is said about it.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// Names may hold `${{ }}`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GitFreshness {

@@ -31,7 +31,7 @@ pub struct Plan {
     /// In the order written. `needs` of every phase name phases that are here, without cycles.
     pub phases: Vec<Phase>,
     /// Phases for the end of the run, whatever happened. No id is also one of `phases`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub finally: Vec<Phase>,
     /// Commits along the way, where the plan has a word on them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -45,7 +45,7 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub used: BTreeMap<String, Plan>,
     /// What is checked on every resume.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Freshness::is_empty")]
     pub freshness: Freshness,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issue: Option<Issue>,

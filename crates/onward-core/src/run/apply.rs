@@ -39,12 +39,7 @@ impl Run {
                 let running = state.attempt.as_mut().expect("a running phase has its attempt");
                 (running.epoch, running.adopted) = (*epoch, *alive);
             }
-            Event::AttemptEnded { phase, attempt, outcome, ended_at, duration_ms, note, head, claimed } => {
-                let own = self.own_commit(phase, head.as_ref());
-                self.attempt_ended(phase, *attempt, outcome, (ended_at.unwrap_or(at), *duration_ms), note.as_deref());
-                self.head_seen(phase, head.as_ref(), own);
-                self.probe_is_due(phase, outcome, claimed.as_deref());
-            }
+            ended @ Event::AttemptEnded { .. } => self.end_of_an_attempt(ended, at),
             Event::PhaseCompleted { phase, summary, outputs, seen, .. } => {
                 self.phase_completed(phase, summary.as_deref(), outputs, at);
                 self.change(phase, |state| state.seen.clone_from(seen));
@@ -54,6 +49,7 @@ impl Run {
                 self.change(phase, |state| {
                     (state.status, state.not_before) = (PhaseStatus::Pending, Some(*not_before));
                 });
+                self.not_limited(phase);
             }
             Event::PhaseInDoubt { phase } => self.change(phase, |state| state.in_doubt = true),
             Event::PhaseReopened { phase, generation, clean } => self.phase_reopened(phase, *generation, *clean),
@@ -76,6 +72,7 @@ impl Run {
             | Event::ReplanProposed { .. }
             | Event::ReplanRefused { .. }
             | Event::Replanned(_)) => self.apply_replan(event, at),
+            event @ (Event::LimitHit(_) | Event::RunPaused { .. }) => self.apply_to_the_limits(event, at),
             event @ (Event::SnapshotTaken(_)
             | Event::SnapshotMissed { .. }
             | Event::CommitBegun { .. }
@@ -89,12 +86,13 @@ impl Run {
     }
 
     fn driver_started(&mut self, event: &Event) {
-        let Event::DriverStarted { epoch, boot, jobs, orphans, head, only, .. } = event else { return };
+        let Event::DriverStarted { epoch, boot, jobs, orphans, head, only, bounds, .. } = event else { return };
         assert!(*epoch > self.epoch, "run {}: the epoch of a driver only rises", self.id);
         (self.epoch, self.jobs, self.orphans) = (*epoch, *jobs, *orphans);
         self.boot.clone_from(boot);
         (self.result, self.stop, self.stopped) = (None, None, None);
         self.only.clone_from(only);
+        self.bounds_told(bounds);
         self.vcs.head.clone_from(head);
         self.vcs.held = false;
         self.probe_again();
@@ -108,6 +106,16 @@ impl Run {
         if let Some(place) = self.due.iter().position(same) {
             self.due.remove(place);
         }
+    }
+
+    fn end_of_an_attempt(&mut self, event: &Event, at: Timestamp) {
+        let Event::AttemptEnded { phase, attempt, outcome, ended_at, duration_ms, note, head, claimed } = event else {
+            return;
+        };
+        let own = self.own_commit(phase, head.as_ref());
+        self.attempt_ended(phase, *attempt, outcome, (ended_at.unwrap_or(at), *duration_ms), note.as_deref());
+        self.head_seen(phase, head.as_ref(), own);
+        self.probe_is_due(phase, outcome, claimed.as_deref());
     }
 
     fn attempt_started(
@@ -140,6 +148,7 @@ impl Run {
             (state.started_at, state.ended_at, state.duration_ms) = (Some(at), None, None);
             (state.not_before, state.error) = (None, None);
         });
+        self.drawn_on(phase, at);
     }
 
     fn attempt_ended(
@@ -194,6 +203,7 @@ impl Run {
             state.probe = None;
         });
         self.completed_in_git(phase);
+        self.not_limited(phase);
         self.make_due(Trigger::PhaseTransition, Some(phase));
     }
 
@@ -216,6 +226,7 @@ impl Run {
             state.probe = None;
             state.error = Some(error.clone());
         });
+        self.not_limited(phase);
         self.make_due(Trigger::PhaseTransition, Some(phase));
     }
 
@@ -245,13 +256,15 @@ impl Run {
     fn stop_asked(&mut self, by: StopBy, kill: bool) {
         self.stop = Some((by, if kill { Kill::Now } else { Kill::Ask }));
         match by {
-            StopBy::Interrupt => self.make_due(Trigger::UserInterrupt, None),
-            StopBy::SessionEnd | StopBy::Hangup => self.make_due(Trigger::SessionEnd, None),
+            StopBy::Interrupt | StopBy::Cancel => self.make_due(Trigger::UserInterrupt, None),
+            StopBy::SessionEnd | StopBy::Hangup | StopBy::Deadline => self.make_due(Trigger::SessionEnd, None),
             StopBy::Failure
             | StopBy::OrphanKill
             | StopBy::Question
             | StopBy::OnlyThat
             | StopBy::DriverGone
+            | StopBy::Limit
+            | StopBy::Pause
             | StopBy::Rewind => {}
         }
     }

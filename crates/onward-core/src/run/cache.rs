@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::index::PlanIndex;
+use super::limits::Limits;
 use super::replans::Replans;
 use super::state::{Dirty, Due, Kill, PhaseState, Run};
 use super::vcs::Vcs;
@@ -22,7 +23,7 @@ use crate::mutant::{self, Mutant};
 use crate::seen::LastLook;
 
 /// Raised with every change of the fold or of what is kept here.
-pub const FOLD_VERSION: u32 = 4;
+pub const FOLD_VERSION: u32 = 5;
 
 #[derive(Serialize)]
 struct Out<'a> {
@@ -47,6 +48,7 @@ struct Out<'a> {
     phases: &'a [PhaseState],
     vcs: &'a Vcs,
     replans: &'a Replans,
+    limits: &'a Limits,
     due: &'a VecDeque<Due>,
     settled_last: &'a Option<PhaseId>,
     batches_recorded: &'a BTreeSet<u32>,
@@ -75,6 +77,7 @@ struct In {
     phases: Vec<PhaseState>,
     vcs: Vcs,
     replans: Replans,
+    limits: Limits,
     due: VecDeque<Due>,
     settled_last: Option<PhaseId>,
     batches_recorded: BTreeSet<u32>,
@@ -104,6 +107,7 @@ pub fn encode(run: &Run) -> Vec<u8> {
         phases: &run.phases,
         vcs: &run.vcs,
         replans: &run.replans,
+        limits: &run.limits,
         due: &run.due,
         settled_last: &run.settled_last,
         batches_recorded: &run.batches_recorded,
@@ -148,6 +152,7 @@ pub fn decode(bytes: &[u8]) -> Option<Run> {
         phases: read.phases,
         vcs: read.vcs,
         replans: read.replans,
+        limits: read.limits,
         due: read.due,
         settled_last: read.settled_last,
         ready: BTreeSet::new(),

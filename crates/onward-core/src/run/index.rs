@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::pools::{self, Claim};
+use super::schedule::FREE;
 use crate::id::PhaseId;
 use crate::plan::{Plan, Priority, Value, graph};
 
@@ -13,6 +15,8 @@ pub(super) struct PlanIndex {
     pub(super) batches: Vec<Vec<usize>>,
     pub(super) batch_of: Vec<usize>,
     pub(super) rank: Vec<(u8, u8)>,
+    /// Phases that take the same things for themselves have the same number.
+    pub(super) class: Vec<u32>,
 }
 
 impl PlanIndex {
@@ -36,9 +40,22 @@ impl PlanIndex {
                 batch_of[phase] = number;
             }
         }
-        let rank = plan.phases.iter().map(|phase| (priority_rank(phase.priority), value_rank(phase.value))).collect();
-        Self { by_id, needs, dependents, batches, batch_of, rank }
+        let rank = plan.phases.iter().map(pools::rank).map(|(p, v)| (priority_rank(p), value_rank(v))).collect();
+        Self { by_id, needs, dependents, batches, batch_of, rank, class: classes(plan) }
     }
+}
+
+fn classes(plan: &Plan) -> Vec<u32> {
+    let mut known = BTreeMap::new();
+    let class = |phase| {
+        let Claim { locks, pools, writes, .. } = Claim::of(phase, None);
+        if locks.is_empty() && pools.is_empty() && writes.is_empty() {
+            return FREE;
+        }
+        let next = u32::try_from(known.len() + 1).expect("a plan has fewer phases than 4 billion");
+        *known.entry((locks, pools, writes)).or_insert(next)
+    };
+    plan.phases.iter().map(class).collect()
 }
 
 fn priority_rank(priority: Priority) -> u8 {
@@ -50,12 +67,12 @@ fn priority_rank(priority: Priority) -> u8 {
     }
 }
 
-/// The hardest to reconstruct goes first; what says nothing counts as code.
-fn value_rank(value: Option<Value>) -> u8 {
+/// The hardest to reconstruct goes first.
+fn value_rank(value: Value) -> u8 {
     match value {
-        Some(Value::Issue) => 0,
-        Some(Value::Commit) => 1,
-        Some(Value::Code) | None => 2,
-        Some(Value::Docs) => 3,
+        Value::Issue => 0,
+        Value::Commit => 1,
+        Value::Code => 2,
+        Value::Docs => 3,
     }
 }

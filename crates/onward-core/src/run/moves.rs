@@ -35,6 +35,7 @@ pub const MOVES: &[Move] = &[
     simulated(Running, Interrupted, "attempt_ended", "its attempt is over; in most cases the next row follows at once"),
     simulated(Interrupted, Completed, "phase_completed", "it said that it was done, and so did its probe"),
     simulated(Interrupted, Pending, "retry_scheduled", "it failed and has a retry left"),
+    simulated(Interrupted, Pending, "limit_hit", "a limit turned it away; it waits for the limit to open"),
     simulated(Interrupted, Failed, "phase_failed", "it failed and has no retry left, or takes its host down"),
     simulated(Interrupted, Pending, "replanned", "it asked for another plan, and there is one"),
     simulated(Failed, Pending, "replanned", "another plan was brought for it"),
@@ -107,7 +108,7 @@ pub fn table() -> String {
             TakenBy::Story(story) => format!("`{story}`"),
         };
         let (from, to) = (name(row.from), name(row.to));
-        page.push_str(&format!("| {from} | {to} | `{}` | {} | {seen} |\n", row.by, row.when));
+        page.extend([format!("| {from} | {to} | `{}` | {} | {seen} |\n", row.by, row.when)]);
     }
     page
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use crate::id::PhaseId;
 use crate::plan::{Budget, Effects, Limit, Phase, Priority, Rate, Value, globs};
@@ -40,7 +41,7 @@ impl<'a> Claim<'a> {
 }
 
 /// What is known of a limit beyond what the plan says.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     /// When phases that draw on it were started, oldest first; only the last window of its rate is needed.
     pub starts: Vec<Timestamp>,

@@ -270,8 +270,11 @@ impl Run {
         self.replans.waived = false;
         self.replans.asked.remove(phase);
         self.replans.asked.retain(|id, _| plan.phase(id).is_some() && !replanned.changed.contains(id));
-        let (added, removed, changed) = (replanned.added.clone(), replanned.removed.clone(), replanned.changed.clone());
-        let changes = Changes { added, removed, changed };
+        let changes = Changes {
+            added: replanned.added.clone(),
+            removed: replanned.removed.clone(),
+            changed: replanned.changed.clone(),
+        };
         self.remember(Some(replanned), &replanned.reason, &replanned.plan_digest, changes, at);
         self.plan_revised(&PlanRevised {
             plan: plan.clone(),
@@ -286,8 +289,8 @@ impl Run {
                 if state.attempt.is_none() {
                     state.status = PhaseStatus::Pending;
                 }
-                // What a probe still has to say is about what was done, whatever is to be done now.
-                (state.failures, state.error, state.not_before) = (0, None, None);
+                // What a probe still has to say is about what was done, and a limit is closed for other work too.
+                (state.failures, state.error) = (0, None);
                 state.last_end = Some(Before::Replanned);
             });
         }

@@ -4,21 +4,23 @@ use jiff::Timestamp;
 
 use super::apply::batch_number;
 use super::replans::Waits;
-use super::state::{Before, Kill, PhaseState, Run};
+use super::schedule;
+use super::state::{Before, Ending, Kill, PhaseState, Run};
 use crate::event::{Event, RunResult, StopBy};
 use crate::id::Attempt;
 use crate::naming::checkpoint_id;
-use crate::plan::{OnInterrupt, Phase, PlanFailure, globs};
+use crate::plan::{OnInterrupt, Phase, PlanFailure};
 
 pub(super) fn settle(run: &Run, now: Timestamp) -> Option<Event> {
     if run.archived || run.ending().is_some() {
-        return due_checkpoint(run, now);
+        return due_checkpoint(run, now).or_else(|| put_away(run));
     }
     books(run, now)
         .or_else(|| run.replan_is_hopeless())
         .or_else(|| stop_of_the_others(run))
+        .or_else(|| schedule::deadline(run, now))
         .or_else(|| commit(run))
-        .or_else(|| end(run))
+        .or_else(|| end(run, now))
         .or_else(|| next_attempt(run, now))
 }
 
@@ -56,7 +58,13 @@ fn stop_of_the_others(run: &Run) -> Option<Event> {
     wanted.then_some(Event::StopAsked { by: StopBy::Failure, kill: false })
 }
 
-fn end(run: &Run) -> Option<Event> {
+/// A run that was cancelled is archived once its phases have ended.
+fn put_away(run: &Run) -> Option<Event> {
+    let cancelled = run.ending() == Some(Ending::Stopped(StopBy::Cancel)) && !run.archived;
+    cancelled.then_some(Event::RunArchived)
+}
+
+fn end(run: &Run, now: Timestamp) -> Option<Event> {
     if let Some((StopBy::Hangup, _)) = run.stop {
         return Some(Event::RunStopped { by: StopBy::Hangup });
     }
@@ -70,8 +78,14 @@ fn end(run: &Run) -> Option<Event> {
         return Some(Event::RunEnded { result: RunResult::Completed });
     }
     match run.stop {
-        Some((by @ (StopBy::Interrupt | StopBy::SessionEnd | StopBy::Rewind), Kill::Ask | Kill::Now)) => {
+        Some((
+            by @ (StopBy::Interrupt | StopBy::SessionEnd | StopBy::Rewind | StopBy::Cancel),
+            Kill::Ask | Kill::Now,
+        )) => {
             return Some(Event::RunStopped { by });
+        }
+        Some((by @ (StopBy::Deadline | StopBy::Pause | StopBy::Limit), _)) => {
+            return Some(Event::RunPaused { by, until: None });
         }
         Some((
             StopBy::Failure
@@ -97,7 +111,10 @@ fn end(run: &Run) -> Option<Event> {
     if nothing_can_start && run.replan_waits_for_a_person(Waits::TheRestGoesOn) {
         return Some(Event::RunStopped { by: StopBy::Question });
     }
-    nothing_can_start.then_some(Event::RunEnded { result: RunResult::Failed })
+    if nothing_can_start {
+        return Some(Event::RunEnded { result: RunResult::Failed });
+    }
+    schedule::pause(run, now)
 }
 
 /// Whether anything may be started at all: nobody said stop, nothing is unclear, no failure forbids it.
@@ -114,12 +131,12 @@ fn only_that_is_finished(run: &Run) -> bool {
 }
 
 /// Phases that may be started now, best first; where only one is wanted, no other.
-fn ready(run: &Run) -> impl Iterator<Item = usize> {
+pub(super) fn ready(run: &Run) -> impl Iterator<Item = usize> {
     run.ready.iter().map(|&(_, _, at)| at).filter(|&at| is_wanted(run, at))
 }
 
 /// The same, of those that wait for a time.
-fn delayed(run: &Run) -> impl Iterator<Item = (Timestamp, usize)> {
+pub(super) fn delayed(run: &Run) -> impl Iterator<Item = (Timestamp, usize)> {
     run.delayed.iter().copied().filter(|&(_, at)| is_wanted(run, at))
 }
 
@@ -128,12 +145,7 @@ fn is_wanted(run: &Run, at: usize) -> bool {
 }
 
 fn next_attempt(run: &Run, now: Timestamp) -> Option<Event> {
-    let limit = run.jobs.unwrap_or(run.plan().max_parallel).max(1) as usize;
-    if run.running.len() >= limit || !may_start(run) {
-        return None;
-    }
-    let due = delayed(run).take_while(|(time, _)| *time <= now).map(|(_, at)| at);
-    let at = ready(run).chain(due).find(|&at| !writes_collide(run, at))?;
+    let at = schedule::next(run, now)?;
     let (phase, state) = (&run.plan().phases[at], &run.phases[at]);
     Some(Event::AttemptStarted {
         phase: phase.id.clone(),
@@ -150,12 +162,4 @@ fn clean(phase: &Phase, state: &PhaseState) -> Option<String> {
     let half_done = matches!(state.last_end, Some(Before::Interrupted | Before::Unknown));
     let by_policy = half_done && phase.on_interrupt == Some(OnInterrupt::RerunClean);
     state.base.clone().filter(|_| state.clean || by_policy)
-}
-
-/// Two phases that may write the same files never run side by side.
-fn writes_collide(run: &Run, at: usize) -> bool {
-    let phases = &run.plan().phases;
-    run.running
-        .iter()
-        .any(|&other| phases[at].writes.iter().any(|a| phases[other].writes.iter().any(|b| globs::may_overlap(a, b))))
 }

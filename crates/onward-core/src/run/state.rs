@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::index::PlanIndex;
+use super::limits::{Limits, is_a_pause};
 use super::replans::Replans;
 use super::vcs::Vcs;
 use crate::checkpoint::{Behind, Trigger};
@@ -58,6 +59,8 @@ pub struct Run {
     pub vcs: Vcs,
     /// Other plans that were asked for, and those that were made.
     pub replans: Replans,
+    /// Which limits are closed, and how long this driver may wait.
+    pub limits: Limits,
     /// Checkpoints that are to be taken, the oldest first.
     pub(super) due: VecDeque<Due>,
     /// The phase that was settled last.
@@ -162,6 +165,8 @@ pub enum Before {
     Redone,
     /// It asked for another plan, and there is one.
     Replanned,
+    /// It was told to come back later.
+    Limited,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -196,6 +201,8 @@ pub enum PhaseStatus {
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
     Running,
+    /// It goes on when it is started again, and should be.
+    Paused,
     Interrupted,
     Failed,
     Completed,
@@ -238,6 +245,7 @@ impl Run {
             whole_is_due: false,
             vcs: Vcs::default(),
             replans: Replans::default(),
+            limits: Limits::default(),
             due: VecDeque::new(),
             settled_last: None,
             ready: BTreeSet::new(),
@@ -340,6 +348,7 @@ impl Run {
             (true, _, _) => RunStatus::Archived,
             (false, Some(RunResult::Completed), _) => RunStatus::Completed,
             (false, Some(RunResult::Failed), _) => RunStatus::Failed,
+            (false, None, Some(by)) if is_a_pause(by) => RunStatus::Paused,
             (false, None, Some(_)) => RunStatus::Interrupted,
             (false, None, None) => RunStatus::Running,
         }
@@ -414,6 +423,7 @@ impl Before {
             Self::Unknown => "unknown",
             Self::Redone => "redone",
             Self::Replanned => "replanned",
+            Self::Limited => "rate-limited",
         }
     }
 }
@@ -435,6 +445,7 @@ impl RunStatus {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",
+            Self::Paused => "paused",
             Self::Interrupted => "interrupted",
             Self::Failed => "failed",
             Self::Completed => "completed",

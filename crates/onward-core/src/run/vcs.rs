@@ -287,6 +287,8 @@ pub(super) fn leaves_the_tree_alone(event: &Event) -> bool {
         | Event::RunStopped { .. }
         | Event::RunEnded { .. }
         | Event::RunArchived
+        | Event::LimitHit(_)
+        | Event::RunPaused { .. }
         | Event::StateChanged { .. }
         | Event::RewindFailed { .. }
         | Event::RunForked { .. } => false,
@@ -304,7 +306,9 @@ pub fn back_to(run: &Run, checkpoint: &Checkpoint) -> Restored {
 pub fn result_of(checkpoint: &Checkpoint) -> Option<RunResult> {
     match checkpoint.status {
         RunStatus::Completed => Some(RunResult::Completed),
-        RunStatus::Running | RunStatus::Interrupted | RunStatus::Failed | RunStatus::Archived => None,
+        RunStatus::Running | RunStatus::Paused | RunStatus::Interrupted | RunStatus::Failed | RunStatus::Archived => {
+            None
+        }
     }
 }
 

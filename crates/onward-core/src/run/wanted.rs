@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use super::schedule;
 use super::settle::may_start;
 use super::state::{Kill, Run};
 use crate::effect::Effect;
@@ -26,13 +27,14 @@ pub fn wanted(run: &Run, now: Timestamp) -> Vec<Effect> {
         let ours = attempt.epoch == run.epoch || mutant::is(Mutant::ForgetRecovery);
         match (run.stop, ours) {
             (_, false) => effects.push(Effect::Recover { phase, attempt: number }),
-            (Some((by, kill)), true) => {
+            // A pause lets them come to their end.
+            (Some((by, kill)), true) if by != StopBy::Pause => {
                 effects.push(Effect::Stop { phase, attempt: number, by, kill: kill == Kill::Now });
             }
             (None, true) if run.orphans == Orphans::Kill && attempt.adopted => {
                 effects.push(Effect::Stop { phase, attempt: number, by: StopBy::OrphanKill, kill: true });
             }
-            (None, true) => effects.push(Effect::Perform { phase, attempt: number }),
+            (None | Some(_), true) => effects.push(Effect::Perform { phase, attempt: number }),
         }
     }
     if run.stop.is_none() && run.epoch > 0 {
@@ -42,8 +44,10 @@ pub fn wanted(run: &Run, now: Timestamp) -> Vec<Effect> {
         effects.extend(run.replan_wanted().map(|phase| Effect::Replan { phase: phase.clone() }));
     }
     if may_start(run) {
-        let next = run.delayed.iter().find(|(time, _)| *time > now);
-        effects.extend(next.map(|&(time, _)| Effect::WakeAt(time)));
+        effects.extend(schedule::wake(run, now).map(Effect::WakeAt));
+    }
+    if run.stop.is_none() {
+        effects.extend(run.limits.deadline.map(Effect::WakeAt));
     }
     effects
 }

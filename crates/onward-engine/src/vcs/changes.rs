@@ -1,4 +1,4 @@
-//! What differs between two pictures.
+//! What differs between two snapshots.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -9,7 +9,7 @@ use super::repository::Repository;
 use super::scan::Entry;
 use super::trouble::Trouble;
 
-/// One path that is not the same in two pictures, relative to the top of the project.
+/// One path that is not the same in two snapshots, relative to the top of the project.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Change {
     pub path: PathBuf,
@@ -56,13 +56,13 @@ impl Step {
 type Lines = (Option<u64>, Option<u64>);
 
 impl Repository {
-    /// What differs between two pictures, in the order of paths.
+    /// What differs between two snapshots, in the order of paths.
     pub fn changes(&self, from: &str, to: &str) -> Result<Vec<Change>, Trouble> {
         let (steps, lines) = self.steps_and_lines(from, to)?;
         Ok(self.shown(steps.iter().zip(lines)))
     }
 
-    /// The differences between two pictures as git shows them, without anything that a repository could have started.
+    /// The differences between two snapshots as git shows them, without anything that a repository could have started.
     pub fn diff_text(&self, from: &str, to: &str, mut into: impl Write) -> Result<(), Trouble> {
         self.diff_tree(from, to).arg("--patch").stream(|out| {
             io::copy(out, &mut into)
@@ -84,7 +84,7 @@ impl Repository {
         shown.collect()
     }
 
-    /// Paths that some of the later pictures have and the target has not.
+    /// Paths that some of the later snapshots have and the target has not.
     pub(super) fn came_later(&self, target: &str, later: &[&str]) -> Result<BTreeSet<Vec<u8>>, Trouble> {
         if later.is_empty() {
             return Ok(BTreeSet::new());

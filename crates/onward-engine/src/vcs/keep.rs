@@ -1,4 +1,4 @@
-//! How long pictures are kept, and a working tree of its own for one of them.
+//! How long snapshots are kept, and a working tree of its own for one of them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,7 @@ use super::snapshot::ref_name;
 use super::trouble::Trouble;
 
 impl Repository {
-    /// Lets go of the pictures of a run but for those to keep, and says how many went. Git removes what nothing refers to any more when
+    /// Lets go of the snapshots of a run but for those to keep, and says how many went. Git removes what nothing refers to any more when
     /// it tidies up.
     pub fn drop_snapshots(&self, run: &RunId, keep: &BTreeSet<u64>) -> Result<usize, Trouble> {
         let first = ref_name(run, 0)?;
@@ -29,7 +29,7 @@ impl Repository {
         Ok(dropped.len())
     }
 
-    /// Makes a working tree on a new branch at a commit, and fills it with a picture, byte by byte. What differs from the commit shows
+    /// Makes a working tree on a new branch at a commit, and fills it with a snapshot, byte by byte. What differs from the commit shows
     /// up there as changes that are not staged.
     pub fn add_worktree(&self, folder: &Path, branch: &str, commit: &str, snapshot: &str) -> Result<(), Trouble> {
         let shadow = Shadow::take(self)?;

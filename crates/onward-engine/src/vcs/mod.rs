@@ -1,7 +1,7 @@
-//! Everything that onward does with git: pictures of the working tree, bringing them back, and mini-commits.
+//! Everything that onward does with git: snapshots of the working tree, bringing them back, and mini-commits.
 //!
 //! The git program does the work. A repository may come from anywhere, so nothing that it brings is started: hooks and the file
-//! system monitor are off, and pictures are taken without its filters. What a user sees of git (HEAD, branches, index, stash,
+//! system monitor are off, and snapshots are taken without its filters. What a user sees of git (HEAD, branches, index, stash,
 //! reflog) changes only by a mini-commit that was asked for.
 
 mod branch;
@@ -33,11 +33,11 @@ pub use restore::{NotRestored, Restored};
 pub use snapshot::Snapshot;
 pub use trouble::Trouble;
 
-/// Files larger than this are in no picture and in no mini-commit, unless the caller says otherwise: git keeps what it is given for
+/// Files larger than this are in no snapshot and in no mini-commit, unless the caller says otherwise: git keeps what it is given for
 /// good.
 pub const FILE_BYTES_MAX: u64 = 100 * 1024 * 1024;
 
-/// A path that a picture or a commit does not contain, and why. Relative to the top of the project.
+/// A path that a snapshot or a commit does not contain, and why. Relative to the top of the project.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LeftOut {
     pub path: PathBuf,

@@ -1,4 +1,4 @@
-//! Bringing a picture back: all of it or nothing, and nothing that was not in a picture first is lost.
+//! Bringing a snapshot back: all of it or nothing, and nothing that was not in a snapshot first is lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -56,8 +56,8 @@ impl Repository {
         Ok(self.shown(wanted))
     }
 
-    /// Brings the working tree from the picture `present`, which was taken a moment ago, to `target`. Removed is only what one of the
-    /// pictures in `later` has and the target has not; other files that came since stay. HEAD, branch and index stay.
+    /// Brings the working tree from the snapshot `present`, which was taken a moment ago, to `target`. Removed is only what one of the
+    /// snapshots in `later` has and the target has not; other files that came since stay. HEAD, branch and index stay.
     pub fn restore(
         &self,
         (run, number): (&RunId, u64),
@@ -72,7 +72,7 @@ impl Repository {
         shadow.bring(steps, present, &ref_name(run, number)?)
     }
 
-    /// Puts back what a picture has at the paths that are wanted, and removes what is at such paths and not in it. A path is given as
+    /// Puts back what a snapshot has at the paths that are wanted, and removes what is at such paths and not in it. A path is given as
     /// seen from the project.
     pub fn restore_paths(
         &self,
@@ -126,7 +126,7 @@ impl Shadow<'_> {
 }
 
 impl Repository {
-    /// Refuses if something that no picture has lies where something is to be written.
+    /// Refuses if something that no snapshot has lies where something is to be written.
     fn check_the_way(&self, steps: &[Step]) -> Result<(), NotRestored> {
         let removed: BTreeSet<&[u8]> =
             steps.iter().filter(|step| step.after.is_none()).map(|step| step.path.as_slice()).collect();

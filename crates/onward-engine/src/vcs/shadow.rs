@@ -1,4 +1,4 @@
-//! A git folder of our own beside the user's: an index that stays from one picture to the next, and rules by which bytes are
+//! A git folder of our own beside the user's: an index that stays from one snapshot to the next, and rules by which bytes are
 //! taken as they are.
 //!
 //! It lies in the store and shares the objects of the repository. Nothing in it is worth keeping: what does not fit is built anew.

@@ -1,4 +1,4 @@
-//! A picture of the working tree, as a commit under a hidden ref.
+//! A snapshot of the working tree, as a commit under a hidden ref.
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File};
@@ -14,7 +14,7 @@ use super::shadow::{Shadow, list};
 use super::trouble::Trouble;
 use crate::kill_point::reached;
 
-/// Who makes pictures. Not the user: what is under our refs is nobody's work.
+/// Who makes snapshots. Not the user: what is under our refs is nobody's work.
 const NAME: &str = "onward";
 const ADDRESS: &str = "onward@localhost";
 
@@ -48,10 +48,10 @@ enum Tree {
 }
 
 impl Repository {
-    /// Takes a picture of the working tree: tracked and untracked files, not ignored ones, never the store, byte by byte. The index,
+    /// Takes a snapshot of the working tree: tracked and untracked files, not ignored ones, never the store, byte by byte. The index,
     /// HEAD, the stash and all that the user sees stay as they are.
     ///
-    /// The parent of the commit is HEAD and not the picture before: each one can be dropped without keeping or losing another.
+    /// The parent of the commit is HEAD and not the snapshot before: each one can be dropped without keeping or losing another.
     pub fn snapshot(&self, run: &RunId, number: u64, last: Option<&str>) -> Result<Snapshot, Trouble> {
         let shadow = Shadow::take(self)?;
         shadow.snapshot(&ref_name(run, number)?, last)
@@ -59,7 +59,7 @@ impl Repository {
 }
 
 impl Shadow<'_> {
-    /// The picture under a ref; none is made if it is the one in `last`.
+    /// The snapshot under a ref; none is made if it is the one in `last`.
     pub(super) fn snapshot(&self, name: &str, last: Option<&str>) -> Result<Snapshot, Trouble> {
         reached("vcs.snapshot-begun");
         let looked = self.look()?;
@@ -130,6 +130,9 @@ impl Shadow<'_> {
             let words = ["--add", "--remove", "--replace", "-z", "--stdin"];
             self.written_out("update-index").args(words).input(list(&sorted.take)).output()?;
         }
+        if sorted.take.iter().chain(&sorted.drop).any(|path| path.ends_with(b".gitignore")) {
+            self.drop_ignored()?;
+        }
         reached("vcs.snapshot-indexed");
         let tree = self.written_out("write-tree").line()?;
         if tree == self.repository.object_format.empty_tree() {
@@ -137,6 +140,19 @@ impl Shadow<'_> {
             self.written_out("hash-object").args(["-w", "-t", "tree", "--stdin"]).input(Vec::new()).output()?;
         }
         Ok(Looked { tree: Tree::Other(tree), left_out: sorted.left_out })
+    }
+
+    /// A file that was in snapshots and is ignored from now on is the user's alone. Git goes on with what its index knows; only what
+    /// the user's own index has as well is meant to stay.
+    fn drop_ignored(&self) -> Result<(), Trouble> {
+        let ignored = self.call("ls-files").args(["-z", "--cached", "--ignored", "--exclude-standard"]).output()?;
+        let ignored: BTreeSet<Vec<u8>> = super::call::parts(&ignored).map(<[u8]>::to_vec).collect();
+        if ignored.is_empty() {
+            return Ok(());
+        }
+        let tracked = self.repository.call("ls-files").args(["-z", "--cached"]).output()?;
+        let tracked: BTreeSet<Vec<u8>> = super::call::parts(&tracked).map(<[u8]>::to_vec).collect();
+        self.drop_entries(&ignored.difference(&tracked).cloned().collect())
     }
 
     pub(super) fn tree_of(&self, commit: &str) -> Result<String, Trouble> {
@@ -166,7 +182,7 @@ impl Shadow<'_> {
     }
 }
 
-/// The ref under which the picture of a run is kept.
+/// The ref under which the snapshot of a run is kept.
 pub(super) fn ref_name(run: &RunId, number: u64) -> Result<String, Trouble> {
     let run = run.as_str();
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.');

@@ -1,4 +1,4 @@
-//! What becomes of pictures later.
+//! What becomes of snapshots later.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,9 +7,9 @@ use onward_engine::vcs::{Globs, Repository, Without};
 
 use crate::world::{World, run};
 
-/// Of four pictures two are to be kept, after git has packed its refs. The others are gone, and those of other runs are untouched.
+/// Of four snapshots two are to be kept, after git has packed its refs. The others are gone, and those of other runs are untouched.
 #[test]
-fn pictures_are_let_go() {
+fn snapshots_are_let_go() {
     let world = World::new();
     let mut last = None;
     for number in 1..=4 {
@@ -17,18 +17,18 @@ fn pictures_are_let_go() {
         last = Some(world.snapshot(number, last.as_ref()));
     }
     let other = onward_core::id::RunId::new("run_demo_20260101_120000-2");
-    world.repository().snapshot(&other, 1, None).expect("a picture");
+    world.repository().snapshot(&other, 1, None).expect("a snapshot");
     world.git(&["pack-refs", "--all"]);
     let dropped = world.repository().drop_snapshots(&run(), &BTreeSet::from([2, 4])).expect("dropped");
     assert_eq!(dropped, 2);
     let left = world.git(&["for-each-ref", "--format=%(refname:lstrip=2)", "refs/onward"]);
     assert_eq!(left, "run_demo_20260101_120000-2/1\nrun_demo_20260101_120000/2\nrun_demo_20260101_120000/4");
-    let commit = last.expect("a picture").commit;
+    let commit = last.expect("a snapshot").commit;
     assert!(world.repository().has_commit(&commit));
     assert!(!world.repository().has_commit(&"0".repeat(commit.len())));
 }
 
-/// A picture is taken to a working tree of its own. It has the very bytes, on a branch of its own, as changes that are not staged.
+/// A snapshot is taken to a working tree of its own. It has the very bytes, on a branch of its own, as changes that are not staged.
 #[test]
 fn a_working_tree_of_its_own() {
     let world = World::new();

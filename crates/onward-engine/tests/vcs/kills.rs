@@ -1,4 +1,4 @@
-//! The process is ended as `kill -9` would end it, at every labelled point of a picture, a restore and a mini-commit.
+//! The process is ended as `kill -9` would end it, at every labelled point of a snapshot, a restore and a mini-commit.
 //!
 //! Only where the labels are compiled in; elsewhere there is nothing to pass.
 
@@ -19,10 +19,10 @@ fn act(story: &str, top: &Path, at: &Head, commits: &[String]) {
     match story {
         "snapshot" => {
             std::fs::write(top.join("late.txt"), "3\n").expect("a file");
-            repository.snapshot(&run(), 2, commits.first().map(String::as_str)).expect("a picture");
+            repository.snapshot(&run(), 2, commits.first().map(String::as_str)).expect("a snapshot");
         }
         "restore" => {
-            let present = repository.snapshot(&run(), 3, Some(&commits[1])).expect("a picture").commit;
+            let present = repository.snapshot(&run(), 3, Some(&commits[1])).expect("a snapshot").commit;
             let later = [commits[1].as_str()];
             repository.restore((&run(), 4), &present, &commits[0], &later).expect("restored");
         }
@@ -41,14 +41,14 @@ fn act(story: &str, top: &Path, at: &Head, commits: &[String]) {
             repository.commit(&request).expect("a commit");
         }
         "refused" => {
-            let present = repository.snapshot(&run(), 3, Some(&commits[1])).expect("a picture").commit;
+            let present = repository.snapshot(&run(), 3, Some(&commits[1])).expect("a snapshot").commit;
             match repository.restore((&run(), 4), &present, &commits[0], &[&commits[1]]) {
                 Err(NotRestored::RolledBack { path, .. }) => assert_eq!(path, Path::new("shut/file.txt")),
                 other => panic!("{other:?}"),
             }
         }
         "unreadable" => {
-            let taken = repository.snapshot(&run(), 3, Some(&commits[1])).expect("a picture");
+            let taken = repository.snapshot(&run(), 3, Some(&commits[1])).expect("a snapshot");
             let paths: Vec<&Path> = taken.left_out.iter().map(|one| one.path.as_path()).collect();
             assert_eq!(paths, [Path::new("closed"), Path::new("secret.txt")]);
             assert!(taken.left_out.iter().all(|one| one.why == WhyLeftOut::Unreadable));
@@ -122,7 +122,7 @@ fn a_folder_that_refuses() {
     world.mode("shut", 0o755);
 }
 
-/// A file and a folder cannot be read. The picture is taken without them, and both are named.
+/// A file and a folder cannot be read. The snapshot is taken without them, and both are named.
 #[test]
 fn what_cannot_be_read() {
     let (world, commits, head) = begun();
@@ -134,7 +134,7 @@ fn what_cannot_be_read() {
     world.mode("closed", 0o755);
 }
 
-/// A tree with two pictures and work on top.
+/// A tree with two snapshots and work on top.
 fn begun() -> (World, Vec<String>, Head) {
     let world = World::new();
     world.write("dir/one.txt", "1\n");
@@ -170,9 +170,9 @@ fn every_pass(story: &str, points: &[&str], check: impl Fn(&World, &[String], &s
     }
 }
 
-/// Killed at any point of a picture, the next one is whole, and git looks as it did.
+/// Killed at any point of a snapshot, the next one is whole, and git looks as it did.
 #[test]
-fn killed_in_a_picture() {
+fn killed_in_a_snapshot() {
     let points = [
         "vcs.snapshot-begun",
         "vcs.snapshot-looked",

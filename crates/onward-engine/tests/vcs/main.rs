@@ -3,7 +3,7 @@
 mod commits;
 mod keeping;
 mod kills;
-mod pictures;
 mod random;
 mod restores;
+mod snapshots;
 mod world;

@@ -1,4 +1,4 @@
-//! Any sequence of edits, pictures, restores and undos.
+//! Any sequence of edits, snapshots, restores and undos.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +19,7 @@ enum Edit {
     Executable(usize),
     Link(usize, usize),
     Rename(usize, usize),
-    Picture,
+    Snapshot,
     Restore(usize),
     Undo,
 }
@@ -32,7 +32,7 @@ fn edit() -> impl Strategy<Value = Edit> {
         1 => path().prop_map(Edit::Executable),
         1 => (path(), path()).prop_map(|(path, to)| Edit::Link(path, to)),
         1 => (path(), path()).prop_map(|(from, to)| Edit::Rename(from, to)),
-        3 => Just(Edit::Picture),
+        3 => Just(Edit::Snapshot),
         2 => any::<usize>().prop_map(Edit::Restore),
         1 => Just(Edit::Undo),
     ]
@@ -54,28 +54,28 @@ fn make_room(world: &World, path: &str) {
     }
 }
 
-/// The pictures so far, oldest first, each with what was there.
+/// The snapshots so far, oldest first, each with what was there.
 struct Books {
     world: World,
-    pictures: Vec<(Snapshot, BTreeMap<PathBuf, Thing>)>,
-    /// The tree before the last restore, and the picture that the restore left.
+    snapshots: Vec<(Snapshot, BTreeMap<PathBuf, Thing>)>,
+    /// The tree before the last restore, and the snapshot that the restore left.
     undo: Option<(Snapshot, BTreeMap<PathBuf, Thing>, Snapshot)>,
     number: u64,
 }
 
 impl Books {
-    fn picture(&mut self) -> Snapshot {
+    fn snapshot(&mut self) -> Snapshot {
         self.number += 1;
-        let taken = self.world.snapshot(self.number, self.pictures.last().map(|(last, _)| last));
+        let taken = self.world.snapshot(self.number, self.snapshots.last().map(|(last, _)| last));
         let mut things = self.world.things();
         things.remove(Path::new("keep.log"));
         assert_eq!(self.world.things_in(&taken.commit), things);
-        self.pictures.push((taken.clone(), things));
+        self.snapshots.push((taken.clone(), things));
         taken
     }
 
     fn bring(&mut self, target: &Snapshot, later: &[String]) -> Snapshot {
-        let present = self.picture();
+        let present = self.snapshot();
         let later: Vec<&str> = later.iter().map(String::as_str).chain([present.commit.as_str()]).collect();
         self.number += 1;
         let restored = self.world.repository().restore((&run(), self.number), &present.commit, &target.commit, &later);
@@ -89,19 +89,19 @@ impl Books {
     }
 
     fn restore(&mut self, choice: usize) {
-        if self.pictures.is_empty() {
+        if self.snapshots.is_empty() {
             return;
         }
-        let at = choice % self.pictures.len();
-        let (target, expected) = self.pictures[at].clone();
-        let later: Vec<String> = self.pictures[at..].iter().map(|(one, _)| one.commit.clone()).collect();
+        let at = choice % self.snapshots.len();
+        let (target, expected) = self.snapshots[at].clone();
+        let later: Vec<String> = self.snapshots[at..].iter().map(|(one, _)| one.commit.clone()).collect();
         let mut before = self.world.things();
         before.remove(Path::new("keep.log"));
         let restored = self.bring(&target, &later);
         self.expect(&expected);
-        let present = self.pictures.last().expect("just taken").0.clone();
+        let present = self.snapshots.last().expect("just taken").0.clone();
         self.undo = Some((present, before, restored.clone()));
-        self.pictures.push((restored, expected));
+        self.snapshots.push((restored, expected));
     }
 
     fn undo(&mut self) {
@@ -135,7 +135,7 @@ impl Books {
                     let _ = fs::rename(world.path(PATHS[*from]), world.path(PATHS[*to]));
                 }
             }
-            Edit::Picture => drop(self.picture()),
+            Edit::Snapshot => drop(self.snapshot()),
             Edit::Restore(choice) => self.restore(*choice),
             Edit::Undo => self.undo(),
         }
@@ -145,14 +145,14 @@ impl Books {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 8, max_shrink_iters: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Files, links and folders come, go and change places, and pictures are brought back and undone in between.
-    /// Each time the bytes and modes are exactly those of the picture, and ignored files are never touched.
+    /// Files, links and folders come, go and change places, and snapshots are brought back and undone in between.
+    /// Each time the bytes and modes are exactly those of the snapshot, and ignored files are never touched.
     #[test]
-    fn pictures_come_back_exactly(edits in proptest::collection::vec(edit(), 4..28)) {
+    fn snapshots_come_back_exactly(edits in proptest::collection::vec(edit(), 4..28)) {
         let world = World::new();
         world.git(&["config", "core.autocrlf", "input"]);
         world.write("keep.log", "ignored, precious\n");
-        let mut books = Books { world, pictures: Vec::new(), undo: None, number: 0 };
+        let mut books = Books { world, snapshots: Vec::new(), undo: None, number: 0 };
         for edit in &edits {
             books.edit(edit);
         }

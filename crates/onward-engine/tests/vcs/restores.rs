@@ -1,4 +1,4 @@
-//! Bringing pictures back.
+//! Bringing snapshots back.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -57,7 +57,7 @@ fn files_come_back_and_go_back() {
 
 type Obstruct = fn(&World);
 
-/// Something that no picture has lies where a file belongs: an ignored file, a folder with an ignored file in it, a link in the
+/// Something that no snapshot has lies where a file belongs: an ignored file, a folder with an ignored file in it, a link in the
 /// place of a folder. Nothing is touched, and it is named.
 #[test]
 fn what_lies_in_the_way_is_named() {
@@ -115,14 +115,14 @@ fn places_change_back() {
     assert_eq!(world.things(), now);
 }
 
-/// The tree changes after the picture that protects it. Nothing is restored.
+/// The tree changes after the snapshot that protects it. Nothing is restored.
 #[test]
 fn a_tree_that_moved_is_not_touched() {
     let world = World::new();
     let first = world.snapshot(1, None);
     world.write("tracked.txt", "2\n");
     let present = world.snapshot(2, Some(&first));
-    world.write("tracked.txt", "3, in no picture\n");
+    world.write("tracked.txt", "3, in no snapshot\n");
     assert!(matches!(restore(&world, &present, &first, &[&present]), Err(NotRestored::Moved)));
-    assert_eq!(world.read("tracked.txt").as_deref(), Some("3, in no picture\n"));
+    assert_eq!(world.read("tracked.txt").as_deref(), Some("3, in no snapshot\n"));
 }

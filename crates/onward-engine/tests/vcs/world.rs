@@ -106,7 +106,7 @@ impl World {
 
     pub(crate) fn snapshot(&self, number: u64, last: Option<&Snapshot>) -> Snapshot {
         let last = last.map(|last| last.commit.as_str());
-        self.repository().snapshot(&run(), number, last).expect("a picture")
+        self.repository().snapshot(&run(), number, last).expect("a snapshot")
     }
 
     /// Everything in the working tree but git's folders and the store.
@@ -159,7 +159,7 @@ impl World {
     }
 
     /// All of git that a user can see.
-    pub(crate) fn picture(&self) -> Vec<String> {
+    pub(crate) fn what_users_see(&self) -> Vec<String> {
         let asked: [&[&str]; 10] = [
             &["symbolic-ref", "HEAD"],
             &["for-each-ref", "refs/heads", "refs/tags", "refs/stash", "refs/remotes"],

@@ -14,7 +14,7 @@ use super::{
     runs::{Run, is_buried},
     store::SqliteStore,
     sweep,
-    values::{self, Deleted, Packed, Released, Use},
+    values::{Deleted, Packed, Released, Use},
     write::APPEND,
 };
 use crate::{
@@ -38,19 +38,14 @@ struct Prepared<'a> {
 
 impl<'a> Prepared<'a> {
     fn new(entry: &'a Entry, blobs: &Path) -> Result<Self, StoreError> {
-        let bodies = entry.events.iter().map(|event| event.body.as_slice());
-        let checkpoints = entry.checkpoints.iter().flat_map(|new| [new.meta.as_slice(), new.content.bytes()]);
-        let replies = entry.consumed.iter().map(|consumed| consumed.reply.as_slice());
-        let all: Vec<&[u8]> = bodies.chain(checkpoints).chain(replies).chain([entry.summary.as_slice()]).collect();
-        // In the order in which they were put in above.
-        let mut packed = values::pack_all(&all, blobs)?.into_iter();
-        let mut next = || packed.next().expect("as many come out as were put in");
+        let pack = |value: &[u8]| Packed::new(value, blobs);
+        let both = |new: &NewCheckpoint| Ok((pack(&new.meta)?, pack(new.content.bytes())?));
         Ok(Self {
             entry,
-            bodies: entry.events.iter().map(|_| next()).collect(),
-            checkpoints: entry.checkpoints.iter().map(|_| (next(), next())).collect(),
-            replies: entry.consumed.iter().map(|_| next()).collect(),
-            summary: next(),
+            bodies: entry.events.iter().map(|event| pack(&event.body)).collect::<Result<_, _>>()?,
+            checkpoints: entry.checkpoints.iter().map(both).collect::<Result<_, StoreError>>()?,
+            replies: entry.consumed.iter().map(|consumed| pack(&consumed.reply)).collect::<Result<_, _>>()?,
+            summary: pack(&entry.summary)?,
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Where a value of a caller is kept: in its row, in the table of blobs, or in a file.
 
-use std::{path::Path, thread};
+use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -16,8 +16,6 @@ use crate::{
 const ROW_BYTES_MAX: usize = 8 * 1024;
 /// Shorter values stay as they are: what would be saved is not worth the time.
 const PLAIN_BYTES_MAX: usize = 1000;
-/// Two values that are longer are packed side by side; for shorter ones a thread would take longer to start.
-const SIDE_BY_SIDE_BYTES_MIN: usize = 64 * 1024;
 /// Longer blobs, as stored, leave the database, so that a commit stays short.
 const TRANSACTION_BYTES_MAX: usize = 1024 * 1024;
 
@@ -91,26 +89,6 @@ impl Packed {
             .execute(params![run, kind as i64, place, blob.id])?;
         Ok(())
     }
-}
-
-/// Packs values in their order. Two large ones, as a change and the checkpoint of it are, are packed side by side: to
-/// compress them is most of the work of their commit.
-pub(super) fn pack_all(all: &[&[u8]], blobs: &Path) -> Result<Vec<Packed>, StoreError> {
-    let is_large = |value: &&[u8]| value.len() >= SIDE_BY_SIDE_BYTES_MIN;
-    let Some(beside) = all.iter().rposition(is_large).filter(|last| all[..*last].iter().any(is_large)) else {
-        return all.iter().map(|value| Packed::new(value, blobs)).collect();
-    };
-    thread::scope(|scope| {
-        let last = scope.spawn(|| Packed::new(all[beside], blobs));
-        let before: Result<Vec<Packed>, StoreError> =
-            all[..beside].iter().map(|value| Packed::new(value, blobs)).collect();
-        let mut packed = before?;
-        packed.push(last.join().expect("packing does not panic")?);
-        for value in &all[beside + 1..] {
-            packed.push(Packed::new(value, blobs)?);
-        }
-        Ok(packed)
-    })
 }
 
 /// The value behind a column.

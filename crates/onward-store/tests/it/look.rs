@@ -16,15 +16,15 @@ use crate::{
     kit::{OnDisk, append_many, at, drive, entry, holder, journal, run},
 };
 
-type Picture = BTreeMap<PathBuf, (u64, SystemTime, Vec<u8>)>;
+type Snapshot = BTreeMap<PathBuf, (u64, SystemTime, Vec<u8>)>;
 
 /// Every file below the folder with its bytes and its time, except the index that readers share.
-fn picture(folder: &Path) -> Picture {
-    let mut found = Picture::new();
+fn snapshot(folder: &Path) -> Snapshot {
+    let mut found = Snapshot::new();
     for entry in fs::read_dir(folder).expect("a folder").flatten() {
         let (path, seen) = (entry.path(), entry.metadata().expect("a file"));
         if seen.is_dir() {
-            found.extend(picture(&path));
+            found.extend(snapshot(&path));
         }
         if path.extension().is_some_and(|ending| ending == "db-shm") {
             continue;
@@ -55,9 +55,9 @@ fn looking_writes_nothing() {
         let lease = drive(&mut store);
         append_many(&mut store, &lease, 0, 3);
     }
-    let before = picture(&disk.folder());
+    let before = snapshot(&disk.folder());
     look_around(&disk);
-    assert!(before == picture(&disk.folder()), "a look changed the folder");
+    assert!(before == snapshot(&disk.folder()), "a look changed the folder");
 }
 
 #[test]
@@ -69,9 +69,9 @@ fn looking_after_a_kill_writes_nothing() {
         heard(&mut lines).expect("a child that works");
     }
     kill(&mut child);
-    let before = picture(&disk.folder());
+    let before = snapshot(&disk.folder());
     look_around(&disk);
-    assert!(before == picture(&disk.folder()), "a look changed the folder");
+    assert!(before == snapshot(&disk.folder()), "a look changed the folder");
 }
 
 #[test]
@@ -87,10 +87,10 @@ fn looking_without_a_log_makes_none() {
     connection.query_row("SELECT count(*) FROM runs", (), |_| Ok(())).expect("a query");
     drop(connection);
     assert!(!disk.folder().join("onward.db-wal").exists(), "the log should be gone for this test");
-    let before = picture(&disk.folder());
+    let before = snapshot(&disk.folder());
     look_around(&disk);
     assert_eq!(journal(&mut disk.look()).len(), 3);
-    assert!(before == picture(&disk.folder()), "a look changed the folder");
+    assert!(before == snapshot(&disk.folder()), "a look changed the folder");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_look_handle_refuses_to_write() {
     let mut store = disk.store();
     let lease = drive(&mut store);
     let mut look = disk.look();
-    let before = picture(&disk.folder());
+    let before = snapshot(&disk.folder());
     assert!(matches!(look.append(&lease, Seq(0), entry(b"x")), Err(StoreError::LookOnly)));
     assert!(matches!(look.take_lease(&run(), LeaseKind::Brief, holder()), Err(StoreError::LookOnly)));
     assert!(matches!(look.post(&run(), "x", at(0), Vec::new()), Err(StoreError::LookOnly)));
@@ -108,7 +108,7 @@ fn a_look_handle_refuses_to_write() {
     assert!(matches!(look.put_fold(&run(), Seq(1), 0, Vec::new()), Err(StoreError::LookOnly)));
     assert!(matches!(look.drop_fold(&run()), Err(StoreError::LookOnly)));
     assert!(matches!(look.accept_loss(), Err(StoreError::LookOnly)));
-    assert!(before == picture(&disk.folder()), "a refused write changed the folder");
+    assert!(before == snapshot(&disk.folder()), "a refused write changed the folder");
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn what_a_later_version_wrote_is_refused_and_left_alone() {
         let connection = rusqlite::Connection::open(disk.folder().join("onward.db")).expect("the database");
         connection.execute_batch(sql).expect("a change");
         drop(connection);
-        let before = picture(&disk.folder());
+        let before = snapshot(&disk.folder());
         let opened = SqliteStore::open(&disk.folder(), OpenMode::ReadWrite).err();
         assert!(matches!(opened, Some(StoreError::Newer { .. })), "{sql} gave {opened:?}");
         let looked = SqliteStore::open(&disk.folder(), OpenMode::Look).err();

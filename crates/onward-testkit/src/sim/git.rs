@@ -6,6 +6,7 @@ use onward_core::mutant::{self, Mutant};
 use onward_core::run::Run;
 use onward_engine::Result;
 
+use super::oracle::Oracle;
 use super::world::Machine;
 
 /// What git knows. It survives every driver.
@@ -50,7 +51,7 @@ impl Machine {
         } else {
             self.git.commits.push(number);
             self.git.committed = self.git.tree;
-            self.oracle.committed(&self.git.commits);
+            Oracle::committed(&self.git.commits);
             // Made, and perhaps nobody lives to write it down.
             self.tick()?;
             Ok(self.git.head())

@@ -3,6 +3,7 @@
 
 mod dice;
 mod git;
+mod limits;
 mod oracle;
 mod plans;
 mod replans;
@@ -73,7 +74,10 @@ pub fn play_and_tell(seed: u64, trace: Option<fn(&str)>) -> Told {
             }
             Some(Ending::Failed) if peace => break,
             // A life that was too short for its kill counts all the same, or the world would never end.
-            Some(Ending::Failed | Ending::Stopped(_)) => kills_left = kills_left.saturating_sub(1),
+            Some(Ending::Failed | Ending::Stopped(_)) => {
+                kills_left = kills_left.saturating_sub(1);
+                story.after_a_stop();
+            }
             None => {
                 told.kills += 1;
                 kills_left -= 1;
@@ -214,7 +218,7 @@ impl Story {
 
     /// The life of one driver; none if it was killed.
     fn one_driver(&mut self, fuse: Option<u64>, start: u32) -> Option<Ending> {
-        self.post_something();
+        self.post_something(start);
         let lease = self.lease();
         let mut store = FaultyStore::new(self.store.clone(), self.machine.clone());
         let run = onward_engine::load_run(&mut store, &self.id).expect("a readable journal");
@@ -292,6 +296,7 @@ impl Story {
             head: Some(machine.git.head()),
             renew: machine.dice.percent(70),
             resumption: Self::resumption(run, &choices, &mut machine.dice),
+            bounds: limits::bounds(&mut machine, start),
             choices,
         }
     }
@@ -317,12 +322,13 @@ impl Story {
     }
 
     /// Somebody beside the driver wants a checkpoint.
-    fn post_something(&mut self) {
+    fn post_something(&mut self, start: u32) {
         for _ in 0..self.throw(MESSAGES_PER_START_MAX + 1) {
             self.posted += 1;
             let id = format!("m{}", self.posted);
             let number = self.throw(5);
-            let posted = match self.throw(4) {
+            let posted = match self.throw(if start < limits::HURRY_STARTS_MAX { 5 } else { 4 }) {
+                4 => Posted::Pause,
                 0 => Posted::Merge { patch: object(json!({ "counts": { format!("k{number}"): self.posted } })) },
                 1 => Posted::Merge { patch: object(json!({ "counts": { format!("k{number}"): null } })) },
                 2 => Posted::Save {
@@ -333,11 +339,18 @@ impl Story {
             let body = serde_json::to_vec(&posted).expect("plain data");
             let now = self.machine.lock().expect(ALONE).now;
             self.store.post(&self.id, &id, now, body).expect("a store in memory");
-            if matches!(posted, Posted::Merge { .. }) {
+            if matches!(posted, Posted::Merge { .. } | Posted::Pause) {
                 self.merges.insert(id.clone());
             }
             self.machine.lock().expect(ALONE).posts.push(id);
         }
+    }
+
+    /// Whoever starts a paused run again comes back at once, or much later.
+    fn after_a_stop(&mut self) {
+        let mut machine = self.machine.lock().expect(ALONE);
+        let seconds = if machine.dice.percent(50) { 0 } else { 1200 };
+        machine.let_time_pass(SignedDuration::from_secs(seconds));
     }
 
     fn after_a_kill(&mut self) {
@@ -421,6 +434,7 @@ impl Story {
                     assert!(self.store.checkpoint(&id).expect("readable").is_some(), "the reply names no checkpoint");
                 }
                 Some(Reply::Done) if merges.contains(&id) => {}
+                Some(Reply::Refused { reason }) if merges.contains(&id) => assert_eq!(reason, "the run is over"),
                 Some(Reply::Done | Reply::Refused { .. } | Reply::NotReplanned { .. }) => {
                     panic!("a checkpoint was asked for")
                 }

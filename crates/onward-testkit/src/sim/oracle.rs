@@ -3,14 +3,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use onward_core::checkpoint::{self, Head};
-use onward_core::event::{Answer, Event, Outcome, PhaseBack, Recorded};
+use onward_core::event::{Answer, Event, LimitHit, Outcome, PhaseBack, Recorded};
 use onward_core::id::{Attempt, Generation, PhaseId, Seq};
 use onward_core::plan::{Effects, Plan, RetryWhen, globs};
 use onward_core::replan::EXIT_REPLAN;
 use onward_core::run::{PhaseStatus, Run};
 use onward_store::{Lease, Record, StoredCheckpoint};
 
+use super::limits::Closed;
 use super::replans::Revisions;
 
 /// How often each kind of event and each change of a phase's status was seen.
@@ -31,6 +33,7 @@ pub(super) struct Oracle {
     commits: BTreeSet<u32>,
     jobs: Option<u32>,
     replans: Revisions,
+    closed: Closed,
     pub(super) coverage: Coverage,
     /// Tells every event as it becomes durable.
     pub(super) trace: Option<fn(&str)>,
@@ -72,6 +75,7 @@ impl Oracle {
             commits: BTreeSet::new(),
             jobs: None,
             replans: Revisions::default(),
+            closed: Closed::default(),
             coverage: Coverage::new(),
             trace: None,
         }
@@ -127,7 +131,7 @@ impl Oracle {
         match &recorded.event {
             Event::DriverStarted { jobs, .. } => self.jobs = *jobs,
             Event::AttemptStarted { phase, attempt, generation, .. } => {
-                self.attempt_started(phase, *attempt, *generation);
+                self.attempt_started(phase, *attempt, *generation, recorded.at);
             }
             Event::AttemptEnded { phase, attempt, outcome, .. } => self.attempt_ended(phase, *attempt, outcome),
             Event::PhaseCompleted { phase, adopted, .. } => {
@@ -150,6 +154,7 @@ impl Oracle {
                 let open: Vec<_> = self.facts.iter().filter(|(_, f)| f.open.is_some()).map(|(p, _)| p).collect();
                 assert!(open.is_empty(), "the run ended while {open:?} were at work");
             }
+            Event::LimitHit(hit) => self.limit_hit(hit),
             Event::PhaseProbed { phase, answer } => self.probed(phase, *answer),
             Event::PlanRevised(revised) => self.revised(&revised.plan),
             Event::CommitBegun { number, .. } => {
@@ -186,12 +191,13 @@ impl Oracle {
             | Event::StopAsked { .. }
             | Event::RunStopped { .. }
             | Event::RunArchived
+            | Event::RunPaused { .. }
             | Event::StateChanged { .. }
             | Event::CheckpointTaken { .. } => {}
         }
     }
 
-    fn attempt_started(&mut self, phase: &PhaseId, attempt: Attempt, generation: Generation) {
+    fn attempt_started(&mut self, phase: &PhaseId, attempt: Attempt, generation: Generation, at: Timestamp) {
         let plan = self.plan.phase(phase).expect("of the plan").clone();
         for need in &plan.needs {
             let met = match self.facts[&need.phase].finished_as {
@@ -209,6 +215,7 @@ impl Oracle {
             let collide = plan.writes.iter().any(|a| writes.iter().any(|b| globs::may_overlap(a, b)));
             assert!(!collide, "{phase} and {other} write the same files side by side");
         }
+        self.closed.started(&self.plan, &plan, &open, at);
         let facts = self.facts.get_mut(phase).expect("of the plan");
         assert_eq!(facts.open, None, "I5: a second attempt at {phase} beside the first");
         assert!(facts.started.insert(attempt), "I5: attempt {attempt} of {phase} was recorded twice");
@@ -238,6 +245,14 @@ impl Oracle {
                 (facts.failures, facts.unknowns) = (facts.failures + 1, 0);
             }
         }
+    }
+
+    /// The end before it was no failure after all.
+    fn limit_hit(&mut self, hit: &LimitHit) {
+        let facts = self.facts.get_mut(&hit.phase).expect("of the plan");
+        assert!(facts.open.is_none() && facts.failures > 0, "{} hits a limit without an end", hit.phase);
+        facts.failures -= 1;
+        self.closed.hit(hit);
     }
 
     /// What a probe says about an attempt that said it was done counts like its exit code.
@@ -313,6 +328,7 @@ impl Oracle {
     }
 
     fn reopened(&mut self, phase: &PhaseId, generation: Generation) {
+        self.closed.forget(phase);
         let facts = self.facts.get_mut(phase).expect("of the plan");
         if facts.finished_as.is_some() {
             assert!(generation.0 > facts.generation, "I3: finished work of {phase} is undone without a new generation");
@@ -324,6 +340,7 @@ impl Oracle {
 
     /// A rewind makes finished work undone or done again, always under a new generation.
     fn put_back(&mut self, back: &PhaseBack) {
+        self.closed.forget(&back.phase);
         let facts = self.facts.get_mut(&back.phase).expect("of the plan");
         assert!(facts.open.is_none(), "{} is rewound while it is at work", back.phase);
         facts.generation += 1;
@@ -356,7 +373,7 @@ impl Oracle {
     }
 
     /// These commits are in the repository.
-    pub(super) fn committed(&self, commits: &[u32]) {
+    pub(super) fn committed(commits: &[u32]) {
         let different: BTreeSet<&u32> = commits.iter().collect();
         assert_eq!(different.len(), commits.len(), "a commit was made twice: {commits:?}");
     }

@@ -9,6 +9,7 @@ use onward_core::plan::{
 };
 
 use super::dice::Dice;
+use super::limits;
 use super::replans;
 
 const PHASES_MAX: u64 = 9;
@@ -21,6 +22,7 @@ pub(super) fn random_plan(dice: &mut Dice) -> Plan {
         on_failure: *dice.pick(&[PlanFailure::Finish, PlanFailure::Continue, PlanFailure::Continue, PlanFailure::Stop]),
         phases,
         replan: Some(replans::random_keys(dice)),
+        limits: limits::random_limits(dice),
         ..Plan::new("sim", "run")
     }
 }
@@ -34,7 +36,7 @@ pub(super) fn random_phase(dice: &mut Dice, number: u64) -> Phase {
         }
     }
     let effects = *dice.pick(&[Effects::Files, Effects::Files, Effects::None, Effects::External]);
-    Phase {
+    let phase = Phase {
         needs,
         retry: Retry {
             max: u32::try_from(dice.below(3)).expect("small"),
@@ -55,7 +57,8 @@ pub(super) fn random_phase(dice: &mut Dice, number: u64) -> Phase {
         on_failure: dice.percent(5).then_some(PhaseFailure::Replan),
         done_when: if dice.percent(25) { vec!["probe".to_owned()] } else { Vec::new() },
         ..Phase::new(id(number), Body::Run { script: "work".to_owned(), shell: vec!["sh".to_owned()] })
-    }
+    };
+    limits::random_claims(dice, phase)
 }
 
 /// A phase that the plan has not had, and that needs nothing but what is there.

@@ -48,19 +48,21 @@ pub(super) fn maybe(
 
 /// Answers that were given before the rewind and still make sense after it.
 pub(super) fn still_legal(run: &Run, choices: Vec<(PhaseId, Choice)>) -> Vec<(PhaseId, Choice)> {
-    let legal = |(phase, choice): &(PhaseId, Choice)| match (choice, run.phase_state(phase).map(|s| s.status)) {
-        (Choice::Retry | Choice::RetryClean, _) => true,
-        (Choice::Skip | Choice::Adopt, Some(PhaseStatus::Completed | PhaseStatus::Running)) => false,
-        (Choice::Skip | Choice::Adopt, _) => true,
+    let legal = |(phase, choice): &(PhaseId, Choice)| match choice {
+        Choice::Retry | Choice::RetryClean => true,
+        Choice::Skip | Choice::Adopt => {
+            let status = run.phase_state(phase).map(|state| state.status);
+            !matches!(status, Some(PhaseStatus::Completed | PhaseStatus::Running))
+        }
     };
     choices.into_iter().filter(legal).collect()
 }
 
-/// The same for one phase alone that was wanted: what it needs may be undone.
+/// A phase that was wanted alone is no longer, where the rewind took away what it needs.
 pub(super) fn still_possible(run: &Run, told: Resumption) -> Resumption {
     let done = |need: &Need| run.phase_state(&need.phase).is_some_and(|s| s.status == PhaseStatus::Completed);
     let possible = |id: &PhaseId| run.plan().phase(id).is_some_and(|phase| phase.needs.iter().all(done));
-    Resumption { only: told.only.filter(possible), ..told }
+    Resumption { only: told.only.clone().filter(possible), ..told }
 }
 
 /// What became of the attempts of a dead driver; nothing where one still lives.

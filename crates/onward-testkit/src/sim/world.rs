@@ -15,11 +15,16 @@ use onward_engine::{Error, Happened, Result, Tree, Urgency, World};
 
 use super::dice::Dice;
 use super::git::Repository;
+use super::limits;
 use super::oracle::Oracle;
 use super::replans;
 
 /// The machine as driver, store and world share it.
 pub(super) type Shared = Arc<Mutex<Machine>>;
+
+/// How long a driver sleeps that waits for nothing in particular, and how long it may be kept from waking.
+const LOOK_EVERY: SignedDuration = SignedDuration::from_millis(250);
+const FROZEN: SignedDuration = SignedDuration::from_secs(10);
 
 /// One thread plays one world, so nobody else can have panicked with the lock in hand.
 pub(super) const ALONE: &str = "one thread plays one world";
@@ -160,8 +165,9 @@ impl Machine {
             .collect();
         self.oracle.spawned(phase, attempt, &living);
         let outcome = match self.dice.below(100) {
-            0..=74 => Outcome::Exited { code: 0 },
-            75..=86 => Outcome::Exited { code: 1 },
+            0..=69 => Outcome::Exited { code: 0 },
+            70..=76 => Outcome::Exited { code: 75 },
+            77..=86 => Outcome::Exited { code: 1 },
             87..=89 => Outcome::Exited { code: EXIT_REPLAN },
             90..=93 => Outcome::Killed { signal: 9 },
             94..=96 => Outcome::TimedOut,
@@ -210,7 +216,8 @@ impl Eyes {
 }
 
 fn end(outcome: Outcome, at: Timestamp) -> AttemptEnd {
-    AttemptEnd { ended_at: Some(at), duration_ms: Some(1), ..AttemptEnd::bare(outcome) }
+    let end = AttemptEnd { ended_at: Some(at), duration_ms: Some(1), ..AttemptEnd::bare(outcome) };
+    limits::with_last_words(end, at)
 }
 
 impl World for Eyes {
@@ -316,7 +323,8 @@ impl World for Eyes {
             let step = if machine.next_end().is_some() {
                 step.max(SignedDuration::ZERO)
             } else {
-                limit.max(SignedDuration::from_millis(1))
+                // A driver that only waits may as well have been frozen for a while.
+                if limit < LOOK_EVERY { limit.max(SignedDuration::from_millis(1)) } else { FROZEN }
             };
             machine.let_time_pass(step);
             if machine.dice.percent(2) {

@@ -3,7 +3,7 @@
 use super::{Finding, TextFile};
 
 /// The verbs of this version, as documents may show them.
-const VERBS: [&str; 21] = [
+const VERBS: [&str; 28] = [
     "init",
     "run",
     "resume",
@@ -25,6 +25,13 @@ const VERBS: [&str; 21] = [
     "prune",
     "completions",
     "doctor",
+    "retry",
+    "skip",
+    "adopt",
+    "rewind",
+    "undo",
+    "fork",
+    "diff",
 ];
 
 /// Other programs that a document may call.

@@ -12,6 +12,7 @@ mod diff;
 mod doctor;
 mod fork;
 mod graph;
+mod halt;
 mod init;
 mod list;
 mod load;

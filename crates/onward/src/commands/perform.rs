@@ -7,7 +7,7 @@ use onward_core::input::Choice;
 use onward_engine::{Error, Result};
 
 use super::{
-    bare, check, checkpoint, completions, config, delete, diff, doctor, fork, graph, init, list, load, log, logs,
+    bare, check, checkpoint, completions, config, delete, diff, doctor, fork, graph, halt, init, list, load, log, logs,
     prune, resume, rewind, run, save, schema, show, state, status, steer, why,
 };
 use crate::args::{self, Cli, Color, Typed, Verb};
@@ -75,6 +75,8 @@ fn dispatch(cli: &Cli) -> u8 {
         Some(Verb::Retry(args)) => steer::steer(args, Choice::Retry),
         Some(Verb::Skip(args)) => steer::steer(args, Choice::Skip),
         Some(Verb::Adopt(args)) => steer::steer(args, Choice::Adopt),
+        Some(Verb::Pause(args)) => halt::pause(args),
+        Some(Verb::Cancel(args)) => halt::cancel(args),
     };
     done.unwrap_or_else(|failure| fail(&failure))
 }

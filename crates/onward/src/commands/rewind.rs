@@ -16,7 +16,7 @@ pub(super) fn rewind(args: &args::Rewind) -> Result<u8, Failure> {
         (false, false) => Parts::Both,
     };
     let mut onward = Onward::work(&here()?)?;
-    let somebody = !args.yes && !args.output.json && prompt::somebody_is_there(args.no_input);
+    let somebody = !args.yes && !args.output.json && prompt::somebody_is_there(false);
     let mut ask = |preview: &Preview| {
         let question = render::vcs::preview(preview);
         Ok(prompt::ask(&question).is_some_and(|answer| prompt::is_yes(&answer)))
@@ -34,7 +34,7 @@ pub(super) fn undo(args: &args::Undo) -> Result<u8, Failure> {
 
 fn tell(rewound: &Rewound, json: bool) {
     match rewound {
-        Rewound::Done { run, to, before, without_files } if json => {
+        Rewound::Done { run, to, before, without_files, .. } if json => {
             render::answer_json(&json!({ "run": run, "to": to, "before": before, "without_files": without_files }));
         }
         Rewound::Done { .. } | Rewound::Declined => render::say(&render::vcs::rewound(rewound)),

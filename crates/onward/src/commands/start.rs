@@ -43,6 +43,12 @@ fn perform(mut request: Request, args: &args::Start, report: &mut Report) -> Res
         Want::ResumeRun(_) => Onward::work(&from)?,
         Want::Plain | Want::Resume(_) | Want::Fresh => Onward::work_or_new(&from)?,
     };
+    if !args.quiet {
+        let notices = onward.notices.iter().map(|notice| format!("note: {}\n", render::safe::line(notice)));
+        let others = onward.project.left_by_others();
+        let others = others.iter().map(|place| format!("note: {place} is another tool's; it cannot be imported yet\n"));
+        render::say(&notices.chain(others).collect::<String>());
+    }
     let person = prompt::somebody_is_there(args.no_input);
     if let Some(checkpoint) = &args.checkpoint {
         // Going back snapshots first what is there, so it can be taken back.
@@ -129,6 +135,8 @@ fn request(want: Want, plan: Option<PathBuf>, args: &args::Start) -> Result<Requ
         from: named(args.from.as_deref())?,
         only: named(args.only.as_deref())?,
         replan_limits: if args.force_replan { Limits::Waived } else { Limits::Hold },
+        wait_limit: args.wait_limit,
+        deadline: args.deadline,
     })
 }
 

@@ -18,7 +18,7 @@ pub(super) fn status(args: &args::Status) -> Result<u8, Failure> {
         render::answer(&render::status::status(&view, Timestamp::now()));
     }
     let left = match view.status {
-        RunStatus::Running | RunStatus::Interrupted | RunStatus::Failed => true,
+        RunStatus::Running | RunStatus::Paused | RunStatus::Interrupted | RunStatus::Failed => true,
         RunStatus::Completed | RunStatus::Archived => false,
     };
     Ok(if args.exit_code && left { exit::WORK_LEFT } else { exit::DONE })

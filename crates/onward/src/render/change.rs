@@ -7,7 +7,7 @@ use onward_core::id::PhaseId;
 use onward_core::resume::{Finding, Weight};
 use onward_core::run::Run;
 
-use super::{paint, replan, run, safe, time, vcs};
+use super::{limits, paint, replan, run, safe, time, vcs};
 
 /// What was said already, as far as the next line depends on it.
 #[derive(Debug, Default)]
@@ -84,7 +84,9 @@ impl Changes {
             | Event::RunRewound(_)
             | Event::RewindFailed { .. }
             | Event::RunForked { .. } => vcs::line(&recorded.event, run),
-            Event::AttemptAdopted { alive: false, .. }
+            Event::LimitHit(hit) => Some(limits::hit(hit, recorded.at)),
+            Event::RunPaused { .. }
+            | Event::AttemptAdopted { alive: false, .. }
             | Event::RunStarted(_)
             | Event::DriverStarted { .. }
             | Event::BatchCompleted { .. }
@@ -132,13 +134,14 @@ fn stop(by: StopBy, kill: bool, run: &Run) -> Option<String> {
     let sign = paint::doubtful("■");
     let count = run.running().count();
     match (by, kill) {
-        (StopBy::Interrupt | StopBy::SessionEnd, true) => {
+        (StopBy::Interrupt | StopBy::SessionEnd | StopBy::Deadline | StopBy::Cancel, true) => {
             Some(format!("{sign} ending the phases at work by force: {count}"))
         }
         (StopBy::Interrupt, false) => {
             Some(format!("{sign} stopping: phases asked to end: {count}; a second Ctrl+C ends them by force"))
         }
         (StopBy::SessionEnd, false) => Some(format!("{sign} told to end: phases asked to end: {count}")),
+        (StopBy::Deadline | StopBy::Cancel | StopBy::Pause, _) => Some(limits::stop(by, count)),
         (StopBy::Failure, _) => {
             Some(format!("{sign} a phase failed and the plan says stop: phases asked to end: {count}"))
         }
@@ -148,6 +151,7 @@ fn stop(by: StopBy, kill: bool, run: &Run) -> Option<String> {
             | StopBy::Question
             | StopBy::OnlyThat
             | StopBy::DriverGone
+            | StopBy::Limit
             | StopBy::Rewind,
             _,
         ) => None,

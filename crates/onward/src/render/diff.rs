@@ -60,8 +60,8 @@ pub(crate) fn text(diff: &Diff) -> String {
 fn section(text: &mut String, name: &str, lines: impl Iterator<Item = String>) {
     let lines: Vec<String> = lines.collect();
     if !lines.is_empty() {
-        text.push_str(&format!("{}\n", paint::bold(name)));
-        lines.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
+        text.extend([paint::bold(name), "\n".to_owned()]);
+        text.extend(lines.iter().map(|line| format!("  {line}\n")));
     }
 }
 

@@ -54,6 +54,9 @@ pub(crate) fn unfinished(items: &[ListItem], now: Timestamp) -> String {
         if let Some(error) = &item.error {
             let _ = writeln!(out, "    {}", safe::line(error));
         }
+        for finding in &item.findings {
+            let _ = writeln!(out, "    {} {}", paint::doubtful("!"), safe::line(finding));
+        }
         let verb = if item.resumable { "resume" } else { "status" };
         let _ = writeln!(out, "    onward {verb} {run}");
     }

@@ -7,6 +7,7 @@ pub(crate) mod doctor;
 pub(crate) mod failure;
 pub(crate) mod graph;
 pub(crate) mod json;
+mod limits;
 pub(crate) mod list;
 pub(crate) mod log;
 pub(crate) mod paint;

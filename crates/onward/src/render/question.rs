@@ -79,6 +79,10 @@ fn how(run: &Run) -> &'static str {
             StopBy::DriverGone => "killed",
             StopBy::Question => "it needs an answer",
             StopBy::Rewind => "rewound",
+            StopBy::Limit => "a limit was hit",
+            StopBy::Deadline => "its time was over",
+            StopBy::Pause => "paused",
+            StopBy::Cancel => "cancelled",
         },
     }
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::change::Changes;
-use super::{answer_json, json, paint, safe, say, status, time};
+use super::{answer_json, json, limits, paint, safe, say, status, time};
 use crate::failure::Failure;
 
 /// After this long without a word somebody wonders whether it is still alive.
@@ -148,7 +148,7 @@ impl Exit {
     }
 
     fn of(run: &Run, code: u8) -> Self {
-        Self::new(code, Some(&run.id), run.is_unfinished())
+        Self { retry_at: run.retry_at(), ..Self::new(code, Some(&run.id), run.is_unfinished()) }
     }
 
     /// `driven` is the run that was under way when it happened; what is recorded of it can be resumed.
@@ -182,7 +182,8 @@ pub(crate) fn exit_code(ending: Ending) -> u8 {
             StopBy::Hangup => exit::HANGUP,
             StopBy::Question => exit::ANSWER_NEEDED,
             StopBy::OnlyThat | StopBy::Rewind => exit::DONE,
-            StopBy::Failure | StopBy::OrphanKill | StopBy::DriverGone => exit::FAILED,
+            StopBy::Limit | StopBy::Deadline | StopBy::Pause => exit::PAUSED,
+            StopBy::Failure | StopBy::OrphanKill | StopBy::DriverGone | StopBy::Cancel => exit::FAILED,
         },
     }
 }
@@ -197,7 +198,8 @@ fn heartbeat(run: &Run, now: Timestamp) -> String {
         .collect();
     let at_work =
         if at_work.is_empty() { "nothing, waiting for the next attempt".to_owned() } else { at_work.join(", ") };
-    format!("{} at work: {at_work}\n", paint::dim("…"))
+    let waiting = limits::waiting(run, now).map(|words| format!("; {words}")).unwrap_or_default();
+    format!("{} at work: {at_work}{waiting}\n", paint::dim("…"))
 }
 
 fn last_words(finished: &Finished) -> String {
@@ -222,6 +224,9 @@ fn last_words(finished: &Finished) -> String {
                 StopBy::OnlyThat => "did what was wanted of it",
                 StopBy::Failure | StopBy::OrphanKill | StopBy::DriverGone => "was stopped after a failure",
                 StopBy::Rewind => "was rewound",
+                StopBy::Limit | StopBy::Deadline | StopBy::Pause | StopBy::Cancel => {
+                    return limits::last_words(run, by);
+                }
             };
             format!("{} run {id} {why}, {done}\n{resume}", paint::doubtful("■"))
         }

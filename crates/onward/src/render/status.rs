@@ -45,7 +45,7 @@ pub(crate) fn run_status(status: RunStatus) -> String {
     let word = status.as_str();
     match status {
         RunStatus::Running => paint::busy(word),
-        RunStatus::Interrupted => paint::doubtful(word),
+        RunStatus::Interrupted | RunStatus::Paused => paint::doubtful(word),
         RunStatus::Failed => paint::bad(word),
         RunStatus::Completed => paint::good(word),
         RunStatus::Archived => paint::dim(word),

@@ -54,44 +54,39 @@ const FILES_SHOWN_MAX: usize = 40;
 /// What a rewind would do, and the question.
 pub(crate) fn preview(preview: &Preview) -> String {
     let ids = |phases: &[PhaseId]| phases.iter().map(name).collect::<Vec<_>>().join(", ");
-    let mut text = format!("Back to {} of run {}\n", safe::line(preview.to.as_str()), safe::line(preview.run.as_str()));
+    let mut lines =
+        vec![format!("Back to {} of run {}", safe::line(preview.to.as_str()), safe::line(preview.run.as_str()))];
     if !preview.phases.is_empty() {
-        text.push_str(&format!("  phases that change: {}\n", ids(&preview.phases)));
+        lines.push(format!("  phases that change: {}", ids(&preview.phases)));
     }
     match &preview.files {
-        Ok(changes) if changes.is_empty() => text.push_str("  files: no change\n"),
+        Ok(changes) if changes.is_empty() => lines.push("  files: no change".to_owned()),
         Ok(changes) => {
-            changes
-                .iter()
-                .take(FILES_SHOWN_MAX)
-                .for_each(|change| text.push_str(&format!("  {}\n", diff::file(change))));
-            if changes.len() > FILES_SHOWN_MAX {
-                text.push_str(&format!("  and {} more files\n", changes.len() - FILES_SHOWN_MAX));
-            }
+            lines.extend(changes.iter().take(FILES_SHOWN_MAX).map(|change| format!("  {}", diff::file(change))));
+            let more = changes.len().saturating_sub(FILES_SHOWN_MAX);
+            lines.extend((more > 0).then(|| format!("  and {more} more files")));
         }
-        Err(why) => text.push_str(&format!("  files stay as they are: {}\n", safe::line(why))),
+        Err(why) => lines.push(format!("  files stay as they are: {}", safe::line(why))),
     }
     if !preview.mixed.is_empty() {
-        text.push_str(&format!("  while that snapshot was taken these were at work: {}\n", ids(&preview.mixed)));
+        lines.push(format!("  while that snapshot was taken these were at work: {}", ids(&preview.mixed)));
     }
-    text.push_str("What is there now is kept first; `onward undo` brings it back.\nGo back? (y/N): ");
-    text
+    lines.push("What is there now is kept first; `onward undo` brings it back.".to_owned());
+    lines.push("Go back? (y/N): ".to_owned());
+    lines.join("\n")
 }
 
 pub(crate) fn rewound(rewound: &Rewound) -> String {
     match rewound {
         Rewound::Declined => "nothing was changed\n".to_owned(),
-        Rewound::Done { run, to, without_files, .. } => {
+        Rewound::Done { run, to, without_files, undone, .. } => {
+            let (id, to) = (safe::line(run.as_str()), safe::line(to.as_str()));
             let files = without_files.as_ref().map(|why| format!("files stay as they are: {}\n", safe::line(why)));
+            let done = if *undone { "is as it was before the rewind".to_owned() } else { format!("is back at {to}") };
+            let undo = if *undone { String::new() } else { format!("take it back with  onward undo {id}\n") };
             let resume = safe::line(&view::resume_command(run));
-            format!(
-                "{} run {} is back at {}\n{}take it back with  onward undo {}\ngo on with  {resume}\n",
-                paint::good("✓"),
-                safe::line(run.as_str()),
-                safe::line(to.as_str()),
-                files.unwrap_or_default(),
-                safe::line(run.as_str()),
-            )
+            let files = files.unwrap_or_default();
+            format!("{} run {id} {done}\n{files}{undo}go on with  {resume}\n", paint::good("✓"))
         }
     }
 }

@@ -5,6 +5,7 @@ mod git;
 #[cfg(feature = "kill-points")]
 mod kill_points;
 mod readme_tour;
+mod resume;
 mod stories;
 
 fn project() -> onward_testkit::TestProject {

@@ -25,6 +25,7 @@ pub(super) fn begin(run: &Run, begin: &Begin, now: Timestamp) -> Result<Vec<Even
         orphans: begin.orphans,
         head: begin.head.clone(),
         only: told.only.clone(),
+        bounds: begin.bounds,
     }];
     if told.replan_limits == Limits::Waived {
         events.push(Event::ReplanAllowed);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::replan;
-use crate::event::{Claimed, Event, Outcome, PhaseError};
+use crate::event::{Claimed, Event, Outcome, PhaseError, StopBy};
 use crate::id::{Attempt, PhaseId};
 use crate::input::AttemptEnd;
 use crate::plan::{Backoff, Effects, OnInterrupt, Phase, RetryWhen, definition_digest};
@@ -34,9 +34,10 @@ pub(super) fn ended(run: &Run, id: &PhaseId, attempt: Attempt, end: &AttemptEnd,
         // What has a probe is done when the probe says so.
         Outcome::Exited { code: 0 } if end.outputs.is_ok() && has_probe(phase) => None,
         Outcome::Exited { code: 0 } => Some(completed_or_not(run, phase, end)),
-        Outcome::Exited { code: EXIT_REPLAN } => Some(replan::asked(phase, end.last_line.as_deref())),
+        Outcome::Exited { code: EXIT_REPLAN } => Some(replan::asked(phase, end.last_words.as_deref())),
         Outcome::Exited { .. } | Outcome::Killed { .. } | Outcome::TimedOut | Outcome::CouldNotStart { .. } => {
-            Some(failed(run, phase, state, &end.outcome, attempt, now))
+            let limited = super::limited::limited(run, phase, end, now);
+            limited.or_else(|| Some(failed(run, phase, state, &end.outcome, attempt, now)))
         }
         // Whether an outward effect happened cannot be told from an orderly end that we asked for.
         Outcome::Stopped { said_done: true, .. } => doubt(phase, state),
@@ -109,7 +110,7 @@ pub(super) fn retried_or_failed(
     attempt: Attempt,
     now: Timestamp,
 ) -> Event {
-    let stopping = run.stop.is_some();
+    let stopping = run.stop.is_some_and(|(by, _)| by != StopBy::Pause);
     if state.failures >= phase.retry.max || !phase.retry.when.contains(&when) || stopping {
         return replan::instead_of_failing(run, phase, code, &message).unwrap_or_else(|| failure(phase, code, message));
     }

@@ -2,6 +2,8 @@
 
 mod begin;
 mod ended;
+mod limited;
+mod pause;
 mod posted;
 mod probed;
 mod replan;
@@ -33,6 +35,8 @@ pub enum Refusal {
     Archived,
     #[error("the run is at work")]
     AtWork,
+    #[error("the run is over")]
+    Over,
     #[error("the run is being rewound")]
     Rewinding,
     #[error(transparent)]

@@ -23,6 +23,8 @@ pub(super) fn posted(run: &Run, posted: &Posted, now: Timestamp) -> Result<Vec<E
         Posted::Choose { phase, choice } => Ok(choose(run, phase, *choice)?.into_iter().collect()),
         Posted::Replan { phase, reason, plan } => replan::reported(run, phase, reason, plan),
         Posted::SettleReplan { phase, answer } => replan::settled(run, phase, *answer),
+        Posted::Pause => super::pause::pause(run),
+        Posted::Cancel => Ok(super::pause::cancel(run)),
         Posted::Archive => Ok(vec![Event::RunArchived]),
         Posted::Merge { patch } => Ok(changed(patch::merge_ops(&run.state, patch)).into_iter().collect()),
         Posted::Change { ops, ends } => {

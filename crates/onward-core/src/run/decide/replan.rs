@@ -5,15 +5,17 @@ use super::begin::reopened;
 use super::undo_phases::raised;
 use crate::event::Event;
 use crate::id::PhaseId;
-use crate::input::{Choice, Consent};
+use crate::input::{Choice, Consent, LastWords};
 use crate::plan::{self, Phase, PhaseFailure, Plan};
 use crate::replan::{Because, Cause, Replanned, Revision};
 use crate::run::replans::{Stage, refusal};
 use crate::run::state::{PhaseStatus, Run};
+use crate::tail;
 
 /// The phase ended with the code that asks for another plan.
-pub(super) fn asked(phase: &Phase, last_line: Option<&str>) -> Event {
-    let reason = last_line.unwrap_or("it gives no reason").to_owned();
+pub(super) fn asked(phase: &Phase, last_words: Option<&LastWords>) -> Event {
+    let reason = last_words.and_then(|words| tail::last_line(words.text.as_bytes()));
+    let reason = reason.unwrap_or_else(|| "it gives no reason".to_owned());
     Event::ReplanAsked { phase: phase.id.clone(), reason, cause: Cause::Asked }
 }
 

@@ -1,4 +1,4 @@
-//! Taking pictures of the working tree.
+//! Taking snapshots of the working tree.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -14,10 +14,10 @@ fn left_out(path: &str, why: WhyLeftOut) -> LeftOut {
     LeftOut { path: PathBuf::from(path), why }
 }
 
-/// There are staged, unstaged, untracked and stashed changes when a picture is taken. It has what is on disk, and nothing that the
+/// There are staged, unstaged, untracked and stashed changes when a snapshot is taken. It has what is on disk, and nothing that the
 /// user sees of git is different afterwards.
 #[test]
-fn a_picture_leaves_git_as_it_was() {
+fn a_snapshot_leaves_git_as_it_was() {
     let world = World::new();
     world.write("tracked.txt", "stashed\n");
     world.git(&["stash", "-q"]);
@@ -27,10 +27,10 @@ fn a_picture_leaves_git_as_it_was() {
     world.write("new.txt", "untracked\n");
     world.write("made.log", "ignored\n");
     let index = fs::read(world.path(".git/index")).expect("an index");
-    let before = world.picture();
+    let before = world.what_users_see();
     let taken = world.snapshot(1, None);
     assert_eq!(fs::read(world.path(".git/index")).expect("an index"), index);
-    assert_eq!(world.picture(), before);
+    assert_eq!(world.what_users_see(), before);
     let things = world.things_in(&taken.commit);
     assert_eq!(things.get(Path::new("tracked.txt")), Some(&file("unstaged\n")));
     assert_eq!(things.get(Path::new("new.txt")), Some(&file("untracked\n")));
@@ -39,9 +39,9 @@ fn a_picture_leaves_git_as_it_was() {
     world.git(&["fsck", "--strict"]);
 }
 
-/// Nothing changes between two pictures. The second makes no commit and no ref.
+/// Nothing changes between two snapshots. The second makes no commit and no ref.
 #[test]
-fn an_unchanged_tree_is_not_pictured_twice() {
+fn an_unchanged_tree_is_not_snapshotted_twice() {
     let world = World::new();
     world.write("new.txt", "1\n");
     let first = world.snapshot(1, None);
@@ -57,7 +57,7 @@ fn an_unchanged_tree_is_not_pictured_twice() {
     assert!(back.same_as_last, "it is what the first one was, though the shadow went on");
 }
 
-/// The repository asks for line endings, a filter, a keyword and another encoding. The picture has the very bytes of the disk.
+/// The repository asks for line endings, a filter, a keyword and another encoding. The snapshot has the very bytes of the disk.
 #[test]
 fn bytes_are_taken_as_they_are() {
     for autocrlf in ["true", "input", "false"] {
@@ -85,7 +85,7 @@ fn bytes_are_taken_as_they_are() {
 }
 
 /// Names have blanks, line breaks, dashes, other alphabets and bytes that are no text; there are links and executable files.
-/// All of them are in the picture as they are on disk.
+/// All of them are in the snapshot as they are on disk.
 #[test]
 fn odd_names_modes_and_links() {
     let world = World::new();
@@ -110,7 +110,7 @@ fn odd_names_modes_and_links() {
     assert_eq!(world.things_in(&second.commit), world.things());
 }
 
-/// A folder becomes a file, a file a folder, and a folder a link to itself under another name. The picture follows.
+/// A folder becomes a file, a file a folder, and a folder a link to itself under another name. The snapshot follows.
 #[test]
 fn files_and_folders_change_places() {
     let world = World::new();
@@ -129,7 +129,7 @@ fn files_and_folders_change_places() {
 }
 
 /// There are a nested repository, a submodule, a large file, a store that an ignore rule wants back, and a pipe.
-/// None is in the picture, and those that a user would miss are named.
+/// None is in the snapshot, and those that a user would miss are named.
 #[test]
 fn what_is_left_out_is_named() {
     let world = World::new();
@@ -164,7 +164,7 @@ fn what_is_left_out_is_named() {
     fs::remove_file(world.store().join(".gitignore")).expect("a file");
     world.write(".onward/secret", "never");
     let repository = world.repository().with_file_bytes_max(1_000);
-    let taken = repository.snapshot(&run(), 1, None).expect("a picture");
+    let taken = repository.snapshot(&run(), 1, None).expect("a snapshot");
     let expected = [
         left_out("large.bin", WhyLeftOut::TooLarge),
         left_out("nested", WhyLeftOut::Repository),
@@ -174,17 +174,17 @@ fn what_is_left_out_is_named() {
     assert_eq!(taken.left_out, expected);
     let paths: Vec<PathBuf> = world.things_in(&taken.commit).into_keys().collect();
     assert_eq!(paths, [".gitignore", ".gitmodules", "tracked.txt"].map(PathBuf::from));
-    let again = repository.snapshot(&run(), 2, Some(&taken.commit)).expect("a picture");
+    let again = repository.snapshot(&run(), 2, Some(&taken.commit)).expect("a snapshot");
     assert!(again.same_as_last);
     assert_eq!(again.left_out, expected, "they are named each time");
     world.write("tracked.txt", vec![b'x'; 2_000]);
-    let grown = repository.snapshot(&run(), 2, Some(&taken.commit)).expect("a picture");
+    let grown = repository.snapshot(&run(), 2, Some(&taken.commit)).expect("a snapshot");
     assert!(!world.things_in(&grown.commit).contains_key(Path::new("tracked.txt")), "an old content would be a lie");
 }
 
-/// A store was planted in the commits of a clone. It is in no picture all the same.
+/// A store was planted in the commits of a clone. It is in no snapshot all the same.
 #[test]
-fn a_tracked_store_is_in_no_picture() {
+fn a_tracked_store_is_in_no_snapshot() {
     let world = World::new();
     world.write(".onward/planted", "1");
     world.git(&["add", "-f", ".onward/planted"]);
@@ -193,7 +193,7 @@ fn a_tracked_store_is_in_no_picture() {
     assert!(!world.things_in(&taken.commit).keys().any(|path| path.starts_with(".onward")));
 }
 
-/// Hooks, a file system monitor and filters of the repository write a trace when they are started. A picture starts none.
+/// Hooks, a file system monitor and filters of the repository write a trace when they are started. A snapshot starts none.
 #[test]
 fn nothing_of_the_repository_is_started() {
     let world = World::new();
@@ -228,7 +228,7 @@ fn nothing_of_the_repository_is_started() {
     assert_eq!(fs::read_to_string(&trapped).unwrap_or_default(), "", "what was started");
 }
 
-/// A linked working tree has an index and a HEAD of its own. Its picture has its files, and its ref is seen from the main one.
+/// A linked working tree has an index and a HEAD of its own. Its snapshot has its files, and its ref is seen from the main one.
 #[test]
 fn a_linked_working_tree() {
     let main = World::new();
@@ -244,7 +244,7 @@ fn a_linked_working_tree() {
     assert_eq!((head.branch.as_deref(), head.commit), (Some("side"), Some(main.git(&["rev-parse", "HEAD"]))));
 }
 
-/// A branch without a commit, and a repository with long names of objects. Both can be pictured.
+/// A branch without a commit, and a repository with long names of objects. Both can be snapshotted.
 #[test]
 fn an_unborn_branch_and_sha256() {
     for options in [&[] as &[&str], &["--object-format=sha256"]] {
@@ -262,7 +262,7 @@ fn an_unborn_branch_and_sha256() {
     }
 }
 
-/// The project is a folder below the top of the repository. Its picture has its own files only, by the ignore rules of all folders.
+/// The project is a folder below the top of the repository. Its snapshot has its own files only, by the ignore rules of all folders.
 #[test]
 fn a_project_below_the_top() {
     let world = World::new();
@@ -271,11 +271,11 @@ fn a_project_below_the_top() {
     world.write("below/made.log", "ignored by the rule above\n");
     fs::create_dir(world.path("below/.onward")).expect("a folder");
     let repository = Repository::open(&world.path("below"), &world.path("below/.onward")).expect("a repository");
-    let first = repository.snapshot(&run(), 1, None).expect("a picture");
+    let first = repository.snapshot(&run(), 1, None).expect("a snapshot");
     assert_eq!(world.things_in(&first.commit).into_keys().collect::<Vec<_>>(), [PathBuf::from("below/mine.txt")]);
     world.write("below/mine.txt", "2\n");
     world.write("beside.txt", "changed again\n");
-    let second = repository.snapshot(&run(), 2, Some(&first.commit)).expect("a picture");
+    let second = repository.snapshot(&run(), 2, Some(&first.commit)).expect("a snapshot");
     let changes = repository.changes(&first.commit, &second.commit).expect("changes");
     assert_eq!(changes.iter().map(|change| change.path.clone()).collect::<Vec<_>>(), [PathBuf::from("mine.txt")]);
     repository.restore((&run(), 3), &second.commit, &first.commit, &[]).expect("restored");
@@ -284,7 +284,7 @@ fn a_project_below_the_top() {
 }
 
 /// Files are marked as unchanged in the user's index though they are not, one is only meant to be added, and a merge stands still
-/// with a conflict. The picture goes by the disk.
+/// with a conflict. The snapshot goes by the disk.
 #[test]
 fn marks_in_the_index_do_not_deceive() {
     let world = World::new();
@@ -298,13 +298,13 @@ fn marks_in_the_index_do_not_deceive() {
     world.write("meant.txt", "meant\n");
     world.git(&["add", "-N", "meant.txt"]);
     world.git(&["rm", "-q", "--cached", "tracked.txt"]);
-    let before = world.picture();
+    let before = world.what_users_see();
     let taken = world.snapshot(1, None);
     assert_eq!(world.things_in(&taken.commit), world.things());
-    assert_eq!(world.picture(), before);
+    assert_eq!(world.what_users_see(), before);
 }
 
-/// The last onward was killed while its git worked in the shadow: locks and half an index are left. The next picture is right.
+/// The last onward was killed while its git worked in the shadow: locks and half an index are left. The next snapshot is right.
 #[test]
 fn leftovers_in_the_shadow() {
     let world = World::new();
@@ -322,7 +322,7 @@ fn leftovers_in_the_shadow() {
 }
 
 /// Folders have not changed for long when files and folders are put into them, also into some that git has never seen a tracked file
-/// in. The next picture has all of them, though git remembers which folders it need not read.
+/// in. The next snapshot has all of them, though git remembers which folders it need not read.
 #[test]
 fn new_files_in_old_folders() {
     let world = World::new();
@@ -350,4 +350,20 @@ fn new_files_in_old_folders() {
     fs::remove_file(world.path("old/untracked/first.txt")).expect("a file");
     let taken = world.snapshot(4, Some(&first));
     assert_eq!(world.things_in(&taken.commit), world.things());
+}
+
+/// A file was in a snapshot, and then the user has git ignore it. The next snapshot is without it; a tracked file that is ignored as
+/// well stays in.
+#[test]
+fn what_is_ignored_later_leaves_the_snapshots() {
+    let world = World::new();
+    world.write("notes.txt", "one\n");
+    let first = world.snapshot(1, None);
+    assert!(world.things_in(&first.commit).contains_key(Path::new("notes.txt")));
+    world.write(".gitignore", "notes.txt\ntracked.txt\n");
+    world.write("notes.txt", "two\n");
+    let second = world.snapshot(2, Some(&first));
+    let things = world.things_in(&second.commit);
+    assert!(!things.contains_key(Path::new("notes.txt")), "{things:?}");
+    assert!(things.contains_key(Path::new("tracked.txt")), "{things:?}");
 }

@@ -1,0 +1,46 @@
+//! A failed attempt that was turned away by a limit has not failed.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use crate::event::{Event, LimitHit, Outcome};
+use crate::input::{AttemptEnd, LastWords};
+use crate::plan::{Body, Limit, Phase};
+use crate::rate_limit::{Evidence, Response, Speaker, recognise, respond};
+use crate::run::limits::Who;
+use crate::run::state::Run;
+
+/// The hit behind a failure, unless there is none or the plan says that it counts as a failure.
+pub(super) fn limited(run: &Run, phase: &Phase, end: &AttemptEnd, now: Timestamp) -> Option<Event> {
+    let exit_code = match &end.outcome {
+        Outcome::Exited { code } => Some(*code),
+        Outcome::Killed { .. } | Outcome::TimedOut => None,
+        Outcome::CouldNotStart { .. } | Outcome::NeverRan | Outcome::Stopped { .. } | Outcome::Unknown => return None,
+    };
+    let speaker = match &phase.body {
+        Body::Agent(_) => Speaker::Agent,
+        Body::Run { .. } | Body::Approval(_) | Body::External(_) | Body::Uses(_) => Speaker::Program,
+    };
+    let nothing = LastWords { text: String::new(), local: TimeZone::UTC };
+    let LastWords { text, local } = end.last_words.as_deref().unwrap_or(&nothing);
+    let standard = Limit::default();
+    let drawn: Vec<(&str, &Limit)> =
+        phase.pools().into_iter().map(|name| (name, run.plan().limits.get(name).unwrap_or(&standard))).collect();
+    let rows = drawn.iter().map(|(name, _)| Who::Limit((*name).to_owned())).chain([Who::Phase(phase.id.clone())]);
+    let rows: Vec<_> = rows.filter_map(|who| run.limits.row(&who)).collect();
+    let hits_before = rows.iter().map(|row| row.hits).max().unwrap_or(0);
+    let evidence = Evidence { speaker, exit_code, text: text.as_bytes(), hits_before, local };
+    let hit = recognise(&evidence, drawn.iter().copied(), now)?;
+    let closed = drawn.iter().filter(|(name, _)| hit.limits.contains(*name)).map(|(_, limit)| *limit);
+    let since = rows.iter().map(|row| row.since).min().unwrap_or(now);
+    match respond(&hit, closed, run.limits.patience(), since, now) {
+        Response::Fail => None,
+        Response::Wait { until } | Response::Pause { until } => Some(Event::LimitHit(Box::new(LimitHit {
+            phase: phase.id.clone(),
+            limits: hit.limits,
+            until,
+            told: hit.told,
+            said: hit.said,
+        }))),
+    }
+}

@@ -1,0 +1,22 @@
+//! Somebody wants the run to pause, or to be given up.
+
+use super::Refusal;
+use super::stop::stop;
+use crate::event::{Event, StopBy};
+use crate::run::state::Run;
+
+/// Nothing more is started, and what is at work comes to its end. Where nobody drives the run it is paused at once.
+pub(super) fn pause(run: &Run) -> Result<Vec<Event>, Refusal> {
+    if run.result.is_some() {
+        return Err(Refusal::Over);
+    }
+    if run.epoch == 0 || run.stopped.is_some() {
+        return Ok(vec![Event::RunPaused { by: StopBy::Pause, until: run.retry_at() }]);
+    }
+    Ok(stop(run, StopBy::Pause))
+}
+
+/// What is at work is ended, and the run is put away. Where nobody drives it that is all there is to do.
+pub(super) fn cancel(run: &Run) -> Vec<Event> {
+    if run.epoch == 0 || run.ending().is_some() { vec![Event::RunArchived] } else { stop(run, StopBy::Cancel) }
+}

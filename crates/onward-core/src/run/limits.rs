@@ -1,0 +1,149 @@
+//! What a run knows of its limits: which are closed until when, how often they were hit in a row, and how long this
+//! driver may wait or work.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::pools::Usage;
+use super::state::{Before, PhaseStatus, Run};
+use crate::event::{Event, LimitHit, StopBy};
+use crate::id::PhaseId;
+use crate::input::Bounds;
+use crate::mutant::{self, Mutant};
+use crate::rate_limit::{Hit, Patience};
+
+/// The part of a run that is about limits and time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Limits {
+    /// What is known of each limit that was drawn on.
+    pub(super) usage: BTreeMap<String, Usage>,
+    /// Hits in an unbroken row, by limit; a phase that draws on no limit has a row of its own.
+    pub(super) rows: BTreeMap<Who, Row>,
+    /// How long the present driver waits for a reset at most; none: as the plan says.
+    pub(super) wait_limit: Option<Duration>,
+    /// When the present driver has to stop.
+    pub(super) deadline: Option<Timestamp>,
+    /// When a run that was paused should be started again, where that is known.
+    pub retry_at: Option<Timestamp>,
+}
+
+/// Who was turned away.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) enum Who {
+    Limit(String),
+    Phase(PhaseId),
+}
+
+/// Hits with nothing else between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Row {
+    pub(super) hits: u32,
+    pub(super) since: Timestamp,
+    pub(super) until: Timestamp,
+}
+
+impl Limits {
+    pub(super) fn patience(&self) -> Patience {
+        self.wait_limit.map_or(Patience::Plan, Patience::AtMost)
+    }
+
+    pub(super) fn row(&self, who: &Who) -> Option<Row> {
+        self.rows.get(who).copied()
+    }
+}
+
+impl Run {
+    pub(super) fn bounds_told(&mut self, bounds: &Bounds) {
+        (self.limits.wait_limit, self.limits.deadline) = (bounds.wait_limit, bounds.deadline);
+        self.limits.retry_at = None;
+    }
+
+    pub(super) fn apply_to_the_limits(&mut self, event: &Event, at: Timestamp) {
+        match event {
+            Event::LimitHit(hit) => self.limit_hit(hit, at),
+            Event::RunPaused { by, until } => self.paused(*by, *until),
+            _ => unreachable!("not about limits"),
+        }
+    }
+
+    /// The failure before it was none: it uses no retry, and whoever draws on the limit waits.
+    fn limit_hit(&mut self, event: &LimitHit, at: Timestamp) {
+        let hit = Hit { limits: event.limits.clone(), until: event.until, told: event.told, said: event.said.clone() };
+        for name in &event.limits {
+            self.limits.usage.entry(name.clone()).or_default().hit(&hit);
+        }
+        for who in those_of(event) {
+            let row = self.limits.rows.entry(who).or_insert(Row { hits: 0, since: at, until: event.until });
+            (row.hits, row.until) = (row.hits.saturating_add(1), event.until);
+        }
+        let itself = event.limits.is_empty().then_some(event.until);
+        self.change(&event.phase, |state| {
+            assert!(state.attempt.is_none() && !state.is_finished(), "a limit is hit by an attempt that is over");
+            if !mutant::is(Mutant::CountLimitsAsFailures) {
+                state.failures = state.failures.saturating_sub(1);
+            }
+            (state.status, state.not_before) = (PhaseStatus::Pending, itself);
+            state.last_end = Some(Before::Limited);
+        });
+    }
+
+    fn paused(&mut self, by: StopBy, until: Option<Timestamp>) {
+        assert!(self.running.is_empty() || self.stopped.is_some(), "run {} is paused with phases at work", self.id);
+        self.stopped = Some(by);
+        self.limits.retry_at = until;
+    }
+
+    /// An attempt that draws on limits was started: it counts against their rates.
+    pub(super) fn drawn_on(&mut self, phase: &PhaseId, now: Timestamp) {
+        let plan = &self.started.plan;
+        for name in plan.phases[self.at(phase)].pools() {
+            if let Some(rate) = plan.limits.get(name).and_then(|limit| limit.rate) {
+                self.limits.usage.entry(name.to_owned()).or_default().started(Some(rate), now);
+            }
+        }
+    }
+
+    /// An attempt ended, and not by a limit: the row of hits is broken.
+    pub(super) fn not_limited(&mut self, phase: &PhaseId) {
+        if self.limits.rows.is_empty() {
+            return;
+        }
+        self.limits.rows.remove(&Who::Phase(phase.clone()));
+        let started = self.started.clone();
+        for name in started.plan.phases[self.at(phase)].pools() {
+            self.limits.rows.remove(&Who::Limit(name.to_owned()));
+        }
+    }
+
+    /// When a run that is paused should be started again, where that is known.
+    pub fn retry_at(&self) -> Option<Timestamp> {
+        self.limits.retry_at
+    }
+}
+
+fn those_of(event: &LimitHit) -> Vec<Who> {
+    if event.limits.is_empty() {
+        return vec![Who::Phase(event.phase.clone())];
+    }
+    event.limits.iter().cloned().map(Who::Limit).collect()
+}
+
+/// Stops after which the run is paused: it has not failed, and goes on when it is started again.
+pub(super) fn is_a_pause(by: StopBy) -> bool {
+    match by {
+        StopBy::Limit | StopBy::Deadline | StopBy::Pause => true,
+        StopBy::Interrupt
+        | StopBy::SessionEnd
+        | StopBy::Hangup
+        | StopBy::Failure
+        | StopBy::OrphanKill
+        | StopBy::Question
+        | StopBy::OnlyThat
+        | StopBy::DriverGone
+        | StopBy::Rewind
+        | StopBy::Cancel => false,
+    }
+}

@@ -1,0 +1,115 @@
+//! Limits, waits and deadlines in the simulated world, and what must hold about them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use onward_core::event::{LimitHit, Outcome};
+use onward_core::id::PhaseId;
+use onward_core::input::{AttemptEnd, Bounds, LastWords};
+use onward_core::plan::{Limit, Phase, Plan, Rate, Value, WhenLimited};
+
+use super::dice::Dice;
+use super::world::Machine;
+
+/// After so many starts nobody is in a hurry any more, or a world would never end.
+pub(super) const HURRY_STARTS_MAX: u32 = 20;
+
+/// The limits of a random plan; phases draw on some of them.
+pub(super) fn random_limits(dice: &mut Dice) -> BTreeMap<String, Limit> {
+    let all = ["api", "disk"].map(|name| {
+        let limit = Limit {
+            max_parallel: dice.percent(50).then(|| 1 + u32::try_from(dice.below(2)).expect("small")),
+            rate: dice.percent(30).then(|| Rate { count: 2, window: Duration::from_secs(1 + dice.below(60)) }),
+            when_limited: *dice.pick(&[WhenLimited::Wait, WhenLimited::Wait, WhenLimited::Pause, WhenLimited::Fail]),
+            max_wait: Duration::from_secs(dice.below(3600)),
+            ..Limit::default()
+        };
+        (name.to_owned(), limit)
+    });
+    all.into()
+}
+
+pub(super) fn random_claims(dice: &mut Dice, phase: Phase) -> Phase {
+    let limits = if dice.percent(30) { vec![(*dice.pick(&["api", "disk"])).to_owned()] } else { Vec::new() };
+    let locks = if dice.percent(15) { vec!["deploy".to_owned()] } else { Vec::new() };
+    Phase { limits, locks, ..phase }
+}
+
+/// Now and then a driver may not wait, or not work, for long.
+pub(super) fn bounds(machine: &mut Machine, start: u32) -> Bounds {
+    if start >= HURRY_STARTS_MAX {
+        return Bounds::default();
+    }
+    let wait_limit = machine.dice.percent(20).then(|| Duration::from_secs(machine.dice.below(3) * 60));
+    let seconds = i64::try_from(machine.dice.below(200)).expect("small");
+    let deadline = machine.dice.percent(10).then(|| machine.now + SignedDuration::from_secs(seconds));
+    Bounds { wait_limit, deadline }
+}
+
+/// What an attempt that was turned away says last: sometimes a time, sometimes none.
+pub(super) fn with_last_words(end: AttemptEnd, at: Timestamp) -> AttemptEnd {
+    if end.outcome != (Outcome::Exited { code: 75 }) {
+        return end;
+    }
+    let seconds = at.as_second().rem_euclid(100);
+    let text = if seconds > 50 { String::new() } else { format!("retry-after: {seconds}\n") };
+    AttemptEnd { last_words: Some(Box::new(LastWords { text, local: TimeZone::UTC })), ..end }
+}
+
+/// What the journal says of limits, counted the simple way.
+#[derive(Debug, Default)]
+pub(super) struct Closed {
+    limits: BTreeMap<String, Timestamp>,
+    phases: BTreeMap<PhaseId, Timestamp>,
+    starts: BTreeMap<String, Vec<Timestamp>>,
+}
+
+impl Closed {
+    pub(super) fn hit(&mut self, hit: &LimitHit) {
+        if hit.limits.is_empty() {
+            self.phases.insert(hit.phase.clone(), hit.until);
+        }
+        for name in &hit.limits {
+            let known = self.limits.get(name).copied().filter(|_| !hit.told);
+            self.limits.insert(name.clone(), known.map_or(hit.until, |known| known.max(hit.until)));
+        }
+    }
+
+    /// A person wants it now, or it was rewound: its own wait is over.
+    pub(super) fn forget(&mut self, phase: &PhaseId) {
+        self.phases.remove(phase);
+    }
+
+    /// A phase is started beside those that are at work.
+    pub(super) fn started(&mut self, plan: &Plan, phase: &Phase, open: &[PhaseId], at: Timestamp) {
+        let id = &phase.id;
+        let own = self.phases.remove(id);
+        assert!(own.is_none_or(|until| until <= at), "C7: {id} is started at {at}, before its reset at {own:?}");
+        let others: Vec<&Phase> = open.iter().map(|other| plan.phase(other).expect("of the plan")).collect();
+        for name in &phase.limits {
+            let until = self.limits.get(name);
+            assert!(until.is_none_or(|until| *until <= at), "C7: {id} is started at {at}, {name} opens at {until:?}");
+            let Some(limit) = plan.limits.get(name) else { continue };
+            let busy = others.iter().filter(|other| other.limits.contains(name)).count();
+            let max = limit.max_parallel.map_or(usize::MAX, |max| max as usize);
+            assert!(busy < max, "A3: {id} is started while {busy} draw on {name}, and {max} may");
+            let starts = self.starts.entry(name.clone()).or_default();
+            starts.push(at);
+            if let Some(rate) = limit.rate {
+                let within = starts.iter().filter(|start| **start + rate.window > at && **start <= at).count();
+                assert!(within <= rate.count as usize, "A3: {within} starts of {name} within {:?}", rate.window);
+            }
+        }
+        for other in others {
+            let both: Vec<_> = locks(phase).intersection(&locks(other)).cloned().collect();
+            assert!(both.is_empty(), "A3: {id} and {} hold {both:?} side by side", other.id);
+        }
+    }
+}
+
+fn locks(phase: &Phase) -> BTreeSet<String> {
+    let commits = (phase.value == Some(Value::Commit)).then(|| "git".to_owned());
+    phase.locks.iter().cloned().chain(commits).collect()
+}

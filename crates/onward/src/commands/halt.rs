@@ -1,0 +1,36 @@
+//! `onward pause|cancel RUN`.
+
+use onward_core::exit;
+use onward_core::view;
+use onward_engine::Onward;
+use serde_json::json;
+
+use super::here;
+use crate::args;
+use crate::failure::Failure;
+use crate::render;
+
+pub(super) fn pause(args: &args::Halt) -> Result<u8, Failure> {
+    let mut onward = Onward::work(&here()?)?;
+    let run = onward.pause(&args.run)?;
+    if args.output.json {
+        render::answer_json(&json!({ "run": run, "asked": "pause" }));
+        return Ok(exit::DONE);
+    }
+    let words = format!("run {run} starts nothing more; go on with  {}\n", view::resume_command(&run));
+    render::say(&render::safe::block(&words));
+    Ok(exit::DONE)
+}
+
+pub(super) fn cancel(args: &args::Halt) -> Result<u8, Failure> {
+    let mut onward = Onward::work(&here()?)?;
+    let run = onward.cancel(&args.run)?;
+    if args.output.json {
+        render::answer_json(&json!({ "run": run, "asked": "cancel" }));
+        return Ok(exit::DONE);
+    }
+    render::say(&render::safe::block(&format!(
+        "run {run} is given up and put away; it is kept, and can be looked at\n"
+    )));
+    Ok(exit::DONE)
+}

@@ -1,0 +1,61 @@
+//! Limits, pauses and deadlines, as people read them.
+
+use jiff::Timestamp;
+use onward_core::event::{LimitHit, StopBy};
+use onward_core::run::{Run, schedule};
+use onward_core::{view, words};
+
+use super::{paint, safe};
+
+pub(super) fn hit(hit: &LimitHit, at: Timestamp) -> String {
+    let names: Vec<String> = hit.limits.iter().map(|name| safe::line(name)).collect();
+    let which = if names.is_empty() { String::new() } else { format!(" {}", names.join(", ")) };
+    let guess = if hit.told { "" } else { " (a guess)" };
+    let said = if hit.said.is_empty() { String::new() } else { format!(": {}", safe::line(&hit.said)) };
+    let when = words::countdown(hit.until, at);
+    format!(
+        "{} {} was turned away by a limit{which}; it opens in {when}{guess}{said}",
+        paint::doubtful("◷"),
+        safe::line(hit.phase.as_str())
+    )
+}
+
+pub(super) fn stop(by: StopBy, count: usize) -> String {
+    let sign = paint::doubtful("■");
+    match by {
+        StopBy::Deadline => format!("{sign} the time is over: phases asked to end: {count}"),
+        StopBy::Cancel => format!("{sign} given up: phases asked to end: {count}"),
+        StopBy::Pause => format!("{sign} pausing: nothing more is started; phases that come to their end: {count}"),
+        StopBy::Interrupt
+        | StopBy::SessionEnd
+        | StopBy::Hangup
+        | StopBy::Failure
+        | StopBy::OrphanKill
+        | StopBy::Question
+        | StopBy::OnlyThat
+        | StopBy::DriverGone
+        | StopBy::Rewind
+        | StopBy::Limit => format!("{sign} stopping"),
+    }
+}
+
+/// What is being waited for, as a countdown.
+pub(super) fn waiting(run: &Run, now: Timestamp) -> Option<String> {
+    let (until, what) = schedule::countdown(run, now)?;
+    Some(format!("{} opens in {}", safe::line(&what), words::countdown(until, now)))
+}
+
+pub(super) fn last_words(run: &Run, by: StopBy) -> String {
+    let id = safe::line(run.id.as_str());
+    let done = format!("{} of {} phases done", run.phases_finished(), run.phases_total());
+    let sign = paint::doubtful("■");
+    if by == StopBy::Cancel {
+        return format!("{sign} run {id} was given up and put away, {done}\n");
+    }
+    let why = match (by, run.retry_at()) {
+        (StopBy::Deadline, _) => "its time is over".to_owned(),
+        (_, Some(until)) => format!("the limit opens at {until}"),
+        (_, None) => "nothing more is started".to_owned(),
+    };
+    format!("{sign} run {id} is paused, {done}: {why}\ngo on with  {}\n", safe::line(&view::resume_command(&run.id)))
+}

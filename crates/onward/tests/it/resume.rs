@@ -1,0 +1,308 @@
+//! Going on: what is found, what is asked, what is taken up.
+
+use onward_testkit::{TestProject, wait_until};
+
+use crate::project;
+
+const CHAIN: &str = "
+onward: 1
+name: demo
+phases:
+  a: { run: step a }
+  b: { needs: a, run: step b hold }
+  c: { needs: b, run: step c }
+";
+
+/// a is done, b was at work when everything was killed.
+fn killed_in_b(project: &TestProject, plan: &str) -> String {
+    project.plan(plan);
+    let _first = project.start(["run"]);
+    project.wait_ledger("begin", "b", 1);
+    project.kill_everything();
+    project.command(["status", "--json"]).json()["run"].as_str().expect("a run").to_owned()
+}
+
+/// The clock was an hour ahead while the run worked, and was set right. When the run last moved is in the future, so
+/// nothing is guessed: it is asked about, and a resume goes on.
+#[test]
+fn clock_went_backwards() {
+    let mut project = project();
+    let library = std::fs::read_dir("/usr/lib").expect("a folder").flatten();
+    let library = library.map(|entry| entry.path().join("faketime/libfaketime.so.1")).find(|path| path.exists());
+    let library = library.expect("libfaketime, which scripts/test installs");
+    project.set_env("LD_PRELOAD", &library);
+    project.set_env("FAKETIME", "+1h");
+    killed_in_b(&project, CHAIN);
+    project.remove_env("LD_PRELOAD");
+    project.remove_env("FAKETIME");
+    project.open("b");
+    project.command(["run"]).expect(14).err_names(["future"]);
+    assert_eq!(project.order("begin"), ["a", "b"]);
+    project.command(["run", "--resume"]).expect(0);
+    project.ran_once(["a", "c"]);
+}
+
+/// A bit was flipped in the checkpoint that a left. It is said with what is left of it, the others can be read, and the run
+/// goes on by its journal; going back to the damaged one is refused, and nothing is overwritten.
+#[test]
+fn corrupted_checkpoint() {
+    let project = project();
+    project.plan(&CHAIN.replace("step c", "step c '! test -e broken'").replace(" hold", ""));
+    project.write("broken", "");
+    project.command(["run"]).expect(1);
+    let log = project.command(["log", "--json"]).json();
+    let of = |phase: &str| {
+        let rows = log["checkpoints"].as_array().expect("checkpoints").clone();
+        rows.iter().find(|row| row["phase"] == phase).expect("a checkpoint")["id"].as_str().expect("an id").to_owned()
+    };
+    let store = project.path(".onward/onward.db");
+    let mut bytes = std::fs::read(&store).expect("the store");
+    let text = format!("\"path\":\"/head\",\"value\":{{\"id\":\"{}\"", of("a"));
+    let at = (0..bytes.len()).find(|at| bytes[*at..].starts_with(text.as_bytes())).expect("the patch of a");
+    bytes[at + 3] ^= 4;
+    std::fs::write(&store, &bytes).expect("the store");
+    project.command(["show", &of("a")]).expect(12);
+    project.command(["log"]).expect(0);
+    std::fs::remove_file(project.path("broken")).expect("it is there");
+    project.command(["resume", "--checkpoint", &of("a")]).expect(12);
+    project.command(["resume"]).expect(0);
+    project.ran_once(["a", "b"]);
+}
+
+/// The branch of a run was deleted. Going on is refused, whatever else is said; a fresh start is possible.
+#[test]
+fn branch_deleted() {
+    let project = project();
+    project.plan(CHAIN);
+    project.git_init();
+    project.git(["switch", "-q", "-c", "feat"]);
+    killed_in_b(&project, CHAIN);
+    project.git(["switch", "-q", "main"]);
+    project.git(["branch", "-q", "-D", "feat"]);
+    for words in [&["run"][..], &["run", "--resume"], &["run", "--yes"], &["resume", "--accept-stale"]] {
+        project.command(words).expect(13).err_names(["feat"]);
+    }
+    assert_eq!(project.order("begin"), ["a", "b"]);
+    project.open("b");
+    project.command(["run", "--fresh"]).expect(0);
+    assert_eq!(project.count("end", "b"), 1);
+}
+
+/// The text of the issue was changed while the run was down, and so was a label. The text is asked about, the label is a
+/// warning; what was accepted once is not asked again.
+#[test]
+fn issue_text_changed() {
+    let project = project();
+    let told = |body: &str, label: &str| {
+        let issue = format!(r#"{{"title":"t","body":"{body}","labels":[{{"name":"{label}"}}]}}"#);
+        project.script("gh", &format!("#!/bin/sh\necho '{issue}'\n"));
+    };
+    told("do this", "ready");
+    killed_in_b(&project, &CHAIN.replace("name: demo", "name: demo\nissue: { number: 42 }"));
+    told("do that", "blocked");
+    project.command(["run", "--resume"]).expect(14).err_names(["issue", "--accept-stale"]);
+    assert_eq!(project.order("begin"), ["a", "b"]);
+    let second = project.start(["run", "--resume", "--accept-stale"]);
+    project.wait_ledger("begin", "b", 2);
+    project.kill_everything();
+    assert!(second.wait().err.contains("blocked"), "the label is named");
+    project.open("b");
+    project.command(["run"]).expect(0);
+    project.ran_once(["a", "c"]);
+}
+
+/// A finished phase, one that waits and the order were edited between two starts. A plain start asks; with --resume the new
+/// plan counts for what is not done, and the finished one is asked about.
+#[test]
+fn plan_edited_between() {
+    let project = project();
+    killed_in_b(&project, CHAIN);
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        phases:
+          x: { run: step x }
+          c: { needs: [b, x], run: step c 'echo edited > ../c' }
+          b: { needs: a, run: step b hold }
+          a: { run: step a 'echo edited > ../a' }
+        ",
+    );
+    project.open("b");
+    project.command(["run"]).expect(14).err_names(["--resume", "--plan-from run"]);
+    project.command(["run", "--resume"]).expect(14).err_names(["phase a", "--accept-stale", "--retry a"]);
+    let dry = project.command(["run", "--resume", "--dry-run", "--json"]).expect(0).json();
+    let x = dry["phases"].as_array().expect("phases").iter().find(|phase| phase["id"] == "x").cloned().expect("x");
+    assert_eq!(x["will_run"], true, "{x}");
+    project.command(["run", "--resume", "--accept-stale"]).expect(0);
+    project.ran_once(["a", "x", "c"]);
+    assert!(project.root().join("c").exists() && !project.root().join("a").exists());
+    let events = project.command(["log", "--events", "--json"]).expect(0).out;
+    assert!(events.contains("plan_revised") && events.contains("stale_accepted"));
+    let shown = project.command(["show", "@", "--json"]).expect(0).json();
+    assert_eq!(shown["phases"][0]["id"], "x", "the checkpoint behind the edit is the new plan's");
+}
+
+/// The driver died, its phase lives on. A start waits for it and takes its result; nothing is done twice.
+#[test]
+fn orphan_still_alive() {
+    let project = project();
+    project.plan(CHAIN);
+    let first = project.start(["run"]);
+    project.wait_ledger("begin", "b", 1);
+    first.kill();
+    let second = project.start(["run"]);
+    wait_until("the second start to wait", || second.err().contains("still at work").then_some(()));
+    project.open("b");
+    second.wait_code(0);
+    project.ran_once(["a", "b", "c"]);
+}
+
+/// The phase that is to be done again is still at work. Nothing is guessed: to wait for it or to end it has to be said.
+#[test]
+fn from_a_phase_that_is_at_work() {
+    let project = project();
+    project.plan(CHAIN);
+    let first = project.start(["run"]);
+    project.wait_ledger("begin", "b", 1);
+    first.kill();
+    project.command(["resume", "--from", "a"]).expect(14).err_names(["--orphan wait", "--orphan kill"]);
+    project.open("b");
+    project.command(["resume", "--from", "a", "--orphan", "kill"]).expect(0);
+    assert_eq!(project.order("end").iter().filter(|phase| *phase == "a").count(), 2);
+    project.kill_everything();
+}
+
+/// One phase alone is wanted, first one whose needs are open and then one that can be done. The rest waits.
+#[test]
+fn only_what_can_be_done() {
+    let project = project();
+    killed_in_b(&project, CHAIN);
+    project.command(["run", "--resume", "--only", "c"]).expect(2).err_names(["b"]);
+    project.open("b");
+    project.command(["run", "--resume", "--only", "b"]).expect(0);
+    assert_eq!(project.order("end"), ["a", "b"]);
+    project.command(["run"]).expect(0);
+    project.ran_once(["a", "c"]);
+}
+
+/// The plan file is gone. A plain start names the unfinished run and asks; the plan that was kept finishes it.
+#[test]
+fn plan_file_is_gone() {
+    let project = project();
+    let run = killed_in_b(&project, CHAIN);
+    std::fs::remove_file(project.path("onward.yaml")).expect("the plan was there");
+    project.command(["run"]).expect(14).err_names([run.as_str(), "onward.yaml", "--plan-from run"]);
+    project.open("b");
+    project.command(["resume", &run, "--plan-from", "run"]).expect(0);
+    project.ran_once(["a", "c"]);
+}
+
+/// A phase that says it is done is done when its probe sees the effect. Where it does not, the phase has failed.
+#[test]
+fn done_when_is_asked_after_the_run() {
+    let project = project();
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        phases:
+          a: { run: step a, done-when: test -e ../there }
+          b: { needs: a, run: step b }
+        ",
+    );
+    project.command(["run"]).expect(1).err_names(["done-when"]);
+    assert_eq!(project.order("end"), ["a"]);
+    std::fs::write(project.root().join("there"), "").expect("outside the project");
+    project.command(["resume"]).expect(0);
+    assert_eq!(project.order("end"), ["a", "a", "b"]);
+}
+
+/// After the last retry a person is asked in words. Nothing is decided by Enter; skip lets the rest go on.
+#[test]
+fn words_after_a_failure() {
+    let project = project();
+    project.plan("onward: 1\nname: demo\nphases:\n  a: { run: step a false }\n  b: { needs: a, run: step b }\n");
+    let mut terminal = project.terminal(["run"]);
+    terminal.expect("[quit]: ");
+    terminal.send("\n");
+    terminal.wait_code(1);
+    let mut terminal = project.terminal(["resume"]);
+    terminal.expect("[quit]: ");
+    terminal.send("clean\n");
+    terminal.expect("does not say what it writes");
+    terminal.expect("[quit]: ");
+    terminal.send("skip\n");
+    terminal.wait_code(0);
+    assert_eq!(project.order("end"), ["b"]);
+}
+
+/// The question as the documents show it, recorded from a terminal: a run that was killed, with a note, a label that is
+/// gone and a file that was edited by hand. To record it anew: `UPDATE_DOCS=1`.
+#[test]
+fn the_question_in_the_documents() {
+    let project = project();
+    project.write("label", "ready");
+    project.plan(
+        "
+        onward: 1
+        name: auth-refresh
+        freshness:
+          probes:
+            label: { command: cat label, if-changed: warn }
+        phases:
+          track: { run: step track }
+          a: { needs: track, run: step a 'echo one > api.ts', writes: api.ts }
+          b: { needs: a, run: \"step b 'echo auth module done >> $ONWARD_PROGRESS; touch ../noted; hold'\" }
+          docs: { needs: b, run: step docs }
+          pull-request: { needs: [b, docs], run: step pr }
+        ",
+    );
+    let _first = project.start(["run"]);
+    wait_until("the note", || project.root().join("noted").exists().then_some(()));
+    project.kill_everything();
+    let run = project.command(["status", "--json"]).json()["run"].as_str().expect("a run").to_owned();
+    project.write("label", "blocked");
+    project.write("api.ts", "by hand");
+    let mut terminal = project.terminal(["run"]);
+    terminal.expect("[r]: ");
+    let shown = recorded(&terminal.text(), &run);
+    terminal.send("\u{3}");
+    terminal.wait_code(130);
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/resume.md");
+    let page = std::fs::read_to_string(path).expect("the page is there");
+    let (start, end) = ("<!-- recording: start -->\n", "<!-- recording: end -->");
+    let from = page.find(start).expect("it begins") + start.len();
+    let to = page.find(end).expect("it ends");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(path, format!("{}{shown}{}", &page[..from], &page[to..])).expect("it can be written");
+        return;
+    }
+    assert_eq!(&page[from..to], shown, "docs/resume.md is not what is shown");
+}
+
+/// What was shown, with the run's id and all times as they are on every day.
+fn recorded(text: &str, run: &str) -> String {
+    let text = text.replace(run, "run_auth-refresh_20261115_101530");
+    let mut lines = String::new();
+    for line in text.lines() {
+        let words: Vec<String> = line.split(' ').map(same_time).collect();
+        let line = words.join(" ");
+        let line = match (line.find("stopped "), line.find(" ago: ")) {
+            (Some(from), Some(to)) => format!("{}stopped 12 min{}", &line[..from], &line[to..]),
+            _ => line,
+        };
+        lines.push_str(line.trim_end());
+        lines.push('\n');
+    }
+    format!("```text\n{lines}```\n")
+}
+
+fn same_time(word: &str) -> String {
+    let digits = |text: &str| text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
+    let bare = word.trim_matches(|c: char| !c.is_ascii_digit());
+    match bare.split_once(':') {
+        Some((hour, minute)) if digits(hour) && digits(minute) => word.replace(bare, "10:05"),
+        _ => word.to_owned(),
+    }
+}
