@@ -1,6 +1,6 @@
 //! Whether an unfinished run may simply go on, must be asked about, or must not go on.
 //!
-//! [`finding`] is the table: what can be found, how much it weighs, what answers it. [`decide`] applies it. The rest says
+//! `finding` is the table: what can be found, how much it weighs, what answers it. `decide` applies it. The rest says
 //! what was found: in the record of the run ([`observe`]), in the files of finished phases ([`stale`]) and in the world
 //! around them ([`world`]).
 
