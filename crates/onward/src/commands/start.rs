@@ -15,6 +15,7 @@ use serde_json::json;
 use super::after_failure::{self, Decided};
 use super::ask::{self, Said};
 use super::here;
+use super::steer::refuse_inside_a_phase;
 use crate::args;
 use crate::failure::Failure;
 use crate::render::run::{Report, Style};
@@ -151,6 +152,7 @@ fn choices(args: &args::Start) -> Result<Vec<(String, Choice)>, Failure> {
     choices.extend(args.adopt.iter().map(|phase| (phase.clone(), Choice::Adopt)));
     choices.extend(args.skip.iter().map(|phase| (phase.clone(), Choice::Skip)));
     for (index, (phase, choice)) in choices.iter().enumerate() {
+        refuse_inside_a_phase(*choice)?;
         if phase.is_empty() {
             return Err(Error::EmptyName("phase").into());
         }

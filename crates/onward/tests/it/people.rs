@@ -124,3 +124,37 @@ fn the_last_report_ends_the_run() {
     assert_eq!(project.command(["status", "--json"]).json()["status"], "completed");
     project.ran_once(["a"]);
 }
+
+/// A phase tries to get around the gate: it skips it, takes it as done, and does the same by the flags of a start. Each time
+/// it is refused, and the gate stays shut; for a person it opens.
+#[test]
+fn nothing_gets_around_an_approval() {
+    let project = project();
+    project.script(
+        "around",
+        "
+        #!/bin/sh
+        onward skip latest gate; echo $?
+        onward adopt latest gate; echo $?
+        onward resume latest --skip gate; echo $?
+        onward run --adopt gate; echo $?
+    ",
+    );
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        phases:
+          gate: { approval: { message: Go? } }
+          a: { run: step a; test -e answers || around > answers }
+          b: { needs: gate, run: step b }
+    ",
+    );
+    project.command(["run"]).expect(15);
+    let answers = project.read("answers");
+    assert_eq!(answers.lines().collect::<Vec<_>>(), ["2"; 4], "{answers}");
+    assert_eq!(project.count("begin", "b"), 0);
+    let status = project.command(["status", "--json"]).json();
+    assert_eq!((&status["status"], &status["remaining"][0]["status"]), (&"waiting".into(), &"waiting".into()));
+    project.command(["skip", "latest", "gate"]).expect(0);
+}
