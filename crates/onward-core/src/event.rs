@@ -412,6 +412,15 @@ pub struct ArtifactSeen {
     pub bytes: u64,
     /// BLAKE3 of its content.
     pub digest: String,
+    /// A copy of it was put into the store.
+    #[serde(default)]
+    pub kept: bool,
+    /// How long the copy stays, where it does not stay as long as the run.
+    #[serde(default)]
+    pub kept_until: Option<Timestamp>,
+    /// Why there is no copy, although the plan asks for one.
+    #[serde(default)]
+    pub not_kept: Option<String>,
 }
 
 /// What whoever does an external phase says about it.

@@ -129,6 +129,11 @@ impl Onward {
         let mut findings = resume::observe(&facts);
         findings.extend(resume::world::findings(run, &world));
         findings.extend(stale::findings(run, one.revised.as_ref().map(|revised| &revised.plan), &one.seen));
+        findings.extend(probe::artifact::restorable(&self.project, run).map(|(phase, artifact)| {
+            let (name, path) = (&artifact.name, &artifact.path);
+            let message = format!("phase {phase}: its artifact {name} ({path}) is gone, and its copy is put back");
+            Finding::of(Kind::ArtifactRestored, phase, message)
+        }));
         let orphans = one.view.orphans();
         findings.extend(orphans.map(|record| {
             let message = format!("phase {} is still at work, and is waited for", record.id);

@@ -337,8 +337,24 @@ impl Onward {
         // Folded only now: until the lease was ours somebody else could have moved it on.
         let run = self.load(id)?;
         let run = self.finish_rewind(run, &lease)?;
+        self.put_artifacts_back(&run, going, request)?;
         let tree = WorkingTree::of(&self.project, run.started.worktree.as_deref());
         self.drive(run, &lease, request, (tree, going.resumption.clone()), reporter)
+    }
+
+    /// Brings back what finished phases left behind and is gone, except where they are to be done again anyway.
+    fn put_artifacts_back(&self, run: &Run, going: &Going, request: &Request) -> Result<()> {
+        let from = going.resumption.from.as_ref().map(|from| run.with_dependents(from)).unwrap_or_default();
+        let again = |phase: &PhaseId| {
+            let chosen = request.choices.iter().any(|(name, _)| name == phase.as_str());
+            chosen || from.contains(phase) || going.resumption.rerun.contains(phase)
+        };
+        for (phase, artifact) in probe::artifact::restorable(&self.project, run).filter(|(phase, _)| !again(phase)) {
+            let what = || format!("{}, an artifact of {phase}, cannot be put back", artifact.path);
+            let put = probe::artifact::put_back(&self.project, run, artifact);
+            put.map_err(|why| Error::NoRoom { what: format!("{}: {why}", what()) })?;
+        }
+        Ok(())
     }
 
     pub(crate) fn take_lease(&mut self, id: &RunId, kind: LeaseKind) -> Result<Lease> {
@@ -366,6 +382,9 @@ impl Onward {
         let me = holder();
         let me = view::Driver { host: me.host, pid: me.pid, since: me.since };
         let head = tree.head();
+        // The driver before may have been killed in the middle of a look; what it started must not go on beside ours.
+        probe::turn::end_what_was_left(&project, &run.id);
+        probe::artifact::expire(&project, Timestamp::now());
         let mut world = Flights::new(&project, waiter, me, tree);
         let begin = Begin {
             epoch: lease.epoch(),

@@ -39,6 +39,7 @@ pub enum Kind {
     PlanTouched,
     StaleReruns,
     OutputChanged,
+    ArtifactRestored,
     Orphan,
 }
 
@@ -79,7 +80,7 @@ pub struct Row {
 }
 
 impl Kind {
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::BranchGone,
         Self::WorldStops,
         Self::BranchUnknown,
@@ -100,6 +101,7 @@ impl Kind {
         Self::PlanTouched,
         Self::StaleReruns,
         Self::OutputChanged,
+        Self::ArtifactRestored,
         Self::Orphan,
     ];
 
@@ -130,6 +132,9 @@ impl Kind {
             Self::PlanTouched => row("the plan was edited in what does not matter", Note, &[]),
             Self::StaleReruns => row("a finished phase is done again, as its `effects` or `on-change` say", Warn, &[]),
             Self::OutputChanged => row("what a finished phase wrote was changed outside the run", Warn, &[]),
+            Self::ArtifactRestored => {
+                row("an artifact of a finished phase is gone, and its copy is put back", Warn, &[])
+            }
             Self::Orphan => row("a phase is still at work, and is waited for", Note, &[]),
         }
     }

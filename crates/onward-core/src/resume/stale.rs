@@ -40,6 +40,10 @@ fn of_phase(plan: &Plan, phase: &Phase, state: &PhaseState, now: Option<&Seen>) 
         reasons.push("what its fingerprint commands print was changed".to_owned());
     }
     reasons.extend(changed(seen.reads.as_ref(), now.and_then(|now| now.reads.as_ref()), "was changed", "it reads"));
+    let gone: Vec<&str> = now.into_iter().flat_map(|now| now.gone.difference(&seen.gone)).map(String::as_str).collect();
+    if !gone.is_empty() {
+        reasons.push(format!("what it was to leave behind is gone ({})", gone.join(", ")));
+    }
     let mut found = Vec::new();
     if !reasons.is_empty() {
         found.extend(weighed(phase, &reasons.join("; ")));

@@ -2,14 +2,16 @@
 //!
 //! Only `run` and `resume` come here. Whoever merely looks is shown what was found the last time.
 
+pub(crate) mod artifact;
 pub(crate) mod command;
 mod files;
 mod git;
 mod issue;
 pub(crate) mod phase;
 pub(crate) mod proof;
+pub(crate) mod turn;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use onward_core::id::PhaseId;
 use onward_core::plan::ProbeOf;
@@ -44,7 +46,10 @@ pub(crate) fn finished(project: &Project, run: &Run) -> BTreeMap<PhaseId, Seen> 
     let mut all = BTreeMap::new();
     for (phase, state) in run.phases().filter(|(_, state)| state.status == PhaseStatus::Completed) {
         let Some(then) = &state.seen else { continue };
-        if then.reads.is_none() && then.writes.is_none() && then.fingerprint.is_none() {
+        let gone =
+            state.artifacts.iter().filter(|it| artifact::gone(project, run, it) == Some(artifact::Gone::ForGood));
+        let gone: BTreeSet<String> = gone.map(|artifact| artifact.name.clone()).collect();
+        if then.reads.is_none() && then.writes.is_none() && then.fingerprint.is_none() && gone.is_empty() {
             continue;
         }
         let seen = Seen {
@@ -52,6 +57,7 @@ pub(crate) fn finished(project: &Project, run: &Run) -> BTreeMap<PhaseId, Seen> 
             fingerprint: then.fingerprint.as_ref().and_then(|_| phase::fingerprint(project, run, phase)),
             reads: then.reads.as_ref().map(|then| phase::reads(project, run, phase, Some(then))),
             writes: then.writes.as_ref().map(|then| phase::writes(project, run, phase, Some(then))),
+            gone,
         };
         all.insert(phase.id.clone(), seen);
     }

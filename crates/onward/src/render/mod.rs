@@ -1,5 +1,6 @@
 //! What is shown. Every renderer is a function from a view to text; only `write` lets text out of the program.
 
+mod artifacts;
 mod change;
 pub(crate) mod check;
 mod composed;

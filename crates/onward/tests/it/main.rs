@@ -1,10 +1,12 @@
 //! Stories told to the real binary in a project of their own.
 
+mod artifacts;
 mod doctor;
 mod git;
 #[cfg(feature = "kill-points")]
 mod kill_points;
 mod limits;
+mod looks;
 mod people;
 mod readme_tour;
 mod resume;
