@@ -362,7 +362,7 @@ pub struct RunStarted {
     pub plan: Plan,
     pub plan_path: String,
     pub plan_digest: String,
-    /// The hash of the plan's text: a file with the same text needs no reading to be known.
+    /// The hash of the plan's text, and of the plans that it uses: files with the same text need no reading to be known.
     #[serde(default)]
     pub plan_text: String,
     pub inputs: BTreeMap<String, String>,

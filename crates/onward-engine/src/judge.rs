@@ -19,7 +19,7 @@ use crate::check;
 use crate::error::{Error, Result};
 use crate::look::{self, require_phase};
 use crate::offer::{fresh, question, refuse_if_driven};
-use crate::prepared::Prepared;
+use crate::prepared::{Prepared, text_hash};
 use crate::start::{Found, PlanFrom, Ready, Request, Want};
 use crate::{probe, vcs};
 
@@ -79,14 +79,17 @@ impl Onward {
         let path = self.project.top.join(&run.started.plan_path);
         let Ok(text) = check::plan_text(&path) else { return FileNow::Gone };
         let hash = blake3::hash(text.as_bytes()).to_hex().to_string();
-        if hash == run.started.plan_text {
+        if text_hash(&self.project, &hash, run.plan().used.keys()) == run.started.plan_text {
             return FileNow::Same;
         }
         let started = &run.started;
         let prepared = check::plan_from_text(&self.project, &path, text)
             .and_then(|plan| Prepared::of(&self.project, &started.plan_path, &plan, &started.inputs));
         match prepared {
-            Ok(prepared) => FileNow::of(run, &prepared, &hash),
+            Ok(prepared) => {
+                let text = text_hash(&self.project, &hash, prepared.plan.used.keys());
+                FileNow::of(run, &prepared, &text)
+            }
             Err(_) => FileNow::Gone,
         }
     }

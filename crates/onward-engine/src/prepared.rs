@@ -48,6 +48,18 @@ fn refused(faults: Vec<UsedFault>) -> Error {
     Error::PlanInvalid { file: path, text, diagnostics }
 }
 
+/// The hash by which a plan is known again without being read: of its own text (`hash`) and of the plans that it uses.
+pub(crate) fn text_hash<'a>(project: &Project, hash: &str, used: impl IntoIterator<Item = &'a String>) -> String {
+    let mut whole = hash.to_owned();
+    for path in used {
+        // A plan that cannot be read is another text than any that can.
+        let text = load(project, path).unwrap_or_default();
+        let parts = [whole.as_bytes(), path.as_bytes(), blake3::hash(text.as_bytes()).as_bytes().as_slice()].join(&0);
+        whole = blake3::hash(&parts).to_hex().to_string();
+    }
+    whole
+}
+
 fn load(project: &Project, path: &str) -> std::result::Result<String, String> {
     match plan_text(&project.top.join(path)) {
         Ok(text) => Ok(text),

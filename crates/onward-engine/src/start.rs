@@ -28,7 +28,7 @@ use crate::journal;
 use crate::judge::{FileNow, Going, Unfinished};
 use crate::keeper::Keeper;
 use crate::kill_point::reached;
-use crate::prepared::Prepared;
+use crate::prepared::{Prepared, text_hash};
 use crate::probe;
 use crate::reporter::Reporter;
 use crate::tree::WorkingTree;
@@ -196,7 +196,10 @@ impl Onward {
     /// The unfinished runs of this work, if all of them were started from this very text: then it need not be read
     /// again, which for a large plan takes longer than everything else.
     fn known_by_its_text(&mut self, request: &Request, source: &Source) -> Result<Option<Vec<Unfinished>>> {
-        let same = |summary: &Summary| summary.plan == source.plan_path && summary.plan_text == source.hash;
+        let project = self.project.clone();
+        let same = |summary: &Summary| {
+            summary.plan == source.plan_path && summary.plan_text == text_hash(&project, &source.hash, &summary.used)
+        };
         let rows = self.rows(&RunFilter { statuses: Some(unfinished_statuses()), ..RunFilter::default() })?;
         let summary = |row: &RunRow| row.summary.as_ref().ok().and_then(|bytes| serde_json::from_slice(bytes).ok());
         let known =
@@ -221,7 +224,8 @@ impl Onward {
         let key = naming::work_key(&plan_path, &inputs);
         let prepared = Prepared::of(&self.project, &plan_path, &plan, &inputs)?;
         let plan = prepared.plan.clone();
-        Ok(Work { plan, prepared, plan_path, plan_text: hash, inputs, key })
+        let plan_text = text_hash(&self.project, &hash, plan.used.keys());
+        Ok(Work { plan, prepared, plan_path, plan_text, inputs, key })
     }
 
     /// Starts a new run and drives it.

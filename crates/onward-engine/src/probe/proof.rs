@@ -23,7 +23,7 @@ use super::artifact::{self, Shelf};
 use super::command::{self, Patience};
 use super::phase::shell_of;
 use super::turn::Place;
-use crate::attendant::AttemptFolder;
+use crate::attendant::{AttemptFolder, CHECKS};
 use crate::executor::shell;
 use crate::flight;
 use crate::project::Project;
@@ -32,7 +32,8 @@ use crate::project::Project;
 const CHECK_TIME_MAX: Duration = Duration::from_mins(30);
 /// Characters of the last line of a check that an error holds.
 const SAID_CHARS_MAX: usize = 200;
-const LOG: &str = "verify.log";
+/// What the checks of one attempt printed is kept up to here; when it is more, it is begun anew.
+const LOG_BYTES_MAX: u64 = 8 << 20;
 
 /// All that is needed to look, so that it can be done beside everything else.
 pub(crate) struct Looking {
@@ -224,7 +225,11 @@ impl Looking {
         }
         let mut options = OpenOptions::new();
         options.append(true).create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
-        let mut file = options.open(self.log.path().join(LOG))?;
+        let mut file = options.open(self.log.path().join(CHECKS))?;
+        if file.metadata()?.len() + output.len() as u64 > LOG_BYTES_MAX {
+            file.set_len(0)?;
+            file.write_all("[… earlier checks left out …]\n".as_bytes())?;
+        }
         let heading = format!("$ {}\n", flight::secrets().text(script));
         file.write_all(heading.as_bytes())?;
         file.write_all(output)

@@ -11,6 +11,7 @@ pub(crate) mod graph;
 pub(crate) mod json;
 mod limits;
 pub(crate) mod list;
+mod live;
 pub(crate) mod log;
 pub(crate) mod paint;
 pub(crate) mod people;

@@ -76,3 +76,25 @@ fn two_reports_check_one_after_the_other() {
     assert_eq!(project.order("overlap"), Vec::<String>::new());
     assert_eq!(project.command(["status", "--json"]).json()["status"], "completed");
 }
+
+/// A check fails and says why. `logs` shows what the phase printed and what its check did, apart from each other.
+#[test]
+fn logs_show_what_the_checks_said() {
+    let project = project();
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        phases:
+          a: { run: step a 'echo printed', verify: [\"true\", \"echo two tests failed; exit 3\"] }
+    ",
+    );
+    project.command(["run"]).expect(1);
+    let logs = project.command(["logs", "latest", "a"]).expect(0).out;
+    assert_eq!(
+        logs,
+        "== a attempt 1 ==\nprinted\n== a attempt 1, its checks ==\n$ true\n$ echo two tests failed; exit 3\ntwo tests failed\n"
+    );
+    let json = project.command(["logs", "latest", "--json"]).json();
+    assert!(json["logs"][0]["checks"].as_str().is_some_and(|said| said.contains("two tests failed")), "{json}");
+}

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use onward_testkit::Signal;
+use onward_testkit::{Signal, wait_until};
 
 use crate::project;
 
@@ -157,4 +157,33 @@ fn nothing_gets_around_an_approval() {
     let status = project.command(["status", "--json"]).json();
     assert_eq!((&status["status"], &status["remaining"][0]["status"]), (&"waiting".into(), &"waiting".into()));
     project.command(["skip", "latest", "gate"]).expect(0);
+}
+
+/// Whoever does a phase is not heard any more, and the plan says pause. The phase at work comes to its end, no other is started,
+/// and the driver says 75; started again, the run waits for somebody who takes it in hand.
+#[test]
+fn silence_pauses_the_run() {
+    let project = project();
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        phases:
+          ext: { external: { instructions: do it, heartbeat: 300ms, if-silent: pause } }
+          side: { run: step side hold }
+          after: { needs: side, run: step after }
+    ",
+    );
+    let first = project.start(["run"]);
+    project.wait_ledger("begin", "side", 1);
+    project.command(["report", "start", "ext"]).expect(0);
+    wait_until("the silence to be noticed", || first.err().contains("was not heard of").then_some(()));
+    project.open("side");
+    first.wait_code(75);
+    assert_eq!(project.command(["status", "--json"]).json()["status"], "paused");
+    assert_eq!(project.count("begin", "after"), 0);
+    project.command(["run"]).expect(15);
+    project.ran_once(["side", "after"]);
+    project.command(["report", "done", "ext"]).expect(0);
+    assert_eq!(project.command(["status", "--json"]).json()["status"], "completed");
 }
