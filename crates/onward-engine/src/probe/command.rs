@@ -17,7 +17,7 @@ use crate::process;
 /// A probe that takes longer has no answer.
 pub(crate) const TIME_MAX: Duration = Duration::from_secs(30);
 /// What a probe prints beyond this is not read: it makes no difference any more.
-const OUTPUT_BYTES_MAX: u64 = 1024 * 1024;
+pub(super) const OUTPUT_BYTES_MAX: u64 = 1024 * 1024;
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// How a command ended.

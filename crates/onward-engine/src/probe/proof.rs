@@ -212,14 +212,15 @@ impl Looking {
         let ran = command::run_and_hear(&self.folder, &self.shell, script, env, patience);
         let output = flight::secrets().bytes(&ran.output);
         // What a check printed is for people; that it cannot be kept does not change what it found.
-        let _ = self.keep(script, &output);
+        let cut = ran.output.len() as u64 >= command::OUTPUT_BYTES_MAX;
+        let _ = self.keep(script, &output, if cut { "\n[… the rest is left out …]\n" } else { "" });
         let text = String::from_utf8_lossy(&output);
         let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
         let said = if ran.code.is_none() { ran.why } else { last.chars().take(SAID_CHARS_MAX).collect() };
         CheckEnd { command: flight::secrets().text(script).into_owned(), code: ran.code, said }
     }
 
-    fn keep(&self, script: &str, output: &[u8]) -> io::Result<()> {
+    fn keep(&self, script: &str, output: &[u8], behind: &str) -> io::Result<()> {
         if !self.log.path().exists() {
             self.log.create().map_err(io::Error::other)?;
         }
@@ -232,7 +233,8 @@ impl Looking {
         }
         let heading = format!("$ {}\n", flight::secrets().text(script));
         file.write_all(heading.as_bytes())?;
-        file.write_all(output)
+        file.write_all(output)?;
+        file.write_all(behind.as_bytes())
     }
 
     fn effect(&self, given_up: &AtomicBool) -> Effect {

@@ -7,6 +7,7 @@ mod git;
 mod kill_points;
 mod limits;
 mod looks;
+mod loud;
 mod people;
 mod readme_tour;
 mod resume;
