@@ -10,6 +10,7 @@ use crate::event::{ArtifactSeen, RunResult};
 use crate::id::{PhaseId, RunId};
 use crate::plan::Phase;
 use crate::resume::{Finding, Weight};
+use crate::run::replans::{Asked, Stage};
 use crate::run::{PhaseState, PhaseStatus, Run, RunStatus, schedule};
 
 /// What the journal cannot know: who drives the run now, and which attempts still have a process.
@@ -126,9 +127,6 @@ pub struct Summary {
     /// By these a start knows the run of the same work without reading the plan.
     #[serde(default)]
     pub plan_text: String,
-    /// The plans that it uses, whose texts are part of that.
-    #[serde(default)]
-    pub used: Vec<String>,
     #[serde(default)]
     pub given: BTreeMap<String, String>,
     /// What the last driver found around the run when it began, as far as it is worth a line.
@@ -253,7 +251,6 @@ pub fn summary(run: &Run) -> Summary {
         branch: run.started.branch.clone(),
         error: run.error().map(|(phase, error)| format!("{phase}: {}", error.message)),
         plan_text: run.started.plan_text.clone(),
-        used: run.plan().used.keys().cloned().collect(),
         given: run.started.given.clone(),
         findings: findings(run, None),
         looked_at: run.last_look().map(|look| look.at),
@@ -296,6 +293,9 @@ pub fn why(run: &Run, phase: &Phase, state: &PhaseState) -> Why {
             format!("nobody knows whether its effect happened: --retry, --adopt or --skip {} says", phase.id);
         return answer(false, question);
     }
+    if let Some(asked) = run.replans.of(&phase.id) {
+        return answer(false, wants_a_plan(asked));
+    }
     if state.parked {
         let error = state.error.as_ref().map_or("", |error| error.message.as_str());
         return answer(false, error.to_owned());
@@ -305,6 +305,16 @@ pub fn why(run: &Run, phase: &Phase, state: &PhaseState) -> Why {
         return Why { phase: phase.id.clone(), will_run: false, reasons: blocked };
     }
     answer(true, reason_to_run(run, phase, state))
+}
+
+/// What stands between a phase and the plan that it asked for.
+fn wants_a_plan(asked: &Asked) -> String {
+    let then = match &asked.stage {
+        Stage::Open => "which a resume asks for".to_owned(),
+        Stage::Proposed(_) => "which is there and waits for a person's approval".to_owned(),
+        Stage::Refused { why, .. } => format!("and a resume asks for it again: {why}"),
+    };
+    format!("it wants another plan ({}), {then}", asked.reason)
 }
 
 fn blocked_by(run: &Run, need: &PhaseId) -> Option<String> {

@@ -19,7 +19,7 @@ use crate::check;
 use crate::error::{Error, Result};
 use crate::look::{self, require_phase};
 use crate::offer::{fresh, question, refuse_if_driven};
-use crate::prepared::{Prepared, text_hash};
+use crate::prepared::{Prepared, is_known_by, text_key};
 use crate::start::{Found, PlanFrom, Ready, Request, Want};
 use crate::{probe, vcs};
 
@@ -79,7 +79,7 @@ impl Onward {
         let path = self.project.top.join(&run.started.plan_path);
         let Ok(text) = check::plan_text(&path) else { return FileNow::Gone };
         let hash = blake3::hash(text.as_bytes()).to_hex().to_string();
-        if text_hash(&self.project, &hash, run.plan().used.keys()) == run.started.plan_text {
+        if is_known_by(&self.project, &run.started.plan_text, &hash) {
             return FileNow::Same;
         }
         let started = &run.started;
@@ -87,7 +87,7 @@ impl Onward {
             .and_then(|plan| Prepared::of(&self.project, &started.plan_path, &plan, &started.inputs));
         match prepared {
             Ok(prepared) => {
-                let text = text_hash(&self.project, &hash, prepared.plan.used.keys());
+                let text = text_key(&self.project, &hash, prepared.plan.used.keys().map(String::as_str));
                 FileNow::of(run, &prepared, &text)
             }
             Err(_) => FileNow::Gone,
@@ -309,6 +309,7 @@ impl Unfinished {
             rerun,
             from: request.from.as_deref().map(PhaseId::new),
             only: request.only.as_deref().map(PhaseId::new),
+            replan_limits: request.replan_limits,
         }
     }
 

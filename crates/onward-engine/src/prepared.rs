@@ -21,11 +21,7 @@ pub(crate) struct Prepared {
 
 impl Prepared {
     pub(crate) fn of(project: &Project, file: &str, plan: &Plan, inputs: &BTreeMap<String, String>) -> Result<Self> {
-        let (whole, warnings) = expand::read_used(plan, &mut |path| load(project, path)).map_err(refused)?;
-        let not_yet = |fault: &UsedFault| fault.diagnostics.iter().any(|one| one.code == Code::NotYetSupported);
-        if let Some(UsedFault { path, text, diagnostics }) = warnings.into_iter().find(not_yet) {
-            return Err(Error::PlanUnsupported { file: path, text, diagnostics });
-        }
+        let whole = with_used(project, plan)?;
         let digest = plan::digest(&whole);
         let expanded = expand::at_start(&whole, inputs).map_err(|faults| {
             let faults = faults.into_iter().map(|why| Diagnostic::error(Code::BadValue, why.to_string()));
@@ -40,6 +36,20 @@ impl Prepared {
     }
 }
 
+/// A plan that takes the place of another while a run is at it: what has to be taken apart is when its turn comes.
+pub(crate) fn revision(project: &Project, plan: &Plan) -> Result<Plan> {
+    with_used(project, plan).map(expand::joined)
+}
+
+fn with_used(project: &Project, plan: &Plan) -> Result<Plan> {
+    let (whole, warnings) = expand::read_used(plan, &mut |path| load(project, path)).map_err(refused)?;
+    let not_yet = |fault: &UsedFault| fault.diagnostics.iter().any(|one| one.code == Code::NotYetSupported);
+    match warnings.into_iter().find(not_yet) {
+        Some(UsedFault { path, text, diagnostics }) => Err(Error::PlanUnsupported { file: path, text, diagnostics }),
+        None => Ok(whole),
+    }
+}
+
 /// All that is wrong with the first plan that has errors.
 fn refused(faults: Vec<UsedFault>) -> Error {
     let wrong = |fault: &UsedFault| fault.diagnostics.iter().any(Diagnostic::is_error);
@@ -48,16 +58,23 @@ fn refused(faults: Vec<UsedFault>) -> Error {
     Error::PlanInvalid { file: path, text, diagnostics }
 }
 
-/// The hash by which a plan is known again without being read: of its own text (`hash`) and of the plans that it uses.
-pub(crate) fn text_hash<'a>(project: &Project, hash: &str, used: impl IntoIterator<Item = &'a String>) -> String {
-    let mut whole = hash.to_owned();
+/// By what a plan is known again without being read: the hash of its own text (`hash`) and of the plans that it uses, and
+/// where these lie.
+pub(crate) fn text_key<'a>(project: &Project, hash: &str, used: impl IntoIterator<Item = &'a str>) -> String {
+    let (mut whole, mut paths) = (hash.to_owned(), String::new());
     for path in used {
         // A plan that cannot be read is another text than any that can.
         let text = load(project, path).unwrap_or_default();
         let parts = [whole.as_bytes(), path.as_bytes(), blake3::hash(text.as_bytes()).as_bytes().as_slice()].join(&0);
         whole = blake3::hash(&parts).to_hex().to_string();
+        paths.extend(["\n", path]);
     }
-    whole
+    whole + &paths
+}
+
+/// Whether a plan with this hash, and all that it used when the key was made, are the same texts still.
+pub(crate) fn is_known_by(project: &Project, key: &str, hash: &str) -> bool {
+    text_key(project, hash, key.lines().skip(1)) == key
 }
 
 fn load(project: &Project, path: &str) -> std::result::Result<String, String> {

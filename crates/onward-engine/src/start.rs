@@ -12,6 +12,7 @@ use onward_core::id::{PhaseId, RunId, Seq};
 use onward_core::input::{Begin, Bounds, Choice, Elsewhere, Input, Posted, Resumption};
 use onward_core::naming;
 use onward_core::plan::{self, Plan};
+use onward_core::replan::Limits;
 use onward_core::resume::Accept;
 use onward_core::run::{self, Ending, Refusal, Run, RunStatus, waits};
 use onward_core::seen::World;
@@ -28,7 +29,7 @@ use crate::journal;
 use crate::judge::{FileNow, Going, Unfinished};
 use crate::keeper::Keeper;
 use crate::kill_point::reached;
-use crate::prepared::{Prepared, text_hash};
+use crate::prepared::{Prepared, is_known_by, text_key};
 use crate::probe;
 use crate::reporter::Reporter;
 use crate::tree::WorkingTree;
@@ -56,6 +57,8 @@ pub struct Request {
     pub from: Option<String>,
     /// No other phase is to be started.
     pub only: Option<String>,
+    /// Whether one revision is let through that the limits forbid.
+    pub replan_limits: Limits,
     /// How long limits are waited for at most; none: as the plan says.
     pub wait_limit: Option<Duration>,
     /// How long the run may take.
@@ -198,7 +201,7 @@ impl Onward {
     fn known_by_its_text(&mut self, request: &Request, source: &Source) -> Result<Option<Vec<Unfinished>>> {
         let project = self.project.clone();
         let same = |summary: &Summary| {
-            summary.plan == source.plan_path && summary.plan_text == text_hash(&project, &source.hash, &summary.used)
+            summary.plan == source.plan_path && is_known_by(&project, &summary.plan_text, &source.hash)
         };
         let rows = self.rows(&RunFilter { statuses: Some(unfinished_statuses()), ..RunFilter::default() })?;
         let summary = |row: &RunRow| row.summary.as_ref().ok().and_then(|bytes| serde_json::from_slice(bytes).ok());
@@ -224,7 +227,7 @@ impl Onward {
         let key = naming::work_key(&plan_path, &inputs);
         let prepared = Prepared::of(&self.project, &plan_path, &plan, &inputs)?;
         let plan = prepared.plan.clone();
-        let plan_text = text_hash(&self.project, &hash, plan.used.keys());
+        let plan_text = text_key(&self.project, &hash, plan.used.keys().map(String::as_str));
         Ok(Work { plan, prepared, plan_path, plan_text, inputs, key })
     }
 
@@ -283,7 +286,7 @@ impl Onward {
         }
         let world = Some(Box::new(probe::world(&self.project, &run))).filter(|world| **world != World::default());
         let only = request.only.as_deref().map(PhaseId::new);
-        let resumption = Resumption { world, only, ..Resumption::default() };
+        let resumption = Resumption { world, only, replan_limits: request.replan_limits, ..Resumption::default() };
         self.drive(run, &lease, request, (tree, resumption), reporter)
     }
 
@@ -354,9 +357,11 @@ impl Onward {
             chosen || from.contains(phase) || going.resumption.rerun.contains(phase)
         };
         for (phase, artifact) in probe::artifact::restorable(&self.project, run).filter(|(phase, _)| !again(phase)) {
-            let what = || format!("{}, an artifact of {phase}, cannot be put back", artifact.path);
-            let put = probe::artifact::put_back(&self.project, run, artifact);
-            put.map_err(|why| Error::NoRoom { what: format!("{}: {why}", what()) })?;
+            probe::artifact::put_back(&self.project, run, artifact).map_err(|why| {
+                let what = format!("{}, an artifact of {phase}, cannot be put back: {why}", artifact.path);
+                let how = format!("--retry {phase} does it again, --adopt {phase} goes on with what is there");
+                Error::Refused { run: run.id.clone(), reasons: vec![format!("{what}; {how}")] }
+            })?;
         }
         Ok(())
     }

@@ -22,7 +22,7 @@ use onward_core::words;
 use super::artifact::{self, Shelf};
 use super::command::{self, Patience};
 use super::phase::shell_of;
-use super::turn::Place;
+use super::turn::{Place, Why};
 use crate::attendant::{AttemptFolder, CHECKS};
 use crate::executor::shell;
 use crate::flight;
@@ -83,7 +83,7 @@ impl Looking {
         let top = shell::top(project, run);
         let attempts = run.phase_state(&phase.id).map_or(1, |state| state.attempts.max(1));
         let planned = phase.artifacts.iter().map(|artifact| Wanted::planned(run, phase, artifact));
-        let place = Place::of(project, &run.id, &phase.id);
+        let place = Place::of(project, &run.id, &phase.id, Why::Proof);
         let (mark, marked) = place.variable();
         let env = shell::probe_environment(project, run, phase).map(|mut env| {
             env.push((mark.into(), marked.into()));
@@ -208,7 +208,12 @@ impl Looking {
             Ok(env) => env.clone(),
             Err(why) => return CheckEnd { command: script.to_owned(), code: None, said: why.clone() },
         };
-        let patience = Patience { time_max: self.time_max, given_up, tag: Some(self.place.tag()) };
+        let patience = Patience {
+            time_max: self.time_max,
+            bytes_max: command::OUTPUT_BYTES_MAX,
+            given_up,
+            tag: Some(self.place.tag()),
+        };
         let ran = command::run_and_hear(&self.folder, &self.shell, script, env, patience);
         let output = flight::secrets().bytes(&ran.output);
         // What a check printed is for people; that it cannot be kept does not change what it found.
@@ -239,7 +244,12 @@ impl Looking {
 
     fn effect(&self, given_up: &AtomicBool) -> Effect {
         let Ok(env) = &self.env else { return Effect::CannotTell };
-        let patience = Patience { time_max: command::TIME_MAX, given_up, tag: Some(self.place.tag()) };
+        let patience = Patience {
+            time_max: command::TIME_MAX,
+            bytes_max: command::OUTPUT_BYTES_MAX,
+            given_up,
+            tag: Some(self.place.tag()),
+        };
         let mut codes = Vec::new();
         for script in &self.done_when {
             let code = command::run_and_hear(&self.folder, &self.shell, script, env.clone(), patience).code;

@@ -24,10 +24,23 @@ pub(crate) struct Place {
     tag: String,
 }
 
+/// What is started for a phase beside its attempts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Why {
+    /// To see whether it is done.
+    Proof,
+    /// To make another plan.
+    Replan,
+}
+
 impl Place {
-    pub(crate) fn of(project: &Project, run: &RunId, phase: &PhaseId) -> Self {
+    pub(crate) fn of(project: &Project, run: &RunId, phase: &PhaseId, why: Why) -> Self {
         let folder = folder(project, run);
-        let name = [folder.as_os_str().as_encoded_bytes(), b"\0", phase.as_str().as_bytes()].concat();
+        let why: &[u8] = match why {
+            Why::Proof => b"",
+            Why::Replan => b"\0replan",
+        };
+        let name = [folder.as_os_str().as_encoded_bytes(), b"\0", phase.as_str().as_bytes(), why].concat();
         Self { folder, tag: blake3::hash(&name).to_hex()[..24].to_owned() }
     }
 

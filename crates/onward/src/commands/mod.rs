@@ -23,6 +23,7 @@ mod logs;
 mod next;
 mod perform;
 mod prune;
+mod replan;
 mod report;
 mod resume;
 mod rewind;

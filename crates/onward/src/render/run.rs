@@ -89,7 +89,7 @@ impl Report {
     }
 
     fn tick(&mut self, run: &Run, now: Timestamp) {
-        if self.style == Style::Text && self.waits(run, now) {
+        if self.style != Style::Quiet && self.waits(run, now) {
             return;
         }
         let silent = self.last_word.map(|last| now.duration_since(last));
@@ -116,12 +116,19 @@ impl Report {
             return false;
         };
         let words = limits::awaited_words(&awaited.words(), awaited.until, now);
-        if self.live.is_possible() {
+        if self.style == Style::Text && self.live.is_possible() {
             self.live.show(&format!("◷ {words}"));
             return true;
         }
         if self.awaited.as_ref() != Some(&awaited) {
-            say(&format!("{} {words}\n", paint::doubtful("◷")));
+            if self.style == Style::Json {
+                let Awaited { until, .. } = &awaited;
+                let told =
+                    json!({ "type": "waiting", "at": now, "run": run.id, "for": awaited.words(), "until": until });
+                answer_json(&told);
+            } else {
+                say(&format!("{} {words}\n", paint::doubtful("◷")));
+            }
             (self.awaited, self.last_word) = (Some(awaited), Some(now));
         }
         false

@@ -98,3 +98,29 @@ fn logs_show_what_the_checks_said() {
     let json = project.command(["logs", "latest", "--json"]).json();
     assert!(json["logs"][0]["checks"].as_str().is_some_and(|said| said.contains("two tests failed")), "{json}");
 }
+
+/// The driver alone is killed while the command that makes another plan is at work. The next driver ends that command before
+/// it starts another.
+#[test]
+fn the_maker_of_a_plan_does_not_outlive_its_driver() {
+    let project = project();
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        replan: { approval: false, run: step maker 'hold; cat next.yaml' }
+        phases:
+          a: { run: step a 'exit 79' }
+    ",
+    );
+    project.write("next.yaml", "onward: 1\nname: demo\nphases:\n  b: { run: step b }\n");
+    let first = project.start(["run"]);
+    let begun = project.wait_ledger("begin", "maker", 1);
+    first.kill();
+    let second = project.start(["run", "--resume"]);
+    project.wait_ledger("begin", "maker", 2);
+    assert!(!onward_testkit::is_alive(begun.pid), "two makers at the same time");
+    project.open("maker");
+    second.wait_code(0);
+    project.ran_once(["b"]);
+}
