@@ -16,6 +16,7 @@ use onward_core::run::proof::{ArtifactState, Copied};
 use onward_core::run::{PhaseStatus, Run};
 
 use crate::executor::shell;
+use crate::kill_point::reached;
 use crate::project::Project;
 
 /// Files of one folder that are read at most.
@@ -154,15 +155,28 @@ impl Shelf {
         Self { folder: project.store_folder().join(FOLDER).join(run.as_str()) }
     }
 
+    /// Both folders, which must be folders: what is written through a link lies where somebody else wants it.
+    fn make(&self) -> io::Result<()> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+        for folder in self.folder.ancestors().take(2) {
+            if !fs::symlink_metadata(folder)?.is_dir() {
+                return Err(io::Error::other(format!("{} is no folder of the store's own", folder.display())));
+            }
+        }
+        Ok(())
+    }
+
     /// Puts a copy on the shelf; durable when it returns. `aside` is a name that nobody else uses meanwhile.
     pub(super) fn put(&self, real: &Path, aside: &str, until: Option<Timestamp>) -> io::Result<Taken> {
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+        self.make()?;
         let aside = self.folder.join(format!("new-{aside}"));
         remove(&aside)?;
         let put = take(real, Some(&aside)).and_then(|taken| {
             let named = self.folder.join(name(&taken.digest, until));
             if named.symlink_metadata().is_err() {
+                reached("artifact.before-rename");
                 fs::rename(&aside, &named)?;
+                reached("artifact.after-rename");
             }
             Ok(taken)
         });

@@ -121,3 +121,30 @@ fn artifacts_of_a_matrix_have_their_values() {
     project.command(["run"]).expect(0);
     project.ran_once(["x", "y"]);
 }
+
+/// A copy was to be kept for a time only, and the time is over. The next start in the project takes it away, and no other.
+#[test]
+fn a_copy_goes_when_its_time_is_over() {
+    let project = project();
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        phases:
+          a:
+            run: step a 'echo one > one; echo two > two'
+            artifacts: { one: { path: one, keep: 7d }, two: { path: two, keep: 7d } }
+    ",
+    );
+    project.command(["run"]).expect(0);
+    let run = project.command(["status", "--json"]).json()["run"].as_str().expect("a run").to_owned();
+    let shelf = project.path(format!(".onward/artifacts/{run}"));
+    let copies =
+        || fs::read_dir(&shelf).expect("a shelf").map(|entry| entry.expect("a copy").path()).collect::<Vec<_>>();
+    let first = copies().pop().expect("two copies");
+    let name = first.file_name().expect("a name").to_string_lossy().into_owned();
+    let digest = name.split_once(".until-").expect("a time in the name").0;
+    fs::rename(&first, shelf.join(format!("{digest}.until-1"))).expect("it is ours");
+    project.command(["run"]).expect(0);
+    assert_eq!(copies().len(), 1);
+}
