@@ -89,7 +89,7 @@ impl Story {
 
     fn report(&mut self, phase: &str, says: Says) -> Result<Vec<String>, Refusal> {
         let phase = PhaseId::new(phase);
-        self.step(&Input::Posted(Posted::Report { phase, by: "ada@h".to_owned(), says }))
+        self.step(&Input::Posted(Posted::Report { phase, by: "ada@h".to_owned(), says, complexity: None }))
     }
 
     fn state(&self, phase: &str) -> &run::PhaseState {
