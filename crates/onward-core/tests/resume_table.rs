@@ -21,8 +21,15 @@ const OTHERS: [Kind; 11] = [
     Kind::FromTheFuture,
     Kind::OrphanInTheWay,
 ];
-const HARMLESS: [Kind; 6] =
-    [Kind::WorldWarns, Kind::BranchElsewhere, Kind::PlanTouched, Kind::StaleReruns, Kind::OutputChanged, Kind::Orphan];
+const HARMLESS: [Kind; 7] = [
+    Kind::WorldWarns,
+    Kind::BranchElsewhere,
+    Kind::HeadMoved,
+    Kind::PlanTouched,
+    Kind::StaleReruns,
+    Kind::OutputChanged,
+    Kind::Orphan,
+];
 
 /// What was found about a phase, and whether the phase got an answer.
 #[derive(Clone, Copy, PartialEq)]

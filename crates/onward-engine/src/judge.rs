@@ -114,7 +114,7 @@ impl Onward {
         Ok(one)
     }
 
-    fn look_around(&self, one: &mut Unfinished) {
+    fn look_around(&mut self, one: &mut Unfinished) {
         let run = &one.run;
         let world = probe::world(&self.project, run);
         one.seen = probe::finished(&self.project, run);
@@ -122,13 +122,16 @@ impl Onward {
             run,
             plan: one.plan,
             branch: vcs::branch_fact(&self.project.top, run.branch()),
+            head: self.head_moved(run, &world),
             auto: self.config.resume_auto(),
             max_age: self.config.resume_max_age(),
             now: Timestamp::now(),
         };
         let mut findings = resume::observe(&facts);
         findings.extend(resume::world::findings(run, &world));
-        findings.extend(stale::findings(run, one.revised.as_ref().map(|revised| &revised.plan), &one.seen));
+        let (revised, again) = (one.revised.as_ref().map(|revised| &revised.plan), resume::world::again(run, &world));
+        findings.extend(stale::findings(run, revised, &one.seen, &again));
+        self.count_lines(run, &mut findings);
         let orphans = one.view.orphans();
         findings.extend(orphans.map(|record| {
             let message = format!("phase {} is still at work, and is waited for", record.id);
@@ -162,8 +165,14 @@ impl Onward {
             Verdict::Complete => Ok(Ready::Complete(run)),
             Verdict::GoOn => Ok(Ready::GoOn(Box::new(one.going(request)?))),
             Verdict::Refuse if one.run.archived => Err(run::Refusal::Archived.into()),
-            Verdict::Refuse => Err(Error::Refused { run, reasons: one.reasons() }),
-            Verdict::Ask => Err(Error::AnswerNeeded(Box::new(question(one, &judged, request)))),
+            Verdict::Refuse => {
+                self.note(&run, &one.findings);
+                Err(Error::Refused { run, reasons: one.reasons() })
+            }
+            Verdict::Ask => {
+                self.note(&run, &one.findings);
+                Err(Error::AnswerNeeded(Box::new(question(one, &judged, request))))
+            }
         }
     }
 

@@ -5,6 +5,7 @@
 pub mod attendant;
 pub mod back;
 mod books;
+mod changed;
 mod check;
 mod doctor;
 mod driver;
@@ -19,6 +20,7 @@ mod judge;
 mod keeper;
 pub mod kill_point;
 mod look;
+mod noted;
 mod offer;
 mod people;
 mod prepared;

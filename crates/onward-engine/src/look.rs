@@ -1,7 +1,6 @@
 //! Looking: everything that is read and shown. Nothing here writes.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use onward_core::checkpoint::{self, BadDocument, Checkpoint, CheckpointMeta, FORMAT};
@@ -11,7 +10,6 @@ use onward_core::lookup::{self, Looked, Name};
 use onward_core::plan::{Need, Phase};
 use onward_core::run::{PhaseState, Run, RunStatus, schedule};
 use onward_core::view::{self, Alive, Driver, StatusView, Summary, Why};
-use onward_core::words;
 use onward_store::{Alarm, CheckpointRow, Damage, LeaseKind, Page, RunFilter, RunRow, StoreError, StoredCheckpoint};
 use serde::Serialize;
 
@@ -22,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::executor::shell;
 use crate::flight;
 use crate::journal;
+use crate::noted;
 use crate::project::Project;
 
 /// Rows that are read at a time, and candidates that an ambiguous name lists at most.
@@ -125,7 +124,7 @@ impl Onward {
         let run = self.load(&id)?;
         let mut warnings = self.warnings();
         warnings.extend(doctor::notes(&self.project, &id));
-        warnings.extend(last_findings(&run, None));
+        warnings.extend(noted::last_findings(&self.project, &run, None));
         let driver = self.driver(&id)?;
         Ok(status_of(&self.project, &run, driver, warnings))
     }
@@ -192,7 +191,7 @@ impl Onward {
         if why.will_run && state.attempt.is_none() && found.needs.iter().all(met) {
             why.reasons.extend(schedule::held_up(&run, found, state, Timestamp::now()));
         }
-        why.reasons.extend(last_findings(&run, Some(&found.id)));
+        why.reasons.extend(noted::last_findings(&self.project, &run, Some(&found.id)));
         Ok(why)
     }
 
@@ -337,7 +336,7 @@ impl Onward {
         match summary {
             Ok(summary) => {
                 let driver = self.driver(&row.run)?;
-                Ok(readable(summary, driver.as_ref()))
+                Ok(readable(&self.project, summary, driver.as_ref()))
             }
             Err(why) => Ok(unreadable(row, why)),
         }
@@ -374,8 +373,13 @@ fn is_worth_a_warning(alarm: &onward_store::Alarm) -> bool {
     }
 }
 
-fn readable(summary: Summary, driver: Option<&Driver>) -> ListItem {
+fn readable(project: &Project, summary: Summary, driver: Option<&Driver>) -> ListItem {
     let status = view::status_seen(summary.status, driver);
+    let findings = if view::is_resumable(status) {
+        noted::last_of_row(project, &summary.run, &summary.findings, summary.looked_at)
+    } else {
+        noted::aged(&summary.findings, summary.looked_at)
+    };
     ListItem {
         run: summary.run,
         kind: summary.kind,
@@ -390,7 +394,7 @@ fn readable(summary: Summary, driver: Option<&Driver>) -> ListItem {
         branch: summary.branch,
         resumable: view::is_resumable(status) && summary.phases_total > 0,
         error: summary.error,
-        findings: aged(&summary.findings, summary.looked_at, Timestamp::now()),
+        findings,
     }
 }
 
@@ -451,17 +455,6 @@ pub(crate) fn checkpoint_from(id: &CheckpointId, found: &StoredCheckpoint) -> Re
             Error::BadCheckpoint { id: id.to_string(), why, raw }
         }
     })
-}
-
-/// What the last driver found when it began, with its age: whoever looks executes nothing to find out more.
-fn aged(findings: &[String], looked_at: Option<Timestamp>, now: Timestamp) -> Vec<String> {
-    let Some(at) = looked_at else { return Vec::new() };
-    let age = words::duration(Duration::try_from(now.duration_since(at)).unwrap_or_default());
-    findings.iter().map(|message| format!("{age} ago: {message}")).collect()
-}
-
-fn last_findings(run: &Run, phase: Option<&PhaseId>) -> Vec<String> {
-    aged(&view::findings(run, phase), run.last_look().map(|look| look.at), Timestamp::now())
 }
 
 /// A run with what can be seen of its processes now.

@@ -334,6 +334,7 @@ impl Onward {
     pub fn go_on(&mut self, going: &Going, request: &Request, reporter: &mut dyn Reporter) -> Result<Finished> {
         let id = &going.run;
         let lease = self.take_lease(id, LeaseKind::Driving)?;
+        self.forget_note(id);
         // Folded only now: until the lease was ours somebody else could have moved it on.
         let run = self.load(id)?;
         let run = self.finish_rewind(run, &lease)?;

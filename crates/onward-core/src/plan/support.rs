@@ -11,7 +11,6 @@ const NOT_YET: &[&str] = &[
     "replan",
     "team",
     "phase.agent",
-    "phase.needs.staleness",
     "phase.on-failure=replan",
     "phase.on-interrupt=continue",
     "phase.replan",

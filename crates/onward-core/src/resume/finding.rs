@@ -13,6 +13,23 @@ pub struct Finding {
     #[serde(default)]
     pub phase: Option<PhaseId>,
     pub message: String,
+    /// Files that it is about, the first of them.
+    #[serde(default)]
+    pub files: Vec<FileChanged>,
+    /// How many there are.
+    #[serde(default)]
+    pub files_total: usize,
+}
+
+/// A file that is not what it was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FileChanged {
+    pub path: String,
+    /// None where nothing is there to compare with, or where it is not text.
+    #[serde(default)]
+    pub lines_added: Option<u64>,
+    #[serde(default)]
+    pub lines_removed: Option<u64>,
 }
 
 /// What can be found. Each is a row of the table in [`Kind::row`].
@@ -36,6 +53,7 @@ pub enum Kind {
     OrphanInTheWay,
     WorldWarns,
     BranchElsewhere,
+    HeadMoved,
     PlanTouched,
     StaleReruns,
     OutputChanged,
@@ -79,7 +97,7 @@ pub struct Row {
 }
 
 impl Kind {
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::BranchGone,
         Self::WorldStops,
         Self::BranchUnknown,
@@ -97,6 +115,7 @@ impl Kind {
         Self::OrphanInTheWay,
         Self::WorldWarns,
         Self::BranchElsewhere,
+        Self::HeadMoved,
         Self::PlanTouched,
         Self::StaleReruns,
         Self::OutputChanged,
@@ -125,11 +144,16 @@ impl Kind {
             Self::Old => row("the run last moved longer ago than `resume.max_age`", Ask, &[Resume]),
             Self::FromTheFuture => row("the run last moved in the future: the clock went back", Ask, &[Resume]),
             Self::OrphanInTheWay => row("a phase that is to be left behind or redone is at work", Ask, &[Orphan]),
-            Self::WorldWarns => row("a probe with `if-changed: warn` sees a change, or the issue's labels", Warn, &[]),
+            Self::WorldWarns => {
+                row("a probe with `if-changed: warn` or `rerun` sees a change, or the issue's labels", Warn, &[])
+            }
             Self::BranchElsewhere => row("another branch is checked out than when the run was last seen", Warn, &[]),
+            Self::HeadMoved => row("HEAD is another commit than the run last recorded", Warn, &[]),
             Self::PlanTouched => row("the plan was edited in what does not matter", Note, &[]),
-            Self::StaleReruns => row("a finished phase is done again, as its `effects` or `on-change` say", Warn, &[]),
-            Self::OutputChanged => row("what a finished phase wrote was changed outside the run", Warn, &[]),
+            Self::StaleReruns => {
+                row("a finished phase is done again, as its `effects`, `on-change` or a probe say", Warn, &[])
+            }
+            Self::OutputChanged => row("what a finished phase left behind was changed outside the run", Warn, &[]),
             Self::Orphan => row("a phase is still at work, and is waited for", Note, &[]),
         }
     }
@@ -143,10 +167,10 @@ impl Kind {
 
 impl Finding {
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, phase: None, message: message.into() }
+        Self { kind, phase: None, message: message.into(), files: Vec::new(), files_total: 0 }
     }
 
     pub fn of(kind: Kind, phase: &PhaseId, message: impl Into<String>) -> Self {
-        Self { kind, phase: Some(phase.clone()), message: message.into() }
+        Self { phase: Some(phase.clone()), ..Self::new(kind, message) }
     }
 }

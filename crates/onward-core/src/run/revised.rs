@@ -11,14 +11,14 @@ use crate::event::{Answer, Claimed, Event, Outcome, PlanRevised, RunStarted};
 use crate::id::PhaseId;
 use crate::plan::{Phase, Plan};
 use crate::resume::Finding;
-use crate::seen::{LastLook, World};
+use crate::seen::{LastLook, Seen, World};
 
 impl Run {
     pub(super) fn apply_what_was_seen(&mut self, event: &Event, at: Timestamp) {
         match event {
             Event::WorldSeen { world, findings } => self.world_seen(world, findings, at),
             Event::PlanRevised(revised) => self.plan_revised(revised),
-            Event::StaleAccepted { phase, seen } => self.change(phase, |state| state.seen = Some(seen.clone())),
+            Event::StaleAccepted { phase, seen } => self.stale_accepted(phase, seen.clone()),
             Event::PhaseProbed { phase, answer, .. } => self.phase_probed(phase, *answer),
             _ => unreachable!("nothing that was seen"),
         }
@@ -74,6 +74,15 @@ impl Run {
         self.settled_last = self.settled_last.take().filter(|phase| self.index.by_id.contains_key(phase));
         self.dirty = Dirty::default();
         self.whole_is_due = true;
+    }
+
+    fn stale_accepted(&mut self, phase: &PhaseId, mut seen: Box<Seen>) {
+        self.change(phase, |state| {
+            if let Some(artifacts) = seen.artifacts.take() {
+                state.artifacts = artifacts;
+            }
+            state.seen = Some(seen);
+        });
     }
 
     fn world_seen(&mut self, world: &World, findings: &[Finding], at: Timestamp) {

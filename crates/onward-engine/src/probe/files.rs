@@ -97,3 +97,16 @@ fn content(path: &Path, size: u64) -> Option<String> {
     std::io::copy(&mut file.take(SAMPLE_BYTES), &mut hasher).ok()?;
     Some(format!("sample-{}", hasher.finalize().to_hex()))
 }
+
+/// The whole of a small file of the project; empty where there is none any more.
+pub(crate) fn text(top: &Path, path: &str, bytes_max: u64) -> Option<Vec<u8>> {
+    let Some(about) = inside(top, path) else {
+        return (!top.join(path).exists()).then(Vec::new);
+    };
+    let mut bytes = Vec::new();
+    let file =
+        File::options().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(top.join(path)).ok()?;
+    let small = about.is_file() && file.metadata().ok()?.is_file() && about.len() <= bytes_max;
+    small.then(|| file.take(bytes_max).read_to_end(&mut bytes))?.ok()?;
+    Some(bytes)
+}

@@ -38,7 +38,7 @@ const INNER: &str = "inner.yaml";
 
 fn inner(dice: &mut Dice) -> Plan {
     let mut last = plain(dice, PhaseId::new("last"));
-    last.needs = vec![Need { phase: PhaseId::new("first"), must_be_completed: false }];
+    last.needs = vec![Need::new(PhaseId::new("first"))];
     let finally = if dice.percent(50) { vec![plain(dice, PhaseId::new("close"))] } else { Vec::new() };
     let phases = vec![plain(dice, PhaseId::new("first")), last, plain(dice, PhaseId::new("beside"))];
     let on_failure = *dice.pick(&[PlanFailure::Finish, PlanFailure::Continue]);
@@ -102,7 +102,7 @@ fn simple_phase(dice: &mut Dice, number: u64) -> Phase {
     for earlier in 0..number {
         if dice.percent(25) {
             let must_be_completed = dice.percent(20);
-            needs.push(Need { phase: id(earlier), must_be_completed });
+            needs.push(Need { must_be_completed, ..Need::new(id(earlier)) });
         }
     }
     let effects = *dice.pick(&[Effects::Files, Effects::Files, Effects::None, Effects::External]);

@@ -39,7 +39,13 @@ fn row(item: &ListItem, width: usize, now: Timestamp) -> String {
     if let Some(error) = &item.error {
         let _ = writeln!(out, "    {}", safe::line(error));
     }
+    out.push_str(&found(item));
     out
+}
+
+/// What was found last, by a start or by a driver.
+fn found(item: &ListItem) -> String {
+    item.findings.iter().map(|finding| format!("    {} {}\n", paint::doubtful("!"), safe::line(finding))).collect()
 }
 
 /// The bare command: what is unfinished, and what to type.
@@ -54,9 +60,7 @@ pub(crate) fn unfinished(items: &[ListItem], now: Timestamp) -> String {
         if let Some(error) = &item.error {
             let _ = writeln!(out, "    {}", safe::line(error));
         }
-        for finding in &item.findings {
-            let _ = writeln!(out, "    {} {}", paint::doubtful("!"), safe::line(finding));
-        }
+        out.push_str(&found(item));
         let verb = if item.resumable { "resume" } else { "status" };
         let _ = writeln!(out, "    onward {verb} {run}");
     }

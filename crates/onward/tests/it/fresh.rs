@@ -1,0 +1,134 @@
+//! What has changed while a run was down: files, artifacts, HEAD, probes; and who is told.
+
+use onward_testkit::TestProject;
+
+use crate::project;
+
+/// a and b are done, c was at work when everything was killed.
+fn killed_in_c(project: &TestProject, plan: &str) {
+    project.plan(plan);
+    if !project.path(".git").exists() {
+        project.git_init();
+    }
+    let _first = project.start(["run"]);
+    project.wait_ledger("begin", "c", 1);
+    project.kill_everything();
+}
+
+const THREE: &str = "
+onward: 1
+name: demo
+phases:
+  a: { run: step a 'printf \"1\\\\n2\\\\n3\\\\n\" > a.txt', writes: a.txt, artifacts: { it: a.txt } }
+  b: { needs: [{ phase: a, staleness: outputs }], run: step b }
+  c: { needs: b, run: step c hold }
+";
+
+/// Somebody edited what a left behind, and b was done with it. The file is named with what changed in it, b is asked about; where
+/// b says that it does not matter, the run goes on. The edit stays in either case.
+#[test]
+fn edited_behind_a_phase() {
+    for (staleness, code) in [("outputs", 14), ("ignore", 0)] {
+        let project = project();
+        killed_in_c(&project, &THREE.replace("outputs", staleness));
+        project.write("a.txt", "1\ntwo\n3\n4\n");
+        project.open("c");
+        let found = project.command(["resume", "--json"]).expect(code);
+        assert!(
+            found.err.contains("a.txt (+2 -1)") || found.out.contains("a.txt (+2 -1)"),
+            "{}{}",
+            found.out,
+            found.err
+        );
+        if code == 14 {
+            let question = found.json_lines().into_iter().find(|line| line["type"] == "question").expect("a question");
+            let findings = question["findings"].as_array().expect("findings").clone();
+            let changed = findings.iter().find(|finding| finding["kind"] == "output_changed").expect("the file");
+            assert_eq!(changed["files"][0]["lines_added"], 2, "{changed}");
+            project.command(["resume", "--retry", "b"]).expect(0);
+            assert_eq!(project.count("end", "b"), 2);
+        }
+        assert_eq!(std::fs::read_to_string(project.path("a.txt")).expect("the edit"), "1\ntwo\n3\n4\n");
+        project.ran_once(["a"]);
+    }
+}
+
+/// The artifact of a finished phase was deleted. It is asked about by name; kept as it is it is not asked about again.
+#[test]
+fn artifact_is_gone() {
+    let project = project();
+    killed_in_c(&project, THREE);
+    std::fs::remove_file(project.path("a.txt")).expect("it was there");
+    project.command(["run"]).expect(14).err_names(["a.txt", "--accept-stale", "--retry a"]);
+    let second = project.start(["run", "--resume", "--accept-stale"]);
+    project.wait_ledger("begin", "c", 2);
+    project.kill_everything();
+    drop(second);
+    project.open("c");
+    project.command(["run"]).expect(0);
+    project.ran_once(["a", "b"]);
+}
+
+/// A start was asked something that nobody answered. Whoever looks afterwards is told what stood in the way and how long ago that
+/// was found, also while nobody may write; once the run goes on it is gone.
+#[test]
+fn a_question_is_remembered() {
+    let project = project();
+    project.write("ticket", "one");
+    let plan = THREE.replace("phases:", "freshness: { probes: { ticket: { command: cat ticket } } }\nphases:");
+    killed_in_c(&project, &plan);
+    let before = project.command(["status", "--json"]).json();
+    project.write("ticket", "two");
+    std::fs::remove_file(project.path("a.txt")).expect("it was there");
+    project.command(["run", "--resume"]).expect(14);
+    let run = before["run"].as_str().expect("a run").to_owned();
+    for words in [&["status"][..], &["status", "--json"], &["list"], &["list", "--json"], &[]] {
+        let shown = project.command(words).expect(0).out;
+        assert!(shown.contains("ago: the probe ticket sees a change"), "{words:?}: {shown}");
+    }
+    let why = project.command(["why", &run, "a"]).expect(0).out;
+    assert!(why.contains("a.txt") && !why.contains("ticket"), "{why}");
+    let after = project.command(["status", "--json"]).json();
+    assert_eq!(before["updated_at"], after["updated_at"], "being asked is no change of the run");
+    project.open("c");
+    project.command(["run", "--resume", "--accept-stale"]).expect(0);
+    let shown = project.command(["status"]).expect(0).out;
+    assert!(!shown.contains("ticket"), "{shown}");
+}
+
+/// Two commits were made on the branch while the run was down. That is a warning with their number, and the run goes on.
+#[test]
+fn head_has_moved() {
+    let project = project();
+    killed_in_c(&project, THREE);
+    for number in ["1", "2"] {
+        project.git(["commit", "-q", "--allow-empty", "-m", number]);
+    }
+    project.open("c");
+    project.command(["run"]).expect(0).err_names(["HEAD has moved by 2 commits"]);
+    project.ran_once(["a", "b"]);
+}
+
+/// A probe with if-changed: rerun sees another file. The phase that reads it is done again without a question, the others are not.
+#[test]
+fn a_probe_does_it_again() {
+    let project = project();
+    project.write("map.csv", "one");
+    killed_in_c(
+        &project,
+        "
+        onward: 1
+        name: demo
+        freshness: { probes: { mapping: { files: [map.csv], if-changed: rerun } } }
+        phases:
+          a: { run: step a }
+          b: { needs: a, run: step b, reads: map.csv }
+          c: { needs: b, run: step c hold }
+        ",
+    );
+    project.write("map.csv", "two");
+    project.open("c");
+    project.command(["run"]).expect(0).err_names(["mapping"]);
+    project.ran_once(["a"]);
+    assert_eq!(project.count("end", "b"), 2);
+}
