@@ -1,6 +1,7 @@
 //! Finished phases that are out of date: through what they need, through what they left behind, through probes.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use jiff::Timestamp;
 use onward_core::event::{ArtifactSeen, Orphans, Outcome, RunStarted};
@@ -22,10 +23,10 @@ fn parsed(text: &str) -> Plan {
     parsed.plan.unwrap_or_else(|| panic!("{:?}", parsed.diagnostics))
 }
 
-fn files(of: &[(&str, &str)]) -> Option<Files> {
+fn files(of: &[(&str, &str)]) -> Files {
     let file = |hash: &str| FileSeen { hash: hash.to_owned(), size: 1, modified_ns: 1, inode: 1 };
     let files = of.iter().map(|(path, hash)| ((*path).to_owned(), file(hash))).collect();
-    Some(Files { files, too_many: false })
+    Files { files, too_many: false }
 }
 
 /// A run of which a driver has seen the world and begun.
@@ -71,7 +72,7 @@ fn told(findings: &[Finding]) -> Vec<(Kind, &str)> {
 /// What a phase of the random plans was done with, and what it left behind, changed or not.
 fn seen(number: usize, reads: &str, writes: &str) -> Seen {
     let (read, written) = (format!("r{number}"), format!("w{number}"));
-    Seen { reads: files(&[(&read, reads)]), writes: files(&[(&written, writes)]), ..Seen::default() }
+    Seen { reads: Some(files(&[(&read, reads)])), writes: Some(files(&[(&written, writes)])), ..Seen::default() }
 }
 
 #[derive(Clone, Debug)]
@@ -81,24 +82,21 @@ struct Node {
     writes_changed: bool,
 }
 
+/// What a node is drawn from: whom it needs and how, and what was changed.
+type Drawn = (Vec<(prop::sample::Index, &'static str)>, bool, bool);
+
+fn node(at: usize, (needs, reads_changed, writes_changed): Drawn) -> Node {
+    let needs = needs.into_iter().filter(|_| at > 0).map(|(index, word)| (index.index(at), word));
+    let needs: BTreeMap<usize, &str> = needs.collect();
+    Node { needs: needs.into_iter().collect(), reads_changed, writes_changed }
+}
+
 fn nodes() -> impl Strategy<Value = Vec<Node>> {
     let words = prop::sample::select(vec!["inherit", "outputs", "ignore", ""]);
-    let node = (
-        prop::collection::vec((any::<prop::sample::Index>(), words), 0..3),
-        prop::bool::weighted(0.2),
-        prop::bool::weighted(0.2),
-    );
-    prop::collection::vec(node, 1..9).prop_map(|all| {
-        let node = |(at, (needs, reads_changed, writes_changed)): (
-            usize,
-            (Vec<(prop::sample::Index, &'static str)>, bool, bool),
-        )| {
-            let needs: BTreeMap<usize, &str> =
-                needs.into_iter().filter(|_| at > 0).map(|(index, word)| (index.index(at), word)).collect();
-            Node { needs: needs.into_iter().collect(), reads_changed, writes_changed }
-        };
-        all.into_iter().enumerate().map(node).collect()
-    })
+    let needs = prop::collection::vec((any::<prop::sample::Index>(), words), 0..3);
+    let drawn = (needs, prop::bool::weighted(0.2), prop::bool::weighted(0.2));
+    let all = prop::collection::vec(drawn, 1..9);
+    all.prop_map(|all| all.into_iter().enumerate().map(|(at, drawn)| node(at, drawn)).collect())
 }
 
 /// The contract in its own words: a phase is out of date by itself, or because a need that is inherited from is or was changed, or
@@ -123,7 +121,8 @@ proptest! {
                 word => format!("{{ phase: p{need}, staleness: {word} }}"),
             };
             let needs: Vec<String> = node.needs.iter().map(need).collect();
-            text += &format!("  p{at}: {{ run: x, needs: [{}], reads: r{at}, writes: w{at} }}\n", needs.join(", "));
+            let needs = needs.join(", ");
+            writeln!(text, "  p{at}: {{ run: x, needs: [{needs}], reads: r{at}, writes: w{at} }}").expect("a text grows");
         }
         let mut run = begun(&parsed(&text), None);
         for at in 0..nodes.len() {
@@ -159,7 +158,7 @@ fn through_the_parts_of_a_phase() {
     );
     let plan = plan::expand::at_start(&plan, &BTreeMap::new()).expect("it can be taken apart");
     let mut run = begun(&plan, None);
-    let reads = |hash: &str| Seen { reads: files(&[("r", hash)]), ..Seen::default() };
+    let reads = |hash: &str| Seen { reads: Some(files(&[("r", hash)])), ..Seen::default() };
     let parts: Vec<PhaseId> = run
         .plan()
         .phases
@@ -186,7 +185,7 @@ fn what_a_later_phase_wrote_is_no_edit() {
         "phases:\n  a: { run: x, writes: f }\n  b: { needs: a, run: x, writes: f }\n  c: { needs: b, run: x, writes: g }\n",
     );
     let mut run = begun(&plan, None);
-    let writes = |hash: &str| Seen { writes: files(&[("f", hash)]), ..Seen::default() };
+    let writes = |hash: &str| Seen { writes: Some(files(&[("f", hash)])), ..Seen::default() };
     done(&mut run, "a", writes("first"));
     done(&mut run, "b", writes("second"));
     let look = |run: &Run, hash: &str| {

@@ -117,6 +117,7 @@ fn about_phases(again: &str, open: &[Finding]) -> Vec<Offer> {
 /// What was answered already, as it would be typed again.
 fn said(request: &Request) -> String {
     let mut words: Vec<String> = Vec::new();
+    words.extend(request.checkpoint.iter().flat_map(|id| ["--checkpoint".to_owned(), id.clone()]));
     for (phase, choice) in &request.choices {
         let (flag, phase) = match choice {
             Choice::Retry => ("--retry", phase.clone()),

@@ -10,6 +10,7 @@ use onward_core::event::{Orphans, RunStarted};
 use onward_core::expression::{self, Reference};
 use onward_core::id::{PhaseId, RunId, Seq};
 use onward_core::input::{Begin, Bounds, Choice, Elsewhere, Input, Posted, Resumption};
+use onward_core::lookup::Name;
 use onward_core::naming;
 use onward_core::plan::{self, Plan};
 use onward_core::resume::Accept;
@@ -25,7 +26,7 @@ use crate::error::{Error, Result};
 use crate::executor::shell;
 use crate::flights::Flights;
 use crate::journal;
-use crate::judge::{FileNow, Going, Unfinished};
+use crate::judge::{FileNow, FilesNow, Going, Unfinished};
 use crate::keeper::Keeper;
 use crate::kill_point::reached;
 use crate::prepared::Prepared;
@@ -45,6 +46,8 @@ const RUN_ID_TRIES_MAX: u32 = 10_000;
 pub struct Request {
     pub want: Want,
     pub plan: Option<PathBuf>,
+    /// The run is to go on from here: it is judged as it would stand there, and brought back by whoever asks.
+    pub checkpoint: Option<String>,
     pub inputs: BTreeMap<String, String>,
     pub choices: Vec<(String, Choice)>,
     pub orphans: Option<Orphans>,
@@ -129,6 +132,9 @@ pub struct Finished {
 impl Onward {
     /// Reads the plan, if one is meant, and finds the unfinished runs of the same work.
     pub fn find(&mut self, request: &Request) -> Result<Found> {
+        if let Some(name) = &request.checkpoint {
+            return self.find_at(request, name);
+        }
         if let Want::ResumeRun(name) | Want::Resume(name @ Some(_)) = &request.want {
             let id = match name {
                 Some(name) => self.find_run(Some(name))?,
@@ -161,6 +167,27 @@ impl Onward {
             }
         }
         Ok(Found { work: Some(work), unfinished })
+    }
+
+    /// The run of a checkpoint, as it would stand there.
+    fn find_at(&mut self, request: &Request, name: &str) -> Result<Found> {
+        let name = Name::parse(name).ok_or(Error::EmptyName("checkpoint"))?;
+        let to = self.show_checkpoint(&name)?;
+        if let Want::ResumeRun(Some(name)) | Want::Resume(Some(name)) = &request.want
+            && self.find_run(Some(name))? != to.run
+        {
+            return Err(Error::NoSuchCheckpoint(format!("{} in run {name}: it is one of {}", to.id, to.run)));
+        }
+        let run = self.load(&to.run)?;
+        let file = self.file_now(&run);
+        let tree = WorkingTree::of(&self.project, run.started.worktree.as_deref());
+        let kept = to.snapshot.as_ref().zip(tree.repository().ok());
+        let files = match kept {
+            Some((kept, repository)) if repository.has_commit(&kept.commit) => FilesNow::PutBack,
+            Some(_) | None => FilesNow::AsTheyAre,
+        };
+        let unfinished = vec![self.judged_with(run::vcs::as_of(&run, &to), request.plan_from, file, files)?];
+        Ok(Found { work: None, unfinished })
     }
 
     /// The plan file that is meant where none is named is not there: unfinished runs of it are found all the same.

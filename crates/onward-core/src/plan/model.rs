@@ -181,7 +181,7 @@ pub enum Staleness {
 }
 
 impl Staleness {
-    fn is_default(&self) -> bool {
+    pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }

@@ -32,7 +32,7 @@ impl Repository {
     fn small_files(&self, commit: &str, paths: &[&str]) -> Result<Vec<(String, String)>, Trouble> {
         let prefix = String::from_utf8_lossy(&self.prefix).into_owned();
         let paths: Vec<&&str> = paths.iter().filter(|path| !path.contains('\n')).collect();
-        let asked: String = paths.iter().map(|path| format!("{commit}:{prefix}{path}\n")).collect();
+        let asked = paths.iter().map(|path| format!("{commit}:{prefix}{path}\n")).collect::<Vec<_>>().concat();
         let call = self.call("cat-file").arg("--batch-check=%(objectname) %(objecttype) %(objectsize)");
         let out = call.input(asked.into_bytes()).at_most(TIME_MAX).output()?;
         let told = String::from_utf8_lossy(&out);
@@ -44,7 +44,7 @@ impl Repository {
     }
 
     fn contents(&self, files: &[(String, String)]) -> Result<BTreeMap<String, Vec<u8>>, Trouble> {
-        let asked: String = files.iter().map(|(_, name)| format!("{name}\n")).collect();
+        let asked = files.iter().map(|(_, name)| format!("{name}\n")).collect::<Vec<_>>().concat();
         self.call("cat-file").arg("--batch").input(asked.into_bytes()).at_most(TIME_MAX).stream(|from| {
             let mut contents = BTreeMap::new();
             for (path, _) in files {

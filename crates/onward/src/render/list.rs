@@ -45,7 +45,8 @@ fn row(item: &ListItem, width: usize, now: Timestamp) -> String {
 
 /// What was found last, by a start or by a driver.
 fn found(item: &ListItem) -> String {
-    item.findings.iter().map(|finding| format!("    {} {}\n", paint::doubtful("!"), safe::line(finding))).collect()
+    let line = |finding: &String| format!("    {} {}\n", paint::doubtful("!"), safe::line(finding));
+    item.findings.iter().map(line).collect()
 }
 
 /// The bare command: what is unfinished, and what to type.

@@ -132,3 +132,62 @@ fn a_probe_does_it_again() {
     project.ran_once(["a"]);
     assert_eq!(project.count("end", "b"), 2);
 }
+
+/// The run is to go on from an earlier checkpoint, but the ticket was changed since. That is asked before anything is brought
+/// back, with the checkpoint in every answer; a dry run tells what would be done; once it is answered, the files are back and the
+/// rest is done again.
+#[test]
+fn judged_before_it_goes_back() {
+    let project = project();
+    let plan = THREE.replace("phases:", "freshness: { probes: { ticket: { command: cat ../ticket } } }\nphases:");
+    std::fs::write(project.root().join("ticket"), "one").expect("outside the project");
+    killed_in_c(&project, &plan);
+    let log = project.command(["log", "--json"]).json();
+    let all = log["checkpoints"].as_array().expect("checkpoints").clone();
+    let of_a =
+        all.iter().find(|row| row["phase"] == "a").expect("a checkpoint")["id"].as_str().expect("an id").to_owned();
+    std::fs::write(project.root().join("ticket"), "two").expect("outside the project");
+    project.write("a.txt", "by hand\n");
+    let before = project.command(["log", "--events", "--json"]).expect(0).out;
+    let flag = format!("--checkpoint {of_a}");
+    project.command(["resume", "--checkpoint", &of_a, "--yes"]).expect(14).err_names([
+        "ticket",
+        "--accept-stale",
+        &flag,
+    ]);
+    assert_eq!(project.command(["log", "--events", "--json"]).expect(0).out, before, "nothing was brought back");
+    assert_eq!(project.read("a.txt"), "by hand\n");
+    let dry = project.command(["resume", "--checkpoint", &of_a, "--dry-run", "--json"]).expect(0).json();
+    let will_run: Vec<&str> = dry["phases"]
+        .as_array()
+        .expect("phases")
+        .iter()
+        .filter(|phase| phase["will_run"] == true)
+        .filter_map(|phase| phase["id"].as_str())
+        .collect();
+    assert_eq!(will_run, ["b", "c"]);
+    project.open("c");
+    project.command(["resume", "--checkpoint", &of_a, "--accept-stale"]).expect(0);
+    assert_eq!((project.read("a.txt").as_str(), project.count("end", "b")), ("1\n2\n3\n", 2));
+    project.ran_once(["a"]);
+}
+
+/// Another tool has left its records in the project. They are named in one line by those who start and those who look, and
+/// nothing that does not exist is promised; empty folders are nothing.
+#[test]
+fn records_of_other_tools() {
+    let project = project();
+    project.plan("onward: 1\nname: demo\nphases:\n  a: { run: step a }\n");
+    std::fs::create_dir_all(project.path(".claude/checkpoints")).expect("a folder");
+    let bare = project.command::<&str>([]).expect(0);
+    assert!(!bare.err.contains(".claude"), "{}", bare.err);
+    project.write(".claude/crunch/42/checkpoints/CP-1.yaml", "id: x\n");
+    project.write(".claude/pipeline-state.json", "{}");
+    for words in [&[][..], &["run"], &["status"], &["status", "--json"], &["init"]] {
+        let said = project.command(words).expect(0).err;
+        let lines: Vec<&str> = said.lines().filter(|line| line.contains(".claude")).collect();
+        assert_eq!(lines.len(), 1, "{words:?}: {said}");
+        assert!(lines[0].contains("pipeline-state.json") && lines[0].contains("crunch/42/checkpoints"), "{said}");
+        assert!(!lines[0].contains("onward import"), "{said}");
+    }
+}
