@@ -21,13 +21,14 @@ const OTHERS: [Kind; 11] = [
     Kind::FromTheFuture,
     Kind::OrphanInTheWay,
 ];
-const HARMLESS: [Kind; 7] = [
+const HARMLESS: [Kind; 8] = [
     Kind::WorldWarns,
     Kind::BranchElsewhere,
     Kind::HeadMoved,
     Kind::PlanTouched,
     Kind::StaleReruns,
     Kind::OutputChanged,
+    Kind::CheckpointDamaged,
     Kind::Orphan,
 ];
 

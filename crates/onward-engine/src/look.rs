@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::Onward;
 use crate::attendant::{self, Output};
 use crate::doctor;
-use crate::error::{Error, Result};
+use crate::error::{Error, Left, Result};
 use crate::executor::shell;
 use crate::flight;
 use crate::journal;
@@ -158,8 +158,7 @@ impl Onward {
 
     pub(crate) fn show_checkpoint(&mut self, name: &Name) -> Result<Checkpoint> {
         let id = self.find_checkpoint(name)?;
-        let found = self.store()?.checkpoint(&id)?.ok_or_else(|| Error::NoSuchCheckpoint(id.to_string()))?;
-        checkpoint_from(&id, &found)
+        self.read_checkpoint(&id)
     }
 
     /// What the attempts at a phase printed, oldest first; all phases where none is named.
@@ -443,7 +442,7 @@ pub(crate) fn log_item(row: &CheckpointRow) -> LogItem {
     }
 }
 
-/// A checkpoint from what is stored of it, or its raw text and what is wrong with it.
+/// A checkpoint from what is stored of it, or what is wrong with it.
 pub(crate) fn checkpoint_from(id: &CheckpointId, found: &StoredCheckpoint) -> Result<Checkpoint> {
     checkpoint::assemble(&found.keyframe, &found.patches).map_err(|why| match why {
         BadDocument::Newer(found) => {
@@ -452,7 +451,8 @@ pub(crate) fn checkpoint_from(id: &CheckpointId, found: &StoredCheckpoint) -> Re
         BadDocument::Damaged(why) => {
             let parts = std::iter::once(&found.keyframe).chain(&found.patches);
             let raw = parts.map(|part| String::from_utf8_lossy(part)).collect::<Vec<_>>().join("\n");
-            Error::BadCheckpoint { id: id.to_string(), why, raw }
+            let left = Left { raw, run: Some(found.row.run.clone()), ..Left::default() };
+            Error::BadCheckpoint { id: id.to_string(), why, left: Box::new(left) }
         }
     })
 }

@@ -57,6 +57,7 @@ pub enum Kind {
     PlanTouched,
     StaleReruns,
     OutputChanged,
+    CheckpointDamaged,
     Orphan,
 }
 
@@ -97,7 +98,7 @@ pub struct Row {
 }
 
 impl Kind {
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::BranchGone,
         Self::WorldStops,
         Self::BranchUnknown,
@@ -119,6 +120,7 @@ impl Kind {
         Self::PlanTouched,
         Self::StaleReruns,
         Self::OutputChanged,
+        Self::CheckpointDamaged,
         Self::Orphan,
     ];
 
@@ -154,6 +156,7 @@ impl Kind {
                 row("a finished phase is done again, as its `effects`, `on-change` or a probe say", Warn, &[])
             }
             Self::OutputChanged => row("what a finished phase left behind was changed outside the run", Warn, &[]),
+            Self::CheckpointDamaged => row("the latest checkpoint cannot be read; the journal can", Warn, &[]),
             Self::Orphan => row("a phase is still at work, and is waited for", Note, &[]),
         }
     }

@@ -191,3 +191,43 @@ fn records_of_other_tools() {
         assert!(!lines[0].contains("onward import"), "{said}");
     }
 }
+
+/// A bit was flipped in the latest checkpoint. Whoever asks for it is shown what is left of it and told which one is good; the run
+/// goes on by its journal and says so; and what is damaged is not overwritten. A damaged journal names the last good checkpoint.
+#[test]
+fn latest_checkpoint_is_damaged() {
+    let project = project();
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        phases:
+          a: { run: step a }
+          b: { needs: a, run: step b }
+          c: { needs: b, run: step c '! test -e broken' }
+        ",
+    );
+    project.write("broken", "");
+    project.command(["run"]).expect(1);
+    let log = project.command(["log", "--json"]).json();
+    let id = |at: usize| log["checkpoints"][at]["id"].as_str().expect("an id").to_owned();
+    let (latest, good) = (id(0), id(1));
+    let path = project.path(".onward/onward.db");
+    let flipped = |text: &str| {
+        let mut bytes = std::fs::read(&path).expect("the store");
+        let at = (0..bytes.len()).find(|at| bytes[*at..].starts_with(text.as_bytes())).expect("it is stored");
+        bytes[at + 3] ^= 4;
+        std::fs::write(&path, &bytes).expect("the store");
+        String::from_utf8_lossy(&bytes[at..at + 40]).into_owned()
+    };
+    let left = flipped(&format!("\"path\":\"/head\",\"value\":{{\"id\":\"{latest}\""));
+    let shown = project.command(["show", &latest]).expect(12).err_names([".onward", good.as_str()]);
+    assert!(shown.out.contains(&left), "{}", shown.out);
+    project.command(["resume", "--checkpoint", &latest]).expect(12).err_names([latest.as_str(), good.as_str()]);
+    std::fs::remove_file(project.path("broken")).expect("it is there");
+    project.command(["resume"]).expect(0).err_names([latest.as_str(), good.as_str(), "by its journal"]);
+    project.ran_once(["a", "b"]);
+    let shown = project.command(["show", &latest]).expect(12);
+    assert!(shown.out.contains(&left), "it is as it was: {}", shown.out);
+    project.command(["show", "@"]).expect(0);
+}
