@@ -1,7 +1,7 @@
 //! How much of what finished phases left behind was changed, going by the snapshots of the run.
 
 use onward_core::id::PhaseId;
-use onward_core::resume::{self, Finding, HeadMoved, Kind};
+use onward_core::resume::{self, Finding, HeadMoved};
 use onward_core::run::Run;
 use onward_core::seen::World;
 use onward_store::CheckpointRow;
@@ -18,11 +18,8 @@ const PHASES_COMPARED_MAX: usize = 10;
 impl Onward {
     /// Adds to findings about changed files how many lines came and went, where a snapshot has what was there before.
     pub(crate) fn count_lines(&mut self, run: &Run, findings: &mut [Finding]) {
-        let changed: Vec<&mut Finding> = findings
-            .iter_mut()
-            .filter(|finding| finding.kind == Kind::OutputChanged)
-            .take(PHASES_COMPARED_MAX)
-            .collect();
+        let changed: Vec<&mut Finding> =
+            findings.iter_mut().filter(|finding| resume::has_lines(finding)).take(PHASES_COMPARED_MAX).collect();
         if changed.is_empty() || run.vcs.last.is_none() {
             return;
         }

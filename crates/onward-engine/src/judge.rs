@@ -154,6 +154,9 @@ impl Onward {
         findings.extend(resume::world::findings(run, &world));
         let (revised, again) = (one.revised.as_ref().map(|revised| &revised.plan), resume::world::again(run, &world));
         findings.extend(stale::findings(run, revised, &one.seen, &again));
+        if files == FilesNow::AsTheyAre {
+            findings.extend(resume::reworked(run, probe::changed_since_interrupted(&self.project, run)));
+        }
         findings.extend(self.latest_is_damaged(run));
         self.count_lines(run, &mut findings);
         let orphans = one.view.orphans();

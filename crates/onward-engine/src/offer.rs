@@ -103,6 +103,7 @@ fn about_phases(again: &str, open: &[Finding]) -> Vec<Offer> {
                 &[("do it again", "retry"), ("take it as done", "adopt"), ("leave it out", "skip")]
             }
             Kind::Stale | Kind::Renamed => &[("do it again", "retry")],
+            Kind::WorkChanged => &[("run it again, with the files as they are", "retry"), ("leave it out", "skip")],
             _ => &[],
         };
         offers.extend(ways.iter().map(|(choice, flag)| Offer {

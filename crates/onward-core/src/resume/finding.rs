@@ -45,6 +45,7 @@ pub enum Kind {
     PlanChanged,
     Renamed,
     Stale,
+    WorkChanged,
     InDoubt,
     Failed,
     NeverByItself,
@@ -98,7 +99,7 @@ pub struct Row {
 }
 
 impl Kind {
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::BranchGone,
         Self::WorldStops,
         Self::BranchUnknown,
@@ -108,6 +109,7 @@ impl Kind {
         Self::PlanChanged,
         Self::Renamed,
         Self::Stale,
+        Self::WorkChanged,
         Self::InDoubt,
         Self::Failed,
         Self::NeverByItself,
@@ -140,6 +142,9 @@ impl Kind {
             Self::PlanChanged => row("the plan was edited in what matters", Ask, &[Resume, PlanFromRun]),
             Self::Renamed => row("a finished phase seems to have another id now", Ask, &[AcceptStale, Choice]),
             Self::Stale => row("a finished phase was done with something else", Ask, &[AcceptStale, Choice]),
+            Self::WorkChanged => {
+                row("what an interrupted phase writes was changed since it ended", Ask, &[AcceptStale, Choice])
+            }
             Self::InDoubt => row("nobody knows whether an outward effect happened", Ask, &[Choice]),
             Self::Failed => row("a phase failed", Ask, &[Resume, Choice]),
             Self::NeverByItself => row("the configuration says `resume.auto: never`", Ask, &[Resume]),

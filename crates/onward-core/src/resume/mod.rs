@@ -18,5 +18,5 @@ pub use decide::{Accept, Answers, Decision, Offered, Standing, Verdict, Wording,
 pub use finding::{AnsweredBy, FileChanged, Finding, Kind, Weight};
 pub use lines::lines_changed;
 pub use observe::{Auto, BranchFact, Facts, HeadMoved, PlanFact, observe};
-pub use outside::count_lines;
+pub use outside::{count_lines, has_lines, reworked};
 pub use page::table;

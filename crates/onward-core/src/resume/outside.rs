@@ -1,12 +1,12 @@
 //! What finished phases left behind and somebody else has changed or taken away.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
 use super::finding::{FileChanged, Finding, Kind};
 use super::stale::{PATHS_SHOWN_MAX, and_more};
-use crate::event::ArtifactSeen;
+use crate::event::{ArtifactSeen, StopBy};
 use crate::id::PhaseId;
 use crate::plan::Phase;
 use crate::plan::glob_match::matches;
@@ -78,23 +78,49 @@ fn is_at_or_below(path: &str, folder: &str) -> bool {
 
 /// A warning that names the files. How much of each was changed is told by [`count_lines`].
 pub(super) fn finding(phase: &PhaseId, paths: Vec<String>) -> Option<Finding> {
+    named(Kind::OutputChanged, phase, paths)
+}
+
+/// Phases that were interrupted, and what of their files was changed since: the next attempt would find it, and may overwrite it.
+/// Files that were put back were changed by us.
+pub fn reworked(run: &Run, since: BTreeMap<PhaseId, Vec<String>>) -> Vec<Finding> {
+    if since.is_empty() || run.stopped == Some(StopBy::Rewind) {
+        return Vec::new();
+    }
+    let writers = Writers::of(run);
+    let mut found = Vec::new();
+    for (phase, mut paths) in since {
+        let ended_at = run.phase_state(&phase).and_then(|state| state.ended_at);
+        paths.retain(|path| !writers.wrote_since(&phase, ended_at, path));
+        found.extend(named(Kind::WorkChanged, &phase, paths));
+    }
+    found
+}
+
+fn named(kind: Kind, phase: &PhaseId, paths: Vec<String>) -> Option<Finding> {
     let files_total = paths.len();
     let files = paths.into_iter().take(FILES_LISTED_MAX);
     let files = files.map(|path| FileChanged { path, lines_added: None, lines_removed: None }).collect();
-    let finding = Finding { files, files_total, ..Finding::of(Kind::OutputChanged, phase, "") };
+    let finding = Finding { files, files_total, ..Finding::of(kind, phase, "") };
     (files_total > 0).then(|| Finding { message: message(&finding), ..finding })
 }
 
 /// Adds to a finding how many lines of its files came and went, as far as that is known.
 pub fn count_lines(finding: &mut Finding, count: impl Fn(&str) -> Option<(u64, u64)>) {
+    if !has_lines(finding) {
+        return;
+    }
     for file in &mut finding.files {
         if let Some((added, removed)) = count(&file.path) {
             (file.lines_added, file.lines_removed) = (Some(added), Some(removed));
         }
     }
-    if finding.kind == Kind::OutputChanged {
-        finding.message = message(finding);
-    }
+    finding.message = message(finding);
+}
+
+/// Whether a finding is about files whose lines can be counted.
+pub fn has_lines(finding: &Finding) -> bool {
+    matches!(finding.kind, Kind::OutputChanged | Kind::WorkChanged)
 }
 
 fn message(finding: &Finding) -> String {
@@ -104,5 +130,8 @@ fn message(finding: &Finding) -> String {
     };
     let shown = finding.files.iter().take(PATHS_SHOWN_MAX).map(told).collect::<Vec<_>>().join(", ");
     let (phase, more) = (finding.phase.as_ref().map_or("", PhaseId::as_str), and_more(finding.files_total));
+    if finding.kind == Kind::WorkChanged {
+        return format!("phase {phase} was interrupted, and {shown}{more}, which it writes, was changed since");
+    }
     format!("phase {phase}: {shown}{more}, which it wrote, was changed outside the run; it is left as it is")
 }

@@ -62,6 +62,15 @@ pub(crate) fn finished(project: &Project, run: &Run) -> BTreeMap<PhaseId, Seen> 
     all
 }
 
+/// Interrupted phases with the files that they write and that were changed after they had ended. Of a phase of whose end nothing is
+/// known it cannot be told what it wrote itself.
+pub(crate) fn changed_since_interrupted(project: &Project, run: &Run) -> BTreeMap<PhaseId, Vec<String>> {
+    let interrupted = run.phases().filter(|(_, state)| state.status == PhaseStatus::Interrupted);
+    let ended = interrupted.filter_map(|(phase, state)| Some((phase, state.ended_at?)));
+    let changed = ended.map(|(phase, at)| (phase.id.clone(), phase::written_after(project, run, phase, at)));
+    changed.filter(|(_, paths)| !paths.is_empty()).collect()
+}
+
 fn of_command(project: &Project, run: &Run, script: &str) -> ProbeSeen {
     let env = match shell::plan_environment(run) {
         Ok(env) => env,

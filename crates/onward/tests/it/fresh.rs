@@ -231,3 +231,25 @@ fn latest_checkpoint_is_damaged() {
     assert!(shown.out.contains(&left), "it is as it was: {}", shown.out);
     project.command(["show", "@"]).expect(0);
 }
+
+/// The run was told to stop, and then somebody edited a file that the interrupted phase writes. It is asked about, since the next
+/// attempt may overwrite it; once it is answered the phase runs.
+#[test]
+fn edited_behind_an_interrupted_phase() {
+    let project = project();
+    let plan =
+        THREE.replace("run: step c hold", "run: step c 'echo begun > c.txt; hold; echo done > c.txt', writes: c.txt");
+    project.plan(&plan);
+    project.git_init();
+    let first = project.start(["run"]);
+    onward_testkit::wait_until("the file", || project.exists("c.txt").then_some(()));
+    first.signal(onward_testkit::Signal::SIGTERM);
+    first.wait_code(143);
+    project.open("c");
+    project.write("c.txt", "begun\nby hand\n");
+    project.command(["run"]).expect(14).err_names(["c.txt", "--accept-stale", "--retry c"]);
+    assert_eq!(project.read("c.txt"), "begun\nby hand\n");
+    project.command(["run", "--resume", "--accept-stale"]).expect(0);
+    assert_eq!(project.read("c.txt"), "done\n");
+    project.ran_once(["a", "b"]);
+}
