@@ -192,11 +192,8 @@ fn records_of_other_tools() {
     }
 }
 
-/// A bit was flipped in the latest checkpoint. Whoever asks for it is shown what is left of it and told which one is good; the run
-/// goes on by its journal and says so; and what is damaged is not overwritten. A damaged journal names the last good checkpoint.
-#[test]
-fn latest_checkpoint_is_damaged() {
-    let project = project();
+/// A run whose third phase failed, with the ids of its checkpoints, the newest first.
+fn failed_in_c(project: &TestProject) -> Vec<String> {
     project.plan(
         "
         onward: 1
@@ -210,26 +207,53 @@ fn latest_checkpoint_is_damaged() {
     project.write("broken", "");
     project.command(["run"]).expect(1);
     let log = project.command(["log", "--json"]).json();
-    let id = |at: usize| log["checkpoints"][at]["id"].as_str().expect("an id").to_owned();
-    let (latest, good) = (id(0), id(1));
+    let rows = log["checkpoints"].as_array().expect("checkpoints").clone();
+    rows.iter().map(|row| row["id"].as_str().expect("an id").to_owned()).collect()
+}
+
+/// Flips a bit where the store has this text; gives what stands there then.
+fn flipped(project: &TestProject, text: &str) -> String {
     let path = project.path(".onward/onward.db");
-    let flipped = |text: &str| {
-        let mut bytes = std::fs::read(&path).expect("the store");
-        let at = (0..bytes.len()).find(|at| bytes[*at..].starts_with(text.as_bytes())).expect("it is stored");
-        bytes[at + 3] ^= 4;
-        std::fs::write(&path, &bytes).expect("the store");
-        String::from_utf8_lossy(&bytes[at..at + 40]).into_owned()
-    };
-    let left = flipped(&format!("\"path\":\"/head\",\"value\":{{\"id\":\"{latest}\""));
-    let shown = project.command(["show", &latest]).expect(12).err_names([".onward", good.as_str()]);
+    let mut bytes = std::fs::read(&path).expect("the store");
+    let at = (0..bytes.len()).rfind(|at| bytes[*at..].starts_with(text.as_bytes())).expect("it is stored");
+    bytes[at + 3] ^= 4;
+    std::fs::write(&path, &bytes).expect("the store");
+    String::from_utf8_lossy(&bytes[at..at + text.len()]).into_owned()
+}
+
+/// A bit was flipped in the latest checkpoint. Whoever asks for it is shown what is left of it and told which one is good; the run
+/// goes on by its journal and says so; and what is damaged is not overwritten.
+#[test]
+fn latest_checkpoint_is_damaged() {
+    let project = project();
+    let all = failed_in_c(&project);
+    let (latest, good) = (all[0].as_str(), all[1].as_str());
+    let left = flipped(&project, &format!("\"path\":\"/head\",\"value\":{{\"id\":\"{latest}\""));
+    let shown = project.command(["show", latest]).expect(12).err_names([".onward", good]);
     assert!(shown.out.contains(&left), "{}", shown.out);
-    project.command(["resume", "--checkpoint", &latest]).expect(12).err_names([latest.as_str(), good.as_str()]);
+    project.command(["resume", "--checkpoint", latest]).expect(12).err_names([latest, good]);
     std::fs::remove_file(project.path("broken")).expect("it is there");
-    project.command(["resume"]).expect(0).err_names([latest.as_str(), good.as_str(), "by its journal"]);
+    project.command(["resume"]).expect(0).err_names([latest, good, "by its journal"]);
     project.ran_once(["a", "b"]);
-    let shown = project.command(["show", &latest]).expect(12);
+    let shown = project.command(["show", latest]).expect(12);
     assert!(shown.out.contains(&left), "it is as it was: {}", shown.out);
     project.command(["show", "@"]).expect(0);
+}
+
+/// A bit was flipped in the last record of the journal. The run does not go on; the place and the last checkpoint that can be
+/// read are named, and nothing is written.
+#[test]
+fn journal_is_damaged() {
+    let project = project();
+    let all = failed_in_c(&project);
+    flipped(&project, "\"run_ended\"");
+    let before = std::fs::read(project.path(".onward/onward.db")).expect("the store");
+    for words in [&["run"][..], &["resume"], &["resume", "--checkpoint", &all[0]]] {
+        project.command(words).expect(12).err_names([".onward", all[0].as_str(), "onward doctor"]);
+    }
+    project.command(["show", &all[0]]).expect(0);
+    assert!(before == std::fs::read(project.path(".onward/onward.db")).expect("the store"), "nothing is overwritten");
+    assert_eq!(project.count("begin", "c"), 1);
 }
 
 /// The run was told to stop, and then somebody edited a file that the interrupted phase writes. It is asked about, since the next
