@@ -13,6 +13,8 @@ pub enum Effect {
     Recover { phase: PhaseId, attempt: Attempt },
     /// The probe `done-when` of this phase should be asked.
     Probe { phase: PhaseId },
+    /// Another plan should be made, since this phase asks for it.
+    Replan { phase: PhaseId },
     /// This attempt should end.
     Stop { phase: PhaseId, attempt: Attempt, by: StopBy, kill: bool },
     /// Keep the working tree: checkpoints wait for it.

@@ -16,6 +16,7 @@ use crate::id::{Attempt, CheckpointId, Generation, PhaseId, RunId, Seq};
 use crate::input::Bounds;
 use crate::patch::Op;
 use crate::plan::{Phase, Plan};
+use crate::replan::{Because, Cause, Replanned};
 use crate::resume::Finding;
 use crate::run::PhaseStatus;
 use crate::seen::{Seen, World};
@@ -244,6 +245,28 @@ pub enum Event {
     RewindFailed {
         reason: String,
     },
+    /// A phase wants another plan. It has neither failed nor is it tried again before one is there.
+    ReplanAsked {
+        phase: PhaseId,
+        reason: String,
+        cause: Cause,
+    },
+    /// A person lets one more revision through, whatever the limits say.
+    ReplanAllowed,
+    /// Another plan is there, and waits for a person.
+    ReplanProposed {
+        phase: PhaseId,
+        #[schemars(with = "serde_json::Value")]
+        plan: Box<Plan>,
+    },
+    /// No other plan came of it: only a person can say how it goes on.
+    ReplanRefused {
+        phase: PhaseId,
+        because: Because,
+        why: String,
+    },
+    /// Another plan counts from here on. What is finished stays finished.
+    Replanned(Box<Replanned>),
     /// The run was branched off a checkpoint of another: what it starts with.
     RunForked {
         from: RunId,
@@ -507,7 +530,7 @@ pub enum StopBy {
     Failure,
     /// A person did not want to wait for an orphan.
     OrphanKill,
-    /// A phase is in doubt and there is nobody to ask.
+    /// Only a person can say how it goes on: a phase is in doubt, or wants another plan that it does not get.
     Question,
     /// The one phase that was wanted has come to its end.
     OnlyThat,

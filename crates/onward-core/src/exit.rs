@@ -18,8 +18,10 @@ pub const DAMAGED: u8 = 12;
 pub const REFUSED: u8 = 13;
 /// An answer is needed and there is no terminal.
 pub const ANSWER_NEEDED: u8 = 14;
-/// Waiting for an approval or a report.
+/// An approval or a report is waited for.
 pub const WAITING: u8 = 15;
+/// The plan was revised as often as it may be.
+pub const REPLAN_LIMIT: u8 = 16;
 /// A format that is newer than this binary.
 pub const NEWER: u8 = 17;
 /// A bug in onward.

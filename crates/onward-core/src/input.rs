@@ -14,6 +14,8 @@ use crate::event::{
 };
 use crate::id::{Attempt, CheckpointId, PhaseId, RunId};
 use crate::patch::Op;
+use crate::plan::Plan;
+use crate::replan::{Because, Limits};
 use crate::resume::Finding;
 use crate::run::proof::Proof;
 use crate::seen::{Seen, World};
@@ -37,6 +39,11 @@ pub enum Input {
     Probed {
         phase: PhaseId,
         proof: Box<Proof>,
+    },
+    /// The command that makes another plan has spoken, or why it has not.
+    Replan {
+        phase: PhaseId,
+        plan: Result<Box<Plan>, String>,
     },
     /// Nobody drives the run, though nobody said so: whoever notices it writes it down.
     DriverGone,
@@ -129,6 +136,8 @@ pub struct Resumption {
     pub from: Option<PhaseId>,
     /// No other phase is to be started.
     pub only: Option<PhaseId>,
+    /// Whether one revision is let through that the limits forbid.
+    pub replan_limits: Limits,
 }
 
 /// A person's answer about one phase.
@@ -209,6 +218,17 @@ pub enum Posted {
         phase: PhaseId,
         choice: Choice,
     },
+    /// Whoever does a phase wants another plan, and brings it along or leaves it to the command that makes plans.
+    Replan {
+        phase: PhaseId,
+        reason: String,
+        plan: Option<Box<Plan>>,
+    },
+    /// A person's answer about a plan that was proposed.
+    SettleReplan {
+        phase: PhaseId,
+        answer: Consent,
+    },
     /// Merges into the free-form state (RFC 7396).
     Merge {
         patch: Map<String, Value>,
@@ -258,6 +278,14 @@ pub struct DoneSaid {
     pub proof: Proof,
 }
 
+/// Whether a person agrees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Consent {
+    Yes,
+    No,
+}
+
 /// What the driver answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
@@ -272,5 +300,10 @@ pub enum Reply {
     /// A claim does not hold: the phase stays open.
     Overruled {
         reason: String,
+    },
+    /// No other plan counts, at least not yet; `because` is none where the plan waits for a person.
+    NotReplanned {
+        because: Option<Because>,
+        why: String,
     },
 }

@@ -10,6 +10,7 @@ use crate::event::{ArtifactSeen, RunResult};
 use crate::id::{PhaseId, RunId};
 use crate::plan::Phase;
 use crate::resume::{Finding, Weight};
+use crate::run::replans::{Asked, Stage};
 use crate::run::{PhaseState, PhaseStatus, Run, RunStatus};
 
 /// What the journal cannot know: who drives the run now, and which attempts still have a process.
@@ -258,6 +259,9 @@ pub fn why(run: &Run, phase: &Phase, state: &PhaseState) -> Why {
             format!("nobody knows whether its effect happened: --retry, --adopt or --skip {} says", phase.id);
         return answer(false, question);
     }
+    if let Some(asked) = run.replans.of(&phase.id) {
+        return answer(false, wants_a_plan(asked));
+    }
     if state.parked {
         let error = state.error.as_ref().map_or("", |error| error.message.as_str());
         return answer(false, error.to_owned());
@@ -267,6 +271,16 @@ pub fn why(run: &Run, phase: &Phase, state: &PhaseState) -> Why {
         return Why { phase: phase.id.clone(), will_run: false, reasons: blocked };
     }
     answer(true, reason_to_run(run, phase, state))
+}
+
+/// What stands between a phase and the plan that it asked for.
+fn wants_a_plan(asked: &Asked) -> String {
+    let then = match &asked.stage {
+        Stage::Open => "which a resume asks for".to_owned(),
+        Stage::Proposed(_) => "which is there and waits for a person's approval".to_owned(),
+        Stage::Refused { why, .. } => format!("and a resume asks for it again: {why}"),
+    };
+    format!("it wants another plan ({}), {then}", asked.reason)
 }
 
 fn blocked_by(run: &Run, need: &PhaseId) -> Option<String> {

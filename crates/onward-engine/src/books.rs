@@ -136,7 +136,7 @@ impl Onward {
             let state = redacted_map(state);
             return match self.post(&run, &Posted::Save { state })? {
                 Reply::Checkpoint { id } => Ok((run, CheckpointId::new(id))),
-                Reply::Done | Reply::Refused { .. } | Reply::Overruled { .. } => {
+                Reply::Done | Reply::Refused { .. } | Reply::Overruled { .. } | Reply::NotReplanned { .. } => {
                     unreachable!("a save is answered with its checkpoint or refused")
                 }
             };

@@ -17,6 +17,7 @@ use crate::error::Result;
 use crate::journal;
 use crate::keeper::Keep;
 use crate::kill_point::reached;
+use crate::replan;
 use crate::reporter::{Reporter, Update};
 use crate::world::{Urgency, World};
 
@@ -132,6 +133,7 @@ impl Driver<'_> {
                     self.world.stop(&phase, attempt, by, urgency)?
                 }
                 Effect::Probe { phase } => self.world.probe(&self.run, &phase)?,
+                Effect::Replan { phase } => self.world.replan(&self.run, &phase)?,
                 Effect::Snapshot => Some(self.world.tree().snapshot(&self.run)?),
                 Effect::Commit { number } => Some(self.world.tree().commit(&self.run, number)?),
                 Effect::WakeAt(_) => None,
@@ -168,6 +170,7 @@ impl Driver<'_> {
             Effect::Perform { .. }
             | Effect::Recover { .. }
             | Effect::Probe { .. }
+            | Effect::Replan { .. }
             | Effect::Stop { .. }
             | Effect::Snapshot
             | Effect::Commit { .. } => None,
@@ -206,6 +209,9 @@ pub(crate) fn reply(stepped: &Stepped) -> Reply {
     });
     if let Some(reason) = overruled {
         return Reply::Overruled { reason };
+    }
+    if let Some(reply) = replan::reply(stepped) {
+        return reply;
     }
     match stepped.checkpoints.first() {
         Some(checkpoint) => Reply::Checkpoint { id: checkpoint.id.to_string() },

@@ -23,6 +23,7 @@ use crate::probe::{
     proof::{Looking, Proving},
 };
 use crate::project::Project;
+use crate::replan::{self, Replanning};
 use crate::shared_limits::SharedLimits;
 use crate::tree::WorkingTree;
 use crate::waiter::Waiter;
@@ -40,6 +41,8 @@ pub(crate) struct Flights<'a> {
     in_flight: BTreeMap<PhaseId, Flight>,
     /// Phases that say they are done and are looked at, by the number of the attempt that said so.
     proving: BTreeMap<(PhaseId, u32), Proving>,
+    /// The plan that is being made.
+    replanning: Option<Replanning>,
     tree: WorkingTree,
     shared: SharedLimits,
 }
@@ -47,12 +50,14 @@ pub(crate) struct Flights<'a> {
 impl<'a> Flights<'a> {
     pub(crate) fn new(project: &'a Project, waiter: Waiter, me: view::Driver, tree: WorkingTree) -> Self {
         let shared = SharedLimits::new(&project.store_folder());
-        Self { project, waiter, me, in_flight: BTreeMap::new(), proving: BTreeMap::new(), tree, shared }
+        let (in_flight, proving) = (BTreeMap::new(), BTreeMap::new());
+        Self { project, waiter, me, in_flight, proving, replanning: None, tree, shared }
     }
 
     /// Attempts that are over.
     fn landed(&mut self) -> Vec<Input> {
         let mut over = self.proven();
+        over.extend(replan::made(&mut self.replanning));
         for (phase, flight) in &mut self.in_flight {
             if let Some(end) = flight.landed() {
                 let end = AttemptEnd { head: self.tree.head(), ..end };
@@ -154,6 +159,11 @@ impl World for Flights<'_> {
         Ok(None)
     }
 
+    fn replan(&mut self, run: &Run, id: &PhaseId) -> Result<Option<Input>> {
+        self.replanning.get_or_insert_with(|| Replanning::of(self.project, run, id));
+        Ok(None)
+    }
+
     fn stop(&mut self, id: &PhaseId, attempt: Attempt, by: StopBy, urgency: Urgency) -> Result<Option<Input>> {
         if let Some(flight) = self.in_flight.get_mut(id) {
             flight.ask_to_stop(by, urgency);
@@ -165,7 +175,7 @@ impl World for Flights<'_> {
     }
 
     fn wait(&mut self, limit: Duration) -> Result<Happened> {
-        let unwatched = self.proving.values().any(|proving| proving.fd().is_none());
+        let unwatched = self.replanning.is_some() || self.proving.values().any(|proving| proving.fd().is_none());
         let watching = unwatched || self.in_flight.values().any(Flight::is_watching_a_lock);
         let limit = if watching { limit.min(LOCK_EVERY) } else { limit };
         let proving = self.proving.values().filter_map(Proving::fd);

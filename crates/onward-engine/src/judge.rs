@@ -337,6 +337,7 @@ impl Unfinished {
             rerun,
             from: request.from.as_deref().map(PhaseId::new),
             only: request.only.as_deref().map(PhaseId::new),
+            replan_limits: request.replan_limits,
         }
     }
 

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use onward_core::id::{PhaseId, RunId};
 use onward_core::input::{DoneSaid, Posted, Reply, Says};
 use onward_core::plan::{Body, Phase};
+use onward_core::run::replans::Stage;
 use onward_core::run::{PhaseStatus, Run};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -75,10 +76,14 @@ pub struct NextPhase {
 }
 
 impl Onward {
-    /// Records a person's answer to an approval.
+    /// Records a person's answer to an approval, or to a plan that waits for one.
     pub fn answer(&mut self, name: &str, phase: &str, choice: &str) -> Result<RunId> {
         let run = self.find_run(Some(name))?;
-        let phase = require_phase(&self.load(&run)?, phase)?;
+        let known = self.load(&run)?;
+        let phase = require_phase(&known, phase)?;
+        if let Some(Stage::Proposed(_)) = known.replans.of(&phase).map(|asked| &asked.stage) {
+            return self.answer_for_a_plan(&run, phase, choice).map(|()| run);
+        }
         let posted = Posted::Answer { phase, choice: choice.to_owned(), by: actor() };
         match self.post(&run, &posted) {
             Err(Error::Refused { reasons, .. }) => Err(Error::Declined { reason: reasons.join("; ") }),
@@ -95,6 +100,7 @@ impl Onward {
         let refused = match self.post(&id, &Posted::Report { phase, by: actor(), says }) {
             Ok(Reply::Overruled { reason } | Reply::Refused { reason }) => Some(reason),
             Ok(Reply::Done | Reply::Checkpoint { .. }) => None,
+            Ok(Reply::NotReplanned { .. }) => unreachable!("nothing was said about another plan"),
             Err(Error::Refused { reasons, .. }) => Some(reasons.join("; ")),
             Err(other) => return Err(other),
         };
@@ -137,7 +143,7 @@ fn needs_are_met(run: &Run, phase: &Phase) -> bool {
     phase.needs.iter().all(|need| run.phase_state(&need.phase).is_some_and(onward_core::run::PhaseState::is_finished))
 }
 
-fn next_of(run: &Run) -> Next {
+pub(crate) fn next_of(run: &Run) -> Next {
     let remaining = run.phases_total() - run.phases_finished();
     let nothing = Next { run: run.id.clone(), phase: None, context: None, remaining, reason: None, hint: None };
     match run.next_for_others(Timestamp::now()) {

@@ -21,11 +21,7 @@ pub(crate) struct Prepared {
 
 impl Prepared {
     pub(crate) fn of(project: &Project, file: &str, plan: &Plan, inputs: &BTreeMap<String, String>) -> Result<Self> {
-        let (whole, warnings) = expand::read_used(plan, &mut |path| load(project, path)).map_err(refused)?;
-        let not_yet = |fault: &UsedFault| fault.diagnostics.iter().any(|one| one.code == Code::NotYetSupported);
-        if let Some(UsedFault { path, text, diagnostics }) = warnings.into_iter().find(not_yet) {
-            return Err(Error::PlanUnsupported { file: path, text, diagnostics });
-        }
+        let whole = with_used(project, plan)?;
         let digest = plan::digest(&whole);
         let expanded = expand::at_start(&whole, inputs).map_err(|faults| {
             let faults = faults.into_iter().map(|why| Diagnostic::error(Code::BadValue, why.to_string()));
@@ -37,6 +33,20 @@ impl Prepared {
     /// The same with what was taken apart while this run was at it.
     pub(crate) fn beside(&self, run: &Run) -> Plan {
         expand::carried_over(self.plan.clone(), run.plan())
+    }
+}
+
+/// A plan that takes the place of another while a run is at it: what has to be taken apart is when its turn comes.
+pub(crate) fn revision(project: &Project, plan: &Plan) -> Result<Plan> {
+    with_used(project, plan).map(expand::joined)
+}
+
+fn with_used(project: &Project, plan: &Plan) -> Result<Plan> {
+    let (whole, warnings) = expand::read_used(plan, &mut |path| load(project, path)).map_err(refused)?;
+    let not_yet = |fault: &UsedFault| fault.diagnostics.iter().any(|one| one.code == Code::NotYetSupported);
+    match warnings.into_iter().find(not_yet) {
+        Some(UsedFault { path, text, diagnostics }) => Err(Error::PlanUnsupported { file: path, text, diagnostics }),
+        None => Ok(whole),
     }
 }
 

@@ -13,6 +13,7 @@ use onward_core::input::{Begin, Bounds, Choice, Elsewhere, Input, Posted, Resump
 use onward_core::lookup::Name;
 use onward_core::naming;
 use onward_core::plan::{self, Plan};
+use onward_core::replan::Limits;
 use onward_core::resume::Accept;
 use onward_core::run::{self, Ending, Refusal, Run, RunStatus, waits};
 use onward_core::seen::World;
@@ -59,6 +60,8 @@ pub struct Request {
     pub from: Option<String>,
     /// No other phase is to be started.
     pub only: Option<String>,
+    /// Whether one revision is let through that the limits forbid.
+    pub replan_limits: Limits,
     /// How long limits are waited for at most; none: as the plan says.
     pub wait_limit: Option<Duration>,
     /// How long the run may take.
@@ -306,7 +309,7 @@ impl Onward {
         }
         let world = Some(Box::new(probe::world(&self.project, &run))).filter(|world| **world != World::default());
         let only = request.only.as_deref().map(PhaseId::new);
-        let resumption = Resumption { world, only, ..Resumption::default() };
+        let resumption = Resumption { world, only, replan_limits: request.replan_limits, ..Resumption::default() };
         self.drive(run, &lease, request, (tree, resumption), reporter)
     }
 

@@ -29,7 +29,7 @@ impl Onward {
         let run = self.find_run(name)?;
         match self.post(&run, &Posted::Checkpoint { name: called.map(str::to_owned) })? {
             Reply::Checkpoint { id } => Ok(id),
-            Reply::Done | Reply::Refused { .. } | Reply::Overruled { .. } => {
+            Reply::Done | Reply::Refused { .. } | Reply::Overruled { .. } | Reply::NotReplanned { .. } => {
                 unreachable!("a checkpoint is answered with its id or refused")
             }
         }

@@ -41,6 +41,9 @@ pub trait World {
     /// Sees to it that the probe of a phase is asked; its answer comes back when it is there.
     fn probe(&mut self, run: &Run, phase: &PhaseId) -> Result<Option<Input>>;
 
+    /// Sees to it that another plan is made, since a phase asks for it; it comes back when it is there.
+    fn replan(&mut self, run: &Run, phase: &PhaseId) -> Result<Option<Input>>;
+
     /// Sees to it that an attempt ends. Asking again for the same is harmless.
     fn stop(&mut self, phase: &PhaseId, attempt: Attempt, by: StopBy, urgency: Urgency) -> Result<Option<Input>>;
 

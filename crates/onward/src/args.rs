@@ -167,6 +167,9 @@ pub(crate) struct Start {
     /// Keep what is done as it is, though the world around it has changed.
     #[arg(long)]
     pub(crate) accept_stale: bool,
+    /// Let one more revision of the plan through, though the limits are reached.
+    #[arg(long)]
+    pub(crate) force_replan: bool,
     /// What happens to phases that outlived their driver.
     #[arg(long, value_enum, value_name = "HOW")]
     pub(crate) orphan: Option<Orphan>,

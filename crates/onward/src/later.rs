@@ -45,7 +45,6 @@ const START: &[&str] = &["run", "resume"];
 
 /// Flags of verbs that are here.
 const FLAGS: &[(&[&str], &str, Takes)] = &[
-    (START, "force-replan", Takes::Nothing),
     (START, "detach", Takes::Nothing),
     (START, "keep-awake", Takes::Nothing),
     (START, "budget", Takes::Value),

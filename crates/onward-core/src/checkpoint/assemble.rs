@@ -1,5 +1,7 @@
 //! From what is stored to what is read.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::kernel::{Fixed, Head, Kernel, StoredPatch, bytes};
@@ -84,7 +86,7 @@ fn complete(kernel: Kernel) -> Checkpoint {
         phases_total: phases.len(),
         completed_phases: with(PhaseStatus::Completed).chain(with(PhaseStatus::Skipped)).collect(),
         state,
-        replans: Replans::default(),
+        replans: replans(&fixed),
         artifacts: artifacts(&phases),
         context: context(&fixed),
         issue: None,
@@ -136,9 +138,16 @@ fn context(fixed: &Fixed) -> Context {
     }
 }
 
+fn replans(fixed: &Fixed) -> Replans {
+    let mut counts = BTreeMap::new();
+    for phase in fixed.revisions.iter().filter_map(|record| record.phase.as_ref()) {
+        *counts.entry(phase.to_string()).or_default() += 1;
+    }
+    Replans { history: fixed.revisions.clone(), counts }
+}
+
 fn graph(fixed: &Fixed, phases: &[PhaseRecord]) -> Graph {
-    let nodes: std::collections::BTreeMap<PhaseId, PhaseStatus> =
-        phases.iter().map(|phase| (phase.id.clone(), phase.status)).collect();
+    let nodes: BTreeMap<PhaseId, PhaseStatus> = phases.iter().map(|phase| (phase.id.clone(), phase.status)).collect();
     let finished = |id: &PhaseId| matches!(nodes.get(id), Some(PhaseStatus::Completed | PhaseStatus::Skipped));
     let batches_completed = fixed.batches.iter().filter(|batch| batch.iter().all(finished)).count();
     Graph { batches: fixed.batches.clone(), batches_completed, nodes }

@@ -1,5 +1,7 @@
 //! What differs between two checkpoints, in words that people and programs read alike.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -54,12 +56,36 @@ pub fn compare(from: &Checkpoint, to: &Checkpoint) -> Differences {
         state: values(&Value::Object(from.state.clone()), &Value::Object(to.state.clone())),
         phases: phases(from, to),
         messages: values(&plain(&from.messages), &plain(&to.messages)),
-        plan: values(&plain(&from.context.plan), &plain(&to.context.plan)),
+        plan: plan(from, to),
     }
 }
 
 fn plain<T: Serialize>(value: &T) -> Value {
     serde_json::to_value(value).expect("a document has only string keys")
+}
+
+/// The plan as a whole, and every phase that was added to it, taken out of it, or given other work to do.
+fn plan(from: &Checkpoint, to: &Checkpoint) -> Vec<ValueChange> {
+    let mut changes = values(&plain(&from.context.plan), &plain(&to.context.plan));
+    let ids = |side: &Checkpoint| side.phases.iter().map(|record| record.id.clone()).collect::<BTreeSet<_>>();
+    let (old, new) = (ids(from), ids(to));
+    let beyond = |here: &Checkpoint, there: &Checkpoint| {
+        let known = there.replans.history.len();
+        here.replans.history.iter().skip(known).flat_map(|record| record.changed.clone()).collect::<BTreeSet<_>>()
+    };
+    let other_work: BTreeSet<PhaseId> = beyond(to, from).union(&beyond(from, to)).cloned().collect();
+    for id in old.union(&new) {
+        let op = match (old.contains(id), new.contains(id)) {
+            (false, _) => ValueOp::Add,
+            (true, false) => ValueOp::Remove,
+            (true, true) if other_work.contains(id) => ValueOp::Replace,
+            (true, true) => continue,
+        };
+        let path = format!("/phases/{}", id.as_str().replace('~', "~0").replace('/', "~1"));
+        let side = |there: bool| there.then(|| Value::String(id.to_string()));
+        changes.push(ValueChange { op, path, old: side(old.contains(id)), new: side(new.contains(id)) });
+    }
+    changes
 }
 
 fn phases(from: &Checkpoint, to: &Checkpoint) -> Vec<PhaseChange> {

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::model::{CheckpointMeta, FORMAT, Kept, PlanReference, Trigger};
 use crate::id::{CheckpointId, PhaseId, RunId, Seq};
 use crate::patch::{Below, Op};
+use crate::replan::RevisionRecord;
 use crate::run::{Run, RunStatus};
 use crate::view::{self, PhaseRecord};
 
@@ -37,6 +38,9 @@ pub struct Fixed {
     pub plan: PlanReference,
     pub inputs: BTreeMap<String, String>,
     pub batches: Vec<Vec<PhaseId>>,
+    /// How the plan became what it is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub revisions: Vec<RevisionRecord>,
 }
 
 /// What is new in every checkpoint.
@@ -153,6 +157,7 @@ pub fn whole(run: &Run, head: Head) -> Kernel {
             },
             inputs: started.inputs.clone(),
             batches: run.batches(),
+            revisions: run.replans.history().to_vec(),
         },
         head,
         phases: run.phases().map(|(phase, state)| view::phase_record(phase, state)).collect(),

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::event::PhaseError;
 use crate::id::{CheckpointId, PhaseId, RunId, Seq};
+use crate::replan::RevisionRecord;
 use crate::run::{PhaseStatus, RunStatus};
 use crate::view::PhaseRecord;
 
@@ -89,7 +90,9 @@ pub enum Trigger {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Replans {
-    pub history: Vec<Map<String, Value>>,
+    /// Every revision of the plan, the oldest first, edits of its file included.
+    pub history: Vec<RevisionRecord>,
+    /// How many revisions each phase has asked for and got.
     pub counts: BTreeMap<String, u32>,
 }
 

@@ -32,6 +32,10 @@ pub fn judge(standing: &Standing<'_>, proposed: &Plan, rules: &ReplanRules) -> R
     let changes = Changes::between(standing.plan, proposed);
     let redone = allowed(standing, &changes, rules.may_edit)?;
     let plan = with_what_is_kept(standing, proposed, &changes);
+    // With what is kept it may come to the same as a plan that was tried, or as the present one.
+    if standing.tried.contains(&digest_of_all(&plan)) {
+        return Err(Refused::TriedBefore);
+    }
     // What is kept needs only what is kept or proposed, and nothing that is proposed needs what it does not name.
     assert!(first_on_a_circle(&plan).is_none(), "a revision that keeps what is finished has no circle");
     let still_there = |id: &&PhaseId| plan.phase(id).is_some();
@@ -42,15 +46,16 @@ pub fn judge(standing: &Standing<'_>, proposed: &Plan, rules: &ReplanRules) -> R
 }
 
 /// What differs, by id, in the order of the plans.
-pub(super) struct Changes {
-    added: Vec<PhaseId>,
-    pub(super) removed: Vec<PhaseId>,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Changes {
+    pub added: Vec<PhaseId>,
+    pub removed: Vec<PhaseId>,
     /// The work of the phase is other work.
-    pub(super) changed: Vec<PhaseId>,
+    pub changed: Vec<PhaseId>,
 }
 
 impl Changes {
-    fn between(old: &Plan, new: &Plan) -> Self {
+    pub fn between(old: &Plan, new: &Plan) -> Self {
         let before: BTreeMap<&PhaseId, &Phase> = old.phases.iter().map(|phase| (&phase.id, phase)).collect();
         let after: BTreeMap<&PhaseId, &Phase> = new.phases.iter().map(|phase| (&phase.id, phase)).collect();
         let ids = |plan: &Plan, without: &BTreeMap<&PhaseId, &Phase>| -> Vec<PhaseId> {
@@ -71,14 +76,21 @@ impl Changes {
     }
 }
 
-/// A phase that was taken apart is at work while a part of it is.
-fn progress(standing: &Standing<'_>, id: &PhaseId) -> Progress {
+/// How far a phase is for whoever wants to change it: one that was taken apart is at work while a part of it is, the part that
+/// asks aside, and what is done of it is done.
+fn progress(standing: &Standing<'_>, id: &PhaseId, edit: Edit) -> Progress {
     let own = |id: &PhaseId| standing.progress.get(id).copied().unwrap_or(Progress::Open);
-    match own(id) {
-        Progress::Open if parts(standing.plan, id).iter().any(|part| own(&part.id) == Progress::AtWork) => {
-            Progress::AtWork
+    let others = |part: &&&Phase| standing.asked_by != Some(&part.id);
+    let parts = parts(standing.plan, id);
+    if parts.iter().filter(others).any(|part| own(&part.id) == Progress::AtWork) {
+        return Progress::AtWork;
+    }
+    match (own(id), edit) {
+        (Progress::AtWork, _) if standing.asked_by == Some(id) => Progress::Open,
+        (Progress::Open, Edit::Changed) if parts.iter().any(|part| own(&part.id) == Progress::Finished) => {
+            Progress::Finished
         }
-        found @ (Progress::Open | Progress::AtWork | Progress::Finished) => found,
+        (found @ (Progress::Open | Progress::AtWork | Progress::Finished), _) => found,
     }
 }
 
@@ -89,19 +101,18 @@ fn allowed(standing: &Standing<'_>, changes: &Changes, may_edit: MayEdit) -> Res
     let mut redone = Vec::new();
     let removed = changes.removed.iter().map(|id| (id, Edit::Removed));
     for (id, edit) in changes.changed.iter().map(|id| (id, Edit::Changed)).chain(removed) {
-        let asked = asked_by == Some(id);
         let below = downstream.as_ref().is_none_or(|below| below.contains(id));
-        match (progress(standing, id), edit, may_edit) {
+        match (progress(standing, id, edit), edit, may_edit) {
             (Progress::Finished, Edit::Changed, MayEdit::All) => redone.push(id.clone()),
             (Progress::Finished, Edit::Changed, MayEdit::Downstream | MayEdit::Pending) => {
                 return Err(Refused::ChangesFinished { phase: id.clone() });
             }
-            (Progress::AtWork, _, _) if !asked => return Err(Refused::ChangesAtWork { phase: id.clone() }),
+            (Progress::AtWork, _, _) => return Err(Refused::ChangesAtWork { phase: id.clone() }),
             (Progress::Open, _, MayEdit::Downstream) if !below => {
                 return Err(Refused::NotDownstream { phase: id.clone() });
             }
             // What is finished and left out is kept.
-            (Progress::Finished, Edit::Removed, _) | (Progress::AtWork | Progress::Open, _, _) => {}
+            (Progress::Finished, Edit::Removed, _) | (Progress::Open, _, _) => {}
         }
     }
     Ok(redone)

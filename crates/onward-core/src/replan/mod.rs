@@ -1,8 +1,10 @@
 //! Revisions of a plan while it is carried out: what kind it is, whether it may be made, and what the plan is then.
 
+mod facts;
 mod judge;
 mod kept;
 mod model;
 
-pub use judge::{judge, may_ask};
+pub use facts::{Because, Cause, Replanned, RevisionRecord};
+pub use judge::{Changes, judge, may_ask};
 pub use model::{EXIT_REPLAN, Kind, Limits, Progress, Refused, Revision, Standing};

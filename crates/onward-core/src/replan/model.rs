@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::id::PhaseId;
@@ -13,7 +14,7 @@ use crate::plan::digest_of_all;
 pub const EXIT_REPLAN: i32 = 79;
 
 /// What a revision does to the plan, by its largest step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// The phase that asked stays, and there are others that it now needs or that need it.
@@ -54,8 +55,9 @@ pub struct Standing<'a> {
 }
 
 /// Whether the limits count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Limits {
+    #[default]
     Hold,
     /// A person lets one more through: `--force-replan`.
     Waived,
@@ -104,6 +106,18 @@ impl Refused {
             | Refused::ChangesFinished { .. }
             | Refused::ChangesAtWork { .. }
             | Refused::NotDownstream { .. } => false,
+        }
+    }
+}
+
+impl Kind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Expand => "expand",
+            Self::Add => "add",
+            Self::Split => "split",
+            Self::Update => "update",
+            Self::Collapse => "collapse",
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::event::{Event, Outcome, PhaseError, Recorded, RunResult, StopBy};
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId};
 use crate::mutant::{self, Mutant};
 use crate::patch;
+use crate::replan::EXIT_REPLAN;
 
 impl Run {
     pub fn apply(&mut self, recorded: &Recorded) {
@@ -24,6 +25,7 @@ impl Run {
         if !leaves_the_tree_alone(&recorded.event) {
             self.vcs.fresh = Fresh::No;
         }
+        self.asks_are_answered(&recorded.event, at);
         match &recorded.event {
             Event::RunStarted(_) => unreachable!("run {} was started before", self.id),
             Event::DriverStarted { .. } => self.driver_started(&recorded.event),
@@ -75,6 +77,11 @@ impl Run {
                 self.dirty.state.extend(ops.iter().cloned());
             }
             Event::CheckpointTaken { id, triggers, phase, .. } => self.checkpoint_taken(id, triggers, phase.as_ref()),
+            event @ (Event::ReplanAsked { .. }
+            | Event::ReplanAllowed
+            | Event::ReplanProposed { .. }
+            | Event::ReplanRefused { .. }
+            | Event::Replanned(_)) => self.apply_replan(event, at),
             event @ (Event::LimitHit(_) | Event::RunPaused { .. }) => self.apply_to_the_limits(event, at),
             event @ (Event::SnapshotTaken(_)
             | Event::SnapshotMissed { .. }
@@ -179,7 +186,7 @@ impl Run {
                 Outcome::Stopped { .. } => {
                     (state.interruptions, state.unknowns_in_a_row) = (state.interruptions + 1, 0);
                 }
-                Outcome::Exited { code: 0 } => state.unknowns_in_a_row = 0,
+                Outcome::Exited { code: 0 | EXIT_REPLAN } => state.unknowns_in_a_row = 0,
                 Outcome::Exited { .. } | Outcome::Killed { .. } | Outcome::TimedOut | Outcome::CouldNotStart { .. } => {
                     (state.failures, state.unknowns_in_a_row) = (state.failures + 1, 0);
                 }
@@ -382,7 +389,7 @@ impl Run {
         let turn = self.turns[at];
         let whole = self.is_whole(at);
         let skips = turn == Turn::Skip && !state.is_finished() && state.status != PhaseStatus::Running;
-        let could_start = open && turn == Turn::Run && state.probe.is_none();
+        let could_start = open && turn == Turn::Run && state.probe.is_none() && !self.asks_for_a_plan(at);
         let for_others = is_for_others(&self.started.plan.phases[at]) && !whole;
         set(&mut self.for_others, at, could_start && for_others);
         let startable = could_start && !for_others;
@@ -390,7 +397,7 @@ impl Run {
         set(&mut self.to_open, at, startable && whole && !state.opened);
         set(&mut self.to_skip, at, skips);
         if let Some(time) = state.not_before {
-            set(&mut self.delayed, (time, at), startable);
+            set(&mut self.delayed, (time, at), startable && !whole);
         }
         set(&mut self.running, at, state.status == PhaseStatus::Running && state.people.is_none());
         set(&mut self.people, at, state.people.is_some());

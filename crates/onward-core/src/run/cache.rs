@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::index::PlanIndex;
 use super::limits::Limits;
+use super::replans::Replans;
 use super::state::{Dirty, Due, Kill, PhaseState, Run};
 use super::vcs::Vcs;
 use crate::checkpoint::Behind;
@@ -47,6 +48,7 @@ struct Out<'a> {
     dirty: &'a Dirty,
     phases: &'a [PhaseState],
     vcs: &'a Vcs,
+    replans: &'a Replans,
     limits: &'a Limits,
     due: &'a VecDeque<Due>,
     settled_last: &'a Option<PhaseId>,
@@ -76,6 +78,7 @@ struct In {
     dirty: Dirty,
     phases: Vec<PhaseState>,
     vcs: Vcs,
+    replans: Replans,
     limits: Limits,
     due: VecDeque<Due>,
     settled_last: Option<PhaseId>,
@@ -106,6 +109,7 @@ pub fn encode(run: &Run) -> Vec<u8> {
         dirty: &run.dirty,
         phases: &run.phases,
         vcs: &run.vcs,
+        replans: &run.replans,
         limits: &run.limits,
         due: &run.due,
         settled_last: &run.settled_last,
@@ -151,6 +155,7 @@ pub fn decode(bytes: &[u8]) -> Option<Run> {
         behind: Behind::default(),
         phases: read.phases,
         vcs: read.vcs,
+        replans: read.replans,
         limits: read.limits,
         due: read.due,
         settled_last: read.settled_last,

@@ -12,9 +12,11 @@ mod follows;
 mod index;
 pub mod iteration;
 pub mod limits;
+pub mod moves;
 mod people;
 pub mod pools;
 pub mod proof;
+pub mod replans;
 mod revised;
 pub mod schedule;
 mod settle;
@@ -133,7 +135,7 @@ fn settle_all(run: &mut Run, now: Timestamp, stepped: &mut Stepped) {
         let Some(event) = settle::settle(run, now) else { return };
         record(run, event, "driver", now, stepped);
     }
-    unreachable!("the state of run {} does not come to rest", run.id);
+    unreachable!("the state of run {} does not come to rest; it goes on with {:?}", run.id, settle::settle(run, now));
 }
 
 fn record(run: &mut Run, event: Event, actor: &str, now: Timestamp, stepped: &mut Stepped) {

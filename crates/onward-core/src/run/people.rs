@@ -255,13 +255,14 @@ pub(super) fn end(run: &Run) -> Option<Event> {
     let startable = !run.ready.is_empty() || !run.delayed.is_empty() || !run.to_open.is_empty();
     let for_a_driver = !last || !run.probing.is_empty() || !run.to_skip.is_empty();
     let open = run.something_is_for_others() || !run.in_doubt.is_empty() || (startable && run.failure_allows());
-    let open = open || for_a_driver || run.failed == 0;
+    let open = open || for_a_driver || run.failed == 0 || run.a_plan_is_awaited();
     (!open).then_some(Event::RunEnded { result: RunResult::Failed })
 }
 
 /// The next approval whose turn it is.
 fn ask(run: &Run) -> Option<Event> {
-    let quiet = run.stop.is_none() && run.in_doubt.is_empty() && run.vcs.rewinding.is_none();
+    let quiet =
+        run.stop.is_none() && run.in_doubt.is_empty() && run.vcs.rewinding.is_none() && !run.replan_comes_first();
     if run.epoch == 0 || !quiet || !run.failure_allows() {
         return None;
     }

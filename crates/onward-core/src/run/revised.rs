@@ -5,13 +5,32 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::index::PlanIndex;
-use super::people;
-use super::state::{Before, Dirty, PhaseState, ProbeDue, Run};
+use super::state::{Before, Dirty, PhaseState, PhaseStatus, ProbeDue, Run};
+use super::{people, proof};
 use crate::event::{Answer, Claimed, Event, Outcome, PlanRevised, RunStarted};
-use crate::id::PhaseId;
-use crate::plan::{Phase, Plan};
+use crate::id::{Generation, PhaseId};
+use crate::plan::expand::is_compound;
+use crate::plan::{Body, Effects, Phase, Plan};
 use crate::resume::Finding;
 use crate::seen::{LastLook, Seen, World};
+
+/// What consists of others is never tried itself, and what a person decides neither: what was to come of an attempt does not
+/// matter any more.
+fn fit(phase: &Phase, state: &mut PhaseState) {
+    let whole = phase.children.is_some() || is_compound(phase);
+    let tried = match &phase.body {
+        Body::Run { .. } | Body::Agent(_) | Body::Uses(_) => !whole,
+        // Whoever does it says when it is done.
+        Body::External(_) => !whole && !matches!(state.probe, Some(ProbeDue::AfterTheRun(_))),
+        Body::Approval(_) => !whole && state.people.is_some(),
+    };
+    if !tried && !state.opened && state.attempt.is_none() {
+        (state.not_before, state.probe, state.in_doubt, state.people) = (None, None, false, None);
+        if !state.is_finished() && state.status != PhaseStatus::Failed {
+            state.status = PhaseStatus::Pending;
+        }
+    }
+}
 
 impl Run {
     pub(super) fn apply_what_was_seen(&mut self, event: &Event, at: Timestamp) {
@@ -24,7 +43,7 @@ impl Run {
         }
     }
 
-    fn plan_revised(&mut self, revised: &PlanRevised) {
+    pub(super) fn plan_revised(&mut self, revised: &PlanRevised) {
         self.started = Arc::new(RunStarted {
             plan_digest: revised.plan_digest.clone(),
             plan_text: revised.plan_text.clone(),
@@ -49,14 +68,34 @@ impl Run {
             // What has to be taken apart anew has its turn anew.
             state.opened &= phase.children.is_some();
             people::fit(phase, &mut state);
+            fit(phase, &mut state);
             state
         };
         self.phases = plan.phases.iter().map(state).collect();
-        self.removed = known.into_iter().filter(|(_, state)| state.attempts > 0 || state.is_finished()).collect();
+        // What was ever tried or undone keeps its numbers, should the phase come back.
+        let has_a_past =
+            |state: &PhaseState| state.attempts > 0 || state.is_finished() || state.generation > Generation(1);
+        self.removed = known.into_iter().filter(|(_, state)| has_a_past(state)).collect();
         assert!(self.removed.values().all(|state| state.attempt.is_none()), "a phase at work stays in the plan");
         self.index = Arc::new(PlanIndex::new(&plan));
         self.started = Arc::new(RunStarted { plan, ..(*self.started).clone() });
+        self.without_a_probe();
         self.count_anew();
+    }
+
+    /// A probe that the plan no longer has cannot speak: what it was to tell, only a person can, if anybody has to.
+    fn without_a_probe(&mut self) {
+        for (phase, state) in self.started.plan.phases.iter().zip(&mut self.phases) {
+            let can_tell = match &state.probe {
+                Some(ProbeDue::AfterTheRun(_)) => proof::is_wanted(phase),
+                Some(ProbeDue::BeforeARerun(_)) => !phase.done_when.is_empty(),
+                None => continue,
+            };
+            if !can_tell {
+                state.probe = None;
+                state.in_doubt |= phase.effects == Effects::External;
+            }
+        }
     }
 
     /// Everything that goes by the place of a phase in the plan.

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use super::apply::batch_number;
 use super::follows::{follows, over};
 use super::people;
+use super::replans::Waits;
 use super::schedule;
 use super::state::{Before, Ending, Kill, PhaseState, PhaseStatus, Run};
 use crate::event::{Event, RunResult, StopBy};
@@ -22,6 +23,7 @@ pub(super) fn settle(run: &Run, now: Timestamp) -> Option<Event> {
     }
     books(run, now)
         .or_else(|| people::settle(run, now))
+        .or_else(|| run.replan_is_hopeless())
         .or_else(|| follows(run))
         .or_else(|| stop_of_the_others(run))
         .or_else(|| schedule::deadline(run, now))
@@ -121,10 +123,10 @@ fn end(run: &Run, now: Timestamp) -> Option<Event> {
         ))
         | None => {}
     }
-    if run.stop.is_none() && !run.probing.is_empty() {
+    if run.stop.is_none() && (!run.probing.is_empty() || run.replan_wanted().is_some()) {
         return None;
     }
-    if !run.in_doubt.is_empty() {
+    if !run.in_doubt.is_empty() || run.replan_waits_for_a_person(Waits::NothingElseStarts) {
         return Some(Event::RunStopped { by: StopBy::Question });
     }
     if only_that_is_finished(run) {
@@ -134,7 +136,8 @@ fn end(run: &Run, now: Timestamp) -> Option<Event> {
     if nothing_can_start && run.something_is_for_others() {
         return Some(Event::RunStopped { by: StopBy::Waiting });
     }
-    if nothing_can_start && run.main_ended.is_none() && a_failure_asks(run) {
+    let asks = (run.main_ended.is_none() && a_failure_asks(run)) || run.replan_waits_for_a_person(Waits::TheRestGoesOn);
+    if nothing_can_start && asks {
         return Some(Event::RunStopped { by: StopBy::Question });
     }
     if nothing_can_start {
@@ -148,7 +151,7 @@ pub(super) fn may_start(run: &Run) -> bool {
     let recovered =
         run.running.iter().all(|&at| run.phases[at].attempt.as_ref().is_some_and(|attempt| attempt.epoch == run.epoch));
     let failure_allows = run.failure_allows();
-    let free = run.stop.is_none() && run.in_doubt.is_empty() && !run.git_comes_first();
+    let free = run.stop.is_none() && run.in_doubt.is_empty() && !run.git_comes_first() && !run.replan_comes_first();
     run.epoch > 0 && free && recovered && failure_allows
 }
 

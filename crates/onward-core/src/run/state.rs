@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::index::PlanIndex;
 use super::limits::{Limits, is_a_pause};
 use super::people::People;
+use super::replans::Replans;
 use super::turn::Turn;
 use super::vcs::Vcs;
 use crate::checkpoint::{Behind, Trigger};
@@ -60,6 +61,8 @@ pub struct Run {
     pub(crate) whole_is_due: bool,
     /// What git keeps for the run.
     pub vcs: Vcs,
+    /// Other plans that were asked for, and those that were made.
+    pub replans: Replans,
     /// Which limits are closed, and how long this driver may wait.
     pub limits: Limits,
     /// Checkpoints that are to be taken, the oldest first.
@@ -182,6 +185,8 @@ pub enum Before {
     Unknown,
     /// It was done, and is deliberately done anew.
     Redone,
+    /// It asked for another plan, and there is one.
+    Replanned,
     /// It was told to come back later.
     Limited,
 }
@@ -266,6 +271,7 @@ impl Run {
             phases: vec![PhaseState::new(); started.plan.phases.len()],
             whole_is_due: false,
             vcs: Vcs::default(),
+            replans: Replans::default(),
             limits: Limits::default(),
             due: VecDeque::new(),
             settled_last: None,
@@ -440,6 +446,7 @@ impl Before {
             Self::Interrupted => "interrupted",
             Self::Unknown => "unknown",
             Self::Redone => "redone",
+            Self::Replanned => "replanned",
             Self::Limited => "rate-limited",
         }
     }

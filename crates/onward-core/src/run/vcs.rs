@@ -262,6 +262,7 @@ pub(super) fn leaves_the_tree_alone(event: &Event) -> bool {
         | Event::ApprovalAnswered { .. }
         | Event::WorldSeen { .. }
         | Event::PlanRevised(_)
+        | Event::ReplanAllowed
         | Event::StaleAccepted { .. }
         | Event::BatchCompleted { .. }
         | Event::PhaseExpanded { .. }
@@ -278,6 +279,10 @@ pub(super) fn leaves_the_tree_alone(event: &Event) -> bool {
         | Event::AttemptStarted { .. }
         | Event::AttemptAdopted { .. }
         | Event::AttemptEnded { .. }
+        | Event::ReplanAsked { .. }
+        | Event::ReplanProposed { .. }
+        | Event::ReplanRefused { .. }
+        | Event::Replanned(_)
         | Event::PhaseProbed { .. }
         | Event::Reported { .. }
         | Event::PhaseCompleted { .. }

@@ -41,6 +41,9 @@ pub fn wanted(run: &Run, now: Timestamp) -> Vec<Effect> {
         effects.extend(run.probing.iter().map(|&at| Effect::Probe { phase: run.plan().phases[at].id.clone() }));
     }
     effects.extend(run.patience_ends(now).map(Effect::WakeAt));
+    if run.stop.is_none() && run.epoch > 0 {
+        effects.extend(run.replan_wanted().map(|phase| Effect::Replan { phase: phase.clone() }));
+    }
     if may_start(run) {
         effects.extend(schedule::wake(run, now).map(Effect::WakeAt));
     }

@@ -15,7 +15,7 @@ use nix::unistd::Pid;
 /// A probe that takes longer has no answer.
 pub(crate) const TIME_MAX: Duration = Duration::from_secs(30);
 /// What a probe prints beyond this is not read: it makes no difference any more.
-const OUTPUT_BYTES_MAX: u64 = 1024 * 1024;
+pub(crate) const OUTPUT_BYTES_MAX: u64 = 1024 * 1024;
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// How a command ended.
@@ -34,10 +34,11 @@ impl Ran {
     }
 }
 
-/// How long a command is waited for.
+/// How long a command is waited for, and how much of what it prints is read.
 #[derive(Clone, Copy)]
 pub(crate) struct Patience<'a> {
     pub(crate) time_max: Duration,
+    pub(crate) bytes_max: u64,
     /// Set by somebody who does not want to know any more.
     pub(crate) given_up: &'a AtomicBool,
 }
@@ -46,7 +47,7 @@ static NEVER: AtomicBool = AtomicBool::new(false);
 
 impl Patience<'_> {
     fn usual() -> Self {
-        Self { time_max: TIME_MAX, given_up: &NEVER }
+        Self { time_max: TIME_MAX, bytes_max: OUTPUT_BYTES_MAX, given_up: &NEVER }
     }
 }
 
@@ -60,6 +61,19 @@ pub(crate) fn run(folder: &Path, shell: &[String], script: &str, env: Vec<(OsStr
         Some(command) => program_output(command),
         None => Ran::without("there is no shell"),
     }
+}
+
+/// The same with another patience.
+pub(crate) fn run_within(
+    folder: &Path,
+    shell: &[String],
+    script: &str,
+    env: Vec<(OsString, OsString)>,
+    patience: Patience<'_>,
+) -> Ran {
+    let Some(mut command) = words(folder, shell, script, env) else { return Ran::without("there is no shell") };
+    command.stdout(Stdio::piped()).stderr(Stdio::null());
+    started(command, None, patience)
 }
 
 /// The same with what it prints on stderr, and with another patience.
@@ -103,11 +117,12 @@ fn started(mut command: Command, heard: Option<Box<dyn Read + Send>>, patience: 
     // It holds the other ends of the pipe, which is at its end only when nobody does.
     drop(command);
     let (sender, receiver) = mpsc::channel();
+    let bytes_max = patience.bytes_max;
     let out = heard.or_else(|| child.stdout.take().map(|out| Box::new(out) as Box<dyn Read + Send>));
     if let Some(out) = out {
         std::thread::spawn(move || {
             let mut bytes = Vec::new();
-            let mut out = out.take(OUTPUT_BYTES_MAX);
+            let mut out = out.take(bytes_max);
             let _ = out.read_to_end(&mut bytes);
             let _ = sender.send(bytes);
             // Read on, so that whoever prints without end is not held up by a full pipe.

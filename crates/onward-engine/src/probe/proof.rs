@@ -113,7 +113,7 @@ impl Looking {
             Ok(env) => env.clone(),
             Err(why) => return CheckEnd { command: script.to_owned(), code: None, said: why.clone() },
         };
-        let patience = Patience { time_max: self.time_max, given_up };
+        let patience = Patience { time_max: self.time_max, bytes_max: command::OUTPUT_BYTES_MAX, given_up };
         let ran = command::run_and_hear(&self.folder, &self.shell, script, env, patience);
         let output = flight::secrets().bytes(&ran.output);
         // What a check printed is for people; that it cannot be kept does not change what it found.
@@ -138,7 +138,7 @@ impl Looking {
 
     fn effect(&self, given_up: &AtomicBool) -> Effect {
         let Ok(env) = &self.env else { return Effect::CannotTell };
-        let patience = Patience { time_max: command::TIME_MAX, given_up };
+        let patience = Patience { time_max: command::TIME_MAX, bytes_max: command::OUTPUT_BYTES_MAX, given_up };
         let mut codes = Vec::new();
         for script in &self.done_when {
             let code = command::run_and_hear(&self.folder, &self.shell, script, env.clone(), patience).code;

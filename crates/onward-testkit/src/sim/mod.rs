@@ -8,6 +8,7 @@ mod limits;
 mod oracle;
 mod people;
 mod plans;
+mod replans;
 mod rewind;
 mod store;
 mod world;
@@ -21,6 +22,7 @@ use onward_core::event::{CommitRule, Event, Orphans, PlanRevised, RunStarted};
 use onward_core::id::{PhaseId, RunId, Seq};
 use onward_core::input::{Begin, Choice, Posted, Reply, Resumption};
 use onward_core::plan::{self, Plan};
+use onward_core::replan::Limits;
 use onward_core::run::{self, Ending, PhaseStatus, Run};
 use onward_core::seen::Seen;
 use onward_engine::{Driver, Error, Keep, Reporter, Update, put_fold, put_keyframe};
@@ -228,8 +230,15 @@ impl Story {
         let mut store = FaultyStore::new(self.store.clone(), self.machine.clone());
         let run = onward_engine::load_run(&mut store, &self.id).expect("a readable journal");
         self.machine.lock().expect(ALONE).oracle.compare(&run);
-        let begin = self.begin(&run, &lease, start);
         self.machine.lock().expect(ALONE).fuse = fuse;
+        let run = match replans::answered(&self.machine, &mut store, &lease, run) {
+            Ok(run) => run,
+            Err(why) => {
+                assert!(world::is_killed(&why) || is_killed_store(&why), "the answer gave up: {why}");
+                return None;
+            }
+        };
+        let begin = self.begin(&run, &lease, start);
         let mut world = Eyes::new(self.machine.clone());
         let run = match rewind::maybe(&self.machine, &mut store, &lease, &mut world, run) {
             Ok(run) => run,
@@ -245,8 +254,9 @@ impl Story {
                 return None;
             }
         };
+        let choices = rewind::still_legal(&run, &begin);
         let resumption = rewind::still_possible(&run, begin.resumption);
-        let begin = Begin { choices: rewind::still_legal(&run, begin.choices), resumption, ..begin };
+        let begin = Begin { choices, resumption, ..begin };
         let mut watch = Watch(self.machine.clone());
         let mut keep = Keeping { machine: self.machine.clone(), store: self.store.clone() };
         let driver = Driver {
@@ -295,11 +305,14 @@ impl Story {
             let asks = phase.on_failure == Some(plan::PhaseFailure::Ask);
             let given_up =
                 state.status == PhaseStatus::Failed && machine.dice.percent(if state.parked || asks { 50 } else { 8 });
-            let settle = state.in_doubt || given_up;
-            let redo = state.status == PhaseStatus::Completed && start < 20 && machine.dice.percent(3);
+            let settle = state.in_doubt || given_up || replans::person_speaks(run, &phase.id, &mut machine.dice);
+            let redo = state.is_finished() && start < 20 && machine.dice.percent(3);
+            let after_all = state.status == PhaseStatus::Skipped && machine.dice.percent(5);
             let stubborn = state.status == PhaseStatus::Running && machine.dice.percent(10);
             if settle {
                 choices.push((phase.id.clone(), *machine.dice.pick(&[Choice::Retry, Choice::Skip, Choice::Adopt])));
+            } else if after_all {
+                choices.push((phase.id.clone(), Choice::Adopt));
             } else if redo || stubborn {
                 choices.push((phase.id.clone(), Choice::Retry));
             }
@@ -341,7 +354,8 @@ impl Story {
         let world = dice.percent(20).then(Box::default);
         let kept = run.phases().filter(|(_, state)| state.status == PhaseStatus::Completed && dice.percent(3));
         let accepted = kept.map(|(phase, _)| (phase.id.clone(), Seen::default())).collect();
-        Resumption { from, only, revised, world, accepted, ..Resumption::default() }
+        let replan_limits = if dice.percent(25) { Limits::Waived } else { Limits::Hold };
+        Resumption { from, only, revised, world, accepted, replan_limits, ..Resumption::default() }
     }
 
     /// Somebody beside the driver wants a checkpoint.
@@ -462,8 +476,9 @@ impl Story {
                 }
                 Some(Reply::Done) if merges.contains(&id) => {}
                 Some(Reply::Refused { reason }) if merges.contains(&id) => assert_eq!(reason, "the run is over"),
-                Some(Reply::Done | Reply::Refused { .. } | Reply::Overruled { .. }) if words.contains(&id) => {}
-                Some(Reply::Done | Reply::Refused { .. } | Reply::Overruled { .. }) => {
+                Some(Reply::Done | Reply::Refused { .. } | Reply::Overruled { .. } | Reply::NotReplanned { .. })
+                    if words.contains(&id) => {}
+                Some(Reply::Done | Reply::Refused { .. } | Reply::Overruled { .. } | Reply::NotReplanned { .. }) => {
                     panic!("a checkpoint was asked for")
                 }
                 None => {
@@ -489,14 +504,24 @@ fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// The plan with a phase more, or with its phases in another order.
+/// The plan with a phase more, with its phases in another order, or with one that is another kind of work.
 fn revised(run: &Run, dice: &mut Dice) -> PlanRevised {
     let mut plan = run.plan().clone();
-    if dice.percent(50) {
-        let own = plan.phases.iter().filter(|phase| phase.situation.parent.is_none() && !phase.closing).count();
-        plan.phases.push(plans::another_phase(dice, own as u64));
-    } else {
-        plan.phases.rotate_left(1);
+    match dice.below(100) {
+        0..=44 => {
+            let phase = plans::another_phase(dice, &plan);
+            plan.phases.push(phase);
+        }
+        45..=79 => plan.phases.rotate_left(1),
+        _ => {
+            let open = |phase: &plan::Phase| {
+                let alone = phase.children.is_none() && phase.situation.parent.is_none();
+                alone && run.phase_state(&phase.id).is_some_and(|state| !state.is_finished() && state.attempt.is_none())
+            };
+            if let Some(phase) = plan.phases.iter_mut().find(|phase| open(phase)) {
+                phase.body = plans::body(dice);
+            }
+        }
     }
     PlanRevised { plan_digest: plan::digest(&plan), plan, plan_text: String::new(), renamed: Vec::new() }
 }

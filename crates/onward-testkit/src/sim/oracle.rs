@@ -8,11 +8,13 @@ use onward_core::checkpoint::{self, Head};
 use onward_core::event::{Answer, Event, LimitHit, Outcome, PhaseBack, Recorded, Report};
 use onward_core::id::{Attempt, Generation, PhaseId, Seq};
 use onward_core::plan::{Body, Effects, IfSilent, Phase, Plan, RetryWhen, globs};
+use onward_core::replan::EXIT_REPLAN;
 use onward_core::run::{PhaseStatus, Run};
 use onward_store::{Lease, Record, StoredCheckpoint};
 
 use super::composed::{Composed, ancestors, is_whole, judges};
 use super::limits::Closed;
+use super::replans::Revisions;
 
 /// How often each kind of event and each change of a phase's status was seen.
 pub type Coverage = BTreeMap<String, u64>;
@@ -32,6 +34,7 @@ pub(super) struct Oracle {
     /// Commits that were begun.
     commits: BTreeSet<u32>,
     jobs: Option<u32>,
+    replans: Revisions,
     closed: Closed,
     pub(super) coverage: Coverage,
     /// Tells every event as it becomes durable.
@@ -84,6 +87,7 @@ impl Oracle {
             composed: Composed::default(),
             commits: BTreeSet::new(),
             jobs: None,
+            replans: Revisions::default(),
             closed: Closed::default(),
             coverage: Coverage::new(),
             trace: None,
@@ -121,10 +125,13 @@ impl Oracle {
         let before: BTreeMap<PhaseId, PhaseStatus> =
             run.phases().map(|(phase, state)| (phase.id.clone(), state.status)).collect();
         run.apply(recorded);
-        let both = run.phases().filter_map(|(phase, after)| Some((after, before.get(&phase.id)?)));
-        for (after, before) in both.filter(|(after, before)| after.status != **before) {
-            let name = format!("phase: {} to {}", before.as_str(), after.status.as_str());
-            *self.coverage.entry(name).or_default() += 1;
+        let event =
+            serde_json::to_value(&recorded.event).expect("plain data")["type"].as_str().expect("a tag").to_owned();
+        for (phase, after) in run.phases() {
+            let Some(before) = before.get(&phase.id).filter(|before| **before != after.status) else { continue };
+            let moved = format!("{} to {}", before.as_str(), after.status.as_str());
+            *self.coverage.entry(format!("phase: {moved}")).or_default() += 1;
+            *self.coverage.entry(format!("phase: {moved} by {event}")).or_default() += 1;
         }
     }
 
@@ -132,6 +139,8 @@ impl Oracle {
         let name =
             serde_json::to_value(&recorded.event).expect("plain data")["type"].as_str().expect("a tag").to_owned();
         *self.coverage.entry(name).or_default() += 1;
+        let done = |id: &PhaseId| self.facts.get(id).is_some_and(|facts| facts.finished_as.is_some());
+        self.replans.fold(&recorded.event, &self.plan, done);
         match &recorded.event {
             Event::DriverStarted { jobs, .. } => self.jobs = *jobs,
             Event::AttemptStarted { phase, attempt, generation, .. } => {
@@ -153,6 +162,12 @@ impl Oracle {
             }
             Event::LimitHit(hit) => self.limit_hit(hit),
             Event::PhaseProbed { phase, answer, .. } => self.probed(phase, *answer),
+            Event::PhaseInDoubt { phase } => {
+                // A person is asked, and the next driver asks the probe again before anybody has spoken.
+                let has_probe = !self.plan.phase(phase).expect("of the plan").done_when.is_empty();
+                let facts = self.facts.get_mut(phase).expect("of the plan");
+                facts.unprobed = facts.unprobed.or(has_probe.then_some(Unprobed::NobodyKnows));
+            }
             Event::ApprovalAsked { phase } => self.approval_asked(phase),
             Event::ApprovalAnswered { phase, choice, .. } => self.answered(phase, choice),
             Event::Reported { phase, report, .. } => self.reported(phase, report),
@@ -168,6 +183,16 @@ impl Oracle {
             }
             Event::PhaseExpanded { phase, children } => self.expanded(phase, children),
             Event::MainPartEnded { .. } => self.composed.main_ended = true,
+            Event::ReplanAsked { .. }
+            | Event::ReplanAllowed
+            | Event::ReplanProposed { .. }
+            | Event::ReplanRefused { .. } => {}
+            Event::Replanned(replanned) => {
+                if let Some(facts) = self.facts.get_mut(&replanned.phase) {
+                    facts.failures = 0;
+                }
+                self.revised(&replanned.plan);
+            }
             Event::RunStarted(_)
             | Event::WorldSeen { .. }
             | Event::StaleAccepted { .. }
@@ -179,7 +204,6 @@ impl Oracle {
             | Event::RewindFailed { .. }
             | Event::RunForked { .. }
             | Event::AttemptAdopted { .. }
-            | Event::PhaseInDoubt { .. }
             | Event::BatchCompleted { .. }
             | Event::StopAsked { .. }
             | Event::RunStopped { .. }
@@ -324,7 +348,7 @@ impl Oracle {
         assert_eq!(facts.open.take(), Some(attempt), "the end of {attempt} at {phase} is recorded once");
         match outcome {
             Outcome::Unknown | Outcome::NeverRan => facts.unknowns += 1,
-            Outcome::Stopped { .. } | Outcome::Exited { code: 0 } => facts.unknowns = 0,
+            Outcome::Stopped { .. } | Outcome::Exited { code: 0 | EXIT_REPLAN } => facts.unknowns = 0,
             Outcome::Exited { .. } | Outcome::Killed { .. } | Outcome::TimedOut | Outcome::CouldNotStart { .. } => {
                 (facts.failures, facts.unknowns) = (facts.failures + 1, 0);
             }
@@ -358,10 +382,25 @@ impl Oracle {
 
     fn revised(&mut self, plan: &Plan) {
         for phase in &plan.phases {
-            self.facts.entry(phase.id.clone()).or_insert_with(|| Facts { generation: 1, ..Facts::default() });
+            let new = || Facts { generation: 1, ..Facts::default() };
+            let facts = self.facts.entry(phase.id.clone()).or_insert_with(new);
+            // What is not for us to try any more has nothing to prove by a probe.
+            let proves = match &phase.body {
+                Body::Run { .. } | Body::Agent(_) => !is_whole(plan, &phase.id),
+                Body::External(_) => !is_whole(plan, &phase.id) && facts.unprobed != Some(Unprobed::SaysDone),
+                Body::Approval(_) | Body::Uses(_) => false,
+            };
+            facts.unprobed = facts.unprobed.filter(|_| proves);
         }
         self.plan = plan.clone();
         self.composed.revised(plan);
+    }
+
+    /// The driver is about to have another plan made.
+    pub(super) fn may_replan(&self, run: &Run, phase: &PhaseId) {
+        assert!(self.replans.asks(phase), "another plan is to be made for {phase}, which did not ask for it");
+        let durable = self.journal.last().map_or(Seq(0), |last| last.seq);
+        assert!(run.seq <= durable, "I2: a plan is made on {} while {durable} is durable", run.seq);
     }
 
     /// The driver is about to ask a probe.

@@ -10,22 +10,23 @@ use onward_core::plan::{
 };
 
 use super::dice::Dice;
-use super::limits;
+use super::{limits, replans};
 
 const PHASES_MAX: u64 = 9;
 
 pub(super) fn random_plan(dice: &mut Dice) -> Plan {
-    let size = 1 + dice.below(PHASES_MAX);
-    let mut phases: Vec<Phase> = (0..size).map(|number| random_phase(dice, number)).collect();
-    // A world has people, or phases that are taken apart; both together are not played yet.
-    if phases.iter().any(is_special) {
-        phases.iter_mut().for_each(without_people);
+    let mut phases: Vec<Phase> = Vec::new();
+    for number in 0..=dice.below(PHASES_MAX) {
+        let earlier: Vec<PhaseId> = phases.iter().map(|phase| phase.id.clone()).collect();
+        phases.push(random_phase(dice, id(number), &earlier));
     }
     let plan = Plan {
         max_parallel: 1 + u32::try_from(dice.below(4)).expect("small"),
         on_failure: *dice.pick(&[PlanFailure::Finish, PlanFailure::Continue, PlanFailure::Continue, PlanFailure::Stop]),
         phases,
+        finally: if dice.percent(20) { finally(dice) } else { Vec::new() },
         used: BTreeMap::from([(INNER.to_owned(), inner(dice))]),
+        replan: Some(replans::random_keys(dice)),
         limits: limits::random_limits(dice),
         ..Plan::new("sim", "run")
     };
@@ -37,41 +38,34 @@ pub(super) fn random_plan(dice: &mut Dice) -> Plan {
 const INNER: &str = "inner.yaml";
 
 fn inner(dice: &mut Dice) -> Plan {
-    let mut last = plain(dice, PhaseId::new("last"));
-    last.needs = vec![Need::new(PhaseId::new("first"))];
-    let finally = if dice.percent(50) { vec![plain(dice, PhaseId::new("close"))] } else { Vec::new() };
-    let phases = vec![plain(dice, PhaseId::new("first")), last, plain(dice, PhaseId::new("beside"))];
+    let first = simple_phase(dice, PhaseId::new("first"), &[]);
+    let mut last = simple_phase(dice, PhaseId::new("last"), &[]);
+    last.needs = vec![Need::new(first.id.clone())];
+    let phases = vec![first, last, simple_phase(dice, PhaseId::new("beside"), &[])];
+    let close = if dice.percent(50) { vec![simple_phase(dice, PhaseId::new("close"), &[])] } else { Vec::new() };
     let on_failure = *dice.pick(&[PlanFailure::Finish, PlanFailure::Continue]);
-    Plan { on_failure, phases, finally, ..Plan::new("inner", "run") }
+    Plan { on_failure, phases, finally: close, ..Plan::new("inner", "run") }
 }
 
-fn plain(dice: &mut Dice, id: PhaseId) -> Phase {
-    let mut phase = Phase { id, ..simple_phase(dice, 0) };
-    without_people(&mut phase);
-    phase
+/// What comes after everything else.
+fn finally(dice: &mut Dice) -> Vec<Phase> {
+    let first = random_phase(dice, PhaseId::new("f0"), &[]);
+    let second = dice.percent(40).then(|| random_phase(dice, PhaseId::new("f1"), &[PhaseId::new("f0")]));
+    std::iter::once(first).chain(second).collect()
 }
 
-/// A phase that comes into a plan later: nothing special about it.
-pub(super) fn another_phase(dice: &mut Dice, number: u64) -> Phase {
-    let mut phase = simple_phase(dice, number);
-    without_people(&mut phase);
-    phase
-}
-
-fn is_special(phase: &Phase) -> bool {
-    let composed = phase.matrix.is_some() || matches!(phase.body, Body::Uses(_));
-    composed || phase.condition.is_some() || phase.on_failure.is_some()
-}
-
-fn without_people(phase: &mut Phase) {
-    if matches!(phase.body, Body::Approval(_) | Body::External(_)) {
-        phase.body = Body::Run { script: "work".to_owned(), shell: vec!["sh".to_owned()] };
-    }
+/// A phase that the plan has not had, and that needs nothing but what is there.
+pub(super) fn another_phase(dice: &mut Dice, plan: &Plan) -> Phase {
+    let own = |phase: &&Phase| phase.situation.parent.is_none() && !phase.closing;
+    let earlier: Vec<PhaseId> = plan.phases.iter().filter(own).map(|phase| phase.id.clone()).collect();
+    let number = |id: &PhaseId| id.as_str()[1..].parse::<u64>().expect("the plans of the simulator");
+    let next = earlier.iter().map(number).max().map_or(0, |last| last + 1);
+    random_phase(dice, id(next), &earlier)
 }
 
 /// A phase that may be taken apart, left out, or mean something special by its failure.
-fn random_phase(dice: &mut Dice, number: u64) -> Phase {
-    let mut phase = simple_phase(dice, number);
+fn random_phase(dice: &mut Dice, id: PhaseId, earlier: &[PhaseId]) -> Phase {
+    let mut phase = simple_phase(dice, id, earlier);
     let need = phase.needs.first().map(|need| need.phase.clone());
     if dice.percent(15) {
         let about = need.as_ref().map_or("success()".to_owned(), |need| format!("phases.{need}.status == 'completed'"));
@@ -97,12 +91,12 @@ fn random_phase(dice: &mut Dice, number: u64) -> Phase {
     phase
 }
 
-fn simple_phase(dice: &mut Dice, number: u64) -> Phase {
+fn simple_phase(dice: &mut Dice, id: PhaseId, earlier: &[PhaseId]) -> Phase {
     let mut needs = Vec::new();
-    for earlier in 0..number {
+    for earlier in earlier {
         if dice.percent(25) {
             let must_be_completed = dice.percent(20);
-            needs.push(Need { must_be_completed, ..Need::new(id(earlier)) });
+            needs.push(Need { must_be_completed, ..Need::new(earlier.clone()) });
         }
     }
     let effects = *dice.pick(&[Effects::Files, Effects::Files, Effects::None, Effects::External]);
@@ -124,16 +118,17 @@ fn simple_phase(dice: &mut Dice, number: u64) -> Phase {
         priority: *dice.pick(&[Priority::Critical, Priority::High, Priority::Normal, Priority::Low]),
         value: dice.percent(40).then(|| *dice.pick(&[Value::Issue, Value::Commit, Value::Code, Value::Docs])),
         on_interrupt: dice.percent(20).then(|| *dice.pick(&[OnInterrupt::Rerun, OnInterrupt::Ask])),
+        on_failure: dice.percent(5).then_some(PhaseFailure::Replan),
         done_when: if dice.percent(25) { vec!["probe".to_owned()] } else { Vec::new() },
         verify: if dice.percent(15) { vec!["check".to_owned()] } else { Vec::new() },
         artifacts: if dice.percent(15) { vec![artifact(dice)] } else { Vec::new() },
-        ..Phase::new(id(number), body(dice))
+        ..Phase::new(id, body(dice))
     };
     limits::random_claims(dice, phase)
 }
 
 /// Mostly work of our own; now and then somebody else's.
-fn body(dice: &mut Dice) -> Body {
+pub(super) fn body(dice: &mut Dice) -> Body {
     let patience = dice.percent(30).then(|| Duration::from_secs(dice.below(600)));
     match dice.below(100) {
         0..=11 => Body::Approval(Approval {

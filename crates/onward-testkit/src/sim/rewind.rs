@@ -4,12 +4,13 @@
 use onward_core::checkpoint::{self, Checkpoint};
 use onward_core::event::{FilesBack, Outcome};
 use onward_core::id::{CheckpointId, PhaseId};
-use onward_core::input::{AttemptEnd, Choice, Input, Resumption};
+use onward_core::input::{AttemptEnd, Begin, Choice, Input, Resumption};
 use onward_core::plan::{Body, Need};
 use onward_core::run::{PhaseStatus, Run};
 use onward_engine::{Hand, Result, World, back};
 use onward_store::{Lease, Page, Store};
 
+use super::composed;
 use super::store::FaultyStore;
 use super::world::{ALONE, Eyes, Shared};
 
@@ -47,18 +48,20 @@ pub(super) fn maybe(
 }
 
 /// Answers that were given before the rewind and still make sense after it.
-pub(super) fn still_legal(run: &Run, choices: Vec<(PhaseId, Choice)>) -> Vec<(PhaseId, Choice)> {
+pub(super) fn still_legal(run: &Run, begin: &Begin) -> Vec<(PhaseId, Choice)> {
+    let plan = begin.resumption.revised.as_ref().map_or(run.plan(), |revised| &revised.plan);
     let over = |phase: &PhaseId| {
         let status = run.phase_state(phase).map(|state| state.status);
-        matches!(status, Some(PhaseStatus::Completed | PhaseStatus::Running))
+        let at_work = run.running().any(|(part, _)| composed::ancestors(run.plan(), &part.id).contains(phase));
+        at_work || matches!(status, Some(PhaseStatus::Completed | PhaseStatus::Running))
     };
     let legal = |(phase, choice): &(PhaseId, Choice)| match choice {
         Choice::Retry | Choice::RetryClean => true,
         Choice::Skip => !over(phase),
         // A person has to approve it; nobody takes it as done.
-        Choice::Adopt => !over(phase) && !matches!(run.plan().phase(phase).map(|p| &p.body), Some(Body::Approval(_))),
+        Choice::Adopt => !over(phase) && !matches!(plan.phase(phase).map(|p| &p.body), Some(Body::Approval(_))),
     };
-    choices.into_iter().filter(legal).collect()
+    begin.choices.iter().filter(|one| legal(one)).cloned().collect()
 }
 
 /// A phase that was wanted alone is no longer, where the rewind took away what it needs.

@@ -8,6 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use onward_core::event::{FilesBack, LimitHit, Outcome, Snapshot, StopBy};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Input};
+use onward_core::replan::EXIT_REPLAN;
 use onward_core::run::Run;
 use onward_core::view::{self, Alive, StatusView};
 use onward_engine::{Error, Happened, Result, Tree, Urgency, World};
@@ -16,7 +17,7 @@ use super::dice::Dice;
 use super::git::Repository;
 use super::limits;
 use super::oracle::Oracle;
-use super::people;
+use super::{people, replans};
 
 /// The machine as driver, store and world share it.
 pub(super) type Shared = Arc<Mutex<Machine>>;
@@ -168,8 +169,9 @@ impl Machine {
         self.oracle.spawned(phase, attempt, &living);
         let outcome = match self.dice.below(100) {
             0..=69 => Outcome::Exited { code: 0 },
-            70..=78 => Outcome::Exited { code: 75 },
-            79..=89 => Outcome::Exited { code: 1 },
+            70..=76 => Outcome::Exited { code: 75 },
+            77..=86 => Outcome::Exited { code: 1 },
+            87..=89 => Outcome::Exited { code: EXIT_REPLAN },
             90..=93 => Outcome::Killed { signal: 9 },
             94..=96 => Outcome::TimedOut,
             _ => Outcome::CouldNotStart { reason: "no room".to_owned() },
@@ -291,6 +293,10 @@ impl World for Eyes {
         let proof = Box::new(people::proof(definition, &mut machine.dice));
         machine.tick()?;
         Ok(Some(Input::Probed { phase: phase.clone(), proof }))
+    }
+
+    fn replan(&mut self, run: &Run, phase: &PhaseId) -> Result<Option<Input>> {
+        replans::command(&mut self.machine.lock().expect(ALONE), run, phase)
     }
 
     fn stop(&mut self, phase: &PhaseId, attempt: Attempt, by: StopBy, urgency: Urgency) -> Result<Option<Input>> {

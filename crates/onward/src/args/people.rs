@@ -41,7 +41,6 @@ pub(crate) enum What {
     /// The phase cannot be done.
     Fail(Fail),
     /// Another plan is needed.
-    #[command(hide = true)]
     Replan(Replan),
 }
 

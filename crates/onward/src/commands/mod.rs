@@ -22,6 +22,7 @@ mod logs;
 mod next;
 mod perform;
 mod prune;
+mod replan;
 mod report;
 mod resume;
 mod rewind;

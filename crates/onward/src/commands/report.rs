@@ -1,7 +1,8 @@
 //! `onward report start|progress|done|fail PHASE`: whoever does an external phase says how it stands.
 
 use onward_core::exit;
-use onward_engine::{Done, Error, Onward, Report};
+use onward_core::replan::Because;
+use onward_engine::{Done, Onward, Proposed, Report, Reported};
 
 use super::here;
 use super::next::the_run;
@@ -15,20 +16,37 @@ pub(super) fn report(args: &people::Report) -> Result<u8, Failure> {
         What::Progress(progress) => (&progress.about, Report::Progress { note: progress.note.clone() }),
         What::Done(done) => (&done.about, Report::Done(claim(done))),
         What::Fail(fail) => (&fail.about, Report::Fail { reason: fail.reason.clone() }),
-        What::Replan(_) => {
-            return Err(Error::NotYet("this version has no `onward report replan` yet".to_owned()).into());
-        }
+        What::Replan(replan) => return another_plan(replan),
     };
     let mut onward = Onward::work(&here()?)?;
     let reported = onward.report(the_run(about.run.as_deref()).as_deref(), &about.phase, &report)?;
+    say(about, &reported);
+    Ok(if reported.accepted { exit::DONE } else { exit::FAILED })
+}
+
+fn another_plan(args: &people::Replan) -> Result<u8, Failure> {
+    let about = &args.about;
+    let mut onward = Onward::work(&here()?)?;
+    let run = the_run(about.run.as_deref());
+    let reason = args.reason.as_deref().unwrap_or("it gives no reason");
+    let (proposed, reported) = onward.report_replan(run.as_deref(), &about.phase, reason, args.plan.as_deref())?;
+    say(about, &reported);
+    Ok(match proposed {
+        Proposed::Taken => exit::DONE,
+        Proposed::Waits => exit::WAITING,
+        Proposed::Refused { because: Because::Limit, .. } => exit::REPLAN_LIMIT,
+        Proposed::Refused { .. } => exit::FAILED,
+    })
+}
+
+fn say(about: &people::About, reported: &Reported) {
     if about.output.json {
-        render::answer_json(&reported);
+        render::answer_json(reported);
     } else if let Some(reason) = &reported.reason {
         render::say(&render::safe::block(&format!("not accepted, the phase stays as it was: {reason}\n")));
     } else {
         render::say(&render::people::next(&reported.next));
     }
-    Ok(if reported.accepted { exit::DONE } else { exit::FAILED })
 }
 
 fn claim(done: &people::Done) -> Done {

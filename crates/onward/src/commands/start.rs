@@ -6,6 +6,7 @@ use onward_core::event::StopBy;
 use onward_core::exit;
 use onward_core::id::{PhaseId, RunId};
 use onward_core::input::{Choice, Resumption};
+use onward_core::replan::Limits;
 use onward_core::resume::Accept;
 use onward_core::run::Ending;
 use onward_core::view::Why;
@@ -14,7 +15,7 @@ use serde_json::json;
 
 use super::after_failure::{self, Decided};
 use super::ask::{self, Said, Settled};
-use super::here;
+use super::{here, replan};
 use crate::args;
 use crate::failure::Failure;
 use crate::render::run::{Report, Style};
@@ -92,6 +93,9 @@ fn drive(mut onward: Onward, request: Request, found: Found, person: bool, repor
     onward_engine::let_ctrl_c_end_us();
     loop {
         let choices = match finished.ending {
+            Ending::Stopped(StopBy::Question) if finished.run.in_doubt().next().is_none() => {
+                return Err(replan::failure(&finished.run));
+            }
             Ending::Stopped(StopBy::Question) => {
                 let question = render::run::doubts(&finished.run);
                 let answered = if person { ask::about_doubts(&question) } else { None };
@@ -140,6 +144,7 @@ fn request(want: Want, plan: Option<PathBuf>, args: &args::Start) -> Result<Requ
         accept_stale: if args.accept_stale { Accept::Yes } else { Accept::No },
         from: named(args.from.as_deref())?,
         only: named(args.only.as_deref())?,
+        replan_limits: if args.force_replan { Limits::Waived } else { Limits::Hold },
         wait_limit: args.wait_limit,
         deadline: args.deadline,
     })

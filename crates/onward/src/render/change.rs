@@ -7,7 +7,7 @@ use onward_core::id::PhaseId;
 use onward_core::resume::{Finding, Weight};
 use onward_core::run::Run;
 
-use super::{composed, limits, paint, people, run, safe, time, vcs};
+use super::{composed, limits, paint, people, replan, run, safe, time, vcs};
 
 /// What was said already, as far as the next line depends on it.
 #[derive(Debug, Default)]
@@ -71,6 +71,11 @@ impl Changes {
             Event::StaleAccepted { phase, .. } => {
                 Some(format!("{} {} is kept as it is", paint::doubtful("~"), name(phase)))
             }
+            Event::ReplanAsked { .. }
+            | Event::ReplanAllowed
+            | Event::ReplanProposed { .. }
+            | Event::ReplanRefused { .. }
+            | Event::Replanned(_) => replan::line(&recorded.event),
             Event::PhaseProbed { phase, answer, error } => self.proven(phase, *answer, error.as_ref()),
             Event::ApprovalAsked { .. } | Event::ApprovalAnswered { .. } | Event::Reported { .. } => {
                 people::line(&recorded.event, run)

@@ -9,6 +9,7 @@ use crate::event::{Event, SkippedBy};
 use crate::id::{Generation, PhaseId};
 use crate::input::{Begin, Choice, Resumption};
 use crate::plan::Body;
+use crate::replan::Limits;
 use crate::run::state::{PhaseState, PhaseStatus, Run};
 
 pub(super) fn begin(run: &Run, begin: &Begin, now: Timestamp) -> Result<Vec<Event>, Refusal> {
@@ -28,6 +29,9 @@ pub(super) fn begin(run: &Run, begin: &Begin, now: Timestamp) -> Result<Vec<Even
         bounds: begin.bounds,
     }];
     events.extend(begin.closed.iter().filter_map(|closed| limited::elsewhere(run, closed, now)));
+    if told.replan_limits == Limits::Waived {
+        events.push(Event::ReplanAllowed);
+    }
     if let Some(world) = &told.world {
         events.push(Event::WorldSeen { world: world.clone(), findings: told.findings.clone() });
     }

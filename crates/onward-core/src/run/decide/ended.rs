@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::replan;
 use crate::event::{Claimed, Event, Outcome, PhaseError, StopBy};
 use crate::id::{Attempt, PhaseId};
 use crate::input::AttemptEnd;
 use crate::plan::{Backoff, Effects, OnInterrupt, Phase, RetryWhen, definition_digest};
+use crate::replan::EXIT_REPLAN;
 use crate::run::apply::CRASH_LOOP;
 use crate::run::proof;
 use crate::run::state::{PhaseState, Run};
@@ -33,6 +35,7 @@ pub(super) fn ended(run: &Run, id: &PhaseId, attempt: Attempt, end: &AttemptEnd,
         // What has to prove that it is done is done when it has.
         Outcome::Exited { code: 0 } if end.outputs.is_ok() && proof::is_wanted(phase) => None,
         Outcome::Exited { code: 0 } => Some(completed_or_not(run, phase, end)),
+        Outcome::Exited { code: EXIT_REPLAN } => Some(replan::asked(phase, end.last_words.as_deref())),
         Outcome::Exited { .. } | Outcome::Killed { .. } | Outcome::TimedOut | Outcome::CouldNotStart { .. } => {
             let limited = super::limited::limited(run, phase, end, now);
             limited.or_else(|| Some(failed(run, phase, state, &end.outcome, attempt, now)))
@@ -112,7 +115,7 @@ pub(in crate::run) fn retried_or_failed(
 ) -> Event {
     let stopping = run.stop.is_some_and(|(by, _)| by != StopBy::Pause);
     if state.failures >= phase.retry.max || !phase.retry.when.contains(&when) || stopping {
-        return failure(phase, code, message);
+        return replan::instead_of_failing(run, phase, code, &message).unwrap_or_else(|| failure(phase, code, message));
     }
     let wait = backoff(&phase.retry.backoff, state.failures, jitter_seed(run, &phase.id, attempt));
     Event::RetryScheduled { phase: phase.id.clone(), not_before: now + wait }

@@ -7,6 +7,7 @@ mod pause;
 mod people;
 mod posted;
 mod probed;
+mod replan;
 mod revise;
 mod stop;
 mod undo_phases;
@@ -58,6 +59,7 @@ pub(super) fn decide(run: &Run, input: &Input, now: Timestamp) -> Result<Vec<Eve
             Ok(ended::ended(run, phase, *attempt, end, now))
         }
         Input::Probed { phase, proof } => probed::probed(run, phase, proof, now),
+        Input::Replan { phase, plan } => Ok(replan::made(run, phase, plan)),
         Input::DriverGone => Ok(driver_gone(run)),
         Input::StopAsked { by } => Ok(stop::stop(run, *by)),
         Input::Snapshotted(result) => Ok(vec![vcs::snapshotted(result)]),

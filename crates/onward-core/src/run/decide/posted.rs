@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::begin::choose_all;
-use super::{Refusal, people};
+use super::{Refusal, people, replan};
 use crate::checkpoint::Trigger;
 use crate::event::{Event, RunResult};
 use crate::id::Seq;
@@ -20,6 +20,8 @@ pub(super) fn posted(run: &Run, posted: &Posted, now: Timestamp) -> Result<Vec<E
     match posted {
         Posted::Checkpoint { name } => Ok(vec![checkpoint(run, 1, name.clone(), now)]),
         Posted::Choose { phase, choice } => Ok(choose_all(run, phase, *choice)?),
+        Posted::Replan { phase, reason, plan } => replan::reported(run, phase, reason, plan.as_deref()),
+        Posted::SettleReplan { phase, answer } => replan::settled(run, phase, *answer),
         Posted::Pause => super::pause::pause(run),
         Posted::Cancel => Ok(super::pause::cancel(run)),
         Posted::Archive => Ok(vec![Event::RunArchived]),

@@ -1,0 +1,117 @@
+//! A phase wants another plan, and one is there, or is not.
+
+use super::Refusal;
+use super::begin::reopened;
+use super::undo_phases::raised;
+use crate::event::Event;
+use crate::id::PhaseId;
+use crate::input::{Choice, Consent, LastWords};
+use crate::plan::{self, Phase, PhaseFailure, Plan, ReplanRules};
+use crate::replan::{Because, Cause, Replanned, Revision};
+use crate::run::replans::{Stage, refusal};
+use crate::run::state::{PhaseStatus, Run};
+use crate::tail;
+
+/// The phase ended with the code that asks for another plan.
+pub(super) fn asked(phase: &Phase, last_words: Option<&LastWords>) -> Event {
+    let reason = last_words.and_then(|words| tail::last_line(words.text.as_bytes()));
+    let reason = reason.unwrap_or_else(|| "it gives no reason".to_owned());
+    Event::ReplanAsked { phase: phase.id.clone(), reason, cause: Cause::Asked }
+}
+
+/// What failed for good asks for another plan where the plan says so: `on-failure: replan` of the phase, or `when`.
+pub(super) fn instead_of_failing(run: &Run, phase: &Phase, code: &str, message: &str) -> Option<Event> {
+    let cause = Cause::of_failure(code);
+    let rules = run.plan().replan_rules(Some(phase));
+    let asks = phase.on_failure == Some(PhaseFailure::Replan) || cause.when().is_some_and(|w| rules.when.contains(&w));
+    asks.then(|| Event::ReplanAsked { phase: phase.id.clone(), reason: message.to_owned(), cause })
+}
+
+/// The command that makes plans has spoken. Somebody may have answered for the phase meanwhile.
+pub(super) fn made(run: &Run, phase: &PhaseId, made: &Result<Box<Plan>, String>) -> Vec<Event> {
+    let Some(asked) = run.replans.of(phase).filter(|asked| asked.stage == Stage::Open) else { return Vec::new() };
+    match made {
+        Err(why) => vec![refusal(phase, Because::NoPlan, why.clone())],
+        Ok(plan) => judged(run, phase, (&asked.reason, asked.cause), plan, Consent::No),
+    }
+}
+
+/// Whoever does a phase brings another plan along. A plan that is refused changes nothing: the phase stays as it is.
+pub(super) fn reported(run: &Run, phase: &PhaseId, reason: &str, plan: Option<&Plan>) -> Result<Vec<Event>, Refusal> {
+    let state = run.phase_state(phase).ok_or_else(|| Refusal::NoSuchPhase(phase.clone()))?;
+    let illegal = |why: &str| Err(Refusal::Illegal("a replan", phase.clone(), why.to_owned()));
+    if state.is_finished() {
+        return illegal("it is finished");
+    }
+    if state.attempt.is_some() {
+        return illegal("it is at work, and asks by ending with code 79");
+    }
+    let cause = Cause::Reported;
+    let Some(plan) = plan else {
+        return match run.may_ask_for_a_plan(phase) {
+            Ok(ReplanRules { run: None, .. }) => {
+                illegal("the plan names no command that makes another one: bring one along")
+            }
+            Ok(ReplanRules { run: Some(_), .. }) => {
+                Ok(vec![Event::ReplanAsked { phase: phase.clone(), reason: reason.to_owned(), cause }])
+            }
+            Err(refused) => Ok(vec![refusal(phase, Because::from(&refused), refused.to_string())]),
+        };
+    };
+    let events = judged(run, phase, (reason, cause), plan, Consent::No);
+    let taken = !matches!(events.first(), Some(Event::ReplanRefused { .. }));
+    let asked = Event::ReplanAsked { phase: phase.clone(), reason: reason.to_owned(), cause };
+    Ok(taken.then_some(asked).into_iter().chain(events).collect())
+}
+
+/// A person has looked at the plan that was proposed.
+pub(super) fn settled(run: &Run, phase: &PhaseId, answer: Consent) -> Result<Vec<Event>, Refusal> {
+    run.phase_state(phase).ok_or_else(|| Refusal::NoSuchPhase(phase.clone()))?;
+    let nothing = || Refusal::Illegal("an answer", phase.clone(), "no plan of it waits for one".to_owned());
+    let asked = run.replans.of(phase).ok_or_else(nothing)?;
+    let Stage::Proposed(plan) = &asked.stage else { return Err(nothing()) };
+    Ok(match answer {
+        Consent::Yes => judged(run, phase, (&asked.reason, asked.cause), plan, answer),
+        Consent::No => vec![refusal(phase, Because::Rejected, "the plan was rejected".to_owned())],
+    })
+}
+
+/// The revision, the wait for a person, or the refusal.
+fn judged(run: &Run, phase: &PhaseId, (reason, cause): (&str, Cause), plan: &Plan, consent: Consent) -> Vec<Event> {
+    let (revision, rules) = match run.judge_proposal(phase, plan) {
+        Ok(judged) => judged,
+        Err(refused) => return vec![refusal(phase, Because::from(&refused), refused.to_string())],
+    };
+    if rules.approval && consent == Consent::No {
+        return vec![Event::ReplanProposed { phase: phase.clone(), plan: Box::new(plan.clone()) }];
+    }
+    let Revision { kind, plan, digest, added, removed, changed, kept, redone } = revision;
+    let undone = redone.iter().filter_map(|id| Some(reopened(id, raised(run.phase_state(id)?), Choice::Retry)));
+    let failed = |id: &&PhaseId| run.phase_state(id).is_some_and(|state| state.status == PhaseStatus::Failed);
+    let renewed = changed.iter().filter(failed).filter(|id| *id != phase);
+    let renewed = renewed.filter_map(|id| Some(reopened(id, run.phase_state(id)?.generation, Choice::Retry)));
+    let follow: Vec<Event> = undone.chain(renewed).collect();
+    let replanned = Replanned {
+        number: run.replans.made() + 1,
+        phase: phase.clone(),
+        reason: reason.to_owned(),
+        cause,
+        kind,
+        plan_digest: plan::digest(&plan),
+        plan,
+        tried: digest,
+        added,
+        removed,
+        changed,
+        kept,
+    };
+    let parts = parts_of(run, &replanned.changed, phase);
+    parts.into_iter().chain([Event::Replanned(Box::new(replanned))]).chain(follow).collect()
+}
+
+/// What a phase with other work was taken apart into is undone: it is taken apart anew, and then it is other work too.
+fn parts_of(run: &Run, changed: &[PhaseId], asks: &PhaseId) -> Vec<Event> {
+    let is_part = |id: &PhaseId| *id != *asks && run.is_part_of(id).any(|whole| changed.contains(whole));
+    let parts = run.phases().filter(|(part, _)| is_part(&part.id));
+    parts.map(|(part, state)| reopened(&part.id, raised(state), Choice::Retry)).collect()
+}

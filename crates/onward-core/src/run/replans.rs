@@ -1,0 +1,330 @@
+//! Phases that want another plan, and the plans that came of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::people::People;
+use super::state::{Before, PhaseState, PhaseStatus, Run};
+use crate::event::{Event, PhaseError, PlanRevised};
+use crate::id::PhaseId;
+use crate::plan::{MayEdit, Plan, ReplanRules, digest_of_all};
+use crate::replan::{
+    Because, Cause, Changes, Limits, Progress, Refused, Replanned, Revision, RevisionRecord, Standing, judge, may_ask,
+};
+
+/// The error code of a phase that wanted another plan and did not get it.
+const NOT_REPLANNED: &str = "not-replanned";
+
+/// The part of a run that is about its plan being another one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Replans {
+    /// Phases that wait for another plan.
+    pub(super) asked: BTreeMap<PhaseId, Asked>,
+    /// Every revision, the oldest first.
+    history: Vec<RevisionRecord>,
+    /// Every plan that this run had before the present one, and every one that was proposed and taken.
+    tried: BTreeSet<String>,
+    /// A person lets one more through.
+    waived: bool,
+}
+
+/// What a phase asked for, and how far that has come.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    pub reason: String,
+    pub cause: Cause,
+    pub stage: Stage,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Stage {
+    /// Nobody has made a plan yet.
+    Open,
+    /// A plan is there and waits for a person.
+    Proposed(#[serde(with = "as_text")] Box<Plan>),
+    /// None came of it; only a person can go on from here.
+    Refused { because: Because, why: String },
+}
+
+/// What happens to the other phases while one waits for a person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waits {
+    NothingElseStarts,
+    TheRestGoesOn,
+}
+
+impl Replans {
+    /// Phases that wait for another plan, and what for.
+    pub fn asked(&self) -> impl Iterator<Item = (&PhaseId, &Asked)> {
+        self.asked.iter()
+    }
+
+    pub fn of(&self, phase: &PhaseId) -> Option<&Asked> {
+        self.asked.get(phase)
+    }
+
+    /// Every revision of the plan, the oldest first.
+    pub fn history(&self) -> &[RevisionRecord] {
+        &self.history
+    }
+
+    /// How many revisions each phase has had made.
+    pub fn counts(&self) -> BTreeMap<String, u32> {
+        let mut counts = BTreeMap::new();
+        for phase in self.history.iter().filter_map(|record| record.phase.as_ref()) {
+            *counts.entry(phase.to_string()).or_default() += 1;
+        }
+        counts
+    }
+
+    /// Revisions that phases asked for; what people edit is not counted.
+    pub(super) fn made(&self) -> u32 {
+        count(self.history.iter().filter(|record| record.phase.is_some()).count())
+    }
+
+    fn made_for(&self, phase: &PhaseId) -> u32 {
+        count(self.history.iter().filter(|record| record.phase.as_ref() == Some(phase)).count())
+    }
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// The rules about revisions.
+impl Run {
+    pub(super) fn asks_for_a_plan(&self, at: usize) -> bool {
+        !self.replans.asked.is_empty() && self.replans.asked.contains_key(&self.plan().phases[at].id)
+    }
+
+    /// Whether any phase still waits for another plan.
+    pub(super) fn a_plan_is_awaited(&self) -> bool {
+        !self.replans.asked.is_empty()
+    }
+
+    fn replan_rules(&self, phase: &PhaseId) -> ReplanRules {
+        self.plan().replan_rules(self.plan().phase(phase))
+    }
+
+    /// The phase for which a plan should be made now. One at a time: each is made on what the one before gave.
+    pub(super) fn replan_wanted(&self) -> Option<&PhaseId> {
+        self.replans.asked.iter().find(|(_, asked)| asked.stage == Stage::Open).map(|(phase, _)| phase)
+    }
+
+    /// Whether a phase waits for a person who has to say something about its plan.
+    pub(super) fn replan_waits_for_a_person(&self, waits: Waits) -> bool {
+        self.replans.asked.values().any(|asked| match asked.stage {
+            Stage::Open => false,
+            Stage::Proposed(_) => waits == Waits::TheRestGoesOn,
+            Stage::Refused { .. } => waits == Waits::NothingElseStarts,
+        })
+    }
+
+    /// Nothing is started now: a person has to speak first, or the plan to come may change what would be started.
+    pub(super) fn replan_comes_first(&self) -> bool {
+        self.replans.asked.iter().any(|(phase, asked)| match asked.stage {
+            Stage::Refused { .. } => true,
+            Stage::Open | Stage::Proposed(_) => self.replan_rules(phase).may_edit != MayEdit::Downstream,
+        })
+    }
+
+    /// The refusal of a plan that nobody can make, before anybody tries.
+    pub(super) fn replan_is_hopeless(&self) -> Option<Event> {
+        let phase = self.replan_wanted().filter(|_| self.epoch > 0)?;
+        match self.may_ask_for_a_plan(phase) {
+            Err(refused) => Some(refusal(phase, Because::from(&refused), refused.to_string())),
+            Ok(ReplanRules { run: None, .. }) => {
+                let why = "the plan names no command that makes another one".to_owned();
+                Some(refusal(phase, Because::NoCommand, why))
+            }
+            Ok(ReplanRules { run: Some(_), .. }) => None,
+        }
+    }
+
+    pub(super) fn may_ask_for_a_plan(&self, phase: &PhaseId) -> Result<ReplanRules, Refused> {
+        may_ask(&self.standing(phase, &BTreeMap::new(), &BTreeSet::new()))
+    }
+
+    /// Holds a proposal against the run as it stands.
+    pub(super) fn judge_proposal(&self, phase: &PhaseId, proposed: &Plan) -> Result<(Revision, ReplanRules), Refused> {
+        let rules = self.may_ask_for_a_plan(phase)?;
+        let progress = self.phases().map(|(phase, state)| {
+            let progress = match state.status {
+                PhaseStatus::Completed | PhaseStatus::Skipped => Progress::Finished,
+                PhaseStatus::Running => Progress::AtWork,
+                PhaseStatus::Pending | PhaseStatus::Failed | PhaseStatus::Interrupted | PhaseStatus::Waiting => {
+                    Progress::Open
+                }
+            };
+            (phase.id.clone(), progress)
+        });
+        let mut tried = self.replans.tried.clone();
+        tried.insert(digest_of_all(self.plan()));
+        judge(&self.standing(phase, &progress.collect(), &tried), proposed, &rules).map(|revision| (revision, rules))
+    }
+
+    fn standing<'a>(
+        &'a self,
+        phase: &'a PhaseId,
+        progress: &'a BTreeMap<PhaseId, Progress>,
+        tried: &'a BTreeSet<String>,
+    ) -> Standing<'a> {
+        Standing {
+            plan: self.plan(),
+            asked_by: Some(phase),
+            progress,
+            made: self.replans.made(),
+            made_for_phase: self.replans.made_for(phase),
+            tried,
+            limits: if self.replans.waived { Limits::Waived } else { Limits::Hold },
+        }
+    }
+}
+
+pub(super) fn refusal(phase: &PhaseId, because: Because, why: String) -> Event {
+    Event::ReplanRefused { phase: phase.clone(), because, why }
+}
+
+/// The fold.
+impl Run {
+    /// What else happens to a phase, or to the whole run, may settle what was asked for.
+    pub(super) fn asks_are_answered(&mut self, event: &Event, at: Timestamp) {
+        if let Event::PlanRevised(revised) = event {
+            self.edited(&revised.plan, &revised.plan_digest, at);
+        }
+        if matches!(event, Event::DriverStarted { .. }) {
+            self.replans.waived = false;
+            // Whoever goes on wants it tried again.
+            for asked in self.replans.asked.values_mut().filter(|asked| matches!(asked.stage, Stage::Refused { .. })) {
+                asked.stage = Stage::Open;
+            }
+        }
+        if let Event::PhaseReopened { phase, .. }
+        | Event::PhaseSkipped { phase, .. }
+        | Event::PhaseCompleted { phase, .. } = event
+        {
+            self.replans.asked.remove(phase);
+        }
+        if matches!(event, Event::PlanRevised(_) | Event::RunRewound(_)) {
+            for phase in std::mem::take(&mut self.replans.asked).into_keys() {
+                self.refresh(self.at(&phase));
+            }
+        }
+    }
+
+    /// A person made another plan.
+    fn edited(&mut self, plan: &Plan, plan_digest: &str, at: Timestamp) {
+        let changes = Changes::between(self.plan(), plan);
+        self.replans.tried.insert(digest_of_all(self.plan()));
+        self.remember(None, "the plan was edited", plan_digest, changes, at);
+    }
+
+    fn remember(
+        &mut self,
+        replanned: Option<&Replanned>,
+        reason: &str,
+        plan_digest: &str,
+        changes: Changes,
+        at: Timestamp,
+    ) {
+        self.replans.history.push(RevisionRecord {
+            revision: count(self.replans.history.len() + 1),
+            at,
+            phase: replanned.map(|replanned| replanned.phase.clone()),
+            reason: reason.to_owned(),
+            kind: replanned.map(|replanned| replanned.kind),
+            plan_digest: plan_digest.to_owned(),
+            added: changes.added,
+            removed: changes.removed,
+            changed: changes.changed,
+        });
+    }
+
+    pub(super) fn apply_replan(&mut self, event: &Event, at: Timestamp) {
+        match event {
+            Event::ReplanAsked { phase, reason, cause } => {
+                let asked = Asked { reason: reason.clone(), cause: *cause, stage: Stage::Open };
+                self.replans.asked.insert(phase.clone(), asked);
+                // Who was not heard for too long is not waited for any more.
+                self.change(phase, |state| state.people = state.people.take().filter(|who| *who != People::Silent));
+            }
+            Event::ReplanAllowed => self.replans.waived = true,
+            Event::ReplanProposed { phase, plan } => self.stage(phase, Stage::Proposed(plan.clone())),
+            Event::ReplanRefused { phase, because, why } => {
+                let Some(asked) = self.replans.asked.get(phase) else { return };
+                let message = format!("it wants another plan ({}), and does not get it: {why}", asked.reason);
+                self.stage(phase, Stage::Refused { because: *because, why: why.clone() });
+                let error = PhaseError { code: NOT_REPLANNED.to_owned(), message };
+                self.change(phase, |state| state.error = Some(error));
+            }
+            Event::Replanned(replanned) => self.replanned(replanned, at),
+            _ => unreachable!("not about another plan"),
+        }
+    }
+
+    fn stage(&mut self, phase: &PhaseId, stage: Stage) {
+        if let Some(asked) = self.replans.asked.get_mut(phase) {
+            asked.stage = stage;
+        }
+    }
+
+    fn replanned(&mut self, replanned: &Replanned, at: Timestamp) {
+        let Replanned { phase, plan, .. } = replanned;
+        assert_eq!(replanned.number, self.replans.made() + 1, "revisions are numbered without gaps");
+        self.replans.tried.insert(digest_of_all(self.plan()));
+        let new = self.replans.tried.insert(replanned.tried.clone());
+        assert!(new, "run {}: a plan that was tried before is not tried again", self.id);
+        self.replans.waived = false;
+        self.replans.asked.remove(phase);
+        self.replans.asked.retain(|id, _| plan.phase(id).is_some() && !replanned.changed.contains(id));
+        let changes = Changes {
+            added: replanned.added.clone(),
+            removed: replanned.removed.clone(),
+            changed: replanned.changed.clone(),
+        };
+        self.remember(Some(replanned), &replanned.reason, &replanned.plan_digest, changes, at);
+        self.plan_revised(&PlanRevised {
+            plan: plan.clone(),
+            plan_digest: replanned.plan_digest.clone(),
+            // The file is as it was: it is not what the run goes by any more, and not an edit either.
+            plan_text: self.started.plan_text.clone(),
+            renamed: Vec::new(),
+        });
+        if plan.phase(phase).is_some() {
+            self.change(phase, |state| renew(state, phase));
+        } else if let Some(state) = self.removed.get_mut(phase) {
+            renew(state, phase);
+        }
+    }
+}
+
+/// The phase that asked begins anew.
+fn renew(state: &mut PhaseState, phase: &PhaseId) {
+    assert!(!state.is_finished(), "{phase} is finished and asks for another plan");
+    if state.attempt.is_none() {
+        // Whoever was at work on it is to look at it anew.
+        (state.status, state.people) = (PhaseStatus::Pending, None);
+    }
+    // What a probe still has to say is about what was done, and a limit is closed for other work too.
+    (state.failures, state.error) = (0, None);
+    state.last_end = Some(Before::Replanned);
+}
+
+/// A plan leaves out what it does not say, so it cannot stand where fields are told apart by their place.
+mod as_text {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use crate::plan::Plan;
+
+    pub(super) fn serialize<S: Serializer>(plan: &Plan, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&serde_json::to_string(plan).expect("a plan has only string keys"))
+    }
+
+    pub(super) fn deserialize<'a, D: Deserializer<'a>>(deserializer: D) -> Result<Box<Plan>, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        serde_json::from_str(&text).map(Box::new).map_err(D::Error::custom)
+    }
+}

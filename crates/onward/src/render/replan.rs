@@ -1,0 +1,34 @@
+//! Revisions of the plan, as lines for people.
+
+use onward_core::event::Event;
+use onward_core::id::PhaseId;
+
+use super::{paint, safe};
+
+pub(super) fn line(event: &Event) -> Option<String> {
+    let name = |phase: &PhaseId| safe::line(phase.as_str());
+    match event {
+        Event::ReplanAsked { phase, reason, .. } => {
+            Some(format!("{} {} wants another plan: {}", paint::doubtful("↻"), name(phase), safe::line(reason)))
+        }
+        Event::ReplanAllowed => Some(format!("{} one more revision of the plan is let through", paint::doubtful("↻"))),
+        Event::ReplanProposed { phase, .. } => {
+            Some(format!("{} {} another plan is there and waits for approval", paint::doubtful("?"), name(phase)))
+        }
+        Event::ReplanRefused { phase, why, .. } => {
+            Some(format!("{} {} gets no other plan: {}", paint::bad("✗"), name(phase), safe::line(why)))
+        }
+        Event::Replanned(revision) => {
+            let parts = [("added", &revision.added), ("removed", &revision.removed), ("changed", &revision.changed)];
+            let parts = parts.iter().filter(|(_, ids)| !ids.is_empty()).map(|(word, ids)| {
+                let ids: Vec<String> = ids.iter().map(|id| name(id)).collect();
+                format!("; {word} {}", ids.join(", "))
+            });
+            let (number, kind) = (revision.number, revision.kind.as_str());
+            let parts: String = parts.collect();
+            let asked = name(&revision.phase);
+            Some(format!("{} revision {number} of the plan counts ({kind}, for {asked}){parts}", paint::busy("↻")))
+        }
+        _ => None,
+    }
+}
