@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::event::ArtifactSeen;
 use crate::resume::Finding;
 
 /// What a phase was done with, and what it left behind.
@@ -23,6 +24,9 @@ pub struct Seen {
     /// What `writes` names, as it was when the phase was done.
     #[serde(default)]
     pub writes: Option<Files>,
+    /// What lies where it left its artifacts, where that was looked at; what is not there is left out.
+    #[serde(default)]
+    pub artifacts: Option<Vec<ArtifactSeen>>,
 }
 
 /// Files that some globs named, by their path from the top of the project.

@@ -5,17 +5,19 @@ use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, PipeReader, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use jiff::{SignedDuration, Timestamp};
+use onward_core::event::ArtifactSeen;
 use onward_core::id::Attempt;
 use onward_core::plan::Phase;
-use onward_core::run::Run;
 use onward_core::run::proof::{self, ArtifactFound, ArtifactState, CheckEnd, Effect, Proof};
+use onward_core::run::{PhaseState, Run};
 
 use super::command::{self, Patience};
 use super::phase::shell_of;
@@ -31,6 +33,10 @@ const FILES_PER_ARTIFACT_MAX: u32 = 10_000;
 /// Characters of the last line of a check that an error holds.
 const SAID_CHARS_MAX: usize = 200;
 const LOG: &str = "verify.log";
+/// An artifact up to this size is read whenever somebody wants to know whether it is what it was.
+const READ_ANYWAY_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// Times of files are taken from a clock that moves in steps.
+const CLOCK_STEP: SignedDuration = SignedDuration::from_millis(100);
 
 /// All that is needed to look, so that it can be done beside everything else.
 pub(crate) struct Looking {
@@ -143,6 +149,32 @@ impl Looking {
         }
         proof::effect(&codes)
     }
+}
+
+/// What lies where a finished phase left its artifacts. One that cannot be looked at any more is there, and another one.
+pub(super) fn artifacts_now(project: &Project, run: &Run, state: &PhaseState) -> Vec<ArtifactSeen> {
+    let top = shell::top(project, run);
+    let now = |then: &ArtifactSeen| {
+        if is_untouched(&top.join(&then.path), then, state.ended_at) {
+            return Some(then.clone());
+        }
+        let (bytes, digest) = match seen(&top, &then.path) {
+            ArtifactState::There { bytes, digest } => (bytes, digest),
+            ArtifactState::Missing => return None,
+            ArtifactState::Refused { .. } => (0, String::new()),
+        };
+        Some(ArtifactSeen { bytes, digest, ..then.clone() })
+    };
+    state.artifacts.iter().filter_map(now).collect()
+}
+
+/// Whether a large file certainly is what it was: nothing about it, not even its name, has changed since the phase ended. Nobody
+/// can set that time. What is small is read all the same.
+fn is_untouched(path: &Path, then: &ArtifactSeen, done_at: Option<Timestamp>) -> bool {
+    let Some(limit) = done_at.and_then(|at| at.checked_sub(CLOCK_STEP).ok()) else { return false };
+    let Ok(about) = fs::symlink_metadata(path) else { return false };
+    let large = about.is_file() && about.len() == then.bytes && then.bytes > READ_ANYWAY_BYTES_MAX;
+    large && (about.ctime(), about.ctime_nsec()) < (limit.as_second(), i64::from(limit.subsec_nanosecond()))
 }
 
 /// What lies at a path below the top. What leads out of it is not even looked at.

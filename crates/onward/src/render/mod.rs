@@ -11,6 +11,7 @@ pub(crate) mod json;
 mod limits;
 pub(crate) mod list;
 pub(crate) mod log;
+pub(crate) mod others;
 pub(crate) mod paint;
 pub(crate) mod people;
 pub(crate) mod prune;

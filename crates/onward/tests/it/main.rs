@@ -1,6 +1,7 @@
 //! Stories told to the real binary in a project of their own.
 
 mod doctor;
+mod fresh;
 mod git;
 #[cfg(feature = "kill-points")]
 mod kill_points;
