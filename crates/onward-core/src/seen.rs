@@ -1,11 +1,12 @@
 //! What was seen at a moment, kept so that a later start can tell what has changed since.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::event::ArtifactSeen;
 use crate::resume::Finding;
 
 /// What a phase was done with, and what it left behind.
@@ -23,9 +24,9 @@ pub struct Seen {
     /// What `writes` names, as it was when the phase was done.
     #[serde(default)]
     pub writes: Option<Files>,
-    /// Names of artifacts that are not there any more, and that no copy is left of.
+    /// What lies where it left its artifacts, where that was looked at; what is not there is left out.
     #[serde(default)]
-    pub gone: BTreeSet<String>,
+    pub artifacts: Option<Vec<ArtifactSeen>>,
 }
 
 /// Files that some globs named, by their path from the top of the project.
@@ -51,7 +52,8 @@ impl Files {
     /// Paths whose content is not the same, there and not there included.
     pub fn differences<'a>(&'a self, other: &'a Self) -> Vec<&'a str> {
         let hash = |files: &'a Self, path: &str| files.files.get(path).map(|file| file.hash.as_str());
-        let paths: BTreeSet<&str> = self.files.keys().chain(other.files.keys()).map(String::as_str).collect();
+        let paths: std::collections::BTreeSet<&str> =
+            self.files.keys().chain(other.files.keys()).map(String::as_str).collect();
         paths.into_iter().filter(|path| hash(self, path) != hash(other, path)).collect()
     }
 }

@@ -192,7 +192,7 @@ fn a_very_long_chain_has_its_waves() {
             phase.id = PhaseId::new(format!("p{index}"));
             if index > 0 {
                 let before = PhaseId::new(format!("p{}", index - 1));
-                phase.needs = vec![onward_core::plan::Need { phase: before, must_be_completed: false }];
+                phase.needs = vec![onward_core::plan::Need::new(before)];
             }
             phase
         })

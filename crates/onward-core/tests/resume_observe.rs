@@ -82,7 +82,7 @@ fn clock_went_backwards() {
     let run = started(&parsed("  a: { run: x }\n"));
     let found = |now: Timestamp| {
         let (plan, branch, auto, max_age) = (PlanFact::Same, BranchFact::None, Auto::Safe, Duration::from_hours(1));
-        kinds(&observe(&Facts { run: &run, plan, branch, auto, max_age, now }))
+        kinds(&observe(&Facts { run: &run, plan, branch, head: None, auto, max_age, now }))
     };
     assert_eq!(found(now()), []);
     assert_eq!(found(now() - SignedDuration::from_secs(1)), [Kind::FromTheFuture]);
@@ -160,7 +160,7 @@ fn what_was_read_has_changed() {
     }
     let look = |hash: &str| -> Vec<Kind> {
         let seen = |phase: &str| (PhaseId::new(phase), Seen { reads: files(hash), ..Seen::default() });
-        kinds(&stale::findings(&run, None, &["none", "files", "keep"].map(seen).into()))
+        kinds(&stale::findings(&run, None, &["none", "files", "keep"].map(seen).into(), &[]))
     };
     assert_eq!(look("then"), []);
     assert_eq!(look("now"), [Kind::StaleReruns, Kind::Stale]);

@@ -359,8 +359,9 @@ fn the_parts_of_a_matrix_take_turns() {
 
     let mut story = Story::of(expanded(&text("external: { instructions: do it }")), Bounds::default());
     let (first, second) = (part(&story, 1).id, part(&story, 2).id);
-    let start =
-        |phase: &PhaseId| Input::Posted(Posted::Report { phase: phase.clone(), by: "ada".into(), says: Says::Start });
+    let start = |phase: &PhaseId| {
+        Input::Posted(Posted::Report { phase: phase.clone(), by: "ada".into(), says: Says::Start, complexity: None })
+    };
     story.take(&start(&first));
     run::step(&mut story.run, &start(&second), "ada", story.now).expect_err("one at a time");
     assert_eq!(story.run.next_for_others(story.now).map(|phase| phase.id.clone()), Ok(first));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use onward_core::diagnostic::Diagnostic;
-use onward_core::id::{PhaseId, RunId};
+use onward_core::id::{CheckpointId, PhaseId, RunId};
 use onward_core::resume::{Finding, Offered};
 use onward_core::run::Refusal;
 use onward_core::view::Driver;
@@ -77,7 +77,9 @@ pub enum Error {
     #[error("run {run}: the record of its journal at {seq} cannot be understood: {why}")]
     BadRecord { run: RunId, seq: u64, why: String },
     #[error("checkpoint {id} cannot be understood: {why}")]
-    BadCheckpoint { id: String, why: String, raw: String },
+    BadCheckpoint { id: String, why: String, left: Box<Left> },
+    #[error("run {run} cannot go on: its journal cannot be read: {why}")]
+    BadJournal { run: RunId, why: String, left: Box<Left> },
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The machine has no room, no descriptors or no permission for what is to be done; no phase is to blame.
@@ -89,6 +91,18 @@ pub enum Error {
     NotYet(String),
     #[error("run {run} did not answer within {seconds} s")]
     NoAnswer { run: RunId, seconds: u64 },
+}
+
+/// What is left where something is damaged.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Left {
+    /// What is stored, as far as it is shown.
+    pub raw: String,
+    /// Where it lies.
+    pub place: PathBuf,
+    pub run: Option<RunId>,
+    /// The newest checkpoint of the run that can be read.
+    pub good: Option<CheckpointId>,
 }
 
 /// What nobody but a person can answer, with the flags that say the answer.

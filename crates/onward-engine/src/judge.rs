@@ -62,6 +62,14 @@ pub(crate) enum FileNow {
     Gone,
 }
 
+/// What a run will find in its folder when it goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FilesNow {
+    AsTheyAre,
+    /// They are put back first: that they are others now does not matter.
+    PutBack,
+}
+
 impl FileNow {
     pub(crate) fn of(run: &Run, prepared: &Prepared, text: &str) -> Self {
         let plan = prepared.beside(run);
@@ -96,6 +104,16 @@ impl Onward {
 
     /// Looks at everything that going on depends on. Executes the probes of the plan that is stored in the run.
     pub(crate) fn judged(&mut self, run: Run, plan_from: PlanFrom, file: FileNow) -> Result<Unfinished> {
+        self.judged_with(run, plan_from, file, FilesNow::AsTheyAre)
+    }
+
+    pub(crate) fn judged_with(
+        &mut self,
+        run: Run,
+        plan_from: PlanFrom,
+        file: FileNow,
+        files: FilesNow,
+    ) -> Result<Unfinished> {
         let driver = self.driver(&run.id)?;
         let warnings = self.warnings();
         let somebody_drives = driver.is_some();
@@ -112,31 +130,43 @@ impl Onward {
         let mut one = Unfinished { view, run, plan, findings: Vec::new(), revised, world: None, seen: BTreeMap::new() };
         // Somebody else is at it, or nothing is left: nothing is to be decided, so nothing is asked of the world.
         if !somebody_drives && one.run.is_unfinished() && one.run.phases_total() > 0 {
-            self.look_around(&mut one);
+            self.look_around(&mut one, files);
         }
         Ok(one)
     }
 
-    fn look_around(&self, one: &mut Unfinished) {
+    fn look_around(&mut self, one: &mut Unfinished, files: FilesNow) {
         let run = &one.run;
         let world = probe::world(&self.project, run);
         one.seen = probe::finished(&self.project, run);
+        if files == FilesNow::PutBack {
+            for seen in one.seen.values_mut() {
+                (seen.reads, seen.writes, seen.artifacts) = (None, None, None);
+            }
+        }
         let facts = Facts {
             run,
             plan: one.plan,
             branch: vcs::branch_fact(&self.project.top, run.branch()),
+            head: self.head_moved(run, &world),
             auto: self.config.resume_auto(),
             max_age: self.config.resume_max_age(),
             now: Timestamp::now(),
         };
         let mut findings = resume::observe(&facts);
         findings.extend(resume::world::findings(run, &world));
-        findings.extend(stale::findings(run, one.revised.as_ref().map(|revised| &revised.plan), &one.seen));
-        findings.extend(probe::artifact::restorable(&self.project, run).map(|(phase, artifact)| {
-            let (name, path) = (&artifact.name, &artifact.path);
-            let message = format!("phase {phase}: its artifact {name} ({path}) is gone, and its copy is put back");
-            Finding::of(Kind::ArtifactRestored, phase, message)
-        }));
+        let (revised, again) = (one.revised.as_ref().map(|revised| &revised.plan), resume::world::again(run, &world));
+        findings.extend(stale::findings(run, revised, &one.seen, &again));
+        if files == FilesNow::AsTheyAre {
+            findings.extend(resume::reworked(run, probe::changed_since_interrupted(&self.project, run)));
+            findings.extend(probe::artifact::restorable(&self.project, run).map(|(phase, artifact)| {
+                let (name, path) = (&artifact.name, &artifact.path);
+                let message = format!("phase {phase}: its artifact {name} ({path}) is gone, and its copy is put back");
+                Finding::of(Kind::ArtifactRestored, phase, message)
+            }));
+        }
+        findings.extend(self.latest_is_damaged(run));
+        self.count_lines(run, &mut findings);
         let orphans = one.view.orphans();
         findings.extend(orphans.map(|record| {
             let message = format!("phase {} is still at work, and is waited for", record.id);
@@ -170,8 +200,14 @@ impl Onward {
             Verdict::Complete => Ok(Ready::Complete(run)),
             Verdict::GoOn => Ok(Ready::GoOn(Box::new(one.going(request)?))),
             Verdict::Refuse if one.run.archived => Err(run::Refusal::Archived.into()),
-            Verdict::Refuse => Err(Error::Refused { run, reasons: one.reasons() }),
-            Verdict::Ask => Err(Error::AnswerNeeded(Box::new(question(one, &judged, request)))),
+            Verdict::Refuse => {
+                self.note(&run, &one.findings);
+                Err(Error::Refused { run, reasons: one.reasons() })
+            }
+            Verdict::Ask => {
+                self.note(&run, &one.findings);
+                Err(Error::AnswerNeeded(Box::new(question(one, &judged, request))))
+            }
         }
     }
 

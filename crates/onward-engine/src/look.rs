@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use onward_core::checkpoint::{self, BadDocument, Checkpoint, CheckpointMeta, FORMAT};
@@ -12,17 +11,17 @@ use onward_core::lookup::{self, Looked, Name};
 use onward_core::plan::{Need, Phase};
 use onward_core::run::{PhaseState, Run, RunStatus, schedule};
 use onward_core::view::{self, Alive, Driver, StatusView, Summary, Why};
-use onward_core::words;
 use onward_store::{Alarm, CheckpointRow, Damage, LeaseKind, Page, RunFilter, RunRow, StoreError, StoredCheckpoint};
 use serde::Serialize;
 
 use crate::Onward;
 use crate::attendant::{self, Output};
 use crate::doctor;
-use crate::error::{Error, Result};
+use crate::error::{Error, Left, Result};
 use crate::executor::shell;
 use crate::flight;
 use crate::journal;
+use crate::noted;
 use crate::project::Project;
 
 /// Rows that are read at a time, and candidates that an ambiguous name lists at most.
@@ -135,7 +134,7 @@ impl Onward {
         let run = self.load(&id)?;
         let mut warnings = self.warnings();
         warnings.extend(doctor::notes(&self.project, &id));
-        warnings.extend(last_findings(&run, None));
+        warnings.extend(noted::last_findings(&self.project, &run, None));
         let driver = self.driver(&id)?;
         Ok(status_of(&self.project, &run, driver, warnings))
     }
@@ -169,8 +168,7 @@ impl Onward {
 
     pub(crate) fn show_checkpoint(&mut self, name: &Name) -> Result<Checkpoint> {
         let id = self.find_checkpoint(name)?;
-        let found = self.store()?.checkpoint(&id)?.ok_or_else(|| Error::NoSuchCheckpoint(id.to_string()))?;
-        checkpoint_from(&id, &found)
+        self.read_checkpoint(&id)
     }
 
     /// What the attempts at a phase printed, oldest first; all phases where none is named.
@@ -203,7 +201,7 @@ impl Onward {
         if why.will_run && state.attempt.is_none() && found.needs.iter().all(met) {
             why.reasons.extend(schedule::held_up(&run, found, state, Timestamp::now()));
         }
-        why.reasons.extend(last_findings(&run, Some(&found.id)));
+        why.reasons.extend(noted::last_findings(&self.project, &run, Some(&found.id)));
         Ok(why)
     }
 
@@ -348,7 +346,7 @@ impl Onward {
         match summary {
             Ok(summary) => {
                 let driver = self.driver(&row.run)?;
-                Ok(readable(summary, driver.as_ref()))
+                Ok(readable(&self.project, summary, driver.as_ref()))
             }
             Err(why) => Ok(unreadable(row, why)),
         }
@@ -385,8 +383,13 @@ fn is_worth_a_warning(alarm: &onward_store::Alarm) -> bool {
     }
 }
 
-fn readable(summary: Summary, driver: Option<&Driver>) -> ListItem {
+fn readable(project: &Project, summary: Summary, driver: Option<&Driver>) -> ListItem {
     let status = view::status_seen(summary.status, driver);
+    let findings = if view::is_resumable(status) {
+        noted::last_of_row(project, &summary.run, &summary.findings, summary.looked_at)
+    } else {
+        noted::aged(&summary.findings, summary.looked_at)
+    };
     ListItem {
         run: summary.run,
         kind: summary.kind,
@@ -401,7 +404,7 @@ fn readable(summary: Summary, driver: Option<&Driver>) -> ListItem {
         branch: summary.branch,
         resumable: view::is_resumable(status) && summary.phases_total > 0,
         error: summary.error,
-        findings: aged(&summary.findings, summary.looked_at, Timestamp::now()),
+        findings,
     }
 }
 
@@ -450,7 +453,7 @@ pub(crate) fn log_item(row: &CheckpointRow) -> LogItem {
     }
 }
 
-/// A checkpoint from what is stored of it, or its raw text and what is wrong with it.
+/// A checkpoint from what is stored of it, or what is wrong with it.
 pub(crate) fn checkpoint_from(id: &CheckpointId, found: &StoredCheckpoint) -> Result<Checkpoint> {
     checkpoint::assemble(&found.keyframe, &found.patches).map_err(|why| match why {
         BadDocument::Newer(found) => {
@@ -459,20 +462,10 @@ pub(crate) fn checkpoint_from(id: &CheckpointId, found: &StoredCheckpoint) -> Re
         BadDocument::Damaged(why) => {
             let parts = std::iter::once(&found.keyframe).chain(&found.patches);
             let raw = parts.map(|part| String::from_utf8_lossy(part)).collect::<Vec<_>>().join("\n");
-            Error::BadCheckpoint { id: id.to_string(), why, raw }
+            let left = Left { raw, run: Some(found.row.run.clone()), ..Left::default() };
+            Error::BadCheckpoint { id: id.to_string(), why, left: Box::new(left) }
         }
     })
-}
-
-/// What the last driver found when it began, with its age: whoever looks executes nothing to find out more.
-fn aged(findings: &[String], looked_at: Option<Timestamp>, now: Timestamp) -> Vec<String> {
-    let Some(at) = looked_at else { return Vec::new() };
-    let age = words::duration(Duration::try_from(now.duration_since(at)).unwrap_or_default());
-    findings.iter().map(|message| format!("{age} ago: {message}")).collect()
-}
-
-fn last_findings(run: &Run, phase: Option<&PhaseId>) -> Vec<String> {
-    aged(&view::findings(run, phase), run.last_look().map(|look| look.at), Timestamp::now())
 }
 
 /// A run with what can be seen of its processes now.

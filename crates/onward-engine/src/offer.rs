@@ -103,6 +103,7 @@ fn about_phases(again: &str, open: &[Finding]) -> Vec<Offer> {
                 &[("do it again", "retry"), ("take it as done", "adopt"), ("leave it out", "skip")]
             }
             Kind::Stale | Kind::Renamed => &[("do it again", "retry")],
+            Kind::WorkChanged => &[("run it again, with the files as they are", "retry"), ("leave it out", "skip")],
             _ => &[],
         };
         offers.extend(ways.iter().map(|(choice, flag)| Offer {
@@ -117,6 +118,7 @@ fn about_phases(again: &str, open: &[Finding]) -> Vec<Offer> {
 /// What was answered already, as it would be typed again.
 fn said(request: &Request) -> String {
     let mut words: Vec<String> = Vec::new();
+    words.extend(request.checkpoint.iter().flat_map(|id| ["--checkpoint".to_owned(), id.clone()]));
     for (phase, choice) in &request.choices {
         let (flag, phase) = match choice {
             Choice::Retry => ("--retry", phase.clone()),

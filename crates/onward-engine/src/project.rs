@@ -1,5 +1,6 @@
 //! Where the work is: the nearest folder upwards that has a store.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
@@ -8,9 +9,12 @@ use crate::vcs;
 /// The folder of the store, at the top of a project.
 pub const FOLDER: &str = ".onward";
 
-/// Where other tools keep what they know of their work.
-const OTHERS: [&str; 4] =
-    [".claude/pipeline-state.json", ".claude/checkpoints", ".claude/data/checkpoints", ".claude/crunch"];
+/// Where other tools keep what they know of their work: files, folders of files with this ending, and folders of such folders.
+const OTHERS_FILE: &str = ".claude/pipeline-state.json";
+const OTHERS_FOLDERS: [(&str, &str); 2] = [(".claude/checkpoints", "json"), (".claude/data/checkpoints", "json")];
+const OTHERS_ABOVE: (&str, &str, &str) = (".claude/crunch", "checkpoints", "yaml");
+/// Entries of such a folder that are looked at.
+const OTHERS_ENTRIES_MAX: usize = 1_000;
 
 const PLAN_FILES: [&str; 2] = ["onward.yaml", ".onward/plan.yaml"];
 
@@ -65,8 +69,15 @@ impl Project {
     }
 
     /// Records of other tools that lie in the project.
-    pub fn left_by_others(&self) -> Vec<&'static str> {
-        OTHERS.iter().copied().filter(|place| self.top.join(place).exists()).collect()
+    pub fn left_by_others(&self) -> Vec<String> {
+        let file = self.top.join(OTHERS_FILE).is_file().then(|| OTHERS_FILE.to_owned());
+        let folders = OTHERS_FOLDERS.iter().filter(|(place, ending)| has_files(&self.top.join(place), ending));
+        let (above, below, ending) = OTHERS_ABOVE;
+        let work = entries(&self.top.join(above)).into_iter().filter_map(|name| name.into_string().ok());
+        let mut work: Vec<String> = work.map(|name| format!("{above}/{name}/{below}")).collect();
+        work.retain(|place| has_files(&self.top.join(place), ending));
+        work.sort_unstable();
+        file.into_iter().chain(folders.map(|(place, _)| (*place).to_owned())).chain(work).collect()
     }
 
     pub(crate) fn scratch(&self) -> PathBuf {
@@ -76,4 +87,13 @@ impl Project {
     pub(crate) fn runtime(&self) -> PathBuf {
         self.store_folder().join("run")
     }
+}
+
+fn has_files(folder: &Path, ending: &str) -> bool {
+    entries(folder).iter().any(|name| Path::new(name).extension().is_some_and(|found| found == ending))
+}
+
+fn entries(folder: &Path) -> Vec<OsString> {
+    let Ok(read) = std::fs::read_dir(folder) else { return Vec::new() };
+    read.take(OTHERS_ENTRIES_MAX).filter_map(|entry| Some(entry.ok()?.file_name())).collect()
 }

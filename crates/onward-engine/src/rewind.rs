@@ -18,7 +18,6 @@ use crate::executor::shell;
 use crate::flight::{Flight, Landed};
 use crate::hand::Hand;
 use crate::journal;
-use crate::look;
 use crate::probe::phase::Look;
 use crate::start::actor;
 use crate::tree::WorkingTree;
@@ -141,11 +140,6 @@ impl Onward {
         let run = hand.run;
         done.map_err(|reason| Error::NotRewound { run: run.id.clone(), reason })?;
         Ok(run)
-    }
-
-    fn read_checkpoint(&mut self, id: &CheckpointId) -> Result<Checkpoint> {
-        let found = self.store()?.checkpoint(id)?.ok_or_else(|| Error::NoSuchCheckpoint(id.to_string()))?;
-        look::checkpoint_from(id, &found)
     }
 
     /// What became of attempts that nobody drives any more. One that still lives forbids to go back.

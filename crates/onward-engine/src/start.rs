@@ -10,6 +10,7 @@ use onward_core::event::{Orphans, RunStarted};
 use onward_core::expression::{self, Reference};
 use onward_core::id::{PhaseId, RunId, Seq};
 use onward_core::input::{Begin, Bounds, Choice, Elsewhere, Input, Posted, Resumption};
+use onward_core::lookup::Name;
 use onward_core::naming;
 use onward_core::plan::{self, Plan};
 use onward_core::replan::Limits;
@@ -26,7 +27,7 @@ use crate::error::{Error, Result};
 use crate::executor::shell;
 use crate::flights::Flights;
 use crate::journal;
-use crate::judge::{FileNow, Going, Unfinished};
+use crate::judge::{FileNow, FilesNow, Going, Unfinished};
 use crate::keeper::Keeper;
 use crate::kill_point::reached;
 use crate::prepared::{Prepared, is_known_by, text_key};
@@ -46,6 +47,8 @@ const RUN_ID_TRIES_MAX: u32 = 10_000;
 pub struct Request {
     pub want: Want,
     pub plan: Option<PathBuf>,
+    /// The run is to go on from here: it is judged as it would stand there, and brought back by whoever asks.
+    pub checkpoint: Option<String>,
     pub inputs: BTreeMap<String, String>,
     pub choices: Vec<(String, Choice)>,
     pub orphans: Option<Orphans>,
@@ -132,12 +135,15 @@ pub struct Finished {
 impl Onward {
     /// Reads the plan, if one is meant, and finds the unfinished runs of the same work.
     pub fn find(&mut self, request: &Request) -> Result<Found> {
+        if let Some(name) = &request.checkpoint {
+            return self.find_at(request, name);
+        }
         if let Want::ResumeRun(name) | Want::Resume(name @ Some(_)) = &request.want {
             let id = match name {
                 Some(name) => self.find_run(Some(name))?,
                 None => self.newest_unfinished()?,
             };
-            let run = self.load(&id)?;
+            let run = self.load_to_go_on(&id)?;
             let file = self.file_now(&run);
             let unfinished = vec![self.judged(run, request.plan_from, file)?];
             return Ok(Found { work: None, unfinished });
@@ -158,12 +164,33 @@ impl Onward {
         for row in self.rows(&RunFilter { work: Some(work.key.clone()), ..RunFilter::default() })? {
             let over = [RunStatus::Completed, RunStatus::Archived];
             if !over.iter().any(|status| status.as_str() == row.status) {
-                let run = self.load(&row.run)?;
+                let run = self.load_to_go_on(&row.run)?;
                 let file = FileNow::of(&run, &work.prepared, &work.plan_text);
                 unfinished.push(self.judged(run, request.plan_from, file)?);
             }
         }
         Ok(Found { work: Some(work), unfinished })
+    }
+
+    /// The run of a checkpoint, as it would stand there.
+    fn find_at(&mut self, request: &Request, name: &str) -> Result<Found> {
+        let name = Name::parse(name).ok_or(Error::EmptyName("checkpoint"))?;
+        let to = self.show_checkpoint(&name)?;
+        if let Want::ResumeRun(Some(name)) | Want::Resume(Some(name)) = &request.want
+            && self.find_run(Some(name))? != to.run
+        {
+            return Err(Error::NoSuchCheckpoint(format!("{} in run {name}: it is one of {}", to.id, to.run)));
+        }
+        let run = self.load_to_go_on(&to.run)?;
+        let file = self.file_now(&run);
+        let tree = WorkingTree::of(&self.project, run.started.worktree.as_deref());
+        let kept = to.snapshot.as_ref().zip(tree.repository().ok());
+        let files = match kept {
+            Some((kept, repository)) if repository.has_commit(&kept.commit) => FilesNow::PutBack,
+            Some(_) | None => FilesNow::AsTheyAre,
+        };
+        let unfinished = vec![self.judged_with(run::vcs::as_of(&run, &to), request.plan_from, file, files)?];
+        Ok(Found { work: None, unfinished })
     }
 
     /// The plan file that is meant where none is named is not there: unfinished runs of it are found all the same.
@@ -173,7 +200,7 @@ impl Onward {
         let meant = |row: &&RunRow| summary_of(row).is_some_and(|summary| places.contains(&summary.plan));
         let mut unfinished = Vec::new();
         for row in rows.iter().filter(meant) {
-            let run = self.load(&row.run)?;
+            let run = self.load_to_go_on(&row.run)?;
             unfinished.push(self.judged(run, request.plan_from, FileNow::Gone)?);
         }
         Ok((!unfinished.is_empty()).then_some(Found { work: None, unfinished }))
@@ -213,7 +240,7 @@ impl Onward {
             if !summary_of(row).is_some_and(|summary| same(&summary)) {
                 return Ok(None);
             }
-            let run = self.load(&row.run)?;
+            let run = self.load_to_go_on(&row.run)?;
             unfinished.push(self.judged(run, request.plan_from, FileNow::Same)?);
         }
         Ok(Some(unfinished))
@@ -341,6 +368,7 @@ impl Onward {
     pub fn go_on(&mut self, going: &Going, request: &Request, reporter: &mut dyn Reporter) -> Result<Finished> {
         let id = &going.run;
         let lease = self.take_lease(id, LeaseKind::Driving)?;
+        self.forget_note(id);
         // Folded only now: until the lease was ours somebody else could have moved it on.
         let run = self.load(id)?;
         let run = self.finish_rewind(run, &lease)?;

@@ -115,6 +115,7 @@ impl Onward {
             // What cannot be let go stays behind hidden refs, where it harms nobody.
             let _ = repository.drop_snapshots(&run, &BTreeSet::new());
         }
+        self.forget_note(&run);
         let folder = self.project.store_folder();
         for place in ["attempts", "state", "artifacts"] {
             match fs::remove_dir_all(folder.join(place).join(run.as_str())) {

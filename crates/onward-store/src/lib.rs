@@ -73,6 +73,12 @@ pub trait Store: Send {
     /// One checkpoint with the nearest keyframe and the patches behind that, each one checked against the one before it.
     fn checkpoint(&mut self, id: &CheckpointId) -> Result<Option<StoredCheckpoint>, StoreError>;
 
+    /// What is stored as the content of one checkpoint alone, unchecked: for people who want to see what is left of a damaged
+    /// one. Empty where nothing is left, or where nothing can be damaged.
+    fn raw_checkpoint(&mut self, _id: &CheckpointId) -> Result<Vec<u8>, StoreError> {
+        Ok(Vec::new())
+    }
+
     /// Adds the whole document of a checkpoint that was stored as a patch, so that reading starts there from now on.
     ///
     /// It needs no lease: the document says nothing new, and a driver may go on meanwhile. Whether it is the right one

@@ -7,7 +7,7 @@ use onward_core::diagnostic::{self, Diagnostic};
 use onward_core::exit;
 use onward_core::id::RunId;
 use onward_core::run::Refusal;
-use onward_engine::{Cause, Error, Offer, Question, StoreError};
+use onward_engine::{Cause, Error, Left, Offer, Question, StoreError};
 
 use crate::render;
 
@@ -177,10 +177,11 @@ impl Page {
             Error::Declined { .. } => Self::new(exit::USAGE, "declined", what).next("onward status"),
             Error::Illegal(why) => illegal(what, &why),
             Error::BadRecord { run, .. } => bad_record(what, &run),
-            Error::BadCheckpoint { raw, .. } => {
-                let page = Self::new(exit::DAMAGED, "damaged", what).kept(ALL_RECORDED).next("onward log");
-                Self { raw: Some(raw), ..page }
+            Error::BadCheckpoint { id, left, .. } => {
+                let page = damaged(what, &left).next(format!("onward show {id}")).next("onward doctor");
+                Self { raw: Some(left.raw), ..page }
             }
+            Error::BadJournal { left, .. } => damaged(what, &left).next("onward doctor"),
             Error::Store(why) => store(&what, &why),
             Error::Io { .. } => Self::new(exit::STORE, "io", what).kept(ALL_RECORDED),
             Error::NoAnswer { run, .. } => {
@@ -193,6 +194,18 @@ impl Page {
 
 fn going_back(code: u8, name: &'static str, what: String) -> Page {
     Page::new(code, name, what).kept("files and state are as they were").next("onward log")
+}
+
+/// Where the damage is, and the last good checkpoint.
+fn damaged(what: String, left: &Left) -> Page {
+    let Left { place, run, good, .. } = left;
+    let mut more = Vec::new();
+    if !place.as_os_str().is_empty() {
+        more.push(format!("it lies in {}", place.display()));
+    }
+    more.extend(good.iter().map(|good| format!("the last good checkpoint of the run is {good}")));
+    let page = Page::new(exit::DAMAGED, "damaged", what).more(more).kept("the store was left as it is");
+    Page { run: run.clone(), next: good.iter().map(|good| format!("onward show {good}")).collect(), ..page }
 }
 
 fn bad_record(what: String, run: &RunId) -> Page {
@@ -314,6 +327,12 @@ mod tests {
         RunId::new("run_demo_1")
     }
 
+    fn bad_checkpoint() -> Error {
+        let good = Some(onward_core::id::CheckpointId::new("CP-2"));
+        let left = Left { raw: "{".into(), place: "/x/.onward".into(), run: Some(run()), good };
+        Error::BadCheckpoint { id: "CP-1".into(), why: String::new(), left: Box::new(left) }
+    }
+
     fn question() -> Question {
         let choices = vec![Offer { choice: "go on".into(), command: "onward run --resume=run_demo_1".into() }];
         Question { reasons: vec!["phase b failed".into()], choices, ..Question::new(run()) }
@@ -363,7 +382,8 @@ mod tests {
             (74, Error::NoRoom { what: "the folder of an attempt cannot be made".into() }),
             (70, Error::Illegal(Refusal::NotAtWork(PhaseId::new("x"), Attempt(1)))),
             (12, Error::BadRecord { run: run(), seq: 3, why: text() }),
-            (12, Error::BadCheckpoint { id: "CP-1".into(), why: text(), raw: "{".into() }),
+            (12, bad_checkpoint()),
+            (12, Error::BadJournal { run: run(), why: text(), left: Box::default() }),
             (74, Error::Io { what: "writing".into(), why: io() }),
             (11, Error::NoAnswer { run: run(), seconds: 10 }),
             (17, Error::Store(StoreError::Newer { what: "the store", found: 9, known: 1 })),

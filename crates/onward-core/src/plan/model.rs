@@ -155,6 +155,35 @@ pub struct Need {
     pub phase: PhaseId,
     /// A skipped need counts as met unless this is set.
     pub must_be_completed: bool,
+    /// Left out where nothing is said, so that a plan keeps the digest it always had.
+    #[serde(default, skip_serializing_if = "Staleness::is_default")]
+    pub staleness: Staleness,
+}
+
+impl Need {
+    /// A need of which nothing more is said.
+    pub fn new(phase: PhaseId) -> Self {
+        Self { phase, must_be_completed: false, staleness: Staleness::default() }
+    }
+}
+
+/// When a finished phase is out of date because of one that it needs; the strictest first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Staleness {
+    /// Whenever the other one is, for whatever reason.
+    Inherit,
+    /// When what the other one left behind is not what it was.
+    #[default]
+    Outputs,
+    /// Never.
+    Ignore,
+}
+
+impl Staleness {
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

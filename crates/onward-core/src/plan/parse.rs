@@ -165,7 +165,9 @@ fn finished(draft: Draft) -> Phase {
     let mut needs: Vec<Need> = Vec::with_capacity(phase.needs.len());
     for need in phase.needs {
         if let Some(index) = seen.get(&need.phase) {
-            needs[*index].must_be_completed |= need.must_be_completed;
+            let first = &mut needs[*index];
+            first.must_be_completed |= need.must_be_completed;
+            first.staleness = first.staleness.min(need.staleness);
         } else {
             seen.insert(need.phase.clone(), needs.len());
             needs.push(need);

@@ -12,7 +12,7 @@ use super::check_scalar::{boolean, integer, number};
 use super::keys::KINDS;
 use super::model::{
     Backoff, Body, Effects, GitCommit, InputKind, InputSpec, MAX_PARALLEL_DEFAULT, Need, OnInterrupt, Phase, Plan,
-    PlanFailure, Priority, Retry, RetryWhen, Value,
+    PlanFailure, Priority, Retry, RetryWhen, Staleness, Value,
 };
 use super::parts::Uses;
 use super::read_parts;
@@ -184,7 +184,12 @@ fn needs(own: &Node) -> (Vec<Need>, Vec<Place>) {
     let read = items.iter().filter_map(|item| {
         let phase = item.text().or_else(|| item.get("phase").and_then(Node::text))?;
         let must_be_completed = item.get("state").and_then(Node::text) == Some("completed");
-        Some((Need { phase: PhaseId::new(phase), must_be_completed }, item.place))
+        let staleness = match item.get("staleness").and_then(Node::text) {
+            Some("inherit") => Staleness::Inherit,
+            Some("ignore") => Staleness::Ignore,
+            Some(_) | None => Staleness::Outputs,
+        };
+        Some((Need { phase: PhaseId::new(phase), must_be_completed, staleness }, item.place))
     });
     read.unzip()
 }

@@ -10,7 +10,6 @@ const NOT_YET: &[&str] = &[
     "notify",
     "team",
     "phase.agent",
-    "phase.needs.staleness",
     "phase.on-interrupt=continue",
     "phase.resources",
     "phase.retry.output-matches",

@@ -13,6 +13,23 @@ pub struct Finding {
     #[serde(default)]
     pub phase: Option<PhaseId>,
     pub message: String,
+    /// Files that it is about, the first of them.
+    #[serde(default)]
+    pub files: Vec<FileChanged>,
+    /// How many there are.
+    #[serde(default)]
+    pub files_total: usize,
+}
+
+/// A file that is not what it was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FileChanged {
+    pub path: String,
+    /// None where nothing is there to compare with, or where it is not text.
+    #[serde(default)]
+    pub lines_added: Option<u64>,
+    #[serde(default)]
+    pub lines_removed: Option<u64>,
 }
 
 /// What can be found. Each is a row of the table in [`Kind::row`].
@@ -28,6 +45,7 @@ pub enum Kind {
     PlanChanged,
     Renamed,
     Stale,
+    WorkChanged,
     InDoubt,
     Failed,
     NeverByItself,
@@ -36,10 +54,12 @@ pub enum Kind {
     OrphanInTheWay,
     WorldWarns,
     BranchElsewhere,
+    HeadMoved,
     PlanTouched,
     StaleReruns,
     OutputChanged,
     ArtifactRestored,
+    CheckpointDamaged,
     Orphan,
 }
 
@@ -80,7 +100,7 @@ pub struct Row {
 }
 
 impl Kind {
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 25] = [
         Self::BranchGone,
         Self::WorldStops,
         Self::BranchUnknown,
@@ -90,6 +110,7 @@ impl Kind {
         Self::PlanChanged,
         Self::Renamed,
         Self::Stale,
+        Self::WorkChanged,
         Self::InDoubt,
         Self::Failed,
         Self::NeverByItself,
@@ -98,10 +119,12 @@ impl Kind {
         Self::OrphanInTheWay,
         Self::WorldWarns,
         Self::BranchElsewhere,
+        Self::HeadMoved,
         Self::PlanTouched,
         Self::StaleReruns,
         Self::OutputChanged,
         Self::ArtifactRestored,
+        Self::CheckpointDamaged,
         Self::Orphan,
     ];
 
@@ -121,20 +144,29 @@ impl Kind {
             Self::PlanChanged => row("the plan was edited in what matters", Ask, &[Resume, PlanFromRun]),
             Self::Renamed => row("a finished phase seems to have another id now", Ask, &[AcceptStale, Choice]),
             Self::Stale => row("a finished phase was done with something else", Ask, &[AcceptStale, Choice]),
+            Self::WorkChanged => {
+                row("what an interrupted phase writes was changed since it ended", Ask, &[AcceptStale, Choice])
+            }
             Self::InDoubt => row("nobody knows whether an outward effect happened", Ask, &[Choice]),
             Self::Failed => row("a phase failed", Ask, &[Resume, Choice]),
             Self::NeverByItself => row("the configuration says `resume.auto: never`", Ask, &[Resume]),
             Self::Old => row("the run last moved longer ago than `resume.max_age`", Ask, &[Resume]),
             Self::FromTheFuture => row("the run last moved in the future: the clock went back", Ask, &[Resume]),
             Self::OrphanInTheWay => row("a phase that is to be left behind or redone is at work", Ask, &[Orphan]),
-            Self::WorldWarns => row("a probe with `if-changed: warn` sees a change, or the issue's labels", Warn, &[]),
+            Self::WorldWarns => {
+                row("a probe with `if-changed: warn` or `rerun` sees a change, or the issue's labels", Warn, &[])
+            }
             Self::BranchElsewhere => row("another branch is checked out than when the run was last seen", Warn, &[]),
+            Self::HeadMoved => row("HEAD is another commit than the run last recorded", Warn, &[]),
             Self::PlanTouched => row("the plan was edited in what does not matter", Note, &[]),
-            Self::StaleReruns => row("a finished phase is done again, as its `effects` or `on-change` say", Warn, &[]),
-            Self::OutputChanged => row("what a finished phase wrote was changed outside the run", Warn, &[]),
+            Self::StaleReruns => {
+                row("a finished phase is done again, as its `effects`, `on-change` or a probe say", Warn, &[])
+            }
+            Self::OutputChanged => row("what a finished phase left behind was changed outside the run", Warn, &[]),
             Self::ArtifactRestored => {
                 row("an artifact of a finished phase is gone, and its copy is put back", Warn, &[])
             }
+            Self::CheckpointDamaged => row("the latest checkpoint cannot be read; the journal can", Warn, &[]),
             Self::Orphan => row("a phase is still at work, and is waited for", Note, &[]),
         }
     }
@@ -148,10 +180,10 @@ impl Kind {
 
 impl Finding {
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, phase: None, message: message.into() }
+        Self { kind, phase: None, message: message.into(), files: Vec::new(), files_total: 0 }
     }
 
     pub fn of(kind: Kind, phase: &PhaseId, message: impl Into<String>) -> Self {
-        Self { kind, phase: Some(phase.clone()), message: message.into() }
+        Self { phase: Some(phase.clone()), ..Self::new(kind, message) }
     }
 }

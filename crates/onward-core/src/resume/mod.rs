@@ -5,13 +5,18 @@
 //! around them ([`world`]).
 
 mod decide;
+mod edges;
 mod finding;
+mod lines;
 mod observe;
+mod outside;
 mod page;
 pub mod stale;
 pub mod world;
 
 pub use decide::{Accept, Answers, Decision, Offered, Standing, Verdict, Wording, decide};
-pub use finding::{AnsweredBy, Finding, Kind, Weight};
-pub use observe::{Auto, BranchFact, Facts, PlanFact, observe};
+pub use finding::{AnsweredBy, FileChanged, Finding, Kind, Weight};
+pub use lines::lines_changed;
+pub use observe::{Auto, BranchFact, Facts, HeadMoved, PlanFact, observe};
+pub use outside::{count_lines, has_lines, reworked};
 pub use page::table;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::finding::{Finding, Kind};
+use crate::run::vcs::short;
 use crate::run::{PhaseStatus, Run};
 use crate::words;
 
@@ -14,6 +15,8 @@ pub struct Facts<'a> {
     pub run: &'a Run,
     pub plan: PlanFact,
     pub branch: BranchFact,
+    /// What is checked out is not what was, on the same branch.
+    pub head: Option<HeadMoved>,
     /// Whether runs may go on without being asked about at all.
     pub auto: Auto,
     pub max_age: Duration,
@@ -43,6 +46,15 @@ pub enum BranchFact {
     Unknown,
 }
 
+/// How the commit that is checked out has moved since the run last recorded it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeadMoved {
+    pub from: String,
+    pub to: String,
+    /// Commits that are new, and commits that are gone; none where git cannot tell.
+    pub commits: Option<(u64, u64)>,
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Auto {
@@ -53,7 +65,7 @@ pub enum Auto {
 
 /// All that the record and these facts give rise to.
 pub fn observe(facts: &Facts<'_>) -> Vec<Finding> {
-    let mut found: Vec<Finding> = branch(facts).into_iter().chain(plan(facts)).collect();
+    let mut found: Vec<Finding> = branch(facts).into_iter().chain(head(facts)).chain(plan(facts)).collect();
     found.extend(phases(facts.run));
     if facts.auto == Auto::Never {
         found.push(Finding::new(Kind::NeverByItself, "the configuration says resume.auto: never"));
@@ -75,6 +87,32 @@ fn branch(facts: &Facts<'_>) -> Option<Finding> {
         }
         BranchFact::There | BranchFact::None => None,
     }
+}
+
+/// A commit of ours that was begun may have been made: the driver finds out, and nobody else moved HEAD then.
+fn head(facts: &Facts<'_>) -> Option<Finding> {
+    let moved = facts.head.as_ref().filter(|_| facts.run.vcs.begun.is_none())?;
+    let how = match moved.commits {
+        Some((new, 0)) => format!("has moved by {}", commits(new)),
+        Some((new, gone)) => {
+            format!("was moved elsewhere: {} of before not in its history, {new} new", commits_are(gone))
+        }
+        None => "was moved elsewhere".to_owned(),
+    };
+    let (from, to) = (short(&moved.from), short(&moved.to));
+    let at_work: Vec<&str> = facts.run.running().map(|(phase, _)| phase.id.as_str()).collect();
+    let meanwhile =
+        if at_work.is_empty() { String::new() } else { format!("; {} was at work then", at_work.join(", ")) };
+    let message = format!("HEAD {how} since the run last recorded it: {to} now, {from} then{meanwhile}");
+    Some(Finding::new(Kind::HeadMoved, message))
+}
+
+fn commits(number: u64) -> String {
+    if number == 1 { "1 commit".to_owned() } else { format!("{number} commits") }
+}
+
+fn commits_are(number: u64) -> String {
+    if number == 1 { "1 commit is".to_owned() } else { format!("{number} commits are") }
 }
 
 fn plan(facts: &Facts<'_>) -> Option<Finding> {

@@ -1,23 +1,57 @@
-//! Finished phases and what has changed since: their definition, what they read, what they wrote.
+//! Finished phases and what has changed since: their definition, what they read, what they left behind, what they need.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::edges::{self, Change};
 use super::finding::{Finding, Kind};
+use super::outside;
+use super::world::Again;
 use crate::id::PhaseId;
 use crate::plan::{Effects, OnChange, Phase, Plan, definition_digest};
 use crate::run::{PhaseState, PhaseStatus, Run};
 use crate::seen::{Files, Seen};
 
-/// Paths of one finding that are named; the rest is counted.
-const PATHS_SHOWN_MAX: usize = 5;
+/// Paths of one finding that are named in words; the rest is counted.
+pub(super) const PATHS_SHOWN_MAX: usize = 5;
+
+/// A finished phase, and what has changed by itself and not through what it needs.
+struct Own<'a> {
+    phase: &'a Phase,
+    reasons: Vec<String>,
+    /// What it left behind and somebody else has changed.
+    outside: Vec<String>,
+    wish: Wish,
+}
+
+/// What the plan says of the reason why a phase is out of date.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wish {
+    /// Nothing: the phase decides.
+    None,
+    /// It is to be done again.
+    Again,
+}
 
 /// The finished phases of a run against the plan that is to count and what their files are now.
-pub fn findings(run: &Run, revised: Option<&Plan>, now: &BTreeMap<PhaseId, Seen>) -> Vec<Finding> {
+pub fn findings(run: &Run, revised: Option<&Plan>, now: &BTreeMap<PhaseId, Seen>, again: &[Again<'_>]) -> Vec<Finding> {
     let plan = revised.unwrap_or(run.plan());
+    let by_id: BTreeMap<&PhaseId, &Phase> = plan.phases.iter().map(|phase| (&phase.id, phase)).collect();
+    let done = run.phases().filter(|(_, state)| state.status == PhaseStatus::Completed);
+    let writers = outside::Writers::of(run);
+    let mut all: Vec<Own<'_>> = done
+        .filter_map(|(old, state)| Some((*by_id.get(&old.id)?, state)))
+        .map(|(phase, state)| Own::of(plan, phase, state, now.get(&phase.id), &writers))
+        .collect();
+    probed(&mut all, again);
+    let inherited = edges::spread(plan, &all.iter().map(|own| &own.phase.id).collect(), changes(&all));
     let mut found = Vec::new();
-    for (old, state) in run.phases().filter(|(_, state)| state.status == PhaseStatus::Completed) {
-        let Some(phase) = plan.phase(&old.id) else { continue };
-        found.extend(of_phase(plan, phase, state, now.get(&old.id)));
+    for own in all {
+        let more = inherited.get(&own.phase.id).into_iter().flatten();
+        let reasons: Vec<&str> = own.reasons.iter().chain(more).map(String::as_str).collect();
+        if !reasons.is_empty() {
+            found.extend(weighed(own.phase, own.wish, &reasons.join("; ")));
+        }
+        found.extend(outside::finding(&own.phase.id, own.outside));
     }
     if let Some(revised) = revised {
         for (old, new) in renamed(run, revised) {
@@ -28,40 +62,69 @@ pub fn findings(run: &Run, revised: Option<&Plan>, now: &BTreeMap<PhaseId, Seen>
     found
 }
 
-fn of_phase(plan: &Plan, phase: &Phase, state: &PhaseState, now: Option<&Seen>) -> Vec<Finding> {
-    let Some(seen) = &state.seen else { return Vec::new() };
-    let mut reasons = Vec::new();
-    if !seen.definition.is_empty() && seen.definition != definition_digest(plan, phase) {
-        reasons.push("its definition in the plan was changed".to_owned());
+/// What probes want to be done again.
+fn probed(all: &mut [Own<'_>], again: &[Again<'_>]) {
+    let done: Vec<&Phase> = all.iter().map(|own| own.phase).collect();
+    for probe in again {
+        let meant: BTreeSet<&PhaseId> = probe.of(&done).into_iter().map(|phase| &phase.id).collect();
+        for own in all.iter_mut().filter(|own| meant.contains(&own.phase.id)) {
+            own.wish = Wish::Again;
+            own.reasons.push(probe.reason());
+        }
     }
-    if let (Some(then), Some(now)) = (&seen.fingerprint, now.and_then(|now| now.fingerprint.as_ref()))
-        && then != now
-    {
-        reasons.push("what its fingerprint commands print was changed".to_owned());
+}
+
+/// What has happened to each, as far as it reaches others. What is kept as it is is not out of date.
+fn changes<'a>(all: &[Own<'a>]) -> Vec<(&'a PhaseId, Change)> {
+    let mut changes = Vec::new();
+    for own in all {
+        if !own.reasons.is_empty() && own.phase.on_change != Some(OnChange::Keep) {
+            changes.push((&own.phase.id, Change::Stale));
+        }
+        if !own.outside.is_empty() {
+            changes.push((&own.phase.id, Change::Outputs));
+        }
     }
-    reasons.extend(changed(seen.reads.as_ref(), now.and_then(|now| now.reads.as_ref()), "was changed", "it reads"));
-    let gone: Vec<&str> = now.into_iter().flat_map(|now| now.gone.difference(&seen.gone)).map(String::as_str).collect();
-    if !gone.is_empty() {
-        reasons.push(format!("what it was to leave behind is gone ({})", gone.join(", ")));
+    changes
+}
+
+impl<'a> Own<'a> {
+    fn of(
+        plan: &Plan,
+        phase: &'a Phase,
+        state: &PhaseState,
+        now: Option<&Seen>,
+        writers: &outside::Writers<'_>,
+    ) -> Self {
+        let mut reasons = Vec::new();
+        if let Some(seen) = &state.seen {
+            if !seen.definition.is_empty() && seen.definition != definition_digest(plan, phase) {
+                reasons.push("its definition in the plan was changed".to_owned());
+            }
+            if let (Some(then), Some(now)) = (&seen.fingerprint, now.and_then(|now| now.fingerprint.as_ref()))
+                && then != now
+            {
+                reasons.push("what its fingerprint commands print was changed".to_owned());
+            }
+            reasons.extend(reads_changed(seen.reads.as_ref(), now.and_then(|now| now.reads.as_ref())));
+        }
+        let (missing, outside) = outside::left_behind(phase, state, now, writers);
+        reasons.extend(
+            missing
+                .iter()
+                .map(|artifact| format!("its artifact {} ({}) is no longer there", artifact.name, artifact.path)),
+        );
+        Self { phase, reasons, outside, wish: Wish::None }
     }
-    let mut found = Vec::new();
-    if !reasons.is_empty() {
-        found.extend(weighed(phase, &reasons.join("; ")));
-    }
-    let outside = changed(seen.writes.as_ref(), now.and_then(|now| now.writes.as_ref()), "was changed", "it wrote");
-    found.extend(outside.map(|what| {
-        let message = format!("phase {}: {what} outside the run; it is left as it is", phase.id);
-        Finding::of(Kind::OutputChanged, &phase.id, message)
-    }));
-    found
 }
 
 /// Something that repeating does not hurt is repeated; the rest is asked about.
-fn weighed(phase: &Phase, reasons: &str) -> Option<Finding> {
+fn weighed(phase: &Phase, wish: Wish, reasons: &str) -> Option<Finding> {
     let reruns = match (phase.on_change, phase.effects) {
         (Some(OnChange::Keep), _) => return None,
         (Some(OnChange::Rerun), _) | (None, Effects::None) => true,
-        (Some(OnChange::Ask), _) | (None, Effects::Files | Effects::External) => false,
+        (None, Effects::Files) => wish == Wish::Again,
+        (Some(OnChange::Ask), _) | (None, Effects::External) => false,
     };
     Some(if reruns {
         let message = format!("phase {} is done again: {reasons}", phase.id);
@@ -71,16 +134,19 @@ fn weighed(phase: &Phase, reasons: &str) -> Option<Finding> {
     })
 }
 
-fn changed(then: Option<&Files>, now: Option<&Files>, how: &str, whose: &str) -> Option<String> {
+fn reads_changed(then: Option<&Files>, now: Option<&Files>) -> Option<String> {
     let (then, now) = (then?, now?);
     let paths = then.differences(now);
     if paths.is_empty() {
         return None;
     }
     let shown = paths.iter().take(PATHS_SHOWN_MAX).copied().collect::<Vec<_>>().join(", ");
-    let more = paths.len().saturating_sub(PATHS_SHOWN_MAX);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    Some(format!("{shown}{more}, which {whose}, {how}"))
+    Some(format!("{shown}{}, which it reads, was changed", and_more(paths.len())))
+}
+
+pub(super) fn and_more(total: usize) -> String {
+    let more = total.saturating_sub(PATHS_SHOWN_MAX);
+    if more > 0 { format!(" and {more} more") } else { String::new() }
 }
 
 /// Finished phases that the edited plan no longer has, each with the new phase that does the same work.

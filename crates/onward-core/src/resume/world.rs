@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::finding::{Finding, Kind};
-use crate::plan::{IfChanged, Plan};
+use crate::plan::globs::may_overlap;
+use crate::plan::{IfChanged, Phase, Plan, Probe, ProbeOf};
 use crate::run::Run;
 use crate::seen::{IssueSeen, ProbeSeen, World};
 
@@ -26,6 +27,42 @@ pub fn findings(run: &Run, now: &World) -> Vec<Finding> {
         found.extend(issue(run, then, now));
     }
     found
+}
+
+/// A probe with `if-changed: rerun` that sees a change.
+#[derive(Debug)]
+pub struct Again<'a>(&'a Probe);
+
+/// The probes that want what was done to be done again.
+pub fn again<'a>(run: &'a Run, now: &World) -> Vec<Again<'a>> {
+    let then = run.last_look().map(|look| &look.world);
+    let sees_a_change = |probe: &&Probe| {
+        let before = then.and_then(|then| then.probes.get(&probe.name)).and_then(|seen| seen.hash.as_ref());
+        let after = now.probes.get(&probe.name).and_then(|seen| seen.hash.as_ref());
+        before.is_some() && after.is_some() && before != after
+    };
+    let rerun = run.plan().freshness.probes.iter().filter(|probe| probe.if_changed == IfChanged::Rerun);
+    rerun.filter(sees_a_change).map(Again).collect()
+}
+
+impl Again<'_> {
+    /// The finished phases that are to be done again. A probe names no phase: one of files is about those that read one of
+    /// them, where there are such; any other is about all.
+    pub(super) fn of<'p>(&self, done: &[&'p Phase]) -> Vec<&'p Phase> {
+        let whole = |phase: &&&Phase| phase.children.is_none();
+        let readers: Vec<&Phase> = match &self.0.of {
+            ProbeOf::Files(globs) => {
+                let reads = |glob: &String| globs.iter().any(|probed| may_overlap(probed, glob));
+                done.iter().filter(whole).filter(|phase| phase.reads.iter().any(reads)).copied().collect()
+            }
+            ProbeOf::Command(_) | ProbeOf::Issue(_) => Vec::new(),
+        };
+        if readers.is_empty() { done.iter().filter(whole).copied().collect() } else { readers }
+    }
+
+    pub(super) fn reason(&self) -> String {
+        format!("the probe {} sees a change", self.0.name)
+    }
 }
 
 fn elsewhere(then: &World, now: &World) -> Option<Finding> {
@@ -71,20 +108,21 @@ fn dirty(plan: &Plan, now: &World) -> Option<Finding> {
 
 fn probed(name: &str, means: IfChanged, then: Option<&ProbeSeen>, now: Option<&ProbeSeen>) -> Option<Finding> {
     let before = then?.hash.as_ref()?;
-    let kind = kind_of(means)?;
+    let kind = if means == IfChanged::Rerun { Kind::WorldWarns } else { kind_of(means)? };
+    let then = if means == IfChanged::Rerun { ", and what was done with it is done again" } else { "" };
     match now.map(|now| (&now.hash, &now.excerpt)) {
         Some((Some(after), _)) if after == before => None,
         Some((Some(_), excerpt)) => {
-            Some(Finding::new(kind, format!("the probe {name} sees a change; it now gives: {excerpt}")))
+            Some(Finding::new(kind, format!("the probe {name} sees a change{then}; it now gives: {excerpt}")))
         }
-        Some((None, why)) => Some(Finding::new(unknown(kind), format!("the probe {name} gives no answer: {why}"))),
-        None => Some(Finding::new(unknown(kind), format!("the probe {name} gives no answer"))),
+        Some((None, why)) => Some(Finding::new(unknown(means), format!("the probe {name} gives no answer: {why}"))),
+        None => Some(Finding::new(unknown(means), format!("the probe {name} gives no answer"))),
     }
 }
 
 /// Where a change would only be a warning, so is a probe that cannot tell.
-fn unknown(kind: Kind) -> Kind {
-    if kind == Kind::WorldWarns { Kind::WorldWarns } else { Kind::WorldUnknown }
+fn unknown(means: IfChanged) -> Kind {
+    if means == IfChanged::Warn { Kind::WorldWarns } else { Kind::WorldUnknown }
 }
 
 fn issue(run: &Run, then: &IssueSeen, now: &IssueSeen) -> Vec<Finding> {
@@ -109,7 +147,7 @@ fn issue(run: &Run, then: &IssueSeen, now: &IssueSeen) -> Vec<Finding> {
     found
 }
 
-/// What a change means; none where it is to be ignored. What is to be done again is asked about: a probe names no phase.
+/// What a change means; none where it is to be ignored. That git has moved is no reason to do anything again by itself.
 fn kind_of(means: IfChanged) -> Option<Kind> {
     match means {
         IfChanged::Ignore => None,

@@ -101,7 +101,7 @@ fn with_all_needs(plan: &Plan, parent: &[Option<usize>], closing: &[bool]) -> Op
     if nothing_more {
         return None;
     }
-    let need = |phase: &PhaseId| Need { phase: phase.clone(), must_be_completed: false };
+    let need = |phase: &PhaseId| Need::new(phase.clone());
     let main =
         plan.phases.iter().zip(closing).filter(|(phase, closing)| !**closing && phase.situation.parent.is_none());
     let main: Vec<Need> = main.map(|(phase, _)| need(&phase.id)).collect();

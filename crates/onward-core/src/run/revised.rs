@@ -12,7 +12,7 @@ use crate::id::{Generation, PhaseId};
 use crate::plan::expand::is_compound;
 use crate::plan::{Body, Effects, Phase, Plan};
 use crate::resume::Finding;
-use crate::seen::{LastLook, World};
+use crate::seen::{LastLook, Seen, World};
 
 /// What consists of others is never tried itself, and what a person decides neither: what was to come of an attempt does not
 /// matter any more.
@@ -37,7 +37,7 @@ impl Run {
         match event {
             Event::WorldSeen { world, findings } => self.world_seen(world, findings, at),
             Event::PlanRevised(revised) => self.plan_revised(revised),
-            Event::StaleAccepted { phase, seen } => self.change(phase, |state| state.seen = Some(seen.clone())),
+            Event::StaleAccepted { phase, seen } => self.stale_accepted(phase, seen.clone()),
             Event::PhaseProbed { phase, answer, .. } => self.phase_probed(phase, *answer),
             _ => unreachable!("nothing that was seen"),
         }
@@ -113,6 +113,15 @@ impl Run {
         self.settled_last = self.settled_last.take().filter(|phase| self.index.by_id.contains_key(phase));
         self.dirty = Dirty::default();
         self.whole_is_due = true;
+    }
+
+    fn stale_accepted(&mut self, phase: &PhaseId, mut seen: Box<Seen>) {
+        self.change(phase, |state| {
+            if let Some(artifacts) = seen.artifacts.take() {
+                state.artifacts = artifacts;
+            }
+            state.seen = Some(seen);
+        });
     }
 
     fn world_seen(&mut self, world: &World, findings: &[Finding], at: Timestamp) {

@@ -310,6 +310,14 @@ pub fn back_to(run: &Run, checkpoint: &Checkpoint) -> Restored {
     Restored { phases, state }
 }
 
+/// The run as it would stand if it were brought back to a checkpoint now.
+pub fn as_of(run: &Run, checkpoint: &Checkpoint) -> Run {
+    let mut ahead = run.clone();
+    ahead.restore(&back_to(run, checkpoint));
+    (ahead.result, ahead.stop, ahead.stopped) = (result_of(checkpoint), None, Some(StopBy::Rewind));
+    ahead
+}
+
 /// Whether a run that stands as a checkpoint says is over.
 pub fn result_of(checkpoint: &Checkpoint) -> Option<RunResult> {
     match checkpoint.status {

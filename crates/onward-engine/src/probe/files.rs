@@ -1,10 +1,12 @@
 //! The content of files that globs name. Bounded in every direction, and never outside the project.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, Metadata};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
 use onward_core::plan::glob_match::{fixed_part, matches};
 use onward_core::seen::{FileSeen, Files};
 
@@ -20,26 +22,49 @@ const SAMPLE_BYTES: u64 = 1024 * 1024;
 /// and inode.
 pub(super) fn look(top: &Path, globs: &[String], but: &[String], before: Option<&Files>) -> Files {
     let mut found = Files::default();
-    let mut entries = 0;
+    let all_seen = each(top, globs, |path, about| {
+        if !but.iter().any(|but| matches(but, path)) {
+            let before = before.and_then(|before| before.files.get(path));
+            found.files.insert(path.to_owned(), seen(&top.join(path), about, before));
+        }
+        found.files.len() < FILES_MAX
+    });
+    found.too_many = !all_seen;
+    found
+}
+
+/// The files that the globs mean and that were written after a time.
+pub(super) fn written_after(top: &Path, globs: &[String], at: Timestamp) -> Vec<String> {
+    let mut found = BTreeSet::new();
+    each(top, globs, |path, about| {
+        if i128::from(modified_ns(about)) > at.as_nanosecond() {
+            found.insert(path.to_owned());
+        }
+        found.len() < FILES_MAX
+    });
+    found.into_iter().collect()
+}
+
+/// Goes through the files that the globs mean, as long as it is wanted; whether that was all of them.
+fn each(top: &Path, globs: &[String], mut see: impl FnMut(&str, &Metadata) -> bool) -> bool {
+    let (mut entries, mut more) = (0, true);
     for glob in globs {
         let Some(start) = fixed_part(glob) else { continue };
         let mut folders = vec![start];
         while let Some(path) = folders.pop() {
             entries += 1;
-            if entries > ENTRIES_MAX || found.files.len() >= FILES_MAX {
-                found.too_many = true;
-                return found;
+            if entries > ENTRIES_MAX || !more {
+                return false;
             }
             let Some(about) = inside(top, &path) else { continue };
             if about.is_dir() {
                 folders.extend(children(top, &path));
-            } else if matches(glob, &path) && !but.iter().any(|but| matches(but, &path)) {
-                let before = before.and_then(|before| before.files.get(&path));
-                found.files.insert(path.clone(), seen(&top.join(&path), &about, before));
+            } else if matches(glob, &path) {
+                more = see(&path, &about);
             }
         }
     }
-    found
+    true
 }
 
 /// What is there, if it lies in the project: no link leads out of it.
@@ -63,7 +88,7 @@ fn children(top: &Path, path: &str) -> Vec<String> {
 }
 
 fn seen(path: &Path, about: &Metadata, before: Option<&FileSeen>) -> FileSeen {
-    let modified_ns = about.mtime().saturating_mul(1_000_000_000).saturating_add(about.mtime_nsec());
+    let modified_ns = modified_ns(about);
     let (size, inode) = (about.len(), about.ino());
     if let Some(before) = before
         && (before.size, before.modified_ns, before.inode) == (size, modified_ns, inode)
@@ -73,6 +98,10 @@ fn seen(path: &Path, about: &Metadata, before: Option<&FileSeen>) -> FileSeen {
     }
     let hash = if about.is_symlink() { link(path) } else { content(path, size).unwrap_or_default() };
     FileSeen { hash, size, modified_ns, inode }
+}
+
+fn modified_ns(about: &Metadata) -> i64 {
+    about.mtime().saturating_mul(1_000_000_000).saturating_add(about.mtime_nsec())
 }
 
 fn link(path: &Path) -> String {
@@ -96,4 +125,17 @@ fn content(path: &Path, size: u64) -> Option<String> {
     file.seek(SeekFrom::Start(size - SAMPLE_BYTES)).ok()?;
     std::io::copy(&mut file.take(SAMPLE_BYTES), &mut hasher).ok()?;
     Some(format!("sample-{}", hasher.finalize().to_hex()))
+}
+
+/// The whole of a small file of the project; empty where there is none any more.
+pub(crate) fn text(top: &Path, path: &str, bytes_max: u64) -> Option<Vec<u8>> {
+    let Some(about) = inside(top, path) else {
+        return (!top.join(path).exists()).then(Vec::new);
+    };
+    let mut bytes = Vec::new();
+    let file =
+        File::options().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(top.join(path)).ok()?;
+    let small = about.is_file() && file.metadata().ok()?.is_file() && about.len() <= bytes_max;
+    small.then(|| file.take(bytes_max).read_to_end(&mut bytes))?.ok()?;
+    Some(bytes)
 }

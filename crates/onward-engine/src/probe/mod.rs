@@ -11,7 +11,9 @@ pub(crate) mod phase;
 pub(crate) mod proof;
 pub(crate) mod turn;
 
-use std::collections::{BTreeMap, BTreeSet};
+pub(crate) use files::text;
+
+use std::collections::BTreeMap;
 
 use onward_core::id::PhaseId;
 use onward_core::plan::ProbeOf;
@@ -44,24 +46,31 @@ pub(crate) fn world(project: &Project, run: &Run) -> World {
 /// What the finished phases of a run were done with, as it is now.
 pub(crate) fn finished(project: &Project, run: &Run) -> BTreeMap<PhaseId, Seen> {
     let mut all = BTreeMap::new();
+    let nothing = Seen::default();
     for (phase, state) in run.phases().filter(|(_, state)| state.status == PhaseStatus::Completed) {
-        let Some(then) = &state.seen else { continue };
-        let gone =
-            state.artifacts.iter().filter(|it| artifact::gone(project, run, it) == Some(artifact::Gone::ForGood));
-        let gone: BTreeSet<String> = gone.map(|artifact| artifact.name.clone()).collect();
-        if then.reads.is_none() && then.writes.is_none() && then.fingerprint.is_none() && gone.is_empty() {
+        let then = state.seen.as_deref().unwrap_or(&nothing);
+        if then.reads.is_none() && then.writes.is_none() && then.fingerprint.is_none() && state.artifacts.is_empty() {
             continue;
         }
         let seen = Seen {
+            artifacts: (!state.artifacts.is_empty()).then(|| artifact::artifacts_now(project, run, state)),
             definition: String::new(),
             fingerprint: then.fingerprint.as_ref().and_then(|_| phase::fingerprint(project, run, phase)),
             reads: then.reads.as_ref().map(|then| phase::reads(project, run, phase, Some(then))),
             writes: then.writes.as_ref().map(|then| phase::writes(project, run, phase, Some(then))),
-            gone,
         };
         all.insert(phase.id.clone(), seen);
     }
     all
+}
+
+/// Interrupted phases with the files that they write and that were changed after they had ended. Of a phase of whose end nothing is
+/// known it cannot be told what it wrote itself.
+pub(crate) fn changed_since_interrupted(project: &Project, run: &Run) -> BTreeMap<PhaseId, Vec<String>> {
+    let interrupted = run.phases().filter(|(_, state)| state.status == PhaseStatus::Interrupted);
+    let ended = interrupted.filter_map(|(phase, state)| Some((phase, state.ended_at?)));
+    let changed = ended.map(|(phase, at)| (phase.id.clone(), phase::written_after(project, run, phase, at)));
+    changed.filter(|(_, paths)| !paths.is_empty()).collect()
 }
 
 fn of_command(project: &Project, run: &Run, script: &str) -> ProbeSeen {

@@ -4,6 +4,7 @@ use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
 use onward_core::plan::{Body, Phase};
 use onward_core::run::Run;
 use onward_core::seen::{Files, Seen};
@@ -24,6 +25,11 @@ pub(super) fn reads(project: &Project, run: &Run, phase: &Phase, before: Option<
 
 pub(super) fn writes(project: &Project, run: &Run, phase: &Phase, before: Option<&Files>) -> Files {
     files::look(&project.top, &filled(run, phase, &phase.writes), &[], before)
+}
+
+/// What the globs of `writes` mean and was written after a time.
+pub(super) fn written_after(project: &Project, run: &Run, phase: &Phase, at: Timestamp) -> Vec<String> {
+    files::written_after(&project.top, &filled(run, phase, &phase.writes), at)
 }
 
 fn filled(run: &Run, phase: &Phase, globs: &[String]) -> Vec<String> {

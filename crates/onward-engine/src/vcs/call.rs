@@ -113,6 +113,12 @@ impl Call {
         self
     }
 
+    /// For what nobody should have to wait for.
+    pub(super) fn at_most(mut self, time: Duration) -> Self {
+        self.time_max = time;
+        self
+    }
+
     /// The answer, whatever the exit code.
     pub(super) fn ask(self) -> Result<Answer, Trouble> {
         let (answer, out) = self.run(|from| Ok(read_all(from)))?;

@@ -77,6 +77,21 @@ impl SqliteStore {
             Ok(Some(StoredCheckpoint { row, keyframe, patches }))
         })
     }
+
+    pub(super) fn raw_content(&self, id: &CheckpointId) -> Result<Vec<u8>, StoreError> {
+        let blobs = self.folder.blobs();
+        self.read(|connection| {
+            let place: Option<i64> = connection
+                .prepare_cached("SELECT place FROM checkpoints NOT INDEXED WHERE id = ?1")?
+                .query_row([id.as_str()], |row| row.get(0))
+                .optional()?;
+            let sql = "SELECT body FROM patches WHERE place = ?1 \
+                       UNION ALL SELECT document FROM keyframes WHERE place = ?1 LIMIT 1";
+            let column: Option<Vec<u8>> =
+                connection.prepare_cached(sql)?.query_row([place], |row| row.get(0)).optional()?;
+            column.map_or_else(|| Ok(Vec::new()), |column| values::raw(connection, &blobs, &column))
+        })
+    }
 }
 
 fn without_places(listed: Vec<Listed>) -> Vec<CheckpointRow> {

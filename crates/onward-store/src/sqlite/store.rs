@@ -245,6 +245,10 @@ impl Store for SqliteStore {
         self.read_checkpoint(id)
     }
 
+    fn raw_checkpoint(&mut self, id: &CheckpointId) -> Result<Vec<u8>, StoreError> {
+        self.raw_content(id)
+    }
+
     fn put_keyframe(&mut self, id: &CheckpointId, document: Vec<u8>) -> Result<Kept, StoreError> {
         self.insert_keyframe(id, &document)
     }

@@ -40,7 +40,7 @@ const INNER: &str = "inner.yaml";
 fn inner(dice: &mut Dice) -> Plan {
     let first = simple_phase(dice, PhaseId::new("first"), &[]);
     let mut last = simple_phase(dice, PhaseId::new("last"), &[]);
-    last.needs = vec![Need { phase: first.id.clone(), must_be_completed: false }];
+    last.needs = vec![Need::new(first.id.clone())];
     let phases = vec![first, last, simple_phase(dice, PhaseId::new("beside"), &[])];
     let close = if dice.percent(50) { vec![simple_phase(dice, PhaseId::new("close"), &[])] } else { Vec::new() };
     let on_failure = *dice.pick(&[PlanFailure::Finish, PlanFailure::Continue]);
@@ -96,7 +96,7 @@ fn simple_phase(dice: &mut Dice, id: PhaseId, earlier: &[PhaseId]) -> Phase {
     for earlier in earlier {
         if dice.percent(25) {
             let must_be_completed = dice.percent(20);
-            needs.push(Need { phase: earlier.clone(), must_be_completed });
+            needs.push(Need { must_be_completed, ..Need::new(earlier.clone()) });
         }
     }
     let effects = *dice.pick(&[Effects::Files, Effects::Files, Effects::None, Effects::External]);

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use onward_core::exit;
-use onward_engine::{Error, ListFilter, ListItem, Onward, Result};
+use onward_engine::{Error, ListFilter, ListItem, Onward, Project, Result};
 
 use super::here;
 use crate::failure::Failure;
@@ -10,6 +10,10 @@ use crate::render;
 
 /// Always exit 0: whoever types a bare name wants to be told something, and what is wrong is told too.
 pub(super) fn bare() -> u8 {
+    // Whatever is wrong here is told below.
+    if let Ok(project) = here().and_then(|from| Project::find_or_new(&from, None)) {
+        render::say(&render::others::line(&project.left_by_others()));
+    }
     match unfinished() {
         Ok(items) if items.is_empty() => render::answer(render::list::NO_RUNS),
         Ok(items) => render::answer(&render::list::unfinished(&items, Timestamp::now())),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use onward_core::exit;
-use onward_engine::{FirstPlan, Onward};
+use onward_engine::{FirstPlan, Onward, Project};
 use serde_json::json;
 
 use super::here;
@@ -26,6 +26,9 @@ pub(super) fn init(args: &args::Init) -> Result<u8, Failure> {
     }
     for path in &report.kept {
         let _ = writeln!(text, "kept {} as it is", render::safe::line(&path.display().to_string()));
+    }
+    if let Some(project) = Project::find(&here()?) {
+        text.push_str(&render::others::line(&project.left_by_others()));
     }
     render::say(&text);
     Ok(exit::DONE)

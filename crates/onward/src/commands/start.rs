@@ -14,7 +14,7 @@ use onward_engine::{Error, Found, Going, Onward, Parts, Ready, Request, Rewound,
 use serde_json::json;
 
 use super::after_failure::{self, Decided};
-use super::ask::{self, Said};
+use super::ask::{self, Said, Settled};
 use super::steer::refuse_inside_a_phase;
 use super::{here, replan};
 use crate::args;
@@ -30,9 +30,6 @@ pub(super) fn start(want: Want, plan: Option<PathBuf>, args: &args::Start) -> u8
     };
     let mut report = Report::new(style);
     let ended = request(want, plan, args).and_then(|request| {
-        if args.dry_run && args.checkpoint.is_some() {
-            return Err(Failure::usage("what a run would do from a checkpoint is not known before it was rewound"));
-        }
         if args.dry_run { dry_run(&request, args.json) } else { perform(request, args, &mut report) }
     });
     ended.unwrap_or_else(|failure| report.failed(&failure))
@@ -46,17 +43,12 @@ fn perform(mut request: Request, args: &args::Start, report: &mut Report) -> Res
     };
     if !args.quiet {
         let notices = onward.notices.iter().map(|notice| format!("note: {}\n", render::safe::line(notice)));
-        let others = onward.project.left_by_others();
-        let others = others.iter().map(|place| format!("note: {place} is another tool's; it cannot be imported yet\n"));
-        render::say(&notices.chain(others).collect::<String>());
+        render::say(&notices.collect::<String>());
+        render::say(&render::others::line(&onward.project.left_by_others()));
     }
     let person = prompt::somebody_is_there(args.no_input);
-    if let Some(checkpoint) = &args.checkpoint {
-        // Going back snapshots first what is there, so it can be taken back.
-        match onward.rewind(checkpoint, Parts::Both, None)? {
-            Rewound::Done { run, .. } => request.want = Want::ResumeRun(Some(run.to_string())),
-            Rewound::Declined => unreachable!("nobody was asked"),
-        }
+    if request.checkpoint.is_some() {
+        request = go_back(&mut onward, request, person)?;
     }
     let found = onward.find(&request)?;
     if let Some(one) = ask::open_question(&request, &found) {
@@ -77,8 +69,20 @@ fn perform(mut request: Request, args: &args::Start, report: &mut Report) -> Res
     drive(onward, request, found, person, report)
 }
 
+/// The run is judged as it would stand at the checkpoint, and asked about like any other; only then is it brought back. What is
+/// there now is kept first, so it can be taken back.
+fn go_back(onward: &mut Onward, request: Request, person: bool) -> Result<Request, Failure> {
+    let found = onward.find(&request)?;
+    let Settled { mut request, .. } = ask::settle(onward, request, found, person)?;
+    let checkpoint = request.checkpoint.take().expect("the caller has seen it");
+    match onward.rewind(&checkpoint, Parts::Both, None)? {
+        Rewound::Done { run, .. } => Ok(Request { want: Want::ResumeRun(Some(run.to_string())), ..request }),
+        Rewound::Declined => unreachable!("nobody was asked"),
+    }
+}
+
 fn drive(mut onward: Onward, request: Request, found: Found, person: bool, report: &mut Report) -> Result<u8, Failure> {
-    let ask::Settled { mut request, found, ready } = ask::settle(&mut onward, request, found, person)?;
+    let Settled { mut request, found, ready } = ask::settle(&mut onward, request, found, person)?;
     let mut finished = match ready {
         Ready::Start => onward.start(&request, found, report)?,
         Ready::GoOn(going) => onward.go_on(&going, &request, report)?,
@@ -124,9 +128,15 @@ fn nothing_left(run: &RunId) -> String {
 
 /// What was typed, as the engine understands it.
 fn request(want: Want, plan: Option<PathBuf>, args: &args::Start) -> Result<Request, Failure> {
+    // Who names a checkpoint wants to go on from there, whatever the verb.
+    let want = match want {
+        Want::Plain | Want::Fresh if args.checkpoint.is_some() => Want::ResumeRun(None),
+        other => other,
+    };
     Ok(Request {
         want,
         plan,
+        checkpoint: args.checkpoint.clone(),
         inputs: args.input.iter().cloned().collect(),
         choices: choices(args)?,
         orphans: args.orphan.map(Into::into),

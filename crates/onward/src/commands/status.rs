@@ -11,7 +11,9 @@ use crate::failure::Failure;
 use crate::render;
 
 pub(super) fn status(args: &args::Status) -> Result<u8, Failure> {
-    let view = Onward::look(&here()?)?.status(args.run.as_deref())?;
+    let mut onward = Onward::look(&here()?)?;
+    let view = onward.status(args.run.as_deref())?;
+    render::say(&render::others::line(&onward.project.left_by_others()));
     if args.output.json {
         render::answer_json(&view);
     } else {

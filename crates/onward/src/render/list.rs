@@ -39,7 +39,14 @@ fn row(item: &ListItem, width: usize, now: Timestamp) -> String {
     if let Some(error) = &item.error {
         let _ = writeln!(out, "    {}", safe::line(error));
     }
+    out.push_str(&found(item));
     out
+}
+
+/// What was found last, by a start or by a driver.
+fn found(item: &ListItem) -> String {
+    let line = |finding: &String| format!("    {} {}\n", paint::doubtful("!"), safe::line(finding));
+    item.findings.iter().map(line).collect()
 }
 
 /// The bare command: what is unfinished, and what to type.
@@ -54,9 +61,7 @@ pub(crate) fn unfinished(items: &[ListItem], now: Timestamp) -> String {
         if let Some(error) = &item.error {
             let _ = writeln!(out, "    {}", safe::line(error));
         }
-        for finding in &item.findings {
-            let _ = writeln!(out, "    {} {}", paint::doubtful("!"), safe::line(finding));
-        }
+        out.push_str(&found(item));
         let verb = if item.resumable { "resume" } else { "status" };
         let _ = writeln!(out, "    onward {verb} {run}");
     }

@@ -2,6 +2,7 @@
 
 mod artifacts;
 mod doctor;
+mod fresh;
 mod git;
 #[cfg(feature = "kill-points")]
 mod kill_points;
@@ -10,6 +11,7 @@ mod looks;
 mod loud;
 mod people;
 mod readme_tour;
+mod replan;
 mod resume;
 mod stories;
 

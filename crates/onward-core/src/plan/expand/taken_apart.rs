@@ -121,7 +121,7 @@ fn placed(inner: &Phase, plan: &Plan, situation: &Situation) -> Phase {
 
 /// What the other plan does at its end, whatever happened there.
 fn closing(child: Phase, plan: &Plan, situation: &Situation) -> Phase {
-    let all = plan.phases.iter().map(|phase| Need { phase: situation.phase(&phase.id), must_be_completed: false });
+    let all = plan.phases.iter().map(|phase| Need::new(situation.phase(&phase.id)));
     let condition = match &child.condition {
         Some(own) => format!("always() && ({})", bare(own)),
         None => "always()".to_owned(),

@@ -1,0 +1,101 @@
+//! What a start found when it did not go on: a question that nobody answered, or a refusal. No fact of the run, so it is not in
+//! its journal and needs no lease; it lies beside it, and may be lost (`docs/design/0011`).
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use onward_core::id::{PhaseId, RunId};
+use onward_core::resume::{Finding, Weight};
+use onward_core::run::Run;
+use onward_core::{view, words};
+use serde::{Deserialize, Serialize};
+
+use crate::Onward;
+use crate::attendant::open_plain;
+use crate::project::Project;
+
+/// What another version wrote is as good as nothing.
+const FORMAT: u32 = 1;
+const NOTE_BYTES_MAX: u64 = 1024 * 1024;
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Noted {
+    format: u32,
+    at: Timestamp,
+    findings: Vec<Finding>,
+}
+
+impl Onward {
+    /// Keeps what stands in the way of a run for those who only look. Where it cannot be kept, nothing but that is lost.
+    pub(crate) fn note(&self, run: &RunId, findings: &[Finding]) {
+        let noted = Noted { format: FORMAT, at: Timestamp::now(), findings: findings.to_vec() };
+        let bytes = serde_json::to_vec(&noted).expect("it has only string keys");
+        let path = place(&self.project, run);
+        let new = path.with_extension("new");
+        let mut options = File::options();
+        options.write(true).create(true).truncate(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+        let written = options.open(&new).and_then(|mut file| file.write_all(&bytes));
+        let _ = written.and_then(|()| fs::rename(&new, &path));
+    }
+
+    /// The run goes on, or is gone: what stood in its way does not any more.
+    pub(crate) fn forget_note(&self, run: &RunId) {
+        let _ = fs::remove_file(place(&self.project, run));
+    }
+}
+
+fn place(project: &Project, run: &RunId) -> PathBuf {
+    project.runtime().join(format!("{run}.found"))
+}
+
+fn read(project: &Project, run: &RunId) -> Option<Noted> {
+    let mut bytes = Vec::new();
+    open_plain(&place(project, run)).ok()?.take(NOTE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    serde_json::from_slice(&bytes).ok().filter(|noted: &Noted| noted.format == FORMAT)
+}
+
+/// What was found last about an unfinished run, with its age: by a start that did not go on, or by the last driver when it
+/// began. Whoever looks executes nothing to find out more.
+pub(crate) fn last_findings(project: &Project, run: &Run, phase: Option<&PhaseId>) -> Vec<String> {
+    let at = run.last_look().map(|look| look.at);
+    let noted = if run.is_unfinished() { newer(project, &run.id, at) } else { None };
+    match noted {
+        Some(noted) => aged(&noted.worth_a_line(phase), Some(noted.at)),
+        None => aged(&view::findings(run, phase), at),
+    }
+}
+
+/// The same for a row of a list: `kept` is what the row says.
+pub(crate) fn last_of_row(
+    project: &Project,
+    run: &RunId,
+    kept: &[String],
+    looked_at: Option<Timestamp>,
+) -> Vec<String> {
+    match newer(project, run, looked_at) {
+        Some(noted) => aged(&noted.worth_a_line(None), Some(noted.at)),
+        None => aged(kept, looked_at),
+    }
+}
+
+fn newer(project: &Project, run: &RunId, than: Option<Timestamp>) -> Option<Noted> {
+    read(project, run).filter(|noted| than.is_none_or(|than| noted.at > than))
+}
+
+impl Noted {
+    fn worth_a_line(&self, phase: Option<&PhaseId>) -> Vec<String> {
+        let worth = |finding: &&Finding| finding.kind.row().weight >= Weight::Warn;
+        let about = |finding: &&Finding| phase.is_none_or(|phase| finding.phase.as_ref() == Some(phase));
+        self.findings.iter().filter(worth).filter(about).map(|finding| finding.message.clone()).collect()
+    }
+}
+
+pub(crate) fn aged(findings: &[String], at: Option<Timestamp>) -> Vec<String> {
+    let Some(at) = at else { return Vec::new() };
+    let age = words::duration(Duration::try_from(Timestamp::now().duration_since(at)).unwrap_or_default());
+    findings.iter().map(|message| format!("{age} ago: {message}")).collect()
+}
