@@ -21,7 +21,7 @@ const OTHERS: [Kind; 11] = [
     Kind::FromTheFuture,
     Kind::OrphanInTheWay,
 ];
-const HARMLESS: [Kind; 8] = [
+const HARMLESS: [Kind; 9] = [
     Kind::WorldWarns,
     Kind::BranchElsewhere,
     Kind::HeadMoved,
@@ -29,6 +29,7 @@ const HARMLESS: [Kind; 8] = [
     Kind::StaleReruns,
     Kind::OutputChanged,
     Kind::CheckpointDamaged,
+    Kind::ArtifactRestored,
     Kind::Orphan,
 ];
 

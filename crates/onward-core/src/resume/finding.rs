@@ -59,6 +59,7 @@ pub enum Kind {
     StaleReruns,
     OutputChanged,
     CheckpointDamaged,
+    ArtifactRestored,
     Orphan,
 }
 
@@ -99,7 +100,7 @@ pub struct Row {
 }
 
 impl Kind {
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::BranchGone,
         Self::WorldStops,
         Self::BranchUnknown,
@@ -123,6 +124,7 @@ impl Kind {
         Self::StaleReruns,
         Self::OutputChanged,
         Self::CheckpointDamaged,
+        Self::ArtifactRestored,
         Self::Orphan,
     ];
 
@@ -162,6 +164,9 @@ impl Kind {
             }
             Self::OutputChanged => row("what a finished phase left behind was changed outside the run", Warn, &[]),
             Self::CheckpointDamaged => row("the latest checkpoint cannot be read; the journal can", Warn, &[]),
+            Self::ArtifactRestored => {
+                row("an artifact of a finished phase is gone, and its copy is put back", Warn, &[])
+            }
             Self::Orphan => row("a phase is still at work, and is waited for", Note, &[]),
         }
     }
