@@ -21,12 +21,13 @@ const OTHERS: [Kind; 11] = [
     Kind::FromTheFuture,
     Kind::OrphanInTheWay,
 ];
-const HARMLESS: [Kind; 8] = [
+const HARMLESS: [Kind; 9] = [
     Kind::WorldWarns,
     Kind::BranchElsewhere,
     Kind::HeadMoved,
     Kind::PlanTouched,
     Kind::StaleReruns,
+    Kind::KeptBehind,
     Kind::OutputChanged,
     Kind::CheckpointDamaged,
     Kind::Orphan,
@@ -126,6 +127,10 @@ fn the_table_against_the_contract() {
         let findings = case.findings(&about);
         for bits in 0..8 {
             let (resume, accept, orphans) = (bits & 1 != 0, bits & 2 != 0, bits & 4 != 0);
+            if orphans && !case.has(Kind::OrphanInTheWay) {
+                // An answer to what nobody asked.
+                continue;
+            }
             let wording = if resume { Wording::Resume } else { Wording::Plain };
             let answers = Answers { wording, accept: yes(accept), chosen: &chosen, orphans: yes(orphans) };
             let decision = decide(Standing::Open, &findings, answers);
@@ -160,7 +165,7 @@ fn the_table_against_the_contract() {
         }
     }
     println!("{states} states decided twice");
-    assert!(states > 3_900_000, "{states}");
+    assert!(states > 2_900_000, "{states}");
 }
 
 /// Every kind of finding is in one of the lists above, and weighs what its list says.

@@ -57,6 +57,7 @@ pub enum Kind {
     HeadMoved,
     PlanTouched,
     StaleReruns,
+    KeptBehind,
     OutputChanged,
     CheckpointDamaged,
     Orphan,
@@ -99,7 +100,7 @@ pub struct Row {
 }
 
 impl Kind {
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::BranchGone,
         Self::WorldStops,
         Self::BranchUnknown,
@@ -121,6 +122,7 @@ impl Kind {
         Self::HeadMoved,
         Self::PlanTouched,
         Self::StaleReruns,
+        Self::KeptBehind,
         Self::OutputChanged,
         Self::CheckpointDamaged,
         Self::Orphan,
@@ -160,6 +162,7 @@ impl Kind {
             Self::StaleReruns => {
                 row("a finished phase is done again, as its `effects`, `on-change` or a probe say", Warn, &[])
             }
+            Self::KeptBehind => row("what needs a phase that is done again is kept as it is", Warn, &[]),
             Self::OutputChanged => row("what a finished phase left behind was changed outside the run", Warn, &[]),
             Self::CheckpointDamaged => row("the latest checkpoint cannot be read; the journal can", Warn, &[]),
             Self::Orphan => row("a phase is still at work, and is waited for", Note, &[]),
