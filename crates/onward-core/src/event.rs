@@ -450,6 +450,9 @@ pub enum Report {
     /// It said that it was done, and it was not: the phase stays open.
     Overruled {
         reason: String,
+        /// What remains, in their own words, where they say that something does.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        remaining: Option<String>,
     },
     /// It said that it was done, and a program has seen that it is.
     Done {

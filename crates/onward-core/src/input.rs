@@ -254,6 +254,9 @@ pub enum Posted {
         phase: PhaseId,
         by: String,
         says: Says,
+        /// How hard the phase turned out to be, where they say so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        complexity: Option<u32>,
     },
 }
 

@@ -89,7 +89,7 @@ impl Story {
 
     fn report(&mut self, phase: &str, says: Says) -> Result<Vec<String>, Refusal> {
         let phase = PhaseId::new(phase);
-        self.step(&Input::Posted(Posted::Report { phase, by: "ada@h".to_owned(), says }))
+        self.step(&Input::Posted(Posted::Report { phase, by: "ada@h".to_owned(), says, complexity: None }))
     }
 
     fn state(&self, phase: &str) -> &run::PhaseState {
@@ -201,6 +201,23 @@ fn reports_are_taken_once() {
     story.report("a", claim(Proof::default())).expect("it is open");
     assert_eq!((story.run.status(), story.state("a").attempts), (RunStatus::Completed, 2));
     assert_eq!(story.report("a", claim(Proof::default())).expect("the same again"), Vec::<String>::new());
+}
+
+/// Somebody says again and again that it is done, and the same remains each time. After the third time it has failed: going on
+/// would not help. A change in what remains gives it more time.
+#[test]
+fn who_goes_round_in_circles_is_stuck() {
+    let remains = |text: &str| Says::Done(Box::new(DoneSaid { remaining: text.to_owned(), ..DoneSaid::default() }));
+    let mut story = Story::new("  a: { external: { instructions: do it } }\n");
+    story.report("a", Says::Start).expect("it is open");
+    for text in ["two tests", "Two  tests", "one test", "one test"] {
+        assert_eq!(story.report("a", remains(text)).expect("it is heard"), ["reported"], "{text}");
+        assert_eq!(story.state("a").status, PhaseStatus::Running, "{text}");
+    }
+    story.report("a", remains("one test")).expect("it is heard");
+    let error = story.state("a").error.as_ref().expect("it has failed");
+    assert_eq!((error.code.as_str(), story.state("a").status), ("stuck", PhaseStatus::Failed));
+    assert!(error.message.contains("one test"), "{}", error.message);
 }
 
 /// Whoever does a phase is not heard any more. The plan says what that means.

@@ -204,7 +204,7 @@ pub(crate) fn wants_the_tree(input: &Input) -> bool {
 
 pub(crate) fn reply(stepped: &Stepped) -> Reply {
     let overruled = stepped.events.iter().find_map(|recorded| match &recorded.event {
-        Event::Reported { report: Report::Overruled { reason }, .. } => Some(reason.clone()),
+        Event::Reported { report: Report::Overruled { reason, .. }, .. } => Some(reason.clone()),
         _ => None,
     });
     if let Some(reason) = overruled {

@@ -92,12 +92,19 @@ impl Onward {
     }
 
     /// Records what whoever does an external phase says about it. A claim to be done is looked into first.
-    pub fn report(&mut self, name: Option<&str>, phase: &str, report: &Report) -> Result<Reported> {
+    /// `complexity` is how hard it turned out to be.
+    pub fn report(
+        &mut self,
+        name: Option<&str>,
+        phase: &str,
+        report: &Report,
+        complexity: Option<u32>,
+    ) -> Result<Reported> {
         let id = self.find_run(name)?;
         let run = self.load(&id)?;
         let phase = require_phase(&run, phase)?;
         let says = self.says(&run, &phase, report);
-        let refused = match self.post(&id, &Posted::Report { phase, by: actor(), says }) {
+        let refused = match self.post(&id, &Posted::Report { phase, by: actor(), says, complexity }) {
             Ok(Reply::Overruled { reason } | Reply::Refused { reason }) => Some(reason),
             Ok(Reply::Done | Reply::Checkpoint { .. }) => None,
             Ok(Reply::NotReplanned { .. }) => unreachable!("nothing was said about another plan"),

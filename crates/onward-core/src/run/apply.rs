@@ -253,7 +253,7 @@ impl Run {
             assert!(allowed, "{phase} is finished: only a new generation opens it again");
             assert!(!raised || state.attempt.is_none(), "{phase} is at work: it is not made undone");
             state.generation = generation;
-            (state.probe, state.people) = (None, None);
+            (state.probe, state.people, state.rounds) = (None, None, Vec::new());
             state.clean = clean;
             (state.failures, state.unknowns_in_a_row, state.opened) = (0, 0, false);
             (state.in_doubt, state.parked, state.not_before, state.error) = (false, false, None, None);

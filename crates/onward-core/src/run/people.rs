@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::decide::ended::{retried_or_failed, seen};
+use super::iteration::UNCHANGED_MAX;
 use super::settle::{a_failure_stops, is_wanted};
 use super::state::{Before, PhaseState, PhaseStatus, Run};
 use super::waits::{self, Wait};
@@ -171,7 +172,10 @@ impl Run {
                 state.people = Some(People::AtWork { heard_at: at });
                 state.note = note.clone().or(state.note.take());
             }),
-            Report::Overruled { .. } => self.change(phase, |state| {
+            Report::Overruled { remaining, .. } => self.change(phase, |state| {
+                state.rounds.extend(remaining.clone());
+                let old = state.rounds.len().saturating_sub(UNCHANGED_MAX + 1);
+                state.rounds.drain(..old);
                 if let Some(People::AtWork { heard_at }) = &mut state.people {
                     *heard_at = at;
                 }
@@ -206,6 +210,7 @@ impl Run {
             state.attempts = attempt.0;
             (state.started_at, state.ended_at, state.duration_ms) = (Some(at), None, None);
             (state.not_before, state.error, state.parked) = (None, None, false);
+            state.rounds.clear();
         });
         let nobody_drives = self.result.is_some() || self.stopped.is_some();
         if nobody_drives && self.running.is_empty() {

@@ -163,6 +163,8 @@ pub struct PhaseState {
     pub artifacts: Vec<ArtifactSeen>,
     /// Where it stands with the person or the worker it waits for.
     pub people: Option<People>,
+    /// What whoever does it said remains, since it was begun, the newest last.
+    pub rounds: Vec<String>,
 }
 
 /// What the answer of a probe is about.
@@ -424,6 +426,7 @@ impl PhaseState {
             probe: None,
             artifacts: Vec::new(),
             people: None,
+            rounds: Vec::new(),
             base: None,
             clean: false,
             opened: false,

@@ -38,7 +38,10 @@ pub(super) fn word(run: &Run, dice: &mut Dice) -> Option<Posted> {
             let choice = if dice.percent(15) { "reject" } else { "approve" };
             Posted::Answer { phase: id, choice: choice.to_owned(), by }
         }
-        _ => Posted::Report { says: says(phase, dice), phase: id, by },
+        _ => {
+            let complexity = dice.percent(10).then(|| u32::try_from(dice.below(12)).expect("small"));
+            Posted::Report { says: says(phase, dice), phase: id, by, complexity }
+        }
     })
 }
 

@@ -24,7 +24,11 @@ pub(super) fn random_keys(dice: &mut Dice) -> ReplanKeys {
         may_edit: Some(*dice.pick(&[MayEdit::Downstream, MayEdit::Pending, MayEdit::All])),
         approval: Some(dice.percent(25)),
         run: dice.percent(90).then(|| "replan".to_owned()),
-        when: Some(if dice.percent(10) { vec![ReplanWhen::Failed] } else { Vec::new() }),
+        when: Some(match dice.below(10) {
+            0 => vec![ReplanWhen::Failed],
+            1 => vec![ReplanWhen::TooComplex],
+            _ => Vec::new(),
+        }),
         ..ReplanKeys::default()
     }
 }

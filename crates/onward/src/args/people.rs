@@ -52,7 +52,7 @@ pub(crate) struct About {
     #[arg(long, value_name = "RUN")]
     pub(crate) run: Option<String>,
     /// How hard the phase turned out to be.
-    #[arg(long, value_name = "N", hide = true)]
+    #[arg(long, value_name = "N")]
     pub(crate) complexity: Option<u32>,
     #[command(flatten)]
     pub(crate) output: Json,

@@ -1,13 +1,14 @@
 //! A run that stopped since a phase wants another plan.
 
 use onward_core::exit;
-use onward_core::replan::Because;
+use onward_core::replan::{Because, Changes};
 use onward_core::run::Run;
 use onward_core::run::replans::{Asked, Stage};
 use onward_core::view;
 use onward_engine::{Offer, Question};
 
 use crate::failure::Failure;
+use crate::render;
 
 /// What is to be said, with the exit code of the worst: a limit, a refusal, a plan that waits for approval.
 pub(super) fn failure(run: &Run) -> Failure {
@@ -18,13 +19,17 @@ pub(super) fn failure(run: &Run) -> Failure {
     for (phase, asked) in run.replans.asked() {
         let (why, limit) = match &asked.stage {
             Stage::Open => ("nobody has made it yet".to_owned(), false),
-            Stage::Proposed(_) => ("it is there and waits for approval".to_owned(), false),
+            Stage::Proposed(plan) => {
+                let changes = render::replan::changes(&Changes::between(run.plan(), plan));
+                (format!("it is there and waits for approval{changes}"), false)
+            }
             Stage::Refused { because, why } => (why.clone(), *because == Because::Limit),
         };
         reasons.push(format!("{phase} wants another plan ({}): {why}", asked.reason));
         let mut offer = |choice: &str, command: String| choices.push(Offer { choice: choice.to_owned(), command });
         if matches!(asked.stage, Stage::Proposed(_)) {
             offer("take the plan", format!("onward approve {} {phase}", run.id));
+            offer("refuse the plan", format!("onward reject {} {phase}", run.id));
         }
         if limit {
             offer("let one more revision through", format!("{resume} --force-replan"));

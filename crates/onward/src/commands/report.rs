@@ -19,7 +19,7 @@ pub(super) fn report(args: &people::Report) -> Result<u8, Failure> {
         What::Replan(replan) => return another_plan(replan),
     };
     let mut onward = Onward::work(&here()?)?;
-    let reported = onward.report(the_run(about.run.as_deref()).as_deref(), &about.phase, &report)?;
+    let reported = onward.report(the_run(about.run.as_deref()).as_deref(), &about.phase, &report, about.complexity)?;
     say(about, &reported);
     Ok(if reported.accepted { exit::DONE } else { exit::FAILED })
 }

@@ -16,7 +16,7 @@ pub(crate) mod paint;
 pub(crate) mod people;
 pub(crate) mod prune;
 pub(crate) mod question;
-mod replan;
+pub(crate) mod replan;
 pub(crate) mod run;
 pub(crate) mod safe;
 pub(crate) mod show;

@@ -19,7 +19,7 @@ pub(super) fn line(event: &Event, run: &Run) -> Option<String> {
             let told = match report {
                 Report::Started { .. } => format!("is begun by {}", safe::line(by)),
                 Report::Progress { note } => note.as_deref().map(|note| format!("\"{}\"", safe::line(note)))?,
-                Report::Overruled { reason } => format!("is said to be done and is not: {}", safe::line(reason)),
+                Report::Overruled { reason, .. } => format!("is said to be done and is not: {}", safe::line(reason)),
                 Report::Failed { .. } | Report::Done { .. } => return None,
                 Report::Silent => "was not heard of for too long".to_owned(),
             };

@@ -2,8 +2,23 @@
 
 use onward_core::event::Event;
 use onward_core::id::PhaseId;
+use onward_core::replan::Changes;
 
 use super::{paint, safe};
+
+/// What a plan that waits for a person would change.
+pub(crate) fn changes(changes: &Changes) -> String {
+    parts([&changes.added, &changes.removed, &changes.changed])
+}
+
+fn parts(all: [&[PhaseId]; 3]) -> String {
+    let named = ["added", "removed", "changed"].into_iter().zip(all).filter(|(_, ids)| !ids.is_empty());
+    let told = named.map(|(word, ids)| {
+        let ids: Vec<String> = ids.iter().map(|id| safe::line(id.as_str())).collect();
+        format!("; {word} {}", ids.join(", "))
+    });
+    told.collect()
+}
 
 pub(super) fn line(event: &Event) -> Option<String> {
     let name = |phase: &PhaseId| safe::line(phase.as_str());
@@ -19,13 +34,8 @@ pub(super) fn line(event: &Event) -> Option<String> {
             Some(format!("{} {} gets no other plan: {}", paint::bad("✗"), name(phase), safe::line(why)))
         }
         Event::Replanned(revision) => {
-            let parts = [("added", &revision.added), ("removed", &revision.removed), ("changed", &revision.changed)];
-            let parts = parts.iter().filter(|(_, ids)| !ids.is_empty()).map(|(word, ids)| {
-                let ids: Vec<String> = ids.iter().map(|id| name(id)).collect();
-                format!("; {word} {}", ids.join(", "))
-            });
             let (number, kind) = (revision.number, revision.kind.as_str());
-            let parts: String = parts.collect();
+            let parts = parts([&revision.added, &revision.removed, &revision.changed]);
             let asked = name(&revision.phase);
             Some(format!("{} revision {number} of the plan counts ({kind}, for {asked}){parts}", paint::busy("↻")))
         }

@@ -8,6 +8,7 @@ mod kill_points;
 mod limits;
 mod people;
 mod readme_tour;
+mod replan;
 mod resume;
 mod stories;
 

@@ -8,7 +8,7 @@ use crate::event::{Event, Report};
 use crate::id::{Attempt, PhaseId};
 use crate::input::{DoneSaid, Says};
 use crate::plan::{Phase, RetryWhen};
-use crate::run::iteration::nothing_remains;
+use crate::run::iteration::{self, Next, Round, nothing_remains};
 use crate::run::people::{People, answered, as_approval, as_external};
 use crate::run::proof::{self, Judgement};
 use crate::run::state::{PhaseState, PhaseStatus, Run};
@@ -63,7 +63,13 @@ pub(super) fn report(run: &Run, id: &PhaseId, by: &str, says: &Says, now: Timest
         }
         Says::Done(said) => {
             if let Some(reason) = overruled(phase, said) {
-                vec![tell(Report::Overruled { reason })]
+                let remaining = Some(said.remaining.clone()).filter(|text| !nothing_remains(text));
+                let overruled = tell(Report::Overruled { reason, remaining });
+                let Some(why) = stuck(state, said) else { return Ok(vec![overruled]) };
+                let attempt = Attempt(state.attempts + u32::from(begun.is_some()));
+                let next =
+                    retried_or_failed(run, phase, state, RetryWhen::Failed, ("stuck", why.clone()), attempt, now);
+                begun.into_iter().chain([overruled, tell(Report::Failed { reason: why }), next]).collect()
             } else {
                 let done = tell(Report::Done { commit: said.commit.clone() });
                 begun.into_iter().chain([done, completed(run, phase, said)]).collect()
@@ -116,6 +122,17 @@ fn begun(run: &Run, phase: &Phase, state: &PhaseState, by: &str) -> Result<Optio
     }
     let report = Report::Started { attempt: Attempt(state.attempts + 1) };
     Ok(Some(Event::Reported { phase: id.clone(), by: by.to_owned(), report }))
+}
+
+/// Why going on would not help: what remains is what remained before, and before that.
+fn stuck(state: &PhaseState, said: &DoneSaid) -> Option<String> {
+    let rounds = state.rounds.iter().chain([&said.remaining]);
+    let rounds: Vec<Round> =
+        rounds.map(|remaining| Round { finished: true, remaining: remaining.clone(), exhausted: false }).collect();
+    match iteration::next(&rounds, usize::MAX) {
+        Next::Stuck { remaining } => Some(format!("it is stuck: what remains has not changed: {remaining}")),
+        Next::Done | Next::GoOn | Next::HandOff | Next::Overruled { .. } | Next::LimitReached { .. } => None,
+    }
 }
 
 /// Why a phase that is said to be done is not.

@@ -26,7 +26,11 @@ pub(super) fn posted(run: &Run, posted: &Posted, now: Timestamp) -> Result<Vec<E
         Posted::Cancel => Ok(super::pause::cancel(run)),
         Posted::Archive => Ok(vec![Event::RunArchived]),
         Posted::Answer { phase, choice, by } => people::answer(run, phase, choice, by),
-        Posted::Report { phase, by, says } => people::report(run, phase, by, says, now),
+        Posted::Report { phase, by, says, complexity } => {
+            let mut events = people::report(run, phase, by, says, now)?;
+            events.extend(complexity.and_then(|figure| replan::too_complex(run, phase, says, figure)));
+            Ok(events)
+        }
         Posted::Merge { patch } => Ok(changed(patch::merge_ops(&run.state, patch)).into_iter().collect()),
         Posted::Change { ops, ends } => {
             patch::fits(&run.state, ops)?;

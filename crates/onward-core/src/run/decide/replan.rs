@@ -5,7 +5,7 @@ use super::begin::reopened;
 use super::undo_phases::raised;
 use crate::event::Event;
 use crate::id::PhaseId;
-use crate::input::{Choice, Consent, LastWords};
+use crate::input::{Choice, Consent, LastWords, Says};
 use crate::plan::{self, Phase, PhaseFailure, Plan, ReplanRules};
 use crate::replan::{Because, Cause, Replanned, Revision};
 use crate::run::replans::{Stage, refusal};
@@ -62,6 +62,15 @@ pub(super) fn reported(run: &Run, phase: &PhaseId, reason: &str, plan: Option<&P
     let taken = !matches!(events.first(), Some(Event::ReplanRefused { .. }));
     let asked = Event::ReplanAsked { phase: phase.clone(), reason: reason.to_owned(), cause };
     Ok(taken.then_some(asked).into_iter().chain(events).collect())
+}
+
+/// Whoever does a phase finds it harder than one phase should be. What is done or failed is not asked about any more.
+pub(super) fn too_complex(run: &Run, phase: &PhaseId, says: &Says, figure: u32) -> Option<Event> {
+    let goes_on = matches!(says, Says::Start | Says::Progress { .. });
+    let rules = run.plan().replan_rules(run.plan().phase(phase));
+    let asks = goes_on && run.replans.of(phase).is_none() && rules.too_complex(Some(figure), None);
+    let reason = format!("its complexity is {figure}, and {} is the most", rules.complexity_max);
+    asks.then(|| Event::ReplanAsked { phase: phase.clone(), reason, cause: Cause::TooComplex })
 }
 
 /// A person has looked at the plan that was proposed.

@@ -1,0 +1,96 @@
+//! Phases that want another plan.
+
+use crate::project;
+
+const TOO_BIG: &str = "
+    onward: 1
+    name: demo
+    replan: { run: cat next.yaml }
+    phases:
+      a: { run: step a }
+      b: { needs: a, run: 'step b; echo far too big; exit 79' }
+      c: { needs: b, run: step c }
+";
+
+const SPLIT: &str = "onward: 1
+name: demo
+phases:
+  a: { run: step a }
+  b1: { needs: a, run: step b1 }
+  b2: { needs: b1, run: step b2 }
+  c: { needs: b2, run: step c }
+";
+
+/// A phase finds itself too big, and the plan that the command makes waits for a person. The person agrees: the new plan is
+/// carried out from where the old one stood, and what was done is not done again.
+#[test]
+fn a_person_agrees_to_another_plan() {
+    let project = project();
+    project.plan(TOO_BIG);
+    project.write("next.yaml", SPLIT);
+    project.command(["run"]).expect(15).err_names(["far too big", "added b1, b2; removed b"]);
+    project.command(["approve", "latest", "b"]).expect(0);
+    project.command(["resume"]).expect(0);
+    project.ran_once(["a", "b", "b1", "b2", "c"]);
+}
+
+/// The same, and the person does not agree. The plan stays, the phase is not begun again by itself, and a phase that is taken
+/// as done lets the rest go on.
+#[test]
+fn a_person_does_not_agree() {
+    let project = project();
+    project.plan(TOO_BIG);
+    project.write("next.yaml", SPLIT);
+    project.command(["run"]).expect(15);
+    project.command(["reject", "latest", "b"]).expect(0);
+    project.ran_once(["a", "b"]);
+    project.command(["resume", "--adopt", "b"]).expect(0);
+    project.ran_once(["a", "b", "c"]);
+}
+
+/// Whoever does a phase brings another plan along. Where no approval is asked for it counts at once; the same plan a second
+/// time is refused, and at the limit the exit code says so.
+#[test]
+fn a_plan_is_brought_along() {
+    let project = project();
+    let plan = |phases: &str| {
+        format!(
+            "onward: 1\nname: demo\nreplan: {{ approval: false, max: 1 }}\nphases:\n  a: {{ external: {{ instructions: do it }} }}\n{phases}"
+        )
+    };
+    project.write("onward.yaml", &plan("  b: { needs: a, run: step b }\n"));
+    project.write("next.yaml", &plan("  a2: { needs: a, run: step a2 }\n  b: { needs: a2, run: step b }\n"));
+    project.write("third.yaml", &plan("  b: { needs: a, run: step other }\n"));
+    project.command(["run"]).expect(15);
+    let report = |plan: &str, code: i32| {
+        project.command(["report", "replan", "a", "--reason", "more to do", "--plan", plan, "--json"]).expect(code)
+    };
+    assert_eq!(report("onward.yaml", 1).json()["accepted"], false);
+    report("next.yaml", 0);
+    report("third.yaml", 16);
+    project.command(["report", "done", "a", "--remaining", "none"]).expect(0);
+    project.command(["resume"]).expect(0);
+    project.ran_once(["a2", "b"]);
+}
+
+/// A worker says how hard its phase is. Beyond what the plan allows another plan is asked for, and the command makes it.
+#[test]
+fn too_hard_for_one_phase() {
+    let project = project();
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        replan: { approval: false, run: cat next.yaml, when: [too-complex], complexity-max: 5 }
+        phases:
+          a: { external: { instructions: do it } }
+    ",
+    );
+    project.write("next.yaml", "onward: 1\nname: demo\nphases:\n  a1: { run: step a1 }\n  a2: { run: step a2 }\n");
+    project.command(["run"]).expect(15);
+    project.command(["report", "start", "a", "--complexity", "5"]).expect(0);
+    assert!(!project.command(["log", "--events"]).expect(0).out.contains("replan_asked"));
+    project.command(["report", "progress", "a", "--complexity", "6"]).expect(0);
+    project.command(["resume"]).expect(0);
+    project.ran_once(["a1", "a2"]);
+}
