@@ -57,6 +57,7 @@ pub enum Kind {
     HeadMoved,
     PlanTouched,
     StaleReruns,
+    KeptBehind,
     OutputChanged,
     CheckpointDamaged,
     ArtifactRestored,
@@ -122,6 +123,7 @@ impl Kind {
         Self::HeadMoved,
         Self::PlanTouched,
         Self::StaleReruns,
+        Self::KeptBehind,
         Self::OutputChanged,
         Self::CheckpointDamaged,
         Self::ArtifactRestored,
@@ -162,6 +164,7 @@ impl Kind {
             Self::StaleReruns => {
                 row("a finished phase is done again, as its `effects`, `on-change` or a probe say", Warn, &[])
             }
+            Self::KeptBehind => row("what needs a phase that is done again is kept as it is", Warn, &[]),
             Self::OutputChanged => row("what a finished phase left behind was changed outside the run", Warn, &[]),
             Self::CheckpointDamaged => row("the latest checkpoint cannot be read; the journal can", Warn, &[]),
             Self::ArtifactRestored => {
