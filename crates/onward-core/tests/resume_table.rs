@@ -21,7 +21,7 @@ const OTHERS: [Kind; 11] = [
     Kind::FromTheFuture,
     Kind::OrphanInTheWay,
 ];
-const HARMLESS: [Kind; 9] = [
+const HARMLESS: [Kind; 10] = [
     Kind::WorldWarns,
     Kind::BranchElsewhere,
     Kind::HeadMoved,

@@ -101,7 +101,7 @@ pub struct Row {
 }
 
 impl Kind {
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::BranchGone,
         Self::WorldStops,
         Self::BranchUnknown,
