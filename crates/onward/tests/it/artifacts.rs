@@ -95,7 +95,7 @@ fn what_was_not_kept_is_asked_about() {
     first.wait_code(137);
     fs::remove_file(project.path("two")).expect("it is there");
     project.open("c");
-    project.command(["run"]).expect(14).err_names(["b", "gone", "--accept-stale"]);
+    project.command(["run"]).expect(14).err_names(["b", "no longer there", "--accept-stale"]);
     project.command(["run", "--resume", "--accept-stale"]).expect(1);
     project.write("again", "");
     project.command(["run", "--resume"]).expect(0);
