@@ -106,6 +106,9 @@ pub struct PhaseRecord {
     pub waits_for: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_at: Option<Timestamp>,
+    /// What it says about the other plan that it asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replan: Option<String>,
 }
 
 /// The row of a run in lists: kept beside the journal, so that a list reads no journal.
@@ -159,6 +162,7 @@ pub fn phase_record(phase: &Phase, state: &PhaseState) -> PhaseRecord {
         not_before: state.not_before,
         waits_for: None,
         retry_at: None,
+        replan: None,
     }
 }
 
@@ -191,6 +195,7 @@ pub fn status(run: &Run, alive: &Alive, warnings: Vec<String>) -> StatusView {
         if let Some(awaited) = waits.get(&phase.id) {
             (record.waits_for, record.retry_at) = (Some(awaited.words()), Some(awaited.until));
         }
+        record.replan = run.replans.of(&phase.id).map(wants_a_plan);
         match state.status {
             PhaseStatus::Completed | PhaseStatus::Skipped => completed.push(record),
             PhaseStatus::Running if alive.driver.is_some() || state.people.is_some() => running.push(record),

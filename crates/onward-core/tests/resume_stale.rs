@@ -177,6 +177,30 @@ fn through_the_parts_of_a_phase() {
     assert_eq!(told(&found), [(Kind::Stale, parts[1].as_str()), (Kind::StaleReruns, "harmless")]);
 }
 
+/// A harmless phase is done again, and two finished ones need it. The one that inherits is done again too; the other is named and
+/// kept, since nobody knows yet whether anything will be different for it.
+#[test]
+fn what_is_kept_behind_is_named() {
+    let plan = parsed(
+        "phases:
+  a: { run: x, effects: none, reads: r }
+  with: { needs: [{ phase: a, staleness: inherit }], run: x, effects: none }
+  kept: { needs: a, run: x }
+  last: { needs: [{ phase: a, staleness: ignore }], run: x }
+",
+    );
+    let mut run = begun(&plan, None);
+    let reads = |hash: &str| Seen { reads: Some(files(&[("r", hash)])), ..Seen::default() };
+    done(&mut run, "a", reads("then"));
+    for phase in ["with", "kept", "last"] {
+        done(&mut run, phase, Seen::default());
+    }
+    let found = stale::findings(&run, None, &BTreeMap::from([(PhaseId::new("a"), reads("now"))]), &[]);
+    assert_eq!(told(&found), [(Kind::StaleReruns, "a"), (Kind::StaleReruns, "with"), (Kind::KeptBehind, "a")]);
+    assert!(found[2].message.contains("kept") && found[2].message.contains("--from a"), "{}", found[2].message);
+    assert!(!found[2].message.contains("last"), "{}", found[2].message);
+}
+
 /// Two phases write the same file, one after the other, and then somebody edits it. It is said once, of the one that wrote it
 /// last; what the second did to the file of the first is nothing from outside.
 #[test]

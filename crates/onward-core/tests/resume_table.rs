@@ -21,15 +21,16 @@ const OTHERS: [Kind; 11] = [
     Kind::FromTheFuture,
     Kind::OrphanInTheWay,
 ];
-const HARMLESS: [Kind; 9] = [
+const HARMLESS: [Kind; 10] = [
     Kind::WorldWarns,
     Kind::BranchElsewhere,
     Kind::HeadMoved,
     Kind::PlanTouched,
     Kind::StaleReruns,
+    Kind::KeptBehind,
     Kind::OutputChanged,
-    Kind::ArtifactRestored,
     Kind::CheckpointDamaged,
+    Kind::ArtifactRestored,
     Kind::Orphan,
 ];
 
@@ -127,6 +128,10 @@ fn the_table_against_the_contract() {
         let findings = case.findings(&about);
         for bits in 0..8 {
             let (resume, accept, orphans) = (bits & 1 != 0, bits & 2 != 0, bits & 4 != 0);
+            if orphans && !case.has(Kind::OrphanInTheWay) {
+                // An answer to what nobody asked.
+                continue;
+            }
             let wording = if resume { Wording::Resume } else { Wording::Plain };
             let answers = Answers { wording, accept: yes(accept), chosen: &chosen, orphans: yes(orphans) };
             let decision = decide(Standing::Open, &findings, answers);
@@ -161,7 +166,7 @@ fn the_table_against_the_contract() {
         }
     }
     println!("{states} states decided twice");
-    assert!(states > 3_900_000, "{states}");
+    assert!(states > 2_900_000, "{states}");
 }
 
 /// Every kind of finding is in one of the lists above, and weighs what its list says.

@@ -12,6 +12,8 @@ use crate::look::checkpoint_from;
 
 /// Checkpoints that are tried, from the newest on, until one can be read.
 const TRIED_MAX: usize = 50;
+/// Of a run with more phases the latest checkpoint is not read on every start: that would take longer than all else.
+const LATEST_READ_PHASES_MAX: usize = 2_000;
 /// Bytes of a damaged checkpoint that are shown.
 const RAW_BYTES_MAX: usize = 256 * 1024;
 
@@ -49,7 +51,7 @@ impl Onward {
 
     /// Whether the latest checkpoint of a run can be read. It is not needed to go on, but whoever relies on it should know.
     pub(crate) fn latest_is_damaged(&mut self, run: &Run) -> Option<Finding> {
-        let id = run.last_checkpoint.as_ref()?;
+        let id = run.last_checkpoint.as_ref().filter(|_| run.phases_total() <= LATEST_READ_PHASES_MAX)?;
         let Err(StoreError::Damaged(damage)) = self.store().ok()?.checkpoint(id) else { return None };
         let good = match self.last_good(&run.id) {
             Some(good) => format!("the last good one is {good}"),

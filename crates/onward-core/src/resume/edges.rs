@@ -22,9 +22,6 @@ pub(super) fn spread(
     first: Vec<(&PhaseId, Change)>,
 ) -> BTreeMap<PhaseId, BTreeSet<String>> {
     let mut found: BTreeMap<PhaseId, BTreeSet<String>> = BTreeMap::new();
-    if first.is_empty() {
-        return found;
-    }
     let by_id: BTreeMap<&PhaseId, &Phase> = plan.phases.iter().map(|phase| (&phase.id, phase)).collect();
     let dependents = dependents(plan);
     let mut reached = BTreeSet::new();
@@ -43,6 +40,16 @@ pub(super) fn spread(
         }
     }
     found
+}
+
+/// Finished phases that need one that is done again and are kept all the same, because only what it leaves behind matters to them
+/// and nobody knows yet whether that will be the same.
+pub(super) fn kept_behind<'a>(plan: &'a Plan, again: &PhaseId, is_kept: impl Fn(&PhaseId) -> bool) -> Vec<&'a PhaseId> {
+    let by_outputs = |phase: &&Phase| {
+        phase.needs.iter().any(|need| need.phase == *again && need.staleness == Staleness::Outputs)
+            && is_kept(&phase.id)
+    };
+    plan.phases.iter().filter(by_outputs).map(|phase| &phase.id).collect()
 }
 
 /// Whether a change of what is needed is one of the phase that needs it.

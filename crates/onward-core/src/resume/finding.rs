@@ -57,9 +57,10 @@ pub enum Kind {
     HeadMoved,
     PlanTouched,
     StaleReruns,
+    KeptBehind,
     OutputChanged,
-    ArtifactRestored,
     CheckpointDamaged,
+    ArtifactRestored,
     Orphan,
 }
 
@@ -100,7 +101,7 @@ pub struct Row {
 }
 
 impl Kind {
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::BranchGone,
         Self::WorldStops,
         Self::BranchUnknown,
@@ -122,9 +123,10 @@ impl Kind {
         Self::HeadMoved,
         Self::PlanTouched,
         Self::StaleReruns,
+        Self::KeptBehind,
         Self::OutputChanged,
-        Self::ArtifactRestored,
         Self::CheckpointDamaged,
+        Self::ArtifactRestored,
         Self::Orphan,
     ];
 
@@ -162,11 +164,12 @@ impl Kind {
             Self::StaleReruns => {
                 row("a finished phase is done again, as its `effects`, `on-change` or a probe say", Warn, &[])
             }
+            Self::KeptBehind => row("what needs a phase that is done again is kept as it is", Warn, &[]),
             Self::OutputChanged => row("what a finished phase left behind was changed outside the run", Warn, &[]),
+            Self::CheckpointDamaged => row("the latest checkpoint cannot be read; the journal can", Warn, &[]),
             Self::ArtifactRestored => {
                 row("an artifact of a finished phase is gone, and its copy is put back", Warn, &[])
             }
-            Self::CheckpointDamaged => row("the latest checkpoint cannot be read; the journal can", Warn, &[]),
             Self::Orphan => row("a phase is still at work, and is waited for", Note, &[]),
         }
     }

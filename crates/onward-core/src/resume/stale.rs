@@ -36,14 +36,18 @@ enum Wish {
 pub fn findings(run: &Run, revised: Option<&Plan>, now: &BTreeMap<PhaseId, Seen>, again: &[Again<'_>]) -> Vec<Finding> {
     let plan = revised.unwrap_or(run.plan());
     let by_id: BTreeMap<&PhaseId, &Phase> = plan.phases.iter().map(|phase| (&phase.id, phase)).collect();
-    let done = run.phases().filter(|(_, state)| state.status == PhaseStatus::Completed);
+    let completed = run.phases().filter(|(_, state)| state.status == PhaseStatus::Completed);
     let writers = outside::Writers::of(run);
-    let mut all: Vec<Own<'_>> = done
+    let mut all: Vec<Own<'_>> = completed
         .filter_map(|(old, state)| Some((*by_id.get(&old.id)?, state)))
         .map(|(phase, state)| Own::of(plan, phase, state, now.get(&phase.id), &writers))
         .collect();
     probed(&mut all, again);
-    let inherited = edges::spread(plan, &all.iter().map(|own| &own.phase.id).collect(), changes(&all));
+    let inherited = match changes(&all) {
+        none if none.is_empty() => BTreeMap::new(),
+        first => edges::spread(plan, &all.iter().map(|own| &own.phase.id).collect(), first),
+    };
+    let done: Vec<&PhaseId> = all.iter().map(|own| &own.phase.id).collect();
     let mut found = Vec::new();
     for own in all {
         let more = inherited.get(&own.phase.id).into_iter().flatten();
@@ -53,6 +57,9 @@ pub fn findings(run: &Run, revised: Option<&Plan>, now: &BTreeMap<PhaseId, Seen>
         }
         found.extend(outside::finding(&own.phase.id, own.outside));
     }
+    if found.iter().any(|finding| finding.kind == Kind::StaleReruns) {
+        found.extend(kept_behind(plan, &done.into_iter().collect(), &found));
+    }
     if let Some(revised) = revised {
         for (old, new) in renamed(run, revised) {
             let message = format!("phase {new} of the edited plan is what {old} was, which is done: is it the same?");
@@ -60,6 +67,27 @@ pub fn findings(run: &Run, revised: Option<&Plan>, now: &BTreeMap<PhaseId, Seen>
         }
     }
     found
+}
+
+/// Who is kept although what it needs is done again.
+fn kept_behind(plan: &Plan, done: &BTreeSet<&PhaseId>, found: &[Finding]) -> Vec<Finding> {
+    let of = |kinds: &[Kind]| -> BTreeSet<&PhaseId> {
+        found
+            .iter()
+            .filter(|finding| kinds.contains(&finding.kind))
+            .filter_map(|finding| finding.phase.as_ref())
+            .collect()
+    };
+    let (again, stale) = (of(&[Kind::StaleReruns]), of(&[Kind::StaleReruns, Kind::Stale]));
+    let behind = again.into_iter().filter_map(|id| {
+        let kept = edges::kept_behind(plan, id, |other| done.contains(other) && !stale.contains(other));
+        let names: Vec<&str> = kept.iter().take(PATHS_SHOWN_MAX).map(|phase| phase.as_str()).collect();
+        let (names, more) = (names.join(", "), and_more(kept.len()));
+        let message =
+            format!("phase {id} is done again, and {names}{more}, behind it, is kept: --from {id} does both again");
+        (!kept.is_empty()).then(|| Finding::of(Kind::KeptBehind, id, message))
+    });
+    behind.collect()
 }
 
 /// What probes want to be done again.

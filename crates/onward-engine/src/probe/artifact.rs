@@ -50,6 +50,33 @@ pub(super) fn seen(top: &Path, path: &str) -> ArtifactState {
     })
 }
 
+/// What lies where a finished phase left its artifacts. One that cannot be looked at any more is there, and another one.
+pub(super) fn artifacts_now(project: &Project, run: &Run, state: &PhaseState) -> Vec<ArtifactSeen> {
+    let top = shell::top(project, run);
+    let now = |then: &ArtifactSeen| {
+        if is_untouched(&top.join(&then.path), then, state.ended_at) {
+            return Some(then.clone());
+        }
+        let (bytes, digest) = match seen(&top, &then.path) {
+            ArtifactState::There { bytes, digest, .. } => (bytes, digest),
+            // Of what is put back nobody has to be asked.
+            ArtifactState::Missing => return (gone(project, run, then) == Some(Gone::Kept)).then(|| then.clone()),
+            ArtifactState::Refused { .. } => (0, String::new()),
+        };
+        Some(ArtifactSeen { bytes, digest, ..then.clone() })
+    };
+    state.artifacts.iter().filter_map(now).collect()
+}
+
+/// Whether a large file certainly is what it was: nothing about it, not even its name, has changed since the phase ended. Nobody
+/// can set that time. What is small is read all the same.
+fn is_untouched(path: &Path, then: &ArtifactSeen, done_at: Option<Timestamp>) -> bool {
+    let Some(limit) = done_at.and_then(|at| at.checked_sub(CLOCK_STEP).ok()) else { return false };
+    let Ok(about) = fs::symlink_metadata(path) else { return false };
+    let large = about.is_file() && about.len() == then.bytes && then.bytes > READ_ANYWAY_BYTES_MAX;
+    large && (about.ctime(), about.ctime_nsec()) < (limit.as_second(), i64::from(limit.subsec_nanosecond()))
+}
+
 /// Why there is nothing to be read at a path.
 pub(super) enum Elsewhere {
     Missing,
@@ -232,37 +259,19 @@ pub(crate) fn expire(project: &Project, now: Timestamp) {
     }
 }
 
-/// What lies where a finished phase left its artifacts. One that cannot be looked at any more is there, and another one.
-pub(super) fn artifacts_now(project: &Project, run: &Run, state: &PhaseState) -> Vec<ArtifactSeen> {
-    let top = shell::top(project, run);
-    let now = |then: &ArtifactSeen| {
-        if is_untouched(&top.join(&then.path), then, state.ended_at) {
-            return Some(then.clone());
-        }
-        let (bytes, digest) = match seen(&top, &then.path) {
-            ArtifactState::There { bytes, digest, .. } => (bytes, digest),
-            // What can be put back counts as if it were there: it will be.
-            ArtifactState::Missing if is_kept(project, run, then) => return Some(then.clone()),
-            ArtifactState::Missing => return None,
-            ArtifactState::Refused { .. } => (0, String::new()),
-        };
-        Some(ArtifactSeen { bytes, digest, ..then.clone() })
-    };
-    state.artifacts.iter().filter_map(now).collect()
+/// An artifact of a finished phase that is not where it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Gone {
+    /// There is a copy of it.
+    Kept,
+    ForGood,
 }
 
-/// Whether a large file certainly is what it was: nothing about it, not even its name, has changed since the phase ended. Nobody
-/// can set that time. What is small is read all the same.
-fn is_untouched(path: &Path, then: &ArtifactSeen, done_at: Option<Timestamp>) -> bool {
-    let Some(limit) = done_at.and_then(|at| at.checked_sub(CLOCK_STEP).ok()) else { return false };
-    let Ok(about) = fs::symlink_metadata(path) else { return false };
-    let large = about.is_file() && about.len() == then.bytes && then.bytes > READ_ANYWAY_BYTES_MAX;
-    large && (about.ctime(), about.ctime_nsec()) < (limit.as_second(), i64::from(limit.subsec_nanosecond()))
-}
-
-/// Whether there is a copy of an artifact still.
-fn is_kept(project: &Project, run: &Run, artifact: &ArtifactSeen) -> bool {
-    artifact.kept && Shelf::of(project, &run.id).find(artifact).is_some()
+/// What became of an artifact; none where something is at its place, whatever it is.
+pub(super) fn gone(project: &Project, run: &Run, artifact: &ArtifactSeen) -> Option<Gone> {
+    fs::symlink_metadata(shell::top(project, run).join(&artifact.path)).err()?;
+    let kept = artifact.kept && Shelf::of(project, &run.id).find(artifact).is_some();
+    Some(if kept { Gone::Kept } else { Gone::ForGood })
 }
 
 /// What finished phases left behind and is gone, and can be put back.
@@ -272,9 +281,7 @@ pub(crate) fn restorable<'a>(
 ) -> impl Iterator<Item = (&'a PhaseId, &'a ArtifactSeen)> {
     let completed = run.phases().filter(|(_, state)| state.status == PhaseStatus::Completed);
     let all = completed.flat_map(|(phase, state)| state.artifacts.iter().map(move |artifact| (&phase.id, artifact)));
-    let top = shell::top(project, run);
-    let is_gone = move |artifact: &ArtifactSeen| fs::symlink_metadata(top.join(&artifact.path)).is_err();
-    all.filter(move |(_, artifact)| is_gone(artifact) && is_kept(project, run, artifact))
+    all.filter(|(_, artifact)| gone(project, run, artifact) == Some(Gone::Kept))
 }
 
 /// Puts a copy back to where the artifact was. What has come there meanwhile stays.

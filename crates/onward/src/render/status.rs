@@ -72,6 +72,9 @@ pub(crate) fn title(record: &PhaseRecord) -> String {
 fn told(record: &PhaseRecord, now: Timestamp) -> String {
     let note = record.note.as_ref().map(|note| format!(" \"{note}\"")).unwrap_or_default();
     let attempt = if record.attempts > 1 { format!(", attempt {}", record.attempts) } else { String::new() };
+    if let Some(replan) = &record.replan {
+        return replan.clone();
+    }
     match record.status {
         PhaseStatus::Completed => {
             let at = record.ended_at.map(|at| format!(" at {}", time::clock(at, now))).unwrap_or_default();
