@@ -1,4 +1,7 @@
-//! W9, as far as it needs no person: size, start-up and memory of the program.
+//! W9, as far as it needs no person: size, start-up and memory of the program, and how long others wait for it while it
+//! drives a run.
+
+use std::time::{Duration, Instant};
 
 use crate::Result;
 use crate::bare;
@@ -6,11 +9,19 @@ use crate::figure::{Figure, Goal, Report};
 use crate::measure::in_turns;
 use crate::options::Options;
 use crate::plans::{Graph, Shape};
-use crate::project::{Project, finish, peak_memory};
+use crate::project::{COMMAND_SECONDS_MAX, Project, finish, peak_memory, wait};
 
 const NAME: &str = "W9";
 const GOAL_BINARY_MB: f64 = 25.0;
 const GOAL_START_UP_MS: f64 = 10.0;
+const GOAL_CALL_MS: f64 = 10.0;
+/// One phase that works until it is ended, and one that somebody else does.
+const BESIDE: &str = "onward: 1
+name: beside
+phases:
+  busy: { run: exec sleep 600 }
+  theirs: { external: { instructions: report } }
+";
 /// Of a driver with ten thousand phases; asked of smaller ones too.
 const GOAL_MEMORY_MB: f64 = 64.0;
 
@@ -25,11 +36,42 @@ pub(crate) fn measure(options: &Options, report: &mut Report) -> Result<()> {
     let figure = Figure::new(NAME, "program", "start-up (--version), p50", times[1].p50(), "ms");
     report.add(&figure.over(times[0].p50()).goal(Goal::AtMost(GOAL_START_UP_MS)))?;
 
+    beside_a_driver(options, report)?;
+
     for phases in options.pick(vec![1_000], vec![1_000], vec![1_000, 10_000]) {
         let project = Project::with_plan(options, &Graph::idle(Shape::Wide, phases))?;
         let most = peak_memory(project.onward(&["run", "--quiet", "--no-input"]))?;
         let figure = Figure::new(NAME, format!("wide {phases}"), "memory of the driver, at most", most, "MB");
         report.add(&figure.goal(Goal::AtMost(GOAL_MEMORY_MB)))?;
+    }
+    Ok(())
+}
+
+/// What somebody who does a phase asks and says while a driver works on another one. A report is durable when it returns.
+fn beside_a_driver(options: &Options, report: &mut Report) -> Result<()> {
+    let project = Project::new(options)?;
+    project.write("onward.yaml", BESIDE)?;
+    let driver = project.onward(&["run", "--quiet", "--no-input"]).spawn()?;
+    let begun = Instant::now();
+    while finish(project.onward(&["report", "start", "theirs"])).is_err() {
+        if begun.elapsed() > Duration::from_secs(COMMAND_SECONDS_MAX) {
+            return Err("no driver took up a report".into());
+        }
+    }
+    let mut progress = || finish(project.onward(&["report", "progress", "theirs", "--note", "3/10"]));
+    let mut next = || finish(project.onward(&["next"]));
+    let mut status = || finish(project.onward(&["status"]));
+    let turns = options.turns(options.pick(11, 21, 21), 10);
+    let times = in_turns(turns, &mut [&mut bare::spawn, &mut progress, &mut next, &mut status])?;
+    finish(project.onward(&["cancel", "latest"]))?;
+    // It was given up, so its end is no good one.
+    let _ = wait(driver);
+    for (name, times_of) in ["report progress", "next", "status"].into_iter().zip(&times[1..]) {
+        for (share, value) in [("p50", times_of.p50()), ("p95", times_of.p95())] {
+            let figure = Figure::new(NAME, "beside a driver", format!("{name}, {share}"), value, "ms");
+            let figure = figure.over(times[0].p50());
+            report.add(&if share == "p50" { figure.goal(Goal::AtMost(GOAL_CALL_MS)) } else { figure })?;
+        }
     }
     Ok(())
 }

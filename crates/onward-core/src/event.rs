@@ -385,7 +385,8 @@ pub struct RunStarted {
     pub plan: Plan,
     pub plan_path: String,
     pub plan_digest: String,
-    /// The hash of the plan's text: a file with the same text needs no reading to be known.
+    /// The hash of the plan's text: a file with the same text needs no reading to be known. Where it uses others, theirs are
+    /// part of it, and their paths follow, a line each.
     #[serde(default)]
     pub plan_text: String,
     pub inputs: BTreeMap<String, String>,
@@ -435,6 +436,15 @@ pub struct ArtifactSeen {
     pub bytes: u64,
     /// BLAKE3 of its content.
     pub digest: String,
+    /// A copy of it was put into the store.
+    #[serde(default)]
+    pub kept: bool,
+    /// How long the copy stays, where it does not stay as long as the run.
+    #[serde(default)]
+    pub kept_until: Option<Timestamp>,
+    /// Why there is no copy, although the plan asks for one.
+    #[serde(default)]
+    pub not_kept: Option<String>,
 }
 
 /// What whoever does an external phase says about it.

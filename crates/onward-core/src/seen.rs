@@ -1,6 +1,6 @@
 //! What was seen at a moment, kept so that a later start can tell what has changed since.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -52,8 +52,7 @@ impl Files {
     /// Paths whose content is not the same, there and not there included.
     pub fn differences<'a>(&'a self, other: &'a Self) -> Vec<&'a str> {
         let hash = |files: &'a Self, path: &str| files.files.get(path).map(|file| file.hash.as_str());
-        let paths: std::collections::BTreeSet<&str> =
-            self.files.keys().chain(other.files.keys()).map(String::as_str).collect();
+        let paths: BTreeSet<&str> = self.files.keys().chain(other.files.keys()).map(String::as_str).collect();
         paths.into_iter().filter(|path| hash(self, path) != hash(other, path)).collect()
     }
 }

@@ -11,7 +11,7 @@ use crate::id::{PhaseId, RunId};
 use crate::plan::Phase;
 use crate::resume::{Finding, Weight};
 use crate::run::replans::{Asked, Stage};
-use crate::run::{PhaseState, PhaseStatus, Run, RunStatus};
+use crate::run::{PhaseState, PhaseStatus, Run, RunStatus, schedule};
 
 /// What the journal cannot know: who drives the run now, and which attempts still have a process.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +21,7 @@ pub struct Alive {
     pub phases: BTreeSet<PhaseId>,
     /// Notes of phases at work, newer than the journal's.
     pub notes: BTreeMap<PhaseId, String>,
+    pub now: Timestamp,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -50,6 +51,19 @@ pub struct StatusView {
     pub warnings: Vec<String>,
     pub resumable: bool,
     pub resume: Option<String>,
+    /// What a run that has nothing else to do waits for, and until when.
+    pub waiting: Option<Waiting>,
+    /// When a run that is paused should be started again, where that is known.
+    pub retry_at: Option<Timestamp>,
+}
+
+/// A time that is waited for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Waiting {
+    /// In words.
+    #[serde(rename = "for")]
+    pub what: String,
+    pub until: Timestamp,
 }
 
 impl StatusView {
@@ -87,6 +101,14 @@ pub struct PhaseRecord {
     #[serde(default)]
     pub orphan: bool,
     pub not_before: Option<Timestamp>,
+    /// What it waits for while time alone keeps it from being started, and when it is tried next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_at: Option<Timestamp>,
+    /// What it says about the other plan that it asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replan: Option<String>,
 }
 
 /// The row of a run in lists: kept beside the journal, so that a list reads no journal.
@@ -138,6 +160,9 @@ pub fn phase_record(phase: &Phase, state: &PhaseState) -> PhaseRecord {
         in_doubt: state.in_doubt,
         orphan: false,
         not_before: state.not_before,
+        waits_for: None,
+        retry_at: None,
+        replan: None,
     }
 }
 
@@ -160,12 +185,17 @@ pub fn is_resumable(status: RunStatus) -> bool {
 pub fn status(run: &Run, alive: &Alive, warnings: Vec<String>) -> StatusView {
     let seen = status_seen(run.status(), alive.driver.as_ref());
     let (mut completed, mut running, mut remaining) = (Vec::new(), Vec::new(), Vec::new());
+    let waits = schedule::waits(run, alive.now);
     for (phase, state) in run.phases() {
         let mut record = phase_record(phase, state);
         let lives = alive.phases.contains(&phase.id);
         if let Some(note) = alive.notes.get(&phase.id) {
             record.note = Some(note.clone());
         }
+        if let Some(awaited) = waits.get(&phase.id) {
+            (record.waits_for, record.retry_at) = (Some(awaited.words()), Some(awaited.until));
+        }
+        record.replan = run.replans.of(&phase.id).map(wants_a_plan);
         match state.status {
             PhaseStatus::Completed | PhaseStatus::Skipped => completed.push(record),
             PhaseStatus::Running if alive.driver.is_some() || state.people.is_some() => running.push(record),
@@ -195,7 +225,16 @@ pub fn status(run: &Run, alive: &Alive, warnings: Vec<String>) -> StatusView {
         warnings,
         resumable,
         resume: resumable.then(|| resume_command(&run.id)),
+        waiting: waiting(run, alive),
+        retry_at: run.retry_at().filter(|_| seen == RunStatus::Paused),
     }
+}
+
+/// What the driver waits for, where it has nothing else to do.
+fn waiting(run: &Run, alive: &Alive) -> Option<Waiting> {
+    alive.driver.as_ref().filter(|_| run.running().next().is_none())?;
+    let awaited = schedule::awaited(run, alive.now)?;
+    Some(Waiting { what: awaited.words(), until: awaited.until })
 }
 
 pub fn resume_command(run: &RunId) -> String {

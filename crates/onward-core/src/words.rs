@@ -59,6 +59,23 @@ pub fn duration(span: Duration) -> String {
     }
 }
 
+/// `812 B`, `1.2 kB`, `64 MB`: with a second digit where there is but one.
+pub fn bytes(count: u64) -> String {
+    const UNITS: [&str; 5] = ["kB", "MB", "GB", "TB", "PB"];
+    let (mut whole, mut rest, mut unit) = (count, 0, None);
+    for name in UNITS {
+        if whole < 1000 {
+            break;
+        }
+        (whole, rest, unit) = (whole / 1000, whole % 1000, Some(name));
+    }
+    match unit {
+        None => format!("{whole} B"),
+        Some(unit) if whole < 10 && rest >= 100 => format!("{whole}.{} {unit}", rest / 100),
+        Some(unit) => format!("{whole} {unit}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,6 +85,12 @@ mod tests {
         let told: Vec<String> =
             [850, 12_000, 61_000, 700_000, 7_500_000, 360_000_000].map(|ms| duration(Duration::from_millis(ms))).into();
         assert_eq!(told, ["850 ms", "12 s", "1 min 1 s", "11 min", "2 h 5 min", "4 d 4 h"]);
+    }
+
+    #[test]
+    fn sizes_are_told_in_two_digits_at_least() {
+        let told = [0, 999, 1000, 1_250, 64_000_000, 2_099_999_999, u64::MAX].map(bytes);
+        assert_eq!(told, ["0 B", "999 B", "1 kB", "1.2 kB", "64 MB", "2 GB", "18446 PB"]);
     }
 
     #[test]

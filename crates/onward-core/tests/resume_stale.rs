@@ -9,7 +9,7 @@ use onward_core::id::{Attempt, PhaseId, RunId};
 use onward_core::input::{AttemptEnd, Begin, Bounds, Input, Resumption};
 use onward_core::plan::{self, Plan};
 use onward_core::resume::{Finding, Kind, count_lines, stale, world};
-use onward_core::run::proof::{ArtifactFound, ArtifactState, Proof};
+use onward_core::run::proof::{ArtifactFound, ArtifactState, Copied, Proof};
 use onward_core::run::{self, PhaseStatus, Run};
 use onward_core::seen::{FileSeen, Files, ProbeSeen, Seen, World};
 use proptest::prelude::*;
@@ -231,7 +231,7 @@ fn artifacts_on_resume() {
         parsed("phases:\n  a: { run: x, artifacts: { one: one.txt, two: two.txt } }\n  b: { needs: a, run: x }\n");
     let mut run = begun(&plan, None);
     done(&mut run, "a", Seen::default());
-    let there = |digest: &str| ArtifactState::There { bytes: 1, digest: digest.to_owned() };
+    let there = |digest: &str| ArtifactState::There { bytes: 1, digest: digest.to_owned(), copy: Copied::NotWanted };
     let artifacts = [("one", "one.txt"), ("two", "two.txt")].map(|(name, path)| ArtifactFound {
         name: name.to_owned(),
         path: path.to_owned(),
@@ -245,6 +245,9 @@ fn artifacts_on_resume() {
         path: format!("{name}.txt"),
         bytes: 1,
         digest: digest.to_owned(),
+        kept: false,
+        kept_until: None,
+        not_kept: None,
     };
     let look = |run: &Run, artifacts: Vec<ArtifactSeen>| {
         let now = Seen { artifacts: Some(artifacts), ..Seen::default() };

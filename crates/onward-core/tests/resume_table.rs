@@ -21,7 +21,7 @@ const OTHERS: [Kind; 11] = [
     Kind::FromTheFuture,
     Kind::OrphanInTheWay,
 ];
-const HARMLESS: [Kind; 9] = [
+const HARMLESS: [Kind; 10] = [
     Kind::WorldWarns,
     Kind::BranchElsewhere,
     Kind::HeadMoved,
@@ -30,6 +30,7 @@ const HARMLESS: [Kind; 9] = [
     Kind::KeptBehind,
     Kind::OutputChanged,
     Kind::CheckpointDamaged,
+    Kind::ArtifactRestored,
     Kind::Orphan,
 ];
 

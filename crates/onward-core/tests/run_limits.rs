@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use onward_core::effect::Effect;
 use onward_core::event::{Event, Orphans, Outcome, Recorded, RunStarted, StopBy};
 use onward_core::id::{Attempt, PhaseId, RunId};
-use onward_core::input::{AttemptEnd, Begin, Bounds, Elsewhere, Input, LastWords, Posted, Resumption};
+use onward_core::input::{AttemptEnd, Begin, Bounds, Elsewhere, Input, LastWords, Posted, Resumption, Says};
 use onward_core::plan;
 use onward_core::run::{self, Ending, Run, RunStatus, schedule};
 
@@ -22,7 +22,10 @@ struct Story {
 impl Story {
     fn new(plan: &str, bounds: Bounds) -> Self {
         let parsed = plan::parse(plan);
-        let plan = parsed.plan.unwrap_or_else(|| panic!("{:?}", parsed.diagnostics));
+        Self::of(parsed.plan.unwrap_or_else(|| panic!("{:?}", parsed.diagnostics)), bounds)
+    }
+
+    fn of(plan: plan::Plan, bounds: Bounds) -> Self {
         let now: Timestamp = "2026-11-15T12:00:00Z".parse().expect("a time");
         let started = RunStarted {
             run: RunId::new("run_demo_1"),
@@ -134,6 +137,35 @@ fn i6_a_limit_is_no_failure_and_closes_the_pool() {
     story.after(1);
     assert_eq!(story.at_work(), ["x", "free"]);
     assert_eq!(story.run.phase_state(&PhaseId::new("x")).expect("x").failures, 0);
+}
+
+/// Something is waited for while something else is at work: nobody is told to wait. Once time alone is waited for, that is what
+/// is told, with the phases that wait, and of several times the first.
+#[test]
+fn what_is_waited_for_is_told_where_time_alone_is() {
+    let plan = "
+onward: 1
+name: demo
+limits: { api: {} }
+phases:
+  x: { limits: [api], run: x }
+  y: { needs: x, limits: [api], run: x }
+  z: { run: x, retry: { max: 1, backoff: { initial: 10s, jitter: false } } }
+";
+    let mut story = Story::new(plan, Bounds::default());
+    assert_eq!((schedule::awaited(&story.run, story.now), schedule::waits(&story.run, story.now).len()), (None, 0));
+    story.end("x", 75, "retry-after: 30\n");
+    story.end("z", 1, "");
+    let awaited = schedule::awaited(&story.run, story.now).expect("a time");
+    assert_eq!((awaited.words().as_str(), awaited.until), ("the next attempt at z", story.in_seconds(10)));
+    let waits = schedule::waits(&story.run, story.now);
+    let told: Vec<(&str, String)> = waits.iter().map(|(phase, awaited)| (phase.as_str(), awaited.words())).collect();
+    assert_eq!(told, [("x", "the limit api".to_owned()), ("z", "the next attempt at z".to_owned())]);
+    story.after(10);
+    story.end("z", 0, "");
+    assert_eq!(schedule::awaited(&story.run, story.now).expect("a time").until, story.in_seconds(20));
+    story.after(20);
+    assert_eq!(schedule::awaited(&story.run, story.now), None);
 }
 
 /// Nobody says how long. The first wait is a minute, and each further one in a row twice as long; something else than a
@@ -274,4 +306,63 @@ fn ten_thousand_ready_phases_are_no_burden() {
         story.end(&format!("p{phase}"), 0, "");
     }
     assert_eq!(story.at_work(), ["p20"]);
+}
+
+/// A phase that draws on a limit is done by another plan. Whatever is at work for it draws on the limit, and so does its
+/// neighbour outside.
+#[test]
+fn a_plan_inside_draws_on_the_limits_of_its_phase() {
+    let text = "
+onward: 1
+name: demo
+limits: { api: { max-parallel: 1 } }
+phases:
+  inside: { uses: inner.yaml, limits: [api], locks: [db] }
+  outside: { run: x, limits: [api] }
+  locked: { run: x, locks: [db] }
+";
+    let inner = "onward: 1\nname: inner\nphases:\n  p: { run: x }\n  q: { run: x }\n";
+    let mut story = Story::of(plan::expand::joined(with_used(text, inner)), Bounds::default());
+    assert_eq!(story.at_work(), ["inside/p"]);
+    story.end("inside/p", 0, "");
+    assert_eq!(story.at_work(), ["inside/q"]);
+    story.end("inside/q", 0, "");
+    assert_eq!(story.at_work(), ["outside", "locked"]);
+}
+
+fn with_used(text: &str, inner: &str) -> plan::Plan {
+    let parsed = plan::parse(text).plan.expect("a plan");
+    let (whole, _) = plan::expand::read_used(&parsed, &mut |_| Ok(inner.to_owned())).expect("plans");
+    plan::expand::at_start(&whole, &BTreeMap::new()).expect("nothing to fill in")
+}
+
+/// One combination of three may be at work. `why` says what keeps the second, and whoever does such parts by hand is handed
+/// out one after the other.
+#[test]
+fn the_parts_of_a_matrix_take_turns() {
+    let text = |how: &str| {
+        format!("onward: 1\nname: demo\nphases:\n  m: {{ matrix: {{ k: [a, b, c], max-parallel: 1 }}, {how} }}\n")
+    };
+    let expanded = |text: &str| {
+        let plan = plan::parse(text).plan.expect("a plan");
+        plan::expand::joined(plan::expand::at_start(&plan, &BTreeMap::new()).expect("nothing to fill in"))
+    };
+    let mut story = Story::of(expanded(&text("run: x")), Bounds::default());
+    let part = |story: &Story, number: usize| story.run.phases().nth(number).expect("a part").0.clone();
+    let (first, second) = (part(&story, 1), part(&story, 2));
+    assert_eq!(story.at_work(), [first.id.as_str()]);
+    let state = story.run.phase_state(&second.id).expect("a part");
+    let why = schedule::held_up(&story.run, &second, state, story.now);
+    assert_eq!(why.as_deref(), Some("1 parts of m are at work, and no more may be"));
+    story.end(first.id.as_str(), 0, "");
+    assert_eq!(story.at_work(), [second.id.as_str()]);
+
+    let mut story = Story::of(expanded(&text("external: { instructions: do it }")), Bounds::default());
+    let (first, second) = (part(&story, 1).id, part(&story, 2).id);
+    let start = |phase: &PhaseId| {
+        Input::Posted(Posted::Report { phase: phase.clone(), by: "ada".into(), says: Says::Start, complexity: None })
+    };
+    story.take(&start(&first));
+    run::step(&mut story.run, &start(&second), "ada", story.now).expect_err("one at a time");
+    assert_eq!(story.run.next_for_others(story.now).map(|phase| phase.id.clone()), Ok(first));
 }

@@ -245,6 +245,31 @@ fn silence_means_what_the_plan_says() {
     }
 }
 
+/// Somebody is not heard any more, and the plan says pause. What is at work comes to its end and nothing else is started; then
+/// the run is paused, once: started again, it waits for somebody to take the phase in hand.
+#[test]
+fn silence_pauses_the_run_once() {
+    let mut story = Story::new(
+        "  a: { external: { instructions: do it, heartbeat: 10m, if-silent: pause } }\n  b: { run: x }\n  c: { needs: b, run: x }\n",
+    );
+    story.report("a", Says::Start).expect("it is open");
+    story.now += SignedDuration::from_mins(11);
+    story.step(&Input::Tick).expect("time passes");
+    assert_eq!((story.state("b").status, story.run.ending()), (PhaseStatus::Running, None));
+    story.done("b");
+    assert_eq!(story.run.ending(), Some(Ending::Stopped(StopBy::Pause)));
+    assert_eq!((story.state("a").status, story.state("c").status), (PhaseStatus::Interrupted, PhaseStatus::Pending));
+    story.drive();
+    assert_eq!(story.state("c").status, PhaseStatus::Running);
+    story.done("c");
+    assert_eq!(story.run.ending(), Some(Ending::Stopped(StopBy::Waiting)));
+    story.report("a", Says::Start).expect("somebody takes it in hand");
+    assert_eq!(story.state("a").attempts, 2);
+    story.now += SignedDuration::from_mins(11);
+    story.report("a", Says::Progress { note: None }).expect("it may be begun again");
+    assert_eq!(story.run.ending(), Some(Ending::Stopped(StopBy::Waiting)), "whoever reports late is heard");
+}
+
 /// An attempt ends with code 0 and its check fails. It is tried again as after a failure, and the error names the command.
 #[test]
 fn what_is_not_proven_is_not_done() {

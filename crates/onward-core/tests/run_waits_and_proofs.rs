@@ -5,7 +5,9 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use onward_core::plan::{IfExpired, IfSilent, Keep, Phase, Plan, parse};
 use onward_core::run::iteration::{Next, Round, next, nothing_remains};
-use onward_core::run::proof::{ArtifactFound, ArtifactState, CheckEnd, Effect, Judgement, Proof, effect, judge};
+use onward_core::run::proof::{
+    ArtifactFound, ArtifactState, CheckEnd, Copied, Effect, Judgement, Proof, effect, judge,
+};
 use onward_core::run::waits::{Wait, approval, deadline, external};
 
 fn plan(text: &str) -> Plan {
@@ -38,7 +40,7 @@ phases:
     let kept: Vec<Keep> = phase.artifacts.iter().map(|artifact| artifact.keep).collect();
     assert_eq!(kept, [Keep::No, Keep::For(Duration::from_hours(30 * 24)), Keep::Forever]);
     assert_eq!((phase.artifacts[1].max_bytes, phase.artifacts[1].required), (Some(2000), false));
-    let there = || ArtifactState::There { bytes: 1, digest: "d".into() };
+    let there = || ArtifactState::There { bytes: 1, digest: "d".into(), copy: Copied::NotWanted };
     let found = |name: &str, state| ArtifactFound { name: name.into(), path: format!("{name}.txt"), state };
     let passed = |code| CheckEnd { command: "make check".into(), code, said: "2 tests failed".into() };
     let good = Proof {

@@ -19,7 +19,7 @@ use crate::check;
 use crate::error::{Error, Result};
 use crate::look::{self, require_phase};
 use crate::offer::{fresh, question, refuse_if_driven};
-use crate::prepared::Prepared;
+use crate::prepared::{Prepared, is_known_by, text_key};
 use crate::start::{Found, PlanFrom, Ready, Request, Want};
 use crate::{probe, vcs};
 
@@ -87,14 +87,17 @@ impl Onward {
         let path = self.project.top.join(&run.started.plan_path);
         let Ok(text) = check::plan_text(&path) else { return FileNow::Gone };
         let hash = blake3::hash(text.as_bytes()).to_hex().to_string();
-        if hash == run.started.plan_text {
+        if is_known_by(&self.project, &run.started.plan_text, &hash) {
             return FileNow::Same;
         }
         let started = &run.started;
         let prepared = check::plan_from_text(&self.project, &path, text)
             .and_then(|plan| Prepared::of(&self.project, &started.plan_path, &plan, &started.inputs));
         match prepared {
-            Ok(prepared) => FileNow::of(run, &prepared, &hash),
+            Ok(prepared) => {
+                let text = text_key(&self.project, &hash, prepared.plan.used.keys().map(String::as_str));
+                FileNow::of(run, &prepared, &text)
+            }
             Err(_) => FileNow::Gone,
         }
     }
@@ -159,6 +162,11 @@ impl Onward {
         }
         findings.extend(self.latest_is_damaged(run));
         self.count_lines(run, &mut findings);
+        findings.extend(probe::artifact::restorable(&self.project, run).map(|(phase, artifact)| {
+            let (name, path) = (&artifact.name, &artifact.path);
+            let message = format!("phase {phase}: its artifact {name} ({path}) is gone, and its copy is put back");
+            Finding::of(Kind::ArtifactRestored, phase, message)
+        }));
         let orphans = one.view.orphans();
         findings.extend(orphans.map(|record| {
             let message = format!("phase {} is still at work, and is waited for", record.id);

@@ -55,7 +55,7 @@ pub use hand::Hand;
 pub use journal::{entry as entry_of, load as load_run};
 pub use judge::{Going, Judged, Unfinished};
 pub use keeper::{Keep, KeepNothing, keyframe_is_due, put_fold, put_keyframe};
-pub use look::{ListFilter, ListItem, LogItem, RunShown, Shown};
+pub use look::{ListFilter, ListItem, LogItem, Logged, RunShown, Shown};
 pub use people::{Done, Next, NextPhase, Report, Reported};
 pub use project::{FOLDER, Project};
 pub use replan::Proposed;

@@ -1,6 +1,7 @@
 //! Looking: everything that is read and shown. Nothing here writes.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 
 use jiff::Timestamp;
 use onward_core::checkpoint::{self, BadDocument, Checkpoint, CheckpointMeta, FORMAT};
@@ -99,6 +100,15 @@ pub struct RunShown {
     pub checkpoints: Vec<LogItem>,
 }
 
+/// What one attempt printed.
+pub struct Logged {
+    pub phase: PhaseId,
+    pub attempt: Attempt,
+    pub output: Output,
+    /// What its checks printed, each behind its command.
+    pub checks: Option<File>,
+}
+
 impl Onward {
     /// What a person should know about the store itself.
     pub fn warnings(&mut self) -> Vec<String> {
@@ -162,7 +172,7 @@ impl Onward {
     }
 
     /// What the attempts at a phase printed, oldest first; all phases where none is named.
-    pub fn logs(&mut self, name: Option<&str>, phase: Option<&str>) -> Result<Vec<(PhaseId, Attempt, Output)>> {
+    pub fn logs(&mut self, name: Option<&str>, phase: Option<&str>) -> Result<Vec<Logged>> {
         let id = self.find_run(name)?;
         let run = self.load(&id)?;
         if let Some(wanted) = phase {
@@ -173,7 +183,8 @@ impl Onward {
             for number in 1..=state.attempts {
                 let folder = shell::folder(&self.project, &run, &found.id, Attempt(number));
                 if let Ok(output) = folder.read_output() {
-                    all.push((found.id.clone(), Attempt(number), output));
+                    let checks = folder.read_checks().unwrap_or_default();
+                    all.push(Logged { phase: found.id.clone(), attempt: Attempt(number), output, checks });
                 }
             }
         }
@@ -459,7 +470,7 @@ pub(crate) fn checkpoint_from(id: &CheckpointId, found: &StoredCheckpoint) -> Re
 
 /// A run with what can be seen of its processes now.
 pub(crate) fn status_of(project: &Project, run: &Run, driver: Option<Driver>, warnings: Vec<String>) -> StatusView {
-    let mut alive = Alive { driver, ..Alive::default() };
+    let mut alive = Alive { driver, now: Timestamp::now(), ..Alive::default() };
     for (phase, state) in run.running() {
         let Some(attempt) = &state.attempt else { continue };
         let folder = shell::folder(project, run, &phase.id, attempt.number);

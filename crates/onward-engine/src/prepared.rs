@@ -58,6 +58,25 @@ fn refused(faults: Vec<UsedFault>) -> Error {
     Error::PlanInvalid { file: path, text, diagnostics }
 }
 
+/// By what a plan is known again without being read: the hash of its own text (`hash`) and of the plans that it uses, and
+/// where these lie.
+pub(crate) fn text_key<'a>(project: &Project, hash: &str, used: impl IntoIterator<Item = &'a str>) -> String {
+    let (mut whole, mut paths) = (hash.to_owned(), String::new());
+    for path in used {
+        // A plan that cannot be read is another text than any that can.
+        let text = load(project, path).unwrap_or_default();
+        let parts = [whole.as_bytes(), path.as_bytes(), blake3::hash(text.as_bytes()).as_bytes().as_slice()].join(&0);
+        whole = blake3::hash(&parts).to_hex().to_string();
+        paths.extend(["\n", path]);
+    }
+    whole + &paths
+}
+
+/// Whether a plan with this hash, and all that it used when the key was made, are the same texts still.
+pub(crate) fn is_known_by(project: &Project, key: &str, hash: &str) -> bool {
+    text_key(project, hash, key.lines().skip(1)) == key
+}
+
 fn load(project: &Project, path: &str) -> std::result::Result<String, String> {
     match plan_text(&project.top.join(path)) {
         Ok(text) => Ok(text),

@@ -21,6 +21,7 @@ use crate::look::require_phase;
 use crate::people::{Reported, next_of};
 use crate::prepared::revision;
 use crate::probe::command::{self, Patience};
+use crate::probe::turn::{Place, Why};
 use crate::project::Project;
 use crate::{Onward, check};
 
@@ -42,16 +43,28 @@ impl Replanning {
         let phase = run.plan().phase(id).expect("wanted phases are in the plan");
         let script = run.plan().replan_rules(Some(phase)).run;
         let reason = run.replans.of(id).map(|asked| asked.reason.clone()).unwrap_or_default();
+        let place = Place::of(project, &run.id, id, Why::Replan);
+        let (mark, marked) = place.variable();
         let env = shell::probe_environment(project, run, phase).map(|mut env| {
             env.push(("ONWARD_REPLAN_REASON".into(), reason.into()));
+            env.push((mark.into(), marked.into()));
             env
         });
         let (project, given) = (project.clone(), run.started.given.clone());
         let plan_path = project.top.join(&run.started.plan_path);
         let made = std::thread::spawn(move || {
             let script = script.ok_or_else(|| "the plan names no command that makes another one".to_owned())?;
-            let patience = Patience { time_max: TIME_MAX, bytes_max: TEXT_BYTES_MAX as u64 + 1, given_up: &given_up };
+            // One at a time: the command of a driver that was killed is ended first.
+            let turn = place.take(&given_up).map_err(|why| format!("the replan command cannot be started: {why}"))?;
+            let turn = turn.ok_or_else(|| "nobody waits for another plan any more".to_owned())?;
+            let patience = Patience {
+                time_max: TIME_MAX,
+                bytes_max: TEXT_BYTES_MAX as u64 + 1,
+                given_up: &given_up,
+                tag: Some(place.tag()),
+            };
             let ran = command::run_within(&project.top, &command::default_shell(), &script, env?, patience);
+            drop(turn);
             match ran.code {
                 Some(0) => {}
                 Some(code) => return Err(format!("the replan command ended with code {code}")),

@@ -30,7 +30,7 @@ use crate::journal;
 use crate::judge::{FileNow, FilesNow, Going, Unfinished};
 use crate::keeper::Keeper;
 use crate::kill_point::reached;
-use crate::prepared::Prepared;
+use crate::prepared::{Prepared, is_known_by, text_key};
 use crate::probe;
 use crate::reporter::Reporter;
 use crate::tree::WorkingTree;
@@ -226,7 +226,10 @@ impl Onward {
     /// The unfinished runs of this work, if all of them were started from this very text: then it need not be read
     /// again, which for a large plan takes longer than everything else.
     fn known_by_its_text(&mut self, request: &Request, source: &Source) -> Result<Option<Vec<Unfinished>>> {
-        let same = |summary: &Summary| summary.plan == source.plan_path && summary.plan_text == source.hash;
+        let project = self.project.clone();
+        let same = |summary: &Summary| {
+            summary.plan == source.plan_path && is_known_by(&project, &summary.plan_text, &source.hash)
+        };
         let rows = self.rows(&RunFilter { statuses: Some(unfinished_statuses()), ..RunFilter::default() })?;
         let summary = |row: &RunRow| row.summary.as_ref().ok().and_then(|bytes| serde_json::from_slice(bytes).ok());
         let known =
@@ -251,7 +254,8 @@ impl Onward {
         let key = naming::work_key(&plan_path, &inputs);
         let prepared = Prepared::of(&self.project, &plan_path, &plan, &inputs)?;
         let plan = prepared.plan.clone();
-        Ok(Work { plan, prepared, plan_path, plan_text: hash, inputs, key })
+        let plan_text = text_key(&self.project, &hash, plan.used.keys().map(String::as_str));
+        Ok(Work { plan, prepared, plan_path, plan_text, inputs, key })
     }
 
     /// Starts a new run and drives it.
@@ -368,8 +372,26 @@ impl Onward {
         // Folded only now: until the lease was ours somebody else could have moved it on.
         let run = self.load(id)?;
         let run = self.finish_rewind(run, &lease)?;
+        self.put_artifacts_back(&run, going, request)?;
         let tree = WorkingTree::of(&self.project, run.started.worktree.as_deref());
         self.drive(run, &lease, request, (tree, going.resumption.clone()), reporter)
+    }
+
+    /// Brings back what finished phases left behind and is gone, except where they are to be done again anyway.
+    fn put_artifacts_back(&self, run: &Run, going: &Going, request: &Request) -> Result<()> {
+        let from = going.resumption.from.as_ref().map(|from| run.with_dependents(from)).unwrap_or_default();
+        let again = |phase: &PhaseId| {
+            let chosen = request.choices.iter().any(|(name, _)| name == phase.as_str());
+            chosen || from.contains(phase) || going.resumption.rerun.contains(phase)
+        };
+        for (phase, artifact) in probe::artifact::restorable(&self.project, run).filter(|(phase, _)| !again(phase)) {
+            probe::artifact::put_back(&self.project, run, artifact).map_err(|why| {
+                let what = format!("{}, an artifact of {phase}, cannot be put back: {why}", artifact.path);
+                let how = format!("--retry {phase} does it again, --adopt {phase} goes on with what is there");
+                Error::Refused { run: run.id.clone(), reasons: vec![format!("{what}; {how}")] }
+            })?;
+        }
+        Ok(())
     }
 
     pub(crate) fn take_lease(&mut self, id: &RunId, kind: LeaseKind) -> Result<Lease> {
@@ -397,6 +419,9 @@ impl Onward {
         let me = holder();
         let me = view::Driver { host: me.host, pid: me.pid, since: me.since };
         let head = tree.head();
+        // The driver before may have been killed in the middle of a look; what it started must not go on beside ours.
+        probe::turn::end_what_was_left(&project, &run.id);
+        probe::artifact::expire(&project, Timestamp::now());
         let mut world = Flights::new(&project, waiter, me, tree);
         let begin = Begin {
             epoch: lease.epoch(),

@@ -117,7 +117,7 @@ impl Onward {
         }
         self.forget_note(&run);
         let folder = self.project.store_folder();
-        for place in ["attempts", "state"] {
+        for place in ["attempts", "state", "artifacts"] {
             match fs::remove_dir_all(folder.join(place).join(run.as_str())) {
                 Ok(()) => {}
                 Err(why) if why.kind() == std::io::ErrorKind::NotFound => {}

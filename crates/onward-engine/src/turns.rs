@@ -24,6 +24,17 @@ pub(crate) fn exclusive(path: &Path) -> Result<File> {
     let mut options = File::options();
     options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
     let file = options.open(path).map_err(failed)?;
+    for _ in 0..START_LOOKS_MAX {
+        if try_exclusive(&file).map_err(failed)? {
+            return Ok(file);
+        }
+        std::thread::sleep(LOCK_LOOK_EVERY);
+    }
+    Err(failed(std::io::ErrorKind::TimedOut.into()))
+}
+
+/// Locks a file until it is closed; `false` where somebody else has it.
+pub(crate) fn try_exclusive(file: &File) -> std::io::Result<bool> {
     let whole = libc::flock {
         l_type: i16::try_from(libc::F_WRLCK).expect("a small number"),
         l_whence: i16::try_from(libc::SEEK_SET).expect("a small number"),
@@ -31,14 +42,11 @@ pub(crate) fn exclusive(path: &Path) -> Result<File> {
         l_len: 0,
         l_pid: 0,
     };
-    for _ in 0..START_LOOKS_MAX {
-        match fcntl(&file, FcntlArg::F_OFD_SETLK(&whole)) {
-            Ok(_) => return Ok(file),
-            Err(Errno::EAGAIN | Errno::EACCES | Errno::EINTR) => std::thread::sleep(LOCK_LOOK_EVERY),
-            Err(why) => return Err(failed(why.into())),
-        }
+    match fcntl(file, FcntlArg::F_OFD_SETLK(&whole)) {
+        Ok(_) => Ok(true),
+        Err(Errno::EAGAIN | Errno::EACCES | Errno::EINTR) => Ok(false),
+        Err(why) => Err(why.into()),
     }
-    Err(failed(std::io::ErrorKind::TimedOut.into()))
 }
 
 /// Ends an attempt by force. The attendant is left the time to do it, since it alone knows children that shed their mark.

@@ -123,6 +123,7 @@ fn artifacts(phases: &[PhaseRecord]) -> Vec<Artifact> {
         path: seen.path.clone(),
         bytes: seen.bytes,
         digest: seen.digest.clone(),
+        kept: seen.kept,
     };
     phases.iter().flat_map(|phase| phase.artifacts.iter().map(move |seen| of(phase, seen))).collect()
 }

@@ -103,6 +103,9 @@ pub struct Artifact {
     pub path: String,
     pub bytes: u64,
     pub digest: String,
+    /// A copy of it was put into the store.
+    #[serde(default)]
+    pub kept: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

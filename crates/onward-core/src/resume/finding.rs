@@ -60,6 +60,7 @@ pub enum Kind {
     KeptBehind,
     OutputChanged,
     CheckpointDamaged,
+    ArtifactRestored,
     Orphan,
 }
 
@@ -100,7 +101,7 @@ pub struct Row {
 }
 
 impl Kind {
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::BranchGone,
         Self::WorldStops,
         Self::BranchUnknown,
@@ -125,6 +126,7 @@ impl Kind {
         Self::KeptBehind,
         Self::OutputChanged,
         Self::CheckpointDamaged,
+        Self::ArtifactRestored,
         Self::Orphan,
     ];
 
@@ -165,6 +167,9 @@ impl Kind {
             Self::KeptBehind => row("what needs a phase that is done again is kept as it is", Warn, &[]),
             Self::OutputChanged => row("what a finished phase left behind was changed outside the run", Warn, &[]),
             Self::CheckpointDamaged => row("the latest checkpoint cannot be read; the journal can", Warn, &[]),
+            Self::ArtifactRestored => {
+                row("an artifact of a finished phase is gone, and its copy is put back", Warn, &[])
+            }
             Self::Orphan => row("a phase is still at work, and is waited for", Note, &[]),
         }
     }

@@ -95,6 +95,7 @@ impl Run {
         assert!(self.running.is_empty() || self.stopped.is_some(), "run {} is paused with phases at work", self.id);
         self.stopped = Some(by);
         self.limits.retry_at = until;
+        self.silence_is_heeded();
     }
 
     /// An attempt that draws on limits was started: it counts against their rates.

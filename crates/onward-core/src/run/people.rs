@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::decide::ended::{retried_or_failed, seen};
+use super::follows::has_a_place;
 use super::iteration::UNCHANGED_MAX;
 use super::settle::{a_failure_stops, is_wanted};
 use super::state::{Before, PhaseState, PhaseStatus, Run};
@@ -123,7 +124,11 @@ impl Run {
         let external = |at: &&usize| as_external(&self.plan().phases[**at]).is_some();
         let begun = self.people.iter().find(|at| external(at) && self.phases[**at].status == PhaseStatus::Running);
         let due = |at: &&usize| self.phases[**at].not_before.is_none_or(|time| time <= now);
-        let open = || self.for_others.iter().find(|at| external(at) && due(at) && self.failure_allows());
+        let open = || {
+            self.for_others
+                .iter()
+                .find(|at| external(at) && due(at) && has_a_place(self, **at) && self.failure_allows())
+        };
         match begun.or_else(open) {
             Some(&at) if !self.archived => Ok(&self.plan().phases[at]),
             Some(_) => Err(NoNext::Blocked),
@@ -193,18 +198,33 @@ impl Run {
                 state.last_end = Some(Before::Interrupted);
                 match if_silent {
                     Some(IfSilent::Fail) => (state.failures, state.people) = (state.failures + 1, Some(People::Silent)),
-                    Some(IfSilent::Ask) => state.people = Some(People::Silent),
+                    Some(IfSilent::Ask | IfSilent::Pause) => state.people = Some(People::Silent),
                     // It can be taken in hand by somebody else.
-                    Some(IfSilent::Pause | IfSilent::Wait) | None => {}
+                    Some(IfSilent::Wait) | None => {}
                 }
             }),
+        }
+    }
+
+    /// The run is paused, as it was to be where somebody is silent: from now on somebody else may take the phase in hand.
+    pub(super) fn silence_is_heeded(&mut self) {
+        let pauses = |at: &usize| {
+            let external = as_external(&self.plan().phases[*at]);
+            let silent = matches!(self.phases[*at].people, Some(People::Silent)) && !self.phases[*at].in_doubt;
+            silent && external.is_some_and(|external| external.if_silent == IfSilent::Pause)
+        };
+        let heeded: Vec<usize> = self.people.iter().copied().filter(pauses).collect();
+        for at in heeded {
+            let phase = self.plan().phases[at].id.clone();
+            self.change(&phase, |state| state.people = None);
         }
     }
 
     fn others_started(&mut self, phase: &PhaseId, attempt: Attempt, at: Timestamp) {
         assert!(!self.has_no_turn(phase), "{phase} is begun before what it needs is done");
         self.change(phase, |state| {
-            assert!(!state.is_finished() && state.people.is_none(), "{phase} is begun once");
+            let free = matches!(state.people, None | Some(People::Silent));
+            assert!(!state.is_finished() && free, "{phase} is begun once");
             assert_eq!(attempt.0, state.attempts + 1, "attempts of {phase} are numbered without gaps");
             (state.status, state.people) = (PhaseStatus::Running, Some(People::AtWork { heard_at: at }));
             state.attempts = attempt.0;
@@ -295,8 +315,17 @@ fn follow(run: &Run, phase: &Phase, state: &PhaseState, now: Timestamp) -> Optio
             Some(retried_or_failed(run, phase, &before, RetryWhen::Failed, why, attempt, now))
         }
         (People::Silent, Over::Silent(IfSilent::Ask)) => Some(Event::PhaseInDoubt { phase: phase.id.clone() }),
+        (People::Silent, Over::Silent(IfSilent::Pause)) => silence_pauses(run),
         (People::Silent | People::Asked { .. } | People::AtWork { .. }, _) => None,
     }
+}
+
+/// What is at work comes to its end, then the run is paused; where nobody drives it that is so at once.
+fn silence_pauses(run: &Run) -> Option<Event> {
+    if run.epoch == 0 || run.stopped.is_some() {
+        return Some(Event::RunPaused { by: StopBy::Pause, until: run.retry_at() });
+    }
+    run.stop.is_none().then_some(Event::StopAsked { by: StopBy::Pause, kill: false })
 }
 
 /// What has taken too long, and what the plan says about that.

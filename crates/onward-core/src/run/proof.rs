@@ -1,5 +1,6 @@
 //! Whether a phase that says it is done is done: its artifacts are there, its checks pass, its effect can be seen.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::event::{ArtifactSeen, PhaseError};
@@ -28,6 +29,8 @@ pub enum ArtifactState {
     There {
         bytes: u64,
         digest: String,
+        #[serde(default)]
+        copy: Copied,
     },
     Missing,
     /// It lies outside the project, by name or through a link, or cannot be read.
@@ -36,15 +39,33 @@ pub enum ArtifactState {
     },
 }
 
+/// Whether a copy of an artifact was put into the store.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Copied {
+    /// The plan does not ask for one.
+    #[default]
+    NotWanted,
+    /// Until this time, or as long as the run is kept.
+    Kept {
+        until: Option<Timestamp>,
+    },
+    Not {
+        why: String,
+    },
+}
+
 impl Proof {
     /// The artifacts that are there.
     pub fn left_behind(&self) -> Vec<ArtifactSeen> {
         let there = self.artifacts.iter().filter_map(|found| match &found.state {
-            ArtifactState::There { bytes, digest } => Some(ArtifactSeen {
+            ArtifactState::There { bytes, digest, copy } => Some(ArtifactSeen {
                 name: found.name.clone(),
                 path: found.path.clone(),
                 bytes: *bytes,
                 digest: digest.clone(),
+                kept: matches!(copy, Copied::Kept { .. }),
+                kept_until: if let Copied::Kept { until } = copy { *until } else { None },
+                not_kept: if let Copied::Not { why } = copy { Some(why.clone()) } else { None },
             }),
             ArtifactState::Missing | ArtifactState::Refused { .. } => None,
         });

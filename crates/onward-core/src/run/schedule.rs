@@ -13,6 +13,7 @@ use super::pools::{Claim, Obstacle, Pools, rate_opens};
 use super::settle::{delayed, may_start, ready};
 use super::state::{PhaseState, Run};
 use crate::event::{Event, StopBy};
+use crate::id::PhaseId;
 use crate::mutant::{self, Mutant};
 use crate::plan::{Limit, Phase};
 use crate::rate_limit::{Hit, Response, respond};
@@ -73,8 +74,16 @@ pub fn held_up(run: &Run, phase: &Phase, state: &PhaseState, now: Timestamp) -> 
         let what = if limited(run, phase) { "a limit was hit; it is tried again" } else { "it is tried again" };
         return Some(format!("{what} in {}", crate::words::countdown(until, now)));
     }
-    let pools = Pools { max_parallel: usize::MAX, ..pools(run) };
-    pools.obstacle(&Claim::of(phase, None), now).map(|obstacle| obstacle.words(now))
+    let at_work = run.running.iter().map(|&at| as_a_part(run, at)).collect();
+    let pools = Pools { max_parallel: usize::MAX, at_work, ..pools(run) };
+    pools.obstacle(&as_a_part(run, run.at(&phase.id)), now).map(|obstacle| obstacle.words(now))
+}
+
+/// With the place among the parts of the same phase. Who may start is judged without it, class by class, and asked
+/// [`has_a_place`] for itself.
+fn as_a_part(run: &Run, at: usize) -> Claim<'_> {
+    let phases = &run.plan().phases;
+    Claim::of(&phases[at], run.index.parent[at].map(|parent| &phases[parent]))
 }
 
 fn limited(run: &Run, phase: &Phase) -> bool {
@@ -151,15 +160,74 @@ pub(super) fn deadline(run: &Run, now: Timestamp) -> Option<Event> {
         .then_some(Event::StopAsked { by: StopBy::Deadline, kill: false })
 }
 
-/// What a driver that has nothing at work is waiting for, for whoever watches: until when, and which limits.
-pub fn countdown(run: &Run, now: Timestamp) -> Option<(Timestamp, String)> {
-    let closed = run.limits.usage.iter().filter_map(|(name, usage)| {
-        let until = usage.closed_until.filter(|until| *until > now)?;
-        Some((until, format!("the limit {name}")))
-    });
-    let phases = run.limits.rows.iter().filter_map(|(who, row)| match who {
-        Who::Phase(phase) if row.until > now => Some((row.until, format!("the limit that {phase} hit"))),
-        Who::Phase(_) | Who::Limit(_) => None,
-    });
-    closed.chain(phases).min()
+/// A time that something waits for which could otherwise be started.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Awaited {
+    pub until: Timestamp,
+    pub what: Opens,
+}
+
+/// What happens at that time by itself.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Opens {
+    /// A limit that was hit opens again.
+    Limit(String),
+    /// The same, of a limit that has no name.
+    LimitOf(PhaseId),
+    /// The rate of a limit has room again.
+    Rate(String),
+    /// A phase that failed is tried again.
+    Retry(PhaseId),
+}
+
+impl Awaited {
+    /// As it is told behind "waiting for".
+    pub fn words(&self) -> String {
+        match &self.what {
+            Opens::Limit(name) => format!("the limit {name}"),
+            Opens::LimitOf(phase) => format!("the limit that {phase} has hit"),
+            Opens::Rate(name) => format!("the rate of the limit {name}"),
+            Opens::Retry(phase) => format!("the next attempt at {phase}"),
+        }
+    }
+}
+
+/// What is waited for first, for whoever watches; none where nothing waits for a time alone.
+pub fn awaited(run: &Run, now: Timestamp) -> Option<Awaited> {
+    if !may_start(run) {
+        return None;
+    }
+    let mut look = Look::new(run, now);
+    let mut seen = BTreeSet::from([FREE]);
+    let classes = ready(run).filter(|&at| seen.insert(run.index.class[at]));
+    let closed = classes.filter_map(|at| look.obstacle(at).and_then(opens)).min();
+    let later = delayed(run).filter(|(time, _)| *time > now).map(|(until, at)| of_itself(run, at, until)).min();
+    closed.into_iter().chain(later).min()
+}
+
+/// All phases that wait for a time, whether or not somebody drives the run, by their ids.
+pub fn waits(run: &Run, now: Timestamp) -> BTreeMap<PhaseId, Awaited> {
+    let mut look = Look { pools: Some(Pools { max_parallel: usize::MAX, ..pools(run) }), ..Look::new(run, now) };
+    let closed = ready(run).filter_map(|at| Some((at, look.obstacle(at).and_then(opens)?))).collect::<Vec<_>>();
+    let later = delayed(run).filter(|(time, _)| *time > now).map(|(until, at)| (at, of_itself(run, at, until)));
+    closed.into_iter().chain(later).map(|(at, awaited)| (run.plan().phases[at].id.clone(), awaited)).collect()
+}
+
+fn of_itself(run: &Run, at: usize, until: Timestamp) -> Awaited {
+    let phase = &run.plan().phases[at];
+    let id = phase.id.clone();
+    Awaited { until, what: if limited(run, phase) { Opens::LimitOf(id) } else { Opens::Retry(id) } }
+}
+
+fn opens(obstacle: Obstacle) -> Option<Awaited> {
+    match obstacle {
+        Obstacle::Closed { name, until } => Some(Awaited { until, what: Opens::Limit(name) }),
+        Obstacle::Rate { name, until, .. } => Some(Awaited { until, what: Opens::Rate(name) }),
+        Obstacle::Full { .. }
+        | Obstacle::Group { .. }
+        | Obstacle::Lock { .. }
+        | Obstacle::Writes { .. }
+        | Obstacle::Pool { .. }
+        | Obstacle::Budget { .. } => None,
+    }
 }

@@ -22,6 +22,9 @@ const SUMMARY_WORDS_MAX: usize = 50;
 /// A file of the phase's that is longer cannot be cleaned in memory, and is emptied instead.
 const CLEANED_BYTES_MAX: u64 = 4 << 20;
 
+/// The file beside the output in which it stands what the checks printed.
+pub(crate) const CHECKS: &str = "verify.log";
+
 /// What a phase printed, from its beginning, with a line where a part was left out.
 pub struct Output {
     parts: VecDeque<Box<dyn Read + Send>>,
@@ -67,6 +70,11 @@ impl AttemptFolder {
         }
         parts.extend(older.into_iter().chain(newer).map(boxed));
         Ok(Output { parts })
+    }
+
+    /// What the checks of the attempt printed, each behind its command; none where none was made.
+    pub fn read_checks(&self) -> io::Result<Option<File>> {
+        open_if_there(&self.path().join(CHECKS))
     }
 
     /// The last bytes that were printed, at most so many.

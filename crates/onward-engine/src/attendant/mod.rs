@@ -11,6 +11,7 @@
 //! | `STOP` | driver | who wants the phase to end, and how urgently |
 //! | `output`, `tail.0`, `tail.1`, `dropped` | attendant | the beginning and the end of what was printed, and how much was left out |
 //! | `result`, `progress`, `summary` | phase | its outputs, its notes, what it says about its work |
+//! | `verify.log` | driver | what the checks of the phase printed |
 //! | `attendant.log` | attendant | why it could not do its duty; absent when all is well |
 
 mod attend;
@@ -29,6 +30,7 @@ pub use attend::main;
 pub use find::{Adopted, Found, Reached, ask_to_stop, find, kill, lock_is_held};
 pub(crate) use folder::open_plain;
 pub use folder::{AttemptFolder, FolderError};
+pub(crate) use logs::CHECKS;
 pub use logs::{Output, OutputsError};
 pub use record::{Exit, Outcome, RecordError, Spec, Started, Stop, StopBy, StopMode};
 pub use spawn::{ARGUMENT, Attending, SpawnError, spawn, tree_value};

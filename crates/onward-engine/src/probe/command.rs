@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
+use crate::process;
+
 /// A probe that takes longer has no answer.
 pub(crate) const TIME_MAX: Duration = Duration::from_secs(30);
 /// What a probe prints beyond this is not read: it makes no difference any more.
@@ -41,13 +43,15 @@ pub(crate) struct Patience<'a> {
     pub(crate) bytes_max: u64,
     /// Set by somebody who does not want to know any more.
     pub(crate) given_up: &'a AtomicBool,
+    /// The mark in its environment, by which all that it started is found and ended with it.
+    pub(crate) tag: Option<&'a str>,
 }
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 
 impl Patience<'_> {
     fn usual() -> Self {
-        Self { time_max: TIME_MAX, bytes_max: OUTPUT_BYTES_MAX, given_up: &NEVER }
+        Self { time_max: TIME_MAX, bytes_max: OUTPUT_BYTES_MAX, given_up: &NEVER, tag: None }
     }
 }
 
@@ -143,13 +147,20 @@ fn wait(child: &mut Child, patience: Patience<'_>) -> (Option<i32>, String) {
             Ok(Some(status)) => return (status.code(), "it was ended by a signal".to_owned()),
             Ok(None) if Instant::now() < deadline && !given_up => std::thread::sleep(LOOK_EVERY),
             Ok(None) => {
-                if let Ok(id) = i32::try_from(child.id()) {
-                    let _ = killpg(Pid::from_raw(id), Signal::SIGKILL);
-                }
+                end(child, patience.tag);
                 let _ = child.wait();
                 return (None, format!("it took longer than {} s", patience.time_max.as_secs()));
             }
             Err(why) => return (None, why.to_string()),
         }
+    }
+}
+
+/// The command with its process group, and with all that carries its mark.
+fn end(child: &Child, tag: Option<&str>) {
+    let Ok(group) = i32::try_from(child.id()).map(Pid::from_raw) else { return };
+    match tag {
+        Some(tag) => drop(process::kill_tree(Some(group), tag, &[])),
+        None => drop(killpg(group, Signal::SIGKILL)),
     }
 }

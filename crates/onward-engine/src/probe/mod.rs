@@ -2,12 +2,14 @@
 //!
 //! Only `run` and `resume` come here. Whoever merely looks is shown what was found the last time.
 
+pub(crate) mod artifact;
 pub(crate) mod command;
 mod files;
 mod git;
 mod issue;
 pub(crate) mod phase;
 pub(crate) mod proof;
+pub(crate) mod turn;
 
 pub(crate) use files::text;
 
@@ -51,7 +53,7 @@ pub(crate) fn finished(project: &Project, run: &Run) -> BTreeMap<PhaseId, Seen> 
             continue;
         }
         let seen = Seen {
-            artifacts: (!state.artifacts.is_empty()).then(|| proof::artifacts_now(project, run, state)),
+            artifacts: (!state.artifacts.is_empty()).then(|| artifact::artifacts_now(project, run, state)),
             definition: String::new(),
             fingerprint: then.fingerprint.as_ref().and_then(|_| phase::fingerprint(project, run, phase)),
             reads: then.reads.as_ref().map(|then| phase::reads(project, run, phase, Some(then))),

@@ -2,41 +2,38 @@
 //! is asked. Core judges.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, PipeReader, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::{Component, Path, PathBuf};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
-use onward_core::event::ArtifactSeen;
+use jiff::Timestamp;
 use onward_core::id::Attempt;
-use onward_core::plan::Phase;
-use onward_core::run::proof::{self, ArtifactFound, ArtifactState, CheckEnd, Effect, Proof};
-use onward_core::run::{PhaseState, Run};
+use onward_core::plan::{Artifact, Keep, Phase};
+use onward_core::run::Run;
+use onward_core::run::proof::{self, ArtifactFound, ArtifactState, CheckEnd, Copied, Effect, Proof};
+use onward_core::words;
 
+use super::artifact::{self, Shelf};
 use super::command::{self, Patience};
 use super::phase::shell_of;
-use crate::attendant::AttemptFolder;
+use super::turn::{Place, Why};
+use crate::attendant::{AttemptFolder, CHECKS};
 use crate::executor::shell;
 use crate::flight;
 use crate::project::Project;
 
 /// A check that takes longer than this has not passed, where its phase has no timeout of its own.
 const CHECK_TIME_MAX: Duration = Duration::from_mins(30);
-/// Files of one folder that are read at most.
-const FILES_PER_ARTIFACT_MAX: u32 = 10_000;
 /// Characters of the last line of a check that an error holds.
 const SAID_CHARS_MAX: usize = 200;
-const LOG: &str = "verify.log";
-/// An artifact up to this size is read whenever somebody wants to know whether it is what it was.
-const READ_ANYWAY_BYTES_MAX: u64 = 16 * 1024 * 1024;
-/// Times of files are taken from a clock that moves in steps.
-const CLOCK_STEP: SignedDuration = SignedDuration::from_millis(100);
+/// What the checks of one attempt printed is kept up to here; when it is more, it is begun anew.
+const LOG_BYTES_MAX: u64 = 8 << 20;
 
 /// All that is needed to look, so that it can be done beside everything else.
 pub(crate) struct Looking {
@@ -44,12 +41,40 @@ pub(crate) struct Looking {
     folder: PathBuf,
     shell: Vec<String>,
     env: Result<Vec<(OsString, OsString)>, String>,
-    /// Names and paths, filled in.
-    artifacts: Vec<(String, Option<String>)>,
+    artifacts: Vec<Wanted>,
     verify: Vec<String>,
     done_when: Vec<String>,
     time_max: Duration,
     log: AttemptFolder,
+    place: Place,
+    shelf: Shelf,
+}
+
+/// An artifact that is to be there.
+struct Wanted {
+    name: String,
+    /// Filled in; none where that cannot be done.
+    path: Option<String>,
+    required: bool,
+    keep: Keep,
+    max_bytes: Option<u64>,
+}
+
+impl Wanted {
+    fn planned(run: &Run, phase: &Phase, artifact: &Artifact) -> Self {
+        Self {
+            name: artifact.name.clone(),
+            path: shell::fill_for(run, phase, &artifact.path),
+            required: artifact.required,
+            keep: artifact.keep,
+            max_bytes: artifact.max_bytes,
+        }
+    }
+
+    /// One that whoever did the phase names.
+    fn named(path: &str) -> Self {
+        Self { name: path.to_owned(), path: Some(path.to_owned()), required: true, keep: Keep::No, max_bytes: None }
+    }
 }
 
 impl Looking {
@@ -57,24 +82,52 @@ impl Looking {
     pub(crate) fn at(project: &Project, run: &Run, phase: &Phase, more: &[String]) -> Self {
         let top = shell::top(project, run);
         let attempts = run.phase_state(&phase.id).map_or(1, |state| state.attempts.max(1));
-        let planned = phase.artifacts.iter().map(|artifact| (artifact.name.clone(), shell::fill(run, &artifact.path)));
+        let planned = phase.artifacts.iter().map(|artifact| Wanted::planned(run, phase, artifact));
+        let place = Place::of(project, &run.id, &phase.id, Why::Proof);
+        let (mark, marked) = place.variable();
+        let env = shell::probe_environment(project, run, phase).map(|mut env| {
+            env.push((mark.into(), marked.into()));
+            env
+        });
         Self {
             folder: top.join(phase.working_directory.as_deref().unwrap_or(".")),
             shell: shell_of(phase),
-            env: shell::probe_environment(project, run, phase),
-            artifacts: planned.chain(more.iter().map(|path| (path.clone(), Some(path.clone())))).collect(),
+            env,
+            artifacts: planned.chain(more.iter().map(|path| Wanted::named(path))).collect(),
             verify: phase.verify.clone(),
             done_when: phase.done_when.clone(),
             time_max: phase.timeout.unwrap_or(CHECK_TIME_MAX),
             log: shell::folder(project, run, &phase.id, Attempt(attempts)),
+            place,
+            shelf: Shelf::of(project, &run.id),
             top,
         }
     }
 
-    /// Looks at the artifacts first; the first thing that is missing ends it.
+    /// Looks when nobody else does, where anything is started or copied for it.
     pub(crate) fn look(&self, given_up: &AtomicBool) -> Proof {
-        let artifacts: Vec<ArtifactFound> =
-            self.artifacts.iter().map(|(name, path)| self.artifact(name, path.as_ref())).collect();
+        let copies = self.artifacts.iter().any(|wanted| wanted.keep != Keep::No);
+        if self.verify.is_empty() && self.done_when.is_empty() && !copies {
+            return self.look_alone(given_up);
+        }
+        match self.place.take(given_up) {
+            Ok(Some(turn)) => {
+                let proof = self.look_alone(given_up);
+                drop(turn);
+                proof
+            }
+            Ok(None) => Proof { effect: Some(Effect::CannotTell), ..Proof::default() },
+            Err(why) => {
+                let command = self.verify.iter().chain(&self.done_when).next().cloned().unwrap_or_default();
+                let said = format!("it was not started, since nothing can be written about it: {why}");
+                Proof { checks: vec![CheckEnd { command, code: None, said }], ..Proof::default() }
+            }
+        }
+    }
+
+    /// Looks at the artifacts first; the first thing that is missing ends it.
+    fn look_alone(&self, given_up: &AtomicBool) -> Proof {
+        let artifacts: Vec<ArtifactFound> = self.artifacts.iter().map(|wanted| self.artifact(wanted)).collect();
         let lacking = artifacts.iter().any(|found| !matches!(found.state, ArtifactState::There { .. }));
         let mut proof = Proof { artifacts, checks: Vec::new(), effect: None };
         if lacking && self.nothing_else_matters(&proof) {
@@ -91,7 +144,49 @@ impl Looking {
         if !self.done_when.is_empty() {
             proof.effect = Some(self.effect(given_up));
         }
+        if matches!(proof.effect, None | Some(Effect::There)) && !given_up.load(Ordering::Relaxed) {
+            self.keep_copies(&mut proof);
+        }
         proof
+    }
+
+    /// Copies what is to be kept, once nothing is expected to write to it any more: checks may have.
+    fn keep_copies(&self, proof: &mut Proof) {
+        let there = |found: &ArtifactFound| matches!(found.state, ArtifactState::There { .. });
+        let complete =
+            self.artifacts.iter().zip(&proof.artifacts).all(|(wanted, found)| !wanted.required || there(found));
+        let kept = self.artifacts.iter().zip(&mut proof.artifacts).filter(|(wanted, _)| wanted.keep != Keep::No);
+        for (wanted, found) in kept.filter(|_| complete) {
+            let until = match wanted.keep {
+                Keep::For(span) => Some(Timestamp::now().checked_add(span).unwrap_or(Timestamp::MAX)),
+                Keep::Forever | Keep::No => None,
+            };
+            if let ArtifactState::There { bytes, digest, copy } = &mut found.state {
+                *copy = self.copied(wanted, &found.path, (bytes, digest), until);
+            }
+        }
+    }
+
+    /// What is copied is read a second time, and what was read then counts.
+    fn copied(
+        &self,
+        wanted: &Wanted,
+        path: &str,
+        (bytes, digest): (&mut u64, &mut String),
+        until: Option<Timestamp>,
+    ) -> Copied {
+        if let Some(most) = wanted.max_bytes.filter(|most| *bytes > *most) {
+            let (is, most) = (words::bytes(*bytes), words::bytes(most));
+            return Copied::Not { why: format!("it is {is}, and no more than {most} is kept") };
+        }
+        let put = artifact::real(&self.top, path).map_err(|_| io::Error::from(io::ErrorKind::NotFound));
+        match put.and_then(|real| self.shelf.put(&real, self.place.tag(), until)) {
+            Ok(taken) => {
+                (*bytes, *digest) = (taken.bytes, taken.digest);
+                Copied::Kept { until }
+            }
+            Err(why) => Copied::Not { why: format!("it cannot be copied: {why}") },
+        }
     }
 
     /// A missing artifact may be one that need not be there; only core knows.
@@ -100,12 +195,12 @@ impl Looking {
             || proof.artifacts.iter().any(|found| matches!(found.state, ArtifactState::Refused { .. }))
     }
 
-    fn artifact(&self, name: &str, path: Option<&String>) -> ArtifactFound {
-        let (path, state) = match path {
-            Some(path) => (path.clone(), seen(&self.top, path)),
+    fn artifact(&self, wanted: &Wanted) -> ArtifactFound {
+        let (path, state) = match &wanted.path {
+            Some(path) => (path.clone(), artifact::seen(&self.top, path)),
             None => (String::new(), ArtifactState::Refused { why: "its path cannot be filled in".to_owned() }),
         };
-        ArtifactFound { name: name.to_owned(), path, state }
+        ArtifactFound { name: wanted.name.clone(), path, state }
     }
 
     fn check(&self, script: &str, given_up: &AtomicBool) -> CheckEnd {
@@ -113,32 +208,48 @@ impl Looking {
             Ok(env) => env.clone(),
             Err(why) => return CheckEnd { command: script.to_owned(), code: None, said: why.clone() },
         };
-        let patience = Patience { time_max: self.time_max, bytes_max: command::OUTPUT_BYTES_MAX, given_up };
+        let patience = Patience {
+            time_max: self.time_max,
+            bytes_max: command::OUTPUT_BYTES_MAX,
+            given_up,
+            tag: Some(self.place.tag()),
+        };
         let ran = command::run_and_hear(&self.folder, &self.shell, script, env, patience);
         let output = flight::secrets().bytes(&ran.output);
         // What a check printed is for people; that it cannot be kept does not change what it found.
-        let _ = self.keep(script, &output);
+        let cut = ran.output.len() as u64 >= command::OUTPUT_BYTES_MAX;
+        let _ = self.keep(script, &output, if cut { "\n[… the rest is left out …]\n" } else { "" });
         let text = String::from_utf8_lossy(&output);
         let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
         let said = if ran.code.is_none() { ran.why } else { last.chars().take(SAID_CHARS_MAX).collect() };
         CheckEnd { command: flight::secrets().text(script).into_owned(), code: ran.code, said }
     }
 
-    fn keep(&self, script: &str, output: &[u8]) -> io::Result<()> {
+    fn keep(&self, script: &str, output: &[u8], behind: &str) -> io::Result<()> {
         if !self.log.path().exists() {
             self.log.create().map_err(io::Error::other)?;
         }
         let mut options = OpenOptions::new();
         options.append(true).create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
-        let mut file = options.open(self.log.path().join(LOG))?;
+        let mut file = options.open(self.log.path().join(CHECKS))?;
+        if file.metadata()?.len() + output.len() as u64 > LOG_BYTES_MAX {
+            file.set_len(0)?;
+            file.write_all("[… earlier checks left out …]\n".as_bytes())?;
+        }
         let heading = format!("$ {}\n", flight::secrets().text(script));
         file.write_all(heading.as_bytes())?;
-        file.write_all(output)
+        file.write_all(output)?;
+        file.write_all(behind.as_bytes())
     }
 
     fn effect(&self, given_up: &AtomicBool) -> Effect {
         let Ok(env) = &self.env else { return Effect::CannotTell };
-        let patience = Patience { time_max: command::TIME_MAX, bytes_max: command::OUTPUT_BYTES_MAX, given_up };
+        let patience = Patience {
+            time_max: command::TIME_MAX,
+            bytes_max: command::OUTPUT_BYTES_MAX,
+            given_up,
+            tag: Some(self.place.tag()),
+        };
         let mut codes = Vec::new();
         for script in &self.done_when {
             let code = command::run_and_hear(&self.folder, &self.shell, script, env.clone(), patience).code;
@@ -149,80 +260,6 @@ impl Looking {
         }
         proof::effect(&codes)
     }
-}
-
-/// What lies where a finished phase left its artifacts. One that cannot be looked at any more is there, and another one.
-pub(super) fn artifacts_now(project: &Project, run: &Run, state: &PhaseState) -> Vec<ArtifactSeen> {
-    let top = shell::top(project, run);
-    let now = |then: &ArtifactSeen| {
-        if is_untouched(&top.join(&then.path), then, state.ended_at) {
-            return Some(then.clone());
-        }
-        let (bytes, digest) = match seen(&top, &then.path) {
-            ArtifactState::There { bytes, digest } => (bytes, digest),
-            ArtifactState::Missing => return None,
-            ArtifactState::Refused { .. } => (0, String::new()),
-        };
-        Some(ArtifactSeen { bytes, digest, ..then.clone() })
-    };
-    state.artifacts.iter().filter_map(now).collect()
-}
-
-/// Whether a large file certainly is what it was: nothing about it, not even its name, has changed since the phase ended. Nobody
-/// can set that time. What is small is read all the same.
-fn is_untouched(path: &Path, then: &ArtifactSeen, done_at: Option<Timestamp>) -> bool {
-    let Some(limit) = done_at.and_then(|at| at.checked_sub(CLOCK_STEP).ok()) else { return false };
-    let Ok(about) = fs::symlink_metadata(path) else { return false };
-    let large = about.is_file() && about.len() == then.bytes && then.bytes > READ_ANYWAY_BYTES_MAX;
-    large && (about.ctime(), about.ctime_nsec()) < (limit.as_second(), i64::from(limit.subsec_nanosecond()))
-}
-
-/// What lies at a path below the top. What leads out of it is not even looked at.
-fn seen(top: &Path, path: &str) -> ArtifactState {
-    let refused = |why: &str| ArtifactState::Refused { why: why.to_owned() };
-    let inside = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
-    if path.is_empty() || !Path::new(path).components().all(inside) {
-        return refused("it is outside the project");
-    }
-    let whole = top.join(path);
-    let real = match (fs::canonicalize(&whole), fs::canonicalize(top)) {
-        (Ok(real), Ok(top)) if real.starts_with(&top) => real,
-        (Ok(_), Ok(_)) => return refused("it leads out of the project"),
-        (Err(why), _) if why.kind() == io::ErrorKind::NotFound && fs::symlink_metadata(&whole).is_ok() => {
-            return refused("it is a link that leads nowhere");
-        }
-        (Err(why), _) if matches!(why.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            return ArtifactState::Missing;
-        }
-        (Err(why), _) | (_, Err(why)) => return refused(&why.to_string()),
-    };
-    let mut hasher = blake3::Hasher::new();
-    let mut files_left = FILES_PER_ARTIFACT_MAX;
-    match digest(&real, &mut hasher, &mut files_left) {
-        Ok(bytes) => ArtifactState::There { bytes, digest: hasher.finalize().to_hex().to_string() },
-        Err(why) => refused(&format!("it cannot be read: {why}")),
-    }
-}
-
-/// The bytes of a file, or of all files of a folder with their names. Links inside a folder are named and not followed.
-fn digest(path: &Path, hasher: &mut blake3::Hasher, files_left: &mut u32) -> io::Result<u64> {
-    let kind = fs::symlink_metadata(path)?;
-    if kind.is_file() {
-        return io::copy(&mut File::open(path)?, hasher);
-    }
-    if !kind.is_dir() {
-        return Ok(0);
-    }
-    let mut names: Vec<OsString> =
-        fs::read_dir(path)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?;
-    names.sort_unstable();
-    let mut bytes = 0;
-    for name in names {
-        *files_left = files_left.checked_sub(1).ok_or_else(|| io::Error::other("it has too many files"))?;
-        hasher.update(name.as_encoded_bytes()).update(&[0]);
-        bytes += digest(&path.join(name), hasher, files_left)?;
-    }
-    Ok(bytes)
 }
 
 /// A look that is under way in a thread of its own: whoever drives must not stand still for it.

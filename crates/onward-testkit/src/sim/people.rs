@@ -4,7 +4,7 @@
 use onward_core::id::PhaseId;
 use onward_core::input::{DoneSaid, Input, Posted, Says};
 use onward_core::plan::{Body, Phase};
-use onward_core::run::proof::{ArtifactFound, ArtifactState, CheckEnd, Effect, Proof};
+use onward_core::run::proof::{ArtifactFound, ArtifactState, CheckEnd, Copied, Effect, Proof};
 use onward_core::run::{PhaseStatus, Run};
 use onward_engine::{Error, Hand, Result, World};
 use onward_store::Lease;
@@ -60,7 +60,7 @@ fn says(phase: &Phase, dice: &mut Dice) -> Says {
 
 /// What is found when somebody looks whether a phase is done: mostly it is.
 pub(super) fn proof(phase: &Phase, dice: &mut Dice) -> Proof {
-    let there = ArtifactState::There { bytes: 1, digest: "d".to_owned() };
+    let there = ArtifactState::There { bytes: 1, digest: "d".to_owned(), copy: Copied::NotWanted };
     let lacks = dice.percent(15);
     let artifact = |name: &String| ArtifactFound {
         name: name.clone(),

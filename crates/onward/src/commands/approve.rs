@@ -6,7 +6,7 @@ use onward_core::view;
 use onward_engine::Onward;
 use serde_json::json;
 
-use super::here;
+use super::{here, inside};
 use crate::args::people;
 use crate::failure::Failure;
 use crate::render;
@@ -20,7 +20,7 @@ pub(super) fn reject(args: &people::Approve) -> Result<u8, Failure> {
 }
 
 fn answer(args: &people::Approve, choice: &str, done: &str) -> Result<u8, Failure> {
-    refuse_inside_a_phase(done)?;
+    inside::refuse(done)?;
     let mut onward = Onward::work(&here()?)?;
     let run = onward.answer(&args.run, &args.phase, choice)?;
     if args.output.json {
@@ -31,14 +31,4 @@ fn answer(args: &people::Approve, choice: &str, done: &str) -> Result<u8, Failur
     let words = format!("phase {} of run {run} is {done}; where nobody drives it, go on with  {resume}\n", args.phase);
     render::say(&render::safe::block(&words));
     Ok(exit::DONE)
-}
-
-/// What runs inside a phase must not grant itself what a person has to.
-fn refuse_inside_a_phase(done: &str) -> Result<(), Failure> {
-    let inside = std::env::var_os("ONWARD_RUN").is_some_and(|run| !run.is_empty());
-    if inside {
-        Err(Failure::usage(format!("nothing is {done} from inside a phase: a person has to do it")))
-    } else {
-        Ok(())
-    }
 }

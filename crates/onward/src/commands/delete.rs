@@ -4,15 +4,13 @@ use onward_core::exit;
 use onward_core::id::RunId;
 use onward_engine::{Error, Offer, Onward, Question};
 
-use super::here;
+use super::{here, inside};
 use crate::args;
 use crate::failure::Failure;
 use crate::{prompt, render};
 
 pub(super) fn delete(args: &args::Delete) -> Result<u8, Failure> {
-    if std::env::var_os("ONWARD_RUN").is_some_and(|run| !run.is_empty()) {
-        return Err(Failure::usage("a phase of a run may not delete runs: that is for a person to decide"));
-    }
+    inside::refuse("deleted")?;
     let mut onward = Onward::work(&here()?)?;
     let run = whole(&mut onward, &args.run)?;
     if !args.yes && !confirmed(&run)? {

@@ -3,8 +3,8 @@
 use std::io::Read;
 
 use onward_core::exit;
-use onward_engine::{Error, Onward};
-use serde_json::json;
+use onward_engine::{Error, Logged, Onward};
+use serde_json::{Value, json};
 
 use super::here;
 use crate::args;
@@ -16,28 +16,41 @@ const OUTPUT_BYTES_MAX: u64 = 8 << 20;
 
 pub(super) fn logs(args: &args::Logs) -> Result<u8, Failure> {
     let attempts = Onward::look(&here()?)?.logs(Some(&args.run), args.phase.as_deref())?;
-    let cannot_read = |why| Error::Io { what: "reading what a phase printed".to_owned(), why };
     if args.output.json {
-        let mut all = Vec::new();
-        for (phase, attempt, output) in attempts {
-            let mut bytes = Vec::new();
-            output.take(OUTPUT_BYTES_MAX).read_to_end(&mut bytes).map_err(cannot_read)?;
-            all.push(json!({ "phase": phase, "attempt": attempt, "output": String::from_utf8_lossy(&bytes) }));
-        }
+        let all = attempts.into_iter().map(as_json).collect::<Result<Vec<_>, _>>()?;
         render::answer_json(&json!({ "logs": all }));
         return Ok(exit::DONE);
     }
-    let several = attempts.len() > 1;
-    for (phase, attempt, output) in attempts {
-        let header = format!("== {} attempt {attempt} ==\n", render::safe::line(phase.as_str()));
-        if several {
-            render::answer(&header);
-        } else {
-            render::say(&header);
-        }
-        if render::copy(output).map_err(cannot_read)? == Copied::NobodyReads {
-            break;
+    let pieces: usize = attempts.iter().map(|logged| 1 + usize::from(logged.checks.is_some())).sum();
+    for Logged { phase, attempt, output, checks } in attempts {
+        let output = std::iter::once(("", Box::new(output) as Box<dyn Read>));
+        let checks = checks.map(|checks| (", its checks", Box::new(checks) as Box<dyn Read>));
+        for (what, bytes) in output.chain(checks) {
+            let header = format!("== {} attempt {attempt}{what} ==\n", render::safe::line(phase.as_str()));
+            if pieces > 1 {
+                render::answer(&header);
+            } else {
+                render::say(&header);
+            }
+            if render::copy(bytes).map_err(cannot_read)? == Copied::NobodyReads {
+                return Ok(exit::DONE);
+            }
         }
     }
     Ok(exit::DONE)
+}
+
+fn as_json(logged: Logged) -> Result<Value, Error> {
+    let text = |from: &mut dyn Read| {
+        let mut bytes = Vec::new();
+        from.take(OUTPUT_BYTES_MAX).read_to_end(&mut bytes).map_err(cannot_read)?;
+        Ok::<_, Error>(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    let Logged { phase, attempt, mut output, checks } = logged;
+    let checks = checks.map(|mut checks| text(&mut checks)).transpose()?;
+    Ok(json!({ "phase": phase, "attempt": attempt, "output": text(&mut output)?, "checks": checks }))
+}
+
+fn cannot_read(why: std::io::Error) -> Error {
+    Error::Io { what: "reading what a phase printed".to_owned(), why }
 }

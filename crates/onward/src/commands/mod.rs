@@ -15,6 +15,7 @@ mod fork;
 mod graph;
 mod halt;
 mod init;
+mod inside;
 mod list;
 mod load;
 mod log;

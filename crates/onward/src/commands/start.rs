@@ -15,6 +15,7 @@ use serde_json::json;
 
 use super::after_failure::{self, Decided};
 use super::ask::{self, Said, Settled};
+use super::steer::refuse_inside_a_phase;
 use super::{here, replan};
 use crate::args;
 use crate::failure::Failure;
@@ -166,6 +167,7 @@ fn choices(args: &args::Start) -> Result<Vec<(String, Choice)>, Failure> {
     choices.extend(args.adopt.iter().map(|phase| (phase.clone(), Choice::Adopt)));
     choices.extend(args.skip.iter().map(|phase| (phase.clone(), Choice::Skip)));
     for (index, (phase, choice)) in choices.iter().enumerate() {
+        refuse_inside_a_phase(*choice)?;
         if phase.is_empty() {
             return Err(Error::EmptyName("phase").into());
         }

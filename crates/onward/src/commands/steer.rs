@@ -6,12 +6,13 @@ use onward_core::view;
 use onward_engine::Onward;
 use serde_json::json;
 
-use super::here;
+use super::{here, inside};
 use crate::args;
 use crate::failure::Failure;
 use crate::render;
 
 pub(super) fn steer(args: &args::Steer, choice: Choice) -> Result<u8, Failure> {
+    refuse_inside_a_phase(choice)?;
     let mut onward = Onward::work(&here()?)?;
     let run = onward.choose(&args.run, &args.phase, choice)?;
     if args.output.json {
@@ -27,4 +28,14 @@ pub(super) fn steer(args: &args::Steer, choice: Choice) -> Result<u8, Failure> {
     let words = format!("phase {} of run {run} {what}; go on with  {resume}\n", args.phase);
     render::say(&render::safe::block(&words));
     Ok(exit::DONE)
+}
+
+/// What is left out, or taken as done without being done, lets everything behind it start, an approval in between or not.
+/// Doing something again grants nothing.
+pub(super) fn refuse_inside_a_phase(choice: Choice) -> Result<(), Failure> {
+    match choice {
+        Choice::Retry | Choice::RetryClean => Ok(()),
+        Choice::Skip => inside::refuse("skipped"),
+        Choice::Adopt => inside::refuse("adopted"),
+    }
 }

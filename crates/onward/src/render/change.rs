@@ -7,7 +7,7 @@ use onward_core::id::PhaseId;
 use onward_core::resume::{Finding, Weight};
 use onward_core::run::Run;
 
-use super::{composed, limits, paint, people, replan, run, safe, time, vcs};
+use super::{artifacts, composed, limits, paint, people, replan, run, safe, time, vcs};
 
 /// What was said already, as far as the next line depends on it.
 #[derive(Debug, Default)]
@@ -39,14 +39,15 @@ impl Changes {
                 Some(format!("{} {} is still at work, waiting for it", paint::busy("▸"), name(phase)))
             }
             Event::AttemptEnded { phase, outcome, .. } => self.ended(phase, outcome),
-            Event::PhaseCompleted { phase, adopted, .. } => {
+            Event::PhaseCompleted { phase, adopted, artifacts: left, .. } => {
                 let took = run.phase_state(phase).and_then(|state| state.duration_ms).map(time::milliseconds);
                 let how = match (adopted, took) {
                     (true, _) => "taken as done".to_owned(),
                     (false, Some(took)) => format!("done ({took})"),
                     (false, None) => "done".to_owned(),
                 };
-                Some(format!("{} {} {how}", paint::good("✓"), name(phase)))
+                let not_kept = artifacts::not_kept(phase, left);
+                Some(format!("{} {} {how}{not_kept}", paint::good("✓"), name(phase)))
             }
             Event::PhaseFailed { phase, error } => {
                 Some(format!("{} {} failed: {}", paint::bad("✗"), name(phase), safe::line(&error.message)))

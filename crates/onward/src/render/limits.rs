@@ -5,7 +5,7 @@ use onward_core::event::{LimitHit, StopBy};
 use onward_core::run::{Run, schedule};
 use onward_core::{view, words};
 
-use super::{paint, safe};
+use super::{paint, safe, time};
 
 pub(super) fn hit(hit: &LimitHit, at: Timestamp) -> String {
     let names: Vec<String> = hit.limits.iter().map(|name| safe::line(name)).collect();
@@ -40,8 +40,14 @@ pub(super) fn stop(by: StopBy, count: usize) -> String {
 
 /// What is being waited for, as a countdown.
 pub(super) fn waiting(run: &Run, now: Timestamp) -> Option<String> {
-    let (until, what) = schedule::countdown(run, now)?;
-    Some(format!("{} opens in {}", safe::line(&what), words::countdown(until, now)))
+    let awaited = schedule::awaited(run, now)?;
+    Some(awaited_words(&awaited.words(), awaited.until, now))
+}
+
+/// `waiting for the limit api: 4 h 12 min left (until 15:00)`.
+pub(super) fn awaited_words(what: &str, until: Timestamp, now: Timestamp) -> String {
+    let (left, clock) = (words::countdown(until, now), time::clock(until, now));
+    format!("waiting for {}: {left} left (until {clock})", safe::line(what))
 }
 
 pub(super) fn last_words(run: &Run, by: StopBy) -> String {

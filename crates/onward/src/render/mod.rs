@@ -1,5 +1,6 @@
 //! What is shown. Every renderer is a function from a view to text; only `write` lets text out of the program.
 
+mod artifacts;
 mod change;
 pub(crate) mod check;
 mod composed;
@@ -10,6 +11,7 @@ pub(crate) mod graph;
 pub(crate) mod json;
 mod limits;
 pub(crate) mod list;
+mod live;
 pub(crate) mod log;
 pub(crate) mod others;
 pub(crate) mod paint;

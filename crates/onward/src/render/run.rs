@@ -4,6 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use onward_core::event::{Event, Recorded, StopBy};
 use onward_core::exit;
 use onward_core::id::RunId;
+use onward_core::run::schedule::{self, Awaited};
 use onward_core::run::{Ending, Run};
 use onward_core::view::{self, StatusView};
 use onward_engine::{Finished, Question, Reporter, Update};
@@ -11,6 +12,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::change::Changes;
+use super::live::Live;
 use super::{answer_json, json, limits, paint, people, safe, say, status, time};
 use crate::failure::Failure;
 
@@ -34,13 +36,19 @@ pub(crate) struct Report {
     run: Option<RunId>,
     changes: Changes,
     last_word: Option<Timestamp>,
+    live: Live,
+    /// What was last said to be waited for.
+    awaited: Option<Awaited>,
 }
 
 impl Reporter for Report {
     fn update(&mut self, update: &Update<'_>) {
         match update {
             Update::Event { recorded, run } => self.event(recorded, run),
-            Update::Note(text) => say(&format!("{} {}\n", paint::doubtful("!"), safe::line(text))),
+            Update::Note(text) => {
+                self.live.clear();
+                say(&format!("{} {}\n", paint::doubtful("!"), safe::line(text)));
+            }
             Update::Status(view) => self.status(view),
             Update::Tick { run, now } => self.tick(run, *now),
         }
@@ -49,7 +57,7 @@ impl Reporter for Report {
 
 impl Report {
     pub(crate) fn new(style: Style) -> Self {
-        Self { style, run: None, changes: Changes::default(), last_word: None }
+        Self { style, run: None, changes: Changes::default(), last_word: None, live: Live::new(), awaited: None }
     }
 
     fn event(&mut self, recorded: &Recorded, run: &Run) {
@@ -62,6 +70,7 @@ impl Report {
             }
         };
         if let Some(line) = line {
+            self.live.clear();
             say(&line);
             self.last_word = Some(recorded.at);
         }
@@ -71,6 +80,7 @@ impl Report {
 
     fn status(&mut self, view: &StatusView) {
         let now = Timestamp::now();
+        self.live.clear();
         match self.style {
             Style::Text | Style::Quiet => say(&status::short(view, now)),
             Style::Json => answer_json(&json!({ "type": "status", "at": now, "run": view.run, "status": view })),
@@ -79,6 +89,9 @@ impl Report {
     }
 
     fn tick(&mut self, run: &Run, now: Timestamp) {
+        if self.style != Style::Quiet && self.waits(run, now) {
+            return;
+        }
         let silent = self.last_word.map(|last| now.duration_since(last));
         if silent.is_some_and(|silent| silent < HEARTBEAT) {
             return;
@@ -94,8 +107,36 @@ impl Report {
         }
     }
 
+    /// While nothing is at work and time alone is waited for: a line that counts down where a terminal can show it, else a
+    /// line when the waiting begins. Whether that is all that is to be said now.
+    fn waits(&mut self, run: &Run, now: Timestamp) -> bool {
+        let awaited = schedule::awaited(run, now).filter(|_| run.running().next().is_none());
+        let Some(awaited) = awaited else {
+            self.live.clear();
+            return false;
+        };
+        let words = limits::awaited_words(&awaited.words(), awaited.until, now);
+        if self.style == Style::Text && self.live.is_possible() {
+            self.live.show(&format!("◷ {words}"));
+            return true;
+        }
+        if self.awaited.as_ref() != Some(&awaited) {
+            if self.style == Style::Json {
+                let Awaited { until, .. } = &awaited;
+                let told =
+                    json!({ "type": "waiting", "at": now, "run": run.id, "for": awaited.words(), "until": until });
+                answer_json(&told);
+            } else {
+                say(&format!("{} {words}\n", paint::doubtful("◷")));
+            }
+            (self.awaited, self.last_word) = (Some(awaited), Some(now));
+        }
+        false
+    }
+
     /// The last words about a run that was driven; gives the exit code.
-    pub(crate) fn finished(&self, finished: &Finished) -> u8 {
+    pub(crate) fn finished(&mut self, finished: &Finished) -> u8 {
+        self.live.clear();
         let code = exit_code(finished.ending);
         match self.style {
             Style::Json => answer_json(&Exit::of(&finished.run, code)),
@@ -115,7 +156,8 @@ impl Report {
     }
 
     /// It could not be done, or not to the end; gives the exit code.
-    pub(crate) fn failed(&self, failure: &Failure) -> u8 {
+    pub(crate) fn failed(&mut self, failure: &Failure) -> u8 {
+        self.live.clear();
         say(&super::failure::page(failure));
         if self.style == Style::Json {
             if let Some(question) = &failure.question {
@@ -201,8 +243,7 @@ fn heartbeat(run: &Run, now: Timestamp) -> String {
             format!("{} ({span})", safe::line(phase.id.as_str()))
         })
         .collect();
-    let at_work =
-        if at_work.is_empty() { "nothing, waiting for the next attempt".to_owned() } else { at_work.join(", ") };
+    let at_work = if at_work.is_empty() { "nothing".to_owned() } else { at_work.join(", ") };
     let waiting = limits::waiting(run, now).map(|words| format!("; {words}")).unwrap_or_default();
     format!("{} at work: {at_work}{waiting}\n", paint::dim("…"))
 }

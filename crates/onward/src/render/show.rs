@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use onward_core::checkpoint::Checkpoint;
 use onward_engine::{RunShown, Shown};
 
-use super::{log, paint, safe, status, time};
+use super::{artifacts, log, paint, safe, status, time};
 
 /// `onward show`.
 pub(crate) fn show(shown: &Shown, now: Timestamp) -> String {
@@ -19,6 +19,11 @@ pub(crate) fn show(shown: &Shown, now: Timestamp) -> String {
 
 pub(crate) fn whole(run: &RunShown, now: Timestamp) -> String {
     let mut out = status::status(&run.view, now);
+    let all = run.view.completed.iter().chain(&run.view.running).chain(&run.view.remaining);
+    for record in all.filter(|record| !record.artifacts.is_empty()) {
+        let _ = writeln!(out, "artifacts of {}", safe::line(record.id.as_str()));
+        out.push_str(&artifacts::lines(&record.artifacts, now));
+    }
     out.push_str(&inputs(&run.inputs));
     let _ = writeln!(out, "{} checkpoints, newest first", run.checkpoints.len());
     for item in &run.checkpoints {
@@ -50,6 +55,7 @@ fn document(checkpoint: &Checkpoint, now: Timestamp) -> String {
     fact("status", checkpoint.status.as_str());
     for record in &checkpoint.phases {
         out.push_str(&status::phase(record, now));
+        out.push_str(&artifacts::lines(&record.artifacts, now));
     }
     out.push_str(&inputs(&checkpoint.context.inputs));
     for warning in &checkpoint.recovery.warnings {

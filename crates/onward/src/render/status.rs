@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use onward_core::run::{PhaseStatus, RunStatus};
 use onward_core::view::{PhaseRecord, StatusView};
 
-use super::{paint, safe, time};
+use super::{limits, paint, safe, time};
 
 /// `onward status`.
 pub(crate) fn status(view: &StatusView, now: Timestamp) -> String {
@@ -16,6 +16,12 @@ pub(crate) fn status(view: &StatusView, now: Timestamp) -> String {
     }
     for warning in &view.warnings {
         let _ = writeln!(out, "{} {}", paint::doubtful("warning:"), safe::line(warning));
+    }
+    if let Some(waiting) = &view.waiting {
+        let _ = writeln!(out, "{}", limits::awaited_words(&waiting.what, waiting.until, now));
+    }
+    if let Some(at) = view.retry_at {
+        let _ = writeln!(out, "paused until {}", time::clock(at, now));
     }
     if let Some(driver) = &view.driver {
         let since = time::clock(driver.since, now);
@@ -66,6 +72,9 @@ pub(crate) fn title(record: &PhaseRecord) -> String {
 fn told(record: &PhaseRecord, now: Timestamp) -> String {
     let note = record.note.as_ref().map(|note| format!(" \"{note}\"")).unwrap_or_default();
     let attempt = if record.attempts > 1 { format!(", attempt {}", record.attempts) } else { String::new() };
+    if let Some(replan) = &record.replan {
+        return replan.clone();
+    }
     match record.status {
         PhaseStatus::Completed => {
             let at = record.ended_at.map(|at| format!(" at {}", time::clock(at, now))).unwrap_or_default();
@@ -90,8 +99,10 @@ fn told(record: &PhaseRecord, now: Timestamp) -> String {
 }
 
 fn waiting(record: &PhaseRecord, now: Timestamp) -> String {
-    let again = record.not_before.map(|at| format!("next attempt at {}", time::clock(at, now)));
-    again.unwrap_or_else(|| if record.needs.is_empty() { String::new() } else { needs(record) })
+    let awaited = record.waits_for.as_ref().zip(record.retry_at);
+    let awaited = awaited.map(|(what, until)| limits::awaited_words(what, until, now));
+    let again = || record.not_before.map(|at| format!("next attempt at {}", time::clock(at, now)));
+    awaited.or_else(again).unwrap_or_else(|| if record.needs.is_empty() { String::new() } else { needs(record) })
 }
 
 pub(crate) fn needs(record: &PhaseRecord) -> String {
@@ -104,7 +115,8 @@ pub(crate) fn short(view: &StatusView, now: Timestamp) -> String {
     let total = view.completed.len() + view.running.len() + view.remaining.len();
     let at_work: Vec<String> = view.running.iter().map(|record| at_work(record, now)).collect();
     let at_work = if at_work.is_empty() { "nothing at work".to_owned() } else { at_work.join(", ") };
-    format!("{} of {total} phases done; at work: {at_work}\n", view.completed.len())
+    let waiting = view.waiting.as_ref().map(|it| format!("; {}", limits::awaited_words(&it.what, it.until, now)));
+    format!("{} of {total} phases done; at work: {at_work}{}\n", view.completed.len(), waiting.unwrap_or_default())
 }
 
 fn at_work(record: &PhaseRecord, now: Timestamp) -> String {

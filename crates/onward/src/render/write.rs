@@ -35,6 +35,13 @@ pub(crate) fn say(text: &str) {
     let _ = out.flush();
 }
 
+/// What a terminal is told about the line of the cursor; such words are no colour and are not taken out.
+pub(super) fn rewrite(text: &str) {
+    let mut out = std::io::stderr().lock();
+    let _ = out.write_all(text.as_bytes());
+    let _ = out.flush();
+}
+
 /// A command line that was not understood, or the help that was asked for.
 pub(crate) fn usage(error: &clap::Error) {
     let _ = error.print();

@@ -84,7 +84,7 @@ macro_rules! points {
         /// Every label in the code has its story here.
         #[test]
         fn every_label_has_a_story() {
-            let told = [$($point,)* "blob.before-rename", "blob.after-rename", "stop.before-record", "stop.after-record"];
+            let told = [$($point,)* "blob.before-rename", "blob.after-rename", "stop.before-record", "stop.after-record", "artifact.before-rename", "artifact.after-rename"];
             let in_doctor = ["salvage.before-copy", "salvage.after-copy", "salvage.before-swap", "salvage.after-swap", "salvage.after-head"];
             for (file, label) in labels() {
                 let known = told.iter().chain(&in_doctor).chain(crate::git::TOLD).any(|known| *known == label);
@@ -148,6 +148,35 @@ fn kills_blob_rename() {
     let plan = CHAIN.replace("name: points", &format!("name: points\ndescription: x{noise}"));
     for point in ["blob.before-rename", "blob.after-rename"] {
         assert!(killed_at(point, 1, &plan, Who::Driver), "{point} was not passed");
+    }
+}
+
+/// The driver is killed around the moment at which the copy of an artifact gets its name. The next start copies it, or finds it
+/// copied; nothing half-made is left, and the phase is not done again.
+#[test]
+fn kills_artifact_rename() {
+    for point in ["artifact.before-rename", "artifact.after-rename"] {
+        let mut project = project();
+        project.plan(
+            "onward: 1\nname: points\nphases:\n  a: { run: step a 'echo it > it', artifacts: { it: { path: it, keep: true } } }\n",
+        );
+        project.set_env("ONWARD_KILL_POINT", point);
+        project.set_env("ONWARD_KILL_MARK", project.root().join("killed").to_str().expect("a UTF-8 path"));
+        project.command(["run"]).expect(137);
+        project.command(["run"]).expect(0);
+        project.ran_once(["a"]);
+        let status = project.command(["status", "--json"]).json();
+        let (run, kept) = (&status["run"], &status["completed"][0]["artifacts"][0]);
+        let shelf = project.path(format!(".onward/artifacts/{}", run.as_str().expect("a run")));
+        let names: Vec<String> = std::fs::read_dir(shelf)
+            .expect("a shelf")
+            .map(|entry| entry.expect("a name").file_name().to_string_lossy().into_owned())
+            .collect();
+        assert_eq!(
+            (names.as_slice(), &kept["kept"]),
+            ([kept["digest"].as_str().expect("a digest").to_owned()].as_slice(), &true.into()),
+            "{point}"
+        );
     }
 }
 

@@ -1,11 +1,14 @@
 //! Stories told to the real binary in a project of their own.
 
+mod artifacts;
 mod doctor;
 mod fresh;
 mod git;
 #[cfg(feature = "kill-points")]
 mod kill_points;
 mod limits;
+mod looks;
+mod loud;
 mod people;
 mod readme_tour;
 mod replan;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use onward_testkit::Signal;
+use onward_testkit::{Signal, wait_until};
 
 use crate::project;
 
@@ -123,4 +123,67 @@ fn the_last_report_ends_the_run() {
     project.command(["report", "done", "ext", "--summary", "all of it"]).expect(0);
     assert_eq!(project.command(["status", "--json"]).json()["status"], "completed");
     project.ran_once(["a"]);
+}
+
+/// A phase tries to get around the gate: it skips it, takes it as done, and does the same by the flags of a start. Each time
+/// it is refused, and the gate stays shut; for a person it opens.
+#[test]
+fn nothing_gets_around_an_approval() {
+    let project = project();
+    project.script(
+        "around",
+        "
+        #!/bin/sh
+        onward skip latest gate; echo $?
+        onward adopt latest gate; echo $?
+        onward resume latest --skip gate; echo $?
+        onward run --adopt gate; echo $?
+    ",
+    );
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        phases:
+          gate: { approval: { message: Go? } }
+          a: { run: step a; test -e answers || around > answers }
+          b: { needs: gate, run: step b }
+    ",
+    );
+    project.command(["run"]).expect(15);
+    let answers = project.read("answers");
+    assert_eq!(answers.lines().collect::<Vec<_>>(), ["2"; 4], "{answers}");
+    assert_eq!(project.count("begin", "b"), 0);
+    let status = project.command(["status", "--json"]).json();
+    assert_eq!((&status["status"], &status["remaining"][0]["status"]), (&"waiting".into(), &"waiting".into()));
+    project.command(["skip", "latest", "gate"]).expect(0);
+}
+
+/// Whoever does a phase is not heard any more, and the plan says pause. The phase at work comes to its end, no other is started,
+/// and the driver says 75; started again, the run waits for somebody who takes it in hand.
+#[test]
+fn silence_pauses_the_run() {
+    let project = project();
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        phases:
+          ext: { external: { instructions: do it, heartbeat: 300ms, if-silent: pause } }
+          side: { run: step side hold }
+          after: { needs: side, run: step after }
+    ",
+    );
+    let first = project.start(["run"]);
+    project.wait_ledger("begin", "side", 1);
+    project.command(["report", "start", "ext"]).expect(0);
+    wait_until("the silence to be noticed", || first.err().contains("was not heard of").then_some(()));
+    project.open("side");
+    first.wait_code(75);
+    assert_eq!(project.command(["status", "--json"]).json()["status"], "paused");
+    assert_eq!(project.count("begin", "after"), 0);
+    project.command(["run"]).expect(15);
+    project.ran_once(["side", "after"]);
+    project.command(["report", "done", "ext"]).expect(0);
+    assert_eq!(project.command(["status", "--json"]).json()["status"], "completed");
 }

@@ -29,6 +29,8 @@ fn a_person_agrees_to_another_plan() {
     project.plan(TOO_BIG);
     project.write("next.yaml", SPLIT);
     project.command(["run"]).expect(15).err_names(["far too big", "added b1, b2; removed b"]);
+    let status = project.command(["status"]).expect(0);
+    assert!(status.out.contains("wants another plan (far too big)"), "{}", status.out);
     project.command(["approve", "latest", "b"]).expect(0);
     project.command(["resume"]).expect(0);
     project.ran_once(["a", "b", "b1", "b2", "c"]);

@@ -308,3 +308,27 @@ fn same_time(word: &str) -> String {
         _ => word.to_owned(),
     }
 }
+
+/// A run rests in the middle of a plan that another plan uses, and that one is edited. A plain start asks, as after an edit of
+/// the plan itself; with `--resume` the edit counts for what is not done, and what is done is not done again.
+#[test]
+fn an_edited_plan_inside_is_noticed() {
+    let project = project();
+    let inner = |last: &str| {
+        format!("onward: 1\nname: inner\nphases:\n  x: {{ run: step x }}\n  y: {{ needs: x, run: {last} }}\n")
+    };
+    project.write("plans/inner.yaml", inner("step y hold"));
+    project.plan("onward: 1\nname: demo\nphases:\n  a: { run: step a }\n  b: { needs: a, uses: plans/inner.yaml }\n");
+    let first = project.start(["run"]);
+    project.wait_ledger("begin", "y", 1);
+    project.kill_everything();
+    first.wait_code(137);
+    project.write("plans/inner.yaml", format!("# a comment\n{}", inner("step y hold")));
+    let would = project.command(["run", "--dry-run", "--json"]).json();
+    assert_eq!(would["phases"].as_array().map(Vec::len), Some(4), "{would}");
+    project.write("plans/inner.yaml", inner("step other"));
+    project.command(["run"]).expect(14).err_names(["plan", "--resume"]);
+    project.command(["run", "--resume"]).expect(0);
+    assert_eq!(project.order("end"), ["a", "x", "other"]);
+    project.ran_once(["a", "x", "other"]);
+}

@@ -91,7 +91,18 @@ fn of_plan(
     };
     let main = plan.phases.iter().map(|inner| placed(inner, plan, &situation));
     let last = plan.finally.iter().map(|inner| closing(placed(inner, plan, &situation), plan, &situation));
-    Ok(main.chain(last).map(|child| settled(child, context)).collect())
+    Ok(main.chain(last).map(|child| settled(with_claims_of(phase, child), context)).collect())
+}
+
+/// What the phase that uses a plan takes for itself is taken by whatever is at work for it.
+fn with_claims_of(phase: &Phase, mut child: Phase) -> Phase {
+    let joined = |own: &mut Vec<String>, outer: &[String]| {
+        let more: Vec<String> = outer.iter().filter(|name| !own.contains(name)).cloned().collect();
+        own.extend(more);
+    };
+    joined(&mut child.limits, &phase.limits);
+    joined(&mut child.locks, &phase.locks);
+    child
 }
 
 /// A phase of another plan at its place below the one that uses it.

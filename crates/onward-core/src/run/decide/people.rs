@@ -8,6 +8,7 @@ use crate::event::{Event, Report};
 use crate::id::{Attempt, PhaseId};
 use crate::input::{DoneSaid, Says};
 use crate::plan::{Phase, RetryWhen};
+use crate::run::follows::has_a_place;
 use crate::run::iteration::{self, Next, Round, nothing_remains};
 use crate::run::people::{People, answered, as_approval, as_external};
 use crate::run::proof::{self, Judgement};
@@ -116,6 +117,9 @@ fn begun(run: &Run, phase: &Phase, state: &PhaseState, by: &str) -> Result<Optio
     }
     if run.has_no_turn(id) {
         return no(format!("phase {id} needs something that was skipped"));
+    }
+    if !has_a_place(run, run.at(id)) {
+        return no(format!("phase {id} is not begun: as many parts as may be are at work beside it"));
     }
     if !run.failure_allows() {
         return no(format!("phase {id} is not begun: another phase has failed"));

@@ -1,0 +1,312 @@
+//! What a phase left behind: found below the top of the project, read once for its digest, copied where the plan wants a copy.
+//!
+//! A copy lies in the store under the digest of what it is a copy of, `artifacts/RUN/DIGEST`, with the time in its name where it
+//! is kept for a time only. It is written aside, flushed, and gets its name last.
+
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::path::{Component, Path, PathBuf};
+
+use jiff::{SignedDuration, Timestamp};
+use onward_core::event::ArtifactSeen;
+use onward_core::id::{PhaseId, RunId};
+use onward_core::run::proof::{ArtifactState, Copied};
+use onward_core::run::{PhaseState, PhaseStatus, Run};
+
+use crate::executor::shell;
+use crate::kill_point::reached;
+use crate::project::Project;
+
+/// Files of one folder that are read at most.
+const FILES_PER_ARTIFACT_MAX: u32 = 10_000;
+/// An artifact up to this size is read whenever somebody wants to know whether it is what it was.
+const READ_ANYWAY_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// Times of files are taken from a clock that moves in steps.
+const CLOCK_STEP: SignedDuration = SignedDuration::from_millis(100);
+/// Bytes that are read at once.
+const COPIED_BYTES: usize = 64 * 1024;
+/// The folder of the copies in the store.
+pub(crate) const FOLDER: &str = "artifacts";
+/// Stands between the digest and the second until which a copy is kept.
+const UNTIL: &str = ".until-";
+
+/// A file or a folder as it was read.
+pub(super) struct Taken {
+    pub(super) bytes: u64,
+    pub(super) digest: String,
+}
+
+/// What lies at a path below the top. What leads out of it is not even looked at.
+pub(super) fn seen(top: &Path, path: &str) -> ArtifactState {
+    let read = real(top, path).and_then(|real| {
+        let taken = take(&real, None).map_err(|why| Elsewhere::Refused(format!("it cannot be read: {why}")))?;
+        Ok(ArtifactState::There { bytes: taken.bytes, digest: taken.digest, copy: Copied::NotWanted })
+    });
+    read.unwrap_or_else(|why| match why {
+        Elsewhere::Missing => ArtifactState::Missing,
+        Elsewhere::Refused(why) => ArtifactState::Refused { why },
+    })
+}
+
+/// What lies where a finished phase left its artifacts. One that cannot be looked at any more is there, and another one.
+pub(super) fn artifacts_now(project: &Project, run: &Run, state: &PhaseState) -> Vec<ArtifactSeen> {
+    let top = shell::top(project, run);
+    let now = |then: &ArtifactSeen| {
+        if is_untouched(&top.join(&then.path), then, state.ended_at) {
+            return Some(then.clone());
+        }
+        let (bytes, digest) = match seen(&top, &then.path) {
+            ArtifactState::There { bytes, digest, .. } => (bytes, digest),
+            // Of what is put back nobody has to be asked.
+            ArtifactState::Missing => return (gone(project, run, then) == Some(Gone::Kept)).then(|| then.clone()),
+            ArtifactState::Refused { .. } => (0, String::new()),
+        };
+        Some(ArtifactSeen { bytes, digest, ..then.clone() })
+    };
+    state.artifacts.iter().filter_map(now).collect()
+}
+
+/// Whether a large file certainly is what it was: nothing about it, not even its name, has changed since the phase ended. Nobody
+/// can set that time. What is small is read all the same.
+fn is_untouched(path: &Path, then: &ArtifactSeen, done_at: Option<Timestamp>) -> bool {
+    let Some(limit) = done_at.and_then(|at| at.checked_sub(CLOCK_STEP).ok()) else { return false };
+    let Ok(about) = fs::symlink_metadata(path) else { return false };
+    let large = about.is_file() && about.len() == then.bytes && then.bytes > READ_ANYWAY_BYTES_MAX;
+    large && (about.ctime(), about.ctime_nsec()) < (limit.as_second(), i64::from(limit.subsec_nanosecond()))
+}
+
+/// Why there is nothing to be read at a path.
+pub(super) enum Elsewhere {
+    Missing,
+    Refused(String),
+}
+
+/// Where a path below the top really leads.
+pub(super) fn real(top: &Path, path: &str) -> Result<PathBuf, Elsewhere> {
+    let refused = |why: &str| Err(Elsewhere::Refused(why.to_owned()));
+    let inside = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+    if path.is_empty() || !Path::new(path).components().all(inside) {
+        return refused("it is outside the project");
+    }
+    let whole = top.join(path);
+    match (fs::canonicalize(&whole), fs::canonicalize(top)) {
+        (Ok(real), Ok(top)) if real.starts_with(&top) => Ok(real),
+        (Ok(_), Ok(_)) => refused("it leads out of the project"),
+        (Err(why), _) if why.kind() == io::ErrorKind::NotFound && fs::symlink_metadata(&whole).is_ok() => {
+            refused("it is a link that leads nowhere")
+        }
+        (Err(why), _) if matches!(why.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Err(Elsewhere::Missing)
+        }
+        (Err(why), _) | (_, Err(why)) => refused(&why.to_string()),
+    }
+}
+
+/// Reads a file or a folder, and writes what it reads to `copy`, where there is to be one: what has the digest is what was
+/// copied, even if somebody writes to it meanwhile.
+fn take(path: &Path, copy: Option<&Path>) -> io::Result<Taken> {
+    let mut taking = Taking { hasher: blake3::Hasher::new(), files_left: FILES_PER_ARTIFACT_MAX };
+    let bytes = taking.any(path, copy)?;
+    Ok(Taken { bytes, digest: taking.hasher.finalize().to_hex().to_string() })
+}
+
+struct Taking {
+    hasher: blake3::Hasher,
+    files_left: u32,
+}
+
+impl Taking {
+    /// The bytes of a file, or of all files of a folder with their names. Links inside a folder are named and not followed.
+    fn any(&mut self, path: &Path, copy: Option<&Path>) -> io::Result<u64> {
+        let about = fs::symlink_metadata(path)?;
+        if about.is_file() {
+            return self.file(path, copy);
+        }
+        if about.is_symlink()
+            && let Some(copy) = copy
+        {
+            symlink(fs::read_link(path)?, copy)?;
+        }
+        if !about.is_dir() {
+            return Ok(0);
+        }
+        if let Some(copy) = copy {
+            DirBuilder::new().mode(0o700).create(copy)?;
+        }
+        let mut names: Vec<OsString> =
+            fs::read_dir(path)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?;
+        names.sort_unstable();
+        let mut bytes = 0;
+        for name in names {
+            self.files_left =
+                self.files_left.checked_sub(1).ok_or_else(|| io::Error::other("it has too many files"))?;
+            self.hasher.update(name.as_encoded_bytes()).update(&[0]);
+            bytes += self.any(&path.join(&name), copy.map(|copy| copy.join(&name)).as_deref())?;
+        }
+        copy.map_or(Ok(()), sync)?;
+        Ok(bytes)
+    }
+
+    fn file(&mut self, path: &Path, copy: Option<&Path>) -> io::Result<u64> {
+        let mut from = File::open(path)?;
+        let Some(copy) = copy else { return io::copy(&mut from, &mut self.hasher) };
+        // Whoever could run it can run it when it is put back.
+        let mode = if from.metadata()?.permissions().mode() & 0o100 != 0 { 0o700 } else { 0o600 };
+        let mut to = OpenOptions::new().write(true).create_new(true).mode(mode).open(copy)?;
+        let mut buffer = vec![0; COPIED_BYTES];
+        let mut bytes = 0;
+        loop {
+            let count = from.read(&mut buffer)?;
+            if count == 0 {
+                break;
+            }
+            self.hasher.update(&buffer[..count]);
+            to.write_all(&buffer[..count])?;
+            bytes += count as u64;
+        }
+        to.sync_all()?;
+        Ok(bytes)
+    }
+}
+
+fn sync(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+/// The copies of one run.
+#[derive(Clone, Debug)]
+pub(crate) struct Shelf {
+    folder: PathBuf,
+}
+
+impl Shelf {
+    pub(crate) fn of(project: &Project, run: &RunId) -> Self {
+        Self { folder: project.store_folder().join(FOLDER).join(run.as_str()) }
+    }
+
+    /// Both folders, which must be folders: what is written through a link lies where somebody else wants it.
+    fn make(&self) -> io::Result<()> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+        for folder in self.folder.ancestors().take(2) {
+            if !fs::symlink_metadata(folder)?.is_dir() {
+                return Err(io::Error::other(format!("{} is no folder of the store's own", folder.display())));
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a copy on the shelf; durable when it returns. `aside` is a name that nobody else uses meanwhile.
+    pub(super) fn put(&self, real: &Path, aside: &str, until: Option<Timestamp>) -> io::Result<Taken> {
+        self.make()?;
+        let aside = self.folder.join(format!("new-{aside}"));
+        remove(&aside)?;
+        let put = take(real, Some(&aside)).and_then(|taken| {
+            let named = self.folder.join(name(&taken.digest, until));
+            if named.symlink_metadata().is_err() {
+                reached("artifact.before-rename");
+                fs::rename(&aside, &named)?;
+                reached("artifact.after-rename");
+            }
+            Ok(taken)
+        });
+        // Half a copy helps nobody, least of all on a full disk.
+        let removed = remove(&aside);
+        let taken = put?;
+        removed?;
+        sync(&self.folder)?;
+        self.folder.parent().map_or(Ok(()), sync)?;
+        self.folder.parent().and_then(Path::parent).map_or(Ok(()), sync)?;
+        Ok(taken)
+    }
+
+    /// The copy of an artifact, if it is still there. A run that was branched off another finds it with that one.
+    fn find(&self, artifact: &ArtifactSeen) -> Option<PathBuf> {
+        let name = name(&artifact.digest, artifact.kept_until);
+        let own = self.folder.join(&name);
+        let others = self.folder.parent().and_then(|all| fs::read_dir(all).ok()).into_iter().flatten().flatten();
+        let mut all = std::iter::once(own).chain(others.map(|other| other.path().join(&name)));
+        all.find(|copy| copy.symlink_metadata().is_ok())
+    }
+}
+
+fn name(digest: &str, until: Option<Timestamp>) -> String {
+    until.map_or_else(|| digest.to_owned(), |until| format!("{digest}{UNTIL}{}", until.as_second()))
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(about) if about.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(why) => Err(why),
+    }
+}
+
+/// Takes away all copies in the store whose time is over.
+pub(crate) fn expire(project: &Project, now: Timestamp) {
+    let below = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let over = |copy: &PathBuf| {
+        let name = copy.file_name().and_then(|name| name.to_str())?;
+        Some(name.split_once(UNTIL)?.1.parse::<i64>().ok()? < now.as_second())
+    };
+    for copy in
+        below(&project.store_folder().join(FOLDER)).flat_map(|run| below(&run)).filter(|it| over(it) == Some(true))
+    {
+        // What cannot be removed now is tried again at the next start.
+        let _ = remove(&copy);
+    }
+}
+
+/// An artifact of a finished phase that is not where it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Gone {
+    /// There is a copy of it.
+    Kept,
+    ForGood,
+}
+
+/// What became of an artifact; none where something is at its place, whatever it is.
+pub(super) fn gone(project: &Project, run: &Run, artifact: &ArtifactSeen) -> Option<Gone> {
+    fs::symlink_metadata(shell::top(project, run).join(&artifact.path)).err()?;
+    let kept = artifact.kept && Shelf::of(project, &run.id).find(artifact).is_some();
+    Some(if kept { Gone::Kept } else { Gone::ForGood })
+}
+
+/// What finished phases left behind and is gone, and can be put back.
+pub(crate) fn restorable<'a>(
+    project: &'a Project,
+    run: &'a Run,
+) -> impl Iterator<Item = (&'a PhaseId, &'a ArtifactSeen)> {
+    let completed = run.phases().filter(|(_, state)| state.status == PhaseStatus::Completed);
+    let all = completed.flat_map(|(phase, state)| state.artifacts.iter().map(move |artifact| (&phase.id, artifact)));
+    all.filter(|(_, artifact)| gone(project, run, artifact) == Some(Gone::Kept))
+}
+
+/// Puts a copy back to where the artifact was. What has come there meanwhile stays.
+pub(crate) fn put_back(project: &Project, run: &Run, artifact: &ArtifactSeen) -> io::Result<()> {
+    let missing = || io::Error::new(io::ErrorKind::NotFound, "its copy is not in the store any more");
+    let copy = Shelf::of(project, &run.id).find(artifact).ok_or_else(missing)?;
+    let top = shell::top(project, run);
+    let place = top.join(&artifact.path);
+    let folder = place.parent().unwrap_or(&top);
+    fs::create_dir_all(folder)?;
+    // A folder on the way may be a link by now.
+    if !fs::canonicalize(folder)?.starts_with(fs::canonicalize(&top)?) {
+        return Err(io::Error::other("its place leads out of the project"));
+    }
+    let aside = folder.join(format!(".onward-{}", &artifact.digest[..artifact.digest.len().min(16)]));
+    remove(&aside)?;
+    let put = take(&copy, Some(&aside)).and_then(|taken| {
+        if taken.digest != artifact.digest {
+            return Err(io::Error::other("its copy in the store is damaged"));
+        }
+        if aside.is_dir() { fs::rename(&aside, &place) } else { fs::hard_link(&aside, &place) }
+    });
+    remove(&aside)?;
+    match put {
+        Err(why) if why.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        other => other,
+    }
+}

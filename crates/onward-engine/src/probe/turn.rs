@@ -1,0 +1,138 @@
+//! One look at a phase at a time, and the end of what a look left behind whose process was killed.
+//!
+//! The commands of a look are children of a process that may be killed alone. They carry a mark in their environment, and a
+//! file says that they may be at work: whoever looks next, or drives the run next, ends them first. The file is locked as long
+//! as its writer lives, so that nobody is ended who is only to be waited for.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use onward_core::id::{PhaseId, RunId};
+
+use crate::attendant::tree_value;
+use crate::process::{self, TREE_VARIABLE};
+use crate::project::Project;
+use crate::turns::{LOCK_LOOK_EVERY, try_exclusive};
+
+/// Where it stands that a phase is looked at.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    folder: PathBuf,
+    tag: String,
+}
+
+/// What is started for a phase beside its attempts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Why {
+    /// To see whether it is done.
+    Proof,
+    /// To make another plan.
+    Replan,
+}
+
+impl Place {
+    pub(crate) fn of(project: &Project, run: &RunId, phase: &PhaseId, why: Why) -> Self {
+        let folder = folder(project, run);
+        let why: &[u8] = match why {
+            Why::Proof => b"",
+            Why::Replan => b"\0replan",
+        };
+        let name = [folder.as_os_str().as_encoded_bytes(), b"\0", phase.as_str().as_bytes(), why].concat();
+        Self { folder, tag: blake3::hash(&name).to_hex()[..24].to_owned() }
+    }
+
+    /// The mark of everything that is started for the look.
+    pub(crate) fn tag(&self) -> &str {
+        &self.tag
+    }
+
+    /// The variable that carries the mark.
+    pub(crate) fn variable(&self) -> (&'static str, String) {
+        let inherited = std::env::var(TREE_VARIABLE).ok();
+        (TREE_VARIABLE, tree_value(inherited.as_deref(), &self.tag))
+    }
+
+    /// Waits until nobody else looks, and ends what somebody left behind who was killed. None where it was given up, or
+    /// where nothing can be written: without the file the next one would know of nothing.
+    pub(crate) fn take(&self, given_up: &AtomicBool) -> io::Result<Option<Turn>> {
+        let path = self.folder.join(&self.tag);
+        while !given_up.load(Ordering::Relaxed) {
+            DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+            let opened = match open(&path, Missing::Make) {
+                // The folder goes with the last look in it.
+                Err(why) if why.kind() == io::ErrorKind::NotFound => continue,
+                other => other?,
+            };
+            if try_exclusive(&opened)? && is_still_there(&opened, &path) && end_what_is_left(&opened, &self.tag)? {
+                let mut turn = Turn { file: opened, path };
+                turn.file.write_all(b"looking\n")?;
+                return Ok(Some(turn));
+            }
+            drop(opened);
+            std::thread::sleep(LOCK_LOOK_EVERY);
+        }
+        Ok(None)
+    }
+}
+
+/// The right to look, until it is dropped.
+pub(crate) struct Turn {
+    file: File,
+    path: PathBuf,
+}
+
+impl Drop for Turn {
+    /// Removed while it is still locked: who opened it before finds that it is not there any more, and makes another.
+    fn drop(&mut self) {
+        let _ = self.file.set_len(0);
+        let _ = fs::remove_file(&self.path);
+        if let Some(folder) = self.path.parent() {
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
+/// Ends what looks at phases of this run have left behind, wherever nobody is there any more who wants to know.
+pub(crate) fn end_what_was_left(project: &Project, run: &RunId) {
+    let folder = folder(project, run);
+    for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+        let (path, name) = (entry.path(), entry.file_name());
+        let (Ok(file), Some(tag)) = (open(&path, Missing::Fails), name.to_str()) else { continue };
+        let alone = try_exclusive(&file).unwrap_or(false) && is_still_there(&file, &path);
+        if alone && end_what_is_left(&file, tag).unwrap_or(false) {
+            drop(Turn { file, path });
+        }
+    }
+}
+
+fn folder(project: &Project, run: &RunId) -> PathBuf {
+    project.runtime().join("looks").join(run.as_str())
+}
+
+/// Whether nothing is left of the one who wrote into this file; a file without a word is one whose look came to its end.
+fn end_what_is_left(file: &File, tag: &str) -> io::Result<bool> {
+    Ok(file.metadata()?.len() == 0 || process::kill_tree(None, tag, &[]).is_empty())
+}
+
+#[derive(Clone, Copy)]
+enum Missing {
+    Make,
+    Fails,
+}
+
+fn open(path: &Path, missing: Missing) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true).write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    match missing {
+        Missing::Make => options.create(true).truncate(false).mode(0o600).open(path),
+        Missing::Fails => options.open(path),
+    }
+}
+
+fn is_still_there(file: &File, path: &Path) -> bool {
+    let (Ok(open), Ok(named)) = (file.metadata(), path.symlink_metadata()) else { return false };
+    (open.dev(), open.ino()) == (named.dev(), named.ino())
+}

@@ -1,0 +1,126 @@
+//! What is started to see whether a phase is done, when whoever started it is killed.
+
+use crate::project;
+
+const PLAN: &str = "
+onward: 1
+name: demo
+phases:
+  a: { run: step a, verify: [\"setsid -w step check hold\"], done-when: [step probe hold] }
+  b: { needs: a, run: step b }
+";
+
+/// The driver alone is killed while a check of its runs, in a session of its own. The next driver ends that check before it
+/// checks again: the two are never there at the same time. The same a second time with the probe.
+#[test]
+fn a_check_does_not_outlive_its_driver() {
+    let project = project();
+    project.plan(PLAN);
+    let first = project.start(["run"]);
+    let begun = project.wait_ledger("begin", "check", 1);
+    first.kill();
+    assert!(onward_testkit::is_alive(begun.pid), "the check lives on");
+    let second = project.start(["run"]);
+    project.wait_ledger("begin", "check", 2);
+    assert!(!onward_testkit::is_alive(begun.pid), "two checks at the same time");
+    project.open("check");
+    let begun = project.wait_ledger("begin", "probe", 1);
+    second.kill();
+    let third = project.start(["run"]);
+    project.wait_ledger("begin", "probe", 2);
+    assert!(!onward_testkit::is_alive(begun.pid), "two probes at the same time");
+    project.open("probe");
+    third.wait_code(0);
+    project.ran_once(["a", "b"]);
+    let left = std::fs::read_dir(project.path(".onward/run/looks")).expect("it is there").count();
+    assert_eq!(left, 0, "what is left of the looks");
+}
+
+/// The driver is killed while a check runs, and a person says that the phase is to be done again. The check is ended before
+/// the phase runs anew.
+#[test]
+fn a_check_does_not_run_beside_the_next_attempt() {
+    let project = project();
+    project.plan(PLAN);
+    let first = project.start(["run"]);
+    let begun = project.wait_ledger("begin", "check", 1);
+    first.kill();
+    let second = project.start(["run", "--resume", "--retry", "a"]);
+    project.wait_ledger("begin", "a", 2);
+    assert!(!onward_testkit::is_alive(begun.pid), "the check of the first attempt beside the second attempt");
+    project.open("check");
+    project.open("probe");
+    second.wait_code(0);
+}
+
+/// Two people report the same phase as done at once, and its check takes a while. The second check waits for the first, and
+/// neither is ended by the other.
+#[test]
+fn two_reports_check_one_after_the_other() {
+    let project = project();
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        phases:
+          ext: { external: { instructions: do it }, verify: [step check hold] }
+    ",
+    );
+    project.command(["run"]).expect(15);
+    let one = project.start(["report", "done", "ext"]);
+    project.wait_ledger("begin", "check", 1);
+    let other = project.start(["report", "done", "ext"]);
+    project.open("check");
+    one.wait_code(0);
+    other.wait_code(0);
+    assert_eq!(project.order("overlap"), Vec::<String>::new());
+    assert_eq!(project.command(["status", "--json"]).json()["status"], "completed");
+}
+
+/// A check fails and says why. `logs` shows what the phase printed and what its check did, apart from each other.
+#[test]
+fn logs_show_what_the_checks_said() {
+    let project = project();
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        phases:
+          a: { run: step a 'echo printed', verify: [\"true\", \"echo two tests failed; exit 3\"] }
+    ",
+    );
+    project.command(["run"]).expect(1);
+    let logs = project.command(["logs", "latest", "a"]).expect(0).out;
+    assert_eq!(
+        logs,
+        "== a attempt 1 ==\nprinted\n== a attempt 1, its checks ==\n$ true\n$ echo two tests failed; exit 3\ntwo tests failed\n"
+    );
+    let json = project.command(["logs", "latest", "--json"]).json();
+    assert!(json["logs"][0]["checks"].as_str().is_some_and(|said| said.contains("two tests failed")), "{json}");
+}
+
+/// The driver alone is killed while the command that makes another plan is at work. The next driver ends that command before
+/// it starts another.
+#[test]
+fn the_maker_of_a_plan_does_not_outlive_its_driver() {
+    let project = project();
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        replan: { approval: false, run: step maker 'hold; cat next.yaml' }
+        phases:
+          a: { run: step a 'exit 79' }
+    ",
+    );
+    project.write("next.yaml", "onward: 1\nname: demo\nphases:\n  b: { run: step b }\n");
+    let first = project.start(["run"]);
+    let begun = project.wait_ledger("begin", "maker", 1);
+    first.kill();
+    let second = project.start(["run", "--resume"]);
+    project.wait_ledger("begin", "maker", 2);
+    assert!(!onward_testkit::is_alive(begun.pid), "two makers at the same time");
+    project.open("maker");
+    second.wait_code(0);
+    project.ran_once(["b"]);
+}
