@@ -176,13 +176,7 @@ impl Page {
                 let next = format!("onward show {run}");
                 Self::new(exit::REFUSED, "refused", what).of_run(&run).more(reasons).next(next)
             }
-            Error::Forbidden { run, findings } => {
-                // All that is worth saying, the worst first.
-                let worth = findings.iter().filter(|finding| finding.kind.row().weight >= Weight::Warn);
-                let reasons = worth.map(|finding| finding.message.clone()).collect();
-                let page = Self::new(exit::REFUSED, "refused", what).of_run(&run).more(reasons);
-                Self { findings, ..page.next(format!("onward show {run}")) }
-            }
+            Error::Forbidden { run, findings } => forbidden(what, &run, findings),
             Error::AnswerNeeded(question) => answer_needed(*question),
             Error::Several { runs, typed } => several(what, &runs, &typed),
             Error::Declined { .. } => Self::new(exit::USAGE, "declined", what).next("onward status"),
@@ -201,6 +195,14 @@ impl Page {
             }
         }
     }
+}
+
+/// All that is worth saying, the worst first.
+fn forbidden(what: String, run: &RunId, findings: Vec<Finding>) -> Page {
+    let worth = findings.iter().filter(|finding| finding.kind.row().weight >= Weight::Warn);
+    let reasons = worth.map(|finding| finding.message.clone()).collect();
+    let page = Page::new(exit::REFUSED, "refused", what).of_run(run).more(reasons);
+    Page { findings, ..page.next(format!("onward show {run}")) }
 }
 
 fn going_back(code: u8, name: &'static str, what: String) -> Page {
