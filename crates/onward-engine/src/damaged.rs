@@ -64,7 +64,7 @@ impl Onward {
     }
 
     /// The run as its journal tells it; where that is damaged, with the last checkpoint that can be read.
-    pub(crate) fn load_to_go_on(&mut self, id: &RunId) -> Result<Run> {
+    pub(crate) fn load_or_tell(&mut self, id: &RunId) -> Result<Run> {
         let why = match self.load(id) {
             Err(why @ (Error::Store(StoreError::Damaged(_)) | Error::BadRecord { .. })) => why.to_string(),
             other => return other,

@@ -50,6 +50,9 @@ pub enum Error {
     Driven { run: RunId, driver: Driver },
     #[error("run {run} may not go on")]
     Refused { run: RunId, reasons: Vec<String> },
+    /// What was found around the run forbids it.
+    #[error("run {run} may not go on")]
+    Forbidden { run: RunId, findings: Vec<Finding> },
     #[error("{reason}")]
     Declined { reason: String },
     #[error("an answer is needed about run {}", .0.run)]
@@ -78,7 +81,7 @@ pub enum Error {
     BadRecord { run: RunId, seq: u64, why: String },
     #[error("checkpoint {id} cannot be understood: {why}")]
     BadCheckpoint { id: String, why: String, left: Box<Left> },
-    #[error("run {run} cannot go on: its journal cannot be read: {why}")]
+    #[error("the journal of run {run} cannot be read: {why}")]
     BadJournal { run: RunId, why: String, left: Box<Left> },
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -8,7 +8,7 @@ use onward_core::id::{PhaseId, RunId};
 use onward_core::input::{Begin, Bounds, Choice, Resumption};
 use onward_core::plan;
 use onward_core::resume::{
-    self, Accept, Answers, Facts, Finding, Kind, Offered, PlanFact, Standing, Verdict, Weight, Wording, stale,
+    self, Accept, Answers, Facts, Finding, Kind, Offered, PlanFact, Standing, Verdict, Wording, stale,
 };
 use onward_core::run::{self, Run};
 use onward_core::seen::{Seen, World};
@@ -202,7 +202,7 @@ impl Onward {
             Verdict::Refuse if one.run.archived => Err(run::Refusal::Archived.into()),
             Verdict::Refuse => {
                 self.note(&run, &one.findings);
-                Err(Error::Refused { run, reasons: one.reasons() })
+                Err(Error::Forbidden { run, findings: one.findings.clone() })
             }
             Verdict::Ask => {
                 self.note(&run, &one.findings);
@@ -294,12 +294,6 @@ impl Unfinished {
             }
         }
         Ok(())
-    }
-
-    /// All that is worth saying, the worst first.
-    pub fn reasons(&self) -> Vec<String> {
-        let said = self.findings.iter().filter(|finding| finding.kind.row().weight >= Weight::Warn);
-        said.map(|finding| finding.message.clone()).collect()
     }
 
     fn going(&self, request: &Request) -> Result<Going> {

@@ -131,7 +131,7 @@ impl Onward {
 
     pub fn status(&mut self, name: Option<&str>) -> Result<StatusView> {
         let id = self.find_run(name)?;
-        let run = self.load(&id)?;
+        let run = self.load_or_tell(&id)?;
         let mut warnings = self.warnings();
         warnings.extend(doctor::notes(&self.project, &id));
         warnings.extend(noted::last_findings(&self.project, &run, None));

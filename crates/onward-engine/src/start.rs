@@ -143,7 +143,7 @@ impl Onward {
                 Some(name) => self.find_run(Some(name))?,
                 None => self.newest_unfinished()?,
             };
-            let run = self.load_to_go_on(&id)?;
+            let run = self.load_or_tell(&id)?;
             let file = self.file_now(&run);
             let unfinished = vec![self.judged(run, request.plan_from, file)?];
             return Ok(Found { work: None, unfinished });
@@ -164,7 +164,7 @@ impl Onward {
         for row in self.rows(&RunFilter { work: Some(work.key.clone()), ..RunFilter::default() })? {
             let over = [RunStatus::Completed, RunStatus::Archived];
             if !over.iter().any(|status| status.as_str() == row.status) {
-                let run = self.load_to_go_on(&row.run)?;
+                let run = self.load_or_tell(&row.run)?;
                 let file = FileNow::of(&run, &work.prepared, &work.plan_text);
                 unfinished.push(self.judged(run, request.plan_from, file)?);
             }
@@ -181,7 +181,7 @@ impl Onward {
         {
             return Err(Error::NoSuchCheckpoint(format!("{} in run {name}: it is one of {}", to.id, to.run)));
         }
-        let run = self.load_to_go_on(&to.run)?;
+        let run = self.load_or_tell(&to.run)?;
         let file = self.file_now(&run);
         let tree = WorkingTree::of(&self.project, run.started.worktree.as_deref());
         let kept = to.snapshot.as_ref().zip(tree.repository().ok());
@@ -200,7 +200,7 @@ impl Onward {
         let meant = |row: &&RunRow| summary_of(row).is_some_and(|summary| places.contains(&summary.plan));
         let mut unfinished = Vec::new();
         for row in rows.iter().filter(meant) {
-            let run = self.load_to_go_on(&row.run)?;
+            let run = self.load_or_tell(&row.run)?;
             unfinished.push(self.judged(run, request.plan_from, FileNow::Gone)?);
         }
         Ok((!unfinished.is_empty()).then_some(Found { work: None, unfinished }))
@@ -240,7 +240,7 @@ impl Onward {
             if !summary_of(row).is_some_and(|summary| same(&summary)) {
                 return Ok(None);
             }
-            let run = self.load_to_go_on(&row.run)?;
+            let run = self.load_or_tell(&row.run)?;
             unfinished.push(self.judged(run, request.plan_from, FileNow::Same)?);
         }
         Ok(Some(unfinished))

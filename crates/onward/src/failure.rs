@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use onward_core::diagnostic::{self, Diagnostic};
 use onward_core::exit;
 use onward_core::id::RunId;
+use onward_core::resume::{Finding, Weight};
 use onward_core::run::Refusal;
 use onward_engine::{Cause, Error, Left, Offer, Question, StoreError};
 
@@ -31,6 +32,8 @@ pub(crate) struct Page {
     pub(crate) next: Vec<String>,
     pub(crate) run: Option<RunId>,
     pub(crate) question: Option<Box<Question>>,
+    /// What was found that forbids it.
+    pub(crate) findings: Vec<Finding>,
     /// What was stored, of something that could not be understood.
     pub(crate) raw: Option<String>,
 }
@@ -50,6 +53,7 @@ impl Page {
             next: Vec::new(),
             run: None,
             question: None,
+            findings: Vec::new(),
             raw: None,
         }
     }
@@ -172,6 +176,7 @@ impl Page {
                 let next = format!("onward show {run}");
                 Self::new(exit::REFUSED, "refused", what).of_run(&run).more(reasons).next(next)
             }
+            Error::Forbidden { run, findings } => forbidden(what, &run, findings),
             Error::AnswerNeeded(question) => answer_needed(*question),
             Error::Several { runs, typed } => several(what, &runs, &typed),
             Error::Declined { .. } => Self::new(exit::USAGE, "declined", what).next("onward status"),
@@ -190,6 +195,14 @@ impl Page {
             }
         }
     }
+}
+
+/// All that is worth saying, the worst first.
+fn forbidden(what: String, run: &RunId, findings: Vec<Finding>) -> Page {
+    let worth = findings.iter().filter(|finding| finding.kind.row().weight >= Weight::Warn);
+    let reasons = worth.map(|finding| finding.message.clone()).collect();
+    let page = Page::new(exit::REFUSED, "refused", what).of_run(run).more(reasons);
+    Page { findings, ..page.next(format!("onward show {run}")) }
 }
 
 fn going_back(code: u8, name: &'static str, what: String) -> Page {
@@ -366,6 +379,7 @@ mod tests {
             (2, Error::Inputs { file: "p.yaml".into(), diagnostics: Vec::new() }),
             (2, Error::Config { file: "c.yaml".into(), text: text(), diagnostics: Vec::new() }),
             (11, Error::Driven { run: run(), driver }),
+            (13, Error::Forbidden { run: run(), findings: Vec::new() }),
             (13, Error::Refused { run: run(), reasons: vec!["the branch is gone".into()] }),
             (14, Error::AnswerNeeded(Box::new(question()))),
             (14, Error::Several { runs: vec![run(), run()], typed: " plan.yaml".into() }),

@@ -109,6 +109,7 @@ fn by_hand() -> Vec<(&'static str, Value)> {
         ("prune", answer(&[("delete", list_of(kept())), ("keep", list_of(kept())), ("bytes_freed", count())])),
         ("exit", exit()),
         ("question", question()),
+        ("refusal", refusal()),
     ]
 }
 
@@ -187,6 +188,15 @@ fn exit() -> Value {
         ("resumable", flag()),
         ("resume", or_null(text())),
         ("retry_at", or_null(time())),
+    ])
+}
+
+fn refusal() -> Value {
+    answer(&[
+        ("type", json!({ "const": "refusal" })),
+        ("run", or_null(text())),
+        ("reasons", list_of(text())),
+        ("findings", list_of(texts(&["kind", "message"]))),
     ])
 }
 

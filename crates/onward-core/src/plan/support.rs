@@ -12,7 +12,6 @@ const NOT_YET: &[&str] = &[
     "phase.agent",
     "phase.on-interrupt=continue",
     "phase.resources",
-    "phase.retry.output-matches",
     "phase.runs-on",
 ];
 

@@ -10,11 +10,12 @@ use super::state::{Before, Dirty, Due, Kill, PhaseState, PhaseStatus, Run, Runni
 use super::turn::Turn;
 use super::vcs::{Fresh, leaves_the_tree_alone};
 use crate::checkpoint::Trigger;
-use crate::event::{Event, Outcome, PhaseError, Recorded, RunResult, StopBy};
+use crate::event::{ArtifactSeen, Event, Outcome, PhaseError, Recorded, RunResult, StopBy};
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId};
 use crate::mutant::{self, Mutant};
 use crate::patch;
 use crate::replan::EXIT_REPLAN;
+use crate::seen::Seen;
 
 impl Run {
     pub fn apply(&mut self, recorded: &Recorded) {
@@ -47,18 +48,10 @@ impl Run {
             ended @ Event::AttemptEnded { .. } => self.end_of_an_attempt(ended, at),
             Event::PhaseCompleted { phase, summary, outputs, seen, artifacts, .. } => {
                 self.phase_completed(phase, summary.as_deref(), outputs, at);
-                self.change(phase, |state| {
-                    state.seen.clone_from(seen);
-                    state.artifacts.clone_from(artifacts);
-                });
+                self.left_behind(phase, seen.as_deref(), artifacts);
             }
             Event::PhaseFailed { phase, error } => self.phase_failed(phase, error, at),
-            Event::RetryScheduled { phase, not_before } => {
-                self.change(phase, |state| {
-                    (state.status, state.not_before, state.people) = (PhaseStatus::Pending, Some(*not_before), None);
-                });
-                self.not_limited(phase);
-            }
+            Event::RetryScheduled { phase, not_before } => self.retry_scheduled(phase, *not_before),
             Event::PhaseInDoubt { phase } => self.change(phase, |state| state.in_doubt = true),
             Event::PhaseReopened { phase, generation, clean } => self.phase_reopened(phase, *generation, *clean),
             Event::PhaseSkipped { phase, .. } => self.phase_skipped(phase),
@@ -93,6 +86,20 @@ impl Run {
             | Event::RewindFailed { .. }
             | Event::RunForked { .. }) => self.apply_to_the_tree(event),
         }
+    }
+
+    fn retry_scheduled(&mut self, phase: &PhaseId, not_before: Timestamp) {
+        self.change(phase, |state| {
+            (state.status, state.not_before, state.people) = (PhaseStatus::Pending, Some(not_before), None);
+        });
+        self.not_limited(phase);
+    }
+
+    fn left_behind(&mut self, phase: &PhaseId, seen: Option<&Seen>, artifacts: &[ArtifactSeen]) {
+        self.change(phase, |state| {
+            state.seen = seen.cloned().map(Box::new);
+            state.artifacts = artifacts.to_vec();
+        });
     }
 
     fn driver_started(&mut self, event: &Event) {

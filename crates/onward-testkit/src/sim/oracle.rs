@@ -151,23 +151,14 @@ impl Oracle {
             Event::PhaseSkipped { phase, .. } => self.finished(phase, PhaseStatus::Skipped),
             Event::PhaseFailed { phase, error } => self.phase_failed(phase, &error.code),
             Event::PhaseReopened { phase, generation, .. } => self.reopened(phase, *generation),
-            Event::RetryScheduled { phase, .. } => {
-                let max = self.plan.phase(phase).expect("of the plan").retry.max;
-                let failures = self.facts[phase].failures;
-                assert!(failures <= max, "I6: {phase} is retried {failures} times, {max} are allowed");
-            }
+            Event::RetryScheduled { phase, .. } => self.retried(phase),
             Event::RunEnded { .. } => {
                 let open: Vec<_> = self.facts.iter().filter(|(_, f)| f.open.is_some()).map(|(p, _)| p).collect();
                 assert!(open.is_empty(), "the run ended while {open:?} were at work");
             }
             Event::LimitHit(hit) => self.limit_hit(hit),
             Event::PhaseProbed { phase, answer, .. } => self.probed(phase, *answer),
-            Event::PhaseInDoubt { phase } => {
-                // A person is asked, and the next driver asks the probe again before anybody has spoken.
-                let has_probe = !self.plan.phase(phase).expect("of the plan").done_when.is_empty();
-                let facts = self.facts.get_mut(phase).expect("of the plan");
-                facts.unprobed = facts.unprobed.or(has_probe.then_some(Unprobed::NobodyKnows));
-            }
+            Event::PhaseInDoubt { phase } => self.in_doubt(phase),
             Event::ApprovalAsked { phase } => self.approval_asked(phase),
             Event::ApprovalAnswered { phase, choice, .. } => self.answered(phase, choice),
             Event::Reported { phase, report, .. } => self.reported(phase, report),
@@ -183,10 +174,6 @@ impl Oracle {
             }
             Event::PhaseExpanded { phase, children } => self.expanded(phase, children),
             Event::MainPartEnded { .. } => self.composed.main_ended = true,
-            Event::ReplanAsked { .. }
-            | Event::ReplanAllowed
-            | Event::ReplanProposed { .. }
-            | Event::ReplanRefused { .. } => {}
             Event::Replanned(replanned) => {
                 if let Some(facts) = self.facts.get_mut(&replanned.phase) {
                     facts.failures = 0;
@@ -194,6 +181,10 @@ impl Oracle {
                 self.revised(&replanned.plan);
             }
             Event::RunStarted(_)
+            | Event::ReplanAsked { .. }
+            | Event::ReplanAllowed
+            | Event::ReplanProposed { .. }
+            | Event::ReplanRefused { .. }
             | Event::WorldSeen { .. }
             | Event::StaleAccepted { .. }
             | Event::SnapshotTaken(_)
@@ -378,6 +369,19 @@ impl Oracle {
             (Answer::Done, _) => facts.confirmed = true,
             (Answer::CannotTell, _) => {}
         }
+    }
+
+    fn retried(&self, phase: &PhaseId) {
+        let max = self.plan.phase(phase).expect("of the plan").retry.max;
+        let failures = self.facts[phase].failures;
+        assert!(failures <= max, "I6: {phase} is retried {failures} times, {max} are allowed");
+    }
+
+    /// A person is asked, and the next driver asks the probe again before anybody has spoken.
+    fn in_doubt(&mut self, phase: &PhaseId) {
+        let has_probe = !self.plan.phase(phase).expect("of the plan").done_when.is_empty();
+        let facts = self.facts.get_mut(phase).expect("of the plan");
+        facts.unprobed = facts.unprobed.or(has_probe.then_some(Unprobed::NobodyKnows));
     }
 
     fn revised(&mut self, plan: &Plan) {

@@ -33,15 +33,12 @@ pub(super) fn word(run: &Run, dice: &mut Dice) -> Option<Posted> {
     let id = if open.is_empty() || dice.percent(10) { dice.pick(&ids).clone() } else { dice.pick(&open).clone() };
     let phase = run.plan().phase(&id).expect("of the plan");
     let by = "somebody".to_owned();
-    Some(match phase.body {
-        Body::Approval(_) => {
-            let choice = if dice.percent(15) { "reject" } else { "approve" };
-            Posted::Answer { phase: id, choice: choice.to_owned(), by }
-        }
-        _ => {
-            let complexity = dice.percent(10).then(|| u32::try_from(dice.below(12)).expect("small"));
-            Posted::Report { says: says(phase, dice), phase: id, by, complexity }
-        }
+    Some(if let Body::Approval(_) = phase.body {
+        let choice = if dice.percent(15) { "reject" } else { "approve" };
+        Posted::Answer { phase: id, choice: choice.to_owned(), by }
+    } else {
+        let complexity = dice.percent(10).then(|| u32::try_from(dice.below(12)).expect("small"));
+        Posted::Report { says: says(phase, dice), phase: id, by, complexity }
     })
 }
 

@@ -99,7 +99,7 @@ fn on_resume(one: &Unfinished, request: &Request) -> Verdict {
 fn abandoned(one: &Unfinished, request: &Request) -> Result<Said, Failure> {
     let run = one.run.id.clone();
     if on_resume(one, request) == Verdict::Refuse {
-        return Err(Error::Refused { run, reasons: one.reasons() }.into());
+        return Err(Error::Forbidden { run, findings: one.findings.clone() }.into());
     }
     let words = format!("everything is left as it is; come back with  {}\n", view::resume_command(&run));
     Ok(Said::Left { run, resumable: true, words: render::safe::block(&words) })

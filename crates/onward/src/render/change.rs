@@ -39,16 +39,7 @@ impl Changes {
                 Some(format!("{} {} is still at work, waiting for it", paint::busy("▸"), name(phase)))
             }
             Event::AttemptEnded { phase, outcome, .. } => self.ended(phase, outcome),
-            Event::PhaseCompleted { phase, adopted, artifacts: left, .. } => {
-                let took = run.phase_state(phase).and_then(|state| state.duration_ms).map(time::milliseconds);
-                let how = match (adopted, took) {
-                    (true, _) => "taken as done".to_owned(),
-                    (false, Some(took)) => format!("done ({took})"),
-                    (false, None) => "done".to_owned(),
-                };
-                let not_kept = artifacts::not_kept(phase, left);
-                Some(format!("{} {} {how}{not_kept}", paint::good("✓"), name(phase)))
-            }
+            Event::PhaseCompleted { .. } => completed(&recorded.event, run),
             Event::PhaseFailed { phase, error } => {
                 Some(format!("{} {} failed: {}", paint::bad("✗"), name(phase), safe::line(&error.message)))
             }
@@ -134,6 +125,18 @@ impl Changes {
         self.ends.insert(phase.clone(), end);
         None
     }
+}
+
+fn completed(event: &Event, run: &Run) -> Option<String> {
+    let Event::PhaseCompleted { phase, adopted, artifacts: left, .. } = event else { return None };
+    let took = run.phase_state(phase).and_then(|state| state.duration_ms).map(time::milliseconds);
+    let how = match (adopted, took) {
+        (true, _) => "taken as done".to_owned(),
+        (false, Some(took)) => format!("done ({took})"),
+        (false, None) => "done".to_owned(),
+    };
+    let not_kept = artifacts::not_kept(phase, left);
+    Some(format!("{} {} {how}{not_kept}", paint::good("✓"), safe::line(phase.as_str())))
 }
 
 /// What is worth knowing before anything runs.

@@ -163,6 +163,10 @@ impl Report {
             if let Some(question) = &failure.question {
                 answer_json(&question_line(failure.run.as_ref(), question));
             }
+            if !failure.findings.is_empty() {
+                let (run, reasons, findings) = (&failure.run, &failure.more, &failure.findings);
+                answer_json(&json!({ "type": "refusal", "run": run, "reasons": reasons, "findings": findings }));
+            }
             answer_json(&Exit::failed(failure, self.run.as_ref()));
         }
         failure.code

@@ -248,7 +248,7 @@ fn journal_is_damaged() {
     let all = failed_in_c(&project);
     flipped(&project, "\"run_ended\"");
     let before = std::fs::read(project.path(".onward/onward.db")).expect("the store");
-    for words in [&["run"][..], &["resume"], &["resume", "--checkpoint", &all[0]]] {
+    for words in [&["run"][..], &["resume"], &["resume", "--checkpoint", &all[0]], &["status"]] {
         project.command(words).expect(12).err_names([".onward", all[0].as_str(), "onward doctor"]);
     }
     project.command(["show", &all[0]]).expect(0);

@@ -60,9 +60,9 @@ fn a_plan_is_brought_along() {
             "onward: 1\nname: demo\nreplan: {{ approval: false, max: 1 }}\nphases:\n  a: {{ external: {{ instructions: do it }} }}\n{phases}"
         )
     };
-    project.write("onward.yaml", &plan("  b: { needs: a, run: step b }\n"));
-    project.write("next.yaml", &plan("  a2: { needs: a, run: step a2 }\n  b: { needs: a2, run: step b }\n"));
-    project.write("third.yaml", &plan("  b: { needs: a, run: step other }\n"));
+    project.write("onward.yaml", plan("  b: { needs: a, run: step b }\n"));
+    project.write("next.yaml", plan("  a2: { needs: a, run: step a2 }\n  b: { needs: a2, run: step b }\n"));
+    project.write("third.yaml", plan("  b: { needs: a, run: step other }\n"));
     project.command(["run"]).expect(15);
     let report = |plan: &str, code: i32| {
         project.command(["report", "replan", "a", "--reason", "more to do", "--plan", plan, "--json"]).expect(code)

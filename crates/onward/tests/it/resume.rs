@@ -82,6 +82,8 @@ fn branch_deleted() {
     for words in [&["run"][..], &["run", "--resume"], &["run", "--yes"], &["resume", "--accept-stale"]] {
         project.command(words).expect(13).err_names(["feat"]);
     }
+    let refused = project.command(["run", "--json"]).expect(13).json_lines();
+    assert_eq!((&refused[0]["type"], &refused[0]["findings"][0]["kind"]), (&"refusal".into(), &"branch_gone".into()));
     assert_eq!(project.order("begin"), ["a", "b"]);
     project.open("b");
     project.command(["run", "--fresh"]).expect(0);

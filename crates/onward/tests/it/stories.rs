@@ -298,3 +298,22 @@ fn a_polite_end_of_an_outward_effect_is_in_doubt() {
     project.command(["run"]).expect(14).err_names(["pay"]);
     assert_eq!(project.count("begin", "pay"), 1);
 }
+
+/// A plan repeats one kind of failure only. What fails otherwise is not tried again.
+#[test]
+fn only_a_certain_failure_is_repeated() {
+    let project = project();
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        on-failure: continue
+        defaults: { retry: { max: 2, output-matches: ECONN, backoff: { initial: 0s } } }
+        phases:
+          a: { run: 'step a; echo ECONNRESET; exit 1' }
+          b: { run: 'step b; echo a typo; exit 1' }
+    ",
+    );
+    project.command(["run"]).expect(1);
+    assert_eq!((project.count("begin", "a"), project.count("begin", "b")), (3, 1));
+}

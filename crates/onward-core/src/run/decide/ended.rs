@@ -8,6 +8,7 @@ use super::replan;
 use crate::event::{Claimed, Event, Outcome, PhaseError, StopBy};
 use crate::id::{Attempt, PhaseId};
 use crate::input::AttemptEnd;
+use crate::patterns;
 use crate::plan::{Backoff, Effects, OnInterrupt, Phase, RetryWhen, definition_digest};
 use crate::replan::EXIT_REPLAN;
 use crate::run::apply::CRASH_LOOP;
@@ -38,7 +39,7 @@ pub(super) fn ended(run: &Run, id: &PhaseId, attempt: Attempt, end: &AttemptEnd,
         Outcome::Exited { code: EXIT_REPLAN } => Some(replan::asked(phase, end.last_words.as_deref())),
         Outcome::Exited { .. } | Outcome::Killed { .. } | Outcome::TimedOut | Outcome::CouldNotStart { .. } => {
             let limited = super::limited::limited(run, phase, end, now);
-            limited.or_else(|| Some(failed(run, phase, state, &end.outcome, attempt, now)))
+            limited.or_else(|| Some(failed(run, phase, state, end, attempt, now)))
         }
         // Whether an outward effect happened cannot be told from an orderly end that we asked for.
         Outcome::Stopped { said_done: true, .. } => doubt(phase, state),
@@ -92,15 +93,28 @@ fn completed_or_not(run: &Run, phase: &Phase, end: &AttemptEnd) -> Event {
     }
 }
 
-fn failed(run: &Run, phase: &Phase, state: &PhaseState, outcome: &Outcome, attempt: Attempt, now: Timestamp) -> Event {
-    let (when, code, message) = match outcome {
+fn failed(run: &Run, phase: &Phase, state: &PhaseState, end: &AttemptEnd, attempt: Attempt, now: Timestamp) -> Event {
+    let (when, code, message) = match &end.outcome {
         Outcome::Exited { code } => (RetryWhen::Failed, "exit-code", format!("exited with code {code}")),
         Outcome::Killed { signal } => (RetryWhen::Infra, "signal", format!("was killed by signal {signal}")),
         Outcome::TimedOut => (RetryWhen::TimedOut, "timed-out", timed_out(phase)),
         Outcome::CouldNotStart { reason } => (RetryWhen::Infra, "could-not-start", reason.clone()),
         Outcome::Stopped { .. } | Outcome::Unknown | Outcome::NeverRan => unreachable!("not a failure"),
     };
+    if is_another_failure(phase, end) {
+        return failed_for_good(run, phase, code, message);
+    }
     retried_or_failed(run, phase, state, when, (code, message), attempt, now)
+}
+
+/// Whether the plan wants to repeat a certain failure only, and this is not the one.
+fn is_another_failure(phase: &Phase, end: &AttemptEnd) -> bool {
+    let said = end.last_words.as_ref().map_or("", |words| words.text.as_str());
+    phase.retry.output_matches.as_deref().is_some_and(|pattern| !patterns::matches(pattern, said))
+}
+
+fn failed_for_good(run: &Run, phase: &Phase, code: &str, message: String) -> Event {
+    replan::instead_of_failing(run, phase, code, &message).unwrap_or_else(|| failure(phase, code, message))
 }
 
 /// Another attempt, if the plan has one left.
@@ -115,7 +129,7 @@ pub(in crate::run) fn retried_or_failed(
 ) -> Event {
     let stopping = run.stop.is_some_and(|(by, _)| by != StopBy::Pause);
     if state.failures >= phase.retry.max || !phase.retry.when.contains(&when) || stopping {
-        return replan::instead_of_failing(run, phase, code, &message).unwrap_or_else(|| failure(phase, code, message));
+        return failed_for_good(run, phase, code, message);
     }
     let wait = backoff(&phase.retry.backoff, state.failures, jitter_seed(run, &phase.id, attempt));
     Event::RetryScheduled { phase: phase.id.clone(), not_before: now + wait }
