@@ -1,5 +1,5 @@
 //! What a start found when it did not go on: a question that nobody answered, or a refusal. No fact of the run, so it is not in
-//! its journal and needs no lease; it lies beside it, and may be lost (`docs/design/0011`).
+//! its journal and needs no lease; it lies beside it, and may be lost (`docs/design/0013`).
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
