@@ -1,55 +1,35 @@
 //! What the record of a run gives rise to before it goes on, and what an edited plan or a probe does to it.
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use common::now;
 use jiff::{SignedDuration, Timestamp};
-use onward_core::checkpoint::Trigger;
-use onward_core::event::{Event, Orphans, Outcome, PlanRevised, RunStarted};
-use onward_core::id::{Attempt, PhaseId, RunId};
-use onward_core::input::{AttemptEnd, Begin, Bounds, Choice, Input, Resumption};
+use onward_core::event::{Event, Outcome, PlanRevised};
+use onward_core::id::{Attempt, PhaseId};
+use onward_core::input::{AttemptEnd, Begin, Choice, Input, Resumption};
 use onward_core::plan::{self, Plan};
 use onward_core::resume::{Auto, BranchFact, Facts, Finding, Kind, PlanFact, observe, stale};
 use onward_core::run::proof::{Effect, Proof};
 use onward_core::run::{self, Ending, PhaseStatus, Run, cache};
 use onward_core::seen::{FileSeen, Files, Seen};
 
-fn now() -> Timestamp {
-    "2026-11-15T12:00:00Z".parse().expect("a time")
-}
-
 fn parsed(text: &str) -> Plan {
-    let parsed = plan::parse(&format!("onward: 1\nname: demo\nphases:\n{text}"));
-    parsed.plan.unwrap_or_else(|| panic!("{:?}", parsed.diagnostics))
+    common::plan(&format!("onward: 1\nname: demo\nphases:\n{text}"))
 }
 
 fn started(plan: &Plan) -> Run {
-    let started = RunStarted { triggers: Trigger::ALL.to_vec(), ..run_of(plan) };
-    run::start(started, "ada", now()).0
-}
-
-fn run_of(plan: &Plan) -> RunStarted {
-    let value = serde_json::json!({
-        "run": RunId::new("run_demo_1"), "work": "w", "plan": plan, "plan_path": "onward.yaml", "plan_digest": plan::digest(plan),
-        "inputs": {}, "project": "demo", "title": "demo", "branch": null, "triggers": [],
-    });
-    serde_json::from_value(value).expect("what is left out has a default")
+    run::start(common::started(plan.clone()), "ada", now()).0
 }
 
 fn begin(run: &mut Run, renew: bool, choices: &[(&str, Choice)], resumption: Resumption) -> Vec<Event> {
     let begin = Begin {
-        epoch: run.epoch + 1,
-        host: "h".to_owned(),
-        pid: 1,
-        boot: "b".to_owned(),
-        jobs: None,
-        orphans: Orphans::Wait,
         renew,
         choices: choices.iter().map(|(phase, choice)| (PhaseId::new(*phase), *choice)).collect(),
-        head: None,
         resumption,
-        bounds: Bounds::default(),
-        closed: Vec::new(),
+        ..common::begin(run.epoch + 1)
     };
     take(run, &Input::Begin(begin))
 }

@@ -1,12 +1,14 @@
 //! Finished phases that are out of date: through what they need, through what they left behind, through probes.
 
+mod common;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use jiff::Timestamp;
-use onward_core::event::{ArtifactSeen, Orphans, Outcome, RunStarted};
-use onward_core::id::{Attempt, PhaseId, RunId};
-use onward_core::input::{AttemptEnd, Begin, Bounds, Input, Resumption};
+use common::now;
+use onward_core::event::{ArtifactSeen, Outcome};
+use onward_core::id::{Attempt, PhaseId};
+use onward_core::input::{AttemptEnd, Begin, Input, Resumption};
 use onward_core::plan::{self, Plan};
 use onward_core::resume::{Finding, Kind, count_lines, stale, world};
 use onward_core::run::proof::{ArtifactFound, ArtifactState, Copied, Proof};
@@ -14,13 +16,8 @@ use onward_core::run::{self, PhaseStatus, Run};
 use onward_core::seen::{FileSeen, Files, ProbeSeen, Seen, World};
 use proptest::prelude::*;
 
-fn now() -> Timestamp {
-    "2026-11-15T12:00:00Z".parse().expect("a time")
-}
-
 fn parsed(text: &str) -> Plan {
-    let parsed = plan::parse(&format!("onward: 1\nname: demo\n{text}"));
-    parsed.plan.unwrap_or_else(|| panic!("{:?}", parsed.diagnostics))
+    common::plan(&format!("onward: 1\nname: demo\n{text}"))
 }
 
 fn files(of: &[(&str, &str)]) -> Files {
@@ -31,25 +28,11 @@ fn files(of: &[(&str, &str)]) -> Files {
 
 /// A run of which a driver has seen the world and begun.
 fn begun(plan: &Plan, world: Option<World>) -> Run {
-    let value = serde_json::json!({
-        "run": RunId::new("run_demo_1"), "work": "w", "plan": plan, "plan_path": "onward.yaml",
-        "plan_digest": plan::digest(plan), "inputs": {}, "project": "demo", "title": "demo", "branch": null, "triggers": [],
-    });
-    let started: RunStarted = serde_json::from_value(value).expect("what is left out has a default");
-    let mut run = run::start(started, "ada", now()).0;
+    let mut run = run::start(common::started(plan.clone()), "ada", now()).0;
     let begin = Begin {
-        epoch: 1,
-        host: "h".to_owned(),
-        pid: 1,
-        boot: "b".to_owned(),
         jobs: Some(100),
-        orphans: Orphans::Wait,
-        renew: false,
-        choices: Vec::new(),
-        head: None,
         resumption: Resumption { world: world.map(Box::new), ..Resumption::default() },
-        bounds: Bounds::default(),
-        closed: Vec::new(),
+        ..common::begin(1)
     };
     run::step(&mut run, &Input::Begin(begin), "ada", now()).expect("a driver may begin");
     run

@@ -1,11 +1,13 @@
 //! Conditions, phases that consist of others, and the phases at the end of a run: the rules, in virtual time.
 
+mod common;
+
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use onward_core::event::{Event, Orphans, Outcome, Recorded, RunStarted, SkippedBy};
-use onward_core::id::{PhaseId, RunId};
-use onward_core::input::{AttemptEnd, Begin, Choice, Input, Resumption};
+use onward_core::event::{Event, Outcome, Recorded, SkippedBy};
+use onward_core::id::PhaseId;
+use onward_core::input::{AttemptEnd, Begin, Choice, Input};
 use onward_core::plan::{self, expand};
 use onward_core::run::{self, Ending, PhaseStatus, Run};
 
@@ -18,29 +20,12 @@ struct Story {
 
 impl Story {
     fn new(text: &str, inner: &str) -> Self {
-        let parsed = plan::parse(text);
-        let plan = parsed.plan.unwrap_or_else(|| panic!("{:?}", parsed.diagnostics));
+        let plan = common::plan(text);
         let (plan, _) = expand::read_used(&plan, &mut |_| Ok(inner.to_owned())).expect("it can be read");
-        let plan_digest = plan::digest(&plan);
+        let _plan_digest = plan::digest(&plan);
         let plan = expand::joined(expand::at_start(&plan, &BTreeMap::new()).expect("it can be taken apart"));
-        let now: Timestamp = "2026-11-15T12:00:00Z".parse().expect("a time");
-        let started = RunStarted {
-            run: RunId::new("run_demo_1"),
-            work: "w".to_owned(),
-            plan_digest,
-            plan,
-            plan_path: "onward.yaml".to_owned(),
-            plan_text: String::new(),
-            inputs: BTreeMap::new(),
-            given: BTreeMap::new(),
-            project: "demo".to_owned(),
-            title: "demo".to_owned(),
-            branch: None,
-            triggers: Vec::new(),
-            snapshots: false,
-            commits: None,
-            worktree: None,
-        };
+        let now = common::now();
+        let started = common::started(plan);
         let (run, stepped) = run::start(started, "ada", now);
         let mut story = Self { run, journal: stepped.events, now, epoch: 0 };
         story.begin(&[]);
@@ -58,18 +43,8 @@ impl Story {
     fn begin(&mut self, choices: &[(&str, Choice)]) {
         self.epoch += 1;
         let begin = Begin {
-            closed: Vec::new(),
-            epoch: self.epoch,
-            host: "h".to_owned(),
-            pid: 1,
-            boot: "b".to_owned(),
-            jobs: None,
-            orphans: Orphans::Wait,
-            head: None,
-            renew: false,
             choices: choices.iter().map(|(phase, choice)| (PhaseId::new(*phase), *choice)).collect(),
-            resumption: Resumption::default(),
-            bounds: onward_core::input::Bounds::default(),
+            ..common::begin(self.epoch)
         };
         self.take(&Input::Begin(begin));
     }

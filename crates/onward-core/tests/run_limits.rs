@@ -1,14 +1,16 @@
 //! Limits, pauses and deadlines in the life of a run: inputs in, events out, in virtual time.
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use onward_core::effect::Effect;
-use onward_core::event::{Event, Orphans, Outcome, Recorded, RunStarted, StopBy};
-use onward_core::id::{Attempt, PhaseId, RunId};
-use onward_core::input::{AttemptEnd, Begin, Bounds, Elsewhere, Input, LastWords, Posted, Resumption, Says};
+use onward_core::event::{Event, Outcome, Recorded, StopBy};
+use onward_core::id::{Attempt, PhaseId};
+use onward_core::input::{AttemptEnd, Begin, Bounds, Elsewhere, Input, LastWords, Posted, Says};
 use onward_core::plan;
 use onward_core::run::{self, Ending, Run, RunStatus, schedule};
 
@@ -21,29 +23,12 @@ struct Story {
 
 impl Story {
     fn new(plan: &str, bounds: Bounds) -> Self {
-        let parsed = plan::parse(plan);
-        Self::of(parsed.plan.unwrap_or_else(|| panic!("{:?}", parsed.diagnostics)), bounds)
+        Self::of(common::plan(plan), bounds)
     }
 
     fn of(plan: plan::Plan, bounds: Bounds) -> Self {
-        let now: Timestamp = "2026-11-15T12:00:00Z".parse().expect("a time");
-        let started = RunStarted {
-            run: RunId::new("run_demo_1"),
-            work: "w".to_owned(),
-            plan_digest: plan::digest(&plan),
-            plan,
-            plan_path: "onward.yaml".to_owned(),
-            plan_text: String::new(),
-            inputs: BTreeMap::new(),
-            given: BTreeMap::new(),
-            project: "demo".to_owned(),
-            title: "demo".to_owned(),
-            branch: None,
-            triggers: onward_core::checkpoint::Trigger::ALL.to_vec(),
-            snapshots: false,
-            commits: None,
-            worktree: None,
-        };
+        let now = common::now();
+        let started = common::started(plan);
         let (run, stepped) = run::start(started, "ada", now);
         let mut story = Self { run, journal: stepped.events, now, epoch: 0 };
         story.begin(bounds, Vec::new());
@@ -52,20 +37,7 @@ impl Story {
 
     fn begin(&mut self, bounds: Bounds, closed: Vec<Elsewhere>) {
         self.epoch += 1;
-        self.take(&Input::Begin(Begin {
-            epoch: self.epoch,
-            host: "h".to_owned(),
-            pid: 1,
-            boot: "b".to_owned(),
-            jobs: None,
-            orphans: Orphans::Wait,
-            head: None,
-            renew: false,
-            choices: Vec::new(),
-            resumption: Resumption::default(),
-            bounds,
-            closed,
-        }));
+        self.take(&Input::Begin(Begin { bounds, closed, ..common::begin(self.epoch) }));
     }
 
     fn take(&mut self, input: &Input) -> Vec<Event> {

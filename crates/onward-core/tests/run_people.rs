@@ -1,13 +1,12 @@
 //! What others do and say: approvals, reports, and silence. Small stories in virtual time.
 
-use std::collections::BTreeMap;
+mod common;
 
 use jiff::{SignedDuration, Timestamp};
 use onward_core::effect::Effect;
-use onward_core::event::{Event, Orphans, Outcome, Recorded, RunStarted, StopBy};
-use onward_core::id::{Attempt, PhaseId, RunId};
-use onward_core::input::{AttemptEnd, Begin, Choice, DoneSaid, Input, Posted, Resumption, Says};
-use onward_core::plan;
+use onward_core::event::{Event, Outcome, Recorded, StopBy};
+use onward_core::id::{Attempt, PhaseId};
+use onward_core::input::{AttemptEnd, Begin, Choice, DoneSaid, Input, Posted, Says};
 use onward_core::run::proof::{ArtifactFound, ArtifactState, CheckEnd, Proof};
 use onward_core::run::{self, Ending, NoNext, PhaseStatus, Refusal, Run, RunStatus, cache};
 
@@ -20,26 +19,9 @@ struct Story {
 
 impl Story {
     fn new(phases: &str) -> Self {
-        let parsed = plan::parse(&format!("onward: 1\nname: demo\nphases:\n{phases}"));
-        let plan = parsed.plan.unwrap_or_else(|| panic!("{:?}", parsed.diagnostics));
-        let now: Timestamp = "2026-11-15T12:00:00Z".parse().expect("a time");
-        let started = RunStarted {
-            run: RunId::new("run_demo_1"),
-            work: "w".to_owned(),
-            plan_digest: plan::digest(&plan),
-            plan,
-            plan_path: "onward.yaml".to_owned(),
-            plan_text: String::new(),
-            inputs: BTreeMap::new(),
-            given: BTreeMap::new(),
-            project: "demo".to_owned(),
-            title: "demo".to_owned(),
-            branch: None,
-            triggers: onward_core::checkpoint::Trigger::ALL.to_vec(),
-            snapshots: false,
-            commits: None,
-            worktree: None,
-        };
+        let plan = common::plan(&format!("onward: 1\nname: demo\nphases:\n{phases}"));
+        let now = common::now();
+        let started = common::started(plan);
         let (run, stepped) = run::start(started, "ada", now);
         let mut story = Self { run, journal: stepped.events, now, epoch: 0 };
         story.drive();
@@ -59,20 +41,7 @@ impl Story {
 
     fn drive(&mut self) -> Vec<String> {
         self.epoch += 1;
-        let begin = Begin {
-            bounds: onward_core::input::Bounds::default(),
-            closed: Vec::new(),
-            epoch: self.epoch,
-            host: "h".to_owned(),
-            pid: 1,
-            boot: "b".to_owned(),
-            jobs: None,
-            orphans: Orphans::Wait,
-            head: None,
-            renew: true,
-            choices: Vec::new(),
-            resumption: Resumption::default(),
-        };
+        let begin = Begin { renew: true, ..common::begin(self.epoch) };
         self.step(&Input::Begin(begin)).expect("a driver may begin")
     }
 

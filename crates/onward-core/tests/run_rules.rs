@@ -1,14 +1,13 @@
 //! The rules of a run: inputs in, events out. Each test tells a small story in virtual time.
 
-use std::collections::BTreeMap;
+mod common;
 
 use jiff::{SignedDuration, Timestamp};
 use onward_core::checkpoint::{self, Content, Taken};
 use onward_core::effect::Effect;
-use onward_core::event::{Event, Orphans, Outcome, Recorded, RunStarted, StopBy};
-use onward_core::id::{Attempt, PhaseId, RunId};
-use onward_core::input::{AttemptEnd, Begin, Bounds, Choice, Input, Posted, Resumption};
-use onward_core::plan;
+use onward_core::event::{Event, Orphans, Outcome, Recorded, StopBy};
+use onward_core::id::{Attempt, PhaseId};
+use onward_core::input::{AttemptEnd, Begin, Choice, Input, Posted};
 use onward_core::run::{self, Ending, PhaseStatus, Run, RunStatus, cache};
 
 /// A run in virtual time, with everything it ever recorded.
@@ -22,26 +21,9 @@ struct Story {
 
 impl Story {
     fn new(plan: &str) -> Self {
-        let parsed = plan::parse(plan);
-        let plan = parsed.plan.unwrap_or_else(|| panic!("{:?}", parsed.diagnostics));
-        let now: Timestamp = "2026-11-15T12:00:00Z".parse().expect("a time");
-        let started = RunStarted {
-            run: RunId::new("run_demo_1"),
-            work: "w".to_owned(),
-            plan_digest: plan::digest(&plan),
-            plan,
-            plan_path: "onward.yaml".to_owned(),
-            plan_text: String::new(),
-            inputs: BTreeMap::new(),
-            given: BTreeMap::new(),
-            project: "demo".to_owned(),
-            title: "demo".to_owned(),
-            branch: None,
-            triggers: onward_core::checkpoint::Trigger::ALL.to_vec(),
-            snapshots: false,
-            commits: None,
-            worktree: None,
-        };
+        let plan = common::plan(plan);
+        let now = common::now();
+        let started = common::started(plan);
         let (run, stepped) = run::start(started, "ada", now);
         let mut story = Self { run, journal: stepped.events, taken: stepped.checkpoints, now, epoch: 0 };
         story.begin(&[]);
@@ -73,18 +55,9 @@ impl Story {
     fn beginning(&mut self, renew: bool, choices: &[(&str, Choice)]) -> Input {
         self.epoch += 1;
         Input::Begin(Begin {
-            epoch: self.epoch,
-            host: "h".to_owned(),
-            pid: 1,
-            boot: "b".to_owned(),
-            jobs: None,
-            orphans: Orphans::Wait,
-            head: None,
             renew,
             choices: choices.iter().map(|(phase, choice)| (PhaseId::new(*phase), *choice)).collect(),
-            resumption: Resumption::default(),
-            bounds: Bounds::default(),
-            closed: Vec::new(),
+            ..common::begin(self.epoch)
         })
     }
 
@@ -231,20 +204,7 @@ fn i5_nothing_starts_before_orphans_were_looked_at() {
     let plan = "onward: 1\nname: demo\nphases:\n  a: { run: x }\n  b: { run: x, priority: low }\n  c: { needs: a, run: x }\nmax-parallel: 1\n";
     let mut story = Story::new(plan);
     story.epoch += 1;
-    let begin = Input::Begin(Begin {
-        epoch: story.epoch,
-        host: "h".to_owned(),
-        pid: 2,
-        boot: "b".to_owned(),
-        jobs: Some(4),
-        orphans: Orphans::Wait,
-        head: None,
-        renew: false,
-        choices: Vec::new(),
-        resumption: Resumption::default(),
-        bounds: Bounds::default(),
-        closed: Vec::new(),
-    });
+    let begin = Input::Begin(Begin { pid: 2, jobs: Some(4), ..common::begin(story.epoch) });
     assert_eq!(names(&story.take(&begin)), ["driver_started"]);
     let found = Input::AttemptFound { phase: PhaseId::new("a"), attempt: Attempt(1), alive: true };
     assert_eq!(names(&story.take(&found)), ["attempt_adopted", "attempt_started"]);
