@@ -69,6 +69,30 @@ fn corrupted_checkpoint() {
     project.ran_once(["a", "b"]);
 }
 
+/// A later version of the program has written to the store. Whoever goes on with this one is told so and changes not a byte;
+/// with the store as it was, the run goes on.
+#[test]
+fn newer_format() {
+    let project = project();
+    project.plan(&CHAIN.replace("step c", "step c '! test -e broken'").replace(" hold", ""));
+    project.write("broken", "");
+    project.command(["run"]).expect(1);
+    let store = project.path(".onward/onward.db");
+    let bytes = std::fs::read(&store).expect("the store");
+    let mut newer = bytes.clone();
+    newer[60..64].copy_from_slice(&99_u32.to_be_bytes());
+    std::fs::write(&store, &newer).expect("the store");
+    std::fs::remove_file(project.path("broken")).expect("it is there");
+    let before = project.tree();
+    for words in [&["run"][..], &["run", "--resume"], &["resume"], &["status"], &["run", "--fresh"]] {
+        project.command(words).expect(17);
+    }
+    assert_eq!(project.tree(), before);
+    std::fs::write(&store, &bytes).expect("the store");
+    project.command(["resume"]).expect(0);
+    project.ran_once(["a", "b"]);
+}
+
 /// The branch of a run was deleted. Going on is refused, whatever else is said; a fresh start is possible.
 #[test]
 fn branch_deleted() {
