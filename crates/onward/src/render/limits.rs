@@ -9,13 +9,13 @@ use super::{paint, safe, time};
 
 pub(super) fn hit(hit: &LimitHit, at: Timestamp) -> String {
     let names: Vec<String> = hit.limits.iter().map(|name| safe::line(name)).collect();
-    let which = if names.is_empty() { String::new() } else { format!(" {}", names.join(", ")) };
+    let which = if names.is_empty() { "a limit".to_owned() } else { format!("the limit {}", names.join(", ")) };
     let guess = if hit.told { "" } else { " (a guess)" };
     let said = if hit.said.is_empty() { String::new() } else { format!(": {}", safe::line(&hit.said)) };
     let when = words::countdown(hit.until, at);
     let who = hit.phase.as_ref().map_or_else(|| "another run".to_owned(), |phase| safe::line(phase.as_str()));
     let sign = paint::doubtful("◷");
-    format!("{sign} {who} was turned away by a limit{which}; it opens in {when}{guess}{said}")
+    format!("{sign} {who} was turned away by {which}; it opens in {when}{guess}{said}")
 }
 
 pub(super) fn stop(by: StopBy, count: usize) -> String {
