@@ -8,20 +8,23 @@ use crate::plan::{Phase, Plan};
 use super::judge::Changes;
 use super::model::{Progress, Standing};
 
-/// All that a phase was taken apart into, and what that was taken apart into. Parts stand behind what they are part of.
+/// All that a phase was taken apart into, and what that was taken apart into, in the order of the plan.
 pub(super) fn parts<'a>(plan: &'a Plan, id: &PhaseId) -> Vec<&'a Phase> {
-    let mut found: Vec<&Phase> = Vec::new();
     if plan.phase(id).is_none_or(|phase| phase.children.is_none()) {
-        return found;
+        return Vec::new();
     }
     let mut whole = BTreeSet::from([id]);
-    for part in &plan.phases {
-        if part.situation.parent.as_ref().is_some_and(|parent| whole.contains(parent)) {
-            whole.insert(&part.id);
-            found.push(part);
+    // Parts stand behind what they are parts of, unless the plan was put in another order: so until nothing changes.
+    loop {
+        let above = |part: &&Phase| part.situation.parent.as_ref().is_some_and(|parent| whole.contains(parent));
+        let found: Vec<&PhaseId> = plan.phases.iter().filter(above).map(|part| &part.id).collect();
+        let before = whole.len();
+        whole.extend(found);
+        if whole.len() == before {
+            break;
         }
     }
-    found
+    plan.phases.iter().filter(|part| part.id != *id && whole.contains(&part.id)).collect()
 }
 
 /// The phase that the author wrote and that this one is part of; itself if it is part of none.
