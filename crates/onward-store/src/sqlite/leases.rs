@@ -7,6 +7,7 @@ use std::{
 };
 
 use jiff::Timestamp;
+use nix::{errno::Errno, sys::signal::kill, unistd::Pid};
 use onward_core::id::RunId;
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -22,7 +23,7 @@ use crate::{
 /// How long a brief holder is waited for.
 pub(crate) const BRIEF_WAIT_MAX: Duration = Duration::from_secs(5);
 const STEP: Duration = Duration::from_millis(1);
-/// How long to wait for a holder that has the lock to say who it is.
+/// How long to wait for a holder that has the lock to say who it is, or for the lock of one that is dead to become free.
 const ANNOUNCEMENT_STEPS_MAX: u32 = 100;
 
 /// The epoch of the newest lease on a run.
@@ -71,7 +72,11 @@ impl SqliteStore {
             let seen = lock::look(&path).map_err(|error| StoreError::unreadable(&path, &error))?;
             let late = Instant::now() >= deadline;
             match seen.map(|seen| seen.kind) {
-                Some(LeaseKind::Driving) => return Err(self.held(id)?),
+                Some(LeaseKind::Driving) => {
+                    if let Some((kind, holder)) = self.who_holds(id)? {
+                        return Err(StoreError::Held { run: id.clone(), kind, holder });
+                    }
+                }
                 Some(LeaseKind::Brief) | None if late => return Err(self.held(id)?),
                 Some(LeaseKind::Brief) => thread::sleep(STEP),
                 // It became free between the two questions.
@@ -90,13 +95,17 @@ impl SqliteStore {
         check::run_name(id)?;
         let path = self.lock_path(id);
         let number = self.read(|connection| Run::find(connection, id))?.number;
-        for _ in 0..ANNOUNCEMENT_STEPS_MAX {
+        for step in 1..=ANNOUNCEMENT_STEPS_MAX {
             let seen = lock::look(&path).map_err(|error| StoreError::unreadable(&path, &error))?;
             match seen {
                 None => return Ok(None),
                 Some(seen) if seen.announced => {
                     let holder = self.read(|connection| read_holder(connection, number))?;
-                    return Ok(Some((seen.kind, holder.unwrap_or_else(Holder::unknown))));
+                    let holder = holder.unwrap_or_else(Holder::unknown);
+                    if step == ANNOUNCEMENT_STEPS_MAX || !is_gone(&holder) {
+                        return Ok(Some((seen.kind, holder)));
+                    }
+                    thread::sleep(STEP);
                 }
                 // It has the lock and is about to write down who it is.
                 Some(_) => thread::sleep(STEP),
@@ -109,6 +118,13 @@ impl SqliteStore {
     pub(super) fn lock_path(&self, id: &RunId) -> PathBuf {
         self.folder.run().join(format!("{id}.lock"))
     }
+}
+
+/// Whether no process here has the number of the holder. It was killed while it started a child, which has the lock until it
+/// becomes another program; or it is a process of another machine or container, so nothing is decided by this alone.
+fn is_gone(holder: &Holder) -> bool {
+    let pid = i32::try_from(holder.pid).unwrap_or(0);
+    pid > 0 && kill(Pid::from_raw(pid), None) == Err(Errno::ESRCH)
 }
 
 fn record(connection: &Connection, run: i64, kind: LeaseKind, holder: &Holder) -> Answer<u64> {

@@ -1,8 +1,8 @@
 //! Several processes that want the same run, or the same new store.
 
-use std::thread;
+use std::{sync::mpsc, thread, time::Duration};
 
-use onward_store::{LeaseKind, Store, StoreError};
+use onward_store::{Holder, LeaseKind, Store, StoreError};
 
 use crate::{
     child::{Role, ears, heard, kill, spawn},
@@ -27,6 +27,29 @@ fn a_run_driven_elsewhere_is_refused_until_its_driver_dies() {
     assert_eq!(store.holder(&run()).expect("an answer"), None);
     let lease = take(&mut store);
     assert!(lease.epoch() > epoch, "an epoch must rise");
+}
+
+/// A driver was killed while it started a child, and the child has its lock until it becomes another program. Whoever goes on
+/// at once is not told that a dead process drives the run: it waits that moment, and has the run.
+#[test]
+fn a_lock_that_outlives_its_driver_for_a_moment() {
+    let disk = OnDisk::default();
+    drop(drive(&mut disk.store()));
+    let mut dead = std::process::Command::new("true").spawn().expect("a process");
+    dead.wait().expect("its end");
+    let killed = Holder { pid: dead.id(), ..holder() };
+    let lease = disk.store().take_lease(&run(), LeaseKind::Driving, killed).expect("a free run");
+    let (answer, answered) = mpsc::channel();
+    let mut store = disk.store();
+    let next = thread::spawn(move || {
+        let taken = store.take_lease(&run(), LeaseKind::Driving, holder()).map(drop);
+        answer.send(taken).expect("somebody who listens");
+    });
+    let early = answered.recv_timeout(Duration::from_millis(20));
+    assert!(early.is_err(), "the answer came while the lock was held: {early:?}");
+    drop(lease);
+    answered.recv().expect("an answer").expect("the run");
+    next.join().expect("a thread that ends well");
 }
 
 #[test]

@@ -356,3 +356,29 @@ fn an_edited_plan_inside_is_noticed() {
     assert_eq!(project.order("end"), ["a", "x", "other"]);
     project.ran_once(["a", "x", "other"]);
 }
+
+/// A matrix and a plan inside are done, a later phase failed; then the matrix gets one more value and the plan inside one more
+/// phase. Both additions are done, once each, and nothing that was done is done again.
+#[test]
+fn parts_are_added_to_what_is_done() {
+    let project = project();
+    let inner = "onward: 1\nname: inner\nphases:\n  x: { run: step x }\n";
+    let plan = |values: &str| {
+        format!(
+            "onward: 1\nname: demo\nphases:
+  m: {{ matrix: {{ k: [{values}] }}, env: {{ K: \"${{{{ matrix.k }}}}\" }}, run: step m-$K }}
+  u: {{ uses: inner.yaml }}
+  c: {{ needs: [m, u], run: step c 'test -e ok' }}
+"
+        )
+    };
+    project.write("inner.yaml", inner);
+    project.plan(&plan("1, 2"));
+    project.command(["run"]).expect(1);
+    project.write("ok", "");
+    project.write("inner.yaml", format!("{inner}  y: {{ needs: x, run: step y }}\n"));
+    project.plan(&plan("1, 2, 3"));
+    project.command(["run", "--resume"]).expect(0);
+    project.ran_once(["m-1", "m-2", "m-3", "x", "y"]);
+    assert_eq!(project.order("end").last().map(String::as_str), Some("c"));
+}

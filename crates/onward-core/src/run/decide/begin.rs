@@ -39,10 +39,12 @@ pub(super) fn begin(run: &Run, begin: &Begin, now: Timestamp) -> Result<Vec<Even
         events.extend(answers(run, begin)?);
         return Ok(events);
     };
-    let revision = revise::revise(run, revised);
+    events.extend(revise::revise(run, revised));
     // All other answers are about the new plan.
-    let ahead = revise::ahead(run, events.iter().chain(&revision), now);
-    events.extend(revision);
+    let ahead = revise::ahead(run, events.iter(), now);
+    let added = revise::added_to_what_is_done(run, &ahead);
+    let ahead = revise::ahead(&ahead, added.iter(), now);
+    events.extend(added);
     events.extend(answers(&ahead, begin)?);
     Ok(events)
 }

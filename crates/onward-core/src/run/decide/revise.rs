@@ -2,8 +2,10 @@
 
 use jiff::Timestamp;
 
+use super::begin::reopened;
 use crate::event::{Event, Outcome, PlanRevised, Recorded};
-use crate::run::state::Run;
+use crate::input::Choice;
+use crate::run::state::{PhaseStatus, Run};
 
 /// The revision, and before it the ends of attempts at phases that are no longer in the plan. Whoever asks for the
 /// revision has seen that none of them is at work.
@@ -22,6 +24,16 @@ pub(super) fn revise(run: &Run, revised: &PlanRevised) -> Vec<Event> {
         })
     });
     ends.chain([Event::PlanRevised(Box::new(revised.clone()))]).collect()
+}
+
+/// What was added to a phase that is done opens it again: left as it is, the whole would be over and its new parts never done.
+pub(super) fn added_to_what_is_done(before: &Run, after: &Run) -> Vec<Event> {
+    let done = |whole| after.phase_state(whole).is_some_and(|state| state.status == PhaseStatus::Completed);
+    let added = after.phases().filter(|(phase, state)| {
+        let new = state.status == PhaseStatus::Pending && before.plan().phase(&phase.id).is_none();
+        new && after.is_part_of(&phase.id).any(done)
+    });
+    added.map(|(phase, state)| reopened(&phase.id, state.generation, Choice::Retry)).collect()
 }
 
 /// The run as it will be once these events are recorded.
