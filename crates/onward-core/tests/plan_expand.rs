@@ -8,7 +8,7 @@ use onward_core::id::PhaseId;
 use onward_core::plan::expand::{
     DEPTH_MAX, ExpandError, at_start, children, combinations, insert, is_compound, outputs, read_used,
 };
-use onward_core::plan::{Plan, digest, parse, phase_digest};
+use onward_core::plan::{Plan, definition_digest, digest, parse, phase_digest};
 use onward_core::run::turn::Fate::{self, Completed, Failed, Open, Skipped, Unreachable};
 use onward_core::run::turn::{Turn, closing_turn, is_cut_short, turn, whole};
 
@@ -179,6 +179,42 @@ phases:
     assert_eq!((value("inputs.other"), value("matrix.x")), (None, None));
     let before: Vec<&str> = sweep.needs.iter().map(|need| need.phase.as_str()).collect();
     assert_eq!((before, sweep.condition.as_deref()), (vec!["publish/build", "publish/send"], Some("always()")));
+}
+
+#[test]
+fn work_keeps_the_digest_it_always_had() {
+    // Runs that were stored by an earlier build hold the digests of their finished phases. Where a digest comes out otherwise,
+    // all that they have done is out of date.
+    let outer = "onward: 1
+env: { B: shared, A: 'über \"x\"' }
+phases:
+  script: { run: 'printf \"a\\tb\"', shell: bash -eu, env: { Z: '1', B: own }, working-directory: sub, outputs: { z: z, a: a } }
+  marked: { run: x, fingerprint: [cat y, cat x] }
+  each: { matrix: { z: [1, 2], a: ['${{ inputs.n }}'] }, run: x }
+  publish: { uses: plans/publish.yaml, with: { target: b } }
+inputs: { n: { type: string, default: m } }
+";
+    let expanded = |text: &str| {
+        let (whole, _) = read_used(&plan(text), &mut shelf).expect("the file is there");
+        at_start(&whole, &texts([("n", "q"), ("ticket", "7")])).expect("all is known")
+    };
+    let fixtures =
+        [include_str!("../../../fixtures/plans/feature.yaml"), include_str!("../../../fixtures/plans/nightly.yaml")];
+    let plans = [expanded(outer), plan(fixtures[0]), plan(fixtures[1])];
+    let short = |digest: String| digest[..8].to_owned();
+    let told = |plan: &Plan| {
+        let of = |phase| [definition_digest(plan, phase), phase_digest(plan, phase, &plan.env)].map(short).join("-");
+        plan.phases.iter().map(of).chain([short(digest(plan))]).collect::<Vec<_>>().join(" ")
+    };
+    let expected = [
+        "49a3cc29-78f1d98c 2333ae15-2333ae15 d358467d-d358467d 0921cc0e-0921cc0e 32891c72-32891c72 de8cfe0e-9e9475c3 \
+         bc9b58c8-ef3dd91e 4e6dc429-d95015fb 44650a7d-d95015fb 6f8c9751",
+        "880f0381-880f0381 ef3b99b1-ef3b99b1 72440a3d-72440a3d 48075472-48075472 c8749898-c8749898 a399b482-a399b482 \
+         ade8f96f-ade8f96f 0379aa11-0379aa11 24c7e0d5-24c7e0d5 cbe8d5bc-c9cdf83e 175f0307",
+        "fa2f3f8c-fa2f3f8c 3658a25c-2865fe60 5dee779b-5dee779b 3685554a-770c423a 6f9b09ae-6f9b09ae 41573263-41573263 \
+         8f97a586-8f97a586 0449fd28",
+    ];
+    assert_eq!(plans.each_ref().map(told), expected);
 }
 
 #[test]

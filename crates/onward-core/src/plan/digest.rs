@@ -1,9 +1,13 @@
 //! What makes two plans, or two phases, the same work: a hash over what matters and nothing else.
 
+use std::collections::BTreeMap;
+
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::expand::normal;
 use super::model::{Body, Phase, Plan};
+use super::parts::Axis;
 
 /// Changes when the work changes: its phases, their needs and what they do, shared variables, inputs. Not when only names,
 /// descriptions, timeouts, retries or priorities do.
@@ -30,56 +34,82 @@ pub fn digest(plan: &Plan) -> String {
 
 /// Changes when the author says that the phase is other work: what it does, where, and with which variables, as written.
 pub fn definition_digest(plan: &Plan, phase: &Phase) -> String {
-    let env: Vec<(String, String)> = plan.env.iter().chain(&phase.env).cloned().collect();
-    hash(work(phase, &env))
+    Work::of(phase, plan.env.iter().chain(&phase.env)).hash()
 }
 
 /// Changes when doing the phase again would be other work. `resolved_env` is all of its variables, filled in.
 /// The order of variables does not matter, nor does anything the plan says elsewhere; what a plan inside does, does.
 pub fn phase_digest(plan: &Plan, phase: &Phase, resolved_env: &[(String, String)]) -> String {
-    let mut work = work(phase, resolved_env);
-    if let Body::Uses(uses) = &phase.body
-        && let Some(inner) = plan.used.get(&normal(&uses.path))
-    {
-        work["plan"] = json!(digest(inner));
-    }
-    hash(work)
+    let inner = match &phase.body {
+        Body::Uses(uses) => plan.used.get(&normal(&uses.path)),
+        Body::Run { .. } | Body::Agent(_) | Body::Approval(_) | Body::External(_) => None,
+    };
+    Work { plan: inner.map(digest), ..Work::of(phase, resolved_env) }.hash()
 }
 
-fn work(phase: &Phase, env: &[(String, String)]) -> Value {
-    let env: Map<String, Value> =
-        env.iter().map(|(name, value)| (name.clone(), Value::String(value.clone()))).collect();
-    let mut work = json!({
-        "v": 1,
-        "body": phase.body,
-        "working_directory": phase.working_directory,
-        "env": env,
-        "outputs": phase.outputs.keys().collect::<Vec<_>>(),
-    });
-    // Named only where there is something to name: a phase without them keeps the digest it always had.
-    let mut more = Map::new();
-    if !phase.situation.matrix.is_empty() {
-        more.insert("matrix".into(), json!(phase.situation.matrix));
+/// What makes a phase the work it is. The fields stand in the order of their names, and so does all that is in them, so that
+/// the text of it is canonical as it is written: every start takes this digest of every finished phase.
+///
+/// What came later is named only where there is something to name: a phase without it keeps the digest it always had.
+#[derive(Serialize)]
+struct Work<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    axes: Option<&'a [(String, Axis)]>,
+    body: BodyInOrder<'a>,
+    env: BTreeMap<&'a str, &'a str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    fingerprint: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inputs: Option<&'a BTreeMap<String, String>>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    matrix: &'a BTreeMap<String, String>,
+    outputs: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<String>,
+    v: u32,
+    working_directory: Option<&'a str>,
+}
+
+/// Of a script the keys are in order as they are; any other body is put in order first.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum BodyInOrder<'a> {
+    Script(&'a Body),
+    Sorted(Value),
+}
+
+impl<'a> Work<'a> {
+    fn of(phase: &'a Phase, env: impl IntoIterator<Item = &'a (String, String)>) -> Self {
+        let body = match &phase.body {
+            script @ Body::Run { .. } => BodyInOrder::Script(script),
+            other @ (Body::Agent(_) | Body::Approval(_) | Body::External(_) | Body::Uses(_)) => {
+                BodyInOrder::Sorted(canonical(json!(other)))
+            }
+        };
+        Self {
+            axes: phase.matrix.as_ref().map(|matrix| matrix.axes.as_slice()),
+            body,
+            env: env.into_iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
+            fingerprint: &phase.fingerprint,
+            inputs: phase.situation.inputs.as_ref(),
+            matrix: &phase.situation.matrix,
+            outputs: phase.outputs.keys().map(String::as_str).collect(),
+            plan: None,
+            v: 1,
+            working_directory: phase.working_directory.as_deref(),
+        }
     }
-    if let Some(inputs) = &phase.situation.inputs {
-        more.insert("inputs".into(), json!(inputs));
+
+    fn hash(&self) -> String {
+        let text = serde_json::to_vec(self).expect("it has only keys that are texts");
+        blake3::hash(&text).to_hex().to_string()
     }
-    if let Some(matrix) = &phase.matrix {
-        more.insert("axes".into(), json!(matrix.axes));
-    }
-    if !phase.fingerprint.is_empty() {
-        more.insert("fingerprint".into(), json!(phase.fingerprint));
-    }
-    if let Value::Object(all) = &mut work {
-        all.extend(more);
-    }
-    work
 }
 
 /// The phase at its place in the graph.
 fn place(phase: &Phase) -> Value {
     let mut place =
-        json!({ "id": phase.id, "needs": phase.needs, "work": work(phase, &phase.env), "effects": phase.effects });
+        json!({ "id": phase.id, "needs": phase.needs, "work": Work::of(phase, &phase.env), "effects": phase.effects });
     if let Value::Object(all) = &mut place {
         all.extend(phase.condition.iter().map(|condition| ("if".to_owned(), json!(condition))));
     }
