@@ -33,7 +33,8 @@ impl PlanIndex {
     pub(super) fn new(plan: &Plan) -> Self {
         let by_id: BTreeMap<PhaseId, usize> =
             plan.phases.iter().enumerate().map(|(at, phase)| (phase.id.clone(), at)).collect();
-        let at = |id: &PhaseId| *by_id.get(id).expect("a checked plan needs only phases it has");
+        let unknown = |id: &PhaseId| panic!("a checked plan needs only phases it has, and {id} is none of them");
+        let at = |id: &PhaseId| by_id.get(id).copied().unwrap_or_else(|| unknown(id));
         let needs: Vec<Vec<usize>> =
             plan.phases.iter().map(|phase| phase.needs.iter().map(|need| at(&need.phase)).collect()).collect();
         let mut dependents = vec![Vec::new(); plan.phases.len()];
