@@ -31,6 +31,7 @@ fn a_person_agrees_to_another_plan() {
     project.command(["run"]).expect(15).err_names(["far too big", "added b1, b2; removed b"]);
     let status = project.command(["status"]).expect(0);
     assert!(status.out.contains("wants another plan (far too big)"), "{}", status.out);
+    assert_eq!(project.command(["status", "--json"]).json()["status"], "waiting");
     project.command(["approve", "latest", "b"]).expect(0);
     project.command(["resume"]).expect(0);
     project.ran_once(["a", "b", "b1", "b2", "c"]);
