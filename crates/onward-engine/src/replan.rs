@@ -20,7 +20,7 @@ use crate::flight::secrets;
 use crate::look::require_phase;
 use crate::people::{Reported, next_of};
 use crate::prepared::revision;
-use crate::probe::command::{self, Patience};
+use crate::probe::command::{self, Flood, Patience};
 use crate::probe::turn::{Place, Why};
 use crate::project::Project;
 use crate::{Onward, check};
@@ -62,6 +62,7 @@ impl Replanning {
                 bytes_max: TEXT_BYTES_MAX as u64 + 1,
                 given_up: &given_up,
                 tag: Some(place.tag()),
+                flood: Flood::End,
             };
             let ran = command::run_within(&project.top, &command::default_shell(), &script, env?, patience);
             drop(turn);

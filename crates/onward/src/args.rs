@@ -542,7 +542,7 @@ fn span(text: &str) -> Result<Duration, String> {
 fn key_and_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
-        Some(_) | None => Err("an input is given as KEY=VALUE".to_owned()),
+        Some(_) | None => Err("it is given as KEY=VALUE".to_owned()),
     }
 }
 

@@ -61,6 +61,11 @@ impl Replans {
         self.asked.iter()
     }
 
+    /// Whether all that is to be said about other plans is a person's yes or no.
+    pub(super) fn only_wait_for_approval(&self) -> bool {
+        !self.asked.is_empty() && self.asked.values().all(|asked| matches!(asked.stage, Stage::Proposed(_)))
+    }
+
     pub fn of(&self, phase: &PhaseId) -> Option<&Asked> {
         self.asked.get(phase)
     }

@@ -371,6 +371,7 @@ impl Run {
             (false, Some(RunResult::Failed), _) => RunStatus::Failed,
             (false, None, Some(by)) if is_a_pause(by) => RunStatus::Paused,
             (false, None, Some(StopBy::Waiting)) => RunStatus::Waiting,
+            (false, None, Some(StopBy::Question)) if self.replans.only_wait_for_approval() => RunStatus::Waiting,
             (false, None, Some(_)) => RunStatus::Interrupted,
             (false, None, None) if self.others_are_at_work() => RunStatus::Waiting,
             (false, None, None) => RunStatus::Running,

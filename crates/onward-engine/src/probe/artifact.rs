@@ -14,7 +14,9 @@ use onward_core::event::ArtifactSeen;
 use onward_core::id::{PhaseId, RunId};
 use onward_core::run::proof::{ArtifactState, Copied};
 use onward_core::run::{PhaseState, PhaseStatus, Run};
+use onward_core::seen::Files;
 
+use super::files;
 use crate::executor::shell;
 use crate::kill_point::reached;
 use crate::project::Project;
@@ -41,7 +43,8 @@ pub(super) struct Taken {
 /// What lies at a path below the top. What leads out of it is not even looked at.
 pub(super) fn seen(top: &Path, path: &str) -> ArtifactState {
     let read = real(top, path).and_then(|real| {
-        let taken = take(&real, None).map_err(|why| Elsewhere::Refused(format!("it cannot be read: {why}")))?;
+        let taken =
+            take(&real, None, Readers::Owner).map_err(|why| Elsewhere::Refused(format!("it cannot be read: {why}")))?;
         Ok(ArtifactState::There { bytes: taken.bytes, digest: taken.digest, copy: Copied::NotWanted })
     });
     read.unwrap_or_else(|why| match why {
@@ -77,6 +80,23 @@ fn is_untouched(path: &Path, then: &ArtifactSeen, done_at: Option<Timestamp>) ->
     large && (about.ctime(), about.ctime_nsec()) < (limit.as_second(), i64::from(limit.subsec_nanosecond()))
 }
 
+/// The files that will be there again before anything is done, as they will be.
+pub(super) fn put_back_later(project: &Project, run: &Run) -> Files {
+    let mut all = Files::default();
+    for (_, artifact) in restorable(project, run) {
+        let Some(copy) = Shelf::of(project, &run.id).find(artifact) else { continue };
+        let (folder, name) = (copy.parent().unwrap_or(&copy), copy.file_name().and_then(|name| name.to_str()));
+        let top = if copy.is_dir() { &copy } else { folder };
+        let glob = if copy.is_dir() { "**" } else { name.unwrap_or_default() };
+        let place = artifact.path.trim_end_matches('/');
+        all.files.extend(files::look(top, &[glob.to_owned()], &[], None).files.into_iter().map(|(path, file)| {
+            let path = if copy.is_dir() { format!("{place}/{path}") } else { place.to_owned() };
+            (path, file)
+        }));
+    }
+    all
+}
+
 /// Why there is nothing to be read at a path.
 pub(super) enum Elsewhere {
     Missing,
@@ -106,8 +126,8 @@ pub(super) fn real(top: &Path, path: &str) -> Result<PathBuf, Elsewhere> {
 
 /// Reads a file or a folder, and writes what it reads to `copy`, where there is to be one: what has the digest is what was
 /// copied, even if somebody writes to it meanwhile.
-fn take(path: &Path, copy: Option<&Path>) -> io::Result<Taken> {
-    let mut taking = Taking { hasher: blake3::Hasher::new(), files_left: FILES_PER_ARTIFACT_MAX };
+fn take(path: &Path, copy: Option<&Path>, readers: Readers) -> io::Result<Taken> {
+    let mut taking = Taking { hasher: blake3::Hasher::new(), files_left: FILES_PER_ARTIFACT_MAX, readers };
     let bytes = taking.any(path, copy)?;
     Ok(Taken { bytes, digest: taking.hasher.finalize().to_hex().to_string() })
 }
@@ -115,6 +135,25 @@ fn take(path: &Path, copy: Option<&Path>) -> io::Result<Taken> {
 struct Taking {
     hasher: blake3::Hasher,
     files_left: u32,
+    readers: Readers,
+}
+
+/// Who may read what is written.
+#[derive(Clone, Copy)]
+enum Readers {
+    /// Nobody else: it lies in the store.
+    Owner,
+    /// Whoever may read other new files of the project.
+    AsUsual,
+}
+
+impl Readers {
+    fn mode(self, mode: u32) -> u32 {
+        match self {
+            Self::Owner => mode & 0o700,
+            Self::AsUsual => mode,
+        }
+    }
 }
 
 impl Taking {
@@ -133,7 +172,7 @@ impl Taking {
             return Ok(0);
         }
         if let Some(copy) = copy {
-            DirBuilder::new().mode(0o700).create(copy)?;
+            DirBuilder::new().mode(self.readers.mode(0o777)).create(copy)?;
         }
         let mut names: Vec<OsString> =
             fs::read_dir(path)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?;
@@ -153,8 +192,8 @@ impl Taking {
         let mut from = File::open(path)?;
         let Some(copy) = copy else { return io::copy(&mut from, &mut self.hasher) };
         // Whoever could run it can run it when it is put back.
-        let mode = if from.metadata()?.permissions().mode() & 0o100 != 0 { 0o700 } else { 0o600 };
-        let mut to = OpenOptions::new().write(true).create_new(true).mode(mode).open(copy)?;
+        let mode = if from.metadata()?.permissions().mode() & 0o100 != 0 { 0o777 } else { 0o666 };
+        let mut to = OpenOptions::new().write(true).create_new(true).mode(self.readers.mode(mode)).open(copy)?;
         let mut buffer = vec![0; COPIED_BYTES];
         let mut bytes = 0;
         loop {
@@ -202,7 +241,7 @@ impl Shelf {
         self.make()?;
         let aside = self.folder.join(format!("new-{aside}"));
         remove(&aside)?;
-        let put = take(real, Some(&aside)).and_then(|taken| {
+        let put = take(real, Some(&aside), Readers::Owner).and_then(|taken| {
             let named = self.folder.join(name(&taken.digest, until));
             if named.symlink_metadata().is_err() {
                 reached("artifact.before-rename");
@@ -298,7 +337,7 @@ pub(crate) fn put_back(project: &Project, run: &Run, artifact: &ArtifactSeen) ->
     }
     let aside = folder.join(format!(".onward-{}", &artifact.digest[..artifact.digest.len().min(16)]));
     remove(&aside)?;
-    let put = take(&copy, Some(&aside)).and_then(|taken| {
+    let put = take(&copy, Some(&aside), Readers::AsUsual).and_then(|taken| {
         if taken.digest != artifact.digest {
             return Err(io::Error::other("its copy in the store is damaged"));
         }

@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, killpg};
@@ -19,6 +19,9 @@ pub(crate) const TIME_MAX: Duration = Duration::from_secs(30);
 /// What a probe prints beyond this is not read: it makes no difference any more.
 pub(crate) const OUTPUT_BYTES_MAX: u64 = 1024 * 1024;
 const LOOK_EVERY: Duration = Duration::from_millis(2);
+/// How long what is still in the pipe is waited for when the command is over.
+const PIPE_TIME_MAX: Duration = Duration::from_millis(500);
+const CHUNK_BYTES: usize = 64 * 1024;
 
 /// How a command ended.
 #[derive(Debug)]
@@ -45,13 +48,23 @@ pub(crate) struct Patience<'a> {
     pub(crate) given_up: &'a AtomicBool,
     /// The mark in its environment, by which all that it started is found and ended with it.
     pub(crate) tag: Option<&'a str>,
+    pub(crate) flood: Flood,
+}
+
+/// What becomes of a command that prints more than is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flood {
+    /// It comes to its end: how it ends is what counts.
+    ReadOn,
+    /// It is ended: what it prints is what counts, and that is of no use any more.
+    End,
 }
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 
 impl Patience<'_> {
     fn usual() -> Self {
-        Self { time_max: TIME_MAX, bytes_max: OUTPUT_BYTES_MAX, given_up: &NEVER, tag: None }
+        Self { time_max: TIME_MAX, bytes_max: OUTPUT_BYTES_MAX, given_up: &NEVER, tag: None, flood: Flood::ReadOn }
     }
 }
 
@@ -121,34 +134,44 @@ fn started(mut command: Command, heard: Option<Box<dyn Read + Send>>, patience: 
     // It holds the other ends of the pipe, which is at its end only when nobody does.
     drop(command);
     let (sender, receiver) = mpsc::channel();
-    let bytes_max = patience.bytes_max;
+    let full = Arc::new(AtomicBool::new(false));
     let out = heard.or_else(|| child.stdout.take().map(|out| Box::new(out) as Box<dyn Read + Send>));
     if let Some(out) = out {
+        let (bytes_max, full) = (patience.bytes_max, full.clone());
         std::thread::spawn(move || {
-            let mut bytes = Vec::new();
-            let mut out = out.take(bytes_max);
-            let _ = out.read_to_end(&mut bytes);
-            let _ = sender.send(bytes);
+            let (mut out, mut buffer) = (out.take(bytes_max), vec![0; CHUNK_BYTES]);
+            while let Ok(count @ 1..) = out.read(&mut buffer) {
+                let _ = sender.send(buffer[..count].to_vec());
+            }
+            full.store(out.limit() == 0, Ordering::Relaxed);
+            drop(sender);
             // Read on, so that whoever prints without end is not held up by a full pipe.
             let _ = std::io::copy(&mut out.into_inner(), &mut std::io::sink());
         });
     }
-    let (code, why) = wait(&mut child, patience);
+    let (code, why) = wait(&mut child, patience, &full);
     // A background child may hold the pipe; what was printed up to here is what counts.
-    let output = receiver.recv_timeout(Duration::from_millis(500)).unwrap_or_default();
+    let (until, mut output) = (Instant::now() + PIPE_TIME_MAX, Vec::new());
+    while let Ok(bytes) = receiver.recv_timeout(until.saturating_duration_since(Instant::now())) {
+        output.extend(bytes);
+    }
     Ran { code, why, output }
 }
 
-fn wait(child: &mut Child, patience: Patience<'_>) -> (Option<i32>, String) {
+fn wait(child: &mut Child, patience: Patience<'_>, full: &AtomicBool) -> (Option<i32>, String) {
     let deadline = Instant::now() + patience.time_max;
     loop {
         let given_up = patience.given_up.load(Ordering::Relaxed);
+        let flood = patience.flood == Flood::End && full.load(Ordering::Relaxed);
         match child.try_wait() {
             Ok(Some(status)) => return (status.code(), "it was ended by a signal".to_owned()),
-            Ok(None) if Instant::now() < deadline && !given_up => std::thread::sleep(LOOK_EVERY),
+            Ok(None) if Instant::now() < deadline && !given_up && !flood => std::thread::sleep(LOOK_EVERY),
             Ok(None) => {
                 end(child, patience.tag);
                 let _ = child.wait();
+                if flood {
+                    return (None, format!("it prints without end, more than {} bytes", patience.bytes_max - 1));
+                }
                 return (None, format!("it took longer than {} s", patience.time_max.as_secs()));
             }
             Err(why) => return (None, why.to_string()),

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use onward_core::id::PhaseId;
 use onward_core::plan::ProbeOf;
 use onward_core::run::{PhaseStatus, Run};
-use onward_core::seen::{ProbeSeen, Seen, World};
+use onward_core::seen::{Files, ProbeSeen, Seen, World};
 
 use crate::executor::shell;
 use crate::flight;
@@ -47,6 +47,13 @@ pub(crate) fn world(project: &Project, run: &Run) -> World {
 pub(crate) fn finished(project: &Project, run: &Run) -> BTreeMap<PhaseId, Seen> {
     let mut all = BTreeMap::new();
     let nothing = Seen::default();
+    // What will be put back was not changed.
+    let back = artifact::put_back_later(project, run);
+    let as_it_will_be = |then: &Files, mut now: Files| {
+        let meant = back.files.iter().filter(|(path, _)| then.files.contains_key(*path));
+        now.files.extend(meant.map(|(path, file)| (path.clone(), file.clone())));
+        now
+    };
     for (phase, state) in run.phases().filter(|(_, state)| state.status == PhaseStatus::Completed) {
         let then = state.seen.as_deref().unwrap_or(&nothing);
         if then.reads.is_none() && then.writes.is_none() && then.fingerprint.is_none() && state.artifacts.is_empty() {
@@ -56,8 +63,11 @@ pub(crate) fn finished(project: &Project, run: &Run) -> BTreeMap<PhaseId, Seen> 
             artifacts: (!state.artifacts.is_empty()).then(|| artifact::artifacts_now(project, run, state)),
             definition: String::new(),
             fingerprint: then.fingerprint.as_ref().and_then(|_| phase::fingerprint(project, run, phase)),
-            reads: then.reads.as_ref().map(|then| phase::reads(project, run, phase, Some(then))),
-            writes: then.writes.as_ref().map(|then| phase::writes(project, run, phase, Some(then))),
+            reads: then.reads.as_ref().map(|then| as_it_will_be(then, phase::reads(project, run, phase, Some(then)))),
+            writes: then
+                .writes
+                .as_ref()
+                .map(|then| as_it_will_be(then, phase::writes(project, run, phase, Some(then)))),
         };
         all.insert(phase.id.clone(), seen);
     }

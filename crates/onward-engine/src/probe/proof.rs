@@ -20,7 +20,7 @@ use onward_core::run::proof::{self, ArtifactFound, ArtifactState, CheckEnd, Copi
 use onward_core::words;
 
 use super::artifact::{self, Shelf};
-use super::command::{self, Patience};
+use super::command::{self, Flood, Patience};
 use super::phase::shell_of;
 use super::turn::{Place, Why};
 use crate::attendant::{AttemptFolder, CHECKS};
@@ -213,6 +213,7 @@ impl Looking {
             bytes_max: command::OUTPUT_BYTES_MAX,
             given_up,
             tag: Some(self.place.tag()),
+            flood: Flood::ReadOn,
         };
         let ran = command::run_and_hear(&self.folder, &self.shell, script, env, patience);
         let output = flight::secrets().bytes(&ran.output);
@@ -249,6 +250,7 @@ impl Looking {
             bytes_max: command::OUTPUT_BYTES_MAX,
             given_up,
             tag: Some(self.place.tag()),
+            flood: Flood::ReadOn,
         };
         let mut codes = Vec::new();
         for script in &self.done_when {

@@ -60,7 +60,11 @@ impl Place {
     pub(crate) fn take(&self, given_up: &AtomicBool) -> io::Result<Option<Turn>> {
         let path = self.folder.join(&self.tag);
         while !given_up.load(Ordering::Relaxed) {
-            DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+            match DirBuilder::new().recursive(true).mode(0o700).create(&self.folder) {
+                // It was there when it was to be made, and went with somebody's last look before anybody could see what it is.
+                Err(why) if why.kind() == io::ErrorKind::AlreadyExists && !is_in_the_way(&self.folder) => continue,
+                other => other?,
+            }
             let opened = match open(&path, Missing::Make) {
                 // The folder goes with the last look in it.
                 Err(why) if why.kind() == io::ErrorKind::NotFound => continue,
@@ -76,6 +80,11 @@ impl Place {
         }
         Ok(None)
     }
+}
+
+/// Whether something lies there that will not go away.
+fn is_in_the_way(folder: &Path) -> bool {
+    fs::symlink_metadata(folder).is_ok_and(|about| !about.is_dir())
 }
 
 /// The right to look, until it is dropped.
@@ -135,4 +144,32 @@ fn open(path: &Path, missing: Missing) -> io::Result<File> {
 fn is_still_there(file: &File, path: &Path) -> bool {
     let (Ok(open), Ok(named)) = (file.metadata(), path.symlink_metadata()) else { return false };
     (open.dev(), open.ino()) == (named.dev(), named.ino())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Parts of one run come to their ends at the same time, again and again, and each is looked at. The folder comes and goes
+    /// with the looks, and no look fails for it.
+    #[test]
+    fn looks_that_begin_while_others_end() {
+        let top = tempfile::tempdir().expect("a folder");
+        let folder = top.path().join("looks/run");
+        std::thread::scope(|scope| {
+            for tag in ["a", "b", "c"] {
+                let place = Place { folder: folder.clone(), tag: tag.to_owned() };
+                scope.spawn(move || {
+                    for _ in 0..3000 {
+                        let turn = place.take(&AtomicBool::new(false)).expect("the folder can be made");
+                        assert!(turn.is_some(), "nobody gave up");
+                    }
+                });
+            }
+        });
+        fs::create_dir_all(folder.parent().expect("a folder above")).expect("it can be made");
+        fs::write(&folder, "").expect("a file");
+        let place = Place { folder, tag: "a".to_owned() };
+        assert!(place.take(&AtomicBool::new(false)).is_err(), "a file in the way is said");
+    }
 }

@@ -4,8 +4,9 @@ use jiff::{SignedDuration, Timestamp};
 use onward_core::event::{Event, Recorded, StopBy};
 use onward_core::exit;
 use onward_core::id::RunId;
+use onward_core::plan::{Body, Phase};
 use onward_core::run::schedule::{self, Awaited};
-use onward_core::run::{Ending, Run};
+use onward_core::run::{Ending, PhaseStatus, Run};
 use onward_core::view::{self, StatusView};
 use onward_engine::{Finished, Question, Reporter, Update};
 use serde::Serialize;
@@ -248,6 +249,21 @@ fn heartbeat(run: &Run, now: Timestamp) -> String {
     format!("{} at work: {at_work}{waiting}\n", paint::dim("…"))
 }
 
+/// Where to look after the last failure of something that prints, and what makes a person's no undone: a resume does not.
+fn after_a_failure(run: &Run) -> String {
+    let id = safe::line(run.id.as_str());
+    let failed = || run.phases().filter(|(_, state)| state.status == PhaseStatus::Failed);
+    let prints = |phase: &Phase| phase.children.is_none() && matches!(phase.body, Body::Run { .. } | Body::Agent(_));
+    let printed = failed().filter(|(phase, state)| state.attempts > 0 && prints(phase));
+    let logs = printed
+        .max_by_key(|(_, state)| state.ended_at)
+        .map(|(phase, _)| format!("see what it printed with  onward logs {id} {}\n", safe::line(phase.id.as_str())));
+    let refused = failed().filter(|(phase, _)| matches!(phase.body, Body::Approval(_)));
+    let again = refused
+        .map(|(phase, _)| format!("have it asked again with  onward retry {id} {}\n", safe::line(phase.id.as_str())));
+    logs.into_iter().chain(again).collect()
+}
+
 fn last_words(finished: &Finished) -> String {
     let run = &finished.run;
     let id = safe::line(run.id.as_str());
@@ -256,10 +272,7 @@ fn last_words(finished: &Finished) -> String {
     match finished.ending {
         Ending::Completed => format!("{} run {id} is complete, {done}\n", paint::good("✓")),
         Ending::Failed => {
-            let failed = run.error().map(|(phase, _)| safe::line(phase.as_str()));
-            let logs =
-                failed.map(|phase| format!("see what it printed with  onward logs {id} {phase}\n")).unwrap_or_default();
-            format!("{} run {id} failed, {done}\n{logs}{resume}", paint::bad("✗"))
+            format!("{} run {id} failed, {done}\n{}{resume}", paint::bad("✗"), after_a_failure(run))
         }
         Ending::Stopped(by) => {
             let why = match by {

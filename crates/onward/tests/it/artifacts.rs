@@ -148,3 +148,38 @@ fn a_copy_goes_when_its_time_is_over() {
     project.command(["run"]).expect(0);
     assert_eq!(copies().len(), 1);
 }
+
+/// A file and a folder of which copies are kept are named in `writes` of their phase and in `reads` of the next one, and are
+/// deleted while the run rests. They are put back without a question, since nothing is other than it was, and whoever could
+/// read them can read them again.
+#[test]
+fn what_is_put_back_makes_nothing_stale() {
+    use std::os::unix::fs::PermissionsExt;
+    let project = project();
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        phases:
+          a:
+            run: step a 'umask 022; mkdir -p out; echo one > out/one; echo two > two'
+            writes: [out/**, two]
+            artifacts: { all: { path: out, keep: true }, two: { path: two, keep: true } }
+          b: { needs: a, run: step b, reads: [out/**, two] }
+          c: { needs: b, run: step c hold }
+    ",
+    );
+    let _first = project.start(["run"]);
+    project.wait_ledger("begin", "c", 1);
+    project.kill_everything();
+    fs::remove_dir_all(project.path("out")).expect("it is there");
+    fs::remove_file(project.path("two")).expect("it is there");
+    project.open("c");
+    project.command(["run"]).expect(0).err_names(["put back"]);
+    project.ran_once(["a", "b"]);
+    assert_eq!((project.read("out/one"), project.read("two")), ("one\n".to_owned(), "two\n".to_owned()));
+    project.write("fresh", "");
+    let fresh = project.path("fresh");
+    let mode = |path: std::path::PathBuf| fs::metadata(path).expect("it is there").permissions().mode();
+    assert_eq!(mode(project.path("two")), mode(fresh), "readable as any other file of the project");
+}

@@ -187,3 +187,19 @@ fn silence_pauses_the_run() {
     project.command(["report", "done", "ext"]).expect(0);
     assert_eq!(project.command(["status", "--json"]).json()["status"], "completed");
 }
+
+/// A person says no, and the run goes on in vain. What is told then is how to be asked again, and not where to look for what a
+/// person printed; the same for a matrix, of which the part that printed something is named.
+#[test]
+fn what_helps_after_a_failure() {
+    let asked = project();
+    asked.plan("onward: 1\nname: demo\nphases:\n  ok: { approval: { message: go? } }\n");
+    asked.command(["run"]).expect(15);
+    asked.command(["reject", "latest", "ok"]).expect(0);
+    let told = asked.command(["resume"]).expect(1).err;
+    assert!(told.contains("onward retry run_demo_") && !told.contains("onward logs"), "{told}");
+    let parts = project();
+    parts.plan("onward: 1\nname: demo\nphases:\n  m: { matrix: { k: [1] }, run: step m false }\n");
+    let told = parts.command(["run"]).expect(1).err;
+    assert!(told.lines().any(|line| line.contains("onward logs run_demo_") && line.contains(" m@")), "{told}");
+}

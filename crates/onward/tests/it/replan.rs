@@ -31,6 +31,7 @@ fn a_person_agrees_to_another_plan() {
     project.command(["run"]).expect(15).err_names(["far too big", "added b1, b2; removed b"]);
     let status = project.command(["status"]).expect(0);
     assert!(status.out.contains("wants another plan (far too big)"), "{}", status.out);
+    assert_eq!(project.command(["status", "--json"]).json()["status"], "waiting");
     project.command(["approve", "latest", "b"]).expect(0);
     project.command(["resume"]).expect(0);
     project.ran_once(["a", "b", "b1", "b2", "c"]);
@@ -95,4 +96,25 @@ fn too_hard_for_one_phase() {
     project.command(["report", "progress", "a", "--complexity", "6"]).expect(0);
     project.command(["resume"]).expect(0);
     project.ran_once(["a1", "a2"]);
+}
+
+/// The command that makes plans prints without end. It is ended when it has printed more than a plan can have, and a person is
+/// asked.
+#[test]
+fn a_plan_without_end() {
+    let project = project();
+    project.plan(&TOO_BIG.replace("cat next.yaml", "yes"));
+    project.command(["run"]).expect(14).err_names(["without end", "--retry b", "--skip b"]);
+    project.ran_once(["a", "b"]);
+}
+
+/// The command that makes plans leaves something at work behind that has its output open. What it printed is the plan all the
+/// same.
+#[test]
+fn a_plan_and_somebody_in_the_background() {
+    let project = project();
+    project.plan(&TOO_BIG.replace("{ run: cat next.yaml }", "{ approval: false, run: 'sleep 3 & cat next.yaml' }"));
+    project.write("next.yaml", SPLIT);
+    project.command(["run"]).expect(0);
+    project.ran_once(["a", "b", "b1", "b2", "c"]);
 }
