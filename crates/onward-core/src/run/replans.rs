@@ -259,6 +259,10 @@ impl Run {
             Event::ReplanProposed { phase, plan } => self.stage(phase, Stage::Proposed(plan.clone())),
             Event::ReplanRefused { phase, because, why } => {
                 let Some(asked) = self.replans.asked.get(phase) else { return };
+                // What a person does not want is not brought before them again.
+                if let (Stage::Proposed(plan), Because::Rejected) = (&asked.stage, because) {
+                    self.replans.tried.insert(digest_of_all(plan));
+                }
                 let message = format!("it wants another plan ({}), and does not get it: {why}", asked.reason);
                 self.stage(phase, Stage::Refused { because: *because, why: why.clone() });
                 let error = PhaseError { code: NOT_REPLANNED.to_owned(), message };

@@ -46,6 +46,7 @@ fn a_person_does_not_agree() {
     project.write("next.yaml", SPLIT);
     project.command(["run"]).expect(15);
     project.command(["reject", "latest", "b"]).expect(0);
+    project.command(["resume"]).expect(14).err_names(["tried before"]);
     project.ran_once(["a", "b"]);
     project.command(["resume", "--adopt", "b"]).expect(0);
     project.ran_once(["a", "b", "c"]);
