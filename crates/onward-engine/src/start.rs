@@ -175,7 +175,7 @@ impl Onward {
     /// A run that is likely to be gone on with: it is kept, so that it need not be read twice.
     fn load_to_go_on(&mut self, id: &RunId) -> Result<Run> {
         let run = self.load_or_tell(id)?;
-        self.found = Some(Box::new(run.clone()));
+        self.found = run.is_unfinished().then(|| Box::new(run.clone()));
         Ok(run)
     }
 
