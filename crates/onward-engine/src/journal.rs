@@ -79,12 +79,18 @@ pub(crate) fn events(store: &mut dyn Store, run: &RunId, after: Seq) -> Result<V
 pub fn load(store: &mut dyn Store, run: &RunId) -> Result<Run> {
     let cached = store.fold(run)?.filter(|fold| fold.version == cache::FOLD_VERSION);
     if let Some(mut folded) = cached.and_then(|fold| cache::decode(&fold.bytes).filter(|run| run.seq == fold.seq)) {
-        for recorded in events(store, run, folded.seq)? {
-            folded.apply(&recorded);
-        }
+        catch_up(store, &mut folded)?;
         return Ok(folded);
     }
     load_whole(store, run)
+}
+
+/// Folds in what came since.
+pub(crate) fn catch_up(store: &mut dyn Store, run: &mut Run) -> Result<()> {
+    for recorded in events(store, &run.id, run.seq)? {
+        run.apply(&recorded);
+    }
+    Ok(())
 }
 
 /// The run from its first event on, whatever is cached.

@@ -12,7 +12,7 @@ use onward_core::resume::{
 };
 use onward_core::run::{self, Run};
 use onward_core::seen::{Seen, World};
-use onward_core::view::{self, StatusView, Why};
+use onward_core::view::{self, Alive, Driver, StatusView, Why};
 
 use crate::Onward;
 use crate::check;
@@ -26,8 +26,10 @@ use crate::{probe, vcs};
 /// An unfinished run of the same work, and all that was found out about it.
 #[derive(Debug)]
 pub struct Unfinished {
-    pub view: StatusView,
     pub run: Run,
+    /// What was seen of its processes.
+    alive: Alive,
+    warnings: Vec<String>,
     pub plan: PlanFact,
     /// All that was found, whatever it weighs.
     pub findings: Vec<Finding>,
@@ -117,7 +119,7 @@ impl Onward {
         let driver = self.driver(&run.id)?;
         let warnings = self.warnings();
         let somebody_drives = driver.is_some();
-        let view = look::status_of(&self.project, &run, driver, warnings);
+        let alive = look::alive(&self.project, &run, driver);
         let (plan, revised) = match (plan_from, file) {
             (PlanFrom::Run, _) => (PlanFact::Kept, None),
             (PlanFrom::File, FileNow::Same) => (PlanFact::Same, None),
@@ -127,7 +129,8 @@ impl Onward {
             }
             (PlanFrom::File, FileNow::Edited(new)) => (PlanFact::Changed, Some(new)),
         };
-        let mut one = Unfinished { view, run, plan, findings: Vec::new(), revised, world: None, seen: BTreeMap::new() };
+        let (findings, seen) = (Vec::new(), BTreeMap::new());
+        let mut one = Unfinished { run, alive, warnings, plan, findings, revised, world: None, seen };
         // Somebody else is at it, or nothing is left: nothing is to be decided, so nothing is asked of the world.
         if !somebody_drives && one.run.is_unfinished() && one.run.phases_total() > 0 {
             self.look_around(&mut one, files);
@@ -167,10 +170,9 @@ impl Onward {
         }
         findings.extend(self.latest_is_damaged(run));
         self.count_lines(run, &mut findings);
-        let orphans = one.view.orphans();
-        findings.extend(orphans.map(|record| {
-            let message = format!("phase {} is still at work, and is waited for", record.id);
-            Finding::of(Kind::Orphan, &record.id, message)
+        findings.extend(one.orphans().map(|phase| {
+            let message = format!("phase {phase} is still at work, and is waited for");
+            Finding::of(Kind::Orphan, phase, message)
         }));
         findings.sort_by_key(|finding| std::cmp::Reverse(finding.kind.row().weight));
         one.world = Some(Box::new(world)).filter(|world| **world != World::default());
@@ -232,6 +234,23 @@ impl Onward {
 }
 
 impl Unfinished {
+    /// What is shown of it. Made when somebody looks: most starts ask nobody, and a large run takes a while to describe.
+    pub fn view(&self) -> StatusView {
+        view::status(&self.run, &self.alive, self.warnings.clone())
+    }
+
+    /// Who drives it now.
+    pub fn driver(&self) -> Option<&Driver> {
+        self.alive.driver.as_ref()
+    }
+
+    /// Phases that outlived their driver.
+    pub(crate) fn orphans(&self) -> impl Iterator<Item = &PhaseId> {
+        let alone = self.driver().is_none();
+        let at_work = self.run.running().map(|(phase, _)| &phase.id);
+        at_work.filter(move |phase| alone && self.alive.phases.contains(phase))
+    }
+
     /// What core makes of it, with the answers that were given.
     pub fn judge(&self, request: &Request) -> Judged {
         let chosen = self.chosen(request);
@@ -250,7 +269,7 @@ impl Unfinished {
 
     fn standing(&self, request: &Request) -> Standing {
         let again = !request.choices.is_empty() || request.from.is_some();
-        if self.view.driver.is_some() {
+        if self.driver().is_some() {
             Standing::Driven
         } else if self.run.phases_total() == 0 {
             Standing::NoPhases
@@ -276,12 +295,12 @@ impl Unfinished {
     fn in_the_way(&self, request: &Request) -> Vec<Finding> {
         let redone: Vec<PhaseId> =
             request.from.as_ref().map(|from| self.run.with_dependents(&PhaseId::new(from))).unwrap_or_default();
-        let alive = self.view.orphans().filter(|record| redone.contains(&record.id));
+        let alive = self.orphans().filter(|phase| redone.contains(phase));
         let finding = |id: &PhaseId| {
             let message = format!("phase {id} is to be done again and is still at work");
             Finding::of(Kind::OrphanInTheWay, id, message)
         };
-        alive.map(|record| finding(&record.id)).collect()
+        alive.map(finding).collect()
     }
 
     /// Phases that were named must be there, in the plan that is to count.
@@ -298,9 +317,9 @@ impl Unfinished {
 
     fn going(&self, request: &Request) -> Result<Going> {
         if let Some(revised) = &self.revised {
-            let gone = self.view.orphans().find(|record| revised.plan.phase(&record.id).is_none());
-            if let Some(record) = gone {
-                let why = format!("phase {} is still at work and is not in the edited plan any more", record.id);
+            let gone = self.orphans().find(|phase| revised.plan.phase(phase).is_none());
+            if let Some(phase) = gone {
+                let why = format!("phase {phase} is still at work and is not in the edited plan any more");
                 return Err(Error::Refused { run: self.run.id.clone(), reasons: vec![why] });
             }
         }

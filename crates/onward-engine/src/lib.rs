@@ -66,6 +66,7 @@ pub use tidy_up::{FirstPlan, InitReport};
 pub use world::{Happened, Tree, Urgency, World};
 
 use onward_core::config::Config;
+use onward_core::run::Run;
 pub use onward_store::{Cause, StoreError};
 use onward_store::{OpenMode, SqliteStore, Store};
 
@@ -79,6 +80,8 @@ pub struct Onward {
     from: PathBuf,
     mode: OpenMode,
     store: Option<Box<dyn Store>>,
+    /// The unfinished run that was found last, as its journal tells it: whoever goes on with it reads only what came since.
+    found: Option<Box<Run>>,
 }
 
 impl Onward {
@@ -111,7 +114,7 @@ impl Onward {
             // With a handler, a write beyond the limit of file sizes is an error like a full disk, not the end.
             let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
         }
-        Ok(Self { project, config, notices, from: from.to_owned(), mode, store: None })
+        Ok(Self { project, config, notices, from: from.to_owned(), mode, store: None, found: None })
     }
 
     /// The store, opened when it is first needed: what is wrong with a plan is said before anything is made.

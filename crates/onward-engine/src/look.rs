@@ -470,6 +470,11 @@ pub(crate) fn checkpoint_from(id: &CheckpointId, found: &StoredCheckpoint) -> Re
 
 /// A run with what can be seen of its processes now.
 pub(crate) fn status_of(project: &Project, run: &Run, driver: Option<Driver>, warnings: Vec<String>) -> StatusView {
+    view::status(run, &alive(project, run, driver), warnings)
+}
+
+/// What can be seen of the processes of a run now.
+pub(crate) fn alive(project: &Project, run: &Run, driver: Option<Driver>) -> Alive {
     let mut alive = Alive { driver, now: Timestamp::now(), ..Alive::default() };
     for (phase, state) in run.running() {
         let Some(attempt) = &state.attempt else { continue };
@@ -481,5 +486,5 @@ pub(crate) fn status_of(project: &Project, run: &Run, driver: Option<Driver>, wa
             alive.notes.insert(phase.id.clone(), note);
         }
     }
-    view::status(run, &alive, warnings)
+    alive
 }

@@ -14,7 +14,7 @@ const PHASES_OFFERED_MAX: usize = 10;
 pub(crate) fn fresh(request: &Request, all: &[Unfinished]) -> Result<Ready> {
     for one in all {
         refuse_if_driven(one)?;
-        let orphans: Vec<PhaseId> = one.view.orphans().map(|record| record.id.clone()).collect();
+        let orphans: Vec<PhaseId> = one.orphans().cloned().collect();
         if !orphans.is_empty() && request.orphans.is_none() {
             let start = format!("onward run{} --fresh", as_typed(request));
             let message = |phase: &PhaseId| format!("phase {phase} of the old run is still at work");
@@ -40,7 +40,7 @@ fn ways(command: &str, wait: &str, kill: &str) -> Vec<Offer> {
 }
 
 pub(crate) fn refuse_if_driven(one: &Unfinished) -> Result<()> {
-    match &one.view.driver {
+    match one.driver() {
         Some(driver) => Err(Error::Driven { run: one.run.id.clone(), driver: driver.clone() }),
         None => Ok(()),
     }

@@ -143,7 +143,7 @@ impl Onward {
                 Some(name) => self.find_run(Some(name))?,
                 None => self.newest_unfinished()?,
             };
-            let run = self.load_or_tell(&id)?;
+            let run = self.load_to_go_on(&id)?;
             let file = self.file_now(&run);
             let unfinished = vec![self.judged(run, request.plan_from, file)?];
             return Ok(Found { work: None, unfinished });
@@ -164,12 +164,19 @@ impl Onward {
         for row in self.rows(&RunFilter { work: Some(work.key.clone()), ..RunFilter::default() })? {
             let over = [RunStatus::Completed, RunStatus::Archived];
             if !over.iter().any(|status| status.as_str() == row.status) {
-                let run = self.load_or_tell(&row.run)?;
+                let run = self.load_to_go_on(&row.run)?;
                 let file = FileNow::of(&run, &work.prepared, &work.plan_text);
                 unfinished.push(self.judged(run, request.plan_from, file)?);
             }
         }
         Ok(Found { work: Some(work), unfinished })
+    }
+
+    /// A run that is likely to be gone on with: it is kept, so that it need not be read twice.
+    fn load_to_go_on(&mut self, id: &RunId) -> Result<Run> {
+        let run = self.load_or_tell(id)?;
+        self.found = run.is_unfinished().then(|| Box::new(run.clone()));
+        Ok(run)
     }
 
     /// The run of a checkpoint, as it would stand there.
@@ -240,7 +247,7 @@ impl Onward {
             if !summary_of(row).is_some_and(|summary| same(&summary)) {
                 return Ok(None);
             }
-            let run = self.load_or_tell(&row.run)?;
+            let run = self.load_to_go_on(&row.run)?;
             unfinished.push(self.judged(run, request.plan_from, FileNow::Same)?);
         }
         Ok(Some(unfinished))
@@ -369,8 +376,11 @@ impl Onward {
         let id = &going.run;
         let lease = self.take_lease(id, LeaseKind::Driving)?;
         self.forget_note(id);
-        // Folded only now: until the lease was ours somebody else could have moved it on.
-        let run = self.load(id)?;
+        // Read to its end only now: until the lease was ours somebody else could have moved it on.
+        let run = match self.found.take().filter(|found| found.id == *id) {
+            Some(mut found) => journal::catch_up(self.store()?, &mut found).map(|()| *found)?,
+            None => self.load(id)?,
+        };
         let run = self.finish_rewind(run, &lease)?;
         self.put_artifacts_back(&run, going, request)?;
         let tree = WorkingTree::of(&self.project, run.started.worktree.as_deref());

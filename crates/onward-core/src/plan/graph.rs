@@ -13,18 +13,13 @@ const SEARCH_STEPS_MAX: usize = 5_000_000;
 
 /// The waves of the plan: each phase stands in the first batch in which all it needs is behind it.
 pub fn batches(plan: &Plan) -> Vec<Vec<PhaseId>> {
-    let graph = Graph::of(plan);
-    let mut batches: Vec<Vec<PhaseId>> = Vec::new();
-    for (phase, level) in plan.phases.iter().zip(graph.levels()) {
-        let Some(level) = level else {
-            continue;
-        };
-        if batches.len() <= level {
-            batches.resize_with(level + 1, Vec::new);
-        }
-        batches[level].push(phase.id.clone());
-    }
-    batches
+    let ids = |wave: Vec<usize>| wave.into_iter().map(|at| plan.phases[at].id.clone()).collect();
+    Graph::of(plan).waves().into_iter().map(ids).collect()
+}
+
+/// The same where the needs are known by position.
+pub(crate) fn waves(needs: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
+    Graph::new(needs).waves()
 }
 
 /// For every phase those that need it directly, in plan order.
@@ -66,6 +61,18 @@ impl Graph {
             .iter()
             .map(|phase| phase.needs.iter().filter_map(|need| index.get(&need.phase).copied()).collect());
         Self::new(needs.collect())
+    }
+
+    fn waves(&self) -> Vec<Vec<usize>> {
+        let mut waves: Vec<Vec<usize>> = Vec::new();
+        for (at, level) in self.levels().into_iter().enumerate() {
+            let Some(level) = level else { continue };
+            if waves.len() <= level {
+                waves.resize_with(level + 1, Vec::new);
+            }
+            waves[level].push(at);
+        }
+        waves
     }
 
     /// The batch of each phase; none for phases on a cycle or behind one.

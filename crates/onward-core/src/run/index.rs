@@ -6,7 +6,7 @@ use super::pools::{self, Claim};
 use super::schedule::FREE;
 use crate::expression::{self, Reference};
 use crate::id::PhaseId;
-use crate::plan::{Need, Phase, Plan, Priority, Value, graph};
+use crate::plan::{Plan, Priority, Value, graph};
 
 #[derive(Debug)]
 pub(super) struct PlanIndex {
@@ -33,10 +33,9 @@ impl PlanIndex {
     pub(super) fn new(plan: &Plan) -> Self {
         let by_id: BTreeMap<PhaseId, usize> =
             plan.phases.iter().enumerate().map(|(at, phase)| (phase.id.clone(), at)).collect();
-        let unknown = |id: &PhaseId| panic!("a checked plan needs only phases it has, and {id} is none of them");
+        let unknown = |id: &PhaseId| panic!("a checked plan has all that it names, and {id} is not there");
         let at = |id: &PhaseId| by_id.get(id).copied().unwrap_or_else(|| unknown(id));
-        let needs: Vec<Vec<usize>> =
-            plan.phases.iter().map(|phase| phase.needs.iter().map(|need| at(&need.phase)).collect()).collect();
+        let needs = needs(plan, &by_id);
         let mut dependents = vec![Vec::new(); plan.phases.len()];
         for (phase, needs) in needs.iter().enumerate() {
             for &need in needs {
@@ -49,9 +48,7 @@ impl PlanIndex {
             plan.phases.iter().map(|phase| phase.children.iter().flatten().map(at).collect()).collect();
         let closing: Vec<bool> =
             (0..plan.phases.len()).map(|phase| plan.phases[topmost(&parent, phase)].closing).collect();
-        let waves = with_all_needs(plan, &parent, &closing);
-        let batches: Vec<Vec<usize>> =
-            graph::batches(waves.as_ref().unwrap_or(plan)).iter().map(|batch| batch.iter().map(at).collect()).collect();
+        let batches = graph::waves(all_needs(&needs, &parent, &children, &closing));
         let mut batch_of = vec![0; plan.phases.len()];
         for (number, batch) in batches.iter().enumerate() {
             for &phase in batch {
@@ -91,33 +88,43 @@ impl PlanIndex {
     }
 }
 
+/// Who needs whom, by position. What is needed next often stands right behind what was needed last, so that place is tried
+/// first: to look up every need takes longer than all the rest of the index.
+fn needs(plan: &Plan, by_id: &BTreeMap<PhaseId, usize>) -> Vec<Vec<usize>> {
+    let mut guess = 0;
+    let mut at = |id: &PhaseId| {
+        if plan.phases.get(guess).is_none_or(|phase| phase.id != *id) {
+            guess = *by_id.get(id).expect("a checked plan needs only phases it has");
+        }
+        guess += 1;
+        guess - 1
+    };
+    plan.phases.iter().map(|phase| phase.needs.iter().map(|need| at(&need.phase)).collect()).collect()
+}
+
 fn topmost(parent: &[Option<usize>], at: usize) -> usize {
     std::iter::successors(Some(at), |&at| parent[at]).last().unwrap_or(at)
 }
 
-/// The plan with everything that a phase waits for among its needs, so that it stands in the right batch: a part waits
-/// for what the whole needs, the whole for its parts, what comes last for all others. None where that changes nothing.
-fn with_all_needs(plan: &Plan, parent: &[Option<usize>], closing: &[bool]) -> Option<Plan> {
-    let nothing_more = parent.iter().all(Option::is_none) && !closing.contains(&true);
-    if nothing_more {
-        return None;
-    }
-    let need = |phase: &PhaseId| Need::new(phase.clone());
-    let main =
-        plan.phases.iter().zip(closing).filter(|(phase, closing)| !**closing && phase.situation.parent.is_none());
-    let main: Vec<Need> = main.map(|(phase, _)| need(&phase.id)).collect();
-    let mut all = Plan { used: BTreeMap::new(), phases: Vec::new(), ..plan.clone() };
-    for (at, phase) in plan.phases.iter().enumerate() {
+/// Everything that each phase waits for, so that it stands in the right batch: a part waits for what the whole needs, the
+/// whole for its parts, what comes last for all others.
+fn all_needs(
+    needs: &[Vec<usize>],
+    parent: &[Option<usize>],
+    children: &[Vec<usize>],
+    closing: &[bool],
+) -> Vec<Vec<usize>> {
+    let main: Vec<usize> = (0..needs.len()).filter(|&at| !closing[at] && parent[at].is_none()).collect();
+    let of = |at: usize| {
         let above = std::iter::successors(parent[at], |&at| parent[at]);
-        let mut needs: Vec<Need> = above.flat_map(|at| plan.phases[at].needs.clone()).collect();
-        needs.extend(phase.needs.iter().cloned());
-        needs.extend(phase.children.iter().flatten().map(need));
+        let mut all: Vec<usize> = above.flat_map(|whole| needs[whole].iter().copied()).collect();
+        all.extend(needs[at].iter().chain(&children[at]));
         if closing[at] {
-            needs.extend(main.iter().cloned());
+            all.extend(&main);
         }
-        all.phases.push(Phase { needs, ..Phase::new(phase.id.clone(), phase.body.clone()) });
-    }
-    Some(all)
+        all
+    };
+    (0..needs.len()).map(of).collect()
 }
 
 fn watchers(plan: &Plan, by_id: &BTreeMap<PhaseId, usize>) -> Vec<Vec<usize>> {

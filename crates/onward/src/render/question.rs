@@ -33,7 +33,7 @@ const ENTRIES_MAX: usize = 40;
 
 /// What is done, what was at work, what is left, and what would be next.
 pub(crate) fn summary(one: &Unfinished, next: &[Why], now: Timestamp) -> String {
-    let view = &one.view;
+    let view = &one.view();
     let mut out = heading(view, &one.run, now);
     out.push_str(&entries(&view.completed, |record| done(record, now)));
     for record in view.running.iter().chain(&view.remaining) {
