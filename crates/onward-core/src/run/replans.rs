@@ -318,6 +318,8 @@ fn renew(state: &mut PhaseState, phase: &PhaseId) {
     }
     // What a probe still has to say is about what was done, and a limit is closed for other work too.
     (state.failures, state.error) = (0, None);
+    // It is not what took its host down any more.
+    (state.unknowns_in_a_row, state.parked) = (0, false);
     state.last_end = Some(Before::Replanned);
 }
 

@@ -176,7 +176,7 @@ impl Oracle {
             Event::MainPartEnded { .. } => self.composed.main_ended = true,
             Event::Replanned(replanned) => {
                 if let Some(facts) = self.facts.get_mut(&replanned.phase) {
-                    facts.failures = 0;
+                    (facts.failures, facts.unknowns, facts.parked) = (0, 0, false);
                 }
                 self.revised(&replanned.plan);
             }
