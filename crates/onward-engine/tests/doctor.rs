@@ -322,7 +322,12 @@ fn many(size: Size, count: u64) -> String {
         let outcome = outcome.unwrap_or_else(|_| panic!("seed {seed} of {size:?}"));
         *outcomes.entry(outcome).or_default() += 1;
     }
-    assert!(outcomes.get("explained").is_some_and(|explained| *explained > count / 4), "{outcomes:?}");
+    // Of a store with large values most bytes are copies that are made again without a word.
+    let least = match size {
+        Size::Small | Size::Large => count / 4,
+        Size::Huge => count / 8,
+    };
+    assert!(outcomes.get("explained").is_some_and(|explained| *explained > least), "{outcomes:?}");
     format!("{size:?}: {outcomes:?} of {count} in {:?}", began.elapsed())
 }
 

@@ -23,8 +23,9 @@ pub(super) fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_700_000_000 + second).expect("a time in our century")
 }
 
-pub(super) fn holder(pid: u32) -> Holder {
-    Holder { host: "here".to_owned(), pid, since: at(i64::from(pid)) }
+/// Somebody who lives, told from others by the time.
+pub(super) fn holder(number: u32) -> Holder {
+    Holder { host: "here".to_owned(), pid: std::process::id(), since: at(i64::from(number)) }
 }
 
 pub(super) fn new_run(run: &str) -> NewRun {
