@@ -172,6 +172,19 @@ fn reports_are_taken_once() {
     assert_eq!(story.report("a", claim(Proof::default())).expect("the same again"), Vec::<String>::new());
 }
 
+/// What a phase needs can never be done, and the phase wants its turn all the same. Whoever it is handed to can do it.
+#[test]
+fn what_is_handed_out_can_be_done() {
+    let mut story = Story::new(
+        "  a: { if: run.type == 'other', run: x }\n  b: { needs: [{ phase: a, state: completed }], run: x }\n  \
+         c: { needs: b, if: always(), external: { instructions: clean up } }\n",
+    );
+    assert_eq!(story.next(), Ok("c"));
+    story.report("c", Says::Start).expect("it was handed out");
+    story.report("c", claim(Proof::default())).expect("it is at work");
+    assert_eq!(story.state("c").status, PhaseStatus::Completed);
+}
+
 /// Somebody says again and again that it is done, and the same remains each time. After the third time it has failed: going on
 /// would not help. A change in what remains gives it more time.
 #[test]

@@ -131,7 +131,7 @@ impl Onward {
                 let phase = run.plan().phase(id).expect("the phase was found in this run");
                 let open = run.phase_state(id).is_some_and(|state| !state.is_finished());
                 // Of what is not theirs, or is done, nothing is looked at: the answer is known.
-                let looks = open && matches!(phase.body, Body::External(_)) && needs_are_met(run, phase);
+                let looks = open && matches!(phase.body, Body::External(_)) && !run.has_no_turn(id);
                 let looking = looks.then(|| Looking::at(&self.project, run, phase, &done.artifacts));
                 let proof = looking.map(|looking| looking.look(&AtomicBool::new(false))).unwrap_or_default();
                 Says::Done(Box::new(DoneSaid {
@@ -144,10 +144,6 @@ impl Onward {
             }
         }
     }
-}
-
-fn needs_are_met(run: &Run, phase: &Phase) -> bool {
-    phase.needs.iter().all(|need| run.phase_state(&need.phase).is_some_and(onward_core::run::PhaseState::is_finished))
 }
 
 pub(crate) fn next_of(run: &Run) -> Next {

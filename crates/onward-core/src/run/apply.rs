@@ -329,7 +329,7 @@ impl Run {
     }
 
     /// Whether a phase may not be begun yet, or not at all.
-    pub(super) fn has_no_turn(&self, phase: &PhaseId) -> bool {
+    pub fn has_no_turn(&self, phase: &PhaseId) -> bool {
         self.turns[self.at(phase)] != Turn::Run
     }
 

@@ -111,12 +111,12 @@ fn begun(run: &Run, phase: &Phase, state: &PhaseState, by: &str) -> Result<Optio
     if state.in_doubt {
         return no(format!("phase {id} is in doubt, and a person has to say what becomes of it"));
     }
-    let is_open = |need: &PhaseId| run.phase_state(need).is_some_and(|state| !state.is_finished());
-    if let Some(need) = phase.needs.iter().map(|need| &need.phase).find(|need| is_open(need)) {
-        return no(format!("phase {id} needs {need}, which is not done"));
-    }
     if run.has_no_turn(id) {
-        return no(format!("phase {id} needs something that was skipped"));
+        let is_open = |need: &&PhaseId| run.phase_state(need).is_some_and(|state| !state.is_finished());
+        return match phase.needs.iter().map(|need| &need.phase).find(is_open) {
+            Some(need) => no(format!("phase {id} needs {need}, which is not done")),
+            None => no(format!("phase {id} needs something that was skipped")),
+        };
     }
     if !has_a_place(run, run.at(id)) {
         return no(format!("phase {id} is not begun: as many parts as may be are at work beside it"));
