@@ -10,6 +10,7 @@ mod people;
 mod plans;
 mod replans;
 mod rewind;
+mod silence;
 mod store;
 mod world;
 

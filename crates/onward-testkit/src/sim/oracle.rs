@@ -15,6 +15,7 @@ use onward_store::{Lease, Record, StoredCheckpoint};
 use super::composed::{Composed, ancestors, is_whole, judges};
 use super::limits::Closed;
 use super::replans::Revisions;
+use super::silence::Silence;
 
 /// How often each kind of event and each change of a phase's status was seen.
 pub type Coverage = BTreeMap<String, u64>;
@@ -36,6 +37,7 @@ pub(super) struct Oracle {
     jobs: Option<u32>,
     replans: Revisions,
     closed: Closed,
+    silence: Silence,
     pub(super) coverage: Coverage,
     /// Tells every event as it becomes durable.
     pub(super) trace: Option<fn(&str)>,
@@ -89,6 +91,7 @@ impl Oracle {
             jobs: None,
             replans: Revisions::default(),
             closed: Closed::default(),
+            silence: Silence::default(),
             coverage: Coverage::new(),
             trace: None,
         }
@@ -141,6 +144,7 @@ impl Oracle {
         *self.coverage.entry(name).or_default() += 1;
         let done = |id: &PhaseId| self.facts.get(id).is_some_and(|facts| facts.finished_as.is_some());
         self.replans.fold(&recorded.event, &self.plan, done);
+        self.silence.fold(&recorded.event, &self.plan);
         match &recorded.event {
             Event::DriverStarted { jobs, .. } => self.jobs = *jobs,
             Event::AttemptStarted { phase, attempt, generation, .. } => {
