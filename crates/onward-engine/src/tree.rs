@@ -1,19 +1,19 @@
 //! The working tree of a run, as far as git can keep it.
 
 use std::borrow::Cow;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use onward_core::event::{FilesBack, NoCommit, Snapshot};
 use onward_core::id::PhaseId;
 use onward_core::input::{Input, Made};
+use onward_core::plan::glob_match::Globs;
 use onward_core::run::Run;
 
 use crate::error::Result;
 use crate::flight;
 use crate::project::Project;
-use crate::vcs::{
-    self, CommitRequest, Committed, Globs, Head, Hooks, IndexAfter, LeftOut, NotCommitted, Repository, Without,
-};
+use crate::vcs::{self, CommitRequest, Committed, Head, Hooks, IndexAfter, LeftOut, NotCommitted, Repository, Without};
 use crate::world::Tree;
 
 /// The repository, or why there is none.
@@ -60,7 +60,8 @@ impl WorkingTree {
         let globs = Globs::new(writes).map_err(|why| why.to_string())?;
         let present = self.take(run)?;
         let place = (&run.id, run.next_snapshot() + 1);
-        let restored = repository.restore_paths(place, &present.commit, snapshot, &|path| globs.mean(path));
+        let restored = repository
+            .restore_paths(place, &present.commit, snapshot, &|path: &Path| globs.mean(path.as_os_str().as_bytes()));
         restored.map(|_| ()).map_err(|why| why.to_string())
     }
 }

@@ -9,7 +9,7 @@ use super::stale::{PATHS_SHOWN_MAX, and_more};
 use crate::event::{ArtifactSeen, StopBy};
 use crate::id::PhaseId;
 use crate::plan::Phase;
-use crate::plan::glob_match::matches;
+use crate::plan::glob_match::Globs;
 use crate::run::{PhaseState, Run};
 use crate::seen::Seen;
 
@@ -32,7 +32,7 @@ impl<'a> Writers<'a> {
         let means = |other: &Phase, state: &PhaseState| {
             let seen = state.seen.as_ref().and_then(|seen| seen.writes.as_ref());
             seen.is_some_and(|seen| seen.files.contains_key(path))
-                || other.writes.iter().any(|glob| matches(glob, path))
+                || other.writes.iter().any(|glob| Globs::new(&[glob]).is_ok_and(|glob| glob.mean(path)))
         };
         self.0.iter().any(|(other, state)| other.id != *phase && later(state) && means(other, state))
     }

@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use onward_core::plan::glob_match::{fixed_part, matches};
+use onward_core::plan::glob_match::{Globs, fixed_part};
 use onward_core::seen::{FileSeen, Files};
 
 /// Files of one phase that are looked at; where there are more, that is said.
@@ -22,8 +22,9 @@ const SAMPLE_BYTES: u64 = 1024 * 1024;
 /// and inode.
 pub(super) fn look(top: &Path, globs: &[String], but: &[String], before: Option<&Files>) -> Files {
     let mut found = Files::default();
+    let but: Vec<Globs> = but.iter().filter_map(|but| Globs::new(&[but]).ok()).collect();
     let all_seen = each(top, globs, |path, about| {
-        if !but.iter().any(|but| matches(but, path)) {
+        if !but.iter().any(|but| but.mean(path)) {
             let before = before.and_then(|before| before.files.get(path));
             found.files.insert(path.to_owned(), seen(&top.join(path), about, before));
         }
@@ -49,7 +50,7 @@ pub(super) fn written_after(top: &Path, globs: &[String], at: Timestamp) -> Vec<
 fn each(top: &Path, globs: &[String], mut see: impl FnMut(&str, &Metadata) -> bool) -> bool {
     let (mut entries, mut more) = (0, true);
     for glob in globs {
-        let Some(start) = fixed_part(glob) else { continue };
+        let (Some(start), Some(glob)) = (fixed_part(glob), Globs::at_least(glob)) else { continue };
         let mut folders = vec![start];
         while let Some(path) = folders.pop() {
             entries += 1;
@@ -59,7 +60,7 @@ fn each(top: &Path, globs: &[String], mut see: impl FnMut(&str, &Metadata) -> bo
             let Some(about) = inside(top, &path) else { continue };
             if about.is_dir() {
                 folders.extend(children(top, &path));
-            } else if matches(glob, &path) {
+            } else if glob.mean(&path) {
                 more = see(&path, &about);
             }
         }

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use onward_engine::vcs::{Globs, Repository, Without};
+use onward_core::plan::glob_match::Globs;
+use onward_engine::vcs::{Repository, Without};
 
 use crate::world::{World, run};
 
@@ -61,8 +62,9 @@ fn only_what_globs_mean_is_put_back() {
     world.write("notes.txt", "mine\n");
     let present = world.snapshot(2, Some(&first));
     let globs = Globs::new(&["list.txt", "made/**"]).expect("globs");
-    let restored =
-        world.repository().restore_paths((&run(), 3), &present.commit, &first.commit, &|path| globs.mean(path));
+    let restored = world.repository().restore_paths((&run(), 3), &present.commit, &first.commit, &|path| {
+        globs.mean(path.as_os_str().as_encoded_bytes())
+    });
     assert_eq!(restored.expect("restored").changes.len(), 2);
     assert_eq!(world.read("list.txt").as_deref(), Some("old\n"));
     assert_eq!(world.read("notes.txt").as_deref(), Some("mine\n"));
