@@ -139,7 +139,9 @@ impl Run {
     fn why_nothing_is_next(&self) -> NoNext {
         let open = !self.ready.is_empty() || !self.delayed.is_empty() || !self.for_others.is_empty();
         let going = !self.running.is_empty() || !self.people.is_empty() || !self.probing.is_empty();
-        if !self.archived && (going || (open && self.failure_allows())) { NoNext::Waiting } else { NoNext::Blocked }
+        // Where nothing has failed, something is to come: if nobody else does it, a driver.
+        let goes_on = self.failed == 0 || going || (open && self.failure_allows());
+        if goes_on && !self.archived { NoNext::Waiting } else { NoNext::Blocked }
     }
 
     /// When the next patience ends.
