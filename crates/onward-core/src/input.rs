@@ -276,9 +276,21 @@ pub struct DoneSaid {
     pub summary: Option<String>,
     pub outputs: BTreeMap<String, String>,
     pub commit: Option<String>,
+    #[serde(default)]
+    pub commit_is: CommitIs,
     /// What remains to be done, in their words.
     pub remaining: String,
     pub proof: Proof,
+}
+
+/// Whether a commit that somebody names is one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CommitIs {
+    /// It is in the repository; or there is none that could be asked.
+    #[default]
+    Known,
+    Unknown,
 }
 
 /// Whether a person agrees.

@@ -195,7 +195,7 @@ pub fn status(run: &Run, alive: &Alive, warnings: Vec<String>) -> StatusView {
         if let Some(awaited) = waits.get(&phase.id) {
             (record.waits_for, record.retry_at) = (Some(awaited.words()), Some(awaited.until));
         }
-        record.replan = run.replans.of(&phase.id).map(wants_a_plan);
+        record.replan = run.replans.of(&phase.id).map(|asked| wants_a_plan(run, &phase.id, asked));
         match state.status {
             PhaseStatus::Completed | PhaseStatus::Skipped => completed.push(record),
             PhaseStatus::Running if alive.driver.is_some() || state.people.is_some() => running.push(record),
@@ -239,6 +239,11 @@ fn waiting(run: &Run, alive: &Alive) -> Option<Waiting> {
 
 pub fn resume_command(run: &RunId) -> String {
     format!("onward resume {run}")
+}
+
+/// How a person answers, in one way or the other.
+pub fn approve_command(run: &RunId, phase: &PhaseId) -> String {
+    format!("onward approve {run} {phase}   or   onward reject {run} {phase}")
 }
 
 pub fn summary(run: &Run) -> Summary {
@@ -299,7 +304,7 @@ pub fn why(run: &Run, phase: &Phase, state: &PhaseState) -> Why {
         return answer(false, question);
     }
     if let Some(asked) = run.replans.of(&phase.id) {
-        return answer(false, wants_a_plan(asked));
+        return answer(false, wants_a_plan(run, &phase.id, asked));
     }
     if state.parked {
         let error = state.error.as_ref().map_or("", |error| error.message.as_str());
@@ -313,10 +318,12 @@ pub fn why(run: &Run, phase: &Phase, state: &PhaseState) -> Why {
 }
 
 /// What stands between a phase and the plan that it asked for.
-fn wants_a_plan(asked: &Asked) -> String {
+fn wants_a_plan(run: &Run, id: &PhaseId, asked: &Asked) -> String {
     let then = match &asked.stage {
-        Stage::Open => "which a resume asks for".to_owned(),
-        Stage::Proposed(_) => "which is there and waits for a person's approval".to_owned(),
+        Stage::Open => "which is still to be made".to_owned(),
+        Stage::Proposed(_) => {
+            format!("which is there and waits for a person's approval: {}", approve_command(&run.id, id))
+        }
         Stage::Refused { why, .. } => format!("and a resume asks for it again: {why}"),
     };
     format!("it wants another plan ({}), {then}", asked.reason)

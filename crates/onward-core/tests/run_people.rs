@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use onward_core::effect::Effect;
 use onward_core::event::{Event, Outcome, Recorded, StopBy};
 use onward_core::id::{Attempt, PhaseId};
-use onward_core::input::{AttemptEnd, Begin, Choice, DoneSaid, Input, Posted, Says};
+use onward_core::input::{AttemptEnd, Begin, Choice, CommitIs, DoneSaid, Input, Posted, Says};
 use onward_core::run::proof::{ArtifactFound, ArtifactState, CheckEnd, Copied, Proof};
 use onward_core::run::{self, Ending, NoNext, PhaseStatus, Refusal, Run, RunStatus, cache};
 
@@ -299,4 +299,33 @@ fn what_is_not_proven_is_not_done() {
     }
     let error = story.state("a").error.as_ref().expect("it failed");
     assert!(error.code == "verify-failed" && error.message.contains("make test"), "{error:?}");
+}
+
+/// Somebody who did not hear the answer says once more that a phase is done; somebody else says it with another result.
+/// The first is told yes, the second is told no, and what was recorded stays.
+#[test]
+fn what_is_done_is_not_reported_otherwise() {
+    let mut story = Story::new("  a: { external: { instructions: do it } }\n");
+    let done = |value: &str| {
+        let outputs = [("url".to_owned(), value.to_owned())].into();
+        Says::Done(Box::new(DoneSaid { outputs, ..DoneSaid::default() }))
+    };
+    story.report("a", done("one")).expect("it is theirs");
+    assert_eq!(story.report("a", done("one")).expect("the same again"), Vec::<String>::new());
+    assert_eq!(story.report("a", claim(Proof::default())).expect("the same again"), Vec::<String>::new());
+    story.report("a", done("two")).expect_err("it was done otherwise");
+    assert_eq!(story.state("a").outputs["url"], "one");
+}
+
+/// Whoever does a phase names a commit that nobody knows. The phase is not done.
+#[test]
+fn a_commit_that_nobody_knows() {
+    let mut story = Story::new("  a: { external: { instructions: do it } }\n");
+    let done = |commit_is| {
+        Says::Done(Box::new(DoneSaid { commit: Some("c0ffee".to_owned()), commit_is, ..DoneSaid::default() }))
+    };
+    story.report("a", done(CommitIs::Unknown)).expect("it is theirs");
+    assert_ne!(story.state("a").status, PhaseStatus::Completed);
+    story.report("a", done(CommitIs::Known)).expect("it is theirs");
+    assert_eq!(story.state("a").commit_sha.as_deref(), Some("c0ffee"));
 }

@@ -24,6 +24,8 @@ pub enum Error {
     NoRuns,
     #[error("no unfinished run")]
     NothingUnfinished,
+    #[error("no run of this plan has been completed, so nothing can be done again")]
+    NothingToRedo,
     #[error("run {run} has no phase {phase}")]
     NoSuchPhase { run: RunId, phase: String },
     #[error("no checkpoint {0}")]

@@ -50,15 +50,20 @@ pub(crate) fn refuse_if_driven(one: &Unfinished) -> Result<()> {
 pub(crate) fn question(one: &Unfinished, judged: &Judged, request: &Request) -> Question {
     let run = &one.run.id;
     let again = format!("onward resume {run}{}", said(request));
+    // Without its file nothing goes on but by the plan that is kept, whatever else is answered.
+    let plan_gone = judged.open.iter().any(|finding| finding.kind == Kind::PlanGone);
+    let kept = if plan_gone { " --plan-from run" } else { "" };
     let offer = |choice: &str, command: String| Offer { choice: choice.to_owned(), command };
     let mut choices = Vec::new();
     for offered in &judged.offered {
         match offered {
+            // Going on by the plan that is kept is offered below.
+            Offered::GoOn if plan_gone => {}
             Offered::GoOn => choices.push(offer(go_on(judged), format!("onward run --resume={run}{}", said(request)))),
             Offered::AcceptStale => {
-                choices.push(offer("go on and keep what is done as it is", format!("{again} --accept-stale")));
+                choices.push(offer("go on and keep what is done as it is", format!("{again}{kept} --accept-stale")));
             }
-            Offered::Choice => choices.extend(about_phases(&again, &judged.open)),
+            Offered::Choice => choices.extend(about_phases(&format!("{again}{kept}"), &judged.open)),
             Offered::PlanFromRun => {
                 choices.push(offer("go on with the plan kept with the run", format!("{again} --plan-from run")));
             }

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use jiff::Timestamp;
 use onward_core::id::{PhaseId, RunId};
-use onward_core::input::{DoneSaid, Posted, Reply, Says};
+use onward_core::input::{CommitIs, DoneSaid, Posted, Reply, Says};
 use onward_core::plan::{Body, Phase};
 use onward_core::run::replans::Stage;
 use onward_core::run::{PhaseStatus, Run};
@@ -20,6 +20,7 @@ use crate::flight::secrets;
 use crate::look::require_phase;
 use crate::probe::proof::Looking;
 use crate::start::actor;
+use crate::tree::WorkingTree;
 
 /// What somebody reports.
 #[derive(Clone, Debug)]
@@ -134,15 +135,31 @@ impl Onward {
                 let looks = open && matches!(phase.body, Body::External(_)) && !run.has_no_turn(id);
                 let looking = looks.then(|| Looking::at(&self.project, run, phase, &done.artifacts));
                 let proof = looking.map(|looking| looking.look(&AtomicBool::new(false))).unwrap_or_default();
+                let (commit, commit_is) = match &done.commit {
+                    Some(named) if looks => {
+                        commit(&WorkingTree::of(&self.project, run.started.worktree.as_deref()), named)
+                    }
+                    other => (other.clone(), CommitIs::Known),
+                };
                 Says::Done(Box::new(DoneSaid {
                     summary: done.summary.as_deref().map(clean),
                     outputs: done.outputs.iter().map(|(key, value)| (key.clone(), clean(value))).collect(),
-                    commit: done.commit.clone(),
+                    commit,
+                    commit_is,
                     remaining: clean(&done.remaining),
                     proof,
                 }))
             }
         }
+    }
+}
+
+/// The full name of a commit, if there is a repository that knows it.
+fn commit(tree: &WorkingTree, named: &str) -> (Option<String>, CommitIs) {
+    let Ok(repository) = tree.repository() else { return (Some(named.to_owned()), CommitIs::Known) };
+    match repository.commit_named(named) {
+        Some(commit) => (Some(commit), CommitIs::Known),
+        None => (Some(named.to_owned()), CommitIs::Unknown),
     }
 }
 

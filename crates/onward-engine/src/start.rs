@@ -160,14 +160,20 @@ impl Onward {
             return Ok(Found { work: None, unfinished });
         }
         let work = self.read_work(request, source)?;
+        let rows = self.rows(&RunFilter { work: Some(work.key.clone()), ..RunFilter::default() })?;
+        let is = |row: &RunRow, status: RunStatus| row.status == status.as_str();
+        let over = |row: &RunRow| is(row, RunStatus::Completed) || is(row, RunStatus::Archived);
+        let mut meant: Vec<&RunRow> = rows.iter().filter(|row| !over(row)).collect();
+        if meant.is_empty() && request.from.is_some() && request.want != Want::Fresh {
+            // Phases are to be done again, so they have been done: by the last run that came to its end.
+            let last = rows.iter().find(|row| is(row, RunStatus::Completed));
+            meant.push(last.ok_or(Error::NothingToRedo)?);
+        }
         let mut unfinished = Vec::new();
-        for row in self.rows(&RunFilter { work: Some(work.key.clone()), ..RunFilter::default() })? {
-            let over = [RunStatus::Completed, RunStatus::Archived];
-            if !over.iter().any(|status| status.as_str() == row.status) {
-                let run = self.load_to_go_on(&row.run)?;
-                let file = FileNow::of(&run, &work.prepared, &work.plan_text);
-                unfinished.push(self.judged(run, request.plan_from, file)?);
-            }
+        for row in meant {
+            let run = self.load_to_go_on(&row.run)?;
+            let file = FileNow::of(&run, &work.prepared, &work.plan_text);
+            unfinished.push(self.judged(run, request.plan_from, file)?);
         }
         Ok(Found { work: Some(work), unfinished })
     }
@@ -275,7 +281,7 @@ impl Onward {
             // The plan was known by its text and not read; now it has to be.
             None => self.read_work(request, self.plan_source(request)?)?,
         };
-        for (phase, _) in &request.choices {
+        for phase in request.choices.iter().map(|(phase, _)| phase).chain(&request.only) {
             let id = PhaseId::new(phase);
             work.plan.phase(&id).ok_or(Refusal::NoSuchPhase(id))?;
         }

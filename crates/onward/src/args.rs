@@ -128,7 +128,7 @@ pub(crate) struct Run {
     #[expect(clippy::option_option, reason = "the flag is absent, bare, or has a value")]
     pub(crate) resume: Option<Option<String>>,
     /// Start anew; the unfinished run is archived.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "from")]
     pub(crate) fresh: bool,
     #[command(flatten)]
     pub(crate) start: Start,
@@ -155,7 +155,7 @@ pub(crate) struct Start {
     /// Leave this phase out.
     #[arg(long, value_name = "PHASE")]
     pub(crate) skip: Vec<String>,
-    /// Do this phase and all that needs it again.
+    /// Do this phase and all that needs it again, in the unfinished run or else in the last one that was completed.
     #[arg(long, value_name = "PHASE")]
     pub(crate) from: Option<String>,
     /// Go back to this checkpoint first, with the files that it kept.

@@ -134,6 +134,7 @@ impl Page {
             Error::PhaseLives { .. } => going_back(exit::DRIVEN, "at-work", what),
             Error::NotForked { .. } => going_back(exit::REFUSED, "not-forked", what),
             Error::NothingUnfinished => Self::new(exit::NOT_FOUND, "no-run", what).next("onward list"),
+            Error::NothingToRedo => Self::new(exit::NOT_FOUND, "no-run", what).next("onward run"),
             Error::NoSuchPhase { run, .. } => {
                 let next = format!("onward status {run}");
                 Self::new(exit::NOT_FOUND, "no-phase", what).of_run(&run).next(next)
@@ -361,6 +362,7 @@ mod tests {
             (10, Error::NoSuchRun("nosuch".into())),
             (10, Error::NoRuns),
             (10, Error::NothingUnfinished),
+            (10, Error::NothingToRedo),
             (10, Error::NothingToUndo { run: RunId::new("r") }),
             (11, Error::PhaseLives { run: RunId::new("r"), phase: PhaseId::new("p") }),
             (13, Error::NotRewound { run: RunId::new("r"), reason: "a file is in the way".into() }),

@@ -1,5 +1,6 @@
 //! One run: its row, its journal, what was made of its journal, and what it left at work.
 
+use jiff::Timestamp;
 use onward_core::event::Recorded;
 use onward_core::id::{RunId, Seq};
 use onward_core::run::{Run, cache};
@@ -10,6 +11,7 @@ use super::{Found, REPAIR, attempts, checkpoints, of_run, rebuilt};
 use crate::error::Error;
 use crate::journal;
 use crate::look::NEW;
+use crate::probe::artifact::{self, Spoilt};
 use crate::project::Project;
 
 pub(super) fn examine(project: &Project, store: &mut SqliteStore, row: &RunRow, found: &mut Found) {
@@ -35,6 +37,7 @@ pub(super) fn examine(project: &Project, store: &mut SqliteStore, row: &RunRow, 
     };
     if let Some(run) = fold(store, &row.run, &events, found) {
         listed(row, &run, &path, found);
+        copies(project, &run, &path, found);
         let driven = matches!(store.holder(&row.run), Ok(Some((LeaseKind::Driving, _))));
         if !driven {
             attempts::orphans(project, &run, found);
@@ -117,5 +120,22 @@ fn listed(row: &RunRow, run: &Run, path: &str, found: &mut Found) {
         let message = "the row in the list of runs does not say what the journal says, which counts";
         let help = format!("the journal is good: {REPAIR} writes the row anew from it, and so does the next start");
         found.error("projection", path, message, &help);
+    }
+}
+
+/// Copies of artifacts: what a resume would put back where the artifact itself is gone.
+fn copies(project: &Project, run: &Run, path: &str, found: &mut Found) {
+    for (phase, artifact, spoilt) in artifact::spoilt(project, run, Timestamp::now()) {
+        let what = match spoilt {
+            Spoilt::Missing => "is not in the store any more".to_owned(),
+            Spoilt::Damaged => "is not what was kept".to_owned(),
+            Spoilt::Unreadable(why) => format!("cannot be read: {why}"),
+        };
+        let message = format!("the copy of {} that phase {phase} left behind {what}", artifact.path);
+        let help = format!(
+            "the journal says that it was there, and {} itself is not touched: doing {phase} again makes a new copy",
+            artifact.path
+        );
+        found.warning("artifact-copy", path, message, &help);
     }
 }

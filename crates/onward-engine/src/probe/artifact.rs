@@ -349,3 +349,31 @@ pub(crate) fn put_back(project: &Project, run: &Run, artifact: &ArtifactSeen) ->
         other => other,
     }
 }
+
+/// What became of a copy that should be in the store.
+pub(crate) enum Spoilt {
+    Missing,
+    Damaged,
+    Unreadable(io::Error),
+}
+
+/// Copies that a run counts on and that could not be put back.
+pub(crate) fn spoilt<'a>(
+    project: &'a Project,
+    run: &'a Run,
+    now: Timestamp,
+) -> impl Iterator<Item = (&'a PhaseId, &'a ArtifactSeen, Spoilt)> {
+    let counted_on =
+        move |artifact: &ArtifactSeen| artifact.kept && artifact.kept_until.is_none_or(|until| until > now);
+    let all = run.phases().flat_map(|(phase, state)| state.artifacts.iter().map(move |artifact| (&phase.id, artifact)));
+    all.filter(move |(_, artifact)| counted_on(artifact)).filter_map(|(phase, artifact)| {
+        let Some(copy) = Shelf::of(project, &run.id).find(artifact) else {
+            return Some((phase, artifact, Spoilt::Missing));
+        };
+        match take(&copy, None, Readers::Owner) {
+            Ok(taken) if taken.digest == artifact.digest => None,
+            Ok(_) => Some((phase, artifact, Spoilt::Damaged)),
+            Err(why) => Some((phase, artifact, Spoilt::Unreadable(why))),
+        }
+    })
+}

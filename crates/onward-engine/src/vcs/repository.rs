@@ -121,6 +121,13 @@ impl Repository {
         self.call("cat-file").args(["-e", &named]).ask().is_ok_and(|answer| answer.code == Some(0))
     }
 
+    /// The full name of a commit that somebody names, by its hash, a part of it, a branch or a tag.
+    pub fn commit_named(&self, named: &str) -> Option<String> {
+        // No option: git before 2.30 knows no mark for the end of them.
+        let named = Some(named).filter(|named| !named.starts_with('-'))?;
+        self.call("rev-parse").args(["--verify", "--quiet", &format!("{named}^{{commit}}")]).line().ok()
+    }
+
     /// A call in the user's repository. It takes no locks that it can do without.
     pub(super) fn call(&self, what: &'static str) -> Call {
         let mut command = command(&self.top);

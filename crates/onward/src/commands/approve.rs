@@ -28,7 +28,10 @@ fn answer(args: &people::Approve, choice: &str, done: &str) -> Result<u8, Failur
         return Ok(exit::DONE);
     }
     let resume = view::resume_command(&run);
-    let words = format!("phase {} of run {run} is {done}; where nobody drives it, go on with  {resume}\n", args.phase);
+    let words = format!(
+        "the answer about {} of run {run} is on record: {done}; where nobody drives it, go on with  {resume}\n",
+        args.phase
+    );
     render::say(&render::safe::block(&words));
     Ok(exit::DONE)
 }

@@ -29,7 +29,7 @@ pub(super) enum Said {
 /// The unfinished run of the same work, if nothing was said about it yet and nobody drives it.
 pub(super) fn open_question<'a>(request: &Request, found: &'a Found) -> Option<&'a Unfinished> {
     match (&request.want, found.unfinished.as_slice()) {
-        (Want::Plain, [one]) if one.driver().is_none() => Some(one),
+        (Want::Plain, [one]) if one.driver().is_none() && one.run.is_unfinished() => Some(one),
         _ => None,
     }
 }

@@ -3,6 +3,7 @@
 use onward_core::event::{Event, Report};
 use onward_core::id::PhaseId;
 use onward_core::run::Run;
+use onward_core::view;
 use onward_engine::Next;
 
 use super::{paint, safe};
@@ -41,7 +42,7 @@ fn asked(phase: &PhaseId, run: &Run) -> String {
 
 /// How a person answers.
 fn how(run: &Run, phase: &PhaseId) -> String {
-    safe::line(&format!("onward approve {} {phase}   or   onward reject {} {phase}", run.id, run.id))
+    safe::line(&view::approve_command(&run.id, phase))
 }
 
 /// What a run that waits is waiting for, a line each.

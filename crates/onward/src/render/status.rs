@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use jiff::Timestamp;
 use onward_core::run::{PhaseStatus, RunStatus};
-use onward_core::view::{PhaseRecord, StatusView};
+use onward_core::view::{self, PhaseRecord, StatusView};
 
 use super::{limits, paint, safe, time};
 
@@ -26,6 +26,10 @@ pub(crate) fn status(view: &StatusView, now: Timestamp) -> String {
     if let Some(driver) = &view.driver {
         let since = time::clock(driver.since, now);
         let _ = writeln!(out, "driven by process {} on {} since {since}", driver.pid, safe::line(&driver.host));
+    }
+    let asked = view.running.iter().chain(&view.remaining).filter(|record| record.status == PhaseStatus::Waiting);
+    for record in asked {
+        let _ = writeln!(out, "answer with  {}", safe::line(&view::approve_command(&view.run, &record.id)));
     }
     if let Some(resume) = &view.resume {
         let _ = writeln!(out, "go on with  {}", safe::line(resume));
@@ -92,7 +96,9 @@ fn told(record: &PhaseRecord, now: Timestamp) -> String {
         PhaseStatus::Interrupted => format!("interrupted in attempt {}{note}", record.attempts),
         PhaseStatus::Failed => {
             let error = record.error.as_deref().unwrap_or("for no known reason");
-            format!("failed in attempt {}: {error}", record.attempts)
+            // What consists of parts has no attempts of its own.
+            let attempt = if record.attempts == 0 { String::new() } else { format!(" in attempt {}", record.attempts) };
+            format!("failed{attempt}: {error}")
         }
         PhaseStatus::Pending => waiting(record, now),
     }

@@ -183,3 +183,36 @@ fn what_is_put_back_makes_nothing_stale() {
     let mode = |path: std::path::PathBuf| fs::metadata(path).expect("it is there").permissions().mode();
     assert_eq!(mode(project.path("two")), mode(fresh), "readable as any other file of the project");
 }
+
+/// One copy in the store was changed by somebody, another was taken away. `doctor` names both, and the run is good all the
+/// same.
+#[test]
+fn spoilt_copies_are_named() {
+    let project = project();
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        phases:
+          a:
+            run: step a 'echo one > one; echo two > two; echo three > three'
+            artifacts: { one: { path: one, keep: true }, two: { path: two, keep: true }, three: { path: three, keep: true } }
+    ",
+    );
+    project.command(["run"]).expect(0);
+    assert!(!project.command(["doctor"]).expect(0).out.contains("artifact-copy"));
+    let status = project.command(["status", "--json"]).json();
+    let copy = |at: usize| {
+        let digest = status["completed"][0]["artifacts"][at]["digest"].as_str().expect("a digest");
+        project.path(format!(".onward/artifacts/{}/{digest}", status["run"].as_str().expect("a run")))
+    };
+    fs::write(copy(0), "eno\n").expect("it is ours");
+    fs::remove_file(copy(1)).expect("it is there");
+    let found = project.command(["doctor", "--json"]).expect(0).json();
+    let messages: Vec<&str> =
+        found["findings"].as_array().expect("findings").iter().filter_map(|one| one["message"].as_str()).collect();
+    assert_eq!(messages.len(), 2, "{messages:?}");
+    let said = |part: &str| messages.iter().any(|message| message.contains(part));
+    assert!(said("copy of one that phase a left behind is not what was kept"), "{messages:?}");
+    assert!(said("copy of two that phase a left behind is not in the store any more"), "{messages:?}");
+}

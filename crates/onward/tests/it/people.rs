@@ -203,3 +203,26 @@ fn what_helps_after_a_failure() {
     let told = parts.command(["run"]).expect(1).err;
     assert!(told.lines().any(|line| line.contains("onward logs run_demo_") && line.contains(" m@")), "{told}");
 }
+
+/// Whoever does a phase says which commit it came to. One that is not in the repository is refused; one that is named
+/// by its branch is recorded by its full name.
+#[test]
+fn a_commit_is_looked_up() {
+    let project = project();
+    project.git_init();
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        phases:
+          a: { external: { instructions: do it } }
+    ",
+    );
+    project.command(["run"]).expect(15);
+    let refused = project.command(["report", "done", "a", "--commit", "c0ffee", "--json"]).expect(1);
+    assert_eq!(refused.json()["reason"], "it names the commit c0ffee, which is not in this repository");
+    project.command(["report", "done", "a", "--commit=--help"]).expect(1);
+    project.command(["report", "done", "a", "--commit", "HEAD"]).expect(0);
+    let head = project.git(["rev-parse", "HEAD"]);
+    assert_eq!(project.command(["show", "latest", "--json"]).json()["phases"][0]["commit_sha"], head.trim());
+}

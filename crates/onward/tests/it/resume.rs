@@ -382,3 +382,26 @@ fn parts_are_added_to_what_is_done() {
     project.ran_once(["m-1", "m-2", "m-3", "x", "y"]);
     assert_eq!(project.order("end").last().map(String::as_str), Some("c"));
 }
+
+/// A phase failed, and its plan file is gone besides. Every answer that is offered can be typed as it stands and leads on.
+#[test]
+fn a_failure_and_no_plan_file() {
+    let plan = "
+        onward: 1
+        name: demo
+        phases:
+          a: { run: step a }
+          b: { needs: a, run: 'step b; test -e ok' }
+    ";
+    for answer in 0..4 {
+        let project = project();
+        let file = project.plan(plan);
+        project.command(["run"]).expect(1);
+        std::fs::remove_file(file).expect("it is ours");
+        project.write("ok", "");
+        let asked = project.command(["run", "--json"]).expect(14).json_lines();
+        let command = asked[0]["choices"][answer]["command"].as_str().expect("an answer is offered").to_owned();
+        project.command(command.split(' ').skip(1)).expect(0);
+        project.ran_once(["a"]);
+    }
+}

@@ -317,3 +317,29 @@ fn only_a_certain_failure_is_repeated() {
     project.command(["run"]).expect(1);
     assert_eq!((project.count("begin", "a"), project.count("begin", "b")), (3, 1));
 }
+
+/// A run is complete, and its end is to be done again: `run --from` goes on in that run instead of doing all of it once
+/// more. Where nothing was done yet, or a phase is not in the plan, it says so and starts nothing.
+#[test]
+fn the_end_of_a_completed_run_once_more() {
+    let project = project();
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        phases:
+          a: { run: step a }
+          b: { needs: a, run: step b }
+          c: { needs: b, run: step c }
+    ",
+    );
+    project.command(["run", "--from", "b"]).expect(10).err_names(["nothing can be done again"]);
+    project.command(["run", "--only", "nosuch"]).expect(10);
+    assert_eq!(project.command(["list", "--json"]).json()["runs"], serde_json::json!([]));
+    project.command(["run"]).expect(0);
+    project.command(["run", "--from", "nosuch"]).expect(10);
+    project.command(["run", "--fresh", "--from", "b"]).expect(2);
+    project.command(["run", "--from", "b"]).expect(0);
+    assert_eq!(["a", "b", "c"].map(|phase| project.count("end", phase)), [1, 2, 2]);
+    assert_eq!(project.command(["list", "--json"]).json()["runs"].as_array().map(Vec::len), Some(1));
+}

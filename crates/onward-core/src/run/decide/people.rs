@@ -6,7 +6,7 @@ use super::Refusal;
 use super::ended::{retried_or_failed, seen};
 use crate::event::{Event, Report};
 use crate::id::{Attempt, PhaseId};
-use crate::input::{DoneSaid, Says};
+use crate::input::{CommitIs, DoneSaid, Says};
 use crate::plan::{Phase, RetryWhen};
 use crate::run::follows::has_a_place;
 use crate::run::iteration::{self, Next, Round, nothing_remains};
@@ -84,7 +84,10 @@ fn is_a_repetition(state: &PhaseState, says: &Says) -> bool {
     match says {
         Says::Start => matches!(state.people, Some(People::AtWork { .. })),
         Says::Progress { .. } => false,
-        Says::Done(_) => state.status == PhaseStatus::Completed,
+        Says::Done(said) => {
+            let told_before = |(name, value): (&String, &String)| state.outputs.get(name) == Some(value);
+            state.status == PhaseStatus::Completed && said.outputs.iter().all(told_before)
+        }
         Says::Fail { reason } => state.error.as_ref().is_some_and(|error| error.message == *reason),
     }
 }
@@ -103,7 +106,9 @@ fn begun(run: &Run, phase: &Phase, state: &PhaseState, by: &str) -> Result<Optio
         return no(format!("phase {id} consists of parts, and is done when they are"));
     }
     match state.status {
-        PhaseStatus::Completed => return no(format!("phase {id} is completed")),
+        PhaseStatus::Completed => {
+            return no(format!("phase {id} is completed and stays as it is: retry {id} has it done again"));
+        }
         PhaseStatus::Skipped => return no(format!("phase {id} was skipped")),
         PhaseStatus::Failed => return no(format!("phase {id} has failed, and a person has to say that it is retried")),
         PhaseStatus::Pending | PhaseStatus::Running | PhaseStatus::Waiting | PhaseStatus::Interrupted => {}
@@ -143,6 +148,9 @@ fn stuck(state: &PhaseState, said: &DoneSaid) -> Option<String> {
 fn overruled(phase: &Phase, said: &DoneSaid) -> Option<String> {
     if !nothing_remains(&said.remaining) {
         return Some(format!("it says it is done, but this remains: {}", said.remaining.trim()));
+    }
+    if let (Some(commit), CommitIs::Unknown) = (&said.commit, said.commit_is) {
+        return Some(format!("it names the commit {commit}, which is not in this repository"));
     }
     match proof::judge(phase, &said.proof) {
         Judgement::Done => None,
