@@ -179,9 +179,12 @@ pub(crate) fn fill(run: &Run, template: &str) -> Option<String> {
     expression::substitute(template, &|reference| lookup(run, Attempt(0), reference, &[])).ok()
 }
 
-/// The same for a text of one phase.
+/// The same for a text of one phase, with the variables that the plan and the phase give it.
 pub(crate) fn fill_for(run: &Run, phase: &Phase, template: &str) -> Option<String> {
-    let outer = |reference: &Reference| lookup(run, Attempt(0), reference, &[]);
+    let attempt = Attempt(run.phase_state(&phase.id).map_or(0, |state| state.attempts));
+    // Where one of them cannot be filled in none is known, and a text that asks for one cannot be filled in either.
+    let env = resolved_env(run, phase, attempt).unwrap_or_default();
+    let outer = |reference: &Reference| lookup(run, attempt, reference, &env);
     expression::substitute(template, &|reference| phase.situation.value(reference, &outer)).ok()
 }
 

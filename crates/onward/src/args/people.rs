@@ -8,7 +8,7 @@ use super::{Json, key_and_value};
 pub(crate) struct Approve {
     pub(crate) run: String,
     pub(crate) phase: String,
-    /// One of the choices that the plan names; the first of them where none is given.
+    /// One of the choices that the plan names, the first where none is given. Each of them is a yes, save `reject`.
     #[arg(long, value_name = "NAME")]
     pub(crate) choice: Option<String>,
     #[command(flatten)]
