@@ -15,6 +15,7 @@ use onward_core::run::{Before, Run};
 
 use crate::attendant::{AttemptFolder, Spec, tree_value};
 use crate::project::Project;
+use crate::redact::MARK;
 
 /// Everything that is needed to start one attempt.
 pub(crate) struct Prepared {
@@ -206,10 +207,34 @@ fn is_ours(name: &std::ffi::OsStr) -> bool {
 
 /// The variables of the plan and of the phase, with their `${{ }}` filled in; the phase's own win.
 fn resolved_env(run: &Run, phase: &Phase, attempt: Attempt) -> Result<Vec<(String, String)>, String> {
+    refuse_what_was_cut(run, phase)?;
     let shared = filled_env(run, &run.plan().env, attempt)?;
     filled_beside(shared, &phase.env, &|reference, env| {
         phase.situation.value(reference, &|reference| lookup(run, attempt, reference, env))
     })
+}
+
+/// A value out of which a secret was cut is not the one that was given out: nothing starts with it.
+fn refuse_what_was_cut(run: &Run, phase: &Phase) -> Result<(), String> {
+    let was_cut = |reference: &Reference| match reference {
+        Reference::Output { phase: of, output } => {
+            let given = run.phase_state(&phase.situation.phase(of)).and_then(|state| state.outputs.get(output));
+            given.is_some_and(|value| value.contains(MARK))
+        }
+        Reference::Input(_)
+        | Reference::Env(_)
+        | Reference::Run(_)
+        | Reference::Status(_)
+        | Reference::Matrix(_)
+        | Reference::Attempt => false,
+    };
+    for (name, template) in &phase.env {
+        let asked = expression::references(template).unwrap_or_default();
+        if let Some(cut) = asked.iter().find(|reference| was_cut(reference)) {
+            return Err(format!("the variable {name} is to hold {cut}, out of which a secret was cut: none is kept"));
+        }
+    }
+    Ok(())
 }
 
 fn filled_env(run: &Run, all: &[(String, String)], attempt: Attempt) -> Result<Vec<(String, String)>, String> {
