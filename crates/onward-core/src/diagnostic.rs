@@ -102,6 +102,8 @@ codes! {
     ScriptTooLong = "script-too-long",
     UnknownLimit = "unknown-limit",
     NotYetSupported = "not-yet-supported",
+    /// A key that nobody acts on in a phase that is done this way.
+    NoEffect = "no-effect",
     WritesOverlap = "writes-overlap",
     TwoCommitters = "two-committers",
     EffectWithoutProbe = "effect-without-probe",

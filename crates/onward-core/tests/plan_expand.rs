@@ -253,6 +253,22 @@ fn plans_that_cannot_be_used() {
 }
 
 #[test]
+fn what_counts_only_at_the_top() {
+    // A plan says for itself what is checked on a resume and how many phases run side by side, and another plan uses it. There it
+    // is the outer plan that says so, and whoever checks the plans is told.
+    let text = "onward: 1\nmax-parallel: 1\nfreshness: { probes: { p: { command: x } } }\nreplan: { max: 0 }\nphases: { a: { run: x } }\n";
+    let plan = plan("onward: 1\nphases:\n  p: { uses: b.yaml }\n");
+    let (_, told) = read_used(&plan, &mut |_| Ok(text.to_owned())).expect("it can be used");
+    let told: Vec<&str> =
+        told.iter().flat_map(|fault| &fault.diagnostics).map(|found| found.message.as_str()).collect();
+    assert_eq!(told, ["`max-parallel`, `freshness`, `replan` of b.yaml have no effect where phase `p` uses it"]);
+    assert_eq!(
+        read_used(&plan, &mut |_| Ok("onward: 1\nphases: { a: { run: x } }\n".to_owned())).expect("it can be used").1,
+        []
+    );
+}
+
+#[test]
 fn whose_turn_it_is() {
     let plan = plan(
         "onward: 1

@@ -154,6 +154,14 @@ const MEANING: &[Row] = &[
     (Code::NotYetSupported, "onward: 1\nphases:\n  a: { run: x, on-interrupt: continue }", 3, "on-interrupt: continue"),
     (Code::NotYetSupported, "onward: 1\ndefaults:\n  agent: { use: y }\nphases: { a: { run: x } }", 3, "`agent`"),
     (
+        Code::NotYetSupported,
+        "onward: 1\nlimits:\n  l: { budget: { usd: 5 } }\nphases: { a: { run: x, limits: l } }",
+        3,
+        "`limits.budget`",
+    ),
+    (Code::NotYetSupported, "onward: 1\nreplan: { tasks-max: 5 }\nphases: { a: { run: x } }", 2, "`replan.tasks-max`"),
+    (Code::NotYetSupported, "onward: 1\nphases:\n  a: { run: x, replan: { tasks-max: 5 } }", 3, "`replan.tasks-max`"),
+    (
         Code::WritesOverlap,
         "onward: 1\nphases:\n  a: { run: x, writes: out/** }\n  b: { run: x, writes: [out/two.txt] }",
         4,
@@ -178,6 +186,20 @@ const MEANING: &[Row] = &[
         2,
         "whole number",
     ),
+];
+
+/// Keys that mean nothing for the way the phase is done.
+const IDLE: &[Row] = &[
+    (Code::NoEffect, "onward: 1\nphases:\n  a: { approval: { message: go }, verify: [x] }", 3, "nobody would look"),
+    (Code::NoEffect, "onward: 1\nphases:\n  a: { approval: { message: go }, timeout: 1h }", 3, "`expires`"),
+    (Code::NoEffect, "onward: 1\nphases:\n  a: { approval: { message: go }, retry: { max: 2 } }", 3, "onward retry"),
+    (Code::NoEffect, "onward: 1\nphases:\n  a: { approval: { message: go }, locks: git }", 3, "an approval"),
+    (Code::NoEffect, "onward: 1\nphases:\n  a: { external: { instructions: go }, timeout: 1h }", 3, "`heartbeat`"),
+    (Code::NoEffect, "onward: 1\nphases:\n  a: { uses: b.yaml, done-when: x }", 3, "nobody would look"),
+    (Code::NoEffect, "onward: 1\nphases:\n  a: { uses: b.yaml, artifacts: { x: y } }", 3, "that needs this one"),
+    (Code::NoEffect, "onward: 1\nphases:\n  a: { uses: b.yaml, env: { X: y } }", 3, "`with`"),
+    (Code::NoEffect, "onward: 1\nphases:\n  a: { uses: b.yaml, retry: { max: 2 } }", 3, "that plan"),
+    (Code::NoEffect, "onward: 1\nphases:\n  a: { uses: b.yaml, on-failure: replan }", 3, "on-failure: replan"),
 ];
 
 /// Blocks that are right key by key and make no sense as a whole.
@@ -211,7 +233,7 @@ const BLOCKS: &[Row] = &[
 ];
 
 fn rows() -> impl Iterator<Item = &'static Row> {
-    SYNTAX.iter().chain(SHAPE).chain(MEANING).chain(BLOCKS)
+    SYNTAX.iter().chain(SHAPE).chain(MEANING).chain(IDLE).chain(BLOCKS)
 }
 
 fn found(diagnostics: &[Diagnostic], row: &Row) -> bool {
@@ -326,6 +348,7 @@ fn careful_plans_have_no_warnings_of_risk() {
         "onward: 1\nphases:\n  a: { run: x, locks: [git] }\n  b: { run: x, locks: [git] }",
         "onward: 1\nphases:\n  a: { run: x, kind: commit }\n  b: { needs: a, run: x, kind: commit }",
         "onward: 1\nphases:\n  a: { run: x, effects: external, done-when: x }",
+        "onward: 1\ndefaults: { effects: external }\nphases:\n  a: { approval: { message: go } }\n  b: { uses: c.yaml }",
         "onward: 1\nphases:\n  d: { run: x, kind: docs }\n  i: { needs: d, run: x, kind: issue, env: { A: '${{ phases.d.outputs.n }}' } }",
         "onward: 1\nphases:\n  d: { run: x, kind: docs, writes: docs/** }\n  i: { needs: d, run: x, kind: issue, reads: docs/a.md }",
     ] {

@@ -7,7 +7,7 @@ use onward_core::effect::Effect;
 use onward_core::event::{Event, Outcome, Recorded, StopBy};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Begin, Choice, CommitIs, DoneSaid, Input, Posted, Says};
-use onward_core::run::proof::{ArtifactFound, ArtifactState, CheckEnd, Proof};
+use onward_core::run::proof::{ArtifactFound, ArtifactState, CheckEnd, Copied, Proof};
 use onward_core::run::{self, Ending, NoNext, PhaseStatus, Refusal, Run, RunStatus, cache};
 
 struct Story {
@@ -167,9 +167,40 @@ fn reports_are_taken_once() {
     let retry = Posted::Choose { phase: PhaseId::new("a"), choice: Choice::Retry };
     story.step(&Input::Posted(retry)).expect("a person may");
     assert_eq!(story.next(), Ok("a"));
-    story.report("a", claim(Proof::default())).expect("it is open");
+    let there = ArtifactState::There { bytes: 1, digest: "d".into(), copy: Copied::NotWanted };
+    let proof = Proof {
+        artifacts: vec![ArtifactFound { name: "doc".into(), path: "d.md".into(), state: there }],
+        ..Proof::default()
+    };
+    story.report("a", claim(proof)).expect("it is open");
     assert_eq!((story.run.status(), story.state("a").attempts), (RunStatus::Completed, 2));
     assert_eq!(story.report("a", claim(Proof::default())).expect("the same again"), Vec::<String>::new());
+}
+
+/// Somebody says that a phase is done before anybody could look: what it needs was done a moment later. What nobody has looked at is
+/// not done, whatever is said.
+#[test]
+fn what_nobody_looked_at_is_not_done() {
+    for proves in ["artifacts: { doc: d.md }", "verify: [make test]", "done-when: test -e d.md"] {
+        let mut story = Story::new(&format!("  a: {{ external: {{ instructions: do it }}, {proves} }}\n"));
+        assert_eq!(story.report("a", claim(Proof::default())).expect("it is heard"), ["reported"], "{proves}");
+        assert_ne!(story.state("a").status, PhaseStatus::Completed, "{proves}");
+    }
+}
+
+/// All parts of a phase are done by others, and nobody drives. What comes next wants a driver: that is a wait, and no failure stands
+/// in the way.
+#[test]
+fn waiting_for_a_driver_is_not_being_blocked() {
+    let mut story =
+        Story::new("  a: { matrix: { k: [1, 2] }, external: { instructions: do it } }\n  b: { needs: a, run: x }\n");
+    assert!(story.waits());
+    while let Ok(part) = story.next().map(str::to_owned) {
+        story.report(&part, claim(Proof::default())).expect("it was handed out");
+    }
+    assert_eq!(story.next(), Err(NoNext::Waiting));
+    story.drive();
+    assert_eq!(story.state("b").status, PhaseStatus::Running);
 }
 
 /// What a phase needs can never be done, and the phase wants its turn all the same. Whoever it is handed to can do it.

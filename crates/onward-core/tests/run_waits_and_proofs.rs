@@ -44,8 +44,8 @@ phases:
     let found = |name: &str, state| ArtifactFound { name: name.into(), path: format!("{name}.txt"), state };
     let passed = |code| CheckEnd { command: "make check".into(), code, said: "2 tests failed".into() };
     let good = Proof {
-        artifacts: vec![found("report", there()), found("log", ArtifactState::Missing)],
-        checks: vec![passed(Some(0))],
+        artifacts: vec![found("report", there()), found("log", ArtifactState::Missing), found("all", there())],
+        checks: vec![passed(Some(0)), passed(Some(0))],
         effect: Some(Effect::There),
     };
     assert_eq!(judge(phase, &good), Judgement::Done);
@@ -63,7 +63,10 @@ phases:
     assert_eq!(error(phase, &Proof { checks: vec![passed(None)], ..good.clone() }).0, "verify-failed");
     assert_eq!(error(phase, &Proof { effect: Some(Effect::Absent), ..good.clone() }).0, "effect-missing");
     assert_eq!(judge(phase, &Proof { effect: Some(Effect::CannotTell), ..good.clone() }), Judgement::Unclear);
-    assert_eq!(judge(phase, &Proof { effect: None, ..good }), Judgement::Unclear, "it was not asked");
+    assert_eq!(judge(phase, &Proof { effect: None, ..good.clone() }), Judgement::Unclear, "it was not asked");
+    for half in [Proof { artifacts: Vec::new(), ..good.clone() }, Proof { checks: vec![passed(Some(0))], ..good }] {
+        assert_eq!(error(phase, &half).0, "not-looked-at");
+    }
     let bare = Phase::new(phase.id.clone(), phase.body.clone());
     assert_eq!(judge(&bare, &Proof::default()), Judgement::Done);
 }

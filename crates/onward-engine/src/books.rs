@@ -99,7 +99,8 @@ impl Books {
         let mut sum = Stepped::default();
         let mut ids = Vec::new();
         for posted in all {
-            let stepped = match run::step(&mut self.run, &Input::Posted(posted), &self.actor, Timestamp::now()) {
+            let asked = Input::Posted(posted);
+            let stepped = match run::step(&mut self.run, &asked, &self.actor, Timestamp::now()) {
                 Ok(stepped) => stepped,
                 Err(why) => {
                     // The state is ahead of the journal by what was taken before: fold it anew.
@@ -107,7 +108,7 @@ impl Books {
                     return Err(why.into());
                 }
             };
-            if let Reply::Checkpoint { id } = reply(&stepped) {
+            if let Reply::Checkpoint { id } = reply(&asked, &stepped) {
                 ids.push(CheckpointId::new(id));
             }
             sum.events.extend(stepped.events);

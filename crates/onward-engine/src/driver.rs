@@ -91,7 +91,7 @@ impl Driver<'_> {
             let stepped = run::step(&mut self.run, &input, &self.actor, self.world.now());
             match (stepped, item) {
                 (Ok(stepped), item) => {
-                    consumed.extend(item.map(|id| answered(id, &reply(&stepped))));
+                    consumed.extend(item.map(|id| answered(id, &reply(&input, &stepped))));
                     all.events.extend(stepped.events);
                     all.checkpoints.extend(stepped.checkpoints);
                 }
@@ -202,7 +202,8 @@ pub(crate) fn wants_the_tree(input: &Input) -> bool {
     matches!(input, Input::Posted(Posted::Checkpoint { .. }))
 }
 
-pub(crate) fn reply(stepped: &Stepped) -> Reply {
+/// The answer to what was asked. What follows from it for others in the same step is no part of it.
+pub(crate) fn reply(asked: &Input, stepped: &Stepped) -> Reply {
     let overruled = stepped.events.iter().find_map(|recorded| match &recorded.event {
         Event::Reported { report: Report::Overruled { reason, .. }, .. } => Some(reason.clone()),
         _ => None,
@@ -210,7 +211,8 @@ pub(crate) fn reply(stepped: &Stepped) -> Reply {
     if let Some(reason) = overruled {
         return Reply::Overruled { reason };
     }
-    if let Some(reply) = replan::reply(stepped) {
+    let about_a_plan = matches!(asked, Input::Posted(Posted::Replan { .. } | Posted::SettleReplan { .. }));
+    if let Some(reply) = replan::reply(stepped).filter(|_| about_a_plan) {
         return reply;
     }
     match stepped.checkpoints.first() {

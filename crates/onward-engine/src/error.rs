@@ -20,7 +20,7 @@ pub enum Error {
     HomeFolder,
     #[error("no run {0}")]
     NoSuchRun(String),
-    #[error("this project has no run yet")]
+    #[error("this project has no run, or none that is not archived")]
     NoRuns,
     #[error("no unfinished run")]
     NothingUnfinished,

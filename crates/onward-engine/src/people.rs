@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use jiff::Timestamp;
 use onward_core::id::{PhaseId, RunId};
 use onward_core::input::{CommitIs, DoneSaid, Posted, Reply, Says};
-use onward_core::plan::{Body, Phase};
+use onward_core::plan::{Artifact, Body, Phase};
 use onward_core::run::replans::Stage;
 use onward_core::run::{PhaseStatus, Run};
 use serde::Serialize;
@@ -181,7 +181,7 @@ fn handed_out(run: &Run, phase: &Phase) -> NextPhase {
     NextPhase {
         id: phase.id.clone(),
         name: phase.title().to_owned(),
-        instructions: shell::fill(run, &instructions).unwrap_or(instructions),
+        instructions: shell::fill_for(run, phase, &instructions).unwrap_or(instructions),
         needs: phase.needs.iter().map(|need| need.phase.clone()).collect(),
         note: state.note.clone(),
         attempts: state.attempts,
@@ -196,8 +196,8 @@ fn context(run: &Run, phase: &Phase) -> Value {
         let told = json!({ "status": state.status, "summary": state.summary, "outputs": state.outputs, "artifacts": state.artifacts });
         Some((need.phase.to_string(), told))
     });
-    let artifacts: BTreeMap<&str, &str> =
-        phase.artifacts.iter().map(|it| (it.name.as_str(), it.path.as_str())).collect();
+    let path = |it: &Artifact| shell::fill_for(run, phase, &it.path).unwrap_or_else(|| it.path.clone());
+    let artifacts: BTreeMap<&str, String> = phase.artifacts.iter().map(|it| (it.name.as_str(), path(it))).collect();
     json!({
         "plan": run.plan().name,
         "title": run.started.title,

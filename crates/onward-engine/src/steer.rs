@@ -114,7 +114,7 @@ fn answer(hand: &mut Hand<'_>, item: InboxItem) -> Result<()> {
     let (before, now) = (hand.run.seq, Timestamp::now());
     let stepped = run::step(&mut hand.run, &input, &hand.actor, now);
     let answer = match &stepped {
-        Ok(stepped) => reply(stepped),
+        Ok(stepped) => reply(&input, stepped),
         Err(why) => Reply::Refused { reason: why.to_string() },
     };
     let mut entry = journal::entry(&hand.run, &stepped.unwrap_or_default());

@@ -219,7 +219,9 @@ pub(crate) enum From {
 
 #[derive(Debug, Args)]
 pub(crate) struct Steer {
+    /// The run: its id or the beginning of it, or `latest`.
     pub(crate) run: String,
+    /// The id of the phase.
     pub(crate) phase: String,
     #[command(flatten)]
     pub(crate) output: Json,
@@ -227,6 +229,7 @@ pub(crate) struct Steer {
 
 #[derive(Debug, Args)]
 pub(crate) struct Halt {
+    /// The run: its id or the beginning of it, or `latest`.
     pub(crate) run: String,
     #[command(flatten)]
     pub(crate) output: Json,
@@ -288,7 +291,9 @@ pub(crate) struct Logs {
 
 #[derive(Debug, Args)]
 pub(crate) struct Why {
+    /// The run: its id or the beginning of it, or `latest`.
     pub(crate) run: String,
+    /// The id of the phase.
     pub(crate) phase: String,
     #[command(flatten)]
     pub(crate) output: Json,

@@ -128,13 +128,12 @@ impl Page {
         match error {
             Error::NoProject { .. } => Self::new(exit::NOT_FOUND, "no-project", what).next("onward init"),
             Error::NoSuchRun(_) => Self::new(exit::NOT_FOUND, "no-run", what).next("onward list --all"),
-            Error::NoRuns => Self::new(exit::NOT_FOUND, "no-run", what).next("onward run"),
+            Error::NoRuns | Error::NothingToRedo => Self::new(exit::NOT_FOUND, "no-run", what).next("onward run"),
             Error::NotRewound { .. } => going_back(exit::REFUSED, "not-rewound", what),
             Error::NothingToUndo { .. } => going_back(exit::NOT_FOUND, "nothing-to-undo", what),
             Error::PhaseLives { .. } => going_back(exit::DRIVEN, "at-work", what),
             Error::NotForked { .. } => going_back(exit::REFUSED, "not-forked", what),
             Error::NothingUnfinished => Self::new(exit::NOT_FOUND, "no-run", what).next("onward list"),
-            Error::NothingToRedo => Self::new(exit::NOT_FOUND, "no-run", what).next("onward run"),
             Error::NoSuchPhase { run, .. } => {
                 let next = format!("onward status {run}");
                 Self::new(exit::NOT_FOUND, "no-phase", what).of_run(&run).next(next)

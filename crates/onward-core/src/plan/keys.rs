@@ -205,7 +205,7 @@ static MATRIX: Keys = Keys {
     what: "`matrix`",
     fields: &[
         field("max-parallel", POSITIVE, "Combinations that run side by side."),
-        field("fail-fast", Boolean, "Whether one failure ends the others."),
+        field("fail-fast", Boolean, "Whether one failure keeps those from starting that have not begun."),
     ],
     rest: Rest::Names(NameRule::Name, &Either(&[List(&Template), Template])),
     one_of: &[],

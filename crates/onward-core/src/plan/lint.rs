@@ -27,7 +27,9 @@ pub(super) fn check(drafts: &[Draft], ancestors: &mut Ancestors<'_>, uses: &[Use
 }
 
 fn without_probe(drafts: &[Draft], faults: &mut Vec<Diagnostic>) {
-    for draft in drafts.iter().filter(|draft| draft.phase.effects == Effects::External && !draft.probed) {
+    // Neither a person who says yes nor a plan inside this one is asked whether it happened: its phases are.
+    let acts = |draft: &&Draft| !matches!(draft.kind, "approval" | "uses") && draft.phase.effects == Effects::External;
+    for draft in drafts.iter().filter(acts).filter(|draft| !draft.probed) {
         let message = format!(
             "`{}` has effects outside and no `done-when`: after a crash nobody can tell whether it happened",
             draft.id()

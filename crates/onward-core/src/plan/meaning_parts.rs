@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::expression;
 
+use super::no_effect;
 use super::parts::Axis;
 use super::read::texts;
 use super::read_parts;
@@ -23,6 +24,7 @@ pub(super) fn check(root: &Node, faults: &mut Vec<Diagnostic>) {
 
 fn phase(entry: &Entry, faults: &mut Vec<Diagnostic>) {
     let node = &entry.value;
+    no_effect::check(node, faults);
     if let Some(block) = node.entry("matrix") {
         matrix(&entry.key, block, faults);
     }

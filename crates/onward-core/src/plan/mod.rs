@@ -18,6 +18,7 @@ mod lint;
 mod meaning;
 mod meaning_parts;
 mod model;
+mod no_effect;
 mod parse;
 mod parts;
 mod read;

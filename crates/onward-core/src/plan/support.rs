@@ -7,10 +7,13 @@ const NOT_YET: &[&str] = &[
     "checkpoint.compress",
     "checkpoint.mirror",
     "concurrency",
+    "limits.budget",
     "notify",
+    "replan.tasks-max",
     "team",
     "phase.agent",
     "phase.on-interrupt=continue",
+    "phase.replan.tasks-max",
     "phase.resources",
     "phase.runs-on",
 ];

@@ -17,7 +17,7 @@ pub(super) fn follows(run: &Run) -> Option<Event> {
     after_a_failure(run).or_else(|| over_with_its_parts(run)).or_else(|| left_out(run)).or_else(|| taken_apart(run))
 }
 
-/// `on-failure: skip` of a phase. `replan` has its place here; until it is acted on, such a phase is like any other.
+/// `on-failure: skip` of a phase. What asks for another plan instead of failing never comes here.
 fn after_a_failure(run: &Run) -> Option<Event> {
     let skips = |at: &&usize| {
         let (phase, state) = (&run.plan().phases[**at], &run.phases[**at]);

@@ -116,6 +116,19 @@ impl Run {
         waiting.filter_map(|&at| Some((&self.plan().phases[at], as_approval(&self.plan().phases[at])?)))
     }
 
+    /// What is to be looked at before an approval is given: of `artifacts:PHASE.NAME` the places where they lie.
+    pub fn to_be_looked_at(&self, phase: &Phase, approval: &Approval) -> Vec<String> {
+        let places = |told: &String| {
+            let (of, name) = told.strip_prefix("artifacts:")?.rsplit_once('.')?;
+            let at = *self.index.by_id.get(&phase.situation.phase(&PhaseId::new(of)))?;
+            let all = std::iter::once(at).chain(self.parts(at)).flat_map(|at| &self.phases[at].artifacts);
+            let places: Vec<String> = all.filter(|it| it.name == name).map(|it| it.path.clone()).collect();
+            (!places.is_empty()).then_some(places)
+        };
+        let told = approval.show.iter().map(|show| self.told(phase, show));
+        told.flat_map(|told| places(&told).unwrap_or_else(|| vec![told])).collect()
+    }
+
     /// The phase that somebody who asks is to do: what is begun first, then what could begin.
     pub fn next_for_others(&self, now: Timestamp) -> Result<&Phase, NoNext> {
         if self.finished == self.phases.len() {
@@ -139,7 +152,9 @@ impl Run {
     fn why_nothing_is_next(&self) -> NoNext {
         let open = !self.ready.is_empty() || !self.delayed.is_empty() || !self.for_others.is_empty();
         let going = !self.running.is_empty() || !self.people.is_empty() || !self.probing.is_empty();
-        if !self.archived && (going || (open && self.failure_allows())) { NoNext::Waiting } else { NoNext::Blocked }
+        // Where nothing has failed, something is to come: if nobody else does it, a driver.
+        let goes_on = self.failed == 0 || going || (open && self.failure_allows());
+        if goes_on && !self.archived { NoNext::Waiting } else { NoNext::Blocked }
     }
 
     /// When the next patience ends.

@@ -131,13 +131,23 @@ pub fn judge(phase: &Phase, proof: &Proof) -> Judgement {
         ));
     }
     match (proof.effect, phase.done_when.is_empty()) {
-        (None, true) | (Some(Effect::There), _) => Judgement::Done,
+        (None, true) | (Some(Effect::There), _) if is_whole(phase, proof) => Judgement::Done,
+        (None, true) | (Some(Effect::There), _) => {
+            let message = "not all that is to prove it was looked at; say once more that it is done".to_owned();
+            Judgement::NotDone(error("not-looked-at", message))
+        }
         (Some(Effect::Absent), _) => {
             let message = "it says it is done, but its `done-when` sees no effect".to_owned();
             Judgement::NotDone(error("effect-missing", message))
         }
         (Some(Effect::CannotTell), _) | (None, false) => Judgement::Unclear,
     }
+}
+
+/// Whether all that the plan asks for was looked at: what nobody has seen proves nothing.
+fn is_whole(phase: &Phase, proof: &Proof) -> bool {
+    let seen = |name: &str| proof.artifacts.iter().any(|found| found.name == name);
+    proof.checks.len() >= phase.verify.len() && phase.artifacts.iter().all(|artifact| seen(&artifact.name))
 }
 
 fn missing(phase: &Phase, found: &[ArtifactFound]) -> Option<PhaseError> {

@@ -130,6 +130,12 @@ impl Run {
         phase.situation.value(reference, &|reference| self.outer(phase, reference))
     }
 
+    /// A text of a phase as people read it. What is not known stays as it is written.
+    pub fn told(&self, phase: &Phase, text: &str) -> String {
+        let told = expression::substitute_known(text, &|reference| self.value(phase, reference));
+        told.unwrap_or_else(|_| text.to_owned())
+    }
+
     /// The same in the words of the run: full ids, inputs of the run.
     pub(super) fn outer(&self, phase: &Phase, reference: &Reference) -> Option<String> {
         match reference {

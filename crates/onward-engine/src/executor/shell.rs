@@ -15,6 +15,7 @@ use onward_core::run::{Before, Run};
 
 use crate::attendant::{AttemptFolder, Spec, tree_value};
 use crate::project::Project;
+use crate::redact::MARK;
 
 /// Everything that is needed to start one attempt.
 pub(crate) struct Prepared {
@@ -179,9 +180,12 @@ pub(crate) fn fill(run: &Run, template: &str) -> Option<String> {
     expression::substitute(template, &|reference| lookup(run, Attempt(0), reference, &[])).ok()
 }
 
-/// The same for a text of one phase.
+/// The same for a text of one phase, with the variables that the plan and the phase give it.
 pub(crate) fn fill_for(run: &Run, phase: &Phase, template: &str) -> Option<String> {
-    let outer = |reference: &Reference| lookup(run, Attempt(0), reference, &[]);
+    let attempt = Attempt(run.phase_state(&phase.id).map_or(0, |state| state.attempts));
+    // Where one of them cannot be filled in none is known, and a text that asks for one cannot be filled in either.
+    let env = resolved_env(run, phase, attempt).unwrap_or_default();
+    let outer = |reference: &Reference| lookup(run, attempt, reference, &env);
     expression::substitute(template, &|reference| phase.situation.value(reference, &outer)).ok()
 }
 
@@ -203,10 +207,34 @@ fn is_ours(name: &std::ffi::OsStr) -> bool {
 
 /// The variables of the plan and of the phase, with their `${{ }}` filled in; the phase's own win.
 fn resolved_env(run: &Run, phase: &Phase, attempt: Attempt) -> Result<Vec<(String, String)>, String> {
+    refuse_what_was_cut(run, phase)?;
     let shared = filled_env(run, &run.plan().env, attempt)?;
     filled_beside(shared, &phase.env, &|reference, env| {
         phase.situation.value(reference, &|reference| lookup(run, attempt, reference, env))
     })
+}
+
+/// A value out of which a secret was cut is not the one that was given out: nothing starts with it.
+fn refuse_what_was_cut(run: &Run, phase: &Phase) -> Result<(), String> {
+    let was_cut = |reference: &Reference| match reference {
+        Reference::Output { phase: of, output } => {
+            let given = run.phase_state(&phase.situation.phase(of)).and_then(|state| state.outputs.get(output));
+            given.is_some_and(|value| value.contains(MARK))
+        }
+        Reference::Input(_)
+        | Reference::Env(_)
+        | Reference::Run(_)
+        | Reference::Status(_)
+        | Reference::Matrix(_)
+        | Reference::Attempt => false,
+    };
+    for (name, template) in &phase.env {
+        let asked = expression::references(template).unwrap_or_default();
+        if let Some(cut) = asked.iter().find(|reference| was_cut(reference)) {
+            return Err(format!("the variable {name} is to hold {cut}, out of which a secret was cut: none is kept"));
+        }
+    }
+    Ok(())
 }
 
 fn filled_env(run: &Run, all: &[(String, String)], attempt: Attempt) -> Result<Vec<(String, String)>, String> {

@@ -6,9 +6,11 @@ use super::{Json, key_and_value};
 
 #[derive(Debug, Args)]
 pub(crate) struct Approve {
+    /// The run: its id or the beginning of it, or `latest`.
     pub(crate) run: String,
+    /// The id of the phase.
     pub(crate) phase: String,
-    /// One of the choices that the plan names; the first of them where none is given.
+    /// One of the choices that the plan names, the first where none is given. Each of them is a yes, save `reject`.
     #[arg(long, value_name = "NAME")]
     pub(crate) choice: Option<String>,
     #[command(flatten)]
@@ -47,6 +49,7 @@ pub(crate) enum What {
 /// What all reports have.
 #[derive(Debug, Args)]
 pub(crate) struct About {
+    /// The id of the phase.
     pub(crate) phase: String,
     /// The run; inside a phase its own, else the newest one.
     #[arg(long, value_name = "RUN")]
@@ -92,6 +95,7 @@ pub(crate) struct Done {
 pub(crate) struct Fail {
     #[command(flatten)]
     pub(crate) about: About,
+    /// Why not.
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: String,
 }
@@ -100,8 +104,10 @@ pub(crate) struct Fail {
 pub(crate) struct Replan {
     #[command(flatten)]
     pub(crate) about: About,
+    /// Why the present one does not do.
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
+    /// The new plan; without it the command `replan.run` of the plan makes one.
     #[arg(long, value_name = "FILE")]
     pub(crate) plan: Option<std::path::PathBuf>,
 }

@@ -2,7 +2,10 @@
 
 use onward_core::id::PhaseId;
 use onward_core::input::Choice;
+use onward_core::plan::{Phase, PhaseFailure};
 use onward_core::run::{PhaseStatus, Run};
+use onward_core::view;
+use onward_engine::Offer;
 
 use crate::prompt::{self, TRIES_MAX};
 use crate::render;
@@ -31,23 +34,53 @@ enum Clean {
     Not(&'static str),
 }
 
+/// Whether a phase failed of which the plan says that a person is asked.
+pub(super) fn is_asked_about(run: &Run) -> bool {
+    those_that_ask(run).next().is_some()
+}
+
+/// Why a person is asked, and every answer as a command.
+pub(super) fn offers(run: &Run) -> (Vec<String>, Vec<Offer>) {
+    let (mut reasons, mut choices) = (Vec::new(), Vec::new());
+    for Failed { phase, error, clean } in those_that_ask(run) {
+        let mut offer = |choice: &str, flag: String| {
+            let command = format!("{} {flag}", view::resume_command(&run.id));
+            choices.push(Offer { choice: choice.to_owned(), command });
+        };
+        offer("do the phase again", format!("--retry {phase}"));
+        if clean == Clean::Possible {
+            offer("do it again from the files as they were before", format!("--retry {phase}=clean"));
+        }
+        offer("take the phase as done", format!("--adopt {phase}"));
+        offer("leave the phase out", format!("--skip {phase}"));
+        reasons.push(format!("phase {phase} failed: {error}"));
+    }
+    (reasons, choices)
+}
+
+fn those_that_ask(run: &Run) -> impl Iterator<Item = Failed> {
+    let asks = |phase: &Phase| phase.on_failure == Some(PhaseFailure::Ask);
+    failed(run).filter(move |(phase, _)| asks(phase)).map(|(_, failed)| failed)
+}
+
+fn failed(run: &Run) -> impl Iterator<Item = (&Phase, Failed)> {
+    let failed = run.phases().filter(|(_, state)| state.status == PhaseStatus::Failed);
+    failed.map(|(phase, state)| {
+        let clean = match (phase.writes.is_empty(), &state.base) {
+            (true, _) => Clean::Not("the phase does not say what it writes"),
+            (false, None) => Clean::Not("no snapshot was taken before it"),
+            (false, Some(_)) => Clean::Possible,
+        };
+        let error = state.error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
+        (phase, Failed { phase: phase.id.clone(), error, clean })
+    })
+}
+
 /// Asks about every phase that failed, one after the other.
 pub(super) fn ask(run: &Run) -> Decided {
-    let failed = run.phases().filter(|(_, state)| state.status == PhaseStatus::Failed);
-    let failed: Vec<Failed> = failed
-        .map(|(phase, state)| Failed {
-            phase: phase.id.clone(),
-            error: state.error.as_ref().map(|error| error.message.clone()).unwrap_or_default(),
-            clean: match (phase.writes.is_empty(), &state.base) {
-                (true, _) => Clean::Not("the phase does not say what it writes"),
-                (false, None) => Clean::Not("no snapshot was taken before it"),
-                (false, Some(_)) => Clean::Possible,
-            },
-        })
-        .collect();
     let mut choices = Vec::new();
-    for one in &failed {
-        match about(one) {
+    for (_, one) in failed(run) {
+        match about(&one) {
             Some(One::Choice(choice)) => choices.push((one.phase.to_string(), choice)),
             Some(One::Abort) => return Decided::Abort,
             None => return Decided::Quit,

@@ -12,15 +12,27 @@ use crate::failure::Failure;
 use crate::render;
 
 pub(super) fn approve(args: &people::Approve) -> Result<u8, Failure> {
-    answer(args, args.choice.as_deref().unwrap_or(APPROVE), "approved")
+    match args.choice.as_deref() {
+        Some(REJECT) => contradiction("`onward approve` does not say no: `onward reject` does"),
+        Some(choice) => answer(args, choice, choice),
+        None => answer(args, APPROVE, "approved"),
+    }
 }
 
 pub(super) fn reject(args: &people::Approve) -> Result<u8, Failure> {
-    answer(args, args.choice.as_deref().unwrap_or(REJECT), "rejected")
+    match args.choice.as_deref() {
+        None | Some(REJECT) => answer(args, REJECT, "rejected"),
+        Some(_) => contradiction("`onward reject` says no and nothing else: `onward approve --choice` makes a choice"),
+    }
+}
+
+/// Whichever of the two was meant, the other one must not happen.
+fn contradiction(why: &str) -> Result<u8, Failure> {
+    Err(Failure::usage(why.to_owned()))
 }
 
 fn answer(args: &people::Approve, choice: &str, done: &str) -> Result<u8, Failure> {
-    inside::refuse(done)?;
+    inside::refuse("approved or rejected")?;
     let mut onward = Onward::work(&here()?)?;
     let run = onward.answer(&args.run, &args.phase, choice)?;
     if args.output.json {

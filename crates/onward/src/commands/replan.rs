@@ -1,4 +1,4 @@
-//! A run that stopped since a phase wants another plan.
+//! A run that stopped since a phase wants another plan, or failed and its plan says that a person is asked.
 
 use onward_core::exit;
 use onward_core::replan::{Because, Changes};
@@ -7,15 +7,17 @@ use onward_core::run::replans::{Asked, Stage};
 use onward_core::view;
 use onward_engine::{Offer, Question};
 
+use super::after_failure;
 use crate::failure::Failure;
 use crate::render;
 
 /// What is to be said, with the exit code of the worst: a limit, a refusal, a plan that waits for approval.
 pub(super) fn failure(run: &Run) -> Failure {
-    let code = run.replans.asked().map(|(_, asked)| code(asked)).max_by_key(|code| rank(*code));
     let resume = view::resume_command(&run.id);
-    let mut choices = Vec::new();
-    let mut reasons = Vec::new();
+    let (mut reasons, mut choices) = after_failure::offers(run);
+    let failed = (!reasons.is_empty()).then_some(exit::ANSWER_NEEDED);
+    let wanted = run.replans.asked().map(|(_, asked)| code(asked));
+    let code = failed.into_iter().chain(wanted).max_by_key(|code| rank(*code));
     for (phase, asked) in run.replans.asked() {
         let (why, limit) = match &asked.stage {
             Stage::Open => ("nobody has made it yet".to_owned(), false),

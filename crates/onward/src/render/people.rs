@@ -33,9 +33,14 @@ pub(super) fn line(event: &Event, run: &Run) -> Option<String> {
 fn asked(phase: &PhaseId, run: &Run) -> String {
     let id = safe::line(phase.as_str());
     let found = run.approvals().find(|(found, _)| found.id == *phase);
-    let Some((_, approval)) = found else { return format!("{} {id} waits for an approval", paint::doubtful("?")) };
-    let first = format!("{} {id} waits for an approval: {}", paint::doubtful("?"), safe::line(&approval.message));
-    let shown = approval.show.iter().map(|show| format!("    look at {}", safe::line(show)));
+    let Some((asks, approval)) = found else { return format!("{} {id} waits for an approval", paint::doubtful("?")) };
+    let first = format!(
+        "{} {id} waits for an approval: {}",
+        paint::doubtful("?"),
+        safe::line(&run.told(asks, &approval.message))
+    );
+    let shown = run.to_be_looked_at(asks, approval);
+    let shown = shown.iter().map(|show| format!("    look at {}", safe::line(show)));
     let lines: Vec<String> = std::iter::once(first).chain(shown).chain([format!("    {}", how(run, phase))]).collect();
     lines.join("\n")
 }

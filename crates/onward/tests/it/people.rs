@@ -226,3 +226,43 @@ fn a_commit_is_looked_up() {
     let head = project.git(["rev-parse", "HEAD"]);
     assert_eq!(project.command(["show", "latest", "--json"]).json()["phases"][0]["commit_sha"], head.trim());
 }
+
+/// What a person is asked, and what somebody is told to do, is written with values that the plan gets later. They read the values,
+/// the place of what they are to look at, and no expressions; an artifact may lie where a variable says.
+#[test]
+fn people_read_values_and_no_expressions() {
+    let project = project();
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        inputs: { who: { default: ada } }
+        env: { PLACE: \"out-${{ inputs.who }}\" }
+        phases:
+          a: { matrix: { k: [red] }, run: step a 'mkdir -p $PLACE; echo > $PLACE/red', artifacts: { it: \"${{ env.PLACE }}/${{ matrix.k }}\" } }
+          gate: { needs: a, approval: { message: \"Ship it for ${{ inputs.who }}?\", show: [\"artifacts:a.it\", \"the ${{ env.PLACE }}\"] } }
+          ext:
+            needs: a
+            matrix: { k: [blue] }
+            external: { instructions: \"paint ${{ matrix.k }} for ${{ inputs.who }} in ${{ env.PLACE }}\" }
+            artifacts: { it: \"${{ matrix.k }}.txt\" }
+    ",
+    );
+    let waits = project.command(["run"]).expect(15);
+    waits.err_names(["Ship it for ada?", "look at out-ada/red", "look at the out-ada"]);
+    let next = project.command(["next", "--json"]).json();
+    assert_eq!(next["phase"]["instructions"], "paint blue for ada in out-ada");
+    assert_eq!(next["context"]["artifacts"]["it"], "blue.txt");
+}
+
+/// A person says no and names a yes, or says yes and names the no. Neither is taken for an answer.
+#[test]
+fn an_answer_that_contradicts_itself() {
+    let project = project();
+    project.plan("onward: 1\nname: demo\nphases:\n  gate: { approval: { message: go?, choices: [ship, hold] } }\n");
+    project.command(["run"]).expect(15);
+    project.command(["reject", "latest", "gate", "--choice", "ship"]).expect(2).err_names(["onward approve"]);
+    project.command(["approve", "latest", "gate", "--choice", "reject"]).expect(2).err_names(["onward reject"]);
+    assert_eq!(project.command(["status", "--json"]).json()["status"], "waiting");
+    project.command(["approve", "latest", "gate", "--choice", "hold"]).expect(0).err_names(["hold"]);
+}

@@ -119,3 +119,31 @@ fn a_plan_and_somebody_in_the_background() {
     project.command(["run"]).expect(0);
     project.ran_once(["a", "b", "b1", "b2", "c"]);
 }
+
+/// A worker reports beside a driver, and what it says asks for a plan that nobody can make. The report is taken all the same; that
+/// there is no plan is the run's affair, not the worker's.
+#[test]
+fn a_report_that_asks_in_vain() {
+    let project = project();
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        on-failure: continue
+        replan: { when: [too-complex, failed] }
+        phases:
+          side: { run: step side hold }
+          hard: { external: { instructions: do it } }
+          gone: { external: { instructions: do it } }
+    ",
+    );
+    let first = project.start(["run"]);
+    project.wait_ledger("begin", "side", 1);
+    let told = project.command(["report", "start", "hard", "--complexity", "9", "--json"]).expect(0).json();
+    assert_eq!(told["accepted"], true);
+    let told = project.command(["report", "fail", "gone", "--reason", "no way", "--json"]).expect(0).json();
+    assert_eq!(told["accepted"], true);
+    project.command(["checkpoint"]).expect(0);
+    project.open("side");
+    first.wait_code(14);
+}

@@ -263,6 +263,28 @@ fn words_after_a_failure() {
     assert_eq!(project.order("end"), ["b"]);
 }
 
+/// The plan says that a person is asked what becomes of a failure. Where nobody is there, all answers are told as commands, also
+/// for programs; at a terminal the words are offered as after any failure.
+#[test]
+fn a_failure_that_asks() {
+    let project = project();
+    project.plan(
+        "onward: 1\nname: demo\nphases:\n  a: { run: step a false, on-failure: ask }\n  b: { needs: a, run: step b }\n",
+    );
+    let asked = project.command(["run", "--json"]).expect(14);
+    let asked = asked.err_names(["phase a failed", "--retry a", "--adopt a", "--skip a"]);
+    assert!(asked.out.contains("take the phase as done"), "{}", asked.out);
+    let mut terminal = project.terminal(["resume"]);
+    terminal.expect("[quit]: ");
+    terminal.send("\n");
+    terminal.wait_code(1);
+    let mut terminal = project.terminal(["resume"]);
+    terminal.expect("[quit]: ");
+    terminal.send("skip\n");
+    terminal.wait_code(0);
+    assert_eq!(project.order("end"), ["b"]);
+}
+
 /// The question as the documents show it, recorded from a terminal: a run that was killed, with a note, a label that is
 /// gone and a file that was edited by hand. To record it anew: `UPDATE_DOCS=1`.
 #[test]

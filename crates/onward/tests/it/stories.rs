@@ -343,3 +343,21 @@ fn the_end_of_a_completed_run_once_more() {
     assert_eq!(["a", "b", "c"].map(|phase| project.count("end", phase)), [1, 2, 2]);
     assert_eq!(project.command(["list", "--json"]).json()["runs"].as_array().map(Vec::len), Some(1));
 }
+
+/// A phase gives out a secret, and another one is to use it. It was cut out before it was written, so the other one does not start
+/// with something else in its place.
+#[test]
+fn a_value_that_was_cut_is_not_used() {
+    let project = project();
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        phases:
+          a: { run: \"step a; printf 'it=ghp_%s\\\\n' 0123456789abcdefghijABCDEFGHIJ012345 >> $ONWARD_OUTPUT\" }
+          b: { needs: a, run: step b, env: { IT: \"${{ phases.a.outputs.it }}\" } }
+    ",
+    );
+    project.command(["run"]).expect(1).err_names(["phases.a.outputs.it", "IT"]);
+    assert_eq!((project.count("end", "a"), project.count("begin", "b")), (1, 0));
+}

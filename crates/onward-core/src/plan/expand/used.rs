@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::expression;
-use crate::plan::{Body, Phase, Plan, inputs, parse};
+use crate::plan::{Body, MAX_PARALLEL_DEFAULT, Phase, Plan, inputs, parse};
 
 /// Plans inside plans inside plans.
 pub const DEPTH_MAX: usize = 8;
@@ -39,6 +39,23 @@ pub fn read_used(
         }
     }
     Ok((whole, reading.faults))
+}
+
+/// What a plan says about a run as a whole is the outer plan's to say where it is used. It may be run by itself as well, so that is
+/// no mistake; but its author shall know.
+fn only_at_the_top(phase: &Phase, path: &str, inner: &Plan) -> Option<UsedFault> {
+    let said = [
+        ("max-parallel", inner.max_parallel != MAX_PARALLEL_DEFAULT),
+        ("freshness", !inner.freshness.is_empty()),
+        ("replan", inner.replan.is_some()),
+        ("checkpoint", inner.git_commit.is_some()),
+        ("issue", inner.issue.is_some()),
+    ];
+    let said: Vec<String> = said.iter().filter(|(_, said)| *said).map(|(key, _)| format!("`{key}`")).collect();
+    let message = format!("{} of {path} have no effect where phase `{}` uses it", said.join(", "), phase.id);
+    let told = Diagnostic::warning(Code::NoEffect, message).help("say it in the plan that is run");
+    let fault = UsedFault { path: path.to_owned(), text: String::new(), diagnostics: vec![told] };
+    (!said.is_empty()).then_some(fault)
 }
 
 /// The path as it is looked up: without `./`.
@@ -91,6 +108,7 @@ impl Reading<'_> {
             self.faults.push(UsedFault { path: path.to_owned(), text, diagnostics: parsed.diagnostics });
         }
         if let Some(inner) = parsed.plan {
+            self.faults.extend(only_at_the_top(phase, path, &inner));
             self.used.insert(path.to_owned(), inner.clone());
             above.push(path.to_owned());
             self.plan(&inner, above);
