@@ -1,9 +1,9 @@
-//! A run that stopped since a phase wants another plan.
+//! A run that stopped since a phase wants another plan, or has failed and a person is to say what becomes of it.
 
 use onward_core::exit;
-use onward_core::replan::{Because, Changes};
-use onward_core::run::Run;
+use onward_core::replan::Because;
 use onward_core::run::replans::{Asked, Stage};
+use onward_core::run::{PhaseStatus, Run};
 use onward_core::view;
 use onward_engine::{Offer, Question};
 
@@ -19,8 +19,8 @@ pub(super) fn failure(run: &Run) -> Failure {
     for (phase, asked) in run.replans.asked() {
         let (why, limit) = match &asked.stage {
             Stage::Open => ("nobody has made it yet".to_owned(), false),
-            Stage::Proposed(plan) => {
-                let changes = render::replan::changes(&Changes::between(run.plan(), plan));
+            Stage::Proposed(_) => {
+                let changes = run.proposed_changes(phase).as_ref().map(render::replan::changes).unwrap_or_default();
                 (format!("it is there and waits for approval{changes}"), false)
             }
             Stage::Refused { because, why } => (why.clone(), *because == Because::Limit),
@@ -38,6 +38,13 @@ pub(super) fn failure(run: &Run) -> Failure {
         offer("do the phase again as it is", format!("{resume} --retry {phase}"));
         offer("take the phase as done", format!("{resume} --adopt {phase}"));
         offer("leave the phase out", format!("{resume} --skip {phase}"));
+    }
+    for (phase, state) in run.phases().filter(|(_, state)| state.status == PhaseStatus::Failed) {
+        let why = state.error.as_ref().map_or("nobody knows why", |error| error.message.as_str());
+        reasons.push(format!("phase {} failed: {why}", phase.id));
+        for (choice, flag) in [("do it again", "retry"), ("take it as done", "adopt"), ("leave it out", "skip")] {
+            choices.push(Offer { choice: choice.to_owned(), command: format!("{resume} --{flag} {}", phase.id) });
+        }
     }
     let question = Question { reasons, choices, ..Question::new(run.id.clone()) };
     let mut failure = Failure::stopped_for_an_answer(question);

@@ -94,23 +94,26 @@ fn drive(mut onward: Onward, request: Request, found: Found, person: bool, repor
     onward_engine::let_ctrl_c_end_us();
     loop {
         let choices = match finished.ending {
-            Ending::Stopped(StopBy::Question) if finished.run.in_doubt().next().is_none() => {
-                return Err(replan::failure(&finished.run));
-            }
-            Ending::Stopped(StopBy::Question) => {
+            Ending::Stopped(StopBy::Question) if finished.run.in_doubt().next().is_some() => {
                 let question = render::run::doubts(&finished.run);
                 let answered = if person { ask::about_doubts(&question) } else { None };
                 let Some(choices) = answered else { return Err(Failure::stopped_for_an_answer(question)) };
                 choices
             }
-            Ending::Failed if person => match after_failure::ask(&finished.run) {
-                Decided::Choices(choices) => choices,
-                Decided::Abort => {
-                    onward.archive(&finished.run.id)?;
-                    return Ok(report.finished(&finished));
+            // Another plan is brought, or asked for, with a command of its own.
+            Ending::Failed | Ending::Stopped(StopBy::Question)
+                if person && finished.run.replans.asked().next().is_none() =>
+            {
+                match after_failure::ask(&finished.run) {
+                    Decided::Choices(choices) => choices,
+                    Decided::Abort => {
+                        onward.archive(&finished.run.id)?;
+                        return Ok(report.finished(&finished));
+                    }
+                    Decided::Quit => return Ok(report.finished(&finished)),
                 }
-                Decided::Quit => return Ok(report.finished(&finished)),
-            },
+            }
+            Ending::Stopped(StopBy::Question) => return Err(replan::failure(&finished.run)),
             Ending::Completed | Ending::Failed | Ending::Stopped(_) => return Ok(report.finished(&finished)),
         };
         let run = finished.run.id.clone();
