@@ -161,6 +161,25 @@ fn guesses_double_until_something_else_happens() {
     assert_eq!(story.at_work(), ["a"]);
 }
 
+/// For an hour a phase is told each time to come back at once. It is asked some dozens of times, and not as often as the machine
+/// can.
+#[test]
+fn at_once_again_and_again_is_not_at_once() {
+    let mut story = Story::new("onward: 1\nname: demo\nphases:\n  a: { run: x }\n", Bounds::default());
+    let (end, mut attempts) = (story.in_seconds(3600), 0);
+    while story.now < end && attempts < 10_000 {
+        story.end("a", 75, "retry-after: 0\n");
+        attempts += 1;
+        let wakes = run::wanted(&story.run, story.now).into_iter().filter_map(|effect| match effect {
+            Effect::WakeAt(time) => Some(time),
+            _ => None,
+        });
+        story.now = wakes.min().expect("it waits for a time");
+        story.take(&Input::Tick);
+    }
+    assert!((60..150).contains(&attempts), "{attempts}");
+}
+
 /// The command line forbids waiting. What does not draw on the limit is done first; then the run is paused, and whoever
 /// starts it too early is told the same time again.
 #[test]

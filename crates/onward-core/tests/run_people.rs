@@ -216,6 +216,42 @@ fn what_is_handed_out_can_be_done() {
     assert_eq!(story.state("c").status, PhaseStatus::Completed);
 }
 
+/// Two phases hold one lock, and a third writes what the first does; one of them is for others. While somebody is at work on
+/// it the others are not started, and the run waits; while one of ours is at work, it is not handed out.
+#[test]
+fn what_others_have_taken_is_taken() {
+    let mut story = Story::new(
+        "  s: { run: x }\n  a: { external: { instructions: do it }, locks: [m], writes: docs/** }\n  \
+         b: { needs: s, locks: [m], run: x }\n  c: { needs: s, writes: docs/a.md, run: x }\n  \
+         d: { needs: b, locks: [m], external: { instructions: do that } }\n",
+    );
+    story.report("a", Says::Start).expect("it is open");
+    story.done("s");
+    assert_eq!((story.state("b").status, story.state("c").status), (PhaseStatus::Pending, PhaseStatus::Pending));
+    assert!(story.waits(), "nothing can be started before somebody has reported");
+    story.drive();
+    assert!(story.waits());
+    story.report("a", claim(Proof::default())).expect("it is at work");
+    story.drive();
+    assert_eq!((story.state("b").status, story.state("c").status), (PhaseStatus::Running, PhaseStatus::Running));
+    story.done("c");
+    assert_eq!(story.next(), Err(NoNext::Waiting));
+    story.done("b");
+    assert_eq!(story.next(), Ok("d"));
+}
+
+/// A phase of ours holds what a phase of others needs. Nobody is to begin that one; but whoever has done it is believed.
+#[test]
+fn what_we_have_taken_is_not_begun() {
+    let plan = "  a: { run: x, kind: commit }\n  b: { external: { instructions: do it }, locks: [git] }\n";
+    let mut story = Story::new(plan);
+    assert_eq!(story.next(), Err(NoNext::Waiting));
+    let refused = story.report("b", Says::Start).expect_err("the lock is held");
+    assert!(refused.to_string().contains("a holds the lock git"), "{refused}");
+    story.report("b", claim(Proof::default())).expect("it is done");
+    assert_eq!(story.state("b").status, PhaseStatus::Completed);
+}
+
 /// Somebody says again and again that it is done, and the same remains each time. After the third time it has failed: going on
 /// would not help. A change in what remains gives it more time.
 #[test]

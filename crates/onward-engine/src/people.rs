@@ -14,6 +14,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::Onward;
+use crate::attendant::logs;
 use crate::error::{Error, Result};
 use crate::executor::shell;
 use crate::flight::secrets;
@@ -104,6 +105,11 @@ impl Onward {
         let id = self.find_run(name)?;
         let run = self.load(&id)?;
         let phase = require_phase(&run, phase)?;
+        if let Report::Done(done) = report
+            && let Err(why) = logs::outputs_fit(&done.outputs)
+        {
+            return Ok(Reported { accepted: false, reason: Some(why.to_string()), next: next_of(&run) });
+        }
         let says = self.says(&run, &phase, report);
         let refused = match self.post(&id, &Posted::Report { phase, by: actor(), says, complexity }) {
             Ok(Reply::Overruled { reason } | Reply::Refused { reason }) => Some(reason),
@@ -126,8 +132,10 @@ impl Onward {
         let clean = |text: &str| secrets().text(text).into_owned();
         match report {
             Report::Start => Says::Start,
-            Report::Progress { note } => Says::Progress { note: note.as_deref().map(clean) },
-            Report::Fail { reason } => Says::Fail { reason: clean(reason) },
+            Report::Progress { note } => {
+                Says::Progress { note: note.as_deref().map(clean).as_deref().and_then(logs::note_of) }
+            }
+            Report::Fail { reason } => Says::Fail { reason: logs::cut(&clean(reason)).to_owned() },
             Report::Done(done) => {
                 let phase = run.plan().phase(id).expect("the phase was found in this run");
                 let open = run.phase_state(id).is_some_and(|state| !state.is_finished());
@@ -146,7 +154,7 @@ impl Onward {
                     outputs: done.outputs.iter().map(|(key, value)| (key.clone(), clean(value))).collect(),
                     commit,
                     commit_is,
-                    remaining: clean(&done.remaining),
+                    remaining: logs::cut(&clean(&done.remaining)).to_owned(),
                     proof,
                 }))
             }

@@ -10,5 +10,5 @@ mod respond;
 mod times;
 
 pub use recognise::{EXIT_LIMITED, Evidence, Hit, Speaker, recognise};
-pub use respond::{GUESS_FIRST, GUESS_MAX, Patience, Response, guess, respond};
+pub use respond::{GUESS_FIRST, GUESS_MAX, Patience, Response, SHORTEST, guess, respond, shortest};
 pub use times::RESET_AWAY_MAX;

@@ -13,6 +13,11 @@ pub const GUESS_FIRST: Duration = Duration::from_mins(1);
 /// The longest wait where nobody says how long.
 pub const GUESS_MAX: Duration = Duration::from_mins(15);
 
+/// The shortest wait, whatever was said.
+pub const SHORTEST: Duration = Duration::from_secs(1);
+/// What share of a row of hits the next wait has at least.
+const SHARE_OF_THE_ROW: u64 = 10;
+
 /// What the command line says about waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
@@ -35,6 +40,13 @@ pub enum Response {
 /// A minute, doubled with every hit in a row, up to a quarter of an hour.
 pub fn guess(hits_before: u32) -> Duration {
     GUESS_FIRST.saturating_mul(1_u32.checked_shl(hits_before).unwrap_or(u32::MAX)).min(GUESS_MAX)
+}
+
+/// The least that is waited, however short the time that was told: `retry-after: 0` said for hours must not keep a machine busy
+/// for hours. A second, and a tenth of the time since the first of an unbroken row of hits, up to a minute.
+pub fn shortest(since: Timestamp, now: Timestamp) -> Duration {
+    let row = u64::try_from(now.duration_since(since).as_secs()).unwrap_or(0);
+    Duration::from_secs(row / SHARE_OF_THE_ROW).clamp(SHORTEST, GUESS_FIRST)
 }
 
 /// What to do about a hit. `limits` are those that it closes; `since` is when the first of an unbroken row of hits

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::decide::ended::{retried_or_failed, seen};
 use super::follows::has_a_place;
 use super::iteration::UNCHANGED_MAX;
+use super::schedule;
 use super::settle::{a_failure_stops, is_wanted};
 use super::state::{Before, PhaseState, PhaseStatus, Run};
 use super::waits::{self, Wait};
@@ -93,7 +94,12 @@ impl Run {
 
     /// Whether somebody has said that they are at work on a phase.
     pub(super) fn others_are_at_work(&self) -> bool {
-        self.people.iter().any(|&at| matches!(self.phases[at].people, Some(People::AtWork { .. })))
+        self.at_work_elsewhere().next().is_some()
+    }
+
+    /// The phases of which somebody has said so.
+    pub(super) fn at_work_elsewhere(&self) -> impl Iterator<Item = usize> {
+        self.people.iter().copied().filter(|&at| matches!(self.phases[at].people, Some(People::AtWork { .. })))
     }
 
     /// Whether others can bring the run on.
@@ -137,11 +143,8 @@ impl Run {
         let external = |at: &&usize| as_external(&self.plan().phases[**at]).is_some();
         let begun = self.people.iter().find(|at| external(at) && self.phases[**at].status == PhaseStatus::Running);
         let due = |at: &&usize| self.phases[**at].not_before.is_none_or(|time| time <= now);
-        let open = || {
-            self.for_others
-                .iter()
-                .find(|at| external(at) && due(at) && has_a_place(self, **at) && self.failure_allows())
-        };
+        let free = |at: &&usize| has_a_place(self, **at) && schedule::taken_by_another(self, **at).is_none();
+        let open = || self.for_others.iter().find(|at| external(at) && due(at) && free(at) && self.failure_allows());
         match begun.or_else(open) {
             Some(&at) if !self.archived => Ok(&self.plan().phases[at]),
             Some(_) => Err(NoNext::Blocked),

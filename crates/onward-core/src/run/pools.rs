@@ -132,11 +132,14 @@ impl Pools<'_> {
     pub fn obstacle(&self, candidate: &Claim<'_>, now: Timestamp) -> Option<Obstacle> {
         self.spent(candidate)
             .or_else(|| self.group(candidate))
-            .or_else(|| self.locked(candidate))
-            .or_else(|| self.written(candidate))
-            .or_else(|| self.full_pool(candidate))
+            .or_else(|| self.taken(candidate))
             .or_else(|| (self.at_work.len() >= self.max_parallel).then_some(Obstacle::Full { max: self.max_parallel }))
             .or_else(|| self.timed(candidate, now))
+    }
+
+    /// What a phase at work has taken for itself.
+    pub fn taken(&self, candidate: &Claim<'_>) -> Option<Obstacle> {
+        self.locked(candidate).or_else(|| self.written(candidate)).or_else(|| self.full_pool(candidate))
     }
 
     fn of_pools<'c>(&self, candidate: &Claim<'c>) -> impl Iterator<Item = (&'c str, Option<&Limit>, Option<&Usage>)> {
@@ -218,6 +221,18 @@ impl Obstacle {
             | Obstacle::Writes { .. }
             | Obstacle::Pool { .. }
             | Obstacle::Budget { .. } => None,
+        }
+    }
+
+    /// Whether it goes away when a phase that is at work comes to its end.
+    pub fn is_somebody_at_work(&self) -> bool {
+        match self {
+            Obstacle::Full { .. }
+            | Obstacle::Group { .. }
+            | Obstacle::Lock { .. }
+            | Obstacle::Writes { .. }
+            | Obstacle::Pool { .. } => true,
+            Obstacle::Rate { .. } | Obstacle::Closed { .. } | Obstacle::Budget { .. } => false,
         }
     }
 

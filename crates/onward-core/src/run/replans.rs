@@ -170,6 +170,15 @@ impl Run {
         judge(&self.standing(phase, &progress.collect(), &tried), proposed, &rules).map(|revision| (revision, rules))
     }
 
+    /// What the plan that waits for a person would change: what is finished and left out is kept.
+    pub fn proposed_changes(&self, phase: &PhaseId) -> Option<Changes> {
+        let Stage::Proposed(plan) = &self.replans.of(phase)?.stage else { return None };
+        Some(match self.judge_proposal(phase, plan) {
+            Ok((Revision { added, removed, changed, .. }, _)) => Changes { added, removed, changed },
+            Err(_) => Changes::between(self.plan(), plan),
+        })
+    }
+
     fn standing<'a>(
         &'a self,
         phase: &'a PhaseId,

@@ -1,5 +1,6 @@
 //! What changes when another plan counts, and what a start found out about the world.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -32,6 +33,19 @@ fn fit(phase: &Phase, state: &mut PhaseState) {
     }
 }
 
+/// The record goes to the new id. Its numbers stay under the old one as well: a phase that is called so later is another one, and
+/// must be taken neither for an attempt that was made nor for work that was done.
+fn rename(known: &mut BTreeMap<PhaseId, PhaseState>, old: &PhaseId, new: &PhaseId) {
+    let Some(mut state) = known.remove(old) else { return };
+    let generation = Generation(state.generation.0 + 1);
+    known.insert(old.clone(), PhaseState { attempts: state.attempts, generation, ..PhaseState::new() });
+    if let Some(earlier) = known.get(new) {
+        state.attempts = state.attempts.max(earlier.attempts);
+        state.generation = state.generation.max(earlier.generation);
+    }
+    known.insert(new.clone(), state);
+}
+
 impl Run {
     pub(super) fn apply_what_was_seen(&mut self, event: &Event, at: Timestamp) {
         match event {
@@ -59,9 +73,7 @@ impl Run {
         let ids = self.started.plan.phases.iter().map(|phase| phase.id.clone());
         known.extend(ids.zip(std::mem::take(&mut self.phases)));
         for (old, new) in renamed {
-            if let Some(state) = known.remove(old) {
-                known.insert(new.clone(), state);
-            }
+            rename(&mut known, old, new);
         }
         let state = |phase: &Phase| {
             let mut state = known.remove(&phase.id).unwrap_or_else(PhaseState::new);

@@ -61,11 +61,36 @@ impl<'a> Look<'a> {
     }
 }
 
+/// How many phases may be at work at once is asked before: what others do is not counted there, but what it takes is taken.
 fn pools(run: &Run) -> Pools<'_> {
     let phases = &run.plan().phases;
-    let taken = |at: &&usize| run.index.class[**at] != FREE && !mutant::is(Mutant::ForgetThePools);
-    let at_work = run.running.iter().filter(taken).map(|&at| Claim::of(&phases[at], None)).collect();
-    Pools { max_parallel: side_by_side(run), limits: &run.plan().limits, usage: &run.limits.usage, at_work }
+    let taken = |at: &usize| run.index.class[*at] != FREE && !mutant::is(Mutant::ForgetThePools);
+    let at_work = at_work(run).filter(taken).map(|at| Claim::of(&phases[at], None)).collect();
+    Pools { max_parallel: usize::MAX, limits: &run.plan().limits, usage: &run.limits.usage, at_work }
+}
+
+/// Phases that are at work, whoever does them.
+fn at_work(run: &Run) -> impl Iterator<Item = usize> {
+    run.running.iter().copied().chain(run.at_work_elsewhere())
+}
+
+/// What a phase at work has taken that this one would need. Time alone does not bring it back.
+pub(super) fn taken_by_another(run: &Run, at: usize) -> Option<Obstacle> {
+    if run.index.class[at] == FREE {
+        return None;
+    }
+    pools(run).taken(&Claim::of(&run.plan().phases[at], None))
+}
+
+/// Whether nothing could be started before others, who do their phases without us, have come to an end.
+pub(super) fn all_wait_for_others(run: &Run, now: Timestamp) -> bool {
+    let later = || delayed(run).any(|(time, _)| time > now);
+    if !run.others_are_at_work() || later() {
+        return false;
+    }
+    let (pools, mut seen) = (pools(run), BTreeSet::new());
+    let mut classes = ready(run).chain(delayed(run).map(|(_, at)| at)).filter(|&at| seen.insert(run.index.class[at]));
+    classes.all(|at| pools.taken(&Claim::of(&run.plan().phases[at], None)).is_some())
 }
 
 /// What keeps a phase that could start from being started now, in words.
@@ -74,8 +99,8 @@ pub fn held_up(run: &Run, phase: &Phase, state: &PhaseState, now: Timestamp) -> 
         let what = if limited(run, phase) { "a limit was hit; it is tried again" } else { "it is tried again" };
         return Some(format!("{what} in {}", crate::words::countdown(until, now)));
     }
-    let at_work = run.running.iter().map(|&at| as_a_part(run, at)).collect();
-    let pools = Pools { max_parallel: usize::MAX, at_work, ..pools(run) };
+    let at_work = at_work(run).map(|at| as_a_part(run, at)).collect();
+    let pools = Pools { at_work, ..pools(run) };
     pools.obstacle(&as_a_part(run, run.at(&phase.id)), now).map(|obstacle| obstacle.words(now))
 }
 
@@ -116,8 +141,12 @@ pub(super) fn pause(run: &Run, now: Timestamp) -> Option<Event> {
         if class != FREE && !seen.insert(class) {
             continue;
         }
-        // What may start now, or waits for something else, is no reason to leave.
-        let closed = paused_by_a_closed_limit(run, look.obstacle(at)?, now)?;
+        // What may start now, or waits for something else, is no reason to leave; what others have taken is none to stay.
+        let obstacle = look.obstacle(at)?;
+        if obstacle.is_somebody_at_work() {
+            continue;
+        }
+        let closed = paused_by_a_closed_limit(run, obstacle, now)?;
         until = Some(until.map_or(closed, |known| known.min(closed)));
     }
     for (time, at) in delayed(run) {
@@ -207,7 +236,7 @@ pub fn awaited(run: &Run, now: Timestamp) -> Option<Awaited> {
 
 /// All phases that wait for a time, whether or not somebody drives the run, by their ids.
 pub fn waits(run: &Run, now: Timestamp) -> BTreeMap<PhaseId, Awaited> {
-    let mut look = Look { pools: Some(Pools { max_parallel: usize::MAX, ..pools(run) }), ..Look::new(run, now) };
+    let mut look = Look::new(run, now);
     let closed = ready(run).filter_map(|at| Some((at, look.obstacle(at).and_then(opens)?))).collect::<Vec<_>>();
     let later = delayed(run).filter(|(time, _)| *time > now).map(|(until, at)| (at, of_itself(run, at, until)));
     closed.into_iter().chain(later).map(|(at, awaited)| (run.plan().phases[at].id.clone(), awaited)).collect()

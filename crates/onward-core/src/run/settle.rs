@@ -132,7 +132,8 @@ fn end(run: &Run, now: Timestamp) -> Option<Event> {
     if only_that_is_finished(run) {
         return Some(Event::RunStopped { by: StopBy::OnlyThat });
     }
-    let nothing_can_start = !may_start(run) || (ready(run).next().is_none() && delayed(run).next().is_none());
+    let none_is_left = || ready(run).next().is_none() && delayed(run).next().is_none();
+    let nothing_can_start = !may_start(run) || none_is_left() || schedule::all_wait_for_others(run, now);
     if nothing_can_start && run.something_is_for_others() {
         return Some(Event::RunStopped { by: StopBy::Waiting });
     }

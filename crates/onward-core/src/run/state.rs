@@ -322,6 +322,13 @@ impl Run {
         self.plan().phases.iter().zip(&self.phases)
     }
 
+    /// Every phase that was ever tried, with the number of its last attempt; those too that the plan no longer has.
+    pub fn tried(&self) -> impl Iterator<Item = (&PhaseId, u32)> {
+        let present = self.phases().map(|(phase, state)| (&phase.id, state));
+        let all = present.chain(&self.removed).map(|(id, state)| (id, state.attempts));
+        all.filter(|(_, attempts)| *attempts > 0)
+    }
+
     /// Phases at work, in the order of the plan.
     pub fn running(&self) -> impl Iterator<Item = (&Phase, &PhaseState)> {
         self.running.iter().map(|&at| (&self.plan().phases[at], &self.phases[at]))

@@ -52,6 +52,31 @@ pub enum OutputsError {
     TooLong,
     #[error("line {line} of the outputs is not of the form name=value")]
     Malformed { line: usize },
+    #[error(
+        "{name} is no name for an output: letters, digits, - and _, {OUTPUT_NAME_BYTES_MAX} at most, a letter first"
+    )]
+    Name { name: String },
+}
+
+/// Whether outputs that somebody reports could have come from a phase that wrote them itself.
+pub(crate) fn outputs_fit(outputs: &BTreeMap<String, String>) -> Result<(), OutputsError> {
+    if let Some((name, _)) = outputs.iter().find(|(name, value)| !is_output(name, value)) {
+        return Err(OutputsError::Name { name: name.clone() });
+    }
+    let bytes: usize = outputs.iter().map(|(name, value)| name.len() + value.len() + "=\n".len()).sum();
+    if bytes as u64 > OUTPUTS_BYTES_MAX { Err(OutputsError::TooLong) } else { Ok(()) }
+}
+
+/// The note in what somebody reports: the last line that is not empty, and no more of it than a phase may write.
+pub(crate) fn note_of(text: &str) -> Option<String> {
+    let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
+    Some(cut(line).to_owned())
+}
+
+/// As much of a text as a note may have.
+pub(crate) fn cut(text: &str) -> &str {
+    let bytes_max = usize::try_from(NOTE_BYTES_MAX).unwrap_or(usize::MAX);
+    &text[..text.floor_char_boundary(bytes_max)]
 }
 
 impl AttemptFolder {
@@ -190,10 +215,13 @@ fn clean_file(path: &Path, secrets: &Secrets) -> io::Result<bool> {
 
 fn output_line(line: &[u8]) -> Option<(&str, &str)> {
     let (name, value) = std::str::from_utf8(line).ok()?.split_once('=')?;
-    let first = name.bytes().next()?;
+    is_output(name, value).then_some((name, value))
+}
+
+fn is_output(name: &str, value: &str) -> bool {
+    let first = name.bytes().next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_');
     let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
-    let named = (first.is_ascii_alphabetic() || first == b'_') && plain && name.len() <= OUTPUT_NAME_BYTES_MAX;
-    (named && !value.contains('\0')).then_some((name, value))
+    first && plain && name.len() <= OUTPUT_NAME_BYTES_MAX && !value.contains('\0')
 }
 
 fn open_if_there(path: &Path) -> io::Result<Option<File>> {

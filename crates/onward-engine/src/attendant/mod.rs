@@ -19,7 +19,7 @@ mod capture;
 mod ending;
 mod find;
 mod folder;
-mod logs;
+pub(crate) mod logs;
 mod record;
 mod spawn;
 mod wake;

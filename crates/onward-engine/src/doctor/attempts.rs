@@ -59,10 +59,11 @@ pub(super) struct Unrecorded {
 pub(super) fn all_unrecorded(project: &Project, run: &Run) -> Vec<Unrecorded> {
     let Some(top) = attempts_of(project, &run.id) else { return Vec::new() };
     let mut known: Vec<(PathBuf, PhaseId, u32)> = Vec::new();
-    for (phase, state) in run.phases() {
-        let first = shell::folder(project, run, &phase.id, Attempt(1));
+    let untried = run.phases().map(|(phase, _)| (&phase.id, 0));
+    for (phase, attempts) in run.tried().chain(untried) {
+        let first = shell::folder(project, run, phase, Attempt(1));
         let place = first.path().parent().map(Path::to_owned).unwrap_or_default();
-        known.push((place, phase.id.clone(), state.attempts));
+        known.push((place, phase.clone(), attempts));
     }
     let mut all = Vec::new();
     for place in children(&top) {

@@ -1,7 +1,7 @@
 //! A run that stopped since a phase wants another plan, or failed and its plan says that a person is asked.
 
 use onward_core::exit;
-use onward_core::replan::{Because, Changes};
+use onward_core::replan::Because;
 use onward_core::run::Run;
 use onward_core::run::replans::{Asked, Stage};
 use onward_core::view;
@@ -21,8 +21,8 @@ pub(super) fn failure(run: &Run) -> Failure {
     for (phase, asked) in run.replans.asked() {
         let (why, limit) = match &asked.stage {
             Stage::Open => ("nobody has made it yet".to_owned(), false),
-            Stage::Proposed(plan) => {
-                let changes = render::replan::changes(&Changes::between(run.plan(), plan));
+            Stage::Proposed(_) => {
+                let changes = run.proposed_changes(phase).as_ref().map(render::replan::changes).unwrap_or_default();
                 (format!("it is there and waits for approval{changes}"), false)
             }
             Stage::Refused { because, why } => (why.clone(), *because == Because::Limit),

@@ -93,6 +93,11 @@ fn told(record: &PhaseRecord, now: Timestamp) -> String {
             format!("at work{span}{attempt}{orphan}{note}")
         }
         PhaseStatus::Waiting => "waits for a person to decide".to_owned(),
+        PhaseStatus::Interrupted if record.in_doubt => format!(
+            "interrupted in attempt {}, and nobody knows what came of it: a resume wants --retry {id}, --adopt {id} or --skip {id}",
+            record.attempts,
+            id = record.id,
+        ),
         PhaseStatus::Interrupted => format!("interrupted in attempt {}{note}", record.attempts),
         PhaseStatus::Failed => {
             let error = record.error.as_deref().unwrap_or("for no known reason");

@@ -266,3 +266,24 @@ fn an_answer_that_contradicts_itself() {
     assert_eq!(project.command(["status", "--json"]).json()["status"], "waiting");
     project.command(["approve", "latest", "gate", "--choice", "hold"]).expect(0).err_names(["hold"]);
 }
+
+/// Whoever reports says more than there is room for, and gives names that no phase could give. What is too long is cut, a blank
+/// note leaves the last one as it is, and a claim with such outputs is not accepted.
+#[test]
+fn reports_have_limits() {
+    let project = project();
+    project.plan("onward: 1\nname: demo\nphases:\n  a: { external: { instructions: do it } }\n");
+    project.command(["run"]).expect(15);
+    let note = "x".repeat(100_000);
+    project.command(["report", "progress", "a", "--note", &note]).expect(0);
+    project.command(["report", "progress", "a", "--note", " "]).expect(0);
+    let kept = project.command(["next", "--json"]).json()["phase"]["note"].as_str().map(str::len);
+    assert_eq!(kept, Some(4096));
+    let long = format!("x={note}");
+    for (output, why) in [("bad name=1", "bad name"), ("=1", "KEY=VALUE"), (long.as_str(), "longer than")] {
+        let code = if why == "KEY=VALUE" { 2 } else { 1 };
+        project.command(["report", "done", "a", "--output", output]).expect(code).err_names([why]);
+    }
+    project.command(["report", "done", "a", "--output", "good-name=1"]).expect(0);
+    assert_eq!(project.command(["status", "--json"]).json()["completed"][0]["outputs"]["good-name"], "1");
+}

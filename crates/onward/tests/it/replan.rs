@@ -35,6 +35,21 @@ fn a_person_agrees_to_another_plan() {
     project.command(["approve", "latest", "b"]).expect(0);
     project.command(["resume"]).expect(0);
     project.ran_once(["a", "b", "b1", "b2", "c"]);
+    // The attempt at what is gone is on record.
+    assert_eq!(project.command(["doctor", "--json"]).expect(0).json()["findings"], serde_json::json!([]));
+}
+
+/// The new plan leaves out what is done. Whoever is asked about it is told that only the phase that asked goes: the other is kept.
+#[test]
+fn what_is_done_is_not_among_what_goes() {
+    let project = project();
+    project.plan(TOO_BIG);
+    project.write("next.yaml", SPLIT.replace("  a: { run: step a }\n", "").replace("{ needs: a, ", "{ "));
+    let asked = project.command(["run"]).expect(15);
+    asked.err_names(["added b1, b2; removed b\n"]);
+    project.command(["approve", "latest", "b"]).expect(0);
+    project.command(["resume"]).expect(0);
+    project.ran_once(["a", "b", "b1", "b2", "c"]);
 }
 
 /// The same, and the person does not agree. The plan stays, the phase is not begun again by itself, and a phase that is taken

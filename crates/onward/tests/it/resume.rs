@@ -169,6 +169,31 @@ fn plan_edited_between() {
     assert_eq!(shown["phases"][0]["id"], "x", "the checkpoint behind the edit is the new plan's");
 }
 
+/// A finished phase gets another name, and a new phase gets the old one. The new one is done, under a key of its own, and
+/// nothing is amiss in the store.
+#[test]
+fn an_old_name_for_new_work() {
+    let project = project();
+    let plan = |first: &str, more: &str| {
+        let keys = "'echo $ONWARD_KEY >> ../keys'";
+        project.plan(&format!(
+            "onward: 1\nname: demo\nphases:\n  {first}: {{ run: step one {keys} }}\n{more}  z: {{ run: step z 'test -e ../go' }}\n"
+        ))
+    };
+    plan("a", "");
+    project.command(["run"]).expect(1);
+    plan("b", "");
+    project.command(["resume", "--accept-stale"]).expect(1);
+    project.command(["doctor"]).expect(0);
+    plan("b", "  a: { run: step two 'echo $ONWARD_KEY >> ../keys' }\n");
+    project.write("../go", "");
+    project.command(["resume"]).expect(0);
+    project.ran_once(["one", "two"]);
+    let keys = project.read("../keys");
+    let keys: Vec<&str> = keys.lines().collect();
+    assert!(keys.len() == 2 && keys[0] != keys[1], "{keys:?}");
+}
+
 /// The driver died, its phase lives on. A start waits for it and takes its result; nothing is done twice.
 #[test]
 fn orphan_still_alive() {

@@ -127,6 +127,8 @@ fn outward_effect_in_doubt() {
     project.kill_everything();
     project.command(["run", "--resume"]).expect(14).err_names(["a", "--retry", "--adopt", "--skip"]);
     project.command(["run"]).expect(14);
+    let status = project.command(["status"]).expect(0).out;
+    assert!(status.contains("nobody knows") && status.contains("--adopt a"), "{status}");
     assert_eq!(project.order("begin"), ["a"]);
     project.command(["resume", "--adopt", "a"]).expect(0);
     assert_eq!(project.order("begin"), ["a", "b"]);
@@ -360,4 +362,26 @@ fn a_value_that_was_cut_is_not_used() {
     );
     project.command(["run"]).expect(1).err_names(["phases.a.outputs.it", "IT"]);
     assert_eq!((project.count("end", "a"), project.count("begin", "b")), (1, 0));
+}
+
+/// A phase fails and the plan says that a person is asked. Without a terminal every answer is told as a command; on one the
+/// words are offered, and what is said is done.
+#[test]
+fn a_person_is_asked_about_a_failure() {
+    let project = project();
+    let plan = "
+        onward: 1
+        name: demo
+        phases:
+          a: { on-failure: ask, run: step a 'exit 4' }
+          b: { needs: a, run: step b }
+    ";
+    project.plan(plan);
+    project.command(["run"]).expect(14).err_names(["phase a failed", "code 4", "--retry a", "--adopt a", "--skip a"]);
+    project.command(["resume", "--skip", "a"]).expect(0);
+    let mut terminal = project.terminal(["run"]);
+    terminal.expect("Phase a failed");
+    terminal.send("adopt\n");
+    terminal.wait_code(0);
+    assert_eq!(project.order("end"), ["b", "b"]);
 }

@@ -146,7 +146,8 @@ fn timed_out(phase: &Phase) -> String {
 fn crash_loop(phase: &Phase, state: &PhaseState) -> Option<Event> {
     let times = state.unknowns_in_a_row + 1;
     let message = format!(
-        "{CRASH_LOOP}: {times} attempts in a row ended without a trace; it is left alone until it is retried by hand"
+        "{CRASH_LOOP}: {times} attempts in a row ended without a trace; it is left alone until a resume has --retry {}",
+        phase.id
     );
     (times >= UNKNOWNS_IN_A_ROW_MAX).then(|| failure(phase, CRASH_LOOP, message))
 }

@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 use crate::event::{Event, LimitHit, Outcome};
 use crate::input::{AttemptEnd, Elsewhere, LastWords};
 use crate::plan::{Body, Limit, Phase};
-use crate::rate_limit::{Evidence, Response, Speaker, recognise, respond};
+use crate::rate_limit::{Evidence, Response, Speaker, recognise, respond, shortest};
 use crate::run::limits::Who;
 use crate::run::state::Run;
 
@@ -30,9 +30,10 @@ pub(super) fn limited(run: &Run, phase: &Phase, end: &AttemptEnd, now: Timestamp
     let rows: Vec<_> = rows.filter_map(|who| run.limits.row(&who)).collect();
     let hits_before = rows.iter().map(|row| row.hits).max().unwrap_or(0);
     let evidence = Evidence { speaker, exit_code, text: text.as_bytes(), hits_before, local };
-    let hit = recognise(&evidence, drawn.iter().copied(), now)?;
-    let closed = drawn.iter().filter(|(name, _)| hit.limits.contains(*name)).map(|(_, limit)| *limit);
     let since = rows.iter().map(|row| row.since).min().unwrap_or(now);
+    let mut hit = recognise(&evidence, drawn.iter().copied(), now)?;
+    hit.until = hit.until.max(now + shortest(since, now));
+    let closed = drawn.iter().filter(|(name, _)| hit.limits.contains(*name)).map(|(_, limit)| *limit);
     match respond(&hit, closed, run.limits.patience(), since, now) {
         Response::Fail => None,
         Response::Wait { until } | Response::Pause { until } => Some(Event::LimitHit(Box::new(LimitHit {

@@ -12,6 +12,7 @@ use crate::run::follows::has_a_place;
 use crate::run::iteration::{self, Next, Round, nothing_remains};
 use crate::run::people::{People, answered, as_approval, as_external};
 use crate::run::proof::{self, Judgement};
+use crate::run::schedule;
 use crate::run::state::{PhaseState, PhaseStatus, Run};
 use crate::words;
 
@@ -52,6 +53,11 @@ pub(super) fn report(run: &Run, id: &PhaseId, by: &str, says: &Says, now: Timest
         return Ok(Vec::new());
     }
     let begun = begun(run, phase, state, by)?;
+    // What is over is written down, whatever it was done beside; what only begins has to wait.
+    let begins = begun.is_some() && matches!(says, Says::Start | Says::Progress { .. });
+    if let Some(obstacle) = schedule::taken_by_another(run, run.at(id)).filter(|_| begins) {
+        return Err(Refusal::NotTheirs(id.clone(), format!("phase {id} is not begun: {}", obstacle.words(now))));
+    }
     let tell = |report| Event::Reported { phase: id.clone(), by: by.to_owned(), report };
     Ok(match says {
         Says::Start => begun.into_iter().collect(),
