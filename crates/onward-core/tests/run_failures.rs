@@ -5,7 +5,7 @@ mod common;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use onward_core::effect::Effect;
-use onward_core::event::{Event, Outcome, Recorded, StopBy};
+use onward_core::event::{Event, Outcome, Recorded, RunStarted, Snapshot, StopBy};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Choice, Input, LastWords, Posted};
 use onward_core::run::proof::{self, Proof};
@@ -272,4 +272,51 @@ fn who_is_turned_away_until_it_is_killed_has_not_failed() {
         let events = story.says(outcome.clone(), "HTTP 429 Too Many Requests\nretry-after: 30\n");
         assert!(events.iter().any(|event| matches!(event, Event::LimitHit(_))), "{outcome:?}: {events:?}");
     }
+}
+
+/// Nobody knows whether an outward effect happened. Until a person has said so nothing is begun, not even what has nothing to do
+/// with it and has a place.
+#[test]
+fn nothing_begins_beside_a_doubt() {
+    let mut story = Story::new(
+        "  a: { run: x, effects: external, priority: critical }\n  b: { run: x }\n  c: { run: x, needs: b }\n  d: { run: x }\n",
+    );
+    story.end(Outcome::Unknown);
+    let end = AttemptEnd::bare(Outcome::Exited { code: 0 });
+    story.take(&Input::AttemptEnded { phase: PhaseId::new("b"), attempt: Attempt(1), end });
+    let at_work: Vec<&str> = story.run.running().map(|(phase, _)| phase.id.as_str()).collect();
+    assert_eq!(at_work, ["d"], "c could begin");
+}
+
+/// A snapshot was taken before the first attempt. After an interruption the files are put back from it where the plan says so,
+/// after a failure only where a person says so.
+#[test]
+fn files_are_put_back_after_an_interruption() {
+    let text = "onward: 1\nname: demo\nphases:\n  a: { run: x, writes: [out], on-interrupt: rerun-clean, retry: { max: 1, backoff: { initial: 0s } } }\n";
+    let started = RunStarted { snapshots: true, ..common::started(common::plan(text)) };
+    let (run, stepped) = run::start(started, "ada", common::now());
+    let mut story = Story { run, journal: stepped.events, now: common::now(), epoch: 0 };
+    story.drive();
+    let mut number = 0;
+    let mut snapshots = |story: &mut Story| {
+        while run::wanted(&story.run, story.now).contains(&Effect::Snapshot) {
+            number += 1;
+            let snapshot = Snapshot { commit: format!("c{number}"), number, left_out: Vec::new(), head: None };
+            story.take(&Input::Snapshotted(Ok(snapshot)));
+        }
+    };
+    let clean = |story: &Story| story.a().attempt.as_ref().expect("at work").clean.clone();
+    snapshots(&mut story);
+    assert_eq!((story.a().attempts, clean(&story)), (1, None));
+    story.end(FAILED);
+    assert_eq!((story.a().attempts, clean(&story)), (2, None), "a failure may leave something to go on with");
+    story.end(STOPPED);
+    assert_eq!((story.a().attempts, clean(&story).as_deref()), (3, Some("c1")));
+    story.end(FAILED);
+    snapshots(&mut story);
+    assert_eq!(story.a().status, PhaseStatus::Failed);
+    story.take(&Input::Posted(Posted::Choose { phase: PhaseId::new("a"), choice: Choice::RetryClean }));
+    story.drive();
+    snapshots(&mut story);
+    assert_eq!((story.a().attempts, clean(&story).as_deref()), (4, Some("c1")), "as it was before the first attempt");
 }

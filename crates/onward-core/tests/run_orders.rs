@@ -112,6 +112,7 @@ fn one_stop_on_top_of_another() {
 
     let mut story = Story::new(&format!("on-failure: stop\n{PAIR}"));
     story.fail("a");
+    assert!(story.step(&Input::Posted(Posted::Pause)).expect("anybody may").is_empty());
     assert_eq!(story.stops(), Some(StopBy::Failure));
     story.stop(StopBy::Interrupt);
     story.end("b", Outcome::Stopped { by: StopBy::Interrupt, said_done: false });
@@ -206,6 +207,10 @@ fn only_one_phase() {
     story.only("b").expect_err("a was skipped, and has to be completed");
     story.only("c").expect("a skipped need is enough for it");
     assert_eq!(story.at_work(), ["c"]);
+    story.fail("c");
+    assert_eq!((story.run.ending(), story.state("clean").attempts), (Some(Ending::Failed), 0), "the end is not wanted");
+    story.choose("c", Choice::Retry).expect("a person may");
+    story.only("c").expect("a skipped need is enough for it");
     story.done("c");
     assert_eq!((story.run.ending(), story.state("clean").attempts), (Some(Ending::Stopped(StopBy::OnlyThat)), 0));
 

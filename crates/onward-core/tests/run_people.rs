@@ -4,7 +4,7 @@ mod common;
 
 use jiff::{SignedDuration, Timestamp};
 use onward_core::effect::Effect;
-use onward_core::event::{Event, Outcome, Recorded, StopBy};
+use onward_core::event::{Event, Outcome, Recorded, RewindBegun, StopBy};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Begin, Choice, DoneSaid, Input, Posted, Says};
 use onward_core::run::proof::{ArtifactFound, ArtifactState, CheckEnd, Proof};
@@ -443,6 +443,26 @@ fn the_end_is_not_forgotten_where_nobody_drives() {
     }
 }
 
+/// The end was done once, after a failure. What had failed is retried and reported as done while nobody drives: the end comes
+/// once more before the run is complete.
+#[test]
+fn the_end_comes_again_where_nobody_drives() {
+    let mut story = with_an_end("failed");
+    let drive = |story: &mut Story| {
+        story.epoch += 1;
+        story.step(&Input::Begin(common::begin(story.epoch))).expect("a driver may begin");
+    };
+    drive(&mut story);
+    story.done("clean");
+    assert_eq!(story.run.ending(), Some(Ending::Failed));
+    let retry = Posted::Choose { phase: PhaseId::new("a"), choice: Choice::Retry };
+    story.step(&Input::Posted(retry)).expect("a person may");
+    story.report("a", claim(Proof::default())).expect("it is open");
+    assert_eq!(story.run.result, None);
+    drive(&mut story);
+    assert_eq!(story.state("clean").status, PhaseStatus::Running);
+}
+
 /// Others fail and finish while nobody drives, and the plan says continue. The run is not over as long as a driver could go on
 /// with something, or a person has to say something.
 #[test]
@@ -458,6 +478,7 @@ fn a_run_is_not_over_while_something_can_go_on() {
     };
     let mut story = story_of(&format!("  a: {{ {external} }}\n  b: {{ {external} }}\n  c: {{ needs: b, run: x }}\n"));
     story.report("a", fail("no luck")).expect("it is open");
+    assert!(story.report("a", Says::Start).is_err(), "nobody has said that it is retried");
     story.report("b", claim(Proof::default())).expect("it is open");
     assert!(story.waits(), "c can be done");
     story.epoch += 1;
@@ -475,4 +496,14 @@ fn a_run_is_not_over_while_something_can_go_on() {
     story.report("a", fail("no luck")).expect("it is open");
     story.report("b", fail("too big")).expect("it is open");
     assert_eq!(story.run.result, None, "another plan is wanted");
+}
+
+/// The run is being taken back to an earlier state. Nobody begins anything until that is done.
+#[test]
+fn nothing_begins_during_a_rewind() {
+    let mut story = Story::new("  a: { external: { instructions: do it } }\n");
+    let checkpoint = story.run.last_checkpoint.clone().expect("one was taken at the start");
+    let begun = RewindBegun { to: checkpoint.clone(), before: checkpoint, files: None, state: true, undoes: false };
+    story.step(&Input::Rewind(begun)).expect("nothing is at work");
+    assert_eq!(story.report("a", Says::Start), Err(Refusal::Rewinding));
 }

@@ -280,12 +280,80 @@ fn who_goes_on_while_a_plan_is_made() {
 /// No plan comes of it. A person has to speak before anything else is begun; the end of what is at work is waited for.
 #[test]
 fn nothing_else_starts_after_a_refusal() {
-    let mut story = Story::new(FREE, BESIDE);
+    let mut story = Story::new(FREE, &format!("{BESIDE}  e: {{ run: x }}\n"));
     story.end("a", 79);
     story.take(&Input::Replan { phase: PhaseId::new("a"), plan: Err("it ended with code 1".to_owned()) });
     assert_eq!((story.refused("a"), story.run.ending()), (Some(Because::NoPlan), None));
     story.end("c", 0);
+    assert_eq!((story.at_work(), story.asks()), (vec!["e"], false), "d waits for the person too");
+    story.end("e", 0);
     assert!(story.at_work().is_empty() && story.asks());
+    assert_eq!(story.run.status(), run::RunStatus::Interrupted, "it is no approval that is waited for");
+}
+
+/// Two phases ask for another plan. The one that is made for the first has other work for the second too, so the second asks no
+/// more; one that does not touch it leaves it asking.
+#[test]
+fn one_plan_for_two_who_asked() {
+    let phases = "  a: { run: x }\n  b: { run: x }\n  last: { needs: [a, b], run: x }\n";
+    let rules = "run: make-plan, approval: false, may-edit: pending";
+    for (words, asks) in [("y", false), ("x", true)] {
+        let mut story = Story::new(rules, phases);
+        story.end("a", 79);
+        story.end("b", 79);
+        let other = phases.replace("a: { run: x }", "a: { run: y }");
+        story.made("a", rules, &other.replace("b: { run: x }", &format!("b: {{ run: {words} }}")));
+        assert_eq!(story.stage("b").is_some(), asks, "run: {words}");
+    }
+}
+
+/// A person edits the plan, and then the one that the person has replaced is proposed. It is not taken.
+#[test]
+fn what_a_person_has_replaced_does_not_come_back() {
+    let mut story = Story::new(FREE, BIG);
+    story.end("a", 79);
+    let plan = text(FREE, &other_work("edited"));
+    let revised = PlanRevised { plan_digest: plan::digest(&plan), plan, plan_text: String::new(), renamed: Vec::new() };
+    story.drive_told(Resumption { revised: Some(Box::new(revised)), ..Resumption::default() });
+    story.end("a", 79);
+    story.made("a", FREE, BIG);
+    assert_eq!(story.refused("a"), Some(Because::TriedBefore));
+}
+
+/// A phase took its host down and was parked. Somebody brings a plan with other work for it, and it is begun again.
+#[test]
+fn what_was_parked_begins_anew() {
+    let mut story = Story::new(FREE, BIG);
+    for _ in 0..3 {
+        let attempt = Attempt(story.state("a").attempts);
+        let end = AttemptEnd::bare(Outcome::Unknown);
+        story.take(&Input::AttemptEnded { phase: PhaseId::new("a"), attempt, end });
+    }
+    assert!(story.state("a").parked);
+    story.brought("a", &text(FREE, &other_work("y"))).expect("it is heard");
+    assert!(!story.state("a").parked && story.state("a").unknowns_in_a_row == 0);
+    story.drive();
+    assert_eq!(story.at_work(), ["a"]);
+}
+
+/// A phase was taken apart when its list was known. One part is done or has failed, and the other asks for another plan, which has
+/// other work for both. What became of the first does not count any more: it was the old work.
+#[test]
+fn parts_with_other_work_are_done_anew() {
+    let rules = "run: make-plan, approval: false, may-edit: all";
+    let phases = "  list: { run: x }\n  m: { needs: list, matrix: { n: '${{ phases.list.outputs.all }}' }, run: x }\n";
+    for code in [0, 3] {
+        let mut story = Story::new(rules, phases);
+        let outputs = Ok([("all".to_owned(), "[1, 2]".to_owned())].into());
+        let end = AttemptEnd { outputs, ..AttemptEnd::bare(Outcome::Exited { code: 0 }) };
+        story.take(&Input::AttemptEnded { phase: PhaseId::new("list"), attempt: Attempt(1), end });
+        let parts: Vec<String> = story.at_work().into_iter().map(str::to_owned).collect();
+        story.end(&parts[0], code);
+        story.end(&parts[1], 79);
+        story.made(&parts[1], rules, &phases.replace("}}' }, run: x", "}}' }, run: y"));
+        assert_eq!(story.at_work(), parts, "code {code}");
+        assert_eq!(story.state(&parts[0]).attempts, 2, "code {code}");
+    }
 }
 
 /// Somebody answers for the phase while its plan is being made. The plan that comes then changes nothing.
