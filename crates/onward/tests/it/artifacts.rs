@@ -17,7 +17,7 @@ fn copies_are_kept_as_the_plan_says() {
           a:
             run: step a 'mkdir -p out/sub; echo one > out/one; echo two > out/sub/two; echo report > report; echo large > large'
             artifacts:
-              report: { path: report, keep: true }
+              report: { path: report, keep: true, max-size: 7B }
               all: { path: out, keep: 7d }
               large: { path: large, keep: true, max-size: 5B }
     ",
@@ -182,4 +182,21 @@ fn what_is_put_back_makes_nothing_stale() {
     let fresh = project.path("fresh");
     let mode = |path: std::path::PathBuf| fs::metadata(path).expect("it is there").permissions().mode();
     assert_eq!(mode(project.path("two")), mode(fresh), "readable as any other file of the project");
+}
+
+/// One of two artifacts is not there, so the phase is not done. No copy is kept of the other: the next attempt makes another.
+#[test]
+fn no_copy_of_what_is_not_done() {
+    let project = project();
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        phases:
+          a: { run: step a 'echo one > one', verify: [step check], artifacts: { one: { path: one, keep: true }, two: two } }
+    ",
+    );
+    project.command(["run"]).expect(1).err_names(["two"]);
+    let run = project.command(["status", "--json"]).json()["run"].as_str().expect("a run").to_owned();
+    assert!(!project.exists(format!(".onward/artifacts/{run}")), "a copy is kept");
 }
