@@ -78,6 +78,18 @@ fn a_limit_counts_its_phases_and_closes() {
 }
 
 #[test]
+fn of_two_closed_limits_the_later_counts() {
+    let mut world = World::new();
+    let until = |seconds| now() + SignedDuration::from_secs(seconds);
+    for (name, seconds) in [("one", 60), ("two", 30)] {
+        world.limits.insert(name.into(), Limit::default());
+        world.usage.insert(name.into(), Usage { closed_until: Some(until(seconds)), ..Usage::default() });
+    }
+    let both = Phase { limits: vec!["one".into(), "two".into()], ..phase("x") };
+    assert_eq!(world.asks(&both, &[]).and_then(|why| why.until()), Some(until(60)));
+}
+
+#[test]
 fn agents_share_the_limit_of_their_name() {
     // Nothing is declared. A hit of one built-in agent is still waited for by the other phases of that agent.
     let agent = |id: &str, name: &str| Phase { body: Body::Agent(serde_json::json!({ "use": name })), ..phase(id) };
@@ -116,6 +128,13 @@ fn a_budget_that_is_used_up_does_not_come_back() {
     for (usd, blocked) in [(Some(24.99), false), (Some(25.0), true), (None, false)] {
         world.usage.insert("claude".into(), Usage { spent: Budget { usd, tokens: Some(1) }, ..Usage::default() });
         assert_eq!(world.asks(&x, &[]).is_some(), blocked, "{usd:?}");
+    }
+    let budget = Budget { usd: None, tokens: Some(100) };
+    world.limits.insert("claude".into(), Limit { budget: Some(budget), ..Limit::default() });
+    for (tokens, blocked) in [(99, false), (100, true)] {
+        let spent = Budget { usd: Some(99.0), tokens: Some(tokens) };
+        world.usage.insert("claude".into(), Usage { spent, ..Usage::default() });
+        assert_eq!(world.asks(&x, &[]).is_some(), blocked, "{tokens} tokens");
     }
 }
 

@@ -53,6 +53,9 @@ fn agents_say_when_to_come_back() {
         ("You've hit your session limit · resets 5:30pm (Asia/Calcutta)", 2 * HOUR),
         ("You’ve hit your session limit · resets 5:30pm (Asia/Kolkata)", 2 * HOUR),
         ("You've hit your limit · resets 1:30am (Asia/Dhaka)", 9 * HOUR + 1800),
+        ("You've hit your session limit · resets 12:50am (Asia/Dhaka)", 8 * HOUR + 3000),
+        ("You've hit your session limit · resets 12:50pm (UTC)", 2 * HOUR + 3000),
+        ("You've hit your usage limit. Try again in 1 week 2 hours.", 7 * 24 * HOUR + 2 * HOUR),
         ("You've hit your weekly limit · resets Nov 20 at 9pm (America/New_York)", 5 * 24 * HOUR + 16 * HOUR),
         ("You've hit your weekly limit · resets Nov 20, 9pm (America/New_York)", 5 * 24 * HOUR + 16 * HOUR),
         ("Weekly limit reached ∙ resets Thu 3:00 PM (UTC)", 4 * 24 * HOUR + 5 * HOUR),
@@ -294,6 +297,37 @@ fn a_clock_without_a_zone_is_the_one_on_the_wall() {
 }
 
 #[test]
+fn of_several_times_the_right_one() {
+    // The last time that was said counts, a time far in front of the refusal belongs to something else, and a part of a
+    // millisecond is waited for as well. What ended well was not turned away.
+    let refusal = "HTTP 429 Too Many Requests\n";
+    let api = Limit::default();
+    let hit = |text: &str| program(1, text, &[("api", &api)]).expect("a limit");
+    assert_eq!(told(&hit(&format!("{refusal}retry-after: 30\n{refusal}retry-after: 60\n"))), Some(60));
+    let between = |bytes: usize| hit(&format!("retry-after: 30\n{}\n{refusal}", "x".repeat(bytes)));
+    assert_eq!((told(&between(500)), told(&between(1500))), (Some(30), None));
+    let waits = hit(&format!("{refusal}retry-after-ms: 1.2\n")).until.duration_since(now());
+    assert_eq!(waits.as_millis(), 2);
+    assert_eq!(program(0, refusal, &[("api", &api)]), None);
+}
+
+#[test]
+fn a_time_that_passed_before_midnight() {
+    // It is five past midnight, and the message says two minutes to twelve: that was just now, and not tonight.
+    let now: Timestamp = "2026-11-15T00:05:00Z".parse().expect("a time");
+    let text = "You've hit your session limit · resets 11:58pm (UTC)";
+    let evidence = Evidence {
+        speaker: Speaker::Agent,
+        exit_code: Some(1),
+        text: text.as_bytes(),
+        hits_before: 0,
+        local: &TimeZone::UTC,
+    };
+    let hit = recognise(&evidence, [], now).expect("a limit");
+    assert_eq!((hit.told, hit.until), (false, now + GUESS_FIRST));
+}
+
+#[test]
 fn waits_that_nobody_told_grow() {
     let minutes: Vec<u64> = [0, 1, 2, 3, 4, 5, 40, u32::MAX].map(|hits| guess(hits).as_secs() / 60).into();
     assert_eq!(minutes, [1, 2, 4, 8, 15, 15, 15, 15]);
@@ -321,6 +355,15 @@ fn waiting_leaving_failing() {
     assert_eq!(ask(&hit(30), &[&waits, &pauses], Patience::Plan), Response::Pause { until: near });
     assert_eq!(ask(&hit(30), &[&waits, &fails], Patience::Plan), Response::Fail);
     assert_eq!(ask(&hit(30), &[&waits], Patience::AtMost(Duration::ZERO)), Response::Pause { until: near });
+    // As long as may be is not too long, and one limit that is not waited for is enough.
+    let hour = now() + SignedDuration::from_hours(1);
+    assert_eq!(ask(&hit(3600), &[&waits], Patience::Plan), Response::Wait { until: hour });
+    let at_most = Patience::AtMost(Duration::from_hours(1));
+    assert_eq!(ask(&hit(3600), &[&waits], at_most), Response::Wait { until: hour });
+    assert_eq!(
+        ask(&hit(7200), &[&waits, &limit(WhenLimited::Wait, 3)], Patience::Plan),
+        Response::Pause { until: far }
+    );
     let since = now() - SignedDuration::from_hours(1);
     assert_eq!(
         respond(&hit(30), [&waits], Patience::Plan, since, now()),

@@ -183,6 +183,39 @@ fn what_is_kept_stands_in_front() {
 }
 
 #[test]
+fn what_is_left_out_and_kept_is_no_other_plan() {
+    // The proposal differs from the present plan only in a finished phase that it leaves out. That one is kept, so nothing would be
+    // different.
+    let mut world = World::new();
+    world.plan = plan("  z: { run: z }\n  b: { run: b }\n");
+    world.tried = [digest_of_all(&world.plan)].into();
+    world.progress = [(id("z"), Progress::Finished)].into();
+    assert_eq!(world.propose("  b: { run: b }\n").expect_err("the same"), Refused::TriedBefore);
+}
+
+#[test]
+fn a_whole_is_as_far_as_its_parts() {
+    // One part of a phase asks for another plan. It is not in its own way, but a part that is at work is, and so is one that is
+    // finished, unless everything may change.
+    let text = "  days: { matrix: { day: [mon, tue] }, run: x }\n  b: { needs: days, run: b }\n";
+    let mut world = World::new();
+    world.plan = at_start(&plan(text), &BTreeMap::new()).expect("known");
+    let (one, two) = (world.plan.phases[1].id.clone(), world.plan.phases[2].id.clone());
+    world.asked_by = one.clone();
+    let other = plan(&text.replace("run: x", "run: y"));
+    world.progress = [(one.clone(), Progress::AtWork)].into();
+    assert!(world.judge(&other, MayEdit::Pending).is_ok(), "it asks itself");
+    for (progress, refused) in [
+        (Progress::AtWork, Refused::ChangesAtWork { phase: id("days") }),
+        (Progress::Finished, Refused::ChangesFinished { phase: id("days") }),
+    ] {
+        world.progress = [(one.clone(), Progress::AtWork), (two.clone(), progress)].into();
+        assert_eq!(world.judge(&other, MayEdit::Pending).expect_err("the other part"), refused);
+    }
+    assert_eq!(world.judge(&other, MayEdit::All).expect("all may change").redone, [id("days")]);
+}
+
+#[test]
 fn phases_that_were_taken_apart_stay_so() {
     let text = "  days: { matrix: { day: [mon, tue] }, run: x }\n  b: { needs: days, run: b }\n";
     let mut world = World::new();

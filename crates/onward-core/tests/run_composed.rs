@@ -245,3 +245,56 @@ fn what_a_phase_says_about_its_own_failure() {
     story.end("a", 1, &[]);
     assert!(story.run.stop.is_some(), "the other phase is ended");
 }
+
+#[test]
+fn the_end_knows_how_it_went() {
+    // What belongs to the end says for which end it is. What was not begun before a failure is not begun after the end either.
+    let plan = "onward: 1
+max-parallel: 1
+phases:
+  a: { run: x }
+  late: { run: x }
+finally:
+  tell: { if: failure(), run: x }
+  praise: { if: success(), run: x }
+";
+    let mut story = Story::new(plan, "");
+    story.end("a", 1, &[]);
+    assert_eq!(story.at_work(), ["tell"]);
+    story.end("tell", 0, &[]);
+    assert_eq!((story.status("praise"), story.status("late")), (PhaseStatus::Skipped, PhaseStatus::Pending));
+    assert_eq!(story.run.ending(), Some(Ending::Failed));
+
+    let mut story = Story::new(plan, "");
+    story.end("a", 0, &[]);
+    story.end("late", 0, &[]);
+    assert_eq!((story.at_work(), story.status("tell")), (vec!["praise".to_owned()], PhaseStatus::Skipped));
+}
+
+#[test]
+fn the_end_is_done_to_the_end() {
+    // A phase fails in a plan that stops everything at a failure. What belongs to the end is not stopped for it.
+    let mut story = Story::new(
+        "onward: 1\non-failure: stop\nphases:\n  a: { run: x }\nfinally:\n  one: { run: x }\n  two: { run: x }\n",
+        "",
+    );
+    story.end("a", 1, &[]);
+    assert_eq!((story.at_work(), story.run.stop), (vec!["one".to_owned(), "two".to_owned()], None));
+    story.end("one", 1, &[]);
+    assert_eq!((story.at_work(), story.run.stop), (vec!["two".to_owned()], None));
+}
+
+#[test]
+fn parts_that_consist_of_parts_take_turns_too() {
+    // One combination at a time, and each is another plan with two phases. The second begins when the first is over with both.
+    let mut story = Story::new(
+        "onward: 1\nphases:\n  m: { matrix: { k: [a, b], max-parallel: 1 }, uses: inner.yaml }\n",
+        "onward: 1\nphases:\n  one: { run: x }\n  two: { needs: one, run: x }\n",
+    );
+    for _ in 0..4 {
+        let at_work = story.at_work();
+        assert_eq!(at_work.len(), 1, "{at_work:?}");
+        story.end(&at_work[0], 0, &[]);
+    }
+    assert_eq!(story.run.ending(), Some(Ending::Completed));
+}

@@ -357,3 +357,158 @@ fn the_parts_of_a_matrix_take_turns() {
     run::step(&mut story.run, &start(&second), "ada", story.now).expect_err("one at a time");
     assert_eq!(story.run.next_for_others(story.now).map(|phase| phase.id.clone()), Ok(first));
 }
+
+/// Each wait is shorter than the longest that the plan allows, but one follows the other. Together they are too long, and the run
+/// is paused; work that was done between two hits begins a new row.
+#[test]
+fn many_short_waits_add_up() {
+    let pool = "limits: { api: { max-wait: 100s, max-parallel: 1 } }\nphases:\n  a: { limits: [api], run: x }\n  b: { limits: [api], run: x }\n";
+    let plan = format!("onward: 1\nname: demo\n{pool}");
+    let mut story = Story::new(&plan, Bounds::default());
+    story.end("a", 75, "retry-after: 60\n");
+    story.after(60);
+    assert_eq!(story.at_work(), ["a"]);
+    story.end("a", 75, "retry-after: 60\n");
+    assert_eq!((story.run.status(), story.run.retry_at()), (RunStatus::Paused, Some(story.in_seconds(60))));
+
+    let mut story = Story::new(&plan, Bounds::default());
+    story.end("a", 75, "retry-after: 60\n");
+    story.after(60);
+    story.end("a", 0, "");
+    story.end("b", 75, "retry-after: 60\n");
+    assert_eq!(story.run.status(), RunStatus::Running, "a was done in between");
+}
+
+/// The same for a phase that draws on no limit with a name. Once the time has come the run goes on, however long it was.
+#[test]
+fn a_limit_without_a_name_is_not_waited_for_without_end() {
+    let plan = "onward: 1\nname: demo\nphases:\n  a: { run: x }\n";
+    let mut story = Story::new(plan, Bounds::default());
+    story.end("a", 75, "retry-after: 14400\n");
+    let awaited = schedule::awaited(&story.run, story.now).expect("a time");
+    assert_eq!(awaited.words(), "the limit that a has hit");
+    story.after(14_400);
+    story.end("a", 75, "retry-after: 14400\n");
+    assert_eq!((story.run.status(), story.run.retry_at()), (RunStatus::Paused, Some(story.in_seconds(14_400))));
+    story.now = story.in_seconds(14_400);
+    story.begin(Bounds::default(), Vec::new());
+    assert_eq!((story.at_work(), story.run.retry_at()), (vec!["a"], None));
+    let attempt = story.run.phase_state(&PhaseId::new("a")).and_then(|state| state.attempt.clone()).expect("at work");
+    assert_eq!(attempt.before, Some(run::Before::Limited), "the attempt is told what was before it");
+}
+
+/// A phase draws on two limits and hits one of them. Only that one is closed, and only its rules count.
+#[test]
+fn one_of_two_limits_is_hit() {
+    let plan = "onward: 1
+name: demo
+limits: { strict: { when-limited: fail, detect: { exit-codes: [9] } }, calm: { detect: { exit-codes: [8] } } }
+phases:
+  a: { limits: [strict, calm], run: x }
+  b: { needs: a, limits: [strict], run: x }
+";
+    for (code, status) in [(8, RunStatus::Running), (9, RunStatus::Failed)] {
+        let mut story = Story::new(plan, Bounds::default());
+        story.end("a", code, "");
+        assert_eq!(story.run.status(), status, "{code}");
+    }
+}
+
+/// Two limits are closed until different times, and nobody waits for either. Whoever starts the run again should do so when the
+/// first of them opens.
+#[test]
+fn the_first_limit_to_open_is_worth_coming_back_for() {
+    let plan = "onward: 1\nname: demo\nlimits: { one: {}, two: {} }\nphases:\n  a: { limits: [one], run: x }\n  b: { limits: [two], run: x }\n";
+    let mut story = Story::new(plan, Bounds { wait_limit: Some(Duration::ZERO), deadline: None });
+    story.end("a", 75, "retry-after: 30\n");
+    story.end("b", 75, "retry-after: 60\n");
+    assert_eq!((story.run.status(), story.run.retry_at()), (RunStatus::Paused, Some(story.in_seconds(30))));
+    story.begin(Bounds::default(), Vec::new());
+    assert_eq!(story.run.status(), RunStatus::Running, "this driver may wait");
+    assert!(run::wanted(&story.run, story.now).contains(&Effect::WakeAt(story.in_seconds(30))));
+    story.take(&Input::Posted(Posted::Pause));
+    assert_eq!(schedule::awaited(&story.run, story.now), None, "nobody waits for it any more");
+}
+
+/// One start a minute. The second phase is not started before, and somebody wakes up for it.
+#[test]
+fn a_rate_spaces_the_starts() {
+    let plan = "onward: 1\nname: demo\nlimits: { api: { rate: 1/1m } }\nphases:\n  a: { limits: [api], run: x }\n  b: { limits: [api], run: x }\n";
+    let mut story = Story::new(plan, Bounds::default());
+    story.end("a", 0, "");
+    assert!(story.at_work().is_empty());
+    assert!(run::wanted(&story.run, story.now).contains(&Effect::WakeAt(story.in_seconds(60))));
+    story.after(59);
+    assert!(story.at_work().is_empty());
+    story.after(1);
+    assert_eq!(story.at_work(), ["b"]);
+}
+
+/// Other runs have hit a limit before this one begins, and tell of it while it works. A time that was told counts for what it is,
+/// sooner or later; a guess only where it is later; and what is over is no news.
+#[test]
+fn news_of_other_runs() {
+    let closed =
+        |story: &Story, seconds, told| Elsewhere { limit: "api".to_owned(), until: story.in_seconds(seconds), told };
+    let mut story = Story::new(POOL, Bounds::default());
+    for (seconds, told, news) in [
+        (60, false, true),
+        (30, false, false),
+        (90, false, true),
+        (30, true, true),
+        (30, true, false),
+        (-5, true, false),
+    ] {
+        let input = Input::LimitElsewhere(closed(&story, seconds, told));
+        assert_eq!(story.take(&input).len(), usize::from(news), "{seconds} s, told: {told}");
+    }
+    story.end("x", 0, "");
+    story.after(30);
+    assert_eq!(story.at_work(), ["y", "free"]);
+
+    story.take(&Input::StopAsked { by: StopBy::Hangup });
+    for phase in ["y", "free"] {
+        story.epoch += 1;
+        let closed = vec![closed(&story, 60, true)];
+        story.take(&Input::Begin(Begin { closed, ..common::begin(story.epoch) }));
+        let end = AttemptEnd::bare(Outcome::Unknown);
+        let phase = PhaseId::new(phase);
+        story.take(&Input::AttemptFound { phase: phase.clone(), attempt: Attempt(1), alive: true });
+        story.take(&Input::AttemptEnded { phase, attempt: Attempt(1), end });
+        story.take(&Input::StopAsked { by: StopBy::Hangup });
+    }
+    assert_eq!(story.at_work(), ["free"], "y draws on what is closed");
+}
+
+/// The time is over in the very moment in which the last phase is done. Nothing is left to stop, and the run is complete.
+#[test]
+fn a_deadline_with_nothing_left_to_do() {
+    let start: Timestamp = "2026-11-15T12:00:00Z".parse().expect("a time");
+    let deadline = Some(start + SignedDuration::from_secs(10));
+    let mut story =
+        Story::new("onward: 1\nname: demo\nphases:\n  a: { run: x }\n", Bounds { wait_limit: None, deadline });
+    story.now = story.in_seconds(10);
+    let events = story.end("a", 0, "");
+    assert!(!events.iter().any(|event| matches!(event, Event::StopAsked { .. })), "{events:?}");
+    assert_eq!(story.run.status(), RunStatus::Completed);
+}
+
+/// A run that waits for a limit is paused by hand, twice, by somebody who finds nobody driving it. It still knows when it is worth
+/// coming back; once it is over there is nothing to pause.
+#[test]
+fn a_pause_by_hand_keeps_the_time() {
+    let no_wait = Bounds { wait_limit: Some(Duration::ZERO), deadline: None };
+    let mut story = Story::new("onward: 1\nname: demo\nphases:\n  a: { run: x }\n", no_wait);
+    story.end("a", 75, "retry-after: 30\n");
+    let reset = story.in_seconds(30);
+    assert_eq!(story.take(&Input::Posted(Posted::Pause)).len(), 1);
+    assert_eq!((story.run.ending(), story.run.retry_at()), (Some(Ending::Stopped(StopBy::Pause)), Some(reset)));
+    assert_eq!(story.take(&Input::Posted(Posted::Pause)), []);
+    story.now = reset;
+    story.begin(Bounds::default(), Vec::new());
+    story.end("a", 0, "");
+    let refused = run::step(&mut story.run, &Input::Posted(Posted::Pause), "ada", story.now);
+    assert_eq!(refused.map(|_| ()), Err(run::Refusal::Over));
+    story.take(&Input::Posted(Posted::Cancel));
+    assert_eq!(story.run.status(), RunStatus::Archived, "nobody has to drive it for that");
+}

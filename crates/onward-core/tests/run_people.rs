@@ -4,7 +4,7 @@ mod common;
 
 use jiff::{SignedDuration, Timestamp};
 use onward_core::effect::Effect;
-use onward_core::event::{Event, Outcome, Recorded, StopBy};
+use onward_core::event::{Event, Outcome, Recorded, RewindBegun, StopBy};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Begin, Choice, CommitIs, DoneSaid, Input, Posted, Says};
 use onward_core::run::proof::{ArtifactFound, ArtifactState, CheckEnd, Copied, Proof};
@@ -84,6 +84,10 @@ fn claim(proof: Proof) -> Says {
 
 fn fail(reason: &str) -> Says {
     Says::Fail { reason: reason.to_owned() }
+}
+
+fn remains(text: &str) -> Says {
+    Says::Done(Box::new(DoneSaid { remaining: text.to_owned(), ..DoneSaid::default() }))
 }
 
 const GATE: &str = "  a: { run: x }\n  gate: { needs: a, approval: { message: go? } }\n  b: { needs: gate, run: x }\n";
@@ -256,7 +260,6 @@ fn what_we_have_taken_is_not_begun() {
 /// would not help. A change in what remains gives it more time.
 #[test]
 fn who_goes_round_in_circles_is_stuck() {
-    let remains = |text: &str| Says::Done(Box::new(DoneSaid { remaining: text.to_owned(), ..DoneSaid::default() }));
     let mut story = Story::new("  a: { external: { instructions: do it } }\n");
     story.report("a", Says::Start).expect("it is open");
     for text in ["two tests", "Two  tests", "one test", "one test"] {
@@ -364,4 +367,239 @@ fn a_commit_that_nobody_knows() {
     assert_ne!(story.state("a").status, PhaseStatus::Completed);
     story.report("a", done(CommitIs::Known)).expect("it is theirs");
     assert_eq!(story.state("a").commit_sha.as_deref(), Some("c0ffee"));
+}
+
+/// Somebody says it is done when it is not, again and again. Whoever is overruled was heard, so it is no silence.
+#[test]
+fn who_is_overruled_was_heard() {
+    let mut story =
+        Story::new("  a: { external: { instructions: do it, heartbeat: 10m, if-silent: fail } }\n  b: { run: x }\n");
+    story.report("a", Says::Start).expect("it is open");
+    for text in ["three", "two", "one"] {
+        story.now += SignedDuration::from_mins(9);
+        story.report("a", remains(text)).expect("it is heard");
+        assert_eq!(story.state("a").status, PhaseStatus::Running, "{text}");
+    }
+}
+
+/// A phase that others do has one retry. However an attempt fails, by a report, in circles or by silence, the retry is handed out
+/// when its time has come, and the second failure is the last.
+#[test]
+fn others_have_retries_too() {
+    let phase = "  a: { retry: { max: 1, backoff: { initial: 1h, jitter: false } }, external: { instructions: do it, heartbeat: 10m, if-silent: fail } }\n  b: { needs: a, run: x }\n";
+    for how in ["fail", "circles", "silence"] {
+        let mut story = Story::new(phase);
+        for status in [PhaseStatus::Pending, PhaseStatus::Failed] {
+            assert_eq!(story.next(), Ok("a"), "{how}");
+            story.report("a", Says::Start).expect("it is open");
+            match how {
+                "fail" => drop(story.report("a", fail("no luck"))),
+                "silence" => {
+                    story.now += SignedDuration::from_mins(11);
+                    story.step(&Input::Tick).expect("time passes");
+                }
+                _ => {
+                    for _ in 0..3 {
+                        assert_eq!(story.state("a").status, PhaseStatus::Running, "each attempt has all its rounds");
+                        story.report("a", remains("the same")).expect("it is heard");
+                    }
+                }
+            }
+            assert_eq!(story.state("a").status, status, "{how}");
+            if status == PhaseStatus::Pending {
+                assert_eq!(story.next(), Err(NoNext::Waiting), "{how}: its time has not come");
+                story.now += SignedDuration::from_hours(1);
+            }
+        }
+    }
+}
+
+/// One phase failed, and the plan says that no other is begun. Nothing is handed out, and what somebody begins all the same is
+/// refused; who is at work already may come to the end.
+#[test]
+fn nothing_new_is_handed_out_after_a_failure() {
+    let external = "external: { instructions: do it }";
+    let phases = format!("  a: {{ {external} }}\n  b: {{ {external} }}\n  c: {{ {external} }}\n");
+    let mut story = Story::new(&phases);
+    story.report("a", Says::Start).expect("it is open");
+    story.report("b", Says::Start).expect("it is open");
+    story.report("a", fail("no luck")).expect("it is at work");
+    assert!(story.waits(), "b is at work");
+    assert!(story.report("c", Says::Start).is_err(), "a has failed");
+    assert!(story.report("a", Says::Start).is_err(), "nobody has said that it is retried");
+    assert!(story.report("a", fail("another reason")).is_err(), "it has failed, and not for this");
+    story.report("b", claim(Proof::default())).expect("it is at work");
+    assert_eq!((story.run.status(), story.next()), (RunStatus::Failed, Err(NoNext::Blocked)));
+}
+
+/// What may not be begun is not begun: what needs something else, what consists of parts, what is in doubt, what belongs to a run
+/// that was put away. A claim that is overruled begins nothing either.
+#[test]
+fn what_cannot_be_begun() {
+    let external = "external: { instructions: do it, heartbeat: 10m, if-silent: ask }";
+    let mut story = Story::new(&format!("  a: {{ {external} }}\n  b: {{ needs: a, {external} }}\n"));
+    assert!(story.report("b", Says::Start).is_err(), "a is not done");
+    story.report("a", remains("all of it")).expect("it is heard");
+    assert_eq!((story.state("a").status, story.state("a").attempts), (PhaseStatus::Pending, 0));
+    story.report("a", Says::Start).expect("it is open");
+    story.now += SignedDuration::from_mins(11);
+    story.step(&Input::Tick).expect("time passes");
+    assert!(story.state("a").in_doubt && story.report("a", Says::Start).is_err(), "a person has to speak");
+    let retry = Posted::Choose { phase: PhaseId::new("a"), choice: Choice::Retry };
+    story.step(&Input::Posted(retry)).expect("a person may");
+    assert_eq!(story.next(), Ok("a"));
+    story.step(&Input::Posted(Posted::Archive)).expect("anybody may");
+    assert_eq!(story.next(), Err(NoNext::Blocked));
+}
+
+/// The effect of what somebody did cannot be seen, and cannot be denied. That is not done.
+#[test]
+fn what_nobody_can_tell_is_not_done() {
+    let mut story = Story::new("  a: { external: { instructions: do it }, done-when: [test -e x] }\n");
+    let proof = Proof { effect: Some(onward_core::run::proof::Effect::CannotTell), ..Proof::default() };
+    story.report("a", Says::Start).expect("it is open");
+    story.report("a", claim(proof)).expect("it is heard");
+    assert_eq!(story.state("a").status, PhaseStatus::Running);
+}
+
+/// Whoever is named decides, with or without a machine behind the name. Whose name only begins like it does not.
+#[test]
+fn those_who_are_named_decide() {
+    for (who, may) in [("ada", true), ("ada@h", true), ("ad", false), ("ada@g", false)] {
+        let mut story = Story::new(&format!("  gate: {{ approval: {{ message: go?, who: ['{who}'] }} }}\n"));
+        assert_eq!(story.answer("gate", "approve").is_ok(), may, "{who}");
+    }
+}
+
+/// The turn of an approval comes while the run is being paused, or after a failure. Nobody is asked then.
+#[test]
+fn nobody_is_asked_in_vain() {
+    let beside = "  a: { run: x }\n  bad: { run: x }\n  gate: { needs: a, approval: { message: go? } }\n";
+    let mut story = Story::new(beside);
+    story.step(&Input::Posted(Posted::Pause)).expect("anybody may");
+    story.done("a");
+    assert_eq!(story.state("gate").status, PhaseStatus::Pending, "the run is being paused");
+
+    let mut story = Story::new(beside);
+    let end = AttemptEnd::bare(Outcome::Exited { code: 1 });
+    story.step(&Input::AttemptEnded { phase: PhaseId::new("bad"), attempt: Attempt(1), end }).expect("it is at work");
+    story.done("a");
+    assert_eq!((story.state("gate").status, story.run.status()), (PhaseStatus::Pending, RunStatus::Failed));
+}
+
+/// Two questions stand open. The first that expires is what somebody wakes up for.
+#[test]
+fn the_first_patience_to_end_is_heard() {
+    let story = Story::new(
+        "  one: { approval: { message: go?, expires: 1h } }\n  two: { approval: { message: go?, expires: 2h } }\n  b: { run: x }\n",
+    );
+    let due: Vec<i64> = run::wanted(&story.run, story.now)
+        .iter()
+        .filter_map(
+            |effect| if let Effect::WakeAt(at) = effect { Some(at.duration_since(story.now).as_mins()) } else { None },
+        )
+        .collect();
+    assert_eq!(due, [60]);
+}
+
+/// Nobody drives the run, whoever was at work is not heard any more, and the plan says pause. It is paused at once.
+#[test]
+fn silence_where_nobody_drives() {
+    let mut story = Story::new("  a: { external: { instructions: do it, heartbeat: 10m, if-silent: pause } }\n");
+    story.report("a", Says::Start).expect("it is open");
+    assert!(story.waits());
+    story.now += SignedDuration::from_mins(11);
+    story.step(&Input::Tick).expect("time passes");
+    assert_eq!((story.run.status(), story.run.ending()), (RunStatus::Paused, Some(Ending::Stopped(StopBy::Pause))));
+}
+
+fn with_an_end(result: &str) -> Story {
+    let text =
+        "onward: 1\nname: demo\nphases:\n  a: { external: { instructions: do it } }\nfinally:\n  clean: { run: x }\n";
+    let (run, stepped) =
+        run::start(common::started(onward_core::plan::expand::joined(common::plan(text))), "ada", common::now());
+    let mut story = Story { run, journal: stepped.events, now: common::now(), epoch: 0 };
+    story.drive();
+    story.report("a", Says::Start).expect("it is open");
+    let says = if result == "done" { claim(Proof::default()) } else { fail("no luck") };
+    story.report("a", says).expect("it is at work");
+    story
+}
+
+/// The last report comes while nobody drives, and something belongs to the end of the run. The run is not over, whatever was
+/// reported, and the next driver does it.
+#[test]
+fn the_end_is_not_forgotten_where_nobody_drives() {
+    for result in ["done", "failed"] {
+        let mut story = with_an_end(result);
+        assert_eq!(story.run.result, None, "{result}");
+        story.epoch += 1;
+        story.step(&Input::Begin(common::begin(story.epoch))).expect("a driver may begin");
+        assert_eq!(story.state("clean").status, PhaseStatus::Running, "{result}");
+    }
+}
+
+/// The end was done once, after a failure. What had failed is retried and reported as done while nobody drives: the end comes
+/// once more before the run is complete.
+#[test]
+fn the_end_comes_again_where_nobody_drives() {
+    let mut story = with_an_end("failed");
+    let drive = |story: &mut Story| {
+        story.epoch += 1;
+        story.step(&Input::Begin(common::begin(story.epoch))).expect("a driver may begin");
+    };
+    drive(&mut story);
+    story.done("clean");
+    assert_eq!(story.run.ending(), Some(Ending::Failed));
+    let retry = Posted::Choose { phase: PhaseId::new("a"), choice: Choice::Retry };
+    story.step(&Input::Posted(retry)).expect("a person may");
+    story.report("a", claim(Proof::default())).expect("it is open");
+    assert_eq!(story.run.result, None);
+    drive(&mut story);
+    assert_eq!(story.state("clean").status, PhaseStatus::Running);
+}
+
+/// Others fail and finish while nobody drives, and the plan says continue. The run is not over as long as a driver could go on
+/// with something, or a person has to say something.
+#[test]
+fn a_run_is_not_over_while_something_can_go_on() {
+    let external = "external: { instructions: do it, heartbeat: 10m, if-silent: ask }";
+    let plan =
+        |more: &str| format!("onward: 1\nname: demo\non-failure: continue\nreplan: {{ run: x }}\nphases:\n{more}");
+    let story_of = |phases: &str| {
+        let (run, stepped) = run::start(common::started(common::plan(&plan(phases))), "ada", common::now());
+        let mut story = Story { run, journal: stepped.events, now: common::now(), epoch: 0 };
+        story.drive();
+        story
+    };
+    let mut story = story_of(&format!("  a: {{ {external} }}\n  b: {{ {external} }}\n  c: {{ needs: b, run: x }}\n"));
+    story.report("a", fail("no luck")).expect("it is open");
+    assert!(story.report("a", Says::Start).is_err(), "nobody has said that it is retried");
+    story.report("b", claim(Proof::default())).expect("it is open");
+    assert!(story.waits(), "c can be done");
+    story.epoch += 1;
+    story.step(&Input::Begin(common::begin(story.epoch))).expect("a driver may begin");
+    assert_eq!(story.state("c").status, PhaseStatus::Running);
+
+    let mut story = story_of(&format!("  a: {{ {external} }}\n  b: {{ {external} }}\n"));
+    story.report("b", Says::Start).expect("it is open");
+    story.report("a", fail("no luck")).expect("it is open");
+    story.now += SignedDuration::from_mins(11);
+    story.step(&Input::Tick).expect("time passes");
+    assert!(story.state("b").in_doubt && story.run.result.is_none(), "a person has to speak about b");
+
+    let mut story = story_of(&format!("  a: {{ {external} }}\n  b: {{ on-failure: replan, {external} }}\n"));
+    story.report("a", fail("no luck")).expect("it is open");
+    story.report("b", fail("too big")).expect("it is open");
+    assert_eq!(story.run.result, None, "another plan is wanted");
+}
+
+/// The run is being taken back to an earlier state. Nobody begins anything until that is done.
+#[test]
+fn nothing_begins_during_a_rewind() {
+    let mut story = Story::new("  a: { external: { instructions: do it } }\n");
+    let checkpoint = story.run.last_checkpoint.clone().expect("one was taken at the start");
+    let begun = RewindBegun { to: checkpoint.clone(), before: checkpoint, files: None, state: true, undoes: false };
+    story.step(&Input::Rewind(begun)).expect("nothing is at work");
+    assert_eq!(story.report("a", Says::Start), Err(Refusal::Rewinding));
 }

@@ -24,7 +24,6 @@ impl Silence {
             Event::AttemptStarted { phase, .. } => {
                 assert!(self.unheeded.is_empty(), "{phase} is started though {:?} should pause the run", self.unheeded);
             }
-            Event::StopAsked { .. } | Event::RunPaused { .. } | Event::RunStopped { .. } => self.unheeded.clear(),
             // A person says what becomes of it, or somebody takes it in hand.
             Event::PhaseReopened { phase, .. }
             | Event::PhaseSkipped { phase, .. }
@@ -32,7 +31,13 @@ impl Silence {
             | Event::Reported { phase, .. } => {
                 self.unheeded.remove(phase);
             }
-            Event::Replanned(_) | Event::PlanRevised(_) | Event::RunRewound(_) => self.unheeded.clear(),
+            // The run is to rest; or what was to be done is another thing now.
+            Event::StopAsked { .. }
+            | Event::RunPaused { .. }
+            | Event::RunStopped { .. }
+            | Event::Replanned(_)
+            | Event::PlanRevised(_)
+            | Event::RunRewound(_) => self.unheeded.clear(),
             _ => {}
         }
     }

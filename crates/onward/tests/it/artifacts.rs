@@ -17,7 +17,7 @@ fn copies_are_kept_as_the_plan_says() {
           a:
             run: step a 'mkdir -p out/sub; echo one > out/one; echo two > out/sub/two; echo report > report; echo large > large'
             artifacts:
-              report: { path: report, keep: true }
+              report: { path: report, keep: true, max-size: 7B }
               all: { path: out, keep: 7d }
               large: { path: large, keep: true, max-size: 5B }
     ",
@@ -215,4 +215,21 @@ fn spoilt_copies_are_named() {
     let said = |part: &str| messages.iter().any(|message| message.contains(part));
     assert!(said("copy of one that phase a left behind is not what was kept"), "{messages:?}");
     assert!(said("copy of two that phase a left behind is not in the store any more"), "{messages:?}");
+}
+
+/// One of two artifacts is not there, so the phase is not done. No copy is kept of the other: the next attempt makes another.
+#[test]
+fn no_copy_of_what_is_not_done() {
+    let project = project();
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        phases:
+          a: { run: step a 'echo one > one', verify: [step check], artifacts: { one: { path: one, keep: true }, two: two } }
+    ",
+    );
+    project.command(["run"]).expect(1).err_names(["two"]);
+    let run = project.command(["status", "--json"]).json()["run"].as_str().expect("a run").to_owned();
+    assert!(!project.exists(format!(".onward/artifacts/{run}")), "a copy is kept");
 }

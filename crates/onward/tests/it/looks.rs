@@ -124,3 +124,117 @@ fn the_maker_of_a_plan_does_not_outlive_its_driver() {
     second.wait_code(0);
     project.ran_once(["b"]);
 }
+
+/// A check does not come to its end, and what it has started lives in a session of its own. The time limit of its phase holds for
+/// both: the phase has failed, and nothing is left.
+#[test]
+fn a_check_has_the_time_of_its_phase() {
+    let project = project();
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        phases:
+          a: { run: 'true', timeout: 2s, verify: [setsid step child hold & step check hold] }
+    ",
+    );
+    project.command(["run"]).expect(1).err_names(["step check hold", "2 s"]);
+    project.wait_no_processes();
+}
+
+/// A check fails, and a probe sees nothing. What stands behind them is not asked any more.
+#[test]
+fn the_first_no_is_enough() {
+    let project = project();
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        on-failure: continue
+        phases:
+          a: { run: step a, verify: [step one, step two 'exit 3', step three] }
+          b: { run: step b, done-when: [step near, step far 'exit 1', step beyond] }
+    ",
+    );
+    project.command(["run"]).expect(1);
+    project.ran_once(["a", "b", "one", "near"]);
+    assert_eq!((project.count("begin", "three"), project.count("begin", "beyond")), (0, 0));
+}
+
+/// Somebody reports a phase whose turn has not come, and one that is done twice. Nothing is started to look at the first, and the
+/// second is looked at once. What is named and is not there is no proof.
+#[test]
+fn only_what_counts_is_looked_at() {
+    let project = project();
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        phases:
+          ext: { external: { instructions: do it }, verify: [step check] }
+          later: { needs: ext, external: { instructions: do it }, verify: [step early] }
+    ",
+    );
+    project.command(["run"]).expect(15);
+    project.command(["report", "done", "later"]).expect(1);
+    project.command(["report", "done", "ext", "--artifact", "nosuch.md"]).expect(1).err_names(["nosuch.md"]);
+    assert_eq!(project.count("begin", "early"), 0);
+    let before = project.count("begin", "check");
+    for _ in 0..2 {
+        project.command(["report", "done", "ext"]).expect(0);
+    }
+    assert_eq!(project.count("begin", "check"), before + 1);
+}
+
+/// Somebody reports while nobody drives, and a driver begins while the check runs. The check belongs to somebody who is there, and
+/// is left alone.
+#[test]
+fn a_driver_leaves_the_check_of_a_report_alone() {
+    let project = project();
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        phases:
+          ext: { external: { instructions: do it }, verify: [step check hold] }
+    ",
+    );
+    project.command(["run"]).expect(15);
+    let report = project.start(["report", "done", "ext"]);
+    let begun = project.wait_ledger("begin", "check", 1);
+    project.command(["resume"]).expect(15);
+    assert!(onward_testkit::is_alive(begun.pid), "the check was ended");
+    project.open("check");
+    report.wait_code(0);
+    project.ran_once(["check"]);
+}
+
+/// A check prints a secret, and others say it in what they report. It is in no file that is kept.
+#[test]
+fn what_others_say_is_kept_without_secrets() {
+    const TOKEN: &str = "ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8";
+    let project = project();
+    let plan = "
+        onward: 1
+        name: demo
+        on-failure: continue
+        phases:
+          a: { run: 'true', verify: [cat token; exit 1] }
+          ext: { external: { instructions: do it } }
+    ";
+    project.plan(plan);
+    project.plan_at("next.yaml", &plan.replace("do it", "do more"));
+    project.write("token", TOKEN);
+    project.command(["run"]).expect(15);
+    project.command(["report", "start", "ext"]).expect(0);
+    project.command(["report", "progress", "ext", "--note", TOKEN]).expect(0);
+    project.command(["report", "done", "ext", "--remaining", TOKEN]).expect(1);
+    project.command(["report", "replan", "ext", "--reason", TOKEN, "--plan", "next.yaml"]).expect(15);
+    project.command(["report", "fail", "ext", "--reason", TOKEN]).expect(0);
+    let all = project.tree();
+    let with_it = all.keys().filter(|path| {
+        let bytes = std::fs::read(project.root().join(path)).unwrap_or_default();
+        bytes.windows(TOKEN.len()).any(|part| part == TOKEN.as_bytes())
+    });
+    assert_eq!(with_it.collect::<Vec<_>>(), ["project/token"]);
+}

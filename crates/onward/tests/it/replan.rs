@@ -162,3 +162,22 @@ fn a_report_that_asks_in_vain() {
     project.open("side");
     first.wait_code(14);
 }
+
+/// The command that makes plans is told why one is wanted. What it prints counts only if it ends well, and if the run was given
+/// what the new plan asks for.
+#[test]
+fn a_plan_that_does_not_count() {
+    for (command, next, says) in [
+        ("cat next.yaml; exit 3", SPLIT.to_owned(), "ended with code 3"),
+        ("cat next.yaml", SPLIT.replace("phases:", "inputs: { where: { required: true } }\nphases:"), "inputs"),
+    ] {
+        let project = project();
+        let told = format!("{{ approval: false, run: 'echo \"$ONWARD_REPLAN_REASON\" > why; {command}' }}");
+        project.plan(&TOO_BIG.replace("{ run: cat next.yaml }", &told));
+        project.write("next.yaml", next);
+        project.command(["run"]).expect(14).err_names([says]);
+        assert_eq!(project.read("why").trim(), "far too big");
+        project.ran_once(["a", "b"]);
+        assert_eq!(project.count("begin", "b1"), 0);
+    }
+}

@@ -1,0 +1,322 @@
+//! What becomes of an attempt that did not end well: repeated, failed, parked, or asked about. Small stories in virtual time.
+
+mod common;
+
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use onward_core::effect::Effect;
+use onward_core::event::{Event, Outcome, Recorded, RunStarted, Snapshot, StopBy};
+use onward_core::id::{Attempt, PhaseId};
+use onward_core::input::{AttemptEnd, Choice, Input, LastWords, Posted};
+use onward_core::run::proof::{self, Proof};
+use onward_core::run::{self, PhaseStatus, Run, RunStatus};
+
+struct Story {
+    run: Run,
+    journal: Vec<Recorded>,
+    now: Timestamp,
+    epoch: u64,
+}
+
+impl Story {
+    /// One phase `a` with these keys, and `b` beside it.
+    fn of_a(keys: &str) -> Self {
+        Self::new(&format!("  a: {{ run: x{keys} }}\n  b: {{ run: x }}\n"))
+    }
+
+    fn new(phases: &str) -> Self {
+        let plan = common::plan(&format!(
+            "onward: 1\nname: demo\non-failure: continue\nlimits: {{ api: {{}} }}\nphases:\n{phases}"
+        ));
+        let now = common::now();
+        let (run, stepped) = run::start(common::started(plan), "ada", now);
+        let mut story = Self { run, journal: stepped.events, now, epoch: 0 };
+        story.drive();
+        story
+    }
+
+    fn take(&mut self, input: &Input) -> Vec<Event> {
+        self.now += SignedDuration::from_secs(1);
+        let stepped = run::step(&mut self.run, input, "ada", self.now).expect("a legal input");
+        self.journal.extend(stepped.events.clone());
+        let replayed = run::fold(&self.journal).expect("a journal");
+        assert_eq!(format!("{:?}", self.run), format!("{replayed:?}"), "I1: live equals replayed");
+        stepped.events.into_iter().map(|recorded| recorded.event).collect()
+    }
+
+    fn drive(&mut self) {
+        self.epoch += 1;
+        self.take(&Input::Begin(common::begin(self.epoch)));
+    }
+
+    fn end(&mut self, outcome: Outcome) -> Vec<Event> {
+        self.end_as(AttemptEnd::bare(outcome))
+    }
+
+    fn says(&mut self, outcome: Outcome, text: &str) -> Vec<Event> {
+        let last_words = Some(Box::new(LastWords { text: text.to_owned(), local: TimeZone::UTC }));
+        self.end_as(AttemptEnd { last_words, ..AttemptEnd::bare(outcome) })
+    }
+
+    fn end_as(&mut self, end: AttemptEnd) -> Vec<Event> {
+        let attempt = Attempt(self.a().attempts);
+        self.take(&Input::AttemptEnded { phase: PhaseId::new("a"), attempt, end })
+    }
+
+    /// Lets the time of a retry come.
+    fn later(&mut self) {
+        self.now += SignedDuration::from_hours(1);
+        self.take(&Input::Tick);
+        assert_eq!(self.a().status, PhaseStatus::Running, "it is tried again");
+    }
+
+    fn a(&self) -> &run::PhaseState {
+        self.run.phase_state(&PhaseId::new("a")).expect("a phase of the plan")
+    }
+}
+
+fn retry_of(events: &[Event]) -> Option<Timestamp> {
+    events.iter().find_map(|event| match event {
+        Event::RetryScheduled { not_before, .. } => Some(*not_before),
+        _ => None,
+    })
+}
+
+const FAILED: Outcome = Outcome::Exited { code: 3 };
+const STOPPED: Outcome = Outcome::Stopped { by: StopBy::OrphanKill, said_done: false };
+
+/// A plan says after which ends a phase is tried again. After the others it has failed at once.
+#[test]
+fn each_kind_of_failure_has_its_word() {
+    let could_not_start = Outcome::CouldNotStart { reason: "no such program".to_owned() };
+    let ends = [
+        (FAILED, "failed"),
+        (Outcome::TimedOut, "timed-out"),
+        (Outcome::Killed { signal: 9 }, "infra"),
+        (could_not_start, "infra"),
+    ];
+    for word in ["failed", "timed-out", "infra"] {
+        for (outcome, kind) in &ends {
+            let mut story = Story::of_a(&format!(", retry: {{ max: 1, when: [{word}] }}"));
+            let events = story.end(outcome.clone());
+            assert_eq!(retry_of(&events).is_some(), word == *kind, "when: [{word}], and {outcome:?}");
+            assert_eq!(story.a().status == PhaseStatus::Failed, word != *kind, "when: [{word}], and {outcome:?}");
+        }
+    }
+}
+
+/// One kind of message is worth another try. A failure that says something else, or nothing, is not repeated.
+#[test]
+fn only_a_certain_message_is_repeated() {
+    for (text, repeated) in [("read ECONNRESET\n", true), ("a typo\n", false), ("", false)] {
+        let mut story = Story::of_a(", retry: { max: 2, output-matches: ECONN }");
+        assert_eq!(retry_of(&story.says(FAILED, text)).is_some(), repeated, "{text:?}");
+    }
+}
+
+/// Somebody wants the run to end, and a phase fails before it was told. It has failed: no retry is left behind for a time at
+/// which nobody is there.
+#[test]
+fn nothing_is_repeated_while_the_run_stops() {
+    let mut story = Story::of_a(", retry: { max: 2 }");
+    story.take(&Input::StopAsked { by: StopBy::Interrupt });
+    assert_eq!(retry_of(&story.end(FAILED)), None);
+    assert_eq!(story.a().status, PhaseStatus::Failed);
+}
+
+/// Two phases fail at the same time. They do not come back at the same time, and neither before half of its wait is over.
+#[test]
+fn phases_that_failed_together_come_back_apart() {
+    let mut story = Story::of_a(", retry: { max: 9, backoff: { initial: 100s, factor: 1 } }");
+    let mut waits = Vec::new();
+    for _ in 0..4 {
+        let until = retry_of(&story.end(FAILED)).expect("it has retries left");
+        waits.push(until.duration_since(story.now).as_millis());
+        story.later();
+    }
+    assert!(waits.iter().all(|wait| (50_000..=100_000).contains(wait)), "{waits:?}");
+    waits.sort_unstable();
+    waits.dedup();
+    assert!(waits.len() == 4, "{waits:?}");
+}
+
+/// Nobody saw how an attempt ended, or it ended politely when it was told to. Who is asked about it follows from what the phase
+/// says, and without a word from what it does.
+#[test]
+fn who_is_asked_about_an_end_that_nobody_saw() {
+    let polite = Outcome::Stopped { by: StopBy::OrphanKill, said_done: true };
+    for (keys, asked, asked_when_stopped) in [
+        ("", false, false),
+        (", effects: external", true, false),
+        (", on-interrupt: ask", true, false),
+        (", effects: external, on-interrupt: rerun", false, false),
+        (", effects: external, on-interrupt: continue", false, false),
+        (", effects: external, done-when: [test -e x]", false, false),
+        // No snapshot was taken that its files could be put back from.
+        (", writes: [out], on-interrupt: rerun-clean", true, true),
+    ] {
+        for (outcome, asked) in [(Outcome::Unknown, asked), (polite.clone(), asked), (STOPPED, asked_when_stopped)] {
+            let mut story = Story::of_a(keys);
+            story.end(outcome.clone());
+            assert_eq!(story.a().in_doubt, asked, "{keys:?}, {outcome:?}");
+        }
+    }
+}
+
+/// Nobody saw how an attempt ended, and its phase has a probe. It is asked before anything is done again, and where the effect is
+/// there nothing is.
+#[test]
+fn a_probe_is_asked_before_the_second_attempt() {
+    for (seen, status, in_doubt) in [
+        (proof::Effect::There, PhaseStatus::Completed, false),
+        (proof::Effect::Absent, PhaseStatus::Running, false),
+        (proof::Effect::CannotTell, PhaseStatus::Interrupted, true),
+    ] {
+        let mut story = Story::of_a(", effects: external, done-when: [test -e x]");
+        story.end(Outcome::Unknown);
+        assert_eq!(story.a().attempts, 1, "it is not begun again unseen");
+        let phase = PhaseId::new("a");
+        assert!(run::wanted(&story.run, story.now).contains(&Effect::Probe { phase: phase.clone() }));
+        let proof = Box::new(Proof { effect: Some(seen), ..Proof::default() });
+        story.take(&Input::Probed { phase, proof });
+        assert_eq!((story.a().status, story.a().in_doubt), (status, in_doubt), "{seen:?}");
+    }
+}
+
+/// The effect is not there, and the plan wants a person to say what happens then.
+#[test]
+fn a_probe_that_says_no_is_no_answer_where_a_person_is_to_give_it() {
+    let mut story = Story::of_a(", on-interrupt: ask, done-when: [test -e x]");
+    story.end(Outcome::Unknown);
+    let proof = Box::new(Proof { effect: Some(proof::Effect::Absent), ..Proof::default() });
+    story.take(&Input::Probed { phase: PhaseId::new("a"), proof: proof.clone() });
+    assert!(story.a().in_doubt && story.a().attempts == 1);
+    assert!(story.take(&Input::Probed { phase: PhaseId::new("a"), proof }).is_empty(), "it was heard once");
+}
+
+/// A phase says it is done, and what it gives out cannot be read. It has failed, and says so.
+#[test]
+fn outputs_that_cannot_be_read_are_a_failure() {
+    let mut story = Story::of_a("");
+    story.end_as(AttemptEnd { outputs: Err("line 2".to_owned()), ..AttemptEnd::bare(Outcome::Exited { code: 0 }) });
+    let error = story.a().error.as_ref().expect("it failed");
+    assert!(error.code == "bad-outputs" && error.message.contains("line 2"), "{error:?}");
+}
+
+/// A phase never comes to run, three times in a row. It is parked as one that takes its host down.
+#[test]
+fn what_never_runs_is_parked() {
+    let mut story = Story::of_a("");
+    for attempts in 1..=3 {
+        assert_eq!((story.a().attempts, story.a().parked), (attempts, false));
+        story.end(Outcome::NeverRan);
+    }
+    assert!(story.a().parked && story.a().attempts == 3);
+}
+
+/// Two ends that nobody saw, then one that somebody did. The row is broken, whatever that end was, and two more do not park the
+/// phase.
+#[test]
+fn an_end_that_was_seen_breaks_the_row() {
+    for seen in [FAILED, STOPPED] {
+        let mut story = Story::of_a(", retry: { max: 9 }");
+        for outcome in [Outcome::Unknown, Outcome::Unknown, seen.clone(), Outcome::Unknown, Outcome::Unknown] {
+            story.end(outcome);
+            if story.a().status != PhaseStatus::Running {
+                story.later();
+            }
+        }
+        assert!(!story.a().parked, "{seen:?}");
+        story.end(Outcome::Unknown);
+        assert!(story.a().parked, "{seen:?}");
+    }
+}
+
+/// A phase was parked and a person has it retried. It has all its tries again: those after a failure, and those after an end that
+/// nobody saw.
+#[test]
+fn a_retry_by_hand_gives_everything_back() {
+    let again = Input::Posted(Posted::Choose { phase: PhaseId::new("a"), choice: Choice::Retry });
+    let mut story = Story::of_a("");
+    for _ in 0..3 {
+        story.end(Outcome::Unknown);
+    }
+    story.take(&again);
+    story.end(Outcome::Unknown);
+    assert_eq!((story.a().parked, story.a().status), (false, PhaseStatus::Running));
+
+    let mut story = Story::of_a(", retry: { max: 1 }");
+    story.end(FAILED);
+    story.later();
+    story.end(FAILED);
+    assert_eq!(story.a().status, PhaseStatus::Failed);
+    story.take(&again);
+    assert!(retry_of(&story.end(FAILED)).is_some(), "it has its retry again");
+}
+
+/// A phase takes its host down, and its plan would skip what fails. It is left alone all the same: nobody knows what it did.
+#[test]
+fn what_is_parked_is_not_skipped() {
+    let mut story = Story::of_a(", on-failure: skip");
+    for _ in 0..3 {
+        story.end(Outcome::Unknown);
+    }
+    assert_eq!((story.a().status, story.run.status()), (PhaseStatus::Failed, RunStatus::Running), "b goes on");
+}
+
+/// An agent is ended by its time limit, or by a signal, while a service turns it away. It was the limit, and not a failure.
+#[test]
+fn who_is_turned_away_until_it_is_killed_has_not_failed() {
+    for outcome in [Outcome::TimedOut, Outcome::Killed { signal: 9 }] {
+        let mut story = Story::of_a(", limits: [api]");
+        let events = story.says(outcome.clone(), "HTTP 429 Too Many Requests\nretry-after: 30\n");
+        assert!(events.iter().any(|event| matches!(event, Event::LimitHit(_))), "{outcome:?}: {events:?}");
+    }
+}
+
+/// Nobody knows whether an outward effect happened. Until a person has said so nothing is begun, not even what has nothing to do
+/// with it and has a place.
+#[test]
+fn nothing_begins_beside_a_doubt() {
+    let mut story = Story::new(
+        "  a: { run: x, effects: external, priority: critical }\n  b: { run: x }\n  c: { run: x, needs: b }\n  d: { run: x }\n",
+    );
+    story.end(Outcome::Unknown);
+    let end = AttemptEnd::bare(Outcome::Exited { code: 0 });
+    story.take(&Input::AttemptEnded { phase: PhaseId::new("b"), attempt: Attempt(1), end });
+    let at_work: Vec<&str> = story.run.running().map(|(phase, _)| phase.id.as_str()).collect();
+    assert_eq!(at_work, ["d"], "c could begin");
+}
+
+/// A snapshot was taken before the first attempt. After an interruption the files are put back from it where the plan says so,
+/// after a failure only where a person says so.
+#[test]
+fn files_are_put_back_after_an_interruption() {
+    let text = "onward: 1\nname: demo\nphases:\n  a: { run: x, writes: [out], on-interrupt: rerun-clean, retry: { max: 1, backoff: { initial: 0s } } }\n";
+    let started = RunStarted { snapshots: true, ..common::started(common::plan(text)) };
+    let (run, stepped) = run::start(started, "ada", common::now());
+    let mut story = Story { run, journal: stepped.events, now: common::now(), epoch: 0 };
+    story.drive();
+    let mut number = 0;
+    let mut snapshots = |story: &mut Story| {
+        while run::wanted(&story.run, story.now).contains(&Effect::Snapshot) {
+            number += 1;
+            let snapshot = Snapshot { commit: format!("c{number}"), number, left_out: Vec::new(), head: None };
+            story.take(&Input::Snapshotted(Ok(snapshot)));
+        }
+    };
+    let clean = |story: &Story| story.a().attempt.as_ref().expect("at work").clean.clone();
+    snapshots(&mut story);
+    assert_eq!((story.a().attempts, clean(&story)), (1, None));
+    story.end(FAILED);
+    assert_eq!((story.a().attempts, clean(&story)), (2, None), "a failure may leave something to go on with");
+    story.end(STOPPED);
+    assert_eq!((story.a().attempts, clean(&story).as_deref()), (3, Some("c1")));
+    story.end(FAILED);
+    snapshots(&mut story);
+    assert_eq!(story.a().status, PhaseStatus::Failed);
+    story.take(&Input::Posted(Posted::Choose { phase: PhaseId::new("a"), choice: Choice::RetryClean }));
+    story.drive();
+    snapshots(&mut story);
+    assert_eq!((story.a().attempts, clean(&story).as_deref()), (4, Some("c1")), "as it was before the first attempt");
+}
