@@ -235,6 +235,17 @@ fn what_another_run_has_hit_is_closed_here_too() {
     assert_eq!(story.at_work(), ["y", "free"]);
 }
 
+/// Another run was turned away on a machine whose clock was years ahead. Nobody waits for years because of that.
+#[test]
+fn what_another_run_says_of_years_ahead_is_not_believed() {
+    let mut story = Story::new(POOL, Bounds::default());
+    story.end("x", 0, "");
+    let until = story.in_seconds(86_400 * 400);
+    let closed = Elsewhere { limit: "api".to_owned(), until, told: true };
+    assert_eq!(story.take(&Input::LimitElsewhere(closed)), []);
+    story.end("y", 0, "");
+}
+
 /// The time is over while a phase works. The checkpoint comes first, the phase is asked to end, and the run is paused
 /// without a failure.
 #[test]

@@ -265,7 +265,13 @@ impl Run {
                 self.change(phase, |state| state.people = state.people.take().filter(|who| *who != People::Silent));
             }
             Event::ReplanAllowed => self.replans.waived = true,
-            Event::ReplanProposed { phase, plan } => self.stage(phase, Stage::Proposed(plan.clone())),
+            Event::ReplanProposed { phase, plan } => {
+                self.stage(phase, Stage::Proposed(plan.clone()));
+                // That there was none before does not matter any more.
+                self.change(phase, |state| {
+                    state.error = state.error.take().filter(|error| error.code != NOT_REPLANNED)
+                });
+            }
             Event::ReplanRefused { phase, because, why } => {
                 let Some(asked) = self.replans.asked.get(phase) else { return };
                 // What a person does not want is not brought before them again.

@@ -38,8 +38,13 @@ pub(crate) fn summary(one: &Unfinished, next: &[Why], now: Timestamp) -> String 
     out.push_str(&entries(&view.completed, |record| done(record, now)));
     for record in view.running.iter().chain(&view.remaining) {
         match record.status {
-            PhaseStatus::Running | PhaseStatus::Interrupted => out.push_str(&at_work(record, now)),
-            PhaseStatus::Waiting | PhaseStatus::Failed => out.push_str(&status::phase(record, now)),
+            // What it waits for says more than how long it ran.
+            PhaseStatus::Running | PhaseStatus::Interrupted if record.replan.is_none() && !record.in_doubt => {
+                out.push_str(&at_work(record, now));
+            }
+            PhaseStatus::Running | PhaseStatus::Interrupted | PhaseStatus::Waiting | PhaseStatus::Failed => {
+                out.push_str(&status::phase(record, now))
+            }
             PhaseStatus::Pending | PhaseStatus::Completed | PhaseStatus::Skipped => {}
         }
     }

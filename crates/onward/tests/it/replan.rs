@@ -39,6 +39,26 @@ fn a_person_agrees_to_another_plan() {
     assert_eq!(project.command(["doctor", "--json"]).expect(0).json()["findings"], serde_json::json!([]));
 }
 
+/// There was no other plan, and later there is one. Whoever asks how it stands hears of the plan that waits for them, and nothing
+/// of the refusal before; so does the question of the next start.
+#[test]
+fn a_refusal_is_over_when_a_plan_is_there() {
+    let project = project();
+    project.plan(TOO_BIG);
+    project.command(["run"]).expect(14).err_names(["code 1"]);
+    project.write("next.yaml", SPLIT);
+    project.command(["resume"]).expect(15);
+    let status = project.command(["status", "--json"]).json();
+    assert_eq!(
+        (&status["remaining"][0]["id"], &status["remaining"][0]["error"]),
+        (&"b".into(), &serde_json::Value::Null)
+    );
+    let mut terminal = project.terminal(["run"]);
+    terminal.expect("it wants another plan (far too big), which is there and waits");
+    terminal.send("a\n");
+    terminal.wait();
+}
+
 /// The new plan leaves out what is done. Whoever is asked about it is told that only the phase that asked goes: the other is kept.
 #[test]
 fn what_is_done_is_not_among_what_goes() {

@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 use crate::event::{Event, LimitHit, Outcome};
 use crate::input::{AttemptEnd, Elsewhere, LastWords};
 use crate::plan::{Body, Limit, Phase};
-use crate::rate_limit::{Evidence, Response, Speaker, recognise, respond, shortest};
+use crate::rate_limit::{Evidence, RESET_AWAY_MAX, Response, Speaker, recognise, respond, shortest};
 use crate::run::limits::Who;
 use crate::run::state::Run;
 
@@ -54,5 +54,7 @@ pub(super) fn elsewhere(run: &Run, closed: &Elsewhere, now: Timestamp) -> Option
     let known = run.limits.usage.get(&limit).and_then(|usage| usage.closed_until);
     let news = if told { known != Some(until) } else { known.is_none_or(|known| known < until) };
     let hit = LimitHit { phase: None, limits: [limit].into(), until, told, said: String::new() };
-    (drawn && news && until > now).then(|| Event::LimitHit(Box::new(hit)))
+    // Further away than any limit opens: the clock of whoever wrote it was wrong.
+    let believable = until > now && until.duration_since(now) <= RESET_AWAY_MAX;
+    (drawn && news && believable).then(|| Event::LimitHit(Box::new(hit)))
 }
