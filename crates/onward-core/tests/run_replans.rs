@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use onward_core::effect::Effect;
 use onward_core::event::{Event, Outcome, PlanRevised, Recorded, StopBy};
 use onward_core::id::{Attempt, PhaseId};
-use onward_core::input::{AttemptEnd, Begin, Choice, Consent, DoneSaid, Input, LastWords, Posted, Resumption, Says};
+use onward_core::input::{AttemptEnd, Begin, Choice, Consent, Input, LastWords, Posted, Resumption, Says};
 use onward_core::plan;
 use onward_core::replan::{Because, Limits};
 use onward_core::run::proof::{CheckEnd, Proof};
@@ -440,7 +440,7 @@ fn a_plan_that_is_brought_in_vain() {
     assert_eq!((story.stage("a"), story.state("a").status), (None, PhaseStatus::Running));
     let other = text(FREE, &BY_HAND.replace("do it", "do more"));
     assert!(story.brought("b", &other).is_ok(), "b has not begun");
-    story.report("a", Says::Done(Box::new(DoneSaid::default())), None);
+    story.report("a", Says::Done(Box::default()), None);
     assert!(story.brought("a", &other).is_err(), "it is finished");
     story.drive();
     assert_eq!(story.at_work(), ["b"]);
