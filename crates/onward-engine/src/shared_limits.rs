@@ -129,3 +129,121 @@ fn state_folder() -> Option<PathBuf> {
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
     named.or_else(home).filter(|path| path.is_absolute()).map(|path| path.join("onward"))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use onward_core::checkpoint::Trigger;
+    use onward_core::event::RunStarted;
+    use onward_core::id::{PhaseId, RunId};
+    use onward_core::{plan, run};
+
+    use super::*;
+
+    fn now() -> Timestamp {
+        "2026-11-15T12:00:00Z".parse().expect("a time")
+    }
+
+    fn in_minutes(minutes: u64) -> Timestamp {
+        now() + Duration::from_mins(minutes)
+    }
+
+    /// A run that draws on a limit of this scope.
+    fn run_with(scope: &str) -> Run {
+        let phases = "phases:\n  a: { limits: [api], run: x }\n";
+        let text = format!("onward: 1\nname: demo\nlimits: {{ api: {{ scope: {scope} }} }}\n{phases}");
+        let plan = plan::parse(&text).plan.expect("a plan");
+        let started = RunStarted {
+            run: RunId::new("run_demo_1"),
+            work: "w".to_owned(),
+            plan_digest: plan::digest(&plan),
+            plan,
+            plan_path: "onward.yaml".to_owned(),
+            plan_text: text,
+            inputs: std::collections::BTreeMap::new(),
+            given: std::collections::BTreeMap::new(),
+            project: "demo".to_owned(),
+            title: "demo".to_owned(),
+            branch: None,
+            triggers: Trigger::ALL.to_vec(),
+            snapshots: false,
+            commits: None,
+            worktree: None,
+        };
+        run::start(started, "ada", now()).0
+    }
+
+    fn hit(minutes: u64) -> LimitHit {
+        let limits = ["api".to_owned()].into();
+        LimitHit { phase: Some(PhaseId::new("a")), limits, until: in_minutes(minutes), told: true, said: String::new() }
+    }
+
+    fn places(top: &Path, project: &str) -> SharedLimits {
+        let place = |name: &str| Place { folder: top.join(name), seen: None };
+        SharedLimits { project: place(project), user: Some(place("user")) }
+    }
+
+    /// A run hits a limit. Who hears of it is a matter of the scope, on both sides: nobody, the runs of the project, or all runs of
+    /// the user.
+    #[test]
+    fn who_hears_of_a_hit() {
+        for (told, heard, here, there) in [
+            ("run", "run", 0, 0),
+            ("run", "project", 0, 0),
+            ("project", "project", 1, 0),
+            ("project", "user", 0, 0),
+            ("user", "user", 1, 1),
+            ("user", "project", 0, 0),
+        ] {
+            let top = tempfile::tempdir().expect("a folder");
+            places(top.path(), "one").publish(&run_with(told), &hit(5), now());
+            let run = run_with(heard);
+            let (mut one, mut two) = (places(top.path(), "one"), places(top.path(), "two"));
+            let found = (one.look(&run, now()).len(), two.look(&run, now()).len());
+            assert_eq!(found, (here, there), "told to {told}, heard as {heard}");
+            assert!(one.look(&run, now()).is_empty(), "nothing is new");
+        }
+    }
+
+    /// What is over is not told, and what was only heard is not told on.
+    #[test]
+    fn what_is_no_news() {
+        let top = tempfile::tempdir().expect("a folder");
+        let run = run_with("project");
+        let shared = places(top.path(), "one");
+        shared.publish(&run, &LimitHit { phase: None, ..hit(5) }, now());
+        assert!(places(top.path(), "one").look(&run, now()).is_empty(), "it was heard from somebody else");
+        shared.publish(&run, &hit(5), now());
+        assert!(places(top.path(), "one").look(&run, in_minutes(5)).is_empty(), "it is over");
+        assert_eq!(places(top.path(), "one").look(&run, in_minutes(4)).len(), 1);
+    }
+
+    /// The file has each limit once: a time that was told counts, a guess only makes it longer. What is over goes, what is too much
+    /// goes from its end, and a file of a later version says nothing.
+    #[test]
+    fn the_file_stays_small_and_true() {
+        let top = tempfile::tempdir().expect("a folder");
+        let place = Place { folder: top.path().join("one"), seen: None };
+        let add = |name: &str, minutes, told| {
+            let closed = Elsewhere { limit: name.to_owned(), until: in_minutes(minutes), told };
+            place.add(closed, now()).expect("it can be written");
+            place.read().closed
+        };
+        for (minutes, told, until) in [(10, false, 10), (5, false, 10), (20, false, 20), (5, true, 5)] {
+            let all = add("api", minutes, told);
+            assert_eq!((all.len(), all[0].until), (1, in_minutes(until)), "{minutes} min, told: {told}");
+        }
+        let later = Elsewhere { limit: "other".to_owned(), until: in_minutes(99), told: true };
+        place.add(later, in_minutes(6)).expect("it can be written");
+        assert_eq!(place.read().closed.len(), 1, "the first one is over");
+        for number in 0..ENTRIES_MAX {
+            add(&format!("l{number}"), 50, true);
+        }
+        let all = place.read().closed;
+        assert_eq!((all.len(), all[0].limit.as_str()), (ENTRIES_MAX, "other"), "what opens last stays");
+        let text = fs::read_to_string(place.folder.join(FILE)).expect("the file");
+        fs::write(place.folder.join(FILE), text.replace("\"version\":1", "\"version\":2")).expect("it can be written");
+        assert!(place.read().closed.is_empty());
+    }
+}

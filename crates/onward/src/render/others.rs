@@ -30,5 +30,7 @@ mod tests {
         let text = line(&places);
         assert!(text.lines().count() == 1 && text.contains("place-2 and 2 more are"), "{text}");
         assert!(line(&places[..1]).contains("place-0 is"));
+        let text = line(&["two\nlines \u{1b}[31m".to_owned()]);
+        assert!(text.lines().count() == 1 && !text.contains('\u{1b}'), "{text:?}");
     }
 }

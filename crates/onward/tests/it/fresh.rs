@@ -277,3 +277,25 @@ fn edited_behind_an_interrupted_phase() {
     assert_eq!(project.read("c.txt"), "done\n");
     project.ran_once(["a", "b"]);
 }
+
+/// A probe fails at the next start, though it prints what it printed before, and what it prints is a secret. That is no answer, so
+/// it is asked about; when it answers again the run goes on, and what is kept of the answer has no secret in it.
+#[test]
+fn a_probe_that_fails_has_no_answer() {
+    const TOKEN: &str = "ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8";
+    let project = project();
+    project.write("ticket", TOKEN);
+    let probe = "{ command: cat ticket; test ! -e down }";
+    let plan = THREE.replace("phases:", &format!("freshness: {{ probes: {{ ticket: {probe} }} }}\nphases:"));
+    killed_in_c(&project, &plan);
+    project.write("down", "");
+    project.open("c");
+    project.command(["run"]).expect(14).err_names(["the probe ticket gives no answer"]);
+    std::fs::remove_file(project.path("down")).expect("it is there");
+    project.command(["run"]).expect(0);
+    let with_it = project.tree().into_keys().filter(|path| {
+        let bytes = std::fs::read(project.root().join(path)).unwrap_or_default();
+        bytes.windows(TOKEN.len()).any(|part| part == TOKEN.as_bytes())
+    });
+    assert_eq!(with_it.filter(|path| !path.contains("/.git/")).collect::<Vec<_>>(), ["project/ticket"]);
+}

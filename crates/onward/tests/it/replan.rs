@@ -201,3 +201,26 @@ fn a_plan_that_does_not_count() {
         assert_eq!(project.count("begin", "b1"), 0);
     }
 }
+
+/// Two phases ask, and the same plan is proposed for both. A person agrees to the first; the second would change nothing any more,
+/// and whoever agrees to it is told so.
+#[test]
+fn an_approval_that_comes_too_late() {
+    let project = project();
+    let plan = "
+        onward: 1
+        name: demo
+        on-failure: continue
+        replan: { run: cat next.yaml, may-edit: pending }
+        phases:
+          a: { run: step a 'exit 79' }
+          b: { run: step b 'exit 79' }
+    ";
+    project.plan(plan);
+    project.plan_at("next.yaml", &plan.replace("step a 'exit 79'", "step a2"));
+    project.command(["run"]).expect(15);
+    project.command(["approve", "latest", "a"]).expect(0);
+    project.command(["approve", "latest", "b"]).expect(2).err_names(["tried before"]);
+    project.command(["resume"]).expect(14);
+    assert_eq!(project.count("begin", "a2"), 0, "b has to be spoken about first");
+}
