@@ -281,6 +281,9 @@ pub struct DoneSaid {
     /// What remains to be done, in their words.
     pub remaining: String,
     pub proof: Proof,
+    /// What it was done with, and what it left behind.
+    #[serde(default)]
+    pub seen: Option<Box<Seen>>,
 }
 
 /// Whether a commit that somebody names is one.

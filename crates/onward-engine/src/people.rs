@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::executor::shell;
 use crate::flight::secrets;
 use crate::look::require_phase;
+use crate::probe::phase;
 use crate::probe::proof::Looking;
 use crate::start::actor;
 use crate::tree::WorkingTree;
@@ -156,6 +157,7 @@ impl Onward {
                     commit_is,
                     remaining: logs::cut(&clean(&done.remaining)).to_owned(),
                     proof,
+                    seen: if looks { phase::as_it_is(&self.project, run, phase) } else { None },
                 }))
             }
         }

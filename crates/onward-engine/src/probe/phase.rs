@@ -68,6 +68,19 @@ pub(crate) fn note_the_beginning(project: &Project, run: &Run, phase: &Phase, fo
     let _ = options.open(folder.path().join(SEEN)).and_then(|mut file| std::io::Write::write_all(&mut file, &bytes));
 }
 
+/// What somebody else did a phase with, as it is when they say that it is done: nobody looked when they began.
+pub(crate) fn as_it_is(project: &Project, run: &Run, phase: &Phase) -> Option<Box<Seen>> {
+    if phase.reads.is_empty() && phase.writes.is_empty() && phase.fingerprint.is_empty() {
+        return None;
+    }
+    Some(Box::new(Seen {
+        fingerprint: fingerprint(project, run, phase),
+        reads: (!phase.reads.is_empty()).then(|| reads(project, run, phase, None)),
+        writes: (!phase.writes.is_empty()).then(|| writes(project, run, phase, None)),
+        ..Seen::default()
+    }))
+}
+
 /// Where to look when an attempt has come to its end.
 #[derive(Clone, Debug)]
 pub(crate) struct Look {

@@ -287,3 +287,28 @@ fn reports_have_limits() {
     project.command(["report", "done", "a", "--output", "good-name=1"]).expect(0);
     assert_eq!(project.command(["status", "--json"]).json()["completed"][0]["outputs"]["good-name"], "1");
 }
+
+/// Somebody else did a phase, and what it read is changed afterwards. That is asked about as if the run had done it itself.
+#[test]
+fn what_others_did_gets_stale_too() {
+    let project = project();
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        phases:
+          a: { external: { instructions: do it }, reads: in.txt, writes: out.txt }
+          b: { needs: a, run: step b 'exit 1' }
+    ",
+    );
+    project.write("in.txt", "one");
+    project.command(["run"]).expect(15);
+    project.write("out.txt", "one");
+    project.command(["report", "done", "a"]).expect(0);
+    project.command(["resume"]).expect(1);
+    project.write("in.txt", "two");
+    project.command(["resume"]).expect(14).err_names(["phase a", "in.txt"]);
+    project.command(["resume", "--accept-stale"]).expect(1);
+    project.write("out.txt", "two");
+    project.command(["resume"]).expect(1).err_names(["out.txt"]);
+}

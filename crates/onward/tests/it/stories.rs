@@ -314,10 +314,12 @@ fn only_a_certain_failure_is_repeated() {
         phases:
           a: { run: 'step a; echo ECONNRESET; exit 1' }
           b: { run: 'step b; echo a typo; exit 1' }
+          c: { run: step c, verify: ['echo ECONNRESET; exit 1'] }
+          d: { run: step d, verify: ['echo a typo; exit 1'] }
     ",
     );
     project.command(["run"]).expect(1);
-    assert_eq!((project.count("begin", "a"), project.count("begin", "b")), (3, 1));
+    assert_eq!(["a", "b", "c", "d"].map(|phase| project.count("begin", phase)), [3, 1, 3, 1]);
 }
 
 /// A run is complete, and its end is to be done again: `run --from` goes on in that run instead of doing all of it once

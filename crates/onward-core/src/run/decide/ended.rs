@@ -101,19 +101,19 @@ fn failed(run: &Run, phase: &Phase, state: &PhaseState, end: &AttemptEnd, attemp
         Outcome::CouldNotStart { reason } => (RetryWhen::Infra, "could-not-start", reason.clone()),
         Outcome::Stopped { .. } | Outcome::Unknown | Outcome::NeverRan => unreachable!("not a failure"),
     };
-    if is_another_failure(phase, end) {
+    if is_another_failure(phase, end.last_words.as_ref().map_or("", |words| words.text.as_str())) {
         return failed_for_good(run, phase, code, message);
     }
     retried_or_failed(run, phase, state, when, (code, message), attempt, now)
 }
 
-/// Whether the plan wants to repeat a certain failure only, and this is not the one.
-fn is_another_failure(phase: &Phase, end: &AttemptEnd) -> bool {
-    let said = end.last_words.as_ref().map_or("", |words| words.text.as_str());
+/// Whether the plan wants to repeat a certain failure only, and this is not the one. What counts is what the attempt printed
+/// last, or what the check said that it did not pass.
+pub(super) fn is_another_failure(phase: &Phase, said: &str) -> bool {
     phase.retry.output_matches.as_deref().is_some_and(|pattern| !patterns::matches(pattern, said))
 }
 
-fn failed_for_good(run: &Run, phase: &Phase, code: &str, message: String) -> Event {
+pub(super) fn failed_for_good(run: &Run, phase: &Phase, code: &str, message: String) -> Event {
     replan::instead_of_failing(run, phase, code, &message).unwrap_or_else(|| failure(phase, code, message))
 }
 

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::Refusal;
-use super::ended::retried_or_failed;
+use super::ended::{failed_for_good, is_another_failure, retried_or_failed};
 use crate::event::{Answer, Claimed, Event};
 use crate::id::{Attempt, PhaseId};
 use crate::plan::{OnInterrupt, Phase, RetryWhen};
@@ -22,7 +22,11 @@ pub(super) fn probed(run: &Run, id: &PhaseId, proof: &Proof, now: Timestamp) -> 
         }
         (Judgement::NotDone(error), ProbeDue::AfterTheRun(_)) => {
             let why = (error.code.as_str(), error.message.clone());
-            let next = retried_or_failed(run, phase, state, RetryWhen::Failed, why, Attempt(state.attempts), now);
+            let next = if is_another_failure(phase, &error.message) {
+                failed_for_good(run, phase, why.0, why.1)
+            } else {
+                retried_or_failed(run, phase, state, RetryWhen::Failed, why, Attempt(state.attempts), now)
+            };
             vec![first(Answer::NotDone, Some(error)), next]
         }
         (Judgement::NotDone(error), ProbeDue::BeforeARerun(_)) => {
