@@ -269,7 +269,7 @@ impl Run {
                 self.stage(phase, Stage::Proposed(plan.clone()));
                 // That there was none before does not matter any more.
                 self.change(phase, |state| {
-                    state.error = state.error.take().filter(|error| error.code != NOT_REPLANNED)
+                    state.error = state.error.take().filter(|error| error.code != NOT_REPLANNED);
                 });
             }
             Event::ReplanRefused { phase, because, why } => {

@@ -45,7 +45,8 @@ fn a_lock_that_outlives_its_driver_for_a_moment() {
         let taken = store.take_lease(&run(), LeaseKind::Driving, holder()).map(drop);
         answer.send(taken).expect("somebody who listens");
     });
-    let early = answered.recv_timeout(Duration::from_millis(20));
+    // On a busy machine that moment is long.
+    let early = answered.recv_timeout(Duration::from_millis(500));
     assert!(early.is_err(), "the answer came while the lock was held: {early:?}");
     drop(lease);
     answered.recv().expect("an answer").expect("the run");

@@ -286,12 +286,13 @@ impl Oracle {
         let open: Vec<PhaseId> = self.facts.iter().filter(|(_, f)| f.open.is_some()).map(|(p, _)| p.clone()).collect();
         let limit = self.jobs.unwrap_or(self.plan.max_parallel).max(1) as usize;
         assert!(open.len() < limit, "more than {limit} phases side by side");
-        for other in &open {
+        let taken: Vec<PhaseId> = open.into_iter().chain(self.at_work_elsewhere()).collect();
+        for other in &taken {
             let writes = &self.plan.phase(other).expect("of the plan").writes;
             let collide = plan.writes.iter().any(|a| writes.iter().any(|b| globs::may_overlap(a, b)));
             assert!(!collide, "{phase} and {other} write the same files side by side");
         }
-        self.closed.started(&self.plan, &plan, &open, at);
+        self.closed.started(&self.plan, &plan, &taken, at);
         let facts = self.facts.get_mut(phase).expect("of the plan");
         assert_eq!(facts.open, None, "I5: a second attempt at {phase} beside the first");
         assert!(facts.started.insert(attempt), "I5: attempt {attempt} of {phase} was recorded twice");
@@ -300,6 +301,12 @@ impl Oracle {
         assert!(!facts.parked, "{phase} is parked and was started by itself");
         assert!(facts.unprobed.is_none(), "A8: {phase} is started again before its probe was asked");
         facts.open = Some(attempt);
+    }
+
+    /// Phases that others have said to be at work on.
+    fn at_work_elsewhere(&self) -> impl Iterator<Item = PhaseId> {
+        let external = |id: &PhaseId| self.plan.phase(id).is_some_and(|phase| matches!(phase.body, Body::External(_)));
+        self.facts.iter().filter(move |(id, facts)| facts.begun && external(id)).map(|(id, _)| id.clone())
     }
 
     fn needs_are_met(&self, phase: &PhaseId) {

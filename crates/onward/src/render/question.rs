@@ -43,7 +43,7 @@ pub(crate) fn summary(one: &Unfinished, next: &[Why], now: Timestamp) -> String 
                 out.push_str(&at_work(record, now));
             }
             PhaseStatus::Running | PhaseStatus::Interrupted | PhaseStatus::Waiting | PhaseStatus::Failed => {
-                out.push_str(&status::phase(record, now))
+                out.push_str(&status::phase(record, now));
             }
             PhaseStatus::Pending | PhaseStatus::Completed | PhaseStatus::Skipped => {}
         }
