@@ -320,3 +320,47 @@ fn files_are_put_back_after_an_interruption() {
     snapshots(&mut story);
     assert_eq!((story.a().attempts, clean(&story).as_deref()), (4, Some("c1")), "as it was before the first attempt");
 }
+
+/// The end of an attempt is told that is not the one at work: it comes late, or from somebody who counts otherwise. It is refused,
+/// and the one at work goes on.
+#[test]
+fn the_end_of_another_attempt_is_refused() {
+    let mut story = Story::of_a(", retry: { max: 1 }");
+    story.end(FAILED);
+    story.later();
+    for number in [1, 3] {
+        let end = AttemptEnd::bare(Outcome::Exited { code: 0 });
+        let input = Input::AttemptEnded { phase: PhaseId::new("a"), attempt: Attempt(number), end };
+        let refused = run::step(&mut story.run, &input, "ada", story.now).map(|_| ());
+        assert_eq!(refused, Err(run::Refusal::NotAtWork(PhaseId::new("a"), Attempt(number))));
+    }
+    assert_eq!((story.a().status, story.a().attempts), (PhaseStatus::Running, 2));
+}
+
+/// A driver is gone without a word. That is noted once, and not of a run that had come to its end.
+#[test]
+fn a_driver_that_is_gone_is_noted_once() {
+    let mut story = Story::new("  a: { run: x }\n");
+    assert_eq!(story.take(&Input::DriverGone), [Event::RunStopped { by: StopBy::DriverGone }]);
+    assert_eq!(story.take(&Input::DriverGone), []);
+    let mut story = Story::new("  a: { run: x }\n");
+    story.end(Outcome::Exited { code: 0 });
+    assert_eq!((story.take(&Input::DriverGone), story.run.status()), (vec![], RunStatus::Completed));
+}
+
+/// A phase was interrupted, and its plan does not say that its files are to be put back. They are left as they are.
+#[test]
+fn files_are_left_as_they_are_without_a_word() {
+    for word in ["", ", on-interrupt: rerun", ", on-interrupt: continue"] {
+        let text = format!("onward: 1\nname: demo\nphases:\n  a: {{ run: x, writes: [out]{word} }}\n");
+        let started = RunStarted { snapshots: true, ..common::started(common::plan(&text)) };
+        let (run, stepped) = run::start(started, "ada", common::now());
+        let mut story = Story { run, journal: stepped.events, now: common::now(), epoch: 0 };
+        story.drive();
+        let snapshot = Snapshot { commit: "c1".to_owned(), number: 1, left_out: Vec::new(), head: None };
+        story.take(&Input::Snapshotted(Ok(snapshot)));
+        story.end(STOPPED);
+        let attempt = story.a().attempt.as_ref().expect("it is at work again");
+        assert_eq!((attempt.number, &attempt.clean), (Attempt(2), &None), "{word:?}");
+    }
+}

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use onward_core::effect::Effect;
-use onward_core::event::{Event, Outcome, PlanRevised, Recorded, StopBy};
+use onward_core::event::{Event, Outcome, PlanRevised, Recorded, RewindBegun, StopBy};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Begin, Choice, Input, Posted, Resumption, Says};
 use onward_core::plan::{self, Plan, expand};
@@ -273,4 +273,26 @@ fn nobody_is_asked_before_the_other_plan_is_there() {
     story.end("a", Outcome::Exited { code: 79 });
     story.done("b");
     assert_eq!(story.status("gate"), PhaseStatus::Pending);
+}
+
+/// Somebody pressed Ctrl+C, and then the terminal is closed. The phases are still given the time to end: only a person who asks
+/// twice wants them killed.
+#[test]
+fn a_terminal_that_goes_is_no_second_order() {
+    let mut story = Story::new(PAIR);
+    story.stop(StopBy::Interrupt);
+    assert!(story.stop(StopBy::Hangup).is_empty());
+    let stops = run::wanted(&story.run, story.now);
+    assert!(stops.iter().all(|effect| matches!(effect, Effect::Stop { kill: false, .. })), "{stops:?}");
+}
+
+/// The terminal is gone and its phases live on. A run is not taken back while something of it is at work.
+#[test]
+fn no_rewind_beside_what_is_at_work() {
+    let mut story = Story::new(PAIR);
+    story.stop(StopBy::Hangup);
+    assert_eq!((story.run.ending(), story.at_work().len()), (Some(Ending::Stopped(StopBy::Hangup)), 2));
+    let checkpoint = story.run.last_checkpoint.clone().expect("one was taken");
+    let begun = RewindBegun { to: checkpoint.clone(), before: checkpoint, files: None, state: true, undoes: false };
+    assert_eq!(story.step(&Input::Rewind(begun)), Err(Refusal::AtWork));
 }
