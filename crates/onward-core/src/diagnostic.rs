@@ -108,6 +108,7 @@ codes! {
     TwoCommitters = "two-committers",
     EffectWithoutProbe = "effect-without-probe",
     LowBeforeHigh = "low-before-high",
+    ChoiceWithoutEffect = "choice-without-effect",
     BadInput = "bad-input",
     MissingInput = "missing-input",
 }

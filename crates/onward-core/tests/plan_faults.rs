@@ -181,6 +181,12 @@ const MEANING: &[Row] = &[
         "takes nothing",
     ),
     (
+        Code::ChoiceWithoutEffect,
+        "onward: 1\nphases:\n  a: { approval: { message: go, choices: [ship, hold] } }\n  b: { needs: a, run: x }",
+        3,
+        "`ship`, `hold` all let",
+    ),
+    (
         Code::BadInput,
         "onward: 1\ninputs: { n: { type: integer, default: many } }\nphases: { a: { run: x } }",
         2,
@@ -341,7 +347,13 @@ phases:
 /// Warnings are about risk. What is ordered, disjoint, locked, probed or handed over has none.
 #[test]
 fn careful_plans_have_no_warnings_of_risk() {
-    let risks = [Code::WritesOverlap, Code::TwoCommitters, Code::EffectWithoutProbe, Code::LowBeforeHigh];
+    let risks = [
+        Code::WritesOverlap,
+        Code::TwoCommitters,
+        Code::EffectWithoutProbe,
+        Code::LowBeforeHigh,
+        Code::ChoiceWithoutEffect,
+    ];
     for text in [
         "onward: 1\nphases:\n  a: { run: x, writes: out/** }\n  m: { needs: a, run: x }\n  b: { needs: m, run: x, writes: out/two }",
         "onward: 1\nphases:\n  a: { run: x, writes: src/** }\n  b: { run: x, writes: web/** }",
@@ -351,6 +363,8 @@ fn careful_plans_have_no_warnings_of_risk() {
         "onward: 1\ndefaults: { effects: external }\nphases:\n  a: { approval: { message: go } }\n  b: { uses: c.yaml }",
         "onward: 1\nphases:\n  d: { run: x, kind: docs }\n  i: { needs: d, run: x, kind: issue, env: { A: '${{ phases.d.outputs.n }}' } }",
         "onward: 1\nphases:\n  d: { run: x, kind: docs, writes: docs/** }\n  i: { needs: d, run: x, kind: issue, reads: docs/a.md }",
+        "onward: 1\nphases:\n  a: { approval: { message: go, choices: [ship, reject] } }",
+        "onward: 1\nphases:\n  a: { approval: { message: go, choices: [x, y] } }\n  b: { needs: a, run: x, if: phases.a.outputs.choice == 'x' }",
     ] {
         let warned = parse(text).diagnostics.into_iter().find(|fault| risks.contains(&fault.code));
         assert_eq!(warned, None, "{text}");

@@ -26,6 +26,9 @@ pub const TREE_VARIABLE: &str = "ONWARD_TREE";
 /// How often processes that keep appearing are looked for and killed before the rest is given up.
 pub const KILL_ROUNDS_MAX: u32 = 50;
 
+/// How many ancestors of a process are looked at. A person has a dozen.
+pub(crate) const ANCESTORS_MAX: usize = 1_024;
+
 /// Time for the kernel to take down what was just killed, before the next look.
 const KILL_ROUND_PAUSE: Duration = Duration::from_millis(4);
 
@@ -169,6 +172,12 @@ pub(crate) fn descendants(root: Pid) -> Vec<Pid> {
         }
     }
     found
+}
+
+/// The parent of a process, its parent, and so on as they stand now: the nearest first, as many as are looked at.
+pub(crate) fn ancestors(of: Pid) -> Vec<Pid> {
+    let parent = |pid: &Pid| Stat::of(*pid).ok().map(|stat| stat.parent).filter(|parent| parent.as_raw() > 0);
+    std::iter::successors(parent(&of), parent).take(ANCESTORS_MAX).collect()
 }
 
 /// Kills the group, then everything that carries the tag, again and again until two looks in a row find nothing. Gives what is

@@ -9,7 +9,8 @@ use crate::id::PhaseId;
 use super::check::{Owner, Use};
 use super::globs::{GLOB_CHARS_MAX, may_overlap};
 use super::graph::Ancestors;
-use super::model::{Effects, Priority, Value};
+use super::model::{Body, Effects, Priority, Value};
+use super::parts::{CHOICE, REJECT};
 use super::read::Draft;
 
 /// Pairs of phases that are compared; a plan with more is too large for this kindness.
@@ -20,6 +21,7 @@ const GLOB_STEPS_MAX: usize = 5_000_000;
 pub(super) fn check(drafts: &[Draft], ancestors: &mut Ancestors<'_>, uses: &[Use], faults: &mut Vec<Diagnostic>) {
     without_probe(drafts, faults);
     low_before_high(drafts, uses, faults);
+    choices_without_effect(drafts, uses, faults);
     if ancestors.complete() {
         overlapping_writes(drafts, ancestors, faults);
         two_committers(drafts, ancestors, faults);
@@ -36,6 +38,26 @@ fn without_probe(drafts: &[Draft], faults: &mut Vec<Diagnostic>) {
         );
         let help = "add `done-when` with a command that ends with 0 if the effect is there and with 1 if it is not";
         faults.push(Diagnostic::warning(Code::EffectWithoutProbe, message).at(draft.place).help(help));
+    }
+}
+
+/// Whoever reads `[ship, hold]` thinks that `hold` holds something. Every answer but `reject` lets what follows begin, unless
+/// something asks which one it was.
+fn choices_without_effect(drafts: &[Draft], uses: &[Use], faults: &mut Vec<Diagnostic>) {
+    for draft in drafts {
+        let Body::Approval(approval) = &draft.phase.body else { continue };
+        let goes_on: Vec<&str> = approval.choices.iter().map(String::as_str).filter(|word| *word != REJECT).collect();
+        let choice = Reference::Output { phase: draft.phase.id.clone(), output: CHOICE.to_owned() };
+        if goes_on.len() > 1 && !uses.iter().any(|usage| usage.reference == choice) {
+            let id = draft.id();
+            let message = format!(
+                "`{}` all let what follows `{id}` begin, and nothing asks which of them was chosen",
+                goes_on.join("`, `")
+            );
+            let help =
+                format!("read `phases.{id}.outputs.{CHOICE}` where it matters, or let `{REJECT}` be the only no");
+            faults.push(Diagnostic::warning(Code::ChoiceWithoutEffect, message).at(draft.place).help(help));
+        }
     }
 }
 

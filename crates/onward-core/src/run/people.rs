@@ -13,12 +13,12 @@ use super::waits::{self, Wait};
 use crate::event::{Event, PhaseError, Report, RunResult, StopBy};
 use crate::id::{Attempt, PhaseId};
 use crate::mutant::{self, Mutant};
-use crate::plan::{APPROVE, Approval, Body, External, IfExpired, IfSilent, Phase, PlanFailure, REJECT, RetryWhen};
+use crate::plan::{
+    APPROVE, Approval, Body, CHOICE, External, IfExpired, IfSilent, Phase, PlanFailure, REJECT, RetryWhen,
+};
 
 /// The error code of an approval that was not given.
 pub(super) const REJECTED: &str = "rejected";
-/// The output under which a phase gives out what was chosen.
-const CHOICE: &str = "choice";
 /// Who answers when nobody does in time.
 const TIME: &str = "time";
 

@@ -1,17 +1,20 @@
 //! What a phase may not do to runs: an agent never grants itself what a person must.
 
-use crate::failure::Failure;
+use onward_engine::{Inside, Project, inside};
 
-/// Whether this very command was started by a phase.
-fn is_so() -> bool {
-    std::env::var_os("ONWARD_RUN").is_some_and(|run| !run.is_empty())
-}
+use super::here;
+use crate::failure::Failure;
 
 /// Refuses what runs inside a phase to grant itself what a person has to.
 pub(super) fn refuse(done: &str) -> Result<(), Failure> {
-    if is_so() {
-        Err(Failure::usage(format!("nothing is {done} from inside a phase: a person has to do it")))
-    } else {
-        Ok(())
-    }
+    let from = here()?;
+    let project = Project::find(&from).unwrap_or(Project { top: from });
+    let Some(why) = inside(&project) else { return Ok(()) };
+    let mut failure = Failure::usage(format!("nothing is {done} from inside a phase: a person has to do it"));
+    failure.more.push(match why {
+        Inside::Environment => "the environment of this command is that of a phase".to_owned(),
+        Inside::Process(pid) => format!("process {pid} belongs to work on a run, and this command comes from it"),
+        Inside::TooDeep => "this command has too many processes above it to tell where it comes from".to_owned(),
+    });
+    Err(failure)
 }

@@ -72,6 +72,54 @@ fn nothing_approves_itself() {
     assert_eq!(project.count("begin", "b"), 0);
 }
 
+/// A phase, its check and a process that it leaves behind try to approve the gate, each with an empty environment. All are
+/// refused by where they come from, and the gate stays shut; a person opens it.
+#[test]
+fn nothing_approves_itself_by_forgetting_who_it_is() {
+    let project = project();
+    project.script(
+        "forgetful",
+        "
+        #!/bin/sh
+        name=$1; shift
+        env -i PATH=\"$PATH\" onward \"$@\"
+        echo $? > $name.part && mv $name.part $name.code
+    ",
+    );
+    project.script(
+        "late",
+        "
+        #!/bin/sh
+        until test -e go; do sleep 0.02; done
+        forgetful late approve latest gate
+    ",
+    );
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        phases:
+          gate: { approval: { message: Go? } }
+          a:
+            run: |
+              forgetful plain approve latest gate
+              forgetful skip skip latest gate
+              setsid env -i PATH=\"$PATH\" late < /dev/null > /dev/null 2>&1 &
+              step a
+            verify: [forgetful check approve latest gate]
+          b: { needs: gate, run: step b }
+    ",
+    );
+    project.command(["run"]).expect(15);
+    project.write("go", "");
+    wait_until("the process that was left behind has tried", || project.exists("late.code").then_some(()));
+    for tried in ["plain", "skip", "check", "late"] {
+        assert_eq!(project.read(format!("{tried}.code")).trim(), "2", "{tried}");
+    }
+    assert_eq!(project.count("begin", "b"), 0);
+    project.command(["approve", "latest", "gate"]).expect(0);
+}
+
 /// Somebody reports beside a driver that works on something else. Each report is answered and seen at once.
 #[test]
 fn reports_beside_a_driver() {

@@ -9,5 +9,5 @@ mod revision;
 pub use done::{Artifact, Keep};
 pub use limits::{Budget, Detect, Limit, MAX_WAIT_DEFAULT, Rate, Scope, WhenLimited};
 pub use matrix::{Axis, Matrix, Situation, Uses};
-pub use people::{APPROVE, Approval, External, IfExpired, IfSilent, REJECT};
+pub use people::{APPROVE, Approval, CHOICE, External, IfExpired, IfSilent, REJECT};
 pub use revision::{MayEdit, ReplanKeys, ReplanRules, ReplanWhen};

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 /// The answers where the plan names none, and those that decide.
 pub const APPROVE: &str = "approve";
 pub const REJECT: &str = "reject";
+/// The output under which an approval gives out what was chosen.
+pub const CHOICE: &str = "choice";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approval {
