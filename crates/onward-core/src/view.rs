@@ -109,6 +109,9 @@ pub struct PhaseRecord {
     /// What it says about the other plan that it asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replan: Option<String>,
+    /// What a person is asked, or somebody else is to do, while it waits for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asks: Option<String>,
 }
 
 /// The row of a run in lists: kept beside the journal, so that a list reads no journal.
@@ -163,6 +166,7 @@ pub fn phase_record(phase: &Phase, state: &PhaseState) -> PhaseRecord {
         waits_for: None,
         retry_at: None,
         replan: None,
+        asks: None,
     }
 }
 
@@ -195,6 +199,7 @@ pub fn status(run: &Run, alive: &Alive, warnings: Vec<String>) -> StatusView {
         if let Some(awaited) = waits.get(&phase.id) {
             (record.waits_for, record.retry_at) = (Some(awaited.words()), Some(awaited.until));
         }
+        record.asks = run.asks(phase, state);
         record.replan = run.replans.of(&phase.id).map(|asked| wants_a_plan(run, &phase.id, asked));
         match state.status {
             PhaseStatus::Completed | PhaseStatus::Skipped => completed.push(record),

@@ -135,6 +135,18 @@ impl Run {
         told.flat_map(|told| places(&told).unwrap_or_else(|| vec![told])).collect()
     }
 
+    /// What a phase that waits for people wants of them.
+    pub fn asks(&self, phase: &Phase, state: &PhaseState) -> Option<String> {
+        let (text, wanted) = match &phase.body {
+            Body::Approval(approval) => (&approval.message, state.status == PhaseStatus::Waiting),
+            Body::External(external) => {
+                (&external.instructions, self.for_others.contains(&self.at(&phase.id)) && !state.is_finished())
+            }
+            Body::Run { .. } | Body::Agent(_) | Body::Uses(_) => return None,
+        };
+        wanted.then(|| self.told(phase, text))
+    }
+
     /// The phase that somebody who asks is to do: what is begun first, then what could begin.
     pub fn next_for_others(&self, now: Timestamp) -> Result<&Phase, NoNext> {
         if self.finished == self.phases.len() {

@@ -110,6 +110,12 @@ pub(super) fn real(top: &Path, path: &str) -> Result<PathBuf, Elsewhere> {
     if path.is_empty() || !Path::new(path).components().all(inside) {
         return refused("it is outside the project");
     }
+    let first = Path::new(path).components().find(|part| matches!(part, Component::Normal(_)));
+    match first.and_then(|part| part.as_os_str().to_str()) {
+        None if first.is_none() => return refused("it is the whole project"),
+        Some(".git" | ".onward") => return refused("it belongs to the books, and no phase leaves it behind"),
+        _ => {}
+    }
     let whole = top.join(path);
     match (fs::canonicalize(&whole), fs::canonicalize(top)) {
         (Ok(real), Ok(top)) if real.starts_with(&top) => Ok(real),

@@ -52,7 +52,10 @@ fn how(run: &Run, phase: &PhaseId) -> String {
 
 /// What a run that waits is waiting for, a line each.
 pub(super) fn awaited(run: &Run) -> String {
-    let approvals = run.approvals().map(|(phase, _)| format!("answer with  {}\n", how(run, &phase.id)));
+    let approvals = run.approvals().map(|(phase, approval)| {
+        let (id, asks) = (safe::line(phase.id.as_str()), safe::line(&run.told(phase, &approval.message)));
+        format!("{id} asks: {asks}\nanswer with  {}\n", how(run, &phase.id))
+    });
     let mut text: String = approvals.collect();
     if text.is_empty() {
         text = format!("what is to be done by others is told by  onward next --run {}\n", safe::line(run.id.as_str()));
@@ -67,10 +70,11 @@ pub(crate) fn next(next: &Next) -> String {
         (Some(phase), _) => {
             let note = phase.note.as_ref().map(|note| format!("so far: {}\n", safe::line(note))).unwrap_or_default();
             let id = safe::line(phase.id.as_str());
+            let name =
+                if phase.name == phase.id.as_str() { String::new() } else { format!(" ({})", safe::line(&phase.name)) };
             format!(
-                "{} ({})  of run {run}, phases that remain: {}\n{note}{}\nsay that it is done with  onward report done {id} --run {run}\n",
+                "{}{name}  of run {run}, phases that remain: {}\n{note}{}\nsay that it is done with  onward report done {id} --run {run}\n",
                 paint::bold(&id),
-                safe::line(&phase.name),
                 next.remaining,
                 safe::block(&phase.instructions),
             )

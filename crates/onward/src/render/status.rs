@@ -8,6 +8,9 @@ use onward_core::view::{self, PhaseRecord, StatusView};
 
 use super::{limits, paint, safe, time};
 
+/// Of what people are asked, so much is shown.
+const ASKED_CHARS_MAX: usize = 80;
+
 /// `onward status`.
 pub(crate) fn status(view: &StatusView, now: Timestamp) -> String {
     let mut out = heading(view, now);
@@ -92,7 +95,10 @@ fn told(record: &PhaseRecord, now: Timestamp) -> String {
             let orphan = if record.orphan { ", although nobody drives the run" } else { "" };
             format!("at work{span}{attempt}{orphan}{note}")
         }
-        PhaseStatus::Waiting => "waits for a person to decide".to_owned(),
+        PhaseStatus::Waiting => {
+            let asks = asks(record).map(|asks| format!(": {asks}")).unwrap_or_default();
+            format!("waits for a person to decide{asks}")
+        }
         PhaseStatus::Interrupted if record.in_doubt => format!(
             "interrupted in attempt {}, and nobody knows what came of it: a resume wants --retry {id}, --adopt {id} or --skip {id}",
             record.attempts,
@@ -109,11 +115,22 @@ fn told(record: &PhaseRecord, now: Timestamp) -> String {
     }
 }
 
+/// The beginning of what people are asked; all of it is told by `next`, or when it is asked.
+fn asks(record: &PhaseRecord) -> Option<String> {
+    let first = record.asks.as_ref()?.trim().lines().next()?;
+    let cut: String = first.chars().take(ASKED_CHARS_MAX).collect();
+    Some(if cut.len() < record.asks.as_ref()?.trim().len() { format!("{cut} …") } else { cut })
+}
+
 fn waiting(record: &PhaseRecord, now: Timestamp) -> String {
     let awaited = record.waits_for.as_ref().zip(record.retry_at);
     let awaited = awaited.map(|(what, until)| limits::awaited_words(what, until, now));
     let again = || record.not_before.map(|at| format!("next attempt at {}", time::clock(at, now)));
-    awaited.or_else(again).unwrap_or_else(|| if record.needs.is_empty() { String::new() } else { needs(record) })
+    let others = || asks(record).map(|asks| format!("waits for somebody to do it: {asks}"));
+    awaited
+        .or_else(again)
+        .or_else(others)
+        .unwrap_or_else(|| if record.needs.is_empty() { String::new() } else { needs(record) })
 }
 
 pub(crate) fn needs(record: &PhaseRecord) -> String {

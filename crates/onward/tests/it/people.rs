@@ -360,3 +360,31 @@ fn what_others_did_gets_stale_too() {
     project.write("out.txt", "two");
     project.command(["resume"]).expect(1).err_names(["out.txt"]);
 }
+
+/// A run waits for somebody, then for a person. `status` says what is wanted of each of them, as far as it fits on a line; a claim
+/// that names the books as what was left behind is refused.
+#[test]
+fn status_says_what_is_wanted() {
+    let project = project();
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        phases:
+          ext: { external: { instructions: \"Look at it.\\nThen write it down.\" } }
+          gate: { needs: ext, approval: { message: Go on? } }
+    ",
+    );
+    project.command(["run"]).expect(15);
+    let told = project.command(["status"]).expect(0).out;
+    assert!(told.contains("waits for somebody to do it: Look at it. …\n"), "{told}");
+    for place in [".", "./", ".onward", ".onward/onward.db", ".git/config"] {
+        project.command(["report", "done", "ext", "--artifact", place]).expect(1);
+    }
+    project.command(["report", "done", "ext"]).expect(0);
+    let told = project.command(["status"]).expect(0).out;
+    assert!(
+        told.contains("waits for a person to decide: Go on?\n") && told.contains("answer with  onward approve"),
+        "{told}"
+    );
+}
