@@ -303,10 +303,12 @@ impl Oracle {
         facts.open = Some(attempt);
     }
 
-    /// Phases that others have said to be at work on.
+    /// Phases that others have said to be at work on. A probe may have seen meanwhile that one of them is done.
     fn at_work_elsewhere(&self) -> impl Iterator<Item = PhaseId> {
         let external = |id: &PhaseId| self.plan.phase(id).is_some_and(|phase| matches!(phase.body, Body::External(_)));
-        self.facts.iter().filter(move |(id, facts)| facts.begun && external(id)).map(|(id, _)| id.clone())
+        let at_work =
+            move |(id, facts): &(&PhaseId, &Facts)| facts.begun && facts.finished_as.is_none() && external(id);
+        self.facts.iter().filter(at_work).map(|(id, _)| id.clone())
     }
 
     fn needs_are_met(&self, phase: &PhaseId) {
