@@ -317,3 +317,18 @@ fn plans_of_earlier_records_are_read() {
     assert_eq!(keys, known.iter().chain(&more).copied().collect::<Vec<_>>(), "what is not said is not stored");
     assert!(serde_json::from_value::<Plan>(stored).is_ok());
 }
+
+/// Somebody copies a plan out of a document. It is read without an error.
+#[test]
+fn the_plans_of_the_documents_are_plans() {
+    let documents = [include_str!("../../../docs/people.md"), include_str!("../../../docs/limits.md")];
+    for document in documents {
+        let blocks = document.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
+        let plans: Vec<&str> = blocks.filter(|block| block.starts_with("onward: 1")).collect();
+        assert_eq!(plans.len(), 2, "plans of a document");
+        for text in plans {
+            let parsed = parse(text);
+            assert!(parsed.plan.is_some(), "{text}{:?}", parsed.diagnostics);
+        }
+    }
+}

@@ -5,6 +5,7 @@
 //! among the ancestors of this one says that no person typed the command. What has left its ancestors behind, closed what it
 //! inherited and emptied its environment is not recognised.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -43,26 +44,33 @@ pub fn inside(project: &Project) -> Option<Inside> {
     let of = |pid: Pid| Inside::Process(pid.as_raw().unsigned_abs());
     let own = Pid::this();
     // What this process itself has open of a run, it has opened itself.
-    if holds(own, |path| is_lock_of_an_attempt(&store, path)) {
+    if holds(own, &store, is_lock_of_an_attempt) {
         return Some(of(own));
     }
     let ancestors = process::ancestors(own);
     let too_deep = ancestors.len() == ANCESTORS_MAX;
     let found = ancestors.into_iter().find(|pid| {
-        holds(*pid, |path| is_lock_of_an_attempt(&store, path) || path.starts_with(store.join("run")))
+        holds(*pid, &store, |path| is_lock_of_an_attempt(path) || path.starts_with("run"))
             || was_started_for(*pid, &store)
     });
     found.map(of).or(too_deep.then_some(Inside::TooDeep))
 }
 
-fn is_lock_of_an_attempt(store: &Path, path: &Path) -> bool {
-    path.starts_with(store.join("attempts")) && path.file_name().is_some_and(|name| name == "lock")
+fn is_lock_of_an_attempt(path: &Path) -> bool {
+    path.starts_with("attempts") && path.file_name().is_some_and(|name| name == "lock")
 }
 
-/// Whether the process has a file open that is meant. The files of somebody else cannot be seen, and somebody else is no phase.
-fn holds(pid: Pid, is_meant: impl Fn(&Path) -> bool) -> bool {
+/// Whether the process has a file of the store open that is meant, by its path in the store. The files of somebody else cannot
+/// be seen, and somebody else is no phase.
+fn holds(pid: Pid, store: &Path, is_meant: impl Fn(&Path) -> bool) -> bool {
     let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten().take(DESCRIPTORS_MAX);
-    open.into_iter().any(|entry| fs::read_link(entry.path()).is_ok_and(|path| is_meant(&path)))
+    let store = store.as_os_str().as_bytes();
+    open.into_iter().any(|entry| {
+        let Ok(path) = fs::read_link(entry.path()) else { return false };
+        // Bytes before parts: programs with a thousand open files stand above many a terminal.
+        let inside = path.as_os_str().as_bytes().strip_prefix(store).and_then(|rest| rest.strip_prefix(b"/"));
+        inside.is_some_and(|inside| is_meant(Path::new(OsStr::from_bytes(inside))))
+    })
 }
 
 /// Whether the process began as part of an attempt of this store, whatever it has closed since.
@@ -71,6 +79,6 @@ fn was_started_for(pid: Pid, store: &Path) -> bool {
     let mut variables = environment.split(|&byte| byte == 0);
     variables.any(|variable| {
         let value = variable.strip_prefix(PLACE_VARIABLE.as_bytes()).and_then(|rest| rest.strip_prefix(b"="));
-        value.is_some_and(|path| Path::new(std::ffi::OsStr::from_bytes(path)).starts_with(store))
+        value.is_some_and(|path| Path::new(OsStr::from_bytes(path)).starts_with(store))
     })
 }

@@ -11,6 +11,9 @@ use onward_engine::PlanFrom;
 use crate::later::{self, Later};
 
 pub(crate) mod people;
+mod reader;
+
+pub(crate) use reader::{Reader, reader};
 
 /// Keeps the books for long work done in phases, and goes on where it stopped.
 #[derive(Debug, Parser)]
@@ -524,18 +527,6 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Typed, clap::Error> {
     }
 }
 
-/// Whether a program reads the lines of a run. Asked of the bare words, because it must be known even of a command line
-/// that cannot be understood.
-pub(crate) fn wants_json_lines(words: &[OsString]) -> bool {
-    let mut before = words.iter();
-    let mut pairs = words.iter().skip(1).map(|word| (before.next(), word));
-    let verb = pairs.find(|(before, word)| {
-        let value_of_a_flag = before.is_some_and(|before| before == "--color");
-        !value_of_a_flag && !word.to_string_lossy().starts_with('-')
-    });
-    verb.is_some_and(|(_, verb)| verb == "run" || verb == "resume") && words.iter().any(|word| word == "--json")
-}
-
 /// `3h`, `90m`, `1h30m`; a bare 0 needs no unit.
 fn span(text: &str) -> Result<Duration, String> {
     if text == "0" {
@@ -616,14 +607,5 @@ mod tests {
             assert_eq!(error.exit_code(), i32::from(onward_core::exit::USAGE));
             assert!(error.to_string().contains(name), "{error}");
         }
-    }
-
-    #[test]
-    fn a_program_that_reads_lines_is_known_even_from_a_command_line_that_makes_no_sense() {
-        let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
-        assert!(wants_json_lines(&words("onward run --frobnicate --json")));
-        assert!(wants_json_lines(&words("onward --color never resume --json")));
-        assert!(!wants_json_lines(&words("onward status --json")));
-        assert!(!wants_json_lines(&words("onward run")));
     }
 }

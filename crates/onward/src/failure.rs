@@ -1,7 +1,7 @@
 //! Errors as pages: what happened, what was kept, what to type next. The one place where an error gets its exit code.
 
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::OnceLock;
 
 use onward_core::diagnostic::{self, Diagnostic};
 use onward_core::exit;
@@ -10,6 +10,7 @@ use onward_core::resume::{Finding, Weight};
 use onward_core::run::Refusal;
 use onward_engine::{Cause, Error, Left, Offer, Question, StoreError};
 
+use crate::args::Reader;
 use crate::render;
 
 /// Why a command did not do what it was asked for. Boxed, because it travels through every result.
@@ -299,11 +300,11 @@ fn cause_in_words(cause: Cause) -> Vec<String> {
     vec![words.to_owned()]
 }
 
-/// Set as soon as a program reads our lines: it must get a last one, whatever happens.
-static JSON_LINES: AtomicBool = AtomicBool::new(false);
+/// Set as soon as it is known: a program must get its last word, whatever happens.
+static READER: OnceLock<Reader> = OnceLock::new();
 
-pub(crate) fn a_program_reads_lines() {
-    JSON_LINES.store(true, Ordering::Relaxed);
+pub(crate) fn is_read_by(reader: Reader) {
+    READER.get_or_init(|| reader);
 }
 
 /// A panic is a bug, and a bug gets a page like any other failure. Its text may hold anything, a secret too, so only
@@ -314,8 +315,10 @@ pub(crate) fn turn_panics_into_pages() {
         let place = panic.location().map(|at| format!("{}:{}", at.file(), at.line())).unwrap_or_default();
         let page = Failure::from(bug(literal, &place));
         render::say(&render::failure::page(&page));
-        if JSON_LINES.load(Ordering::Relaxed) {
-            render::answer_json(&render::run::Exit::failed(&page, None));
+        match READER.get() {
+            None | Some(Reader::Person) => {}
+            Some(Reader::Program) => render::answer_json(&render::failure::Told::of(&page)),
+            Some(Reader::ProgramOfLines) => render::answer_json(&render::run::Exit::failed(&page, None)),
         }
         std::process::exit(i32::from(exit::BUG));
     }));

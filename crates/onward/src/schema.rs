@@ -107,6 +107,7 @@ fn by_hand() -> Vec<(&'static str, Value)> {
             ]),
         ),
         ("prune", answer(&[("delete", list_of(kept())), ("keep", list_of(kept())), ("bytes_freed", count())])),
+        ("error", answer(&[("error", error())])),
         ("exit", exit()),
         ("question", question()),
         ("refusal", refusal()),
@@ -188,6 +189,20 @@ fn exit() -> Value {
         ("resumable", flag()),
         ("resume", or_null(text())),
         ("retry_at", or_null(time())),
+    ])
+}
+
+fn error() -> Value {
+    answer(&[
+        ("code", text()),
+        ("exit", count()),
+        ("message", text()),
+        ("details", list_of(text())),
+        ("kept", text()),
+        ("next", list_of(text())),
+        ("run", or_null(text())),
+        ("choices", list_of(texts(&["choice", "command"]))),
+        ("raw", or_null(text())),
     ])
 }
 
@@ -297,5 +312,7 @@ mod tests {
         };
         has_exactly(&log_item(), &item);
         has_exactly(&exit(), &crate::render::run::Exit::usage(2));
+        let failure = crate::failure::Failure::usage("it cannot be");
+        has_exactly(&error(), crate::render::failure::Told::of(&failure).about());
     }
 }

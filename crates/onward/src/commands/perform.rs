@@ -10,41 +10,37 @@ use super::{
     approve, bare, check, checkpoint, completions, config, delete, diff, doctor, fork, graph, halt, init, list, load,
     log, logs, next, prune, report, resume, rewind, run, save, schema, show, state, status, steer, why,
 };
-use crate::args::{self, Cli, Color, Typed, Verb};
+use crate::args::{self, Cli, Color, Reader, Typed, Verb};
 use crate::failure::{self, Failure};
 use crate::later;
-use crate::render::{self, run::Exit};
+use crate::render::{self, failure::Told, run::Exit};
 
 /// Does what was typed; gives the exit code.
 pub(crate) fn perform(words: &[OsString]) -> u8 {
-    let json_lines = args::wants_json_lines(words);
-    if json_lines {
-        failure::a_program_reads_lines();
-    }
+    let reader = args::reader(words);
+    failure::is_read_by(reader);
     match args::parse(words) {
         Ok(Typed::Now(cli)) => {
             colour(cli.color);
-            dispatch(&cli)
+            dispatch(&cli, reader)
         }
-        Ok(Typed::Later(later)) => {
-            let failure = Failure::from(later::refuse(&later));
-            if json_lines {
-                return render::run::Report::new(render::run::Style::Json).failed(&failure);
-            }
-            fail(&failure)
-        }
+        Ok(Typed::Later(later)) => fail(&Failure::from(later::refuse(&later)), reader),
         Err(error) => {
             render::usage(&error);
             let code = u8::try_from(error.exit_code()).unwrap_or(onward_core::exit::USAGE);
-            if json_lines && code != onward_core::exit::DONE {
-                render::answer_json(&Exit::usage(code));
+            match reader {
+                // Help was asked for.
+                Reader::Program | Reader::ProgramOfLines if code == onward_core::exit::DONE => {}
+                Reader::Person => {}
+                Reader::Program => render::answer_json(&Told::of(&not_understood(&error))),
+                Reader::ProgramOfLines => render::answer_json(&Exit::usage(code)),
             }
             code
         }
     }
 }
 
-fn dispatch(cli: &Cli) -> u8 {
+fn dispatch(cli: &Cli, reader: Reader) -> u8 {
     let done = match &cli.verb {
         None => Ok(bare::bare()),
         Some(Verb::Run(args)) => return run::run(args),
@@ -82,12 +78,25 @@ fn dispatch(cli: &Cli) -> u8 {
         Some(Verb::Pause(args)) => halt::pause(args),
         Some(Verb::Cancel(args)) => halt::cancel(args),
     };
-    done.unwrap_or_else(|failure| fail(&failure))
+    done.unwrap_or_else(|failure| fail(&failure, reader))
 }
 
-fn fail(failure: &Failure) -> u8 {
+fn fail(failure: &Failure, reader: Reader) -> u8 {
+    if reader == Reader::ProgramOfLines {
+        return render::run::Report::new(render::run::Style::Json).failed(failure);
+    }
     render::say(&render::failure::page(failure));
+    if reader == Reader::Program {
+        render::answer_json(&Told::of(failure));
+    }
     failure.code
+}
+
+/// The first line says what is wrong; the rest is how it is written.
+fn not_understood(error: &clap::Error) -> Failure {
+    let text = error.to_string();
+    let first = text.lines().next().unwrap_or_default();
+    Failure::usage(first.strip_prefix("error: ").unwrap_or(first))
 }
 
 /// Where the caller stands.

@@ -12,8 +12,8 @@ use crate::render;
 pub(super) fn show(args: &args::Show) -> Result<u8, Failure> {
     let shown = Onward::look(&here()?)?.show(&args.id).map_err(|why| {
         let failure = Failure::from(why);
-        // What cannot be understood is still somebody's only record: they get to see it.
-        if let Some(raw) = &failure.raw {
+        // What cannot be understood is still somebody's only record: they get to see it. A program finds it in the error.
+        if let Some(raw) = failure.raw.as_ref().filter(|_| !args.output.json) {
             render::answer(&format!("{}\n", render::safe::block(raw)));
         }
         failure

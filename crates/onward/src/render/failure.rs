@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use onward_engine::Question;
+use onward_core::id::RunId;
+use onward_engine::{Offer, Question};
+use serde::Serialize;
 
 use super::{paint, safe};
 use crate::failure::Failure;
@@ -22,6 +24,53 @@ pub(crate) fn page(failure: &Failure) -> String {
         out.push_str(&answers(question));
     }
     out
+}
+
+/// The page for a program, where the answer would have been.
+#[derive(Debug, Serialize)]
+pub(crate) struct Told<'a> {
+    error: About<'a>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct About<'a> {
+    /// The word for the kind of failure.
+    code: &'a str,
+    /// The exit code.
+    exit: u8,
+    message: &'a str,
+    details: Vec<&'a str>,
+    kept: &'a str,
+    next: &'a [String],
+    run: Option<&'a RunId>,
+    /// Where an answer is needed: every one as a command.
+    choices: &'a [Offer],
+    /// What was stored, of something that could not be understood.
+    raw: Option<&'a str>,
+}
+
+impl<'a> Told<'a> {
+    pub(crate) fn of(failure: &'a Failure) -> Self {
+        let details = failure.diagnostics.lines().chain(failure.more.iter().map(String::as_str)).collect();
+        Self {
+            error: About {
+                code: failure.name,
+                exit: failure.code,
+                message: &failure.what,
+                details,
+                kept: failure.kept,
+                next: &failure.next,
+                run: failure.run.as_ref(),
+                choices: failure.question.as_ref().map(|question| question.choices.as_slice()).unwrap_or_default(),
+                raw: failure.raw.as_deref(),
+            },
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn about(&self) -> &About<'a> {
+        &self.error
+    }
 }
 
 /// Every answer as a command that can be typed.

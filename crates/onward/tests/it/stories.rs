@@ -387,3 +387,28 @@ fn a_person_is_asked_about_a_failure() {
     terminal.wait_code(0);
     assert_eq!(project.order("end"), ["b", "b"]);
 }
+
+/// A program asks for what is not there, says what makes no sense, or names no phase. It gets one object where the answer would
+/// have been, with the exit code and what to type next, and a person gets the same page as ever.
+#[test]
+fn a_program_is_told_what_went_wrong() {
+    let project = project();
+    project
+        .plan("{ onward: 1, name: demo, phases: { a: { run: step a }, ext: { external: { instructions: do it } } } }");
+    let wrong = |words: &[&str], exit: i32, code: &str| {
+        let ran = project.command(words).expect(exit);
+        let told = ran.json();
+        let error = &told["error"];
+        assert_eq!((&error["exit"], &error["code"]), (&exit.into(), &code.into()), "{ran}");
+        let message = error["message"].as_str().expect("a text");
+        assert!(!message.is_empty() && ran.err.contains(message), "{ran}");
+    };
+    wrong(&["next", "--json"], 10, "no-project");
+    wrong(&["status", "--frobnicate", "--json"], 2, "usage");
+    wrong(&["message", "inbox", "me", "--json"], 2, "not-yet");
+    project.command(["run"]).expect(15);
+    wrong(&["report", "done", "nosuch", "--json"], 10, "no-phase");
+    wrong(&["show", "CP-nosuch", "--json"], 10, "no-checkpoint");
+    wrong(&["approve", "latest", "a", "--json"], 2, "declined");
+    assert_eq!(project.command(["report", "done", "nosuch"]).expect(10).out, "");
+}

@@ -1,0 +1,44 @@
+//! For whom an answer is, known before the command line is understood.
+
+use std::ffi::OsString;
+
+/// Who reads what a command answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reader {
+    Person,
+    /// One object.
+    Program,
+    /// The lines of a run, one object each.
+    ProgramOfLines,
+}
+
+/// Asked of the bare words, because it must be known even of a command line that cannot be understood.
+pub(crate) fn reader(words: &[OsString]) -> Reader {
+    let mut before = words.iter();
+    let mut pairs = words.iter().skip(1).map(|word| (before.next(), word));
+    let verb = pairs.find(|(before, word)| {
+        let value_of_a_flag = before.is_some_and(|before| before == "--color");
+        !value_of_a_flag && !word.to_string_lossy().starts_with('-')
+    });
+    if !words.iter().any(|word| word == "--json") {
+        Reader::Person
+    } else if verb.is_some_and(|(_, verb)| verb == "run" || verb == "resume") {
+        Reader::ProgramOfLines
+    } else {
+        Reader::Program
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_reads_is_known_even_from_a_command_line_that_makes_no_sense() {
+        let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
+        assert_eq!(reader(&words("onward run --frobnicate --json")), Reader::ProgramOfLines);
+        assert_eq!(reader(&words("onward --color never resume --json")), Reader::ProgramOfLines);
+        assert_eq!(reader(&words("onward status --frobnicate --json")), Reader::Program);
+        assert_eq!(reader(&words("onward run")), Reader::Person);
+    }
+}
