@@ -135,16 +135,25 @@ impl Run {
         told.flat_map(|told| places(&told).unwrap_or_else(|| vec![told])).collect()
     }
 
+    /// What an approval asks, with the answers that it knows where they are not the usual two.
+    pub fn question(&self, phase: &Phase, approval: &Approval) -> String {
+        let message = self.told(phase, &approval.message);
+        if approval.choices == [APPROVE, REJECT] {
+            return message;
+        }
+        format!("{message} (--choice {})", approval.choices.join(" | "))
+    }
+
     /// What a phase that waits for people wants of them.
     pub fn asks(&self, phase: &Phase, state: &PhaseState) -> Option<String> {
-        let (text, wanted) = match &phase.body {
-            Body::Approval(approval) => (&approval.message, state.status == PhaseStatus::Waiting),
+        match &phase.body {
+            Body::Approval(approval) => (state.status == PhaseStatus::Waiting).then(|| self.question(phase, approval)),
             Body::External(external) => {
-                (&external.instructions, self.for_others.contains(&self.at(&phase.id)) && !state.is_finished())
+                let wanted = self.for_others.contains(&self.at(&phase.id)) && !state.is_finished();
+                wanted.then(|| self.told(phase, &external.instructions))
             }
-            Body::Run { .. } | Body::Agent(_) | Body::Uses(_) => return None,
-        };
-        wanted.then(|| self.told(phase, text))
+            Body::Run { .. } | Body::Agent(_) | Body::Uses(_) => None,
+        }
     }
 
     /// The phase that somebody who asks is to do: what is begun first, then what could begin.
@@ -392,7 +401,7 @@ fn by_time(phase: &Phase, said: &str) -> Event {
 /// What becomes of an approval that was answered.
 pub(super) fn answered(run: &Run, phase: &Phase, choice: &str) -> Event {
     if choice == REJECT && !mutant::is(Mutant::TakeANoForAYes) {
-        let message = "a person rejected it; it stays so until it is retried by hand".to_owned();
+        let message = "it was rejected, and stays so until it is retried by hand".to_owned();
         let error = PhaseError { code: REJECTED.to_owned(), message };
         return Event::PhaseFailed { phase: phase.id.clone(), error };
     }

@@ -34,11 +34,8 @@ fn asked(phase: &PhaseId, run: &Run) -> String {
     let id = safe::line(phase.as_str());
     let found = run.approvals().find(|(found, _)| found.id == *phase);
     let Some((asks, approval)) = found else { return format!("{} {id} waits for an approval", paint::doubtful("?")) };
-    let first = format!(
-        "{} {id} waits for an approval: {}",
-        paint::doubtful("?"),
-        safe::line(&run.told(asks, &approval.message))
-    );
+    let first =
+        format!("{} {id} waits for an approval: {}", paint::doubtful("?"), safe::line(&run.question(asks, approval)));
     let shown = run.to_be_looked_at(asks, approval);
     let shown = shown.iter().map(|show| format!("    look at {}", safe::line(show)));
     let lines: Vec<String> = std::iter::once(first).chain(shown).chain([format!("    {}", how(run, phase))]).collect();
@@ -53,7 +50,7 @@ fn how(run: &Run, phase: &PhaseId) -> String {
 /// What a run that waits is waiting for, a line each.
 pub(super) fn awaited(run: &Run) -> String {
     let approvals = run.approvals().map(|(phase, approval)| {
-        let (id, asks) = (safe::line(phase.id.as_str()), safe::line(&run.told(phase, &approval.message)));
+        let (id, asks) = (safe::line(phase.id.as_str()), safe::line(&run.question(phase, approval)));
         format!("{id} asks: {asks}\nanswer with  {}\n", how(run, &phase.id))
     });
     let mut text: String = approvals.collect();
