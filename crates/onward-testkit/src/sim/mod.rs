@@ -3,6 +3,7 @@
 
 mod composed;
 mod dice;
+mod facts;
 mod git;
 mod limits;
 mod oracle;

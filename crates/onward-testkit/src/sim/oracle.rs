@@ -13,6 +13,7 @@ use onward_core::run::{PhaseStatus, Run};
 use onward_store::{Lease, Record, StoredCheckpoint};
 
 use super::composed::{Composed, ancestors, is_whole, judges};
+use super::facts::{Facts, Unprobed, Word};
 use super::limits::Closed;
 use super::replans::Revisions;
 use super::silence::Silence;
@@ -41,38 +42,6 @@ pub(super) struct Oracle {
     pub(super) coverage: Coverage,
     /// Tells every event as it becomes durable.
     pub(super) trace: Option<fn(&str)>,
-}
-
-/// What the journal says of a phase, counted the simple way.
-#[derive(Clone, Debug, Default)]
-struct Facts {
-    started: BTreeSet<Attempt>,
-    open: Option<Attempt>,
-    finished_as: Option<PhaseStatus>,
-    finished_generation: Option<Generation>,
-    generation: u32,
-    failures: u32,
-    unknowns: u32,
-    parked: bool,
-    /// The last end of a phase with a probe, until the probe has spoken.
-    unprobed: Option<Unprobed>,
-    confirmed: bool,
-    /// Somebody else is at work on it.
-    begun: bool,
-    /// What a person said, or the one who did it: the phase may be done.
-    word: Option<Word>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Word {
-    Yes,
-    No,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unprobed {
-    SaysDone,
-    NobodyKnows,
 }
 
 impl Oracle {

@@ -1,0 +1,38 @@
+//! What the oracle notes of each phase.
+
+use std::collections::BTreeSet;
+
+use onward_core::id::{Attempt, Generation};
+use onward_core::run::PhaseStatus;
+
+/// What the journal says of a phase, counted the simple way.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Facts {
+    pub(super) started: BTreeSet<Attempt>,
+    pub(super) open: Option<Attempt>,
+    pub(super) finished_as: Option<PhaseStatus>,
+    pub(super) finished_generation: Option<Generation>,
+    pub(super) generation: u32,
+    pub(super) failures: u32,
+    pub(super) unknowns: u32,
+    pub(super) parked: bool,
+    /// The last end of a phase with a probe, until the probe has spoken.
+    pub(super) unprobed: Option<Unprobed>,
+    pub(super) confirmed: bool,
+    /// Somebody else is at work on it.
+    pub(super) begun: bool,
+    /// What a person said, or the one who did it: the phase may be done.
+    pub(super) word: Option<Word>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Word {
+    Yes,
+    No,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unprobed {
+    SaysDone,
+    NobodyKnows,
+}
