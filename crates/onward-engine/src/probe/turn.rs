@@ -172,4 +172,25 @@ mod tests {
         let place = Place { folder, tag: "a".to_owned() };
         assert!(place.take(&AtomicBool::new(false)).is_err(), "a file in the way is said");
     }
+
+    /// Somebody looks, and somebody else wants to. The second waits as long as the first is there and not given up itself, and
+    /// has its turn afterwards.
+    #[test]
+    fn one_look_at_a_time() {
+        let top = tempfile::tempdir().expect("a folder");
+        let place = Place { folder: top.path().join("looks/run"), tag: "a".to_owned() };
+        let first = place.take(&AtomicBool::new(false)).expect("the folder can be made");
+        let (given_up, asked) = (AtomicBool::new(false), std::time::Instant::now());
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while asked.elapsed() < LOCK_LOOK_EVERY * 5 {
+                    std::thread::yield_now();
+                }
+                given_up.store(true, Ordering::Relaxed);
+            });
+            assert!(place.take(&given_up).expect("it can be asked").is_none(), "two look at once");
+        });
+        drop(first);
+        assert!(place.take(&AtomicBool::new(false)).expect("it can be asked").is_some());
+    }
 }
