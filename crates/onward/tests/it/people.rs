@@ -388,3 +388,31 @@ fn status_says_what_is_wanted() {
         "{told}"
     );
 }
+
+/// A phase was interrupted, is an approval in the edited plan, and the run goes back to when it was interrupted. The question is
+/// asked again, and its answer lets the run go on.
+#[test]
+fn an_approval_that_was_other_work_once() {
+    let project = project();
+    let plan = |gate: &str| {
+        project.plan(&format!(
+            "onward: 1\nname: demo\nphases:\n  gate: {{ {gate} }}\n  b: {{ needs: gate, run: step b }}\n"
+        ));
+    };
+    plan("run: step gate hold");
+    let first = project.start(["run"]);
+    project.wait_ledger("begin", "gate", 1);
+    first.signal(Signal::SIGINT);
+    first.wait_code(130);
+    let log = project.command(["log", "--json"]).json();
+    let then = log["checkpoints"][0]["id"].as_str().expect("a checkpoint of the interruption");
+    plan("approval: { message: go? }");
+    project.command(["run", "--resume"]).expect(15);
+    project.command(["rewind", then, "--state-only", "--yes"]).expect(0);
+    assert_eq!(project.command(["status", "--json"]).json()["remaining"][0]["status"], "interrupted");
+    project.command(["resume"]).expect(15).err_names(["go?"]);
+    assert_eq!(project.command(["status", "--json"]).json()["remaining"][0]["status"], "waiting");
+    project.command(["approve", "latest", "gate"]).expect(0);
+    project.command(["resume"]).expect(0);
+    assert_eq!(project.order("end"), ["b"]);
+}
