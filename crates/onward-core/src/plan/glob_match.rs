@@ -35,6 +35,7 @@ enum Token {
     Folders,
 }
 
+const WILDCARDS: [char; 4] = ['*', '?', '[', '{'];
 const SLASH: u32 = '/' as u32;
 
 impl Globs {
@@ -43,6 +44,9 @@ impl Globs {
         for glob in globs {
             let glob = glob.as_ref();
             let refused = || NoGlob(glob.to_owned());
+            if glob.chars().count() > GLOB_CHARS_MAX {
+                return Err(refused());
+            }
             for one in alternatives(glob.trim()).ok_or_else(refused)? {
                 all.push(tokens(&one).ok_or_else(refused)?);
             }
@@ -50,12 +54,25 @@ impl Globs {
         Ok(Self(all))
     }
 
-    /// A glob that is not understood is taken to mean all that could be meant: what lies below its part without wildcards.
-    /// None where it leads out of the project.
+    /// What a glob means where nothing is removed by it: without wildcards any name is one, however odd or long. None where it
+    /// is not understood or leads out of the project.
+    pub fn meant(glob: &str) -> Option<Self> {
+        let fixed = fixed_part(glob)?;
+        let plain = !glob.contains(WILDCARDS) && !fixed.is_empty();
+        Self::new(&[glob]).ok().or_else(|| plain.then(|| Self::below(&fixed)))
+    }
+
+    /// The same, but a glob that is not understood is taken to mean all that could be meant: what lies below its part without
+    /// wildcards.
     pub fn at_least(glob: &str) -> Option<Self> {
         let fixed = fixed_part(glob)?;
-        let all = || Self::new(&[if fixed.is_empty() { "**" } else { &fixed }]);
-        Self::new(&[glob]).or_else(|_| all()).ok()
+        Some(Self::meant(glob).unwrap_or_else(|| Self::below(&fixed)))
+    }
+
+    /// A path to the letter, and all that lies below it.
+    fn below(path: &str) -> Self {
+        let letters: Vec<Token> = path.chars().map(|letter| Token::Is(u32::from(letter))).collect();
+        Self(vec![if letters.is_empty() { vec![Token::Any] } else { letters }])
     }
 
     /// Whether one of the globs means this path or a folder above it. Names need not be text.
@@ -76,7 +93,7 @@ pub fn fixed_part(glob: &str) -> Option<String> {
     if glob.starts_with(['/', '~']) || glob.split('/').any(|name| name == "..") {
         return None;
     }
-    let plain = names(glob).into_iter().take_while(|name| !name.contains(['*', '?', '[', '{']));
+    let plain = names(glob).into_iter().take_while(|name| !name.contains(WILDCARDS));
     Some(plain.collect::<Vec<_>>().join("/"))
 }
 
@@ -276,6 +293,20 @@ mod tests {
         assert!(odd.mean("src/b") && odd.mean("src/other") && !odd.mean("docs/b"));
         assert!(Globs::at_least("[").expect("it stays inside").mean("anything/below"));
         assert_eq!(Globs::at_least("../up"), None);
+        let many = "{a}".repeat(100_000);
+        assert!(Globs::meant(&many).is_none() && Globs::at_least(&many).expect("it stays inside").mean("x"));
+    }
+
+    /// Names that would not be acted on as globs, and are names all the same. Each means itself and what lies below it.
+    #[test]
+    fn odd_names_mean_themselves() {
+        let long = "long/".repeat(80) + "name";
+        for name in ["price$list", "a\\b", "!important", "a}", long.as_str()] {
+            let globs = Globs::at_least(name).expect("it stays inside");
+            assert!(globs.mean(name) && globs.mean(format!("{name}/below")), "{name}");
+            assert!(!globs.mean("other") && !globs.mean(format!("{name}2")), "{name}");
+            assert_eq!(Globs::meant(name), Some(globs), "{name}");
+        }
     }
 
     #[test]

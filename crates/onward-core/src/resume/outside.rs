@@ -32,7 +32,7 @@ impl<'a> Writers<'a> {
         let means = |other: &Phase, state: &PhaseState| {
             let seen = state.seen.as_ref().and_then(|seen| seen.writes.as_ref());
             seen.is_some_and(|seen| seen.files.contains_key(path))
-                || other.writes.iter().any(|glob| Globs::new(&[glob]).is_ok_and(|glob| glob.mean(path)))
+                || other.writes.iter().any(|glob| Globs::meant(glob).is_some_and(|glob| glob.mean(path)))
         };
         self.0.iter().any(|(other, state)| other.id != *phase && later(state) && means(other, state))
     }

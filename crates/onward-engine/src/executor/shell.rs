@@ -182,6 +182,9 @@ pub(crate) fn fill(run: &Run, template: &str) -> Option<String> {
 
 /// The same for a text of one phase, with the variables that the plan and the phase give it.
 pub(crate) fn fill_for(run: &Run, phase: &Phase, template: &str) -> Option<String> {
+    if !template.contains("${{") {
+        return Some(template.to_owned());
+    }
     let attempt = Attempt(run.phase_state(&phase.id).map_or(0, |state| state.attempts));
     // Where one of them cannot be filled in none is known, and a text that asks for one cannot be filled in either.
     let env = resolved_env(run, phase, attempt).unwrap_or_default();

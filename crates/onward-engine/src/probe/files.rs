@@ -22,7 +22,7 @@ const SAMPLE_BYTES: u64 = 1024 * 1024;
 /// and inode.
 pub(super) fn look(top: &Path, globs: &[String], but: &[String], before: Option<&Files>) -> Files {
     let mut found = Files::default();
-    let but: Vec<Globs> = but.iter().filter_map(|but| Globs::new(&[but]).ok()).collect();
+    let but: Vec<Globs> = but.iter().filter_map(|but| Globs::meant(but)).collect();
     let all_seen = each(top, globs, |path, about| {
         if !but.iter().any(|but| but.mean(path)) {
             let before = before.and_then(|before| before.files.get(path));
