@@ -1,5 +1,7 @@
 //! What people order while a run goes on or stands still: stop, pause, retry, only this, from here. In virtual time.
 
+#[path = "common/checked.rs"]
+mod checked;
 mod common;
 
 use std::collections::BTreeMap;
@@ -35,11 +37,7 @@ impl Story {
 
     fn step(&mut self, input: &Input) -> Result<Vec<Event>, Refusal> {
         self.now += SignedDuration::from_secs(1);
-        let stepped = run::step(&mut self.run, input, "ada", self.now)?;
-        self.journal.extend(stepped.events.clone());
-        let replayed = run::fold(&self.journal).expect("a journal");
-        assert_eq!(format!("{:?}", self.run), format!("{replayed:?}"), "I1: live equals replayed");
-        Ok(stepped.events.into_iter().map(|recorded| recorded.event).collect())
+        checked::step(&mut self.run, &mut self.journal, input, self.now)
     }
 
     fn begin(&mut self, resumption: Resumption, choices: &[(&str, Choice)]) -> Result<Vec<Event>, Refusal> {

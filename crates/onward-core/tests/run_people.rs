@@ -1,5 +1,7 @@
 //! What others do and say: approvals, reports, and silence. Small stories in virtual time.
 
+#[path = "common/checked.rs"]
+mod checked;
 mod common;
 
 use jiff::{SignedDuration, Timestamp};
@@ -8,7 +10,7 @@ use onward_core::event::{Event, Outcome, Recorded, RewindBegun, StopBy};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Begin, Choice, CommitIs, DoneSaid, Input, Posted, Says};
 use onward_core::run::proof::{ArtifactFound, ArtifactState, CheckEnd, Copied, Proof};
-use onward_core::run::{self, Ending, NoNext, PhaseStatus, Refusal, Run, RunStatus, cache};
+use onward_core::run::{self, Ending, NoNext, PhaseStatus, Refusal, Run, RunStatus};
 
 struct Story {
     run: Run,
@@ -30,13 +32,8 @@ impl Story {
 
     fn step(&mut self, input: &Input) -> Result<Vec<String>, Refusal> {
         self.now += SignedDuration::from_secs(1);
-        let stepped = run::step(&mut self.run, input, "ada", self.now)?;
-        self.journal.extend(stepped.events.clone());
-        let replayed = run::fold(&self.journal).expect("a journal");
-        assert_eq!(format!("{:?}", self.run), format!("{replayed:?}"), "I1: live equals replayed");
-        let cached = cache::decode(&cache::encode(&self.run)).expect("our own bytes");
-        assert_eq!(format!("{:?}", self.run), format!("{cached:?}"), "the cache holds all of it");
-        Ok(stepped.events.iter().map(|recorded| name(&recorded.event)).collect())
+        let events = checked::step(&mut self.run, &mut self.journal, input, self.now)?;
+        Ok(events.iter().map(name).collect())
     }
 
     fn drive(&mut self) -> Vec<String> {

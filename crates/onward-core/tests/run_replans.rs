@@ -1,5 +1,7 @@
 //! Phases that want another plan, and what comes of it, in the life of a run. Small stories in virtual time.
 
+#[path = "common/checked.rs"]
+mod checked;
 mod common;
 
 use jiff::tz::TimeZone;
@@ -12,7 +14,7 @@ use onward_core::plan;
 use onward_core::replan::{Because, Limits};
 use onward_core::run::proof::{CheckEnd, Proof};
 use onward_core::run::replans::Stage;
-use onward_core::run::{self, Before, Ending, PhaseStatus, Refusal, Run, cache};
+use onward_core::run::{self, Before, Ending, PhaseStatus, Refusal, Run};
 
 struct Story {
     run: Run,
@@ -33,13 +35,7 @@ impl Story {
 
     fn step(&mut self, input: &Input) -> Result<Vec<Event>, Refusal> {
         self.now += SignedDuration::from_secs(1);
-        let stepped = run::step(&mut self.run, input, "ada", self.now)?;
-        self.journal.extend(stepped.events.clone());
-        let replayed = run::fold(&self.journal).expect("a journal");
-        assert_eq!(format!("{:?}", self.run), format!("{replayed:?}"), "I1: live equals replayed");
-        let cached = cache::decode(&cache::encode(&self.run)).expect("our own bytes");
-        assert_eq!(format!("{:?}", self.run), format!("{cached:?}"), "the cache holds all of it");
-        Ok(stepped.events.into_iter().map(|recorded| recorded.event).collect())
+        checked::step(&mut self.run, &mut self.journal, input, self.now)
     }
 
     fn take(&mut self, input: &Input) -> Vec<Event> {
