@@ -376,6 +376,7 @@ fn is_worth_a_warning(alarm: &onward_store::Alarm) -> bool {
         | Alarm::HeadDiffers { .. }
         | Alarm::HeadForeign
         | Alarm::HeadUnreadable
+        | Alarm::HeadNewer { .. }
         | Alarm::HeadMissing
         | Alarm::Network
         | Alarm::Unreadable(_) => true,

@@ -223,9 +223,7 @@ fn try_one(fixture: &Fixture, seed: u64) -> &'static str {
         assert!(!finding.help.is_empty() && !finding.message.is_empty(), "{what}: {finding:?}");
     }
     let done = fixture.look().repair().unwrap_or_else(|why| panic!("{what}: {why}: {found:?}"));
-    if done.is_newer() {
-        return "newer";
-    }
+    assert!(!found.is_newer() && !done.is_newer(), "{what}: damage was taken for a later version: {found:?}");
     demand_kept(fixture, &what, &readable, &done);
     for (path, bytes) in before.iter().filter(|(path, _)| path.file_name().is_some_and(|name| name == "onward.db")) {
         if let Some(aside) =

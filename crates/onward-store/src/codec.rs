@@ -7,6 +7,9 @@
 //! | 8 | the first bytes of the BLAKE3 hash of format, flags and payload |
 //! | rest | payload |
 //!
+//! These four parts are the same in every format to come, and the hash is taken over the format that stands there. So a
+//! flipped bit in the format is damage, and only a value that fits its hash is of a later version.
+//!
 //! A compressed payload starts with the plain length as eight bytes, little end first. A payload that names a blob is
 //! its id (32 bytes, the BLAKE3 hash of the plain value) and its plain length.
 
@@ -78,16 +81,16 @@ pub(crate) fn blob(id: &BlobId, bytes: usize) -> Vec<u8> {
 fn wrap(flags: u8, parts: &[&[u8]]) -> Vec<u8> {
     let mut envelope = Vec::with_capacity(HEADER_BYTES + parts.iter().map(|part| part.len()).sum::<usize>());
     envelope.extend([FORMAT, flags]);
-    envelope.extend(checksum(flags, parts));
+    envelope.extend(checksum([FORMAT, flags], parts));
     for part in parts {
         envelope.extend_from_slice(part);
     }
     envelope
 }
 
-fn checksum(flags: u8, parts: &[&[u8]]) -> [u8; 8] {
+fn checksum(format_and_flags: [u8; 2], parts: &[&[u8]]) -> [u8; 8] {
     let mut hasher = blake3::Hasher::new();
-    hasher.update(&[FORMAT, flags]);
+    hasher.update(&format_and_flags);
     for part in parts {
         hasher.update(part);
     }
@@ -96,18 +99,17 @@ fn checksum(flags: u8, parts: &[&[u8]]) -> [u8; 8] {
     short
 }
 
-/// Opens an envelope. The checksum is compared before anything else is believed, except the format: what a later
-/// version means by its bytes is not ours to check.
+/// Opens an envelope. The checksum is compared before anything else is believed, the format included.
 pub(crate) fn open(envelope: &[u8]) -> Result<Content, StoreError> {
     let Some((header, payload)) = envelope.split_at_checked(HEADER_BYTES) else {
         return Err(damaged("a stored value is too short"));
     };
-    if header[0] > FORMAT {
-        return Err(StoreError::Newer { what: "a stored value", found: header[0].into(), known: FORMAT.into() });
-    }
-    let flags = header[1];
-    if checksum(flags, &[payload]) != header[2..] {
+    let (format, flags) = (header[0], header[1]);
+    if checksum([format, flags], &[payload]) != header[2..] {
         return Err(damaged("a stored value does not match its checksum"));
+    }
+    if format > FORMAT {
+        return Err(StoreError::Newer { what: "a stored value", found: format.into(), known: FORMAT.into() });
     }
     match flags {
         0 => Ok(Content::Plain(payload.to_vec())),
@@ -198,9 +200,27 @@ mod tests {
 
     #[test]
     fn a_later_format_is_refused_by_name() {
-        let mut envelope = plain(b"x");
-        envelope[0] = 1;
+        let mut envelope = vec![1, 0];
+        envelope.extend(checksum([1, 0], &[b"x"]));
+        envelope.push(b'x');
         assert!(matches!(open(&envelope), Err(StoreError::Newer { found: 1, known: 0, .. })));
+    }
+
+    /// Each byte of each header becomes each other byte. That is damage and never a later version.
+    #[test]
+    fn a_changed_header_is_damage_and_nothing_newer() {
+        let mut tried = 0;
+        for envelope in [plain(b""), plain(b"onward"), compressed(&[b'a'; 9000]), blob(&[7; 32], 9000)] {
+            for (at, by) in (0..HEADER_BYTES).flat_map(|at| (1..=u8::MAX).map(move |by| (at, by))) {
+                let mut changed = envelope.clone();
+                changed[at] ^= by;
+                let opened = open(&changed);
+                assert!(matches!(opened, Err(StoreError::Damaged(_))), "byte {at} changed by {by:#x}: {opened:?}");
+                drop(raw(&changed));
+                tried += 1;
+            }
+        }
+        assert_eq!(tried, 4 * HEADER_BYTES * 255);
     }
 
     #[test]

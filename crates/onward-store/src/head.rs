@@ -26,7 +26,7 @@ use std::{
 use crate::{chain::Hash, folder, lock, probe::probe};
 
 const MAGIC: &[u8; 7] = b"onwhead";
-const VERSION: u8 = 0;
+pub(crate) const VERSION: u8 = 0;
 const BODY_BYTES: usize = 64;
 const SLOT_BYTES: usize = 512;
 const SLOTS: usize = 2;
@@ -50,6 +50,8 @@ pub(crate) struct Head {
 pub(crate) enum Found {
     Missing,
     Unreadable,
+    /// A slot fits its checksum and has a version that this program does not know.
+    Newer(u8),
     Head(Head),
 }
 
@@ -58,7 +60,7 @@ pub(crate) enum Found {
 pub(crate) fn read(path: &Path) -> Found {
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);
     match opened {
-        Ok(file) => newest(&file).map_or(Found::Unreadable, Found::Head),
+        Ok(file) => newest(&file),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Found::Missing,
         Err(_) => Found::Unreadable,
     }
@@ -87,8 +89,12 @@ fn write(path: &Path, head: &Head, overwrite: Overwrite) -> io::Result<()> {
     let file = open_for_writing(path)?;
     wait_for_lock(&file)?;
     if overwrite == Overwrite::Older {
-        let newer = newest(&file).is_some_and(|old| old.store != head.store || old.commits >= head.commits);
-        if newer {
+        let stays = match newest(&file) {
+            Found::Head(old) => old.store != head.store || old.commits >= head.commits,
+            Found::Newer(_) => true,
+            Found::Missing | Found::Unreadable => false,
+        };
+        if stays {
             return Ok(());
         }
     }
@@ -119,15 +125,20 @@ fn wait_for_lock(file: &File) -> io::Result<()> {
     Err(io::ErrorKind::TimedOut.into())
 }
 
-fn newest(file: &File) -> Option<Head> {
-    let mut bytes = Vec::with_capacity(SLOT_BYTES * SLOTS);
-    for slot in 0..SLOTS {
+fn newest(file: &File) -> Found {
+    let slots = (0..SLOTS).map(|slot| {
         let mut part = [0; SLOT_BYTES];
         // A slot that was never written is simply not there.
         let read = file.read_at(&mut part, (slot * SLOT_BYTES) as u64).unwrap_or(0);
-        bytes.extend(decode(&part[..read]));
-    }
-    bytes.into_iter().max_by_key(|head: &Head| head.commits)
+        decode(&part[..read])
+    });
+    slots.fold(Found::Unreadable, |best, slot| match (best, slot) {
+        (Found::Newer(_), _) => best,
+        (_, Found::Newer(_)) => slot,
+        (Found::Head(one), Found::Head(other)) => Found::Head(if other.commits > one.commits { other } else { one }),
+        (Found::Head(_), Found::Missing | Found::Unreadable) => best,
+        (Found::Missing | Found::Unreadable, _) => slot,
+    })
 }
 
 fn encode(head: &Head) -> [u8; SLOT_BYTES] {
@@ -142,19 +153,24 @@ fn encode(head: &Head) -> [u8; SLOT_BYTES] {
     slot
 }
 
-fn decode(slot: &[u8]) -> Option<Head> {
-    let body = slot.get(..BODY_BYTES)?;
-    let check = slot.get(BODY_BYTES..BODY_BYTES + 16)?;
-    let fits = body[..7] == *MAGIC && body[7] == VERSION && blake3::hash(body).as_bytes()[..16] == *check;
-    fits.then(|| {
-        let mut head = Head { store: [0; 16], commits: 0, hash: [0; 32] };
-        head.store.copy_from_slice(&body[8..24]);
-        let mut commits = [0; 8];
-        commits.copy_from_slice(&body[24..32]);
-        head.commits = u64::from_le_bytes(commits);
-        head.hash.copy_from_slice(&body[32..64]);
-        head
-    })
+/// The checksum is compared before the version is believed: a flipped bit in that is damage.
+fn decode(slot: &[u8]) -> Found {
+    let (Some(body), Some(check)) = (slot.get(..BODY_BYTES), slot.get(BODY_BYTES..BODY_BYTES + 16)) else {
+        return Found::Unreadable;
+    };
+    if body[..7] != *MAGIC || blake3::hash(body).as_bytes()[..16] != *check {
+        return Found::Unreadable;
+    }
+    if body[7] != VERSION {
+        return Found::Newer(body[7]);
+    }
+    let mut head = Head { store: [0; 16], commits: 0, hash: [0; 32] };
+    head.store.copy_from_slice(&body[8..24]);
+    let mut commits = [0; 8];
+    commits.copy_from_slice(&body[24..32]);
+    head.commits = u64::from_le_bytes(commits);
+    head.hash.copy_from_slice(&body[32..64]);
+    Found::Head(head)
 }
 
 #[cfg(test)]
@@ -195,5 +211,34 @@ mod tests {
         assert_eq!(read(&path), Found::Unreadable);
         advance(&path, &head(6));
         assert_eq!(read(&path), Found::Head(head(6)));
+    }
+
+    /// Each byte of a slot becomes each other byte. It is never believed, and never taken for a later version.
+    #[test]
+    fn a_changed_slot_is_damage_and_nothing_newer() {
+        let slot = encode(&head(5));
+        for (at, by) in (0..BODY_BYTES + 16).flat_map(|at| (1..=u8::MAX).map(move |by| (at, by))) {
+            let mut changed = slot;
+            changed[at] ^= by;
+            assert_eq!(decode(&changed), Found::Unreadable, "byte {at} changed by {by:#x}");
+        }
+    }
+
+    #[test]
+    fn a_later_version_is_refused_and_left_alone() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("HEAD");
+        advance(&path, &head(4));
+        let mut later = encode(&head(5));
+        later[7] = 3;
+        let check = blake3::hash(&later[..BODY_BYTES]);
+        later[64..80].copy_from_slice(&check.as_bytes()[..16]);
+        let mut bytes = fs::read(&path).expect("the head file");
+        bytes.resize(SLOT_BYTES, 0);
+        bytes.extend(later);
+        fs::write(&path, &bytes).expect("the head file can be written");
+        assert_eq!(read(&path), Found::Newer(3));
+        advance(&path, &head(9));
+        assert_eq!(fs::read(&path).expect("the head file"), bytes);
     }
 }

@@ -257,6 +257,8 @@ pub enum Alarm {
     HeadMissing,
     #[error("no part of the head file can be read")]
     HeadUnreadable,
+    #[error("the head file has version {found}, which this program does not know")]
+    HeadNewer { found: u8 },
     /// Locks and flushes over a network do less than they promise.
     #[error("the store lies on a network file system")]
     Network,

@@ -257,6 +257,7 @@ fn alarm(alarm: &Alarm) -> Option<Finding> {
         }
         Alarm::HeadMissing => found.warning("head-missing", head, message, anew),
         Alarm::HeadUnreadable => found.warning("head-unreadable", head, message, anew),
+        Alarm::HeadNewer { .. } => found.error("newer", head, message, NEWER),
         Alarm::Network => {
             let help = "locks and flushes over a network are not to be trusted: keep the project on a local disk";
             found.warning("network", ".onward", message, help);

@@ -155,7 +155,7 @@ impl Onward {
             | Alarm::HeadForeign
             | Alarm::HeadMissing
             | Alarm::HeadUnreadable => true,
-            Alarm::Network | Alarm::NoReserve | Alarm::Unreadable(_) => false,
+            Alarm::HeadNewer { .. } | Alarm::Network | Alarm::NoReserve | Alarm::Unreadable(_) => false,
         };
         let alarm = health.alarms.iter().find(head);
         if lost.is_none() && alarm.is_none() {

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use nix::sys::statvfs::statvfs;
+use nix::{
+    sys::statvfs::statvfs,
+    unistd::{AccessFlags, access},
+};
 use rusqlite::ErrorCode;
 
 use crate::error::{Cause, Damage, StoreError};
@@ -62,6 +65,8 @@ fn cause(error: &rusqlite::Error, path: &Path) -> Option<Cause> {
     let rusqlite::Error::SqliteFailure(code, _) = error else { return None };
     match code.code {
         ErrorCode::DiskFull => Some(Cause::Full),
+        // Its header forbids writing, and nothing else does.
+        ErrorCode::ReadOnly if code.extended_code == rusqlite::ffi::SQLITE_READONLY && may_be_written(path) => None,
         ErrorCode::ReadOnly | ErrorCode::PermissionDenied => Some(Cause::ReadOnly),
         // SQLite has one word for a failed disk and for a shared-memory file that could not grow.
         ErrorCode::SystemIoFailure if is_full(path) => Some(Cause::Full),
@@ -75,6 +80,12 @@ fn cause(error: &rusqlite::Error, path: &Path) -> Option<Cause> {
         | ErrorCode::TooBig => Some(Cause::Other),
         _ => None,
     }
+}
+
+/// Whether the file and the folder around it are open to this process for writing.
+fn may_be_written(path: &Path) -> bool {
+    let folder = path.parent().unwrap_or(path);
+    [path, folder].iter().all(|place| access(*place, AccessFlags::W_OK).is_ok())
 }
 
 fn is_full(path: &Path) -> bool {

@@ -40,6 +40,7 @@ impl SqliteStore {
             Found::Head(head) => health.head_commits = Some(head.commits),
             Found::Missing => health.alarms.push(Alarm::HeadMissing),
             Found::Unreadable => health.alarms.push(Alarm::HeadUnreadable),
+            Found::Newer(found) => health.alarms.push(Alarm::HeadNewer { found }),
         }
         if !health.reserve {
             health.alarms.push(Alarm::NoReserve);

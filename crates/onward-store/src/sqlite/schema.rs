@@ -2,15 +2,18 @@
 //!
 //! To change the format, add the next numbered file to `migrations/` and its line to [`MIGRATIONS`]; a file that was
 //! released is never edited. Write down first what an old program does with the new data.
+//!
+//! The number of the format stands in the header of the database, which no checksum covers. So the number beside it that
+//! tells whose file this is goes with it, and a format that does not fit that is damage, not a later version.
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
 
 use super::{
     fault::{Answer, Fault},
     into_chains,
     write::Meta,
 };
-use crate::error::StoreError;
+use crate::error::{Damage, StoreError};
 
 const MIGRATIONS: [Migration; KNOWN as usize] = [
     Migration { sql: include_str!("migrations/0001_initial.sql"), then: describe_itself },
@@ -29,10 +32,29 @@ struct Migration {
 
 /// How many migrations the database has seen; refused if that is more than we know.
 pub(super) fn version(connection: &Connection) -> Answer<u32> {
-    let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    match u32::try_from(found) {
-        Ok(version) if version <= KNOWN => Ok(version),
-        _ => Err(newer("the database", u64::try_from(found).unwrap_or(u64::MAX), KNOWN.into())),
+    // Both are signed there and are read as the bits that they are.
+    let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
+    let version = number("user_version")?.cast_unsigned();
+    if number("application_id")?.cast_unsigned() != mark(version) {
+        return Err(Damage::new("the header of the database does not fit itself").into());
+    }
+    if version > KNOWN {
+        return Err(newer("the database", version.into(), KNOWN.into()));
+    }
+    Ok(version)
+}
+
+/// The number that stands beside the format in the header of the database.
+fn mark(version: u32) -> u32 {
+    /// As the first format has it.
+    const OURS: u32 = 0x6f6e_6764;
+    /// An odd number: no two formats have the same product.
+    const SPREAD: u32 = 0x9e37_79b1;
+    match version {
+        // A file into which nothing was written yet.
+        0 => 0,
+        1 | 2 => OURS,
+        later => OURS ^ later.wrapping_mul(SPREAD),
     }
 }
 
@@ -54,26 +76,25 @@ fn upgrade(connection: &Connection, from: u32) -> Answer<()> {
         (migration.then)(connection)?;
     }
     connection.pragma_update(None, "user_version", KNOWN)?;
+    connection.pragma_update(None, "application_id", mark(KNOWN))?;
     Ok(())
 }
 
-/// Refuses a format that a later version wrote.
-pub(super) fn demand_known_format(connection: &Connection) -> Answer<()> {
-    let format: Option<String> = connection
-        .prepare_cached("SELECT format FROM meta WHERE one = 1")?
-        .query_row((), |row| row.get(0))
-        .optional()?;
-    let format = format.unwrap_or_default();
-    if let (false, Ok(found)) = (format == FORMAT, format.parse::<u64>()) {
-        return Err(newer("the format of the store", found, 0));
-    }
-    Ok(())
-}
-
-/// Reads what the store says about itself.
+/// Reads what the store says about itself. A format that a later version wrote is refused, once the row fits its seal.
 pub(super) fn meta(connection: &Connection) -> Answer<Meta> {
-    demand_known_format(connection)?;
-    Meta::read(connection)
+    let meta = Meta::read(connection)?;
+    if meta.format == FORMAT {
+        return Ok(meta);
+    }
+    Err(newer("the format of the store", meta.format.parse().unwrap_or(u64::MAX), 0))
+}
+
+/// Refuses a format that a later version wrote. A row that is damaged is in nobody's way: it can be looked past.
+pub(super) fn demand_known_format(connection: &Connection) -> Answer<()> {
+    match meta(connection) {
+        Ok(_) | Err(Fault::Store(StoreError::Damaged(_))) => Ok(()),
+        Err(fault) => Err(fault),
+    }
 }
 
 /// Writes the first row about the store, with a name that no other store has.

@@ -202,8 +202,14 @@ fn demand_a_database_for_the_log(folder: &Folder) -> Result<(), StoreError> {
 fn demand_nothing_remembered(folder: &Folder) -> Result<(), StoreError> {
     match head::read(&folder.head()) {
         Found::Head(head) if head.commits > 0 => Err(StoreError::LostCommits { head: head.commits, database: 0 }),
+        Found::Newer(found) => Err(newer_head(found)),
         Found::Head(_) | Found::Missing | Found::Unreadable => Ok(()),
     }
+}
+
+/// A head file that a later version wrote is neither believed nor overwritten.
+pub(super) fn newer_head(found: u8) -> StoreError {
+    StoreError::Newer { what: "the head file", found: found.into(), known: head::VERSION.into() }
 }
 
 impl Drop for SqliteStore {

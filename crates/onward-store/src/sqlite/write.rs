@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::{
     fault::{Answer, Fault},
     open, schema,
-    store::{OpenMode, SqliteStore},
+    store::{OpenMode, SqliteStore, newer_head},
 };
 use crate::{
     chain::Hash,
@@ -105,7 +105,11 @@ impl Meta {
 
 /// Refuses to build on a database that lost what was acknowledged.
 pub(super) fn demand_nothing_lost(found: &Found, meta: &Meta) -> Result<(), StoreError> {
-    let Found::Head(head) = found else { return Ok(()) };
+    let head = match found {
+        Found::Head(head) => head,
+        Found::Newer(found) => return Err(newer_head(*found)),
+        Found::Missing | Found::Unreadable => return Ok(()),
+    };
     let same_past = head.commits < meta.commits || (head.commits == meta.commits && head.hash == meta.last_hash);
     if head.store == meta.store && same_past {
         return Ok(());

@@ -168,10 +168,28 @@ fn a_store_that_cannot_be_written_can_be_looked_at() {
     }
 }
 
+/// The number that a database of a later format has in its header, as every format does it.
+fn mark(version: u32) -> i32 {
+    (0x6f6e_6764 ^ version.wrapping_mul(0x9e37_79b1)).cast_signed()
+}
+
+fn seal_of_format_7() -> String {
+    let mut hasher = blake3::Hasher::new();
+    for part in [&b"meta"[..], b"7", &[0; 16]] {
+        hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
+    }
+    hasher.update(&0_i64.to_le_bytes()).update(&32_u64.to_le_bytes()).update(&[0; 32]);
+    hasher.finalize().to_hex()[..16].to_owned()
+}
+
 #[test]
 fn what_a_later_version_wrote_is_refused_and_left_alone() {
-    let cases = ["PRAGMA user_version = 99", "UPDATE meta SET format = '7'"];
-    for sql in cases {
+    // The seal is that of a store with this id, no commits and the format 7.
+    let sealed = "UPDATE meta SET format = '7', store_id = zeroblob(16), commits = 0, last_hash = zeroblob(32), \
+                  seal = x'SEAL'"
+        .replace("SEAL", &seal_of_format_7());
+    let later = format!("PRAGMA user_version = 99; PRAGMA application_id = {}", mark(99));
+    for sql in [later.as_str(), sealed.as_str()] {
         let disk = OnDisk::default();
         drop(drive(&mut disk.store()));
         let connection = rusqlite::Connection::open(disk.folder().join("onward.db")).expect("the database");
@@ -198,10 +216,13 @@ fn a_value_of_a_later_version_is_refused_and_not_misread() {
         let lease = drive(&mut store);
         append_many(&mut store, &lease, 0, 2);
     }
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&[1, 0]).update(b"of tomorrow");
+    let mut value = vec![1, 0];
+    value.extend(&hasher.finalize().as_bytes()[..8]);
+    value.extend(b"of tomorrow");
     let connection = rusqlite::Connection::open(disk.folder().join("onward.db")).expect("the database");
-    connection
-        .execute("UPDATE records SET body = CAST(x'01' || substr(body, 2) AS BLOB) WHERE place & 4294967295 = 2", ())
-        .expect("a change");
+    connection.execute("UPDATE records SET body = ?1 WHERE place & 4294967295 = 2", [value]).expect("a change");
     drop(connection);
     let read = disk.look().events(&run(), Seq(0), 9);
     assert!(matches!(read, Err(StoreError::Newer { found: 1, known: 0, .. })), "{read:?}");

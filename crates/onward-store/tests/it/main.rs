@@ -11,6 +11,7 @@ mod head;
 mod kill;
 mod kit;
 mod look;
+mod newer;
 mod race;
 mod sequence;
 mod speed;

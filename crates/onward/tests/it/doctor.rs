@@ -37,6 +37,13 @@ fn change(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     fs::write(path, bytes).expect("a file of the store");
 }
 
+/// The header as a program of a later format writes it.
+pub(crate) fn of_a_later_version(bytes: &mut Vec<u8>) {
+    let (version, mark) = (99_u32, 0x6f6e_6764 ^ 99_u32.wrapping_mul(0x9e37_79b1));
+    bytes[60..64].copy_from_slice(&version.to_be_bytes());
+    bytes[68..72].copy_from_slice(&mark.to_be_bytes());
+}
+
 /// Where a text stands in a file; the last place.
 fn find(bytes: &[u8], text: &str) -> usize {
     let mut places = (0..bytes.len() - text.len()).rev();
@@ -344,11 +351,61 @@ fn a_link_in_place_of_the_database() {
     assert!(store(&project, "onward.db").is_symlink(), "it was replaced");
 }
 
+/// The number of the format changed, and nothing else: nobody wrote that. It is damage, every command says so, and a
+/// repair brings everything back.
+#[test]
+fn a_flipped_bit_in_the_number_of_the_format() {
+    for bit in [0, 1, 31] {
+        let project = failed();
+        change(&store(&project, "onward.db"), |bytes| bytes[63 - bit / 8] ^= 1 << (bit % 8));
+        for words in [&["status"][..], &["log"], &["list"], &["prune", "--dry-run"], &["run"], &["resume"]] {
+            project.command(words).expect(12);
+        }
+        explained(&project, 12, &["database"]);
+        repaired_and_completed(&project);
+        project.ran_once(["a", "b"]);
+    }
+}
+
+/// The version of one stored value changed, as a flipped bit does it: of a record, a checkpoint, a row. No command calls
+/// that newer, and a repair keeps what was there before it.
+#[test]
+fn a_flipped_bit_in_the_version_of_a_value() {
+    let project = failed();
+    let good = fs::read(store(&project, "onward.db")).expect("a database");
+    // Version, flags and a checksum of eight bytes stand before the text.
+    let is_value = |at: &usize| good[*at..].starts_with(&[0, 0]) && good[at + 10..].starts_with(b"{\"");
+    let places: Vec<usize> = (0..good.len() - 12).filter(is_value).collect();
+    assert!(places.len() > 8, "few values: {places:?}");
+    let mut damaged = 0;
+    // Records, checkpoints and rows are spread over the file; eight of them have some of each.
+    for at in places.iter().copied().step_by(places.len() / 8) {
+        change(&store(&project, "onward.db"), |bytes| bytes[at] ^= 1);
+        for words in [&["log"][..], &["prune", "--dry-run"], &["doctor"]] {
+            let code = project.command(words).code;
+            assert!(code == 0 || code == 12, "{words:?} ended with {code} for the value at {at}");
+            damaged += usize::from(code == 12);
+        }
+        fs::write(store(&project, "onward.db"), &good).expect("a database to put back");
+    }
+    assert!(damaged > 4, "only {damaged} commands noticed");
+    change(&store(&project, "onward.db"), |bytes| {
+        let at = find(bytes, "{\"v\":0,\"event\":{\"type\":\"phase_completed\",\"phase\":\"b\"");
+        bytes[at - 10] ^= 1;
+    });
+    for words in [&["status"][..], &["run"], &["resume"]] {
+        project.command(words).expect(12);
+    }
+    explained(&project, 12, &["journal"]);
+    repaired_and_completed(&project);
+    project.ran_once(["a", "b"]);
+}
+
 /// A later version wrote this. It is not damaged, and neither looking nor repairing changes a byte of it.
 #[test]
 fn a_newer_format() {
     let project = failed();
-    change(&store(&project, "onward.db"), |bytes| bytes[60..64].copy_from_slice(&99_u32.to_be_bytes()));
+    change(&store(&project, "onward.db"), of_a_later_version);
     let before = project.tree();
     explained(&project, 17, &["newer"]);
     project.command(["doctor", "--repair"]).expect(17);

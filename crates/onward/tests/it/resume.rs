@@ -80,7 +80,7 @@ fn newer_format() {
     let store = project.path(".onward/onward.db");
     let bytes = std::fs::read(&store).expect("the store");
     let mut newer = bytes.clone();
-    newer[60..64].copy_from_slice(&99_u32.to_be_bytes());
+    crate::doctor::of_a_later_version(&mut newer);
     std::fs::write(&store, &newer).expect("the store");
     std::fs::remove_file(project.path("broken")).expect("it is there");
     let before = project.tree();

@@ -247,7 +247,7 @@ impl Identity {
     fn of(connection: &Connection, folder: &Folder) -> Self {
         let head = match head::read(&folder.head()) {
             Found::Head(head) => Some(head),
-            Found::Missing | Found::Unreadable => None,
+            Found::Missing | Found::Unreadable | Found::Newer(_) => None,
         };
         match (schema::meta(connection), head) {
             (Ok(meta), Some(head)) if head.store == meta.store => {
