@@ -10,6 +10,8 @@ use onward_core::run::Refusal;
 use onward_core::view::Driver;
 use onward_store::StoreError;
 
+use crate::tree_lock::AtWork;
+
 pub type Result<T> = std::result::Result<T, Error>;
 
 #[derive(Debug, thiserror::Error)]
@@ -65,6 +67,8 @@ pub enum Error {
     NothingToUndo { run: RunId },
     #[error("phase {phase} of run {run} is still at work")]
     PhaseLives { run: RunId, phase: PhaseId },
+    #[error("files of run {run} stay as they are: {by}")]
+    TreeInUse { run: RunId, by: AtWork },
     #[error("no run can be branched off there: {reason}")]
     NotForked { reason: String },
     #[error("{file} is not a state: {why}")]

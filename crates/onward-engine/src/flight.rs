@@ -151,6 +151,14 @@ fn look(folder: &AttemptFolder, boot: &str) -> Found {
     }
 }
 
+/// Whether something of an attempt that nobody drives still works.
+pub(crate) fn is_at_work(folder: &AttemptFolder, boot: &str) -> bool {
+    match look(folder, boot) {
+        Found::Alive(_) | Found::Holding => true,
+        Found::Exited(_) | Found::NeverStarted | Found::Unknown => false,
+    }
+}
+
 /// An empty id differs from every recorded one, so that without it nothing counts as never started.
 pub(crate) fn boot_now() -> String {
     process::boot_id().unwrap_or_default()

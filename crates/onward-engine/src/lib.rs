@@ -38,6 +38,7 @@ mod start;
 mod steer;
 mod tidy_up;
 mod tree;
+mod tree_lock;
 mod turns;
 pub mod vcs;
 mod waiter;
@@ -65,6 +66,7 @@ pub use reporter::{Reporter, Silent, Update};
 pub use rewind::{Diff, Parts, Preview, Rewound};
 pub use start::{Finished, Found, PlanFrom, Ready, Request, Want};
 pub use tidy_up::{FirstPlan, InitReport};
+pub use tree_lock::AtWork;
 pub use world::{Happened, Tree, Urgency, World};
 
 use onward_core::config::Config;

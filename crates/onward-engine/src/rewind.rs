@@ -105,14 +105,20 @@ impl Onward {
         let lease = self.take_lease(id, LeaseKind::Brief)?;
         let run = self.load(id)?;
         let tree = WorkingTree::of(&self.project, run.started.worktree.as_deref());
+        let touches_files = parts != Parts::State || run.vcs.rewinding.is_some();
+        let mut alone = if touches_files { self.hold_tree_alone(&run)? } else { None };
         let run = self.finish_rewind(run, &lease)?;
         let ends = self.ends(&run)?;
         let files = self.files_back(&run, to, parts, &tree)?;
         let without_files = files.as_ref().err().filter(|_| parts == Parts::Both).cloned();
-        if let Some(confirm) = confirm
-            && !confirm(&preview(&run, to, parts, &files, &tree))?
-        {
-            return Ok(Rewound::Declined);
+        if let Some(confirm) = confirm {
+            let preview = preview(&run, to, parts, &files, &tree);
+            // Others may start something while a person thinks about it.
+            drop(alone.take());
+            if !confirm(&preview)? {
+                return Ok(Rewound::Declined);
+            }
+            alone = if touches_files { self.hold_tree_alone(&run)? } else { None };
         }
         let wish = Wish { to, files: files.ok(), state: parts != Parts::Files, undoes: undoes.is_some() };
         let mut tree = tree;
@@ -120,6 +126,7 @@ impl Onward {
         back::begin(&mut hand, &mut tree, ends, &wish)?;
         let before = hand.run.vcs.rewinding.as_ref().expect("it was just begun").before.clone();
         let done = back::finish(&mut hand, &mut tree, to)?;
+        drop(alone);
         self.store()?.drop_lease(lease)?;
         match done {
             Ok(()) => {

@@ -291,7 +291,7 @@ impl Onward {
                 self.put_away(old, request.orphans)?;
             }
         }
-        let tree = WorkingTree::of(&self.project, None);
+        let tree = WorkingTree::to_drive(&self.project, None)?;
         let commits = self.config.commit_rule(work.plan.git_commit.as_ref());
         if let (Some(_), Err(why)) = (&commits, tree.repository()) {
             reporter.update(&crate::Update::Note(&format!("no commits are made along the way: {why}")));
@@ -387,10 +387,20 @@ impl Onward {
             Some(mut found) => journal::catch_up(self.store()?, &mut found).map(|()| *found)?,
             None => self.load(id)?,
         };
-        let run = self.finish_rewind(run, &lease)?;
+        let run = self.end_a_rewind_that_was_cut_off(run, &lease)?;
+        let clean = request.choices.iter().any(|(_, choice)| *choice == Choice::RetryClean);
+        if clean || run.will_put_files_back() {
+            self.demand_tree_alone(&run)?;
+        }
+        let tree = WorkingTree::to_drive(&self.project, run.started.worktree.as_deref())?;
         self.put_artifacts_back(&run, going, request)?;
-        let tree = WorkingTree::of(&self.project, run.started.worktree.as_deref());
         self.drive(run, &lease, request, (tree, going.resumption.clone()), reporter)
+    }
+
+    fn end_a_rewind_that_was_cut_off(&mut self, run: Run, lease: &Lease) -> Result<Run> {
+        let brings_files = run.vcs.rewinding.as_ref().is_some_and(|begun| begun.files.is_some());
+        let _alone = if brings_files { self.hold_tree_alone(&run)? } else { None };
+        self.finish_rewind(run, lease)
     }
 
     /// Brings back what finished phases left behind and is gone, except where they are to be done again anyway.

@@ -38,7 +38,11 @@ impl Onward {
     /// Records a person's answer about one phase; whoever drives the run next, or drives it now, obeys.
     pub fn choose(&mut self, name: &str, phase: &str, choice: Choice) -> Result<RunId> {
         let run = self.find_run(Some(name))?;
-        let phase = require_phase(&self.load(&run)?, phase)?;
+        let state = self.load(&run)?;
+        let phase = require_phase(&state, phase)?;
+        if choice == Choice::RetryClean {
+            self.demand_tree_alone(&state)?;
+        }
         self.post(&run, &Posted::Choose { phase, choice })?;
         Ok(run)
     }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use onward_core::event::{FilesBack, NoCommit, Snapshot};
 use onward_core::id::PhaseId;
@@ -10,22 +10,40 @@ use onward_core::input::{Input, Made};
 use onward_core::plan::glob_match::Globs;
 use onward_core::run::Run;
 
+use crate::Onward;
 use crate::error::Result;
 use crate::flight;
 use crate::project::Project;
+use crate::tree_lock::{AtWork, TreeLock};
 use crate::vcs::{self, CommitRequest, Committed, Head, Hooks, IndexAfter, LeftOut, NotCommitted, Repository, Without};
 use crate::world::Tree;
 
 /// The repository, or why there is none.
 pub(crate) struct WorkingTree {
+    project: Project,
     repository: std::result::Result<Repository, Without>,
+    /// Held by whoever drives a run here.
+    lock: Option<TreeLock>,
 }
 
 impl WorkingTree {
     /// The tree in which the phases of a run work.
     pub(crate) fn of(project: &Project, worktree: Option<&str>) -> Self {
         let top = worktree.map_or(project.top.as_path(), Path::new);
-        Self { repository: Repository::open(top, &project.store_folder()) }
+        let repository = Repository::open(top, &project.store_folder());
+        Self { project: project.clone(), repository, lock: None }
+    }
+
+    /// The same for a driver: as long as this lives nobody else brings files back here.
+    pub(crate) fn to_drive(project: &Project, worktree: Option<&str>) -> Result<Self> {
+        let tree = Self::of(project, worktree);
+        let lock = tree.lock_path().map(TreeLock::share).transpose()?;
+        Ok(Self { lock, ..tree })
+    }
+
+    /// Where the lock of the tree lies; none outside of git.
+    pub(crate) fn lock_path(&self) -> Option<PathBuf> {
+        self.repository.as_ref().ok().map(Repository::tree_lock_path)
     }
 
     pub(crate) fn repository(&self) -> std::result::Result<&Repository, String> {
@@ -52,8 +70,18 @@ impl WorkingTree {
         Ok(told(taken, number, repository))
     }
 
-    /// Puts back what a phase writes, and nothing else; what is there now is kept first.
+    /// Puts back what a phase writes, and nothing else; what is there now is kept first. Refused while another run works here.
     pub(crate) fn clean(&self, run: &Run, phase: &PhaseId, snapshot: &str) -> std::result::Result<(), String> {
+        let beside = Onward::look(&self.project.top).and_then(|mut onward| onward.at_work_beside(run));
+        if let Some(by) = beside.map_err(|why| why.to_string())? {
+            return Err(by.to_string());
+        }
+        let Some(lock) = &self.lock else { return self.put_back(run, phase, snapshot) };
+        let alone = lock.while_alone(|| self.put_back(run, phase, snapshot)).map_err(|why| why.to_string())?;
+        alone.unwrap_or_else(|| Err(AtWork::Somebody.to_string()))
+    }
+
+    fn put_back(&self, run: &Run, phase: &PhaseId, snapshot: &str) -> std::result::Result<(), String> {
         let repository = self.repository()?;
         let writes = &run.plan().phase(phase).expect("wanted phases are in the plan").writes;
         // What is put back must be certain: a glob that is not understood to the letter is refused.

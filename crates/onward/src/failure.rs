@@ -132,6 +132,11 @@ impl Page {
             Error::NoRuns | Error::NothingToRedo => Self::new(exit::NOT_FOUND, "no-run", what).next("onward run"),
             Error::NotRewound { .. } => going_back(exit::REFUSED, "not-rewound", what),
             Error::NothingToUndo { .. } => going_back(exit::NOT_FOUND, "nothing-to-undo", what),
+            Error::TreeInUse { by, .. } => {
+                let page = Self::new(exit::DRIVEN, "tree-in-use", what).kept("files and state are as they were");
+                let next = by.run().map_or_else(|| "onward list".to_owned(), |run| format!("onward status {run}"));
+                page.next(next)
+            }
             Error::PhaseLives { .. } => going_back(exit::DRIVEN, "at-work", what),
             Error::NotForked { .. } => going_back(exit::REFUSED, "not-forked", what),
             Error::NothingUnfinished => Self::new(exit::NOT_FOUND, "no-run", what).next("onward list"),
@@ -338,6 +343,7 @@ mod tests {
     use onward_core::id::{Attempt, PhaseId, Seq};
     use onward_core::patch::Misfit;
     use onward_core::view::Driver;
+    use onward_engine::AtWork;
 
     fn run() -> RunId {
         RunId::new("run_demo_1")
@@ -367,6 +373,7 @@ mod tests {
             (10, Error::NothingToRedo),
             (10, Error::NothingToUndo { run: RunId::new("r") }),
             (11, Error::PhaseLives { run: RunId::new("r"), phase: PhaseId::new("p") }),
+            (11, Error::TreeInUse { run: RunId::new("r"), by: AtWork::Somebody }),
             (13, Error::NotRewound { run: RunId::new("r"), reason: "a file is in the way".into() }),
             (13, Error::NotForked { reason: "there is a folder already".into() }),
             (10, Error::NoSuchPhase { run: run(), phase: "nosuch".into() }),

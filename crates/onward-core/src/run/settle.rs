@@ -190,6 +190,14 @@ fn next_attempt(run: &Run, now: Timestamp) -> Option<Event> {
     })
 }
 
+impl Run {
+    /// Whether the next attempt at some phase begins with putting its files back.
+    pub fn will_put_files_back(&self) -> bool {
+        self.phases()
+            .any(|(phase, state)| !state.is_finished() && state.attempt.is_none() && clean(phase, state).is_some())
+    }
+}
+
 /// The snapshot from which the next attempt puts its files back first, where that is asked for.
 fn clean(phase: &Phase, state: &PhaseState) -> Option<String> {
     let half_done = matches!(state.last_end, Some(Before::Interrupted | Before::Unknown));

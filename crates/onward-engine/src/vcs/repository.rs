@@ -115,6 +115,11 @@ impl Repository {
         self
     }
 
+    /// The file whose lock says who works in this working tree.
+    pub(crate) fn tree_lock_path(&self) -> PathBuf {
+        self.git_dir.join("onward-tree.lock")
+    }
+
     /// Whether the repository still has a commit.
     pub fn has_commit(&self, commit: &str) -> bool {
         let named = format!("{commit}^{{commit}}");

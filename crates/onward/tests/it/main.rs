@@ -9,6 +9,7 @@ mod kill_points;
 mod limits;
 mod looks;
 mod loud;
+mod neighbours;
 mod people;
 mod readme_tour;
 mod replan;
