@@ -20,10 +20,10 @@ use serde_json::{Map, Value};
 use crate::Onward;
 use crate::driver::reply;
 use crate::error::{Error, Result};
-use crate::flight;
 use crate::journal;
 use crate::keeper::{Keep, Keeper};
 use crate::look::checkpoint_from;
+use crate::redact;
 use crate::start::{actor, holder};
 
 /// To give back the memory of a larger document takes about as long as comparing it did. Nobody has to wait for that.
@@ -239,7 +239,7 @@ fn redacted(ops: Vec<Op>) -> Vec<Op> {
 
 /// The very same text, without a copy, where nothing in it is secret.
 fn redacted_text(text: String) -> String {
-    match flight::secrets().text(&text) {
+    match redact::secrets().text(&text) {
         Cow::Borrowed(_) => text,
         Cow::Owned(without) => without,
     }

@@ -1,7 +1,6 @@
 //! An attempt that is under way, as its driver sees it.
 
 use std::os::fd::BorrowedFd;
-use std::sync::LazyLock;
 
 use jiff::tz::TimeZone;
 use onward_core::event::{Outcome, StopBy};
@@ -13,7 +12,7 @@ use crate::attendant::{self, Adopted, AttemptFolder, Attending, Exit, Found};
 use crate::executor::shell;
 use crate::probe::phase::Look;
 use crate::process;
-use crate::redact::Secrets;
+use crate::redact::secrets;
 use crate::world::Urgency;
 
 /// An attempt that has a process, or had one a moment ago.
@@ -166,22 +165,13 @@ pub(crate) fn boot_now() -> String {
 
 /// The last note of an attempt; one that cannot be read is as good as none.
 pub(crate) fn note(folder: &AttemptFolder) -> Option<String> {
-    folder.read_note(secrets()).unwrap_or_default()
-}
-
-/// The secrets in our own environment, which phases inherit.
-pub(crate) fn secrets() -> &'static Secrets {
-    static SECRETS: LazyLock<Secrets> = LazyLock::new(|| {
-        let variables: Vec<_> = std::env::vars_os().collect();
-        Secrets::from_env(variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())), &[])
-    });
-    &SECRETS
+    folder.read_note(&secrets()).unwrap_or_default()
 }
 
 fn unknown(folder: &AttemptFolder) -> AttemptEnd {
     // What it gave out counts only if a probe says that it is done.
-    let outputs = Ok(folder.read_outputs(secrets()).unwrap_or_default());
-    let summary = folder.read_summary(secrets()).unwrap_or_default();
+    let outputs = Ok(folder.read_outputs(&secrets()).unwrap_or_default());
+    let summary = folder.read_summary(&secrets()).unwrap_or_default();
     AttemptEnd { note: note(folder), summary, outputs, ..AttemptEnd::bare(Outcome::Unknown) }
 }
 
@@ -195,8 +185,8 @@ fn end_of(folder: &AttemptFolder, exit: &Exit, look: &Look) -> AttemptEnd {
         ended_at: Some(exit.ended_at),
         duration_ms: Some(exit.duration_ms),
         note: note(folder),
-        summary: folder.read_summary(secrets()).unwrap_or_default(),
-        outputs: folder.read_outputs(secrets()).map_err(|why| why.to_string()),
+        summary: folder.read_summary(&secrets()).unwrap_or_default(),
+        outputs: folder.read_outputs(&secrets()).map_err(|why| why.to_string()),
         head: None,
         last_words,
     }

@@ -114,6 +114,7 @@ impl Onward {
     fn new(project: Project, from: &Path, mode: OpenMode) -> Result<Self> {
         let (config, notices) = check::config(&project)?;
         demand_a_store_of_our_own(&config)?;
+        redact::go_by(&secret_names(&config));
         if mode == OpenMode::ReadWrite {
             // With a handler, a write beyond the limit of file sizes is an error like a full disk, not the end.
             let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
@@ -139,6 +140,11 @@ fn demand_a_store_of_our_own(config: &Config) -> Result<()> {
         Some(by) => Err(Error::NotYet(format!("{by} names a shared store, which this version does not have yet"))),
         None => Ok(()),
     }
+}
+
+/// The names of variables that hold secrets, as the project has it.
+pub(crate) fn secret_names(config: &Config) -> redact::Names {
+    redact::Names { more: config.secret_names(), except: config.no_secret_names() }
 }
 
 fn no_store_is_no_runs(why: StoreError) -> Error {

@@ -17,10 +17,10 @@ use crate::Onward;
 use crate::attendant::logs;
 use crate::error::{Error, Result};
 use crate::executor::shell;
-use crate::flight::secrets;
 use crate::look::require_phase;
 use crate::probe::phase;
 use crate::probe::proof::Looking;
+use crate::redact::secrets;
 use crate::start::actor;
 use crate::tree::WorkingTree;
 

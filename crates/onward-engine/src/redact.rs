@@ -4,7 +4,9 @@
 //! are known by their shape. A [`Redactor`] works on a stream in pieces of any size: where a piece ends in what may become a secret,
 //! that end is held back until the next piece decides. What is held is never longer than the longest secret or shape.
 
+mod known;
 mod literals;
+mod names;
 mod shapes;
 
 use std::borrow::Cow;
@@ -14,7 +16,10 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::{Arc, LazyLock};
 
+pub use known::secrets;
+pub(crate) use known::{go_by, names};
 use literals::Literals;
+pub use names::{Names, names_a_secret};
 use shapes::{Behind, Class, KeyBlockLine};
 
 /// What stands in the place of a secret.
@@ -67,16 +72,8 @@ impl Secrets {
     }
 
     /// The secrets of an environment: values of variables whose names say so or are listed, and passwords inside URLs.
-    pub fn from_env<'a>(variables: impl IntoIterator<Item = (&'a OsStr, &'a OsStr)>, names_extra: &[String]) -> Self {
-        let mut values: BTreeSet<Vec<u8>> = BTreeSet::new();
-        for (name, value) in variables {
-            let (name, value) = (name.as_bytes(), value.as_bytes().trim_ascii());
-            if names_a_secret(name) || names_extra.iter().any(|extra| extra.as_bytes() == name) {
-                values.insert(value.to_vec());
-            }
-            values.extend(shapes::url_passwords(value));
-        }
-        Self::new(&values.into_iter().collect::<Vec<_>>())
+    pub fn from_env<'a>(variables: impl IntoIterator<Item = (&'a OsStr, &'a OsStr)>, names: &Names) -> Self {
+        Self::new(&values_of(variables, names).into_iter().collect::<Vec<_>>())
     }
 
     /// Cuts secrets out of a whole text.
@@ -97,11 +94,20 @@ impl Secrets {
     }
 }
 
-/// Whether the name of a variable says that its value is secret. The idempotency key of a phase is called a key and is none.
-pub fn names_a_secret(name: &[u8]) -> bool {
-    let name = name.to_ascii_uppercase();
-    let ends = ["_TOKEN", "_SECRET", "_KEY", "_PASSWORD", "_DSN"];
-    name != b"ONWARD_KEY" && ends.iter().any(|end| name.ends_with(end.as_bytes()))
+/// The secret values of an environment. A variable that the configuration takes out has none.
+fn values_of<'a>(variables: impl IntoIterator<Item = (&'a OsStr, &'a OsStr)>, names: &Names) -> BTreeSet<Vec<u8>> {
+    let mut values = BTreeSet::new();
+    for (name, value) in variables {
+        let (name, value) = (name.as_bytes(), value.as_bytes().trim_ascii());
+        if names.take_out(name) {
+            continue;
+        }
+        if names.mean(name) {
+            values.insert(value.to_vec());
+        }
+        values.extend(shapes::url_passwords(value));
+    }
+    values
 }
 
 /// Cuts secrets out of a stream.

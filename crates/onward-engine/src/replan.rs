@@ -16,13 +16,13 @@ use onward_core::run::{Run, Stepped};
 
 use crate::error::{Error, Result};
 use crate::executor::shell;
-use crate::flight::secrets;
 use crate::look::require_phase;
 use crate::people::{Reported, next_of};
 use crate::prepared::revision;
 use crate::probe::command::{self, Flood, Patience};
 use crate::probe::turn::{Place, Why};
 use crate::project::Project;
+use crate::redact::secrets;
 use crate::{Onward, check};
 
 /// Whoever makes a plan may have to think, or ask somebody who does.

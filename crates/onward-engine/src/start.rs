@@ -37,7 +37,7 @@ use crate::tree::WorkingTree;
 use crate::turns::{LOCK_LOOK_EVERY, end, exclusive};
 use crate::waiter::Waiter;
 use crate::world::World as _;
-use crate::{attendant, flight, look, process, vcs};
+use crate::{attendant, flight, look, process, redact, vcs};
 
 /// Ids of one second that are tried before something else must be wrong.
 const RUN_ID_TRIES_MAX: u32 = 10_000;
@@ -297,7 +297,7 @@ impl Onward {
             reporter.update(&crate::Update::Note(&format!("no commits are made along the way: {why}")));
         }
         let project = naming::word(&work.plan.name);
-        let title = flight::secrets().text(&title(&work)).into_owned();
+        let title = redact::secrets().text(&title(&work)).into_owned();
         let started = RunStarted {
             run: RunId::new(""),
             work: work.key,

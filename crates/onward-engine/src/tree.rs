@@ -12,8 +12,8 @@ use onward_core::run::Run;
 
 use crate::Onward;
 use crate::error::Result;
-use crate::flight;
 use crate::project::Project;
+use crate::redact;
 use crate::tree_lock::{AtWork, TreeLock};
 use crate::vcs::{self, CommitRequest, Committed, Head, Hooks, IndexAfter, LeftOut, NotCommitted, Repository, Without};
 use crate::world::Tree;
@@ -136,7 +136,7 @@ impl WorkingTree {
             body: &text.body,
             trailers: &text.trailers,
             hooks: if rule.hooks { Hooks::Run } else { Hooks::Skip },
-            has_secret: &|bytes| matches!(flight::secrets().bytes(bytes), Cow::Owned(_)),
+            has_secret: &|bytes| matches!(redact::secrets().bytes(bytes), Cow::Owned(_)),
         };
         match repository.commit(&request) {
             Ok(Committed { commit, left_out, index, .. }) => {

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 
-use onward_engine::redact::{MARK, Redactor, Secrets, names_a_secret, redact_text};
+use onward_engine::redact::{MARK, Names, Redactor, Secrets, names_a_secret, redact_text};
 
 const SHAPES: [&str; 14] = [
     "ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8",
@@ -184,6 +184,50 @@ fn nothing_is_held_back_for_ever() {
     assert_eq!(redactor.count(), 1);
 }
 
+/// Programs have their own customs in naming secrets. A name that is one of the words, or ends in one, is enough; a name that only
+/// begins like one is not.
+#[test]
+fn names_that_say_it() {
+    let secret = "PGPASSWORD GITHUB_PAT DB_PASS TOKEN PASSWORD MYSQL_PWD APIKEY api_key SECRET OPENAI_API_KEY SENTRY_DSN \
+                  DSN REGISTRY_AUTH PASSWD SMTP_PASSWD AWS_CREDENTIALS githubtoken CLIENT_SECRET";
+    for name in secret.split_whitespace() {
+        assert!(names_a_secret(name.as_bytes()), "{name}");
+    }
+    let plain = "ONWARD_KEY SSH_AUTH_SOCK KEYBOARD TOKENS PATH PWD OLDPWD COMPASS BYPASS AUTHOR PATTERN TOKENIZER_PATH \
+                 PASSWORD_FILE XAUTHORITY OAUTH";
+    for name in plain.split_whitespace() {
+        assert!(!names_a_secret(name.as_bytes()), "{name}");
+    }
+}
+
+/// The configuration adds a name and takes out another. Both count in any case, and what is taken out is taken out whole.
+#[test]
+fn the_configuration_has_its_say() {
+    let env = [("Harmless_Name", "listed-by-name"), ("SORT_KEY", "created_at"), ("page_key", "https://a:tulip-99@h")];
+    let env = env.map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
+    let names =
+        Names { more: vec!["HARMLESS_NAME".to_owned()], except: vec!["sort_key".to_owned(), "PAGE_KEY".to_owned()] };
+    let text = Secrets::from_env(env, &names).text("listed-by-name created_at tulip-99").into_owned();
+    assert_eq!(text, format!("{MARK} created_at tulip-99"));
+}
+
+/// A dump shows a known value in hex, a browser and a path writer leave other characters plain in a URL. None of it passes.
+#[test]
+fn hex_and_the_customs_of_urls_are_known() {
+    let secrets = Secrets::new(&[b"pa/ss (w)ord!".to_vec()]);
+    for form in [
+        "70612f7373202877296f726421",
+        "70612F7373202877296F726421",
+        "pa%2Fss%20(w)ord!",
+        "pa%2fss%20(w)ord!",
+        "pa/ss%20%28w%29ord%21",
+        "pa%2Fss+%28w%29ord%21",
+        "pa%2fss+%28w%29ord%21",
+    ] {
+        assert_eq!(secrets.text(&format!("x {form} y")), format!("x {MARK} y"), "{form}");
+    }
+}
+
 /// The environment has secrets by name, a short value, a key that is none, and a URL with a password.
 #[test]
 fn secrets_of_an_environment() {
@@ -197,7 +241,7 @@ fn secrets_of_an_environment() {
         ("EXTRA", "listed-by-name"),
     ];
     let env = env.map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
-    let secrets = Secrets::from_env(env, &["EXTRA".to_owned()]);
+    let secrets = Secrets::from_env(env, &Names { more: vec!["EXTRA".to_owned()], except: Vec::new() });
     let text = secrets.text("staple-4711-mango name idempotency-1 tulip-rain-99 listed-by-name");
     assert_eq!(text, format!("{MARK} name idempotency-1 {MARK} {MARK}"));
     assert!(!format!("{secrets:?}").contains("mango"));

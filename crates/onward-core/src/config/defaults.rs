@@ -86,6 +86,8 @@ pub(super) const DEFAULTS: &[(&str, Preset)] = &[
     (EXECUTORS, NoEntries),
     ("markdown.agent", Unset),
     ("markdown.needs", Word("earlier")),
+    ("redact.names", NoItems),
+    ("redact.except", NoItems),
 ];
 
 #[cfg(test)]

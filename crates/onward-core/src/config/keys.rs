@@ -21,6 +21,7 @@ pub(super) static CONFIG: Keys = keys(
         field("blobs", Line, "Where large content is kept."),
         field("executors", Table(NameRule::Name, &EXECUTOR), "Engines that phases name in `runs-on`."),
         field("markdown", Mapping(&MARKDOWN), "How plans in Markdown are read."),
+        field("redact", Mapping(&REDACT), "What is cut out as secret, beside what says so itself."),
     ],
 );
 
@@ -114,6 +115,14 @@ static MARKDOWN: Keys = keys(
             Choice(&["earlier", "none"]),
             "What a phase without a word on it needs: all earlier ones, or none.",
         ),
+    ],
+);
+
+static REDACT: Keys = keys(
+    "`redact`",
+    &[
+        field("names", OneOrMany(&Line), "Variables that hold secrets although their names do not say so."),
+        field("except", OneOrMany(&Line), "Variables that hold none although their names say so."),
     ],
 );
 

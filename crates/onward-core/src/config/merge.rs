@@ -115,8 +115,8 @@ impl Config {
             None => configured?,
         };
         let message = plan.and_then(|plan| plan.message.clone()).or_else(|| key("message").as_str().map(str::to_owned));
-        let listed = || key("trailers").as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
-        let trailers = plan.and_then(|plan| plan.trailers.clone()).unwrap_or_else(|| listed().collect());
+        let listed = || self.words("checkpoint.git-commit.trailers");
+        let trailers = plan.and_then(|plan| plan.trailers.clone()).unwrap_or_else(listed);
         let hooks = plan.and_then(|plan| plan.hooks).unwrap_or_else(|| self.flag("checkpoint.git-commit.hooks"));
         Some(CommitRule {
             every,
@@ -137,6 +137,20 @@ impl Config {
             keep: Trigger::ALL.into_iter().map(|trigger| (trigger, keep(trigger))).collect(),
             runs: RunAges::default(),
         }
+    }
+
+    /// Variables that hold secrets although their names do not say so.
+    pub fn secret_names(&self) -> Vec<String> {
+        self.words("redact.names")
+    }
+
+    /// Variables that hold none although their names say so.
+    pub fn no_secret_names(&self) -> Vec<String> {
+        self.words("redact.except")
+    }
+
+    fn words(&self, key: &str) -> Vec<String> {
+        self.value(key).as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
     }
 
     fn value(&self, key: &str) -> &Value {

@@ -125,7 +125,7 @@ impl Attendant {
         nix::sys::prctl::set_child_subreaper(true)?;
         let variables: Vec<_> = env::vars_os().collect();
         let pairs = variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
-        let secrets = Arc::new(Secrets::from_env(pairs, &spec.secret_names_extra));
+        let secrets = Arc::new(Secrets::from_env(pairs, &spec.secret_names));
         let capture = Capture::new(&spec);
         let (phase, ending, ended) = (None, None, None);
         Ok(Self { spec, folder, secrets, capture, wake, phase, group_alive: false, ending, begun: Begun::now(), ended })

@@ -103,7 +103,7 @@ mod tests {
             output_head_bytes_max: 0,
             output_tail_bytes_max: 0,
             driver_pid: 0,
-            secret_names_extra: Vec::new(),
+            secret_names: crate::redact::Names::default(),
             folder: "/".into(),
         }
     }

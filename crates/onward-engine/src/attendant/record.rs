@@ -12,6 +12,8 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::redact::Names;
+
 /// The version of all records of this module; a reader refuses a newer one.
 const RECORD_VERSION: u32 = 1;
 
@@ -40,8 +42,8 @@ pub struct Spec {
     pub output_head_bytes_max: u64,
     pub output_tail_bytes_max: u64,
     pub driver_pid: i32,
-    /// Variables that hold secrets although their names do not say so.
-    pub secret_names_extra: Vec<String>,
+    /// Which variables hold secrets, beside those whose names say so.
+    pub secret_names: Names,
     /// The attempt's folder, as an absolute path.
     pub folder: PathBuf,
 }

@@ -15,7 +15,7 @@ use onward_core::run::{Before, Run};
 
 use crate::attendant::{AttemptFolder, Spec, tree_value};
 use crate::project::Project;
-use crate::redact::MARK;
+use crate::redact::{self, MARK};
 
 /// Everything that is needed to start one attempt.
 pub(crate) struct Prepared {
@@ -57,7 +57,7 @@ pub(crate) fn prepare(project: &Project, run: &Run, phase: &Phase, attempt: Atte
         output_head_bytes_max: Spec::OUTPUT_HEAD_BYTES_MAX,
         output_tail_bytes_max: Spec::OUTPUT_TAIL_BYTES_MAX,
         driver_pid: i32::try_from(std::process::id()).unwrap_or(i32::MAX),
-        secret_names_extra: Vec::new(),
+        secret_names: redact::names(),
         folder: folder.path().to_owned(),
     };
     Ok(Prepared { folder, spec, env })

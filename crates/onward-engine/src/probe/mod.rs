@@ -21,8 +21,8 @@ use onward_core::run::{PhaseStatus, Run};
 use onward_core::seen::{Files, ProbeSeen, Seen, World};
 
 use crate::executor::shell;
-use crate::flight;
 use crate::project::Project;
+use crate::redact;
 
 /// Characters of a probe's answer that are kept.
 const EXCERPT_CHARS_MAX: usize = 120;
@@ -113,7 +113,7 @@ fn answer(output: &[u8]) -> ProbeSeen {
 }
 
 fn excerpt(text: &str) -> String {
-    let clean = flight::secrets().text(text.trim()).into_owned();
+    let clean = redact::secrets().text(text.trim()).into_owned();
     let line = clean.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut short: String = line.chars().take(EXCERPT_CHARS_MAX).collect();
     if line.chars().count() > EXCERPT_CHARS_MAX {

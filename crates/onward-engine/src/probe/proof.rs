@@ -25,8 +25,8 @@ use super::phase::shell_of;
 use super::turn::{Place, Why};
 use crate::attendant::{AttemptFolder, CHECKS};
 use crate::executor::shell;
-use crate::flight;
 use crate::project::Project;
+use crate::redact;
 
 /// A check that takes longer than this has not passed, where its phase has no timeout of its own.
 const CHECK_TIME_MAX: Duration = Duration::from_mins(30);
@@ -216,14 +216,14 @@ impl Looking {
             flood: Flood::ReadOn,
         };
         let ran = command::run_and_hear(&self.folder, &self.shell, script, env, patience);
-        let output = flight::secrets().bytes(&ran.output);
+        let output = redact::secrets().bytes(&ran.output);
         // What a check printed is for people; that it cannot be kept does not change what it found.
         let cut = ran.output.len() as u64 >= command::OUTPUT_BYTES_MAX;
         let _ = self.keep(script, &output, if cut { "\n[… the rest is left out …]\n" } else { "" });
         let text = String::from_utf8_lossy(&output);
         let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
         let said = if ran.code.is_none() { ran.why } else { last.chars().take(SAID_CHARS_MAX).collect() };
-        CheckEnd { command: flight::secrets().text(script).into_owned(), code: ran.code, said }
+        CheckEnd { command: redact::secrets().text(script).into_owned(), code: ran.code, said }
     }
 
     fn keep(&self, script: &str, output: &[u8], behind: &str) -> io::Result<()> {
@@ -237,7 +237,7 @@ impl Looking {
             file.set_len(0)?;
             file.write_all("[… earlier checks left out …]\n".as_bytes())?;
         }
-        let heading = format!("$ {}\n", flight::secrets().text(script));
+        let heading = format!("$ {}\n", redact::secrets().text(script));
         file.write_all(heading.as_bytes())?;
         file.write_all(output)?;
         file.write_all(behind.as_bytes())

@@ -1,4 +1,4 @@
-//! Known secret values and the forms in which they come out: as they are, in base64, in URLs, in JSON.
+//! Known secret values and the forms in which they come out: as they are, in base64, in URLs, in JSON, in hex.
 
 use super::{More, SECRET_BYTES_MIN};
 
@@ -6,6 +6,10 @@ use super::{More, SECRET_BYTES_MIN};
 const LITERAL_BYTES_MAX: usize = 16 * 1024;
 
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+/// What stays as it is in a URL, beside letters and digits: by the standard, for browsers, for what writes paths.
+const URL_PLAIN: [&[u8]; 3] = [b"-._~", b"-._~!'()*", b"-._~/"];
+const HEX_UPPER: &[u8; 16] = b"0123456789ABCDEF";
+const HEX_LOWER: &[u8; 16] = b"0123456789abcdef";
 const BASE64_URL: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /// All forms of all values, sorted, so that those with the same beginning stand together.
@@ -46,7 +50,10 @@ impl Literals {
 
     /// Whether one of the values stands at the beginning of these bytes. A longer one that is still possible is waited for.
     pub(super) fn look(&self, bytes: &[u8], more: More) -> Look {
-        let Some(first) = bytes.get(..1) else { return Look::Nothing };
+        if bytes.is_empty() {
+            return Look::Nothing;
+        }
+        let first = &bytes[..bytes.len().min(2)];
         let from = self.sorted.partition_point(|form| form.as_slice() < first);
         let mut found = Look::Nothing;
         for form in self.sorted[from..].iter().take_while(|form| form.starts_with(first)) {
@@ -66,8 +73,12 @@ fn forms(value: &[u8]) -> Vec<Vec<u8>> {
     for alphabet in [BASE64, BASE64_URL] {
         forms.extend((0..3).map(|shift| base64_inside(value, shift, alphabet)));
     }
-    forms.extend([percent(value, "%20", "0123456789ABCDEF"), percent(value, "%20", "0123456789abcdef")]);
-    forms.push(percent(value, "+", "0123456789ABCDEF"));
+    for digits in [HEX_UPPER, HEX_LOWER] {
+        forms.push(hex(value, digits));
+        for plain in URL_PLAIN {
+            forms.extend([percent(value, b"%20", digits, plain), percent(value, b"+", digits, plain)]);
+        }
+    }
     if let Ok(text) = std::str::from_utf8(value)
         && let Ok(quoted) = serde_json::to_string(text)
     {
@@ -93,19 +104,29 @@ fn six_bits(bytes: &[u8], from_bit: usize) -> u8 {
     u8::try_from(two >> (10 - within) & 0x3f).expect("six bits fit into a byte")
 }
 
-/// The value as it stands in a URL; what follows `space` and `digits` differs between the programs that write URLs.
-fn percent(value: &[u8], space: &str, digits: &str) -> Vec<u8> {
-    let digits = digits.as_bytes();
+/// The value as it stands in a URL; what `space`, `digits` and `plain` say differs between the programs that write URLs.
+fn percent(value: &[u8], space: &[u8], digits: &[u8; 16], plain: &[u8]) -> Vec<u8> {
     let mut text = Vec::with_capacity(value.len());
     for &byte in value {
         match byte {
-            b' ' => text.extend_from_slice(space.as_bytes()),
-            b'-' | b'.' | b'_' | b'~' => text.push(byte),
-            _ if byte.is_ascii_alphanumeric() => text.push(byte),
-            _ => text.extend([b'%', digits[usize::from(byte >> 4)], digits[usize::from(byte & 15)]]),
+            b' ' => text.extend_from_slice(space),
+            _ if byte.is_ascii_alphanumeric() || plain.contains(&byte) => text.push(byte),
+            _ => {
+                text.push(b'%');
+                text.extend(two_digits(byte, digits));
+            }
         }
     }
     text
+}
+
+/// Every byte as two digits, as dumps and signatures have it.
+fn hex(value: &[u8], digits: &[u8; 16]) -> Vec<u8> {
+    value.iter().flat_map(|&byte| two_digits(byte, digits)).collect()
+}
+
+fn two_digits(byte: u8, digits: &[u8; 16]) -> [u8; 2] {
+    [digits[usize::from(byte >> 4)], digits[usize::from(byte & 15)]]
 }
 
 #[cfg(test)]

@@ -94,7 +94,7 @@ fn secrets_are_cut_before_they_are_written() {
     );
     world.set("DEPLOY_TOKEN", "correct-horse-battery");
     world.set("PLAIN", "not-so-plain-after-all");
-    world.spec.secret_names_extra = vec!["PLAIN".to_owned()];
+    world.spec.secret_names.more = vec!["PLAIN".to_owned()];
     let exit = world.run();
     let output = world.output();
     assert_eq!(exit.redacted, 4, "{output}");

@@ -14,6 +14,7 @@ use nix::sys::signal::{Signal, kill};
 use onward_core::id::{Attempt, PhaseId, RunId};
 use onward_engine::attendant::{self, AttemptFolder, Attending, Exit, Found, SpawnError, Spec};
 use onward_engine::process::{self, Pid};
+use onward_engine::redact::Names;
 
 /// Started with this, the test program is a driver: it starts one attempt, says so, and waits to be killed.
 pub(crate) const DRIVE: &str = "__drive";
@@ -183,7 +184,7 @@ fn spec(tag: &str, working_directory: &Path) -> Spec {
         output_head_bytes_max: Spec::OUTPUT_HEAD_BYTES_MAX,
         output_tail_bytes_max: Spec::OUTPUT_TAIL_BYTES_MAX,
         driver_pid: Pid::this().as_raw(),
-        secret_names_extra: Vec::new(),
+        secret_names: Names::default(),
         folder: PathBuf::new(),
     }
 }
