@@ -315,6 +315,10 @@ pub enum Reply {
     Refused {
         reason: String,
     },
+    /// What was sent cannot be kept: it, or what would come of it, is too large, too deep or would read back otherwise.
+    Unfit {
+        reason: String,
+    },
     /// A claim does not hold: the phase stays open.
     Overruled {
         reason: String,

@@ -30,10 +30,12 @@ pub enum Mutant {
     ForgetThePools,
     /// A person says no, and the run goes on.
     TakeANoForAYes,
+    /// A driver begins without a look at what waits in the inbox.
+    ForgetWhatWaits,
 }
 
 impl Mutant {
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::ActBeforeTheAppend,
         Self::ForgetRecovery,
         Self::CountInterruptionsAsFailures,
@@ -47,6 +49,7 @@ impl Mutant {
         Self::CountLimitsAsFailures,
         Self::ForgetThePools,
         Self::TakeANoForAYes,
+        Self::ForgetWhatWaits,
     ];
 }
 

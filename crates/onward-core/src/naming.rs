@@ -6,6 +6,8 @@ use jiff::tz::TimeZone;
 use crate::id::{CheckpointId, Generation, PhaseId, RunId, Seq};
 
 const HASH_CHARS: usize = 8;
+/// By how many characters the hash grows each time an id was found taken.
+const HASH_CHARS_MORE: usize = 4;
 const WORD_CHARS_MAX: usize = 40;
 
 /// `{type}_{project}_{YYYYMMDD_HHMMSS}`; from the second try on with `_2`, `_3`, … so that no two runs share an id.
@@ -15,12 +17,32 @@ pub fn run_id(kind: &str, project: &str, now: Timestamp, try_number: u32) -> Run
     RunId::new(if try_number <= 1 { base } else { format!("{base}_{try_number}") })
 }
 
-/// `CP-{phase}-{timestamp}-{hash}`; the hash is of the run and the position, so it is unique in a store.
-pub fn checkpoint_id(run: &RunId, phase: Option<&PhaseId>, seq: Seq, now: Timestamp) -> CheckpointId {
+/// How often the ids of an append were found taken. A short hash is easy to type and may be taken; every further try
+/// takes another and longer one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IdTry(u8);
+
+impl IdTry {
+    pub const FIRST: Self = Self(0);
+    /// Tries that are worth making: then the hash has so many characters that something else must be wrong.
+    const LAST: Self = Self(8);
+
+    /// The next try; none where there is no point in it.
+    #[must_use]
+    pub fn next(self) -> Option<Self> {
+        (self != Self::LAST).then_some(Self(self.0 + 1))
+    }
+}
+
+/// `CP-{phase}-{timestamp}-{hash}`; the hash is of the run and the position, and of the try where that is not the first.
+pub fn checkpoint_id(run: &RunId, phase: Option<&PhaseId>, seq: Seq, now: Timestamp, ids: IdTry) -> CheckpointId {
     let time = now.to_zoned(TimeZone::UTC).strftime("%Y%m%dT%H%M%S").to_string();
-    let hash = blake3::hash(format!("{run}\n{seq}").as_bytes()).to_hex();
+    let place = format!("{run}\n{seq}");
+    let place = if ids == IdTry::FIRST { place } else { format!("{place}\n{}", ids.0) };
+    let hash = blake3::hash(place.as_bytes()).to_hex();
     let phase = phase.map_or_else(|| "run".to_owned(), |phase| word(phase.as_str()));
-    CheckpointId::new(format!("CP-{phase}-{time}-{}", &hash[..HASH_CHARS]))
+    let chars = HASH_CHARS + HASH_CHARS_MORE * usize::from(ids.0);
+    CheckpointId::new(format!("CP-{phase}-{time}-{}", &hash[..chars]))
 }
 
 /// The idempotency key of a phase: the same for every attempt until it is deliberately done anew.
@@ -82,7 +104,7 @@ mod tests {
     #[test]
     fn checkpoints_of_one_second_differ() {
         let run = RunId::new("run_x_1");
-        let (a, b) = (checkpoint_id(&run, None, Seq(1), noon()), checkpoint_id(&run, None, Seq(2), noon()));
+        let (a, b) = [1, 2].map(|seq| checkpoint_id(&run, None, Seq(seq), noon(), IdTry::FIRST)).into();
         assert!(a != b && a.as_str().starts_with("CP-run-20261115T120000-"), "{a} {b}");
     }
 

@@ -346,6 +346,23 @@ pub fn fits(document: &Value, ops: &[Op]) -> Result<(), Misfit> {
 }
 
 impl Op {
+    /// Whether this is `op` with all of its path below `parent`.
+    pub fn is_below(&self, parent: &str, op: &Self) -> bool {
+        let below = |path: &str, inner: &str| path.strip_prefix(parent) == Some(inner);
+        match (self, op) {
+            (Self::Set { path, value }, Self::Set { path: inner, value: same }) => below(path, inner) && value == same,
+            (Self::Remove { path }, Self::Remove { path: inner }) => below(path, inner),
+            (
+                Self::Splice { path, at, remove, insert },
+                Self::Splice { path: inner, at: same_at, remove: same_remove, insert: same },
+            ) => below(path, inner) && (at, remove) == (same_at, same_remove) && insert == same,
+            (Self::Extend { path, text }, Self::Extend { path: inner, text: same }) => {
+                below(path, inner) && text == same
+            }
+            (Self::Set { .. } | Self::Remove { .. } | Self::Splice { .. } | Self::Extend { .. }, _) => false,
+        }
+    }
+
     pub fn path(&self) -> &str {
         match self {
             Self::Set { path, .. } | Self::Remove { path } | Self::Splice { path, .. } | Self::Extend { path, .. } => {

@@ -1,13 +1,14 @@
 //! The way back: a rewind is written down, done, and written down again, so that a kill in between leaves nothing half
 //! done. What was there before is kept first, so that it can be undone.
 
+use jiff::Timestamp;
 use onward_core::checkpoint::Checkpoint;
 use onward_core::event::{FilesBack, RewindBegun, RunRewound, StopBy};
 use onward_core::input::{Input, Posted};
 use onward_core::run::vcs;
 
+use crate::drive::Committer;
 use crate::error::Result;
-use crate::hand::Hand;
 use crate::kill_point::reached;
 use crate::world::Tree;
 
@@ -22,47 +23,58 @@ pub struct Wish<'a> {
 }
 
 /// Keeps the present and records the intent. `ends` is what became of attempts that nobody drives any more.
-pub fn begin(hand: &mut Hand<'_>, tree: &mut dyn Tree, ends: Vec<Input>, wish: &Wish<'_>) -> Result<()> {
+pub fn begin(
+    hand: &mut Committer<'_>,
+    tree: &mut dyn Tree,
+    ends: Vec<Input>,
+    wish: &Wish<'_>,
+    now: Timestamp,
+) -> Result<()> {
     let mut inputs = Vec::new();
-    if hand.run.ending().is_none() {
+    if hand.run().ending().is_none() {
         inputs.push(Input::StopAsked { by: StopBy::Rewind });
     }
     // Also of a run that was stopped: after a hangup its phases lived on.
     inputs.extend(ends);
-    if hand.run.started.snapshots {
-        inputs.push(tree.snapshot(&hand.run)?);
+    if hand.run().started.snapshots {
+        inputs.push(tree.snapshot(hand.run())?);
     }
     inputs.push(Input::Posted(Posted::Checkpoint { name: None }));
-    hand.tell(&inputs, Vec::new())?;
+    hand.tell(inputs, now)?;
     reached("rewind.kept");
-    let before = hand.run.last_checkpoint.clone().expect("a checkpoint was just taken");
+    let before = hand.run().last_checkpoint.clone().expect("a checkpoint was just taken");
     let (to, files) = (wish.to.id.clone(), wish.files.clone());
     let begun = RewindBegun { to, before, files, state: wish.state, undoes: wish.undoes };
-    hand.tell(&[Input::Rewind(begun)], Vec::new())?;
+    hand.tell(vec![Input::Rewind(begun)], now)?;
     reached("rewind.begun");
     Ok(())
 }
 
 /// Does what was begun, also after a kill; gives the reason where it could not be done and all is as before.
-pub fn finish(hand: &mut Hand<'_>, tree: &mut dyn Tree, to: &Checkpoint) -> Result<std::result::Result<(), String>> {
-    let begun = hand.run.vcs.rewinding.clone().expect("a rewind was begun");
+pub fn finish(
+    hand: &mut Committer<'_>,
+    tree: &mut dyn Tree,
+    to: &Checkpoint,
+    now: Timestamp,
+) -> Result<std::result::Result<(), String>> {
+    let begun = hand.run().vcs.rewinding.clone().expect("a rewind was begun");
     let restored = match &begun.files {
-        Some(files) => tree.restore(&hand.run, files)?.map(Some),
+        Some(files) => tree.restore(hand.run(), files)?.map(Some),
         None => Ok(None),
     };
     reached("rewind.files");
     let after = match restored {
         Ok(after) => after,
         Err(reason) => {
-            hand.tell(&[Input::Rewound(Err(reason.clone()))], Vec::new())?;
+            hand.tell(vec![Input::Rewound(Err(reason.clone()))], now)?;
             return Ok(Err(reason));
         }
     };
-    let restored = begun.state.then(|| vcs::back_to(&hand.run, to));
+    let restored = begun.state.then(|| vcs::back_to(hand.run(), to));
     let rewound = RunRewound { to: begun.to, restored, result: vcs::result_of(to) };
     let mut inputs = vec![Input::Rewound(Ok(Box::new(rewound)))];
     inputs.extend(after.map(|snapshot| Input::Snapshotted(Ok(snapshot))));
     inputs.push(Input::Posted(Posted::Checkpoint { name: None }));
-    hand.tell(&inputs, Vec::new())?;
+    hand.tell(inputs, now)?;
     Ok(Ok(()))
 }

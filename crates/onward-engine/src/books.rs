@@ -8,20 +8,20 @@ use std::thread;
 use jiff::Timestamp;
 use onward_core::checkpoint::{Checkpoint, Trigger};
 use onward_core::event::RunStarted;
-use onward_core::id::{CheckpointId, RunId, Seq};
+use onward_core::id::{CheckpointId, RunId};
 use onward_core::input::{Input, Posted, Reply};
 use onward_core::naming;
 use onward_core::patch::{self, Op};
 use onward_core::plan::Plan;
-use onward_core::run::{self, Run, RunStatus, Stepped};
+use onward_core::run::{self, Run, RunStatus};
 use onward_store::{Lease, LeaseKind, RunFilter};
 use serde_json::{Map, Value};
 
 use crate::Onward;
-use crate::driver::reply;
+use crate::drive::Committer;
+use crate::drive::committer::{self, Standing};
 use crate::error::{Error, Result};
-use crate::journal;
-use crate::keeper::{Keep, Keeper};
+use crate::keeper::Keeper;
 use crate::look::checkpoint_from;
 use crate::redact;
 use crate::start::{actor, holder};
@@ -36,6 +36,7 @@ pub struct Books {
     onward: Onward,
     lease: Lease,
     run: Run,
+    standing: Standing,
     actor: String,
 }
 
@@ -51,7 +52,7 @@ impl Books {
         let lease = onward.store()?.take_lease(id, kind, holder())?;
         let run = onward.load(id)?;
         let keeper = Keeper::new(onward.project.store_folder(), run.seq.0);
-        Ok(Self { keeper, onward, lease, run, actor: actor() })
+        Ok(Self { keeper, onward, lease, run, standing: Standing::AsStored, actor: actor() })
     }
 
     pub fn run(&self) -> &RunId {
@@ -95,30 +96,13 @@ impl Books {
     }
 
     fn take(&mut self, all: Vec<Posted>) -> Result<Vec<CheckpointId>> {
-        let before = self.run.seq;
-        let mut sum = Stepped::default();
-        let mut ids = Vec::new();
-        for posted in all {
-            let asked = Input::Posted(posted);
-            let stepped = match run::step(&mut self.run, &asked, &self.actor, Timestamp::now()) {
-                Ok(stepped) => stepped,
-                Err(why) => {
-                    // The state is ahead of the journal by what was taken before: fold it anew.
-                    self.run = self.onward.load(&self.run.id)?;
-                    return Err(why.into());
-                }
-            };
-            if let Reply::Checkpoint { id } = reply(&asked, &stepped) {
-                ids.push(CheckpointId::new(id));
-            }
-            sum.events.extend(stepped.events);
-            sum.checkpoints.extend(stepped.checkpoints);
-        }
-        let entry = journal::entry(&self.run, &sum);
-        let appended = self.onward.store()?.append(&self.lease, before, entry)?;
-        self.run.behind = journal::behind(&appended.chain);
-        self.keeper.appended(&self.run, &appended);
-        Ok(ids)
+        let inputs = all.into_iter().map(Input::Posted).collect();
+        let (store, keep) = (self.onward.store()?, &mut self.keeper);
+        let committer = Committer::new(store, &self.lease, keep, &mut self.run, &self.actor);
+        let mut committer = committer.standing(self.standing);
+        let stepped = committer.tell(inputs, Timestamp::now());
+        self.standing = committer.left();
+        Ok(stepped?.checkpoints.into_iter().map(|taken| taken.id).collect())
     }
 }
 
@@ -137,7 +121,11 @@ impl Onward {
             let state = redacted_map(state);
             return match self.post(&run, &Posted::Save { state })? {
                 Reply::Checkpoint { id } => Ok((run, CheckpointId::new(id))),
-                Reply::Done | Reply::Refused { .. } | Reply::Overruled { .. } | Reply::NotReplanned { .. } => {
+                Reply::Done
+                | Reply::Refused { .. }
+                | Reply::Unfit { .. }
+                | Reply::Overruled { .. }
+                | Reply::NotReplanned { .. } => {
                     unreachable!("a save is answered with its checkpoint or refused")
                 }
             };
@@ -216,8 +204,8 @@ impl Onward {
             worktree: None,
         };
         let (id, lease) = self.create(&started, LeaseKind::Brief)?;
-        let (run, stepped) = run::start(RunStarted { run: id.clone(), ..started }, &actor(), Timestamp::now());
-        self.store()?.append(&lease, Seq(0), journal::entry(&run, &stepped))?;
+        let started = RunStarted { run: id.clone(), ..started };
+        committer::begin(self.store()?, &lease, &started, &[], (&actor(), Timestamp::now()))?;
         self.store()?.drop_lease(lease)?;
         Ok(id)
     }

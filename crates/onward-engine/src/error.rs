@@ -81,6 +81,9 @@ pub enum Error {
     NoPhases { run: RunId },
     #[error("several runs of this work are unfinished")]
     Several { runs: Vec<RunId>, typed: String },
+    /// Data, or what would come of it, is beyond what is kept and read again.
+    #[error("this cannot be kept: {why}")]
+    Unfit { why: String },
     #[error(transparent)]
     Illegal(#[from] Refusal),
     #[error("run {run}: the record of its journal at {seq} cannot be understood: {why}")]

@@ -3,9 +3,10 @@
 use onward_core::checkpoint::{self, Behind, CheckpointMeta, Taken};
 use onward_core::event::{Event, Recorded};
 use onward_core::id::{RunId, Seq};
-use onward_core::run::{self, Run, Stepped, cache};
+use onward_core::run::{self, Run, cache};
 use onward_core::view;
-use onward_store::{Chain, Content, Entry, NewCheckpoint, NewEvent, Record, Store};
+use onward_store::{Chain, Content, NewCheckpoint, NewEvent, Record, Store};
+use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -23,31 +24,50 @@ struct Out<'a> {
 
 #[derive(Deserialize)]
 struct In {
+    /// Looked at before the content is believed, also where that happens to be understood.
+    #[serde(rename = "v", deserialize_with = "known_version")]
+    _known: (),
     event: Event,
 }
 
 #[derive(Deserialize)]
 struct Version {
-    v: u32,
+    v: u64,
+}
+
+fn known_version<'de, D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<(), D::Error> {
+    let found = u64::deserialize(deserializer)?;
+    if found <= VERSION.into() { Ok(()) } else { Err(D::Error::custom(format!("version {found} is not known"))) }
 }
 
 pub(crate) fn encode(event: &Event) -> Vec<u8> {
     serde_json::to_vec(&Out { v: VERSION, event }).expect("an event has only string keys")
 }
 
+/// An event on its way into the journal, read again from its own bytes; or why it must not go there.
+pub(crate) fn to_append(recorded: &Recorded) -> std::result::Result<NewEvent, String> {
+    let body = encode(&recorded.event);
+    let read =
+        serde_json::from_slice::<In>(&body).map_err(|why| format!("its record could not be read again: {why}"))?;
+    if read.event != recorded.event {
+        return Err("its record would be read as something else".to_owned());
+    }
+    Ok(NewEvent { at: recorded.at, actor: recorded.actor.clone(), body })
+}
+
 pub(crate) fn decode(run: &RunId, record: Record) -> Result<Recorded> {
-    let bad = |why: String| Error::BadRecord { run: run.clone(), seq: record.seq.0, why };
     let event = match serde_json::from_slice::<In>(&record.body) {
         Ok(read) => read.event,
         Err(why) => {
+            // What a later version wrote need not look like ours: it is refused by its version, not for its looks.
             let version = serde_json::from_slice::<Version>(&record.body).map(|version| version.v);
             return Err(match version {
-                Ok(found) if found > VERSION => Error::Store(onward_store::StoreError::Newer {
+                Ok(found) if found > VERSION.into() => Error::Store(onward_store::StoreError::Newer {
                     what: "a record of the journal",
-                    found: found.into(),
+                    found,
                     known: VERSION.into(),
                 }),
-                Ok(_) | Err(_) => bad(why.to_string()),
+                Ok(_) | Err(_) => Error::BadRecord { run: run.clone(), seq: record.seq.0, why: why.to_string() },
             });
         }
     };
@@ -97,21 +117,6 @@ pub(crate) fn catch_up(store: &mut dyn Store, run: &mut Run) -> Result<()> {
 pub(crate) fn load_whole(store: &mut dyn Store, run: &RunId) -> Result<Run> {
     let events = events(store, run, Seq(0))?;
     run::fold(&events).ok_or_else(|| Error::NoSuchRun(run.to_string()))
-}
-
-/// What one commit is to hold.
-pub fn entry(run: &Run, stepped: &Stepped) -> Entry {
-    Entry {
-        events: stepped
-            .events
-            .iter()
-            .map(|e| NewEvent { at: e.at, actor: e.actor.clone(), body: encode(&e.event) })
-            .collect(),
-        checkpoints: stepped.checkpoints.iter().map(stored).collect(),
-        consumed: Vec::new(),
-        status: run.status().as_str().to_owned(),
-        summary: summary_bytes(run),
-    }
 }
 
 pub(crate) fn summary_bytes(run: &Run) -> Vec<u8> {

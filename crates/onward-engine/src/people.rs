@@ -113,7 +113,7 @@ impl Onward {
         }
         let says = self.says(&run, &phase, report);
         let refused = match self.post(&id, &Posted::Report { phase, by: actor(), says, complexity }) {
-            Ok(Reply::Overruled { reason } | Reply::Refused { reason }) => Some(reason),
+            Ok(Reply::Overruled { reason } | Reply::Refused { reason } | Reply::Unfit { reason }) => Some(reason),
             Ok(Reply::Done | Reply::Checkpoint { .. }) => None,
             Ok(Reply::NotReplanned { .. }) => unreachable!("nothing was said about another plan"),
             Err(Error::Refused { reasons, .. }) => Some(reasons.join("; ")),

@@ -185,7 +185,9 @@ fn proposed(reply: Reply) -> Proposed {
         Reply::Done | Reply::Checkpoint { .. } => Proposed::Taken,
         Reply::NotReplanned { because: None, .. } => Proposed::Waits,
         Reply::NotReplanned { because: Some(because), why } => Proposed::Refused { because, why },
-        Reply::Refused { .. } | Reply::Overruled { .. } => unreachable!("a refusal of the message itself is an error"),
+        Reply::Refused { .. } | Reply::Unfit { .. } | Reply::Overruled { .. } => {
+            unreachable!("a refusal of the message itself is an error")
+        }
     }
 }
 

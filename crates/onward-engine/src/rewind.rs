@@ -13,11 +13,12 @@ use onward_store::{Lease, LeaseKind};
 
 use crate::Onward;
 use crate::back::{self, Wish};
+use crate::drive::{Committer, committer};
 use crate::error::{Error, Result};
 use crate::executor::shell;
 use crate::flight::{Flight, Landed};
-use crate::hand::Hand;
 use crate::journal;
+use crate::keeper::KeepNothing;
 use crate::probe::phase::Look;
 use crate::start::actor;
 use crate::tree::WorkingTree;
@@ -122,10 +123,11 @@ impl Onward {
         }
         let wish = Wish { to, files: files.ok(), state: parts != Parts::Files, undoes: undoes.is_some() };
         let mut tree = tree;
-        let mut hand = Hand { store: self.store()?, lease: &lease, run, actor: actor(), now: Timestamp::now() };
-        back::begin(&mut hand, &mut tree, ends, &wish)?;
-        let before = hand.run.vcs.rewinding.as_ref().expect("it was just begun").before.clone();
-        let done = back::finish(&mut hand, &mut tree, to)?;
+        let (mut run, actor, mut keep, now) = (run, actor(), KeepNothing, Timestamp::now());
+        let mut hand = Committer::new(self.store()?, &lease, &mut keep, &mut run, &actor);
+        back::begin(&mut hand, &mut tree, ends, &wish, now)?;
+        let before = hand.run().vcs.rewinding.as_ref().expect("it was just begun").before.clone();
+        let done = back::finish(&mut hand, &mut tree, to, now)?;
         drop(alone);
         self.store()?.drop_lease(lease)?;
         match done {
@@ -142,9 +144,9 @@ impl Onward {
         let Some(begun) = run.vcs.rewinding.clone() else { return Ok(run) };
         let to = self.read_checkpoint(&begun.to)?;
         let mut tree = WorkingTree::of(&self.project, run.started.worktree.as_deref());
-        let mut hand = Hand { store: self.store()?, lease, run, actor: actor(), now: Timestamp::now() };
-        let done = back::finish(&mut hand, &mut tree, &to)?;
-        let run = hand.run;
+        let (mut run, actor, mut keep) = (run, actor(), KeepNothing);
+        let mut hand = Committer::new(self.store()?, lease, &mut keep, &mut run, &actor);
+        let done = back::finish(&mut hand, &mut tree, &to, Timestamp::now())?;
         done.map_err(|reason| Error::NotRewound { run: run.id.clone(), reason })?;
         Ok(run)
     }
@@ -216,13 +218,11 @@ impl Onward {
             None => (old.started.worktree.clone(), crate::vcs::branch(&self.project.top)),
         };
         let started = RunStarted { run: id.clone(), worktree, branch, ..(*old.started).clone() };
-        let (mut run, mut all) = run::start(started, &actor(), Timestamp::now());
-        let restored = Box::new(vcs::back_to(&run, &from));
+        let (actor, now) = (actor(), Timestamp::now());
+        let (empty, _) = run::start(started.clone(), &actor, now);
+        let restored = Box::new(vcs::back_to(&empty, &from));
         let forked = Input::Forked { from: from.run.clone(), checkpoint: from.id.clone(), restored };
-        let stepped = run::step(&mut run, &forked, &actor(), Timestamp::now())?;
-        all.events.extend(stepped.events);
-        all.checkpoints.extend(stepped.checkpoints);
-        self.store()?.append(&lease, Seq(0), journal::entry(&run, &all))?;
+        committer::begin(self.store()?, &lease, &started, &[forked], (&actor, now))?;
         self.store()?.drop_lease(lease)?;
         Ok(id)
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use onward_core::event::{Orphans, RunStarted};
 use onward_core::expression::{self, Reference};
-use onward_core::id::{PhaseId, RunId, Seq};
+use onward_core::id::{PhaseId, RunId};
 use onward_core::input::{Begin, Bounds, Choice, Elsewhere, Input, Posted, Resumption};
 use onward_core::lookup::Name;
 use onward_core::naming;
@@ -22,7 +22,7 @@ use onward_store::{Holder, Lease, LeaseKind, NewRun, RunFilter, RunRow, StoreErr
 
 use crate::Onward;
 use crate::check;
-use crate::driver::Driver;
+use crate::drive::{Committer, Driver, committer};
 use crate::error::{Error, Result};
 use crate::executor::shell;
 use crate::flights::Flights;
@@ -316,10 +316,8 @@ impl Onward {
             plan: work.plan,
         };
         let (id, lease) = self.create(&started, LeaseKind::Driving)?;
-        let (run, stepped) = run::start(RunStarted { run: id, ..started }, &actor(), Timestamp::now());
-        reached("start.before-append");
-        self.store()?.append(&lease, Seq(0), journal::entry(&run, &stepped))?;
-        reached("start.after-append");
+        let started = RunStarted { run: id, ..started };
+        let (run, stepped) = committer::begin(self.store()?, &lease, &started, &[], (&actor(), Timestamp::now()))?;
         drop(alone);
         for recorded in &stepped.events {
             reporter.update(&crate::Update::Event { recorded, run: &run });
@@ -467,9 +465,9 @@ impl Onward {
             closed: elsewhere(world.limits_elsewhere(&run)),
         };
         let mut keeper = Keeper::new(project.store_folder(), run.seq.0);
-        let (store, keep) = (self.store()?, &mut keeper);
-        let driver = Driver { store, lease, world: &mut world, reporter, keep, actor: actor(), run };
-        let (run, ending) = driver.drive(begin)?;
+        let (actor, mut run) = (actor(), run);
+        let committer = Committer::new(self.store()?, lease, &mut keeper, &mut run, &actor);
+        let ending = Driver { committer, world: &mut world, reporter }.drive(begin)?;
         keeper.finish(&run);
         Ok(Finished { run, ending })
     }

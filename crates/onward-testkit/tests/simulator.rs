@@ -126,5 +126,6 @@ mod mutants {
         soak_count_limits_as_failures: CountLimitsAsFailures;
         soak_forget_the_pools: ForgetThePools;
         soak_take_a_no_for_a_yes: TakeANoForAYes;
+        soak_forget_what_waits: ForgetWhatWaits;
     }
 }

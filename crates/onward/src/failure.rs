@@ -40,6 +40,7 @@ pub(crate) struct Page {
 }
 
 const NOTHING_CHANGED: &str = "nothing was started and nothing was changed";
+const AS_BEFORE: &str = "nothing was changed";
 const ALL_RECORDED: &str = "everything that was recorded before is still there";
 
 impl Page {
@@ -186,6 +187,7 @@ impl Page {
             Error::AnswerNeeded(question) => answer_needed(*question),
             Error::Several { runs, typed } => several(what, &runs, &typed),
             Error::Declined { .. } => Self::new(exit::USAGE, "declined", what).next("onward status"),
+            Error::Unfit { .. } => Self::new(exit::USAGE, "unfit", what).kept(AS_BEFORE),
             Error::Illegal(why) => illegal(what, &why),
             Error::BadRecord { run, .. } => bad_record(what, &run),
             Error::BadCheckpoint { id, left, .. } => {

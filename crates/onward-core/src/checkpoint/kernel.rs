@@ -84,6 +84,9 @@ pub(super) struct StoredPatch {
 /// Documents up to this size are written anew on the commit path: it takes less than handing them to somebody else.
 const WHOLE_AT_ONCE_BYTES_MAX: u64 = 16 * 1024;
 
+/// Where the free-form state stands in the document.
+const STATE: &str = "/state";
+
 /// What a reader of the newest checkpoint goes through, as far as this process knows: nothing, before it was told.
 #[derive(Clone, Copy, Default)]
 pub struct Behind {
@@ -168,12 +171,38 @@ pub fn whole(run: &Run, head: Head) -> Kernel {
 /// The patch that is stored: what changed since the last checkpoint. What changed of the state may be large, so nothing
 /// of it is copied on the way.
 fn changes(run: &Run, head: &Head) -> Vec<u8> {
+    let ops = beside_the_state(run, head);
+    let state = run.dirty_state().iter().map(|op| Below { parent: STATE, op });
+    bytes(&Out { onward: FORMAT, ops: ops.iter().map(|op| Below { parent: "", op }).chain(state).collect() })
+}
+
+/// What changed of all but the state: little.
+fn beside_the_state(run: &Run, head: &Head) -> Vec<Op> {
     let mut ops = vec![Op::Set { path: "/head".to_owned(), value: json!(head) }];
     for (at, phase, state) in run.dirty_phases() {
         ops.push(Op::Set { path: format!("/phases/{at}"), value: json!(view::phase_record(phase, state)) });
     }
-    let state = run.dirty_state().iter().map(|op| Below { parent: "/state", op });
-    bytes(&Out { onward: FORMAT, ops: ops.iter().map(|op| Below { parent: "", op }).chain(state).collect() })
+    ops
+}
+
+/// Whether the bytes of a checkpoint of `run` at `head` say what they were made from. Costs what they cost to read.
+pub fn reads_back(run: &Run, head: &Head, content: &Content) -> Result<(), String> {
+    let unreadable = |why: serde_json::Error| format!("its checkpoint could not be read again: {why}");
+    let same = match content {
+        Content::Whole(bytes) => {
+            serde_json::from_slice::<Kernel>(bytes).map_err(unreadable)? == whole(run, head.clone())
+        }
+        Content::Patch(bytes) => {
+            let read: StoredPatch = serde_json::from_slice(bytes).map_err(unreadable)?;
+            let (beside, state) = (beside_the_state(run, head), run.dirty_state());
+            let parts = read.ops.split_at_checked(beside.len());
+            parts.is_some_and(|(first, rest)| {
+                let below = |(op, read): (&Op, &Op)| read.is_below(STATE, op);
+                first == beside && rest.len() == state.len() && state.iter().zip(rest).all(below)
+            })
+        }
+    };
+    if same { Ok(()) } else { Err("its checkpoint would be read as something else".to_owned()) }
 }
 
 /// [`StoredPatch`] on its way out.

@@ -11,6 +11,6 @@ mod saved;
 
 pub use assemble::{BadDocument, assemble, keyframe};
 pub use compare::{Differences, PhaseChange, ValueChange, ValueOp, compare, values};
-pub use kernel::{Behind, Content, Fixed, Head, Kernel, Taken, taken, whole};
+pub use kernel::{Behind, Content, Fixed, Head, Kernel, Taken, reads_back, taken, whole};
 pub use model::*;
 pub use saved::saved_form;

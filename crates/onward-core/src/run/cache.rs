@@ -20,6 +20,7 @@ use crate::checkpoint::Behind;
 use crate::event::{Orphans, RunResult, RunStarted, StopBy};
 use crate::id::{CheckpointId, PhaseId, Seq};
 use crate::mutant::{self, Mutant};
+use crate::naming::IdTry;
 use crate::seen::LastLook;
 
 /// Raised with every change of the fold or of what is kept here.
@@ -153,6 +154,7 @@ pub fn decode(bytes: &[u8]) -> Option<Run> {
         state: read.state,
         dirty: if mutant::is(Mutant::ForgetWhatIsDirty) { Dirty::default() } else { read.dirty },
         behind: Behind::default(),
+        ids: IdTry::FIRST,
         phases: read.phases,
         vcs: read.vcs,
         replans: read.replans,

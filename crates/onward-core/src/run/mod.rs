@@ -37,12 +37,24 @@ use jiff::Timestamp;
 use crate::checkpoint::{self, Head, Kept, Taken};
 use crate::event::{Event, Recorded, RunStarted};
 use crate::input::{Begin, Input};
+use crate::naming::IdTry;
 
 /// What one input led to: the events to append, and a document for every checkpoint among them.
 #[derive(Debug, Default)]
 pub struct Stepped {
     pub events: Vec<Recorded>,
     pub checkpoints: Vec<Taken>,
+    /// A checkpoint among them would not be read as it was meant: nothing of this may be appended.
+    pub flaw: Option<String>,
+}
+
+impl Stepped {
+    /// What came of two inputs, one after the other.
+    pub fn extend(&mut self, next: Self) {
+        self.events.extend(next.events);
+        self.checkpoints.extend(next.checkpoints);
+        self.flaw = self.flaw.take().or(next.flaw);
+    }
 }
 
 /// More rounds than any state can need to come to rest; reaching it is a bug.
@@ -75,6 +87,11 @@ pub fn preview(run: &Run, begin: &Begin, now: Timestamp) -> Result<Run, Refusal>
 
 /// The first step of a new run.
 pub fn start(started: RunStarted, actor: &str, now: Timestamp) -> (Run, Stepped) {
+    start_with_ids(started, IdTry::FIRST, actor, now)
+}
+
+/// The same after the ids of its checkpoints were found taken.
+pub fn start_with_ids(started: RunStarted, ids: IdTry, actor: &str, now: Timestamp) -> (Run, Stepped) {
     let now = as_stored(now);
     let first = Recorded {
         seq: crate::id::Seq(1),
@@ -83,7 +100,8 @@ pub fn start(started: RunStarted, actor: &str, now: Timestamp) -> (Run, Stepped)
         event: Event::RunStarted(Box::new(started)),
     };
     let mut run = Run::from_first(&first).expect("the first event of a run is RunStarted: it was made above");
-    let mut stepped = Stepped { events: vec![first], checkpoints: Vec::new() };
+    run.ids = ids;
+    let mut stepped = Stepped { events: vec![first], ..Stepped::default() };
     settle_all(&mut run, now, &mut stepped);
     (run, stepped)
 }
@@ -142,7 +160,10 @@ fn record(run: &mut Run, event: Event, actor: &str, now: Timestamp, stepped: &mu
     let recorded = Recorded { seq: run.seq.next(), at: now, actor: actor.to_owned(), event };
     // Before it is folded: the fold forgets what changed since the checkpoint before.
     if let Some(head) = checkpoint_at(run, &recorded) {
-        let taken = checkpoint::taken(run, head);
+        let taken = checkpoint::taken(run, head.clone());
+        if let Err(why) = checkpoint::reads_back(run, &head, &taken.content) {
+            stepped.flaw.get_or_insert(why);
+        }
         run.behind = run.behind.then(&taken.content);
         stepped.checkpoints.push(taken);
     }

@@ -49,7 +49,7 @@ fn due_checkpoint(run: &Run, now: Timestamp) -> Option<Event> {
     let with_the_tree = !run.snapshot_is_wanted() && !run.commit_goes_first();
     let due = run.due.iter().find(|due| !due.waits || with_the_tree)?;
     let (triggers, phase) = (due.triggers.clone(), due.phase.clone());
-    let id = checkpoint_id(&run.id, phase.as_ref(), run.seq.next(), now);
+    let id = checkpoint_id(&run.id, phase.as_ref(), run.seq.next(), now, run.ids);
     Some(Event::CheckpointTaken { id, triggers, phase, name: None })
 }
 

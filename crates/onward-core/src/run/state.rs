@@ -17,6 +17,7 @@ use super::vcs::Vcs;
 use crate::checkpoint::{Behind, Trigger};
 use crate::event::{ArtifactSeen, Claimed, Event, Orphans, PhaseError, Recorded, RunResult, RunStarted, StopBy};
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId, RunId, Seq};
+use crate::naming::IdTry;
 use crate::patch::Op;
 use crate::plan::{Phase, Plan};
 use crate::seen::{LastLook, Seen};
@@ -56,6 +57,8 @@ pub struct Run {
     pub(crate) dirty: Dirty,
     /// Not folded: the caller tells it after each append, so that small documents are whole now and then.
     pub behind: Behind,
+    /// Not folded: raised while an append is tried again whose checkpoints had ids that are taken.
+    pub ids: IdTry,
     pub(super) phases: Vec<PhaseState>,
     /// The plan is another one than at the last checkpoint: the next one is whole.
     pub(crate) whole_is_due: bool,
@@ -270,6 +273,7 @@ impl Run {
             state: Value::Object(Map::new()),
             dirty: Dirty::default(),
             behind: Behind::default(),
+            ids: IdTry::FIRST,
             phases: vec![PhaseState::new(); started.plan.phases.len()],
             whole_is_due: false,
             vcs: Vcs::default(),

@@ -20,14 +20,14 @@ use std::sync::{Arc, Mutex};
 
 use jiff::{SignedDuration, Timestamp};
 use onward_core::checkpoint::Trigger;
-use onward_core::event::{CommitRule, Event, Orphans, PlanRevised, RunStarted};
+use onward_core::event::{CommitRule, Event, Orphans, PlanRevised, RunStarted, StopBy};
 use onward_core::id::{PhaseId, RunId, Seq};
 use onward_core::input::{Begin, Choice, Posted, Reply, Resumption};
 use onward_core::plan::{self, Plan};
 use onward_core::replan::Limits;
-use onward_core::run::{self, Ending, PhaseStatus, Run};
+use onward_core::run::{Ending, PhaseStatus, Run};
 use onward_core::seen::Seen;
-use onward_engine::{Driver, Error, Keep, Reporter, Update, put_fold, put_keyframe};
+use onward_engine::{Committer, Driver, Error, Keep, Reporter, Update, begin_run, put_fold, put_keyframe};
 use onward_store::{
     Appended, Entry, Holder, Lease, LeaseKind, MemoryStore, NewCheckpoint, NewEvent, NewRun, Page, Store,
 };
@@ -43,6 +43,8 @@ use world::{ALONE, Eyes, Machine, Shared};
 const KILLS_MAX: u64 = 12;
 const STARTS_MAX: u32 = 300;
 const MESSAGES_PER_START_MAX: u64 = 2;
+/// By whose hand everything happens here.
+const ACTOR: &str = "sim";
 
 /// What one seed did.
 #[derive(Debug, Default)]
@@ -211,10 +213,8 @@ impl Story {
             worktree: None,
         };
         let now = self.machine.lock().expect(ALONE).now;
-        let (run, stepped) = run::start(started, "sim", now);
         let lease = self.lease();
-        let entry = onward_engine::entry_of(&run, &stepped);
-        self.store.append(&lease, Seq(0), entry).expect("an empty journal");
+        begin_run(&mut self.store, &lease, &started, &[], (ACTOR, now)).expect("an empty journal");
         let records = self.store.events(&self.id, Seq(0), usize::MAX).expect("readable");
         self.machine.lock().expect(ALONE).oracle.appended(&lease, &records, &[]);
     }
@@ -259,23 +259,22 @@ impl Story {
         let choices = rewind::still_legal(&run, &begin);
         let resumption = rewind::still_possible(&run, begin.resumption);
         let begin = Begin { choices, resumption, ..begin };
+        let found = self.store.inbox(&self.id, usize::MAX).expect("readable");
+        self.machine.lock().expect(ALONE).waiting = found.into_iter().map(|item| item.id).collect();
         let mut watch = Watch(self.machine.clone());
         let mut keep = Keeping { machine: self.machine.clone(), store: self.store.clone() };
-        let driver = Driver {
-            store: &mut store,
-            lease: &lease,
-            world: &mut world,
-            reporter: &mut watch,
-            keep: &mut keep,
-            actor: "sim".to_owned(),
-            run,
-        };
-        let ended = driver.drive(begin);
+        let mut run = run;
+        let committer = Committer::new(&mut store, &lease, &mut keep, &mut run, ACTOR);
+        let ended = Driver { committer, world: &mut world, reporter: &mut watch }.drive(begin);
         self.machine.lock().expect(ALONE).fuse = None;
         match ended {
-            Ok((run, ending)) => {
+            Ok(ending) => {
                 self.machine.lock().expect(ALONE).oracle.compare(&run);
                 Some(ending)
+            }
+            // What waited was answered first, and with that an answer of the person no longer fits: they look again.
+            Err(Error::Illegal(_)) if !self.machine.lock().expect(ALONE).waiting.is_empty() => {
+                Some(Ending::Stopped(StopBy::DriverGone))
             }
             Err(why) => {
                 assert!(world::is_killed(&why) || is_killed_store(&why), "the driver gave up: {why}");
@@ -480,6 +479,7 @@ impl Story {
                 Some(Reply::Refused { reason }) if merges.contains(&id) => assert_eq!(reason, "the run is over"),
                 Some(Reply::Done | Reply::Refused { .. } | Reply::Overruled { .. } | Reply::NotReplanned { .. })
                     if words.contains(&id) => {}
+                Some(Reply::Unfit { reason }) => panic!("all that is posted here can be kept: {reason}"),
                 Some(Reply::Done | Reply::Refused { .. } | Reply::Overruled { .. } | Reply::NotReplanned { .. }) => {
                     panic!("a checkpoint was asked for")
                 }

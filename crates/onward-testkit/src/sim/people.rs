@@ -6,9 +6,10 @@ use onward_core::input::{DoneSaid, Input, Posted, Says};
 use onward_core::plan::{Body, Phase};
 use onward_core::run::proof::{ArtifactFound, ArtifactState, CheckEnd, Copied, Effect, Proof};
 use onward_core::run::{PhaseStatus, Run};
-use onward_engine::{Error, Hand, Result, World};
+use onward_engine::{Committer, Error, KeepNothing, Result, World};
 use onward_store::Lease;
 
+use super::ACTOR;
 use super::dice::Dice;
 use super::store::FaultyStore;
 use super::world::{ALONE, Eyes, Shared};
@@ -82,22 +83,23 @@ pub(super) fn speak(
     store: &mut FaultyStore,
     lease: &Lease,
     world: &mut Eyes,
-    run: Run,
+    mut run: Run,
 ) -> Result<Run> {
     let now = machine.lock().expect(ALONE).now;
-    let mut hand = Hand { store, lease, run, actor: "sim".to_owned(), now };
+    let mut keep = KeepNothing;
+    let mut hand = Committer::new(store, lease, &mut keep, &mut run, ACTOR);
     for _ in 0..WORDS_MAX {
-        let said = word(&hand.run, &mut machine.lock().expect(ALONE).dice);
+        let said = word(hand.run(), &mut machine.lock().expect(ALONE).dice);
         let Some(said) = said else { break };
-        match hand.tell(&[Input::Posted(said)], Vec::new()) {
+        match hand.tell(vec![Input::Posted(said)], now) {
             // Somebody who speaks out of turn is told so, and nothing changes.
             Ok(_) | Err(Error::Illegal(_)) => {}
             Err(other) => return Err(other),
         }
-        if hand.run.tree_is_awaited() {
-            let kept = world.tree().snapshot(&hand.run)?;
-            hand.tell(&[kept], Vec::new())?;
+        if hand.run().tree_is_awaited() {
+            let kept = world.tree().snapshot(hand.run())?;
+            hand.tell(vec![kept], now)?;
         }
     }
-    Ok(hand.run)
+    Ok(run)
 }

@@ -8,13 +8,13 @@ use onward_core::input::{Consent, Input, Posted};
 use onward_core::plan::{Body, MayEdit, Plan, ReplanKeys, ReplanWhen, digest_of_all};
 use onward_core::run::Run;
 use onward_core::run::replans::Stage;
-use onward_engine::{Error, Hand, Result};
+use onward_engine::{Committer, Error, KeepNothing, Result};
 use onward_store::Lease;
 
 use super::dice::Dice;
 use super::store::FaultyStore;
 use super::world::{ALONE, Machine, Shared};
-use super::{composed, plans};
+use super::{ACTOR, composed, plans};
 
 pub(super) fn random_keys(dice: &mut Dice) -> ReplanKeys {
     let small = |dice: &mut Dice, limit: u64| u32::try_from(dice.below(limit)).expect("small");
@@ -106,15 +106,16 @@ pub(super) fn answered(machine: &Shared, store: &mut FaultyStore, lease: &Lease,
         }
         (inputs, machine.now)
     };
-    let mut hand = Hand { store, lease, run, actor: "sim".to_owned(), now };
+    let (mut run, mut keep) = (run, KeepNothing);
+    let mut hand = Committer::new(store, lease, &mut keep, &mut run, ACTOR);
     for posted in inputs {
-        match hand.tell(&[Input::Posted(posted)], Vec::new()) {
+        match hand.tell(vec![Input::Posted(posted)], now) {
             // Whoever asks for what nobody can make is told so, and nothing changes.
             Ok(_) | Err(Error::Illegal(_)) => {}
             Err(other) => return Err(other),
         }
     }
-    Ok(hand.run)
+    Ok(run)
 }
 
 /// What the journal says of revisions, counted the simple way.

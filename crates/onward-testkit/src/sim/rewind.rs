@@ -7,12 +7,12 @@ use onward_core::id::{CheckpointId, PhaseId};
 use onward_core::input::{AttemptEnd, Begin, Choice, Input, Resumption};
 use onward_core::plan::{Body, Need};
 use onward_core::run::{PhaseStatus, Run};
-use onward_engine::{Hand, Result, World, back};
+use onward_engine::{Committer, KeepNothing, Result, World, back};
 use onward_store::{Lease, Page, Store};
 
-use super::composed;
 use super::store::FaultyStore;
 use super::world::{ALONE, Eyes, Shared};
+use super::{ACTOR, composed};
 
 /// Ends a rewind that was cut off, and perhaps begins another.
 pub(super) fn maybe(
@@ -20,14 +20,14 @@ pub(super) fn maybe(
     store: &mut FaultyStore,
     lease: &Lease,
     world: &mut Eyes,
-    run: Run,
+    mut run: Run,
 ) -> Result<Run> {
-    let (actor, now) = ("sim".to_owned(), machine.lock().expect(ALONE).now);
+    let (now, mut keep) = (machine.lock().expect(ALONE).now, KeepNothing);
     if let Some(begun) = run.vcs.rewinding.clone() {
         let to = read(store, &begun.to);
-        let mut hand = Hand { store, lease, run, actor, now };
-        let _ = back::finish(&mut hand, world, &to)?;
-        return Ok(hand.run);
+        let mut hand = Committer::new(store, lease, &mut keep, &mut run, ACTOR);
+        let _ = back::finish(&mut hand, world, &to, now)?;
+        return Ok(run);
     }
     let Some(ends) = ends(machine, world, &run)? else { return Ok(run) };
     let rows = store.checkpoints(&run.id, Page::first(100_000)).expect("readable");
@@ -41,10 +41,10 @@ pub(super) fn maybe(
     let files = to.snapshot.as_ref().map(|kept| FilesBack { to: kept.commit.clone(), later: Vec::new() });
     let undo = run.vcs.undoable.last().is_some_and(|begun| begun.before == to.id);
     let wish = back::Wish { to: &to, files, state: true, undoes: undo };
-    let mut hand = Hand { store, lease, run, actor, now };
-    back::begin(&mut hand, world, ends, &wish)?;
-    let _ = back::finish(&mut hand, world, &to)?;
-    Ok(hand.run)
+    let mut hand = Committer::new(store, lease, &mut keep, &mut run, ACTOR);
+    back::begin(&mut hand, world, ends, &wish, now)?;
+    let _ = back::finish(&mut hand, world, &to, now)?;
+    Ok(run)
 }
 
 /// Answers that were given before the rewind and still make sense after it.

@@ -43,6 +43,8 @@ pub(super) struct Machine {
     pub(super) posts: Vec<String>,
     /// Messages of people and workers; they may be refused.
     pub(super) words: Vec<String>,
+    /// Messages that this driver found: whoever left them may be dead, and the driver before it is.
+    pub(super) waiting: Vec<String>,
     pub(super) git: Repository,
 }
 
@@ -81,6 +83,7 @@ impl Machine {
             signals_left: 3,
             posts: Vec::new(),
             words: Vec::new(),
+            waiting: Vec::new(),
             git: Repository::default(),
         }
     }
@@ -241,6 +244,8 @@ impl World for Eyes {
         let mut machine = self.machine.lock().expect(ALONE);
         machine.tick()?;
         machine.oracle.may_perform(run, phase, attempt);
+        let unanswered = machine.waiting.iter().find(|id| !machine.oracle.answered.contains(*id));
+        assert_eq!(unanswered, None, "something is started before what waits is answered");
         machine.spawn(phase, attempt);
         if machine.dice.percent(2) {
             // The attendant dies before it executes anything, and everybody can see that.

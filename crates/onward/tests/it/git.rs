@@ -269,8 +269,8 @@ phases:
         kills_rewind_kept: "rewind.kept", killed_in_a_rewind;
         kills_rewind_begun: "rewind.begun", killed_in_a_rewind;
         kills_rewind_files: "rewind.files", killed_in_a_rewind;
-        kills_hand_before_append: "hand.before-append", killed_in_a_rewind;
-        kills_hand_after_append: "hand.after-append", killed_in_a_rewind;
+        kills_rewind_before_append: "commit.before-append", killed_in_a_rewind;
+        kills_rewind_after_append: "commit.after-append", killed_in_a_rewind;
     }
 }
 

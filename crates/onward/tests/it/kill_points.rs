@@ -98,8 +98,8 @@ points! {
     kills_start_after_create: "start.after-create", Driver;
     kills_start_before_append: "start.before-append", Driver;
     kills_start_after_append: "start.after-append", Driver;
-    kills_driver_before_append: "driver.before-append", Driver;
-    kills_driver_after_append: "driver.after-append", Driver;
+    kills_commit_before_append: "commit.before-append", Driver;
+    kills_commit_after_append: "commit.after-append", Driver;
     kills_append_before_begin: "append.before-begin", Driver;
     kills_append_before_commit: "append.before-commit", Driver;
     kills_append_after_commit: "append.after-commit", Driver;

@@ -71,6 +71,6 @@ fn with_checkpoint(run: &Run, mut events: Vec<Event>, now: Timestamp) -> Vec<Eve
 /// A checkpoint by hand is about the phase in hand; `place` is its place among the events of this decision.
 fn checkpoint(run: &Run, place: u64, name: Option<String>, now: Timestamp) -> Event {
     let phase = run.in_hand().cloned();
-    let id = checkpoint_id(&run.id, phase.as_ref(), Seq(run.seq.0 + place), now);
+    let id = checkpoint_id(&run.id, phase.as_ref(), Seq(run.seq.0 + place), now, run.ids);
     Event::CheckpointTaken { id, triggers: vec![Trigger::Manual], phase, name }
 }

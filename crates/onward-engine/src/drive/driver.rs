@@ -1,0 +1,161 @@
+//! The loop: input, decide, append, report, start what is wanted and not in flight, wait. Read this second, after
+//! `event.rs`.
+//!
+//! There is no other way to go on with a run: a first start, a resume after Ctrl+C and a resume after a power cut all
+//! come through [`Driver::drive`].
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use onward_core::effect::Effect;
+use onward_core::event::Event;
+use onward_core::input::{Begin, Input};
+use onward_core::mutant::{self, Mutant};
+use onward_core::run::{self, Ending, Run, Stepped};
+
+use super::committer::{Arrived, Committer};
+use super::inbox;
+use crate::error::Result;
+use crate::reporter::{Reporter, Update};
+use crate::world::{Urgency, World};
+
+/// How long the driver sleeps at most before it looks at the inbox by itself.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// A run in the hands of one process.
+pub struct Driver<'a> {
+    pub committer: Committer<'a>,
+    pub world: &'a mut dyn World,
+    pub reporter: &'a mut dyn Reporter,
+}
+
+impl Driver<'_> {
+    /// Drives the run until there is nothing more to do for this process.
+    pub fn drive(mut self, begin: Begin) -> Result<Ending> {
+        self.answer_what_waits()?;
+        self.take(vec![Input::Begin(begin).into()])?;
+        loop {
+            if let Some(ending) = self.committer.run().ending() {
+                self.keep_the_tree()?;
+                return Ok(ending);
+            }
+            let at_once = self.make_it_so()?;
+            let inputs = if at_once.is_empty() { self.wait()? } else { at_once };
+            self.take(inputs)?;
+        }
+    }
+
+    /// Whoever posted it may be dead, and so is the driver that should have answered: it counts before all that follows.
+    fn answer_what_waits(&mut self) -> Result<()> {
+        if mutant::is(Mutant::ForgetWhatWaits) {
+            return Ok(());
+        }
+        let now = self.world.now();
+        let stepped = inbox::answer_all(&mut self.committer, self.world.tree(), now)?;
+        self.tell_of(&stepped);
+        Ok(())
+    }
+
+    /// What others said together with the end may have left a checkpoint that waits for the working tree.
+    fn keep_the_tree(&mut self) -> Result<()> {
+        if !self.committer.run().tree_is_awaited() {
+            return Ok(());
+        }
+        let kept = self.world.tree().snapshot(self.committer.run())?;
+        self.take(vec![kept.into()])
+    }
+
+    /// Makes durable what came, and only then tells anybody.
+    fn take(&mut self, arrived: Vec<Arrived>) -> Result<()> {
+        let now = self.world.now();
+        if mutant::is(Mutant::ActBeforeTheAppend) {
+            return self.act_before_the_append(arrived, now);
+        }
+        let stepped = self.committer.take(arrived, now)?;
+        self.tell_of(&stepped);
+        Ok(())
+    }
+
+    fn tell_of(&mut self, stepped: &Stepped) {
+        let run = self.committer.run();
+        for recorded in &stepped.events {
+            if let Event::LimitHit(hit) = &recorded.event {
+                self.world.limit_hit(run, hit);
+            }
+            self.reporter.update(&Update::Event { recorded, run });
+        }
+    }
+
+    /// Starts what is wanted and not in flight. Some of it is known at once and comes back as inputs.
+    fn make_it_so(&mut self) -> Result<Vec<Arrived>> {
+        act(self.world, self.committer.run())
+    }
+
+    /// A deliberate mistake, which the simulator must notice.
+    fn act_before_the_append(&mut self, arrived: Vec<Arrived>, now: Timestamp) -> Result<()> {
+        let mut ahead = self.committer.run().clone();
+        for input in arrived.iter().filter_map(|one| one.asked.as_ref().ok()) {
+            let _ = run::step(&mut ahead, input, "", now);
+        }
+        act(self.world, &ahead)?;
+        let stepped = self.committer.take(arrived, now)?;
+        self.tell_of(&stepped);
+        Ok(())
+    }
+
+    /// Sleeps until something happens and says what it was.
+    fn wait(&mut self) -> Result<Vec<Arrived>> {
+        let happened = self.world.wait(self.sleep())?;
+        // First, so that nothing of what else came is started against a limit that is closed.
+        let closed = self.world.limits_elsewhere(self.committer.run());
+        let mut arrived: Vec<Arrived> = closed.into_iter().chain(happened.inputs).map(Arrived::from).collect();
+        if happened.status_asked {
+            let view = self.world.status(self.committer.run());
+            self.reporter.update(&Update::Status(&view));
+        }
+        if happened.posted || self.committer.store().changed()? {
+            arrived.extend(inbox::waiting(&mut self.committer, self.world.tree())?);
+        }
+        if arrived.is_empty() {
+            self.reporter.update(&Update::Tick { run: self.committer.run(), now: self.world.now() });
+            arrived.push(Input::Tick.into());
+        }
+        Ok(arrived)
+    }
+
+    fn sleep(&self) -> Duration {
+        let now = self.world.now();
+        let due = run::wanted(self.committer.run(), now).into_iter().filter_map(|effect| match effect {
+            Effect::WakeAt(time) => Duration::try_from(time.duration_since(now)).ok(),
+            Effect::Perform { .. }
+            | Effect::Recover { .. }
+            | Effect::Probe { .. }
+            | Effect::Replan { .. }
+            | Effect::Stop { .. }
+            | Effect::Snapshot
+            | Effect::Commit { .. } => None,
+        });
+        due.chain([LOOK_EVERY]).min().unwrap_or(LOOK_EVERY)
+    }
+}
+
+fn act(world: &mut dyn World, run: &Run) -> Result<Vec<Arrived>> {
+    let mut at_once = Vec::new();
+    for effect in run::wanted(run, world.now()) {
+        let input = match effect {
+            Effect::Perform { phase, attempt } => world.perform(run, &phase, attempt)?,
+            Effect::Recover { phase, attempt } => Some(world.recover(run, &phase, attempt)?),
+            Effect::Stop { phase, attempt, by, kill } => {
+                let urgency = if kill { Urgency::Kill } else { Urgency::Ask };
+                world.stop(&phase, attempt, by, urgency)?
+            }
+            Effect::Probe { phase } => world.probe(run, &phase)?,
+            Effect::Replan { phase } => world.replan(run, &phase)?,
+            Effect::Snapshot => Some(world.tree().snapshot(run)?),
+            Effect::Commit { number } => Some(world.tree().commit(run, number)?),
+            Effect::WakeAt(_) => None,
+        };
+        at_once.extend(input.map(Arrived::from));
+    }
+    Ok(at_once)
+}

@@ -1,0 +1,106 @@
+//! What others posted, and how it is answered.
+
+use jiff::Timestamp;
+use onward_core::event::{Event, Report};
+use onward_core::input::{Input, Posted, Reply};
+use onward_core::mutant::{self, Mutant};
+use onward_core::run::Stepped;
+use onward_store::{Consumed, InboxItem};
+
+use super::committer::{Arrived, Committer};
+use crate::error::Result;
+use crate::replan;
+use crate::world::Tree;
+
+const ITEMS_PER_LOOK_MAX: usize = 64;
+/// Looks until nothing waits any more; whoever posts faster than that is heard by the loop.
+const LOOKS_MAX: usize = 64;
+/// A reason that somebody is told; one that quotes what they sent need not be as long as that.
+const REASON_BYTES_MAX: usize = 4096;
+
+/// What waits, the oldest first; a checkpoint by hand comes with the working tree of this moment.
+pub(crate) fn waiting(committer: &mut Committer<'_>, tree: &mut dyn Tree) -> Result<Vec<Arrived>> {
+    let id = committer.run().id.clone();
+    let items = committer.store().inbox(&id, ITEMS_PER_LOOK_MAX)?;
+    let asked: Vec<Arrived> = items.into_iter().map(understood).collect();
+    let wanted = committer.run().started.snapshots && asked.iter().any(wants_the_tree);
+    let first = if wanted { Some(tree.snapshot(committer.run())?) } else { None };
+    Ok(first.into_iter().map(Arrived::from).chain(asked).collect())
+}
+
+/// Answers all that waits for a run that nobody drives: nothing is started by it.
+pub(crate) fn answer_all(committer: &mut Committer<'_>, tree: &mut dyn Tree, now: Timestamp) -> Result<Stepped> {
+    let mut all = Stepped::default();
+    for _ in 0..LOOKS_MAX {
+        let arrived = waiting(committer, tree)?;
+        if arrived.is_empty() {
+            break;
+        }
+        all.extend(note_that_the_driver_is_gone(committer, now)?);
+        all.extend(committer.take(arrived, now)?);
+        if committer.run().tree_is_awaited() {
+            // A tree that cannot be kept is on record as such; the checkpoint is taken all the same.
+            let kept = tree.snapshot(committer.run())?;
+            all.extend(committer.tell(vec![kept], now)?);
+        }
+    }
+    Ok(all)
+}
+
+/// A run that nobody drives and that nobody stopped was killed. That is put on record before anything else is, or an
+/// answer would set something off that nobody is there to do.
+fn note_that_the_driver_is_gone(committer: &mut Committer<'_>, now: Timestamp) -> Result<Stepped> {
+    let run = committer.run();
+    if run.epoch == 0 || run.archived || run.ending().is_some() {
+        return Ok(Stepped::default());
+    }
+    committer.tell(vec![Input::DriverGone], now)
+}
+
+/// A message that cannot be read is answered all the same, or it would come again for ever.
+fn understood(item: InboxItem) -> Arrived {
+    let read = serde_json::from_slice::<Posted>(&item.body).map(Input::Posted);
+    let asked = read.map_err(|why| format!("the message cannot be understood: {why}"));
+    Arrived { asked, item: Some(item.id) }
+}
+
+fn wants_the_tree(arrived: &Arrived) -> bool {
+    matches!(arrived.asked, Ok(Input::Posted(Posted::Checkpoint { .. })))
+}
+
+/// The answer to what was asked. What follows from it for others in the same step is no part of it.
+pub(crate) fn reply(asked: &Input, stepped: &Stepped) -> Reply {
+    let overruled = stepped.events.iter().find_map(|recorded| match &recorded.event {
+        Event::Reported { report: Report::Overruled { reason, .. }, .. } => Some(reason.clone()),
+        _ => None,
+    });
+    if let Some(reason) = overruled {
+        return Reply::Overruled { reason };
+    }
+    let about_a_plan = matches!(asked, Input::Posted(Posted::Replan { .. } | Posted::SettleReplan { .. }));
+    if let Some(reply) = replan::reply(stepped).filter(|_| about_a_plan) {
+        return reply;
+    }
+    match stepped.checkpoints.first() {
+        Some(checkpoint) => Reply::Checkpoint { id: checkpoint.id.to_string() },
+        None => Reply::Done,
+    }
+}
+
+/// The answer as it is stored.
+pub(crate) fn answered(id: String, reply: Reply) -> Consumed {
+    let reply = match reply {
+        _ if mutant::is(Mutant::LoseAnInboxReply) => Reply::Done,
+        Reply::Refused { reason } => Reply::Refused { reason: cut(reason) },
+        Reply::Unfit { reason } => Reply::Unfit { reason: cut(reason) },
+        other @ (Reply::Checkpoint { .. } | Reply::Done | Reply::Overruled { .. } | Reply::NotReplanned { .. }) => {
+            other
+        }
+    };
+    Consumed { id, reply: serde_json::to_vec(&reply).expect("a reply has only string keys") }
+}
+
+fn cut(mut reason: String) -> String {
+    reason.truncate(reason.floor_char_boundary(REASON_BYTES_MAX));
+    reason
+}
