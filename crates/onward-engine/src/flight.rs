@@ -8,12 +8,15 @@ use onward_core::id::Attempt;
 use onward_core::input::{AttemptEnd, LastWords};
 use onward_core::tail::TAIL_BYTES_MAX;
 
-use crate::attendant::{self, Adopted, AttemptFolder, Attending, Exit, Found};
-use crate::executor::shell;
+use crate::attendant::{self, Adopted, AttemptFolder, Attending, Exit, Found, RecordError};
 use crate::probe::phase::Look;
 use crate::process;
 use crate::redact::secrets;
 use crate::world::Urgency;
+
+/// How often in a row an attempt may be looked at in vain for want of memory, open files and the like. At fifty looks a
+/// second that is ten seconds.
+const BLIND_LOOKS_MAX: u32 = 500;
 
 /// An attempt that has a process, or had one a moment ago.
 pub(crate) struct Flight {
@@ -25,13 +28,15 @@ pub(crate) struct Flight {
     look: Look,
     /// What it was asked so far; asked again only when it is more urgent.
     asked: Option<(StopBy, Urgency)>,
+    /// How often in a row nothing could be told, because we had no room to look.
+    blind_looks: u32,
 }
 
 /// What there is to wait on.
 enum By {
     Child(Attending),
     Adopted(Adopted),
-    /// The attendant is dead, but something it started still holds the lock.
+    /// The attendant is dead or cannot be watched, but something it started is still there.
     Lock,
 }
 
@@ -44,18 +49,19 @@ pub(crate) enum Landed {
 
 impl Flight {
     pub(crate) fn attending(folder: AttemptFolder, attempt: Attempt, attending: Attending, look: Look) -> Self {
-        Self { attempt, folder, by: By::Child(attending), boot: boot_now(), look, asked: None }
+        Self { attempt, folder, by: By::Child(attending), boot: boot_now(), look, asked: None, blind_looks: 0 }
     }
 
     pub(crate) fn recovered(folder: AttemptFolder, attempt: Attempt, boot: &str, after: Look) -> Landed {
         let by = match look(&folder, boot) {
-            Found::Exited(exit) => return Landed::Ended(end_of(&folder, &exit, &after)),
-            Found::NeverStarted => return Landed::NeverStarted,
-            Found::Unknown => return Landed::Ended(unknown(&folder)),
-            Found::Alive(adopted) => By::Adopted(adopted),
-            Found::Holding => By::Lock,
+            Some(Found::Exited(exit)) => return Landed::Ended(end_of(&folder, &exit, &after)),
+            Some(Found::NeverStarted) => return Landed::NeverStarted,
+            Some(Found::Unknown) => return Landed::Ended(unknown(&folder)),
+            Some(Found::Alive(adopted)) => By::Adopted(adopted),
+            Some(Found::Holding) | None => By::Lock,
         };
-        Landed::Flying(Self { attempt, folder, by, boot: boot.to_owned(), look: after, asked: None })
+        let boot = boot.to_owned();
+        Landed::Flying(Self { attempt, folder, by, boot, look: after, asked: None, blind_looks: 0 })
     }
 
     /// What becomes readable when the attendant is gone.
@@ -88,7 +94,10 @@ impl Flight {
             }
             By::Lock => {}
         }
-        match look(&self.folder, &self.boot) {
+        let found = look(&self.folder, &self.boot);
+        self.blind_looks = if found.is_some() { 0 } else { self.blind_looks + 1 };
+        let found = found.unwrap_or(if self.blind_looks > BLIND_LOOKS_MAX { Found::Unknown } else { Found::Holding });
+        match found {
             Found::Exited(exit) => Some(end_of(&self.folder, &exit, &self.look)),
             Found::Alive(_) => None,
             Found::Holding => {
@@ -124,37 +133,36 @@ impl Flight {
     /// With no attendant left to do it, the kill is ours to do.
     fn repeat_the_kill(&self) {
         if self.is_watching_a_lock() && self.asked.is_some() {
-            process::kill_tree(None, &shell::tag(&self.folder), &[]);
+            // What is left then is found again by the next look.
+            let _ = self.folder.mark(&boot_now()).kill();
         }
     }
 }
 
-/// What became of an attempt. A record that a newer onward wrote, or that cannot be read, tells us nothing: as long as
-/// something holds the lock it is waited for, and after that nobody knows.
-fn look(folder: &AttemptFolder, boot: &str) -> Found {
-    let found = attendant::find(folder, &boot_now(), boot).unwrap_or_else(|_| {
-        if attendant::lock_is_held(folder).unwrap_or(false) { Found::Holding } else { Found::Unknown }
-    });
-    if folder.path().exists() || !matches!(found, Found::NeverStarted | Found::Unknown) {
-        return found;
-    }
-    // No folder, no lock to ask. It was never made, or it was taken away with its lock while the phase works: the mark in
-    // the environment tells, and the folder of the run, which is made before anything is started.
-    let of_the_run = folder.path().ancestors().nth(2).is_some_and(std::path::Path::exists);
-    if !process::sweep(&shell::tag(folder), &[]).is_empty() {
-        Found::Holding
-    } else if of_the_run {
-        found
-    } else {
-        Found::Unknown
-    }
+/// What became of an attempt; none where we had no room to look, which says nothing about it. A record that a newer onward
+/// wrote, or that nobody can read, tells us nothing either: as long as something of the attempt is there it is waited for,
+/// and after that nobody knows.
+fn look(folder: &AttemptFolder, boot: &str) -> Option<Found> {
+    let found = match attendant::find(folder, &boot_now(), boot) {
+        Ok(found) => found,
+        Err(RecordError::Unreadable { source, .. }) if process::is_shortage(&source) => return None,
+        Err(_) => match attendant::is_at_work(folder) {
+            Ok(true) => Found::Holding,
+            Ok(false) => Found::Unknown,
+            Err(_) => return None,
+        },
+    };
+    // No folder: it was never made, or it was taken away. The folder of the run is made before anything is started.
+    let of_the_run = || folder.path().ancestors().nth(2).is_some_and(std::path::Path::exists);
+    let lost = matches!(found, Found::NeverStarted) && !folder.path().exists() && !of_the_run();
+    Some(if lost { Found::Unknown } else { found })
 }
 
 /// Whether something of an attempt that nobody drives still works.
 pub(crate) fn is_at_work(folder: &AttemptFolder, boot: &str) -> bool {
     match look(folder, boot) {
-        Found::Alive(_) | Found::Holding => true,
-        Found::Exited(_) | Found::NeverStarted | Found::Unknown => false,
+        Some(Found::Alive(_) | Found::Holding) | None => true,
+        Some(Found::Exited(_) | Found::NeverStarted | Found::Unknown) => false,
     }
 }
 

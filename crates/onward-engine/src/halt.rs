@@ -38,7 +38,7 @@ impl Onward {
         let run = self.load(id)?;
         let at_work = run.running().filter_map(|(phase, state)| Some((&phase.id, state.attempt.as_ref()?.number)));
         let folders: Vec<_> = at_work.map(|(id, number)| shell::folder(&self.project, &run, id, number)).collect();
-        let held = |folder: &&attendant::AttemptFolder| attendant::lock_is_held(folder).unwrap_or(false);
+        let held = |folder: &&attendant::AttemptFolder| attendant::is_at_work(folder).unwrap_or(false);
         for folder in folders.iter().filter(held) {
             // An attendant that cannot be reached is gone, and what it left is ended below.
             let _ = attendant::ask_to_stop(folder, record_of(StopBy::Cancel));

@@ -212,7 +212,7 @@ impl Onward {
         let folder = shell::folder(&self.project, run, &phase.id, attempt.number);
         match folder.exit() {
             Ok(Some(exit)) if exit.stopped_by.is_none() => not("it has ended, and its result is taken"),
-            Ok(_) | Err(_) if attendant::lock_is_held(&folder).unwrap_or(false) => {
+            Ok(_) | Err(_) if attendant::is_at_work(&folder).unwrap_or(false) => {
                 not("it is at work, and is waited for")
             }
             Ok(_) | Err(_) => view::why(run, phase, state),
@@ -480,7 +480,7 @@ pub(crate) fn alive(project: &Project, run: &Run, driver: Option<Driver>) -> Ali
     for (phase, state) in run.running() {
         let Some(attempt) = &state.attempt else { continue };
         let folder = shell::folder(project, run, &phase.id, attempt.number);
-        if attendant::lock_is_held(&folder).unwrap_or(false) {
+        if attendant::is_at_work(&folder).unwrap_or(false) {
             alive.phases.insert(phase.id.clone());
         }
         if let Some(note) = flight::note(&folder) {

@@ -1,36 +1,32 @@
 //! Processes as Linux shows them: who lives, since when, and what belongs to an attempt.
 //!
 //! A pid alone names nothing, because the kernel gives it out again. A process is named here by its pid together with its start
-//! time, or by a descriptor that the kernel ties to it (a pidfd). What an attempt started is found by a tag in the environment,
-//! which survives `setsid`, double forks and the death of every parent; process groups do not.
+//! time, or by a descriptor that the kernel ties to it (a pidfd). What an attempt started is found by [`Mark`].
 
 #![expect(
     unsafe_code,
     reason = "pidfds, the clock that counts suspended time, and resetting a signal have no safe wrapper in the libraries used"
 )]
 
-use std::collections::BTreeMap;
+mod members;
+
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::thread;
 use std::time::Duration;
 
+pub(crate) use members::is_shortage;
+pub use members::{Mark, Member, Session, carried, kill_tree, sweep};
+use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{Signal, killpg};
+use nix::sys::signal::{Signal, kill};
 pub use nix::unistd::Pid;
 
 /// The variable that carries the tags of every attempt that a process descends from, separated by commas.
 pub const TREE_VARIABLE: &str = "ONWARD_TREE";
 
-/// How often processes that keep appearing are looked for and killed before the rest is given up.
-pub const KILL_ROUNDS_MAX: u32 = 50;
-
 /// How many ancestors of a process are looked at. A person has a dozen.
 pub(crate) const ANCESTORS_MAX: usize = 1_024;
-
-/// Time for the kernel to take down what was just killed, before the next look.
-const KILL_ROUND_PAUSE: Duration = Duration::from_millis(4);
 
 /// The id that the kernel draws anew at every boot. Start times and pids mean nothing across a change of it.
 pub fn boot_id() -> io::Result<String> {
@@ -56,6 +52,8 @@ pub fn boottime() -> Duration {
 struct Stat {
     state: u8,
     parent: Pid,
+    group: Pid,
+    session: Pid,
     start_time: u64,
 }
 
@@ -71,9 +69,12 @@ impl Stat {
         let after = text.iter().rposition(|&byte| byte == b')')? + 1;
         let rest = std::str::from_utf8(text.get(after..)?).ok()?;
         let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+        let pid = |at: usize| Some(Pid::from_raw(fields.get(at)?.parse().ok()?));
         Some(Self {
             state: *fields.first()?.as_bytes().first()?,
-            parent: Pid::from_raw(fields.get(1)?.parse().ok()?),
+            parent: pid(1)?,
+            group: pid(2)?,
+            session: pid(3)?,
             start_time: fields.get(19)?.parse().ok()?,
         })
     }
@@ -94,6 +95,12 @@ pub fn alive(pid: Pid, start_time: u64) -> bool {
     Stat::of(pid).is_ok_and(|stat| stat.lives() && stat.start_time == start_time)
 }
 
+/// The name of the program that a process runs, cut short by the kernel; empty if it has ended.
+pub fn program_name(pid: Pid) -> String {
+    let name = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+    String::from_utf8_lossy(&name).trim_end().to_owned()
+}
+
 /// A descriptor that stays with this process and becomes readable when it ends, whatever happens to its number afterwards.
 pub fn pidfd_open(pid: Pid) -> io::Result<OwnedFd> {
     // SAFETY: the call takes two integers and touches no memory of ours.
@@ -112,6 +119,24 @@ pub fn pidfd_signal(pidfd: BorrowedFd<'_>, signal: Signal) -> io::Result<()> {
     // SAFETY: a null siginfo is allowed and means "as kill(2) would fill it"; nothing else is a pointer.
     let result = unsafe { libc::syscall(libc::SYS_pidfd_send_signal, pidfd.as_raw_fd(), signal as i32, none, 0) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Sends a signal to exactly this process, if it lives; `false` if it does not. Where there is no descriptor to be had for it, as
+/// under a strict seccomp filter or with too many files open, its number is used right after its start time was looked at.
+pub fn signal(pid: Pid, start_time: u64, signal: Signal) -> io::Result<bool> {
+    let pidfd = pidfd_open(pid);
+    if !alive(pid, start_time) {
+        return Ok(false);
+    }
+    let sent = match pidfd {
+        Ok(pidfd) => pidfd_signal(pidfd.as_fd(), signal),
+        Err(_) => kill(pid, signal).map_err(io::Error::from),
+    };
+    match sent {
+        Ok(()) => Ok(true),
+        Err(why) if why.raw_os_error() == Some(Errno::ESRCH as i32) => Ok(false),
+        Err(why) => Err(why),
+    }
 }
 
 /// Whether the process behind the descriptor has ended.
@@ -147,104 +172,10 @@ pub(crate) fn close_descriptors_from(first: u32) {
     unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) };
 }
 
-/// Every process that carries the tag in its environment, without those in `except`. Zombies carry nothing any more.
-pub fn sweep(tag: &str, except: &[Pid]) -> Vec<Pid> {
-    all_pids().filter(|pid| !except.contains(pid) && carries(*pid, tag)).collect()
-}
-
-/// Every living process that descends from `root` by its parents as they stand now. Under a subreaper these are also the ones
-/// that cleared their environment and so lost the tag.
-pub(crate) fn descendants(root: Pid) -> Vec<Pid> {
-    let mut children: BTreeMap<Pid, Vec<(Pid, Stat)>> = BTreeMap::new();
-    for pid in all_pids() {
-        if let Ok(stat) = Stat::of(pid) {
-            children.entry(stat.parent).or_default().push((pid, stat));
-        }
-    }
-    let mut found = Vec::new();
-    let mut parents = vec![root];
-    while let Some(parent) = parents.pop() {
-        for (pid, stat) in children.remove(&parent).unwrap_or_default() {
-            parents.push(pid);
-            if stat.lives() {
-                found.push(pid);
-            }
-        }
-    }
-    found
-}
-
 /// The parent of a process, its parent, and so on as they stand now: the nearest first, as many as are looked at.
 pub(crate) fn ancestors(of: Pid) -> Vec<Pid> {
     let parent = |pid: &Pid| Stat::of(*pid).ok().map(|stat| stat.parent).filter(|parent| parent.as_raw() > 0);
     std::iter::successors(parent(&of), parent).take(ANCESTORS_MAX).collect()
-}
-
-/// Kills the group, then everything that carries the tag, again and again until two looks in a row find nothing. Gives what is
-/// still there after the last round: processes that the kernel cannot end now.
-pub fn kill_tree(group: Option<Pid>, tag: &str, except: &[Pid]) -> Vec<Pid> {
-    kill_until_gone(group, || sweep(tag, except))
-}
-
-/// As [`kill_tree`], and with it all that descends from this process: for the attendant, to which orphans come back.
-pub(crate) fn kill_own_tree(group: Option<Pid>, tag: &str) -> Vec<Pid> {
-    let own = Pid::this();
-    kill_until_gone(group, || {
-        let mut found = sweep(tag, &[own]);
-        found.extend(descendants(own));
-        found.sort_unstable();
-        found.dedup();
-        found
-    })
-}
-
-fn kill_until_gone(group: Option<Pid>, find: impl Fn() -> Vec<Pid>) -> Vec<Pid> {
-    if let Some(group) = group {
-        // A group that is empty by now is what we want.
-        let _ = killpg(group, Signal::SIGKILL);
-    }
-    let mut empty_in_a_row = 0;
-    for _ in 0..KILL_ROUNDS_MAX {
-        // The descriptors are opened before the second look, so a number that changed hands in between is not hit.
-        let found: Vec<(Pid, OwnedFd)> =
-            find().into_iter().filter_map(|pid| Some((pid, pidfd_open(pid).ok()?))).collect();
-        if found.is_empty() {
-            empty_in_a_row += 1;
-            if empty_in_a_row == 2 {
-                return Vec::new();
-            }
-            // A process that is just becoming another program shows no environment for a moment.
-            thread::sleep(KILL_ROUND_PAUSE);
-            continue;
-        }
-        empty_in_a_row = 0;
-        let still = find();
-        for (pid, pidfd) in found {
-            if still.contains(&pid) {
-                let _ = pidfd_signal(pidfd.as_fd(), Signal::SIGKILL);
-            }
-        }
-        thread::sleep(KILL_ROUND_PAUSE);
-    }
-    find()
-}
-
-/// Whether one of the tags in the environment of the process is this one. A process of somebody else, or one that has just ended,
-/// cannot be read and is none of ours.
-fn carries(pid: Pid, tag: &str) -> bool {
-    fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environment| names_tag(&environment, tag))
-}
-
-fn names_tag(environment: &[u8], tag: &str) -> bool {
-    environment
-        .split(|&byte| byte == 0)
-        .filter_map(|variable| variable.strip_prefix(TREE_VARIABLE.as_bytes())?.strip_prefix(b"="))
-        .any(|tags| tags.split(|&byte| byte == b',').any(|one| one == tag.as_bytes()))
-}
-
-fn all_pids() -> impl Iterator<Item = Pid> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok().map(Pid::from_raw))
 }
 
 #[cfg(test)]
@@ -256,15 +187,8 @@ mod tests {
     fn a_name_with_brackets_does_not_shift_the_fields() {
         let line = b"42 (a) R 1 (b) S 7 8 9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 98765 1 2 3";
         let stat = Stat::parse(line).expect("a well-formed line");
-        assert_eq!(stat, Stat { state: b'S', parent: Pid::from_raw(7), start_time: 98765 });
-    }
-
-    /// Tags are elements of a list. A tag that is the beginning of another one does not stand for it.
-    #[test]
-    fn a_tag_is_a_whole_element() {
-        let environment = b"PATH=/bin\0ONWARD_TREE=run-a,run-b1\0X_ONWARD_TREE=run-c\0";
-        assert!(names_tag(environment, "run-a") && names_tag(environment, "run-b1"));
-        assert!(!names_tag(environment, "run-b") && !names_tag(environment, "run-c") && !names_tag(environment, ""));
+        let [parent, group, session] = [7, 8, 9].map(Pid::from_raw);
+        assert_eq!(stat, Stat { state: b'S', parent, group, session, start_time: 98765 });
     }
 
     /// This very process is alive under its start time, and under no other.

@@ -484,7 +484,7 @@ impl Onward {
             if orphans == Some(Orphans::Kill) {
                 end(&folder).map_err(|why| Error::Refused { run: old.run.id.clone(), reasons: vec![why] })?;
             }
-            while attendant::lock_is_held(&folder).unwrap_or(false) {
+            while attendant::is_at_work(&folder).unwrap_or(false) {
                 std::thread::sleep(LOCK_LOOK_EVERY);
             }
         }

@@ -134,7 +134,7 @@ impl Onward {
         let lives = |(phase, state): &(&Phase, &PhaseState)| {
             state.attempt.as_ref().is_some_and(|attempt| {
                 let folder = shell::folder(&self.project, run, &phase.id, attempt.number);
-                attendant::lock_is_held(&folder).unwrap_or(true)
+                attendant::is_at_work(&folder).unwrap_or(true)
             })
         };
         run.running().filter(lives).map(|(phase, _)| phase.id.clone()).collect()

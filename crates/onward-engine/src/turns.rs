@@ -8,9 +8,9 @@ use std::time::Duration;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 
+use crate::attendant;
 use crate::error::{Error, Result};
-use crate::executor::shell;
-use crate::{attendant, process};
+use crate::flight::boot_now;
 
 pub(crate) const LOCK_LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Ten seconds of looks at the lock of those that start.
@@ -51,7 +51,7 @@ pub(crate) fn try_exclusive(file: &File) -> std::io::Result<bool> {
 
 /// Ends an attempt by force. The attendant is left the time to do it, since it alone knows children that shed their mark.
 pub(crate) fn end(folder: &attendant::AttemptFolder) -> std::result::Result<(), String> {
-    let held = || attendant::lock_is_held(folder).unwrap_or(false);
+    let held = || attendant::is_at_work(folder).unwrap_or(false);
     let wait = || {
         (0..KILL_LOOKS_MAX).any(|_| {
             std::thread::sleep(LOCK_LOOK_EVERY);
@@ -65,6 +65,6 @@ pub(crate) fn end(folder: &attendant::AttemptFolder) -> std::result::Result<(), 
     if wait() {
         return Ok(());
     }
-    process::kill_tree(None, &shell::tag(folder), &[]);
+    let _ = folder.mark(&boot_now()).kill();
     if wait() { Ok(()) } else { Err(format!("what was started from {} cannot be ended", folder.path().display())) }
 }

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::thread;
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, fcntl};
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, killpg, pthread_sigmask};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
@@ -25,9 +26,11 @@ use super::capture::{Account, Capture, Taken};
 use super::ending::{Act, Cause, Ending};
 use super::folder::AttemptFolder;
 use super::probe;
-use super::record::{self, Exit, Outcome, RecordError, Spec, Started, Stop, StopBy, StopMode};
+use super::record::{
+    self, AfterSuccess, Exit, LeftRunning, Outcome, RecordError, Spec, Started, Stop, StopBy, StopMode,
+};
 use super::wake::Wake;
-use crate::process::{self, Pid};
+use crate::process::{self, Mark, Pid, Session};
 use crate::redact::Secrets;
 
 /// Where the lock is kept: out of the way of the low numbers that shell scripts use. A small limit on descriptors may forbid the
@@ -47,12 +50,18 @@ const EXIT_TRY_PAUSE: Duration = Duration::from_millis(250);
 /// What the output gives up for the outcome on a full disk: more than the record needs, for file systems with large blocks.
 const ROOM_BYTES: u64 = 64 * 1024;
 
-/// What the program does when it was started as `onward __attend`. The descriptors 0 and 1 are the lock and the orders.
+/// After a phase has succeeded: how long those that it left behind may take to end by themselves before they are named.
+const LEFTOVER_PATIENCE: Duration = Duration::from_millis(50);
+
+/// What the program does when it was started as `onward __attend`. The descriptors 0, 1 and 2 are the lock, the orders and the
+/// folder of the attempt. The folder is where we work from then on, and all its files are opened relative to it: whoever renames
+/// the project meanwhile finds the outcome where the folder is then.
 pub fn main() -> ExitCode {
     // Before anything else: out of the driver's session, so that its terminal cannot end us. It fails only if we lead one already.
     let _ = unistd::setsid();
     process::close_descriptors_from(3);
-    let Ok(spec) = read_orders() else { return ExitCode::from(2) };
+    let (Ok(mut spec), Ok(())) = (read_orders(), unistd::fchdir(io::stderr())) else { return ExitCode::from(2) };
+    spec.folder = PathBuf::from(".");
     let folder = AttemptFolder::at(spec.folder.clone());
     note_panics(&folder);
     match Attendant::prepare(spec, folder.clone()).and_then(Attendant::attend) {
@@ -93,6 +102,8 @@ struct Attendant {
     ending: Option<Ending>,
     begun: Begun,
     ended: Option<Ended>,
+    /// What is there of the attempt after its end.
+    left_running: Vec<LeftRunning>,
 }
 
 #[derive(Clone, Copy)]
@@ -127,8 +138,19 @@ impl Attendant {
         let pairs = variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
         let secrets = Arc::new(Secrets::from_env(pairs, &spec.secret_names));
         let capture = Capture::new(&spec);
-        let (phase, ending, ended) = (None, None, None);
-        Ok(Self { spec, folder, secrets, capture, wake, phase, group_alive: false, ending, begun: Begun::now(), ended })
+        Ok(Self {
+            spec,
+            folder,
+            secrets,
+            capture,
+            wake,
+            phase: None,
+            group_alive: false,
+            ending: None,
+            begun: Begun::now(),
+            ended: None,
+            left_running: Vec::new(),
+        })
     }
 
     fn attend(mut self) -> io::Result<()> {
@@ -147,6 +169,7 @@ impl Attendant {
             self.wait_and_work()?;
         }
         self.drain();
+        self.name_what_is_left();
         let account = self.capture.finish();
         let mut exit = self.exit(account);
         probe("attend.before-exit-record");
@@ -170,17 +193,21 @@ impl Attendant {
         let (program, arguments) = self.spec.argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = Command::new(program);
         command.args(arguments).current_dir(&self.spec.working_directory).process_group(0);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // All that can fail comes before the phase does: once it lives, nothing says any more that it could not be started.
+        command.stdin(Stdio::null()).stdout(self.pipe()?).stderr(self.pipe()?);
         self.begun = Begun::now();
         // Our own handlers fall back to the defaults in the new program, and nothing is blocked or ignored for it.
-        let mut child = command.spawn()?;
-        self.phase = Some(Pid::from_raw(i32::try_from(child.id()).map_err(io::Error::other)?));
+        let child = command.spawn()?;
+        self.phase = Some(Pid::from_raw(i32::try_from(child.id()).expect("the kernel's pids are small numbers")));
         self.group_alive = true;
-        let pipes = [child.stdout.take().map(OwnedFd::from), child.stderr.take().map(OwnedFd::from)];
-        for pipe in pipes.into_iter().flatten() {
-            self.capture.add(pipe, &self.secrets)?;
-        }
         Ok(())
+    }
+
+    /// A pipe from which we read, as the end that the phase writes to.
+    fn pipe(&mut self) -> io::Result<OwnedFd> {
+        let (ours, theirs) = unistd::pipe2(OFlag::O_CLOEXEC)?;
+        self.capture.add(ours, &self.secrets)?;
+        Ok(theirs)
     }
 
     /// Why the phase could not be started, with the usual suspect named: a missing folder gives the same error as a missing program.
@@ -213,7 +240,8 @@ impl Attendant {
             }
             match poll(&mut fds, timeout) {
                 Ok(_) | Err(Errno::EINTR) => {}
-                Err(error) => return Err(error.into()),
+                // Short of memory, say. Everything is looked at below all the same, a little later.
+                Err(_) => thread::sleep(LEFTOVER_LOOK),
             }
             for (place, fd) in places.into_iter().zip(&fds[1..]) {
                 readable[place] = fd.any().unwrap_or(true);
@@ -261,9 +289,38 @@ impl Attendant {
         }
     }
 
+    /// Its main process has ended. Nothing of an attempt that did not succeed lives on: what would go on working would do so beside
+    /// the next attempt.
     fn end_with(&mut self, outcome: Outcome) {
         let duration = process::boottime().saturating_sub(self.begun.boottime);
+        let succeeded = outcome == Outcome::Code(0);
         self.ended = Some(Ended { outcome, at: Timestamp::now(), duration });
+        let ends_all = !succeeded || self.spec.after_success == AfterSuccess::EndAll;
+        if ends_all && self.ending.is_none() && self.phase.is_some() {
+            let act = self.ending.insert(Ending::of_the_rest(Instant::now())).act();
+            self.perform(Some(act));
+        }
+    }
+
+    /// Those that were let be after a success; a short moment for those that are just ending. Whatever a phase starts comes to us
+    /// when its parent ends, so without children there is nothing to look for.
+    fn name_what_is_left(&mut self) {
+        let until = Instant::now() + LEFTOVER_PATIENCE;
+        while self.ending.is_none() && has_children() {
+            if Instant::now() >= until {
+                let left = self.mark().members().unwrap_or_default();
+                self.left_running = LeftRunning::of(&left);
+                return;
+            }
+            thread::sleep(LEFTOVER_LOOK / 4);
+        }
+    }
+
+    /// All that was ever started for this attempt.
+    fn mark(&self) -> Mark {
+        let own = Pid::this();
+        let session = process::start_time(own).ok().map(|start_time| Session { leader: own, start_time });
+        Mark { session, root: Some(own), ..Mark::tagged(&self.spec.tag) }
     }
 
     /// The request that is on record, if any. One that cannot be read still is one.
@@ -318,8 +375,10 @@ impl Attendant {
                 self.signal_group(Signal::SIGCONT);
             }
             Act::Kill => {
-                let group = self.phase.filter(|_| self.group_alive);
-                process::kill_own_tree(group, &self.spec.tag);
+                self.signal_group(Signal::SIGKILL);
+                // Where not even /proc can be read the group is all that is known.
+                let left = self.mark().kill().unwrap_or_default();
+                self.left_running = LeftRunning::of(&left);
                 self.group_alive = false;
             }
         }
@@ -380,7 +439,7 @@ impl Attendant {
             outcome,
             timed_out: self.ending.is_some_and(|ending| ending.cause == Cause::TimedOut),
             stopped_by: self.ending.and_then(|ending| match ending.cause {
-                Cause::TimedOut => None,
+                Cause::TimedOut | Cause::Over => None,
                 Cause::Stopped(by) => Some(by),
             }),
             started_at: self.begun.at,
@@ -390,6 +449,7 @@ impl Attendant {
             output_dropped_bytes: account.dropped_bytes,
             log_error: account.error.or(clean_error),
             redacted: account.redacted + cleaned,
+            left_running: self.left_running.clone(),
         }
     }
 
@@ -452,7 +512,19 @@ fn pass_the_lock_on() -> io::Result<()> {
     let nothing = File::options().read(true).write(true).open("/dev/null")?;
     unistd::dup2_stdin(&nothing)?;
     unistd::dup2_stdout(&nothing)?;
+    unistd::dup2_stderr(&nothing)?;
     Ok(())
+}
+
+/// Whether anybody is left for whom we are the parent; those that have ended are taken off the process table on the way.
+fn has_children() -> bool {
+    loop {
+        match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::StillAlive) => return true,
+            Err(Errno::EINTR) | Ok(_) => {}
+            Err(_) => return false,
+        }
+    }
 }
 
 /// Rounded up, so that what is due is due when the wait is over.

@@ -11,6 +11,8 @@ use super::record::{Spec, Stop, StopBy, StopMode};
 pub(super) enum Cause {
     TimedOut,
     Stopped(StopBy),
+    /// Its main process has ended by itself, and what it left behind is not to live on.
+    Over,
 }
 
 /// What is to be done to the phase now.
@@ -36,6 +38,11 @@ impl Ending {
     /// The time of the phase is up: it is told firmly at once.
     pub(super) fn by_timeout(now: Instant) -> Self {
         Self { cause: Cause::TimedOut, act: Act::Terminate, since: now }
+    }
+
+    /// The main process has ended and the rest is to go with it: it is told firmly at once.
+    pub(super) fn of_the_rest(now: Instant) -> Self {
+        Self { cause: Cause::Over, act: Act::Terminate, since: now }
     }
 
     pub(super) fn by_request(stop: Stop, now: Instant) -> Self {
@@ -86,6 +93,7 @@ impl Ending {
 
 #[cfg(test)]
 mod tests {
+    use super::super::record::AfterSuccess;
     use super::*;
 
     fn spec() -> Spec {
@@ -105,6 +113,7 @@ mod tests {
             driver_pid: 0,
             secret_names: crate::redact::Names::default(),
             folder: "/".into(),
+            after_success: AfterSuccess::LetBe,
         }
     }
 

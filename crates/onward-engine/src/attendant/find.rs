@@ -27,7 +27,8 @@ pub enum Found {
     Exited(Exit),
     /// Its attendant lives and will write the outcome.
     Alive(Adopted),
-    /// Its attendant is dead, yet something that the phase started still holds the lock. Nothing may start beside it.
+    /// Its attendant is dead or cannot be watched, yet something that the phase started is still there: it holds the lock, or
+    /// carries the tag of the attempt. Nothing may start beside it.
     Holding,
     /// It was never executed: nothing can have happened.
     NeverStarted,
@@ -64,7 +65,8 @@ pub enum Reached {
 /// Finds out what became of an attempt. `boot_now` is the id of this boot, `attempt_boot` the one noted when the attempt was begun.
 ///
 /// The order is what makes it right: the outcome counts whatever the lock says, and it is looked for once more after the lock was
-/// found free, because it may have been written in between.
+/// found free and nobody was found at work, because it may have been written in between. A phase may close every descriptor that
+/// it inherited, so a lock that is free does not say that nobody is at work.
 pub fn find(folder: &AttemptFolder, boot_now: &str, attempt_boot: &str) -> Result<Found, RecordError> {
     let patience = Instant::now() + STARTING_WAIT_MAX;
     loop {
@@ -72,11 +74,7 @@ pub fn find(folder: &AttemptFolder, boot_now: &str, attempt_boot: &str) -> Resul
             return Ok(Found::Exited(exit));
         }
         if !lock_is_held(folder)? {
-            return Ok(match usable(folder.exit())? {
-                Some(exit) => Found::Exited(exit),
-                None if boot_now == attempt_boot && matches!(folder.started(), Ok(None)) => Found::NeverStarted,
-                None => Found::Unknown,
-            });
+            return without_lock(folder, boot_now, attempt_boot);
         }
         match folder.started() {
             Ok(Some(started)) => {
@@ -94,8 +92,41 @@ pub fn find(folder: &AttemptFolder, boot_now: &str, attempt_boot: &str) -> Resul
     Ok(usable(folder.exit())?.map_or(Found::Holding, Found::Exited))
 }
 
+fn without_lock(folder: &AttemptFolder, boot_now: &str, attempt_boot: &str) -> Result<Found, RecordError> {
+    let carried = somebody_is_there(folder, boot_now)?;
+    if let Some(exit) = usable(folder.exit())? {
+        return Ok(Found::Exited(exit));
+    }
+    if carried {
+        return Ok(Found::Holding);
+    }
+    let untouched = || folder.is_untouched().unwrap_or(false);
+    let never = boot_now == attempt_boot && matches!(folder.started(), Ok(None)) && untouched();
+    Ok(if never { Found::NeverStarted } else { Found::Unknown })
+}
+
+/// Whether something of an attempt that is on record as running is at work now, by the same order as [`find`] but without waiting
+/// for anything. Other processes are looked at only where the attempt was begun, has no outcome and nobody holds its lock.
+pub fn is_at_work(folder: &AttemptFolder) -> Result<bool, RecordError> {
+    let ended = || matches!(folder.exit(), Ok(Some(_)));
+    if ended() {
+        return Ok(false);
+    }
+    if lock_is_held(folder)? {
+        return Ok(true);
+    }
+    let begun = !matches!(folder.started(), Ok(None)) || !folder.path().exists();
+    let boot_now = process::boot_id().unwrap_or_default();
+    Ok(begun && somebody_is_there(folder, &boot_now)? && !ended())
+}
+
+fn somebody_is_there(folder: &AttemptFolder, boot_now: &str) -> Result<bool, RecordError> {
+    let members = folder.mark(boot_now).members();
+    members.map(|all| !all.is_empty()).map_err(|source| RecordError::Unreadable { name: "/proc", source })
+}
+
 /// Whether anyone holds the attempt's lock: the attendant, or something that the phase started.
-pub fn lock_is_held(folder: &AttemptFolder) -> Result<bool, RecordError> {
+fn lock_is_held(folder: &AttemptFolder) -> Result<bool, RecordError> {
     let unreadable = |source| RecordError::Unreadable { name: "lock", source };
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);

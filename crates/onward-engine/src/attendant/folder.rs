@@ -12,6 +12,10 @@ use std::path::{Path, PathBuf};
 use onward_core::id::{Attempt, PhaseId, RunId};
 
 use super::record::{self, Exit, RECORD_BYTES_MAX, Record, RecordError, Started, Stop};
+use crate::process::{Mark, Pid, Session};
+
+/// `attempts`, the run, the phase and the number of the attempt: the levels of folders below the store.
+const LEVELS: usize = 4;
 
 /// The files that belong to the phase. They are made beforehand, because the phase's own umask may be loose.
 const PHASE_FILES: [&str; 3] = ["result", "progress", "summary"];
@@ -45,8 +49,8 @@ impl AttemptFolder {
     /// Makes the folder and the phase's own files. A request to stop that was meant for an attempt which never started is taken
     /// away; an attempt that did start is left exactly as it is, and [`super::spawn`] refuses it.
     pub fn create(&self) -> Result<(), FolderError> {
-        // From `attempts` down to the number: the four levels that are ours to make.
-        let levels: Vec<&Path> = self.path.ancestors().take(4).collect();
+        // From `attempts` down to the number: the levels that are ours to make.
+        let levels: Vec<&Path> = self.path.ancestors().take(LEVELS).collect();
         for level in levels.into_iter().rev() {
             make_private_folder(level)?;
         }
@@ -69,6 +73,49 @@ impl AttemptFolder {
 
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The element of `ONWARD_TREE` that everything this attempt starts carries in its environment. It names the store by the folder
+    /// itself and not by its path: the same when the project is renamed or seen through another mount, another one in a copy.
+    pub fn tag(&self) -> String {
+        let store = self.path.ancestors().nth(LEVELS).unwrap_or(&self.path);
+        let mut hash = blake3::Hasher::new();
+        match fs::metadata(store) {
+            Ok(about) => hash.update(&about.dev().to_le_bytes()).update(&about.ino().to_le_bytes()),
+            // Without a store there is no attempt that anybody could look for.
+            Err(_) => hash.update(store.as_os_str().as_encoded_bytes()),
+        };
+        let inside = self.path.strip_prefix(store).unwrap_or(&self.path);
+        hash.update(inside.as_os_str().as_encoded_bytes());
+        hash.finalize().to_hex()[..24].to_owned()
+    }
+
+    /// What tells the processes of this attempt from all others: its tag, and the session of its attendant if it is known and of
+    /// this boot.
+    pub fn mark(&self, boot_now: &str) -> Mark {
+        let started = self.started().ok().flatten().filter(|started| started.boot_id == boot_now);
+        let session = started
+            .map(|started| Session { leader: Pid::from_raw(started.attendant_pid), start_time: started.start_time });
+        Mark { session, ..Mark::tagged(&self.tag()) }
+    }
+
+    /// The folder itself as an open file, which stays the same wherever it is moved to.
+    pub(super) fn open(&self) -> io::Result<File> {
+        let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
+        OpenOptions::new().read(true).custom_flags(flags).open(&self.path)
+    }
+
+    /// Whether there is nothing in the folder that a phase or its attendant would have left, besides the record of the start.
+    pub(super) fn is_untouched(&self) -> io::Result<bool> {
+        for name in [Exit::NAME, "output", "tail.0", "tail.1", "dropped", "result", "summary"] {
+            match fs::symlink_metadata(self.path.join(name)) {
+                Ok(about) if about.len() > 0 || !about.is_file() => return Ok(false),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
     }
 
     pub fn lock_path(&self) -> PathBuf {

@@ -5,7 +5,7 @@
 //!
 //! | file | written by | means |
 //! |---|---|---|
-//! | `lock` | driver | held by the attendant and by all that the phase started, as long as one of them lives |
+//! | `lock` | driver | held by the attendant and by all that the phase started and that did not close it, as long as one of them lives |
 //! | `STARTED` | attendant | the phase is about to be executed; without it nothing ever ran |
 //! | `EXIT` | attendant | the outcome; it counts whatever else is or is not there |
 //! | `STOP` | driver | who wants the phase to end, and how urgently |
@@ -27,12 +27,12 @@ mod wake;
 use std::sync::RwLock;
 
 pub use attend::main;
-pub use find::{Adopted, Found, Reached, ask_to_stop, find, kill, lock_is_held};
+pub use find::{Adopted, Found, Reached, ask_to_stop, find, is_at_work, kill};
 pub(crate) use folder::open_plain;
 pub use folder::{AttemptFolder, FolderError};
 pub(crate) use logs::CHECKS;
 pub use logs::{Output, OutputsError};
-pub use record::{Exit, Outcome, RecordError, Spec, Started, Stop, StopBy, StopMode};
+pub use record::{AfterSuccess, Exit, LeftRunning, Outcome, RecordError, Spec, Started, Stop, StopBy, StopMode};
 pub use spawn::{ARGUMENT, Attending, SpawnError, spawn, tree_value};
 
 type Probe = fn(&'static str);

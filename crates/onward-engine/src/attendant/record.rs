@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::process::{self, Member};
 use crate::redact::Names;
 
 /// The version of all records of this module; a reader refuses a newer one.
@@ -19,6 +20,9 @@ const RECORD_VERSION: u32 = 1;
 
 /// No record comes near this size; a longer file is not one of ours.
 pub(crate) const RECORD_BYTES_MAX: u64 = 64 * 1024;
+
+/// How many processes that an attempt left behind are named.
+pub(crate) const LEFT_RUNNING_MAX: usize = 16;
 
 /// What the attendant is told when it starts. It travels through an unnamed file in memory and is never on disk: the script of a
 /// phase may contain what its author would not want lying about.
@@ -46,6 +50,17 @@ pub struct Spec {
     pub secret_names: Names,
     /// The attempt's folder, as an absolute path.
     pub folder: PathBuf,
+    pub after_success: AfterSuccess,
+}
+
+/// What becomes of processes that a phase left behind when it succeeded. Where it did not succeed they are ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AfterSuccess {
+    /// They go on, and are named: a shell phase may start a daemon on purpose.
+    LetBe,
+    /// They are ended before the outcome is written: for an agent's attempt, of which nothing lives on in either case.
+    EndAll,
 }
 
 impl Spec {
@@ -86,6 +101,31 @@ pub struct Exit {
     pub log_error: Option<String>,
     /// How many secrets were cut out.
     pub redacted: u64,
+    /// Processes that were there when the outcome was written: let be after a success, or not to be ended by us. At most
+    /// [`LEFT_RUNNING_MAX`] are named.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_running: Vec<LeftRunning>,
+}
+
+/// A process that an attempt left behind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftRunning {
+    pub pid: i32,
+    /// In clock ticks since boot.
+    pub start_time: u64,
+    /// The name of its program as the kernel has it.
+    pub name: String,
+}
+
+impl LeftRunning {
+    pub(super) fn of(members: &[Member]) -> Vec<Self> {
+        let one = |member: &Member| Self {
+            pid: member.pid.as_raw(),
+            start_time: member.start_time,
+            name: process::program_name(member.pid),
+        };
+        members.iter().take(LEFT_RUNNING_MAX).map(one).collect()
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -240,6 +280,7 @@ mod tests {
             output_dropped_bytes: 0,
             log_error: None,
             redacted: 1,
+            left_running: Vec::new(),
         }
     }
 

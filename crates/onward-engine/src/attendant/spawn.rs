@@ -9,7 +9,7 @@ use std::io::{self, Seek, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus};
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
@@ -79,7 +79,8 @@ pub fn spawn(
     let mut command = Command::new(exe);
     command.args([ARGUMENT, &spec.run, &spec.phase, &spec.attempt.to_string()]);
     command.env_clear().envs(env.iter().map(|(name, value)| (name, value)));
-    command.stdin(lock).stdout(orders).stderr(Stdio::null());
+    let place = folder.open().map_err(SpawnError::Handover)?;
+    command.stdin(lock).stdout(orders).stderr(place);
     probe("spawn.before");
     let started = spawn_undisturbed(&mut command);
     // With the command go our copies of the lock and of the orders, so there is room for the pidfd below.

@@ -72,7 +72,7 @@ pub(super) fn all_unrecorded(project: &Project, run: &Run) -> Vec<Unrecorded> {
             let number = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse::<u32>().ok());
             let recorded = of.zip(number).is_some_and(|((_, _, attempts), number)| number <= *attempts);
             if !recorded {
-                let lives = attendant::lock_is_held(&AttemptFolder::at(path.clone())).unwrap_or(false);
+                let lives = attendant::is_at_work(&AttemptFolder::at(path.clone())).unwrap_or(false);
                 all.push(Unrecorded { path, phase: of.map(|(_, phase, _)| phase.clone()), lives });
             }
         }

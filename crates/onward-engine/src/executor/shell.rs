@@ -13,7 +13,7 @@ use onward_core::naming::attempt_key;
 use onward_core::plan::{Body, Phase};
 use onward_core::run::{Before, Run};
 
-use crate::attendant::{AttemptFolder, Spec, tree_value};
+use crate::attendant::{AfterSuccess, AttemptFolder, Spec, tree_value};
 use crate::project::Project;
 use crate::redact::{self, MARK};
 
@@ -41,7 +41,7 @@ pub(crate) fn prepare(project: &Project, run: &Run, phase: &Phase, attempt: Atte
     folder.create().map_err(|why| Trouble::Machine(why.to_string()))?;
     let scratch = scratch(project, run, &phase.id).map_err(Trouble::Machine)?;
     hand_on_the_note(&folder, run, &phase.id).map_err(Trouble::Machine)?;
-    let tag = tag(&folder);
+    let tag = folder.tag();
     let env = environment(run, phase, &folder, &scratch, &tag).map_err(Trouble::Phase)?;
     let spec = Spec {
         run: run.id.to_string(),
@@ -59,6 +59,7 @@ pub(crate) fn prepare(project: &Project, run: &Run, phase: &Phase, attempt: Atte
         driver_pid: i32::try_from(std::process::id()).unwrap_or(i32::MAX),
         secret_names: redact::names(),
         folder: folder.path().to_owned(),
+        after_success: AfterSuccess::LetBe,
     };
     Ok(Prepared { folder, spec, env })
 }
@@ -70,11 +71,6 @@ pub(crate) fn top(project: &Project, run: &Run) -> PathBuf {
 
 pub(crate) fn folder(project: &Project, run: &Run, phase: &PhaseId, attempt: Attempt) -> AttemptFolder {
     AttemptFolder::new(&project.store_folder(), &run.id, phase, attempt)
-}
-
-/// The mark that everything an attempt starts carries in its environment; different for every store.
-pub(crate) fn tag(folder: &AttemptFolder) -> String {
-    blake3::hash(folder.path().as_os_str().as_encoded_bytes()).to_hex()[..24].to_owned()
 }
 
 /// The words of the shell, with the program as a whole path where the phase's PATH has it. The attendant would try one

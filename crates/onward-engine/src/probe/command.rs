@@ -183,7 +183,7 @@ fn wait(child: &mut Child, patience: Patience<'_>, full: &AtomicBool) -> (Option
 fn end(child: &Child, tag: Option<&str>) {
     let Ok(group) = i32::try_from(child.id()).map(Pid::from_raw) else { return };
     match tag {
-        Some(tag) => drop(process::kill_tree(Some(group), tag, &[])),
+        Some(tag) => drop(process::kill_tree(Some(group), tag)),
         None => drop(killpg(group, Signal::SIGKILL)),
     }
 }

@@ -123,7 +123,7 @@ fn folder(project: &Project, run: &RunId) -> PathBuf {
 
 /// Whether nothing is left of the one who wrote into this file; a file without a word is one whose look came to its end.
 fn end_what_is_left(file: &File, tag: &str) -> io::Result<bool> {
-    Ok(file.metadata()?.len() == 0 || process::kill_tree(None, tag, &[]).is_empty())
+    Ok(file.metadata()?.len() == 0 || process::kill_tree(None, tag)?.is_empty())
 }
 
 #[derive(Clone, Copy)]

@@ -4,6 +4,7 @@
 //! driver that can be killed. Otherwise it runs the tests below.
 
 mod ends;
+mod leftovers;
 mod measure;
 mod orphans;
 mod output;
@@ -24,7 +25,7 @@ fn main() -> ExitCode {
 }
 
 fn trials() -> Vec<Trial> {
-    let groups = [ends::TESTS, stops::TESTS, orphans::TESTS, output::TESTS].concat();
+    let groups = [ends::TESTS, leftovers::TESTS, stops::TESTS, orphans::TESTS, output::TESTS].concat();
     let mut trials: Vec<Trial> = groups.into_iter().map(|(name, test)| trial(name, test)).collect();
     trials.push(trial("measure_start_up", measure::start_up).with_ignored_flag(true));
     trials

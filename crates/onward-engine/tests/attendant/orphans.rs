@@ -76,7 +76,7 @@ fn attendant_killed_and_phase_alive() {
     assert!(matches!(world.find(), Found::Holding));
     assert!(matches!(world.try_start(), Err(attendant::SpawnError::Held)));
     assert_eq!(attendant::ask_to_stop(&world.folder, StopBy::Interrupt).expect("a writable folder"), Reached::Gone);
-    assert_eq!(process::kill_tree(None, &world.spec.tag, &[]), []);
+    assert_eq!(process::kill_tree(None, &world.spec.tag).expect("a readable /proc"), []);
     assert!(!lives(phase));
     assert!(matches!(world.find(), Found::Unknown));
 }
@@ -91,7 +91,7 @@ fn child_in_another_session_holds_the_lock() {
     attending.reap().expect("our own child");
     wait_for(|| !lives(phase), "the phase to end");
     assert!(matches!(world.find(), Found::Holding));
-    process::kill_tree(None, &world.spec.tag, &[]);
+    process::kill_tree(None, &world.spec.tag).expect("a readable /proc");
     assert!(!lives(daemon) && matches!(world.find(), Found::Unknown));
 }
 

@@ -36,7 +36,7 @@ fn time_limit_ends_everything() {
     assert_eq!((exit.outcome, exit.timed_out, exit.stopped_by), (Outcome::Signal(15), true, None));
     assert!(exit.duration_ms >= 300, "{}", exit.duration_ms);
     assert!(!lives(world.pid_in("daemon")), "the child in another session lives");
-    assert_eq!(process::sweep(&world.spec.tag, &[]), []);
+    assert_eq!(process::sweep(&world.spec.tag, &[]).expect("a readable /proc"), []);
 }
 
 /// A phase is quicker than its time limit. Nothing is said of time.

@@ -6,13 +6,12 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
 use onward_core::id::{Attempt, PhaseId, RunId};
-use onward_engine::attendant::{self, AttemptFolder, Attending, Exit, Found, SpawnError, Spec};
+use onward_engine::attendant::{self, AfterSuccess, AttemptFolder, Attending, Exit, Found, SpawnError, Spec};
 use onward_engine::process::{self, Pid};
 use onward_engine::redact::Names;
 
@@ -35,13 +34,12 @@ pub(crate) struct World {
 impl World {
     /// An attempt that will run this script.
     pub(crate) fn new(script: &str) -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
         let place = tempfile::tempdir().expect("a temporary folder");
         let onward = place.path().join(".onward");
         fs::create_dir(&onward).expect("a new folder");
         let folder = AttemptFolder::new(&onward, &RunId::new("run_1"), &PhaseId::new("build"), Attempt(1));
         folder.create().expect("the attempt's folder");
-        let tag = format!("test-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::SeqCst));
+        let tag = folder.tag();
         let mut world = Self { folder, spec: spec(&tag, place.path()), env: Vec::new(), place };
         world.spec.folder = world.folder.path().to_owned();
         world.spec.argv = ["sh", "-c", script].map(str::to_owned).to_vec();
@@ -135,7 +133,7 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
-        process::kill_tree(None, &self.spec.tag, &[]);
+        let _ = process::kill_tree(None, &self.spec.tag);
     }
 }
 
@@ -186,6 +184,7 @@ fn spec(tag: &str, working_directory: &Path) -> Spec {
         driver_pid: Pid::this().as_raw(),
         secret_names: Names::default(),
         folder: PathBuf::new(),
+        after_success: AfterSuccess::LetBe,
     }
 }
 

@@ -1,0 +1,237 @@
+//! The processes of one attempt: how they are told from all others, and how all of them are ended.
+//!
+//! Four things tell, and each holds where the others fail. A tag in the environment survives `setsid`, double forks and the death
+//! of every parent. Whoever is in the session of the attendant was started by it, also without the tag. Whoever descends from one
+//! that is known belongs to it too; under a subreaper these are all that were ever started. And a group is killed as a whole, at
+//! once for all that are in it, so that nobody gets away by forking. What has lost its tag, left the session and lost its parent
+//! while no subreaper was there any more is not found.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::getpgrp;
+
+use super::{Pid, Stat, TREE_VARIABLE, signal};
+
+/// How long, and how often, processes that keep appearing are looked for and killed before the rest is given up.
+const KILL_TIME_MAX: Duration = Duration::from_millis(1_500);
+const KILL_ROUNDS_MAX: u32 = 300;
+
+/// Time for the kernel to take down what was just killed, or for a process to become another program, before the next look.
+const LOOK_PAUSE: Duration = Duration::from_millis(4);
+
+/// What tells the processes of one attempt, or of one look, from all others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// An element of `ONWARD_TREE`.
+    pub tag: String,
+    pub session: Option<Session>,
+    /// All that descends from this process belongs to it.
+    pub root: Option<Pid>,
+}
+
+/// A session as it is known by whoever began it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Session {
+    pub leader: Pid,
+    /// When the leader was started, in clock ticks since boot. Nobody in its session is older.
+    pub start_time: u64,
+}
+
+/// A living process that belongs to an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Member {
+    pub pid: Pid,
+    pub start_time: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Act {
+    Look,
+    Kill,
+}
+
+impl Mark {
+    pub fn tagged(tag: &str) -> Self {
+        Self { tag: tag.to_owned(), session: None, root: None }
+    }
+
+    /// All that is there of it now. A process that is just becoming another program shows no environment for a moment, so nobody
+    /// counts as gone before two looks.
+    pub fn members(&self) -> io::Result<Vec<Member>> {
+        let found = self.pass(Act::Look)?;
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        thread::sleep(LOOK_PAUSE);
+        self.pass(Act::Look)
+    }
+
+    /// Kills all of it, again and again until two looks in a row find nothing. Gives what is still there in the end: processes that
+    /// the kernel cannot end now or that we may not.
+    pub fn kill(&self) -> io::Result<Vec<Member>> {
+        let until = Instant::now() + KILL_TIME_MAX;
+        let (mut empty_in_a_row, mut left) = (0, Ok(Vec::new()));
+        for _ in 0..KILL_ROUNDS_MAX {
+            left = self.pass(Act::Kill);
+            let empty = left.as_ref().is_ok_and(Vec::is_empty);
+            empty_in_a_row = if empty { empty_in_a_row + 1 } else { 0 };
+            if empty_in_a_row == 2 || Instant::now() >= until {
+                break;
+            }
+            thread::sleep(LOOK_PAUSE);
+        }
+        left
+    }
+
+    /// One look at every process there is, from the oldest number to the newest: one that forks and ends at once, again and again,
+    /// is met where it goes. A look that could not see everything is an error, and kills what it saw all the same.
+    fn pass(&self, act: Act) -> io::Result<Vec<Member>> {
+        let mut others: BTreeMap<Pid, Vec<(Pid, Stat)>> = BTreeMap::new();
+        let (mut found, mut trouble) = (Vec::new(), None);
+        let mut groups = BTreeSet::from([getpgrp()]);
+        let mut take = |pid: Pid, stat: Stat, found: &mut Vec<Member>| {
+            found.push(Member { pid, start_time: stat.start_time });
+            if act == Act::Kill {
+                // One that is gone or cannot be killed is found out by the next look.
+                let _ = signal(pid, stat.start_time, Signal::SIGKILL);
+                if stat.group.as_raw() > 1 && groups.insert(stat.group) {
+                    let _ = killpg(stat.group, Signal::SIGKILL);
+                }
+            }
+        };
+        for pid in all_pids()?.filter(|pid| *pid != Pid::this()) {
+            let stat = match Stat::of(pid) {
+                Ok(stat) => stat,
+                Err(why) => {
+                    trouble = trouble.or(Some(why).filter(is_shortage));
+                    continue;
+                }
+            };
+            let known = stat.lives() && self.is_in_session(pid, stat);
+            let tagged = if known { Ok(true) } else { carries(pid, &self.tag) };
+            if stat.lives() && *tagged.as_ref().unwrap_or(&false) {
+                take(pid, stat, &mut found);
+            } else {
+                others.entry(stat.parent).or_default().push((pid, stat));
+            }
+            trouble = trouble.or(tagged.err());
+        }
+        let mut parents: Vec<Pid> = found.iter().map(|one| one.pid).chain(self.root).collect();
+        while let Some(parent) = parents.pop() {
+            for (pid, stat) in others.remove(&parent).unwrap_or_default() {
+                parents.push(pid);
+                if stat.lives() {
+                    take(pid, stat, &mut found);
+                }
+            }
+        }
+        found.sort_unstable();
+        trouble.map_or(Ok(found), Err)
+    }
+
+    /// A number is given to nobody else as long as a session of that number has members. So only a leader of the same number that
+    /// is another process says that the session is another one.
+    fn is_in_session(&self, pid: Pid, stat: Stat) -> bool {
+        self.session.is_some_and(|session| {
+            let same_leader = pid != session.leader || stat.start_time == session.start_time;
+            stat.session == session.leader && stat.start_time >= session.start_time && same_leader
+        })
+    }
+}
+
+/// Every process that carries the tag in its environment, without those in `except`. Zombies carry nothing any more.
+pub fn sweep(tag: &str, except: &[Pid]) -> io::Result<Vec<Pid>> {
+    let mut found = Vec::new();
+    for pid in all_pids()?.filter(|pid| !except.contains(pid)) {
+        if carries(pid, tag)? {
+            found.push(pid);
+        }
+    }
+    Ok(found)
+}
+
+/// All tags that any other process carries now.
+pub fn carried() -> io::Result<BTreeSet<String>> {
+    let mut tags = BTreeSet::new();
+    for pid in all_pids()?.filter(|pid| *pid != Pid::this()) {
+        tags.extend(tags_in(&environment(pid)?).map(|tag| String::from_utf8_lossy(tag).into_owned()));
+    }
+    Ok(tags)
+}
+
+/// Kills the group, then everything that carries the tag and what belongs to it. Gives what is still there in the end.
+pub fn kill_tree(group: Option<Pid>, tag: &str) -> io::Result<Vec<Member>> {
+    if let Some(group) = group {
+        // A group that is empty by now is what we want.
+        let _ = killpg(group, Signal::SIGKILL);
+    }
+    Mark::tagged(tag).kill()
+}
+
+/// Whether one of the tags in the environment of the process is this one.
+fn carries(pid: Pid, tag: &str) -> io::Result<bool> {
+    Ok(tags_in(&environment(pid)?).any(|one| one == tag.as_bytes()))
+}
+
+/// A process of somebody else, or one that has just ended, cannot be read and is none of ours. That we have no room to read it says
+/// nothing about it.
+fn environment(pid: Pid) -> io::Result<Vec<u8>> {
+    match fs::read(format!("/proc/{pid}/environ")) {
+        Ok(environment) => Ok(environment),
+        Err(why) if is_shortage(&why) => Err(why),
+        Err(_) => Ok(Vec::new()),
+    }
+}
+
+/// Whether an error is about us or the whole machine and not about what was asked for: it may be gone at the next try.
+pub(crate) fn is_shortage(why: &io::Error) -> bool {
+    matches!(
+        why.raw_os_error(),
+        Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EINTR | libc::EAGAIN | libc::EIO | libc::ENOSPC)
+    )
+}
+
+fn tags_in(environment: &[u8]) -> impl Iterator<Item = &[u8]> {
+    environment
+        .split(|&byte| byte == 0)
+        .filter_map(|variable| variable.strip_prefix(TREE_VARIABLE.as_bytes())?.strip_prefix(b"="))
+        .flat_map(|tags| tags.split(|&byte| byte == b','))
+        .filter(|tag| !tag.is_empty())
+}
+
+fn all_pids() -> io::Result<impl Iterator<Item = Pid>> {
+    let entries = fs::read_dir("/proc")?.flatten();
+    Ok(entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok().map(Pid::from_raw)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tags are elements of a list. A tag that is the beginning of another one does not stand for it.
+    #[test]
+    fn a_tag_is_a_whole_element() {
+        let environment = b"PATH=/bin\0ONWARD_TREE=run-a,run-b1\0X_ONWARD_TREE=run-c\0";
+        let tags: Vec<&[u8]> = tags_in(environment).collect();
+        assert_eq!(tags, [b"run-a".as_slice(), b"run-b1"]);
+    }
+
+    /// A number was given to another session later. Only who is not older than the leader, and no other leader, is in the session.
+    #[test]
+    fn a_session_is_named_by_leader_and_start_time() {
+        let session = Session { leader: Pid::from_raw(9), start_time: 50 };
+        let mark = Mark { session: Some(session), ..Mark::tagged("t") };
+        let stat = |start_time| {
+            let [parent, group, session] = [7, 8, 9].map(Pid::from_raw);
+            Stat { state: b'S', parent, group, session, start_time }
+        };
+        assert!(mark.is_in_session(Pid::from_raw(20), stat(50)) && mark.is_in_session(Pid::from_raw(9), stat(50)));
+        assert!(!mark.is_in_session(Pid::from_raw(20), stat(49)) && !mark.is_in_session(Pid::from_raw(9), stat(60)));
+        assert!(!Mark::tagged("t").is_in_session(Pid::from_raw(20), stat(50)));
+    }
+}
