@@ -67,21 +67,22 @@ impl Flight {
     /// What becomes readable when the attendant is gone.
     pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
         match &self.by {
-            By::Child(attending) => Some(attending.fd()),
+            By::Child(attending) => attending.fd(),
             By::Adopted(adopted) => Some(adopted.fd()),
             By::Lock => None,
         }
     }
 
-    pub(crate) fn is_watching_a_lock(&self) -> bool {
-        matches!(self.by, By::Lock)
+    /// Nothing becomes readable when it is over: it has to be looked at again and again.
+    pub(crate) fn is_unwatched(&self) -> bool {
+        self.fd().is_none()
     }
 
     /// The end of the attempt, if it is over.
     pub(crate) fn landed(&mut self) -> Option<AttemptEnd> {
         match &mut self.by {
             By::Child(attending) => {
-                if !process::pidfd_ended(attending.fd()) {
+                if !attending.has_ended() {
                     return None;
                 }
                 // Its status says nothing: what counts is its record.
@@ -132,7 +133,8 @@ impl Flight {
 
     /// With no attendant left to do it, the kill is ours to do.
     fn repeat_the_kill(&self) {
-        if self.is_watching_a_lock() && self.asked.is_some() {
+        let alone = matches!(self.by, By::Lock) && !attendant::is_attended(&self.folder);
+        if alone && self.asked.is_some() {
             // What is left then is found again by the next look.
             let _ = self.folder.mark(&boot_now()).kill();
         }

@@ -15,7 +15,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use crate::attendant::{self, SpawnError};
 use crate::error::{Error, Result};
 use crate::executor::shell::{self, Trouble};
-use crate::flight::{Flight, Landed};
+use crate::flight::{Flight, Landed, boot_now};
+use crate::former::{Cleared, Former};
 use crate::look;
 use crate::probe::{
     self,
@@ -39,6 +40,8 @@ pub(crate) struct Flights<'a> {
     /// Who this process is, for whoever asks how far it is.
     me: view::Driver,
     in_flight: BTreeMap<PhaseId, Flight>,
+    /// What is still there of earlier attempts.
+    former: Former,
     /// Phases that say they are done and are looked at, by the number of the attempt that said so.
     proving: BTreeMap<(PhaseId, u32), Proving>,
     /// The plan that is being made.
@@ -51,7 +54,8 @@ impl<'a> Flights<'a> {
     pub(crate) fn new(project: &'a Project, waiter: Waiter, me: view::Driver, tree: WorkingTree) -> Self {
         let shared = SharedLimits::new(&project.store_folder());
         let (in_flight, proving) = (BTreeMap::new(), BTreeMap::new());
-        Self { project, waiter, me, in_flight, proving, replanning: None, tree, shared }
+        let former = Former::default();
+        Self { project, waiter, me, in_flight, former, proving, replanning: None, tree, shared }
     }
 
     /// Attempts that are over.
@@ -90,6 +94,11 @@ impl Flights<'_> {
     }
 }
 
+fn could_not_start(phase: &PhaseId, attempt: Attempt, reason: String) -> Input {
+    let end = AttemptEnd::bare(Outcome::CouldNotStart { reason });
+    Input::AttemptEnded { phase: phase.clone(), attempt, end }
+}
+
 impl World for Flights<'_> {
     fn now(&self) -> Timestamp {
         Timestamp::now()
@@ -98,6 +107,11 @@ impl World for Flights<'_> {
     fn perform(&mut self, run: &Run, id: &PhaseId, attempt: Attempt) -> Result<Option<Input>> {
         if self.in_flight.contains_key(id) {
             return Ok(None);
+        }
+        match self.former.clear(self.project, run, id, attempt) {
+            Cleared::Nothing => {}
+            Cleared::NotYet => return Ok(None),
+            Cleared::Never(reason) => return Ok(Some(could_not_start(id, attempt, reason))),
         }
         let phase = run.plan().phase(id).expect("wanted phases are in the plan");
         let clean =
@@ -109,25 +123,31 @@ impl World for Flights<'_> {
             // This very program, also when its file was replaced meanwhile.
             let exe = Path::new("/proc/self/exe");
             let attending = attendant::spawn(exe, &prepared.folder, &prepared.spec, &prepared.env);
-            let attending = attending.map_err(|why| match why {
-                SpawnError::Lock(_) | SpawnError::Handover(_) => Trouble::Machine(why.to_string()),
-                SpawnError::Held | SpawnError::StartedBefore | SpawnError::Process(_) => {
-                    Trouble::Phase(why.to_string())
-                }
-            })?;
             let look = Look::of(self.project, run, phase);
-            Ok(Flight::attending(prepared.folder, attempt, attending, look))
+            match attending {
+                Ok(attending) => Ok(Landed::Flying(Flight::attending(prepared.folder, attempt, attending, look))),
+                Err(why @ (SpawnError::Lock(_) | SpawnError::Handover(_))) => Err(Trouble::Machine(why.to_string())),
+                // What the error means for the attempt is asked of the attempt.
+                Err(why @ (SpawnError::Held | SpawnError::StartedBefore | SpawnError::Process(_))) => {
+                    match Flight::recovered(prepared.folder, attempt, &boot_now(), look) {
+                        Landed::NeverStarted => Err(Trouble::Phase(why.to_string())),
+                        found @ (Landed::Ended(_) | Landed::Flying(_)) => Ok(found),
+                    }
+                }
+            }
         });
         match started {
-            Ok(flight) => {
+            Ok(Landed::Flying(flight)) => {
                 self.in_flight.insert(id.clone(), flight);
                 Ok(None)
             }
-            Err(Trouble::Machine(why)) => Err(Error::NoRoom { what: format!("phase {id} cannot be started: {why}") }),
-            Err(Trouble::Phase(reason)) => {
-                let end = AttemptEnd::bare(Outcome::CouldNotStart { reason });
+            Ok(Landed::Ended(end)) => {
+                let end = AttemptEnd { head: self.tree.head(), ..end };
                 Ok(Some(Input::AttemptEnded { phase: id.clone(), attempt, end }))
             }
+            Ok(Landed::NeverStarted) => unreachable!("that is a trouble with its reason"),
+            Err(Trouble::Machine(why)) => Err(Error::NoRoom { what: format!("phase {id} cannot be started: {why}") }),
+            Err(Trouble::Phase(reason)) => Ok(Some(could_not_start(id, attempt, reason))),
         }
     }
 
@@ -176,7 +196,7 @@ impl World for Flights<'_> {
 
     fn wait(&mut self, limit: Duration) -> Result<Happened> {
         let unwatched = self.replanning.is_some() || self.proving.values().any(|proving| proving.fd().is_none());
-        let watching = unwatched || self.in_flight.values().any(Flight::is_watching_a_lock);
+        let watching = unwatched || self.in_flight.values().any(Flight::is_unwatched);
         let limit = if watching { limit.min(LOCK_EVERY) } else { limit };
         let proving = self.proving.values().filter_map(Proving::fd);
         let fds: Vec<_> = self.in_flight.values().filter_map(Flight::fd).chain(proving).collect();

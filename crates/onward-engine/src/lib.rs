@@ -14,6 +14,7 @@ mod error;
 mod executor;
 mod flight;
 mod flights;
+mod former;
 mod halt;
 mod inside;
 mod journal;

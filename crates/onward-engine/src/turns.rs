@@ -62,7 +62,7 @@ pub(crate) fn end(folder: &attendant::AttemptFolder) -> std::result::Result<(), 
         return Ok(());
     }
     let _ = attendant::kill(folder, attendant::StopBy::OrphanKill);
-    if wait() {
+    if attendant::is_attended(folder) && wait() {
         return Ok(());
     }
     let _ = folder.mark(&boot_now()).kill();

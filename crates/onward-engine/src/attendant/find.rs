@@ -14,6 +14,7 @@ use super::folder::AttemptFolder;
 use super::probe;
 use super::record::{self, Exit, RecordError, Started, Stop, StopBy, StopMode};
 use super::spawn::whole_file;
+use crate::flight;
 use crate::process::{self, Pid};
 
 /// How long an attendant that holds its lock may take to say who it is. It needs a millisecond.
@@ -161,14 +162,17 @@ fn request(folder: &AttemptFolder, stop: Stop, signal: Signal) -> io::Result<Rea
         Ok(None) => return Ok(Reached::NotYetStarted),
         Err(_) => return Ok(Reached::Gone),
     };
-    let Some(adopted) = adopt(started, &process::boot_id()?) else {
+    if started.boot_id != process::boot_id()? {
         return Ok(Reached::Gone);
-    };
-    match process::pidfd_signal(adopted.fd(), signal) {
-        Ok(()) => Ok(Reached::Signalled),
-        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(Reached::Gone),
-        Err(error) => Err(error),
     }
+    let reached = process::signal(Pid::from_raw(started.attendant_pid), started.start_time, signal)?;
+    Ok(if reached { Reached::Signalled } else { Reached::Gone })
+}
+
+/// Whether the attendant of an attempt lives, as far as its record tells.
+pub(crate) fn is_attended(folder: &AttemptFolder) -> bool {
+    let started = folder.started().ok().flatten().filter(|started| started.boot_id == flight::boot_now());
+    started.is_some_and(|started| process::alive(Pid::from_raw(started.attendant_pid), started.start_time))
 }
 
 /// The attendant of the record, if exactly that process lives. The descriptor is opened before the start time is compared, so it

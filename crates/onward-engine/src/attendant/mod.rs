@@ -27,6 +27,7 @@ mod wake;
 use std::sync::RwLock;
 
 pub use attend::main;
+pub(crate) use find::is_attended;
 pub use find::{Adopted, Found, Reached, ask_to_stop, find, is_at_work, kill};
 pub(crate) use folder::open_plain;
 pub use folder::{AttemptFolder, FolderError};

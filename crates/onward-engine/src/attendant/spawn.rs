@@ -28,14 +28,25 @@ pub const ARGUMENT: &str = "__attend";
 #[derive(Debug)]
 pub struct Attending {
     pub pid: Pid,
-    pub pidfd: OwnedFd,
+    /// None where the kernel would not give one, as under a strict seccomp filter or with too many files open.
+    pub pidfd: Option<OwnedFd>,
     pub child: Option<Child>,
 }
 
 impl Attending {
-    /// Readable when the attendant has ended; its record is in place by then, if it could write one.
-    pub fn fd(&self) -> BorrowedFd<'_> {
-        self.pidfd.as_fd()
+    /// Readable when the attendant has ended; its record is in place by then, if it could write one. Where there is none it has to
+    /// be asked again and again.
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.pidfd.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Whether the attendant has ended.
+    pub fn has_ended(&mut self) -> bool {
+        match (&self.pidfd, &mut self.child) {
+            (Some(pidfd), _) => process::pidfd_ended(pidfd.as_fd()),
+            (None, Some(child)) => child.try_wait().is_ok_and(|status| status.is_some()),
+            (None, None) => true,
+        }
     }
 
     /// Waits for the attendant and takes it off the process table. Its status says nothing about the phase: the record does.
@@ -61,6 +72,9 @@ pub enum SpawnError {
 }
 
 /// Starts the attendant of an attempt: `exe` is this program, `env` the whole environment of the phase.
+///
+/// Whatever fails after there is a process is no failure of the start: it is watched as well as can be. What an error says about
+/// the attempt is found out by [`super::find`] and never by the error alone.
 pub fn spawn(
     exe: &Path,
     folder: &AttemptFolder,
@@ -87,12 +101,8 @@ pub fn spawn(
     drop(command);
     let child = started.map_err(SpawnError::Process)?;
     probe("spawn.after");
-    let pid =
-        Pid::from_raw(i32::try_from(child.id()).map_err(|_| SpawnError::Process(io::ErrorKind::InvalidData.into()))?);
-    match process::pidfd_open(pid) {
-        Ok(pidfd) => Ok(Attending { pid, pidfd, child: Some(child) }),
-        Err(error) => Err(SpawnError::Process(give_up(child, error))),
-    }
+    let pid = Pid::from_raw(i32::try_from(child.id()).expect("the kernel's pids are small numbers"));
+    Ok(Attending { pid, pidfd: process::pidfd_open(pid).ok(), child: Some(child) })
 }
 
 /// The value of `ONWARD_TREE` for a new attempt: a driver that itself runs inside an attempt adds to what it inherited, so that the
@@ -149,15 +159,9 @@ fn spawn_undisturbed(command: &mut Command) -> io::Result<Child> {
     let mut before = SigSet::empty();
     pthread_sigmask(SigmaskHow::SIG_BLOCK, Some(&blocked), Some(&mut before))?;
     let started = command.spawn();
-    pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&before), None)?;
+    // It fails only for a mask that cannot be read, and then there is a process all the same.
+    let _ = pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&before), None);
     started
-}
-
-/// An attendant that cannot be watched is ended; whether it had begun is then read from its folder like after any crash.
-fn give_up(mut child: Child, error: io::Error) -> io::Error {
-    let _ = child.kill();
-    let _ = child.wait();
-    error
 }
 
 #[cfg(test)]

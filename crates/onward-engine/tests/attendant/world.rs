@@ -203,7 +203,8 @@ pub(crate) fn wait_for(mut holds: impl FnMut() -> bool, what: &str) {
 }
 
 /// Waits until the process behind a pidfd has ended.
-pub(crate) fn wait_for_end(pidfd: BorrowedFd<'_>) {
+pub(crate) fn wait_for_end<'a>(pidfd: impl Into<Option<BorrowedFd<'a>>>) {
+    let pidfd = pidfd.into().expect("a kernel that gives pidfds");
     let limit = PollTimeout::try_from(LIMIT).expect("a small limit");
     let ready = poll(&mut [PollFd::new(pidfd, PollFlags::POLLIN)], limit).expect("a pollable descriptor");
     assert_eq!(ready, 1, "waited too long for the end of the attendant");

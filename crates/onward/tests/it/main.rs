@@ -11,6 +11,7 @@ mod looks;
 mod loud;
 mod neighbours;
 mod people;
+mod processes;
 mod readme_tour;
 mod replan;
 mod resume;

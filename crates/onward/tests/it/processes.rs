@@ -1,0 +1,178 @@
+//! Nothing runs twice and nothing runs beside itself, whichever process of a phase is killed. A ledger outside decides.
+
+use std::path::PathBuf;
+
+use onward_testkit::{Signal, TestProject, wait_until};
+
+use crate::project;
+
+/// Shell that closes every descriptor but the first three and goes on with the script after it, as `sudo` and daemons do.
+const CLOSED: &str = "exec perl -MPOSIX -e 'POSIX::close($_) for 3..255; exec @ARGV' sh -c";
+
+/// The attendant above a process.
+fn attendant_of(pid: u32) -> u32 {
+    let mut above = pid;
+    loop {
+        let stat = std::fs::read_to_string(format!("/proc/{above}/stat")).expect("a living process");
+        let words = stat.rsplit(") ").next().expect("a name in brackets");
+        above = words.split(' ').nth(1).and_then(|parent| parent.parse().ok()).expect("a parent");
+        assert!(above > 1, "no attendant above {pid}");
+        let line = std::fs::read(format!("/proc/{above}/cmdline")).expect("a living process");
+        if line.split(|&byte| byte == 0).any(|word| word == b"__attend") {
+            return above;
+        }
+    }
+}
+
+fn send(pid: u32, signal: Signal) {
+    let words = ["-s".to_owned(), (signal as i32).to_string(), pid.to_string()];
+    let sent = std::process::Command::new("kill").args(words).status();
+    assert!(sent.is_ok_and(|status| status.success()), "{signal} to {pid}");
+}
+
+fn number_in(project: &TestProject, file: &str) -> u32 {
+    let path: PathBuf = project.path(file);
+    wait_until(file, || std::fs::read_to_string(&path).ok()?.trim().parse().ok())
+}
+
+fn assert_alone(project: &TestProject) {
+    assert_eq!(project.order("overlap"), Vec::<String>::new(), "{:?}", project.ledger());
+}
+
+/// The out-of-memory killer takes the shell of a phase and leaves what it started. That is gone before the phase is tried again,
+/// so what it would have done outside happens once.
+#[test]
+fn a_shell_killed_alone_leaves_nothing_beside_the_retry() {
+    let project = project();
+    project.plan(
+        "onward: 1\nname: demo\nphases:\n  a:\n    retry: { max: 1, backoff: { initial: 0s } }\n    run: |\n      echo $$ > shell\n      setsid step a hold & wait\n",
+    );
+    let run = project.start(["run"]);
+    project.wait_ledger("begin", "a", 1);
+    send(number_in(&project, "shell"), Signal::SIGKILL);
+    project.wait_ledger("begin", "a", 2);
+    project.open("a");
+    run.wait_code(0);
+    assert_alone(&project);
+    assert_eq!(project.count("end", "a"), 1, "{:?}", project.ledger());
+}
+
+/// Driver and attendant are killed, and the phase had closed what it inherited. It is seen at work, nothing starts beside it, and
+/// what became of it is asked about.
+#[test]
+fn a_phase_without_driver_attendant_and_descriptors_is_waited_for() {
+    let project = project();
+    project.plan(&format!(
+        "onward: 1\nname: demo\nphases:\n  pay:\n    effects: external\n    run: |\n      {CLOSED} 'step pay hold'\n"
+    ));
+    let first = project.start(["run"]);
+    let pid = project.wait_ledger("begin", "pay", 1).pid;
+    let attendant = attendant_of(pid);
+    first.kill();
+    send(attendant, Signal::SIGKILL);
+    let status = project.command(["status", "--json"]).json();
+    assert_eq!((&status["status"], &status["running"][0]["orphan"]), (&"interrupted".into(), &true.into()));
+    let run = status["run"].as_str().expect("an id").to_owned();
+    project.command(["delete", &run, "--yes"]).expect(13).err_names(["pay"]);
+    let second = project.start(["run"]);
+    wait_until("the second driver to take the run", || {
+        (project.command(["status", "--json"]).json()["status"] == "running").then_some(())
+    });
+    project.open("pay");
+    let ended = second.wait();
+    assert_eq!(ended.code, 14, "{ended:?}");
+    project.ran_once(["pay"]);
+}
+
+/// The same, and nobody wants to wait: it is ended, and only then a fresh start begins.
+#[test]
+fn a_fresh_start_ends_a_phase_without_descriptors() {
+    let project = project();
+    project.plan(&format!("onward: 1\nname: demo\nphases:\n  a:\n    run: |\n      {CLOSED} 'step a hold'\n"));
+    let first = project.start(["run"]);
+    let pid = project.wait_ledger("begin", "a", 1).pid;
+    let attendant = attendant_of(pid);
+    first.kill();
+    send(attendant, Signal::SIGKILL);
+    project.plan("onward: 1\nname: demo\nphases:\n  a: { run: step a }\n");
+    project.command(["run", "--fresh"]).expect(14).err_names(["--orphan"]);
+    let fresh = project.start(["run", "--fresh", "--orphan", "kill"]);
+    fresh.wait_code(0);
+    assert_alone(&project);
+    assert_eq!(project.count("end", "a"), 1);
+}
+
+/// The project is renamed while an orphan works. What became of it is found in the new place, and it does not run again.
+#[test]
+fn a_renamed_project_takes_the_outcome_of_its_orphan() {
+    let project = project();
+    project.plan("onward: 1\nname: demo\nphases:\n  a: { run: step a hold }\n  b: { needs: a, run: step b }\n");
+    let first = project.start(["run"]);
+    project.wait_ledger("begin", "a", 1);
+    first.kill();
+    let moved = project.root().join("moved");
+    std::fs::rename(project.dir(), &moved).expect("our own folder");
+    let there = |words: &[&str]| {
+        let mut command = project.prepare(words);
+        command.current_dir(&moved);
+        project.spawn(command)
+    };
+    let status = there(&["status", "--json"]).wait().json();
+    assert_eq!(status["running"][0]["orphan"], true, "{status}");
+    project.open("a");
+    project.wait_ledger("end", "a", 1);
+    there(&["run"]).wait_code(0);
+    project.ran_once(["a", "b"]);
+}
+
+/// A run is stopped, and something of its phase stays at work because it could not be reached. It is ended before the phase is tried
+/// again.
+#[test]
+fn a_piece_that_survived_the_stop_is_ended_before_the_next_attempt() {
+    let project = project();
+    project.plan("onward: 1\nname: demo\nphases:\n  a: { run: 'echo $ONWARD_TREE > tree; step a hold' }\n");
+    let first = project.start(["run"]);
+    project.wait_ledger("begin", "a", 1);
+    first.signal_group(Signal::SIGINT);
+    first.wait_code(130);
+    let mut survivor = project.prepare_program("setsid", ["step", "a", "hold never"]);
+    survivor.env("ONWARD_TREE", project.read("tree").trim());
+    let survivor = project.spawn(survivor);
+    project.wait_ledger("begin", "a", 2);
+    project.open("a");
+    project.command(["run"]).expect(0);
+    assert_alone(&project);
+    assert_eq!((project.count("end", "a"), survivor.is_running()), (1, false), "{:?}", project.ledger());
+}
+
+/// The system refuses the descriptor by which a process is watched, as a strict seccomp filter does, to driver and attendant alike.
+/// Phases are started once, watched without it, and can be stopped.
+#[test]
+fn no_process_descriptors_are_to_be_had() {
+    let project = project();
+    let refused = |words: &[&str]| {
+        let strace =
+            ["-f", "-qq", "-o", "/dev/null", "-e", "trace=pidfd_open", "-e", "inject=pidfd_open:error=EPERM", "onward"];
+        project.prepare_program("strace", strace.iter().chain(words))
+    };
+    let usable = refused(&["--version"]).output().is_ok_and(|done| done.status.success());
+    if !usable {
+        // Without strace, or where it may not trace, there is nothing that would refuse the call.
+        return;
+    }
+    project.plan(
+        "onward: 1\nname: demo\nphases:\n  a: { retry: { max: 2, backoff: { initial: 0s } }, run: step a }\n  b: { needs: a, run: step b hold }\n",
+    );
+    let first = project.spawn(refused(&["run"]));
+    let pid = project.wait_ledger("begin", "b", 1).pid;
+    project.ran_once(["a"]);
+    let line = |pid: u32| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let driver = project.processes().into_iter().find(|pid| line(*pid).starts_with(b"onward\0run\0"));
+    send(driver.expect("a driver"), Signal::SIGINT);
+    first.wait_code(130);
+    assert!(!project.processes().contains(&pid), "the phase lives");
+    project.open("b");
+    project.command(["run"]).expect(0);
+    assert_alone(&project);
+    assert_eq!((project.count("begin", "a"), project.count("end", "b")), (1, 1));
+}
