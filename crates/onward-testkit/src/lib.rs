@@ -34,6 +34,7 @@ mod ledger;
 mod process;
 mod project;
 mod ran;
+pub mod rig;
 mod running;
 pub mod sim;
 mod terminal;

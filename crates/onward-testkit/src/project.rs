@@ -59,6 +59,12 @@ impl TestProject {
         project
     }
 
+    /// Leaves the folder for a look when the project goes; its processes go all the same.
+    pub fn keep(&mut self) -> PathBuf {
+        self.root.disable_cleanup(true);
+        self.root().to_path_buf()
+    }
+
     /// A variable of every command from now on.
     pub fn set_env(&mut self, name: &str, value: impl AsRef<OsStr>) {
         self.environment.insert(name.to_owned(), value.as_ref().to_owned());

@@ -73,6 +73,11 @@ impl Running {
         self.wait().expect(code)
     }
 
+    /// The exit code as a shell gives it, if the command has ended by now.
+    pub fn ended(&mut self) -> Option<i32> {
+        self.child.try_wait().expect("a child of ours can be waited for").map(shell_code)
+    }
+
     /// [`Running::wait`] with a limit of its own.
     #[track_caller]
     pub fn wait_within(mut self, limit: Duration) -> Ran {

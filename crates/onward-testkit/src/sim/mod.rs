@@ -2,7 +2,7 @@
 //! two steps. A seed gives a world; what goes wrong in it goes wrong again.
 
 mod composed;
-mod dice;
+pub(crate) mod dice;
 mod facts;
 mod git;
 mod limits;

@@ -1,0 +1,61 @@
+//! Commands that tell a run something beside its driver, and what they were answered.
+
+use std::time::Instant;
+
+use crate::TestProject;
+use crate::running::Running;
+use crate::sim::dice::Dice;
+
+/// What is posted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// A word of its own in the state of the run.
+    Merge(String),
+    /// A checkpoint of this name.
+    Checkpoint(String),
+    Progress,
+    /// The phase that somebody else does is done.
+    Done,
+    Approve,
+}
+
+/// A post under way.
+pub(super) struct Post {
+    pub(super) what: What,
+    pub(super) run: String,
+    pub(super) running: Running,
+    pub(super) since: Instant,
+}
+
+/// Something to post, as the dice say.
+pub(super) fn any(word: String, dice: &mut Dice) -> What {
+    match dice.below(10) {
+        0..=4 => What::Merge(word),
+        5..=6 => What::Checkpoint(word),
+        7 => What::Progress,
+        8 => What::Done,
+        _ => What::Approve,
+    }
+}
+
+/// Starts the command.
+pub(super) fn start(project: &TestProject, run: &str, what: What) -> Post {
+    let mut args: Vec<String> = match &what {
+        What::Merge(word) => {
+            let file = project.root().join("rig").join(format!("{word}.json"));
+            std::fs::write(&file, format!("{{\"posts\":{{\"{word}\":\"{word}\"}}}}")).expect("the folder is ours");
+            vec!["state".into(), "merge".into(), file.to_string_lossy().into_owned(), "--run".into()]
+        }
+        What::Checkpoint(name) => vec!["checkpoint".into(), "--name".into(), name.clone()],
+        What::Progress => {
+            ["report", "progress", "hand", "--note", "1/3", "--run"].into_iter().map(str::to_owned).collect()
+        }
+        What::Done => ["report", "done", "hand", "--run"].into_iter().map(str::to_owned).collect(),
+        What::Approve => vec!["approve".into()],
+    };
+    args.push(run.to_owned());
+    if what == What::Approve {
+        args.push("agree".to_owned());
+    }
+    Post { what, run: run.to_owned(), running: project.start(args), since: Instant::now() }
+}
