@@ -69,6 +69,8 @@ pub enum Error {
     PhaseLives { run: RunId, phase: PhaseId },
     #[error("files of run {run} stay as they are: {by}")]
     TreeInUse { run: RunId, by: AtWork },
+    #[error("something that a run has started is still at work: {}", path.display())]
+    StillAtWork { path: PathBuf },
     #[error("no run can be branched off there: {reason}")]
     NotForked { reason: String },
     #[error("{file} is not a state: {why}")]
@@ -159,6 +161,17 @@ pub struct Offer {
 }
 
 impl Error {
+    /// Whether the store itself is damaged, or what it says about the work that is meant.
+    pub fn is_damage(&self) -> bool {
+        matches!(
+            self,
+            Self::Store(StoreError::Damaged(_) | StoreError::LostCommits { .. })
+                | Self::BadRecord { .. }
+                | Self::BadJournal { .. }
+                | Self::BadCheckpoint { .. }
+        )
+    }
+
     pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
         let what = what.into();
         move |why| Self::Io { what, why }

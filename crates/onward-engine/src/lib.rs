@@ -69,7 +69,7 @@ pub use tidy_up::{FirstPlan, InitReport};
 pub use tree_lock::AtWork;
 pub use world::{Happened, Tree, Urgency, World};
 
-use onward_core::config::Config;
+use onward_core::config::{Config, OnNetwork};
 use onward_core::run::Run;
 pub use onward_store::{Cause, StoreError};
 use onward_store::{OpenMode, SqliteStore, Store};
@@ -125,10 +125,20 @@ impl Onward {
     /// The store, opened when it is first needed: what is wrong with a plan is said before anything is made.
     pub(crate) fn store(&mut self) -> Result<&mut dyn Store> {
         if self.store.is_none() {
+            self.demand_a_local_disk(self.mode)?;
             let opened = SqliteStore::open(&self.project.store_folder(), self.mode);
             self.store = Some(Box::new(opened.map_err(no_store_is_no_runs)?));
         }
         Ok(self.store.as_deref_mut().expect("it was just opened"))
+    }
+
+    /// Nothing is written on a file system whose locks and flushes cannot be relied on, unless somebody takes that upon them.
+    pub(crate) fn demand_a_local_disk(&self, mode: OpenMode) -> Result<()> {
+        let path = self.project.store_folder();
+        match (mode, self.config.store_on_network(), onward_store::network_file_system(&path)) {
+            (OpenMode::ReadWrite, OnNetwork::Refused, Some(kind)) => Err(StoreError::Network { path, kind }.into()),
+            (OpenMode::ReadWrite | OpenMode::Look, OnNetwork::Refused | OnNetwork::Allowed, _) => Ok(()),
+        }
     }
 }
 

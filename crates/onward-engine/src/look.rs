@@ -225,7 +225,8 @@ impl Onward {
             // It is listed, or it would not have come to this: a repair kept what was left of it.
             Error::NoSuchRun(_) => {
                 let what = "nothing of its journal is left".to_owned();
-                Error::Store(StoreError::Damaged(Damage { run: Some(run.clone()), seq: None, what }))
+                let path = Some(self.project.store_folder().join("onward.db"));
+                Error::Store(StoreError::Damaged(Damage { run: Some(run.clone()), seq: None, path, what }))
             }
             other => other,
         })
@@ -259,12 +260,29 @@ impl Onward {
 
     /// That nothing is there may mean that it was lost, which is another thing to say.
     fn nothing_or_lost(&mut self, otherwise: Error) -> Error {
-        let alarms = self.store().map(|store| store.health().alarms).unwrap_or_default();
-        let lost = alarms.into_iter().find_map(|alarm| match alarm {
-            Alarm::HeadAhead { head, database } => Some(StoreError::LostCommits { head, database }),
-            _ => None,
+        self.lost().unwrap_or(otherwise)
+    }
+
+    /// What was acknowledged and is gone, if the head file knows of it. Whoever finds nothing asks this first.
+    pub fn lost(&mut self) -> Option<Error> {
+        let path = self.project.store_folder().join("onward.db");
+        let health = match self.store() {
+            Ok(store) => store.health(),
+            Err(lost @ Error::Store(StoreError::LostCommits { .. })) => return Some(lost),
+            Err(_) => return None,
+        };
+        let lost = health.alarms.iter().any(|alarm| match alarm {
+            Alarm::HeadAhead { .. } | Alarm::HeadDiffers { .. } | Alarm::HeadForeign => true,
+            Alarm::HeadMissing
+            | Alarm::HeadUnreadable
+            | Alarm::HeadNewer { .. }
+            | Alarm::FlushFailed
+            | Alarm::Network
+            | Alarm::NoReserve
+            | Alarm::Unreadable(_) => false,
         });
-        lost.map_or(otherwise, Error::Store)
+        let head = health.head_commits.filter(|_| lost)?;
+        Some(StoreError::LostCommits { head, database: health.commits, path }.into())
     }
 
     fn run_by_id(&mut self, id: &str) -> Result<RunId> {
@@ -378,6 +396,7 @@ fn is_worth_a_warning(alarm: &onward_store::Alarm) -> bool {
         | Alarm::HeadUnreadable
         | Alarm::HeadNewer { .. }
         | Alarm::HeadMissing
+        | Alarm::FlushFailed
         | Alarm::Network
         | Alarm::Unreadable(_) => true,
         Alarm::NoReserve => false,

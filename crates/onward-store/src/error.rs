@@ -1,6 +1,9 @@
 //! What can go wrong, told apart by what a caller can do about it.
 
-use std::{io, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use onward_core::id::{RunId, Seq};
 
@@ -35,8 +38,8 @@ pub enum StoreError {
     NotWaiting { run: RunId, id: String },
 
     /// The head file knows of commits that the database does not: acknowledged records are gone.
-    #[error("{head} commits were acknowledged, the database has {database}")]
-    LostCommits { head: u64, database: u64 },
+    #[error("{head} commits were acknowledged, the database {} has {database}", path.display())]
+    LostCommits { head: u64, database: u64, path: PathBuf },
 
     /// A later version wrote this. It is neither guessed at nor overwritten.
     #[error("{what} has version {found}, this program knows up to {known}")]
@@ -49,6 +52,11 @@ pub enum StoreError {
     #[error("not saved in {}: {detail}", path.display())]
     NotSaved { cause: Cause, path: PathBuf, detail: String },
 
+    /// A flush failed, so nobody can tell whether what was asked for is there. The handle writes nothing more; whoever opens
+    /// the store next empties its log first, and can tell then.
+    #[error("not known whether it was saved in {}: {detail}", path.display())]
+    Unclear { path: PathBuf, detail: String },
+
     /// Reading failed; what is stored was not touched.
     #[error("cannot read {}: {detail}", path.display())]
     Unreadable { cause: Cause, path: PathBuf, detail: String },
@@ -60,6 +68,10 @@ pub enum StoreError {
     /// The database would not promise that a commit survives a power cut.
     #[error("the database at {} refuses {setting}: it answers {found}", path.display())]
     NotDurable { path: PathBuf, setting: &'static str, found: String },
+
+    /// Its locks and flushes promise more than they do.
+    #[error("the store {} lies on a network file system: {kind}", path.display())]
+    Network { path: PathBuf, kind: &'static str },
 
     #[error("the store was opened for looking only")]
     LookOnly,
@@ -95,10 +107,12 @@ pub enum Cause {
 
 /// Bytes that are not what was written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("damaged: {what}{}", place(run.as_ref(), *seq))]
+#[error("damaged: {what}{}{}", place(run.as_ref(), *seq), file(path.as_deref()))]
 pub struct Damage {
     pub run: Option<RunId>,
     pub seq: Option<Seq>,
+    /// The database in which it was found.
+    pub path: Option<PathBuf>,
     /// What does not fit, for people.
     pub what: String,
 }
@@ -112,12 +126,17 @@ fn place(run: Option<&RunId>, seq: Option<Seq>) -> String {
     }
 }
 
+fn file(path: Option<&Path>) -> String {
+    path.map(|path| format!(", in {}", path.display())).unwrap_or_default()
+}
+
 impl Damage {
-    pub(crate) fn new(what: impl Into<String>) -> Self {
-        Self { run: None, seq: None, what: what.into() }
+    pub fn new(what: impl Into<String>) -> Self {
+        Self { run: None, seq: None, path: None, what: what.into() }
     }
 
-    pub(crate) fn of_run(mut self, run: &RunId) -> Self {
+    #[must_use]
+    pub fn of_run(mut self, run: &RunId) -> Self {
         self.run = Some(run.clone());
         self
     }
@@ -151,6 +170,15 @@ impl StoreError {
 
     pub(crate) fn unreadable(path: impl Into<PathBuf>, error: &io::Error) -> Self {
         Self::Unreadable { cause: Cause::of(error), path: path.into(), detail: error.to_string() }
+    }
+
+    /// The same, with the database that it is about: a person must know which file is meant.
+    #[must_use]
+    pub(crate) fn in_database(self, path: &Path) -> Self {
+        match self {
+            Self::Damaged(damage) => Self::Damaged(Damage { path: Some(path.to_owned()), ..damage }),
+            other => other,
+        }
     }
 
     /// Whether room on the disk is all that was missing.

@@ -81,7 +81,7 @@ impl Folder {
 
     /// Refuses a database file that somebody else could have planted; `false` if there is none.
     pub(crate) fn check_database(&self) -> Result<bool, StoreError> {
-        for beside in ["onward.db-wal", "onward.db-shm"] {
+        for beside in ["onward.db-wal", "onward.db-shm", "onward.db-journal"] {
             check(&self.root.join(beside), Kind::File)?;
         }
         check(&self.database(), Kind::File)
@@ -97,6 +97,11 @@ impl Folder {
 
     pub(crate) fn wal(&self) -> PathBuf {
         self.root.join("onward.db-wal")
+    }
+
+    /// There only where the store has no write-ahead log, and only during a commit or after a kill.
+    pub(crate) fn journal(&self) -> PathBuf {
+        self.root.join("onward.db-journal")
     }
 
     pub(crate) fn head(&self) -> PathBuf {

@@ -13,6 +13,7 @@ mod check;
 mod codec;
 pub mod conformance;
 mod error;
+mod file_system;
 mod folder;
 mod head;
 mod lease;
@@ -24,6 +25,7 @@ mod sqlite;
 mod types;
 
 pub use error::{Cause, Damage, StoreError, Unsafe};
+pub use file_system::{network_file_system, pretend_file_system};
 pub use lease::{Holder, Lease, LeaseKind};
 pub use memory::MemoryStore;
 pub use probe::set_probe;

@@ -259,6 +259,9 @@ pub enum Alarm {
     HeadUnreadable,
     #[error("the head file has version {found}, which this program does not know")]
     HeadNewer { found: u8 },
+    /// What is in the log is flushed again before anything is appended to it.
+    #[error("a flush of the database has failed")]
+    FlushFailed,
     /// Locks and flushes over a network do less than they promise.
     #[error("the store lies on a network file system")]
     Network,

@@ -176,6 +176,10 @@ pub(crate) struct Start {
     /// What happens to phases that outlived their driver.
     #[arg(long, value_enum, value_name = "HOW")]
     pub(crate) orphan: Option<Orphan>,
+    /// What happens to a store that is damaged and in the way of a fresh start: what can be read of it is kept, or all of it is
+    /// put aside.
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub(crate) damaged: Option<Damaged>,
     /// How many phases run side by side.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) jobs: Option<u32>,
@@ -212,6 +216,12 @@ pub(crate) struct Start {
 pub(crate) enum Orphan {
     Wait,
     Kill,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Damaged {
+    Repair,
+    Aside,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

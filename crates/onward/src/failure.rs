@@ -92,6 +92,15 @@ impl Failure {
         answer_needed(question).into()
     }
 
+    /// A fresh start is wanted where the store is damaged: both ways out, as they can be typed.
+    pub(crate) fn with_ways_out(mut self) -> Self {
+        let ways = ["onward run --fresh --damaged repair", "onward run --fresh --damaged aside"];
+        self.next.extend(ways.map(str::to_owned));
+        self.more
+            .push("repair keeps what can be read; aside moves all of it to .onward/damaged and begins anew".to_owned());
+        self
+    }
+
     /// The same, of a run that was driven as far as it goes without an answer.
     pub(crate) fn stopped_for_an_answer(question: Question) -> Self {
         answer_needed(question).kept("all that is done is recorded; the rest waits for the answer").into()
@@ -137,6 +146,9 @@ impl Page {
                 let page = Self::new(exit::DRIVEN, "tree-in-use", what).kept("files and state are as they were");
                 let next = by.run().map_or_else(|| "onward list".to_owned(), |run| format!("onward status {run}"));
                 page.next(next)
+            }
+            Error::StillAtWork { .. } => {
+                Self::new(exit::DRIVEN, "at-work", what).kept("the store was left as it is").next("onward doctor")
             }
             Error::PhaseLives { .. } => going_back(exit::DRIVEN, "at-work", what),
             Error::NotForked { .. } => going_back(exit::REFUSED, "not-forked", what),
@@ -275,7 +287,8 @@ fn store(what: &str, why: &StoreError) -> Page {
         }
         StoreError::Newer { .. } => page(exit::NEWER, "newer").kept(ALL_RECORDED).next("onward --version"),
         StoreError::Damaged(_) | StoreError::LostCommits { .. } => {
-            page(exit::DAMAGED, "damaged").kept("the store was left as it is").next("onward doctor")
+            let page = page(exit::DAMAGED, "damaged").kept("the store was left as it is");
+            page.next("onward doctor").next("onward doctor --repair")
         }
         StoreError::Conflict { .. } | StoreError::LeaseLost { .. } | StoreError::Held { .. } => {
             page(exit::DRIVEN, "driven").kept(ALL_RECORDED).next("onward status")
@@ -283,8 +296,18 @@ fn store(what: &str, why: &StoreError) -> Page {
         StoreError::NotSaved { cause, .. } => {
             page(exit::STORE, "not-saved").more(cause_in_words(*cause)).kept(ALL_RECORDED)
         }
+        StoreError::Unclear { .. } => {
+            let words = "the disk failed while it was made to last: look at the disk, then whether it is there, and only then \
+                         give the command again";
+            page(exit::STORE, "not-known").more(vec![words.to_owned()]).kept(ALL_RECORDED).next("onward status")
+        }
         StoreError::Unreadable { cause, .. } => page(exit::STORE, "unreadable").more(cause_in_words(*cause)),
         StoreError::Unsafe { .. } => page(exit::STORE, "unsafe"),
+        StoreError::Network { .. } => {
+            let words = "locks and flushes there are not to be trusted: keep the project on a disk of this machine, or write \
+                         store: { network: allow } into .onward/config.yaml and do not use it from two machines at once";
+            page(exit::STORE, "network").more(vec![words.to_owned()]).next("onward doctor")
+        }
         StoreError::NotDurable { .. } => page(exit::STORE, "not-durable"),
         StoreError::TooLarge { .. } => page(exit::STORE, "too-large").kept(ALL_RECORDED),
         StoreError::BadName { .. } => page(exit::USAGE, "bad-name"),
@@ -414,10 +437,13 @@ mod tests {
             (74, Error::Io { what: "writing".into(), why: io() }),
             (11, Error::NoAnswer { run: run(), seconds: 10 }),
             (17, Error::Store(StoreError::Newer { what: "the store", found: 9, known: 1 })),
-            (12, Error::Store(StoreError::LostCommits { head: 9, database: 8 })),
+            (12, Error::Store(StoreError::LostCommits { head: 9, database: 8, path: "onward.db".into() })),
             (11, Error::Store(StoreError::LeaseLost { run: run() })),
             (11, Error::Store(StoreError::Conflict { expected: Seq(1), found: Seq(2) })),
             (74, Error::Store(StoreError::NotSaved { cause: Cause::Full, path: "/x/.onward".into(), detail: text() })),
+            (74, Error::Store(StoreError::Unclear { path: "/x/.onward".into(), detail: text() })),
+            (74, Error::Store(StoreError::Network { path: "/x/.onward".into(), kind: "NFS" })),
+            (11, Error::StillAtWork { path: "attempts/r/p/1".into() }),
             (74, Error::Store(StoreError::Unreadable { cause: Cause::ReadOnly, path: "/x".into(), detail: text() })),
             (70, Error::Store(StoreError::LookOnly)),
         ]

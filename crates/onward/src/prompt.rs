@@ -5,6 +5,7 @@ use std::io::{BufRead, IsTerminal, Read};
 
 use onward_core::input::Choice;
 
+use crate::args::Damaged;
 use crate::render;
 
 /// No answer is longer; what is behind it is left unread and then makes no sense.
@@ -69,6 +70,15 @@ pub(crate) fn about_a_doubt(text: &str) -> Option<Choice> {
         "r" | "retry" => Some(Choice::Retry),
         "a" | "adopt" => Some(Choice::Adopt),
         "s" | "skip" => Some(Choice::Skip),
+        _ => None,
+    }
+}
+
+/// What is to become of a damaged store; none where it is to be left as it is.
+pub(crate) fn about_damage(text: &str) -> Option<Damaged> {
+    match text.to_lowercase().as_str() {
+        "r" | "repair" => Some(Damaged::Repair),
+        "a" | "aside" => Some(Damaged::Aside),
         _ => None,
     }
 }

@@ -72,6 +72,13 @@ impl Default for Config {
     }
 }
 
+/// What the configuration says of a store on a network file system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnNetwork {
+    Refused,
+    Allowed,
+}
+
 impl Config {
     /// Every known key with its value, always in the same order.
     pub fn values(&self) -> Vec<ConfigValue> {
@@ -100,6 +107,11 @@ impl Config {
             }
         };
         Trigger::ALL.into_iter().filter(|trigger| switched_on(*trigger)).collect()
+    }
+
+    /// Whether the store may lie on a network file system.
+    pub fn store_on_network(&self) -> OnNetwork {
+        if self.word("store.network") == "allow" { OnNetwork::Allowed } else { OnNetwork::Refused }
     }
 
     pub fn snapshots(&self) -> bool {

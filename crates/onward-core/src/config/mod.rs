@@ -11,6 +11,6 @@ mod schema;
 mod support;
 
 pub use defaults::{DEFAULT_FILE, default_file_with_commits};
-pub use merge::{Config, ConfigValue, merge};
+pub use merge::{Config, ConfigValue, OnNetwork, merge};
 pub use read::{Layer, ParsedConfig, Setting, parse};
 pub use schema::schema;

@@ -5,6 +5,7 @@ mod aside;
 mod attempts;
 mod checkpoints;
 mod places;
+mod put_aside;
 mod rebuild;
 mod repair;
 mod runs;
@@ -167,7 +168,7 @@ fn not_opened(why: &StoreError, found: &mut Found) {
         StoreError::Unsafe { path, .. } => {
             found.error("unsafe", path.display().to_string(), why.to_string(), UNREADABLE);
         }
-        StoreError::LostCommits { head, database } => lost(*head, *database, found),
+        StoreError::LostCommits { head, database, .. } => lost(*head, *database, found),
         StoreError::Damaged(_) => {
             let message = format!("the database cannot be opened: {why}");
             found.error("database", ".onward/onward.db", message, &rebuilt());
@@ -258,8 +259,14 @@ fn alarm(alarm: &Alarm) -> Option<Finding> {
         Alarm::HeadMissing => found.warning("head-missing", head, message, anew),
         Alarm::HeadUnreadable => found.warning("head-unreadable", head, message, anew),
         Alarm::HeadNewer { .. } => found.error("newer", head, message, NEWER),
+        Alarm::FlushFailed => {
+            let help = "what was acknowledged before is kept: look at the disk; the next command that saves something copies \
+                        the log into the database and flushes it first";
+            found.warning("flush-failed", ".onward/flush-failed", message, help);
+        }
         Alarm::Network => {
-            let help = "locks and flushes over a network are not to be trusted: keep the project on a local disk";
+            let help = "locks and flushes over a network are not to be trusted: keep the project on a disk of this machine; \
+                        nothing is written here unless the configuration says store: { network: allow }";
             found.warning("network", ".onward", message, help);
         }
         Alarm::NoReserve => {

@@ -82,6 +82,7 @@ impl Work {
 impl Onward {
     /// Repairs what [`Onward::doctor`] finds. Refused while a run is driven; of a newer format nothing is touched.
     pub fn repair(&mut self) -> Result<Repaired> {
+        self.demand_a_local_disk(OpenMode::ReadWrite)?;
         self.store = None;
         let now = Timestamp::now();
         let folder = self.project.store_folder();
@@ -124,7 +125,7 @@ impl Onward {
         Ok(outcome(self.doctor(), work))
     }
 
-    fn refuse_if_anything_is_driven(&mut self) -> Result<()> {
+    pub(super) fn refuse_if_anything_is_driven(&mut self) -> Result<()> {
         let held = held_runs(&self.project.store_folder())?;
         let Some((run, _)) = held.into_iter().find(|(_, kind)| *kind == LeaseKind::Driving) else { return Ok(()) };
         let known = self.driver(&run).ok().flatten();
@@ -155,7 +156,9 @@ impl Onward {
             | Alarm::HeadForeign
             | Alarm::HeadMissing
             | Alarm::HeadUnreadable => true,
-            Alarm::HeadNewer { .. } | Alarm::Network | Alarm::NoReserve | Alarm::Unreadable(_) => false,
+            Alarm::HeadNewer { .. } | Alarm::FlushFailed | Alarm::Network | Alarm::NoReserve | Alarm::Unreadable(_) => {
+                false
+            }
         };
         let alarm = health.alarms.iter().find(head);
         if lost.is_none() && alarm.is_none() {

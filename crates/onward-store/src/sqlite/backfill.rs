@@ -15,7 +15,7 @@ use std::{
 
 use rusqlite::Connection;
 
-use super::open;
+use super::{flush, open};
 
 /// Each time the log has grown by this many pages it is copied.
 const PAGES_STEP: i32 = 1_000;
@@ -47,13 +47,13 @@ impl Backfill {
             self.asked_at = 0;
         }
         if self.is_done.swap(false, Ordering::Relaxed) {
-            checkpoint(connection);
+            checkpoint(connection, database);
         } else if pages - self.asked_at >= PAGES_STEP {
             self.asked_at = pages;
             if pages < PAGES_MAX {
                 self.nudge(database);
             } else {
-                checkpoint(connection);
+                checkpoint(connection, database);
             }
         }
     }
@@ -89,19 +89,26 @@ impl Drop for Worker {
 fn copy(database: &Path, nudges: &Receiver<()>, is_done: &AtomicBool) {
     let Ok(connection) = open::for_writing(database, &Arc::new(AtomicI32::new(0))) else { return };
     while nudges.recv().is_ok() {
-        checkpoint(&connection);
+        checkpoint(&connection, database);
         is_done.store(true, Ordering::Relaxed);
     }
 }
 
 /// Copies what no reader is in the way of. What cannot be copied now is copied later; nothing depends on it.
-fn checkpoint(connection: &Connection) {
-    drop(connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", (), |_| Ok(())));
+fn checkpoint(connection: &Connection, database: &Path) {
+    note(connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", (), |_| Ok(())), database);
+}
+
+/// A flush that failed is noted: before the next append all of the log is copied again.
+fn note(copied: rusqlite::Result<()>, database: &Path) {
+    if copied.is_err_and(|error| flush::has_failed(&error)) {
+        drop(flush::mark(database));
+    }
 }
 
 /// Empties the log if nobody else uses it, without waiting for anyone.
-pub(super) fn empty(connection: &Connection) {
+pub(super) fn empty(connection: &Connection, database: &Path) {
     if connection.busy_timeout(std::time::Duration::ZERO).is_ok() {
-        drop(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(())));
+        note(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(())), database);
     }
 }

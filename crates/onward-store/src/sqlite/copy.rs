@@ -46,11 +46,18 @@ impl Copy {
         self.folder.canonicalize().unwrap_or_else(|_| self.folder.clone()).join("onward.db")
     }
 
+    /// Whether the original was left in the middle of a commit: then the copy has to be rolled back before it is read.
+    pub(super) fn is_half_way(&self) -> bool {
+        fs::metadata(self.folder.join("onward.db-journal")).is_ok_and(|journal| journal.len() > 0)
+    }
+
     fn fill(&self, folder: &Folder) -> Result<(), StoreError> {
-        let pairs = [(folder.database(), "onward.db"), (folder.wal(), "onward.db-wal")];
+        let journal = (folder.journal(), "onward.db-journal");
+        let pairs = [journal, (folder.database(), "onward.db"), (folder.wal(), "onward.db-wal")];
         for _ in 0..TRIES_MAX {
             let before = pairs.each_ref().map(|(path, _)| stamp(path));
             for (from, name) in &pairs {
+                drop(fs::remove_file(self.folder.join(name)));
                 match fs::copy(from, self.folder.join(name)) {
                     Err(error) if error.kind() != io::ErrorKind::NotFound => {
                         return Err(StoreError::unreadable(from, &error));

@@ -50,10 +50,10 @@ impl Fault {
 
     fn sorted(self, path: &Path, failed: impl FnOnce(Cause, std::path::PathBuf, String) -> StoreError) -> StoreError {
         match self {
-            Self::Store(error) => error,
+            Self::Store(error) => error.in_database(path),
             Self::Database(error) => match cause(&error, path) {
                 Some(cause) => failed(cause, path.to_owned(), error.to_string()),
-                None => Damage::new(format!("the database says: {error}")).into(),
+                None => StoreError::from(Damage::new(format!("the database says: {error}"))).in_database(path),
             },
         }
     }

@@ -2,16 +2,15 @@
 
 use std::{fs, path::Path};
 
-use nix::sys::statfs::{self, statfs};
-
 use super::{
     fault::Fault,
-    schema,
+    flush, schema,
     store::SqliteStore,
     write::{Meta, demand_nothing_lost},
 };
 use crate::{
     blob_files,
+    file_system::network_file_system,
     head::{self, Found},
     types::{Alarm, Health},
 };
@@ -45,7 +44,10 @@ impl SqliteStore {
         if !health.reserve {
             health.alarms.push(Alarm::NoReserve);
         }
-        if is_network(self.folder.root()) {
+        if flush::is_marked(&self.folder) {
+            health.alarms.push(Alarm::FlushFailed);
+        }
+        if network_file_system(self.folder.root()).is_some() {
             health.alarms.push(Alarm::Network);
         }
         health
@@ -54,7 +56,8 @@ impl SqliteStore {
 
 fn alarm(found: &Found, meta: &Meta) -> Option<Alarm> {
     let Found::Head(head) = found else { return None };
-    if demand_nothing_lost(found, meta).is_ok() {
+    // Which file it is about is not asked here.
+    if demand_nothing_lost(found, meta, Path::new("")).is_ok() {
         return None;
     }
     Some(if head.store != meta.store {
@@ -68,13 +71,4 @@ fn alarm(found: &Found, meta: &Meta) -> Option<Alarm> {
 
 fn bytes(path: &Path) -> u64 {
     fs::symlink_metadata(path).map_or(0, |file| file.len())
-}
-
-fn is_network(folder: &Path) -> bool {
-    /// The numbers by which Linux knows file systems that are not on this machine.
-    const SMB2: statfs::FsType = statfs::FsType(0xfe53_4d42);
-    const CIFS: statfs::FsType = statfs::FsType(0xff53_4d42);
-    const AFS: statfs::FsType = statfs::FsType(0x5346_414f);
-    let network = [statfs::NFS_SUPER_MAGIC, statfs::SMB_SUPER_MAGIC, statfs::CODA_SUPER_MAGIC, SMB2, CIFS, AFS];
-    statfs(folder).is_ok_and(|seen| network.contains(&seen.filesystem_type()))
 }

@@ -6,6 +6,7 @@ mod checkpoints;
 mod contents;
 mod copy;
 mod fault;
+mod flush;
 mod folds;
 mod health;
 mod inbox;

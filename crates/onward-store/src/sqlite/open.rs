@@ -13,7 +13,7 @@ use std::{
 use rusqlite::{Connection, OpenFlags, config::DbConfig, limits::Limit};
 
 use super::fault::Answer;
-use crate::{VALUE_BYTES_MAX, error::StoreError};
+use crate::{VALUE_BYTES_MAX, error::StoreError, file_system::network_file_system};
 
 /// How often a locked database is asked again, and how long to wait between two times. `SQLite`'s own handler waits
 /// longer and longer, which makes a short wait long.
@@ -25,15 +25,22 @@ const BUSY_STEP_SHORT: Duration = Duration::from_micros(100);
 const STATEMENTS_KEPT: usize = 64;
 /// `synchronous` as a number. An unknown word would be taken for a weaker setting without a murmur.
 const SYNCHRONOUS_FULL: i64 = 2;
+/// The same for a rollback journal, whose folder has to be flushed, too.
+const SYNCHRONOUS_EXTRA: i64 = 3;
 
 /// Opens for writing. The pages in the write-ahead log are counted in `wal_pages` at each commit.
 pub(super) fn for_writing(path: &Path, wal_pages: &Arc<AtomicI32>) -> Answer<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | common_flags();
     let mut connection = Connection::open_with_flags(path, flags)?;
     settle(&mut connection)?;
-    connection.pragma_update(None, "synchronous", SYNCHRONOUS_FULL)?;
-    demand_wal(&connection, path)?;
-    demand_full(&connection, path)?;
+    // The index of a write-ahead log is memory that processes share, and no two machines do.
+    let (journal, synchronous) = match network_file_system(path) {
+        Some(_) => ("delete", SYNCHRONOUS_EXTRA),
+        None => ("wal", SYNCHRONOUS_FULL),
+    };
+    connection.pragma_update(None, "synchronous", synchronous)?;
+    demand_journal(&connection, path, journal)?;
+    demand_synchronous(&connection, path, synchronous)?;
     // Closing the last connection would copy the log into the database: work that a short command need not wait for.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     // The hook takes the place of SQLite's own checkpoints, which would run inside a commit.
@@ -74,28 +81,28 @@ fn settle(connection: &mut Connection) -> Answer<()> {
 }
 
 /// Two processes that make a new database at once may meet here, and `SQLite` does not call the busy handler then.
-fn demand_wal(connection: &Connection, path: &Path) -> Answer<()> {
+fn demand_journal(connection: &Connection, path: &Path, wanted: &str) -> Answer<()> {
     let mut steps = 0;
     loop {
-        let answer = connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get::<_, String>(0));
+        let answer = connection.pragma_update_and_check(None, "journal_mode", wanted, |row| row.get::<_, String>(0));
         match answer {
-            Ok(mode) if mode == "wal" => return Ok(()),
+            Ok(mode) if mode == wanted => return Ok(()),
             Err(error) if is_busy(&error) && steps < BUSY_STEPS_MAX => {
                 steps += 1;
                 thread::sleep(BUSY_STEP);
             }
-            Ok(found) => return Err(not_durable(path, "journal_mode=wal", found)),
+            Ok(found) => return Err(not_durable(path, "the journal that it should keep", found)),
             Err(error) => return Err(error.into()),
         }
     }
 }
 
-fn demand_full(connection: &Connection, path: &Path) -> Answer<()> {
+fn demand_synchronous(connection: &Connection, path: &Path, wanted: i64) -> Answer<()> {
     let found: i64 = connection.pragma_query_value(None, "synchronous", |row| row.get(0))?;
-    if found == SYNCHRONOUS_FULL {
+    if found == wanted {
         return Ok(());
     }
-    Err(not_durable(path, "synchronous=full", found.to_string()))
+    Err(not_durable(path, "to flush all that it should", found.to_string()))
 }
 
 fn is_busy(error: &rusqlite::Error) -> bool {

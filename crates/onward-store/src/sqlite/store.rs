@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     Store,
-    error::StoreError,
+    error::{Damage, StoreError},
     folder::Folder,
     head::{self, Found},
     lease::{Holder, Lease, LeaseKind},
@@ -73,6 +73,9 @@ impl SqliteStore {
         if !folder.check_database()? {
             demand_nothing_remembered(&folder)?;
             folder.make_database()?;
+        } else if bytes(&database) == 0 {
+            // Opening it would write into it.
+            demand_nothing_remembered(&folder)?;
         }
         let wal_pages = Arc::new(AtomicI32::new(0));
         let failed = |fault: Fault| fault.while_writing(&database);
@@ -96,14 +99,15 @@ impl SqliteStore {
             demand_nothing_remembered(&folder)?;
             return Err(no_store());
         }
-        let (connection, version, copy) = look_at(&folder)?;
+        let original = folder.database();
+        let (connection, version, copy) = look_at(&folder).map_err(|error| error.in_database(&original))?;
         if version == 0 {
             // Somebody was killed while making it, or somebody took its log away.
             demand_nothing_remembered(&folder)?;
             return Err(no_store());
         }
         let database = copy.as_ref().map_or_else(|| folder.database(), Copy::database);
-        schema::demand_known_format(&connection).map_err(|fault| fault.while_reading(&database))?;
+        schema::demand_known_format(&connection).map_err(|fault| fault.while_reading(&original))?;
         Self::start(folder, database, OpenMode::Look, connection, Arc::default(), copy)
     }
 
@@ -146,7 +150,7 @@ impl SqliteStore {
         let now: i64 = self
             .connection
             .pragma_query_value(None, "data_version", |row| row.get(0))
-            .map_err(|error| Fault::from(error).while_reading(&self.database))?;
+            .map_err(|error| Fault::from(error).while_reading(&self.folder.database()))?;
         Ok(std::mem::replace(&mut self.seen, now) != now)
     }
 }
@@ -169,6 +173,11 @@ fn look_at(folder: &Folder) -> Result<(Connection, u32, Option<Copy>), StoreErro
 fn look_at_copy(folder: &Folder) -> Result<(Connection, u32, Option<Copy>), StoreError> {
     let copy = Copy::new(folder)?;
     let database = copy.database();
+    if copy.is_half_way() {
+        // Reading it for writing is all that it takes.
+        let rolled_back = open::for_writing(&database, &Arc::default()).and_then(|copied| schema::version(&copied));
+        rolled_back.map_err(|fault| fault.while_reading(&database))?;
+    }
     let (mut version, mut connection) = open_to_read(&database)?;
     if version != 0 && version < schema::KNOWN {
         drop(connection);
@@ -190,18 +199,23 @@ fn demand_a_database_for_the_log(folder: &Folder) -> Result<(), StoreError> {
     let database = folder.database();
     let mut log = database.clone().into_os_string();
     log.push("-wal");
-    let length = |path: &Path| std::fs::symlink_metadata(path).map_or(0, |meta| meta.len());
-    if length(&database) == 0 && length(Path::new(&log)) > 0 {
+    if bytes(&database) == 0 && bytes(Path::new(&log)) > 0 {
         let what = format!("{} is empty or gone, but its log is not", database.display());
-        return Err(StoreError::Damaged(crate::error::Damage::new(what)));
+        return Err(StoreError::from(Damage::new(what)).in_database(&database));
     }
     Ok(())
+}
+
+fn bytes(path: &Path) -> u64 {
+    std::fs::symlink_metadata(path).map_or(0, |meta| meta.len())
 }
 
 /// A missing or empty database beside a head file that knows of commits is a loss, not a fresh start.
 fn demand_nothing_remembered(folder: &Folder) -> Result<(), StoreError> {
     match head::read(&folder.head()) {
-        Found::Head(head) if head.commits > 0 => Err(StoreError::LostCommits { head: head.commits, database: 0 }),
+        Found::Head(head) if head.commits > 0 => {
+            Err(StoreError::LostCommits { head: head.commits, database: 0, path: folder.database() })
+        }
         Found::Newer(found) => Err(newer_head(found)),
         Found::Head(_) | Found::Missing | Found::Unreadable => Ok(()),
     }
@@ -217,7 +231,7 @@ impl Drop for SqliteStore {
         self.backfill = Backfill::default();
         let pages = self.wal_pages.load(std::sync::atomic::Ordering::Relaxed);
         if self.mode == OpenMode::ReadWrite && self.broken.is_none() && pages > backfill::PAGES_LEFT_AT_CLOSE {
-            backfill::empty(&self.connection);
+            backfill::empty(&self.connection, &self.database);
         }
     }
 }

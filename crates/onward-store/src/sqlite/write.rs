@@ -1,12 +1,12 @@
 //! The one way in which anything is written: a transaction that counts itself, and an answer that can be believed.
 
-use std::sync::atomic::Ordering;
+use std::{path::Path, sync::atomic::Ordering};
 
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
     fault::{Answer, Fault},
-    open, schema,
+    flush, open, schema,
     store::{OpenMode, SqliteStore, newer_head},
 };
 use crate::{
@@ -104,7 +104,7 @@ impl Meta {
 }
 
 /// Refuses to build on a database that lost what was acknowledged.
-pub(super) fn demand_nothing_lost(found: &Found, meta: &Meta) -> Result<(), StoreError> {
+pub(super) fn demand_nothing_lost(found: &Found, meta: &Meta, path: &Path) -> Result<(), StoreError> {
     let head = match found {
         Found::Head(head) => head,
         Found::Newer(found) => return Err(newer_head(*found)),
@@ -114,7 +114,7 @@ pub(super) fn demand_nothing_lost(found: &Found, meta: &Meta) -> Result<(), Stor
     if head.store == meta.store && same_past {
         return Ok(());
     }
-    Err(StoreError::LostCommits { head: head.commits, database: meta.commits })
+    Err(StoreError::LostCommits { head: head.commits, database: meta.commits, path: path.to_owned() })
 }
 
 impl SqliteStore {
@@ -143,6 +143,7 @@ impl SqliteStore {
         is_saved: impl FnOnce(&Connection) -> Answer<bool>,
     ) -> Result<T, StoreError> {
         self.demand_writable()?;
+        self.demand_flushed()?;
         probe(points.before_begin);
         let found = head::read(&self.folder.head());
         self.execute("BEGIN IMMEDIATE").map_err(|error| error.while_writing(&self.database))?;
@@ -158,7 +159,8 @@ impl SqliteStore {
         if let Err(fault) = self.execute("COMMIT") {
             self.roll_back();
             let error = self.note_failure(fault);
-            if !self.was_saved(is_saved) {
+            // Where the disk failed, that something can be read does not mean that it is safe.
+            if self.broken.is_some() || !self.was_saved(is_saved) {
                 return Err(error);
             }
         }
@@ -171,7 +173,7 @@ impl SqliteStore {
 
     fn fill<T>(&self, found: &Found, work: impl FnOnce(&Connection, &mut Meta) -> Answer<T>) -> Answer<(T, Meta)> {
         let mut meta = schema::meta(&self.connection)?;
-        demand_nothing_lost(found, &meta)?;
+        demand_nothing_lost(found, &meta, &self.database)?;
         let answer = work(&self.connection, &mut meta)?;
         meta.commits += 1;
         meta.update(&self.connection)?;
@@ -192,11 +194,28 @@ impl SqliteStore {
 
     /// After a failed flush the kernel may forget what it could not write, so the same handle must not try again.
     fn note_failure(&mut self, fault: Fault) -> StoreError {
+        if let Fault::Database(error) = &fault
+            && flush::has_failed(error)
+        {
+            return self.note_failed_flush(error.to_string());
+        }
         let error = fault.while_writing(&self.database);
         if let StoreError::NotSaved { cause: Cause::Io, detail, .. } = &error {
             self.broken = Some(detail.clone());
         }
         error
+    }
+
+    fn note_failed_flush(&mut self, mut detail: String) -> StoreError {
+        if let Err(error) = flush::mark(&self.database) {
+            let more = format!(
+                "; that could not be noted for the next process either ({error}), so restart the machine before anything is \
+                 saved here again"
+            );
+            detail.push_str(&more);
+        }
+        self.broken = Some(detail.clone());
+        StoreError::Unclear { path: self.database.clone(), detail }
     }
 
     fn was_saved(&self, is_saved: impl FnOnce(&Connection) -> Answer<bool>) -> bool {
@@ -212,7 +231,8 @@ impl SqliteStore {
             Err(Fault::Store(StoreError::Damaged(_))) => self.read_once(&work),
             other => other,
         }
-        .map_err(|fault| fault.while_reading(&self.database))
+        // The file in the folder is named also where a copy of it is read.
+        .map_err(|fault| fault.while_reading(&self.folder.database()))
     }
 
     fn read_once<T>(&self, work: impl Fn(&Connection) -> Answer<T>) -> Answer<T> {

@@ -43,6 +43,8 @@ pub(crate) enum Role {
     LoseBlob,
     /// Appends twice; the second time the log may not grow while it is committed.
     FailToCommit,
+    /// Appends twice; the second time a flush fails.
+    FailToFlush,
 }
 
 pub(crate) fn command(role: &Role, folder: &Path) -> Command {
@@ -53,6 +55,7 @@ pub(crate) fn command(role: &Role, folder: &Path) -> Command {
         Role::Make { umask } => format!("make {umask}"),
         Role::LoseBlob => "blob".to_owned(),
         Role::FailToCommit => "fail".to_owned(),
+        Role::FailToFlush => "flush".to_owned(),
     };
     let mut command = Command::new(env::current_exe().expect("this binary"));
     command.args(["--exact", "child::act", "--ignored", "--nocapture", "--test-threads", "1"]);
@@ -109,6 +112,7 @@ fn act() {
             lose_blob(&folder);
         }
         ["fail"] => fail_to_commit(&folder),
+        ["flush"] => fail_to_flush(&folder),
         other => panic!("an unknown role: {other:?}"),
     }
 }
@@ -197,6 +201,22 @@ fn fail_to_commit(folder: &Path) {
     let refused = store.append(&lease, Seq(1), entry(b"record 2"));
     let still = matches!(refused, Err(StoreError::NotSaved { cause: Cause::Io, .. }));
     say(&format!("{io} {still} {}", store.events(&run(), Seq(0), 9).map_or(0, |records| records.len())));
+}
+
+fn fail_to_flush(folder: &Path) {
+    let mut store = open(folder);
+    let lease = drive(&mut store);
+    store.append(&lease, Seq(0), entry(b"record 1")).expect("an append");
+    let beside = folder.parent().expect("a folder around it");
+    std::fs::copy(folder.join("onward.db-wal"), beside.join("before")).expect("a copy of the log");
+    std::fs::write(beside.join("now"), "").expect("a file");
+    let failed = store.append(&lease, Seq(1), entry(b"record 2"));
+    let again = store.append(&lease, Seq(1), entry(b"record 2"));
+    let answer = match failed {
+        Err(StoreError::Unclear { .. }) => "unclear".to_owned(),
+        other => format!("{other:?}"),
+    };
+    say(&format!("{answer} {}", if again.is_err() { "refused" } else { "written on" }));
 }
 
 fn limit_at_commit(point: &'static str) {

@@ -43,7 +43,7 @@ fn an_old_copy_of_the_database_is_noticed() {
     let disk = rolled_back();
     let mut store = disk.store();
     let refused = store.take_lease(&run(), LeaseKind::Driving, holder());
-    assert!(matches!(refused, Err(StoreError::LostCommits { head: 8, database: 5 })), "{refused:?}");
+    assert!(matches!(refused, Err(StoreError::LostCommits { head: 8, database: 5, .. })), "{refused:?}");
     let refused = store.post(&run(), "x", crate::kit::at(0), Vec::new());
     assert!(matches!(refused, Err(StoreError::LostCommits { .. })), "{refused:?}");
     let health = store.health();
@@ -72,7 +72,7 @@ fn a_driver_notices_when_the_database_changes_under_it() {
     append_many(&mut ahead, &their_lease, 0, 9);
     fs::copy(other.folder().join("HEAD"), disk.folder().join("HEAD")).expect("a copy");
     let refused = store.append(&lease, Seq(3), entry(b"late"));
-    assert!(matches!(refused, Err(StoreError::LostCommits { head: 11, database: 5 })), "{refused:?}");
+    assert!(matches!(refused, Err(StoreError::LostCommits { head: 11, database: 5, .. })), "{refused:?}");
     assert_eq!(store.health().alarms, [Alarm::HeadForeign]);
     assert_eq!(journal(&mut store).len(), 3);
 }
@@ -99,7 +99,10 @@ fn a_deleted_log_is_noticed() {
     drop(fs::remove_file(disk.folder().join("onward.db-shm")));
     for mode in [OpenMode::ReadWrite, OpenMode::Look] {
         let refused = SqliteStore::open(&disk.folder(), mode).err();
-        assert!(matches!(refused, Some(StoreError::LostCommits { head: 7, database: 0 })), "{mode:?} gave {refused:?}");
+        assert!(
+            matches!(refused, Some(StoreError::LostCommits { head: 7, database: 0, .. })),
+            "{mode:?} gave {refused:?}"
+        );
     }
 }
 
@@ -112,7 +115,10 @@ fn a_deleted_database_is_not_a_fresh_start() {
     }
     for mode in [OpenMode::ReadWrite, OpenMode::Look] {
         let refused = SqliteStore::open(&disk.folder(), mode).err();
-        assert!(matches!(refused, Some(StoreError::LostCommits { head: 2, database: 0 })), "{mode:?} gave {refused:?}");
+        assert!(
+            matches!(refused, Some(StoreError::LostCommits { head: 2, database: 0, .. })),
+            "{mode:?} gave {refused:?}"
+        );
     }
 }
 

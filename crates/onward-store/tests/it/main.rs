@@ -4,6 +4,7 @@ mod chains;
 mod child;
 mod conformance;
 mod damage;
+mod flush;
 mod folder;
 mod full;
 mod golden;

@@ -54,16 +54,17 @@ fn demand_damage(disk: &OnDisk, what: &str) {
     }
 }
 
-/// Every bit of the header of the database is flipped, and every byte set to 255: harmless or damaged.
+/// Bits of every byte of the header of the database are flipped, all of them where versions stand: harmless or damaged.
 #[test]
 fn a_changed_header_of_the_database_is_never_newer() {
     let disk = furnished();
     let path = disk.folder().join("onward.db");
     let whole: Vec<_> = ["onward.db", "HEAD"].map(|name| disk.folder().join(name)).into();
     let bytes: Vec<Vec<u8>> = whole.iter().map(|path| fs::read(path).expect("a file")).collect();
-    let flips = (0..HEADER_BYTES * 8).map(|bit| (bit / 8, 1_u8 << (bit % 8)));
-    let ends = (0..HEADER_BYTES).map(|at| (at, !bytes[0][at])).filter(|(_, by)| *by != 0);
-    for (at, by) in flips.chain(ends) {
+    let versions = [18..20, 60..64, 68..72];
+    let tried = |at: usize, bit: usize| [0, 7].contains(&bit) || versions.iter().any(|range| range.contains(&at));
+    let bits = (0..HEADER_BYTES * 8).map(|bit| (bit / 8, bit % 8)).filter(|(at, bit)| tried(*at, *bit));
+    for (at, by) in bits.map(|(at, bit)| (at, 1_u8 << bit)) {
         for (path, bytes) in whole.iter().zip(&bytes) {
             fs::write(path, bytes).expect("a file to put back");
         }

@@ -8,6 +8,7 @@ use onward_core::resume::{Accept, Offered, Verdict};
 use onward_core::view;
 use onward_engine::{Error, Found, Onward, PlanFrom, Question, Ready, Request, Unfinished, Want};
 
+use crate::args::Damaged;
 use crate::failure::Failure;
 use crate::prompt::{self, Answer, TRIES_MAX};
 use crate::render::{self, question};
@@ -103,6 +104,31 @@ fn abandoned(one: &Unfinished, request: &Request) -> Result<Said, Failure> {
     }
     let words = format!("everything is left as it is; come back with  {}\n", view::resume_command(&run));
     Ok(Said::Left { run, resumable: true, words: render::safe::block(&words) })
+}
+
+/// A fresh start meets a store that is damaged. It is repaired or put aside, as was said or is said now; otherwise it stays.
+pub(super) fn way_out(onward: &mut Onward, why: Error, said: Option<Damaged>, person: bool) -> Result<(), Failure> {
+    let failure = Failure::from(why);
+    let how = match said {
+        None if person => {
+            render::say(&render::failure::page(&failure));
+            prompt::ask(question::DAMAGED).and_then(|text| prompt::about_damage(&text))
+        }
+        said => said,
+    };
+    match how {
+        None => Err(failure.with_ways_out()),
+        Some(Damaged::Aside) => {
+            let place = onward.put_store_aside()?;
+            render::say(&format!("note: the damaged store was put aside, in {}\n", render::safe::line(&place)));
+            Ok(())
+        }
+        Some(Damaged::Repair) => {
+            let done = onward.repair()?;
+            render::say(&render::doctor::repair(&done));
+            if done.ok { Ok(()) } else { Err(failure) }
+        }
+    }
 }
 
 /// What is to be done, with everything answered that had to be.

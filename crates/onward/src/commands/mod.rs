@@ -37,4 +37,5 @@ mod status;
 mod steer;
 mod why;
 
+use perform::or_lost;
 pub(crate) use perform::{here, perform};

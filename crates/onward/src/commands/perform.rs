@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use onward_core::input::Choice;
-use onward_engine::{Error, Result};
+use onward_engine::{Error, Onward, Result};
 
 use super::{
     approve, bare, check, checkpoint, completions, config, delete, diff, doctor, fork, graph, halt, init, list, load,
@@ -78,7 +78,16 @@ fn dispatch(cli: &Cli, reader: Reader) -> u8 {
         Some(Verb::Pause(args)) => halt::pause(args),
         Some(Verb::Cancel(args)) => halt::cancel(args),
     };
-    done.unwrap_or_else(|failure| fail(&failure, reader))
+    done.unwrap_or_else(|failure| fail(&or_lost(failure), reader))
+}
+
+/// A verb that finds nothing looks at the head file first: what was there may be lost, and then that is the answer.
+pub(super) fn or_lost(failure: Failure) -> Failure {
+    if failure.code != onward_core::exit::NOT_FOUND {
+        return failure;
+    }
+    let onward = here().ok().and_then(|from| Onward::look(&from).ok());
+    onward.and_then(|mut onward| onward.lost()).map_or(failure, Failure::from)
 }
 
 fn fail(failure: &Failure, reader: Reader) -> u8 {

@@ -16,7 +16,7 @@ use serde_json::json;
 use super::after_failure::{self, Decided};
 use super::ask::{self, Said, Settled};
 use super::steer::refuse_inside_a_phase;
-use super::{here, replan};
+use super::{here, or_lost, replan};
 use crate::args;
 use crate::failure::Failure;
 use crate::render::run::{Report, Style};
@@ -32,7 +32,7 @@ pub(super) fn start(want: Want, plan: Option<PathBuf>, args: &args::Start) -> u8
     let ended = request(want, plan, args).and_then(|request| {
         if args.dry_run { dry_run(&request, args.json) } else { perform(request, args, &mut report) }
     });
-    ended.unwrap_or_else(|failure| report.failed(&failure))
+    ended.unwrap_or_else(|failure| report.failed(&or_lost(failure)))
 }
 
 fn perform(mut request: Request, args: &args::Start, report: &mut Report) -> Result<u8, Failure> {
@@ -50,7 +50,13 @@ fn perform(mut request: Request, args: &args::Start, report: &mut Report) -> Res
     if request.checkpoint.is_some() {
         request = go_back(&mut onward, request, person)?;
     }
-    let found = onward.find(&request)?;
+    let found = match onward.find(&request) {
+        Err(why) if request.want == Want::Fresh && why.is_damage() => {
+            ask::way_out(&mut onward, why, args.damaged, person)?;
+            onward.find(&request)?
+        }
+        other => other?,
+    };
     if let Some(one) = ask::open_question(&request, &found) {
         if args.yes {
             request.want = Want::Resume(None);

@@ -22,6 +22,8 @@ pub(crate) const DOUBT: &str = "(r)etry  (a)dopt: it is done  (s)kip  (l)eave it
 pub(crate) const FAILED: &str = "retry  adopt: it is done by hand  skip  abort: put the run away  quit  [quit]: ";
 /// Where there is a snapshot to go back to.
 pub(crate) const FAILED_CLEAN: &str = "retry  clean: put its files back and retry  adopt: it is done by hand  skip  abort: put the run away  quit  [quit]: ";
+pub(crate) const DAMAGED: &str =
+    "(r)epair: keep what can be read  (a)side: put all of it aside and begin anew  (q)uit  [q]: ";
 pub(crate) const PICK: &str = "From which phase? ";
 pub(crate) const STALE: &str = "(k)eep what is done as it is  (r)edo it  (a)bandon  [a]: ";
 pub(crate) const PLAN: &str = "Go on with the plan as it was when the run was started? [y/N]: ";

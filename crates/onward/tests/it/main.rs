@@ -1,6 +1,7 @@
 //! Stories told to the real binary in a project of their own.
 
 mod artifacts;
+mod damaged_store;
 mod doctor;
 mod fresh;
 mod git;
@@ -10,6 +11,7 @@ mod limits;
 mod looks;
 mod loud;
 mod neighbours;
+mod network;
 mod people;
 mod processes;
 mod readme_tour;

@@ -1,0 +1,75 @@
+//! Which file systems are not on this machine alone. Locks and flushes there do less than they promise.
+
+use std::{
+    path::Path,
+    sync::atomic::{AtomicI64, Ordering},
+};
+
+use nix::sys::statfs::statfs;
+
+/// The numbers by which Linux knows them. `FUSE` is how sshfs, virtiofs and many others appear; which of them it is cannot be
+/// told, so all of them count.
+const NETWORK: [(i64, &str); 19] = [
+    (0x6969, "NFS"),
+    (0x517b, "SMB"),
+    (0xff53_4d42, "SMB"),
+    (0xfe53_4d42, "SMB"),
+    (0x6573_5546, "FUSE (sshfs, virtiofs and others)"),
+    (0x0102_1997, "9p"),
+    (0x00c3_6400, "Ceph"),
+    (0x0bd0_0bd0, "Lustre"),
+    (0x4750_4653, "GPFS"),
+    (0x5346_414f, "AFS"),
+    (0x6b41_4653, "AFS"),
+    (0x7375_7245, "Coda"),
+    (0x1983_0326, "BeeGFS"),
+    (0x2003_0528, "OrangeFS"),
+    (0x0116_1970, "GFS2"),
+    (0x7461_636f, "OCFS2"),
+    (0xaad7_aaea, "PanFS"),
+    (0x786f_4256, "a shared folder of VirtualBox"),
+    (0xbacb_acbc, "a shared folder of VMware"),
+];
+
+/// What a test says instead of the kernel; 0 for nothing.
+static PRETENDED: AtomicI64 = AtomicI64::new(0);
+
+/// Makes every folder seem to lie on a file system of this number, for tests; 0 ends that.
+pub fn pretend_file_system(number: i64) {
+    PRETENDED.store(number, Ordering::Relaxed);
+}
+
+/// The kind of network file system on which a folder lies, or would lie if it were made; `None` for a disk of this machine.
+pub fn network_file_system(folder: &Path) -> Option<&'static str> {
+    let pretended = PRETENDED.load(Ordering::Relaxed);
+    let number = if pretended == 0 {
+        folder.ancestors().find_map(|part| statfs(part).ok())?.filesystem_type().0
+    } else {
+        pretended
+    };
+    // Some machines give the number with its sign, some without.
+    let same = |known: i64| known == number || known == number & 0xffff_ffff;
+    NETWORK.iter().find(|(known, _)| same(*known)).map(|(_, name)| *name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_known_by_its_number_and_a_disk_is_none() {
+        let here = std::env::temp_dir();
+        assert_eq!(network_file_system(&here.join("not/there/yet")), network_file_system(&here));
+        for (number, name) in NETWORK {
+            pretend_file_system(number);
+            assert_eq!(network_file_system(&here), Some(name));
+            pretend_file_system(i64::from(u32::try_from(number).expect("a number of 32 bits").cast_signed()));
+            assert_eq!(network_file_system(&here), Some(name), "with its sign");
+        }
+        for disk in [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0x794c_7630] {
+            pretend_file_system(disk);
+            assert_eq!(network_file_system(&here), None, "{disk:#x}");
+        }
+        pretend_file_system(0);
+    }
+}
