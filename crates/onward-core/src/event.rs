@@ -304,11 +304,13 @@ pub struct Snapshot {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum NoCommit {
-    NothingChanged,
-    /// It may be possible later: with the next phase that is completed, or by the next driver.
-    NotNow {
-        reason: String,
+    NothingChanged {
+        /// What has changed and was left out, each with the reason.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        left_out: Vec<String>,
     },
+    /// It may be possible later: with the next phase that is completed, or by the next driver.
+    NotNow { reason: String },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -369,7 +371,8 @@ pub struct PhaseBack {
 pub struct CommitRule {
     /// Completed phases per commit.
     pub every: u32,
-    /// The subject; `{first}` and `{last}` are the ids of the first and the last of its phases.
+    /// The subject; `{first}` and `{last}` are the ids of the first and the last of its phases, `{places}` is where they stand in
+    /// the plan.
     pub message: String,
     pub trailers: Vec<String>,
     /// Whether the repository's own hooks have a say.
@@ -406,6 +409,20 @@ pub struct RunStarted {
     /// Where phases run, if not at the top of the project: a working tree of the run's own.
     #[serde(default)]
     pub worktree: Option<String>,
+    /// Files that were not as HEAD has them when the run began. None where nobody looked: it makes no commits, or git gave no
+    /// answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed_before: Option<ChangedBefore>,
+}
+
+/// Changes that are none of a run's work: modified, staged or untracked before it began.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ChangedBefore {
+    /// By the path from the top of the project; the value changes when somebody writes to the file.
+    pub paths: BTreeMap<String, String>,
+    /// There were more than are kept: then nothing is known of the others.
+    #[serde(default)]
+    pub too_many: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -20,6 +20,7 @@ pub mod replan;
 pub mod resume;
 pub mod retention;
 pub mod run;
+pub mod secret_names;
 pub mod seen;
 pub mod tail;
 pub mod view;

@@ -75,14 +75,11 @@ fn the_schema_has_every_key_with_its_default() {
     }
 }
 
-/// A project in a git repository gets a file that asks for commits and for nothing else.
+/// Nobody asks for commits: none are made, also with the file that a new project gets.
 #[test]
-fn the_file_for_a_repository_asks_for_commits() {
-    let text = config::default_file_with_commits();
-    let parsed = config::parse(&text);
-    let set: Vec<&str> = parsed.layer.settings().map(|(key, _)| key).collect();
-    assert_eq!(set, ["checkpoint.git-commit.every"], "{text}");
+fn commits_are_off_until_somebody_asks() {
+    let parsed = config::parse(config::DEFAULT_FILE);
     let merged = config::merge(&[("config.yaml".to_owned(), parsed.layer)]);
-    assert_eq!(merged.commit_rule(None).map(|rule| rule.every), Some(3));
+    assert_eq!(merged.commit_rule(None), None);
     assert_eq!(Config::default().commit_rule(None), None);
 }

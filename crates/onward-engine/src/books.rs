@@ -202,6 +202,7 @@ impl Onward {
             snapshots: false,
             commits: None,
             worktree: None,
+            changed_before: None,
         };
         let (id, lease) = self.create(&started, LeaseKind::Brief)?;
         let started = RunStarted { run: id.clone(), ..started };

@@ -1,10 +1,14 @@
 //! Places where a test can end the process as `kill -9` would. Compiled in only with the feature `kill-points`.
 
 /// Ends this process by SIGKILL if `ONWARD_KILL_POINT` names this place; `name:3` means the third time it is passed.
+///
+/// `ONWARD_HOLD_POINT` names a place at which the process stands still instead: it makes the file `ONWARD_HOLD_FILE` and goes on
+/// when somebody has removed it.
 #[cfg(feature = "kill-points")]
 pub fn reached(name: &'static str) {
     use std::sync::atomic::{AtomicU32, Ordering};
 
+    hold_at(name);
     static PASSED: AtomicU32 = AtomicU32::new(0);
     let Ok(wanted) = std::env::var("ONWARD_KILL_POINT") else { return };
     let (place, times) = wanted.split_once(':').unwrap_or((&wanted, "1"));
@@ -18,6 +22,23 @@ pub fn reached(name: &'static str) {
         }
     }
     let _ = nix::sys::signal::kill(nix::unistd::Pid::this(), nix::sys::signal::Signal::SIGKILL);
+}
+
+#[cfg(feature = "kill-points")]
+fn hold_at(name: &str) {
+    use std::time::{Duration, Instant};
+
+    const LOOK_EVERY: Duration = Duration::from_millis(5);
+    const HOLD_TIME_MAX: Duration = Duration::from_secs(60);
+    if std::env::var("ONWARD_HOLD_POINT").as_deref() != Ok(name) {
+        return;
+    }
+    let Some(file) = std::env::var_os("ONWARD_HOLD_FILE").map(std::path::PathBuf::from) else { return };
+    let begun = Instant::now();
+    let _ = std::fs::write(&file, name);
+    while file.exists() && begun.elapsed() < HOLD_TIME_MAX {
+        std::thread::sleep(LOOK_EVERY);
+    }
 }
 
 #[cfg(not(feature = "kill-points"))]

@@ -53,6 +53,8 @@ pub enum Rewound {
         to: CheckpointId,
         before: CheckpointId,
         without_files: Option<String>,
+        /// What is not in the snapshot of what is there now, each with the reason.
+        left_out: Vec<String>,
         /// An earlier rewind was taken back.
         undone: bool,
     },
@@ -108,7 +110,7 @@ impl Onward {
         let tree = WorkingTree::of(&self.project, run.started.worktree.as_deref());
         let touches_files = parts != Parts::State || run.vcs.rewinding.is_some();
         let mut alone = if touches_files { self.hold_tree_alone(&run)? } else { None };
-        let run = self.finish_rewind(run, &lease)?;
+        let (run, mut left_out) = self.finish_rewind(run, &lease)?;
         let ends = self.ends(&run)?;
         let files = self.files_back(&run, to, parts, &tree)?;
         let without_files = files.as_ref().err().filter(|_| parts == Parts::Both).cloned();
@@ -127,28 +129,33 @@ impl Onward {
         let mut hand = Committer::new(self.store()?, &lease, &mut keep, &mut run, &actor);
         back::begin(&mut hand, &mut tree, ends, &wish, now)?;
         let before = hand.run().vcs.rewinding.as_ref().expect("it was just begun").before.clone();
+        let brings_files = wish.files.is_some();
         let done = back::finish(&mut hand, &mut tree, to, now)?;
+        let last = hand.run().vcs.last.as_ref().filter(|_| brings_files);
+        left_out.extend(last.iter().flat_map(|last| last.left_out.clone()));
         drop(alone);
         self.store()?.drop_lease(lease)?;
         match done {
             Ok(()) => {
                 let (run, to, undone) = (id.clone(), to.id.clone(), undoes.is_some());
-                Ok(Rewound::Done { run, to, before, without_files, undone })
+                Ok(Rewound::Done { run, to, before, without_files, left_out, undone })
             }
             Err(reason) => Err(Error::NotRewound { run: id.clone(), reason }),
         }
     }
 
-    /// A rewind that was cut off is ended first: half of it may be done.
-    pub(crate) fn finish_rewind(&mut self, run: Run, lease: &Lease) -> Result<Run> {
-        let Some(begun) = run.vcs.rewinding.clone() else { return Ok(run) };
+    /// A rewind that was cut off is ended first: half of it may be done. Also gives what is not in the snapshot that was taken then.
+    pub(crate) fn finish_rewind(&mut self, run: Run, lease: &Lease) -> Result<(Run, Vec<String>)> {
+        let Some(begun) = run.vcs.rewinding.clone() else { return Ok((run, Vec::new())) };
         let to = self.read_checkpoint(&begun.to)?;
         let mut tree = WorkingTree::of(&self.project, run.started.worktree.as_deref());
         let (mut run, actor, mut keep) = (run, actor(), KeepNothing);
         let mut hand = Committer::new(self.store()?, lease, &mut keep, &mut run, &actor);
         let done = back::finish(&mut hand, &mut tree, &to, Timestamp::now())?;
         done.map_err(|reason| Error::NotRewound { run: run.id.clone(), reason })?;
-        Ok(run)
+        let last = run.vcs.last.as_ref().filter(|_| begun.files.is_some());
+        let left_out = last.map(|last| last.left_out.clone()).unwrap_or_default();
+        Ok((run, left_out))
     }
 
     /// What became of attempts that nobody drives any more. One that still lives forbids to go back.

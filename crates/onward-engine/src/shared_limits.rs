@@ -170,6 +170,7 @@ mod tests {
             snapshots: false,
             commits: None,
             worktree: None,
+            changed_before: None,
         };
         run::start(started, "ada", now()).0
     }

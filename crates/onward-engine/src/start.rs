@@ -296,6 +296,7 @@ impl Onward {
         if let (Some(_), Err(why)) = (&commits, tree.repository()) {
             reporter.update(&crate::Update::Note(&format!("no commits are made along the way: {why}")));
         }
+        let changed_before = commits.as_ref().and_then(|_| tree.changed_before());
         let project = naming::word(&work.plan.name);
         let title = redact::secrets().text(&title(&work)).into_owned();
         let started = RunStarted {
@@ -313,6 +314,7 @@ impl Onward {
             snapshots: self.config.snapshots() && tree.is_kept(),
             commits: commits.filter(|_| tree.is_kept()),
             worktree: None,
+            changed_before,
             plan: work.plan,
         };
         let (id, lease) = self.create(&started, LeaseKind::Driving)?;
@@ -385,7 +387,10 @@ impl Onward {
             Some(mut found) => journal::catch_up(self.store()?, &mut found).map(|()| *found)?,
             None => self.load(id)?,
         };
-        let run = self.end_a_rewind_that_was_cut_off(run, &lease)?;
+        let (run, left_out) = self.end_a_rewind_that_was_cut_off(run, &lease)?;
+        for line in left_out {
+            reporter.update(&crate::Update::Note(&format!("not in the snapshot of the files: {line}")));
+        }
         let clean = request.choices.iter().any(|(_, choice)| *choice == Choice::RetryClean);
         if clean || run.will_put_files_back() {
             self.demand_tree_alone(&run)?;
@@ -395,7 +400,7 @@ impl Onward {
         self.drive(run, &lease, request, (tree, going.resumption.clone()), reporter)
     }
 
-    fn end_a_rewind_that_was_cut_off(&mut self, run: Run, lease: &Lease) -> Result<Run> {
+    fn end_a_rewind_that_was_cut_off(&mut self, run: Run, lease: &Lease) -> Result<(Run, Vec<String>)> {
         let brings_files = run.vcs.rewinding.as_ref().is_some_and(|begun| begun.files.is_some());
         let _alone = if brings_files { self.hold_tree_alone(&run)? } else { None };
         self.finish_rewind(run, lease)

@@ -27,6 +27,8 @@ pub struct InitReport {
     pub created: Vec<PathBuf>,
     /// What was there and was left as it is.
     pub kept: Vec<PathBuf>,
+    /// The project is in a git repository, and its configuration asks for no commits along the way.
+    pub commits_are_off: bool,
 }
 
 /// Whether `init` writes a first plan too.
@@ -49,10 +51,9 @@ impl Onward {
         } else {
             report.created.push(folder.clone());
         }
+        write_new(&folder.join("config.yaml"), config::DEFAULT_FILE, 0o600, &mut report)?;
         let in_git = WorkingTree::of(&onward.project, None).is_kept();
-        let with_commits = in_git.then(config::default_file_with_commits);
-        let text = with_commits.as_deref().unwrap_or(config::DEFAULT_FILE);
-        write_new(&folder.join("config.yaml"), text, 0o600, &mut report)?;
+        report.commits_are_off = in_git && onward.config.commit_rule(None).is_none();
         if plan == FirstPlan::Yes {
             write_new(&onward.project.top.join("onward.yaml"), FIRST_PLAN, 0o644, &mut report)?;
         }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use onward_core::event::{FilesBack, NoCommit, Snapshot};
+use onward_core::event::{ChangedBefore, FilesBack, NoCommit, Snapshot};
 use onward_core::id::PhaseId;
 use onward_core::input::{Input, Made};
 use onward_core::plan::glob_match::Globs;
@@ -12,10 +12,13 @@ use onward_core::run::Run;
 
 use crate::Onward;
 use crate::error::Result;
+use crate::probe;
 use crate::project::Project;
 use crate::redact;
 use crate::tree_lock::{AtWork, TreeLock};
-use crate::vcs::{self, CommitRequest, Committed, Head, Hooks, IndexAfter, LeftOut, NotCommitted, Repository, Without};
+use crate::vcs::{
+    self, CommitRequest, Committed, Head, Hooks, IndexAfter, Kept, LeftOut, NotCommitted, Repository, Whose, Without,
+};
 use crate::world::Tree;
 
 /// The repository, or why there is none.
@@ -99,6 +102,10 @@ fn told(taken: vcs::Snapshot, number: u64, repository: &Repository) -> Snapshot 
     Snapshot { commit: taken.commit, number, left_out, head: repository.head().commit }
 }
 
+fn kept_words(kept: &Kept) -> String {
+    format!("{}, edited while files were brought back: it lies in {}", kept.path.display(), kept.place.display())
+}
+
 fn words(left_out: &LeftOut) -> String {
     format!("{} {}", left_out.path.display(), left_out.why.words())
 }
@@ -125,6 +132,7 @@ impl WorkingTree {
             return Err(not_now("no commit was begun".to_owned()));
         };
         let text = run.commit_text(rule, number);
+        let whose = self.changes_of(run);
         // The commit goes on top of what was there; a branch that a phase made meanwhile is the one that is meant.
         let at = Head { commit: begun.head.clone(), branch: repository.head().branch };
         let request = CommitRequest {
@@ -136,6 +144,7 @@ impl WorkingTree {
             body: &text.body,
             trailers: &text.trailers,
             hooks: if rule.hooks { Hooks::Run } else { Hooks::Skip },
+            whose: &|path| whose.of(path),
             has_secret: &|bytes| matches!(redact::secrets().bytes(bytes), Cow::Owned(_)),
         };
         match repository.commit(&request) {
@@ -146,8 +155,21 @@ impl WorkingTree {
                 };
                 Ok(Made { commit, left_out: left_out.iter().map(words).chain(stale).collect() })
             }
-            Err(NotCommitted::NothingChanged { .. }) => Err(NoCommit::NothingChanged),
+            Err(NotCommitted::NothingChanged { left_out }) => {
+                Err(NoCommit::NothingChanged { left_out: left_out.iter().map(words).collect() })
+            }
             Err(why) => Err(not_now(why.to_string())),
+        }
+    }
+
+    fn changes_of<'a>(&'a self, run: &'a Run) -> Changes<'a> {
+        let begun = run.phases().filter(|(_, state)| state.attempts > 0 || state.is_finished());
+        let globs: Vec<String> = begun.flat_map(|(phase, _)| probe::phase::written(run, phase)).collect();
+        let top = run.started.worktree.as_deref().map_or(self.project.top.as_path(), Path::new);
+        Changes {
+            before: run.started.changed_before.as_ref(),
+            declared: globs.iter().filter_map(|glob| Globs::meant(glob)).collect(),
+            top,
         }
     }
 
@@ -158,6 +180,58 @@ impl WorkingTree {
         let later: Vec<&str> = files.later.iter().map(String::as_str).collect();
         let number = run.next_snapshot() + 1;
         let restored = repository.restore((&run.id, number), &present.commit, &files.to, &later);
-        restored.map(|restored| told(restored.snapshot, number, repository)).map_err(|why| why.to_string())
+        let told = |restored: vcs::Restored| {
+            let mut told = told(restored.snapshot, number, repository);
+            told.left_out.extend(restored.kept.iter().map(kept_words));
+            told
+        };
+        restored.map(told).map_err(|why| why.to_string())
+    }
+}
+
+/// Whose changes there are in a working tree.
+struct Changes<'a> {
+    before: Option<&'a ChangedBefore>,
+    /// What phases that have begun say they write.
+    declared: Vec<Globs>,
+    top: &'a Path,
+}
+
+impl Changes<'_> {
+    fn of(&self, path: &Path) -> Whose {
+        let bytes = path.as_os_str().as_bytes();
+        if self.declared.iter().any(|globs| globs.mean(bytes)) {
+            return Whose::Run;
+        }
+        let Some(before) = self.before else { return Whose::BeforeAndSince };
+        match before.paths.get(path.to_string_lossy().as_ref()) {
+            Some(then) if *then == state_of(&self.top.join(path)) => Whose::Before,
+            Some(_) => Whose::BeforeAndSince,
+            None if before.too_many => Whose::BeforeAndSince,
+            None => Whose::Run,
+        }
+    }
+}
+
+/// So many changes that were there before a run are kept by their names.
+const CHANGED_BEFORE_MAX: usize = 10_000;
+
+impl WorkingTree {
+    /// What is changed before a run begins.
+    pub(crate) fn changed_before(&self) -> Option<ChangedBefore> {
+        let mut paths = self.repository().ok()?.changed_now().ok()?;
+        let too_many = paths.len() > CHANGED_BEFORE_MAX;
+        paths.truncate(CHANGED_BEFORE_MAX);
+        let seen = |path: PathBuf| (path.to_string_lossy().into_owned(), state_of(&self.project.top.join(&path)));
+        Some(ChangedBefore { paths: paths.into_iter().map(seen).collect(), too_many })
+    }
+}
+
+/// Size and time of a file: another value means that somebody wrote to it.
+fn state_of(path: &Path) -> String {
+    use std::os::unix::fs::MetadataExt;
+    match path.symlink_metadata() {
+        Ok(about) => format!("{} {}.{:09}", about.len(), about.mtime(), about.mtime_nsec()),
+        Err(_) => "gone".to_owned(),
     }
 }

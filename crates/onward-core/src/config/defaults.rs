@@ -5,21 +5,6 @@ use serde_json::{Value, json};
 /// The file that a new project gets: all of it commented out, so that later defaults still reach the project.
 pub const DEFAULT_FILE: &str = include_str!("default.yaml");
 
-/// The same for a project in a git repository: there, work is committed along the way.
-pub fn default_file_with_commits() -> String {
-    let mut lines: Vec<String> = DEFAULT_FILE.lines().map(str::to_owned).collect();
-    for line in &mut lines {
-        if line == "#checkpoint:" {
-            "checkpoint:".clone_into(line);
-        } else if line.starts_with("##  git-commit: {") {
-            "  git-commit: { every: 3 }     # A commit after so many completed phases; also `message`, `trailers`, `hooks`."
-                .clone_into(line);
-        }
-    }
-    lines.retain(|line| !line.trim_start_matches('#').trim_start().starts_with("is not set."));
-    lines.join("\n") + "\n"
-}
-
 /// The key under which names of the author's choosing stand.
 pub(super) const EXECUTORS: &str = "executors";
 

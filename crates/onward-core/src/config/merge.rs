@@ -17,7 +17,7 @@ use super::read::Layer;
 
 /// Completed phases per commit, where commits are asked for and no number is.
 const COMMIT_EVERY_DEFAULT: u32 = 3;
-const COMMIT_MESSAGE_DEFAULT: &str = "checkpoint: phases {first}-{last} complete";
+const COMMIT_MESSAGE_DEFAULT: &str = "checkpoint: {places} complete";
 
 /// The origin of what no file sets.
 const DEFAULT: &str = "default";

@@ -10,7 +10,7 @@ mod read;
 mod schema;
 mod support;
 
-pub use defaults::{DEFAULT_FILE, default_file_with_commits};
+pub use defaults::DEFAULT_FILE;
 pub use merge::{Config, ConfigValue, OnNetwork, merge};
 pub use read::{Layer, ParsedConfig, Setting, parse};
 pub use schema::schema;

@@ -114,13 +114,17 @@ impl Run {
 
     /// What the commit that was begun says.
     pub fn commit_text(&self, rule: &CommitRule, number: u32) -> CommitText {
-        let of_the_commit = |phase: &&Phase| self.vcs.uncommitted.contains(&phase.id);
-        let phases: Vec<&Phase> = self.plan().phases.iter().filter(of_the_commit).collect();
-        let id = |phase: Option<&&Phase>| phase.map_or("", |phase| phase.id.as_str()).to_owned();
-        let subject = rule.message.replace("{first}", &id(phases.first())).replace("{last}", &id(phases.last()));
-        let mut body: String = phases.iter().map(|phase| line_of(phase)).collect();
+        let of_the_commit = |(_, phase): &(usize, &Phase)| self.vcs.uncommitted.contains(&phase.id);
+        let numbered = self.plan().phases.iter().enumerate().map(|(at, phase)| (at + 1, phase));
+        let phases: Vec<(usize, &Phase)> = numbered.filter(of_the_commit).collect();
+        let id = |phase: Option<&(usize, &Phase)>| phase.map_or("", |(_, phase)| phase.id.as_str()).to_owned();
+        let places: Vec<usize> = phases.iter().map(|(place, _)| *place).collect();
+        let subject = rule.message.replace(PLACES, &places_in_words(&places));
+        let subject = subject.replace("{first}", &id(phases.first())).replace("{last}", &id(phases.last()));
+        let mut body = "Completed:\n".to_owned();
+        body.extend(phases.iter().map(|(place, phase)| line_of(*place, phase)));
         let remaining = self.phases.len() - self.finished;
-        body.extend(["\nRemaining phases: ", &remaining.to_string(), "\n"]);
+        body.extend(["\nRemaining: ", &remaining.to_string(), " phases\n"]);
         CommitText { subject, body, trailers: rule.trailers.clone(), batch: number.to_string() }
     }
 
@@ -170,7 +174,7 @@ impl Run {
     fn commit_left(&mut self, number: u32, why: &NoCommit) {
         assert_eq!(self.vcs.begun.take().map(|begun| begun.number), Some(number), "a commit is left that was begun");
         match why {
-            NoCommit::NothingChanged => self.vcs.uncommitted.clear(),
+            NoCommit::NothingChanged { .. } => self.vcs.uncommitted.clear(),
             NoCommit::NotNow { .. } => self.vcs.held = true,
         }
     }
@@ -392,10 +396,21 @@ fn put_back(state: &mut PhaseState, back: &PhaseBack) {
     state.last_end = begun.then_some(Before::Redone);
 }
 
-fn line_of(phase: &Phase) -> String {
-    match &phase.name {
-        Some(name) => format!("- {}: {name}\n", phase.id),
-        None => format!("- {}\n", phase.id),
+fn line_of(place: usize, phase: &Phase) -> String {
+    format!("- Phase {place}: {}\n", phase.name.as_deref().unwrap_or(phase.id.as_str()))
+}
+
+/// In a commit's subject: the places of its phases in the plan.
+pub const PLACES: &str = "{places}";
+
+/// `phases 4-6`, `phases 1, 3, 4` where they are not in a row, `phase 2`.
+fn places_in_words(places: &[usize]) -> String {
+    let in_a_row = places.windows(2).all(|pair| pair[1] == pair[0] + 1);
+    match places {
+        [] => "phases".to_owned(),
+        [one] => format!("phase {one}"),
+        [first, .., last] if in_a_row => format!("phases {first}-{last}"),
+        all => format!("phases {}", all.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")),
     }
 }
 

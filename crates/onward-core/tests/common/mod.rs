@@ -36,6 +36,7 @@ pub(crate) fn started(plan: Plan) -> RunStarted {
         snapshots: false,
         commits: None,
         worktree: None,
+        changed_before: None,
     }
 }
 

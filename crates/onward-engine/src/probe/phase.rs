@@ -36,6 +36,11 @@ fn filled(run: &Run, phase: &Phase, globs: &[String]) -> Vec<String> {
     globs.iter().filter_map(|glob| shell::fill_for(run, phase, glob)).collect()
 }
 
+/// What a phase says it writes.
+pub(crate) fn written(run: &Run, phase: &Phase) -> Vec<String> {
+    filled(run, phase, &phase.writes)
+}
+
 /// The hash over what the commands of `fingerprint` print; none where there are none or one of them fails.
 pub(super) fn fingerprint(project: &Project, run: &Run, phase: &Phase) -> Option<String> {
     if phase.fingerprint.is_empty() {

@@ -25,9 +25,10 @@ use std::path::PathBuf;
 
 pub(crate) use branch::{ask, branch, branch_fact, is_repository, lines, top};
 pub use changes::{Change, ChangeKind};
-pub use commit::{CommitRequest, Committed, Hooks, IndexAfter, NotCommitted};
+pub use commit::{CommitRequest, Committed, Hooks, IndexAfter, NotCommitted, Whose};
 pub(crate) use compare::TEXT_BYTES_MAX;
 pub use head::Head;
+pub use place::Kept;
 pub use repository::{Repository, Without};
 pub use restore::{NotRestored, Restored};
 pub use snapshot::Snapshot;
@@ -52,8 +53,12 @@ pub enum WhyLeftOut {
     Unreadable,
     /// Neither a file nor a link: a socket, a pipe, a device.
     Special,
-    /// New, and with something in it that has the shape of a token.
+    /// It has something in it that has the shape of a token, and HEAD has no such thing there.
     Token,
+    /// Files of that name hold secrets.
+    SecretName,
+    /// It was changed before the run began, and since: nobody can tell the two apart.
+    ChangedBefore,
 }
 
 impl WhyLeftOut {
@@ -64,6 +69,8 @@ impl WhyLeftOut {
             Self::Unreadable => "cannot be read",
             Self::Special => "is neither a file nor a link",
             Self::Token => "contains what looks like a token",
+            Self::SecretName => "has the name of a file with secrets",
+            Self::ChangedBefore => "was changed before the run began and is in no `writes`",
         }
     }
 }

@@ -1,15 +1,15 @@
 //! Moves files into their places, and back if one of them will not go.
 //!
 //! Everything that is to be written lies ready beforehand, so a full disk is noticed before anything is touched. Then files are
-//! swapped: what was there goes where the new one lay. Going back is the same the other way round. Folders are entered one by one
-//! and no link is followed.
+//! swapped: what was there goes where the new one lay, and is compared there with what the snapshot has of it, since it may have
+//! been edited in the meantime. Going back is the same the other way round. Folders are entered one by one and no link is followed.
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, BufRead, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, RenameFlags, openat, renameat, renameat2};
@@ -26,6 +26,8 @@ use crate::kill_point::reached;
 
 /// In the shadow: what is to be put into its place, and what was there.
 const FOLDER: &str = "restore";
+/// On the stage: the paths of all steps, for whoever finds it after a kill.
+const PATHS: &str = "paths";
 
 /// Files that lie ready, each named by the number of its step.
 pub(super) struct Stage {
@@ -33,11 +35,17 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Writes everything that the steps bring, and flushes it.
+    pub(super) fn of(shadow: &Shadow<'_>) -> Self {
+        Self { folder: shadow.folder.join(FOLDER) }
+    }
+
+    /// Writes everything that the steps bring, and flushes it. The stage must have been cleared.
     pub(super) fn fill(shadow: &Shadow<'_>, steps: &[Step]) -> Result<Self, Trouble> {
-        let stage = Self { folder: shadow.folder.join(FOLDER) };
-        stage.clear()?;
+        let stage = Self::of(shadow);
         DirBuilder::new().mode(0o700).create(&stage.folder).map_err(Trouble::file(&stage.folder, "made"))?;
+        let paths: Vec<u8> = steps.iter().flat_map(|step| [step.path.as_slice(), b"\0"].concat()).collect();
+        let list = stage.folder.join(PATHS);
+        fs::write(&list, paths).map_err(Trouble::written(&list))?;
         let wanted: Vec<(usize, &Step, &Entry)> =
             steps.iter().enumerate().filter_map(|(at, step)| Some((at, step, step.after.as_ref()?))).collect();
         let names: Vec<u8> = wanted.iter().flat_map(|(_, _, entry)| [entry.hash.as_bytes(), b"\n"].concat()).collect();
@@ -85,13 +93,98 @@ impl Stage {
         from.read_exact(&mut [0]).map_err(Trouble::read(&path))
     }
 
-    /// Removes what lies there, from an earlier try that was killed as well.
-    pub(super) fn clear(&self) -> Result<(), Trouble> {
+    /// Removes what lies there, from an earlier try that was killed as well. A file with a content that git has not, because it was
+    /// edited while it was swapped out, is moved to the folder of kept files instead.
+    pub(super) fn clear(&self, shadow: &Shadow<'_>) -> Result<Vec<Kept>, Trouble> {
+        let names = self.names()?;
+        let mut kept = Vec::new();
+        if !names.is_empty() {
+            let paths = fs::read(self.folder.join(PATHS)).unwrap_or_default();
+            let paths: Vec<&[u8]> = super::call::parts(&paths).collect();
+            let unknown = self.unknown_to_git(shadow, &names)?;
+            for at in unknown {
+                let path = paths.get(at).map_or_else(PathBuf::new, |path| path_of(path));
+                let now = jiff::Timestamp::now().as_nanosecond();
+                kept.push(self.keep(at, path, &shadow.repository.store.join(KEPT).join(format!("{now}-{at}")))?);
+            }
+        }
         match fs::remove_dir_all(&self.folder) {
             Err(why) if why.kind() != io::ErrorKind::NotFound => Err(Trouble::file(&self.folder, "removed")(why)),
-            Ok(()) | Err(_) => Ok(()),
+            Ok(()) | Err(_) => Ok(kept),
         }
     }
+
+    fn keep(&self, at: usize, path: PathBuf, place: &Path) -> Result<Kept, Trouble> {
+        DirBuilder::new().recursive(true).mode(0o700).create(place).map_err(Trouble::file(place, "made"))?;
+        let name = path.file_name().map_or_else(|| at.to_string().into(), std::ffi::OsStr::to_owned);
+        let place = place.join(name);
+        fs::rename(self.folder.join(at.to_string()), &place).map_err(Trouble::written(&place))?;
+        Ok(Kept { path, place })
+    }
+
+    /// The numbers of the steps whose files lie here.
+    fn names(&self) -> Result<Vec<usize>, Trouble> {
+        let entries = match fs::read_dir(&self.folder) {
+            Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            other => other.map_err(Trouble::read(&self.folder))?,
+        };
+        Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
+    }
+
+    /// Those whose content is no object of the repository.
+    fn unknown_to_git(&self, shadow: &Shadow<'_>, names: &[usize]) -> Result<Vec<usize>, Trouble> {
+        let hashes = self.hashes(shadow, names)?;
+        let asked: Vec<u8> = hashes.iter().flat_map(|hash| [hash.as_bytes(), b"\n"].concat()).collect();
+        let answer = shadow.call("cat-file").arg("--batch-check").input(asked).output()?;
+        let missing =
+            String::from_utf8_lossy(&answer).lines().map(|line| line.ends_with(" missing")).collect::<Vec<_>>();
+        if missing.len() != names.len() {
+            return Err(Trouble::unclear("cat-file", &answer));
+        }
+        Ok(names.iter().zip(missing).filter(|(_, missing)| *missing).map(|(at, _)| *at).collect())
+    }
+
+    /// What git would call the contents of files on the stage; that of a link is where it leads to.
+    fn hashes(&self, shadow: &Shadow<'_>, names: &[usize]) -> Result<Vec<String>, Trouble> {
+        let mut listed = Vec::new();
+        for at in names {
+            let path = self.folder.join(at.to_string());
+            let about = fs::symlink_metadata(&path).map_err(Trouble::read(&path))?;
+            if about.is_symlink() {
+                let target = fs::read_link(&path).map_err(Trouble::read(&path))?;
+                let beside = self.folder.join(format!("{at}.link"));
+                fs::write(&beside, target.as_os_str().as_bytes()).map_err(Trouble::written(&beside))?;
+                listed.extend_from_slice(quoted(&beside).as_bytes());
+            } else {
+                listed.extend_from_slice(quoted(&path).as_bytes());
+            }
+        }
+        let words = ["--no-filters", "--stdin-paths"];
+        let answer = shadow.call("hash-object").args(words).input(listed).output()?;
+        let hashes: Vec<String> = String::from_utf8_lossy(&answer).lines().map(str::to_owned).collect();
+        if hashes.len() == names.len() { Ok(hashes) } else { Err(Trouble::unclear("hash-object", &answer)) }
+    }
+}
+
+/// A line that git reads as this path, whatever is in it.
+fn quoted(path: &Path) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'.' | b'_' | b'-');
+    let letters = path.as_os_str().as_bytes().iter().map(|&byte| match byte {
+        byte if plain(byte) => char::from(byte).to_string(),
+        byte => format!("\\{byte:03o}"),
+    });
+    format!("\"{}\"\n", letters.collect::<String>())
+}
+
+/// In the store: files that were edited while they were swapped out, so that no snapshot has them.
+const KEPT: &str = "kept";
+
+/// A file that would have been lost, and where it is now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// From the top of the working tree.
+    pub path: PathBuf,
+    pub place: PathBuf,
 }
 
 /// Git knows only whether a file may be executed; who may read and write it is taken from the file that is replaced.
@@ -126,19 +219,23 @@ enum Done {
 }
 
 pub(super) struct Placing<'a> {
+    shadow: &'a Shadow<'a>,
     repository: &'a Repository,
     top: OwnedFd,
+    on_stage: &'a Stage,
     stage: OwnedFd,
     done: Vec<Done>,
 }
 
 impl<'a> Placing<'a> {
-    pub(super) fn new(repository: &'a Repository, stage: &Stage) -> Result<Self, Trouble> {
+    pub(super) fn new(shadow: &'a Shadow<'a>, on_stage: &'a Stage) -> Result<Self, Trouble> {
         let open = |path: &PathBuf| File::open(path).map(OwnedFd::from).map_err(Trouble::read(path));
-        Ok(Self { repository, top: open(&repository.top)?, stage: open(&stage.folder)?, done: Vec::new() })
+        let repository = shadow.repository;
+        let (top, stage) = (open(&repository.top)?, open(&on_stage.folder)?);
+        Ok(Self { shadow, repository, top, on_stage, stage, done: Vec::new() })
     }
 
-    /// Removes, then writes. At the first failure everything goes back.
+    /// Removes, then writes. At the first failure everything goes back, also where something was edited meanwhile.
     pub(super) fn all(mut self, steps: &[Step]) -> Result<(), Failed> {
         let numbered = || steps.iter().enumerate();
         let removals = numbered().filter(|(_, step)| step.after.is_none());
@@ -152,9 +249,33 @@ impl<'a> Placing<'a> {
             }
             reached("vcs.restore-one");
         }
+        if let Some((path, why)) = self.edited_meanwhile(steps) {
+            let not_rolled_back = self.roll_back(steps);
+            return Err(Failed { path, why, not_rolled_back });
+        }
         // What is not flushed yet is done again by whoever finds no record of the end.
         let _ = nix::unistd::syncfs(self.top.as_fd());
         Ok(())
+    }
+
+    /// A file that was swapped out and is not what the snapshot has: somebody wrote into it between the snapshot and the swap.
+    fn edited_meanwhile(&self, steps: &[Step]) -> Option<(PathBuf, io::Error)> {
+        let out = self.done.iter().filter_map(|done| match done {
+            Done::Away(at) | Done::Swapped(at) => Some(*at),
+            Done::Placed(_) | Done::MadeFolder(_) | Done::RemovedFolder(_) => None,
+        });
+        let out: Vec<usize> = out.collect();
+        if out.is_empty() {
+            return None;
+        }
+        let named = |at: usize| self.repository.in_project(&steps[at].path).unwrap_or_default();
+        let hashes = match self.on_stage.hashes(self.shadow, &out) {
+            Ok(hashes) => hashes,
+            Err(why) => return Some((named(out[0]), io::Error::other(why.to_string()))),
+        };
+        let is_other = |at: usize, hash: &str| steps[at].before.as_ref().is_none_or(|before| before.hash != hash);
+        let edited = out.into_iter().zip(hashes).find(|(at, hash)| is_other(*at, hash));
+        edited.map(|(at, _)| (named(at), io::Error::other("it was edited in the same moment")))
     }
 
     fn remove(&mut self, at: usize, step: &Step) -> nix::Result<()> {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use onward_core::id::RunId;
 
 use super::changes::{Change, Step};
-use super::place::{Placing, Stage};
+use super::place::{Kept, Placing, Stage};
 use super::repository::Repository;
 use super::shadow::Shadow;
 use super::snapshot::{Snapshot, ref_name};
@@ -21,6 +21,8 @@ pub struct Restored {
     /// Taken right afterwards, so that a later undo knows what the restore itself brought.
     pub snapshot: Snapshot,
     pub changes: Vec<Change>,
+    /// Files that were edited in the middle of it, or of an earlier one that was killed, and lie elsewhere now.
+    pub kept: Vec<Kept>,
 }
 
 /// Why nothing was restored. The working tree is as it was, unless it says otherwise.
@@ -104,13 +106,19 @@ impl Shadow<'_> {
         let steps: Vec<Step> = steps.into_iter().filter(|step| !untouched(step)).collect();
         repository.check_the_way(&steps)?;
         reached("vcs.restore-checked");
+        let mut kept = Stage::of(self).clear(self)?;
         let stage = Stage::fill(self, &steps)?;
         reached("vcs.restore-staged");
         if self.tree_now()? != self.tree_of(present)? {
             return Err(NotRestored::Moved);
         }
         repository.check_the_way(&steps)?;
-        let done = Placing::new(repository, &stage)?.all(&steps);
+        reached("vcs.restore-go");
+        let done = Placing::new(self, &stage)?.all(&steps);
+        let done = done.inspect_err(|_| {
+            // What was edited after it had been put into its place is kept as well.
+            let _ = stage.clear(self);
+        });
         done.map_err(|failed| match failed.not_rolled_back {
             None => NotRestored::RolledBack { path: failed.path, why: failed.why },
             Some(kept) => {
@@ -118,10 +126,10 @@ impl Shadow<'_> {
             }
         })?;
         reached("vcs.restore-placed");
-        stage.clear()?;
+        kept.extend(stage.clear(self)?);
         let snapshot = self.snapshot(name, None)?;
         let changes = repository.shown(steps.iter().map(|step| (step, (None, None))));
-        Ok(Restored { snapshot, changes })
+        Ok(Restored { snapshot, changes, kept })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use onward_engine::vcs::{CommitRequest, Committed, Head, Hooks, IndexAfter, LeftOut, NotCommitted, WhyLeftOut};
+use onward_engine::vcs::{CommitRequest, Committed, Head, Hooks, IndexAfter, LeftOut, NotCommitted, Whose, WhyLeftOut};
 
 use crate::world::{World, run};
 
@@ -21,6 +21,7 @@ fn ask(world: &World, at: &Head, batch: &str, hooks: Hooks) -> Result<Committed,
         body: "- a\n- b\n- c",
         trailers: &["Co-Authored-By: Someone <someone@example.org>".to_owned()],
         hooks,
+        whose: &|_| Whose::Run,
         has_secret: &looks_secret,
     })
 }
@@ -140,6 +141,7 @@ fn what_is_left_out_of_a_commit() {
             body: "",
             trailers: &[],
             hooks: Hooks::Skip,
+            whose: &|_| Whose::Run,
             has_secret: &looks_secret,
         })
         .expect("a commit");

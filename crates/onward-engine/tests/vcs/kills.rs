@@ -6,7 +6,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::Command;
 
-use onward_engine::vcs::{CommitRequest, Head, Hooks, NotRestored, Repository, WhyLeftOut};
+use onward_engine::vcs::{CommitRequest, Head, Hooks, NotRestored, Repository, Whose, WhyLeftOut};
 
 use crate::world::{World, run};
 
@@ -36,6 +36,7 @@ fn act(story: &str, top: &Path, at: &Head, commits: &[String]) {
                 body: "",
                 trailers: &[],
                 hooks: Hooks::Skip,
+                whose: &|_| Whose::Run,
                 has_secret: &|_| false,
             };
             repository.commit(&request).expect("a commit");

@@ -47,7 +47,7 @@ impl Machine {
         } else if self.dice.percent(10) {
             Err(NoCommit::NotNow { reason: "a rebase is in progress".to_owned() })
         } else if self.git.tree == self.git.committed {
-            Err(NoCommit::NothingChanged)
+            Err(NoCommit::NothingChanged { left_out: Vec::new() })
         } else {
             self.git.commits.push(number);
             self.git.committed = self.git.tree;

@@ -211,6 +211,7 @@ impl Story {
                 hooks: false,
             }),
             worktree: None,
+            changed_before: None,
         };
         let now = self.machine.lock().expect(ALONE).now;
         let lease = self.lease();

@@ -12,12 +12,19 @@ use crate::args;
 use crate::failure::Failure;
 use crate::render;
 
+const COMMITS_ARE_OFF: &str = "\
+commits along the way are off; to commit after every third phase, write this into .onward/config.yaml or into a plan:
+  checkpoint: { git-commit: { every: 3 } }
+";
+
 pub(super) fn init(args: &args::Init) -> Result<u8, Failure> {
     let plan = if args.plan { FirstPlan::Yes } else { FirstPlan::No };
     let report = Onward::init(&here()?, plan)?;
     if args.output.json {
         let names = |paths: &[PathBuf]| paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>();
-        render::answer_json(&json!({ "created": names(&report.created), "kept": names(&report.kept) }));
+        let commits = if report.commits_are_off { json!("off") } else { json!(null) };
+        let (created, kept) = (names(&report.created), names(&report.kept));
+        render::answer_json(&json!({ "created": created, "kept": kept, "mini_commits": commits }));
         return Ok(exit::DONE);
     }
     let mut text = String::new();
@@ -26,6 +33,9 @@ pub(super) fn init(args: &args::Init) -> Result<u8, Failure> {
     }
     for path in &report.kept {
         let _ = writeln!(text, "kept {} as it is", render::safe::line(&path.display().to_string()));
+    }
+    if report.commits_are_off {
+        text.push_str(COMMITS_ARE_OFF);
     }
     if let Some(project) = Project::find(&here()?) {
         text.push_str(&render::others::line(&project.left_by_others()));

@@ -23,6 +23,10 @@ pub(super) fn line(event: &Event, run: &Run) -> Option<String> {
         Event::CommitLeft { why: NoCommit::NotNow { reason }, .. } => {
             Some(format!("{} no commit now: {}", paint::doubtful("!"), safe::line(reason)))
         }
+        Event::CommitLeft { why: NoCommit::NothingChanged { left_out }, .. } if !left_out.is_empty() => {
+            let paths: Vec<String> = left_out.iter().map(|path| safe::line(path)).collect();
+            Some(format!("{} no commit: nothing else has changed, without {}", paint::doubtful("!"), paths.join(", ")))
+        }
         Event::RunRewound(rewound) => {
             let undone = rewound.restored.iter().flat_map(|restored| &restored.phases);
             let ids: Vec<String> = undone.map(|back| name(&back.phase)).collect();
@@ -79,13 +83,16 @@ pub(crate) fn preview(preview: &Preview) -> String {
 pub(crate) fn rewound(rewound: &Rewound) -> String {
     match rewound {
         Rewound::Declined => "nothing was changed\n".to_owned(),
-        Rewound::Done { run, to, without_files, undone, .. } => {
+        Rewound::Done { run, to, without_files, undone, left_out, before: _ } => {
             let (id, to) = (safe::line(run.as_str()), safe::line(to.as_str()));
             let files = without_files.as_ref().map(|why| format!("files stay as they are: {}\n", safe::line(why)));
             let done = if *undone { "is as it was before the rewind".to_owned() } else { format!("is back at {to}") };
             let undo = if *undone { String::new() } else { format!("take it back with  onward undo {id}\n") };
             let resume = safe::line(&view::resume_command(run));
-            let files = files.unwrap_or_default();
+            let mut files = files.unwrap_or_default();
+            for line in left_out {
+                files.push_str(&format!("not in the snapshot of the files: {}\n", safe::line(line)));
+            }
             format!("{} run {id} {done}\n{files}{undo}go on with  {resume}\n", paint::good("✓"))
         }
     }

@@ -230,6 +230,54 @@ phases:
         mark.exists()
     }
 
+    /// A rewind stands still just before it touches the first file.
+    fn held_before_the_first_file(project: &mut TestProject) -> std::path::PathBuf {
+        let held = project.root().join("held");
+        project.set_env("ONWARD_HOLD_POINT", "vcs.restore-go");
+        project.set_env("ONWARD_HOLD_FILE", held.to_str().expect("a UTF-8 path"));
+        held
+    }
+
+    /// Somebody saves a file in the very moment in which a rewind swaps it, one that it overwrites or one that it removes. The
+    /// rewind is called off, all is as it was, and what was saved is there.
+    #[test]
+    fn what_is_saved_in_the_moment_of_the_swap_is_not_lost() {
+        for edited in ["made.txt", "late.txt"] {
+            let mut project = failed_in_c();
+            let to = checkpoint_of(&project, "a");
+            let held = held_before_the_first_file(&mut project);
+            let rewinding = project.start(["rewind", &to]);
+            onward_testkit::wait_until("the last look", || held.exists().then_some(()));
+            project.write(edited, "precious\n");
+            std::fs::remove_file(&held).expect("the rewind waits");
+            rewinding.wait().expect(13).err_names([edited, "edited"]);
+            assert_eq!(project.read(edited), "precious\n");
+            let other = if edited == "made.txt" { "late.txt" } else { "made.txt" };
+            assert_eq!(project.read(other), "b\n", "all is as it was");
+        }
+    }
+
+    /// The same, and the rewind is killed once it has swapped the file. The next one brings everything back and says where what
+    /// was saved lies.
+    #[test]
+    fn what_was_swapped_out_by_a_killed_rewind_is_kept() {
+        let mut project = failed_in_c();
+        let to = checkpoint_of(&project, "a");
+        let held = held_before_the_first_file(&mut project);
+        let mark = armed(&mut project, "vcs.restore-one", 2);
+        let rewinding = project.start(["rewind", &to]);
+        onward_testkit::wait_until("the last look", || held.exists().then_some(()));
+        project.write("made.txt", "precious\n");
+        std::fs::remove_file(&held).expect("the rewind waits");
+        rewinding.wait();
+        assert!(mark.exists(), "it was killed");
+        project.remove_env("ONWARD_HOLD_POINT");
+        let ran = project.command(["rewind", &to]).expect(0).err_names(["made.txt", "kept"]);
+        assert_eq!((project.read("made.txt").as_str(), project.exists("late.txt")), ("a\n", false));
+        let place = ran.err.split("it lies in ").nth(1).and_then(|rest| rest.lines().next()).expect("a place");
+        assert_eq!(std::fs::read_to_string(place.trim()).expect("the file"), "precious\n");
+    }
+
     fn every_pass(point: &str, story: fn(&str, u32) -> bool) {
         let passes = (1..=PASSES_MAX).take_while(|pass| story(point, *pass)).count();
         assert!(passes > 0, "{point} was never passed: the label is gone or the story misses it");
@@ -264,6 +312,7 @@ phases:
         kills_commit_index_in_place: "vcs.commit-index-in-place", killed_in_a_run;
         kills_restore_checked: "vcs.restore-checked", killed_in_a_rewind;
         kills_restore_staged: "vcs.restore-staged", killed_in_a_rewind;
+        kills_restore_go: "vcs.restore-go", killed_in_a_rewind;
         kills_restore_one: "vcs.restore-one", killed_in_a_rewind;
         kills_restore_placed: "vcs.restore-placed", killed_in_a_rewind;
         kills_rewind_kept: "rewind.kept", killed_in_a_rewind;

@@ -1,6 +1,7 @@
 //! Stories told to the real binary in a project of their own.
 
 mod artifacts;
+mod commits;
 mod damaged_store;
 mod doctor;
 mod fresh;

@@ -3,8 +3,10 @@
 use std::fs;
 use std::path::PathBuf;
 
+use onward_core::secret_names::is_secret_name;
+
 use super::message::run_hook;
-use super::{CommitRequest, Hooks, NotCommitted};
+use super::{CommitRequest, Hooks, NotCommitted, Whose};
 use crate::vcs::call::{Call, DURABLE, command};
 use crate::vcs::head::Head;
 use crate::vcs::repository::Repository;
@@ -102,8 +104,10 @@ impl Repository {
                 }
                 continue;
             };
-            if let Some(why) = self.why_not_committed(request, &one) {
-                plan.left_out.push(LeftOut { path: shown, why });
+            let whose = (request.whose)(&shown);
+            let why = self.why_not_committed(request, &one, whose);
+            if why.is_some() || whose != Whose::Run {
+                plan.left_out.extend(why.map(|why| LeftOut { path: shown, why }));
                 if one.staged || one.tree == InTree::Changed {
                     plan.set.push((one.path, one.head));
                 }
@@ -122,21 +126,42 @@ impl Repository {
         plan
     }
 
-    fn why_not_committed(&self, request: &CommitRequest<'_>, one: &Difference) -> Option<WhyLeftOut> {
-        match one.tree {
-            InTree::Repository => return Some(WhyLeftOut::Repository),
-            InTree::Gone => return None,
-            InTree::Same => {}
-            InTree::Changed | InTree::Untracked => {
+    /// Why a change is named and not committed; none where it is committed, or passed over in silence.
+    fn why_not_committed(&self, request: &CommitRequest<'_>, one: &Difference, whose: Whose) -> Option<WhyLeftOut> {
+        if one.tree == InTree::Gone {
+            return None;
+        }
+        if is_secret_name(&String::from_utf8_lossy(&one.path)) {
+            return Some(WhyLeftOut::SecretName);
+        }
+        match (whose, one.tree) {
+            (Whose::Before, _) => return None,
+            (Whose::BeforeAndSince, _) => return Some(WhyLeftOut::ChangedBefore),
+            (Whose::Run, InTree::Repository) => return Some(WhyLeftOut::Repository),
+            (Whose::Run, InTree::Same | InTree::Gone) => {}
+            (Whose::Run, InTree::Changed | InTree::Untracked) => {
                 if let Some(why) = self.why_not_taken(&one.path) {
                     return Some(why);
                 }
             }
         }
         let full = self.top.join(path_of(&one.path));
-        let is_new = one.head.is_none() && fs::symlink_metadata(&full).is_ok_and(|about| about.is_file());
-        let secret = is_new && fs::read(&full).is_ok_and(|content| (request.has_secret)(&content));
-        secret.then_some(WhyLeftOut::Token)
+        let is_file = fs::symlink_metadata(&full).is_ok_and(|about| about.is_file());
+        let secret = is_file && fs::read(&full).is_ok_and(|content| (request.has_secret)(&content));
+        // What the branch has already is no news.
+        let known = || one.head.as_ref().is_some_and(|head| self.has_secret(request, &head.hash));
+        (secret && !known()).then_some(WhyLeftOut::Token)
+    }
+
+    fn has_secret(&self, request: &CommitRequest<'_>, blob: &str) -> bool {
+        self.call("cat-file").args(["blob", blob]).output().is_ok_and(|content| (request.has_secret)(&content))
+    }
+
+    /// Paths that are not as HEAD has them, staged and untracked ones included, as seen from the project.
+    pub fn changed_now(&self) -> Result<Vec<PathBuf>, Trouble> {
+        let differences = scan::understand(&self.call("status").args(STATUS_WORDS).output()?)?;
+        let ours = differences.into_iter().filter(|one| !self.is_store(&one.path));
+        Ok(ours.filter_map(|one| self.in_project(&one.path)).collect())
     }
 }
 

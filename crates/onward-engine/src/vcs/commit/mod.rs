@@ -12,6 +12,8 @@ mod gather;
 mod index;
 mod message;
 
+use std::path::Path;
+
 use onward_core::id::RunId;
 
 use super::LeftOut;
@@ -39,8 +41,21 @@ pub struct CommitRequest<'a> {
     pub body: &'a str,
     pub trailers: &'a [String],
     pub hooks: Hooks,
-    /// Whether the content of a file that is new to the branch contains a secret.
+    /// Whose change a path is, as seen from the project.
+    pub whose: &'a dyn Fn(&Path) -> Whose,
+    /// Whether a content contains a secret.
     pub has_secret: &'a dyn Fn(&[u8]) -> bool,
+}
+
+/// Whose change it is that a file is not as HEAD has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// The run's, so it is committed.
+    Run,
+    /// It was there before the run: it stays as it is, in the index too.
+    Before,
+    /// The same, and somebody has written to the file since.
+    BeforeAndSince,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +103,7 @@ pub enum NotCommitted {
 }
 
 impl Repository {
-    /// Commits everything that is not ignored to the branch that is checked out.
+    /// Commits what the run changed and git does not ignore to the branch that is checked out.
     pub fn commit(&self, request: &CommitRequest<'_>) -> Result<Committed, NotCommitted> {
         let shadow = Shadow::take(self)?;
         let head = self.head();

@@ -1,0 +1,129 @@
+//! Stories about commits along the way: what is the run's is committed, what is the user's stays theirs.
+
+use onward_testkit::TestProject;
+
+use crate::project;
+
+/// `FILES` is done by the first phase.
+fn plan(files: &str, writes: &str) -> String {
+    format!(
+        "
+onward: 1
+name: demo
+checkpoint: {{ git-commit: {{ every: 2 }} }}
+phases:
+  a: {{ name: First things, {writes} run: step a '{files}' }}
+  b: {{ needs: a, run: step b 'echo 1 > b.txt' }}
+  c: {{ needs: b, run: step c 'echo 1 > c.txt' }}
+"
+    )
+}
+
+/// A repository in which the user is in the middle of something: one file changed, one half staged, one staged, one new, and an
+/// `.env` that git does not ignore.
+fn in_the_middle_of_something(plan: &str) -> TestProject {
+    let project = project();
+    project.plan(plan);
+    for file in ["mine.txt", "partly.txt", "code.txt"] {
+        project.write(file, "1\n");
+    }
+    project.git_init();
+    project.write("mine.txt", "2\n");
+    project.write("partly.txt", "2\n");
+    project.git(["add", "partly.txt"]);
+    project.write("partly.txt", "3\n");
+    project.write("staged.txt", "1\n");
+    project.git(["add", "staged.txt"]);
+    project.write("notes.txt", "1\n");
+    project.write(".env", "PASSWORD=hunter2\n");
+    project
+}
+
+fn committed(project: &TestProject) -> Vec<String> {
+    let names = project.git(["show", "--format=", "--name-only", "HEAD"]);
+    names.lines().map(str::to_owned).collect()
+}
+
+/// The run makes and changes files. Its commit has these and nothing of what the user had changed, staged or left untracked
+/// before; index and files of the user are as they were, to the hunk.
+#[test]
+fn a_commit_takes_what_the_run_changed() {
+    for config in ["", "checkpoint: { snapshots: false }\n"] {
+        let project = in_the_middle_of_something(&plan("echo 2 > code.txt; echo 1 > a.txt", ""));
+        project.command(["init"]).expect(0);
+        project.write(".onward/config.yaml", config);
+        let theirs = ["mine.txt", "partly.txt", "staged.txt", "notes.txt", ".env"];
+        let index = |project: &TestProject| project.git(["ls-files", "-s"].iter().chain(&theirs));
+        let before = index(&project);
+        project.command(["run"]).expect(0).err_names(["committed", ".env"]);
+        assert_eq!(committed(&project), ["a.txt", "b.txt", "code.txt"]);
+        assert_eq!(index(&project), before);
+        let status = project.git(["status", "--porcelain"]);
+        assert_eq!(status, " M mine.txt\nMM partly.txt\nA  staged.txt\n?? .env\n?? c.txt\n?? notes.txt");
+        assert_eq!((project.read("partly.txt").as_str(), project.git(["show", ":partly.txt"]).as_str()), ("3\n", "2"));
+    }
+}
+
+/// A phase writes to a file that the user had changed before. Nobody can tell the two apart: it is named and not committed,
+/// unless the phase says that it writes it.
+#[test]
+fn a_file_of_both_is_committed_only_where_a_phase_declares_it() {
+    let project = in_the_middle_of_something(&plan("echo 3 >> mine.txt; echo 1 > a.txt", ""));
+    project.command(["run"]).expect(0).err_names(["mine.txt", "before the run began"]);
+    assert_eq!(committed(&project), ["a.txt", "b.txt"]);
+    assert_eq!(project.read("mine.txt"), "2\n3\n");
+    let project =
+        in_the_middle_of_something(&plan("echo 3 >> mine.txt; echo 4 > partly.txt", "writes: [mine.txt, partly.txt],"));
+    project.command(["run"]).expect(0);
+    assert_eq!(committed(&project), ["b.txt", "mine.txt", "partly.txt"]);
+    assert_eq!(project.git(["show", "HEAD:mine.txt"]), "2\n3");
+    assert_eq!(project.git(["show", ":partly.txt"]), "2", "what was staged of it stays staged");
+}
+
+/// The run itself makes files that look like secrets, by name or by what is in them, and puts a token into one that is
+/// tracked. None of them is committed, also where a phase declares them, and all are named.
+#[test]
+fn secrets_are_named_and_not_committed() {
+    let files = "echo A=1 > .env.local; echo k > deploy.pem; echo x > id_rsa; \
+                 echo ghp_0123456789abcdefghijABCDEFGHIJ012345 | tee token.txt >> code.txt; echo 1 > a.txt";
+    let project = project();
+    project.plan(&plan(files, "writes: [.env.local, code.txt, token.txt],"));
+    project.write("code.txt", "1\n");
+    project.git_init();
+    let ran = project.command(["run"]).expect(0);
+    assert_eq!(committed(&project), ["a.txt", "b.txt"]);
+    ran.err_names([".env.local", "deploy.pem", "id_rsa", "token.txt", "code.txt"]);
+    let log = project.git(["log", "-p", "--all", "--not", "--glob=refs/onward"]);
+    assert!(!log.contains("ghp_0123456789"), "{log}");
+}
+
+/// The message has the form that is documented: where the phases stand in the plan, their names, how many are left.
+#[test]
+fn the_message_of_a_commit() {
+    let project = project();
+    project.plan(&plan("echo 1 > a.txt", ""));
+    project.git_init();
+    project.command(["run"]).expect(0);
+    let message = project.git(["log", "-1", "--format=%B"]);
+    let run = project.command(["status", "--json"]).json()["run"].as_str().expect("an id").to_owned();
+    let expected = format!(
+        "checkpoint: phases 1-2 complete\n\nCompleted:\n- Phase 1: First things\n- Phase 2: b\n\n\
+         Remaining: 1 phases\n\nOnward-Run: {run}\nOnward-Batch: 1"
+    );
+    assert_eq!(message.trim_end(), expected);
+}
+
+/// A project is made in a repository. Commits are off, it is said how to switch them on, and a run makes none.
+#[test]
+fn init_switches_no_commits_on() {
+    let project = project();
+    project.plan(&plan("echo 1 > a.txt", "").replace("checkpoint: { git-commit: { every: 2 } }\n", ""));
+    project.git_init();
+    project.command(["init"]).expect(0).err_names(["commits along the way are off", "git-commit: { every: 3 }"]);
+    assert_eq!(project.command(["init", "--json"]).expect(0).json()["mini_commits"], "off");
+    project.command(["run"]).expect(0);
+    assert_eq!(project.git(["rev-list", "--count", "HEAD"]), "1");
+    project.write(".onward/config.yaml", "checkpoint: { git-commit: { every: 3 } }\n");
+    let said = project.command(["init"]).expect(0);
+    assert!(!said.err.contains("are off"), "{}", said.err);
+}
