@@ -96,6 +96,9 @@ pub enum Event {
         /// What it gave out, as far as that counts only once its probe has spoken.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         claimed: Option<Box<Claimed>>,
+        /// Why it has failed although it ended well: what it gave out cannot be read.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<PhaseError>,
         /// The commit that was checked out when it ended.
         #[serde(default)]
         head: Option<String>,
@@ -364,6 +367,10 @@ pub struct PhaseBack {
     pub error: Option<PhaseError>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub artifacts: Vec<ArtifactSeen>,
+    /// The generation it goes on in; where none is told, the next one. What was done outside is not undone by going back, so
+    /// whatever has outward effects keeps its own, and with it the idempotency key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<Generation>,
 }
 
 /// When the work in hand is committed, and how.
@@ -598,8 +605,7 @@ pub enum Orphans {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseError {
-    /// `exit-code`, `signal`, `timed-out`, `could-not-start`, `bad-outputs`, `artifact-missing`, `verify-failed`,
-    /// `effect-missing`, `crash-loop`, `rejected`, `reported`, `silent`, `part-failed`, `cannot-expand`.
+    /// One of those in `failure.rs`.
     pub code: String,
     pub message: String,
 }

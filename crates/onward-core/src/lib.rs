@@ -7,6 +7,7 @@ pub mod effect;
 pub mod event;
 pub mod exit;
 pub mod expression;
+pub mod failure;
 pub mod id;
 pub mod input;
 pub mod lookup;

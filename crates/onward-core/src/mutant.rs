@@ -32,10 +32,18 @@ pub enum Mutant {
     TakeANoForAYes,
     /// A driver begins without a look at what waits in the inbox.
     ForgetWhatWaits,
+    /// Going back gives a phase with outward effects another idempotency key.
+    NewKeyAfterARewind,
+    /// A failure that is reported twice uses up two retries.
+    CountAReportTwice,
+    /// A phase whose outputs cannot be read gets no retry, and no say in what its failure means.
+    BadOutputsAreFinal,
+    /// A `done-when` that says no is not what `replan.when: [verify-failed]` asks for.
+    DoneWhenIsNoProof,
 }
 
 impl Mutant {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 18] = [
         Self::ActBeforeTheAppend,
         Self::ForgetRecovery,
         Self::CountInterruptionsAsFailures,
@@ -50,6 +58,10 @@ impl Mutant {
         Self::ForgetThePools,
         Self::TakeANoForAYes,
         Self::ForgetWhatWaits,
+        Self::NewKeyAfterARewind,
+        Self::CountAReportTwice,
+        Self::BadOutputsAreFinal,
+        Self::DoneWhenIsNoProof,
     ];
 }
 

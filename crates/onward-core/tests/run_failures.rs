@@ -203,6 +203,23 @@ fn outputs_that_cannot_be_read_are_a_failure() {
     assert!(error.code == "bad-outputs" && error.message.contains("line 2"), "{error:?}");
 }
 
+/// What cannot be read is a failure like any other: it is tried again while there are retries, and its plan says what comes then.
+#[test]
+fn outputs_that_cannot_be_read_are_retried_and_then_as_the_plan_says() {
+    let unreadable =
+        || AttemptEnd { outputs: Err("line 2".to_owned()), ..AttemptEnd::bare(Outcome::Exited { code: 0 }) };
+    let mut story = Story::of_a(", retry: { max: 1, backoff: { initial: 10s } }");
+    story.end_as(unreadable());
+    assert_eq!((story.a().status, story.a().failures), (PhaseStatus::Pending, 1), "{:?}", story.a().error);
+    assert!(story.a().not_before.is_some(), "a retry is due");
+    let mut story = Story::of_a(", on-failure: replan");
+    story.end_as(unreadable());
+    assert!(story.run.replans.of(&PhaseId::new("a")).is_some(), "another plan is asked for");
+    let mut story = Story::of_a(", on-failure: skip");
+    story.end_as(unreadable());
+    assert_eq!(story.a().status, PhaseStatus::Skipped);
+}
+
 /// A phase never comes to run, three times in a row. It is parked as one that takes its host down.
 #[test]
 fn what_never_runs_is_parked() {

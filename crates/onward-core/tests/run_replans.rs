@@ -12,7 +12,7 @@ use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Begin, Choice, Consent, Input, LastWords, Posted, Resumption, Says};
 use onward_core::plan;
 use onward_core::replan::{Because, Limits};
-use onward_core::run::proof::{CheckEnd, Proof};
+use onward_core::run::proof::{CheckEnd, Effect as EffectSeen, Proof};
 use onward_core::run::replans::Stage;
 use onward_core::run::{self, Before, Ending, PhaseStatus, Refusal, Run};
 
@@ -249,6 +249,18 @@ fn failures_that_ask_for_another_plan() {
         let proof = Box::new(Proof { checks: vec![check()], ..Proof::default() });
         story.take(&Input::Probed { phase: PhaseId::new("a"), proof });
         assert_eq!(story.a_plan_is_wanted(), after_checking, "{rules}{keys}");
+    }
+}
+
+/// The phase says it is done, and `done-when` says no. That is what `verify-failed` is about, and `failed` is not.
+#[test]
+fn a_done_when_that_says_no_asks_for_another_plan() {
+    for (rules, asks) in [("run: make-plan, when: [verify-failed]", true), ("run: make-plan, when: [failed]", false)] {
+        let mut story = Story::new(rules, "  a: { run: x, done-when: test -f done }\n  b: { run: x }\n");
+        story.end("a", 0);
+        let proof = Box::new(Proof { effect: Some(EffectSeen::Absent), ..Proof::default() });
+        story.take(&Input::Probed { phase: PhaseId::new("a"), proof });
+        assert_eq!(story.a_plan_is_wanted(), asks, "{rules}");
     }
 }
 

@@ -71,6 +71,8 @@ fn soak_every_event_is_met() {
     for how in ["exited", "killed", "timed_out", "could_not_start", "stopped", "unknown", "never_ran"] {
         assert!(all.contains_key(&format!("attempt_ended:{how}")), "no attempt ended as {how}");
     }
+    assert!(all.contains_key("attempt_ended:bad-outputs"), "all outputs could be read");
+    assert!(all.contains_key("rewound: kept its key"), "nobody went back past an outward effect");
 }
 
 /// The driver, the core or the store makes one mistake. The oracle notices within some hundred worlds.
@@ -127,5 +129,9 @@ mod mutants {
         soak_forget_the_pools: ForgetThePools;
         soak_take_a_no_for_a_yes: TakeANoForAYes;
         soak_forget_what_waits: ForgetWhatWaits;
+        soak_new_key_after_a_rewind: NewKeyAfterARewind;
+        soak_count_a_report_twice: CountAReportTwice;
+        soak_bad_outputs_are_final: BadOutputsAreFinal;
+        soak_done_when_is_no_proof: DoneWhenIsNoProof;
     }
 }

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::people::{REJECTED, is_for_others};
+use super::people::is_for_others;
 use super::state::{Before, Dirty, Due, Kill, PhaseState, PhaseStatus, Run, RunningAttempt};
 use super::turn::Turn;
 use super::vcs::{Fresh, leaves_the_tree_alone};
 use crate::checkpoint::Trigger;
 use crate::event::{ArtifactSeen, Event, Outcome, PhaseError, Recorded, RunResult, StopBy};
+use crate::failure;
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId};
 use crate::mutant::{self, Mutant};
 use crate::patch;
@@ -126,11 +127,18 @@ impl Run {
     }
 
     fn end_of_an_attempt(&mut self, event: &Event, at: Timestamp) {
-        let Event::AttemptEnded { phase, attempt, outcome, ended_at, duration_ms, note, head, claimed } = event else {
+        let Event::AttemptEnded { phase, attempt, outcome, ended_at, duration_ms, note, head, claimed, error } = event
+        else {
             return;
         };
         let own = self.own_commit(phase, head.as_ref());
         self.attempt_ended(phase, *attempt, outcome, (ended_at.unwrap_or(at), *duration_ms), note.as_deref());
+        if error.is_some() {
+            // Its code says that all is well; that counts as a failure all the same.
+            self.change(phase, |state| {
+                (state.failures, state.last_end) = (state.failures + 1, Some(Before::Failed));
+            });
+        }
         self.head_seen(phase, head.as_ref(), own);
         self.probe_is_due(phase, outcome, claimed.as_deref());
     }
@@ -440,16 +448,13 @@ pub(super) fn batch_number(batch: usize) -> u32 {
     u32::try_from(batch).expect("a plan has fewer phases than 4 billion")
 }
 
-/// The error code of a phase that takes its host down again and again.
-pub(super) const CRASH_LOOP: &str = "crash-loop";
-
 /// Whether a phase with this error is left alone until a person orders a retry.
 pub(super) fn is_left_alone(code: &str) -> bool {
-    code == CRASH_LOOP || code == REJECTED
+    matches!(code, failure::CRASH_LOOP | failure::REJECTED)
 }
 
 fn was_rejected(state: &PhaseState) -> bool {
-    state.error.as_ref().is_some_and(|error| error.code == REJECTED)
+    state.error.as_ref().is_some_and(|error| error.code == failure::REJECTED)
 }
 
 fn set<T: Ord>(set: &mut std::collections::BTreeSet<T>, item: T, wanted: bool) {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::people::People;
 use super::state::{Before, PhaseState, PhaseStatus, Run};
 use crate::event::{Event, PhaseError, PlanRevised};
+use crate::failure;
 use crate::id::PhaseId;
 use crate::plan::{MayEdit, Plan, ReplanRules, digest_of_all};
 use crate::replan::{
@@ -15,7 +16,6 @@ use crate::replan::{
 };
 
 /// The error code of a phase that wanted another plan and did not get it.
-const NOT_REPLANNED: &str = "not-replanned";
 
 /// The part of a run that is about its plan being another one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -269,7 +269,7 @@ impl Run {
                 self.stage(phase, Stage::Proposed(plan.clone()));
                 // That there was none before does not matter any more.
                 self.change(phase, |state| {
-                    state.error = state.error.take().filter(|error| error.code != NOT_REPLANNED);
+                    state.error = state.error.take().filter(|error| error.code != failure::NOT_REPLANNED);
                 });
             }
             Event::ReplanRefused { phase, because, why } => {
@@ -280,7 +280,7 @@ impl Run {
                 }
                 let message = format!("it wants another plan ({}), and does not get it: {why}", asked.reason);
                 self.stage(phase, Stage::Refused { because: *because, why: why.clone() });
-                let error = PhaseError { code: NOT_REPLANNED.to_owned(), message };
+                let error = PhaseError { code: failure::NOT_REPLANNED.to_owned(), message };
                 self.change(phase, |state| state.error = Some(error));
             }
             Event::Replanned(replanned) => self.replanned(replanned, at),

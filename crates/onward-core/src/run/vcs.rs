@@ -344,13 +344,18 @@ fn back(phase: &Phase, now: &PhaseState, checkpoint: &Checkpoint) -> Option<Phas
         // What a person was asked is asked again.
         Some(_) | None => PhaseStatus::Pending,
     };
-    // Going back does not take back what was done outside: on the way forward nobody can know.
+    // Going back does not take back what was done outside: on the way forward nobody can know. Nor does it tell what nobody
+    // knew before it.
     let done_since = now.status == PhaseStatus::Completed && status != PhaseStatus::Completed;
+    let open = status != PhaseStatus::Completed && status != PhaseStatus::Skipped;
+    let unknown_now = open && (now.in_doubt || now.probe.is_some());
     let at_work_then = then.is_some_and(|record| record.status == PhaseStatus::Running);
     // What a person decided is asked anew.
     let decided = super::people::as_approval(phase).is_some();
     let tried = phase.children.is_none() && !is_compound(phase) && !decided;
-    let outward = tried && phase.effects == Effects::External && (done_since || at_work_then);
+    let effects_last = tried && phase.effects == Effects::External;
+    let outward = effects_last && (done_since || at_work_then || unknown_now);
+    let keeps_its_key = effects_last && !mutant::is(Mutant::NewKeyAfterARewind);
     let error = then.and_then(|record| {
         let code = record.error_code.clone().unwrap_or_default();
         record.error.clone().map(|message| PhaseError { code, message })
@@ -368,6 +373,7 @@ fn back(phase: &Phase, now: &PhaseState, checkpoint: &Checkpoint) -> Option<Phas
         commit_sha: then.and_then(|record| record.commit_sha.clone()),
         artifacts: then.map(|record| record.artifacts.clone()).unwrap_or_default(),
         error,
+        generation: keeps_its_key.then_some(now.generation),
     };
     (!stands_as(now, &back)).then_some(back)
 }
@@ -379,8 +385,9 @@ fn stands_as(state: &PhaseState, back: &PhaseBack) -> bool {
 
 fn put_back(state: &mut PhaseState, back: &PhaseBack) {
     let begun = state.attempts > 0;
-    // A new generation, whatever is put back: no outcome of this one can be mistaken for one of before.
-    state.generation = Generation(state.generation.0 + 1);
+    // A new generation, so that no outcome of this one can be mistaken for one of before; unless the world outside is to know it
+    // again by its key.
+    state.generation = back.generation.unwrap_or(Generation(state.generation.0 + 1));
     (state.status, state.in_doubt) = (back.status, back.in_doubt);
     (state.attempt, state.not_before, state.probe, state.people) = (None, None, None, None);
     state.artifacts.clone_from(&back.artifacts);

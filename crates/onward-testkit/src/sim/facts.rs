@@ -23,6 +23,10 @@ pub(super) struct Facts {
     pub(super) begun: bool,
     /// What a person said, or the one who did it: the phase may be done.
     pub(super) word: Option<Word>,
+    /// The generation of the last attempt, which the world outside knows by its key.
+    pub(super) key: Option<Generation>,
+    /// It was put back since, and nobody has asked for it to be done anew.
+    pub(super) rewound_since: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use onward_core::checkpoint::{self, Head};
 use onward_core::event::{Answer, Event, LimitHit, Outcome, PhaseBack, Recorded, Report};
 use onward_core::id::{Attempt, Generation, PhaseId, Seq};
-use onward_core::plan::{Body, Effects, IfSilent, Phase, Plan, RetryWhen, globs};
+use onward_core::plan::{Body, Effects, IfSilent, Phase, PhaseFailure, Plan, ReplanWhen, RetryWhen, globs};
 use onward_core::replan::EXIT_REPLAN;
 use onward_core::run::{PhaseStatus, Run};
 use onward_store::{Lease, Record, StoredCheckpoint};
@@ -119,7 +119,15 @@ impl Oracle {
             Event::AttemptStarted { phase, attempt, generation, .. } => {
                 self.attempt_started(phase, *attempt, *generation, recorded.at);
             }
-            Event::AttemptEnded { phase, attempt, outcome, .. } => self.attempt_ended(phase, *attempt, outcome),
+            Event::AttemptEnded { phase, attempt, outcome, error, .. } => {
+                self.attempt_ended(phase, *attempt, outcome);
+                if error.is_some() {
+                    // What says that it is done and gives out what nobody can read has failed like any other.
+                    let facts = self.facts.get_mut(phase).expect("of the plan");
+                    (facts.failures, facts.unprobed) = (facts.failures + 1, None);
+                    *self.coverage.entry("attempt_ended:bad-outputs".to_owned()).or_default() += 1;
+                }
+            }
             Event::PhaseCompleted { phase, adopted, .. } => self.completed(phase, *adopted),
             Event::PhaseSkipped { phase, .. } => self.finished(phase, PhaseStatus::Skipped),
             Event::PhaseFailed { phase, error } => self.phase_failed(phase, &error.code),
@@ -268,6 +276,12 @@ impl Oracle {
         assert_eq!(facts.finished_as, None, "I3: {phase} is finished and was started again");
         assert!(facts.finished_generation < Some(generation), "I3: generation {generation} of {phase} was done before");
         assert!(!facts.parked, "{phase} is parked and was started by itself");
+        assert_eq!(generation.0, facts.generation, "6.5: {phase} goes by another key than was recorded");
+        assert!(
+            plan.effects != Effects::External || !facts.rewound_since || facts.key == Some(generation),
+            "6.5: the key of {phase} is another after a rewind, and its effect is out there"
+        );
+        (facts.key, facts.rewound_since) = (Some(generation), false);
         assert!(facts.unprobed.is_none(), "A8: {phase} is started again before its probe was asked");
         facts.open = Some(attempt);
     }
@@ -428,6 +442,7 @@ impl Oracle {
         let stopping =
             self.journal.iter().rev().map(|r| &r.event).take_while(|e| !matches!(e, Event::DriverStarted { .. }));
         let stopping = stopping.into_iter().any(|event| matches!(event, Event::StopAsked { .. }));
+        self.another_plan_was_not_to_be_asked_for(phase, code);
         let facts = self.facts.get_mut(phase).expect("of the plan");
         if code == "rejected" {
             assert_eq!(facts.word, Some(Word::No), "{phase} is rejected and nobody said so");
@@ -438,6 +453,25 @@ impl Oracle {
             let used = facts.failures > retry.max;
             assert!(used || stopping, "I6: {phase} has failed for good after {} failures", facts.failures);
         }
+    }
+
+    /// What fails for good asks for another plan where its plan says so.
+    fn another_plan_was_not_to_be_asked_for(&self, phase: &PhaseId, code: &str) {
+        if matches!(code, "rejected" | "crash-loop") {
+            return;
+        }
+        let of_a_proof = matches!(code, "verify-failed" | "effect-missing" | "artifact-missing");
+        let asks = if of_a_proof { ReplanWhen::VerifyFailed } else { ReplanWhen::Failed };
+        let definition = self.plan.phase(phase).expect("of the plan");
+        let by_kind = self.plan.replan.as_ref().and_then(|keys| keys.when.as_ref());
+        assert!(
+            !by_kind.is_some_and(|kinds| kinds.contains(&asks)),
+            "A9: {phase} fails as {code} and asks for no plan"
+        );
+        assert!(
+            definition.on_failure != Some(PhaseFailure::Replan),
+            "A9: {phase} fails as {code} and asks for no plan"
+        );
     }
 
     fn reopened(&mut self, phase: &PhaseId, generation: Generation) {
@@ -451,18 +485,30 @@ impl Oracle {
         if facts.finished_as.is_some() {
             assert!(generation.0 > facts.generation, "I3: finished work of {phase} is undone without a new generation");
         }
+        // Done anew on purpose.
+        facts.rewound_since &= generation.0 == facts.generation;
         facts.generation = generation.0;
         (facts.failures, facts.unknowns, facts.parked, facts.finished_as) = (0, 0, false, None);
         (facts.unprobed, facts.confirmed) = (None, false);
         (facts.begun, facts.word) = (false, None);
     }
 
-    /// A rewind makes finished work undone or done again, always under a new generation.
+    /// A rewind makes finished work undone or done again, under a new generation; only what has outward effects keeps its own,
+    /// since going back does not undo them.
     fn put_back(&mut self, back: &PhaseBack) {
         self.closed.forget(&back.phase);
         let facts = self.facts.get_mut(&back.phase).expect("of the plan");
         assert!(facts.open.is_none(), "{} is rewound while it is at work", back.phase);
-        facts.generation += 1;
+        match back.generation {
+            Some(kept) => {
+                assert_eq!(kept.0, facts.generation, "6.5: {} goes back to another key", back.phase);
+                // What was done in it is open again.
+                facts.finished_generation = kept.0.checked_sub(1).map(Generation);
+                *self.coverage.entry("rewound: kept its key".to_owned()).or_default() += 1;
+            }
+            None => facts.generation += 1,
+        }
+        facts.rewound_since = facts.key.is_some();
         self.composed.reopened(&self.plan, &back.phase);
         (facts.failures, facts.unknowns) = (0, 0);
         let has_probe = self.plan.phase(&back.phase).is_some_and(|phase| !phase.done_when.is_empty());

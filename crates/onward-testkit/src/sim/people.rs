@@ -1,6 +1,7 @@
 //! Those for whom a run waits: a person who says yes or no, a worker who reports. They speak beside the driver, and
 //! where there is none they write it down themselves; both may be cut off anywhere.
 
+use jiff::Timestamp;
 use onward_core::id::PhaseId;
 use onward_core::input::{DoneSaid, Input, Posted, Says};
 use onward_core::plan::{Body, Phase};
@@ -77,6 +78,14 @@ pub(super) fn proof(phase: &Phase, dice: &mut Dice) -> Proof {
     }
 }
 
+/// Somebody tells of a failure whose retry has not begun: the phase, and the failures that were counted.
+fn told_again(run: &Run, said: &Posted, now: Timestamp) -> Option<(PhaseId, u32)> {
+    let Posted::Report { phase, says: Says::Fail { .. }, .. } = said else { return None };
+    let state = run.phase_state(phase)?;
+    let early = state.failures > 0 && state.not_before.is_some_and(|time| now < time);
+    (early && state.status != PhaseStatus::Running).then(|| (phase.clone(), state.failures))
+}
+
 /// Nobody drives: some of them say something, and write it down themselves.
 pub(super) fn speak(
     machine: &Shared,
@@ -88,13 +97,24 @@ pub(super) fn speak(
     let now = machine.lock().expect(ALONE).now;
     let mut keep = KeepNothing;
     let mut hand = Committer::new(store, lease, &mut keep, &mut run, ACTOR);
+    let mut before = None;
     for _ in 0..WORDS_MAX {
-        let said = word(hand.run(), &mut machine.lock().expect(ALONE).dice);
+        let said = {
+            let dice = &mut machine.lock().expect(ALONE).dice;
+            // Now and then somebody does not hear the answer and says the same again.
+            before.take().filter(|_| dice.percent(40)).or_else(|| word(hand.run(), dice))
+        };
         let Some(said) = said else { break };
+        before = Some(said.clone());
+        let counted = told_again(hand.run(), &said, now);
         match hand.tell(vec![Input::Posted(said)], now) {
             // Somebody who speaks out of turn is told so, and nothing changes.
             Ok(_) | Err(Error::Illegal(_)) => {}
             Err(other) => return Err(other),
+        }
+        if let Some((phase, failures)) = counted {
+            let after = hand.run().phase_state(&phase).map(|state| state.failures);
+            assert_eq!(after, Some(failures), "I6: a failure of {phase} is counted twice");
         }
         if hand.run().tree_is_awaited() {
             let kept = world.tree().snapshot(hand.run())?;

@@ -27,6 +27,7 @@ pub(super) fn random_keys(dice: &mut Dice) -> ReplanKeys {
         when: Some(match dice.below(10) {
             0 => vec![ReplanWhen::Failed],
             1 => vec![ReplanWhen::TooComplex],
+            2 | 3 => vec![ReplanWhen::VerifyFailed],
             _ => Vec::new(),
         }),
         ..ReplanKeys::default()

@@ -226,7 +226,8 @@ fn end(outcome: Outcome, at: Timestamp) -> AttemptEnd {
     let lists = ["[]", "[1, 2]", "[2, 3, 4]", "no list"];
     let odd = usize::try_from(at.as_second()).unwrap_or_default() % 16;
     let list = lists[if odd == 0 { 3 } else { odd % 3 }];
-    let outputs = Ok([("list".to_owned(), list.to_owned())].into());
+    let unreadable = at.as_second() % 29 == 0;
+    let outputs = if unreadable { Err("line 1".to_owned()) } else { Ok([("list".to_owned(), list.to_owned())].into()) };
     let end = AttemptEnd { ended_at: Some(at), duration_ms: Some(1), outputs, ..AttemptEnd::bare(outcome) };
     limits::with_last_words(end, at)
 }

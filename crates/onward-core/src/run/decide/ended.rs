@@ -6,12 +6,13 @@ use jiff::Timestamp;
 
 use super::replan;
 use crate::event::{Claimed, Event, Outcome, PhaseError, StopBy};
+use crate::failure;
 use crate::id::{Attempt, PhaseId};
 use crate::input::AttemptEnd;
+use crate::mutant::{self, Mutant};
 use crate::patterns;
 use crate::plan::{Backoff, Effects, OnInterrupt, Phase, RetryWhen, definition_digest};
 use crate::replan::EXIT_REPLAN;
-use crate::run::apply::CRASH_LOOP;
 use crate::run::proof;
 use crate::run::state::{PhaseState, Run};
 use crate::seen::Seen;
@@ -30,16 +31,17 @@ pub(super) fn ended(run: &Run, id: &PhaseId, attempt: Attempt, end: &AttemptEnd,
         duration_ms: end.duration_ms,
         note: end.note.clone(),
         claimed: claimed(run, phase, end),
+        error: unreadable(end),
         head: end.head.clone(),
     };
     let next = match &end.outcome {
         // What has to prove that it is done is done when it has.
         Outcome::Exited { code: 0 } if end.outputs.is_ok() && proof::is_wanted(phase) => None,
-        Outcome::Exited { code: 0 } => Some(completed_or_not(run, phase, end)),
+        Outcome::Exited { code: 0 } => Some(completed_or_not(run, phase, state, end, attempt, now)),
         Outcome::Exited { code: EXIT_REPLAN } => Some(replan::asked(phase, end.last_words.as_deref())),
         Outcome::Exited { .. } | Outcome::Killed { .. } | Outcome::TimedOut | Outcome::CouldNotStart { .. } => {
             let limited = super::limited::limited(run, phase, end, now);
-            limited.or_else(|| Some(failed(run, phase, state, end, attempt, now)))
+            limited.or_else(|| Some(retried(run, phase, state, end, attempt, now)))
         }
         // Whether an outward effect happened cannot be told from an orderly end that we asked for.
         Outcome::Stopped { said_done: true, .. } => doubt(phase, state),
@@ -79,26 +81,47 @@ pub(in crate::run) fn seen(run: &Run, phase: &Phase, seen: Option<&Seen>) -> See
     Seen { definition, ..seen.cloned().unwrap_or_default() }
 }
 
-fn completed_or_not(run: &Run, phase: &Phase, end: &AttemptEnd) -> Event {
-    match &end.outputs {
-        Ok(outputs) => Event::PhaseCompleted {
-            phase: phase.id.clone(),
-            summary: end.summary.clone(),
-            outputs: outputs.clone(),
-            adopted: false,
-            seen: Some(Box::new(seen(run, phase, end.seen.as_deref()))),
-            artifacts: Vec::new(),
-        },
-        Err(why) => failure(phase, "bad-outputs", format!("its outputs cannot be read: {why}")),
+/// Why an attempt that says it is done has failed all the same: nobody can read what it gave out.
+fn unreadable(end: &AttemptEnd) -> Option<PhaseError> {
+    let why = end.outputs.as_ref().err().filter(|_| end.outcome == Outcome::Exited { code: 0 })?;
+    let message = format!("its outputs cannot be read: {why}");
+    Some(PhaseError { code: failure::BAD_OUTPUTS.to_owned(), message })
+}
+
+fn completed_or_not(
+    run: &Run,
+    phase: &Phase,
+    state: &PhaseState,
+    end: &AttemptEnd,
+    attempt: Attempt,
+    now: Timestamp,
+) -> Event {
+    if let Some(PhaseError { code, message }) = unreadable(end) {
+        if mutant::is(Mutant::BadOutputsAreFinal) {
+            return failed(phase, &code, message);
+        }
+        return if is_another_failure(phase, &message) {
+            failed_for_good(run, phase, &code, message)
+        } else {
+            retried_or_failed(run, phase, state, RetryWhen::Failed, (&code, message), attempt, now)
+        };
+    }
+    Event::PhaseCompleted {
+        phase: phase.id.clone(),
+        summary: end.summary.clone(),
+        outputs: end.outputs.clone().unwrap_or_default(),
+        adopted: false,
+        seen: Some(Box::new(seen(run, phase, end.seen.as_deref()))),
+        artifacts: Vec::new(),
     }
 }
 
-fn failed(run: &Run, phase: &Phase, state: &PhaseState, end: &AttemptEnd, attempt: Attempt, now: Timestamp) -> Event {
+fn retried(run: &Run, phase: &Phase, state: &PhaseState, end: &AttemptEnd, attempt: Attempt, now: Timestamp) -> Event {
     let (when, code, message) = match &end.outcome {
-        Outcome::Exited { code } => (RetryWhen::Failed, "exit-code", format!("exited with code {code}")),
-        Outcome::Killed { signal } => (RetryWhen::Infra, "signal", format!("was killed by signal {signal}")),
-        Outcome::TimedOut => (RetryWhen::TimedOut, "timed-out", timed_out(phase)),
-        Outcome::CouldNotStart { reason } => (RetryWhen::Infra, "could-not-start", reason.clone()),
+        Outcome::Exited { code } => (RetryWhen::Failed, failure::EXIT_CODE, format!("exited with code {code}")),
+        Outcome::Killed { signal } => (RetryWhen::Infra, failure::SIGNAL, format!("was killed by signal {signal}")),
+        Outcome::TimedOut => (RetryWhen::TimedOut, failure::TIMED_OUT, timed_out(phase)),
+        Outcome::CouldNotStart { reason } => (RetryWhen::Infra, failure::COULD_NOT_START, reason.clone()),
         Outcome::Stopped { .. } | Outcome::Unknown | Outcome::NeverRan => unreachable!("not a failure"),
     };
     if is_another_failure(phase, end.last_words.as_ref().map_or("", |words| words.text.as_str())) {
@@ -114,7 +137,7 @@ pub(super) fn is_another_failure(phase: &Phase, said: &str) -> bool {
 }
 
 pub(super) fn failed_for_good(run: &Run, phase: &Phase, code: &str, message: String) -> Event {
-    replan::instead_of_failing(run, phase, code, &message).unwrap_or_else(|| failure(phase, code, message))
+    replan::instead_of_failing(run, phase, code, &message).unwrap_or_else(|| failed(phase, code, message))
 }
 
 /// Another attempt, if the plan has one left.
@@ -146,10 +169,11 @@ fn timed_out(phase: &Phase) -> String {
 fn crash_loop(phase: &Phase, state: &PhaseState) -> Option<Event> {
     let times = state.unknowns_in_a_row + 1;
     let message = format!(
-        "{CRASH_LOOP}: {times} attempts in a row ended without a trace; it is left alone until a resume has --retry {}",
+        "{}: {times} attempts in a row ended without a trace; it is left alone until a resume has --retry {}",
+        failure::CRASH_LOOP,
         phase.id
     );
-    (times >= UNKNOWNS_IN_A_ROW_MAX).then(|| failure(phase, CRASH_LOOP, message))
+    (times >= UNKNOWNS_IN_A_ROW_MAX).then(|| failed(phase, failure::CRASH_LOOP, message))
 }
 
 /// Whether only a person can say what becomes of a phase whose end nobody saw.
@@ -170,7 +194,7 @@ fn nothing_to_put_back(phase: &Phase, state: &PhaseState) -> Option<Event> {
     without.then(|| Event::PhaseInDoubt { phase: phase.id.clone() })
 }
 
-fn failure(phase: &Phase, code: &str, message: String) -> Event {
+fn failed(phase: &Phase, code: &str, message: String) -> Event {
     Event::PhaseFailed { phase: phase.id.clone(), error: PhaseError { code: code.to_owned(), message } }
 }
 

@@ -5,8 +5,10 @@ use jiff::Timestamp;
 use super::Refusal;
 use super::ended::{retried_or_failed, seen};
 use crate::event::{Event, Report};
+use crate::failure;
 use crate::id::{Attempt, PhaseId};
 use crate::input::{CommitIs, DoneSaid, Says};
+use crate::mutant::{self, Mutant};
 use crate::plan::{Phase, RetryWhen};
 use crate::run::follows::has_a_place;
 use crate::run::iteration::{self, Next, Round, nothing_remains};
@@ -49,7 +51,7 @@ pub(super) fn report(run: &Run, id: &PhaseId, by: &str, says: &Says, now: Timest
     if as_external(phase).is_none() {
         return Err(Refusal::NotTheirs(id.clone(), format!("phase {id} is not for others to do")));
     }
-    if is_a_repetition(state, says) {
+    if is_a_repetition(state, says, now) {
         return Ok(Vec::new());
     }
     let begun = begun(run, phase, state, by)?;
@@ -64,7 +66,7 @@ pub(super) fn report(run: &Run, id: &PhaseId, by: &str, says: &Says, now: Timest
         Says::Progress { note } => begun.into_iter().chain([tell(Report::Progress { note: note.clone() })]).collect(),
         Says::Fail { reason } => {
             let attempt = Attempt(state.attempts + u32::from(begun.is_some()));
-            let why = ("reported", reason.clone());
+            let why = (failure::REPORTED, reason.clone());
             let next = retried_or_failed(run, phase, state, RetryWhen::Failed, why, attempt, now);
             begun.into_iter().chain([tell(Report::Failed { reason: reason.clone() }), next]).collect()
         }
@@ -72,10 +74,19 @@ pub(super) fn report(run: &Run, id: &PhaseId, by: &str, says: &Says, now: Timest
             if let Some(reason) = overruled(phase, said) {
                 let remaining = Some(said.remaining.clone()).filter(|text| !nothing_remains(text));
                 let overruled = tell(Report::Overruled { reason, remaining });
-                let Some(why) = stuck(state, said) else { return Ok(vec![overruled]) };
+                // The failure that this would be was counted: its retry has not begun.
+                let why = stuck(state, said).filter(|_| !a_retry_is_due_later(state, now));
+                let Some(why) = why else { return Ok(vec![overruled]) };
                 let attempt = Attempt(state.attempts + u32::from(begun.is_some()));
-                let next =
-                    retried_or_failed(run, phase, state, RetryWhen::Failed, ("stuck", why.clone()), attempt, now);
+                let next = retried_or_failed(
+                    run,
+                    phase,
+                    state,
+                    RetryWhen::Failed,
+                    (failure::STUCK, why.clone()),
+                    attempt,
+                    now,
+                );
                 begun.into_iter().chain([overruled, tell(Report::Failed { reason: why }), next]).collect()
             } else {
                 let done = tell(Report::Done { commit: said.commit.clone() });
@@ -86,7 +97,7 @@ pub(super) fn report(run: &Run, id: &PhaseId, by: &str, says: &Says, now: Timest
 }
 
 /// The same report as before: whoever sends it did not hear the answer.
-fn is_a_repetition(state: &PhaseState, says: &Says) -> bool {
+fn is_a_repetition(state: &PhaseState, says: &Says, now: Timestamp) -> bool {
     match says {
         Says::Start => matches!(state.people, Some(People::AtWork { .. })),
         Says::Progress { .. } => false,
@@ -94,8 +105,17 @@ fn is_a_repetition(state: &PhaseState, says: &Says) -> bool {
             let told_before = |(name, value): (&String, &String)| state.outputs.get(name) == Some(value);
             state.status == PhaseStatus::Completed && said.outputs.iter().all(told_before)
         }
-        Says::Fail { reason } => state.error.as_ref().is_some_and(|error| error.message == *reason),
+        Says::Fail { reason } => {
+            let for_good = state.error.as_ref().is_some_and(|error| error.message == *reason);
+            for_good || (a_retry_is_due_later(state, now) && !mutant::is(Mutant::CountAReportTwice))
+        }
     }
+}
+
+/// Whether a failure was counted and the time of its retry has not come: nobody can have failed again.
+fn a_retry_is_due_later(state: &PhaseState, now: Timestamp) -> bool {
+    let nobody_began = !matches!(state.people, Some(People::AtWork { .. }));
+    nobody_began && state.failures > 0 && state.not_before.is_some_and(|time| now < time)
 }
 
 /// The beginning, where nobody reported it; or why it cannot begin.

@@ -21,6 +21,7 @@ pub(super) fn revise(run: &Run, revised: &PlanRevised) -> Vec<Event> {
             note: None,
             head: None,
             claimed: None,
+            error: None,
         })
     });
     ends.chain([Event::PlanRevised(Box::new(revised.clone()))]).collect()

@@ -1,0 +1,143 @@
+//! Going back past what was done outside, and failures that are told twice. Small stories in virtual time.
+
+#[path = "common/checked.rs"]
+mod checked;
+mod common;
+
+use jiff::{SignedDuration, Timestamp};
+use onward_core::checkpoint::{self, Checkpoint, Head, Trigger};
+use onward_core::event::{Event, Outcome, Recorded, RewindBegun, RunRewound};
+use onward_core::id::{Attempt, CheckpointId, PhaseId};
+use onward_core::input::{AttemptEnd, Begin, Choice, Input, Posted, Says};
+use onward_core::naming::attempt_key;
+use onward_core::run::{self, PhaseStatus, Run};
+
+struct Story {
+    run: Run,
+    journal: Vec<Recorded>,
+    now: Timestamp,
+    epoch: u64,
+}
+
+impl Story {
+    fn new(phases: &str) -> Self {
+        let plan = common::plan(&format!("onward: 1\nname: demo\nphases:\n{phases}"));
+        let now = common::now();
+        let (run, stepped) = run::start(common::started(plan), "ada", now);
+        let mut story = Self { run, journal: stepped.events, now, epoch: 0 };
+        story.drive(Vec::new());
+        story
+    }
+
+    fn take(&mut self, input: &Input) -> Vec<Event> {
+        self.now += SignedDuration::from_secs(1);
+        checked::step(&mut self.run, &mut self.journal, input, self.now).expect("a legal input")
+    }
+
+    fn drive(&mut self, choices: Vec<(PhaseId, Choice)>) -> Vec<Event> {
+        self.epoch += 1;
+        self.take(&Input::Begin(Begin { choices, ..common::begin(self.epoch) }))
+    }
+
+    fn end(&mut self, phase: &str, outcome: Outcome) -> Vec<Event> {
+        let attempt = Attempt(self.state(phase).attempts);
+        self.take(&Input::AttemptEnded { phase: PhaseId::new(phase), attempt, end: AttemptEnd::bare(outcome) })
+    }
+
+    fn report(&mut self, phase: &str, says: Says) -> Vec<Event> {
+        let phase = PhaseId::new(phase);
+        self.take(&Input::Posted(Posted::Report { phase, by: "ada@h".to_owned(), says, complexity: None }))
+    }
+
+    fn state(&self, phase: &str) -> &run::PhaseState {
+        self.run.phase_state(&PhaseId::new(phase)).expect("a phase of the plan")
+    }
+
+    fn key(&self, phase: &str) -> String {
+        attempt_key(&self.run.id, &PhaseId::new(phase), self.state(phase).generation)
+    }
+
+    /// The run as a checkpoint would show it now.
+    fn document(&self) -> Checkpoint {
+        let head = Head {
+            id: CheckpointId::new("00000001"),
+            seq: self.run.seq,
+            triggers: vec![Trigger::Manual],
+            phase: None,
+            name: None,
+            created_at: self.now,
+            status: self.run.status(),
+            can_resume: true,
+            snapshot: None,
+        };
+        let whole = serde_json::to_vec(&checkpoint::whole(&self.run, head)).expect("plain data");
+        checkpoint::assemble(&whole, &[]).expect("our own bytes")
+    }
+
+    fn rewind(&mut self, to: &Checkpoint) {
+        let begun = RewindBegun { to: to.id.clone(), before: to.id.clone(), files: None, state: true, undoes: false };
+        self.take(&Input::Rewind(begun));
+        let restored = Some(run::vcs::back_to(&self.run, to));
+        self.take(&Input::Rewound(Ok(Box::new(RunRewound { to: to.id.clone(), restored, result: None }))));
+    }
+}
+
+const DONE: Outcome = Outcome::Exited { code: 0 };
+const FAILED: Outcome = Outcome::Exited { code: 1 };
+
+/// A release is made and the run goes back to before it. The release is out there: a person is asked, and the world outside knows
+/// the next attempt by the same key. Work that only left files begins anew.
+#[test]
+fn a_rewind_past_an_outward_effect_keeps_its_key() {
+    let plan = "  files: { run: x }\n  release: { needs: files, run: x, effects: external }\n  last: { needs: release, run: x }\n";
+    let mut story = Story::new(plan);
+    let begin = story.document();
+    story.end("files", DONE);
+    let (files, release) = (story.key("files"), story.key("release"));
+    story.end("release", DONE);
+    story.end("last", FAILED);
+    story.rewind(&begin);
+    assert!(story.state("release").in_doubt, "nobody can know");
+    assert_eq!(story.key("release"), release, "the effect is known by its key");
+    assert_ne!(story.key("files"), files);
+    story.drive(vec![(PhaseId::new("release"), Choice::Retry)]);
+    story.end("files", DONE);
+    assert_eq!((story.state("release").status, story.state("release").attempts), (PhaseStatus::Running, 2));
+    assert_eq!(story.key("release"), release, "no retry is a deliberate repetition");
+    story.end("release", DONE);
+    assert_eq!(story.state("release").status, PhaseStatus::Completed);
+}
+
+/// Nobody knows whether the release was made, and the run goes back to before it. Nobody knows it there either.
+#[test]
+fn a_rewind_settles_no_doubt() {
+    let mut story = Story::new("  files: { run: x }\n  release: { needs: files, run: x, effects: external }\n");
+    let begin = story.document();
+    story.end("files", DONE);
+    story.end("release", Outcome::Unknown);
+    assert!(story.state("release").in_doubt);
+    story.rewind(&begin);
+    assert!(story.state("release").in_doubt, "{:?}", story.state("release"));
+}
+
+/// Whoever does a phase says that it failed, does not hear the answer, and says it again while the retry is still to come. It
+/// failed once. When the time of the retry has come, another failure counts.
+#[test]
+fn a_failure_that_is_told_twice_counts_once() {
+    let mut story = Story::new(
+        "  a: { external: { instructions: do it }, retry: { max: 2, backoff: { initial: 10m, max: 10m } } }\n",
+    );
+    let fail = |reason: &str| Says::Fail { reason: reason.to_owned() };
+    story.report("a", Says::Start);
+    story.report("a", fail("no luck"));
+    assert_eq!((story.state("a").failures, story.state("a").attempts), (1, 1));
+    assert_eq!(story.report("a", fail("no luck")), []);
+    assert_eq!(story.report("a", fail("no luck at all")), []);
+    assert_eq!((story.state("a").failures, story.state("a").attempts), (1, 1));
+    story.now += SignedDuration::from_mins(20);
+    story.report("a", fail("no luck"));
+    assert_eq!((story.state("a").failures, story.state("a").attempts), (2, 2));
+    story.report("a", Says::Start);
+    story.report("a", fail("no luck"));
+    assert_eq!(story.state("a").status, PhaseStatus::Failed, "both retries are used up");
+}
