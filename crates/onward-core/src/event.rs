@@ -102,6 +102,9 @@ pub enum Event {
         /// The commit that was checked out when it ended.
         #[serde(default)]
         head: Option<String>,
+        /// Processes that it left behind.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        left_running: Vec<LeftRunning>,
     },
     /// The probe `done-when` of a phase was asked.
     PhaseProbed {
@@ -441,6 +444,16 @@ pub struct PlanRevised {
     /// Phases that keep their record under another id: the old one and the new one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub renamed: Vec<(PhaseId, PhaseId)>,
+}
+
+/// A process that was there when the outcome of its attempt was written: let be after a success, or not to be ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LeftRunning {
+    pub pid: i32,
+    /// In clock ticks since boot: with the number it names the process within one boot.
+    pub start_time: u64,
+    /// The name of its program.
+    pub name: String,
 }
 
 /// What an attempt says it did, until somebody else confirms it.

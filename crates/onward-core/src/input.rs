@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::event::{
-    NoCommit, Orphans, Outcome, PlanRevised, Restored, RewindBegun, RunResult, RunRewound, Snapshot, StopBy,
+    LeftRunning, NoCommit, Orphans, Outcome, PlanRevised, Restored, RewindBegun, RunResult, RunRewound, Snapshot,
+    StopBy,
 };
 use crate::id::{Attempt, CheckpointId, PhaseId, RunId};
 use crate::patch::Op;
@@ -167,6 +168,8 @@ pub struct AttemptEnd {
     pub head: Option<String>,
     /// The end of its output, where it failed.
     pub last_words: Option<Box<LastWords>>,
+    /// Processes that it left behind.
+    pub left_running: Vec<LeftRunning>,
 }
 
 /// What an attempt that failed printed last; secrets are cut out, and it is never long.
@@ -197,6 +200,7 @@ impl AttemptEnd {
             seen: None,
             head: None,
             last_words: None,
+            left_running: Vec::new(),
         }
     }
 }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::event::{ArtifactSeen, RunResult};
+use crate::event::{ArtifactSeen, LeftRunning, RunResult};
 use crate::id::{PhaseId, RunId};
 use crate::plan::Phase;
 use crate::resume::{Finding, Weight};
@@ -184,6 +184,12 @@ pub fn is_resumable(status: RunStatus) -> bool {
         RunStatus::Interrupted | RunStatus::Paused | RunStatus::Waiting | RunStatus::Failed => true,
         RunStatus::Running | RunStatus::Completed | RunStatus::Archived => false,
     }
+}
+
+/// What is said of processes that a phase left behind.
+pub fn left_running<'a>(phase: &PhaseId, left: impl IntoIterator<Item = &'a LeftRunning>) -> String {
+    let named: Vec<String> = left.into_iter().map(|one| format!("{} (process {})", one.name, one.pid)).collect();
+    format!("phase {phase} left running: {}", named.join(", "))
 }
 
 pub fn status(run: &Run, alive: &Alive, warnings: Vec<String>) -> StatusView {

@@ -1,14 +1,16 @@
 //! An attempt that is under way, as its driver sees it.
 
+use std::io;
 use std::os::fd::BorrowedFd;
 
 use jiff::tz::TimeZone;
-use onward_core::event::{Outcome, StopBy};
+use onward_core::event::{LeftRunning, Outcome, StopBy};
 use onward_core::id::Attempt;
 use onward_core::input::{AttemptEnd, LastWords};
 use onward_core::tail::TAIL_BYTES_MAX;
 
-use crate::attendant::{self, Adopted, AttemptFolder, Attending, Exit, Found, RecordError};
+use crate::attendant::{self, Adopted, AttemptFolder, Attending, Exit, Found, OutputsError, RecordError};
+use crate::error::{Error, Result};
 use crate::probe::phase::Look;
 use crate::process;
 use crate::redact::secrets;
@@ -54,7 +56,10 @@ impl Flight {
 
     pub(crate) fn recovered(folder: AttemptFolder, attempt: Attempt, boot: &str, after: Look) -> Landed {
         let by = match look(&folder, boot) {
-            Some(Found::Exited(exit)) => return Landed::Ended(end_of(&folder, &exit, &after)),
+            Some(Found::Exited(exit)) => match end_of(&folder, &exit, &after) {
+                Some(end) => return Landed::Ended(end),
+                None => By::Lock,
+            },
             Some(Found::NeverStarted) => return Landed::NeverStarted,
             Some(Found::Unknown) => return Landed::Ended(unknown(&folder)),
             Some(Found::Alive(adopted)) => By::Adopted(adopted),
@@ -78,28 +83,41 @@ impl Flight {
         self.fd().is_none()
     }
 
-    /// The end of the attempt, if it is over.
-    pub(crate) fn landed(&mut self) -> Option<AttemptEnd> {
+    /// The end of the attempt, if it is over. Where that cannot be told for long the driver has to end: nothing is said then of
+    /// the attempt, and the next driver looks again.
+    pub(crate) fn landed(&mut self) -> Result<Option<AttemptEnd>> {
         match &mut self.by {
             By::Child(attending) => {
                 if !attending.has_ended() {
-                    return None;
+                    return Ok(None);
                 }
                 // Its status says nothing: what counts is its record.
                 let _ = attending.reap();
             }
             By::Adopted(adopted) => {
                 if !process::pidfd_ended(adopted.fd()) {
-                    return None;
+                    return Ok(None);
                 }
             }
             By::Lock => {}
         }
-        let found = look(&self.folder, &self.boot);
-        self.blind_looks = if found.is_some() { 0 } else { self.blind_looks + 1 };
-        let found = found.unwrap_or(if self.blind_looks > BLIND_LOOKS_MAX { Found::Unknown } else { Found::Holding });
-        match found {
-            Found::Exited(exit) => Some(end_of(&self.folder, &exit, &self.look)),
+        let seen = look(&self.folder, &self.boot).and_then(|found| self.end(found));
+        self.blind_looks = if seen.is_some() { 0 } else { self.blind_looks + 1 };
+        if self.blind_looks > BLIND_LOOKS_MAX {
+            let what = format!("what became of the attempt in {} cannot be read", self.folder.path().display());
+            return Err(Error::NoRoom { what });
+        }
+        if seen.is_none() {
+            // Looked at again and again from now on.
+            self.by = By::Lock;
+        }
+        Ok(seen.flatten())
+    }
+
+    /// The end that was found, if it is one; none at all where it cannot be read now.
+    fn end(&mut self, found: Found) -> Option<Option<AttemptEnd>> {
+        Some(match found {
+            Found::Exited(exit) => return end_of(&self.folder, &exit, &self.look).map(Some),
             Found::Alive(_) => None,
             Found::Holding => {
                 self.by = By::Lock;
@@ -115,7 +133,7 @@ impl Flight {
                 }
                 None => unknown(&self.folder),
             }),
-        }
+        })
     }
 
     pub(crate) fn ask_to_stop(&mut self, by: StopBy, urgency: Urgency) {
@@ -145,7 +163,7 @@ impl Flight {
 /// wrote, or that nobody can read, tells us nothing either: as long as something of the attempt is there it is waited for,
 /// and after that nobody knows.
 fn look(folder: &AttemptFolder, boot: &str) -> Option<Found> {
-    let found = match attendant::find(folder, &boot_now(), boot) {
+    let found = match attendant::find(folder, &process::boot_id().ok()?, boot) {
         Ok(found) => found,
         Err(RecordError::Unreadable { source, .. }) if process::is_shortage(&source) => return None,
         Err(_) => match attendant::is_at_work(folder) {
@@ -185,36 +203,49 @@ fn unknown(folder: &AttemptFolder) -> AttemptEnd {
     AttemptEnd { note: note(folder), summary, outputs, ..AttemptEnd::bare(Outcome::Unknown) }
 }
 
-/// All that the files of an attempt say about its end.
-fn end_of(folder: &AttemptFolder, exit: &Exit, look: &Look) -> AttemptEnd {
+/// All that the files of an attempt say about its end; none where we had no room to read what decides.
+fn end_of(folder: &AttemptFolder, exit: &Exit, look: &Look) -> Option<AttemptEnd> {
     let outcome = outcome_of(exit);
-    let last_words = last_words(folder, &outcome);
-    AttemptEnd {
+    let last_words = match last_words(folder, &outcome) {
+        Err(why) if process::is_shortage(&why) => return None,
+        read => read.unwrap_or_default(),
+    };
+    let outputs = match folder.read_outputs(&secrets()) {
+        Err(OutputsError::Unreadable(why)) if process::is_shortage(&why) => return None,
+        read => read.map_err(|why| why.to_string()),
+    };
+    Some(AttemptEnd {
         seen: if outcome == (Outcome::Exited { code: 0 }) { look.at_the_end(folder) } else { None },
         outcome,
         ended_at: Some(exit.ended_at),
         duration_ms: Some(exit.duration_ms),
         note: note(folder),
         summary: folder.read_summary(&secrets()).unwrap_or_default(),
-        outputs: folder.read_outputs(&secrets()).map_err(|why| why.to_string()),
+        outputs,
         head: None,
         last_words,
-    }
+        left_running: exit.left_running.iter().map(left_running).collect(),
+    })
+}
+
+fn left_running(one: &attendant::LeftRunning) -> LeftRunning {
+    LeftRunning { pid: one.pid, start_time: one.start_time, name: secrets().text(&one.name).into_owned() }
 }
 
 /// The end of the output of an attempt that failed: it may have been turned away by a limit. It was redacted when it was
 /// kept.
-fn last_words(folder: &AttemptFolder, outcome: &Outcome) -> Option<Box<LastWords>> {
+fn last_words(folder: &AttemptFolder, outcome: &Outcome) -> io::Result<Option<Box<LastWords>>> {
     match outcome {
         Outcome::Exited { code: 0 }
         | Outcome::CouldNotStart { .. }
         | Outcome::NeverRan
         | Outcome::Stopped { .. }
-        | Outcome::Unknown => return None,
+        | Outcome::Unknown => return Ok(None),
         Outcome::Exited { .. } | Outcome::Killed { .. } | Outcome::TimedOut => {}
     }
-    let end = folder.output_end(TAIL_BYTES_MAX as u64).ok()?;
-    Some(Box::new(LastWords { text: String::from_utf8_lossy(&end).into_owned(), local: TimeZone::system() }))
+    let end = folder.output_end(TAIL_BYTES_MAX as u64)?;
+    let text = String::from_utf8_lossy(&end).into_owned();
+    Ok(Some(Box::new(LastWords { text, local: TimeZone::system() })))
 }
 
 /// An end that we asked for is never a failure, and never a success either: the phase may have stopped half-way and

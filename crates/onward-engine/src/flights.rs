@@ -59,11 +59,11 @@ impl<'a> Flights<'a> {
     }
 
     /// Attempts that are over.
-    fn landed(&mut self) -> Vec<Input> {
+    fn landed(&mut self) -> Result<Vec<Input>> {
         let mut over = self.proven();
         over.extend(replan::made(&mut self.replanning));
         for (phase, flight) in &mut self.in_flight {
-            if let Some(end) = flight.landed() {
+            if let Some(end) = flight.landed()? {
                 let end = AttemptEnd { head: self.tree.head(), ..end };
                 over.push(Input::AttemptEnded { phase: phase.clone(), attempt: flight.attempt, end });
             }
@@ -73,7 +73,7 @@ impl<'a> Flights<'a> {
                 self.in_flight.remove(phase);
             }
         }
-        over
+        Ok(over)
     }
 }
 
@@ -202,7 +202,7 @@ impl World for Flights<'_> {
         let fds: Vec<_> = self.in_flight.values().filter_map(Flight::fd).chain(proving).collect();
         let woken = self.waiter.wait(&fds, limit).map_err(Error::io("waiting for something to happen"))?;
         drop(fds);
-        let mut happened = Happened { inputs: self.landed(), posted: woken.posted, status_asked: false };
+        let mut happened = Happened { inputs: self.landed()?, posted: woken.posted, status_asked: false };
         for signal in woken.signals {
             match signal {
                 SIGINT => happened.inputs.push(Input::StopAsked { by: StopBy::Interrupt }),

@@ -5,7 +5,7 @@ use std::fs::File;
 
 use jiff::Timestamp;
 use onward_core::checkpoint::{self, BadDocument, Checkpoint, CheckpointMeta, FORMAT};
-use onward_core::event::Recorded;
+use onward_core::event::{LeftRunning, Recorded};
 use onward_core::id::{Attempt, CheckpointId, PhaseId, RunId, Seq};
 use onward_core::lookup::{self, Looked, Name};
 use onward_core::plan::{Need, Phase};
@@ -22,6 +22,7 @@ use crate::executor::shell;
 use crate::flight;
 use crate::journal;
 use crate::noted;
+use crate::process;
 use crate::project::Project;
 
 /// Rows that are read at a time, and candidates that an ambiguous name lists at most.
@@ -490,7 +491,17 @@ pub(crate) fn checkpoint_from(id: &CheckpointId, found: &StoredCheckpoint) -> Re
 
 /// A run with what can be seen of its processes now.
 pub(crate) fn status_of(project: &Project, run: &Run, driver: Option<Driver>, warnings: Vec<String>) -> StatusView {
+    let warnings = warnings.into_iter().chain(left_running(run)).collect();
     view::status(run, &alive(project, run, driver), warnings)
+}
+
+/// Processes that phases left behind and that live now.
+fn left_running(run: &Run) -> impl Iterator<Item = String> {
+    run.phases().filter_map(|(phase, state)| {
+        let lives = |one: &&LeftRunning| process::alive(process::Pid::from_raw(one.pid), one.start_time);
+        let left: Vec<&LeftRunning> = state.left_running.iter().filter(lives).collect();
+        (!left.is_empty()).then(|| view::left_running(&phase.id, left))
+    })
 }
 
 /// What can be seen of the processes of a run now.

@@ -16,7 +16,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
 pub(crate) use members::is_shortage;
-pub use members::{Mark, Member, Session, carried, kill_tree, sweep};
+pub use members::{Mark, Member, carried, kill_tree, sweep};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
@@ -53,7 +53,6 @@ struct Stat {
     state: u8,
     parent: Pid,
     group: Pid,
-    session: Pid,
     start_time: u64,
 }
 
@@ -74,7 +73,6 @@ impl Stat {
             state: *fields.first()?.as_bytes().first()?,
             parent: pid(1)?,
             group: pid(2)?,
-            session: pid(3)?,
             start_time: fields.get(19)?.parse().ok()?,
         })
     }
@@ -187,8 +185,8 @@ mod tests {
     fn a_name_with_brackets_does_not_shift_the_fields() {
         let line = b"42 (a) R 1 (b) S 7 8 9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 98765 1 2 3";
         let stat = Stat::parse(line).expect("a well-formed line");
-        let [parent, group, session] = [7, 8, 9].map(Pid::from_raw);
-        assert_eq!(stat, Stat { state: b'S', parent, group, session, start_time: 98765 });
+        let [parent, group] = [7, 8].map(Pid::from_raw);
+        assert_eq!(stat, Stat { state: b'S', parent, group, start_time: 98765 });
     }
 
     /// This very process is alive under its start time, and under no other.

@@ -127,7 +127,18 @@ impl Run {
     }
 
     fn end_of_an_attempt(&mut self, event: &Event, at: Timestamp) {
-        let Event::AttemptEnded { phase, attempt, outcome, ended_at, duration_ms, note, head, claimed, error } = event
+        let Event::AttemptEnded {
+            phase,
+            attempt,
+            outcome,
+            ended_at,
+            duration_ms,
+            note,
+            head,
+            claimed,
+            error,
+            left_running,
+        } = event
         else {
             return;
         };
@@ -139,6 +150,7 @@ impl Run {
                 (state.failures, state.last_end) = (state.failures + 1, Some(Before::Failed));
             });
         }
+        self.change(phase, |state| state.left_running.clone_from(left_running));
         self.head_seen(phase, head.as_ref(), own);
         self.probe_is_due(phase, outcome, claimed.as_deref());
     }

@@ -15,7 +15,9 @@ use super::replans::Replans;
 use super::turn::Turn;
 use super::vcs::Vcs;
 use crate::checkpoint::{Behind, Trigger};
-use crate::event::{ArtifactSeen, Claimed, Event, Orphans, PhaseError, Recorded, RunResult, RunStarted, StopBy};
+use crate::event::{
+    ArtifactSeen, Claimed, Event, LeftRunning, Orphans, PhaseError, Recorded, RunResult, RunStarted, StopBy,
+};
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId, RunId, Seq};
 use crate::naming::IdTry;
 use crate::patch::Op;
@@ -168,6 +170,8 @@ pub struct PhaseState {
     pub people: Option<People>,
     /// What whoever does it said remains, since it was begun, the newest last.
     pub rounds: Vec<String>,
+    /// Processes that its last attempt left behind.
+    pub left_running: Vec<LeftRunning>,
 }
 
 /// What the answer of a probe is about.
@@ -439,6 +443,7 @@ impl PhaseState {
             artifacts: Vec::new(),
             people: None,
             rounds: Vec::new(),
+            left_running: Vec::new(),
             base: None,
             clean: false,
             opened: false,

@@ -27,10 +27,10 @@ use super::ending::{Act, Cause, Ending};
 use super::folder::AttemptFolder;
 use super::probe;
 use super::record::{
-    self, AfterSuccess, Exit, LeftRunning, Outcome, RecordError, Spec, Started, Stop, StopBy, StopMode,
+    self, AfterSuccess, Exit, LeftRunning, Main, Outcome, RecordError, Spec, Started, Stop, StopBy, StopMode,
 };
 use super::wake::Wake;
-use crate::process::{self, Mark, Pid, Session};
+use crate::process::{self, Mark, Pid};
 use crate::redact::Secrets;
 
 /// Where the lock is kept: out of the way of the low numbers that shell scripts use. A small limit on descriptors may forbid the
@@ -200,7 +200,15 @@ impl Attendant {
         let child = command.spawn()?;
         self.phase = Some(Pid::from_raw(i32::try_from(child.id()).expect("the kernel's pids are small numbers")));
         self.group_alive = true;
+        // Without it a phase that sheds its tag is not known again once we are dead; that is no reason to end it.
+        let _ = self.write_main();
         Ok(())
+    }
+
+    fn write_main(&self) -> io::Result<()> {
+        let pid = self.phase.ok_or(io::ErrorKind::NotFound)?;
+        let (start_time, boot_id) = (process::start_time(pid)?, process::boot_id()?);
+        record::write(self.folder.path(), &Main { pid: pid.as_raw(), start_time, boot_id }).map(drop)
     }
 
     /// A pipe from which we read, as the end that the phase writes to.
@@ -318,9 +326,7 @@ impl Attendant {
 
     /// All that was ever started for this attempt.
     fn mark(&self) -> Mark {
-        let own = Pid::this();
-        let session = process::start_time(own).ok().map(|start_time| Session { leader: own, start_time });
-        Mark { session, root: Some(own), ..Mark::tagged(&self.spec.tag) }
+        Mark { root: Some(Pid::this()), ..Mark::tagged(&self.spec.tag) }
     }
 
     /// The request that is on record, if any. One that cannot be read still is one.

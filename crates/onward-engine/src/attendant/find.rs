@@ -101,9 +101,13 @@ fn without_lock(folder: &AttemptFolder, boot_now: &str, attempt_boot: &str) -> R
     if carried {
         return Ok(Found::Holding);
     }
-    let untouched = || folder.is_untouched().unwrap_or(false);
-    let never = boot_now == attempt_boot && matches!(folder.started(), Ok(None)) && untouched();
-    Ok(if never { Found::NeverStarted } else { Found::Unknown })
+    // Only what was looked at may be said never to have begun; that it could not be looked at says nothing.
+    let begun = match folder.started() {
+        Ok(None) => !folder.is_untouched().map_err(|source| RecordError::Unreadable { name: "output", source })?,
+        Ok(Some(_)) | Err(RecordError::Damaged { .. } | RecordError::Newer { .. }) => true,
+        Err(why @ RecordError::Unreadable { .. }) => return Err(why),
+    };
+    Ok(if begun || boot_now != attempt_boot { Found::Unknown } else { Found::NeverStarted })
 }
 
 /// Whether something of an attempt that is on record as running is at work now, by the same order as [`find`] but without waiting

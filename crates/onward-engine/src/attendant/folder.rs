@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use onward_core::id::{Attempt, PhaseId, RunId};
 
-use super::record::{self, Exit, RECORD_BYTES_MAX, Record, RecordError, Started, Stop};
-use crate::process::{Mark, Pid, Session};
+use super::record::{self, Exit, Main, RECORD_BYTES_MAX, Record, RecordError, Started, Stop};
+use crate::process::{Mark, Member, Pid};
 
 /// `attempts`, the run, the phase and the number of the attempt: the levels of folders below the store.
 const LEVELS: usize = 4;
@@ -90,13 +90,11 @@ impl AttemptFolder {
         hash.finalize().to_hex()[..24].to_owned()
     }
 
-    /// What tells the processes of this attempt from all others: its tag, and the session of its attendant if it is known and of
-    /// this boot.
+    /// What tells the processes of this attempt from all others: its tag, and its main process if it is known and of this boot.
     pub fn mark(&self, boot_now: &str) -> Mark {
-        let started = self.started().ok().flatten().filter(|started| started.boot_id == boot_now);
-        let session = started
-            .map(|started| Session { leader: Pid::from_raw(started.attendant_pid), start_time: started.start_time });
-        Mark { session, ..Mark::tagged(&self.tag()) }
+        let main = self.record::<Main>().ok().flatten().filter(|main| main.boot_id == boot_now);
+        let main = main.map(|main| Member { pid: Pid::from_raw(main.pid), start_time: main.start_time });
+        Mark { main, ..Mark::tagged(&self.tag()) }
     }
 
     /// The folder itself as an open file, which stays the same wherever it is moved to.

@@ -7,6 +7,7 @@
 //! |---|---|---|
 //! | `lock` | driver | held by the attendant and by all that the phase started and that did not close it, as long as one of them lives |
 //! | `STARTED` | attendant | the phase is about to be executed; without it nothing ever ran |
+//! | `MAIN` | attendant | the main process of the phase, by number and start time |
 //! | `EXIT` | attendant | the outcome; it counts whatever else is or is not there |
 //! | `STOP` | driver | who wants the phase to end, and how urgently |
 //! | `output`, `tail.0`, `tail.1`, `dropped` | attendant | the beginning and the end of what was printed, and how much was left out |

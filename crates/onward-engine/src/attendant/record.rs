@@ -81,6 +81,15 @@ pub struct Started {
     pub at: Timestamp,
 }
 
+/// The main process of an attempt: whoever sheds the tag and everything else that was inherited is still known by it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Main {
+    pub(crate) pid: i32,
+    /// In clock ticks since boot.
+    pub(crate) start_time: u64,
+    pub(crate) boot_id: String,
+}
+
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exit {
@@ -180,6 +189,10 @@ pub(crate) trait Record: Serialize + DeserializeOwned {
 
 impl Record for Started {
     const NAME: &'static str = "STARTED";
+}
+
+impl Record for Main {
+    const NAME: &'static str = "MAIN";
 }
 
 impl Record for Exit {

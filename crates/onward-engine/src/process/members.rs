@@ -1,10 +1,10 @@
 //! The processes of one attempt: how they are told from all others, and how all of them are ended.
 //!
-//! Four things tell, and each holds where the others fail. A tag in the environment survives `setsid`, double forks and the death
-//! of every parent. Whoever is in the session of the attendant was started by it, also without the tag. Whoever descends from one
-//! that is known belongs to it too; under a subreaper these are all that were ever started. And a group is killed as a whole, at
-//! once for all that are in it, so that nobody gets away by forking. What has lost its tag, left the session and lost its parent
-//! while no subreaper was there any more is not found.
+//! Three things tell, and each holds where the others fail. A tag in the environment survives `setsid`, double forks and the death
+//! of every parent. The main process is on record by its number and start time, also if it sheds the tag. Whoever descends from
+//! one that is known belongs to it too; under a subreaper these are all that were ever started. And a group that one of them leads
+//! is killed as a whole, at once for all that are in it, so that nobody gets away by forking. What has lost its tag and its parent while no subreaper
+//! was there any more is not found. Numbers alone, of sessions too, tell nothing: they are given out again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::getpgrp;
 
-use super::{Pid, Stat, TREE_VARIABLE, signal};
+use super::{Pid, Stat, TREE_VARIABLE, alive, signal};
 
 /// How long, and how often, processes that keep appearing are looked for and killed before the rest is given up.
 const KILL_TIME_MAX: Duration = Duration::from_millis(1_500);
@@ -29,17 +29,10 @@ const LOOK_PAUSE: Duration = Duration::from_millis(4);
 pub struct Mark {
     /// An element of `ONWARD_TREE`.
     pub tag: String,
-    pub session: Option<Session>,
+    /// The main process, where it is known.
+    pub main: Option<Member>,
     /// All that descends from this process belongs to it.
     pub root: Option<Pid>,
-}
-
-/// A session as it is known by whoever began it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Session {
-    pub leader: Pid,
-    /// When the leader was started, in clock ticks since boot. Nobody in its session is older.
-    pub start_time: u64,
 }
 
 /// A living process that belongs to an attempt.
@@ -57,7 +50,7 @@ enum Act {
 
 impl Mark {
     pub fn tagged(tag: &str) -> Self {
-        Self { tag: tag.to_owned(), session: None, root: None }
+        Self { tag: tag.to_owned(), main: None, root: None }
     }
 
     /// All that is there of it now. A process that is just becoming another program shows no environment for a moment, so nobody
@@ -93,15 +86,15 @@ impl Mark {
     fn pass(&self, act: Act) -> io::Result<Vec<Member>> {
         let mut others: BTreeMap<Pid, Vec<(Pid, Stat)>> = BTreeMap::new();
         let (mut found, mut trouble) = (Vec::new(), None);
-        let mut groups = BTreeSet::from([getpgrp()]);
-        let mut take = |pid: Pid, stat: Stat, found: &mut Vec<Member>| {
+        let take = |pid: Pid, stat: Stat, found: &mut Vec<Member>| {
             found.push(Member { pid, start_time: stat.start_time });
             if act == Act::Kill {
+                // A group that one of ours leads is ours; first, while its leader is there and its number can be nobody else's.
                 // One that is gone or cannot be killed is found out by the next look.
-                let _ = signal(pid, stat.start_time, Signal::SIGKILL);
-                if stat.group.as_raw() > 1 && groups.insert(stat.group) {
-                    let _ = killpg(stat.group, Signal::SIGKILL);
+                if stat.group == pid && pid != getpgrp() && alive(pid, stat.start_time) {
+                    let _ = killpg(pid, Signal::SIGKILL);
                 }
+                let _ = signal(pid, stat.start_time, Signal::SIGKILL);
             }
         };
         for pid in all_pids()?.filter(|pid| *pid != Pid::this()) {
@@ -112,7 +105,7 @@ impl Mark {
                     continue;
                 }
             };
-            let known = stat.lives() && self.is_in_session(pid, stat);
+            let known = self.main == Some(Member { pid, start_time: stat.start_time });
             let tagged = if known { Ok(true) } else { carries(pid, &self.tag) };
             if stat.lives() && *tagged.as_ref().unwrap_or(&false) {
                 take(pid, stat, &mut found);
@@ -132,15 +125,6 @@ impl Mark {
         }
         found.sort_unstable();
         trouble.map_or(Ok(found), Err)
-    }
-
-    /// A number is given to nobody else as long as a session of that number has members. So only a leader of the same number that
-    /// is another process says that the session is another one.
-    fn is_in_session(&self, pid: Pid, stat: Stat) -> bool {
-        self.session.is_some_and(|session| {
-            let same_leader = pid != session.leader || stat.start_time == session.start_time;
-            stat.session == session.leader && stat.start_time >= session.start_time && same_leader
-        })
     }
 }
 
@@ -219,19 +203,5 @@ mod tests {
         let environment = b"PATH=/bin\0ONWARD_TREE=run-a,run-b1\0X_ONWARD_TREE=run-c\0";
         let tags: Vec<&[u8]> = tags_in(environment).collect();
         assert_eq!(tags, [b"run-a".as_slice(), b"run-b1"]);
-    }
-
-    /// A number was given to another session later. Only who is not older than the leader, and no other leader, is in the session.
-    #[test]
-    fn a_session_is_named_by_leader_and_start_time() {
-        let session = Session { leader: Pid::from_raw(9), start_time: 50 };
-        let mark = Mark { session: Some(session), ..Mark::tagged("t") };
-        let stat = |start_time| {
-            let [parent, group, session] = [7, 8, 9].map(Pid::from_raw);
-            Stat { state: b'S', parent, group, session, start_time }
-        };
-        assert!(mark.is_in_session(Pid::from_raw(20), stat(50)) && mark.is_in_session(Pid::from_raw(9), stat(50)));
-        assert!(!mark.is_in_session(Pid::from_raw(20), stat(49)) && !mark.is_in_session(Pid::from_raw(9), stat(60)));
-        assert!(!Mark::tagged("t").is_in_session(Pid::from_raw(20), stat(50)));
     }
 }

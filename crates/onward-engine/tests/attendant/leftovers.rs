@@ -105,7 +105,7 @@ fn phase_that_closed_its_descriptors_is_at_work() {
     assert!(!is_at_work(&world.folder).expect("readable records"));
 }
 
-/// The same with an empty environment: it is still in the session that its attendant began.
+/// The same with an empty environment: it is known as the main process.
 fn phase_without_tag_and_descriptors_is_at_work() {
     let script = format!("{CLOSED} 'exec env -i PATH=\"$PATH\" sh -c \"echo \\$\\$ > phase; {}\"'", hold("gate"));
     let world = World::new(&script);

@@ -1,6 +1,7 @@
 //! What the next driver finds when the one before is dead, and when the attendant is dead too.
 
 use std::fs;
+use std::process::Command;
 
 use nix::sys::signal::Signal;
 use onward_engine::attendant::{self, Found, Outcome, Reached, StopBy};
@@ -16,6 +17,7 @@ pub(crate) const TESTS: Tests = &[
     ("child_in_another_session_holds_the_lock", child_in_another_session_holds_the_lock),
     ("never_started", never_started),
     ("damaged_records", damaged_records),
+    ("no_room_to_look_says_nothing", no_room_to_look_says_nothing),
     ("starting_attendant_is_waited_for", starting_attendant_is_waited_for),
     ("killed_at_random_moments", killed_at_random_moments),
 ];
@@ -115,6 +117,27 @@ fn damaged_records() {
     assert!(matches!(world.try_start(), Err(attendant::SpawnError::StartedBefore)));
     fs::write(world.folder.path().join("EXIT"), [0; 300]).expect("a writable folder");
     assert!(matches!(world.find(), Found::Unknown));
+}
+
+/// A driver may open no more files just when it looks for the outcome. It says so, and does not call the outcome unknown or the
+/// attempt never begun; a moment later it finds it.
+fn no_room_to_look_says_nothing() {
+    let world = World::new("exit 4");
+    let boot = process::boot_id().expect("a boot id");
+    let look = || attendant::find(&world.folder, &boot, &boot);
+    let without_room = || {
+        let all: Vec<fs::File> = std::iter::from_fn(|| fs::File::open("/dev/null").ok()).collect();
+        let found = look();
+        drop(all);
+        found
+    };
+    let limit = process::Pid::this().to_string();
+    let lowered = Command::new("prlimit").args(["--pid", &limit, "--nofile=64:"]).status();
+    assert!(lowered.is_ok_and(|status| status.success()), "a lower limit");
+    assert!(without_room().is_err(), "it was called never begun");
+    world.run();
+    assert!(without_room().is_err(), "its outcome was called unknown");
+    assert!(matches!(look(), Ok(Found::Exited(exit)) if exit.outcome == Outcome::Code(4)));
 }
 
 /// The next driver looks in the moment in which the attendant has its lock but has not yet said who it is. It is found alive, never

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use onward_core::event::{Answer, Event, Outcome, PhaseError, Recorded, StopBy};
+use onward_core::event::{Answer, Event, LeftRunning, Outcome, PhaseError, Recorded, StopBy};
 use onward_core::id::PhaseId;
 use onward_core::resume::{Finding, Weight};
 use onward_core::run::Run;
+use onward_core::view;
 
 use super::{artifacts, composed, limits, paint, people, replan, run, safe, time, vcs};
 
@@ -38,7 +39,11 @@ impl Changes {
             Event::AttemptAdopted { phase, alive: true, .. } => {
                 Some(format!("{} {} is still at work, waiting for it", paint::busy("▸"), name(phase)))
             }
-            Event::AttemptEnded { phase, outcome, .. } => self.ended(phase, outcome),
+            Event::AttemptEnded { phase, outcome, left_running, .. } => {
+                let lines: Vec<String> =
+                    self.ended(phase, outcome).into_iter().chain(left(phase, left_running)).collect();
+                (!lines.is_empty()).then(|| lines.join("\n"))
+            }
             Event::PhaseCompleted { .. } => completed(&recorded.event, run),
             Event::PhaseFailed { phase, error } => {
                 Some(format!("{} {} failed: {}", paint::bad("✗"), name(phase), safe::line(&error.message)))
@@ -125,6 +130,12 @@ impl Changes {
         self.ends.insert(phase.clone(), end);
         None
     }
+}
+
+/// What a phase left running is the person's to know of: nobody else ends it.
+fn left(phase: &PhaseId, left_running: &[LeftRunning]) -> Option<String> {
+    let said = safe::line(&view::left_running(phase, left_running));
+    (!left_running.is_empty()).then(|| format!("{} {said}", paint::doubtful("!")))
 }
 
 fn completed(event: &Event, run: &Run) -> Option<String> {

@@ -176,3 +176,22 @@ fn no_process_descriptors_are_to_be_had() {
     assert_alone(&project);
     assert_eq!((project.count("begin", "a"), project.count("end", "b")), (1, 1));
 }
+
+/// A phase starts a daemon and succeeds. The daemon is let be and delays nothing; the run and the status name it as long as it lives.
+#[test]
+fn a_daemon_of_a_successful_phase_is_named() {
+    let project = project();
+    project.plan(
+        "onward: 1\nname: demo\nphases:\n  a: { run: 'setsid sleep 300 >/dev/null 2>&1 & echo $! > daemon; step a' }\n  b: { needs: a, run: step b }\n",
+    );
+    let ran = project.command(["run"]).expect(0);
+    let daemon = number_in(&project, "daemon");
+    let named = format!("left running: sleep (process {daemon})");
+    assert!(ran.out.contains(&named) || ran.err.contains(&named), "{ran:?}");
+    let status = || project.command(["status"]).out;
+    assert!(status().contains(&named), "{}", status());
+    project.ran_once(["a", "b"]);
+    send(daemon, Signal::SIGKILL);
+    wait_until("the daemon to end", || (!onward_testkit::is_alive(daemon)).then_some(()));
+    assert!(!status().contains("left running"), "{}", status());
+}

@@ -33,6 +33,7 @@ pub(super) fn ended(run: &Run, id: &PhaseId, attempt: Attempt, end: &AttemptEnd,
         claimed: claimed(run, phase, end),
         error: unreadable(end),
         head: end.head.clone(),
+        left_running: end.left_running.clone(),
     };
     let next = match &end.outcome {
         // What has to prove that it is done is done when it has.

@@ -22,6 +22,7 @@ pub(super) fn revise(run: &Run, revised: &PlanRevised) -> Vec<Event> {
             head: None,
             claimed: None,
             error: None,
+            left_running: Vec::new(),
         })
     });
     ends.chain([Event::PlanRevised(Box::new(revised.clone()))]).collect()
