@@ -2,6 +2,7 @@
 
 pub mod checkpoint;
 pub mod config;
+pub mod data_limits;
 pub mod diagnostic;
 pub mod effect;
 pub mod event;

@@ -9,7 +9,9 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::ser::SerializeMap;
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
+
+use crate::data_limits::{inner_text_bytes, item_bytes, json_bytes, member_bytes};
 
 /// One change. Paths are JSON pointers (RFC 6901); the empty path is the whole document.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -52,7 +54,7 @@ fn differ(old: &Value, new: &Value, path: &mut String, depth: usize, ops: &mut V
         {
             ops.push(Op::Extend { path: path.clone(), text: new[old.len()..].to_owned() });
         }
-        _ if old == new => {}
+        _ if same(old, new, depth) => {}
         _ => ops.push(Op::Set { path: path.clone(), value: new.clone() }),
     }
 }
@@ -103,7 +105,7 @@ fn differ_lists(old: &[Value], new: &[Value], path: &mut String, depth: usize, o
     }
 }
 
-/// Whether two values are equal. What is read from one writer has its keys in one order, and then none is looked up.
+/// Whether two values are equal to the last bit: 0.0 and -0.0 are not. What is read from one writer has its keys in one order, and then none is looked up.
 fn same(a: &Value, b: &Value, depth: usize) -> bool {
     match (a, b) {
         (Value::Object(a), Value::Object(b)) if depth < DEPTH_MAX && a.keys().eq(b.keys()) => {
@@ -111,6 +113,14 @@ fn same(a: &Value, b: &Value, depth: usize) -> bool {
         }
         (Value::Array(a), Value::Array(b)) if depth < DEPTH_MAX => {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b, depth + 1))
+        }
+        (Value::Object(a), Value::Object(b)) if depth < DEPTH_MAX => {
+            let equal = |(key, a): (&String, &Value)| b.get(key).is_some_and(|b| same(a, b, depth + 1));
+            a.len() == b.len() && a.iter().all(equal)
+        }
+        (Value::Number(a), Value::Number(b)) => {
+            let is_negative = |number: &Number| number.as_f64().is_some_and(f64::is_sign_negative);
+            a == b && is_negative(a) == is_negative(b)
         }
         _ => a == b,
     }
@@ -134,6 +144,68 @@ fn push(path: &mut String, key: &str) {
 /// Applies a patch. A patch that does not fit leaves the document half changed: the caller drops it.
 pub fn apply(document: &mut Value, ops: &[Op]) -> Result<(), Misfit> {
     ops.iter().try_for_each(|op| apply_one(document, op.clone()))
+}
+
+/// The same, and by how many bytes the document grows, as [`json_bytes`] counts them.
+pub fn apply_and_measure(document: &mut Value, ops: &[Op]) -> Result<i64, Misfit> {
+    let mut grown = 0;
+    for op in ops {
+        grown += growth(document, op)?;
+        apply_one(document, op.clone())?;
+    }
+    Ok(grown)
+}
+
+/// By how many bytes a document grows through a change that fits. Costs what comes and what goes.
+fn growth(document: &Value, op: &Op) -> Result<i64, Misfit> {
+    let sum = |values: &[Value]| values.iter().map(item_bytes).sum::<u64>();
+    let found = find(document, op.path());
+    let (come, gone) = match (op, found) {
+        (Op::Set { value, .. }, Some(old)) => (json_bytes(value), json_bytes(old)),
+        (Op::Set { path, value }, None) => (member_bytes(&split(path)?.1, value), 0),
+        (Op::Remove { path }, Some(old)) => (0, member_bytes(&split(path)?.1, old)),
+        (Op::Splice { at, remove, insert, .. }, Some(Value::Array(list))) => {
+            let range = *at..at.saturating_add(*remove);
+            (sum(insert), sum(list.get(range).ok_or_else(|| misfit(op.path()))?))
+        }
+        (Op::Extend { text, .. }, Some(_)) => (inner_text_bytes(text), 0),
+        (Op::Remove { .. } | Op::Splice { .. } | Op::Extend { .. }, _) => return Err(misfit(op.path())),
+    };
+    Ok(come.cast_signed() - gone.cast_signed())
+}
+
+/// How long a patch is as JSON, about.
+pub fn bytes_about(ops: &[Op]) -> u64 {
+    const FRAME_BYTES: u64 = 32;
+    let values = |op: &Op| match op {
+        Op::Set { value, .. } => json_bytes(value),
+        Op::Remove { .. } => 0,
+        Op::Splice { insert, .. } => insert.iter().map(item_bytes).sum(),
+        Op::Extend { text, .. } => inner_text_bytes(text),
+    };
+    ops.iter().map(|op| FRAME_BYTES + op.path().len() as u64 + values(op)).sum()
+}
+
+/// By how many bytes a document grows through a patch that fits it.
+pub fn growth_of(document: &Value, ops: &[Op]) -> Result<i64, Misfit> {
+    if builds_on_itself(ops) {
+        return apply_and_measure(&mut document.clone(), ops);
+    }
+    ops.iter().try_fold(0, |grown, op| Ok(grown + growth(document, op)?))
+}
+
+/// Whether a change is about a place that another one of them changes: then each needs those before it.
+fn builds_on_itself(ops: &[Op]) -> bool {
+    if ops.len() < 2 {
+        return false;
+    }
+    // With the slash before all else a path stands right before those that lead further.
+    let order = |path: &str| path.bytes().map(|byte| if byte == b'/' { 0 } else { u16::from(byte) + 1 }).collect();
+    let mut paths: Vec<&str> = ops.iter().map(Op::path).collect();
+    paths.sort_by_cached_key(|path| -> Vec<u16> { order(path) });
+    let leads_on =
+        |pair: &[&str]| pair[1].strip_prefix(pair[0]).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    paths.windows(2).any(leads_on)
 }
 
 /// The same with a patch that nobody else needs: its values move into the document.
@@ -311,7 +383,7 @@ fn merging(target: &Value, wanted: &Map<String, Value>, path: &mut String, depth
             (Some(before @ Value::Object(_)), Value::Object(inner)) if depth < DEPTH_MAX => {
                 merging(before, inner, path, depth + 1, ops);
             }
-            (Some(before), value) if before == value => {}
+            (Some(before), value) if same(before, value, depth) => {}
             (before, value) => {
                 let value = merge(before.unwrap_or(&Value::Null), value);
                 ops.push(Op::Set { path: path.clone(), value });
@@ -323,10 +395,7 @@ fn merging(target: &Value, wanted: &Map<String, Value>, path: &mut String, depth
 
 /// Whether a patch fits a document. Costs what the patch touches, unless its changes build on each other.
 pub fn fits(document: &Value, ops: &[Op]) -> Result<(), Misfit> {
-    // Sorted, a path stands right before those that begin with it.
-    let mut paths: Vec<&str> = ops.iter().map(Op::path).collect();
-    paths.sort_unstable();
-    if paths.windows(2).any(|pair| pair[1].starts_with(pair[0])) {
+    if builds_on_itself(ops) {
         return apply(&mut document.clone(), ops);
     }
     ops.iter().try_for_each(|op| {

@@ -7,6 +7,7 @@ use std::thread;
 
 use jiff::Timestamp;
 use onward_core::checkpoint::{Checkpoint, Trigger};
+use onward_core::data_limits;
 use onward_core::event::RunStarted;
 use onward_core::id::{CheckpointId, RunId};
 use onward_core::input::{Input, Posted, Reply};
@@ -65,11 +66,14 @@ impl Books {
 
     /// Changes the state by path and takes a checkpoint: costs what changes.
     pub fn change(&mut self, ops: Vec<Op>) -> Result<CheckpointId> {
+        data_limits::changes_fit(&ops)?;
         self.one(Posted::Change { ops: redacted(ops), ends: None })
     }
 
     /// Replaces the state and takes a checkpoint: costs a comparison, and stores what changed.
     pub fn save(&mut self, state: Map<String, Value>) -> Result<CheckpointId> {
+        data_limits::object_fits(&state)?;
+        self.demand_as_stored()?;
         let ends = run::ends_with(&state);
         let state = Value::Object(state);
         let ops = redacted(patch::diff(&self.run.state, &state));
@@ -81,6 +85,7 @@ impl Books {
 
     /// Several changes in one durable commit, each with its own checkpoint.
     pub fn change_all(&mut self, changes: Vec<Vec<Op>>) -> Result<Vec<CheckpointId>> {
+        changes.iter().try_for_each(|ops| data_limits::changes_fit(ops))?;
         self.take(changes.into_iter().map(|ops| Posted::Change { ops: redacted(ops), ends: None }).collect())
     }
 
@@ -88,6 +93,15 @@ impl Books {
     pub fn load(&mut self, id: &CheckpointId) -> Result<Checkpoint> {
         let found = self.onward.store()?.checkpoint(id)?.ok_or_else(|| Error::NoSuchCheckpoint(id.to_string()))?;
         checkpoint_from(id, &found)
+    }
+
+    /// After a failure that could not be made good at once: what is compared with must be what is stored.
+    fn demand_as_stored(&mut self) -> Result<()> {
+        if self.standing == Standing::Ahead {
+            self.run = self.onward.load(&self.run.id)?;
+            self.standing = Standing::AsStored;
+        }
+        Ok(())
     }
 
     fn one(&mut self, posted: Posted) -> Result<CheckpointId> {
@@ -108,13 +122,18 @@ impl Books {
 
 impl Drop for Books {
     fn drop(&mut self) {
-        self.keeper.finish(&self.run);
+        if self.standing == Standing::AsStored {
+            self.keeper.finish(&self.run);
+        }
     }
 }
 
 impl Onward {
     /// Saves the state of a script that has no plan; the run and the checkpoint. Several scripts may save at once.
     pub fn save(mut self, kind: &str, project: &str, state: Map<String, Value>) -> Result<(RunId, CheckpointId)> {
+        data_limits::object_fits(&state)?;
+        data_limits::text_fits("the type", kind)?;
+        data_limits::text_fits("the project", project)?;
         let run = self.books(kind, project)?;
         if self.driver(&run)?.is_some() {
             // Somebody holds these books open: it is theirs to write, and ours to ask.
@@ -165,6 +184,7 @@ impl Onward {
 
     /// Merges into the free-form state of a run (RFC 7396).
     pub fn merge_state(&mut self, name: Option<&str>, patch: Map<String, Value>) -> Result<RunId> {
+        data_limits::object_fits(&patch)?;
         let run = self.find_run(name)?;
         self.post(&run, &Posted::Merge { patch: redacted_map(patch) })?;
         Ok(run)

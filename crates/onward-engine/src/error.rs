@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use onward_core::data_limits::Unfit;
 use onward_core::diagnostic::Diagnostic;
 use onward_core::id::{CheckpointId, PhaseId, RunId};
 use onward_core::resume::{Finding, Offered};
@@ -158,6 +159,12 @@ impl Question {
 pub struct Offer {
     pub choice: String,
     pub command: String,
+}
+
+impl From<Unfit> for Error {
+    fn from(why: Unfit) -> Self {
+        Self::Unfit { why: why.to_string() }
+    }
 }
 
 impl Error {

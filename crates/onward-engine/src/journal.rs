@@ -143,3 +143,38 @@ pub(crate) fn behind(chain: &Chain) -> Behind {
 pub(crate) fn meta(bytes: &[u8]) -> Option<CheckpointMeta> {
     serde_json::from_slice(bytes).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(body: &str) -> Result<Recorded> {
+        let record = Record {
+            seq: Seq(1),
+            at: jiff::Timestamp::UNIX_EPOCH,
+            actor: String::new(),
+            body: body.as_bytes().to_vec(),
+            hash: [0; 32],
+        };
+        decode(&RunId::new("a"), record)
+    }
+
+    /// A later version wrote records whose content looks like ours, or does not. All are refused by their version, wherever it
+    /// stands; what says no version is damaged.
+    #[test]
+    fn a_later_record_is_refused_by_its_version() {
+        let event = r#""event":{"type":"run_archived"}"#;
+        assert!(read(&format!(r#"{{"v":0,{event}}}"#)).is_ok());
+        for text in [
+            format!(r#"{{"v":1,{event}}}"#),
+            format!(r#"{{{event},"v":1}}"#),
+            r#"{"v":4294967296,"event":{"type":"later"}}"#.to_owned(),
+        ] {
+            let newer = matches!(read(&text), Err(Error::Store(onward_store::StoreError::Newer { .. })));
+            assert!(newer, "{text}");
+        }
+        for text in [format!("{{{event}}}"), r#"{"v":0}"#.to_owned(), "[]".to_owned(), String::new()] {
+            assert!(matches!(read(&text), Err(Error::BadRecord { .. })), "{text}");
+        }
+    }
+}

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use jiff::Timestamp;
+use onward_core::data_limits::text_fits;
 use onward_core::id::{PhaseId, RunId};
 use onward_core::input::{CommitIs, DoneSaid, Posted, Reply, Says};
 use onward_core::plan::{Artifact, Body, Phase};
@@ -31,6 +32,25 @@ pub enum Report {
     Progress { note: Option<String> },
     Done(Done),
     Fail { reason: String },
+}
+
+impl Report {
+    /// All that is said in it.
+    fn texts(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let (note, reason, done) = match self {
+            Self::Start => (None, None, None),
+            Self::Progress { note } => (note.as_deref(), None, None),
+            Self::Done(done) => (None, None, Some(done)),
+            Self::Fail { reason } => (None, Some(reason.as_str()), None),
+        };
+        let claims = done.into_iter().flat_map(|done| {
+            let given = [("its summary", done.summary.as_deref()), ("its commit", done.commit.as_deref())];
+            let given = given.into_iter().filter_map(|(what, text)| Some((what, text?)));
+            let artifacts = done.artifacts.iter().map(|path| ("the path of its artifact", path.as_str()));
+            given.chain([("what remains of it", done.remaining.as_str())]).chain(artifacts)
+        });
+        note.map(|text| ("its note", text)).into_iter().chain(reason.map(|text| ("its reason", text))).chain(claims)
+    }
 }
 
 /// A claim that a phase is done.
@@ -81,6 +101,7 @@ pub struct NextPhase {
 impl Onward {
     /// Records a person's answer to an approval, or to a plan that waits for one.
     pub fn answer(&mut self, name: &str, phase: &str, choice: &str) -> Result<RunId> {
+        text_fits("the choice", choice)?;
         let run = self.find_run(Some(name))?;
         let known = self.load(&run)?;
         let phase = require_phase(&known, phase)?;
@@ -103,6 +124,7 @@ impl Onward {
         report: &Report,
         complexity: Option<u32>,
     ) -> Result<Reported> {
+        report.texts().try_for_each(|(what, text)| text_fits(what, text))?;
         let id = self.find_run(name)?;
         let run = self.load(&id)?;
         let phase = require_phase(&run, phase)?;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use onward_core::data_limits::text_fits;
 use onward_core::diagnostic::Severity;
 use onward_core::event::Event;
 use onward_core::id::{PhaseId, RunId};
@@ -135,6 +136,7 @@ impl Onward {
         reason: &str,
         file: Option<&Path>,
     ) -> Result<(Proposed, Reported)> {
+        text_fits("its reason", reason)?;
         let run = self.find_run(name)?;
         let phase = require_phase(&self.load(&run)?, phase)?;
         let plan = file.map(|file| self.brought(file)).transpose()?;

@@ -216,6 +216,11 @@ impl Onward {
         let name = Name::parse(name).ok_or(Error::EmptyName("checkpoint"))?;
         let from = self.show_checkpoint(&name)?;
         let old = self.load(&from.run)?;
+        let (actor, now) = (actor(), Timestamp::now());
+        let (empty, _) = run::start((*old.started).clone(), &actor, now);
+        let restored = Box::new(vcs::back_to(&empty, &from));
+        let forked = [Input::Forked { from: from.run.clone(), checkpoint: from.id.clone(), restored }];
+        committer::demand_it_can_begin(&old.started, &forked, now)?;
         let (id, lease) = self.create(&old.started, LeaseKind::Brief)?;
         let (worktree, branch) = match worktree {
             Some(folder) => {
@@ -225,11 +230,7 @@ impl Onward {
             None => (old.started.worktree.clone(), crate::vcs::branch(&self.project.top)),
         };
         let started = RunStarted { run: id.clone(), worktree, branch, ..(*old.started).clone() };
-        let (actor, now) = (actor(), Timestamp::now());
-        let (empty, _) = run::start(started.clone(), &actor, now);
-        let restored = Box::new(vcs::back_to(&empty, &from));
-        let forked = Input::Forked { from: from.run.clone(), checkpoint: from.id.clone(), restored };
-        committer::begin(self.store()?, &lease, &started, &[forked], (&actor, now))?;
+        committer::begin(self.store()?, &lease, &started, &forked, (&actor, now))?;
         self.store()?.drop_lease(lease)?;
         Ok(id)
     }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use onward_core::data_limits::text_fits;
 use onward_core::event::{Orphans, RunStarted};
 use onward_core::expression::{self, Reference};
 use onward_core::id::{PhaseId, RunId};
@@ -261,6 +262,7 @@ impl Onward {
 
     fn read_work(&self, request: &Request, source: Source) -> Result<Work> {
         let Source { path, plan_path, text, hash } = source;
+        request.inputs.values().try_for_each(|value| text_fits("an input", value))?;
         let plan = check::plan_from_text(&self.project, &path, text)?;
         let inputs = plan::inputs::resolve(&plan, &request.inputs)
             .map_err(|diagnostics| Error::Inputs { file: plan_path.clone(), diagnostics })?;

@@ -3,14 +3,16 @@
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use onward_core::data_limits::text_fits;
 use onward_core::id::RunId;
 use onward_core::input::{Choice, Posted, Reply};
-use onward_store::{LeaseKind, StoreError};
+use onward_store::{LeaseKind, StoreError, VALUE_BYTES_MAX};
 
 use crate::Onward;
 use crate::drive::{Committer, inbox};
 use crate::error::{Error, Result};
 use crate::keeper::KeepNothing;
+use crate::kill_point::reached;
 use crate::look::require_phase;
 use crate::start::{actor, holder};
 use crate::tree::WorkingTree;
@@ -22,6 +24,7 @@ const ANSWER_LOOK_EVERY: Duration = Duration::from_millis(2);
 impl Onward {
     /// Takes a checkpoint of a run by hand.
     pub fn checkpoint(&mut self, name: Option<&str>, called: Option<&str>) -> Result<String> {
+        text_fits("its name", called.unwrap_or_default())?;
         let run = self.find_run(name)?;
         match self.post(&run, &Posted::Checkpoint { name: called.map(str::to_owned) })? {
             Reply::Checkpoint { id } => Ok(id),
@@ -55,9 +58,14 @@ impl Onward {
     /// Leaves a message, sees to it that it is heard, and gives back the answer. Durable before it returns.
     pub(crate) fn post(&mut self, run: &RunId, posted: &Posted) -> Result<Reply> {
         let body = serde_json::to_vec(posted).expect("a message has only string keys");
+        if body.len() > VALUE_BYTES_MAX {
+            let why = format!("it has {} bytes, and {VALUE_BYTES_MAX} is the most that is kept as one", body.len());
+            return Err(Error::Unfit { why });
+        }
         let now = Timestamp::now();
         let id = format!("{}-{}", std::process::id(), now.as_nanosecond());
         self.store()?.post(run, &id, now, body)?;
+        reached("post.after-post");
         waiter::wake(&self.wake_path(run));
         let deadline = Instant::now() + ANSWER_WAIT_MAX;
         loop {

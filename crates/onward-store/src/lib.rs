@@ -39,7 +39,7 @@ use jiff::Timestamp;
 use onward_core::id::{CheckpointId, RunId, Seq};
 
 /// The most bytes one value (a body, a content, a summary, a reply) may have. Checked before anything is written.
-pub const VALUE_BYTES_MAX: usize = 64 * 1024 * 1024;
+pub const VALUE_BYTES_MAX: usize = onward_core::data_limits::VALUE_BYTES_MAX;
 
 /// What every place that keeps runs can do. All calls block: the driver is one loop and waits for its disk anyway.
 ///

@@ -272,6 +272,7 @@ fn illegal(what: String, why: &Refusal) -> Page {
         Refusal::NoSuchPhase(_) => Page::new(exit::NOT_FOUND, "no-phase", what),
         Refusal::NotTheirs(..) | Refusal::Illegal(..) => Page::new(exit::USAGE, "illegal-choice", what),
         Refusal::Misfit(_) => Page::new(exit::USAGE, "misfit", what),
+        Refusal::Unfit(_) => Page::new(exit::USAGE, "unfit", what).kept(AS_BEFORE),
         Refusal::Archived => Page::new(exit::REFUSED, "archived", what).next("onward list --all"),
         Refusal::Over => Page::new(exit::REFUSED, "over", what).next("onward status"),
         Refusal::AtWork | Refusal::Rewinding => Page::new(exit::DRIVEN, "at-work", what).next("onward status"),

@@ -14,7 +14,7 @@ use crate::event::{ArtifactSeen, Event, Outcome, PhaseError, Recorded, RunResult
 use crate::failure;
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId};
 use crate::mutant::{self, Mutant};
-use crate::patch;
+use crate::patch::{self, Op};
 use crate::replan::EXIT_REPLAN;
 use crate::seen::Seen;
 
@@ -67,8 +67,7 @@ impl Run {
             Event::RunEnded { result } => self.run_ended(*result),
             Event::RunArchived => self.archived = true,
             Event::StateChanged { ops } => {
-                patch::apply(&mut self.state, ops).expect("a change was seen to fit before it was recorded");
-                self.dirty.state.extend(ops.iter().cloned());
+                self.change_state(ops);
             }
             Event::CheckpointTaken { id, triggers, phase, .. } => self.checkpoint_taken(id, triggers, phase.as_ref()),
             event @ (Event::ReplanAsked { .. }
@@ -87,6 +86,13 @@ impl Run {
             | Event::RewindFailed { .. }
             | Event::RunForked { .. }) => self.apply_to_the_tree(event),
         }
+    }
+
+    pub(super) fn change_state(&mut self, ops: &[Op]) {
+        let grown = patch::apply_and_measure(&mut self.state, ops);
+        let grown = grown.expect("a change was seen to fit before it was recorded");
+        self.state_bytes = self.state_bytes.saturating_add_signed(grown);
+        self.dirty.state.extend(ops.iter().cloned());
     }
 
     fn retry_scheduled(&mut self, phase: &PhaseId, not_before: Timestamp) {

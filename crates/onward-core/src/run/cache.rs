@@ -17,6 +17,7 @@ use super::replans::Replans;
 use super::state::{Dirty, Due, Kill, PhaseState, Run};
 use super::vcs::Vcs;
 use crate::checkpoint::Behind;
+use crate::data_limits::json_bytes;
 use crate::event::{Orphans, RunResult, RunStarted, StopBy};
 use crate::id::{CheckpointId, PhaseId, Seq};
 use crate::mutant::{self, Mutant};
@@ -151,6 +152,7 @@ pub fn decode(bytes: &[u8]) -> Option<Run> {
         look: read.look.map(Arc::new),
         removed: read.removed,
         whole_is_due: read.whole_is_due,
+        state_bytes: json_bytes(&read.state),
         state: read.state,
         dirty: if mutant::is(Mutant::ForgetWhatIsDirty) { Dirty::default() } else { read.dirty },
         behind: Behind::default(),

@@ -55,6 +55,8 @@ pub struct Run {
     pub(super) removed: BTreeMap<PhaseId, PhaseState>,
     /// Free-form: what scripts and agents want to find again. Always an object.
     pub state: Value,
+    /// How long the state is, as [`crate::data_limits::json_bytes`] counts. Derived.
+    pub(super) state_bytes: u64,
     /// What changed since the last checkpoint: the next one is a patch of just this.
     pub(crate) dirty: Dirty,
     /// Not folded: the caller tells it after each append, so that small documents are whole now and then.
@@ -275,6 +277,7 @@ impl Run {
             look: None,
             removed: BTreeMap::new(),
             state: Value::Object(Map::new()),
+            state_bytes: 2,
             dirty: Dirty::default(),
             behind: Behind::default(),
             ids: IdTry::FIRST,

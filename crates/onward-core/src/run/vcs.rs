@@ -4,12 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use super::state::{Before, PhaseState, Run};
 use crate::checkpoint::Checkpoint;
+use crate::data_limits::json_bytes;
 use crate::event::{
     CommitRule, Event, NoCommit, PhaseBack, PhaseError, Restored, RewindBegun, RunResult, RunRewound, Snapshot, StopBy,
 };
 use crate::id::{Generation, PhaseId};
 use crate::mutant::{self, Mutant};
-use crate::patch;
+use crate::patch::{self, Op};
 use crate::plan::expand::is_compound;
 use crate::plan::{Effects, Phase, Value};
 use crate::run::{PhaseStatus, RunStatus};
@@ -225,8 +226,7 @@ impl Run {
             self.undone_in_git(&back.phase);
             self.change(&back.phase, |state| put_back(state, back));
         }
-        patch::apply(&mut self.state, &restored.state).expect("a change was seen to fit before it was recorded");
-        self.dirty.state.extend(restored.state.iter().cloned());
+        self.change_state(&restored.state);
     }
 
     /// Whether others are at work beside an attempt that begins now; they are told, too.
@@ -310,7 +310,11 @@ pub(super) fn leaves_the_tree_alone(event: &Event) -> bool {
 /// What has to change for a run to stand as a checkpoint of it says.
 pub fn back_to(run: &Run, checkpoint: &Checkpoint) -> Restored {
     let phases = run.phases().filter_map(|(phase, state)| back(phase, state, checkpoint)).collect();
-    let state = patch::diff(&run.state, &serde_json::Value::Object(checkpoint.state.clone()));
+    let back = serde_json::Value::Object(checkpoint.state.clone());
+    let ops = patch::diff(&run.state, &back);
+    // Many small changes may be longer than all of it, and longer than what can be kept.
+    let whole_is_shorter = patch::bytes_about(&ops) > json_bytes(&back);
+    let state = if whole_is_shorter { vec![Op::Set { path: String::new(), value: back }] } else { ops };
     Restored { phases, state }
 }
 

@@ -12,7 +12,7 @@ use onward_core::event::RunStarted;
 use onward_core::id::Seq;
 use onward_core::input::{Input, Reply};
 use onward_core::naming::IdTry;
-use onward_core::run::{self, Run, Stepped};
+use onward_core::run::{self, Refusal, Run, Stepped};
 use onward_store::{Appended, Entry, Lease, Store, StoreError, VALUE_BYTES_MAX};
 
 use super::inbox::{answered, reply};
@@ -72,7 +72,7 @@ enum Failed {
         why: String,
     },
     /// The input at this place is not allowed now; nobody posted it.
-    Refused(run::Refusal),
+    Refused(Refusal),
     Store(StoreError),
 }
 
@@ -135,7 +135,7 @@ impl<'a> Committer<'a> {
                 Err(why) => why,
             };
             if let (Failed::Refused(why), true) = (&why, self.run.seq == before) {
-                return Err(why.clone().into());
+                return Err(refused(why.clone()));
             }
             let ids = self.run.ids;
             // Whatever it was: the run tells of what is not on record.
@@ -147,7 +147,7 @@ impl<'a> Committer<'a> {
                     unfit.insert(at, why);
                 }
                 Failed::Unfit { why, .. } => return Err(Error::Unfit { why }),
-                Failed::Refused(why) => return Err(why.into()),
+                Failed::Refused(why) => return Err(refused(why)),
                 Failed::Store(why @ StoreError::AlreadyThere { .. }) => {
                     folded?;
                     self.run.ids = ids.next().ok_or(why)?;
@@ -181,10 +181,10 @@ impl<'a> Committer<'a> {
     ) -> std::result::Result<Option<Prepared>, Failed> {
         let (mut all, mut entry) = (Stepped::default(), Entry::default());
         for (at, Arrived { asked, item }) in arrived.iter().enumerate() {
-            let refused = |reason: String| Reply::Refused { reason };
+            let declined = |reason: String| Reply::Refused { reason };
             let answer = match (unfit.get(&at), asked) {
                 (Some(why), _) => Reply::Unfit { reason: why.clone() },
-                (None, Err(why)) => refused(why.clone()),
+                (None, Err(why)) => declined(why.clone()),
                 (None, Ok(input)) => match run::step(self.run, input, self.actor, now) {
                     Ok(stepped) => {
                         add(&mut entry, &stepped).map_err(|why| Failed::Unfit { at, why })?;
@@ -192,7 +192,8 @@ impl<'a> Committer<'a> {
                         all.extend(stepped);
                         answer
                     }
-                    Err(why) if item.is_some() => refused(why.to_string()),
+                    Err(Refusal::Unfit(why)) if item.is_some() => Reply::Unfit { reason: why.to_string() },
+                    Err(why) if item.is_some() => declined(why.to_string()),
                     Err(why) => return Err(Failed::Refused(why)),
                 },
             };
@@ -217,6 +218,22 @@ impl<'a> Committer<'a> {
         self.standing = Standing::AsStored;
         Ok(())
     }
+}
+
+fn refused(why: Refusal) -> Error {
+    match why {
+        Refusal::Unfit(why) => why.into(),
+        other => other.into(),
+    }
+}
+
+/// Whether the first commit of such a run could be made: to be asked before there is anything of it.
+pub(crate) fn demand_it_can_begin(started: &RunStarted, inputs: &[Input], now: Timestamp) -> Result<()> {
+    let (mut run, mut all) = run::start(started.clone(), "", now);
+    for input in inputs {
+        all.extend(run::step(&mut run, input, "", now)?);
+    }
+    whole_entry(&run, &all).map(drop).map_err(|why| Error::Unfit { why })
 }
 
 /// The first commit of a run: that it is started, and what it starts with.

@@ -3,6 +3,8 @@
 pub(crate) mod committer;
 mod driver;
 pub(crate) mod inbox;
+#[cfg(test)]
+mod tests;
 
 pub use committer::{Arrived, Committer};
 pub use driver::Driver;

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use onward_core::data_limits::{self, STATE_BYTES_MAX};
 use onward_core::exit;
 use onward_engine::{Error, Onward};
 use serde_json::{Map, Value, json};
@@ -12,9 +13,6 @@ use super::here;
 use crate::args;
 use crate::failure::Failure;
 use crate::render;
-
-/// More than any state that is read again in reasonable time.
-const STATE_BYTES_MAX: u64 = 64 << 20;
 
 pub(super) fn save(args: &args::Save) -> Result<u8, Failure> {
     for (what, name) in [("type", &args.kind), ("project", &args.project)] {
@@ -45,9 +43,5 @@ pub(super) fn object(path: &Path) -> Result<Map<String, Value>, Failure> {
     if text.len() as u64 > STATE_BYTES_MAX {
         return Err(refuse(format!("it is longer than {STATE_BYTES_MAX} bytes")));
     }
-    match serde_json::from_slice(&text) {
-        Ok(Value::Object(map)) => Ok(map),
-        Ok(_) => Err(refuse("it is JSON, but not an object".to_owned())),
-        Err(why) => Err(refuse(why.to_string())),
-    }
+    data_limits::read_object(&text).map_err(|why| refuse(why.to_string()))
 }

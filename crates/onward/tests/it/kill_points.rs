@@ -200,3 +200,30 @@ fn kills_stop_record() {
         project.ran_once(["b"]);
     }
 }
+
+/// Somebody posted a message to a driver that stood still; then both were killed. The next driver answers it before it starts
+/// anything.
+#[test]
+fn kills_of_poster_and_driver_leave_a_message_that_is_answered_first() {
+    let mut project = project();
+    project.plan("onward: 1\nname: demo\nphases:\n  a: { run: step a hold }\n  b: { needs: a, run: step b }\n");
+    let driver = project.start(["run"]);
+    project.wait_ledger("begin", "a", 1);
+    driver.signal(onward_testkit::Signal::SIGSTOP);
+    project.write("patch.json", "{\"told\": 1}");
+    project.set_env("ONWARD_KILL_POINT", "post.after-post");
+    let poster = project.command(["state", "merge", "patch.json"]);
+    assert_ne!(poster.code, 0, "it was killed");
+    project.remove_env("ONWARD_KILL_POINT");
+    project.kill_everything();
+    drop(driver);
+    project.open("a");
+    project.command(["run"]).expect(0);
+    assert_eq!(project.command(["state", "get", "/told"]).json(), 1);
+    let log = project.command(["log", "--events", "--json"]).json();
+    let events: Vec<&str> =
+        log["events"].as_array().expect("a list").iter().filter_map(|e| e["type"].as_str()).collect();
+    let told = events.iter().position(|kind| *kind == "state_changed").expect("it is on record");
+    let second = events.iter().rposition(|kind| *kind == "driver_started").expect("it was driven");
+    assert!(told < second, "{events:?}");
+}

@@ -3,6 +3,7 @@
 mod artifacts;
 mod commits;
 mod damaged_store;
+mod data;
 mod doctor;
 mod fresh;
 mod git;

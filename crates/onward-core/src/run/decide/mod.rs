@@ -16,6 +16,7 @@ mod vcs;
 use jiff::Timestamp;
 
 use super::state::Run;
+use crate::data_limits::Unfit;
 use crate::event::{Event, StopBy};
 use crate::id::{Attempt, PhaseId};
 use crate::input::Input;
@@ -44,6 +45,8 @@ pub enum Refusal {
     Rewinding,
     #[error(transparent)]
     Misfit(#[from] Misfit),
+    #[error(transparent)]
+    Unfit(#[from] Unfit),
 }
 
 pub(super) fn decide(run: &Run, input: &Input, now: Timestamp) -> Result<Vec<Event>, Refusal> {

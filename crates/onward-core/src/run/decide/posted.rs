@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use super::begin::choose_all;
 use super::{Refusal, people, replan};
 use crate::checkpoint::Trigger;
+use crate::data_limits;
 use crate::event::{Event, RunResult};
 use crate::id::Seq;
 use crate::input::Posted;
@@ -18,7 +19,10 @@ pub(super) fn posted(run: &Run, posted: &Posted, now: Timestamp) -> Result<Vec<E
         return Err(Refusal::Archived);
     }
     match posted {
-        Posted::Checkpoint { name } => Ok(vec![checkpoint(run, 1, name.clone(), now)]),
+        Posted::Checkpoint { name } => {
+            data_limits::text_fits("its name", name.as_deref().unwrap_or_default())?;
+            Ok(vec![checkpoint(run, 1, name.clone(), now)])
+        }
         Posted::Choose { phase, choice } => Ok(choose_all(run, phase, *choice)?),
         Posted::Replan { phase, reason, plan } => replan::reported(run, phase, reason, plan.as_deref()),
         Posted::SettleReplan { phase, answer } => replan::settled(run, phase, *answer),
@@ -31,16 +35,33 @@ pub(super) fn posted(run: &Run, posted: &Posted, now: Timestamp) -> Result<Vec<E
             events.extend(complexity.and_then(|figure| replan::too_complex(run, phase, says, figure)));
             Ok(events)
         }
-        Posted::Merge { patch } => Ok(changed(patch::merge_ops(&run.state, patch)).into_iter().collect()),
+        Posted::Merge { patch } => {
+            let ops = patch::merge_ops(&run.state, patch);
+            demand_it_fits(run, &ops)?;
+            Ok(changed(ops).into_iter().collect())
+        }
         Posted::Change { ops, ends } => {
             patch::fits(&run.state, ops)?;
+            demand_it_fits(run, ops)?;
             Ok(with_checkpoint(run, change_and_end(run, ops.clone(), *ends), now))
         }
         Posted::Save { state } => {
             let ops = patch::diff(&run.state, &Value::Object(state.clone()));
+            demand_it_fits(run, &ops)?;
             Ok(with_checkpoint(run, change_and_end(run, ops, ends_with(state)), now))
         }
     }
+}
+
+/// Whether the state can be kept as it would be: not only what comes counts, but what comes of it.
+fn demand_it_fits(run: &Run, ops: &[Op]) -> Result<(), Refusal> {
+    data_limits::changes_fit(ops)?;
+    let grown = patch::growth_of(&run.state, ops)?;
+    // What is too large already may become smaller.
+    if grown > 0 {
+        data_limits::state_fits(run.state_bytes.saturating_add_signed(grown))?;
+    }
+    Ok(())
 }
 
 /// What a saved state says about the end of its run.

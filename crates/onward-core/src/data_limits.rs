@@ -1,0 +1,330 @@
+//! What data may be that is handed in to be kept: how deep, how long, which numbers. One set of limits for every verb
+//! that takes data; what is within them can be read by every reader.
+
+use serde_json::{Map, Value};
+
+use crate::patch::Op;
+
+/// Lists and objects that stand inside each other, the outermost one included. What is kept around the data adds a few
+/// more, and readers give up at 128.
+pub const DEPTH_LEVELS_MAX: usize = 64;
+/// One value of a store: a record, a checkpoint, a message.
+pub const VALUE_BYTES_MAX: usize = 64 << 20;
+/// The free-form state of a run as JSON. The rest of [`VALUE_BYTES_MAX`] is for what a checkpoint holds beside it.
+pub const STATE_BYTES_MAX: u64 = 48 << 20;
+/// Text that is handed in as one: an input, a name, a reason.
+pub const TEXT_BYTES_MAX: usize = 1 << 20;
+/// Digits of a number that are looked at; no number of 64 bits has more that count.
+const DIGITS_MAX: usize = 800;
+/// Of a number that is refused as much is shown.
+const SHOWN_CHARS_MAX: usize = 40;
+
+/// Why data is not taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
+    #[error("it is nested deeper than {DEPTH_LEVELS_MAX} levels")]
+    TooDeep,
+    #[error("the number {0} would not come back as it is: write it as text")]
+    Number(String),
+    #[error("the state would have {bytes} bytes, and {STATE_BYTES_MAX} is the most that is kept")]
+    StateTooLarge { bytes: u64 },
+    #[error("{what} has {bytes} bytes, and {TEXT_BYTES_MAX} is the most that is kept")]
+    TextTooLong { what: &'static str, bytes: usize },
+    #[error("it is JSON, but not an object")]
+    NotAnObject,
+    #[error("{0}")]
+    NotJson(String),
+}
+
+/// A JSON object that can be kept, from its text.
+pub fn read_object(text: &[u8]) -> Result<Map<String, Value>, Unfit> {
+    // First, since a reader that gives up at some depth says less about it.
+    demand_readable(text)?;
+    match serde_json::from_slice(text).map_err(|why| Unfit::NotJson(why.to_string()))? {
+        Value::Object(map) => Ok(map),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Err(Unfit::NotAnObject),
+    }
+}
+
+/// Whether the members of an object can be kept, as far as that can be told from them alone.
+pub fn object_fits(map: &Map<String, Value>) -> Result<(), Unfit> {
+    map.values().try_for_each(|value| value_fits(value, 1))
+}
+
+/// Whether a value can be kept below so many levels.
+fn value_fits(value: &Value, above: usize) -> Result<(), Unfit> {
+    let inside = above + 1;
+    match value {
+        Value::Array(list) if inside <= DEPTH_LEVELS_MAX => list.iter().try_for_each(|one| value_fits(one, inside)),
+        Value::Object(map) if inside <= DEPTH_LEVELS_MAX => map.values().try_for_each(|one| value_fits(one, inside)),
+        Value::Array(_) | Value::Object(_) => Err(Unfit::TooDeep),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
+    }
+}
+
+/// Whether the state can be kept as it is after these changes. What was there before and stays is not looked at.
+pub fn changes_fit(ops: &[Op]) -> Result<(), Unfit> {
+    ops.iter().try_for_each(|op| {
+        // The whole state is the outermost object, and stands on no path.
+        let above = op.path().bytes().filter(|byte| *byte == b'/').count();
+        match op {
+            Op::Set { value, .. } => value_fits(value, above),
+            Op::Splice { insert, .. } => insert.iter().try_for_each(|value| value_fits(value, above + 1)),
+            Op::Remove { .. } | Op::Extend { .. } => Ok(()),
+        }
+    })
+}
+
+/// Whether a state of this length can be kept.
+pub fn state_fits(bytes: u64) -> Result<(), Unfit> {
+    if bytes <= STATE_BYTES_MAX { Ok(()) } else { Err(Unfit::StateTooLarge { bytes }) }
+}
+
+/// Whether a text can be kept.
+pub fn text_fits(what: &'static str, text: &str) -> Result<(), Unfit> {
+    if text.len() <= TEXT_BYTES_MAX { Ok(()) } else { Err(Unfit::TextTooLong { what, bytes: text.len() }) }
+}
+
+/// How long a value is as JSON, with a comma behind every member: the sum of its parts, so it can be kept up to date.
+pub fn json_bytes(value: &Value) -> u64 {
+    match value {
+        Value::Null => 4,
+        Value::Bool(yes) => {
+            if *yes {
+                4
+            } else {
+                5
+            }
+        }
+        Value::Number(number) => number.to_string().len() as u64,
+        Value::String(text) => text_bytes(text),
+        Value::Array(list) => 2 + list.iter().map(item_bytes).sum::<u64>(),
+        Value::Object(map) => 2 + map.iter().map(|(key, value)| member_bytes(key, value)).sum::<u64>(),
+    }
+}
+
+/// The same of a member of an object.
+pub(crate) fn member_bytes(key: &str, value: &Value) -> u64 {
+    text_bytes(key) + 1 + item_bytes(value)
+}
+
+/// The same of an item of a list.
+pub(crate) fn item_bytes(value: &Value) -> u64 {
+    json_bytes(value) + 1
+}
+
+fn text_bytes(text: &str) -> u64 {
+    2 + inner_text_bytes(text)
+}
+
+/// A text without its quotes.
+pub(crate) fn inner_text_bytes(text: &str) -> u64 {
+    let more = |byte: u8| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 8 | 12 => 1,
+        0..0x20 => 5,
+        _ => 0,
+    };
+    text.len() as u64 + text.bytes().map(more).sum::<u64>()
+}
+
+/// Looks at depth and numbers in a text that ought to be JSON; whether it is, others say.
+fn demand_readable(text: &[u8]) -> Result<(), Unfit> {
+    let (mut depth, mut at) = (0_usize, 0);
+    while let Some(byte) = text.get(at) {
+        match byte {
+            b'"' => at = end_of_string(text, at),
+            b'{' | b'[' => {
+                depth += 1;
+                if depth > DEPTH_LEVELS_MAX {
+                    return Err(Unfit::TooDeep);
+                }
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b'-' | b'0'..=b'9' => {
+                let rest = &text[at..];
+                let is_part = |byte: &u8| matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9');
+                let length = rest.iter().take_while(|byte| is_part(byte)).count();
+                demand_it_comes_back(&String::from_utf8_lossy(&rest[..length]))?;
+                at += length - 1;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    Ok(())
+}
+
+/// Where the closing quote stands, or the end of the text.
+fn end_of_string(text: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while let Some(byte) = text.get(at) {
+        match byte {
+            b'"' => return at,
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    at
+}
+
+/// Numbers are kept as integers of 64 bits, with or without a sign, or as doubles: whatever else a text says is lost.
+fn demand_it_comes_back(text: &str) -> Result<(), Unfit> {
+    let whole = !text.contains(['.', 'e', 'E']);
+    let comes_back = if whole {
+        text.parse::<i64>().is_ok() || text.parse::<u64>().is_ok()
+    } else {
+        // Not a number at all: the reader of the whole text says so, and where.
+        text.parse::<f64>().is_ok_and(|double| is_said_by(double, text)) || text.parse::<f64>().is_err()
+    };
+    if comes_back {
+        return Ok(());
+    }
+    let mut shown: String = text.chars().take(SHOWN_CHARS_MAX).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    Err(Unfit::Number(shown))
+}
+
+/// Whether a double, written with as many digits as the text has, is that text.
+fn is_said_by(double: f64, text: &str) -> bool {
+    let Some((digits, exponent)) = decimal(text) else { return false };
+    if digits.is_empty() {
+        return double == 0.0;
+    }
+    if !double.is_finite() || digits.len() > DIGITS_MAX {
+        return false;
+    }
+    decimal(&format!("{double:.*e}", digits.len() - 1)) == Some((digits, exponent))
+}
+
+/// The digits that count, and the power of ten of the first of them; none where that is beyond all numbers.
+fn decimal(text: &str) -> Option<(String, i64)> {
+    let (mantissa, power) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let mantissa = mantissa.trim_start_matches(['-', '+']);
+    let (whole, part) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let all = [whole, part].concat();
+    let first = all.find(|digit| digit != '0').unwrap_or(all.len());
+    let digits = all[first..].trim_end_matches('0').to_owned();
+    let place = i64::try_from(whole.len()).ok()? - i64::try_from(first).ok()?;
+    let power = if digits.is_empty() { 0 } else { power.parse::<i64>().ok()?.checked_add(place)? };
+    Some((digits, power))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn nested(levels: usize) -> String {
+        format!("{}1{}", "{\"a\":".repeat(levels), "}".repeat(levels))
+    }
+
+    #[test]
+    fn what_is_nested_too_deep_is_refused_and_the_deepest_that_is_not_is_read() {
+        assert!(read_object(nested(DEPTH_LEVELS_MAX).as_bytes()).is_ok());
+        for levels in [DEPTH_LEVELS_MAX + 1, 125, 127, 200, 100_000] {
+            assert_eq!(read_object(nested(levels).as_bytes()), Err(Unfit::TooDeep), "{levels}");
+        }
+        let at_the_edge = read_object(nested(DEPTH_LEVELS_MAX).as_bytes()).expect("it fits");
+        assert_eq!(object_fits(&at_the_edge), Ok(()));
+        let mut too_deep = Map::new();
+        too_deep.insert("b".to_owned(), Value::Object(at_the_edge.clone()));
+        assert_eq!(object_fits(&too_deep), Err(Unfit::TooDeep));
+        let below = |path: &str| [Op::Set { path: path.to_owned(), value: Value::Object(at_the_edge.clone()) }];
+        assert_eq!(changes_fit(&below("")), Ok(()));
+        assert_eq!(changes_fit(&below("/b")), Err(Unfit::TooDeep), "the result counts, not the value alone");
+    }
+
+    #[test]
+    fn numbers_that_would_change_are_refused() {
+        let good = [
+            "0",
+            "-0",
+            "-0.0",
+            "1",
+            "-1",
+            "9223372036854775807",
+            "-9223372036854775808",
+            "18446744073709551615",
+            "0.1",
+            "1.0",
+            "1E5",
+            "1e-5",
+            "0.10000000000000001",
+            "1.7976931348623157e308",
+            "5e-324",
+            "2.2250738585072014E-308",
+            "123456789012345.67",
+            "0.30000000000000004",
+            "100000000000000000000.0",
+            "1e22",
+            "0e999",
+            "0.000",
+        ];
+        for text in good {
+            let read = read_object(format!("{{\"n\":{text}}}").as_bytes());
+            assert!(read.is_ok(), "{text}: {read:?}");
+        }
+        let bad = [
+            "18446744073709551616",
+            "-9223372036854775809",
+            "123456789012345678901234567890",
+            "1e400",
+            "-1e400",
+            "1e-400",
+            "3e-324",
+            "0.12345678901234567890",
+            "9007199254740993.5",
+            "1e99999999999999999999",
+            "1.6e-323",
+            "12345678901234567.8",
+        ];
+        for text in bad {
+            let read = read_object(format!("{{\"n\":{text}}}").as_bytes());
+            assert!(matches!(read, Err(Unfit::Number(_))), "{text}: {read:?}");
+        }
+        for text in ["1.", "--1", "1e", "01", "+1", ".5"] {
+            assert!(read_object(format!("{{\"n\":{text}}}").as_bytes()).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn digits_in_texts_are_texts() {
+        assert!(read_object(br#"{"1e400": "99999999999999999999 \" 1e400 [[[["}"#).is_ok());
+    }
+
+    #[test]
+    fn the_length_of_a_value_is_at_least_that_of_its_text() {
+        for value in [json!({}), json!([]), json!({"a\n": [1, -2.5, true, false, null, "\u{1}\"é"]}), json!("x")] {
+            let text = value.to_string().len() as u64;
+            assert!((text..=text + 4).contains(&json_bytes(&value)), "{value}: {} {text}", json_bytes(&value));
+        }
+    }
+
+    proptest! {
+        /// Any double that a program writes, in its shortest form or with 17 digits, is taken and is the same afterwards.
+        #[test]
+        fn every_double_comes_back(bits in any::<u64>()) {
+            let double = f64::from_bits(bits);
+            prop_assume!(double.is_finite());
+            for text in [format!("{double:?}"), format!("{double:.16e}"), format!("{double:e}")] {
+                let read = read_object(format!("{{\"n\":{text}}}").as_bytes());
+                // What has neither a point nor an exponent is an integer, and has its own limits.
+                if text.contains(['.', 'e']) {
+                    prop_assert!(read.is_ok(), "{text}: {read:?}");
+                }
+                let Ok(map) = read else { continue };
+                let stored = serde_json::to_vec(&map).expect("it is JSON");
+                let again: Value = serde_json::from_slice(&stored).expect("our own bytes");
+                let packed: Value = rmp_serde::from_slice(&rmp_serde::to_vec(&map).expect("plain")).expect("our own bytes");
+                for back in [&again, &packed] {
+                    let back = back["n"].as_f64().expect("a number");
+                    prop_assert_eq!(back.to_bits(), double.to_bits(), "{} became {}", text, back);
+                }
+            }
+        }
+    }
+}

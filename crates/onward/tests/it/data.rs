@@ -1,0 +1,124 @@
+//! Data that people hand in: refused at the door with code 2, or read back as it was.
+
+use serde_json::Value;
+
+use crate::project;
+
+const HELD: &str = "
+onward: 1
+name: demo
+phases:
+  a: { run: step a }
+  b: { needs: a, run: step b hold }
+  c: { needs: b, run: step c }
+";
+
+fn nested(levels: usize) -> String {
+    format!("{}1{}", "{\"a\":".repeat(levels), "}".repeat(levels))
+}
+
+/// Documents, and whether they are taken.
+fn documents() -> Vec<(String, bool)> {
+    let one = |value: &str, taken: bool| (format!("{{\"x\": {value}}}"), taken);
+    let mut all = vec![
+        (nested(64), true),
+        (nested(65), false),
+        (nested(125), false),
+        (nested(127), false),
+        (nested(200), false),
+        (nested(100_000), false),
+        (format!("{{\"x\": {}{}}}", "[".repeat(63), "]".repeat(63)), true),
+        (format!("{{\"x\": {}{}}}", "[".repeat(64), "]".repeat(64)), false),
+        ("[]".to_owned(), false),
+        (String::new(), false),
+        ("{\"\": {\"\": \"\"}}".to_owned(), true),
+        ("{\"a/b~c\": 1, \"\\u0000\": \"\\u0000\\u001b[31m\"}".to_owned(), true),
+    ];
+    for taken in [
+        "0.1",
+        "-0.0",
+        "0.30000000000000004",
+        "2.2250738585072014e-308",
+        "5e-324",
+        "1.7976931348623157e308",
+        "1e22",
+        "123456789.12345679",
+        "0.10000000000000001",
+        "9223372036854775807",
+        "-9223372036854775808",
+        "18446744073709551615",
+        "\"\\ud83d\\ude00 \u{fffd}\"",
+    ] {
+        all.push(one(taken, true));
+    }
+    for refused in [
+        "18446744073709551616",
+        "-9223372036854775809",
+        "1e400",
+        "-1e400",
+        "1e-400",
+        "0.12345678901234567890",
+        "NaN",
+        "\"\\ud800\"",
+        "\"a\nb\"",
+        "01",
+        "1.",
+    ] {
+        all.push(one(refused, false));
+    }
+    all
+}
+
+/// Every document was merged beside a driver. What is refused changes nothing; what is taken is found again, by the same numbers
+/// to the last bit. After a kill the run goes on, nothing is done twice, and doctor is content.
+#[test]
+fn kills_beside_a_driver_only_what_can_be_read_is_taken() {
+    let project = project();
+    project.plan(HELD);
+    let _driver = project.start(["run"]);
+    project.wait_ledger("begin", "b", 1);
+    let (mut taken, mut refused) = (0, 0);
+    for (text, fits) in documents() {
+        project.write("clear.json", "{\"x\": null, \"a\": null, \"\": null}");
+        project.command(["state", "merge", "clear.json"]).expect(0);
+        project.write("patch.json", &text);
+        let ran = project.command(["state", "merge", "patch.json"]);
+        if !fits {
+            assert_eq!(ran.code, 2, "{text:.200}");
+            refused += 1;
+            continue;
+        }
+        assert_eq!(ran.code, 0, "{text:.200}: {}", ran.err);
+        let back = project.command(["state", "get"]).json();
+        let meant: Value = serde_json::from_str(&text).expect("it is JSON");
+        for (key, value) in meant.as_object().expect("an object") {
+            assert_eq!(back[key].to_string(), value.to_string(), "{text:.200}");
+        }
+        taken += 1;
+    }
+    project.kill_everything();
+    project.command(["doctor"]).expect(0);
+    project.open("b");
+    project.command(["run"]).expect(0);
+    project.ran_once(["a", "c"]);
+    project.command(["doctor"]).expect(0);
+    println!("{taken} taken, {refused} refused");
+}
+
+/// The same documents were saved by a script. `load` gives back what `save` took, spelled by the same numbers.
+#[test]
+fn kills_nothing_that_is_saved_changes() {
+    let project = project();
+    for (text, fits) in documents() {
+        project.write("state.json", &text);
+        let ran = project.command(["save", "build", "demo", "--state", "state.json"]);
+        assert_eq!(ran.code, if fits { 0 } else { 2 }, "{text:.200}: {}", ran.err);
+        if fits {
+            let meant: Value = serde_json::from_str(&text).expect("it is JSON");
+            let mut back = project.command(["load", "build", "demo"]).json()["workflow_state"].clone();
+            back.as_object_mut().expect("an object").remove("project_name");
+            assert_eq!(back.to_string(), meant.to_string());
+        }
+    }
+    project.command(["doctor"]).expect(0);
+}
