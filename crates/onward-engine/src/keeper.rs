@@ -10,6 +10,8 @@ use onward_core::id::{CheckpointId, RunId, Seq};
 use onward_core::run::{Run, cache};
 use onward_store::{Appended, Chain, OpenMode, SqliteStore, Store};
 
+use crate::journal_piece::Copier;
+
 /// Events behind the fold cache before a new one is written: opening a run reads no more than about this many.
 const EVENTS_BEHIND_FOLD_MAX: u64 = 2000;
 /// A run shorter than this is folded from its journal in no time.
@@ -63,15 +65,22 @@ pub(crate) struct Keeper {
     asked: bool,
     /// How long the chain was after the last commit.
     patches_seen: u32,
+    copier: Copier,
+    /// The checkpoint up to which the journal was last asked to be copied.
+    copied: Option<CheckpointId>,
 }
 
 impl Keeper {
     pub(crate) fn new(store: PathBuf, folded: u64) -> Self {
-        Self { folder: store, thread: None, folded, asked: false, patches_seen: 0 }
+        let copier = Copier::new(store.clone());
+        Self { folder: store, thread: None, folded, asked: false, patches_seen: 0, copier, copied: None }
     }
 
     /// The process is done with the run: a last fold, if the next start would have much to read.
     pub(crate) fn finish(&mut self, run: &Run) {
+        if run.started.snapshots {
+            self.copier.ask(&run.id);
+        }
         if run.seq.0 - self.folded >= EVENTS_WORTH_A_FOLD {
             self.folded = run.seq.0;
             self.send(Job::Fold(Fold::Bytes(run.id.clone(), run.seq, cache::encode(run))));
@@ -107,6 +116,10 @@ impl Keep for Keeper {
         let much = due && chain.patch_bytes >= BYTES_WORTH_A_FOLD;
         if much || run.seq.0 - self.folded >= EVENTS_BEHIND_FOLD_MAX {
             self.fold(run);
+        }
+        if run.started.snapshots && run.last_checkpoint != self.copied {
+            self.copied.clone_from(&run.last_checkpoint);
+            self.copier.ask(&run.id);
         }
         if due {
             self.asked = true;

@@ -18,6 +18,7 @@ mod former;
 mod halt;
 mod inside;
 mod journal;
+mod journal_piece;
 mod judge;
 mod keeper;
 pub mod kill_point;
@@ -93,6 +94,16 @@ impl Onward {
     pub fn look(from: &Path) -> Result<Self> {
         let project = Project::find(from).ok_or_else(|| Error::NoProject { from: from.to_owned() })?;
         Self::new(project, from, OpenMode::Look)
+    }
+
+    /// For the doctor: a project whose folder is gone is known by what git has of its runs.
+    pub fn look_or_lost(from: &Path) -> Result<Self> {
+        match Self::look(from) {
+            Err(none @ Error::NoProject { .. }) => {
+                doctor::lost_project(from).map_or(Err(none), |project| Self::new(project, from, OpenMode::Look))
+            }
+            other => other,
+        }
     }
 
     /// For a dry run: as for looking, but the project may be one that does not exist yet.

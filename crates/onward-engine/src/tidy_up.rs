@@ -115,6 +115,7 @@ impl Onward {
         if let Ok(repository) = tree.repository() {
             // What cannot be let go stays behind hidden refs, where it harms nobody.
             let _ = repository.drop_snapshots(&run, &BTreeSet::new());
+            let _ = repository.drop_copy(&run);
         }
         self.forget_note(&run);
         let folder = self.project.store_folder();

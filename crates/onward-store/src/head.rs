@@ -133,11 +133,9 @@ fn newest(file: &File) -> Found {
         decode(&part[..read])
     });
     slots.fold(Found::Unreadable, |best, slot| match (best, slot) {
-        (Found::Newer(_), _) => best,
-        (_, Found::Newer(_)) => slot,
         (Found::Head(one), Found::Head(other)) => Found::Head(if other.commits > one.commits { other } else { one }),
-        (Found::Head(_), Found::Missing | Found::Unreadable) => best,
-        (Found::Missing | Found::Unreadable, _) => slot,
+        (Found::Newer(_), _) | (Found::Head(_), Found::Missing | Found::Unreadable) => best,
+        (Found::Missing | Found::Unreadable, _) | (Found::Head(_), Found::Newer(_)) => slot,
     })
 }
 

@@ -77,6 +77,11 @@ impl Page {
         Self { run: Some(run.clone()), ..self }
     }
 
+    /// It is about this run, and this verb shows more of it.
+    fn look_at(self, verb: &str, run: &RunId) -> Self {
+        self.of_run(run).next(format!("onward {verb} {run}"))
+    }
+
     fn diagnosed(self, file: &str, text: &str, diagnostics: &[Diagnostic]) -> Self {
         Self { diagnostics: diagnostic::render(file, text, diagnostics), ..self }
     }
@@ -143,9 +148,8 @@ impl Page {
             Error::NotRewound { .. } => going_back(exit::REFUSED, "not-rewound", what),
             Error::NothingToUndo { .. } => going_back(exit::NOT_FOUND, "nothing-to-undo", what),
             Error::TreeInUse { by, .. } => {
-                let page = Self::new(exit::DRIVEN, "tree-in-use", what).kept("files and state are as they were");
                 let next = by.run().map_or_else(|| "onward list".to_owned(), |run| format!("onward status {run}"));
-                page.next(next)
+                Self::new(exit::DRIVEN, "tree-in-use", what).kept("files and state are as they were").next(next)
             }
             Error::StillAtWork { .. } => {
                 Self::new(exit::DRIVEN, "at-work", what).kept("the store was left as it is").next("onward doctor")
@@ -153,17 +157,11 @@ impl Page {
             Error::PhaseLives { .. } => going_back(exit::DRIVEN, "at-work", what),
             Error::NotForked { .. } => going_back(exit::REFUSED, "not-forked", what),
             Error::NothingUnfinished => Self::new(exit::NOT_FOUND, "no-run", what).next("onward list"),
-            Error::NoSuchPhase { run, .. } => {
-                let next = format!("onward status {run}");
-                Self::new(exit::NOT_FOUND, "no-phase", what).of_run(&run).next(next)
-            }
+            Error::NoSuchPhase { run, .. } => Self::new(exit::NOT_FOUND, "no-phase", what).look_at("status", &run),
             Error::NothingSaved { .. } => Self::new(exit::NOT_FOUND, "nothing-saved", what).next("onward list --all"),
             Error::NoSuchState { .. } => Self::new(exit::NOT_FOUND, "no-state", what).next("onward state get"),
             Error::NotAnObject { .. } => Self::new(exit::USAGE, "not-an-object", what),
-            Error::NoPhases { run } => {
-                let next = format!("onward show {run}");
-                Self::new(exit::USAGE, "no-phases", what).of_run(&run).next(next)
-            }
+            Error::NoPhases { run } => Self::new(exit::USAGE, "no-phases", what).look_at("show", &run),
             Error::NoSuchCheckpoint(_) => Self::new(exit::NOT_FOUND, "no-checkpoint", what).next("onward log"),
             Error::Ambiguous { candidates, .. } => Self::new(exit::NOT_FOUND, "ambiguous", what).more(candidates),
             Error::HomeFolder => Self::new(exit::USAGE, "home-folder", what),
@@ -187,13 +185,9 @@ impl Page {
             Error::Config { file, text, diagnostics } => {
                 Self::new(exit::USAGE, "config-invalid", what).diagnosed(&file, &text, &diagnostics)
             }
-            Error::Driven { run, .. } => {
-                let next = format!("onward status {run}");
-                Self::new(exit::DRIVEN, "driven", what).of_run(&run).next(next)
-            }
+            Error::Driven { run, .. } => Self::new(exit::DRIVEN, "driven", what).look_at("status", &run),
             Error::Refused { run, reasons } => {
-                let next = format!("onward show {run}");
-                Self::new(exit::REFUSED, "refused", what).of_run(&run).more(reasons).next(next)
+                Self::new(exit::REFUSED, "refused", what).more(reasons).look_at("show", &run)
             }
             Error::Forbidden { run, findings } => forbidden(what, &run, findings),
             Error::AnswerNeeded(question) => answer_needed(*question),
@@ -210,8 +204,7 @@ impl Page {
             Error::Store(why) => store(&what, &why),
             Error::Io { .. } => Self::new(exit::STORE, "io", what).kept(ALL_RECORDED),
             Error::NoAnswer { run, .. } => {
-                let next = format!("onward status {run}");
-                Self::new(exit::DRIVEN, "no-answer", what).of_run(&run).kept(ALL_RECORDED).next(next)
+                Self::new(exit::DRIVEN, "no-answer", what).kept(ALL_RECORDED).look_at("status", &run)
             }
         }
     }

@@ -16,6 +16,7 @@ pub mod moves;
 mod people;
 pub mod pools;
 pub mod proof;
+mod recovered;
 pub mod replans;
 mod revised;
 pub mod schedule;

@@ -41,18 +41,31 @@ pub(super) struct Cut {
     pub(super) why: String,
 }
 
+/// A journal of which records were brought back from git.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Recovered {
+    pub(super) run: RunId,
+    /// How many came from there.
+    pub(super) records: u64,
+    /// The last one that there is.
+    pub(super) end: u64,
+}
+
 #[derive(Serialize)]
 struct Report<'a> {
     onward: u32,
     at: Timestamp,
     repaired: &'a [Repair],
     cut: &'a [Cut],
+    recovered: &'a [Recovered],
 }
 
 #[derive(Deserialize)]
 struct CutsOnly {
     at: Timestamp,
     cut: Vec<Cut>,
+    #[serde(default)]
+    recovered: Vec<Recovered>,
 }
 
 impl Aside {
@@ -119,8 +132,14 @@ impl Aside {
     }
 
     /// Writes down what was done, for people and for [`notes`].
-    pub(super) fn report(&self, now: Timestamp, repaired: &[Repair], cut: &[Cut]) -> Result<()> {
-        let report = Report { onward: VERSION, at: now, repaired, cut };
+    pub(super) fn report(
+        &self,
+        now: Timestamp,
+        repaired: &[Repair],
+        cut: &[Cut],
+        recovered: &[Recovered],
+    ) -> Result<()> {
+        let report = Report { onward: VERSION, at: now, repaired, cut, recovered };
         let text = serde_json::to_vec_pretty(&report).expect("a report has only string keys");
         let path = self.target(&self.store.join(REPORT))?;
         fs::write(&path, text).map_err(Error::io(format!("writing {}", shown(&self.store, &path))))
@@ -134,14 +153,22 @@ pub(crate) fn notes(project: &Project, run: &RunId) -> Vec<String> {
     let told = folders.filter_map(|folder| Some((read(&folder.join(REPORT))?, shown(&store, &folder))));
     told.flat_map(|(report, folder)| {
         let cuts = report.cut.into_iter().filter(|cut| cut.run == *run);
-        cuts.map(move |cut| {
+        let back = report.recovered.into_iter().filter(|back| back.run == *run).map(move |back| {
+            let Recovered { records, end, .. } = back;
+            format!(
+                "a repair at {} brought {records} of its records back from git, up to record {end}; what came after that is \
+                 not known",
+                report.at
+            )
+        });
+        let cuts = cuts.map(move |cut| {
             let lost = cut.lost.map_or_else(|| "what came after".to_owned(), |lost| format!("{lost} records after it"));
             format!(
                 "a repair at {} kept its journal up to record {}; {lost} could not be read and lie in {folder}",
                 report.at, cut.kept
             )
-        })
-        .collect::<Vec<_>>()
+        });
+        back.chain(cuts).collect::<Vec<_>>()
     })
     .collect()
 }

@@ -111,6 +111,11 @@ fn attempts_of(project: &Project, run: &RunId) -> Option<PathBuf> {
     any.path().ancestors().nth(2).map(Path::to_owned)
 }
 
+/// Whether the folders of a run's attempts are there, so that they can tell what was begun.
+pub(super) fn has_folders(project: &Project, run: &RunId) -> bool {
+    attempts_of(project, run).is_some_and(|path| path.is_dir())
+}
+
 /// Something that belongs to no run any more, and what it is called.
 pub(super) struct Stray {
     pub(super) code: &'static str,

@@ -7,10 +7,12 @@ mod checkpoints;
 mod places;
 mod put_aside;
 mod rebuild;
+mod recover;
 mod repair;
 mod runs;
 
 pub(crate) use aside::notes;
+pub(crate) use recover::lost_project;
 pub use repair::{Repair, Repaired};
 
 use onward_store::{Alarm, Damage, Health, OpenMode, Page, RunFilter, RunRow, SqliteStore, Store, StoreError};
@@ -78,6 +80,9 @@ impl Onward {
         let store = match SqliteStore::open(&folder, OpenMode::Look) {
             Ok(store) => self.examine(store, &mut found),
             Err(why) => {
+                if matches!(why, StoreError::NoStore { .. }) {
+                    recover::examine_without_store(&self.project, &mut found);
+                }
                 not_opened(&why, &mut found);
                 None
             }
@@ -102,6 +107,7 @@ impl Onward {
             runs::examine(&self.project, &mut store, row, found);
         }
         attempts::strays(&self.project, &rows, found);
+        recover::examine(&self.project, &store, &rows, found);
         facts
     }
 }

@@ -48,7 +48,7 @@ impl Onward {
         }
         let what = "put aside as it was, because it could not be read and a new one was to be begun".to_owned();
         aside.made()?;
-        aside.report(now, &[Repair::new("put-aside", ".onward/onward.db", what)], &[])?;
+        aside.report(now, &[Repair::new("put-aside", ".onward/onward.db", what)], &[], &[])?;
         Ok(aside.shown())
     }
 }

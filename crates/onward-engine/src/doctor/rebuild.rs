@@ -12,16 +12,18 @@ use onward_core::event::{Event, Recorded};
 use onward_core::id::{CheckpointId, RunId, Seq};
 use onward_core::run::{self, Run};
 use onward_store::{
-    Appended, Consumed, Content, Entry, Journal, Lease, LeaseKind, Letter, NewCheckpoint, NewRun, OldCheckpoint,
-    OldRun, PruneList, Record, Salvage, Store, StoreError,
+    Appended, Consumed, Content, Damage, Entry, Journal, Lease, LeaseKind, Letter, NewCheckpoint, NewRun,
+    OldCheckpoint, OldRun, PruneList, Record, Salvage, Store, StoreError,
 };
 
-use super::aside::Cut;
+use super::aside::{Cut, Recovered};
+use super::recover;
 use super::repair::Repair;
 use crate::error::{Error, Result};
 use crate::journal;
 use crate::keeper::{keyframe_is_due, put_keyframe};
 use crate::look::{LOST, NEW};
+use crate::project::Project;
 use crate::start::holder;
 
 const EVENTS_PER_APPEND: usize = 2_000;
@@ -31,18 +33,21 @@ const EVENTS_PER_APPEND: usize = 2_000;
 pub(super) struct Rebuilt {
     pub(super) repaired: Vec<Repair>,
     pub(super) cut: Vec<Cut>,
+    pub(super) recovered: Vec<Recovered>,
     runs: usize,
     records: u64,
     checkpoints: usize,
 }
 
 /// What is kept of one run.
-struct Kept {
-    id: RunId,
+pub(super) struct Kept {
+    pub(super) id: RunId,
     work: String,
     records: Vec<Record>,
+    /// Events that the repair adds behind them.
+    pub(super) added: Vec<Recorded>,
     /// `None` if there is no record.
-    run: Option<Run>,
+    pub(super) run: Option<Run>,
     /// Its checkpoints, made again.
     taken: Vec<Taken>,
     /// Readable checkpoints that the records do not tell of.
@@ -51,15 +56,18 @@ struct Kept {
 }
 
 /// Rebuilds the database in `folder`; its files are copied into `aside` first.
-pub(super) fn rebuild(folder: &Path, aside: &Path, shown: &str) -> Result<Rebuilt> {
-    let mut salvage = Salvage::begin(folder, aside)?;
+pub(super) fn rebuild(project: &Project, aside: &Path, shown: &str) -> Result<Rebuilt> {
+    let mut salvage = Salvage::begin(&project.store_folder(), aside)?;
     let mut rebuilt = Rebuilt::default();
+    let mut copies = recover::copies(project, &salvage.buried_runs());
     let buried: Option<BTreeSet<CheckpointId>> = salvage.buried_checkpoints().map(|ids| ids.into_iter().collect());
     for old in salvage.runs() {
         let journal = salvage.journal(old, &name);
+        let journal = recover::completed(journal, &mut copies, &mut rebuilt.recovered);
         let checkpoints = salvage.checkpoints(old, &journal.run.clone().unwrap_or_else(|| RunId::new("?")));
         let listed: BTreeSet<CheckpointId> = checkpoints.iter().map(|checkpoint| checkpoint.id.clone()).collect();
         let Some(mut kept) = sift(journal, checkpoints, &mut rebuilt)? else { continue };
+        recover::what_attempts_tell(project, &mut kept, &mut rebuilt);
         kept.letters = salvage.letters(old);
         let gone = |id: &CheckpointId| match &buried {
             Some(buried) => buried.contains(id),
@@ -67,7 +75,14 @@ pub(super) fn rebuild(folder: &Path, aside: &Path, shown: &str) -> Result<Rebuil
         };
         let pruned: Vec<CheckpointId> = kept.taken.iter().map(|taken| taken.id.clone()).filter(gone).collect();
         rebuilt.checkpoints += kept.taken.len() + kept.beyond.len() - pruned.len();
-        write(&mut salvage, old, kept, pruned, &mut rebuilt)?;
+        write(&mut salvage, Some(old), kept, pruned, &mut rebuilt)?;
+    }
+    for copied in copies {
+        let journal = recover::completed(recover::nothing_of(&copied), &mut vec![copied], &mut rebuilt.recovered);
+        let Some(mut kept) = sift(journal, Vec::new(), &mut rebuilt)? else { continue };
+        recover::what_attempts_tell(project, &mut kept, &mut rebuilt);
+        rebuilt.checkpoints += kept.taken.len();
+        write(&mut salvage, None, kept, Vec::new(), &mut rebuilt)?;
     }
     salvage.finish()?;
     let Rebuilt { runs, records, checkpoints, .. } = rebuilt;
@@ -80,7 +95,7 @@ pub(super) fn rebuild(folder: &Path, aside: &Path, shown: &str) -> Result<Rebuil
 }
 
 /// The run and the key of its work, from its first record.
-fn name(body: &[u8]) -> Option<(RunId, String)> {
+pub(super) fn name(body: &[u8]) -> Option<(RunId, String)> {
     match journal::event(body)? {
         Event::RunStarted(started) => Some((started.run.clone(), started.work.clone())),
         _ => None,
@@ -119,7 +134,7 @@ fn sift(found: Journal, checkpoints: Vec<OldCheckpoint>, rebuilt: &mut Rebuilt) 
     let beyond = beyond(checkpoints, &taken, Seq(records.len() as u64), rebuilt);
     // A run that cannot go on must not stand in the way of the same work.
     let work = work.filter(|_| run.is_some()).unwrap_or_default();
-    Ok(Some(Kept { id, work, records, run, taken, beyond, letters: Vec::new() }))
+    Ok(Some(Kept { id, work, records, added: Vec::new(), run, taken, beyond, letters: Vec::new() }))
 }
 
 fn told(cut: &Cut) -> Repair {
@@ -198,12 +213,12 @@ fn beyond(checkpoints: Vec<OldCheckpoint>, taken: &[Taken], end: Seq, rebuilt: &
 
 fn write(
     salvage: &mut Salvage,
-    old: OldRun,
+    old: Option<OldRun>,
     kept: Kept,
     pruned: Vec<CheckpointId>,
     rebuilt: &mut Rebuilt,
 ) -> Result<()> {
-    let Kept { id, work, records, run, taken, beyond, letters } = kept;
+    let Kept { id, work, records, added, run, taken, beyond, letters } = kept;
     let is_new = run.is_none() && beyond.is_empty();
     let epoch = run.as_ref().map_or(0, |run| run.epoch);
     let (status, summary) = match &run {
@@ -223,6 +238,7 @@ fn write(
     let lease = store.take_lease(&id, LeaseKind::Brief, holder())?;
     let plain = Entry { status: status.to_owned(), summary, ..Entry::default() };
     let head = append_events(store, &lease, &records, &plain)?;
+    let head = append_added(store, &lease, head, &added, &plain)?;
     // Those first: the next patch is built on the newest one, and that must be the journal's.
     for new in beyond.into_iter().chain(taken.iter().map(journal::stored)) {
         append_checkpoint(store, &lease, head, new, &plain)?;
@@ -247,9 +263,27 @@ fn append_events(store: &mut dyn Store, lease: &Lease, records: &[Record], plain
             body: record.body.clone(),
         };
         let entry = Entry { events: part.iter().map(event).collect(), ..plain.clone() };
-        head = store.append(lease, head, entry)?.head;
+        let appended = store.append(lease, head, entry)?;
+        if part.last().is_some_and(|last| last.hash != appended.hash) {
+            let what = "its records do not give the hash that is on record with them";
+            return Err(StoreError::from(Damage::new(what).of_run(lease.run())).into());
+        }
+        head = appended.head;
     }
     Ok(head)
+}
+
+fn append_added(store: &mut dyn Store, lease: &Lease, head: Seq, added: &[Recorded], plain: &Entry) -> Result<Seq> {
+    if added.is_empty() {
+        return Ok(head);
+    }
+    let event = |recorded: &Recorded| onward_store::NewEvent {
+        at: recorded.at,
+        actor: recorded.actor.clone(),
+        body: journal::encode(&recorded.event),
+    };
+    let entry = Entry { events: added.iter().map(event).collect(), ..plain.clone() };
+    Ok(store.append(lease, head, entry)?.head)
 }
 
 fn append_checkpoint(store: &mut dyn Store, lease: &Lease, head: Seq, new: NewCheckpoint, plain: &Entry) -> Result<()> {

@@ -9,7 +9,7 @@ use onward_core::view::Driver;
 use onward_store::{Alarm, LeaseKind, OpenMode, SqliteStore, Store, held_runs};
 use serde::Serialize;
 
-use super::aside::{Aside, Cut};
+use super::aside::{Aside, Cut, Recovered};
 use super::{Finding, Findings, StoreFacts, all_rows, attempts, places, rebuild};
 use crate::Onward;
 use crate::error::{Error, Result};
@@ -51,7 +51,7 @@ impl Repair {
 }
 
 /// Findings that only a new database puts right.
-const REBUILD: [&str; 9] = [
+const REBUILD: [&str; 11] = [
     "database",
     "row",
     "journal",
@@ -61,6 +61,8 @@ const REBUILD: [&str; 9] = [
     "checkpoint",
     "checkpoint-missing",
     "checkpoint-differs",
+    "run-lost",
+    "journal-behind",
 ];
 
 /// Findings that only a person can judge. What lies in such a folder is not written to.
@@ -71,6 +73,7 @@ struct Work {
     aside: Aside,
     repaired: Vec<Repair>,
     cut: Vec<Cut>,
+    recovered: Vec<Recovered>,
 }
 
 impl Work {
@@ -86,7 +89,8 @@ impl Onward {
         self.store = None;
         let now = Timestamp::now();
         let folder = self.project.store_folder();
-        let mut work = Work { aside: Aside::new(&folder, now), repaired: Vec::new(), cut: Vec::new() };
+        let mut work =
+            Work { aside: Aside::new(&folder, now), repaired: Vec::new(), cut: Vec::new(), recovered: Vec::new() };
         let mut found = self.doctor();
         if found.is_newer() {
             return Ok(outcome(found, work));
@@ -101,10 +105,15 @@ impl Onward {
         let unopened = found.store.is_none() && found.has("head-ahead");
         let anew = unopened || REBUILD.iter().any(|code| found.has(code));
         if anew {
+            if found.store.is_none() && found.has("run-lost") {
+                // The folder is gone, or there is nothing in it; what git has needs a place.
+                drop(SqliteStore::open(&folder, OpenMode::ReadWrite)?);
+            }
             let made = work.aside.made()?.to_owned();
-            let rebuilt = rebuild::rebuild(&folder, &made, &work.aside.shown())?;
+            let rebuilt = rebuild::rebuild(&self.project, &made, &work.aside.shown())?;
             work.repaired.extend(rebuilt.repaired);
             work.cut.extend(rebuilt.cut);
+            work.recovered.extend(rebuilt.recovered);
         } else if ["head-ahead", "head-differs", "head-foreign"].iter().any(|code| found.has(code)) {
             // The next commit writes over what is left of the log, which may be all that tells of those that are lost.
             for name in ["onward.db", "onward.db-wal"] {
@@ -120,7 +129,7 @@ impl Onward {
             self.tidy(&mut store, &mut work)?;
         }
         if work.aside.is_made() {
-            work.aside.report(now, &work.repaired, &work.cut)?;
+            work.aside.report(now, &work.repaired, &work.cut, &work.recovered)?;
         }
         Ok(outcome(self.doctor(), work))
     }

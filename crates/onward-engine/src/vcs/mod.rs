@@ -10,6 +10,7 @@ mod changes;
 mod commit;
 mod compare;
 mod head;
+mod journal_copy;
 mod keep;
 mod place;
 mod repository;

@@ -133,6 +133,18 @@ impl Repository {
         self.call("rev-parse").args(["--verify", "--quiet", &format!("{named}^{{commit}}")]).line().ok()
     }
 
+    /// The folder of the project below the top of the repository, as text.
+    pub(crate) fn place(&self) -> String {
+        String::from_utf8_lossy(&self.prefix).into_owned()
+    }
+
+    /// A call in the user's repository whose objects are on disk when it ends.
+    pub(super) fn durable_call(&self, what: &'static str) -> Call {
+        let mut command = command(&self.top);
+        command.args(super::call::DURABLE).env("GIT_DIR", &self.git_dir).env("GIT_WORK_TREE", &self.top);
+        Call::new(command, what)
+    }
+
     /// A call in the user's repository. It takes no locks that it can do without.
     pub(super) fn call(&self, what: &'static str) -> Call {
         let mut command = command(&self.top);

@@ -15,8 +15,8 @@ use super::trouble::Trouble;
 use crate::kill_point::reached;
 
 /// Who makes snapshots. Not the user: what is under our refs is nobody's work.
-const NAME: &str = "onward";
-const ADDRESS: &str = "onward@localhost";
+pub(super) const NAME: &str = "onward";
+pub(super) const ADDRESS: &str = "onward@localhost";
 
 /// A tree that moves while it is looked at, or a shadow that does not fit, is tried again so often.
 const TRIES_MAX: u32 = 3;

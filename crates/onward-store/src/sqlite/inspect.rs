@@ -105,6 +105,11 @@ impl SqliteStore {
         self.read(|connection| is_buried(connection, "checkpoint", id.as_str()))
     }
 
+    /// Whether a run was deleted on purpose.
+    pub fn run_was_deleted(&self, run: &RunId) -> Result<bool, StoreError> {
+        self.read(|connection| is_buried(connection, "run", run.as_str()))
+    }
+
     /// Reads every item in the inbox of a run, and every answer.
     pub fn check_inbox(&self, run: &RunId) -> Result<(), StoreError> {
         self.waiting_items(run, usize::MAX)?;

@@ -12,7 +12,7 @@ pub(super) fn doctor(args: &args::Doctor) -> Result<u8, Failure> {
     if args.repair {
         return repair(args);
     }
-    let found = Onward::look(&here()?)?.doctor();
+    let found = Onward::look_or_lost(&here()?)?.doctor();
     if args.output.json {
         render::answer_json(&found);
     } else {
@@ -22,7 +22,7 @@ pub(super) fn doctor(args: &args::Doctor) -> Result<u8, Failure> {
 }
 
 fn repair(args: &args::Doctor) -> Result<u8, Failure> {
-    let done = Onward::look(&here()?)?.repair()?;
+    let done = Onward::look_or_lost(&here()?)?.repair()?;
     if args.output.json {
         render::answer_json(&done);
     } else {

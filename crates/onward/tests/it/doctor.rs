@@ -38,7 +38,7 @@ fn change(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
 }
 
 /// The header as a program of a later format writes it.
-pub(crate) fn of_a_later_version(bytes: &mut Vec<u8>) {
+pub(crate) fn of_a_later_version(bytes: &mut [u8]) {
     let (version, mark) = (99_u32, 0x6f6e_6764 ^ 99_u32.wrapping_mul(0x9e37_79b1));
     bytes[60..64].copy_from_slice(&version.to_be_bytes());
     bytes[68..72].copy_from_slice(&mark.to_be_bytes());
@@ -405,7 +405,7 @@ fn a_flipped_bit_in_the_version_of_a_value() {
 #[test]
 fn a_newer_format() {
     let project = failed();
-    change(&store(&project, "onward.db"), of_a_later_version);
+    change(&store(&project, "onward.db"), |bytes| of_a_later_version(bytes));
     let before = project.tree();
     explained(&project, 17, &["newer"]);
     project.command(["doctor", "--repair"]).expect(17);

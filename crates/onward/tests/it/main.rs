@@ -11,6 +11,7 @@ mod git;
 mod kill_points;
 mod limits;
 mod looks;
+mod lost_store;
 mod loud;
 mod neighbours;
 mod network;

@@ -26,7 +26,7 @@ const KINDS: [(i64, &str); 7] = [
 ];
 
 fn on(project: &mut TestProject, number: i64) {
-    project.set_env("ONWARD_FILE_SYSTEM", &number.to_string());
+    project.set_env("ONWARD_FILE_SYSTEM", number.to_string());
 }
 
 /// Nothing is written there and nothing is made, not even the folder of the store; it is said which kind it is and what can

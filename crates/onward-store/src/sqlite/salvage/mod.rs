@@ -149,6 +149,12 @@ impl Salvage {
         Some(buried.map(|(_, id)| CheckpointId::new(id)).collect())
     }
 
+    /// Runs that were deleted, as far as that can be told.
+    pub fn buried_runs(&self) -> Vec<RunId> {
+        let buried = self.wreck.buried().unwrap_or_default().into_iter().filter(|(kind, _)| kind == "run");
+        buried.map(|(_, id)| RunId::new(id)).collect()
+    }
+
     /// Where to write what is kept.
     pub fn new_store(&mut self) -> &mut SqliteStore {
         &mut self.new
@@ -156,9 +162,9 @@ impl Salvage {
 
     /// Sees to it that the next lease on a run has a higher epoch than any it ever had. `known` is what the caller knows
     /// of its epochs.
-    pub fn keep_epoch(&mut self, old: OldRun, run: &RunId, known: u64) -> Result<(), StoreError> {
+    pub fn keep_epoch(&mut self, old: Option<OldRun>, run: &RunId, known: u64) -> Result<(), StoreError> {
         // A row of leases has no checksum: what it says may be far too high, and must not use up all there are.
-        let told = self.wreck.epoch(old).filter(|epoch| *epoch < u64::from(u32::MAX)).unwrap_or(0);
+        let told = old.and_then(|old| self.wreck.epoch(old)).filter(|epoch| *epoch < u64::from(u32::MAX)).unwrap_or(0);
         let epoch = told.max(known);
         let sql = "UPDATE leases SET epoch = max(epoch, ?2) WHERE run = (SELECT number FROM runs WHERE run = ?1)";
         self.in_new(|connection| Ok(connection.execute(sql, params![run.as_str(), epoch.cast_signed()])?))?;

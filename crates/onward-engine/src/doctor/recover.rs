@@ -1,0 +1,145 @@
+//! What the repository around the project still proves: copies of journals under hidden refs, and the folders of attempts.
+
+use std::path::Path;
+
+use jiff::Timestamp;
+use onward_core::event::{Event, Recorded};
+use onward_core::id::{Attempt, RunId};
+use onward_store::{Journal, RunRow, SqliteStore};
+
+use super::aside::Recovered;
+use super::attempts::Unrecorded;
+use super::rebuild::{Kept, Rebuilt};
+use super::repair::Repair;
+use super::{Found, REPAIR, attempts};
+use crate::attendant::AttemptFolder;
+use crate::journal_piece::{self, Copied};
+use crate::project::{FOLDER, Project};
+use crate::start::actor;
+use crate::vcs::{self, Repository};
+
+/// Runs, or ends of runs, that git has and the store has not.
+pub(super) fn examine(project: &Project, store: &SqliteStore, rows: &[RunRow], found: &mut Found) {
+    let Some(repository) = repository(project) else { return };
+    for run in repository.copied_journals().unwrap_or_default() {
+        let Some((end, place)) = journal_piece::end_and_place(&repository, &run) else { continue };
+        if place != repository.place() || store.run_was_deleted(&run).unwrap_or(true) {
+            continue;
+        }
+        let path = format!("run {run}");
+        let help = format!("{REPAIR} brings them back from git; nothing that is there is changed by that");
+        match rows.iter().find(|row| row.run == run).map(|row| row.head.0) {
+            None => {
+                let message = format!("git has {end} records of it, and the store does not know it");
+                found.warning("run-lost", path, message, &help);
+            }
+            Some(head) if head < end => {
+                let message = format!("git has {end} records of it, and the store {head}");
+                found.error("journal-behind", path, message, &help);
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// The same where there is no store at all.
+pub(super) fn examine_without_store(project: &Project, found: &mut Found) {
+    for Copied { run, records, .. } in copies(project, &[]) {
+        let message = format!("git has {} records of it, and the store is gone", records.len());
+        let help = format!("{REPAIR} makes a new store and brings the run back, as far as git has it");
+        found.error("run-lost", format!("run {run}"), message, &help);
+    }
+}
+
+/// The project around a folder, by the runs that git has a copy of.
+pub(crate) fn lost_project(from: &Path) -> Option<Project> {
+    let top = vcs::top(from)?;
+    let from = from.canonicalize().ok()?;
+    let repository = Repository::open(&top, &top.join(FOLDER)).ok()?;
+    let runs = repository.copied_journals().unwrap_or_default();
+    let places = runs.iter().filter_map(|run| journal_piece::end_and_place(&repository, run));
+    let tops = places.filter_map(|(_, place)| top.join(place).canonicalize().ok());
+    let nearest = tops.filter(|top| from.starts_with(top)).max_by_key(|top| top.components().count())?;
+    Some(Project { top: nearest })
+}
+
+/// The runs of this project of which git has a copy.
+pub(super) fn copies(project: &Project, deleted: &[RunId]) -> Vec<Copied> {
+    let Some(repository) = repository(project) else { return Vec::new() };
+    let runs = repository.copied_journals().unwrap_or_default();
+    let read = |run: RunId| journal_piece::read(&repository, &run);
+    let all = runs.into_iter().filter(|run| !deleted.contains(run)).filter_map(read);
+    all.filter(|copied| copied.place == repository.place()).collect()
+}
+
+fn repository(project: &Project) -> Option<Repository> {
+    Repository::open(&project.top, &project.store_folder()).ok()
+}
+
+/// A journal of which the store has nothing.
+pub(super) fn nothing_of(copied: &Copied) -> Journal {
+    Journal { run: Some(copied.run.clone()), ..Journal::default() }
+}
+
+/// The journal with what git has of it, where that goes on from what the store has, and not elsewhere.
+pub(super) fn completed(found: Journal, copies: &mut Vec<Copied>, recovered: &mut Vec<Recovered>) -> Journal {
+    let Some(at) = copies.iter().position(|copied| found.run.as_ref() == Some(&copied.run)) else { return found };
+    let Copied { run, records, .. } = copies.swap_remove(at);
+    let have = found.records.len();
+    let same = found.records.iter().zip(&records).all(|(one, other)| one.hash == other.hash);
+    if records.len() <= have || !same {
+        return found;
+    }
+    let gained = (records.len() - have) as u64;
+    recovered.push(Recovered { run: run.clone(), records: gained, end: records.len() as u64 });
+    let lost = found.lost.map(|lost| lost.saturating_sub(gained));
+    // Whether there was more than git has nobody can tell, unless the store counted.
+    let cut = found.cut.filter(|_| lost != Some(0));
+    let work = found.work.or_else(|| super::rebuild::name(&records[0].body).map(|(_, work)| work));
+    Journal { run: Some(run), work, records, cut, lost: lost.filter(|lost| *lost > 0) }
+}
+
+/// Puts on record again what the folders of attempts prove: that an attempt was begun. Where they are gone as well, nobody knows
+/// what had its effect outside since.
+pub(super) fn what_attempts_tell(project: &Project, kept: &mut Kept, rebuilt: &mut Rebuilt) {
+    let Some(run) = kept.run.as_mut() else { return };
+    let is_recovered = rebuilt.recovered.iter().any(|recovered| recovered.run == kept.id);
+    let is_cut = rebuilt.cut.iter().any(|cut| cut.run == kept.id);
+    if !is_recovered && !is_cut {
+        return;
+    }
+    let mut doubts: Vec<Event> = Vec::new();
+    let left = attempts::all_unrecorded(project, run);
+    let number = |left: &Unrecorded| left.path.file_name()?.to_str()?.parse::<u32>().ok();
+    for one in &left {
+        let started = AttemptFolder::at(one.path.clone()).started();
+        let (Some(phase), Some(number), Ok(Some(started))) = (&one.phase, number(one), started) else { continue };
+        let Some(event) = run.lost_start(phase, Attempt(number), &started.boot_id) else { continue };
+        if left.iter().filter(|other| other.phase.as_ref() == Some(phase)).count() > 1 {
+            // Several were lost, and how the first of them ended says nothing about the last.
+            let of_it = |doubt: &Event| matches!(doubt, Event::PhaseInDoubt { phase: in_doubt } if in_doubt == phase);
+            doubts.extend(run.lost_effects().into_iter().filter(of_it));
+            continue;
+        }
+        let message =
+            format!("attempt {number} at phase {phase} is on record again; its folder tells what became of it");
+        rebuilt.repaired.push(Repair::new("attempt-recorded", format!("run {}", kept.id), message));
+        add(run, event, &mut kept.added);
+    }
+    if !attempts::has_folders(project, &kept.id) {
+        doubts = run.lost_effects();
+    }
+    for event in doubts {
+        if let Event::PhaseInDoubt { phase } = &event {
+            let message = format!("nobody knows whether phase {phase} had its effect outside since");
+            rebuilt.repaired.push(Repair::new("in-doubt", format!("run {}", kept.id), message));
+        }
+        add(run, event, &mut kept.added);
+    }
+}
+
+fn add(run: &mut onward_core::run::Run, event: Event, added: &mut Vec<Recorded>) {
+    let recorded = Recorded { seq: run.seq.next(), at: Timestamp::now(), actor: actor(), event };
+    run.apply(&recorded);
+    added.push(recorded);
+}
