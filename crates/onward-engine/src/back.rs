@@ -10,6 +10,7 @@ use onward_core::run::vcs;
 use crate::drive::Committer;
 use crate::error::Result;
 use crate::kill_point::reached;
+use crate::stop;
 use crate::world::Tree;
 
 /// What is to be brought back.
@@ -38,6 +39,8 @@ pub fn begin(
     inputs.extend(ends);
     if hand.run().started.snapshots {
         inputs.push(tree.snapshot(hand.run())?);
+        // Nothing is taken back that was not kept.
+        stop::demand_none()?;
     }
     inputs.push(Input::Posted(Posted::Checkpoint { name: None }));
     hand.tell(inputs, now)?;

@@ -102,6 +102,8 @@ pub enum Error {
     NoRoom { what: String },
     #[error("{what}: {why}")]
     Io { what: String, why: std::io::Error },
+    #[error("stopped by signal {signal} before it was done")]
+    Stopped { signal: i32 },
     #[error("{0}")]
     NotYet(String),
     #[error("run {run} did not answer within {seconds} s")]

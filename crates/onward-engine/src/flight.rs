@@ -28,8 +28,9 @@ pub(crate) struct Flight {
     boot: String,
     /// What is noted when it is done.
     look: Look,
-    /// What it was asked so far; asked again only when it is more urgent.
+    /// What it was asked so far; asked again only when it is more urgent, or when nobody heard it.
     asked: Option<(StopBy, Urgency)>,
+    heard: bool,
     /// How often in a row nothing could be told, because we had no room to look.
     blind_looks: u32,
 }
@@ -51,7 +52,8 @@ pub(crate) enum Landed {
 
 impl Flight {
     pub(crate) fn attending(folder: AttemptFolder, attempt: Attempt, attending: Attending, look: Look) -> Self {
-        Self { attempt, folder, by: By::Child(attending), boot: boot_now(), look, asked: None, blind_looks: 0 }
+        let (by, boot) = (By::Child(attending), boot_now());
+        Self { attempt, folder, by, boot, look, asked: None, heard: false, blind_looks: 0 }
     }
 
     pub(crate) fn recovered(folder: AttemptFolder, attempt: Attempt, boot: &str, after: Look) -> Landed {
@@ -66,7 +68,7 @@ impl Flight {
             Some(Found::Holding) | None => By::Lock,
         };
         let boot = boot.to_owned();
-        Landed::Flying(Self { attempt, folder, by, boot, look: after, asked: None, blind_looks: 0 })
+        Landed::Flying(Self { attempt, folder, by, boot, look: after, asked: None, heard: false, blind_looks: 0 })
     }
 
     /// What becomes readable when the attendant is gone.
@@ -117,7 +119,11 @@ impl Flight {
     /// The end that was found, if it is one; none at all where it cannot be read now.
     fn end(&mut self, found: Found) -> Option<Option<AttemptEnd>> {
         Some(match found {
-            Found::Exited(exit) => return end_of(&self.folder, &exit, &self.look).map(Some),
+            Found::Exited(exit) => {
+                // An attendant that could only be told by a signal does not know who asked.
+                let stopped_by = exit.stopped_by.map(|by| self.asked.map_or(by, |(by, _)| record_of(by)));
+                return end_of(&self.folder, &Exit { stopped_by, ..exit }, &self.look).map(Some);
+            }
             Found::Alive(_) => None,
             Found::Holding => {
                 self.by = By::Lock;
@@ -137,15 +143,16 @@ impl Flight {
     }
 
     pub(crate) fn ask_to_stop(&mut self, by: StopBy, urgency: Urgency) {
-        if matches!(self.asked, Some((_, asked)) if asked >= urgency) {
+        if self.heard && matches!(self.asked, Some((_, asked)) if asked >= urgency) {
             return;
         }
         self.asked = Some((by, urgency));
-        // An attendant that cannot be reached is gone or will be seen to be: nothing is lost by going on.
-        let _ = match urgency {
+        // An attendant that is gone will be seen to be; one that could not be told is told again at the next look.
+        let reached = match urgency {
             Urgency::Ask => attendant::ask_to_stop(&self.folder, record_of(by)),
             Urgency::Kill => attendant::kill(&self.folder, record_of(by)),
         };
+        self.heard = reached.is_ok();
         self.repeat_the_kill();
     }
 

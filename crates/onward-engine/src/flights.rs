@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use onward_core::event::{LimitHit, Outcome, StopBy};
@@ -26,12 +26,16 @@ use crate::probe::{
 use crate::project::Project;
 use crate::replan::{self, Replanning};
 use crate::shared_limits::SharedLimits;
+use crate::stop;
 use crate::tree::WorkingTree;
 use crate::waiter::Waiter;
 use crate::world::{Happened, Tree, Urgency, World};
 
 /// How often a lock is tried whose attendant is dead.
 const LOCK_EVERY: Duration = Duration::from_millis(20);
+
+/// How long attempts are given to end where that cannot be written down: what their attendants take to ask, to insist and to kill.
+const END_ALL_TIME_MAX: Duration = Duration::from_millis(8_500);
 
 /// All attempts that this process has under way.
 pub(crate) struct Flights<'a> {
@@ -48,6 +52,8 @@ pub(crate) struct Flights<'a> {
     replanning: Option<Replanning>,
     tree: WorkingTree,
     shared: SharedLimits,
+    /// Somebody wants to know how far it is, and was not told yet.
+    status_asked: bool,
 }
 
 impl<'a> Flights<'a> {
@@ -55,13 +61,18 @@ impl<'a> Flights<'a> {
         let shared = SharedLimits::new(&project.store_folder());
         let (in_flight, proving) = (BTreeMap::new(), BTreeMap::new());
         let former = Former::default();
-        Self { project, waiter, me, in_flight, former, proving, replanning: None, tree, shared }
+        let (replanning, status_asked) = (None, false);
+        Self { project, waiter, me, in_flight, former, proving, replanning, tree, shared, status_asked }
     }
 
     /// Attempts that are over.
     fn landed(&mut self) -> Result<Vec<Input>> {
-        let mut over = self.proven();
-        over.extend(replan::made(&mut self.replanning));
+        let mut over = Vec::new();
+        // What was being looked at or made when a stop was asked for was given up, which says nothing about it.
+        if stop::asked().is_none() {
+            over.extend(self.proven());
+            over.extend(replan::made(&mut self.replanning));
+        }
         for (phase, flight) in &mut self.in_flight {
             if let Some(end) = flight.landed()? {
                 let end = AttemptEnd { head: self.tree.head(), ..end };
@@ -78,6 +89,18 @@ impl<'a> Flights<'a> {
 }
 
 impl Flights<'_> {
+    /// What signals ask for.
+    fn heard(&mut self, signals: Vec<i32>) -> Vec<Input> {
+        self.status_asked |= signals.contains(&SIGUSR1);
+        let asked = signals.into_iter().filter_map(|signal| match signal {
+            SIGINT => Some(StopBy::Interrupt),
+            SIGTERM => Some(StopBy::SessionEnd),
+            SIGHUP => Some(StopBy::Hangup),
+            _ => None,
+        });
+        asked.map(|by| Input::StopAsked { by }).collect()
+    }
+
     /// What was found about phases that say they are done.
     fn proven(&mut self) -> Vec<Input> {
         let found = self.proving.iter_mut().filter_map(|((phase, number), proving)| {
@@ -105,7 +128,7 @@ impl World for Flights<'_> {
     }
 
     fn perform(&mut self, run: &Run, id: &PhaseId, attempt: Attempt) -> Result<Option<Input>> {
-        if self.in_flight.contains_key(id) {
+        if self.in_flight.contains_key(id) || stop::asked().is_some() {
             return Ok(None);
         }
         match self.former.clear(self.project, run, id, attempt) {
@@ -120,32 +143,38 @@ impl World for Flights<'_> {
         let cleaned = cleaned.map_err(|why| Trouble::Phase(format!("what it writes cannot be put back: {why}")));
         let started = cleaned.and_then(|()| shell::prepare(self.project, run, phase, attempt)).and_then(|prepared| {
             probe::phase::note_the_beginning(self.project, run, phase, &prepared.folder);
+            if stop::asked().is_some() {
+                return Ok(None);
+            }
             // This very program, also when its file was replaced meanwhile.
             let exe = Path::new("/proc/self/exe");
             let attending = attendant::spawn(exe, &prepared.folder, &prepared.spec, &prepared.env);
             let look = Look::of(self.project, run, phase);
             match attending {
-                Ok(attending) => Ok(Landed::Flying(Flight::attending(prepared.folder, attempt, attending, look))),
+                Ok(attending) => Ok(Some(Landed::Flying(Flight::attending(prepared.folder, attempt, attending, look)))),
                 Err(why @ (SpawnError::Lock(_) | SpawnError::Handover(_))) => Err(Trouble::Machine(why.to_string())),
                 // What the error means for the attempt is asked of the attempt.
                 Err(why @ (SpawnError::Held | SpawnError::StartedBefore | SpawnError::Process(_))) => {
                     match Flight::recovered(prepared.folder, attempt, &boot_now(), look) {
                         Landed::NeverStarted => Err(Trouble::Phase(why.to_string())),
-                        found @ (Landed::Ended(_) | Landed::Flying(_)) => Ok(found),
+                        found @ (Landed::Ended(_) | Landed::Flying(_)) => Ok(Some(found)),
                     }
                 }
             }
         });
         match started {
-            Ok(Landed::Flying(flight)) => {
+            Ok(Some(Landed::Flying(flight))) => {
                 self.in_flight.insert(id.clone(), flight);
                 Ok(None)
             }
-            Ok(Landed::Ended(end)) => {
+            // It was given up before it began.
+            Ok(None) => Ok(None),
+            Err(Trouble::Phase(_)) if stop::asked().is_some() => Ok(None),
+            Ok(Some(Landed::Ended(end))) => {
                 let end = AttemptEnd { head: self.tree.head(), ..end };
                 Ok(Some(Input::AttemptEnded { phase: id.clone(), attempt, end }))
             }
-            Ok(Landed::NeverStarted) => unreachable!("that is a trouble with its reason"),
+            Ok(Some(Landed::NeverStarted)) => unreachable!("that is a trouble with its reason"),
             Err(Trouble::Machine(why)) => Err(Error::NoRoom { what: format!("phase {id} cannot be started: {why}") }),
             Err(Trouble::Phase(reason)) => Ok(Some(could_not_start(id, attempt, reason))),
         }
@@ -202,17 +231,37 @@ impl World for Flights<'_> {
         let fds: Vec<_> = self.in_flight.values().filter_map(Flight::fd).chain(proving).collect();
         let woken = self.waiter.wait(&fds, limit).map_err(Error::io("waiting for something to happen"))?;
         drop(fds);
-        let mut happened = Happened { inputs: self.landed()?, posted: woken.posted, status_asked: false };
-        for signal in woken.signals {
-            match signal {
-                SIGINT => happened.inputs.push(Input::StopAsked { by: StopBy::Interrupt }),
-                SIGTERM => happened.inputs.push(Input::StopAsked { by: StopBy::SessionEnd }),
-                SIGHUP => happened.inputs.push(Input::StopAsked { by: StopBy::Hangup }),
-                SIGUSR1 => happened.status_asked = true,
-                _ => {}
+        // Before all else that happened, so that nothing more follows from it.
+        let mut inputs = self.heard(woken.signals);
+        inputs.extend(self.landed()?);
+        let status_asked = std::mem::take(&mut self.status_asked);
+        Ok(Happened { inputs, posted: woken.posted, status_asked })
+    }
+
+    fn signals(&mut self) -> Vec<Input> {
+        self.heard(stop::take())
+    }
+
+    fn end_all(&mut self) {
+        let by = match stop::signal() {
+            Some(SIGINT) => StopBy::Interrupt,
+            Some(SIGTERM) => StopBy::SessionEnd,
+            // Nobody wants them to end: the next driver takes their results.
+            Some(_) | None => return,
+        };
+        let (begun, mut urgency) = (Instant::now(), Urgency::Ask);
+        while !self.in_flight.is_empty() && begun.elapsed() < END_ALL_TIME_MAX {
+            for flight in self.in_flight.values_mut() {
+                flight.ask_to_stop(by, urgency);
             }
+            let fds: Vec<_> = self.in_flight.values().filter_map(Flight::fd).collect();
+            let Ok(woken) = self.waiter.wait(&fds, LOCK_EVERY) else { return };
+            drop(fds);
+            if woken.signals.iter().any(|signal| [SIGINT, SIGTERM].contains(signal)) {
+                urgency = Urgency::Kill;
+            }
+            self.in_flight.retain(|_, flight| matches!(flight.landed(), Ok(None)));
         }
-        Ok(happened)
     }
 
     fn limit_hit(&mut self, run: &Run, hit: &LimitHit) {

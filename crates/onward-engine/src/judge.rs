@@ -21,7 +21,7 @@ use crate::look::{self, require_phase};
 use crate::offer::{fresh, question, refuse_if_driven};
 use crate::prepared::{Prepared, is_known_by, text_key};
 use crate::start::{Found, PlanFrom, Ready, Request, Want};
-use crate::{probe, vcs};
+use crate::{probe, stop, vcs};
 
 /// An unfinished run of the same work, and all that was found out about it.
 #[derive(Debug)]
@@ -135,6 +135,8 @@ impl Onward {
         if !somebody_drives && one.run.is_unfinished() && one.run.phases_total() > 0 {
             self.look_around(&mut one, files);
         }
+        // What was given up was not seen.
+        stop::demand_none()?;
         Ok(one)
     }
 

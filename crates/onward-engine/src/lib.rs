@@ -37,6 +37,7 @@ mod rewind;
 mod shared_limits;
 mod start;
 mod steer;
+pub mod stop;
 mod tidy_up;
 mod tree;
 mod tree_lock;
@@ -47,7 +48,6 @@ mod world;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 pub use books::Books;
 pub use check::{Checked, check};
@@ -173,13 +173,6 @@ fn no_store_is_no_runs(why: StoreError) -> Error {
         StoreError::NoStore { .. } => Error::NoRuns,
         other => other.into(),
     }
-}
-
-/// Lets Ctrl+C end this process again, as it does before a run is driven: while a person is asked, nothing is at work.
-pub fn let_ctrl_c_end_us() {
-    let always = Arc::new(AtomicBool::new(true));
-    // Without it Ctrl+C does nothing at a question, and every question can be left by its answers too.
-    let _ = signal_hook::flag::register_conditional_default(signal_hook::consts::SIGINT, always);
 }
 
 fn home() -> Option<PathBuf> {

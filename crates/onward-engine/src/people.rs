@@ -23,6 +23,7 @@ use crate::probe::phase;
 use crate::probe::proof::Looking;
 use crate::redact::secrets;
 use crate::start::actor;
+use crate::stop;
 use crate::tree::WorkingTree;
 
 /// What somebody reports.
@@ -134,6 +135,8 @@ impl Onward {
             return Ok(Reported { accepted: false, reason: Some(why.to_string()), next: next_of(&run) });
         }
         let says = self.says(&run, &phase, report);
+        // What was given up proves nothing, for or against.
+        stop::demand_none()?;
         let refused = match self.post(&id, &Posted::Report { phase, by: actor(), says, complexity }) {
             Ok(Reply::Overruled { reason } | Reply::Refused { reason } | Reply::Unfit { reason }) => Some(reason),
             Ok(Reply::Done | Reply::Checkpoint { .. }) => None,

@@ -38,7 +38,7 @@ use crate::tree::WorkingTree;
 use crate::turns::{LOCK_LOOK_EVERY, end, exclusive};
 use crate::waiter::Waiter;
 use crate::world::World as _;
-use crate::{attendant, flight, look, process, redact, vcs};
+use crate::{attendant, flight, look, process, redact, stop, vcs};
 
 /// Ids of one second that are tried before something else must be wrong.
 const RUN_ID_TRIES_MAX: u32 = 10_000;
@@ -275,8 +275,15 @@ impl Onward {
 
     /// Starts a new run and drives it.
     pub fn start(&mut self, request: &Request, found: Found, reporter: &mut dyn Reporter) -> Result<Finished> {
-        // Of several that start the same work at once one goes on; the others must see its run.
+        stop::demand_none()?;
         self.store()?;
+        if request.want == Want::Fresh {
+            // Before anybody is kept from starting, since it may take long.
+            for old in &found.unfinished {
+                self.see_the_end_of(old, request.orphans, reporter)?;
+            }
+        }
+        // Of several that start the same work at once one goes on; the others must see its run.
         let alone = exclusive(&self.project.runtime().join("start.lock"))?;
         let work = match found.work {
             Some(work) => work,
@@ -290,7 +297,7 @@ impl Onward {
         self.demand_nobody_was_faster(&work.key, &found.unfinished)?;
         if request.want == Want::Fresh {
             for old in &found.unfinished {
-                self.put_away(old, request.orphans)?;
+                self.put_away(old)?;
             }
         }
         let tree = WorkingTree::to_drive(&self.project, None)?;
@@ -327,6 +334,7 @@ impl Onward {
             reporter.update(&crate::Update::Event { recorded, run: &run });
         }
         let world = Some(Box::new(probe::world(&self.project, &run))).filter(|world| **world != World::default());
+        let world = world.filter(|_| stop::asked().is_none());
         let only = request.only.as_deref().map(PhaseId::new);
         let resumption = Resumption { world, only, replan_limits: request.replan_limits, ..Resumption::default() };
         self.drive(run, &lease, request, (tree, resumption), reporter)
@@ -381,6 +389,7 @@ impl Onward {
 
     /// Goes on with a run.
     pub fn go_on(&mut self, going: &Going, request: &Request, reporter: &mut dyn Reporter) -> Result<Finished> {
+        stop::demand_none()?;
         let id = &going.run;
         let lease = self.take_lease(id, LeaseKind::Driving)?;
         self.forget_note(id);
@@ -483,17 +492,39 @@ impl Onward {
         self.project.runtime().join(format!("{run}.wake"))
     }
 
-    /// Archives a run that a fresh start leaves behind, once nothing of it is at work any more.
-    fn put_away(&mut self, old: &Unfinished, orphans: Option<Orphans>) -> Result<()> {
-        for (phase, state) in old.run.running() {
-            let Some(attempt) = &state.attempt else { continue };
-            let folder = shell::folder(&self.project, &old.run, &phase.id, attempt.number);
+    /// Waits until nothing of a run is at work any more, or ends it.
+    fn see_the_end_of(&self, old: &Unfinished, orphans: Option<Orphans>, reporter: &mut dyn Reporter) -> Result<()> {
+        let held = |folder: &attendant::AttemptFolder| attendant::is_at_work(folder).unwrap_or(false);
+        for folder in self.at_work(&old.run).iter().filter(|folder| held(folder)) {
             if orphans == Some(Orphans::Kill) {
-                end(&folder).map_err(|why| Error::Refused { run: old.run.id.clone(), reasons: vec![why] })?;
+                end(folder).map_err(|why| Error::Refused { run: old.run.id.clone(), reasons: vec![why] })?;
+                continue;
             }
-            while attendant::is_at_work(&folder).unwrap_or(false) {
+            let note = format!("run {} has a phase at work, and its end is waited for", old.run.id);
+            reporter.update(&crate::Update::Note(&note));
+            while held(folder) {
+                stop::demand_none()?;
                 std::thread::sleep(LOCK_LOOK_EVERY);
             }
+        }
+        Ok(())
+    }
+
+    fn at_work(&self, run: &Run) -> Vec<attendant::AttemptFolder> {
+        let attempts = run.running().filter_map(|(phase, state)| Some((&phase.id, state.attempt.as_ref()?.number)));
+        attempts.map(|(phase, number)| shell::folder(&self.project, run, phase, number)).collect()
+    }
+
+    /// Archives a run that a fresh start leaves behind. Somebody may have gone on with it while its end was waited for.
+    fn put_away(&mut self, old: &Unfinished) -> Result<()> {
+        if let Some(driver) = self.driver(&old.run.id)? {
+            return Err(Error::Driven { run: old.run.id.clone(), driver });
+        }
+        let now = self.load(&old.run.id)?;
+        if let Some((phase, _)) = now.running().next()
+            && self.at_work(&now).iter().any(|folder| attendant::is_at_work(folder).unwrap_or(false))
+        {
+            return Err(Error::PhaseLives { run: now.id.clone(), phase: phase.id.clone() });
         }
         self.post(&old.run.id, &Posted::Archive).map(|_| ())
     }

@@ -15,6 +15,7 @@ use crate::keeper::KeepNothing;
 use crate::kill_point::reached;
 use crate::look::require_phase;
 use crate::start::{actor, holder};
+use crate::stop;
 use crate::tree::WorkingTree;
 use crate::waiter;
 
@@ -76,6 +77,7 @@ impl Onward {
             if Instant::now() > deadline {
                 return Err(Error::NoAnswer { run: run.clone(), seconds: ANSWER_WAIT_MAX.as_secs() });
             }
+            stop::demand_none()?;
             std::thread::sleep(ANSWER_LOOK_EVERY);
         }
     }

@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::probe;
 use crate::project::Project;
 use crate::redact;
+use crate::stop;
 use crate::tree_lock::{AtWork, TreeLock};
 use crate::vcs::{
     self, CommitRequest, Committed, Head, Hooks, IndexAfter, Kept, LeftOut, NotCommitted, Repository, Whose, Without,
@@ -112,11 +113,19 @@ fn words(left_out: &LeftOut) -> String {
 
 impl Tree for WorkingTree {
     fn snapshot(&mut self, run: &Run) -> Result<Input> {
-        Ok(Input::Snapshotted(self.take(run)))
+        match self.take(run) {
+            // It was given up, which says nothing about the tree.
+            Err(_) if stop::asked().is_some() => Ok(Input::Tick),
+            taken => Ok(Input::Snapshotted(taken)),
+        }
     }
 
     fn commit(&mut self, run: &Run, number: u32) -> Result<Input> {
-        Ok(Input::Committed { number, made: self.committed(run, number) })
+        match self.committed(run, number) {
+            // It was given up, and stays begun: the next driver finds it made, or makes it.
+            Err(NoCommit::NotNow { .. }) if stop::asked().is_some() => Ok(Input::Tick),
+            made => Ok(Input::Committed { number, made }),
+        }
     }
 
     fn restore(&mut self, run: &Run, files: &FilesBack) -> Result<std::result::Result<Snapshot, String>> {

@@ -20,6 +20,7 @@ use crate::Onward;
 use crate::error::{Error, Result};
 use crate::executor::shell;
 use crate::flight;
+use crate::stop;
 use crate::tree::WorkingTree;
 use crate::turns::LOCK_LOOK_EVERY;
 
@@ -98,6 +99,7 @@ impl TreeLock {
                 let what = "files of this working tree are being brought back by another onward process".to_owned();
                 return Err(Error::NoRoom { what });
             }
+            stop::demand_none()?;
             std::thread::sleep(LOCK_LOOK_EVERY);
         }
         Ok(lock)

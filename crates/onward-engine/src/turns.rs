@@ -11,6 +11,7 @@ use nix::fcntl::{FcntlArg, fcntl};
 use crate::attendant;
 use crate::error::{Error, Result};
 use crate::flight::boot_now;
+use crate::stop;
 
 pub(crate) const LOCK_LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Ten seconds of looks at the lock of those that start.
@@ -28,6 +29,7 @@ pub(crate) fn exclusive(path: &Path) -> Result<File> {
         if try_exclusive(&file).map_err(failed)? {
             return Ok(file);
         }
+        stop::demand_none()?;
         std::thread::sleep(LOCK_LOOK_EVERY);
     }
     Err(failed(std::io::ErrorKind::TimedOut.into()))

@@ -4,15 +4,13 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::stat::Mode;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
-use signal_hook::iterator::backend::SignalDelivery;
-use signal_hook::iterator::exfiltrator::SignalOnly;
+
+use crate::stop;
 
 /// What ended a wait, apart from attendants.
 #[derive(Debug, Default)]
@@ -23,23 +21,21 @@ pub(crate) struct Woken {
 }
 
 pub(crate) struct Waiter {
-    signals: SignalDelivery<UnixStream, SignalOnly>,
     wake: Wake,
 }
 
 impl Waiter {
     pub(crate) fn new(wake: PathBuf) -> io::Result<Self> {
-        let (read, write) = UnixStream::pair()?;
-        let signals = SignalDelivery::with_pipe(read, write, SignalOnly, [SIGINT, SIGTERM, SIGHUP, SIGUSR1])?;
-        Ok(Self { signals, wake: Wake::open(wake)? })
+        stop::listen_to_questions()?;
+        Ok(Self { wake: Wake::open(wake)? })
     }
 
     /// Waits until one of `others` is readable, a signal or a byte came, or the time is up.
     pub(crate) fn wait(&mut self, others: &[BorrowedFd<'_>], limit: Duration) -> io::Result<Woken> {
-        let (signalled, posted) = {
+        let posted = {
             let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(others.len() + 2);
-            fds.push(PollFd::new(self.signals.get_read().as_fd(), PollFlags::POLLIN));
             fds.push(PollFd::new(self.wake.file.as_fd(), PollFlags::POLLIN));
+            fds.extend(stop::news().map(|news| PollFd::new(news, PollFlags::POLLIN)));
             fds.extend(others.iter().map(|fd| PollFd::new(*fd, PollFlags::POLLIN)));
             // Rounded up, so that a wait for a time is not over just before it.
             let limit = limit.saturating_add(Duration::from_micros(999));
@@ -48,13 +44,12 @@ impl Waiter {
                 Ok(_) | Err(nix::errno::Errno::EINTR) => {}
                 Err(why) => return Err(why.into()),
             }
-            (fds[0].any().unwrap_or(true), fds[1].any().unwrap_or(false))
+            fds[0].any().unwrap_or(false)
         };
-        let signals = if signalled { self.signals.pending().collect() } else { Vec::new() };
         if posted {
             self.wake.drain();
         }
-        Ok(Woken { signals, posted })
+        Ok(Woken { signals: stop::take(), posted })
     }
 }
 

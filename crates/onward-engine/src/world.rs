@@ -55,6 +55,14 @@ pub trait World {
     /// What other runs have hit since this was last asked.
     fn limits_elsewhere(&mut self, run: &Run) -> Vec<Input>;
 
+    /// What was asked of this process since it was last asked, without waiting for more.
+    fn signals(&mut self) -> Vec<Input> {
+        Vec::new()
+    }
+
+    /// Ends what is at work, where a stop was asked for and cannot be written down.
+    fn end_all(&mut self) {}
+
     /// Sleeps until something happens or the time is up.
     fn wait(&mut self, limit: Duration) -> Result<Happened>;
 

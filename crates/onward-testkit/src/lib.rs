@@ -43,9 +43,9 @@ mod wait;
 
 pub use ledger::{Entry, parse_ledger};
 pub use nix::sys::signal::Signal;
-pub use process::is_alive;
+pub use process::{is_alive, send};
 pub use project::TestProject;
 pub use ran::Ran;
 pub use running::Running;
 pub use terminal::Terminal;
-pub use wait::{LIMIT, wait_until, wait_within};
+pub use wait::{LIMIT, has_room, wait_until, wait_within};

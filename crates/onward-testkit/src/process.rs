@@ -62,7 +62,7 @@ pub(crate) fn kill_all_carrying(token: &str) -> bool {
 
 /// Sends a signal; a process that is gone already is no mistake.
 #[track_caller]
-pub(crate) fn send(pid: u32, signal: Signal) {
+pub fn send(pid: u32, signal: Signal) {
     send_to(as_pid(pid), signal);
 }
 

@@ -202,12 +202,19 @@ impl TestProject {
 
     /// Starts a prepared command in a process group of its own; its output goes into files.
     #[track_caller]
-    pub fn spawn(&self, mut command: Command) -> Running {
+    pub fn spawn(&self, command: Command) -> Running {
+        self.spawn_onto(command, None, None)
+    }
+
+    /// The same with a way out of the test's own; what goes there cannot be asked for afterwards.
+    #[track_caller]
+    pub fn spawn_onto(&self, mut command: Command, stdout: Option<Stdio>, stderr: Option<Stdio>) -> Running {
         self.started.set(self.started.get() + 1);
         let number = self.started.get();
         let (out, err) = (self.root().join(format!("out/{number}.out")), self.root().join(format!("out/{number}.err")));
-        command.stdout(File::create(&out).expect("the folder is ours"));
-        command.stderr(File::create(&err).expect("the folder is ours"));
+        let files = [&out, &err].map(|path| Stdio::from(File::create(path).expect("the folder is ours")));
+        let [out_file, err_file] = files;
+        command.stdout(stdout.unwrap_or(out_file)).stderr(stderr.unwrap_or(err_file));
         let args = command.get_args().map(|arg| arg.to_string_lossy().into_owned()).collect();
         let child = command.process_group(0).spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
         Running { args, child, out, err, started: Instant::now() }

@@ -1,7 +1,10 @@
 //! Waiting for something to become true, with a limit.
 
+use std::os::fd::BorrowedFd;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 /// How long a command or a condition may take. Below the limit at which nextest ends a test, so that the test itself
 /// says what it waited for.
@@ -20,6 +23,12 @@ pub fn wait_until<T>(what: &str, probe: impl FnMut() -> Option<T>) -> T {
 #[track_caller]
 pub fn wait_within<T>(limit: Duration, what: &str, probe: impl FnMut() -> Option<T>) -> T {
     try_within(limit, probe).unwrap_or_else(|| panic!("waited {} s for {what}", limit.as_secs_f32()))
+}
+
+/// Whether something can be written there without waiting for its reader.
+pub fn has_room(pipe: BorrowedFd<'_>) -> bool {
+    let mut fds = [PollFd::new(pipe, PollFlags::POLLOUT)];
+    matches!(poll(&mut fds, PollTimeout::ZERO), Ok(1))
 }
 
 /// Asks `probe` until it gives a value; none if the limit came first. It is asked at least once.

@@ -8,7 +8,8 @@ use onward_core::exit;
 use onward_core::id::RunId;
 use onward_core::resume::{Finding, Weight};
 use onward_core::run::Refusal;
-use onward_engine::{Cause, Error, Left, Offer, Question, StoreError};
+use onward_core::view;
+use onward_engine::{Cause, Error, Left, Offer, Question, StoreError, stop};
 
 use crate::args::Reader;
 use crate::render;
@@ -110,6 +111,41 @@ impl Failure {
     pub(crate) fn stopped_for_an_answer(question: Question) -> Self {
         answer_needed(question).kept("all that is done is recorded; the rest waits for the answer").into()
     }
+
+    /// A person was asked about a run that came to its end, and left by a signal instead.
+    pub(crate) fn stopped_at_a_question(run: &RunId, signal: i32) -> Self {
+        let what = format!("stopped by {}, and nothing was decided", signal_in_words(signal));
+        let page = Page::new(code_of(signal), "stopped", what).of_run(run).kept(ALL_RECORDED);
+        page.next(view::resume_command(run)).into()
+    }
+
+    /// The same failure, as the stop that caused it: what is given up since somebody wants out has not failed. What says that
+    /// something is wrong with the store stays what it is.
+    pub(crate) fn or_stopped(self) -> Self {
+        let Some(signal) = stop::signal() else { return self };
+        if matches!(self.code, exit::STORE | exit::DAMAGED | exit::NEWER | exit::BUG | exit::SIGNALS..) {
+            return self;
+        }
+        let page = *self.0;
+        let what = format!("stopped by {}", signal_in_words(signal));
+        let more = if page.question.is_some() { Vec::new() } else { vec![page.what] };
+        let (question, findings) = (None, Vec::new());
+        Page { code: code_of(signal), name: "stopped", what, more, question, findings, ..page }.into()
+    }
+}
+
+/// The exit code of whoever was ended by a signal.
+pub(crate) fn code_of(signal: i32) -> u8 {
+    exit::SIGNALS.saturating_add(u8::try_from(signal).unwrap_or_default())
+}
+
+fn signal_in_words(signal: i32) -> String {
+    match code_of(signal) {
+        exit::INTERRUPT => "Ctrl+C (SIGINT)".to_owned(),
+        exit::TERMINATED => "SIGTERM".to_owned(),
+        exit::HANGUP => "SIGHUP, the end of its terminal".to_owned(),
+        _ => format!("signal {signal}"),
+    }
 }
 
 impl From<Page> for Failure {
@@ -167,6 +203,10 @@ impl Page {
             Error::HomeFolder => Self::new(exit::USAGE, "home-folder", what),
             Error::EmptyName(_) => Self::new(exit::USAGE, "empty-name", what).next("onward list"),
             Error::NoRoom { .. } => Self::new(exit::STORE, "no-room", what).kept(ALL_RECORDED).next("onward status"),
+            Error::Stopped { signal } => {
+                let what = format!("stopped by {} before it was done", signal_in_words(signal));
+                Self::new(code_of(signal), "stopped", what).next("onward status")
+            }
             Error::NotYet(_) => Self::new(exit::USAGE, "not-yet", what).next("onward --help"),
             Error::NoPlan { .. } => Self::new(exit::USAGE, "no-plan", what).next("onward init --plan"),
             Error::PlanUnreadable { .. } => Self::new(exit::USAGE, "plan-unreadable", what),
@@ -344,6 +384,7 @@ pub(crate) fn turn_panics_into_pages() {
             Some(Reader::Program) => render::answer_json(&render::failure::Told::of(&page)),
             Some(Reader::ProgramOfLines) => render::answer_json(&render::run::Exit::failed(&page, None)),
         }
+        render::drain();
         std::process::exit(i32::from(exit::BUG));
     }));
 }

@@ -20,5 +20,5 @@ fn main() -> ExitCode {
     }
     kill_point::install();
     failure::turn_panics_into_pages();
-    ExitCode::from(commands::perform(&std::env::args_os().collect::<Vec<_>>()))
+    ExitCode::from(commands::perform_and_write(&std::env::args_os().collect::<Vec<_>>()))
 }

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::io::{BufRead, IsTerminal, Read};
 
 use onward_core::input::Choice;
+use onward_engine::stop;
 
 use crate::args::Damaged;
 use crate::render;
@@ -25,11 +26,16 @@ fn interactive(terminals: bool, ci: Option<&OsStr>, no_input: bool) -> bool {
     terminals && !ci && !no_input
 }
 
-/// Asks and gives the answer without the space around it; none when there is nobody any more.
+/// Asks and gives the answer without the space around it; none when there is nobody any more, or somebody wants out.
 pub(crate) fn ask(question: &str) -> Option<String> {
     render::say(question);
+    render::drain();
+    let stdin = std::io::stdin().lock();
+    if !stop::is_readable(&stdin) {
+        return None;
+    }
     let mut line = Vec::new();
-    let read = std::io::stdin().lock().take(ANSWER_BYTES_MAX).read_until(b'\n', &mut line);
+    let read = stdin.take(ANSWER_BYTES_MAX).read_until(b'\n', &mut line);
     match read {
         Ok(0) | Err(_) => None,
         Ok(_) => Some(String::from_utf8_lossy(&line).trim().to_owned()),

@@ -62,7 +62,7 @@ impl Run {
                 self.batches_recorded.insert(*batch);
                 self.make_due(Trigger::BatchComplete, None);
             }
-            Event::StopAsked { by, kill } => self.stop_asked(*by, *kill),
+            Event::StopAsked { by, kill } => self.stop_asked(*by, *kill, at),
             Event::RunStopped { by } => self.stopped = Some(*by),
             Event::RunEnded { result } => self.run_ended(*result),
             Event::RunArchived => self.archived = true,
@@ -303,7 +303,8 @@ impl Run {
         self.reopened_a_part(phase);
     }
 
-    fn stop_asked(&mut self, by: StopBy, kill: bool) {
+    fn stop_asked(&mut self, by: StopBy, kill: bool, at: Timestamp) {
+        self.stop_asked_at = Some(at);
         self.stop = Some((by, if kill { Kill::Now } else { Kill::Ask }));
         match by {
             StopBy::Interrupt | StopBy::Cancel => self.make_due(Trigger::UserInterrupt, None),

@@ -1,6 +1,6 @@
 //! What follows from the state and is not yet on record: the next fact, until there is none.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::apply::batch_number;
 use super::follows::{follows, over};
@@ -12,6 +12,12 @@ use crate::event::{Event, RunResult, StopBy};
 use crate::id::{Attempt, PhaseId};
 use crate::naming::checkpoint_id;
 use crate::plan::{OnInterrupt, Phase, PhaseFailure, PlanFailure};
+
+/// Phases that are asked to end are interrupted, told after five seconds and killed after three more. What is not over a moment
+/// after that will not be soon.
+const STOP_PATIENCE: SignedDuration = SignedDuration::from_millis(9_200);
+/// The same after the order to kill.
+const KILL_PATIENCE: SignedDuration = SignedDuration::from_millis(2_500);
 
 pub(super) fn settle(run: &Run, now: Timestamp) -> Option<Event> {
     if run.archived || (run.ending().is_some() && !run.waits_for_others()) {
@@ -91,8 +97,11 @@ fn end(run: &Run, now: Timestamp) -> Option<Event> {
     if let Some((StopBy::Hangup, _)) = run.stop {
         return Some(Event::RunStopped { by: StopBy::Hangup });
     }
+    if let Some(by) = out_of_patience(run, now) {
+        return Some(Event::RunStopped { by });
+    }
     // A rewind does not wait for a commit of what it is about to leave behind.
-    let commits = run.vcs.begun.is_some() && !matches!(run.stop, Some((StopBy::Rewind, _)));
+    let commits = run.vcs.begun.is_some() && !run.gives_git_up() && !matches!(run.stop, Some((StopBy::Rewind, _)));
     let git_first = run.snapshot_is_wanted() || commits || run.vcs.rewinding.is_some();
     if run.epoch == 0 || !run.running.is_empty() || git_first {
         return None;
@@ -145,6 +154,18 @@ fn end(run: &Run, now: Timestamp) -> Option<Event> {
         return Some(over(run));
     }
     schedule::pause(run, now)
+}
+
+/// Who wanted the stop, where phases do not end by it: a person is not kept waiting. What is still at work is found by the next
+/// driver, as after a hangup.
+fn out_of_patience(run: &Run, now: Timestamp) -> Option<StopBy> {
+    let asked_at = run.stop_asked_at?;
+    let (by, patience) = match run.stop? {
+        (by @ (StopBy::Interrupt | StopBy::SessionEnd), Kill::Ask) => (by, STOP_PATIENCE),
+        (by @ (StopBy::Interrupt | StopBy::SessionEnd), Kill::Now) => (by, KILL_PATIENCE),
+        _ => return None,
+    };
+    (now.duration_since(asked_at) >= patience).then_some(by)
 }
 
 /// Whether anything may be started at all: nobody said stop, nothing is unclear, no failure forbids it.

@@ -37,6 +37,8 @@ pub struct Run {
     pub result: Option<RunResult>,
     /// Set when told to stop, cleared when a driver goes on.
     pub stop: Option<(StopBy, Kill)>,
+    /// When that was last said.
+    pub(super) stop_asked_at: Option<Timestamp>,
     /// The driver let go.
     pub stopped: Option<StopBy>,
     /// The epoch of the driver that has the run, or had it last.
@@ -266,6 +268,7 @@ impl Run {
             archived: false,
             result: None,
             stop: None,
+            stop_asked_at: None,
             stopped: None,
             epoch: 0,
             boot: String::new(),

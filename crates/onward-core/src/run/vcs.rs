@@ -77,12 +77,19 @@ impl Run {
     /// A checkpoint that comes with the working tree also comes after the commit that can be made now.
     pub(super) fn commit_goes_first(&self) -> bool {
         let will_be_begun = self.commit_is_possible() && self.stop.is_none() && self.ending().is_none();
-        self.vcs.begun.is_some() || will_be_begun
+        (self.vcs.begun.is_some() && !self.gives_git_up()) || will_be_begun
     }
 
     /// Checkpoints wait until the working tree was kept, or cannot be.
     pub(super) fn snapshot_is_wanted(&self) -> bool {
-        self.started.snapshots && self.vcs.fresh == Fresh::No && self.due.iter().any(|due| due.waits)
+        let due = self.vcs.fresh == Fresh::No && self.due.iter().any(|due| due.waits);
+        self.started.snapshots && due && !self.gives_git_up()
+    }
+
+    /// Somebody wants out: git is not waited for. What was begun is finished by the next driver.
+    pub(super) fn gives_git_up(&self) -> bool {
+        let wants_out = matches!(self.stop, Some((StopBy::Interrupt | StopBy::SessionEnd | StopBy::Hangup, _)));
+        wants_out && self.stopped.is_none()
     }
 
     /// Enough phases are done for a commit, and the last try does not forbid another.

@@ -18,7 +18,7 @@ pub fn wanted(run: &Run, now: Timestamp) -> Vec<Effect> {
     if run.snapshot_is_wanted() {
         effects.push(Effect::Snapshot);
     }
-    if let Some(begun) = &run.vcs.begun {
+    if let Some(begun) = run.vcs.begun.as_ref().filter(|_| !run.gives_git_up()) {
         effects.push(Effect::Commit { number: begun.number });
     }
     for (phase, state) in run.running() {

@@ -29,7 +29,7 @@ use super::probe;
 use super::record::{
     self, AfterSuccess, Exit, LeftRunning, Main, Outcome, RecordError, Spec, Started, Stop, StopBy, StopMode,
 };
-use super::wake::Wake;
+use super::wake::{Wake, Woken};
 use crate::process::{self, Mark, Pid};
 use crate::redact::Secrets;
 
@@ -262,8 +262,8 @@ impl Attendant {
         self.capture.write_waiting(now);
         let woken = self.wake.take();
         self.reap()?;
-        if woken.asked || woken.hurried {
-            self.obey(woken.hurried, now);
+        if woken.asked || woken.hurried || woken.told {
+            self.obey(woken, now);
         }
         self.look_at_the_clock(now);
         self.see_to_leftovers();
@@ -339,7 +339,7 @@ impl Attendant {
         }
     }
 
-    fn obey(&mut self, hurried: bool, now: Instant) {
+    fn obey(&mut self, woken: Woken, now: Instant) {
         let on_record = self.requested();
         if self.ended.is_some() && self.ending.is_none() {
             // Too late: the outcome came first, and it stays what it was.
@@ -347,10 +347,10 @@ impl Attendant {
         }
         let mut stop = match on_record {
             Some(stop) => stop,
-            None if hurried => Stop { by: StopBy::Interrupt, mode: StopMode::Kill },
+            None if woken.hurried || woken.told => Stop { by: StopBy::Interrupt, mode: StopMode::Ask },
             None => return,
         };
-        if hurried {
+        if woken.hurried {
             stop.mode = StopMode::Kill;
         }
         let act = match &mut self.ending {

@@ -147,23 +147,25 @@ fn lock_is_held(folder: &AttemptFolder) -> Result<bool, RecordError> {
 
 /// Asks the phase to end: politely, then firmly, then by force. The attendant sees to that; this returns at once.
 pub fn ask_to_stop(folder: &AttemptFolder, by: StopBy) -> io::Result<Reached> {
-    request(folder, Stop { by, mode: StopMode::Ask }, Signal::SIGUSR1)
+    request(folder, Stop { by, mode: StopMode::Ask }, (Signal::SIGUSR1, Signal::SIGURG))
 }
 
 /// Has the phase and everything it started killed now.
 pub fn kill(folder: &AttemptFolder, by: StopBy) -> io::Result<Reached> {
-    request(folder, Stop { by, mode: StopMode::Kill }, Signal::SIGUSR2)
+    request(folder, Stop { by, mode: StopMode::Kill }, (Signal::SIGUSR2, Signal::SIGUSR2))
 }
 
 /// Writes the request first and looks for the attendant afterwards; the attendant does it the other way round. So one of the two
-/// always sees the other.
-fn request(folder: &AttemptFolder, stop: Stop, signal: Signal) -> io::Result<Reached> {
+/// always sees the other. Where there is no room for the record the attendant is told all the same, by a signal that says it alone;
+/// one that is not there yet cannot be, and that is an error.
+fn request(folder: &AttemptFolder, stop: Stop, (signal, alone): (Signal, Signal)) -> io::Result<Reached> {
     probe("stop.before-record");
-    record::write(folder.path(), &stop)?;
+    let written = record::write(folder.path(), &stop);
     probe("stop.after-record");
+    let signal = if written.is_ok() { signal } else { alone };
     let started = match folder.started() {
         Ok(Some(started)) => started,
-        Ok(None) => return Ok(Reached::NotYetStarted),
+        Ok(None) => return written.map(|_| Reached::NotYetStarted),
         Err(_) => return Ok(Reached::Gone),
     };
     if started.boot_id != process::boot_id()? {

@@ -10,13 +10,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::fcntl::OFlag;
 use nix::unistd::{pipe2, read};
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGURG, SIGUSR1, SIGUSR2, SIGXFSZ};
 use signal_hook::{flag, low_level};
 
 pub(super) struct Wake {
     pipe: OwnedFd,
     asked: Arc<AtomicBool>,
     hurried: Arc<AtomicBool>,
+    told: Arc<AtomicBool>,
 }
 
 /// What came since the last look. That a child has ended is not in it: children are looked at in any case.
@@ -26,16 +27,20 @@ pub(super) struct Woken {
     pub(super) asked: bool,
     /// The phase is to be killed.
     pub(super) hurried: bool,
+    /// The phase is to end, and there was no room to write that down. USR1 alone does not say it: people send it to all that is
+    /// called onward, to see how far it is.
+    pub(super) told: bool,
 }
 
 impl Wake {
     pub(super) fn install() -> io::Result<Self> {
         let (pipe, waker) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)?;
-        let wake = Self { pipe, asked: Arc::default(), hurried: Arc::default() };
+        let wake = Self { pipe, asked: Arc::default(), hurried: Arc::default(), told: Arc::default() };
         // The flags are set before the byte is written, so whoever wakes by the byte sees them.
         flag::register(SIGUSR1, Arc::clone(&wake.asked))?;
         flag::register(SIGUSR2, Arc::clone(&wake.hurried))?;
-        for signal in [SIGCHLD, SIGUSR1, SIGUSR2] {
+        flag::register(SIGURG, Arc::clone(&wake.told))?;
+        for signal in [SIGCHLD, SIGURG, SIGUSR1, SIGUSR2] {
             low_level::pipe::register_raw(signal, waker.try_clone()?)?;
         }
         let forgotten = Arc::new(AtomicBool::new(false));
@@ -53,6 +58,7 @@ impl Wake {
     pub(super) fn take(&self) -> Woken {
         let mut bytes = [0; 64];
         while read(&self.pipe, &mut bytes).is_ok_and(|count| count == bytes.len()) {}
-        Woken { asked: self.asked.swap(false, Ordering::SeqCst), hurried: self.hurried.swap(false, Ordering::SeqCst) }
+        let taken = |flag: &AtomicBool| flag.swap(false, Ordering::SeqCst);
+        Woken { asked: taken(&self.asked), hurried: taken(&self.hurried), told: taken(&self.told) }
     }
 }

@@ -32,6 +32,14 @@ pub struct Driver<'a> {
 impl Driver<'_> {
     /// Drives the run until there is nothing more to do for this process.
     pub fn drive(mut self, begin: Begin) -> Result<Ending> {
+        let driven = self.drive_to_the_end(begin);
+        if driven.is_err() {
+            self.world.end_all();
+        }
+        driven
+    }
+
+    fn drive_to_the_end(&mut self, begin: Begin) -> Result<Ending> {
         self.answer_what_waits()?;
         self.take(vec![Input::Begin(begin).into()])?;
         loop {
@@ -40,7 +48,7 @@ impl Driver<'_> {
                 return Ok(ending);
             }
             let at_once = self.make_it_so()?;
-            let inputs = if at_once.is_empty() { self.wait()? } else { at_once };
+            let inputs = if at_once.is_empty() { self.wait()? } else { self.stop_first(at_once) };
             self.take(inputs)?;
         }
     }
@@ -54,6 +62,14 @@ impl Driver<'_> {
         let stepped = inbox::answer_all(&mut self.committer, self.world.tree(), now)?;
         self.tell_of(&stepped);
         Ok(())
+    }
+
+    /// A stop goes before all else that came, so that nothing more follows from that.
+    fn stop_first(&mut self, others: Vec<Arrived>) -> Vec<Arrived> {
+        let asked = self.world.signals().into_iter().map(Arrived::from);
+        let (stops, others): (Vec<Arrived>, Vec<Arrived>) =
+            asked.chain(others).partition(|one| matches!(one.asked, Ok(Input::StopAsked { .. })));
+        stops.into_iter().chain(others).collect()
     }
 
     /// What others said together with the end may have left a checkpoint that waits for the working tree.
@@ -108,7 +124,7 @@ impl Driver<'_> {
         let happened = self.world.wait(self.sleep())?;
         // First, so that nothing of what else came is started against a limit that is closed.
         let closed = self.world.limits_elsewhere(self.committer.run());
-        let mut arrived: Vec<Arrived> = closed.into_iter().chain(happened.inputs).map(Arrived::from).collect();
+        let mut arrived = self.stop_first(closed.into_iter().chain(happened.inputs).map(Arrived::from).collect());
         if happened.status_asked {
             let view = self.world.status(self.committer.run());
             self.reporter.update(&Update::Status(&view));

@@ -10,6 +10,7 @@ use onward_store::{Consumed, InboxItem};
 use super::committer::{Arrived, Committer};
 use crate::error::Result;
 use crate::replan;
+use crate::stop;
 use crate::world::Tree;
 
 const ITEMS_PER_LOOK_MAX: usize = 64;
@@ -36,6 +37,8 @@ pub(crate) fn answer_all(committer: &mut Committer<'_>, tree: &mut dyn Tree, now
         if arrived.is_empty() {
             break;
         }
+        // It waits for whoever comes next, with all that it asks for.
+        stop::demand_none()?;
         all.extend(note_that_the_driver_is_gone(committer, now)?);
         all.extend(committer.take(arrived, now)?);
         if committer.run().tree_is_awaited() {

@@ -20,6 +20,7 @@ use super::files;
 use crate::executor::shell;
 use crate::kill_point::reached;
 use crate::project::Project;
+use crate::stop::Heeding;
 
 /// Files of one folder that are read at most.
 const FILES_PER_ARTIFACT_MAX: u32 = 10_000;
@@ -195,12 +196,12 @@ impl Taking {
     }
 
     fn file(&mut self, path: &Path, copy: Option<&Path>) -> io::Result<u64> {
-        let mut from = File::open(path)?;
-        let Some(copy) = copy else { return io::copy(&mut from, &mut self.hasher) };
+        let from = File::open(path)?;
+        let Some(copy) = copy else { return io::copy(&mut Heeding(from), &mut self.hasher) };
         // Whoever could run it can run it when it is put back.
         let mode = if from.metadata()?.permissions().mode() & 0o100 != 0 { 0o777 } else { 0o666 };
         let mut to = OpenOptions::new().write(true).create_new(true).mode(self.readers.mode(mode)).open(copy)?;
-        let mut buffer = vec![0; COPIED_BYTES];
+        let (mut from, mut buffer) = (Heeding(from), vec![0; COPIED_BYTES]);
         let mut bytes = 0;
         loop {
             let count = from.read(&mut buffer)?;

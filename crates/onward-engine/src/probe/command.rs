@@ -13,6 +13,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 use crate::process;
+use crate::stop;
 
 /// A probe that takes longer has no answer.
 pub(crate) const TIME_MAX: Duration = Duration::from_secs(30);
@@ -127,6 +128,9 @@ pub(crate) fn program_output(mut command: Command) -> Ran {
 
 fn started(mut command: Command, heard: Option<Box<dyn Read + Send>>, patience: Patience<'_>) -> Ran {
     command.stdin(Stdio::null()).process_group(0);
+    if stop::asked().is_some() {
+        return Ran::without("it was not started, since a stop was asked for");
+    }
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(why) => return Ran::without(format!("it could not be started: {why}")),
@@ -161,7 +165,8 @@ fn started(mut command: Command, heard: Option<Box<dyn Read + Send>>, patience: 
 fn wait(child: &mut Child, patience: Patience<'_>, full: &AtomicBool) -> (Option<i32>, String) {
     let deadline = Instant::now() + patience.time_max;
     loop {
-        let given_up = patience.given_up.load(Ordering::Relaxed);
+        let stopped = stop::asked().is_some();
+        let given_up = stopped || patience.given_up.load(Ordering::Relaxed);
         let flood = patience.flood == Flood::End && full.load(Ordering::Relaxed);
         match child.try_wait() {
             Ok(Some(status)) => return (status.code(), "it was ended by a signal".to_owned()),
@@ -169,6 +174,9 @@ fn wait(child: &mut Child, patience: Patience<'_>, full: &AtomicBool) -> (Option
             Ok(None) => {
                 end(child, patience.tag);
                 let _ = child.wait();
+                if stopped {
+                    return (None, "it was given up, since a stop was asked for".to_owned());
+                }
                 if flood {
                     return (None, format!("it prints without end, more than {} bytes", patience.bytes_max - 1));
                 }

@@ -10,6 +10,8 @@ use jiff::Timestamp;
 use onward_core::plan::glob_match::{Globs, fixed_part};
 use onward_core::seen::{FileSeen, Files};
 
+use crate::stop::{self, Heeding};
+
 /// Files of one phase that are looked at; where there are more, that is said.
 const FILES_MAX: usize = 10_000;
 /// Entries of folders that are gone through for them.
@@ -54,7 +56,7 @@ fn each(top: &Path, globs: &[String], mut see: impl FnMut(&str, &Metadata) -> bo
         let mut folders = vec![start];
         while let Some(path) = folders.pop() {
             entries += 1;
-            if entries > ENTRIES_MAX || !more {
+            if entries > ENTRIES_MAX || !more || stop::asked().is_some() {
                 return false;
             }
             let Some(about) = inside(top, &path) else { continue };
@@ -118,7 +120,7 @@ fn content(path: &Path, size: u64) -> Option<String> {
     }
     let mut hasher = blake3::Hasher::new();
     if size <= WHOLE_BYTES_MAX {
-        std::io::copy(&mut file.take(WHOLE_BYTES_MAX), &mut hasher).ok()?;
+        std::io::copy(&mut Heeding(file.take(WHOLE_BYTES_MAX)), &mut hasher).ok()?;
         return Some(hasher.finalize().to_hex().to_string());
     }
     hasher.update(&size.to_le_bytes());

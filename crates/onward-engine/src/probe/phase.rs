@@ -13,6 +13,7 @@ use super::{command, files};
 use crate::attendant::{AttemptFolder, open_plain};
 use crate::executor::shell;
 use crate::project::Project;
+use crate::stop;
 
 /// The file beside an attempt that says what it was begun with.
 const SEEN: &str = "seen";
@@ -66,6 +67,9 @@ pub(crate) fn note_the_beginning(project: &Project, run: &Run, phase: &Phase, fo
         reads: (!phase.reads.is_empty()).then(|| reads(project, run, phase, None)),
         ..Seen::default()
     };
+    if stop::asked().is_some() {
+        return;
+    }
     let bytes = serde_json::to_vec(&seen).expect("it has only string keys");
     let mut options = std::fs::File::options();
     options.write(true).create(true).truncate(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
@@ -105,6 +109,8 @@ impl Look {
             return None;
         }
         let writes = (!self.writes.is_empty()).then(|| files::look(&self.top, &self.writes, &[], None));
+        // Half of a look says nothing.
+        let writes = writes.filter(|_| stop::asked().is_none());
         Some(Box::new(Seen { writes, ..begun.unwrap_or_default() }))
     }
 }

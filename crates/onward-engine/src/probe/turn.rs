@@ -15,6 +15,7 @@ use onward_core::id::{PhaseId, RunId};
 use crate::attendant::tree_value;
 use crate::process::{self, TREE_VARIABLE};
 use crate::project::Project;
+use crate::stop;
 use crate::turns::{LOCK_LOOK_EVERY, try_exclusive};
 
 /// Where it stands that a phase is looked at.
@@ -59,7 +60,7 @@ impl Place {
     /// where nothing can be written: without the file the next one would know of nothing.
     pub(crate) fn take(&self, given_up: &AtomicBool) -> io::Result<Option<Turn>> {
         let path = self.folder.join(&self.tag);
-        while !given_up.load(Ordering::Relaxed) {
+        while !given_up.load(Ordering::Relaxed) && stop::asked().is_none() {
             match DirBuilder::new().recursive(true).mode(0o700).create(&self.folder) {
                 // It was there when it was to be made, and went with somebody's last look before anybody could see what it is.
                 Err(why) if why.kind() == io::ErrorKind::AlreadyExists && !is_in_the_way(&self.folder) => continue,

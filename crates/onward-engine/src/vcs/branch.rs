@@ -1,11 +1,10 @@
 //! What is asked of git where no repository has been opened: where the top is, and which branch we are on.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use onward_core::resume::BranchFact;
 
-use super::call;
+use super::call::{self, Call};
 
 /// The top of the working tree that `from` lies in.
 pub(crate) fn top(from: &Path) -> Option<PathBuf> {
@@ -31,8 +30,8 @@ pub(crate) fn branch_fact(top: &Path, branch: Option<&str>) -> BranchFact {
         return BranchFact::There;
     }
     let name = format!("refs/heads/{branch}");
-    let status = git(top, &["show-ref", "--verify", "--quiet", &name]).status();
-    match status.ok().and_then(|status| status.code()) {
+    let answer = git(top, &["show-ref", "--verify", "--quiet", &name]).ask();
+    match answer.ok().and_then(|answer| answer.code) {
         Some(0) => BranchFact::There,
         Some(1) => BranchFact::Gone,
         Some(_) | None => BranchFact::Unknown,
@@ -46,19 +45,18 @@ pub(crate) fn is_repository(folder: &Path) -> bool {
 
 /// All lines of an answer; none where git has no answer.
 pub(crate) fn lines(folder: &Path, words: &[&str]) -> Option<Vec<String>> {
-    let output = git(folder, words).output().ok().filter(|output| output.status.success())?;
-    Some(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
+    let output = git(folder, words).output().ok()?;
+    Some(String::from_utf8_lossy(&output).lines().map(str::to_owned).collect())
 }
 
 pub(crate) fn ask(folder: &Path, words: &[&str]) -> Option<String> {
-    let output = git(folder, words).output().ok()?;
-    let text = String::from_utf8(output.stdout).ok()?;
+    let text = String::from_utf8(git(folder, words).output().ok()?).ok()?;
     let line = text.trim_end_matches('\n');
-    (output.status.success() && !line.is_empty()).then(|| line.to_owned())
+    (!line.is_empty()).then(|| line.to_owned())
 }
 
-fn git(folder: &Path, words: &[&str]) -> Command {
+fn git(folder: &Path, words: &[&str]) -> Call {
     let mut command = call::command(folder);
-    command.arg("--no-optional-locks").args(words).stdin(Stdio::null()).stderr(Stdio::null());
-    command
+    command.arg("--no-optional-locks").args(words);
+    Call::worded(command)
 }

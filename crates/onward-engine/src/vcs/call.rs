@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -14,9 +14,13 @@ use nix::sys::signal::{Signal, killpg};
 
 use super::trouble::Trouble;
 use crate::process;
+use crate::stop::{self, Patient};
 
 /// No single git process is waited for longer.
 pub(super) const GIT_TIME_MAX: Duration = Duration::from_mins(5);
+
+/// The time that git is given to end by itself when it is given up.
+const ENDING_TIME_MAX: Duration = Duration::from_millis(300);
 
 /// So much of what git says on stderr is kept.
 const SAID_BYTES_MAX: usize = 4_000;
@@ -131,18 +135,29 @@ impl Call {
         if answer.code == Some(0) { Ok(read) } else { Err(answer.failed()) }
     }
 
+    /// A call whose verb is among the words of the command already.
+    pub(super) fn worded(mut command: Command) -> Self {
+        command.stdin(Stdio::null());
+        Self { command, what: "", input: None, time_max: GIT_TIME_MAX }
+    }
+
     fn run<T>(mut self, read: impl FnOnce(&mut dyn BufRead) -> Result<T, Trouble>) -> Result<(Answer, T), Trouble> {
         self.command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        if stop::asked().is_some() {
+            return Err(self.given_up());
+        }
         let mut child = self.command.spawn().map_err(|why| Trouble::NotStarted { why })?;
+        // Somebody whom git started may hold the pipes when git is gone; nothing is read or written after that time.
+        let until = Some(Instant::now() + self.time_max + ENDING_TIME_MAX);
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let stdout = stdout.expect("it was asked for");
+        let stdout = Patient::new(stdout.expect("it was asked for"), until);
         let input = self.input.take().unwrap_or_default();
         std::thread::scope(|scope| {
-            if let Some(mut stdin) = stdin {
+            if let Some(stdin) = stdin {
                 // One that ends without reading all of it says why on stderr.
-                scope.spawn(move || stdin.write_all(&input));
+                scope.spawn(move || Patient::new(stdin, until).write_all(&input));
             }
-            let said = scope.spawn(move || stderr.map(read_all).unwrap_or_default());
+            let said = scope.spawn(move || stderr.map(|pipe| read_all(Patient::new(pipe, until))).unwrap_or_default());
             let code = scope.spawn(|| self.wait(&mut child));
             let mut from = BufReader::with_capacity(OUTPUT_PIECE_BYTES, stdout);
             let read = read(&mut from);
@@ -151,8 +166,17 @@ impl Call {
             let code = code.join().expect("waiting does not panic");
             let said = said.join().expect("reading does not panic");
             let said = String::from_utf8_lossy(&said[..said.len().min(SAID_BYTES_MAX)]).trim_end().to_owned();
-            Ok((Answer { what: self.what, code: code?, out: Vec::new(), said }, read?))
+            // Half of an answer is none: what was read of it is of no use.
+            let code = code?;
+            if stop::asked().is_some() {
+                return Err(self.given_up());
+            }
+            Ok((Answer { what: self.what, code, out: Vec::new(), said }, read?))
         })
+    }
+
+    fn given_up(&self) -> Trouble {
+        Trouble::GivenUp { what: self.what.to_owned() }
     }
 
     /// The output of a call that has to succeed.
@@ -178,18 +202,29 @@ impl Call {
         if let Ok(pidfd) = process::pidfd_open(pid) {
             while !process::pidfd_ended(pidfd.as_fd()) {
                 let left = self.time_max.saturating_sub(begun.elapsed());
-                if left.is_zero() {
-                    let _ = killpg(pid, Signal::SIGKILL);
+                let stopped = stop::asked().is_some();
+                if left.is_zero() || stopped {
+                    end(pid, pidfd.as_fd());
                     child.wait().map_err(failed)?;
-                    return Err(Trouble::TooSlow { what: self.what.to_owned(), seconds: self.time_max.as_secs() });
+                    let (what, seconds) = (self.what.to_owned(), self.time_max.as_secs());
+                    return Err(if stopped { self.given_up() } else { Trouble::TooSlow { what, seconds } });
                 }
-                let mut fds = [PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)];
+                let mut fds = vec![PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)];
+                fds.extend(stop::fd().map(|stop| PollFd::new(stop, PollFlags::POLLIN)));
                 // A signal may cut the wait short; the loop looks again.
                 let _ = poll(&mut fds, PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX));
             }
         }
         Ok(child.wait().map_err(failed)?.code())
     }
+}
+
+/// Ends git with all of its group. It is asked first, since it then takes its lock files with it.
+fn end(group: process::Pid, pidfd: BorrowedFd<'_>) {
+    let _ = killpg(group, Signal::SIGTERM);
+    let mut fds = [PollFd::new(pidfd, PollFlags::POLLIN)];
+    let _ = poll(&mut fds, PollTimeout::try_from(ENDING_TIME_MAX).unwrap_or(PollTimeout::MAX));
+    let _ = killpg(group, Signal::SIGKILL);
 }
 
 impl Answer {

@@ -10,6 +10,7 @@ use super::repository::Repository;
 use super::shadow::Shadow;
 use super::snapshot::ref_name;
 use super::trouble::Trouble;
+use crate::stop;
 
 impl Repository {
     /// Lets go of the snapshots of a run but for those to keep, and says how many went. Git removes what nothing refers to any more when
@@ -39,6 +40,7 @@ impl Repository {
         }
         add.arg(folder).arg(commit).output()?;
         self.fill_worktree(&shadow, folder, snapshot).inspect_err(|_| {
+            let _whole = stop::Whole::begin();
             // Nobody has seen it yet; half of it is of no use to anybody.
             let _ = self.call("worktree").args(["remove", "--force"]).arg(folder).ask();
             let _ = self.call("branch").args(["--quiet", "-D", branch]).ask();

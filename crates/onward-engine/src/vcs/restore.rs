@@ -14,6 +14,7 @@ use super::shadow::Shadow;
 use super::snapshot::{Snapshot, ref_name};
 use super::trouble::Trouble;
 use crate::kill_point::reached;
+use crate::stop;
 
 /// What the working tree is after a restore.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,6 +115,7 @@ impl Shadow<'_> {
         }
         repository.check_the_way(&steps)?;
         reached("vcs.restore-go");
+        let _whole = stop::Whole::begin();
         let done = Placing::new(self, &stage)?.all(&steps);
         let done = done.inspect_err(|_| {
             // What was edited after it had been put into its place is kept as well.

@@ -17,6 +17,7 @@ use nix::sys::statfs::{BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, FsType, TMPFS_MAGIC,
 use super::call::{Call, command, parts};
 use super::repository::{ObjectFormat, Repository};
 use super::trouble::Trouble;
+use crate::stop;
 
 /// In the folder of the store.
 const FOLDER: &str = "git";
@@ -293,7 +294,9 @@ fn lock(path: &Path) -> Result<File, Trouble> {
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(file),
-            Err(fs::TryLockError::WouldBlock) if begun.elapsed() < LOCK_TIME_MAX => std::thread::sleep(LOOK_EVERY),
+            Err(fs::TryLockError::WouldBlock) if begun.elapsed() < LOCK_TIME_MAX && stop::asked().is_none() => {
+                std::thread::sleep(LOOK_EVERY);
+            }
             Err(fs::TryLockError::WouldBlock) => return Err(Trouble::Locked { path: path.to_owned() }),
             Err(fs::TryLockError::Error(why)) => return Err(Trouble::file(path, "locked")(why)),
         }

@@ -12,6 +12,8 @@ pub enum Trouble {
     Failed { what: String, said: String },
     #[error("git {what} took longer than {seconds} seconds and was ended")]
     TooSlow { what: String, seconds: u64 },
+    #[error("git {what} was given up, since a stop was asked for")]
+    GivenUp { what: String },
     #[error("git {what} gave an answer that is not understood: {said}")]
     Unclear { what: String, said: String },
     #[error("{} cannot be {done}: {why}", path.display())]

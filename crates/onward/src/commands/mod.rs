@@ -38,4 +38,4 @@ mod steer;
 mod why;
 
 use perform::or_lost;
-pub(crate) use perform::{here, perform};
+pub(crate) use perform::{here, perform_and_write};

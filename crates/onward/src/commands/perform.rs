@@ -3,8 +3,9 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use onward_core::exit;
 use onward_core::input::Choice;
-use onward_engine::{Error, Onward, Result};
+use onward_engine::{Error, Onward, Result, stop};
 
 use super::{
     approve, bare, check, checkpoint, completions, config, delete, diff, doctor, fork, graph, halt, init, list, load,
@@ -15,8 +16,24 @@ use crate::failure::{self, Failure};
 use crate::later;
 use crate::render::{self, failure::Told, run::Exit};
 
-/// Does what was typed; gives the exit code.
-pub(crate) fn perform(words: &[OsString]) -> u8 {
+/// Does what was typed and waits until it is written; gives the exit code.
+pub(crate) fn perform_and_write(words: &[OsString]) -> u8 {
+    let code = perform(words);
+    match (render::drain(), stop::signal()) {
+        // Somebody stopped us while we waited for somebody to read.
+        (false, Some(signal)) if code < exit::SIGNALS => failure::code_of(signal),
+        (_, _) => code,
+    }
+}
+
+/// Takes INT, TERM and HUP as a wish to stop, for whatever starts programs or moves files. Without it they end us at once.
+pub(super) fn heed_signals() -> Result<()> {
+    stop::listen().map_err(|why| Error::Io { what: "preparing for signals".to_owned(), why })?;
+    render::write_beside();
+    Ok(())
+}
+
+fn perform(words: &[OsString]) -> u8 {
     let reader = args::reader(words);
     failure::is_read_by(reader);
     match args::parse(words) {
@@ -41,6 +58,10 @@ pub(crate) fn perform(words: &[OsString]) -> u8 {
 }
 
 fn dispatch(cli: &Cli, reader: Reader) -> u8 {
+    let heeds = cli.verb.as_ref().is_some_and(starts_or_moves);
+    if let Some(Err(why)) = heeds.then(heed_signals) {
+        return fail(&why.into(), reader);
+    }
     let done = match &cli.verb {
         None => Ok(bare::bare()),
         Some(Verb::Run(args)) => return run::run(args),
@@ -78,7 +99,7 @@ fn dispatch(cli: &Cli, reader: Reader) -> u8 {
         Some(Verb::Pause(args)) => halt::pause(args),
         Some(Verb::Cancel(args)) => halt::cancel(args),
     };
-    done.unwrap_or_else(|failure| fail(&or_lost(failure), reader))
+    done.unwrap_or_else(|failure| fail(&or_lost(failure).or_stopped(), reader))
 }
 
 /// A verb that finds nothing looks at the head file first: what was there may be lost, and then that is the answer.
@@ -88,6 +109,20 @@ pub(super) fn or_lost(failure: Failure) -> Failure {
     }
     let onward = here().ok().and_then(|from| Onward::look(&from).ok());
     onward.and_then(|mut onward| onward.lost()).map_or(failure, Failure::from)
+}
+
+/// Whether a verb starts programs or moves files, and so has something to end or to finish.
+fn starts_or_moves(verb: &Verb) -> bool {
+    matches!(
+        verb,
+        Verb::Run(_)
+            | Verb::Resume(_)
+            | Verb::Rewind(_)
+            | Verb::Undo(_)
+            | Verb::Fork(_)
+            | Verb::Checkpoint(_)
+            | Verb::Report(_)
+    )
 }
 
 fn fail(failure: &Failure, reader: Reader) -> u8 {

@@ -10,7 +10,7 @@ use onward_core::replan::Limits;
 use onward_core::resume::Accept;
 use onward_core::run::Ending;
 use onward_core::view::Why;
-use onward_engine::{Error, Found, Going, Onward, Parts, Ready, Request, Rewound, Want};
+use onward_engine::{Error, Found, Going, Onward, Parts, Ready, Request, Rewound, Want, stop};
 use serde_json::json;
 
 use super::after_failure::{self, Decided};
@@ -32,7 +32,7 @@ pub(super) fn start(want: Want, plan: Option<PathBuf>, args: &args::Start) -> u8
     let ended = request(want, plan, args).and_then(|request| {
         if args.dry_run { dry_run(&request, args.json) } else { perform(request, args, &mut report) }
     });
-    ended.unwrap_or_else(|failure| report.failed(&or_lost(failure)))
+    ended.unwrap_or_else(|failure| report.failed(&or_lost(failure).or_stopped()))
 }
 
 fn perform(mut request: Request, args: &args::Start, report: &mut Report) -> Result<u8, Failure> {
@@ -97,7 +97,6 @@ fn drive(mut onward: Onward, request: Request, found: Found, person: bool, repor
             return Ok(exit::DONE);
         }
     };
-    onward_engine::let_ctrl_c_end_us();
     loop {
         let choices = match finished.ending {
             Ending::Stopped(StopBy::Question) if finished.run.in_doubt().next().is_some() => {
@@ -111,6 +110,9 @@ fn drive(mut onward: Onward, request: Request, found: Found, person: bool, repor
             }
             Ending::Failed | Ending::Stopped(StopBy::Question) if person => {
                 let decided = after_failure::ask(&finished.run);
+                if let Some(signal) = stop::signal() {
+                    return Err(Failure::stopped_at_a_question(&finished.run.id, signal));
+                }
                 // A person was there: what is left open now is a failure, and not the lack of an answer.
                 finished.ending = Ending::Failed;
                 match decided {

@@ -1,6 +1,7 @@
 //! What is shown. Every renderer is a function from a view to text; only `write` lets text out of the program.
 
 mod artifacts;
+mod beside;
 mod change;
 pub(crate) mod check;
 mod composed;
@@ -27,4 +28,5 @@ pub(crate) mod time;
 pub(crate) mod vcs;
 mod write;
 
-pub(crate) use write::{Copied, answer, answer_bytes, answer_json, copy, say, usage};
+pub(crate) use beside::drain;
+pub(crate) use write::{Copied, answer, answer_bytes, answer_json, copy, say, usage, write_beside};

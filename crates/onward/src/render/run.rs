@@ -288,10 +288,20 @@ fn last_words(finished: &Finished) -> String {
                 }
                 StopBy::Waiting => "waits for others",
             };
+            let left = left_at_work(run, by);
             let awaited = if by == StopBy::Waiting { people::awaited(run) } else { String::new() };
-            format!("{} run {id} {why}, {done}\n{awaited}{resume}", paint::doubtful("■"))
+            format!("{} run {id} {why}, {done}\n{left}{awaited}{resume}", paint::doubtful("■"))
         }
     }
+}
+
+/// Phases that were told to end and have not, where that is not what was wanted.
+fn left_at_work(run: &Run, by: StopBy) -> String {
+    let ids: Vec<String> = run.running().map(|(phase, _)| safe::line(phase.id.as_str())).collect();
+    if ids.is_empty() || by == StopBy::Hangup {
+        return String::new();
+    }
+    format!("did not end in time: {}; the next start finds what became of it\n", ids.join(", "))
 }
 
 /// What a run that stopped for an answer wants to know.

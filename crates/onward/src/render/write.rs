@@ -3,7 +3,9 @@
 use std::io::{IsTerminal, Read, Write};
 
 use serde::Serialize;
+use serde_json::json;
 
+use super::beside::{self, Piece, Way};
 use super::{json, safe};
 
 /// Bytes that are copied at once.
@@ -11,9 +13,7 @@ const COPIED_BYTES: usize = 64 * 1024;
 
 /// The answer to a command, on stdout. Colour is taken out where nobody would see it.
 pub(crate) fn answer(text: &str) {
-    let mut out = anstream::stdout().lock();
-    let _ = out.write_all(text.as_bytes());
-    let _ = out.flush();
+    let_out(Way::Out, text.as_bytes(), |bytes| write_to(anstream::stdout().lock(), bytes));
 }
 
 /// The answer as a line of JSON.
@@ -23,22 +23,41 @@ pub(crate) fn answer_json(value: &impl Serialize) {
 
 /// The answer as it is, for programs.
 pub(crate) fn answer_bytes(bytes: &[u8]) {
-    let mut out = std::io::stdout().lock();
-    let _ = out.write_all(bytes);
-    let _ = out.flush();
+    let_out(Way::Out, bytes, |bytes| write_to(std::io::stdout().lock(), bytes));
 }
 
 /// All that is not the answer, on stderr.
 pub(crate) fn say(text: &str) {
-    let mut out = anstream::stderr().lock();
-    let _ = out.write_all(text.as_bytes());
-    let _ = out.flush();
+    let_out(Way::Err, text.as_bytes(), |bytes| write_to(anstream::stderr().lock(), bytes));
 }
 
 /// What a terminal is told about the line of the cursor; such words are no colour and are not taken out.
 pub(super) fn rewrite(text: &str) {
-    let mut out = std::io::stderr().lock();
-    let _ = out.write_all(text.as_bytes());
+    let_out(Way::Err, text.as_bytes(), |bytes| write_to(std::io::stderr().lock(), bytes));
+}
+
+/// From now on nobody stands still because nobody reads.
+pub(crate) fn write_beside() {
+    beside::begin(
+        |count| Piece {
+            text: json::line(&json!({ "type": "left_out", "lines": count })).into_bytes(),
+            write: |bytes| write_to(std::io::stdout().lock(), bytes),
+        },
+        |count| Piece {
+            text: format!("[… {count} lines left out, nobody read them …]\n").into_bytes(),
+            write: |bytes| write_to(anstream::stderr().lock(), bytes),
+        },
+    );
+}
+
+fn let_out(way: Way, bytes: &[u8], write: fn(&[u8])) {
+    if let Some(piece) = beside::put(way, Piece { text: bytes.to_vec(), write }) {
+        (piece.write)(&piece.text);
+    }
+}
+
+fn write_to(mut out: impl Write, bytes: &[u8]) {
+    let _ = out.write_all(bytes);
     let _ = out.flush();
 }
 

@@ -20,6 +20,7 @@ mod processes;
 mod readme_tour;
 mod replan;
 mod resume;
+mod stopping;
 mod stories;
 
 fn project() -> onward_testkit::TestProject {

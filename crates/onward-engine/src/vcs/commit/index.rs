@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use super::gather::index_info;
 use super::{IndexAfter, NotCommitted};
 use crate::kill_point::reached;
+use crate::stop;
 use crate::vcs::call::{Call, command, parts};
 use crate::vcs::changes::Step;
 use crate::vcs::repository::Repository;
@@ -39,7 +40,9 @@ impl<'a> IndexLock<'a> {
         let outcome = loop {
             match place.try_take(&beside) {
                 Ok(true) => break Ok(Self(place)),
-                Ok(false) if begun.elapsed() < LOCK_TIME_MAX => std::thread::sleep(LOOK_EVERY),
+                Ok(false) if begun.elapsed() < LOCK_TIME_MAX && stop::asked().is_none() => {
+                    std::thread::sleep(LOOK_EVERY);
+                }
                 Ok(false) => break Err(NotCommitted::IndexLocked),
                 Err(why) => break Err(Trouble::written(&place.path)(why).into()),
             }

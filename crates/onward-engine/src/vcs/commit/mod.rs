@@ -23,6 +23,7 @@ use super::repository::Repository;
 use super::shadow::Shadow;
 use super::trouble::Trouble;
 use crate::kill_point::reached;
+use crate::stop;
 use index::IndexLock;
 
 /// So many commits are searched for the one that may have been made before.
@@ -120,6 +121,8 @@ impl Repository {
         reached("vcs.commit-made");
         let lock = IndexLock::take(self, request.token)?;
         reached("vcs.commit-locked");
+        // Between the two the index would show the opposite of the commit.
+        let _whole = stop::Whole::begin();
         self.move_branch(request, &head, &commit)?;
         reached("vcs.commit-moved");
         let index = lock.write_index(head.commit.as_deref(), &commit);
