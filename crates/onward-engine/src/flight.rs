@@ -43,6 +43,14 @@ enum By {
     Lock,
 }
 
+/// What one look at an attempt showed.
+enum Seen {
+    Over(Box<AttemptEnd>),
+    AtWork,
+    /// There was no room to look, or to read what decides.
+    Nothing,
+}
+
 /// What was found of an attempt that somebody else had started.
 pub(crate) enum Landed {
     Ended(AttemptEnd),
@@ -103,32 +111,35 @@ impl Flight {
             }
             By::Lock => {}
         }
-        let seen = look(&self.folder, &self.boot).and_then(|found| self.end(found));
-        self.blind_looks = if seen.is_some() { 0 } else { self.blind_looks + 1 };
+        match look(&self.folder, &self.boot).map_or(Seen::Nothing, |found| self.seen(found)) {
+            Seen::Over(end) => return Ok(Some(*end)),
+            Seen::AtWork => {
+                self.blind_looks = 0;
+                return Ok(None);
+            }
+            Seen::Nothing => self.blind_looks += 1,
+        }
         if self.blind_looks > BLIND_LOOKS_MAX {
             let what = format!("what became of the attempt in {} cannot be read", self.folder.path().display());
             return Err(Error::NoRoom { what });
         }
-        if seen.is_none() {
-            // Looked at again and again from now on.
-            self.by = By::Lock;
-        }
-        Ok(seen.flatten())
+        // Looked at again and again from now on.
+        self.by = By::Lock;
+        Ok(None)
     }
 
-    /// The end that was found, if it is one; none at all where it cannot be read now.
-    fn end(&mut self, found: Found) -> Option<Option<AttemptEnd>> {
-        Some(match found {
+    fn seen(&mut self, found: Found) -> Seen {
+        let end = match found {
             Found::Exited(exit) => {
                 // An attendant that could only be told by a signal does not know who asked.
                 let stopped_by = exit.stopped_by.map(|by| self.asked.map_or(by, |(by, _)| record_of(by)));
-                return end_of(&self.folder, &Exit { stopped_by, ..exit }, &self.look).map(Some);
+                end_of(&self.folder, &Exit { stopped_by, ..exit }, &self.look)
             }
-            Found::Alive(_) => None,
+            Found::Alive(_) => return Seen::AtWork,
             Found::Holding => {
                 self.by = By::Lock;
                 self.repeat_the_kill();
-                None
+                return Seen::AtWork;
             }
             // Its own attendant was started from that folder: if the folder is gone, somebody took it away.
             Found::NeverStarted if !self.folder.path().exists() => Some(unknown(&self.folder)),
@@ -139,7 +150,8 @@ impl Flight {
                 }
                 None => unknown(&self.folder),
             }),
-        })
+        };
+        end.map_or(Seen::Nothing, |end| Seen::Over(Box::new(end)))
     }
 
     pub(crate) fn ask_to_stop(&mut self, by: StopBy, urgency: Urgency) {
