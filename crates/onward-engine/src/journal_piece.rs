@@ -91,7 +91,8 @@ impl Drop for Copier {
 
 fn work(folder: &Path, asked: &Receiver<RunId>) {
     let Ok(repository) = Repository::open(folder.parent().unwrap_or(folder), folder) else { return };
-    let Ok(mut store) = SqliteStore::open(folder, OpenMode::Look) else { return };
+    // Not only to look: a store without a log would be looked at in a copy, which does not grow.
+    let Ok(mut store) = SqliteStore::open(folder, OpenMode::ReadWrite) else { return };
     let mut copy = JournalCopy::default();
     while let Ok(first) = asked.recv() {
         // They are all of one run, and each copy takes all that is there.

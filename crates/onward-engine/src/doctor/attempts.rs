@@ -53,6 +53,8 @@ pub(super) struct Unrecorded {
     pub(super) path: PathBuf,
     pub(super) phase: Option<PhaseId>,
     pub(super) lives: bool,
+    /// The next start finds it in the place of the attempt that it is about to begin, and takes its result.
+    pub(super) is_taken_up: bool,
 }
 
 /// Attempts in the folder of a run that are not in its journal.
@@ -68,20 +70,42 @@ pub(super) fn all_unrecorded(project: &Project, run: &Run) -> Vec<Unrecorded> {
     let mut all = Vec::new();
     for place in children(&top) {
         let of = known.iter().find(|(path, _, _)| *path == place);
-        for path in children(&place) {
-            let number = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse::<u32>().ok());
-            let recorded = of.zip(number).is_some_and(|((_, _, attempts), number)| number <= *attempts);
-            if !recorded {
-                let lives = attendant::is_at_work(&AttemptFolder::at(path.clone())).unwrap_or(false);
-                all.push(Unrecorded { path, phase: of.map(|(_, phase, _)| phase.clone()), lives });
-            }
+        let number = |path: &PathBuf| path.file_name()?.to_str()?.parse::<u32>().ok();
+        let is_recorded =
+            |path: &PathBuf| of.zip(number(path)).is_some_and(|((_, _, attempts), number)| number <= *attempts);
+        let left: Vec<PathBuf> = children(&place).into_iter().filter(|path| !is_recorded(path)).collect();
+        let last = left.iter().filter_map(number).max();
+        for path in left {
+            let folder = AttemptFolder::at(path.clone());
+            let lives = attendant::is_at_work(&folder).unwrap_or(false);
+            let phase = of.map(|(_, phase, _)| phase.clone());
+            let is_last = number(&path) == last;
+            let is_open =
+                phase.as_ref().and_then(|phase| run.phase_state(phase)).is_some_and(|state| !state.is_finished());
+            let is_taken_up = is_open && number(&path).is_some() && says_something(&folder, is_last);
+            all.push(Unrecorded { path, phase, lives, is_taken_up });
         }
     }
     all
 }
 
+/// Whether it matters to the next start what an attempt left. That the last one failed does not: it would be tried again.
+fn says_something(folder: &AttemptFolder, is_last: bool) -> bool {
+    match (folder.started(), folder.exit()) {
+        (Ok(Some(_)), Ok(Some(exit))) => exit.outcome == Outcome::Code(0) || !is_last,
+        (Ok(Some(_)), Ok(None) | Err(_)) | (Err(_), _) => true,
+        (Ok(None), _) => false,
+    }
+}
+
 pub(super) fn unrecorded(project: &Project, run: &Run, found: &mut Found) {
-    for Unrecorded { path, phase, lives } in all_unrecorded(project, run) {
+    for Unrecorded { path, phase, lives, is_taken_up } in all_unrecorded(project, run) {
+        if let (true, Some(phase)) = (is_taken_up, &phase) {
+            let message = format!("an attempt at phase {phase} is not in the journal of run {}", run.id);
+            let help = format!("nothing is lost by that: {} takes up what it left", view::resume_command(&run.id));
+            found.info("attempt-unrecorded", relative(project, &path), message, &help);
+            continue;
+        }
         let phase = phase.map_or_else(|| "a phase".to_owned(), |phase| format!("phase {phase}"));
         let ended = AttemptFolder::at(path.clone()).exit().ok().flatten().map(|exit| exit.outcome);
         let (message, help) = match (lives, ended) {

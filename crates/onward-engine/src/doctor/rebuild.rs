@@ -67,7 +67,7 @@ pub(super) fn rebuild(project: &Project, aside: &Path, shown: &str) -> Result<Re
         let checkpoints = salvage.checkpoints(old, &journal.run.clone().unwrap_or_else(|| RunId::new("?")));
         let listed: BTreeSet<CheckpointId> = checkpoints.iter().map(|checkpoint| checkpoint.id.clone()).collect();
         let Some(mut kept) = sift(journal, checkpoints, &mut rebuilt)? else { continue };
-        recover::what_attempts_tell(project, &mut kept, &mut rebuilt);
+        recover::doubt_what_nobody_knows(project, &mut kept, &mut rebuilt);
         kept.letters = salvage.letters(old);
         let gone = |id: &CheckpointId| match &buried {
             Some(buried) => buried.contains(id),
@@ -80,7 +80,7 @@ pub(super) fn rebuild(project: &Project, aside: &Path, shown: &str) -> Result<Re
     for copied in copies {
         let journal = recover::completed(recover::nothing_of(&copied), &mut vec![copied], &mut rebuilt.recovered);
         let Some(mut kept) = sift(journal, Vec::new(), &mut rebuilt)? else { continue };
-        recover::what_attempts_tell(project, &mut kept, &mut rebuilt);
+        recover::doubt_what_nobody_knows(project, &mut kept, &mut rebuilt);
         rebuilt.checkpoints += kept.taken.len();
         write(&mut salvage, None, kept, Vec::new(), &mut rebuilt)?;
     }

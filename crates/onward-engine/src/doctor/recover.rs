@@ -4,15 +4,13 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use onward_core::event::{Event, Recorded};
-use onward_core::id::{Attempt, RunId};
+use onward_core::id::RunId;
 use onward_store::{Journal, RunRow, SqliteStore};
 
 use super::aside::Recovered;
-use super::attempts::Unrecorded;
 use super::rebuild::{Kept, Rebuilt};
 use super::repair::Repair;
 use super::{Found, REPAIR, attempts};
-use crate::attendant::AttemptFolder;
 use crate::journal_piece::{self, Copied};
 use crate::project::{FOLDER, Project};
 use crate::start::actor;
@@ -99,37 +97,16 @@ pub(super) fn completed(found: Journal, copies: &mut Vec<Copied>, recovered: &mu
     Journal { run: Some(run), work, records, cut, lost: lost.filter(|lost| *lost > 0) }
 }
 
-/// Puts on record again what the folders of attempts prove: that an attempt was begun. Where they are gone as well, nobody knows
-/// what had its effect outside since.
-pub(super) fn what_attempts_tell(project: &Project, kept: &mut Kept, rebuilt: &mut Rebuilt) {
+/// Where the folders of attempts are gone as well, nobody knows what had its effect outside since the journal ends. Where they
+/// are there, they tell: whoever goes on finds them.
+pub(super) fn doubt_what_nobody_knows(project: &Project, kept: &mut Kept, rebuilt: &mut Rebuilt) {
     let Some(run) = kept.run.as_mut() else { return };
     let is_recovered = rebuilt.recovered.iter().any(|recovered| recovered.run == kept.id);
     let is_cut = rebuilt.cut.iter().any(|cut| cut.run == kept.id);
-    if !is_recovered && !is_cut {
+    if !(is_recovered || is_cut) || attempts::has_folders(project, &kept.id) {
         return;
     }
-    let mut doubts: Vec<Event> = Vec::new();
-    let left = attempts::all_unrecorded(project, run);
-    let number = |left: &Unrecorded| left.path.file_name()?.to_str()?.parse::<u32>().ok();
-    for one in &left {
-        let started = AttemptFolder::at(one.path.clone()).started();
-        let (Some(phase), Some(number), Ok(Some(started))) = (&one.phase, number(one), started) else { continue };
-        let Some(event) = run.lost_start(phase, Attempt(number), &started.boot_id) else { continue };
-        if left.iter().filter(|other| other.phase.as_ref() == Some(phase)).count() > 1 {
-            // Several were lost, and how the first of them ended says nothing about the last.
-            let of_it = |doubt: &Event| matches!(doubt, Event::PhaseInDoubt { phase: in_doubt } if in_doubt == phase);
-            doubts.extend(run.lost_effects().into_iter().filter(of_it));
-            continue;
-        }
-        let message =
-            format!("attempt {number} at phase {phase} is on record again; its folder tells what became of it");
-        rebuilt.repaired.push(Repair::new("attempt-recorded", format!("run {}", kept.id), message));
-        add(run, event, &mut kept.added);
-    }
-    if !attempts::has_folders(project, &kept.id) {
-        doubts = run.lost_effects();
-    }
-    for event in doubts {
+    for event in run.lost_effects() {
         if let Event::PhaseInDoubt { phase } = &event {
             let message = format!("nobody knows whether phase {phase} had its effect outside since");
             rebuilt.repaired.push(Repair::new("in-doubt", format!("run {}", kept.id), message));

@@ -213,7 +213,10 @@ impl Onward {
         let rows = all_rows(store)?;
         for row in rows.iter().filter(|row| row.head.0 > 0) {
             let Ok(run) = journal::load_whole(store, &row.run) else { continue };
-            for attempt in attempts::all_unrecorded(&self.project, &run).into_iter().filter(|attempt| !attempt.lives) {
+            for attempt in attempts::all_unrecorded(&self.project, &run) {
+                if attempt.lives || attempt.is_taken_up {
+                    continue;
+                }
                 work.aside.take(&attempt.path)?;
                 let message = format!("put it aside: the journal of run {} does not know of it", run.id);
                 work.did("attempt-unrecorded", places::shown(&folder, &attempt.path), message);

@@ -248,3 +248,39 @@ fn a_flush_that_fails_is_told_as_what_it_is() {
     let found = project.command(["doctor", "--json"]).expect(0).json();
     assert_eq!(found["findings"].as_array().map(Vec::len), Some(0), "{found}");
 }
+
+/// At a terminal the way out is asked about; whoever says nothing leaves everything as it is.
+#[test]
+fn the_way_out_is_asked_about_at_a_terminal() {
+    let project = failed();
+    fs::write(database(&project), "gone").expect("a file");
+    let before = project.tree();
+    let mut terminal = project.terminal(["run", "--fresh"]);
+    terminal.expect("(a)side");
+    terminal.send("\n");
+    terminal.wait_code(12);
+    assert_eq!(project.tree(), before);
+    project.write("fixed", "");
+    let mut terminal = project.terminal(["run", "--fresh"]);
+    terminal.expect("(a)side");
+    terminal.send("a\n");
+    terminal.wait_code(0);
+    project.command(["doctor"]).expect(0);
+}
+
+/// A phase of the lost run is still at work. Its records are not put aside under it.
+#[test]
+fn nothing_is_put_aside_under_a_phase_at_work() {
+    let project = project();
+    project.plan(&CHAIN.replace("step x", "step x hold"));
+    let driver = project.start(["run"]);
+    project.wait_ledger("begin", "x", 1);
+    driver.kill();
+    fs::write(database(&project), "gone").expect("a file");
+    drop(fs::remove_file(project.path(".onward/onward.db-wal")));
+    drop(fs::remove_file(project.path(".onward/onward.db-shm")));
+    project.command(["run", "--fresh", "--damaged", "aside"]).expect(11).err_names(["still at work"]);
+    assert!(database(&project).exists() && !project.exists(".onward/damaged"), "something was moved");
+    project.open("x");
+    project.wait_ledger("end", "x", 1);
+}

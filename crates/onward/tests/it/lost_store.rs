@@ -81,14 +81,14 @@ fn swept_away_by_git_clean() {
 /// The database was overwritten while nobody looked, and git is a little behind: what an attempt left tells the rest.
 #[test]
 fn what_attempts_left_tells_the_rest() {
-    let project = in_git(&CHAIN.replace("step b", "step b hold"));
+    let project = in_git(&CHAIN.replace("step b", "step b hold").replace(" 'test -e fixed'", ""));
     killed_in_b(&project);
+    // As if git had lagged behind: the rest of the run is in no copy.
+    let copy = project.git(["for-each-ref", "--format=%(objectname) %(refname)", "refs/onward/*/journal"]);
+    let (commit, name) = copy.trim().split_once(' ').expect("a copy");
     project.open("b");
-    project.wait_ledger("end", "b", 1);
-    wait_until("the record of the end", || {
-        let runs = fs::read_dir(project.path(".onward/attempts")).ok()?.flatten().next()?.path();
-        runs.join("b/1/EXIT").exists().then_some(())
-    });
+    project.command(["resume"]).expect(0);
+    project.git(["update-ref", name, commit]);
     fs::write(project.path(".onward/onward.db"), "overwritten").expect("a file");
     for beside in ["onward.db-wal", "onward.db-shm"] {
         drop(fs::remove_file(project.path(".onward").join(beside)));
@@ -96,8 +96,9 @@ fn what_attempts_left_tells_the_rest() {
     project.command(["status"]).expect(12);
     project.command(["doctor", "--repair"]).expect(0);
     assert_eq!(completed(&project), ["a"]);
-    project.write("fixed", "");
+    project.command(["doctor"]).expect(0);
     project.command(["resume"]).expect(0);
+    assert_eq!(completed(&project), ["a", "b", "c"]);
     project.ran_once(["a", "b", "c"]);
 }
 
