@@ -11,6 +11,8 @@ use onward_core::run::Refusal;
 use onward_core::view::Driver;
 use onward_store::StoreError;
 
+use crate::trust::Doubt;
+
 use crate::tree_lock::AtWork;
 
 pub type Result<T> = std::result::Result<T, Error>;
@@ -97,6 +99,8 @@ pub enum Error {
     BadJournal { run: RunId, why: String, left: Box<Left> },
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error("{} is not written to: {doubt}", folder.display())]
+    Untrusted { folder: PathBuf, doubt: Doubt },
     /// The machine has no room, no descriptors or no permission for what is to be done; no phase is to blame.
     #[error("{what}")]
     NoRoom { what: String },

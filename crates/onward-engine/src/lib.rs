@@ -41,6 +41,7 @@ pub mod stop;
 mod tidy_up;
 mod tree;
 mod tree_lock;
+mod trust;
 mod turns;
 pub mod vcs;
 mod waiter;
@@ -68,6 +69,7 @@ pub use rewind::{Diff, Parts, Preview, Rewound};
 pub use start::{Finished, Found, PlanFrom, Ready, Request, Want};
 pub use tidy_up::{FirstPlan, InitReport};
 pub use tree_lock::AtWork;
+pub use trust::{Doubt, Trusted};
 pub use world::{Happened, Tree, Urgency, World};
 
 use onward_core::config::{Config, OnNetwork};
@@ -137,6 +139,9 @@ impl Onward {
     pub(crate) fn store(&mut self) -> Result<&mut dyn Store> {
         if self.store.is_none() {
             self.demand_a_local_disk(self.mode)?;
+            if self.mode == OpenMode::ReadWrite {
+                self.demand_a_store_of_ones_own()?;
+            }
             let opened = SqliteStore::open(&self.project.store_folder(), self.mode);
             self.store = Some(Box::new(opened.map_err(no_store_is_no_runs)?));
         }
@@ -149,6 +154,18 @@ impl Onward {
         match (mode, self.config.store_on_network(), onward_store::network_file_system(&path)) {
             (OpenMode::ReadWrite, OnNetwork::Refused, Some(kind)) => Err(StoreError::Network { path, kind }.into()),
             (OpenMode::ReadWrite | OpenMode::Look, OnNetwork::Refused | OnNetwork::Allowed, _) => Ok(()),
+        }
+    }
+}
+
+impl Onward {
+    /// What came with a clone or in an archive is looked at and nothing else, until a person trusts it.
+    pub(crate) fn demand_a_store_of_ones_own(&self) -> Result<()> {
+        // What is unsafe is said as that: no word of a person's makes a link safe.
+        SqliteStore::examine(&self.project.store_folder())?;
+        match trust::doubt(&self.project) {
+            Some(doubt) => Err(Error::Untrusted { folder: self.project.store_folder(), doubt }),
+            None => Ok(()),
         }
     }
 }

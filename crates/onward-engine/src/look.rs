@@ -113,8 +113,11 @@ pub struct Logged {
 impl Onward {
     /// What a person should know about the store itself.
     pub fn warnings(&mut self) -> Vec<String> {
-        let Ok(store) = self.store() else { return Vec::new() };
-        store.health().alarms.iter().filter(|alarm| is_worth_a_warning(alarm)).map(ToString::to_string).collect()
+        let mut warnings: Vec<String> = self.doubt_in_words().into_iter().collect();
+        let Ok(store) = self.store() else { return warnings };
+        let alarms = store.health().alarms;
+        warnings.extend(alarms.iter().filter(|alarm| is_worth_a_warning(alarm)).map(ToString::to_string));
+        warnings
     }
 
     pub fn list(&mut self, filter: &ListFilter) -> Result<Vec<ListItem>> {

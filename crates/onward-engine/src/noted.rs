@@ -1,9 +1,7 @@
 //! What a start found when it did not go on: a question that nobody answered, or a refusal. No fact of the run, so it is not in
 //! its journal and needs no lease; it lies beside it, and may be lost (`docs/design/0013`).
 
-use std::fs::{self, File};
-use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,10 +10,10 @@ use onward_core::id::{PhaseId, RunId};
 use onward_core::resume::{Finding, Weight};
 use onward_core::run::Run;
 use onward_core::{view, words};
+use onward_store::private;
 use serde::{Deserialize, Serialize};
 
 use crate::Onward;
-use crate::attendant::open_plain;
 use crate::project::Project;
 
 /// What another version wrote is as good as nothing.
@@ -34,12 +32,7 @@ impl Onward {
     pub(crate) fn note(&self, run: &RunId, findings: &[Finding]) {
         let noted = Noted { format: FORMAT, at: Timestamp::now(), findings: findings.to_vec() };
         let bytes = serde_json::to_vec(&noted).expect("it has only string keys");
-        let path = place(&self.project, run);
-        let new = path.with_extension("new");
-        let mut options = File::options();
-        options.write(true).create(true).truncate(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
-        let written = options.open(&new).and_then(|mut file| file.write_all(&bytes));
-        let _ = written.and_then(|()| fs::rename(&new, &path));
+        let _ = private::replace(&place(&self.project, run), &bytes);
     }
 
     /// The run goes on, or is gone: what stood in its way does not any more.
@@ -53,8 +46,7 @@ fn place(project: &Project, run: &RunId) -> PathBuf {
 }
 
 fn read(project: &Project, run: &RunId) -> Option<Noted> {
-    let mut bytes = Vec::new();
-    open_plain(&place(project, run)).ok()?.take(NOTE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    let bytes = private::read(&place(project, run), NOTE_BYTES_MAX).ok()?;
     serde_json::from_slice(&bytes).ok().filter(|noted: &Noted| noted.format == FORMAT)
 }
 

@@ -3,9 +3,8 @@
 //! A file is a hint among runs, never the truth about one: what a run makes of it is in its own journal. One that cannot
 //! be read or written is as good as none.
 
-use std::fs::{self, File};
-use std::io::{Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::fs;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -13,6 +12,7 @@ use onward_core::event::LimitHit;
 use onward_core::input::{Elsewhere, Input};
 use onward_core::plan::Scope;
 use onward_core::run::Run;
+use onward_store::private;
 use serde::{Deserialize, Serialize};
 
 use crate::turns::exclusive;
@@ -93,11 +93,8 @@ impl Place {
     }
 
     fn read(&self) -> Stored {
-        let path = self.folder.join(FILE);
-        let opened = File::options().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC).open(path);
-        let mut text = String::new();
-        let read = opened.and_then(|file| file.take(BYTES_MAX).read_to_string(&mut text));
-        let stored = read.ok().and_then(|_| serde_json::from_str::<Stored>(&text).ok());
+        let read = private::read(&self.folder.join(FILE), BYTES_MAX);
+        let stored = read.ok().and_then(|text| serde_json::from_slice::<Stored>(&text).ok());
         stored.filter(|stored| stored.version == VERSION).unwrap_or_default()
     }
 
@@ -114,12 +111,7 @@ impl Place {
         closed.sort_by_key(|known| std::cmp::Reverse(known.until));
         closed.truncate(ENTRIES_MAX);
         let text = serde_json::to_vec(&Stored { version: VERSION, closed }).map_err(std::io::Error::other)?;
-        let beside = self.folder.join(format!("{FILE}.{}", std::process::id()));
-        let flags = libc::O_NOFOLLOW | libc::O_CLOEXEC;
-        let mut file =
-            File::options().write(true).create(true).truncate(true).mode(0o600).custom_flags(flags).open(&beside)?;
-        file.write_all(&text)?;
-        fs::rename(&beside, self.folder.join(FILE))
+        private::replace(&self.folder.join(FILE), &text)
     }
 }
 

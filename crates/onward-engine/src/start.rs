@@ -1,7 +1,6 @@
 //! Starting: find the unfinished run of the same work, judge it, and begin or go on.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -19,7 +18,7 @@ use onward_core::resume::Accept;
 use onward_core::run::{self, Ending, Refusal, Run, RunStatus, waits};
 use onward_core::seen::World;
 use onward_core::view::{self, Summary};
-use onward_store::{Holder, Lease, LeaseKind, NewRun, RunFilter, RunRow, StoreError};
+use onward_store::{Holder, Lease, LeaseKind, NewRun, RunFilter, RunRow, StoreError, private};
 
 use crate::Onward;
 use crate::check;
@@ -382,8 +381,9 @@ impl Onward {
 
     /// The folder of the run's attempts, made before the first of them: where it is missing later, it was taken away.
     fn make_run_folder(&self, id: &RunId) -> Result<()> {
-        let path = self.project.store_folder().join("attempts").join(id.as_str());
-        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&path);
+        let store = self.project.store_folder();
+        let path = store.join("attempts").join(id.as_str());
+        let made = private::make_folders(&store, &path);
         made.map_err(|why| Error::NoRoom { what: format!("{} cannot be made: {why}", path.display()) })
     }
 

@@ -1,12 +1,12 @@
 //! Waiting for one's turn: those that start the same work, and attempts that have to end first.
 
 use std::fs::File;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
+use onward_store::private;
 
 use crate::attendant;
 use crate::error::{Error, Result};
@@ -22,9 +22,7 @@ const KILL_LOOKS_MAX: u32 = 150;
 /// Holds a lock file until it is dropped. Whoever has it needs it for milliseconds.
 pub(crate) fn exclusive(path: &Path) -> Result<File> {
     let failed = |why: std::io::Error| Error::NoRoom { what: format!("{} cannot be locked: {why}", path.display()) };
-    let mut options = File::options();
-    options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
-    let file = options.open(path).map_err(failed)?;
+    let file = private::open_or_create(path).map_err(failed)?;
     for _ in 0..START_LOOKS_MAX {
         if try_exclusive(&file).map_err(failed)? {
             return Ok(file);

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -61,10 +61,12 @@ struct Wake {
 
 impl Wake {
     fn open(path: PathBuf) -> io::Result<Self> {
-        match nix::unistd::mkfifo(&path, Mode::S_IRUSR | Mode::S_IWUSR) {
-            Ok(()) | Err(nix::errno::Errno::EEXIST) => {}
-            Err(why) => return Err(why.into()),
+        // Whatever lies there is no pipe of a living driver's: there is one driver, and it is this one.
+        match std::fs::remove_file(&path) {
+            Err(why) if why.kind() != io::ErrorKind::NotFound => return Err(why),
+            Ok(()) | Err(_) => {}
         }
+        nix::unistd::mkfifo(&path, Mode::S_IRUSR | Mode::S_IWUSR)?;
         // Opened for both, so that it is never at its end when the last writer has gone.
         let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW | libc::O_CLOEXEC;
         let file = File::options().read(true).write(true).custom_flags(flags).open(&path)?;
@@ -88,7 +90,9 @@ pub(crate) fn wake(path: &Path) {
     use std::io::Write;
 
     let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-    if let Ok(mut file) = File::options().write(true).custom_flags(flags).open(path) {
+    if let Ok(mut file) = File::options().write(true).custom_flags(flags).open(path)
+        && file.metadata().is_ok_and(|about| about.file_type().is_fifo())
+    {
         let _ = file.write_all(b"\n");
     }
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use onward_core::patch::Op;
 use onward_engine::{Books, FirstPlan, ListFilter, Onward, Repaired};
-use onward_store::{Holder, LeaseKind, OpenMode, SqliteStore, Store};
+use onward_store::{Holder, LeaseKind, OpenMode, SqliteStore, Store, ownership};
 use serde_json::{Value, json};
 
 /// What can be read, by a name for each piece.
@@ -58,6 +58,8 @@ impl Fixture {
         }
         let mut fixture = Self { files: BTreeMap::new(), pieces: Pieces::new(), root };
         fixture.files = files(&fixture.folder());
+        // Where a store was made says nothing about what is in it; one that is put back is marked anew.
+        fixture.files.remove(&fixture.folder().join(ownership::MARK));
         fixture.pieces = fixture.read();
         assert!(fixture.pieces.values().all(|piece| !piece.starts_with("cannot")), "{:?}", fixture.pieces);
         fixture
@@ -79,6 +81,7 @@ impl Fixture {
             fs::write(path, bytes).expect("the folder is ours");
             set_mode(path, 0o600);
         }
+        ownership::trust(&folder, &[]).expect("it is ours");
     }
 
     fn look(&self) -> Onward {

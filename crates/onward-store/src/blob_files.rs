@@ -10,13 +10,16 @@ use std::{
 use crate::{
     codec::BlobId,
     error::{Damage, StoreError},
-    folder::{create_file, make_folder, sync_folder},
-    lock,
+    folder::{check_folder, create_file, make_folder, sync_folder},
+    lock, private,
     probe::probe,
 };
 
 /// How names of files begin that are not whole yet. Their writer keeps them locked.
 const ASIDE: &str = "new-";
+
+/// No value is larger, and its envelope adds little.
+const FILE_BYTES_MAX: u64 = 2 * crate::VALUE_BYTES_MAX as u64;
 
 /// Where the file of a blob lies below the folder of blobs.
 pub(crate) fn path(blobs: &Path, id: &BlobId) -> PathBuf {
@@ -34,6 +37,7 @@ pub(crate) fn put(blobs: &Path, id: &BlobId, envelope: &[u8]) -> Result<(), Stor
     if make_folder(folder)? {
         sync_folder(blobs).map_err(|error| StoreError::not_saved(blobs, &error))?;
     }
+    check_folder(folder)?;
     let there = fs::symlink_metadata(&target).is_ok_and(|file| file.len() == envelope.len() as u64);
     if !there {
         write_aside(blobs, &target, envelope).map_err(|error| StoreError::not_saved(&target, &error))?;
@@ -61,7 +65,7 @@ fn write_aside(blobs: &Path, target: &Path, envelope: &[u8]) -> io::Result<()> {
 
 pub(crate) fn get(blobs: &Path, id: &BlobId) -> Result<Vec<u8>, StoreError> {
     let path = path(blobs, id);
-    fs::read(&path).map_err(|error| match error.kind() {
+    private::read(&path, FILE_BYTES_MAX).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => Damage::new(format!("the blob file {} is missing", path.display())).into(),
         _ => StoreError::unreadable(path, &error),
     })

@@ -8,6 +8,7 @@ use std::{
 use onward_core::id::{RunId, Seq};
 
 use crate::lease::{Holder, LeaseKind};
+use crate::ownership::Foreign;
 
 /// Why a call on a store did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -64,6 +65,10 @@ pub enum StoreError {
     /// Somebody else could have planted or could change this.
     #[error("{} is not safe to use: {why}", path.display())]
     Unsafe { path: PathBuf, why: Unsafe },
+
+    /// It came with a clone, in an archive or as a copy: it may be looked at, and a person may say that it is theirs.
+    #[error("the store in {} was not made here: {why}", folder.display())]
+    Foreign { folder: PathBuf, why: Foreign },
 
     /// The database would not promise that a commit survives a power cut.
     #[error("the database at {} refuses {setting}: it answers {found}", path.display())]

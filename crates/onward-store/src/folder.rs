@@ -18,6 +18,8 @@ use nix::{
 };
 
 use crate::error::{StoreError, Unsafe};
+use crate::ownership;
+pub(crate) use crate::private::create as create_file;
 
 /// Kept back so that on a full disk the last record still finds room.
 const RESERVE_BYTES: i64 = 256 * 1024;
@@ -50,6 +52,7 @@ impl Folder {
         let Some(folder) = Self::find(path)? else {
             return Err(StoreError::not_saved(path, &io::ErrorKind::NotFound.into()));
         };
+        ownership::mark_folder(&folder.root)?;
         if made {
             let parent = folder.root.parent().unwrap_or(&folder.root).to_owned();
             sync_folder(&parent).map_err(|error| StoreError::not_saved(parent, &error))?;
@@ -71,8 +74,8 @@ impl Folder {
         // `mknod` makes a file without opening it; see above on what closing one would do.
         match mknod(&path, SFlag::S_IFREG, Mode::from_bits_truncate(FILE_MODE), 0) {
             Ok(()) => {
-                fs::set_permissions(&path, Permissions::from_mode(FILE_MODE)).map_err(failed)?;
-                sync_folder(&self.root).map_err(failed)
+                // The folder is flushed with its mark, which comes next.
+                fs::set_permissions(&path, Permissions::from_mode(FILE_MODE)).map_err(failed)
             }
             Err(nix::Error::EEXIST) => Ok(()),
             Err(error) => Err(failed(error.into())),
@@ -160,19 +163,6 @@ enum Kind {
     Folder,
 }
 
-/// Makes a file that must not exist yet, readable by this user alone whatever the umask says.
-pub(crate) fn create_file(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create_new(true)
-        .custom_flags(libc::O_NOFOLLOW)
-        .mode(FILE_MODE)
-        .open(path)?;
-    file.set_permissions(Permissions::from_mode(FILE_MODE))?;
-    Ok(file)
-}
-
 /// Makes a folder for this user alone; `false` if something is there already.
 pub(crate) fn make_folder(path: &Path) -> Result<bool, StoreError> {
     match DirBuilder::new().mode(FOLDER_MODE).create(path) {
@@ -186,6 +176,11 @@ pub(crate) fn make_folder(path: &Path) -> Result<bool, StoreError> {
 /// A name in a folder is durable only after the folder itself was flushed.
 pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
+}
+
+/// Refuses what is no folder of this user's alone.
+pub(crate) fn check_folder(path: &Path) -> Result<(), StoreError> {
+    check(path, Kind::Folder).map(drop)
 }
 
 /// `false` when nothing is there, an error when what is there is not safe.

@@ -14,16 +14,9 @@
 //! | 32 | hash of the last record |
 //! | 16 | the first bytes of the BLAKE3 hash of the above |
 
-use std::{
-    fs::{File, OpenOptions},
-    io,
-    os::unix::fs::{FileExt, OpenOptionsExt},
-    path::Path,
-    thread,
-    time::Duration,
-};
+use std::{fs::File, io, os::unix::fs::FileExt, path::Path, thread, time::Duration};
 
-use crate::{chain::Hash, folder, lock, probe::probe};
+use crate::{chain::Hash, folder, lock, private, probe::probe};
 
 const MAGIC: &[u8; 7] = b"onwhead";
 pub(crate) const VERSION: u8 = 0;
@@ -58,8 +51,7 @@ pub(crate) enum Found {
 /// Reads the newer of the two slots. Call it before opening a transaction: a commit in between then makes the database
 /// newer than the head, which is normal, and never the other way round.
 pub(crate) fn read(path: &Path) -> Found {
-    let opened = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);
-    match opened {
+    match private::open(path) {
         Ok(file) => newest(&file),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Found::Missing,
         Err(_) => Found::Unreadable,
@@ -107,8 +99,7 @@ fn write(path: &Path, head: &Head, overwrite: Overwrite) -> io::Result<()> {
 }
 
 fn open_for_writing(path: &Path) -> io::Result<File> {
-    let open =
-        || OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);
+    let open = || private::open_to_write(path);
     match open() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => folder::create_file(path).or_else(|_| open()),
         other => other,

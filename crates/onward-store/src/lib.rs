@@ -19,6 +19,8 @@ mod head;
 mod lease;
 mod lock;
 mod memory;
+pub mod ownership;
+pub mod private;
 mod probe;
 mod seal;
 mod sqlite;

@@ -18,7 +18,7 @@ use std::{
 
 use nix::fcntl::{FcntlArg, fcntl};
 
-use crate::{folder, lease::LeaseKind};
+use crate::{lease::LeaseKind, private};
 
 const HELD: i64 = 0;
 const BRIEF_BYTES: i64 = 1;
@@ -89,14 +89,10 @@ pub(crate) fn try_range(file: &File, start: i64, bytes: i64) -> io::Result<bool>
 }
 
 fn open_for_locking(path: &Path) -> io::Result<File> {
-    let existing =
-        OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);
-    match existing {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => match folder::create_file(path) {
+    match private::open_to_write(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match private::create(path) {
             // Somebody was faster: theirs is the file to lock.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW).open(path)
-            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => private::open_to_write(path),
             other => other,
         },
         other => other,

@@ -83,6 +83,8 @@ pub(crate) enum Verb {
     Completions(Completions),
     /// Look everything over: store, journals, checkpoints.
     Doctor(Doctor),
+    /// Take a store that came with a clone, an archive or a copy for your own.
+    Trust(Trust),
     /// Delete a run for good.
     Delete(Delete),
     /// What somebody who reports is to do next.
@@ -118,6 +120,12 @@ pub(crate) struct Init {
     /// Write a commented onward.yaml too.
     #[arg(long)]
     pub(crate) plan: bool,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Trust {
     #[command(flatten)]
     pub(crate) output: Json,
 }

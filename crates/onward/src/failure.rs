@@ -202,6 +202,7 @@ impl Page {
             Error::Ambiguous { candidates, .. } => Self::new(exit::NOT_FOUND, "ambiguous", what).more(candidates),
             Error::HomeFolder => Self::new(exit::USAGE, "home-folder", what),
             Error::EmptyName(_) => Self::new(exit::USAGE, "empty-name", what).next("onward list"),
+            Error::Untrusted { .. } => untrusted(what),
             Error::NoRoom { .. } => Self::new(exit::STORE, "no-room", what).kept(ALL_RECORDED).next("onward status"),
             Error::Stopped { signal } => {
                 let what = format!("stopped by {} before it was done", signal_in_words(signal));
@@ -342,6 +343,7 @@ fn store(what: &str, why: &StoreError) -> Page {
                          store: { network: allow } into .onward/config.yaml and do not use it from two machines at once";
             page(exit::STORE, "network").more(vec![words.to_owned()]).next("onward doctor")
         }
+        StoreError::Foreign { .. } => untrusted(what.to_owned()),
         StoreError::NotDurable { .. } => page(exit::STORE, "not-durable"),
         StoreError::TooLarge { .. } => page(exit::STORE, "too-large").kept(ALL_RECORDED),
         StoreError::BadName { .. } => page(exit::USAGE, "bad-name"),
@@ -351,6 +353,16 @@ fn store(what: &str, why: &StoreError) -> Page {
         | StoreError::EmptyEntry
         | StoreError::BadEntry { .. } => page(exit::BUG, "bug").kept(ALL_RECORDED),
     }
+}
+
+/// A store that came from elsewhere can be looked at; only a person says that it is theirs.
+fn untrusted(what: String) -> Page {
+    let more = vec![
+        "looking works as always, and executes nothing".to_owned(),
+        "if you made this store (moved it to another disk, restored or copied it), or trust who did, type onward trust"
+            .to_owned(),
+    ];
+    Page::new(exit::STORE, "untrusted", what).more(more).next("onward list --all").next("onward trust")
 }
 
 fn cause_in_words(cause: Cause) -> Vec<String> {

@@ -24,7 +24,6 @@ const VERBS: &[(&str, Names)] = &[
     ("archive", Names::Run),
     ("import", Names::Nothing),
     ("export", Names::Run),
-    ("trust", Names::Nothing),
     ("man", Names::Nothing),
     ("summary", Names::Run),
     ("demo", Names::Nothing),

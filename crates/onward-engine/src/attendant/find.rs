@@ -160,7 +160,7 @@ pub fn kill(folder: &AttemptFolder, by: StopBy) -> io::Result<Reached> {
 /// one that is not there yet cannot be, and that is an error.
 fn request(folder: &AttemptFolder, stop: Stop, (signal, alone): (Signal, Signal)) -> io::Result<Reached> {
     probe("stop.before-record");
-    let written = record::write(folder.path(), &stop);
+    let written = folder.demand_ours().and_then(|()| record::write(folder.path(), &stop));
     probe("stop.after-record");
     let signal = if written.is_ok() { signal } else { alone };
     let started = match folder.started() {

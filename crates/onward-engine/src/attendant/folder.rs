@@ -30,7 +30,7 @@ pub struct AttemptFolder {
 pub enum FolderError {
     #[error("the folder {} cannot be made: {source}", path.display())]
     CannotMake { path: PathBuf, source: io::Error },
-    #[error("{} is not a folder of this user's own", path.display())]
+    #[error("{} is not this user's own: a link, a second name, or open to others", path.display())]
     NotOurs { path: PathBuf },
 }
 
@@ -54,6 +54,8 @@ impl AttemptFolder {
         for level in levels.into_iter().rev() {
             make_private_folder(level)?;
         }
+        // What an archive or a clone put here beforehand would be written through by the attendant.
+        check_files(&self.path)?;
         for name in PHASE_FILES {
             let path = self.path.join(name);
             let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
@@ -69,6 +71,12 @@ impl AttemptFolder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(source) => Err(FolderError::CannotMake { path: stop, source }),
         }
+    }
+
+    /// Refuses to write into a folder that a link leads to.
+    pub(super) fn demand_ours(&self) -> io::Result<()> {
+        let levels: Vec<&Path> = self.path.ancestors().take(4).collect();
+        levels.into_iter().rev().try_for_each(|level| check_private_folder(level).map_err(io::Error::other))
     }
 
     pub fn path(&self) -> &Path {
@@ -176,6 +184,19 @@ pub(crate) fn check_plain(file: &File) -> io::Result<()> {
         return Ok(());
     }
     Err(io::Error::new(io::ErrorKind::PermissionDenied, "not a plain file of this user's own"))
+}
+
+/// Refuses a folder in which something lies that is no plain file of this user's with one name.
+fn check_files(folder: &Path) -> Result<(), FolderError> {
+    let unreadable = |source| FolderError::CannotMake { path: folder.to_owned(), source };
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        let about = fs::symlink_metadata(&path).map_err(unreadable)?;
+        if !about.is_file() || about.uid() != nix::unistd::geteuid().as_raw() || about.nlink() > 1 {
+            return Err(FolderError::NotOurs { path });
+        }
+    }
+    Ok(())
 }
 
 fn make_private_folder(path: &Path) -> Result<(), FolderError> {

@@ -1,12 +1,12 @@
 //! `.onward/damaged`: where a repair puts what it takes out of the way, and what it writes down about that.
 
-use std::fs::{self, DirBuilder, File};
-use std::io::Read;
-use std::os::unix::fs::DirBuilderExt;
+use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use onward_core::id::RunId;
+use onward_store::private;
 use serde::{Deserialize, Serialize};
 
 use super::places::{children, shown};
@@ -25,7 +25,7 @@ const REPORT_BYTES_MAX: u64 = 1024 * 1024;
 const REPORTS_READ_MAX: usize = 20;
 
 /// The folder of one repair. It is made when it is first needed.
-pub(super) struct Aside {
+pub(crate) struct Aside {
     store: PathBuf,
     folder: PathBuf,
 }
@@ -70,7 +70,7 @@ struct CutsOnly {
 
 impl Aside {
     /// A folder named after the time that does not exist yet.
-    pub(super) fn new(store: &Path, now: Timestamp) -> Self {
+    pub(crate) fn new(store: &Path, now: Timestamp) -> Self {
         let time = now.strftime("%Y-%m-%dT%H%M%SZ").to_string();
         let names = (2..NAMES_MAX).map(|number| format!("{time}-{number}"));
         let mut folders = std::iter::once(time.clone()).chain(names).map(|name| store.join(DAMAGED).join(name));
@@ -88,17 +88,17 @@ impl Aside {
         self.folder.is_dir()
     }
 
-    pub(super) fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         shown(&self.store, &self.folder)
     }
 
     fn make(&self, folder: &Path) -> Result<()> {
-        let made = DirBuilder::new().mode(0o700).recursive(true).create(folder);
+        let made = private::make_folders(&self.store, folder);
         made.map_err(Error::io(format!("making {}", shown(&self.store, folder))))
     }
 
     /// Moves something that lies in the store's folder here, at the place that it had there.
-    pub(super) fn take(&self, path: &Path) -> Result<()> {
+    pub(crate) fn take(&self, path: &Path) -> Result<()> {
         let target = self.target(path)?;
         fs::rename(path, &target).map_err(Error::io(format!("moving {} aside", shown(&self.store, path))))
     }
@@ -109,7 +109,11 @@ impl Aside {
             return Ok(());
         }
         let target = self.target(path)?;
-        let copied = fs::copy(path, &target).and_then(|_| File::open(&target)?.sync_all());
+        let copied = private::open(path).and_then(|mut from| {
+            let mut to = private::create(&target)?;
+            io::copy(&mut from, &mut to)?;
+            to.sync_all()
+        });
         copied.map_err(Error::io(format!("copying {}", shown(&self.store, path))))
     }
 
@@ -142,7 +146,9 @@ impl Aside {
         let report = Report { onward: VERSION, at: now, repaired, cut, recovered };
         let text = serde_json::to_vec_pretty(&report).expect("a report has only string keys");
         let path = self.target(&self.store.join(REPORT))?;
-        fs::write(&path, text).map_err(Error::io(format!("writing {}", shown(&self.store, &path))))
+        private::create(&path)
+            .and_then(|mut file| file.write_all(&text))
+            .map_err(Error::io(format!("writing {}", shown(&self.store, &path))))
     }
 }
 
@@ -174,7 +180,6 @@ pub(crate) fn notes(project: &Project, run: &RunId) -> Vec<String> {
 }
 
 fn read(path: &Path) -> Option<CutsOnly> {
-    let mut text = Vec::new();
-    crate::attendant::open_plain(path).ok()?.take(REPORT_BYTES_MAX).read_to_end(&mut text).ok()?;
+    let text = private::read(path, REPORT_BYTES_MAX).ok()?;
     serde_json::from_slice(&text).ok()
 }

@@ -11,7 +11,7 @@ mod recover;
 mod repair;
 mod runs;
 
-pub(crate) use aside::notes;
+pub(crate) use aside::{Aside, notes};
 pub(crate) use recover::lost_project;
 pub use repair::{Repair, Repaired};
 
@@ -77,6 +77,10 @@ impl Onward {
         let mut found = Found::default();
         let folder = self.project.store_folder();
         places::examine(&folder, &mut found);
+        if let Some(words) = self.doubt_in_words() {
+            let help = "looking works; if the store is yours (a copy, a backup, a cache), type onward trust";
+            found.warning("untrusted", ".onward", words, help);
+        }
         let store = match SqliteStore::open(&folder, OpenMode::Look) {
             Ok(store) => self.examine(store, &mut found),
             Err(why) => {

@@ -90,7 +90,8 @@ fn is_for_people(path: &Path) -> bool {
 pub(super) fn loose(folder: &Path) -> Vec<(PathBuf, u32)> {
     let fix = |path: PathBuf| {
         let seen = fs::symlink_metadata(&path).ok()?;
-        let ours = seen.uid() == nix::unistd::geteuid().as_raw() && !seen.file_type().is_symlink();
+        let second_name = seen.is_file() && seen.nlink() > 1;
+        let ours = seen.uid() == nix::unistd::geteuid().as_raw() && !seen.file_type().is_symlink() && !second_name;
         let mode = seen.permissions().mode() & 0o777;
         let closed = if is_for_people(&path) { mode & !0o022 } else { mode & !0o077 };
         (ours && closed != mode).then_some((path, closed))

@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::journal;
 use crate::keeper::put_fold;
 use crate::start::holder;
+use crate::trust;
 
 /// One thing that was done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -94,6 +95,12 @@ impl Onward {
         let mut found = self.doctor();
         if found.is_newer() {
             return Ok(outcome(found, work));
+        }
+        if let Some(doubt) = trust::doubt(&self.project) {
+            if BY_HAND.iter().any(|code| found.has(code)) {
+                return Ok(outcome(found, work));
+            }
+            return Err(Error::Untrusted { folder, doubt });
         }
         self.refuse_if_anything_is_driven()?;
         if self.close_to_others(&mut work)? {

@@ -1,9 +1,7 @@
 //! An attempt at a `run` phase: its folder, its environment, what its attendant is told.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::unistd::{AccessFlags, access};
@@ -12,6 +10,7 @@ use onward_core::id::{Attempt, PhaseId};
 use onward_core::naming::attempt_key;
 use onward_core::plan::{Body, Phase};
 use onward_core::run::{Before, Run};
+use onward_store::private;
 
 use crate::attendant::{AfterSuccess, AttemptFolder, Spec, tree_value};
 use crate::project::Project;
@@ -97,7 +96,7 @@ fn scratch_path(project: &Project, run: &Run, phase: &PhaseId) -> PathBuf {
 
 fn scratch(project: &Project, run: &Run, phase: &PhaseId) -> Result<PathBuf, String> {
     let path = scratch_path(project, run, phase);
-    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&path);
+    let made = private::make_folders(&project.store_folder(), &path);
     made.map_err(|why| format!("its scratch folder cannot be made: {why}"))?;
     Ok(path)
 }
@@ -105,9 +104,10 @@ fn scratch(project: &Project, run: &Run, phase: &PhaseId) -> Result<PathBuf, Str
 /// The progress file of an attempt starts with the last note of the one before.
 fn hand_on_the_note(folder: &AttemptFolder, run: &Run, phase: &PhaseId) -> Result<(), String> {
     let Some(note) = run.phase_state(phase).and_then(|state| state.note.as_deref()) else { return Ok(()) };
-    let mut options = fs::OpenOptions::new();
-    options.write(true).truncate(true).custom_flags(libc::O_NOFOLLOW);
-    let written = options.open(folder.progress_path()).and_then(|mut file| writeln!(file, "{note}"));
+    let written = private::open_to_write(&folder.progress_path()).and_then(|mut file| {
+        file.set_len(0)?;
+        writeln!(file, "{note}")
+    });
     written.map_err(|why| format!("its progress file cannot be written: {why}"))
 }
 

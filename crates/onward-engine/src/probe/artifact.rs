@@ -15,6 +15,7 @@ use onward_core::id::{PhaseId, RunId};
 use onward_core::run::proof::{ArtifactState, Copied};
 use onward_core::run::{PhaseState, PhaseStatus, Run};
 use onward_core::seen::Files;
+use onward_store::private;
 
 use super::files;
 use crate::executor::shell;
@@ -234,13 +235,8 @@ impl Shelf {
 
     /// Both folders, which must be folders: what is written through a link lies where somebody else wants it.
     fn make(&self) -> io::Result<()> {
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
-        for folder in self.folder.ancestors().take(2) {
-            if !fs::symlink_metadata(folder)?.is_dir() {
-                return Err(io::Error::other(format!("{} is no folder of the store's own", folder.display())));
-            }
-        }
-        Ok(())
+        let store = self.folder.ancestors().nth(2).expect("a shelf lies two folders below the store");
+        private::make_folders(store, &self.folder)
     }
 
     /// Puts a copy on the shelf; durable when it returns. `aside` is a name that nobody else uses meanwhile.

@@ -5,7 +5,7 @@ use onward_core::seen::World;
 
 use crate::executor::shell;
 use crate::project::Project;
-use crate::vcs::{ask, branch, is_repository, lines};
+use crate::vcs::{ask, branch, dirty, is_repository};
 
 /// Files with changes that are kept by name.
 const DIRTY_MAX: usize = 100;
@@ -23,10 +23,7 @@ pub(super) fn look(project: &Project, run: &Run) -> World {
         head: commit("HEAD".to_owned()),
         base: named(&wishes.base).and_then(commit),
         work_branch: named(&wishes.branch).and_then(|name| commit(format!("refs/heads/{name}"))),
-        dirty: wishes.if_dirty.map(|_| {
-            let status = lines(top, &["status", "--porcelain", "--untracked-files=all"]).unwrap_or_default();
-            status.iter().filter_map(|line| line.get(3..)).take(DIRTY_MAX).map(str::to_owned).collect()
-        }),
+        dirty: wishes.if_dirty.map(|_| dirty(top).unwrap_or_default().into_iter().take(DIRTY_MAX).collect()),
         ..World::default()
     }
 }

@@ -1,13 +1,13 @@
 //! What is looked at for one phase: what it reads and writes, its fingerprint, and whether its effect is there.
 
 use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use onward_core::plan::{Body, Phase};
 use onward_core::run::Run;
 use onward_core::seen::{Files, Seen};
+use onward_store::private;
 
 use super::{command, files};
 use crate::attendant::{AttemptFolder, open_plain};
@@ -71,10 +71,8 @@ pub(crate) fn note_the_beginning(project: &Project, run: &Run, phase: &Phase, fo
         return;
     }
     let bytes = serde_json::to_vec(&seen).expect("it has only string keys");
-    let mut options = std::fs::File::options();
-    options.write(true).create(true).truncate(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
     // Without it a later change of what the phase reads goes unnoticed, and nothing else is lost.
-    let _ = options.open(folder.path().join(SEEN)).and_then(|mut file| std::io::Write::write_all(&mut file, &bytes));
+    let _ = private::replace(&folder.path().join(SEEN), &bytes);
 }
 
 /// What somebody else did a phase with, as it is when they say that it is done: nobody looked when they began.

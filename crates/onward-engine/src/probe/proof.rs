@@ -2,10 +2,8 @@
 //! is asked. Core judges.
 
 use std::ffi::OsString;
-use std::fs::OpenOptions;
-use std::io::{self, PipeReader, Write};
+use std::io::{self, PipeReader, Seek, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +16,7 @@ use onward_core::plan::{Artifact, Keep, Phase};
 use onward_core::run::Run;
 use onward_core::run::proof::{self, ArtifactFound, ArtifactState, CheckEnd, Copied, Effect, Proof};
 use onward_core::words;
+use onward_store::private;
 
 use super::artifact::{self, Shelf};
 use super::command::{self, Flood, Patience};
@@ -230,11 +229,11 @@ impl Looking {
         if !self.log.path().exists() {
             self.log.create().map_err(io::Error::other)?;
         }
-        let mut options = OpenOptions::new();
-        options.append(true).create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
-        let mut file = options.open(self.log.path().join(CHECKS))?;
+        let mut file = private::open_or_create(&self.log.path().join(CHECKS))?;
+        file.seek(io::SeekFrom::End(0))?;
         if file.metadata()?.len() + output.len() as u64 > LOG_BYTES_MAX {
             file.set_len(0)?;
+            file.rewind()?;
             file.write_all("[… earlier checks left out …]\n".as_bytes())?;
         }
         let heading = format!("$ {}\n", redact::secrets().text(script));

@@ -4,13 +4,14 @@
 //! file says that they may be at work: whoever looks next, or drives the run next, ends them first. The file is locked as long
 //! as its writer lives, so that nobody is ended who is only to be waited for.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use onward_core::id::{PhaseId, RunId};
+use onward_store::private;
 
 use crate::attendant::tree_value;
 use crate::process::{self, TREE_VARIABLE};
@@ -60,10 +61,11 @@ impl Place {
     /// where nothing can be written: without the file the next one would know of nothing.
     pub(crate) fn take(&self, given_up: &AtomicBool) -> io::Result<Option<Turn>> {
         let path = self.folder.join(&self.tag);
+        let root = self.folder.ancestors().nth(2).expect("looks lie two folders below the runtime folder");
         while !given_up.load(Ordering::Relaxed) && stop::asked().is_none() {
-            match DirBuilder::new().recursive(true).mode(0o700).create(&self.folder) {
+            match private::make_folders(root, &self.folder) {
                 // It was there when it was to be made, and went with somebody's last look before anybody could see what it is.
-                Err(why) if why.kind() == io::ErrorKind::AlreadyExists && !is_in_the_way(&self.folder) => continue,
+                Err(why) if why.kind() == io::ErrorKind::NotFound && root.is_dir() => continue,
                 other => other?,
             }
             let opened = match open(&path, Missing::Make) {
@@ -81,11 +83,6 @@ impl Place {
         }
         Ok(None)
     }
-}
-
-/// Whether something lies there that will not go away.
-fn is_in_the_way(folder: &Path) -> bool {
-    fs::symlink_metadata(folder).is_ok_and(|about| !about.is_dir())
 }
 
 /// The right to look, until it is dropped.
@@ -134,11 +131,9 @@ enum Missing {
 }
 
 fn open(path: &Path, missing: Missing) -> io::Result<File> {
-    let mut options = File::options();
-    options.read(true).write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
     match missing {
-        Missing::Make => options.create(true).truncate(false).mode(0o600).open(path),
-        Missing::Fails => options.open(path),
+        Missing::Make => private::open_or_create(path),
+        Missing::Fails => private::open_to_write(path),
     }
 }
 

@@ -5,13 +5,31 @@ use std::path::{Path, PathBuf};
 use onward_core::resume::BranchFact;
 
 use super::call::{self, Call};
+use super::filters::Filters;
 
 /// The top of the working tree that `from` lies in.
 pub(crate) fn top(from: &Path) -> Option<PathBuf> {
     if !is_repository(from) {
         return None;
     }
-    ask(from, &["rev-parse", "--show-toplevel"]).map(PathBuf::from)
+    let top = ask(from, &["rev-parse", "--show-toplevel"]).map(PathBuf::from)?;
+    is_around(&top, from).then_some(top)
+}
+
+/// Whether a folder is the top of a working tree around another. Settings of a repository may name any folder as its tree.
+pub(super) fn is_around(top: &Path, folder: &Path) -> bool {
+    let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    top.join(".git").exists() && resolved(folder).starts_with(resolved(top))
+}
+
+/// Files with changes that are not committed. Filters of the repository's own are not run for that.
+pub(crate) fn dirty(top: &Path) -> Option<Vec<String>> {
+    let filters = Filters::of(top).ok()?;
+    let mut command = call::command(top);
+    command.arg("--no-optional-locks");
+    let words = ["--porcelain", "--untracked-files=all", "--ignore-submodules=dirty"];
+    let out = filters.off(Call::new(command, "status").args(words)).output().ok()?;
+    Some(String::from_utf8_lossy(&out).lines().filter_map(|line| line.get(3..)).map(str::to_owned).collect())
 }
 
 /// The branch that is checked out; none where HEAD is detached, or outside git.

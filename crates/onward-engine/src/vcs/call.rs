@@ -41,7 +41,10 @@ pub(super) const DURABLE: [&str; 4] = ["-c", "core.fsync=committed,reference", "
 /// The git program in a folder. Hooks, the file system monitor, prompts and housekeeping are off.
 pub(super) fn command(folder: &Path) -> Command {
     let mut command = command_with_hooks(folder);
-    command.args(["-c", "core.hooksPath=/dev/null"]);
+    command.args(["--no-pager", "-c", "core.hooksPath=/dev/null"]);
+    // What a repository lacks it may name a server for, and the command that calls it. Nothing is fetched here: no protocol is
+    // allowed, whatever its settings say.
+    command.env("GIT_NO_LAZY_FETCH", "1").env("GIT_ALLOW_PROTOCOL", "none");
     command
 }
 

@@ -34,7 +34,7 @@ impl Repository {
     /// up there as changes that are not staged.
     pub fn add_worktree(&self, folder: &Path, branch: &str, commit: &str, snapshot: &str) -> Result<(), Trouble> {
         let shadow = Shadow::take(self)?;
-        let mut add = self.call("worktree").args(["add", "--quiet", "-b", branch]);
+        let mut add = self.filters()?.off(self.call("worktree")).args(["add", "--quiet", "-b", branch]);
         if self.prefix.is_empty() {
             add = add.arg("--no-checkout");
         }
@@ -69,7 +69,7 @@ impl Repository {
         let own = |what| super::call::Call::new(super::call::command(&folder), what);
         own("read-tree").arg("HEAD").output()?;
         // Its exit code says whether files differ, which they may.
-        own("update-index").args(["-q", "--refresh"]).ask()?;
+        self.filters()?.off(own("update-index")).args(["-q", "--refresh"]).ask()?;
         Ok(())
     }
 }

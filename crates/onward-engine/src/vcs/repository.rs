@@ -94,6 +94,11 @@ impl Repository {
             b"sha256" => ObjectFormat::Sha256,
             other => return Err(Without::Other(format!("unknown object format {}", other.escape_ascii()))),
         };
+        let named = super::path_of(top);
+        if !super::branch::is_around(&named, project_top) {
+            let why = format!("its settings name another folder as its working tree, {}", named.display());
+            return Err(Without::Other(why));
+        }
         // Git gives this one as seen from where it was started.
         let common_dir = project_top.join(super::path_of(common_dir));
         Ok(Self {

@@ -5,17 +5,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use nix::sys::statfs::{BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, FsType, TMPFS_MAGIC, XFS_SUPER_MAGIC, statfs};
 
+use onward_store::{ownership, private};
+
 use super::call::{Call, command, parts};
 use super::repository::{ObjectFormat, Repository};
+use super::shadow_folder;
 use super::trouble::Trouble;
 use crate::stop;
 
@@ -32,6 +35,12 @@ const CONVERTING: [&str; 6] = ["text", "crlf", "eol", "ident", "filter", "workin
 const TAKEN_OVER: &str =
     r"^core\.(filemode|symlinks|ignorecase|precomposeunicode|excludesfile|sharedrepository|autocrlf)$";
 
+/// A commit and a tree.
+const LAST_BYTES_MAX: u64 = 1024;
+/// Longer lists of ignored files are not taken over.
+const EXCLUDE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// How often a folder that is not ours is put aside before it is given up.
+const TRIES_MAX: u32 = 4;
 /// How long another onward process is waited for.
 const LOCK_TIME_MAX: Duration = Duration::from_mins(1);
 /// A git that outlived its onward gets so long to let go of the index.
@@ -46,19 +55,33 @@ pub(super) struct Shadow<'a> {
 }
 
 impl<'a> Shadow<'a> {
-    /// Takes the shadow, makes it if need be, and clears what a killed process left in it.
+    /// Takes the shadow, makes it if need be, and clears what a killed process left in it. One that we did not make, or that
+    /// somebody has put something into, is put aside and made anew: its settings could name commands.
     pub(super) fn take(repository: &'a Repository) -> Result<Self, Trouble> {
-        let folder = repository.store.join(FOLDER);
-        for part in ["", "info", "objects", "refs"] {
-            let path = folder.join(part);
-            let made = DirBuilder::new().mode(0o700).recursive(true).create(&path);
-            made.map_err(Trouble::file(&path, "made"))?;
+        let (store, folder) = (&repository.store, repository.store.join(FOLDER));
+        for _ in 0..TRIES_MAX {
+            let Ok(lock) = private::make_folders(store, &folder).map_err(drop).and_then(|()| open_lock(&folder)) else {
+                put_aside(store, &folder)?;
+                continue;
+            };
+            let lock = wait_for(lock, &folder.join("lock"))?;
+            if !is_still_there(&lock, &folder.join("lock")) {
+                continue;
+            }
+            if !shadow_folder::is_ours(&folder).map_err(Trouble::file(&folder, "marked"))? {
+                put_aside(store, &folder)?;
+                continue;
+            }
+            for part in ["info", "objects", "refs"] {
+                let path = folder.join(part);
+                private::make_folders(store, &path).map_err(Trouble::file(&path, "made"))?;
+            }
+            let shadow = Self { repository, folder, lock };
+            shadow.clear_leftovers()?;
+            shadow.set_up()?;
+            return Ok(shadow);
         }
-        let lock = lock(&folder.join("lock"))?;
-        let shadow = Self { repository, folder, lock };
-        shadow.clear_leftovers()?;
-        shadow.set_up()?;
-        Ok(shadow)
+        Err(Trouble::Locked { path: folder })
     }
 
     /// A call in the shadow.
@@ -93,7 +116,7 @@ impl<'a> Shadow<'a> {
 
     /// The commit that the index was last made into, with its tree.
     pub(super) fn last(&self) -> Option<(String, String)> {
-        let text = fs::read_to_string(self.folder.join("last")).ok()?;
+        let text = String::from_utf8(private::read(&self.folder.join("last"), LAST_BYTES_MAX).ok()?).ok()?;
         let (commit, tree) = text.trim_end().split_once(' ')?;
         Some((commit.to_owned(), tree.to_owned()))
     }
@@ -128,7 +151,8 @@ impl<'a> Shadow<'a> {
 
     pub(super) fn set_up(&self) -> Result<(), Trouble> {
         self.put_if_other("info/attributes", ATTRIBUTES.as_bytes())?;
-        let mut exclude = fs::read(self.repository.common_dir.join("info/exclude")).unwrap_or_default();
+        let theirs = self.repository.common_dir.join("info/exclude");
+        let mut exclude = super::read_plain(&theirs, EXCLUDE_BYTES_MAX).unwrap_or_default();
         if !exclude.ends_with(b"\n") {
             exclude.push(b'\n');
         }
@@ -173,6 +197,8 @@ impl<'a> Shadow<'a> {
         self.put("HEAD", head.as_bytes())?;
         let _ = fs::remove_file(self.folder.join("last"));
         self.put("config", config.as_bytes())?;
+        let path = self.folder.join("config");
+        ownership::mark(&self.folder, &[("config", &path)], &[]).map_err(Trouble::written(&path))?;
         let converts =
             theirs.get("autocrlf").is_some_and(|value| !matches!(value.as_str(), "false" | "no" | "off" | "0"));
         if converts || self.copy_index().is_err() {
@@ -244,16 +270,15 @@ impl<'a> Shadow<'a> {
     }
 
     fn put_if_other(&self, name: &str, bytes: &[u8]) -> Result<(), Trouble> {
-        match fs::read(self.folder.join(name)) {
+        match private::read(&self.folder.join(name), EXCLUDE_BYTES_MAX) {
             Ok(found) if found == bytes => Ok(()),
             Ok(_) | Err(_) => self.put(name, bytes),
         }
     }
 
     fn put(&self, name: &str, bytes: &[u8]) -> Result<(), Trouble> {
-        let (path, beside) = (self.folder.join(name), self.folder.join(format!("{name}.new")));
-        let done = fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, &path));
-        done.map_err(Trouble::written(&path))
+        let path = self.folder.join(name);
+        private::replace(&path, bytes).map_err(Trouble::written(&path))
     }
 }
 
@@ -261,8 +286,8 @@ impl Repository {
     /// A copy of the user's index, with its time.
     pub(super) fn copy_index(&self, to: &Path) -> Result<(), Trouble> {
         let from = self.git_dir.join("index");
-        let mut source = File::open(&from).map_err(Trouble::read(&from))?;
-        let copied = File::create(to).and_then(|mut target| {
+        let mut source = super::open_plain(&from).map_err(Trouble::read(&from))?;
+        let copied = super::create_anew(to).and_then(|mut target| {
             io::copy(&mut source, &mut target)?;
             target.set_modified(source.metadata()?.modified()?)
         });
@@ -285,11 +310,13 @@ pub(super) fn list(paths: &BTreeSet<Vec<u8>>) -> Vec<u8> {
     bytes
 }
 
+/// The file whose lock says that the shadow is in use.
+fn open_lock(folder: &Path) -> Result<File, ()> {
+    private::open_or_create(&folder.join("lock")).map_err(drop)
+}
+
 /// Locks the file until it is closed by us and by every git that was started with it.
-fn lock(path: &Path) -> Result<File, Trouble> {
-    let mut options = File::options();
-    options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
-    let file = options.open(path).map_err(Trouble::file(path, "locked"))?;
+fn wait_for(file: File, path: &Path) -> Result<File, Trouble> {
     let begun = Instant::now();
     loop {
         match file.try_lock() {
@@ -300,5 +327,22 @@ fn lock(path: &Path) -> Result<File, Trouble> {
             Err(fs::TryLockError::WouldBlock) => return Err(Trouble::Locked { path: path.to_owned() }),
             Err(fs::TryLockError::Error(why)) => return Err(Trouble::file(path, "locked")(why)),
         }
+    }
+}
+
+/// A lock on a file that was moved away meanwhile is a lock on nothing.
+fn is_still_there(file: &File, path: &Path) -> bool {
+    let (Ok(open), Ok(named)) = (file.metadata(), path.symlink_metadata()) else { return false };
+    (open.dev(), open.ino()) == (named.dev(), named.ino())
+}
+
+/// Moves what is not ours to where damaged things lie. Nothing in it is followed, and nothing is lost.
+fn put_aside(store: &Path, folder: &Path) -> Result<(), Trouble> {
+    let place = store.join("damaged");
+    let target = place.join(format!("git-{}", jiff::Timestamp::now().as_nanosecond()));
+    let moved = private::make_folders(store, &place).and_then(|()| fs::rename(folder, &target));
+    match moved {
+        Err(why) if why.kind() != io::ErrorKind::NotFound => Err(Trouble::file(folder, "put aside")(why)),
+        Ok(()) | Err(_) => Ok(()),
     }
 }

@@ -7,11 +7,11 @@ use std::path::Path;
 
 use onward_core::id::RunId;
 
-use super::LeftOut;
 use super::repository::Repository;
 use super::scan::{self, STATUS_WORDS};
 use super::shadow::{Shadow, list};
 use super::trouble::Trouble;
+use super::{LeftOut, create_anew};
 use crate::kill_point::reached;
 
 /// Who makes snapshots. Not the user: what is under our refs is nobody's work.
@@ -232,12 +232,20 @@ impl Repository {
 }
 
 fn put_ref(path: &Path, commit: &str) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
-        DirBuilder::new().recursive(true).create(folder)?;
+    // `refs/onward/RUN/NUMBER`: what lies below `refs` is ours to make, and no link.
+    for folder in path.ancestors().skip(1).take(2).collect::<Vec<_>>().into_iter().rev() {
+        match DirBuilder::new().create(folder) {
+            Err(why) if why.kind() == io::ErrorKind::NotFound => DirBuilder::new().recursive(true).create(folder)?,
+            Err(why) if why.kind() != io::ErrorKind::AlreadyExists => return Err(why),
+            Err(_) if !fs::symlink_metadata(folder)?.is_dir() => {
+                return Err(io::Error::other(format!("{} is no folder", folder.display())));
+            }
+            Ok(()) | Err(_) => {}
+        }
     }
     // The name that git's own lock would have, so that no listing takes it for a ref.
     let beside = path.with_extension("lock");
-    let mut file = File::create(&beside)?;
+    let mut file = create_anew(&beside)?;
     file.write_all(format!("{commit}\n").as_bytes())?;
     file.sync_all()?;
     fs::rename(&beside, path)

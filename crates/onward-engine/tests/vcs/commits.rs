@@ -167,6 +167,13 @@ fn the_rules_of_the_user_apply() {
     world.write(".gitattributes", "*.up filter=upper\n");
     world.write("low.up", "low\n");
     world.write("dos.txt", "one\r\n");
+    let head = world.repository().head();
+    match ask(&world, &head, "0", Hooks::Skip) {
+        Err(NotCommitted::UntrustedFilter { filter }) => assert_eq!(filter, "upper"),
+        other => panic!("a command that the repository names was run: {other:?}"),
+    }
+    let word = world.repository().filters_word().expect("settings").expect("a filter");
+    onward_store::ownership::mark(&world.store(), &[], &[&word]).expect("a person says so");
     commit(&world);
     assert_eq!(world.raw(&["show", "HEAD:low.up"]), b"LOW\n");
     assert_eq!(world.raw(&["show", "HEAD:dos.txt"]), b"one\n");

@@ -22,6 +22,7 @@ use crate::{
     folder::Folder,
     head::{self, Found},
     lease::{Holder, Lease, LeaseKind},
+    ownership,
     types::{
         Appended, CheckpointRow, Entry, Fold, Health, InboxItem, Kept, NewRun, Page, Posted, PruneList, Pruned, Record,
         RunFilter, RunRow, StoredCheckpoint,
@@ -66,7 +67,19 @@ impl SqliteStore {
         }
     }
 
+    /// Refuses a folder or a database that somebody else could have planted or could change; opens nothing.
+    pub fn examine(folder: &Path) -> Result<(), StoreError> {
+        if let Some(folder) = Folder::find(folder)? {
+            folder.check_database()?;
+        }
+        Ok(())
+    }
+
     fn open_to_write(path: &Path) -> Result<Self, StoreError> {
+        if let Some(there) = Folder::find(path)? {
+            there.check_database()?;
+            ownership::demand(there.root())?;
+        }
         let folder = Folder::prepare(path)?;
         let database = folder.database();
         demand_a_database_for_the_log(&folder)?;
@@ -77,6 +90,7 @@ impl SqliteStore {
             // Opening it would write into it.
             demand_nothing_remembered(&folder)?;
         }
+        ownership::mark_database(folder.root(), &database)?;
         let wal_pages = Arc::new(AtomicI32::new(0));
         let failed = |fault: Fault| fault.while_writing(&database);
         let connection = open::for_writing(&database, &wal_pages).map_err(failed)?;

@@ -3,7 +3,7 @@
 use super::{Finding, TextFile};
 
 /// The verbs of this version, as documents may show them.
-const VERBS: [&str; 28] = [
+const VERBS: [&str; 29] = [
     "init",
     "run",
     "resume",
@@ -32,6 +32,7 @@ const VERBS: [&str; 28] = [
     "undo",
     "fork",
     "diff",
+    "trust",
 ];
 
 /// Other programs that a document may call.

@@ -35,6 +35,7 @@ mod start;
 mod state;
 mod status;
 mod steer;
+mod trust;
 mod why;
 
 use perform::or_lost;

@@ -9,7 +9,7 @@ use onward_engine::{Error, Onward, Result, stop};
 
 use super::{
     approve, bare, check, checkpoint, completions, config, delete, diff, doctor, fork, graph, halt, init, list, load,
-    log, logs, next, prune, report, resume, rewind, run, save, schema, show, state, status, steer, why,
+    log, logs, next, prune, report, resume, rewind, run, save, schema, show, state, status, steer, trust, why,
 };
 use crate::args::{self, Cli, Color, Reader, Typed, Verb};
 use crate::failure::{self, Failure};
@@ -88,6 +88,7 @@ fn dispatch(cli: &Cli, reader: Reader) -> u8 {
         Some(Verb::Prune(args)) => prune::prune(args),
         Some(Verb::Completions(args)) => Ok(completions::completions(args)),
         Some(Verb::Doctor(args)) => doctor::doctor(args),
+        Some(Verb::Trust(args)) => trust::trust(args),
         Some(Verb::Delete(args)) => delete::delete(args),
         Some(Verb::Next(args)) => next::next(args),
         Some(Verb::Report(args)) => report::report(args),

@@ -209,6 +209,9 @@ fn dry_run(request: &Request, json: bool) -> Result<u8, Failure> {
         Want::ResumeRun(_) => Onward::look(&from)?,
         Want::Plain | Want::Resume(_) | Want::Fresh => Onward::look_or_new(&from)?,
     };
+    if let Some(words) = onward.doubt_in_words() {
+        render::say(&format!("note: {}\n", render::safe::line(&words)));
+    }
     let found = onward.find(request)?;
     let all = onward.would_do(request, &found)?;
     if json {

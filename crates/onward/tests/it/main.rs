@@ -22,6 +22,7 @@ mod replan;
 mod resume;
 mod stopping;
 mod stories;
+mod trust;
 
 fn project() -> onward_testkit::TestProject {
     onward_testkit::TestProject::new(env!("CARGO_BIN_EXE_onward"))

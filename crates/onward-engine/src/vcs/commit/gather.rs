@@ -58,7 +58,9 @@ impl Repository {
             command.env("GIT_DIR", &self.git_dir).env("GIT_WORK_TREE", &self.top).env("GIT_INDEX_FILE", &index);
             Call::new(command, what)
         };
-        let differences = scan::understand(&call("status").args(STATUS_WORDS).output()?)?;
+        // Compared without filters, so that nothing is run for a file that is not committed; with them it may be the same.
+        let filters = self.filters()?;
+        let differences = scan::understand(&filters.off(call("status")).args(STATUS_WORDS).output()?)?;
         if differences.iter().any(|one| one.unmerged) {
             return Err(NotCommitted::Busy("there are files with conflicts"));
         }
@@ -66,6 +68,7 @@ impl Repository {
         if plan.take.is_empty() && !plan.staged {
             return Err(NotCommitted::NothingChanged { left_out: plan.left_out });
         }
+        self.demand_trusted(&filters, &plan.take)?;
         if !plan.set.is_empty() {
             call("update-index")
                 .args(["-z", "--index-info"])
@@ -159,7 +162,7 @@ impl Repository {
 
     /// Paths that are not as HEAD has them, staged and untracked ones included, as seen from the project.
     pub fn changed_now(&self) -> Result<Vec<PathBuf>, Trouble> {
-        let differences = scan::understand(&self.call("status").args(STATUS_WORDS).output()?)?;
+        let differences = scan::understand(&self.filters()?.off(self.call("status")).args(STATUS_WORDS).output()?)?;
         let ours = differences.into_iter().filter(|one| !self.is_store(&one.path));
         Ok(ours.filter_map(|one| self.in_project(&one.path)).collect())
     }

@@ -12,6 +12,7 @@ use crate::kill_point::reached;
 use crate::stop;
 use crate::vcs::call::{Call, command, parts};
 use crate::vcs::changes::Step;
+use crate::vcs::create_anew;
 use crate::vcs::repository::Repository;
 use crate::vcs::scan::Entry;
 use crate::vcs::trouble::Trouble;
@@ -35,7 +36,8 @@ impl<'a> IndexLock<'a> {
     pub(super) fn take(repository: &'a Repository, token: &str) -> Result<Self, NotCommitted> {
         let place = Place::new(repository, token);
         let beside = place.beside("lock");
-        fs::write(&beside, &place.content).map_err(Trouble::written(&beside))?;
+        let written = create_anew(&beside).and_then(|mut file| file.write_all(place.content.as_bytes()));
+        written.map_err(Trouble::written(&beside))?;
         let begun = Instant::now();
         let outcome = loop {
             match place.try_take(&beside) {
@@ -142,7 +144,7 @@ impl IndexLock<'_> {
             call("update-index").args(["-z", "--index-info"]).input(info).output()?;
         }
         // So that the next `git status` does not have to read every committed file. Its exit code says whether files differ.
-        call("update-index").args(["-q", "--refresh"]).ask()?;
+        repository.filters()?.off(call("update-index")).args(["-q", "--refresh"]).ask()?;
         Ok(())
     }
 }

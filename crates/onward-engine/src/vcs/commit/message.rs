@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use onward_store::private;
+
 use super::{CommitRequest, Hooks, NotCommitted};
 use crate::vcs::call::{Call, command, command_with_hooks};
 use crate::vcs::repository::Repository;
@@ -41,7 +43,7 @@ impl Repository {
             Hooks::Skip => Ok(text),
             Hooks::Run => {
                 let path = shadow.folder.join("COMMIT_EDITMSG");
-                fs::write(&path, &text).map_err(Trouble::written(&path))?;
+                private::replace(&path, text.as_bytes()).map_err(Trouble::written(&path))?;
                 let call = self.hook(shadow, "commit-msg").arg("--").arg(&path);
                 run_hook(call, "commit-msg")?;
                 Ok(fs::read_to_string(&path).map_err(Trouble::read(&path))?)

@@ -95,6 +95,8 @@ pub enum NotCommitted {
     HeadMoved { was: String, is: String },
     #[error("the hook {hook} of the repository refused: {said}")]
     HookRefused { hook: &'static str, said: String },
+    #[error("the settings of the repository name the filter {filter}, a command: onward trust lets commits use it")]
+    UntrustedFilter { filter: String },
     #[error("git does not know who commits here: {said}")]
     NoIdentity { said: String },
     #[error("another git process has the index locked for too long")]

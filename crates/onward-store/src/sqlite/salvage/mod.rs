@@ -342,6 +342,8 @@ fn swap(folder: &Folder, log: &Path, built: &Path, is_empty: bool) -> io::Result
     if is_empty {
         // Its bytes are aside, and without a database they mean nothing.
         drop(fs::remove_file(folder.wal()));
+        // Marked before it is there: killed in between, it is known all the same.
+        crate::ownership::mark_database(folder.root(), built).map_err(io::Error::other)?;
         fs::rename(built, folder.database())?;
     } else {
         fs::rename(log, folder.wal())?;

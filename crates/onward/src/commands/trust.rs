@@ -1,0 +1,48 @@
+//! `onward trust`.
+
+use std::fmt::Write as _;
+
+use onward_core::exit;
+use onward_engine::{Onward, Trusted};
+use serde_json::json;
+
+use super::{here, inside};
+use crate::args;
+use crate::failure::Failure;
+use crate::render;
+
+pub(super) fn trust(args: &args::Trust) -> Result<u8, Failure> {
+    inside::refuse("trusted")?;
+    let done = Onward::trust(&here()?)?;
+    if args.output.json {
+        let was = if done.doubt.is_some() { "untrusted" } else { "trusted" };
+        let folder = done.folder.display().to_string();
+        render::answer_json(&json!({
+            "store": folder, "was": was, "runs": done.runs, "unfinished": done.unfinished, "aside": done.aside,
+        }));
+    } else {
+        render::say(&render::safe::block(&words(&done)));
+    }
+    Ok(exit::DONE)
+}
+
+fn words(done: &Trusted) -> String {
+    let folder = done.folder.display();
+    if done.doubt.is_none() {
+        return format!("{folder} is yours already\n");
+    }
+    let mut text = format!(
+        "{folder} is taken for yours from now on; runs in it: {}, unfinished: {}\n",
+        done.runs, done.unfinished
+    );
+    if done.unfinished > 0 {
+        text.push_str("run and resume execute the plan that is stored in a run: look at it with  onward show @\n");
+    }
+    if let Some(aside) = &done.aside {
+        let _ = writeln!(
+            text,
+            "the private git folder was not made here; it is in {aside}, a new one is made when it is needed"
+        );
+    }
+    text
+}
