@@ -91,6 +91,19 @@ impl Running {
     }
 }
 
+impl Running {
+    /// Waits for its end; none where it had to be killed because it takes longer.
+    pub fn end_within(mut self, limit: Duration) -> Option<Ran> {
+        let ended = try_within(limit, || self.child.try_wait().expect("a child of ours can be waited for"));
+        if ended.is_none() {
+            process::send_group(self.pid(), Signal::SIGKILL);
+            let _ = self.child.wait();
+        }
+        let (took, code) = (self.started.elapsed(), shell_code(ended?));
+        Some(Ran { code, out: self.out(), err: self.err(), took, args: self.args })
+    }
+}
+
 fn read(path: &PathBuf) -> String {
     let bytes = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     String::from_utf8_lossy(&bytes).into_owned()

@@ -157,3 +157,17 @@ fn a_command_that_does_not_exist_is_found() {
     let found = tidy::check_console(&made_up("a.md", "```console\n$ onward run\n$ onward frobnicate\n```\n"));
     assert_eq!(found.iter().map(|finding| finding.line).collect::<Vec<_>>(), [Some(3)]);
 }
+
+#[test]
+fn nothing_is_written_past_links() {
+    none(files(is_rust).iter().flat_map(tidy::check_private_files));
+}
+
+#[test]
+fn a_write_that_follows_links_is_found() {
+    let text = "fn a() {\n    fs::write(path, text);\n}\n#[cfg(test)]\nmod tests { fn b() { File::create(path); } }\n";
+    let found = tidy::check_private_files(&made_up("crates/onward-engine/src/made_up.rs", text));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].line, Some(2));
+    assert_eq!(tidy::check_private_files(&made_up("crates/onward/src/made_up.rs", text)), []);
+}

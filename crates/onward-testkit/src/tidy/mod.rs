@@ -4,6 +4,7 @@
 mod console;
 mod dependencies;
 mod manifest;
+mod private_files;
 mod source;
 
 use std::fmt;
@@ -14,6 +15,7 @@ use std::process::Command;
 pub use console::{ConsoleCommand, check_console, console_commands};
 pub use dependencies::{CrateDependencies, check_dependencies, direct_dependencies};
 pub use manifest::check_lints;
+pub use private_files::check_private_files;
 pub use source::{FILE_LINES_MAX, check_length, check_paths, check_words};
 
 /// One breach of a rule: where, and what to do about it.

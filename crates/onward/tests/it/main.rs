@@ -7,6 +7,7 @@ mod data;
 mod doctor;
 mod fresh;
 mod git;
+mod hostile;
 #[cfg(feature = "kill-points")]
 mod kill_points;
 mod limits;

@@ -1,0 +1,150 @@
+//! Links, second names and pipes in the places of files and folders of the store.
+
+use std::fs;
+use std::path::Path;
+
+use super::{HARMLESS, Kind, World, nothing_was_found, plant, share};
+
+/// Files of the store; `RUN` is the run that is there, if there is one.
+const FILES: [&str; 37] = [
+    ".gitignore",
+    "HEAD",
+    "reserve",
+    "made-here",
+    "made-here.new",
+    "onward.db",
+    "onward.db-wal",
+    "onward.db-shm",
+    "onward.db-journal",
+    "limits.json",
+    "limits.json.new",
+    "limits.lock",
+    "run/start.lock",
+    "run/RUN.lock",
+    "run/RUN.wake",
+    "run/RUN.found",
+    "run/RUN.new",
+    "git/config",
+    "git/config.new",
+    "git/config.lock",
+    "git/HEAD",
+    "git/HEAD.new",
+    "git/index",
+    "git/index.lock",
+    "git/last",
+    "git/last.new",
+    "git/lock",
+    "git/info/attributes",
+    "git/info/attributes.new",
+    "git/info/exclude",
+    "git/info/exclude.new",
+    "git/commit-index",
+    "git/worktree-index",
+    "git/COMMIT_EDITMSG",
+    "attempts/RUN/b/1/lock",
+    "attempts/RUN/b/2/progress",
+    "attempts/RUN/b/2/seen",
+];
+
+/// Folders of the store.
+const FOLDERS: [&str; 17] = [
+    "run",
+    "run/looks",
+    "blobs",
+    "git",
+    "git/info",
+    "git/objects",
+    "git/refs",
+    "git/restore",
+    "state",
+    "state/RUN",
+    "state/RUN/b",
+    "attempts",
+    "attempts/RUN",
+    "attempts/RUN/b",
+    "attempts/RUN/b/2",
+    "artifacts",
+    "damaged",
+];
+
+/// Whether a folder of ours belongs there.
+pub(super) fn is_folder(path: &Path) -> bool {
+    FOLDERS.iter().any(|folder| path.ends_with(folder.replace("RUN", &run_in(path)))) || path.ends_with(".onward")
+}
+
+fn run_in(path: &Path) -> String {
+    let mut parts = path.iter().skip_while(|part| *part != "attempts" && *part != "state").skip(1);
+    parts.next().map_or_else(|| "RUN".to_owned(), |part| part.to_string_lossy().into_owned())
+}
+
+/// The folder as an archive brings it: nothing but what was planted.
+fn in_a_new_project(kinds: &[Kind], places: &[&str]) {
+    let places = share(places, 6);
+    let mut worlds = Vec::new();
+    for (place, kind) in places.iter().flat_map(|place| kinds.iter().map(move |kind| (place, *kind))) {
+        let mut world = World::new(&format!("{kind:?} at {place} in a new project"), HARMLESS);
+        world.project.git_init();
+        plant(&world, &world.project.path(".onward").join(place), kind);
+        world.type_everything();
+        worlds.push(world);
+    }
+    nothing_was_found(&worlds);
+}
+
+/// The user's own store, into which something was put afterwards: by an archive that was unpacked over it, or by git, which
+/// takes ignored files for worthless.
+fn in_a_store_of_ones_own(kinds: &[Kind], places: &[&str]) {
+    let places = share(places, 6);
+    let mut worlds = Vec::new();
+    for (place, kind) in places.iter().flat_map(|place| kinds.iter().map(move |kind| (place, *kind))) {
+        let mut world = World::new(&format!("{kind:?} at {place} in a store of one's own"), HARMLESS);
+        world.project.git_init();
+        world.project.command(["run", "--no-input"]).expect(1);
+        let attempts = fs::read_dir(world.project.path(".onward/attempts")).expect("attempts");
+        let run = attempts.flatten().next().expect("a run").file_name().to_string_lossy().into_owned();
+        plant(&world, &world.project.path(".onward").join(place.replace("RUN", &run)), kind);
+        world.type_everything();
+        worlds.push(world);
+    }
+    nothing_was_found(&worlds);
+}
+
+#[test]
+fn soak_no_linked_file_is_written_through_in_a_new_project() {
+    in_a_new_project(&[Kind::Link], &FILES);
+}
+
+#[test]
+fn soak_no_linked_folder_is_written_through_in_a_new_project() {
+    in_a_new_project(&[Kind::Link], &FOLDERS);
+}
+
+#[test]
+fn soak_no_linked_file_is_written_through_in_a_store_of_ones_own() {
+    in_a_store_of_ones_own(&[Kind::Link], &FILES);
+}
+
+#[test]
+fn soak_no_linked_folder_is_written_through_in_a_store_of_ones_own() {
+    in_a_store_of_ones_own(&[Kind::Link], &FOLDERS);
+}
+
+#[test]
+fn soak_no_second_name_is_written_through() {
+    in_a_store_of_ones_own(&[Kind::SecondName], &FILES);
+}
+
+#[test]
+fn soak_no_pipe_holds_anybody_up() {
+    in_a_store_of_ones_own(&[Kind::Pipe], &FILES);
+}
+
+/// The folder of the store is itself a link, to a folder of the user's or to another project's store.
+#[test]
+fn a_linked_store_is_not_written_through() {
+    let mut world = World::new("a linked .onward", HARMLESS);
+    world.project.git_init();
+    plant(&world, &world.project.path(".onward"), Kind::Link);
+    world.type_everything();
+    nothing_was_found(&[world]);
+}
