@@ -12,13 +12,14 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use onward_testkit::rig::kills::{self, Force};
 #[cfg(target_arch = "x86_64")]
 use onward_testkit::rig::{Aim, Role, faults};
 
-const USAGE: &str = "usage: onward-rigs kills --bin PATH [--runs N] [--seed N] [--kills N] [--jobs N] [--tale]
-       onward-rigs faults --bin PATH [--points N] [--seed N] [--every] [--at ROLE:PROCESS:CALL:WAY] [--jobs N] [--tale]";
+const USAGE: &str = "usage: onward-rigs kills --bin PATH [--runs N] [--seed N] [--kills N] [--jobs N] [--seconds N] [--tale]
+       onward-rigs faults --bin PATH [--points N] [--seed N] [--every] [--at ROLE:PROCESS:CALL:WAY] [--jobs N] [--seconds N] [--tale]";
 
 struct Options {
     rig: String,
@@ -31,6 +32,8 @@ struct Options {
     /// `ROLE:PROCESS:CALL:WAY`.
     at: Option<String>,
     jobs: usize,
+    /// After so long nothing more is begun.
+    seconds: Option<u64>,
     tale: bool,
 }
 
@@ -51,7 +54,7 @@ fn main() -> ExitCode {
 
 fn kill(options: &Options) -> ExitCode {
     let seeds: Vec<u64> = (options.seed..options.seed + options.runs).collect();
-    let all = side_by_side(&seeds, options.jobs, |seed| {
+    let all = side_by_side(&seeds, options, |seed| {
         let told = kills::play(&options.bin, *seed, Force { kills_max: options.kills_max });
         let again = format!("onward-rigs kills --seed {seed} --kills {}", options.kills_max);
         show(&format!("seed {seed}"), &told.tale, &told.faults, told.kept.as_ref(), &again, options.tale);
@@ -90,7 +93,7 @@ fn fail(options: &Options) -> ExitCode {
         say(USAGE);
         return ExitCode::from(2);
     };
-    let all = side_by_side(&aims, options.jobs, |aim| {
+    let all = side_by_side(&aims, options, |aim| {
         let told = faults::play(&options.bin, *aim);
         let at = format!("{}:{}:{}:{}", aim.role, aim.process, aim.call, aim.way);
         let again = format!("onward-rigs faults --at {at}");
@@ -111,13 +114,17 @@ fn fail(options: &Options) -> ExitCode {
     verdict(bad)
 }
 
-/// Does something with each of many, so many at once.
-fn side_by_side<T: Sync, R: Send>(of: &[T], jobs: usize, each: impl Fn(&T) -> R + Sync) -> Vec<R> {
+/// Does something with each of many, so many at once, until the time is up.
+fn side_by_side<T: Sync, R: Send>(of: &[T], options: &Options, each: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let (next, all) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let began = Instant::now();
+    let is_late = || options.seconds.is_some_and(|limit| began.elapsed() >= Duration::from_secs(limit));
     thread::scope(|scope| {
-        for _ in 0..jobs {
+        for _ in 0..options.jobs {
             scope.spawn(|| {
-                while let Some(one) = of.get(next.fetch_add(1, Ordering::SeqCst)) {
+                while !is_late()
+                    && let Some(one) = of.get(next.fetch_add(1, Ordering::SeqCst))
+                {
                     let done = each(one);
                     all.lock().expect("no thread panics").push(done);
                 }
@@ -162,6 +169,7 @@ fn options() -> Option<Options> {
         every: false,
         at: None,
         jobs: 1,
+        seconds: None,
         tale: false,
     };
     while let Some(word) = words.next() {
@@ -174,6 +182,7 @@ fn options() -> Option<Options> {
             "--kills" => options.kills_max = words.next()?.parse().ok()?,
             "--points" => options.points = words.next()?.parse().ok()?,
             "--jobs" => options.jobs = words.next()?.parse().ok()?,
+            "--seconds" => options.seconds = Some(words.next()?.parse().ok()?),
             "--at" => options.at = Some(words.next()?),
             _ => return None,
         }

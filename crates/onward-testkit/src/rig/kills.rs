@@ -86,6 +86,8 @@ struct Rig<'a> {
     /// Words that waited for an answer when their run's driver was dead: the run, the word, and how long its journal was.
     waiting: Vec<(String, String, usize)>,
     disturbed: Disturbed,
+    /// Processes that were killed; one may take a moment to go.
+    killed: BTreeSet<u32>,
     told: Told,
     began: Instant,
     words: u32,
@@ -108,8 +110,8 @@ pub fn play(binary: &Path, seed: u64, force: Force) -> Told {
     let told = Told { seed, ..Told::default() };
     let began = Instant::now();
     let (posts, kept, disturbed) = (Vec::new(), Vec::new(), Disturbed::default());
-    let waiting = Vec::new();
-    let mut rig = Rig { project, binary, dice, lanes, posts, kept, waiting, disturbed, told, began, words: 0 };
+    let (waiting, killed) = (Vec::new(), BTreeSet::new());
+    let mut rig = Rig { project, binary, dice, lanes, posts, kept, waiting, disturbed, killed, told, began, words: 0 };
     rig.play(force);
     if rig.told.faults.is_empty() {
         rig.judge();
@@ -390,7 +392,10 @@ impl Rig<'_> {
         for process in them {
             send(process.pid, Signal::SIGSTOP);
         }
-        for process in them.iter().filter(|process| is_alive(process.pid)) {
+        for process in them {
+            if !is_alive(process.pid) || !self.killed.insert(process.pid) {
+                continue;
+            }
             *self.told.hits.entry(format!("SIGKILL {}", process.kind)).or_default() += 1;
             self.tell(&format!("SIGKILL {} {}: {}", process.kind, process.pid, process.command));
             self.disturb(process);
@@ -458,10 +463,13 @@ impl Rig<'_> {
     fn judge_waiting(&mut self, run: &str, events: &[Value]) {
         let of_run: Vec<_> = self.waiting.iter().filter(|(of, _, _)| of == run).cloned().collect();
         for (_, word, so_far) in of_run {
-            let since = events.get(so_far..).unwrap_or_default();
-            let answered =
-                since.iter().position(|event| event["type"] == "state_changed" && event.to_string().contains(&word));
-            let started = since.iter().position(|event| event["type"] == "attempt_started");
+            let holds = |event: &Value| {
+                matches!(event["type"].as_str(), Some("state_changed" | "checkpoint_taken"))
+                    && event.to_string().contains(&word)
+            };
+            let answered = events.iter().position(holds);
+            let started = events.iter().skip(so_far).position(|event| event["type"] == "attempt_started");
+            let started = started.map(|at| at + so_far);
             match (answered, started) {
                 (None, _) => self.fault(format!("{word} waited when its driver died, and was never answered")),
                 (Some(answered), Some(started)) if started < answered => {

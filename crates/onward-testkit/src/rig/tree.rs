@@ -87,7 +87,9 @@ fn look(pid: u32, binary: &Path) -> Option<Process> {
         }
         (true, "run" | "resume") => Kind::Driver,
         (true, _) => Kind::Poster,
-        (false, _) if of.is_none() => Kind::Helper,
+        (false, _) if of.is_none() && words.first().is_some_and(|word| word.ends_with("git")) => Kind::Helper,
+        // It is just becoming another program and shows no environment: nobody can tell whose it is.
+        (false, _) if of.is_none() => return None,
         (false, _) if is_attendant(parent(pid)?, binary) && group(pid) == Some(pid) => Kind::Main,
         // What a driver or a poster starts for a phase has no progress to tell.
         (false, _) if !environment.contains_key("ONWARD_OUTPUT") && !environment.contains_key("RIG_OF") => Kind::Check,
