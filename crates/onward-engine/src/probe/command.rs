@@ -1,7 +1,7 @@
 //! A short command of the plan's author: with a time limit, and with no more output than anybody needs.
 
 use std::ffi::OsString;
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -23,6 +23,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(2);
 /// How long what is still in the pipe is waited for when the command is over.
 const PIPE_TIME_MAX: Duration = Duration::from_millis(500);
 const CHUNK_BYTES: usize = 64 * 1024;
+/// How long a command is tried again that cannot be started for want of memory, open files or processes. That says nothing
+/// about what the command would have said.
+const SHORTAGE_TIME_MAX: Duration = Duration::from_secs(10);
+const SHORTAGE_PAUSE: Duration = Duration::from_millis(50);
 
 /// How a command ended.
 #[derive(Debug)]
@@ -103,8 +107,8 @@ pub(crate) fn run_and_hear(
     patience: Patience<'_>,
 ) -> Ran {
     let Some(mut command) = words(folder, shell, script, env) else { return Ran::without("there is no shell") };
-    let pipe = std::io::pipe().and_then(|(reader, writer)| Ok((reader, writer.try_clone()?, writer)));
-    match pipe {
+    let pipe = || std::io::pipe().and_then(|(reader, writer)| Ok((reader, writer.try_clone()?, writer)));
+    match through_shortages(patience.given_up, pipe) {
         Ok((reader, out, err)) => {
             command.stdout(out).stderr(err);
             started(command, Some(Box::new(reader)), patience)
@@ -131,7 +135,7 @@ fn started(mut command: Command, heard: Option<Box<dyn Read + Send>>, patience: 
     if stop::asked().is_some() {
         return Ran::without("it was not started, since a stop was asked for");
     }
-    let mut child = match command.spawn() {
+    let mut child = match through_shortages(patience.given_up, || command.spawn()) {
         Ok(child) => child,
         Err(why) => return Ran::without(format!("it could not be started: {why}")),
     };
@@ -160,6 +164,20 @@ fn started(mut command: Command, heard: Option<Box<dyn Read + Send>>, patience: 
         output.extend(bytes);
     }
     Ran { code, why, output }
+}
+
+/// Tries again what fails for want of something that may be there a moment later.
+fn through_shortages<T>(given_up: &AtomicBool, mut make: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    let until = Instant::now() + SHORTAGE_TIME_MAX;
+    let is_over = || given_up.load(Ordering::Relaxed) || stop::asked().is_some();
+    loop {
+        match make() {
+            Err(why) if process::is_shortage(&why) && Instant::now() < until && !given_up.load(Ordering::Relaxed) => {
+                std::thread::sleep(SHORTAGE_PAUSE);
+            }
+            made => return made,
+        }
+    }
 }
 
 fn wait(child: &mut Child, patience: Patience<'_>, full: &AtomicBool) -> (Option<i32>, String) {
@@ -193,5 +211,29 @@ fn end(child: &Child, tag: Option<&str>) {
     match tag {
         Some(tag) => drop(process::kill_tree(Some(group), tag)),
         None => drop(killpg(group, Signal::SIGKILL)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fails_with(error: i32, given_up: bool) -> (u32, bool) {
+        let mut tries = 0;
+        let made = through_shortages(&AtomicBool::new(given_up), || {
+            tries += 1;
+            if tries < 3 { Err(io::Error::from_raw_os_error(error)) } else { Ok(()) }
+        });
+        (tries, made.is_ok())
+    }
+
+    /// The machine has no process or descriptor to spare for a moment. The check is started a moment later: that it could not
+    /// be started is nothing that it said about the phase.
+    #[test]
+    fn a_shortage_is_waited_through() {
+        assert_eq!(fails_with(libc::EMFILE, false), (3, true));
+        assert_eq!(fails_with(libc::EAGAIN, false), (3, true));
+        assert_eq!(fails_with(libc::EMFILE, true), (1, false), "not by somebody who is to stop");
+        assert_eq!(fails_with(libc::ENOENT, false), (1, false), "what is not there is not there a moment later");
     }
 }

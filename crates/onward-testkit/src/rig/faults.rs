@@ -21,8 +21,9 @@ use super::tree::{AttemptName, Kind};
 use crate::TestProject;
 use crate::sim::dice::Dice;
 
-/// How long a command may take that meets a fault, and every command after it.
-const COMMAND_MAX: Duration = Duration::from_secs(30);
+/// How long a command may take that meets a fault, and every command after it. A driver that cannot read what became of an
+/// attempt looks for ten seconds, and for longer where each look is slow.
+const COMMAND_MAX: Duration = Duration::from_mins(1);
 /// Starts after the fault. A question, a failed phase and a person each cost one.
 const STARTS_MAX: u32 = 12;
 /// What the shell does before it becomes the command: it waits for its tracer.

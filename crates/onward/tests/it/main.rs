@@ -21,6 +21,7 @@ mod processes;
 mod readme_tour;
 mod replan;
 mod resume;
+mod rigs;
 mod stopping;
 mod stories;
 mod trust;
