@@ -204,10 +204,7 @@ impl Page {
             Error::EmptyName(_) => Self::new(exit::USAGE, "empty-name", what).next("onward list"),
             Error::Untrusted { .. } => untrusted(what),
             Error::NoRoom { .. } => Self::new(exit::STORE, "no-room", what).kept(ALL_RECORDED).next("onward status"),
-            Error::Stopped { signal } => {
-                let what = format!("stopped by {} before it was done", signal_in_words(signal));
-                Self::new(code_of(signal), "stopped", what).next("onward status")
-            }
+            Error::Stopped { signal } => stopped(signal),
             Error::NotYet(_) => Self::new(exit::USAGE, "not-yet", what).next("onward --help"),
             Error::NoPlan { .. } => Self::new(exit::USAGE, "no-plan", what).next("onward init --plan"),
             Error::PlanUnreadable { .. } => Self::new(exit::USAGE, "plan-unreadable", what),
@@ -249,6 +246,11 @@ impl Page {
             }
         }
     }
+}
+
+fn stopped(signal: i32) -> Page {
+    let what = format!("stopped by {} before it was done", signal_in_words(signal));
+    Page::new(code_of(signal), "stopped", what).next("onward status")
 }
 
 /// All that is worth saying, the worst first.
