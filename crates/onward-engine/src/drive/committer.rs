@@ -202,7 +202,7 @@ impl<'a> Committer<'a> {
         if entry.events.is_empty() && entry.consumed.is_empty() {
             return Ok(None);
         }
-        entry.status = self.run.status().as_str().to_owned();
+        self.run.status().as_str().clone_into(&mut entry.status);
         entry.summary = journal::summary_bytes(self.run);
         Ok(Some(Prepared { entry, all }))
     }

@@ -20,6 +20,7 @@ use std::sync::{Arc, Mutex};
 
 use jiff::{SignedDuration, Timestamp};
 use onward_core::checkpoint::Trigger;
+use onward_core::data_limits::DEPTH_LEVELS_MAX;
 use onward_core::event::{CommitRule, Event, Orphans, PlanRevised, RunStarted, StopBy};
 use onward_core::id::{PhaseId, RunId, Seq};
 use onward_core::input::{Begin, Choice, Posted, Reply, Resumption};
@@ -107,6 +108,8 @@ struct Story {
     posted: u64,
     /// Messages that are answered without a checkpoint.
     merges: BTreeSet<String>,
+    /// Messages that nobody can understand or keep.
+    poison: BTreeSet<String>,
 }
 
 struct Watch(Shared);
@@ -177,6 +180,7 @@ impl Story {
             plan,
             posted: 0,
             merges: BTreeSet::new(),
+            poison: BTreeSet::new(),
         };
         story.create();
         story
@@ -365,6 +369,10 @@ impl Story {
         for _ in 0..self.throw(MESSAGES_PER_START_MAX + 1) {
             self.posted += 1;
             let id = format!("m{}", self.posted);
+            if self.throw(100) < 15 {
+                self.post_poison(&id);
+                continue;
+            }
             let number = self.throw(5);
             let posted = match self.throw(if start < limits::HURRY_STARTS_MAX { 5 } else { 4 }) {
                 4 => Posted::Pause,
@@ -383,6 +391,21 @@ impl Story {
             }
             self.machine.lock().expect(ALONE).posts.push(id);
         }
+    }
+
+    /// Somebody sends what cannot be understood, or is nested so deep that its record could not be read again.
+    fn post_poison(&mut self, id: &str) {
+        let levels = DEPTH_LEVELS_MAX + 1 + usize::try_from(self.throw(64)).expect("small");
+        let deep = format!("{}1{}", "{\"a\":".repeat(levels), "}".repeat(levels));
+        let body = match self.throw(3) {
+            0 => "{\"ask\":\"dance\"}".to_owned(),
+            1 => format!("{{\"ask\":\"save\",\"state\":{deep}}}"),
+            _ => format!("{{\"ask\":\"merge\",\"patch\":{deep}}}"),
+        };
+        let now = self.machine.lock().expect(ALONE).now;
+        self.store.post(&self.id, id, now, body.into_bytes()).expect("a store in memory");
+        self.machine.lock().expect(ALONE).posts.push(id.to_owned());
+        self.poison.insert(id.to_owned());
     }
 
     /// Whoever starts a paused run again comes back at once, or much later.
@@ -467,11 +490,13 @@ impl Story {
             let machine = self.machine.lock().expect(ALONE);
             (machine.posts.clone(), machine.words.clone())
         };
-        let merges = self.merges.clone();
+        let (merges, poison) = (self.merges.clone(), self.poison.clone());
         for id in posts.into_iter().chain(words.clone()) {
             let consumed = self.machine.lock().expect(ALONE).oracle.answered.contains(&id);
             let reply = self.store.reply(&self.id, &id).expect("readable");
             match reply.map(|bytes| serde_json::from_slice::<Reply>(&bytes).expect("our own bytes")) {
+                Some(Reply::Refused { .. } | Reply::Unfit { .. }) if poison.contains(&id) => {}
+                Some(reply) if poison.contains(&id) => panic!("what cannot be kept is answered with {reply:?}"),
                 Some(Reply::Checkpoint { id }) => {
                     let id = onward_core::id::CheckpointId::new(id);
                     assert!(self.store.checkpoint(&id).expect("readable").is_some(), "the reply names no checkpoint");
