@@ -67,7 +67,7 @@ impl Books {
     /// Changes the state by path and takes a checkpoint: costs what changes.
     pub fn change(&mut self, ops: Vec<Op>) -> Result<CheckpointId> {
         data_limits::changes_fit(&ops)?;
-        self.one(Posted::Change { ops: redacted(ops), ends: None })
+        self.one(Posted::Change { ops: redact::inputs::ops(ops), ends: None })
     }
 
     /// Replaces the state and takes a checkpoint: costs a comparison, and stores what changed.
@@ -75,8 +75,14 @@ impl Books {
         data_limits::object_fits(&state)?;
         self.demand_as_stored()?;
         let ends = run::ends_with(&state);
-        let state = Value::Object(state);
-        let ops = redacted(patch::diff(&self.run.state, &state));
+        let mut state = Value::Object(state);
+        let changes = patch::diff(&self.run.state, &state);
+        let as_a_whole = changes.iter().any(|op| tells_only_as_a_whole(op, &state));
+        let mut ops = redact::inputs::ops(changes);
+        if as_a_whole {
+            state = redact::inputs::value(state);
+            ops = patch::diff(&self.run.state, &state);
+        }
         if self.run.behind.whole_bytes + self.run.behind.patch_bytes > DROPPED_AT_ONCE_BYTES_MAX {
             thread::spawn(move || drop(state));
         }
@@ -86,7 +92,7 @@ impl Books {
     /// Several changes in one durable commit, each with its own checkpoint.
     pub fn change_all(&mut self, changes: Vec<Vec<Op>>) -> Result<Vec<CheckpointId>> {
         changes.iter().try_for_each(|ops| data_limits::changes_fit(ops))?;
-        self.take(changes.into_iter().map(|ops| Posted::Change { ops: redacted(ops), ends: None }).collect())
+        self.take(changes.into_iter().map(|ops| Posted::Change { ops: redact::inputs::ops(ops), ends: None }).collect())
     }
 
     /// A checkpoint of any run of the store.
@@ -137,7 +143,7 @@ impl Onward {
         let run = self.books(kind, project)?;
         if self.driver(&run)?.is_some() {
             // Somebody holds these books open: it is theirs to write, and ours to ask.
-            let state = redacted_map(state);
+            let state = redact::inputs::map(state);
             return match self.post(&run, &Posted::Save { state })? {
                 Reply::Checkpoint { id } => Ok((run, CheckpointId::new(id))),
                 Reply::Done
@@ -156,6 +162,8 @@ impl Onward {
 
     /// The unfinished run of exactly this type and project, or a new one.
     fn books(&mut self, kind: &str, project: &str) -> Result<RunId> {
+        let (kind, project) = (redact::inputs::text(kind.to_owned()), redact::inputs::text(project.to_owned()));
+        let (kind, project) = (kind.as_str(), project.as_str());
         let work = work_key(kind, project);
         match self.open_books(&work)? {
             Some(id) => Ok(id),
@@ -186,7 +194,7 @@ impl Onward {
     pub fn merge_state(&mut self, name: Option<&str>, patch: Map<String, Value>) -> Result<RunId> {
         data_limits::object_fits(&patch)?;
         let run = self.find_run(name)?;
-        self.post(&run, &Posted::Merge { patch: redacted_map(patch) })?;
+        self.post(&run, &Posted::Merge { patch: redact::inputs::map(patch) })?;
         Ok(run)
     }
 
@@ -232,39 +240,12 @@ impl Onward {
     }
 }
 
-/// What is to be written down, without the secrets in it. Only what changes is looked through.
-fn redacted(ops: Vec<Op>) -> Vec<Op> {
-    ops.into_iter()
-        .map(|op| match op {
-            Op::Set { path, value } => Op::Set { path, value: redacted_value(value) },
-            Op::Remove { path } => Op::Remove { path },
-            Op::Splice { path, at, remove, insert } => {
-                Op::Splice { path, at, remove, insert: insert.into_iter().map(redacted_value).collect() }
-            }
-            Op::Extend { path, text } => Op::Extend { path, text: redacted_text(text) },
-        })
-        .collect()
-}
-
-/// The very same text, without a copy, where nothing in it is secret.
-fn redacted_text(text: String) -> String {
-    match redact::secrets().text(&text) {
-        Cow::Borrowed(_) => text,
-        Cow::Owned(without) => without,
-    }
-}
-
-fn redacted_value(value: Value) -> Value {
-    match value {
-        Value::String(text) => Value::String(redacted_text(text)),
-        Value::Array(list) => Value::Array(list.into_iter().map(redacted_value).collect()),
-        Value::Object(map) => Value::Object(redacted_map(map)),
-        plain @ (Value::Null | Value::Bool(_) | Value::Number(_)) => plain,
-    }
-}
-
-fn redacted_map(map: Map<String, Value>) -> Map<String, Value> {
-    map.into_iter().map(|(key, value)| (key, redacted_value(value))).collect()
+/// Whether a change must be cut together with what it changes: a secret key is kept as another one, and a text that goes on may
+/// make a secret only with what stands before.
+fn tells_only_as_a_whole(op: &Op, state: &Value) -> bool {
+    let secret = |text: &str| matches!(redact::secrets().text(text), Cow::Owned(_));
+    let grown = matches!(op, Op::Extend { .. }) && state.pointer(op.path()).and_then(Value::as_str).is_some_and(secret);
+    grown || secret(op.path())
 }
 
 /// A type and a project are matched exactly, never by how they begin.

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Onward;
 use crate::project::Project;
+use crate::redact;
 
 /// What another version wrote is as good as nothing.
 const FORMAT: u32 = 1;
@@ -30,7 +31,10 @@ pub(crate) struct Noted {
 impl Onward {
     /// Keeps what stands in the way of a run for those who only look. Where it cannot be kept, nothing but that is lost.
     pub(crate) fn note(&self, run: &RunId, findings: &[Finding]) {
-        let noted = Noted { format: FORMAT, at: Timestamp::now(), findings: findings.to_vec() };
+        let clean =
+            |finding: &Finding| Finding { message: redact::inputs::text(finding.message.clone()), ..finding.clone() };
+        let findings = findings.iter().map(clean).collect();
+        let noted = Noted { format: FORMAT, at: Timestamp::now(), findings };
         let bytes = serde_json::to_vec(&noted).expect("it has only string keys");
         let _ = private::replace(&place(&self.project, run), &bytes);
     }

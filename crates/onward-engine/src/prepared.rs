@@ -8,9 +8,10 @@ use onward_core::plan::{self, Plan};
 use onward_core::run::Run;
 
 use crate::check::Checked;
-use crate::check::plan_text;
+use crate::check::{plan_from_text, plan_text};
 use crate::error::{Error, Result};
 use crate::project::Project;
+use crate::redact;
 
 /// A plan as a run stores it, and the digest of what its author wrote.
 #[derive(Clone, Debug)]
@@ -30,6 +31,18 @@ impl Prepared {
         Ok(Self { plan: expand::joined(expanded), digest })
     }
 
+    /// Reads the file of a run's plan once more, so that what was cut out of it is known to this process where it still stands
+    /// there. What is wrong with the file matters to whoever asks about it.
+    pub(crate) fn learn_what_was_cut(project: &Project, run: &Run) {
+        let kept = serde_json::to_string(run.plan()).unwrap_or_default();
+        if !kept.contains(redact::MARK) {
+            return;
+        }
+        let path = project.top.join(&run.started.plan_path);
+        let read = plan_text(&path).and_then(|text| plan_from_text(project, &path, text));
+        let _ = read.and_then(|plan| Self::of(project, &run.started.plan_path, &plan, &run.started.inputs));
+    }
+
     /// The same with what was taken apart while this run was at it.
     pub(crate) fn beside(&self, run: &Run) -> Plan {
         expand::carried_over(self.plan.clone(), run.plan())
@@ -46,7 +59,10 @@ fn with_used(project: &Project, plan: &Plan) -> Result<Plan> {
     let not_yet = |fault: &UsedFault| fault.diagnostics.iter().any(|one| one.code == Code::NotYetSupported);
     match warnings.into_iter().find(not_yet) {
         Some(UsedFault { path, text, diagnostics }) => Err(Error::PlanUnsupported { file: path, text, diagnostics }),
-        None => Ok(whole),
+        None => redact::inputs::plan(&whole).map_err(|why| {
+            let diagnostics = vec![Diagnostic::error(Code::BadValue, why)];
+            Error::PlanInvalid { file: whole.name.clone(), text: String::new(), diagnostics }
+        }),
     }
 }
 

@@ -4,6 +4,7 @@
 //! are known by their shape. A [`Redactor`] works on a stream in pieces of any size: where a piece ends in what may become a secret,
 //! that end is held back until the next piece decides. What is held is never longer than the longest secret or shape.
 
+pub(crate) mod inputs;
 mod known;
 mod literals;
 mod names;
@@ -17,13 +18,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::{Arc, LazyLock};
 
 pub use known::secrets;
-pub(crate) use known::{go_by, names};
+pub(crate) use known::{given, go_by, learn_inputs, names, whole_input, whole_text};
 use literals::Literals;
 pub use names::{Names, names_a_secret};
+pub use onward_core::run::MARK;
 use shapes::{Behind, Class, KeyBlockLine};
-
-/// What stands in the place of a secret.
-pub const MARK: &str = "[redacted]";
 
 /// Shorter values are no secrets: cutting them out would cut words out of every text.
 pub const SECRET_BYTES_MIN: usize = 8;
@@ -73,7 +72,18 @@ impl Secrets {
 
     /// The secrets of an environment: values of variables whose names say so or are listed, and passwords inside URLs.
     pub fn from_env<'a>(variables: impl IntoIterator<Item = (&'a OsStr, &'a OsStr)>, names: &Names) -> Self {
-        Self::new(&values_of(variables, names).into_iter().collect::<Vec<_>>())
+        Self::from_env_and(variables, names, &[])
+    }
+
+    /// The same with values that were learnt in another way.
+    pub fn from_env_and<'a>(
+        variables: impl IntoIterator<Item = (&'a OsStr, &'a OsStr)>,
+        names: &Names,
+        more: &[Vec<u8>],
+    ) -> Self {
+        let mut values = values_of(variables, names);
+        values.extend(more.iter().cloned());
+        Self::new(&values.into_iter().collect::<Vec<_>>())
     }
 
     /// Cuts secrets out of a whole text.

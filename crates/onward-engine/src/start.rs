@@ -244,9 +244,9 @@ impl Onward {
             summary.plan == source.plan_path && is_known_by(&project, &summary.plan_text, &source.hash)
         };
         let rows = self.rows(&RunFilter { statuses: Some(unfinished_statuses()), ..RunFilter::default() })?;
+        let given = redact::learn_inputs(&request.inputs);
         let summary = |row: &RunRow| row.summary.as_ref().ok().and_then(|bytes| serde_json::from_slice(bytes).ok());
-        let known =
-            rows.iter().find(|row| summary(row).is_some_and(|s: Summary| same(&s) && s.given == request.inputs));
+        let known = rows.iter().find(|row| summary(row).is_some_and(|s: Summary| same(&s) && s.given == given));
         let Some(work) = known.map(|row| row.work.clone()) else { return Ok(None) };
         let mut unfinished = Vec::new();
         for row in rows.iter().filter(|row| row.work == work) {
@@ -265,6 +265,8 @@ impl Onward {
         let plan = check::plan_from_text(&self.project, &path, text)?;
         let inputs = plan::inputs::resolve(&plan, &request.inputs)
             .map_err(|diagnostics| Error::Inputs { file: plan_path.clone(), diagnostics })?;
+        // What is kept of them, and known by: a secret is the same work whatever its value is today.
+        let inputs = redact::learn_inputs(&inputs);
         let key = naming::work_key(&plan_path, &inputs);
         let prepared = Prepared::of(&self.project, &plan_path, &plan, &inputs)?;
         let plan = prepared.plan.clone();
@@ -314,7 +316,7 @@ impl Onward {
             plan_path: work.plan_path,
             plan_text: work.plan_text,
             inputs: work.inputs,
-            given: request.inputs.clone(),
+            given: redact::learn_inputs(&request.inputs),
             project,
             title,
             branch: vcs::branch(&self.project.top),
@@ -453,6 +455,8 @@ impl Onward {
         (tree, resumption): (WorkingTree, Resumption),
         reporter: &mut dyn Reporter,
     ) -> Result<Finished> {
+        redact::learn_inputs(&request.inputs);
+        Prepared::learn_what_was_cut(&self.project, &run);
         let wake = self.wake_path(&run.id);
         let waiter = Waiter::new(wake).map_err(Error::io("preparing to wait"))?;
         let project = self.project.clone();

@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::keeper::KeepNothing;
 use crate::kill_point::reached;
 use crate::look::require_phase;
+use crate::redact;
 use crate::start::{actor, holder};
 use crate::stop;
 use crate::tree::WorkingTree;
@@ -58,7 +59,7 @@ impl Onward {
 
     /// Leaves a message, sees to it that it is heard, and gives back the answer. Durable before it returns.
     pub(crate) fn post(&mut self, run: &RunId, posted: &Posted) -> Result<Reply> {
-        let body = serde_json::to_vec(posted).expect("a message has only string keys");
+        let body = serde_json::to_vec(&redact::inputs::posted(posted.clone())).expect("a message has only string keys");
         if body.len() > VALUE_BYTES_MAX {
             let why = format!("it has {} bytes, and {VALUE_BYTES_MAX} is the most that is kept as one", body.len());
             return Err(Error::Unfit { why });

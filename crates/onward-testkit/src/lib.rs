@@ -30,6 +30,7 @@
 //!
 //! Nothing sleeps for luck: [`wait_until`] asks again and again until a condition holds or a limit is reached.
 
+pub mod kept;
 mod ledger;
 mod process;
 mod project;

@@ -1,6 +1,7 @@
 //! What follows when the turn of a phase has come, or can never come: it is skipped, taken apart, over with its parts.
 
 use super::composed::is_taken_apart_late;
+use super::cut::uses_what_was_cut;
 use super::settle::{is_wanted, may_start};
 use super::state::{PhaseStatus, Run};
 use super::turn::{Fate, whole};
@@ -88,6 +89,9 @@ fn taken_apart(run: &Run) -> Option<Event> {
     let may = |at: &&usize| is_wanted(run, **at) && has_a_place(run, **at) && !at_work(**at);
     let at = *run.to_open.iter().find(may).filter(|_| may_start(run))?;
     let phase = &run.plan().phases[at];
+    if let Some(error) = uses_what_was_cut(run, phase) {
+        return Some(Event::PhaseFailed { phase: phase.id.clone(), error });
+    }
     if !is_taken_apart_late(phase) {
         return Some(Event::PhaseExpanded { phase: phase.id.clone(), children: Vec::new() });
     }

@@ -7,6 +7,7 @@
 mod apply;
 pub mod cache;
 mod composed;
+mod cut;
 mod decide;
 mod follows;
 mod index;
@@ -28,6 +29,7 @@ pub mod vcs;
 pub mod waits;
 mod wanted;
 
+pub use cut::MARK;
 pub use decide::{Refusal, ends_with};
 pub use people::{NoNext, People};
 pub use state::{Before, Ending, Kill, PhaseState, PhaseStatus, ProbeDue, Run, RunStatus, RunningAttempt};

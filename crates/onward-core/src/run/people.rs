@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::cut::uses_what_was_cut;
 use super::decide::ended::{retried_or_failed, seen};
 use super::follows::has_a_place;
 use super::iteration::UNCHANGED_MAX;
@@ -331,7 +332,11 @@ fn ask(run: &Run) -> Option<Event> {
     }
     let approval = |at: &&usize| as_approval(&run.plan().phases[**at]).is_some() && run.is_the_one_wanted(**at);
     let at = *run.for_others.iter().find(approval)?;
-    Some(Event::ApprovalAsked { phase: run.plan().phases[at].id.clone() })
+    let phase = &run.plan().phases[at];
+    Some(match uses_what_was_cut(run, phase) {
+        Some(error) => Event::PhaseFailed { phase: phase.id.clone(), error },
+        None => Event::ApprovalAsked { phase: phase.id.clone() },
+    })
 }
 
 fn follow(run: &Run, phase: &Phase, state: &PhaseState, now: Timestamp) -> Option<Event> {

@@ -3,6 +3,8 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::apply::batch_number;
+use super::cut::uses_what_was_cut;
+use super::decide::ended::failed_for_good;
 use super::follows::{follows, over};
 use super::people;
 use super::replans::Waits;
@@ -201,6 +203,9 @@ pub(super) fn is_wanted(run: &Run, at: usize) -> bool {
 fn next_attempt(run: &Run, now: Timestamp) -> Option<Event> {
     let at = schedule::next(run, now)?;
     let (phase, state) = (&run.plan().phases[at], &run.phases[at]);
+    if let Some(why) = uses_what_was_cut(run, phase) {
+        return Some(failed_for_good(run, phase, &why.code, why.message));
+    }
     Some(Event::AttemptStarted {
         phase: phase.id.clone(),
         attempt: Attempt(state.attempts + 1),

@@ -1,5 +1,8 @@
 //! Whether it is a phase's turn, going by what it needs and its `if`.
 
+use std::cell::Cell;
+
+use super::cut::MARK;
 use crate::expression::{Condition, Past, Reference};
 use crate::plan::Phase;
 
@@ -55,9 +58,17 @@ fn decide(phase: &Phase, fates: &[Fate], main: Past, context: &dyn Fn(&Reference
         return Turn::NotYet;
     }
     let past = if judges && (failed || main == Past::Failed) { Past::Failed } else { Past::Good };
+    let cut = Cell::new(false);
+    let context = |reference: &Reference| {
+        let value = context(reference);
+        cut.set(cut.get() || value.as_ref().is_some_and(|value| value.contains(MARK)));
+        value
+    };
+    let context: &dyn Fn(&Reference) -> Option<String> = &context;
     match condition {
         None => Turn::Run,
-        Some(Ok(condition)) if condition.holds(context, past) => Turn::Run,
+        // What it asks about is not what was given out. It fails before it begins, and is not silently left out.
+        Some(Ok(condition)) if condition.holds(context, past) || cut.get() => Turn::Run,
         Some(Ok(_) | Err(_)) => Turn::Skip,
     }
 }

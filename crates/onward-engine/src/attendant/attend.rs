@@ -31,7 +31,7 @@ use super::record::{
 };
 use super::wake::{Wake, Woken};
 use crate::process::{self, Mark, Pid};
-use crate::redact::Secrets;
+use crate::redact::{self, Secrets};
 
 /// Where the lock is kept: out of the way of the low numbers that shell scripts use. A small limit on descriptors may forbid the
 /// higher places.
@@ -81,7 +81,7 @@ fn read_orders() -> io::Result<Spec> {
 
 /// The one place where a failing attendant can say why; it has no terminal, and the outcome is not its own.
 fn note_failure(folder: &AttemptFolder, text: &str) {
-    let _ = std::fs::write(folder.path().join("attendant.log"), format!("{text}\n"));
+    let _ = std::fs::write(folder.path().join("attendant.log"), format!("{}\n", redact::secrets().text(text)));
 }
 
 fn note_panics(folder: &AttemptFolder) {
@@ -136,7 +136,7 @@ impl Attendant {
         nix::sys::prctl::set_child_subreaper(true)?;
         let variables: Vec<_> = env::vars_os().collect();
         let pairs = variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
-        let secrets = Arc::new(Secrets::from_env(pairs, &spec.secret_names));
+        let secrets = Arc::new(Secrets::from_env_and(pairs, &spec.secret_names, &spec.secret_values));
         let capture = Capture::new(&spec);
         Ok(Self {
             spec,

@@ -112,6 +112,7 @@ mod tests {
             output_tail_bytes_max: 0,
             driver_pid: 0,
             secret_names: crate::redact::Names::default(),
+            secret_values: Vec::new(),
             folder: "/".into(),
             after_success: AfterSuccess::LetBe,
         }

@@ -48,6 +48,9 @@ pub struct Spec {
     pub driver_pid: i32,
     /// Which variables hold secrets, beside those whose names say so.
     pub secret_names: Names,
+    /// Secrets that are no variables: inputs of the run, and what stands in its plan.
+    #[serde(default)]
+    pub secret_values: Vec<Vec<u8>>,
     /// The attempt's folder, as an absolute path.
     pub folder: PathBuf,
     pub after_success: AfterSuccess,

@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::journal;
 use crate::keeper::Keep;
 use crate::kill_point::reached;
+use crate::redact;
 
 /// Inputs that share one commit at most.
 const INPUTS_PER_APPEND_MAX: usize = 64;
@@ -34,7 +35,7 @@ pub struct Arrived {
 
 impl From<Input> for Arrived {
     fn from(input: Input) -> Self {
-        Self { asked: Ok(input), item: None }
+        Self { asked: Ok(redact::inputs::input(input)), item: None }
     }
 }
 

@@ -9,6 +9,7 @@ use onward_store::{Consumed, InboxItem};
 
 use super::committer::{Arrived, Committer};
 use crate::error::Result;
+use crate::redact;
 use crate::replan;
 use crate::stop;
 use crate::world::Tree;
@@ -62,7 +63,7 @@ fn note_that_the_driver_is_gone(committer: &mut Committer<'_>, now: Timestamp) -
 
 /// A message that cannot be read is answered all the same, or it would come again for ever.
 fn understood(item: InboxItem) -> Arrived {
-    let read = serde_json::from_slice::<Posted>(&item.body).map(Input::Posted);
+    let read = serde_json::from_slice::<Posted>(&item.body).map(|posted| Input::Posted(redact::inputs::posted(posted)));
     let asked = read.map_err(|why| format!("the message cannot be understood: {why}"));
     Arrived { asked, item: Some(item.id) }
 }

@@ -42,12 +42,13 @@ pub(crate) fn prepare(project: &Project, run: &Run, phase: &Phase, attempt: Atte
     hand_on_the_note(&folder, run, &phase.id).map_err(Trouble::Machine)?;
     let tag = folder.tag();
     let env = environment(run, phase, &folder, &scratch, &tag).map_err(Trouble::Phase)?;
+    let script = redact::whole_text(script).map_err(Trouble::Phase)?;
     let spec = Spec {
         run: run.id.to_string(),
         phase: phase.id.to_string(),
         attempt: attempt.0,
         tag,
-        argv: found(shell, &env).into_iter().chain(["-c".to_owned(), script.clone()]).collect(),
+        argv: found(shell, &env).into_iter().chain(["-c".to_owned(), script]).collect(),
         working_directory: top(project, run).join(phase.working_directory.as_deref().unwrap_or(".")),
         timeout_ms: phase.timeout.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
         grace_int_ms: Spec::GRACE_INT_MS,
@@ -57,6 +58,7 @@ pub(crate) fn prepare(project: &Project, run: &Run, phase: &Phase, attempt: Atte
         output_tail_bytes_max: Spec::OUTPUT_TAIL_BYTES_MAX,
         driver_pid: i32::try_from(std::process::id()).unwrap_or(i32::MAX),
         secret_names: redact::names(),
+        secret_values: redact::given(),
         folder: folder.path().to_owned(),
         after_success: AfterSuccess::LetBe,
     };
@@ -209,35 +211,52 @@ fn resolved_env(run: &Run, phase: &Phase, attempt: Attempt) -> Result<Vec<(Strin
     refuse_what_was_cut(run, phase)?;
     let shared = filled_env(run, &run.plan().env, attempt)?;
     filled_beside(shared, &phase.env, &|reference, env| {
-        phase.situation.value(reference, &|reference| lookup(run, attempt, reference, env))
+        phase.situation.value(reference, &|reference| whole(run, attempt, reference, env))
     })
 }
 
-/// A value out of which a secret was cut is not the one that was given out: nothing starts with it.
+/// A value out of which a secret was cut is not the one that was given: nothing starts with it.
 fn refuse_what_was_cut(run: &Run, phase: &Phase) -> Result<(), String> {
     let was_cut = |reference: &Reference| match reference {
-        Reference::Output { phase: of, output } => {
-            let given = run.phase_state(&phase.situation.phase(of)).and_then(|state| state.outputs.get(output));
-            given.is_some_and(|value| value.contains(MARK))
+        Reference::Input(_) => {
+            let value = phase.situation.value(reference, &|reference| whole(run, Attempt(0), reference, &[]));
+            value.is_some_and(|value| value.contains(MARK))
         }
-        Reference::Input(_)
+        // Core has looked at these before.
+        Reference::Output { .. }
         | Reference::Env(_)
         | Reference::Run(_)
         | Reference::Status(_)
         | Reference::Matrix(_)
         | Reference::Attempt => false,
     };
-    for (name, template) in &phase.env {
+    for (name, template) in run.plan().env.iter().chain(&phase.env) {
         let asked = expression::references(template).unwrap_or_default();
         if let Some(cut) = asked.iter().find(|reference| was_cut(reference)) {
-            return Err(format!("the variable {name} is to hold {cut}, out of which a secret was cut: none is kept"));
+            return Err(format!(
+                "the variable {name} is to hold {cut}, out of which a secret was cut: give it again with --input"
+            ));
         }
     }
     Ok(())
 }
 
+/// What an expression means to an attempt: an input as it was given, where this process was given it.
+fn whole(run: &Run, attempt: Attempt, reference: &Reference, env: &[(String, String)]) -> Option<String> {
+    let value = lookup(run, attempt, reference, env)?;
+    Some(match reference {
+        Reference::Input(name) => redact::whole_input(name, &value),
+        Reference::Env(_)
+        | Reference::Run(_)
+        | Reference::Output { .. }
+        | Reference::Status(_)
+        | Reference::Matrix(_)
+        | Reference::Attempt => value,
+    })
+}
+
 fn filled_env(run: &Run, all: &[(String, String)], attempt: Attempt) -> Result<Vec<(String, String)>, String> {
-    filled_beside(Vec::new(), all, &|reference, env| lookup(run, attempt, reference, env))
+    filled_beside(Vec::new(), all, &|reference, env| whole(run, attempt, reference, env))
 }
 
 /// What an expression means, given the variables so far.
@@ -249,7 +268,9 @@ fn filled_beside(
     meaning: &Meaning<'_>,
 ) -> Result<Vec<(String, String)>, String> {
     for (name, template) in more {
-        let value = expression::substitute(template, &|reference| meaning(reference, &env));
+        let template =
+            redact::whole_text(template).map_err(|why| format!("the variable {name} cannot be filled in: {why}"))?;
+        let value = expression::substitute(&template, &|reference| meaning(reference, &env));
         let value = value.map_err(|why| format!("the variable {name} cannot be filled in: {why}"))?;
         env.retain(|(other, _)| other != name);
         env.push((name.clone(), value));

@@ -13,6 +13,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 use crate::process;
+use crate::redact;
 use crate::stop;
 
 /// A probe that takes longer has no answer.
@@ -81,7 +82,7 @@ pub(crate) fn default_shell() -> Vec<String> {
 pub(crate) fn run(folder: &Path, shell: &[String], script: &str, env: Vec<(OsString, OsString)>) -> Ran {
     match words(folder, shell, script, env) {
         Some(command) => program_output(command),
-        None => Ran::without("there is no shell"),
+        None => Ran::without("there is no shell, or a secret was cut out of the command"),
     }
 }
 
@@ -93,7 +94,9 @@ pub(crate) fn run_within(
     env: Vec<(OsString, OsString)>,
     patience: Patience<'_>,
 ) -> Ran {
-    let Some(mut command) = words(folder, shell, script, env) else { return Ran::without("there is no shell") };
+    let Some(mut command) = words(folder, shell, script, env) else {
+        return Ran::without("there is no shell, or a secret was cut out of the command");
+    };
     command.stdout(Stdio::piped()).stderr(Stdio::null());
     started(command, None, patience)
 }
@@ -106,7 +109,9 @@ pub(crate) fn run_and_hear(
     env: Vec<(OsString, OsString)>,
     patience: Patience<'_>,
 ) -> Ran {
-    let Some(mut command) = words(folder, shell, script, env) else { return Ran::without("there is no shell") };
+    let Some(mut command) = words(folder, shell, script, env) else {
+        return Ran::without("there is no shell, or a secret was cut out of the command");
+    };
     let pipe = || std::io::pipe().and_then(|(reader, writer)| Ok((reader, writer.try_clone()?, writer)));
     match through_shortages(patience.given_up, pipe) {
         Ok((reader, out, err)) => {
@@ -119,8 +124,10 @@ pub(crate) fn run_and_hear(
 
 fn words(folder: &Path, shell: &[String], script: &str, env: Vec<(OsString, OsString)>) -> Option<Command> {
     let (program, words) = shell.split_first()?;
+    // Nothing runs that is not what the plan says.
+    let script = redact::whole_text(script).ok()?;
     let mut command = Command::new(program);
-    command.args(words).args(["-c", script]).current_dir(folder).env_clear().envs(env);
+    command.args(words).args(["-c", &script]).current_dir(folder).env_clear().envs(env);
     Some(command)
 }
 

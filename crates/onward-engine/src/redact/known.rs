@@ -1,23 +1,57 @@
-//! The secrets that this process knows: those of its environment, by the names that the configuration adds or takes out.
+//! The secrets that this process knows: those of its environment, by the names that the configuration adds or takes out, and
+//! those that it was given as inputs. And the texts that it knows whole although they are kept with a secret cut out.
+//!
+//! Nothing of this is ever written down. A process that was not given a secret cannot put it back.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::{Names, Secrets};
+use super::{MARK, Names, SECRET_BYTES_MIN, Secrets, values_of};
 
 static KNOWN: RwLock<Option<Known>> = RwLock::new(None);
 
 struct Known {
     names: Names,
+    /// Values that are no variables of ours.
+    given: BTreeSet<Vec<u8>>,
     secrets: Arc<Secrets>,
+    /// What was given under each name, as it is.
+    inputs: BTreeMap<String, String>,
+    /// Texts of plans as they are, by what is kept of them; none where two of them are the same once they are cut.
+    texts: BTreeMap<String, Option<String>>,
 }
 
 impl Known {
     fn new(names: Names) -> Self {
+        let secrets = Arc::new(Secrets::new(&[]));
+        let mut known =
+            Self { names, given: BTreeSet::new(), secrets, inputs: BTreeMap::new(), texts: BTreeMap::new() };
+        known.look_again();
+        known
+    }
+
+    fn look_again(&mut self) {
         let variables: Vec<_> = std::env::vars_os().collect();
         let pairs = variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
-        let secrets = Arc::new(Secrets::from_env(pairs, &names));
-        Self { names, secrets }
+        let mut values = values_of(pairs, &self.names);
+        values.extend(self.given.iter().cloned());
+        self.secrets = Arc::new(Secrets::new(&values.into_iter().collect::<Vec<_>>()));
     }
+
+    fn learn(&mut self, name: &str, value: &str) {
+        let found = values_of([(OsStr::new(name), OsStr::new(value))], &self.names);
+        let new: Vec<Vec<u8>> = found.into_iter().filter(|value| value.len() >= SECRET_BYTES_MIN).collect();
+        if new.iter().any(|value| !self.given.contains(value)) {
+            self.given.extend(new);
+            self.look_again();
+        }
+    }
+}
+
+fn with<T>(work: impl FnOnce(&mut Known) -> T) -> T {
+    let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
+    work(known.get_or_insert_with(|| Known::new(Names::default())))
 }
 
 /// The secrets that are cut out of everything this process writes and shows.
@@ -27,20 +61,85 @@ pub fn secrets() -> Arc<Secrets> {
         return Arc::clone(&known.secrets);
     }
     drop(known);
-    let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
-    Arc::clone(&known.get_or_insert_with(|| Known::new(Names::default())).secrets)
+    with(|known| Arc::clone(&known.secrets))
 }
 
 /// The names that the configuration adds and takes out.
 pub(crate) fn names() -> Names {
-    let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
-    known.as_ref().map(|known| known.names.clone()).unwrap_or_default()
+    with(|known| known.names.clone())
+}
+
+/// Values that are secret and no variables of ours: an attendant cannot know them by itself.
+pub(crate) fn given() -> Vec<Vec<u8>> {
+    with(|known| known.given.iter().cloned().collect())
 }
 
 /// From now on the configuration has its say.
 pub(crate) fn go_by(names: &Names) {
-    let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
-    if known.as_ref().is_none_or(|known| known.names != *names) {
-        *known = Some(Known::new(names.clone()));
+    with(|known| {
+        if known.names != *names {
+            known.names = names.clone();
+            known.look_again();
+        }
+    });
+}
+
+/// Takes note of a value under a name that may say that it is secret.
+pub(crate) fn learn(name: &str, value: &str) {
+    with(|known| known.learn(name, value));
+}
+
+/// Takes note of inputs that somebody gave, and gives what is kept of them: an input whose name says that it is secret is cut
+/// as a whole.
+pub(crate) fn learn_inputs(inputs: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    with(|known| {
+        for (name, value) in inputs {
+            known.learn(name, value);
+            known.inputs.insert(name.clone(), value.clone());
+        }
+        let cut = |(name, value): (&String, &String)| {
+            let secret = known.names.mean(name.as_bytes()) && value.trim().len() >= SECRET_BYTES_MIN;
+            let kept = if secret { MARK.to_owned() } else { known.secrets.text(value).into_owned() };
+            (name.clone(), kept)
+        };
+        inputs.iter().map(cut).collect()
+    })
+}
+
+/// An input as it was given, where this process was given it; else what is kept of it.
+pub(crate) fn whole_input(name: &str, kept: &str) -> String {
+    if !kept.contains(MARK) {
+        return kept.to_owned();
+    }
+    with(|known| known.inputs.get(name).cloned()).unwrap_or_else(|| kept.to_owned())
+}
+
+/// Cuts a text of a plan, and remembers the whole of it.
+pub(super) fn cut_text(text: &str) -> String {
+    with(|known| {
+        let cut = known.secrets.text(text).into_owned();
+        if cut.contains(MARK) {
+            let whole = known.texts.entry(cut.clone()).or_insert_with(|| Some(text.to_owned()));
+            if whole.as_deref() != Some(text) {
+                *whole = None;
+            }
+        }
+        cut
+    })
+}
+
+/// A text of a plan as its author wrote it; or why nobody knows it any more.
+pub(crate) fn whole_text(kept: &str) -> Result<String, String> {
+    if !kept.contains(MARK) {
+        return Ok(kept.to_owned());
+    }
+    let known = with(|known| known.texts.get(kept).cloned());
+    match known {
+        Some(Some(whole)) => Ok(whole),
+        Some(None) => Err("secrets were cut out of two texts of the plan that are the same without them".to_owned()),
+        None => {
+            Err("a secret was cut out of it in the plan that is kept, and its file does not have it any more"
+                .to_owned())
+        }
     }
 }

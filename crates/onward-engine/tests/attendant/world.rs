@@ -183,6 +183,7 @@ fn spec(tag: &str, working_directory: &Path) -> Spec {
         output_tail_bytes_max: Spec::OUTPUT_TAIL_BYTES_MAX,
         driver_pid: Pid::this().as_raw(),
         secret_names: Names::default(),
+        secret_values: Vec::new(),
         folder: PathBuf::new(),
         after_success: AfterSuccess::LetBe,
     }

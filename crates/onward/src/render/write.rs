@@ -1,7 +1,8 @@
-//! The way out of the program. Nobody is there to be told that a pipe or a terminal was closed, so errors are ignored.
+//! The way out of the program: secrets are cut out of all that is shown. Nobody is there to be told that a pipe or a terminal was closed, so errors are ignored.
 
 use std::io::{IsTerminal, Read, Write};
 
+use onward_engine::redact::secrets;
 use serde::Serialize;
 use serde_json::json;
 
@@ -51,7 +52,8 @@ pub(crate) fn write_beside() {
 }
 
 fn let_out(way: Way, bytes: &[u8], write: fn(&[u8])) {
-    if let Some(piece) = beside::put(way, Piece { text: bytes.to_vec(), write }) {
+    let text = secrets().bytes(bytes).into_owned();
+    if let Some(piece) = beside::put(way, Piece { text, write }) {
         (piece.write)(&piece.text);
     }
 }
@@ -63,7 +65,8 @@ fn write_to(mut out: impl Write, bytes: &[u8]) {
 
 /// A command line that was not understood, or the help that was asked for.
 pub(crate) fn usage(error: &clap::Error) {
-    let _ = error.print();
+    let text = error.render().ansi().to_string();
+    if error.use_stderr() { say(&text) } else { answer(&text) }
 }
 
 /// Whether anybody still reads.

@@ -22,6 +22,7 @@ mod readme_tour;
 mod replan;
 mod resume;
 mod rigs;
+mod secrets;
 mod stopping;
 mod stories;
 mod trust;

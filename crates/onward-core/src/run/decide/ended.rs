@@ -137,7 +137,7 @@ pub(super) fn is_another_failure(phase: &Phase, said: &str) -> bool {
     phase.retry.output_matches.as_deref().is_some_and(|pattern| !patterns::matches(pattern, said))
 }
 
-pub(super) fn failed_for_good(run: &Run, phase: &Phase, code: &str, message: String) -> Event {
+pub(in crate::run) fn failed_for_good(run: &Run, phase: &Phase, code: &str, message: String) -> Event {
     replan::instead_of_failing(run, phase, code, &message).unwrap_or_else(|| failed(phase, code, message))
 }
 

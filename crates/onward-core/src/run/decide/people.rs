@@ -10,6 +10,7 @@ use crate::id::{Attempt, PhaseId};
 use crate::input::{CommitIs, DoneSaid, Says};
 use crate::mutant::{self, Mutant};
 use crate::plan::{Phase, RetryWhen};
+use crate::run::cut::uses_what_was_cut;
 use crate::run::follows::has_a_place;
 use crate::run::iteration::{self, Next, Round, nothing_remains};
 use crate::run::people::{People, answered, as_approval, as_external};
@@ -154,6 +155,9 @@ fn begun(run: &Run, phase: &Phase, state: &PhaseState, by: &str) -> Result<Optio
     }
     if !run.failure_allows() {
         return no(format!("phase {id} is not begun: another phase has failed"));
+    }
+    if let Some(why) = uses_what_was_cut(run, phase) {
+        return no(format!("phase {id} is not begun: {}", why.message));
     }
     let report = Report::Started { attempt: Attempt(state.attempts + 1) };
     Ok(Some(Event::Reported { phase: id.clone(), by: by.to_owned(), report }))

@@ -1,0 +1,268 @@
+//! What is told to a run, without the secrets in it: cut before it is decided, so that what is live is what is replayed.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use onward_core::event::{NoCommit, Outcome};
+use onward_core::input::{AttemptEnd, DoneSaid, Input, Posted, Says};
+use onward_core::patch::Op;
+use onward_core::plan::Plan;
+use onward_core::run::proof::{ArtifactState, Copied, Proof};
+use serde_json::{Map, Value};
+
+use super::{known, secrets};
+
+/// The very same text, without a copy, where nothing in it is secret.
+pub(crate) fn text(text: String) -> String {
+    match secrets().text(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(without) => without,
+    }
+}
+
+fn optional(value: Option<String>) -> Option<String> {
+    value.map(text)
+}
+
+fn each(all: Vec<String>) -> Vec<String> {
+    all.into_iter().map(text).collect()
+}
+
+fn outputs(all: BTreeMap<String, String>) -> BTreeMap<String, String> {
+    all.into_iter().map(|(name, value)| (text(name), text(value))).collect()
+}
+
+/// A value of a state. Keys are told as openly as values are.
+pub(crate) fn value(value: Value) -> Value {
+    match value {
+        Value::String(string) => Value::String(text(string)),
+        Value::Array(list) => Value::Array(list.into_iter().map(self::value).collect()),
+        Value::Object(entries) => Value::Object(map(entries)),
+        plain @ (Value::Null | Value::Bool(_) | Value::Number(_)) => plain,
+    }
+}
+
+/// Two keys that are the same without their secrets stay two: what stands under them is not lost.
+pub(crate) fn map(entries: Map<String, Value>) -> Map<String, Value> {
+    let mut clean = Map::new();
+    for (key, inner) in entries {
+        let key = text(key);
+        let mut free = key.clone();
+        let mut number = 2;
+        while clean.contains_key(&free) {
+            free = format!("{key} {number}");
+            number += 1;
+        }
+        clean.insert(free, value(inner));
+    }
+    clean
+}
+
+/// Changes of a state by path.
+pub(crate) fn ops(ops: Vec<Op>) -> Vec<Op> {
+    let cut = |op| match op {
+        Op::Set { path, value: set } => Op::Set { path: text(path), value: value(set) },
+        Op::Remove { path } => Op::Remove { path: text(path) },
+        Op::Splice { path, at, remove, insert } => {
+            Op::Splice { path: text(path), at, remove, insert: insert.into_iter().map(value).collect() }
+        }
+        Op::Extend { path, text: more } => Op::Extend { path: text(path), text: text(more) },
+    };
+    ops.into_iter().map(cut).collect()
+}
+
+/// A plan as it is kept. Ids and the words of the format stay; every other text is cut, and remembered whole in this process.
+pub(crate) fn plan(plan: &Plan) -> Result<Plan, String> {
+    for (name, value) in plan.env.iter().chain(plan.phases.iter().flat_map(|phase| &phase.env)) {
+        if !value.contains("${{") {
+            known::learn(name, value);
+        }
+    }
+    let clean = secrets();
+    for phase in &plan.phases {
+        if matches!(clean.text(phase.id.as_str()), Cow::Owned(_)) {
+            return Err("the id of a phase is a secret of the environment, or has the shape of a token; an id cannot be cut out \
+                        of what is kept (redact.except of the configuration takes a variable out)"
+                .to_owned());
+        }
+    }
+    let text = serde_json::to_string(plan).map_err(|why| why.to_string())?;
+    if !text.contains(super::MARK) && matches!(clean.text(&text), Cow::Borrowed(_)) {
+        return Ok(plan.clone());
+    }
+    let whole = serde_json::to_value(plan).map_err(|why| why.to_string())?;
+    // A word of the format that happens to be somebody's secret says nothing about the secret.
+    serde_json::from_value(plan_value(whole, Place::Text))
+        .map_err(|why| format!("a secret of the environment stands where it cannot be cut out of the plan: {why}"))
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Text,
+    /// Ids and words of the format.
+    Word,
+}
+
+/// Keys of the stored form of a plan under which ids and words of the format stand.
+const WORDS: [&str; 26] = [
+    "id",
+    "phase",
+    "parent",
+    "within",
+    "children",
+    "effects",
+    "priority",
+    "value",
+    "on_interrupt",
+    "on_failure",
+    "on_change",
+    "staleness",
+    "kind",
+    "when",
+    "may_edit",
+    "if_expired",
+    "if_silent",
+    "if_changed",
+    "locks",
+    "limits",
+    "choices",
+    "who",
+    "scope",
+    "when_limited",
+    "keep",
+    "shell",
+];
+
+fn plan_value(value: Value, place: Place) -> Value {
+    match value {
+        Value::String(string) if place == Place::Text => Value::String(known::cut_text(&string)),
+        Value::Array(list) => Value::Array(list.into_iter().map(|one| plan_value(one, place)).collect()),
+        Value::Object(entries) => Value::Object(
+            entries
+                .into_iter()
+                .map(|(key, inner)| {
+                    let place =
+                        if WORDS.contains(&key.as_str()) && !inner.is_object() { Place::Word } else { Place::Text };
+                    (key, plan_value(inner, place))
+                })
+                .collect(),
+        ),
+        plain @ (Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_)) => plain,
+    }
+}
+
+/// A message as it is left in the inbox.
+pub(crate) fn posted(posted: Posted) -> Posted {
+    match posted {
+        Posted::Checkpoint { name } => Posted::Checkpoint { name: optional(name) },
+        Posted::Replan { phase, reason, plan } => Posted::Replan { phase, reason: text(reason), plan },
+        Posted::Merge { patch } => Posted::Merge { patch: map(patch) },
+        Posted::Change { ops: changes, ends } => Posted::Change { ops: ops(changes), ends },
+        Posted::Save { state } => Posted::Save { state: map(state) },
+        Posted::Answer { phase, choice, by } => Posted::Answer { phase, choice: text(choice), by },
+        Posted::Report { phase, by, says, complexity } => Posted::Report { phase, by, says: said(says), complexity },
+        plain @ (Posted::Archive
+        | Posted::Pause
+        | Posted::Cancel
+        | Posted::Choose { .. }
+        | Posted::SettleReplan { .. }) => plain,
+    }
+}
+
+fn said(says: Says) -> Says {
+    match says {
+        Says::Start => Says::Start,
+        Says::Progress { note } => Says::Progress { note: optional(note) },
+        Says::Fail { reason } => Says::Fail { reason: text(reason) },
+        Says::Done(done) => Says::Done(Box::new(DoneSaid {
+            summary: optional(done.summary),
+            outputs: outputs(done.outputs),
+            commit: optional(done.commit),
+            remaining: text(done.remaining),
+            proof: proof(done.proof),
+            commit_is: done.commit_is,
+            seen: done.seen,
+        })),
+    }
+}
+
+fn proof(proof: Proof) -> Proof {
+    let Proof { mut artifacts, mut checks, effect } = proof;
+    for artifact in &mut artifacts {
+        artifact.path = text(std::mem::take(&mut artifact.path));
+        match &mut artifact.state {
+            ArtifactState::Refused { why } | ArtifactState::There { copy: Copied::Not { why }, .. } => {
+                *why = text(std::mem::take(why));
+            }
+            ArtifactState::There { .. } | ArtifactState::Missing => {}
+        }
+    }
+    for check in &mut checks {
+        check.command = text(std::mem::take(&mut check.command));
+        check.said = text(std::mem::take(&mut check.said));
+    }
+    Proof { artifacts, checks, effect }
+}
+
+fn end(end: AttemptEnd) -> AttemptEnd {
+    let outcome = match end.outcome {
+        Outcome::CouldNotStart { reason } => Outcome::CouldNotStart { reason: text(reason) },
+        plain @ (Outcome::Exited { .. }
+        | Outcome::Killed { .. }
+        | Outcome::TimedOut
+        | Outcome::NeverRan
+        | Outcome::Stopped { .. }
+        | Outcome::Unknown) => plain,
+    };
+    let last_words = end.last_words.map(|mut words| {
+        words.text = text(std::mem::take(&mut words.text));
+        words
+    });
+    AttemptEnd {
+        outcome,
+        note: optional(end.note),
+        summary: optional(end.summary),
+        outputs: end.outputs.map(outputs).map_err(text),
+        last_words,
+        ..end
+    }
+}
+
+/// What a run is told, whoever tells it.
+pub(crate) fn input(input: Input) -> Input {
+    match input {
+        Input::Posted(message) => Input::Posted(posted(message)),
+        Input::AttemptEnded { phase, attempt, end: ended } => Input::AttemptEnded { phase, attempt, end: end(ended) },
+        Input::Probed { phase, proof: found } => Input::Probed { phase, proof: Box::new(proof(*found)) },
+        Input::Replan { phase, plan } => Input::Replan { phase, plan: plan.map_err(text) },
+        Input::Snapshotted(Ok(mut kept)) => {
+            kept.left_out = each(kept.left_out);
+            Input::Snapshotted(Ok(kept))
+        }
+        Input::Snapshotted(Err(why)) => Input::Snapshotted(Err(text(why))),
+        Input::Committed { number, made: Ok(mut made) } => {
+            made.left_out = each(made.left_out);
+            Input::Committed { number, made: Ok(made) }
+        }
+        Input::Committed { number, made: Err(NoCommit::NotNow { reason }) } => {
+            Input::Committed { number, made: Err(NoCommit::NotNow { reason: text(reason) }) }
+        }
+        Input::Committed { number, made: Err(NoCommit::NothingChanged { left_out }) } => {
+            Input::Committed { number, made: Err(NoCommit::NothingChanged { left_out: each(left_out) }) }
+        }
+        Input::Rewound(result) => Input::Rewound(result.map_err(text)),
+        Input::Begin(mut begin) => {
+            for finding in &mut begin.resumption.findings {
+                finding.message = text(std::mem::take(&mut finding.message));
+            }
+            Input::Begin(begin)
+        }
+        plain @ (Input::AttemptFound { .. }
+        | Input::DriverGone
+        | Input::StopAsked { .. }
+        | Input::Rewind(_)
+        | Input::Forked { .. }
+        | Input::LimitElsewhere(_)
+        | Input::Tick) => plain,
+    }
+}
