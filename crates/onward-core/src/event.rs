@@ -22,7 +22,7 @@ use crate::plan::{Phase, Plan};
 use crate::replan::{Because, Cause, Replanned};
 use crate::resume::Finding;
 use crate::run::PhaseStatus;
-use crate::seen::{Seen, World};
+use crate::seen::{Around, Seen, World};
 
 /// An event with its place in the journal: when it happened and by whose hand.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -108,6 +108,10 @@ pub enum Event {
         /// Processes that it left behind.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         left_running: Vec<LeftRunning>,
+        /// Branch and issue when it ended, where they are not as they were last seen: what the run did itself is no change from
+        /// outside.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        around: Option<Box<Around>>,
     },
     /// The probe `done-when` of a phase was asked.
     PhaseProbed {

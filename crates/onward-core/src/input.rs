@@ -19,7 +19,7 @@ use crate::plan::Plan;
 use crate::replan::{Because, Limits};
 use crate::resume::Finding;
 use crate::run::proof::Proof;
-use crate::seen::{Seen, World};
+use crate::seen::{Around, Seen, World};
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
@@ -54,6 +54,12 @@ pub enum Input {
     },
     /// The working tree was to be kept.
     Snapshotted(Result<Snapshot, String>),
+    /// The working tree was kept before an attempt puts back what its phase writes.
+    KeptBeforeClean {
+        phase: PhaseId,
+        attempt: Attempt,
+        snapshot: Snapshot,
+    },
     /// The commit that was begun was to be made.
     Committed {
         number: u32,
@@ -166,6 +172,8 @@ pub struct AttemptEnd {
     pub seen: Option<Box<Seen>>,
     /// The commit that is checked out now.
     pub head: Option<String>,
+    /// Branch and issue, where somebody looked.
+    pub around: Option<Box<Around>>,
     /// The end of its output, where it failed.
     pub last_words: Option<Box<LastWords>>,
     /// Processes that it left behind.
@@ -199,6 +207,7 @@ impl AttemptEnd {
             outputs: Ok(BTreeMap::new()),
             seen: None,
             head: None,
+            around: None,
             last_words: None,
             left_running: Vec::new(),
         }

@@ -80,6 +80,19 @@ pub struct World {
     pub issue: Option<IssueSeen>,
 }
 
+/// What a run may have changed around itself, as it was when an attempt ended: its branch, its issue with the labels.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Around {
+    /// None where HEAD is detached.
+    pub branch: Option<String>,
+    /// The commit of the branch that the plan names as the work's own.
+    #[serde(default)]
+    pub work_branch: Option<String>,
+    /// None where there is none, or it was not looked at.
+    #[serde(default)]
+    pub issue: Option<IssueSeen>,
+}
+
 /// What a probe gave: enough to see a change, and to tell a person what it was about.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProbeSeen {

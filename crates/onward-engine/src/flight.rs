@@ -11,6 +11,7 @@ use onward_core::tail::TAIL_BYTES_MAX;
 
 use crate::attendant::{self, Adopted, AttemptFolder, Attending, Exit, Found, OutputsError, RecordError};
 use crate::error::{Error, Result};
+use crate::probe::around::Watch;
 use crate::probe::phase::Look;
 use crate::process;
 use crate::redact::secrets;
@@ -91,6 +92,11 @@ impl Flight {
     /// Nothing becomes readable when it is over: it has to be looked at again and again.
     pub(crate) fn is_unwatched(&self) -> bool {
         self.fd().is_none()
+    }
+
+    /// What is looked at again when it has ended.
+    pub(crate) fn watch(&self) -> &Watch {
+        &self.look.around
     }
 
     /// The end of the attempt, if it is over. Where that cannot be told for long the driver has to end: nothing is said then of
@@ -242,6 +248,7 @@ fn end_of(folder: &AttemptFolder, exit: &Exit, look: &Look) -> Option<AttemptEnd
         summary: folder.read_summary(&secrets()).unwrap_or_default(),
         outputs,
         head: None,
+        around: None,
         last_words,
         left_running: exit.left_running.iter().map(left_running).collect(),
     })

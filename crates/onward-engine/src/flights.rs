@@ -75,7 +75,8 @@ impl<'a> Flights<'a> {
         }
         for (phase, flight) in &mut self.in_flight {
             if let Some(end) = flight.landed()? {
-                let end = AttemptEnd { head: self.tree.head(), ..end };
+                let around = flight.watch().now(self.tree.branch(), &end.outcome);
+                let end = AttemptEnd { head: self.tree.head(), around, ..end };
                 over.push(Input::AttemptEnded { phase: phase.clone(), attempt: flight.attempt, end });
             }
         }
@@ -137,8 +138,16 @@ impl World for Flights<'_> {
             Cleared::Never(reason) => return Ok(Some(could_not_start(id, attempt, reason))),
         }
         let phase = run.plan().phase(id).expect("wanted phases are in the plan");
-        let clean =
-            run.phase_state(id).and_then(|state| state.attempt.as_ref()).and_then(|attempt| attempt.clean.as_ref());
+        let at_work = run.phase_state(id).and_then(|state| state.attempt.as_ref());
+        let clean = at_work.and_then(|attempt| attempt.clean.as_ref());
+        let kept = at_work.and_then(|attempt| attempt.kept.as_ref());
+        if clean.is_some() && kept.is_none() {
+            let phase = id.clone();
+            return Ok(Some(match self.tree.keep_before_clean(run) {
+                Ok(snapshot) => Input::KeptBeforeClean { phase, attempt, snapshot },
+                Err(why) => could_not_start(id, attempt, format!("what is there now cannot be kept: {why}")),
+            }));
+        }
         let cleaned = clean.map_or(Ok(()), |snapshot| self.tree.clean(run, id, snapshot));
         let cleaned = cleaned.map_err(|why| Trouble::Phase(format!("what it writes cannot be put back: {why}")));
         let started = cleaned.and_then(|()| shell::prepare(self.project, run, phase, attempt)).and_then(|prepared| {

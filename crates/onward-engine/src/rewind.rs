@@ -119,6 +119,8 @@ impl Onward {
             // Others may start something while a person thinks about it.
             drop(alone.take());
             if !confirm(&preview)? {
+                // The preview kept the working tree under a ref that nothing names.
+                self.drop_unnamed_snapshots(&run)?;
                 return Ok(Rewound::Declined);
             }
             alone = if touches_files { self.hold_tree_alone(&run)? } else { None };
@@ -134,6 +136,7 @@ impl Onward {
         let last = hand.run().vcs.last.as_ref().filter(|_| brings_files);
         left_out.extend(last.iter().flat_map(|last| last.left_out.clone()));
         drop(alone);
+        self.drop_unnamed_snapshots(&run)?;
         self.store()?.drop_lease(lease)?;
         match done {
             Ok(()) => {

@@ -114,7 +114,7 @@ impl Onward {
         let tree = WorkingTree::of(&self.project, None);
         if let Ok(repository) = tree.repository() {
             // What cannot be let go stays behind hidden refs, where it harms nobody.
-            let _ = repository.drop_snapshots(&run, &BTreeSet::new());
+            let _ = repository.drop_snapshots(&run, &|_, _| false);
             let _ = repository.drop_copy(&run);
         }
         self.forget_note(&run);
@@ -131,6 +131,31 @@ impl Onward {
 }
 
 impl Onward {
+    /// Lets go of the snapshots of a run that no checkpoint names any more and that nothing of the run needs.
+    pub(crate) fn drop_unnamed_snapshots(&mut self, run: &Run) -> Result<usize> {
+        let rows = self.checkpoint_rows(&run.id)?;
+        let mut needed: BTreeSet<String> = BTreeSet::new();
+        for row in &rows {
+            // What cannot be read may name any of them.
+            let Some(meta) = journal::meta(row.meta.as_ref()) else { return Ok(0) };
+            needed.extend(meta.snapshot.map(|kept| kept.commit));
+        }
+        needed.extend(run.vcs.last.as_ref().map(|last| last.commit.clone()));
+        for (_, state) in run.phases() {
+            let attempt = state.attempt.as_ref();
+            needed.extend(state.base.clone());
+            needed.extend(attempt.and_then(|attempt| attempt.clean.clone()));
+            needed.extend(attempt.and_then(|attempt| attempt.kept.clone()));
+        }
+        let files = run.vcs.rewinding.iter().chain(&run.vcs.undoable).filter_map(|begun| begun.files.as_ref());
+        needed.extend(files.map(|files| files.to.clone()));
+        let tree = WorkingTree::of(&self.project, run.started.worktree.as_deref());
+        let Ok(repository) = tree.repository() else { return Ok(0) };
+        let dropped = repository.drop_snapshots(&run.id, &|_, commit| needed.contains(commit));
+        // What cannot be let go stays behind hidden refs, where it harms nobody.
+        Ok(dropped.unwrap_or_default())
+    }
+
     /// Phases of a run that still have a process.
     fn living(&self, run: &Run) -> Vec<PhaseId> {
         let lives = |(phase, state): &(&Phase, &PhaseState)| {

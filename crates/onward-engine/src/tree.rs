@@ -63,6 +63,11 @@ impl WorkingTree {
         self.repository.as_ref().ok()?.head().commit
     }
 
+    /// The branch that is checked out.
+    pub(crate) fn branch(&self) -> Option<String> {
+        self.repository.as_ref().ok()?.head().branch
+    }
+
     pub(crate) fn take(&self, run: &Run) -> std::result::Result<Snapshot, String> {
         let repository = self.repository()?;
         let last = run.vcs.last.as_ref();
@@ -74,12 +79,23 @@ impl WorkingTree {
         Ok(told(taken, number, repository))
     }
 
-    /// Puts back what a phase writes, and nothing else; what is there now is kept first. Refused while another run works here.
-    pub(crate) fn clean(&self, run: &Run, phase: &PhaseId, snapshot: &str) -> std::result::Result<(), String> {
+    /// Keeps what is there before a phase puts back what it writes. Refused while another run works here.
+    pub(crate) fn keep_before_clean(&self, run: &Run) -> std::result::Result<Snapshot, String> {
+        self.demand_nobody_beside(run)?;
+        self.take(run)
+    }
+
+    fn demand_nobody_beside(&self, run: &Run) -> std::result::Result<(), String> {
         let beside = Onward::look(&self.project.top).and_then(|mut onward| onward.at_work_beside(run));
-        if let Some(by) = beside.map_err(|why| why.to_string())? {
-            return Err(by.to_string());
+        match beside.map_err(|why| why.to_string())? {
+            Some(by) => Err(by.to_string()),
+            None => Ok(()),
         }
+    }
+
+    /// Puts back what a phase writes, and nothing else; what was there was kept before. Refused while another run works here.
+    pub(crate) fn clean(&self, run: &Run, phase: &PhaseId, snapshot: &str) -> std::result::Result<(), String> {
+        self.demand_nobody_beside(run)?;
         let Some(lock) = &self.lock else { return self.put_back(run, phase, snapshot) };
         let alone = lock.while_alone(|| self.put_back(run, phase, snapshot)).map_err(|why| why.to_string())?;
         alone.unwrap_or_else(|| Err(AtWork::Somebody.to_string()))
@@ -90,11 +106,23 @@ impl WorkingTree {
         let writes = &run.plan().phase(phase).expect("wanted phases are in the plan").writes;
         // What is put back must be certain: a glob that is not understood to the letter is refused.
         let globs = Globs::new(writes).map_err(|why| why.to_string())?;
+        let is_wanted = |path: &Path| globs.mean(path.as_os_str().as_bytes());
+        // The copy that a checkpoint names, or a newer one where others have written since.
         let present = self.take(run)?;
-        let place = (&run.id, run.next_snapshot() + 1);
-        let restored = repository
-            .restore_paths(place, &present.commit, snapshot, &|path: &Path| globs.mean(path.as_os_str().as_bytes()));
-        restored.map(|_| ()).map_err(|why| why.to_string())
+        let restored =
+            repository.restore_paths(&present.commit, snapshot, &is_wanted).map_err(|why| why.to_string())?;
+        let state = run.phase_state(phase).and_then(|state| state.attempt.as_ref());
+        let kept = state.and_then(|attempt| attempt.kept.as_deref());
+        let named = kept.is_some_and(|kept| repository.same_at(kept, &present.commit, &is_wanted).unwrap_or(false));
+        if named && kept != Some(present.commit.as_str()) {
+            // Nothing in it that the named copy has not.
+            let number = present.number;
+            let _ = repository.drop_snapshots(&run.id, &|other, _| other != number);
+        }
+        match restored.kept.first() {
+            Some(kept) => Err(kept_words(kept)),
+            None => Ok(()),
+        }
     }
 }
 

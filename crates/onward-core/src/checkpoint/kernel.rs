@@ -152,7 +152,7 @@ pub fn whole(run: &Run, head: Head) -> Kernel {
             project: started.project.clone(),
             description: started.plan.description.clone(),
             created_at: run.created_at,
-            branch: started.branch.clone(),
+            branch: run.branch().map(str::to_owned),
             plan: PlanReference {
                 name: started.plan.name.clone(),
                 path: started.plan_path.clone(),
@@ -179,6 +179,9 @@ fn changes(run: &Run, head: &Head) -> Vec<u8> {
 /// What changed of all but the state: little.
 fn beside_the_state(run: &Run, head: &Head) -> Vec<Op> {
     let mut ops = vec![Op::Set { path: "/head".to_owned(), value: json!(head) }];
+    if run.vcs.branch_moved {
+        ops.push(Op::Set { path: "/fixed/branch".to_owned(), value: json!(run.branch()) });
+    }
     for (at, phase, state) in run.dirty_phases() {
         ops.push(Op::Set { path: format!("/phases/{at}"), value: json!(view::phase_record(phase, state)) });
     }

@@ -69,7 +69,10 @@ impl Run {
             Event::StateChanged { ops } => {
                 self.change_state(ops);
             }
-            Event::CheckpointTaken { id, triggers, phase, .. } => self.checkpoint_taken(id, triggers, phase.as_ref()),
+            Event::CheckpointTaken { id, triggers, phase, name } => {
+                self.checkpoint_taken(id, triggers, phase.as_ref());
+                self.copy_kept(phase.as_ref(), name.as_ref());
+            }
             event @ (Event::ReplanAsked { .. }
             | Event::ReplanAllowed
             | Event::ReplanProposed { .. }
@@ -144,6 +147,7 @@ impl Run {
             claimed,
             error,
             left_running,
+            around,
         } = event
         else {
             return;
@@ -158,6 +162,9 @@ impl Run {
         }
         self.change(phase, |state| state.left_running.clone_from(left_running));
         self.head_seen(phase, head.as_ref(), own);
+        if let Some(around) = around {
+            self.around_seen(around, at);
+        }
         self.probe_is_due(phase, outcome, claimed.as_deref());
     }
 
@@ -182,8 +189,17 @@ impl Run {
             assert_eq!(generation, state.generation, "an attempt of {phase} belongs to the present generation");
             let (boot, before, clean) = (boot.to_owned(), state.last_end, clean.cloned());
             let adopted = false;
-            state.attempt =
-                Some(RunningAttempt { number: attempt, epoch, boot, adopted, before, head, beside_others, clean });
+            state.attempt = Some(RunningAttempt {
+                number: attempt,
+                epoch,
+                boot,
+                adopted,
+                before,
+                head,
+                beside_others,
+                clean,
+                kept: None,
+            });
             state.base = state.base.take().or(base);
             state.clean = false;
             state.attempts = attempt.0;

@@ -137,6 +137,7 @@ impl Run {
     }
 
     fn world_seen(&mut self, world: &World, findings: &[Finding], at: Timestamp) {
+        self.vcs.branch_moved |= self.branch() != world.branch.as_deref();
         self.look = Some(Arc::new(LastLook { at, world: world.clone(), findings: findings.to_vec() }));
     }
 

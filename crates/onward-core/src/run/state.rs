@@ -219,6 +219,9 @@ pub struct RunningAttempt {
     pub beside_others: bool,
     /// The snapshot from which its files are put back first.
     pub clean: Option<String>,
+    /// The snapshot of what was there before that.
+    #[serde(default)]
+    pub kept: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -358,10 +361,13 @@ impl Run {
         self.look.as_deref()
     }
 
-    /// The branch on which the run was last seen.
+    /// The branch on which the run was last seen: at the end of its last attempt, or when a driver began. None where HEAD was
+    /// detached.
     pub fn branch(&self) -> Option<&str> {
-        let seen = self.look.as_ref().and_then(|look| look.world.branch.as_deref());
-        seen.or(self.started.branch.as_deref())
+        match &self.look {
+            Some(look) => look.world.branch.as_deref(),
+            None => self.started.branch.as_deref(),
+        }
     }
 
     pub fn phases_total(&self) -> usize {

@@ -1,5 +1,8 @@
 //! What git keeps for a run: snapshots of the working tree, commits along the way, and the way back.
 
+use std::sync::Arc;
+
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::state::{Before, PhaseState, Run};
@@ -8,12 +11,13 @@ use crate::data_limits::json_bytes;
 use crate::event::{
     CommitRule, Event, NoCommit, PhaseBack, PhaseError, Restored, RewindBegun, RunResult, RunRewound, Snapshot, StopBy,
 };
-use crate::id::{Generation, PhaseId};
+use crate::id::{Attempt, Generation, PhaseId};
 use crate::mutant::{self, Mutant};
 use crate::patch::{self, Op};
 use crate::plan::expand::is_compound;
 use crate::plan::{Effects, Phase, Value};
 use crate::run::{PhaseStatus, RunStatus};
+use crate::seen::{Around, LastLook, World};
 
 /// Characters of a commit's name that are shown and kept in a phase's record.
 const SHORT_SHA: usize = 12;
@@ -39,6 +43,9 @@ pub struct Vcs {
     pub rewinding: Option<RewindBegun>,
     /// Rewinds that can be taken back, the last one at the end.
     pub undoable: Vec<RewindBegun>,
+    /// The run has been on another branch than the one on which it was started.
+    #[serde(default)]
+    pub(crate) branch_moved: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -255,6 +262,40 @@ impl Run {
         head.filter(|_| own).map(|head| short(head))
     }
 
+    /// Whether branch and issue are as they were last seen. What could not be looked at is no news.
+    pub(super) fn is_seen(&self, around: &Around) -> bool {
+        let then = self.look.as_ref().map(|look| &look.world);
+        let issue = around.issue.as_ref().filter(|issue| issue.text.hash.is_some());
+        let same_issue = issue.is_none_or(|issue| then.and_then(|then| then.issue.as_ref()) == Some(issue));
+        let work_branch = then.and_then(|then| then.work_branch.as_ref());
+        self.branch() == around.branch.as_deref() && work_branch == around.work_branch.as_ref() && same_issue
+    }
+
+    /// What the run itself did to its branch and its issue is no change from outside.
+    pub(super) fn around_seen(&mut self, around: &Around, at: Timestamp) {
+        self.vcs.branch_moved |= self.branch() != around.branch.as_deref();
+        let first = || Arc::new(LastLook { at, world: World::default(), findings: Vec::new() });
+        let world = &mut Arc::make_mut(self.look.get_or_insert_with(first)).world;
+        world.branch.clone_from(&around.branch);
+        world.work_branch.clone_from(&around.work_branch);
+        if let Some(issue) = around.issue.as_ref().filter(|issue| issue.text.hash.is_some()) {
+            world.issue = Some(issue.clone());
+        }
+    }
+
+    /// A copy of the working tree was kept for an attempt that puts files back first.
+    pub(super) fn copy_kept(&mut self, phase: Option<&PhaseId>, name: Option<&String>) {
+        let (Some(phase), Some(name)) = (phase, name) else { return };
+        let Some(last) = self.vcs.last.as_ref().map(|last| last.commit.clone()) else { return };
+        let Some(at) = self.index.by_id.get(phase).copied() else { return };
+        if let Some(attempt) = &mut self.phases[at].attempt
+            && attempt.clean.is_some()
+            && *name == copy_name(phase, attempt.number)
+        {
+            attempt.kept = Some(last);
+        }
+    }
+
     pub(super) fn head_seen(&mut self, phase: &PhaseId, head: Option<&String>, own: Option<String>) {
         if head.is_some() {
             self.vcs.head = head.cloned();
@@ -263,6 +304,11 @@ impl Run {
             self.change(phase, |state| state.commit_sha = own);
         }
     }
+}
+
+/// The name of the checkpoint that keeps what a clean attempt puts back.
+pub fn copy_name(phase: &PhaseId, attempt: Attempt) -> String {
+    format!("before-clean-{phase}-{attempt}")
 }
 
 /// Whether the working tree is as it was before an event.

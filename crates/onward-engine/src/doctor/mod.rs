@@ -8,6 +8,7 @@ mod places;
 mod put_aside;
 mod rebuild;
 mod recover;
+mod remotes;
 mod repair;
 mod runs;
 
@@ -81,6 +82,7 @@ impl Onward {
             let help = "looking works; if the store is yours (a copy, a backup, a cache), type onward trust";
             found.warning("untrusted", ".onward", words, help);
         }
+        remotes::examine(&self.project.top, &mut found);
         let store = match SqliteStore::open(&folder, OpenMode::Look) {
             Ok(store) => self.examine(store, &mut found),
             Err(why) => {

@@ -132,9 +132,14 @@ fn words(folder: &Path, shell: &[String], script: &str, env: Vec<(OsString, OsSt
 }
 
 /// The same for a program with its words.
-pub(crate) fn program_output(mut command: Command) -> Ran {
+pub(crate) fn program_output(command: Command) -> Ran {
+    program_output_within(command, TIME_MAX)
+}
+
+/// The same, and it is waited for so long.
+pub(crate) fn program_output_within(mut command: Command, time_max: Duration) -> Ran {
     command.stdout(Stdio::piped()).stderr(Stdio::null());
-    started(command, None, Patience::usual())
+    started(command, None, Patience { time_max, ..Patience::usual() })
 }
 
 fn started(mut command: Command, heard: Option<Box<dyn Read + Send>>, patience: Patience<'_>) -> Ran {

@@ -1,5 +1,7 @@
 //! Where git stands.
 
+use std::path::PathBuf;
+
 use onward_core::run::Run;
 use onward_core::seen::World;
 
@@ -10,8 +12,14 @@ use crate::vcs::{ask, branch, dirty, is_repository};
 /// Files with changes that are kept by name.
 const DIRTY_MAX: usize = 100;
 
+/// The working tree in which the phases of a run work.
+pub(super) fn top_of(project: &Project, run: &Run) -> PathBuf {
+    run.started.worktree.as_deref().map_or_else(|| project.top.clone(), PathBuf::from)
+}
+
 pub(super) fn look(project: &Project, run: &Run) -> World {
-    let top = &project.top;
+    let top = top_of(project, run);
+    let top = top.as_path();
     if !is_repository(top) {
         return World::default();
     }

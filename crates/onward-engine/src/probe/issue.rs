@@ -1,6 +1,8 @@
 //! The issue that the work belongs to, through the program that knows it.
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use onward_core::plan::Issue;
 use onward_core::run::Run;
@@ -13,6 +15,8 @@ use crate::project::Project;
 
 /// The program that is asked where the plan names none.
 const PROVIDER_DEFAULT: &str = "gh";
+/// How long the end of an attempt waits for a look at the issue.
+const WATCH_TIME_MAX: Duration = Duration::from_secs(5);
 
 #[derive(Deserialize)]
 struct Told {
@@ -32,11 +36,7 @@ struct Label {
 /// Text and labels of an issue.
 pub(super) fn look(project: &Project, run: &Run, issue: &Issue) -> IssueSeen {
     match told(project, run, issue.provider.as_deref(), &issue.number) {
-        Ok(told) => {
-            let mut labels: Vec<String> = told.labels.iter().map(|label| label.name.clone()).collect();
-            labels.sort_unstable();
-            IssueSeen { text: text_of(&told), labels }
-        }
+        Ok(told) => seen(&told),
         Err(why) => IssueSeen { text: ProbeSeen { hash: None, excerpt: excerpt(&why) }, labels: Vec::new() },
     }
 }
@@ -48,22 +48,53 @@ pub(super) fn text(project: &Project, run: &Run, number: &str) -> ProbeSeen {
         .map_or_else(|why| ProbeSeen { hash: None, excerpt: excerpt(&why) }, |told| text_of(&told))
 }
 
+fn seen(told: &Told) -> IssueSeen {
+    let mut labels: Vec<String> = told.labels.iter().map(|label| label.name.clone()).collect();
+    labels.sort_unstable();
+    IssueSeen { text: text_of(told), labels }
+}
+
 fn text_of(told: &Told) -> ProbeSeen {
     answer(format!("{}\n{}", told.title, told.body.as_deref().unwrap_or_default()).as_bytes())
 }
 
 fn told(project: &Project, run: &Run, provider: Option<&str>, number: &str) -> Result<Told, String> {
     let number = shell::fill(run, number).ok_or("its number cannot be filled in")?;
+    asked(&project.top, provider, &number, command::TIME_MAX)
+}
+
+fn asked(top: &Path, provider: Option<&str>, number: &str, time_max: Duration) -> Result<Told, String> {
     if number.starts_with('-') {
         return Err(format!("{number} is no number of an issue"));
     }
     let provider = provider.unwrap_or(PROVIDER_DEFAULT);
     let mut command = Command::new(provider);
-    command.args(["issue", "view", &number, "--json", "title,body,labels"]).current_dir(&project.top);
-    let ran = command::program_output(command);
+    command.args(["issue", "view", number, "--json", "title,body,labels"]).current_dir(top);
+    let ran = command::program_output_within(command, time_max);
     match ran.code {
         Some(0) => serde_json::from_slice(&ran.output).map_err(|why| format!("{provider}: {why}")),
         Some(code) => Err(format!("{provider} ended with code {code}")),
         None => Err(format!("{provider}: {}", ran.why)),
+    }
+}
+
+/// An issue that is looked at again when an attempt ends.
+#[derive(Clone, Debug)]
+pub(super) struct Watched {
+    top: PathBuf,
+    provider: Option<String>,
+    number: String,
+}
+
+impl Watched {
+    pub(super) fn of(project: &Project, run: &Run) -> Option<Self> {
+        let issue = run.plan().issue.as_ref()?;
+        let number = shell::fill(run, &issue.number)?;
+        Some(Self { top: project.top.clone(), provider: issue.provider.clone(), number })
+    }
+
+    /// Text and labels, unless that takes long: the driver waits for it.
+    pub(super) fn now(&self) -> Option<IssueSeen> {
+        asked(&self.top, self.provider.as_deref(), &self.number, WATCH_TIME_MAX).ok().map(|told| seen(&told))
     }
 }

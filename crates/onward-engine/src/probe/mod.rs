@@ -2,6 +2,7 @@
 //!
 //! Only `run` and `resume` come here. Whoever merely looks is shown what was found the last time.
 
+pub(crate) mod around;
 pub(crate) mod artifact;
 pub(crate) mod command;
 mod files;

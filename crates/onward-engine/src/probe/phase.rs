@@ -9,6 +9,7 @@ use onward_core::run::Run;
 use onward_core::seen::{Files, Seen};
 use onward_store::private;
 
+use super::around::Watch;
 use super::{command, files};
 use crate::attendant::{AttemptFolder, open_plain};
 use crate::executor::shell;
@@ -93,11 +94,13 @@ pub(crate) fn as_it_is(project: &Project, run: &Run, phase: &Phase) -> Option<Bo
 pub(crate) struct Look {
     top: PathBuf,
     writes: Vec<String>,
+    pub(crate) around: Watch,
 }
 
 impl Look {
     pub(crate) fn of(project: &Project, run: &Run, phase: &Phase) -> Self {
-        Self { top: project.top.clone(), writes: filled(run, phase, &phase.writes) }
+        let (writes, around) = (filled(run, phase, &phase.writes), Watch::of(project, run));
+        Self { top: project.top.clone(), writes, around }
     }
 
     /// What an attempt that is done was begun with, and what it leaves behind.

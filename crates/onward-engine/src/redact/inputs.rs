@@ -239,6 +239,10 @@ pub(crate) fn input(input: Input) -> Input {
             kept.left_out = each(kept.left_out);
             Input::Snapshotted(Ok(kept))
         }
+        Input::KeptBeforeClean { phase, attempt, mut snapshot } => {
+            snapshot.left_out = each(snapshot.left_out);
+            Input::KeptBeforeClean { phase, attempt, snapshot }
+        }
         Input::Snapshotted(Err(why)) => Input::Snapshotted(Err(text(why))),
         Input::Committed { number, made: Ok(mut made) } => {
             made.left_out = each(made.left_out);

@@ -1,6 +1,5 @@
 //! How long snapshots are kept, and a working tree of its own for one of them.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -13,16 +12,21 @@ use super::trouble::Trouble;
 use crate::stop;
 
 impl Repository {
-    /// Lets go of the snapshots of a run but for those to keep, and says how many went. Git removes what nothing refers to any more when
-    /// it tidies up.
-    pub fn drop_snapshots(&self, run: &RunId, keep: &BTreeSet<u64>) -> Result<usize, Trouble> {
+    /// Lets go of the snapshots of a run but for those to keep, by their numbers and commits, and says how many went. Git removes what
+    /// nothing refers to any more when it tidies up.
+    pub fn drop_snapshots(&self, run: &RunId, keep: &dyn Fn(u64, &str) -> bool) -> Result<usize, Trouble> {
         let first = ref_name(run, 0)?;
         let folder = first.trim_end_matches('0');
-        let listed = self.call("for-each-ref").args(["--format=%(refname)", folder]).output()?;
+        let listed = self.call("for-each-ref").args(["--format=%(objectname) %(refname)", folder]).output()?;
         let listed = String::from_utf8_lossy(&listed).into_owned();
-        let number = |name: &str| name.strip_prefix(folder).and_then(|number| number.parse::<u64>().ok());
-        let dropped: Vec<&str> =
-            listed.lines().filter(|name| number(name).is_some_and(|number| !keep.contains(&number))).collect();
+        let named = listed.lines().filter_map(|line| line.split_once(' '));
+        let dropped: Vec<&str> = named
+            .filter(|(commit, name)| {
+                let number = name.strip_prefix(folder).and_then(|number| number.parse::<u64>().ok());
+                number.is_some_and(|number| !keep(number, commit))
+            })
+            .map(|(_, name)| name)
+            .collect();
         if !dropped.is_empty() {
             let commands: Vec<u8> = dropped.iter().flat_map(|name| format!("delete {name}\n").into_bytes()).collect();
             self.call("update-ref").args(["--no-deref", "--stdin"]).input(commands).output()?;

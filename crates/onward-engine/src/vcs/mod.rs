@@ -37,7 +37,7 @@ pub(crate) use filters::Filters;
 pub use head::Head;
 pub use place::Kept;
 pub use repository::{Repository, Without};
-pub use restore::{NotRestored, Restored};
+pub use restore::{Brought, NotRestored, Restored};
 pub use snapshot::Snapshot;
 pub use trouble::Trouble;
 

@@ -72,24 +72,50 @@ impl Repository {
         let (steps, _) = self.steps_and_lines(present, target)?;
         let removable = self.came_later(target, later)?;
         let steps = steps.into_iter().filter(|step| wanted(step, &removable)).collect();
-        shadow.bring(steps, present, &ref_name(run, number)?)
+        let Brought { changes, kept } = shadow.bring(steps, present, Others::Rest)?;
+        let snapshot = shadow.snapshot(&ref_name(run, number)?, None)?;
+        Ok(Restored { snapshot, changes, kept })
     }
 
     /// Puts back what a snapshot has at the paths that are wanted, and removes what is at such paths and not in it. A path is given as
     /// seen from the project.
     pub fn restore_paths(
         &self,
-        (run, number): (&RunId, u64),
         present: &str,
         target: &str,
         is_wanted: &dyn Fn(&Path) -> bool,
-    ) -> Result<Restored, NotRestored> {
+    ) -> Result<Brought, NotRestored> {
         let shadow = Shadow::take(self)?;
-        let (steps, _) = self.steps_and_lines(present, target)?;
-        let ours = |step: &Step| self.in_project(&step.path).is_some_and(|path| is_wanted(&path));
-        let steps = steps.into_iter().filter(ours).collect();
-        shadow.bring(steps, present, &ref_name(run, number)?)
+        let steps = self.steps_at(present, target, is_wanted)?;
+        shadow.bring(steps, present, Others::MayWrite)
     }
+
+    /// Whether two snapshots have the same at the paths that are wanted.
+    pub fn same_at(&self, one: &str, other: &str, is_wanted: &dyn Fn(&Path) -> bool) -> Result<bool, Trouble> {
+        Ok(self.steps_at(one, other, is_wanted)?.is_empty())
+    }
+
+    fn steps_at(&self, from: &str, to: &str, is_wanted: &dyn Fn(&Path) -> bool) -> Result<Vec<Step>, Trouble> {
+        let (steps, _) = self.steps_and_lines(from, to)?;
+        let ours = |step: &Step| self.in_project(&step.path).is_some_and(|path| is_wanted(&path));
+        Ok(steps.into_iter().filter(ours).collect())
+    }
+}
+
+/// What a restore has brought.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Brought {
+    pub changes: Vec<Change>,
+    /// Files that were edited in the middle of it, or of an earlier one that was killed, and lie elsewhere now.
+    pub kept: Vec<Kept>,
+}
+
+/// Whether the rest of the working tree may change while files are brought back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Others {
+    Rest,
+    /// Phases of the same run that write other files.
+    MayWrite,
 }
 
 fn wanted(step: &Step, removable: &BTreeSet<Vec<u8>>) -> bool {
@@ -97,7 +123,7 @@ fn wanted(step: &Step, removable: &BTreeSet<Vec<u8>>) -> bool {
 }
 
 impl Shadow<'_> {
-    fn bring(&self, steps: Vec<Step>, present: &str, name: &str) -> Result<Restored, NotRestored> {
+    fn bring(&self, steps: Vec<Step>, present: &str, others: Others) -> Result<Brought, NotRestored> {
         let repository = self.repository;
         let untouched = |step: &Step| {
             let sides = [&step.before, &step.after];
@@ -110,7 +136,7 @@ impl Shadow<'_> {
         let mut kept = Stage::of(self).clear(self)?;
         let stage = Stage::fill(self, &steps)?;
         reached("vcs.restore-staged");
-        if self.tree_now()? != self.tree_of(present)? {
+        if others == Others::Rest && self.tree_now()? != self.tree_of(present)? {
             return Err(NotRestored::Moved);
         }
         repository.check_the_way(&steps)?;
@@ -129,9 +155,8 @@ impl Shadow<'_> {
         })?;
         reached("vcs.restore-placed");
         kept.extend(stage.clear(self)?);
-        let snapshot = self.snapshot(name, None)?;
         let changes = repository.shown(steps.iter().map(|step| (step, (None, None))));
-        Ok(Restored { snapshot, changes, kept })
+        Ok(Brought { changes, kept })
     }
 }
 

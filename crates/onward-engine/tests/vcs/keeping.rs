@@ -1,6 +1,5 @@
 //! What becomes of snapshots later.
 
-use std::collections::BTreeSet;
 use std::fs;
 
 use onward_core::plan::glob_match::Globs;
@@ -20,7 +19,7 @@ fn snapshots_are_let_go() {
     let other = onward_core::id::RunId::new("run_demo_20260101_120000-2");
     world.repository().snapshot(&other, 1, None).expect("a snapshot");
     world.git(&["pack-refs", "--all"]);
-    let dropped = world.repository().drop_snapshots(&run(), &BTreeSet::from([2, 4])).expect("dropped");
+    let dropped = world.repository().drop_snapshots(&run(), &|number, _| [2, 4].contains(&number)).expect("dropped");
     assert_eq!(dropped, 2);
     let left = world.git(&["for-each-ref", "--format=%(refname:lstrip=2)", "refs/onward"]);
     assert_eq!(left, "run_demo_20260101_120000-2/1\nrun_demo_20260101_120000/2\nrun_demo_20260101_120000/4");
@@ -62,9 +61,9 @@ fn only_what_globs_mean_is_put_back() {
     world.write("notes.txt", "mine\n");
     let present = world.snapshot(2, Some(&first));
     let globs = Globs::new(&["list.txt", "made/**"]).expect("globs");
-    let restored = world.repository().restore_paths((&run(), 3), &present.commit, &first.commit, &|path| {
-        globs.mean(path.as_os_str().as_encoded_bytes())
-    });
+    let restored = world
+        .repository()
+        .restore_paths(&present.commit, &first.commit, &|path| globs.mean(path.as_os_str().as_encoded_bytes()));
     assert_eq!(restored.expect("restored").changes.len(), 2);
     assert_eq!(world.read("list.txt").as_deref(), Some("old\n"));
     assert_eq!(world.read("notes.txt").as_deref(), Some("mine\n"));

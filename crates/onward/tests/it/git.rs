@@ -161,6 +161,92 @@ fn a_clean_retry_starts_from_what_was_there() {
     assert_eq!((project.read("list.txt").as_str(), project.read("notes.txt").as_str()), ("old\nnew\n", "mine\n"));
 }
 
+/// What a clean retry puts back is kept before, under a checkpoint that the log shows and a rewind reaches; and no ref is there that
+/// no checkpoint names.
+#[test]
+fn the_copy_before_a_clean_retry_has_a_checkpoint() {
+    let project = project();
+    project.write("list.txt", "old\n");
+    project.plan(
+        "onward: 1\nname: demo\nphases:\n  a: { run: step a }\n  \
+         b: { needs: a, writes: list.txt, run: step b 'echo new >> list.txt; test -e ../ready' }\n  c: { needs: b, run: step c }\n",
+    );
+    project.git_init();
+    project.command(["run"]).expect(1);
+    project.write("list.txt", "old\nnew\nedited by hand\n");
+    std::fs::write(project.root().join("ready"), "").expect("a file");
+    project.command(["resume", "--retry", "b=clean"]).expect(0);
+    assert_eq!(project.read("list.txt"), "old\nnew\n");
+    let log = project.command(["log", "--json"]).json();
+    let all = log["checkpoints"].as_array().expect("checkpoints").clone();
+    let copy = all.iter().find(|row| row["name"] == "before-clean-b-2").expect("a checkpoint of the copy");
+    only_named_refs(&project);
+    project.command(["rewind", copy["id"].as_str().expect("an id")]).expect(0);
+    assert_eq!(project.read("list.txt"), "old\nnew\nedited by hand\n");
+    only_named_refs(&project);
+}
+
+/// All refs of ours are named by a checkpoint.
+fn only_named_refs(project: &TestProject) {
+    let log = project.command(["log", "--json"]).json();
+    let ids = log["checkpoints"].as_array().expect("checkpoints").iter().map(|row| row["id"].as_str().expect("an id"));
+    let mut named: Vec<String> = ids
+        .filter_map(|id| {
+            let shown = project.command(["show", id, "--json"]).json();
+            shown["snapshot"]["commit"].as_str().map(str::to_owned)
+        })
+        .collect();
+    let refs = project.git(["for-each-ref", "--format=%(objectname) %(refname:lstrip=-1)", "refs/onward"]);
+    // The copy of the journal goes with the run.
+    let numbered = refs.lines().filter_map(|line| line.split_once(' ')).filter(|(_, name)| name.parse::<u64>().is_ok());
+    let mut kept: Vec<String> = numbered.map(|(commit, _)| commit.to_owned()).collect();
+    for list in [&mut named, &mut kept] {
+        list.sort_unstable();
+        list.dedup();
+    }
+    assert_eq!(kept, named);
+}
+
+/// A person looks at what a rewind would do and says no. Nothing is left of the look.
+#[test]
+fn a_rewind_that_was_declined_leaves_no_ref() {
+    let project = failed_in_c();
+    project.write("made.txt", "edited\n");
+    let mut terminal = project.terminal(["rewind", &checkpoint_of(&project, "a")]);
+    terminal.expect("Go back?");
+    terminal.send("n\n");
+    terminal.wait_code(0);
+    only_named_refs(&project);
+}
+
+/// A push to a mirror publishes the snapshots. With the setting that the guide names it does not, and doctor names it where a
+/// remote is a mirror.
+#[test]
+fn a_push_to_a_mirror_can_leave_the_snapshots_out() {
+    let project = failed_in_c();
+    project.git(["init", "-q", "--bare", "../mirror.git"]);
+    project.git(["remote", "add", "--mirror=push", "backup", "../mirror.git"]);
+    let published = |project: &TestProject| {
+        project.git(["push", "-q", "backup"]);
+        project.git(["--git-dir=../mirror.git", "for-each-ref", "--format=%(refname)"])
+    };
+    assert!(published(&project).contains("refs/onward/"), "this is what the guide warns of");
+    let told = |project: &TestProject| {
+        let findings = project.command(["doctor", "--json"]).json()["findings"].clone();
+        findings.as_array().expect("findings").iter().any(|finding| finding["code"] == "mirror")
+    };
+    assert!(told(&project));
+    for rule in ["+refs/*:refs/*", "^refs/onward/*"] {
+        project.git(["config", "--add", "remote.backup.push", rule]);
+    }
+    assert!(!told(&project));
+    project.git(["init", "-q", "--bare", "../second.git"]);
+    project.git(["config", "remote.backup.url", "../second.git"]);
+    project.git(["push", "-q", "backup"]);
+    project.git(["push", "-q", "--mirror", "backup"]);
+    assert_eq!(project.git(["--git-dir=../second.git", "for-each-ref", "--format=%(refname)"]), "refs/heads/main");
+}
+
 #[cfg(feature = "kill-points")]
 mod kills {
     use super::*;

@@ -1,6 +1,7 @@
 //! Stories told to the real binary in a project of their own.
 
 mod artifacts;
+mod branches;
 mod commits;
 mod damaged_store;
 mod data;
@@ -23,6 +24,7 @@ mod replan;
 mod resume;
 mod rigs;
 mod secrets;
+mod several_runs;
 mod stopping;
 mod stories;
 mod trust;

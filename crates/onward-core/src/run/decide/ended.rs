@@ -34,6 +34,7 @@ pub(super) fn ended(run: &Run, id: &PhaseId, attempt: Attempt, end: &AttemptEnd,
         error: unreadable(end),
         head: end.head.clone(),
         left_running: end.left_running.clone(),
+        around: end.around.clone().filter(|around| !run.is_seen(around)),
     };
     let next = match &end.outcome {
         // What has to prove that it is done is done when it has.

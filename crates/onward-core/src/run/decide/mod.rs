@@ -66,6 +66,9 @@ pub(super) fn decide(run: &Run, input: &Input, now: Timestamp) -> Result<Vec<Eve
         Input::DriverGone => Ok(driver_gone(run)),
         Input::StopAsked { by } => Ok(stop::stop(run, *by)),
         Input::Snapshotted(result) => Ok(vec![vcs::snapshotted(result)]),
+        Input::KeptBeforeClean { phase, attempt, snapshot } => {
+            Ok(vcs::kept_before_clean(run, phase, *attempt, snapshot, now))
+        }
         Input::Committed { number, made } => Ok(vcs::committed(run, *number, made).into_iter().collect()),
         Input::Rewind(begun) => vcs::rewind(run, begun),
         Input::Rewound(result) => vcs::rewound(run, result),

@@ -19,6 +19,7 @@ pub(super) fn revise(run: &Run, revised: &PlanRevised) -> Vec<Event> {
             ended_at: None,
             duration_ms: None,
             note: None,
+            around: None,
             head: None,
             claimed: None,
             error: None,

@@ -1,17 +1,42 @@
 //! What git has to say: the working tree was kept, a commit was made, the files are back.
 
+use jiff::Timestamp;
+
 use super::Refusal;
+use crate::checkpoint::Trigger;
 use crate::event::{Event, NoCommit, Restored, RewindBegun, RunRewound, Snapshot};
-use crate::id::{CheckpointId, RunId};
+use crate::id::{Attempt, CheckpointId, PhaseId, RunId, Seq};
 use crate::input::Made;
+use crate::naming::checkpoint_id;
 use crate::patch;
 use crate::run::state::Run;
+use crate::run::vcs::copy_name;
 
 pub(super) fn snapshotted(result: &Result<Snapshot, String>) -> Event {
     match result {
         Ok(snapshot) => Event::SnapshotTaken(snapshot.clone()),
         Err(reason) => Event::SnapshotMissed { reason: reason.clone() },
     }
+}
+
+/// The copy gets a checkpoint of its own, so that people find it and a rewind reaches it.
+pub(super) fn kept_before_clean(
+    run: &Run,
+    phase: &PhaseId,
+    attempt: Attempt,
+    snapshot: &Snapshot,
+    now: Timestamp,
+) -> Vec<Event> {
+    let at_work = run.phase_state(phase).and_then(|state| state.attempt.as_ref());
+    if !at_work.is_some_and(|running| running.number == attempt && running.kept.is_none()) {
+        return Vec::new();
+    }
+    let id = checkpoint_id(&run.id, Some(phase), Seq(run.seq.0 + 2), now, run.ids);
+    let (triggers, name) = (vec![Trigger::Manual], Some(copy_name(phase, attempt)));
+    vec![
+        Event::SnapshotTaken(snapshot.clone()),
+        Event::CheckpointTaken { id, triggers, phase: Some(phase.clone()), name },
+    ]
 }
 
 /// An answer about a commit that is no longer waited for is no fact.

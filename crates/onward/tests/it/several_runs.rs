@@ -1,0 +1,251 @@
+//! Several runs in one working tree, by the dice: starts, rewinds, undos, clean retries, edits by the user, kills. A ledger outside
+//! has every content that anybody wrote.
+//!
+//! One seed in a test run; `ONWARD_SOAK_SEEDS=100` tries more, `ONWARD_SOAK_SEED=7` begins with that one.
+
+use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
+
+use onward_testkit::{Running, TestProject};
+use serde_json::Value;
+
+use crate::project;
+
+const RUNS: usize = 3;
+const STEPS: u32 = 14;
+const USER_FILES: [&str; 3] = ["mine.txt", "src/code.txt", "notes/new.txt"];
+
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: usize) -> usize {
+        // The multiplier and increment of Knuth's MMIX.
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).expect("31 bits") % limit
+    }
+}
+
+fn plan(number: usize) -> String {
+    let path = format!("r{number}");
+    format!(
+        "
+onward: 1
+name: r{number}
+phases:
+  a{number}: {{ run: step a{number} 'mkdir -p {path}; echo a $ONWARD_ATTEMPT > {path}/a.txt' }}
+  b{number}: {{ needs: a{number}, writes: {path}/b.txt, run: step b{number} 'echo b $ONWARD_ATTEMPT >> {path}/b.txt' }}
+  c{number}: {{ needs: b{number}, run: step c{number} 'echo c $ONWARD_ATTEMPT > {path}/c.txt; hold; ! test -e ../broken{number}' }}
+"
+    )
+}
+
+struct World {
+    project: TestProject,
+    dice: Dice,
+    /// Who drives now, by the number of the run.
+    drivers: BTreeMap<usize, Running>,
+    /// Phases at work without a driver.
+    orphans: Vec<usize>,
+    /// Everything that the user ever wrote.
+    ledger: Vec<(&'static str, String)>,
+    story: Vec<String>,
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        let project = project();
+        for number in 0..RUNS {
+            project.plan_at(&format!("r{number}.yaml"), &plan(number));
+        }
+        for file in &USER_FILES[..2] {
+            project.write(file, "at first\n");
+        }
+        project.git_init();
+        let (drivers, orphans, ledger) = (BTreeMap::new(), Vec::new(), Vec::new());
+        Self { project, dice: Dice(seed), drivers, orphans, ledger, story: vec![format!("seed {seed}")] }
+    }
+
+    fn run_id(&self, number: usize) -> Option<String> {
+        let list = self.project.command(["list", "--json"]).json();
+        let of = |row: &&Value| row["run"].as_str().is_some_and(|run| run.contains(&format!("_r{number}_")));
+        list["runs"].as_array()?.iter().find(of).and_then(|row| row["run"].as_str()).map(str::to_owned)
+    }
+
+    fn somebody_beside(&self, number: usize) -> bool {
+        self.drivers.keys().chain(&self.orphans).any(|other| *other != number)
+    }
+
+    fn is_at_work(&self, number: usize) -> bool {
+        self.drivers.contains_key(&number) || self.orphans.contains(&number)
+    }
+
+    fn step(&mut self) {
+        let number = self.dice.below(RUNS);
+        match self.dice.below(8) {
+            0 | 1 => self.start(number),
+            2 => self.let_it_end(number),
+            3 => self.kill_the_driver(number),
+            4 | 5 => self.edit(),
+            6 => self.go_back(number),
+            _ => self.undo_or_clean(number),
+        }
+        self.check();
+    }
+
+    /// Drives a run until its last phase is at work.
+    fn start(&mut self, number: usize) {
+        if self.is_at_work(number) {
+            return;
+        }
+        self.story.push(format!("start {number}"));
+        let begun = self.project.count("begin", &format!("c{number}"));
+        let words = ["run", &format!("r{number}.yaml"), "--resume", "--accept-stale"];
+        let running = self.project.start(words);
+        let phase = format!("c{number}");
+        // Its file is written after it has begun.
+        let at_work = |world: &Self| {
+            world.project.count("begin", &phase) > begun && world.project.exists(format!("r{number}/c.txt"))
+        };
+        onward_testkit::wait_until("the last phase or the end", || {
+            (at_work(self) || !running.is_running()).then_some(())
+        });
+        if at_work(self) {
+            self.drivers.insert(number, running);
+        } else {
+            running.wait();
+        }
+    }
+
+    fn let_it_end(&mut self, number: usize) {
+        if !self.is_at_work(number) {
+            return;
+        }
+        self.story.push(format!("let {number} end"));
+        let gate = format!("c{number}");
+        self.project.open(&gate);
+        if let Some(running) = self.drivers.remove(&number) {
+            running.wait();
+        }
+        if self.orphans.contains(&number) {
+            self.orphans.retain(|other| *other != number);
+            let ended = self.project.count("begin", &gate);
+            onward_testkit::wait_until("the orphan", || {
+                let over = self.project.count("end", &gate) + self.project.count("fail", &gate);
+                (over == ended).then_some(())
+            });
+            self.project.wait_no_attendant(number);
+        }
+        self.project.shut(&gate);
+    }
+
+    fn kill_the_driver(&mut self, number: usize) {
+        if let Some(running) = self.drivers.remove(&number) {
+            self.story.push(format!("kill the driver of {number}"));
+            running.kill();
+            self.orphans.push(number);
+        }
+    }
+
+    fn edit(&mut self) {
+        let file = USER_FILES[self.dice.below(USER_FILES.len())];
+        let content = format!("edit {} of {file}\n", self.ledger.len());
+        self.story.push(format!("the user writes {content:?}"));
+        self.project.write(file, &content);
+        self.ledger.push((file, content));
+    }
+
+    fn go_back(&mut self, number: usize) {
+        let Some(run) = self.run_id(number).filter(|_| !self.is_at_work(number)) else { return };
+        let log = self.project.command(["log", &run, "--json"]).json();
+        let points = log["checkpoints"].as_array().expect("checkpoints").clone();
+        if points.is_empty() {
+            return;
+        }
+        let point = points[self.dice.below(points.len())]["id"].as_str().expect("an id").to_owned();
+        self.story.push(format!("rewind {number} to {point}"));
+        let beside = self.somebody_beside(number);
+        let code = self.project.command(["rewind", &point]).code;
+        assert_eq!(code == 11, beside, "exit code {code}: {:#?}", self.story);
+    }
+
+    fn undo_or_clean(&mut self, number: usize) {
+        let Some(run) = self.run_id(number).filter(|_| !self.is_at_work(number)) else { return };
+        let beside = self.somebody_beside(number);
+        if self.dice.below(2) == 0 {
+            self.story.push(format!("undo {number}"));
+            let code = self.project.command(["undo", &run]).code;
+            assert_eq!(code == 11, beside && code != 10, "exit code {code}: {:#?}", self.story);
+        } else if beside {
+            self.story.push(format!("clean retry of {number}"));
+            let phase = format!("b{number}=clean");
+            let code = self.project.command(["resume", &run, "--retry", &phase, "--accept-stale"]).code;
+            assert!([11, 13, 14, 2].contains(&code), "exit code {code}: {:#?}", self.story);
+        }
+    }
+
+    /// Whoever is at work has its files, and nothing that the user wrote is lost.
+    fn check(&self) {
+        for number in self.drivers.keys().chain(&self.orphans) {
+            let path = format!("r{number}/c.txt");
+            assert!(self.project.exists(&path), "{path} was taken away: {:#?}", self.story);
+        }
+        for (file, content) in &self.ledger {
+            let there = std::fs::read_to_string(self.project.path(file)).is_ok_and(|text| text == *content);
+            assert!(there || self.was_replaced(file, content), "{content:?} is lost: {:#?}", self.story);
+        }
+    }
+
+    /// The user wrote something else there since, or git has it.
+    fn was_replaced(&self, file: &str, content: &str) -> bool {
+        let last = self.ledger.iter().rev().find(|(other, _)| *other == file);
+        last.is_some_and(|(_, last)| last != content) || self.git_has(content)
+    }
+
+    fn git_has(&self, content: &str) -> bool {
+        let path = self.project.root().join("content");
+        std::fs::write(&path, content).expect("a file");
+        let name = self.project.git(["hash-object", "--no-filters", path.to_str().expect("a UTF-8 path")]);
+        let mut asked = Command::new("git");
+        asked.args(["cat-file", "-e", &name]).current_dir(self.project.dir()).stderr(Stdio::null());
+        asked.status().is_ok_and(|status| status.success())
+    }
+}
+
+trait Attendants {
+    fn wait_no_attendant(&self, number: usize);
+}
+
+impl Attendants for TestProject {
+    /// The phase has ended; what attended it writes its record and goes.
+    fn wait_no_attendant(&self, number: usize) {
+        onward_testkit::wait_until("the record of the orphan", || {
+            let folder = self.path(".onward/attempts");
+            let runs = std::fs::read_dir(folder).into_iter().flatten().flatten();
+            let of = runs.filter(|run| run.file_name().to_string_lossy().contains(&format!("_r{number}_")));
+            let phases = of.map(|run| run.path().join(format!("c{number}")));
+            let attempts = phases.flat_map(|phase| std::fs::read_dir(phase).into_iter().flatten().flatten());
+            let mut attempts = attempts.filter(|attempt| attempt.path().join("STARTED").exists());
+            attempts.all(|attempt| attempt.path().join("EXIT").exists()).then_some(())
+        });
+    }
+}
+
+fn number_in(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// Whatever the dice say, nobody who is at work loses a file, and nothing that the user wrote is lost.
+#[test]
+fn soak_several_runs_in_one_tree() {
+    let (first, seeds) = (number_in("ONWARD_SOAK_SEED", 1), number_in("ONWARD_SOAK_SEEDS", 1));
+    for seed in first..first + seeds {
+        let mut world = World::new(seed);
+        for _ in 0..STEPS {
+            world.step();
+        }
+        for number in 0..RUNS {
+            world.let_it_end(number);
+        }
+        world.check();
+    }
+}
