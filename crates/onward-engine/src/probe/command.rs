@@ -184,7 +184,7 @@ fn through_shortages<T>(given_up: &AtomicBool, mut make: impl FnMut() -> io::Res
     let is_over = || given_up.load(Ordering::Relaxed) || stop::asked().is_some();
     loop {
         match make() {
-            Err(why) if process::is_shortage(&why) && Instant::now() < until && !given_up.load(Ordering::Relaxed) => {
+            Err(why) if process::is_shortage(&why) && Instant::now() < until && !is_over() => {
                 std::thread::sleep(SHORTAGE_PAUSE);
             }
             made => return made,
