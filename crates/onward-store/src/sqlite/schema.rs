@@ -21,6 +21,9 @@ const MIGRATIONS: [Migration; KNOWN as usize] = [
 ];
 pub(super) const FORMAT: &str = "0";
 
+/// How often the header is read before it counts as damaged. Whoever changes it does so once.
+const HEADER_READS_MAX: u32 = 4;
+
 /// How many migrations this program knows.
 pub(super) const KNOWN: u32 = 2;
 
@@ -34,14 +37,23 @@ struct Migration {
 pub(super) fn version(connection: &Connection) -> Answer<u32> {
     // Both are signed there and are read as the bits that they are.
     let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
-    let version = number("user_version")?.cast_unsigned();
-    if number("application_id")?.cast_unsigned() != mark(version) {
-        return Err(Damage::new("the header of the database does not fit itself").into());
-    }
+    let version = agreed(|| Ok((number("user_version")?.cast_unsigned(), number("application_id")?.cast_unsigned())))?;
     if version > KNOWN {
         return Err(newer("the database", version.into(), KNOWN.into()));
     }
     Ok(version)
+}
+
+/// The format, once it and the number beside it fit each other. Each is a read of its own, so somebody who makes the store, or
+/// brings it to the next format, may come between the two: then they fit at the next try.
+fn agreed(mut read: impl FnMut() -> Answer<(u32, u32)>) -> Answer<u32> {
+    for _ in 0..HEADER_READS_MAX {
+        let (version, beside) = read()?;
+        if beside == mark(version) {
+            return Ok(version);
+        }
+    }
+    Err(Damage::new("the header of the database does not fit itself").into())
 }
 
 /// The number that stands beside the format in the header of the database.
@@ -104,4 +116,19 @@ fn describe_itself(connection: &Connection) -> Answer<()> {
 
 fn newer(what: &'static str, found: u64, known: u64) -> Fault {
     StoreError::Newer { what, found, known }.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Somebody looks at a store in the moment in which another makes it: the format was read before, the number beside it
+    /// after. That is no damage. A header that goes on not fitting itself is.
+    #[test]
+    fn a_store_that_is_being_made_is_not_damaged() {
+        let mut reads = vec![(KNOWN, mark(KNOWN)), (0, mark(KNOWN))];
+        let version = agreed(|| Ok(reads.pop().unwrap_or_default()));
+        assert!(matches!(version, Ok(KNOWN)));
+        assert!(matches!(agreed(|| Ok((0, mark(KNOWN)))), Err(Fault::Store(StoreError::Damaged(_)))));
+    }
 }

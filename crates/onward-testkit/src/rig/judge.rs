@@ -83,7 +83,9 @@ fn judge_work(case: &Case<'_>, phase: &str, lines: &[&Line], found: &mut Vec<Str
     for (attempt, count) in effects.iter().filter(|(_, count)| **count > 1) {
         found.push(format!("{phase}: attempt {attempt} had its effect {count} times"));
     }
-    let all: u32 = effects.values().sum();
+    // One that was asked to end, and did, is started again without a question: its effect may have been on its way.
+    let all: u32 =
+        effects.iter().filter(|(attempt, _)| !was_stopped(case, phase, **attempt)).map(|(_, count)| count).sum();
     if OUTWARD.contains(&phase) && all > 1 {
         found.push(format!("{phase}: its outward effect happened {all} times"));
     }
@@ -102,18 +104,22 @@ fn judge_keys(case: &Case<'_>, phase: &str, lines: &[&Line], found: &mut Vec<Str
 /// Whether the rig did something to an attempt after which nobody can know that it was done, or a check may have said no. That
 /// a child of it died is no such thing, unless it was the child itself that said so.
 fn is_excused(case: &Case<'_>, end: &Line) -> bool {
-    let was_stopped = case.disturbed.stopped.contains(case.run)
-        && case.events.iter().any(|event| {
-            event["type"] == "attempt_ended"
-                && event["phase"] == end.phase.as_str()
-                && event["attempt"] == end.attempt
-                && event["outcome"]["how"] == "stopped"
-        });
     let killed = case.disturbed.killed.get(&name(case, &end.phase, u64::from(end.attempt)));
     let was_killed = killed.is_some_and(|them| {
         them.iter().any(|(kind, pid)| *pid == end.pid || matches!(kind, Kind::Main | Kind::Attendant | Kind::Check))
     });
-    was_stopped || was_killed
+    was_stopped(case, &end.phase, end.attempt) || was_killed
+}
+
+/// Whether an attempt is on record as stopped, in a run whose driver was asked to stop.
+fn was_stopped(case: &Case<'_>, phase: &str, attempt: u32) -> bool {
+    case.disturbed.stopped.contains(case.run)
+        && case.events.iter().any(|event| {
+            event["type"] == "attempt_ended"
+                && event["phase"] == phase
+                && event["attempt"] == attempt
+                && event["outcome"]["how"] == "stopped"
+        })
 }
 
 /// What the journal says about the attempts of one phase, against what they wrote themselves.
