@@ -11,13 +11,12 @@ use super::{HARMLESS, World, nothing_was_found, share};
 use crate::project;
 
 /// What the stored plan executes: each has its own way of coming to be run.
-const STORED: [(&str, &str); 6] = [
+const STORED: [(&str, &str); 5] = [
     ("fingerprint", "  a: { run: 'true', fingerprint: [EVIL] }\n  b: { needs: a, run: 'false' }\n"),
     ("probe", "  a: { run: 'true' }\n  b: { needs: a, run: 'false' }\n"),
     ("done-when", "  a: { run: 'true' }\n  b: { needs: a, run: 'false', done-when: EVIL }\n"),
     ("verify", "  a: { run: 'true', verify: EVIL }\n  b: { needs: a, run: 'false' }\n"),
     ("run", "  a: { run: 'true' }\n  b: { needs: a, run: 'EVIL; false' }\n"),
-    ("replan", "  a: { run: 'true' }\n  b: { needs: a, run: 'EVIL; false', retry: { max: 3 } }\n"),
 ];
 
 /// A store with an unfinished run of a plan at `onward.yaml`, made elsewhere.
