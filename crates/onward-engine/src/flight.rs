@@ -21,6 +21,11 @@ use crate::world::Urgency;
 /// second that is ten seconds.
 const BLIND_LOOKS_MAX: u32 = 500;
 
+/// Stands in the place of what a phase wrote itself.
+const NOT_SHOWN: &str = "not shown: its attendant died, and this shell does not know all of its secrets";
+const NOT_SHOWN_YET: &str = "not shown while it runs: this shell does not know all of its secrets";
+const NOT_CLEANED: &str = "they could not be cleaned, and this shell does not know all of its secrets";
+
 /// An attempt that has a process, or had one a moment ago.
 pub(crate) struct Flight {
     pub(crate) attempt: Attempt,
@@ -216,12 +221,29 @@ pub(crate) fn boot_now() -> String {
     process::boot_id().unwrap_or_default()
 }
 
+/// The last note of an attempt as it is shown while nobody has recorded its end: one that may hold secrets which this process does
+/// not know is not.
+pub(crate) fn note_shown(folder: &AttemptFolder) -> Option<String> {
+    if folder.is_clean_with(&secrets()) {
+        return note(folder);
+    }
+    let why = if attendant::is_attended(folder) { NOT_SHOWN_YET } else { NOT_SHOWN };
+    folder.has_own_words().then(|| why.to_owned())
+}
+
 /// The last note of an attempt; one that cannot be read is as good as none.
-pub(crate) fn note(folder: &AttemptFolder) -> Option<String> {
+fn note(folder: &AttemptFolder) -> Option<String> {
     folder.read_note(&secrets()).unwrap_or_default()
 }
 
 fn unknown(folder: &AttemptFolder) -> AttemptEnd {
+    if !folder.is_clean_with(&secrets()) {
+        // No note: the next attempt would take it for its own.
+        let summary = folder.has_own_words().then(|| NOT_SHOWN.to_owned());
+        return AttemptEnd { summary, ..AttemptEnd::bare(Outcome::Unknown) };
+    }
+    // Its attendant died before it did so. A file that cannot be cleaned is still read with the secrets cut out.
+    let _ = folder.clean(&secrets());
     // What it gave out counts only if a probe says that it is done.
     let outputs = Ok(folder.read_outputs(&secrets()).unwrap_or_default());
     let summary = folder.read_summary(&secrets()).unwrap_or_default();
@@ -235,7 +257,9 @@ fn end_of(folder: &AttemptFolder, exit: &Exit, look: &Look) -> Option<AttemptEnd
         Err(why) if process::is_shortage(&why) => return None,
         read => read.unwrap_or_default(),
     };
+    let clean = folder.is_clean_with(&secrets());
     let outputs = match folder.read_outputs(&secrets()) {
+        Ok(_) if !clean => Err(NOT_CLEANED.to_owned()),
         Err(OutputsError::Unreadable(why)) if process::is_shortage(&why) => return None,
         read => read.map_err(|why| why.to_string()),
     };
@@ -244,8 +268,8 @@ fn end_of(folder: &AttemptFolder, exit: &Exit, look: &Look) -> Option<AttemptEnd
         outcome,
         ended_at: Some(exit.ended_at),
         duration_ms: Some(exit.duration_ms),
-        note: note(folder),
-        summary: folder.read_summary(&secrets()).unwrap_or_default(),
+        note: note(folder).filter(|_| clean),
+        summary: folder.read_summary(&secrets()).unwrap_or_default().filter(|_| clean),
         outputs,
         head: None,
         around: None,

@@ -22,6 +22,7 @@ use crate::executor::shell;
 use crate::flight;
 use crate::journal;
 use crate::noted;
+use crate::prepared::Prepared;
 use crate::process;
 use crate::project::Project;
 
@@ -140,6 +141,10 @@ impl Onward {
         warnings.extend(doctor::notes(&self.project, &id));
         warnings.extend(noted::last_findings(&self.project, &run, None));
         let driver = self.driver(&id)?;
+        if run.running().next().is_some() {
+            // Notes are shown to whoever knows the secrets of the plan.
+            Prepared::learn_what_was_cut(&self.project, &run);
+        }
         Ok(status_of(&self.project, &run, driver, warnings))
     }
 
@@ -516,7 +521,7 @@ pub(crate) fn alive(project: &Project, run: &Run, driver: Option<Driver>) -> Ali
         if attendant::is_at_work(&folder).unwrap_or(false) {
             alive.phases.insert(phase.id.clone());
         }
-        if let Some(note) = flight::note(&folder) {
+        if let Some(note) = flight::note_shown(&folder) {
             alive.notes.insert(phase.id.clone(), note);
         }
     }

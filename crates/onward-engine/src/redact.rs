@@ -4,6 +4,7 @@
 //! are known by their shape. A [`Redactor`] works on a stream in pieces of any size: where a piece ends in what may become a secret,
 //! that end is held back until the next piece decides. What is held is never longer than the longest secret or shape.
 
+mod digests;
 pub(crate) mod inputs;
 mod known;
 mod literals;
@@ -17,6 +18,7 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::{Arc, LazyLock};
 
+pub use digests::Digests;
 pub use known::secrets;
 pub(crate) use known::{given, go_by, learn_inputs, names, whole_input, whole_text};
 use literals::Literals;
@@ -35,6 +37,8 @@ const BEHIND_BYTES: usize = 16;
 
 /// What is to be cut out: known values, ready for searching, and all shapes. Cheap to share, and it never shows what it holds.
 pub struct Secrets {
+    /// The values as they are, without those that are too short.
+    values: Vec<Vec<u8>>,
     literals: Literals,
     /// Whether a secret or a shape may begin with these two bytes.
     pairs: Box<[bool; 1 << 16]>,
@@ -59,7 +63,8 @@ pub fn redact_text(text: &str) -> Cow<'_, str> {
 impl Secrets {
     /// From secret values as they are; their encoded forms are added here. Values that are too short are left out.
     pub fn new(values: &[Vec<u8>]) -> Self {
-        let literals = Literals::new(values);
+        let values: Vec<_> = values.iter().filter(|value| value.len() >= SECRET_BYTES_MIN).cloned().collect();
+        let literals = Literals::new(&values);
         let mut pairs = vec![false; 1 << 16].into_boxed_slice();
         let mut firsts = [false; 256];
         for start in literals.starts().chain(shapes::starts()) {
@@ -67,7 +72,7 @@ impl Secrets {
             firsts[usize::from(start[0])] = true;
         }
         let pairs = pairs.try_into().expect("the slice was made with this length");
-        Self { literals, pairs, firsts }
+        Self { values, literals, pairs, firsts }
     }
 
     /// The secrets of an environment: values of variables whose names say so or are listed, and passwords inside URLs.

@@ -31,7 +31,7 @@ use super::record::{
 };
 use super::wake::{Wake, Woken};
 use crate::process::{self, Mark, Pid};
-use crate::redact::{self, Secrets};
+use crate::redact::{self, Digests, Secrets};
 
 /// Where the lock is kept: out of the way of the low numbers that shell scripts use. A small limit on descriptors may forbid the
 /// higher places.
@@ -185,6 +185,8 @@ impl Attendant {
             start_time: process::start_time(own)?,
             boot_id: process::boot_id()?,
             at: self.begun.at,
+            // Without them nobody else reads what the phase writes itself; that is no reason not to start it.
+            secrets: Digests::of(&self.secrets).unwrap_or_default(),
         };
         record::write(self.folder.path(), &started).map(drop)
     }
@@ -441,6 +443,7 @@ impl Attendant {
             Ok(count) => (count, None),
             Err(error) => (0, Some(format!("the phase's own files could not be cleaned: {error}"))),
         };
+        let uncleaned = clean_error.is_some();
         Exit {
             outcome,
             timed_out: self.ending.is_some_and(|ending| ending.cause == Cause::TimedOut),
@@ -455,6 +458,7 @@ impl Attendant {
             output_dropped_bytes: account.dropped_bytes,
             log_error: account.error.or(clean_error),
             redacted: account.redacted + cleaned,
+            uncleaned,
             left_running: self.left_running.clone(),
         }
     }

@@ -19,8 +19,15 @@ const SUMMARY_BYTES_MAX: usize = 2 * 1024;
 /// More is read than is kept, so that a secret is cut out before the rest is cut off.
 const SUMMARY_BYTES_READ_MAX: u64 = 64 * 1024;
 const SUMMARY_WORDS_MAX: usize = 50;
-/// A file of the phase's that is longer cannot be cleaned in memory, and is emptied instead.
+/// A file of the phase's that is longer cannot be cleaned in memory, and loses all that stands in it instead.
 const CLEANED_BYTES_MAX: u64 = 4 << 20;
+
+/// A file that is too long to be cleaned holds as much as proves it afterwards, or nothing.
+#[derive(Clone, Copy)]
+enum Overlong {
+    Emptied,
+    StaysTooLong,
+}
 
 /// The file beside the output in which it stands what the checks printed.
 pub(crate) const CHECKS: &str = "verify.log";
@@ -175,19 +182,36 @@ impl AttemptFolder {
         Ok((!summary.is_empty()).then_some(summary))
     }
 
-    /// Cuts secrets out of the files that the phase wrote itself; gives how many files were changed.
-    pub(super) fn clean(&self, secrets: &Secrets) -> io::Result<u64> {
-        let mut changed = 0;
-        for path in [self.result_path(), self.progress_path(), self.summary_path()] {
-            if clean_file(&path, secrets)? {
-                changed += 1;
-            }
+    /// Whether all secrets are cut out of what the phase wrote itself if it is read with these: its attendant has done so at the end,
+    /// or they are all that it would have cut out.
+    pub fn is_clean_with(&self, secrets: &Secrets) -> bool {
+        if matches!(self.exit(), Ok(Some(exit)) if !exit.uncleaned) {
+            return true;
         }
-        Ok(changed)
+        let digests = self.started().ok().flatten().and_then(|started| started.secrets);
+        digests.is_some_and(|digests| digests.are_known_to(secrets))
+    }
+
+    /// Whether the phase wrote anything itself.
+    pub fn has_own_words(&self) -> bool {
+        let paths = [self.result_path(), self.progress_path(), self.summary_path()];
+        paths.iter().any(|path| std::fs::symlink_metadata(path).is_ok_and(|about| about.len() > 0))
+    }
+
+    /// Cuts secrets out of the files that the phase wrote itself; gives how many files were changed. One that cannot be cleaned does
+    /// not keep the others from it.
+    pub(crate) fn clean(&self, secrets: &Secrets) -> io::Result<u64> {
+        let cleaned = [
+            // The outputs count: they are refused as too long, not taken for none.
+            clean_file(&self.result_path(), secrets, Overlong::StaysTooLong),
+            clean_file(&self.progress_path(), secrets, Overlong::Emptied),
+            clean_file(&self.summary_path(), secrets, Overlong::Emptied),
+        ];
+        cleaned.into_iter().try_fold(0, |changed, one| Ok(changed + u64::from(one?)))
     }
 }
 
-fn clean_file(path: &Path, secrets: &Secrets) -> io::Result<bool> {
+fn clean_file(path: &Path, secrets: &Secrets, overlong: Overlong) -> io::Result<bool> {
     let mut options = File::options();
     options.read(true).write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
     let mut file = match options.open(path) {
@@ -202,6 +226,10 @@ fn clean_file(path: &Path, secrets: &Secrets) -> io::Result<bool> {
     }
     if length > CLEANED_BYTES_MAX {
         file.set_len(0)?;
+        match overlong {
+            Overlong::Emptied => {}
+            Overlong::StaysTooLong => file.set_len(OUTPUTS_BYTES_MAX + 1)?,
+        }
         return Ok(true);
     }
     let mut bytes = Vec::new();

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::process::{self, Member};
-use crate::redact::Names;
+use crate::redact::{Digests, Names};
 
 /// The version of all records of this module; a reader refuses a newer one.
 const RECORD_VERSION: u32 = 1;
@@ -82,6 +82,10 @@ pub struct Started {
     pub start_time: u64,
     pub boot_id: String,
     pub at: Timestamp,
+    /// Of the secrets in the phase's environment: whoever knows them all can clean what the phase wrote itself. None where they
+    /// were not written down; nobody is taken to know them then.
+    #[serde(default)]
+    pub secrets: Option<Digests>,
 }
 
 /// The main process of an attempt: whoever sheds the tag and everything else that was inherited is still known by it.
@@ -113,6 +117,9 @@ pub struct Exit {
     pub log_error: Option<String>,
     /// How many secrets were cut out.
     pub redacted: u64,
+    /// Secrets could not be cut out of all files that the phase wrote itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub uncleaned: bool,
     /// Processes that were there when the outcome was written: let be after a success, or not to be ended by us. At most
     /// [`LEFT_RUNNING_MAX`] are named.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -296,6 +303,7 @@ mod tests {
             output_dropped_bytes: 0,
             log_error: None,
             redacted: 1,
+            uncleaned: false,
             left_running: Vec::new(),
         }
     }
@@ -333,7 +341,8 @@ mod tests {
     #[test]
     fn a_record_takes_the_place_of_another() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let started = Started { attendant_pid: 1, start_time: 2, boot_id: "b".repeat(600), at: Timestamp::UNIX_EPOCH };
+        let (boot_id, at) = ("b".repeat(600), Timestamp::UNIX_EPOCH);
+        let started = Started { attendant_pid: 1, start_time: 2, boot_id, at, secrets: None };
         write(folder.path(), &started).expect("a writable folder");
         write_in_place_of::<Started, _>(folder.path(), &exit()).expect("a writable folder");
         let text = fs::read(folder.path().join("EXIT")).expect("it is there");

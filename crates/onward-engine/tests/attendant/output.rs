@@ -17,6 +17,8 @@ pub(crate) const TESTS: Tests = &[
     ("disk_that_takes_nothing", disk_that_takes_nothing),
     ("secrets_are_cut_before_they_are_written", secrets_are_cut_before_they_are_written),
     ("own_files_of_the_phase_are_cleaned", own_files_of_the_phase_are_cleaned),
+    ("one_planted_file_keeps_no_other_from_being_cleaned", one_planted_file_keeps_no_other_from_being_cleaned),
+    ("words_are_clean_for_whoever_knows_all_secrets", words_are_clean_for_whoever_knows_all_secrets),
     ("outputs_are_checked", outputs_are_checked),
     ("planted_files_are_not_followed", planted_files_are_not_followed),
     ("late_words_of_a_helper_are_kept", late_words_of_a_helper_are_kept),
@@ -119,6 +121,44 @@ fn own_files_of_the_phase_are_cleaned() {
     assert_eq!(outputs["t"], MARK);
     assert_eq!(world.folder.read_summary(&secrets).expect("readable"), Some(format!("with {MARK}")));
     assert_eq!(world.folder.read_note(&secrets).expect("readable"), Some(format!("with {MARK}")));
+}
+
+/// A phase puts a pipe in the place of its note and a secret into its summary. The summary is cleaned, and the record says that not
+/// everything was.
+fn one_planted_file_keeps_no_other_from_being_cleaned() {
+    let mut world =
+        World::new("rm $ONWARD_PROGRESS; mkfifo $ONWARD_PROGRESS; echo \"with $DEPLOY_TOKEN\" > $ONWARD_SUMMARY");
+    world.set("DEPLOY_TOKEN", "correct-horse-battery");
+    assert!(world.run().uncleaned);
+    let summary = fs::read_to_string(world.folder.summary_path()).expect("readable");
+    assert_eq!(summary, format!("with {MARK}\n"));
+    assert!(!world.folder.is_clean_with(&nothing_secret()));
+    assert!(world.folder.is_clean_with(&Secrets::new(&[b"correct-horse-battery".to_vec()])));
+}
+
+/// A phase is at work. What it writes itself is clean for those who know all its secrets, and for everybody once it has ended; where
+/// the records of an attempt are lost, for nobody.
+fn words_are_clean_for_whoever_knows_all_secrets() {
+    let mut world = World::new(&format!("echo ready > ready; {}", hold("gate")));
+    world.set("DEPLOY_TOKEN", "correct-horse-battery");
+    world.spec.secret_values = vec![b"given-as-an-input".to_vec()];
+    let attending = world.start();
+    world.wait_for_file("ready");
+    let clean = |values: &[&str]| {
+        let values: Vec<_> = values.iter().map(|value| value.as_bytes().to_vec()).collect();
+        world.folder.is_clean_with(&Secrets::new(&values))
+    };
+    assert!(clean(&["correct-horse-battery", "given-as-an-input", "something-else"]));
+    assert!(!clean(&["correct-horse-battery"]) && !clean(&["given-as-an-input"]) && !clean(&[]));
+    let started = fs::read_to_string(world.folder.path().join("STARTED")).expect("readable");
+    assert!(!started.contains("correct") && !started.contains("DEPLOY"), "{started}");
+    world.open("gate");
+    wait_for_end(attending.fd());
+    assert!(clean(&[]));
+    for name in ["EXIT", "STARTED"] {
+        fs::remove_file(world.folder.path().join(name)).expect("it is there");
+    }
+    assert!(!clean(&["correct-horse-battery", "given-as-an-input"]));
 }
 
 /// Outputs, notes and summaries of all kinds are read. Values are taken as they stand, and what is malformed is named by its line.

@@ -10,7 +10,7 @@ use crate::project;
 const CLOSED: &str = "exec perl -MPOSIX -e 'POSIX::close($_) for 3..255; exec @ARGV' sh -c";
 
 /// The attendant above a process.
-fn attendant_of(pid: u32) -> u32 {
+pub(crate) fn attendant_of(pid: u32) -> u32 {
     let mut above = pid;
     loop {
         let stat = std::fs::read_to_string(format!("/proc/{above}/stat")).expect("a living process");
@@ -24,7 +24,7 @@ fn attendant_of(pid: u32) -> u32 {
     }
 }
 
-fn send(pid: u32, signal: Signal) {
+pub(crate) fn send(pid: u32, signal: Signal) {
     let words = ["-s".to_owned(), (signal as i32).to_string(), pid.to_string()];
     let sent = std::process::Command::new("kill").args(words).status();
     assert!(sent.is_ok_and(|status| status.success()), "{signal} to {pid}");

@@ -2,8 +2,9 @@
 
 use std::ffi::OsStr;
 
-use onward_testkit::{Ran, TestProject, kept};
+use onward_testkit::{Ran, Running, Signal, TestProject, kept};
 
+use crate::processes::{attendant_of, send};
 use crate::project;
 
 /// Planted in every test; `ONWARD_CANARIES` plants more.
@@ -177,13 +178,20 @@ phases:
     cage.is_shut();
 }
 
+const PLAN: &str = r"
+onward: 1
+name: demo
+replan: { approval: false }
+phases:
+  ext: { external: { instructions: do it }, retry: { max: 3 } }
+  gate: { needs: ext, approval: { message: sure? } }
+";
+
 /// Whoever speaks to a run tells a secret in everything that can be told: names, reasons, notes, states with their keys, plans.
 #[test]
 fn soak_no_canary_of_what_is_told() {
     let mut cage = Cage::new();
-    cage.project.plan(
-        "onward: 1\nname: demo\nreplan: { approval: false }\nphases:\n  ext: { external: { instructions: do it }, retry: { max: 3 } }\n  gate: { needs: ext, approval: { message: sure? } }\n",
-    );
+    cage.project.plan(PLAN);
     cage.command(["run"]).expect(15);
     let value = cage.canary();
     cage.command(["checkpoint", "--name", &value]).expect(0);
@@ -196,6 +204,7 @@ fn soak_no_canary_of_what_is_told() {
     cage.command(["save", "kind", &inner, "--state", "state.json"]).expect(0);
     let run =
         cage.command(["list", "--json", "--type", "run"]).json()["runs"][0]["run"].as_str().expect("a run").to_owned();
+    cage.project.write("good.yaml", PLAN.replace("do it", &format!("do it with {key}")));
     let mut told = |args: &[&str]| {
         let canary = cage.canary();
         let words: Vec<String> = args.iter().map(|word| word.replace("CANARY", &canary)).collect();
@@ -205,25 +214,127 @@ fn soak_no_canary_of_what_is_told() {
     told(&["report", "progress", "ext", "--note", "at CANARY"]).expect(0);
     told(&["report", "fail", "ext", "--reason", "no CANARY"]).expect(0);
     told(&["report", "done", "ext", "--remaining", "the rest of CANARY"]).expect(1);
-    told(&["report", "replan", "ext", "--reason", "with CANARY"]);
-    told(&["report", "done", "ext", "--summary", "by CANARY", "--output", "given=CANARY", "--commit", "CANARY"]);
-    for (args, plan) in [
-        (&["report", "replan", "ext", "--reason", "r", "--plan", "next.yaml"][..], true),
-        (&["check", "next.yaml"], true),
-        (&["show", "CANARY"], false),
-        (&["status", "CANARY"], false),
-        (&["run", "--nonsense=CANARY"], false),
-        (&["run", "CANARY.yaml"], false),
-        (&["approve", "@", "gate", "--choice", "CANARY"], false),
+    told(&["report", "replan", "ext", "--reason", "with CANARY"]).expect(1);
+    told(&["report", "replan", "ext", "--reason", "with CANARY", "--plan", "good.yaml"]).expect(0);
+    told(&["report", "done", "ext", "--summary", "by CANARY", "--output", "given=CANARY", "--commit", "CANARY"])
+        .expect(0);
+    for (args, code) in [
+        (&["report", "replan", "ext", "--reason", "r", "--plan", "next.yaml", "--run", &run][..], 2),
+        (&["check", "next.yaml"], 2),
+        (&["show", "CANARY"], 10),
+        (&["status", "CANARY"], 10),
+        (&["run", "--nonsense=CANARY"], 2),
+        (&["run", "CANARY.yaml"], 2),
+        (&["approve", &run, "gate", "--choice", "CANARY"], 2),
     ] {
         let canary = cage.canary();
-        if plan {
+        if args.contains(&"next.yaml") {
             let text = format!(
                 "onward: 1\nname: demo\nphases:\n  ext: {{ external: {{ instructions: {canary} }}, nonsense: {canary} }}\n"
             );
             cage.project.write("next.yaml", text);
         }
-        cage.command(args.iter().map(|word| word.replace("CANARY", &canary)));
+        cage.command(args.iter().map(|word| word.replace("CANARY", &canary))).expect(code);
+    }
+    for look in [&["status", &run][..], &["log", &run, "--events"], &["show", &run], &["graph", &run]] {
+        cage.command(look).expect(0);
     }
     cage.is_shut();
+}
+
+const SECRET: &str = "correct-horse-battery";
+
+/// A phase has written a secret into each of its files, and is at work. Its driver knows the secret.
+fn with_secret_words() -> (TestProject, Running, u32) {
+    let mut project = project();
+    project.set_env("DEPLOY_TOKEN", SECRET);
+    project.plan(
+        r#"
+onward: 1
+name: demo
+phases:
+  a:
+    done-when: test -e ../there
+    run: |
+      echo "half-way with $DEPLOY_TOKEN" > "$ONWARD_PROGRESS"
+      echo "given=$DEPLOY_TOKEN" > "$ONWARD_OUTPUT"
+      echo "found $DEPLOY_TOKEN" > "$ONWARD_SUMMARY"
+      step a hold
+"#,
+    );
+    let first = project.start(["run"]);
+    let attendant = attendant_of(project.wait_ledger("begin", "a", 1).pid);
+    (project, first, attendant)
+}
+
+/// The phase ends with nobody to see it; only its probe can tell that it is done.
+fn end_unseen(project: &TestProject) {
+    project.open("a");
+    project.wait_ledger("end", "a", 1);
+    project.write("../there", "");
+}
+
+fn holds_the_secret(bytes: &[u8]) -> bool {
+    bytes.windows(SECRET.len()).any(|part| part == SECRET.as_bytes())
+}
+
+/// The attendant of a phase is killed before it could clean what the phase wrote itself. A shell that does not know the secret in
+/// it shows nothing of it, before and after the kill, and its resume keeps nothing of it; and both say why.
+#[test]
+fn words_of_a_phase_are_not_read_by_a_shell_that_cannot_clean_them() {
+    let (mut project, first, attendant) = with_secret_words();
+    let known = project.command(["status"]).expect(0);
+    assert!(known.out.contains("half-way with [redacted]"), "{}", known.out);
+    project.remove_env("DEPLOY_TOKEN");
+    let shown = |project: &TestProject, why: &str| {
+        for words in [&["status"][..], &["status", "--json"], &["logs"]] {
+            let ran = project.command(words).expect(0);
+            assert!(!ran.out.contains(SECRET) && !ran.err.contains(SECRET), "{ran:?}");
+            assert!(words == ["logs"] || ran.out.contains(why), "{ran:?}");
+        }
+    };
+    shown(&project, "not shown while it runs: this shell does not know all of its secrets");
+    first.kill();
+    send(attendant, Signal::SIGKILL);
+    shown(&project, "not shown: its attendant died, and this shell does not know all of its secrets");
+    end_unseen(&project);
+    project.command(["resume", "@"]).expect(0);
+    shown(&project, "not shown: its attendant died, and this shell does not know all of its secrets");
+    // The files themselves stay as the phase left them: nobody here could clean them.
+    let own = ["result", "progress", "summary"];
+    let (own, others): (Vec<_>, Vec<_>) = kept::everything(&project.dir())
+        .into_iter()
+        .partition(|(name, _)| own.iter().any(|own| name.ends_with(&format!("/a/1/{own}"))));
+    assert!(own.len() == 3 && own.iter().all(|(_, bytes)| holds_the_secret(bytes)));
+    let found: Vec<_> = others.iter().filter(|(_, bytes)| holds_the_secret(bytes)).map(|(name, _)| name).collect();
+    assert!(found.is_empty(), "the secret is in {found:?}");
+}
+
+/// The same, and the shell that resumes knows the secret: what the phase wrote is taken with the secret cut out, and its files are
+/// cleaned.
+#[test]
+fn words_of_a_phase_are_cleaned_by_the_next_driver_that_can() {
+    let (project, first, attendant) = with_secret_words();
+    first.kill();
+    send(attendant, Signal::SIGKILL);
+    end_unseen(&project);
+    project.command(["resume", "@"]).expect(0);
+    let status = project.command(["status", "--json"]).json();
+    let done = &status["completed"][0];
+    assert_eq!((&done["summary"], &done["note"]), (&"found [redacted]".into(), &"half-way with [redacted]".into()));
+    let events = project.command(["log", "--events", "--json"]).expect(0);
+    assert!(events.out.contains(r#""given":"[redacted]""#), "{}", events.out);
+    let all = kept::everything(&project.dir());
+    let found: Vec<_> = all.iter().filter(|(_, bytes)| holds_the_secret(bytes)).map(|(name, _)| name).collect();
+    assert!(found.is_empty(), "the secret is in {found:?}");
+}
+
+/// A phase writes more outputs than can be cleaned. They are gone, and the phase has failed for it: it is not done without them.
+#[test]
+fn outputs_too_long_to_be_cleaned_fail_their_phase() {
+    let project = project();
+    project.plan("onward: 1\nname: demo\nphases:\n  a: { run: 'truncate -s 80M \"$ONWARD_OUTPUT\"' }\n");
+    project.command(["run"]).expect(1);
+    let status = project.command(["status", "--json"]).expect(0);
+    assert!(status.out.contains("bad-outputs") && status.out.contains("the outputs are longer than"), "{}", status.out);
 }
