@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::project;
 
 const RUNS: usize = 3;
-const STEPS: u32 = 14;
+const STEPS: u32 = 60;
 const USER_FILES: [&str; 3] = ["mine.txt", "src/code.txt", "notes/new.txt"];
 
 struct Dice(u64);
@@ -20,6 +20,7 @@ struct Dice(u64);
 impl Dice {
     fn below(&mut self, limit: usize) -> usize {
         // The multiplier and increment of Knuth's MMIX.
+        self.0 ^= self.0 >> 29;
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).expect("31 bits") % limit
     }
@@ -49,6 +50,9 @@ struct World {
     /// Everything that the user ever wrote.
     ledger: Vec<(&'static str, String)>,
     story: Vec<String>,
+    /// Files were not brought back because somebody was at work, and were brought back.
+    refused: u32,
+    done: u32,
 }
 
 impl World {
@@ -62,7 +66,16 @@ impl World {
         }
         project.git_init();
         let (drivers, orphans, ledger) = (BTreeMap::new(), Vec::new(), Vec::new());
-        Self { project, dice: Dice(seed), drivers, orphans, ledger, story: vec![format!("seed {seed}")] }
+        Self {
+            project,
+            dice: Dice(seed),
+            drivers,
+            orphans,
+            ledger,
+            story: vec![format!("seed {seed}")],
+            refused: 0,
+            done: 0,
+        }
     }
 
     fn run_id(&self, number: usize) -> Option<String> {
@@ -81,13 +94,15 @@ impl World {
 
     fn step(&mut self) {
         let number = self.dice.below(RUNS);
-        match self.dice.below(8) {
-            0 | 1 => self.start(number),
-            2 => self.let_it_end(number),
-            3 => self.kill_the_driver(number),
-            4 | 5 => self.edit(),
-            6 => self.go_back(number),
-            _ => self.undo_or_clean(number),
+        let at_work = self.is_at_work(number);
+        match (at_work, self.dice.below(6)) {
+            (_, 0) => self.edit(),
+            (true, 1 | 2) => self.let_it_end(number),
+            (true, 3) => self.kill_the_driver(number),
+            (true, _) => {}
+            (false, 1 | 2) => self.start(number),
+            (false, 3 | 4) => self.go_back(number),
+            (false, _) => self.undo_or_clean(number),
         }
         self.check();
     }
@@ -165,6 +180,7 @@ impl World {
         self.story.push(format!("rewind {number} to {point}"));
         let beside = self.somebody_beside(number);
         let code = self.project.command(["rewind", &point]).code;
+        self.count(code);
         assert_eq!(code == 11, beside, "exit code {code}: {:#?}", self.story);
     }
 
@@ -174,6 +190,7 @@ impl World {
         if self.dice.below(2) == 0 {
             self.story.push(format!("undo {number}"));
             let code = self.project.command(["undo", &run]).code;
+            self.count(code);
             assert_eq!(code == 11, beside && code != 10, "exit code {code}: {:#?}", self.story);
         } else if beside {
             self.story.push(format!("clean retry of {number}"));
@@ -181,6 +198,11 @@ impl World {
             let code = self.project.command(["resume", &run, "--retry", &phase, "--accept-stale"]).code;
             assert!([11, 13, 14, 2].contains(&code), "exit code {code}: {:#?}", self.story);
         }
+    }
+
+    fn count(&mut self, code: i32) {
+        self.refused += u32::from(code == 11);
+        self.done += u32::from(code == 0);
     }
 
     /// Whoever is at work has its files, and nothing that the user wrote is lost.
@@ -238,6 +260,7 @@ fn number_in(variable: &str, default: u64) -> u64 {
 #[test]
 fn soak_several_runs_in_one_tree() {
     let (first, seeds) = (number_in("ONWARD_SOAK_SEED", 1), number_in("ONWARD_SOAK_SEEDS", 1));
+    let (mut refused, mut done) = (0, 0);
     for seed in first..first + seeds {
         let mut world = World::new(seed);
         for _ in 0..STEPS {
@@ -247,5 +270,8 @@ fn soak_several_runs_in_one_tree() {
             world.let_it_end(number);
         }
         world.check();
+        (refused, done) = (refused + world.refused, done + world.done);
     }
+    assert!(refused > 0 && done > 0, "these seeds say nothing: {refused} refused, {done} done");
+    println!("{seeds} seeds from {first}: {refused} refused, {done} done");
 }
