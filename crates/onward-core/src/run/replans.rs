@@ -15,8 +15,6 @@ use crate::replan::{
     Because, Cause, Changes, Limits, Progress, Refused, Replanned, Revision, RevisionRecord, Standing, judge, may_ask,
 };
 
-/// The error code of a phase that wanted another plan and did not get it.
-
 /// The part of a run that is about its plan being another one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Replans {

@@ -18,6 +18,8 @@ use super::limits::Closed;
 use super::replans::Revisions;
 use super::silence::Silence;
 
+mod effects;
+
 /// How often each kind of event and each change of a phase's status was seen.
 pub type Coverage = BTreeMap<String, u64>;
 
@@ -396,20 +398,6 @@ impl Oracle {
         self.composed.revised(plan);
     }
 
-    /// The driver is about to have another plan made.
-    pub(super) fn may_replan(&self, run: &Run, phase: &PhaseId) {
-        assert!(self.replans.asks(phase), "another plan is to be made for {phase}, which did not ask for it");
-        let durable = self.journal.last().map_or(Seq(0), |last| last.seq);
-        assert!(run.seq <= durable, "I2: a plan is made on {} while {durable} is durable", run.seq);
-    }
-
-    /// The driver is about to ask a probe.
-    pub(super) fn may_probe(&self, run: &Run, phase: &PhaseId) {
-        assert!(self.facts[phase].unprobed.is_some(), "{phase} is to be probed for no reason");
-        let durable = self.journal.last().map_or(Seq(0), |last| last.seq);
-        assert!(run.seq <= durable, "I2: the driver probes on {} while {durable} is durable", run.seq);
-    }
-
     fn finished(&mut self, phase: &PhaseId, status: PhaseStatus) {
         let facts = self.facts.get_mut(phase).expect("of the plan");
         assert!(facts.open.is_none(), "{phase} is finished while it is at work");
@@ -521,48 +509,6 @@ impl Oracle {
         facts.finished_generation = (back.status == PhaseStatus::Completed)
             .then_some(Generation(facts.generation))
             .or(facts.finished_generation);
-    }
-
-    /// The driver is about to make a commit.
-    pub(super) fn may_commit(&self, run: &Run, number: u32) {
-        assert!(self.commits.contains(&number), "I2: commit {number} is made and not on record");
-        let durable = self.journal.last().map_or(Seq(0), |last| last.seq);
-        assert!(run.seq <= durable, "I2: the driver commits on {} while {durable} is durable", run.seq);
-        let writes = |phase: &&PhaseId| self.plan.phase(phase).expect("of the plan").effects != Effects::None;
-        let open: Vec<_> = self
-            .facts
-            .iter()
-            .filter(|(_, facts)| facts.open.is_some())
-            .map(|(phase, _)| phase)
-            .filter(writes)
-            .collect();
-        assert!(open.is_empty(), "a commit is made while {open:?} write");
-    }
-
-    /// These commits are in the repository.
-    pub(super) fn committed(commits: &[u32]) {
-        let different: BTreeSet<&u32> = commits.iter().collect();
-        assert_eq!(different.len(), commits.len(), "a commit was made twice: {commits:?}");
-    }
-
-    /// The driver is about to start a process.
-    pub(super) fn may_perform(&self, run: &Run, phase: &PhaseId, attempt: Attempt) {
-        assert_eq!(self.facts[phase].open, Some(attempt), "I2: {attempt} of {phase} is started and not on record");
-        let durable = self.journal.last().map_or(Seq(0), |last| last.seq);
-        assert!(run.seq <= durable, "I2: the driver acts on {} while {durable} is durable", run.seq);
-    }
-
-    /// A process was started; these of the same phase live at this moment.
-    pub(super) fn spawned(&mut self, phase: &PhaseId, attempt: Attempt, living: &[Attempt]) {
-        assert!(living.is_empty(), "I5: {attempt} of {phase} is started while {living:?} live");
-        let times = self.spawned.entry((phase.clone(), attempt)).or_default();
-        *times += 1;
-        assert_eq!(*times, 1, "I5: {attempt} of {phase} was started twice");
-    }
-
-    /// What was started died before it executed anything: as if it had not been started.
-    pub(super) fn never_ran(&mut self, phase: &PhaseId, attempt: Attempt) {
-        self.spawned.remove(&(phase.clone(), attempt));
     }
 
     /// What is stored of a checkpoint, keyframe and patches, is the run as it stood there.
