@@ -8,8 +8,8 @@
 pub fn reached(name: &'static str) {
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    hold_at(name);
     static PASSED: AtomicU32 = AtomicU32::new(0);
+    hold_at(name);
     let Ok(wanted) = std::env::var("ONWARD_KILL_POINT") else { return };
     let (place, times) = wanted.split_once(':').unwrap_or((&wanted, "1"));
     if place != name || PASSED.fetch_add(1, Ordering::SeqCst) + 1 != times.parse().unwrap_or(1) {
@@ -29,7 +29,7 @@ fn hold_at(name: &str) {
     use std::time::{Duration, Instant};
 
     const LOOK_EVERY: Duration = Duration::from_millis(5);
-    const HOLD_TIME_MAX: Duration = Duration::from_secs(60);
+    const HOLD_TIME_MAX: Duration = Duration::from_mins(1);
     if std::env::var("ONWARD_HOLD_POINT").as_deref() != Ok(name) {
         return;
     }

@@ -187,7 +187,7 @@ fn through_shortages<T>(given_up: &AtomicBool, mut make: impl FnMut() -> io::Res
             Err(why) if process::is_shortage(&why) && Instant::now() < until && !is_over() => {
                 std::thread::sleep(SHORTAGE_PAUSE);
             }
-            made => return made,
+            answer => return answer,
         }
     }
 }

@@ -45,7 +45,7 @@ impl Stage {
         DirBuilder::new().mode(0o700).create(&stage.folder).map_err(Trouble::file(&stage.folder, "made"))?;
         let paths: Vec<u8> = steps.iter().flat_map(|step| [step.path.as_slice(), b"\0"].concat()).collect();
         let list = stage.folder.join(PATHS);
-        fs::write(&list, paths).map_err(Trouble::written(&list))?;
+        private::replace(&list, &paths).map_err(Trouble::written(&list))?;
         let wanted: Vec<(usize, &Step, &Entry)> =
             steps.iter().enumerate().filter_map(|(at, step)| Some((at, step, step.after.as_ref()?))).collect();
         let names: Vec<u8> = wanted.iter().flat_map(|(_, _, entry)| [entry.hash.as_bytes(), b"\n"].concat()).collect();
@@ -105,7 +105,9 @@ impl Stage {
             for at in unknown {
                 let path = paths.get(at).map_or_else(PathBuf::new, |path| path_of(path));
                 let now = jiff::Timestamp::now().as_nanosecond();
-                kept.push(self.keep(at, path, &shadow.repository.store.join(KEPT).join(format!("{now}-{at}")))?);
+                let place = shadow.repository.store.join(KEPT).join(format!("{now}-{at}"));
+                private::make_folders(&shadow.repository.store, &place).map_err(Trouble::file(&place, "made"))?;
+                kept.push(self.keep(at, path, &place)?);
             }
         }
         match fs::remove_dir_all(&self.folder) {
@@ -115,7 +117,6 @@ impl Stage {
     }
 
     fn keep(&self, at: usize, path: PathBuf, place: &Path) -> Result<Kept, Trouble> {
-        DirBuilder::new().recursive(true).mode(0o700).create(place).map_err(Trouble::file(place, "made"))?;
         let name = path.file_name().map_or_else(|| at.to_string().into(), std::ffi::OsStr::to_owned);
         let place = place.join(name);
         fs::rename(self.folder.join(at.to_string()), &place).map_err(Trouble::written(&place))?;
@@ -153,7 +154,7 @@ impl Stage {
             if about.is_symlink() {
                 let target = fs::read_link(&path).map_err(Trouble::read(&path))?;
                 let beside = self.folder.join(format!("{at}.link"));
-                fs::write(&beside, target.as_os_str().as_bytes()).map_err(Trouble::written(&beside))?;
+                private::replace(&beside, target.as_os_str().as_bytes()).map_err(Trouble::written(&beside))?;
                 listed.extend_from_slice(quoted(&beside).as_bytes());
             } else {
                 listed.extend_from_slice(quoted(&path).as_bytes());

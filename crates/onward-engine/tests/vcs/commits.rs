@@ -172,8 +172,8 @@ fn the_rules_of_the_user_apply() {
         Err(NotCommitted::UntrustedFilter { filter }) => assert_eq!(filter, "upper"),
         other => panic!("a command that the repository names was run: {other:?}"),
     }
-    let word = world.repository().filters_word().expect("settings").expect("a filter");
-    onward_store::ownership::mark(&world.store(), &[], &[&word]).expect("a person says so");
+    let granted = world.repository().filters_word().expect("settings").expect("a filter");
+    onward_store::ownership::mark(&world.store(), &[], &[&granted]).expect("a person says so");
     commit(&world);
     assert_eq!(world.raw(&["show", "HEAD:low.up"]), b"LOW\n");
     assert_eq!(world.raw(&["show", "HEAD:dos.txt"]), b"one\n");

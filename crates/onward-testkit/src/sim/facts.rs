@@ -6,6 +6,7 @@ use onward_core::id::{Attempt, Generation};
 use onward_core::run::PhaseStatus;
 
 /// What the journal says of a phase, counted the simple way.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, and any may hold beside the others")]
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
     pub(super) started: BTreeSet<Attempt>,

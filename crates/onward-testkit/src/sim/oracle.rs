@@ -124,10 +124,7 @@ impl Oracle {
             Event::AttemptEnded { phase, attempt, outcome, error, .. } => {
                 self.attempt_ended(phase, *attempt, outcome);
                 if error.is_some() {
-                    // What says that it is done and gives out what nobody can read has failed like any other.
-                    let facts = self.facts.get_mut(phase).expect("of the plan");
-                    (facts.failures, facts.unprobed) = (facts.failures + 1, None);
-                    *self.coverage.entry("attempt_ended:bad-outputs".to_owned()).or_default() += 1;
+                    self.gave_out_nonsense(phase);
                 }
             }
             Event::PhaseCompleted { phase, adopted, .. } => self.completed(phase, *adopted),
@@ -186,6 +183,13 @@ impl Oracle {
             | Event::StateChanged { .. }
             | Event::CheckpointTaken { .. } => {}
         }
+    }
+
+    /// A phase that says it is done and gives out what nobody can read has failed like any other.
+    fn gave_out_nonsense(&mut self, phase: &PhaseId) {
+        let facts = self.facts.get_mut(phase).expect("of the plan");
+        (facts.failures, facts.unprobed) = (facts.failures + 1, None);
+        *self.coverage.entry("attempt_ended:bad-outputs".to_owned()).or_default() += 1;
     }
 
     fn completed(&mut self, phase: &PhaseId, adopted: bool) {

@@ -1,5 +1,7 @@
 //! What git did for a run, as lines for people.
 
+use std::fmt::Write as _;
+
 use onward_core::event::{Event, NoCommit, Snapshot};
 use onward_core::id::PhaseId;
 use onward_core::run::{Run, vcs};
@@ -91,7 +93,7 @@ pub(crate) fn rewound(rewound: &Rewound) -> String {
             let resume = safe::line(&view::resume_command(run));
             let mut files = files.unwrap_or_default();
             for line in left_out {
-                files.push_str(&format!("not in the snapshot of the files: {}\n", safe::line(line)));
+                let _ = writeln!(files, "not in the snapshot of the files: {}", safe::line(line));
             }
             format!("{} run {id} {done}\n{files}{undo}go on with  {resume}\n", paint::good("✓"))
         }

@@ -257,6 +257,7 @@ fn plant(world: &World, path: &Path, kind: Kind) {
 }
 
 /// Says how much was tried, and fails with all that was found.
+#[expect(clippy::print_stdout, reason = "the figures of the generator")]
 #[track_caller]
 fn nothing_was_found(worlds: &[World]) {
     let typed: usize = worlds.iter().map(|world| world.typed).sum();

@@ -208,7 +208,8 @@ fn ctrl_c_at_the_question_changes_nothing() {
 #[test]
 fn a_slow_reader_gets_every_line() {
     let project = project();
-    let phases: String = (0..10).map(|number| format!("  p{number}: {{ run: 'true' }}\n")).collect();
+    let phases: Vec<String> = (0..10).map(|number| format!("  p{number}: {{ run: 'true' }}\n")).collect();
+    let phases = phases.concat();
     project.plan(&format!("onward: 1\nname: demo\nphases:\n{phases}"));
     let (reader, writer) = hangs::full_pipe();
     let run = project.spawn_onto(project.prepare(["run", "--json"]), Some(writer), None);
