@@ -83,9 +83,7 @@ fn judge_work(case: &Case<'_>, phase: &str, lines: &[&Line], found: &mut Vec<Str
     for (attempt, count) in effects.iter().filter(|(_, count)| **count > 1) {
         found.push(format!("{phase}: attempt {attempt} had its effect {count} times"));
     }
-    // One that was asked to end, and did, is started again without a question: its effect may have been on its way.
-    let all: u32 =
-        effects.iter().filter(|(attempt, _)| !was_stopped(case, phase, **attempt)).map(|(_, count)| count).sum();
+    let all: u32 = effects.values().sum();
     if OUTWARD.contains(&phase) && all > 1 {
         found.push(format!("{phase}: its outward effect happened {all} times"));
     }

@@ -45,9 +45,8 @@ pub(super) fn ended(run: &Run, id: &PhaseId, attempt: Attempt, end: &AttemptEnd,
             let limited = super::limited::limited(run, phase, end, now);
             limited.or_else(|| Some(retried(run, phase, state, end, attempt, now)))
         }
-        // Whether an outward effect happened cannot be told from an orderly end that we asked for.
-        Outcome::Stopped { said_done: true, .. } => doubt(phase, state),
-        Outcome::Stopped { said_done: false, .. } => nothing_to_put_back(phase, state),
+        // Whether an outward effect happened cannot be told from an end that we asked for, however the phase took it.
+        Outcome::Stopped { .. } => doubt(phase, state),
         Outcome::NeverRan => crash_loop(phase, state),
         Outcome::Unknown => crash_loop(phase, state).or_else(|| doubt(phase, state)),
     };
