@@ -147,7 +147,7 @@ pub fn is_settled(run: &Run) -> bool {
 }
 
 /// Times are kept to the microsecond. What is folded live must be what is read back later, to the last digit.
-fn as_stored(now: Timestamp) -> Timestamp {
+pub fn as_stored(now: Timestamp) -> Timestamp {
     Timestamp::from_microsecond(now.as_microsecond()).expect("a time that fits in nanoseconds fits in microseconds")
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use onward_core::event::{Event, Recorded};
 use onward_core::id::RunId;
+use onward_core::run::as_stored;
 use onward_store::{Journal, RunRow, SqliteStore};
 
 use super::aside::Recovered;
@@ -116,7 +117,7 @@ pub(super) fn doubt_what_nobody_knows(project: &Project, kept: &mut Kept, rebuil
 }
 
 fn add(run: &mut onward_core::run::Run, event: Event, added: &mut Vec<Recorded>) {
-    let recorded = Recorded { seq: run.seq.next(), at: Timestamp::now(), actor: actor(), event };
+    let recorded = Recorded { seq: run.seq.next(), at: as_stored(Timestamp::now()), actor: actor(), event };
     run.apply(&recorded);
     added.push(recorded);
 }
