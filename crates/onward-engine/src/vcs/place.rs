@@ -15,6 +15,7 @@ use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, RenameFlags, openat, renameat, renameat2};
 use nix::sys::stat::{Mode, fstatat, mkdirat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
+use onward_store::private;
 
 use super::changes::Step;
 use super::path_of;
