@@ -4,6 +4,7 @@ pub mod checkpoint;
 pub mod config;
 pub mod data_limits;
 pub mod diagnostic;
+pub mod document;
 pub mod effect;
 pub mod event;
 pub mod exit;

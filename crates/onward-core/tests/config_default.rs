@@ -53,7 +53,7 @@ fn the_default_file_names_every_key() {
 #[expect(clippy::disallowed_methods, reason = "the test compares with a file of the repository")]
 fn the_schema_in_the_repository_is_the_one_of_the_tables() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas/config.json");
-    let schema = serde_json::to_string_pretty(&config::schema()).expect("a value can be written") + "\n";
+    let schema = serde_json::to_string_pretty(&config::json_schema()).expect("a value can be written") + "\n";
     if std::env::var_os("UPDATE_SCHEMAS").is_some() {
         std::fs::write(&path, &schema).expect("the schema can be written");
     }
@@ -63,7 +63,7 @@ fn the_schema_in_the_repository_is_the_one_of_the_tables() {
 
 #[test]
 fn the_schema_has_every_key_with_its_default() {
-    let schema = config::schema();
+    let schema = config::json_schema();
     for ConfigValue { key, value, .. } in Config::default().values() {
         let mut at = &schema;
         for name in key.split('.') {

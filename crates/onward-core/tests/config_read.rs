@@ -93,7 +93,7 @@ fn the_block_that_people_bring_is_taken_as_it_stands() {
             (8, "checkpoint.checkpoint_triggers.conflict_events"),
             (12, "checkpoint.retention.agent_complete"),
             (13, "checkpoint.retention.conflict_resolved"),
-            (17, "checkpoint.storage"),
+            (16, "checkpoint.storage"),
         ]
     );
     let config = config::merge(&[("a/config.yaml".to_owned(), parsed.layer)]);

@@ -1,7 +1,7 @@
 //! The schema that editors read is made from the checker's tables, is kept in the repository, and accepts the samples.
 
 use onward_core::diagnostic::render;
-use onward_core::plan::{parse, schema};
+use onward_core::plan::{json_schema, parse};
 use serde_json::Value;
 
 const SAMPLES: &[(&str, &str)] = &[
@@ -23,7 +23,7 @@ fn samples_are_right() {
 #[expect(clippy::disallowed_methods, reason = "the test compares a file of the repository; core itself touches none")]
 fn the_schema_in_the_repository_is_the_one_made() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schemas/plan.json");
-    let made = format!("{:#}\n", schema());
+    let made = format!("{:#}\n", json_schema());
     if std::env::var_os("UPDATE_SCHEMAS").is_some() {
         std::fs::write(path, &made).expect("the folder of schemas can be written");
     }
@@ -33,7 +33,7 @@ fn the_schema_in_the_repository_is_the_one_made() {
 
 #[test]
 fn the_schema_accepts_the_sample_and_refuses_slips() {
-    let schema = schema();
+    let schema = json_schema();
     let sample: Value = serde_json::from_str(SAMPLES[2].1).expect("it is JSON");
     assert_eq!(misfit(&schema, &schema, &sample), None);
     let slips = [

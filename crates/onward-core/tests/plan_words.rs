@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use onward_core::diagnostic::Code;
+use onward_core::document::units::{DurationFault, duration, rate, size};
 use onward_core::expression::{Condition, ExpressionError, Past, Reference, condition, references, substitute};
 use onward_core::id::PhaseId;
 use onward_core::plan::globs::may_overlap;
-use onward_core::plan::units::{DurationFault, duration, rate, size};
 use onward_core::plan::{inputs, parse};
 
 #[test]

@@ -550,7 +550,8 @@ fn span(text: &str) -> Result<Duration, String> {
     if text == "0" {
         return Ok(Duration::ZERO);
     }
-    onward_core::plan::units::duration(text).map_err(|_| "a time is given with its unit, as 90s, 30m or 3h".to_owned())
+    onward_core::document::units::duration(text)
+        .map_err(|_| "a time is given with its unit, as 90s, 30m or 3h".to_owned())
 }
 
 fn key_and_value(text: &str) -> Result<(String, String), String> {

@@ -12,8 +12,8 @@ use crate::args::SchemaName;
 /// A schema as it stands in `schemas/`.
 pub(crate) fn of(name: SchemaName) -> String {
     let value = match name {
-        SchemaName::Plan => plan::schema(),
-        SchemaName::Config => config::schema(),
+        SchemaName::Plan => plan::json_schema(),
+        SchemaName::Config => config::json_schema(),
         SchemaName::Event => event(),
         SchemaName::Checkpoint => checkpoint(),
         SchemaName::Output => output(),

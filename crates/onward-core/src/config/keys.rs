@@ -1,131 +1,231 @@
-//! Every key of a configuration file: the tables behind the checker, its messages and the JSON Schema. A new key starts
-//! here, and gets its line in the table of defaults.
+//! Every key of a configuration file, declared once: the checker, its messages, the values that are in force where no file
+//! sets them, the JSON Schema and the page `docs/config.md` are made from these tables. A new key starts here.
 
-use crate::plan::shape::Shape::{
+use crate::document::schema::{self, Empty};
+use crate::document::shape::Shape::{
     Anything, Boolean, Choice, Duration, Either, Integer, Line, Mapping, OneOrMany, Table,
 };
-use crate::plan::shape::{Field, Keys, NameRule, Rest, Shape, field};
+use crate::document::shape::{Field, Keys, NameRule, Shape, field};
 
 /// The word for -1, which people find easier to read.
 pub(super) const ALL: &str = "all";
 
+/// The key under which names of the author's choosing stand.
+pub(super) const EXECUTORS: &str = "executors";
+
 const COUNT: Shape = Either(&[Integer { min: -1, max: 1_000_000 }, Choice(&[ALL])]);
 const MIRRORS: Shape = Choice(&["pipeline-state", "checkpoint", "workflow", "crunch"]);
 
-pub(super) static CONFIG: Keys = keys(
+/// The JSON Schema of the configuration file.
+pub fn json_schema() -> serde_json::Value {
+    schema::schema("A configuration of onward", &CONFIG, None, Empty::Allowed)
+}
+
+/// The reference page of the configuration file.
+pub fn reference_page() -> String {
+    crate::document::reference::page(&CONFIG)
+}
+
+pub(super) static CONFIG: Keys = Keys::of(
     "the configuration",
     &[
-        field("resume", Mapping(&RESUME), "When an unfinished run goes on without a question."),
-        field("checkpoint", Mapping(&CHECKPOINT), "When checkpoints are taken, and how long they are kept."),
-        field("store", Either(&[Line, Mapping(&STORE)]), "Where runs are kept: the address of a shared store."),
-        field("blobs", Line, "Where large content is kept."),
-        field("executors", Table(NameRule::Name, &EXECUTOR), "Engines that phases name in `runs-on`."),
-        field("markdown", Mapping(&MARKDOWN), "How plans in Markdown are read."),
-        field("redact", Mapping(&REDACT), "What is cut out as secret, beside what says so itself."),
+        field("resume", Mapping(&RESUME), "When an unfinished run goes on without a question.")
+            .example("{ auto: never }"),
+        field("checkpoint", Mapping(&CHECKPOINT), "When checkpoints are taken, and how long they are kept.")
+            .example("{ snapshots: false }"),
+        field("store", Either(&[Line, Mapping(&STORE)]), "Where runs are kept: the address of a shared store.")
+            .example("postgres://db.example.org/onward")
+            .not_yet_as_text(),
+        field("blobs", Line, "Where large content is kept.").example("s3://bucket/onward").not_yet(),
+        field(EXECUTORS, Table(NameRule::Name, &EXECUTOR), "Engines that phases name in `runs-on`.")
+            .no_entries()
+            .example("{ cluster: { type: slurm } }")
+            .not_yet(),
+        field("markdown", Mapping(&MARKDOWN), "How plans in Markdown are read.").example("{ needs: none }").not_yet(),
+        field("redact", Mapping(&REDACT), "Variables that hold secrets, beside those whose names say so.")
+            .example("{ names: [DEPLOY_CODE] }"),
     ],
 );
 
-static RESUME: Keys = keys(
+static RESUME: Keys = Keys::of(
     "`resume`",
     &[
-        field("auto", Choice(&["safe", "never"]), "Whether it goes on by itself where nothing speaks against it."),
-        field("max_age", Duration, "A run that last moved longer ago is asked about."),
+        field("auto", Choice(&["safe", "never"]), "Whether a run goes on by itself where nothing speaks against it.")
+            .default("safe")
+            .example("never"),
+        field("max_age", Duration, "A run that last moved longer ago is asked about.").default("7d").example("2d"),
     ],
 );
 
-static CHECKPOINT: Keys = keys(
+static CHECKPOINT: Keys = Keys::of(
     "`checkpoint`",
     &[
-        field("enabled", Boolean, "Whether checkpoints are taken without being asked for."),
-        field("auto_checkpoint", Boolean, "The same as `enabled`; either of them switches off."),
-        field("checkpoint_triggers", Mapping(&TRIGGERS), "What takes a checkpoint."),
-        field("retention", Mapping(&RETENTION), "How many of each are kept; -1 or `all` keeps all, 0 none."),
-        field("storage", Mapping(&STORAGE), "Where checkpoints lie, and how much they may take."),
-        field("snapshots", Boolean, "Whether checkpoints keep the working tree, in a git repository."),
-        field("git-commit", Mapping(&GIT_COMMIT), "Commits along the way."),
-        field("mirror", OneOrMany(&MIRRORS), "Formats of other tools, kept alongside."),
+        field("enabled", Boolean, "Whether checkpoints are taken without being asked for.")
+            .default("true")
+            .example("false"),
+        field("auto_checkpoint", Boolean, "The same as `enabled`; either of them switches off.")
+            .default("true")
+            .example("false"),
+        field("checkpoint_triggers", Mapping(&TRIGGERS), "Events that take a checkpoint.")
+            .example("{ batch_complete: false }"),
+        field("retention", Mapping(&RETENTION), "How many of each are kept; -1 or `all` keeps all, 0 none.")
+            .example("{ phase_transition: 10 }"),
+        field("storage", Mapping(&STORAGE), "Where checkpoints lie, and how much they may take.")
+            .example("{ max_size_mb: 500 }")
+            .not_yet(),
+        field("snapshots", Boolean, "Whether checkpoints keep the working tree, in a git repository.")
+            .default("true")
+            .example("false"),
+        field("git-commit", Mapping(&GIT_COMMIT), "Commits along the way.").example("{ every: 3 }"),
+        field("mirror", OneOrMany(&MIRRORS), "Formats of other tools, kept alongside.")
+            .default_items(&[])
+            .example("[pipeline-state]")
+            .not_yet(),
     ],
 );
 
-static TRIGGERS: Keys = keys(
+static TRIGGERS: Keys = Keys::of(
     "`checkpoint_triggers`",
     &[
-        field("run_start", Boolean, "When a run starts."),
-        field("phase_transition", Boolean, "After a phase."),
-        field("batch_complete", Boolean, "After a batch of phases."),
-        field("agent_complete", Boolean, "After an agent gave something out."),
-        field("conflict_events", Boolean, "Before a conflict is settled, and after."),
-        field("user_interrupt", Boolean, "When a person interrupts."),
-        field("session_end", Boolean, "When the session is ended from outside or its time is up."),
+        field("run_start", Boolean, "When a run starts.").default("true").example("false"),
+        field("phase_transition", Boolean, "After a phase.").default("true").example("false"),
+        field("batch_complete", Boolean, "After a batch of phases.").default("true").example("false"),
+        field("agent_complete", Boolean, "After an agent gave something out.")
+            .default("false")
+            .example("true")
+            .not_yet(),
+        field("conflict_events", Boolean, "Before a conflict is settled, and after.")
+            .default("true")
+            .example("false")
+            .not_yet(),
+        field("user_interrupt", Boolean, "When a person interrupts.").default("true").example("false"),
+        field("session_end", Boolean, "When the session is ended from outside or its time is up.")
+            .default("true")
+            .example("false"),
     ],
 );
 
-static RETENTION: Keys = keys(
+static RETENTION: Keys = Keys::of(
     "`retention`",
     &[
-        field("run_start", COUNT, "Of a run."),
-        field("phase_transition", COUNT, "Of each phase."),
-        field("batch_complete", COUNT, "Of each phase."),
-        field("agent_complete", COUNT, "Of each phase."),
-        field("conflict_start", COUNT, "Of each phase."),
-        field("conflict_resolved", COUNT, "Of each phase."),
-        field("user_interrupt", COUNT, "Of a run."),
-        field("session_end", COUNT, "Of a run."),
-        field("manual", COUNT, "Of each phase; those with a name stay in any case."),
+        field("run_start", COUNT, "Of a run.").default("1").example("2"),
+        field("phase_transition", COUNT, "Of each phase.").default("-1").example("10"),
+        field("batch_complete", COUNT, "Of each phase.").default("3").example("1"),
+        field("agent_complete", COUNT, "Of each phase.").default("1").example("2").not_yet(),
+        field("conflict_start", COUNT, "Of each phase.").default("-1").example("5").not_yet(),
+        field("conflict_resolved", COUNT, "Of each phase.").default("-1").example("5").not_yet(),
+        field("user_interrupt", COUNT, "Of a run.").default("1").example("2"),
+        field("session_end", COUNT, "Of a run.").default("1").example("2"),
+        field("manual", COUNT, "Of each phase; those with a name stay in any case.").default("-1").example("all"),
     ],
 );
 
-static STORAGE: Keys = keys(
+static STORAGE: Keys = Keys::of(
     "`storage`",
     &[
-        field("location", Line, "Folder of the checkpoints; {issue} is filled in."),
-        field("compress", Boolean, "Whether they are compressed."),
-        field("max_size_mb", Integer { min: 1, max: 1_000_000_000 }, "Above this the oldest go first."),
+        field("location", Line, "Folder of the checkpoints; {issue} is filled in.").example("\"checkpoints/{issue}\""),
+        field("compress", Boolean, "Whether they are compressed.").default("true").example("false"),
+        field("max_size_mb", Integer { min: 1, max: 1_000_000_000 }, "Above this the oldest go first.").example("500"),
     ],
 );
 
-static GIT_COMMIT: Keys = keys(
+static GIT_COMMIT: Keys = Keys::of(
     "`git-commit`",
     &[
         field(
             "every",
             Integer { min: 1, max: 1_000_000 },
             "Completed phases per commit; none are made where it is not set.",
-        ),
-        field("message", Line, "The subject of the commit."),
-        field("trailers", OneOrMany(&Line), "Lines at its end."),
-        field("hooks", Boolean, "Whether the repository's hooks have a say."),
+        )
+        .example("3"),
+        field("message", Line, "The subject of the commit.").example("wip phases {first} to {last}"),
+        field("trailers", OneOrMany(&Line), "Lines at its end.").default_items(&[]).example("[\"Refs: #42\"]"),
+        field("hooks", Boolean, "Whether the hooks of the repository run.").default("false").example("true"),
     ],
 );
 
-static STORE: Keys = keys(
+static STORE: Keys = Keys::of(
     "`store`",
-    &[field("network", Choice(&["allow", "refuse"]), "Whether the store may lie on a network file system.")],
+    &[field("network", Choice(&["allow", "refuse"]), "Whether the store may lie on a network file system.")
+        .default("refuse")
+        .example("allow")],
 );
 
 /// What an executor is told is its own business until it is used.
 const EXECUTOR: Shape = Table(NameRule::Free, &Anything);
 
-static MARKDOWN: Keys = keys(
+static MARKDOWN: Keys = Keys::of(
     "`markdown`",
     &[
-        field("agent", Line, "The agent that does the phases; someone else does and reports in where it is not set."),
-        field(
-            "needs",
-            Choice(&["earlier", "none"]),
-            "What a phase without a word on it needs: all earlier ones, or none.",
-        ),
+        field("agent", Line, "The agent that does the phases; where none is named, someone else does and reports in.")
+            .example("claude-code"),
+        field("needs", Choice(&["earlier", "none"]), "Needs of a phase that names none: all earlier ones, or none.")
+            .default("earlier")
+            .example("none"),
     ],
 );
 
-static REDACT: Keys = keys(
+static REDACT: Keys = Keys::of(
     "`redact`",
     &[
-        field("names", OneOrMany(&Line), "Variables that hold secrets although their names do not say so."),
-        field("except", OneOrMany(&Line), "Variables that hold none although their names say so."),
+        field("names", OneOrMany(&Line), "Variables that hold secrets although their names do not say so.")
+            .default_items(&[])
+            .example("[DEPLOY_CODE]"),
+        field("except", OneOrMany(&Line), "Variables that hold none although their names say so.")
+            .default_items(&[])
+            .example("[SORT_KEY]"),
     ],
 );
 
-const fn keys(what: &'static str, fields: &'static [Field]) -> Keys {
-    Keys { what, fields, rest: Rest::Refused, one_of: &[] }
+/// Every key that can be set, dotted, in the order of the tables.
+pub(super) fn leaves() -> Vec<(String, &'static Field)> {
+    let mut out = Vec::new();
+    collect("", &CONFIG, &mut out);
+    out
+}
+
+fn collect(prefix: &str, keys: &'static Keys, out: &mut Vec<(String, &'static Field)>) {
+    for field in keys.fields {
+        let key = format!("{prefix}{}", field.key);
+        match &field.shape {
+            Shape::Mapping(inner) => collect(&format!("{key}."), inner, out),
+            Shape::Either([_, Shape::Mapping(inner)]) => {
+                out.push((key.clone(), field));
+                collect(&format!("{key}."), inner, out);
+            }
+            Shape::Line
+            | Shape::Boolean
+            | Shape::Integer { .. }
+            | Shape::Duration
+            | Shape::Choice(_)
+            | Shape::OneOrMany(_)
+            | Shape::Table(_, _)
+            | Shape::Either(_)
+            | Shape::Format
+            | Shape::Text
+            | Shape::Template
+            | Shape::Path
+            | Shape::Command
+            | Shape::Words
+            | Shape::Condition
+            | Shape::Word
+            | Shape::PhaseId
+            | Shape::Number
+            | Shape::Size
+            | Shape::Rate
+            | Shape::Pattern
+            | Shape::ChoiceBut(_, _, _)
+            | Shape::List(_)
+            | Shape::Anything => out.push((key, field)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    /// An author copies an example from the reference page into a configuration. It is accepted.
+    #[test]
+    fn every_example_is_accepted() {
+        crate::document::reference::tests::check_examples(&super::CONFIG);
+    }
 }

@@ -7,12 +7,14 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::checkpoint::Trigger;
+use crate::document::reference::preset;
+use crate::document::units;
 use crate::event::CommitRule;
-use crate::plan::{GitCommit, units};
+use crate::plan::GitCommit;
 use crate::resume::Auto;
 use crate::retention::{Keep, Policy, RunAges};
 
-use super::defaults::{DEFAULTS, EXECUTORS};
+use super::keys::{EXECUTORS, leaves};
 use super::read::Layer;
 
 /// Completed phases per commit, where commits are asked for and no number is.
@@ -25,7 +27,7 @@ const DEFAULT: &str = "default";
 /// What is in force.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Every known key, in the order of the table of defaults.
+    /// Every known key, in the order of the tables of keys.
     values: Vec<ConfigValue>,
 }
 
@@ -42,11 +44,11 @@ pub struct ConfigValue {
 /// The first layer counts most. A layer goes by the name of its file.
 pub fn merge(layers: &[(String, Layer)]) -> Config {
     let mut values = Vec::new();
-    for (key, preset) in DEFAULTS {
-        let names = if *key == EXECUTORS { executors(layers) } else { BTreeSet::new() };
+    for (key, field) in leaves() {
+        let names = if key == EXECUTORS { executors(layers) } else { BTreeSet::new() };
         if names.is_empty() {
-            let default = || ConfigValue { key: (*key).to_owned(), value: preset.value(), origin: DEFAULT.to_owned() };
-            values.push(first(layers, key).unwrap_or_else(default));
+            let set = first(layers, &key);
+            values.push(set.unwrap_or_else(|| ConfigValue { key, value: preset(field), origin: DEFAULT.to_owned() }));
         } else {
             values.extend(names.into_iter().filter_map(|name| first(layers, name)));
         }

@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 use serde_json::{Number, Value};
 
 use crate::diagnostic::{Code, Diagnostic, Place};
-use crate::plan::check::Checker;
-use crate::plan::check_scalar::{boolean, integer, number};
-use crate::plan::shape::{Field, Keys, Shape};
-use crate::plan::tree::{Builder, Content, Entry, Node, TEXT_BYTES_MAX};
-use crate::plan::yaml;
+use crate::document::check::Checker;
+use crate::document::check_value::{boolean, integer, number};
+use crate::document::shape::{Field, Keys, Shape};
+use crate::document::tree::{Builder, Content, Entry, Node, TEXT_BYTES_MAX};
+use crate::document::yaml;
 
 use super::keys::{ALL, CONFIG};
-use super::support;
 
 /// Nobody reads more than this; the rest is counted.
 const DIAGNOSTICS_MAX: usize = 500;
@@ -93,14 +92,13 @@ fn understand(mut root: Node, diagnostics: Vec<Diagnostic>) -> ParsedConfig {
     let mut checker = Checker::new(diagnostics);
     checker.check(&Shape::Mapping(&CONFIG), &root);
     let mut diagnostics = checker.diagnostics;
-    // The checker knows what plans cannot do yet; here other keys of the same names are meant.
-    diagnostics.retain(|fault| fault.code != Code::NotYetSupported);
     if diagnostics.iter().any(Diagnostic::is_error) {
+        // First the file has to be right; then it is worth saying what has no effect yet.
+        diagnostics.retain(Diagnostic::is_error);
         return refused(diagnostics);
     }
     let mut layer = Layer::default();
     collect(&CONFIG, "", &root, &mut layer);
-    diagnostics.extend(support::warnings(&layer));
     ParsedConfig { layer, diagnostics: cut(diagnostics) }
 }
 

@@ -8,9 +8,9 @@ use crate::diagnostic::{Code, Diagnostic};
 
 use super::model::{InputKind, InputSpec, Plan};
 use super::read;
-use super::shape::one_of;
-use super::suggest::did_you_mean;
-use super::tree::Node;
+use crate::document::shape::one_of;
+use crate::document::suggest::did_you_mean;
+use crate::document::tree::Node;
 
 /// What every input of the plan is in this run: what was given, else its default, else nothing (an empty text).
 pub fn resolve(plan: &Plan, given: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>, Vec<Diagnostic>> {

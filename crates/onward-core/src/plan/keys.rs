@@ -1,26 +1,34 @@
-//! Every key of a plan: the tables behind the checker, the messages and the JSON Schema. A new key starts here.
+//! Every key of a plan, declared once: the checker, its messages, the reader, the defaults, the JSON Schema and the page
+//! `docs/plan.md` are made from these tables. A new key starts here.
 
-use super::shape::Shape::{
+use crate::document::schema::{self, Empty};
+use crate::document::shape::Shape::{
     Anything, Boolean, Choice, ChoiceBut, Command, Condition, Duration, Either, Format, Integer, Line, List, Mapping,
     Number, OneOrMany, Path, Pattern, PhaseId, Rate, Size, Table, Template, Text, Word, Words,
 };
-use super::shape::{Field, Keys, NameRule, Rest, Shape, field, required};
+use crate::document::shape::{Field, Keys, NameRule, Rest, Shape, field};
+
+use super::freshness::IfChanged;
+use super::model::{
+    Effects, OnChange, OnInterrupt, PhaseFailure, PlanFailure, Priority, RetryWhen, Staleness, Value as PhaseValue,
+};
+use super::parts::{IfExpired, IfSilent, MayEdit, ReplanWhen, Scope, WhenLimited};
 
 const COUNT: Shape = Integer { min: 0, max: 1_000_000 };
 const POSITIVE: Shape = Integer { min: 1, max: 1_000_000 };
 const COMMANDS: Shape = OneOrMany(&Command);
 const PATHS: Shape = OneOrMany(&Path);
 const ENV: Shape = Table(NameRule::Variable, &Template);
-const MONEY: Shape = Mapping(&Keys { what: "a budget", fields: BUDGET, rest: Rest::Refused, one_of: &[] });
+const BUDGET: Shape = Mapping(&BUDGET_KEYS);
 
 /// The kinds of phase: the key that says how it is done.
 pub(super) const KINDS: &[&str] = &["run", "agent", "approval", "external", "uses"];
 /// Agents that have a limit of their name without the plan declaring one.
 pub(super) const BUILT_IN_AGENTS: &[&str] = &["claude-code", "codex"];
 
-const IF_CHANGED: Shape = Choice(&["ignore", "warn", "ask", "stop", "rerun"]);
+const IF_CHANGED: Shape = Choice(IfChanged::WORDS);
 const RETRY_WHEN: Shape = ChoiceBut(
-    &["failed", "timed-out", "infra"],
+    RetryWhen::WORDS,
     "interrupted",
     "interruptions never use up retries; `on-interrupt` says what happens after one",
 );
@@ -45,80 +53,132 @@ static ONE_MEMBER: Shape = Mapping(&MEMBER);
 static ONE_NOTICE: Shape = Mapping(&NOTIFY);
 static ONE_PROBE: Shape = Mapping(&PROBE);
 
+/// The JSON Schema of the plan file.
+pub fn json_schema() -> serde_json::Value {
+    let mut schema = schema::schema("A plan of onward", &PLAN, Some(("phase", &PHASE)), Empty::Refused);
+    // The checker says in its own words that the format is missing.
+    schema["required"] = serde_json::json!(["onward", "phases"]);
+    schema
+}
+
+/// The reference page of the plan file.
+pub fn reference_page() -> String {
+    crate::document::reference::page(&PLAN)
+}
+
 const PLAN_FIELDS: &[Field] = &[
-    field("onward", Format, "Version of the format; always 1."),
-    field("name", Line, "Name of the plan."),
-    field("run-name", Line, "Name of one run; may hold expressions."),
-    field("description", Text, "What the plan is for."),
-    field("type", Word, "Workflow type, the first part of run ids."),
-    field("inputs", Table(NameRule::Name, &INPUT), "Values that are given when a run starts."),
-    field("env", ENV, "Variables of every phase."),
-    field("defaults", Mapping(&DEFAULTS), "What phases share where they do not say otherwise."),
-    field("max-parallel", POSITIVE, "Phases that run side by side."),
-    field("on-failure", Choice(&["stop", "finish", "continue"]), "What a failed phase means for the others."),
-    field("concurrency", Mapping(&CONCURRENCY), "Runs that must not overlap."),
-    field("limits", Table(NameRule::Name, &LIMIT), "Named pools that phases draw on."),
-    field("freshness", Mapping(&FRESHNESS), "What is checked on every resume."),
-    field("checkpoint", Mapping(&CHECKPOINT), "When checkpoints are taken and how long they are kept."),
-    field("replan", Mapping(&REPLAN), "How the plan may be changed while it runs."),
-    field("issue", Mapping(&ISSUE), "The issue this work belongs to."),
-    field("team", List(&ONE_MEMBER), "Who works on it."),
-    field("notify", OneOrMany(&ONE_NOTICE), "Who is told of what."),
-    required("phases", Table(NameRule::PhaseId, &ONE_PHASE), "The phases by id."),
-    field("finally", Table(NameRule::PhaseId, &ONE_PHASE), "Phases that run at the end, whatever happened."),
+    field("onward", Format, "Version of the format; always 1.").example("1"),
+    field("name", Line, "Name of the plan.").default("plan").example("nightly-load"),
+    field("run-name", Line, "Name of one run; may hold expressions.").example("load of ${{ inputs.day }}"),
+    field("description", Text, "Purpose of the plan.").example("Loads the orders of one day."),
+    field("type", Word, "Workflow type, the first part of run ids.").default("run").example("implement"),
+    field("inputs", Table(NameRule::Name, &INPUT), "Values that are given when a run starts.")
+        .example("{ day: { type: date, required: true } }"),
+    field("env", ENV, "Variables of every phase.").example("{ DAY: \"${{ inputs.day }}\" }"),
+    field("defaults", Mapping(&DEFAULTS), "Values that phases share where they do not say otherwise.")
+        .example("{ timeout: 30m }"),
+    field("max-parallel", POSITIVE, "Phases that run side by side.").default("4").example("2"),
+    field("on-failure", Choice(PlanFailure::WORDS), "Consequence of a failed phase for the others.")
+        .default("finish")
+        .example("continue"),
+    field("concurrency", Mapping(&CONCURRENCY), "Runs that must not overlap.")
+        .example("{ group: load, when-busy: wait }")
+        .not_yet(),
+    field("limits", Table(NameRule::Name, &LIMIT), "Named pools that phases draw on.")
+        .example("{ api: { max-parallel: 2, rate: 60/1m } }"),
+    field("freshness", Mapping(&FRESHNESS), "Facts that are checked on every resume.")
+        .example("{ git: { if-branch-gone: stop } }"),
+    field("checkpoint", Mapping(&CHECKPOINT), "When checkpoints are taken and how long they are kept.")
+        .example("{ git-commit: { every: 3 } }"),
+    field("replan", Mapping(&REPLAN), "How the plan may be changed while it runs.")
+        .example("{ max: 2, approval: true }"),
+    field("issue", Mapping(&ISSUE), "The issue this work belongs to.").example("{ number: 42 }"),
+    field("team", List(&ONE_MEMBER), "Agents that work on it.")
+        .example("[{ agent: backend, role: developer }]")
+        .not_yet(),
+    field("notify", OneOrMany(&ONE_NOTICE), "Messages to people about the run.")
+        .example("{ when: run-failed, command: notify-send failed }")
+        .not_yet(),
+    field("phases", Table(NameRule::PhaseId, &ONE_PHASE), "The phases by id.")
+        .required()
+        .example("{ build: { run: make } }"),
+    field("finally", Table(NameRule::PhaseId, &ONE_PHASE), "Phases that run at the end, whatever happened.")
+        .example("{ clean-up: { run: rm -rf scratch } }"),
 ];
 
-const NAME: Field = field("name", Line, "What people see instead of the id.");
-const SHELL: Field = field("shell", Words, "The shell and its flags.");
-const DIRECTORY: Field = field("working-directory", Path, "Where it is done, relative to the top of the project.");
-const VARIABLES: Field = field("env", ENV, "Variables of this phase.");
-const TIMEOUT: Field = field("timeout", Duration, "How long one attempt may take.");
-const RETRIES: Field = field("retry", Mapping(&RETRY), "How often, after what and with which pause it is tried again.");
-const EFFECTS: Field = field("effects", Choice(&["none", "files", "external"]), "What doing it again would do.");
-const PRIORITY: Field = field("priority", Choice(&["critical", "high", "normal", "low"]), "What goes first.");
-const ON_INTERRUPT: Field =
-    field("on-interrupt", Choice(&["continue", "rerun", "rerun-clean", "ask"]), "What happens after an interruption.");
+const NAME: Field = field("name", Line, "Shown to people instead of the id.").example("Build the program");
+const SHELL: Field = field("shell", Words, "The shell and its flags.").default("sh -e").example("bash -euo pipefail");
+const DIRECTORY: Field =
+    field("working-directory", Path, "Folder it is done in, relative to the top of the project.").example("web");
+const VARIABLES: Field = field("env", ENV, "Variables of this phase.").example("{ CI: \"1\" }");
+const TIMEOUT: Field = field("timeout", Duration, "How long one attempt may take.").example("30m");
+const RETRIES: Field =
+    field("retry", Mapping(&RETRY), "How often, after which ends and with which pause it is tried again.")
+        .example("{ max: 2, backoff: { initial: 10s } }");
+const EFFECTS: Field =
+    field("effects", Choice(Effects::WORDS), "Effects of doing it again.").default("files").example("external");
+const PRIORITY: Field =
+    field("priority", Choice(Priority::WORDS), "Order among phases that are ready.").default("normal").example("high");
+const ON_INTERRUPT: Field = field("on-interrupt", Choice(OnInterrupt::WORDS), "How it goes on after an interruption.")
+    .example("rerun-clean")
+    .not_yet_as("continue");
 const ON_CHANGE: Field =
-    field("on-change", Choice(&["ask", "rerun", "keep"]), "What happens if it is done and its definition changed.");
+    field("on-change", Choice(OnChange::WORDS), "What happens if it is done and its definition changed.")
+        .example("rerun");
 const ON_FAILURE: Field =
-    field("on-failure", Choice(&["stop", "replan", "skip", "ask"]), "What happens after the last retry.");
-const LIMITS: Field = field("limits", OneOrMany(&Text), "Limits it draws on.");
+    field("on-failure", Choice(PhaseFailure::WORDS), "What happens after the last retry.").example("skip");
+const LIMITS: Field = field("limits", OneOrMany(&Text), "Limits it draws on.").example("[api]");
 const LOCKS: Field =
-    field("locks", OneOrMany(&Line), "Names of which only one holder works at a time; `git` is built in.");
-const RUNS_ON: Field = field("runs-on", Line, "Entry of `executors` in the configuration.");
-const RESOURCES: Field = field("resources", Mapping(&RESOURCE), "What it takes on a cluster.");
-const FINGERPRINT: Field = field("fingerprint", COMMANDS, "Commands whose output joins the digest.");
-const AGENT_FIELD: Field = field("agent", Mapping(&AGENT), "Done by a coding agent.");
-const REPLAN_FIELD: Field = field("replan", Mapping(&REPLAN), "How this phase may change the plan.");
+    field("locks", OneOrMany(&Line), "Names of which only one holder works at a time; `git` is built in.")
+        .example("[git]");
+const RUNS_ON: Field =
+    field("runs-on", Line, "Entry of `executors` in the configuration.").example("cluster").not_yet();
+const RESOURCES: Field =
+    field("resources", Mapping(&RESOURCE), "Needs on a cluster.").example("{ cpus: 4, memory: 8GB }").not_yet();
+const FINGERPRINT: Field =
+    field("fingerprint", COMMANDS, "Commands whose output joins the digest.").example("cc --version");
+const AGENT_FIELD: Field = field("agent", Mapping(&AGENT), "Done by a coding agent.")
+    .example("{ use: claude-code, prompt: Fix the tests }")
+    .not_yet();
+const REPLAN_FIELD: Field =
+    field("replan", Mapping(&REPLAN), "How this phase may change the plan.").example("{ when: [failed] }");
 
 const PHASE_FIELDS: &[Field] = &[
     NAME,
-    field("description", Text, "What it delivers."),
-    field("needs", OneOrMany(&NEED), "Phases that come before."),
-    field("run", Command, "Done by a shell script."),
+    field("description", Text, "The deliverable.").example("Compiles everything once."),
+    field("needs", OneOrMany(&NEED), "Phases that come before.").example("[fetch, { phase: lint, state: completed }]"),
+    field("run", Command, "Done by a shell script.").example("make all"),
     AGENT_FIELD,
-    field("approval", Mapping(&APPROVAL), "Done by a person who says yes."),
-    field("external", Mapping(&EXTERNAL), "Done by someone else, who reports in."),
-    field("uses", Path, "Done by another plan."),
-    field("with", Table(NameRule::Name, &Template), "Inputs of the plan that `uses` names."),
+    field("approval", Mapping(&APPROVAL), "Done by a person who says yes.").example("{ message: \"Release it?\" }"),
+    field("external", Mapping(&EXTERNAL), "Done by someone else, who reports in.")
+        .example("{ instructions: Write the release notes }"),
+    field("uses", Path, "Done by another plan.").example("plans/publish.yaml"),
+    field("with", Table(NameRule::Name, &Template), "Inputs of the plan that `uses` names.")
+        .example("{ target: prod }"),
     SHELL,
     DIRECTORY,
     VARIABLES,
     TIMEOUT,
     RETRIES,
-    field("if", Condition, "Whether it is done at all."),
-    field("matrix", Mapping(&MATRIX), "Done once for every combination."),
-    field("outputs", Table(NameRule::Name, &Text), "Names of outputs and what they are for."),
+    field("if", Condition, "Whether it is done at all.").example("inputs.target == 'prod' && success()"),
+    field("matrix", Mapping(&MATRIX), "Done once for every combination.")
+        .example("{ day: [mon, tue], max-parallel: 2 }"),
+    field("outputs", Table(NameRule::Name, &Text), "Names of outputs and their purpose.")
+        .example("{ version: the version that was built }"),
     RUNS_ON,
     RESOURCES,
-    field("reads", OneOrMany(&Template), "Globs of what it reads."),
-    field("writes", PATHS, "Globs of what it writes."),
-    field("artifacts", Table(NameRule::Name, &ARTIFACT), "Files that must be there when it is done."),
-    field("verify", COMMANDS, "Commands that prove the work."),
-    field("done-when", COMMANDS, "Probe: 0 the effect is there, 1 it is not, anything else cannot tell."),
+    field("reads", OneOrMany(&Template), "Globs of files it reads.").example("[\"src/**\"]"),
+    field("writes", PATHS, "Globs of files it writes; phases that write the same files never run side by side.")
+        .example("[\"build/**\"]"),
+    field("artifacts", Table(NameRule::Name, &ARTIFACT), "Files that must be there when it is done.")
+        .example("{ program: build/app }"),
+    field("verify", COMMANDS, "Commands that prove the work.").example("[make test]"),
+    field("done-when", COMMANDS, "Probe: 0 the effect is there, 1 it is not, anything else cannot tell.")
+        .example("gh release view v1"),
     EFFECTS,
     PRIORITY,
-    field("kind", Choice(&["issue", "commit", "code", "docs"]), "What would be lost."),
+    field("kind", Choice(PhaseValue::WORDS), "Its kind of result; the hardest to reconstruct goes first.")
+        .example("issue"),
     ON_INTERRUPT,
     ON_CHANGE,
     ON_FAILURE,
@@ -148,335 +208,311 @@ const DEFAULTS_FIELDS: &[Field] = &[
     REPLAN_FIELD,
 ];
 
-const INPUT: Shape = Mapping(&Keys {
-    what: "an input",
-    fields: &[
-        field(
-            "type",
-            Choice(&["string", "integer", "number", "boolean", "date", "choice"]),
-            "What it must be; string if left out.",
-        ),
-        field("required", Boolean, "Whether it must be given."),
-        field("default", Text, "Its value where none is given."),
-        field("choices", List(&Text), "What may be chosen from."),
-        field("description", Text, "What it is for."),
+const INPUT: Shape = Mapping(&INPUT_KEYS);
+pub(super) static INPUT_KEYS: Keys = Keys::of(
+    "an input",
+    &[
+        field("type", Choice(&["string", "integer", "number", "boolean", "date", "choice"]), "The type of its value.")
+            .default("string")
+            .example("date"),
+        field("required", Boolean, "Whether it must be given.").default("false").example("true"),
+        field("default", Text, "Its value where none is given.").example("staging"),
+        field("choices", List(&Text), "The values that may be chosen.").example("[staging, prod]"),
+        field("description", Text, "Its purpose.").example("The day to load."),
     ],
-    rest: Rest::Refused,
-    one_of: &[],
-});
+);
 
 const NEED: Shape = Either(&[PhaseId, Mapping(&NEED_KEYS)]);
-static NEED_KEYS: Keys = Keys {
-    what: "an entry of `needs`",
-    fields: &[
-        required("phase", PhaseId, "The phase that comes before."),
-        field("staleness", Choice(&["inherit", "outputs", "ignore"]), "When it makes this one stale."),
-        field("state", Choice(&["completed"]), "`completed`: a skipped phase does not count as done."),
+pub(super) static NEED_KEYS: Keys = Keys::of(
+    "an entry of `needs`",
+    &[
+        field("phase", PhaseId, "The phase that comes before.").required().example("fetch"),
+        field("staleness", Choice(Staleness::WORDS), "When it makes this one stale.")
+            .default("outputs")
+            .example("ignore"),
+        field("state", Choice(&["completed"]), "`completed`: a skipped phase does not count as done.")
+            .example("completed"),
     ],
-    rest: Rest::Refused,
-    one_of: &[],
-};
+);
 
-static RETRY: Keys = Keys {
-    what: "`retry`",
-    fields: &[
-        field("max", Integer { min: 0, max: 1000 }, "Retries after the first attempt."),
-        field("when", OneOrMany(&RETRY_WHEN), "After what; all three if left out."),
-        field("output-matches", Pattern, "Only if the end of the output matches."),
-        field("backoff", Mapping(&BACKOFF), "The pause before a retry."),
+pub(super) static RETRY: Keys = Keys::of(
+    "`retry`",
+    &[
+        field("max", Integer { min: 0, max: 1000 }, "Retries after the first attempt.").default("0").example("2"),
+        field("when", OneOrMany(&RETRY_WHEN), "Ends after which it is tried again.")
+            .default_items(RetryWhen::WORDS)
+            .example("[timed-out, infra]"),
+        field("output-matches", Pattern, "Only if the end of the output matches.").example("connection reset"),
+        field("backoff", Mapping(&BACKOFF), "The pause before a retry.").example("{ initial: 5s, factor: 2 }"),
     ],
-    rest: Rest::Refused,
-    one_of: &[],
-};
+);
 
-static BACKOFF: Keys = Keys {
-    what: "`backoff`",
-    fields: &[
-        field("initial", Duration, "The first pause."),
-        field("factor", Number, "What each further pause is multiplied by."),
-        field("max", Duration, "The longest pause."),
-        field("jitter", Boolean, "Whether pauses vary a little."),
+pub(super) static BACKOFF: Keys = Keys::of(
+    "`backoff`",
+    &[
+        field("initial", Duration, "The first pause.").default("10s").example("5s"),
+        field("factor", Number, "Factor from one pause to the next.").default("2").example("1.5"),
+        field("max", Duration, "The longest pause.").default("5m").example("1m"),
+        field("jitter", Boolean, "Whether pauses vary a little.").default("true").example("false"),
     ],
-    rest: Rest::Refused,
-    one_of: &[],
-};
+);
 
-static MATRIX: Keys = Keys {
+pub(super) static MATRIX: Keys = Keys {
     what: "`matrix`",
     fields: &[
-        field("max-parallel", POSITIVE, "Combinations that run side by side."),
-        field("fail-fast", Boolean, "Whether one failure keeps those from starting that have not begun."),
+        field("max-parallel", POSITIVE, "Combinations that run side by side.").example("2"),
+        field("fail-fast", Boolean, "Whether one failure keeps those from starting that have not begun.")
+            .default("false")
+            .example("true"),
     ],
     rest: Rest::Names(NameRule::Name, &Either(&[List(&Template), Template])),
     one_of: &[],
 };
 
-static RESOURCE: Keys = Keys {
-    what: "`resources`",
-    fields: &[
-        field("cpus", Number, "Processors."),
-        field("gpus", COUNT, "Graphics processors."),
-        field("memory", Size, "Main memory."),
-        field("disk", Size, "Scratch space."),
-        field("time", Duration, "Time on the cluster."),
+static RESOURCE: Keys = Keys::of(
+    "`resources`",
+    &[
+        field("cpus", Number, "Processors.").example("4"),
+        field("gpus", COUNT, "Graphics processors.").example("1"),
+        field("memory", Size, "Main memory.").example("8GB"),
+        field("disk", Size, "Scratch space.").example("100GB"),
+        field("time", Duration, "Time on the cluster.").example("2h"),
     ],
-    rest: Rest::Refused,
-    one_of: &[],
-};
+);
 
 const ARTIFACT: Shape = Either(&[Path, Mapping(&ARTIFACT_KEYS)]);
-static ARTIFACT_KEYS: Keys = Keys {
-    what: "an artifact",
-    fields: &[
-        required("path", Path, "Where it lies."),
-        field("required", Boolean, "Whether the phase fails without it."),
-        field("keep", Either(&[Boolean, Choice(&["forever"]), Duration]), "Whether and how long a copy is kept."),
-        field("max-size", Size, "What is larger is not kept."),
+pub(super) static ARTIFACT_KEYS: Keys = Keys::of(
+    "an artifact",
+    &[
+        field("path", Path, "Its place.").required().example("build/app"),
+        field("required", Boolean, "Whether the phase fails without it.").default("true").example("false"),
+        field("keep", Either(&[Boolean, Choice(&["forever"]), Duration]), "Whether and how long a copy is kept.")
+            .default("false")
+            .example("30d"),
+        field("max-size", Size, "Larger files are not kept.").example("100MB"),
     ],
-    rest: Rest::Refused,
-    one_of: &[],
-};
+);
 
-const BUDGET: &[Field] = &[field("usd", Number, "Dollars."), field("tokens", COUNT, "Tokens.")];
+pub(super) static BUDGET_KEYS: Keys = Keys::of(
+    "a budget",
+    &[field("usd", Number, "Dollars.").example("5"), field("tokens", COUNT, "Tokens.").example("1000000")],
+);
 
-static AGENT: Keys = Keys {
-    what: "`agent`",
-    fields: &[
-        field("use", Word, "Which agent."),
-        field("model", Line, "Which model."),
-        field("prompt", Template, "What it is told."),
-        field("prompt-file", Path, "A file with what it is told."),
-        field("context", OneOrMany(&Template), "What it is given to read."),
-        field("result", Mapping(&RESULT), "What it must answer with."),
-        field("session", Choice(&["continue", "new"]), "Whether an interrupted session goes on."),
-        field("max-turns", POSITIVE, "Turns it may take."),
-        field("worktree", Choice(&["never", "auto", "always"]), "Whether it works in a worktree of its own."),
-        field("budget", MONEY, "What it may cost."),
-        field("allow", OneOrMany(&Text), "Tools it may use."),
-        field("deny", OneOrMany(&Text), "Tools it may not use."),
-        field("arguments", OneOrMany(&Template), "Further arguments of its command."),
+pub(super) static AGENT: Keys = Keys::of(
+    "`agent`",
+    &[
+        field("use", Word, "Name of the agent.").example("claude-code"),
+        field("model", Line, "Name of the model.").example("opus"),
+        field("prompt", Template, "The task.").example("Fix the failing tests"),
+        field("prompt-file", Path, "A file with the task.").example("prompts/fix.md"),
+        field("context", OneOrMany(&Template), "Texts and files it is given to read.")
+            .example("[issue, docs/design.md]"),
+        field("result", Mapping(&RESULT), "The form of its answer.").example("{ schema: schemas/review.json }"),
+        field("session", Choice(&["continue", "new"]), "Whether an interrupted session goes on.").example("new"),
+        field("max-turns", POSITIVE, "Turns it may take.").example("40"),
+        field("worktree", Choice(&["never", "auto", "always"]), "Whether it works in a worktree of its own.")
+            .example("never"),
+        field("budget", BUDGET, "Its largest cost.").example("{ usd: 5 }"),
+        field("allow", OneOrMany(&Text), "Tools it may use.").example("[Edit, \"Bash(make:*)\"]"),
+        field("deny", OneOrMany(&Text), "Tools it may not use.").example("[WebFetch]"),
+        field("arguments", OneOrMany(&Template), "Further arguments of its command.").example("[--verbose]"),
     ],
-    rest: Rest::Refused,
-    one_of: &[],
-};
+);
 
-static RESULT: Keys = Keys {
-    what: "`result`",
-    fields: &[field("schema", Path, "JSON Schema of the answer.")],
-    rest: Rest::Refused,
-    one_of: &[],
-};
+static RESULT: Keys =
+    Keys::of("`result`", &[field("schema", Path, "JSON Schema of the answer.").example("schemas/review.json")]);
 
-static APPROVAL: Keys = Keys {
-    what: "`approval`",
-    fields: &[
-        required("message", Template, "The question."),
-        field("show", OneOrMany(&Template), "What is shown with it."),
-        field("choices", List(&Line), "The answers."),
-        field("who", OneOrMany(&Line), "Who may answer."),
-        field("expires", Duration, "How long the question stands."),
-        field("if-expired", Choice(&["approve", "reject", "pause"]), "What silence means."),
+pub(super) static APPROVAL: Keys = Keys::of(
+    "`approval`",
+    &[
+        field("message", Template, "The question.").required().example("Release ${{ phases.build.outputs.version }}?"),
+        field("show", OneOrMany(&Template), "Texts and files that are shown with it.").example("[CHANGELOG.md]"),
+        field("choices", List(&Line), "The answers; the first one is a yes.")
+            .default_items(&["approve", "reject"])
+            .example("[ship, wait, reject]"),
+        field("who", OneOrMany(&Line), "People who may answer; anybody where none is named.").example("[ana, ben]"),
+        field("expires", Duration, "How long the question stands.").example("2d"),
+        field("if-expired", Choice(IfExpired::WORDS), "The meaning of silence.").default("pause").example("reject"),
     ],
-    rest: Rest::Refused,
-    one_of: &[],
-};
+);
 
-static EXTERNAL: Keys = Keys {
-    what: "`external`",
-    fields: &[
-        required("instructions", Template, "What is to be done."),
-        field("heartbeat", Duration, "How often the worker reports."),
-        field("if-silent", Choice(&["wait", "pause", "fail", "ask"]), "What silence means."),
+pub(super) static EXTERNAL: Keys = Keys::of(
+    "`external`",
+    &[
+        field("instructions", Template, "The work to be done.").required().example("Write the release notes"),
+        field("heartbeat", Duration, "How often the worker reports.").example("10m"),
+        field("if-silent", Choice(IfSilent::WORDS), "The meaning of silence.").default("wait").example("fail"),
     ],
-    rest: Rest::Refused,
-    one_of: &[],
-};
+);
 
-static CONCURRENCY: Keys = Keys {
-    what: "`concurrency`",
-    fields: &[
-        required("group", Line, "Runs of one group do not overlap."),
-        field("when-busy", Choice(&["fail", "wait", "cancel"]), "What a second run does."),
+static CONCURRENCY: Keys = Keys::of(
+    "`concurrency`",
+    &[
+        field("group", Line, "Runs of one group do not overlap.").required().example("load"),
+        field("when-busy", Choice(&["fail", "wait", "cancel"]), "The fate of a second run.").example("wait"),
     ],
-    rest: Rest::Refused,
-    one_of: &[],
-};
+);
 
-const LIMIT: Shape = Mapping(&Keys {
-    what: "a limit",
-    fields: &[
-        field("max-parallel", POSITIVE, "Phases that draw on it at once."),
-        field("rate", Rate, "Starts within a sliding window."),
-        field("budget", MONEY, "What all of them may cost."),
-        field("detect", Mapping(&DETECT), "How a hit is recognised."),
-        field("when-limited", Choice(&["wait", "pause", "fail"]), "What a hit means."),
-        field("max-wait", Duration, "The longest wait."),
-        field("scope", Choice(&["run", "project", "user"]), "Who shares it."),
+const LIMIT: Shape = Mapping(&LIMIT_KEYS);
+pub(super) static LIMIT_KEYS: Keys = Keys::of(
+    "a limit",
+    &[
+        field("max-parallel", POSITIVE, "Phases that draw on it at once.").example("2"),
+        field("rate", Rate, "Starts within a sliding window.").example("60/1m"),
+        field("budget", BUDGET, "The largest cost of all of them.").example("{ usd: 20 }").not_yet(),
+        field("detect", Mapping(&DETECT), "How a hit is recognised.").example("{ exit-codes: [75] }"),
+        field("when-limited", Choice(WhenLimited::WORDS), "The answer to a hit.").default("wait").example("pause"),
+        field("max-wait", Duration, "The longest wait; a reset beyond it pauses the run.").default("6h").example("30m"),
+        field("scope", Choice(Scope::WORDS), "Who shares it; `project`, but `user` for built-in agents.")
+            .example("user"),
     ],
-    rest: Rest::Refused,
-    one_of: &[],
-});
+);
 
-static DETECT: Keys = Keys {
-    what: "`detect`",
-    fields: &[
-        field("exit-codes", OneOrMany(&Integer { min: 0, max: 255 }), "Exit codes that mean a hit."),
-        field("output-matches", Pattern, "Output that means a hit."),
-        field("reset-at", Pattern, "What captures the time of the reset."),
+pub(super) static DETECT: Keys = Keys::of(
+    "`detect`",
+    &[
+        field("exit-codes", OneOrMany(&Integer { min: 0, max: 255 }), "Exit codes that mean a hit.").example("[75]"),
+        field("output-matches", Pattern, "Output that means a hit.").example("quota exceeded"),
+        field("reset-at", Pattern, "Captures the time of the reset.").example("\"resets at ([0-9]+)\""),
     ],
-    rest: Rest::Refused,
-    one_of: &[],
-};
+);
 
-static FRESHNESS: Keys = Keys {
-    what: "`freshness`",
-    fields: &[
-        field("git", Mapping(&GIT), "The branch."),
-        field("probes", Table(NameRule::Name, &ONE_PROBE), "Anything else that may change."),
+pub(super) static FRESHNESS: Keys = Keys::of(
+    "`freshness`",
+    &[
+        field("git", Mapping(&GIT), "The branch.").example("{ branch: feat/x, if-branch-gone: stop }"),
+        field("probes", Table(NameRule::Name, &ONE_PROBE), "Anything else that may change.")
+            .example("{ schema: { command: ./schema-version, if-changed: ask } }"),
     ],
-    rest: Rest::Refused,
-    one_of: &[],
-};
+);
 
-static GIT: Keys = Keys {
-    what: "`git`",
-    fields: &[
-        field("branch", Line, "The branch of the work."),
-        field("base", Line, "What it started from."),
-        field("if-branch-gone", IF_CHANGED, "The branch was there and is not now."),
-        field("if-base-moved", IF_CHANGED, "The base has new commits."),
-        field("if-dirty", IF_CHANGED, "There are changes that are not committed."),
+pub(super) static GIT: Keys = Keys::of(
+    "`git`",
+    &[
+        field("branch", Line, "The branch of the work.").example("feat/x"),
+        field("base", Line, "The branch it started from.").example("main"),
+        field("if-branch-gone", IF_CHANGED, "The branch was there and is not now.").example("stop"),
+        field("if-base-moved", IF_CHANGED, "The base has new commits.").example("warn"),
+        field("if-dirty", IF_CHANGED, "There are changes that are not committed.").example("ask"),
     ],
-    rest: Rest::Refused,
-    one_of: &[],
-};
+);
 
-static PROBE: Keys = Keys {
+pub(super) static PROBE: Keys = Keys {
     what: "a probe",
     fields: &[
-        field("command", Command, "Its output is compared."),
-        field("files", PATHS, "Their content is compared."),
-        field("issue", Either(&[Integer { min: 1, max: i64::MAX }, Line]), "Its text is compared."),
-        field("if-changed", IF_CHANGED, "What a change means."),
+        field("command", Command, "Its output is compared.").example("./schema-version"),
+        field("files", PATHS, "Their content is compared.").example("[schema.sql]"),
+        field("issue", Either(&[Integer { min: 1, max: i64::MAX }, Line]), "Its text is compared.").example("42"),
+        field("if-changed", IF_CHANGED, "The answer to a change.").default("ask").example("rerun"),
     ],
     rest: Rest::Refused,
     one_of: &["command", "files", "issue"],
 };
 
-static CHECKPOINT: Keys = Keys {
-    what: "`checkpoint`",
-    fields: &[
-        field("triggers", Either(&[List(&Choice(TRIGGERS)), Mapping(&TRIGGER_SWITCHES)]), "When one is taken."),
-        field("git-commit", Mapping(&GIT_COMMIT), "Commits along the way."),
-        field("keep", Mapping(&KEEP), "How many or how long."),
-        field("compress", Boolean, "Whether they are compressed."),
+static CHECKPOINT: Keys = Keys::of(
+    "`checkpoint`",
+    &[
+        field("triggers", Either(&[List(&Choice(TRIGGERS)), Mapping(&TRIGGER_SWITCHES)]), "When one is taken.")
+            .example("[phase-transition, user-interrupt]")
+            .not_yet(),
+        field("git-commit", Mapping(&GIT_COMMIT), "Commits along the way.").example("{ every: 3 }"),
+        field("keep", Mapping(&KEEP), "How many or how long.").example("{ phase-transition: 10 }").not_yet(),
+        field("compress", Boolean, "Whether they are compressed.").example("true").not_yet(),
         field(
             "mirror",
             OneOrMany(&Choice(&["pipeline-state", "checkpoint", "workflow", "crunch"])),
             "Formats of other tools, kept alongside.",
-        ),
+        )
+        .example("[pipeline-state]")
+        .not_yet(),
     ],
-    rest: Rest::Refused,
-    one_of: &[],
-};
+);
 
 macro_rules! of_triggers {
-    ($shape:expr, $about:literal $(, $more:literal)*) => {
+    ($shape:expr, $about:literal, $example:literal $(, $more:literal)*) => {
         &[
-            field("run-start", $shape, $about),
-            field("phase-transition", $shape, $about),
-            field("batch-complete", $shape, $about),
-            field("agent-complete", $shape, $about),
-            field("conflict-start", $shape, $about),
-            field("conflict-resolved", $shape, $about),
-            field("user-interrupt", $shape, $about),
-            field("session-end", $shape, $about),
-            field("manual", $shape, $about),
-            $(field($more, $shape, $about),)*
+            field("run-start", $shape, $about).example($example),
+            field("phase-transition", $shape, $about).example($example),
+            field("batch-complete", $shape, $about).example($example),
+            field("agent-complete", $shape, $about).example($example),
+            field("conflict-start", $shape, $about).example($example),
+            field("conflict-resolved", $shape, $about).example($example),
+            field("user-interrupt", $shape, $about).example($example),
+            field("session-end", $shape, $about).example($example),
+            field("manual", $shape, $about).example($example),
+            $(field($more, $shape, $about).example($example),)*
         ]
     };
 }
 
-static TRIGGER_SWITCHES: Keys = Keys {
-    what: "`triggers`",
-    fields: of_triggers!(Boolean, "Whether it takes a checkpoint."),
-    rest: Rest::Refused,
-    one_of: &[],
-};
+static TRIGGER_SWITCHES: Keys = Keys::of("`triggers`", of_triggers!(Boolean, "Whether it takes a checkpoint.", "true"));
 
-static KEEP: Keys = Keys {
-    what: "`keep`",
-    fields: of_triggers!(
+static KEEP: Keys = Keys::of(
+    "`keep`",
+    of_triggers!(
         Either(&[Choice(&["all", "none"]), Integer { min: -1, max: 1_000_000 }, Duration]),
         "How many are kept, or how long.",
+        "10",
         "succeeded-run",
         "failed-run"
     ),
-    rest: Rest::Refused,
-    one_of: &[],
-};
+);
 
-static GIT_COMMIT: Keys = Keys {
-    what: "`git-commit`",
-    fields: &[
-        field("every", POSITIVE, "Completed phases per commit."),
-        field("message", Line, "Its subject."),
-        field("trailers", OneOrMany(&Line), "Lines at its end."),
-        field("hooks", Boolean, "Whether the repository's hooks have a say; they have none where it is not set."),
+pub(super) static GIT_COMMIT: Keys = Keys::of(
+    "`git-commit`",
+    &[
+        field("every", POSITIVE, "Completed phases per commit.").default("3").example("5"),
+        field("message", Line, "Its subject.").example("wip phases {first} to {last}"),
+        field("trailers", OneOrMany(&Line), "Lines at its end.").example("[\"Refs: #42\"]"),
+        field("hooks", Boolean, "Whether the hooks of the repository run.").default("false").example("true"),
     ],
-    rest: Rest::Refused,
-    one_of: &[],
-};
+);
 
-static REPLAN: Keys = Keys {
-    what: "`replan`",
-    fields: &[
-        field("max", COUNT, "Revisions in one run."),
-        field("max-per-phase", COUNT, "Revisions one phase may ask for."),
-        field("may-edit", Choice(&["downstream", "pending", "all"]), "What a revision may touch."),
-        field("approval", Boolean, "Whether a person must agree."),
-        field("run", Command, "Prints the new plan."),
-        field(
-            "when",
-            OneOrMany(&Choice(&["failed", "verify-failed", "too-complex", "agent-asked"])),
-            "What asks for one.",
-        ),
-        field("complexity-max", COUNT, "A reported figure above this asks for one."),
-        field("tasks-max", COUNT, "More tasks than this ask for one."),
+pub(super) static REPLAN: Keys = Keys::of(
+    "`replan`",
+    &[
+        field("max", COUNT, "Revisions in one run.").default("4").example("2"),
+        field("max-per-phase", COUNT, "Revisions one phase may ask for.").default("2").example("1"),
+        field("may-edit", Choice(MayEdit::WORDS), "Phases that a revision may change.")
+            .default("downstream")
+            .example("pending"),
+        field("approval", Boolean, "Whether a person must agree.").default("true").example("false"),
+        field("run", Command, "Prints the new plan.").example("./replan.sh"),
+        field("when", OneOrMany(&Choice(ReplanWhen::WORDS)), "Events that ask for a revision.")
+            .default_items(&["agent-asked"])
+            .example("[failed, too-complex]"),
+        field("complexity-max", COUNT, "A reported figure above this asks for one.").default("8").example("5"),
+        field("tasks-max", COUNT, "More tasks than this ask for one.").default("10").example("20").not_yet(),
     ],
-    rest: Rest::Refused,
-    one_of: &[],
-};
+);
 
-static ISSUE: Keys = Keys {
-    what: "`issue`",
-    fields: &[
-        field("number", Either(&[Integer { min: 1, max: i64::MAX }, Line]), "Its number."),
-        field("provider", Word, "Where it lives."),
-        field("states", Table(NameRule::Free, &Anything), "What its labels say about phases."),
+pub(super) static ISSUE: Keys = Keys::of(
+    "`issue`",
+    &[
+        field("number", Either(&[Integer { min: 1, max: i64::MAX }, Line]), "Its number.").example("42"),
+        field("provider", Word, "The program that is asked about it.").example("gh"),
+        field("states", Table(NameRule::Free, &Anything), "Phases that its labels stand for.")
+            .example("{ \"state:review\": review }"),
     ],
-    rest: Rest::Refused,
-    one_of: &[],
-};
+);
 
-static MEMBER: Keys = Keys {
-    what: "a member of the team",
-    fields: &[required("agent", Line, "Its name."), field("role", Line, "What it does.")],
-    rest: Rest::Refused,
-    one_of: &[],
-};
-
-static NOTIFY: Keys = Keys {
-    what: "an entry of `notify`",
-    fields: &[
-        required("when", OneOrMany(&Choice(NOTICES)), "What is told."),
-        field("desktop", Boolean, "On the desktop."),
-        field("webhook", Line, "To an address."),
-        field("command", Command, "By a command."),
+static MEMBER: Keys = Keys::of(
+    "a member of the team",
+    &[
+        field("agent", Line, "Its name.").required().example("backend"),
+        field("role", Line, "Its role.").example("developer"),
     ],
-    rest: Rest::Refused,
-    one_of: &[],
-};
+);
+
+static NOTIFY: Keys = Keys::of(
+    "an entry of `notify`",
+    &[
+        field("when", OneOrMany(&Choice(NOTICES)), "Events that are told.").required().example("[run-failed]"),
+        field("desktop", Boolean, "On the desktop.").example("true"),
+        field("webhook", Line, "To an address.").example("https://example.org/hook"),
+        field("command", Command, "By a command.").example("notify-send failed"),
+    ],
+);
 
 const NOTICES: &[&str] = &[
     "approval-wanted",
@@ -491,3 +527,12 @@ const NOTICES: &[&str] = &[
     "run-interrupted",
     "run-paused",
 ];
+
+#[cfg(test)]
+mod tests {
+    /// An author copies an example from the reference page into a plan. It is accepted.
+    #[test]
+    fn every_example_is_accepted() {
+        crate::document::reference::tests::check_examples(&super::PLAN);
+    }
+}

@@ -6,12 +6,12 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::expression::Reference;
 use crate::id::PhaseId;
 
-use super::check::{Owner, Use};
 use super::globs::{GLOB_CHARS_MAX, may_overlap};
 use super::graph::Ancestors;
 use super::model::{Body, Effects, Priority, Value};
 use super::parts::{CHOICE, REJECT};
 use super::read::Draft;
+use crate::document::check::{Owner, Use};
 
 /// Pairs of phases that are compared; a plan with more is too large for this kindness.
 const PAIRS_MAX: usize = 200_000;

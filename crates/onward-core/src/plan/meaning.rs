@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::{Code, Diagnostic};
 
-use super::check::Checker;
 use super::graph::{Ancestors, Graph};
 use super::keys::BUILT_IN_AGENTS;
 use super::read::Draft;
-use super::suggest::{did_you_mean, worth_it};
-use super::tree::{Content, Entry, Node};
 use super::{inputs, lint, meaning_parts, references};
+use crate::document::check::Checker;
+use crate::document::suggest::{did_you_mean, worth_it};
+use crate::document::tree::{Content, Entry, Node};
 
 pub(super) fn check(root: &Node, drafts: &[Draft], finally: &[Draft], checker: &mut Checker) {
     let faults = &mut checker.diagnostics;

@@ -7,9 +7,9 @@ use crate::expression;
 
 use super::no_effect;
 use super::parts::Axis;
+use super::read;
 use super::read::texts;
-use super::read_parts;
-use super::tree::{Entry, Node};
+use crate::document::tree::{Entry, Node};
 
 /// Phases that one phase may be multiplied into.
 pub(crate) const COMBINATIONS_MAX: usize = 10_000;
@@ -50,7 +50,7 @@ fn phase(entry: &Entry, faults: &mut Vec<Diagnostic>) {
 }
 
 fn matrix(id: &str, block: &Entry, faults: &mut Vec<Diagnostic>) {
-    let matrix = read_parts::matrix(&block.value);
+    let matrix = read::matrix(&block.value);
     if matrix.axes.is_empty() {
         let fault = Diagnostic::error(Code::MissingKey, format!("the matrix of `{id}` goes over nothing"));
         faults.push(fault.at(block.place).help("name what it goes over: `matrix: { day: [mon, tue] }`"));

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::document::word::words;
+
 use super::freshness::{Freshness, Issue};
 use crate::id::PhaseId;
 
@@ -167,17 +169,18 @@ impl Need {
     }
 }
 
-/// When a finished phase is out of date because of one that it needs; the strictest first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Staleness {
-    /// Whenever the other one is, for whatever reason.
-    Inherit,
-    /// When what the other one left behind is not what it was.
-    #[default]
-    Outputs,
-    /// Never.
-    Ignore,
+words! {
+    /// When a finished phase is out of date because of one that it needs; the strictest first.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Staleness {
+        /// Whenever the other one is, for whatever reason.
+        Inherit = "inherit",
+        /// When what the other one left behind is not what it was.
+        #[default]
+        Outputs = "outputs",
+        /// Never.
+        Ignore = "ignore",
+    }
 }
 
 impl Staleness {
@@ -197,12 +200,13 @@ pub struct Retry {
     pub output_matches: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RetryWhen {
-    Failed,
-    TimedOut,
-    Infra,
+words! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum RetryWhen {
+        Failed = "failed",
+        TimedOut = "timed-out",
+        Infra = "infra",
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -213,71 +217,78 @@ pub struct Backoff {
     pub jitter: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PlanFailure {
-    /// Ends the phases at work.
-    Stop,
-    /// Lets them end and starts no other.
-    Finish,
-    /// Does all that does not need the failed one.
-    Continue,
+words! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum PlanFailure {
+        /// Ends the phases at work.
+        Stop = "stop",
+        /// Lets them end and starts no other.
+        Finish = "finish",
+        /// Does all that does not need the failed one.
+        Continue = "continue",
+    }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Effects {
-    None,
-    Files,
-    External,
+words! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Effects {
+        None = "none",
+        Files = "files",
+        External = "external",
+    }
 }
 
-/// Highest first, so that the derived order is the order of starting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Priority {
-    Critical,
-    High,
-    Normal,
-    Low,
+words! {
+    /// Highest first, so that the derived order is the order of starting.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Priority {
+        Critical = "critical",
+        High = "high",
+        Normal = "normal",
+        Low = "low",
+    }
 }
 
-/// What would be lost, hardest to reconstruct first: the key `kind` of a phase.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Value {
-    Issue,
-    Commit,
-    Code,
-    Docs,
+words! {
+    /// What would be lost, hardest to reconstruct first: the key `kind` of a phase.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Value {
+        Issue = "issue",
+        Commit = "commit",
+        Code = "code",
+        Docs = "docs",
+    }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum OnInterrupt {
-    Continue,
-    Rerun,
-    RerunClean,
-    Ask,
+words! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum OnInterrupt {
+        Continue = "continue",
+        Rerun = "rerun",
+        RerunClean = "rerun-clean",
+        Ask = "ask",
+    }
 }
 
-/// What a phase that has failed for good leads to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PhaseFailure {
-    Stop,
-    Replan,
-    Skip,
-    Ask,
+words! {
+    /// What a phase that has failed for good leads to.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum PhaseFailure {
+        Stop = "stop",
+        Replan = "replan",
+        Skip = "skip",
+        Ask = "ask",
+    }
 }
 
-/// What happens if a phase is done and its definition changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum OnChange {
-    Ask,
-    Rerun,
-    Keep,
+words! {
+    /// What happens if a phase is done and its definition changed.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum OnChange {
+        Ask = "ask",
+        Rerun = "rerun",
+        Keep = "keep",
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 
 use crate::diagnostic::{Code, Diagnostic, Severity};
 
-use super::tree::{Entry, Node};
+use crate::document::tree::{Entry, Node};
 
 /// A way in which phases are done, what cannot be said of those, and what to write instead.
 struct Idle {

@@ -7,13 +7,14 @@ use serde::Serialize;
 use crate::diagnostic::{Code, Diagnostic, Place};
 use crate::id::PhaseId;
 
-use super::check::Checker;
 use super::keys::PLAN;
+use super::meaning;
 use super::model::{Need, Phase, Plan};
 use super::read::{self, Draft};
-use super::shape::Shape;
-use super::tree::{Builder, EXPANDED_BYTES_MAX, Node, TEXT_BYTES_MAX};
-use super::{json, meaning, yaml};
+use crate::document::check::Checker;
+use crate::document::shape::Shape;
+use crate::document::tree::{Builder, EXPANDED_BYTES_MAX, Fatal, Node, TEXT_BYTES_MAX};
+use crate::document::{json, yaml};
 
 /// Nobody reads more than this; the rest is counted.
 const DIAGNOSTICS_MAX: usize = 500;
@@ -87,7 +88,7 @@ fn tree(text: &str) -> (Option<Node>, Vec<Diagnostic>) {
     if yaml.0.is_some() { yaml } else { json }
 }
 
-fn build(read: impl FnOnce(&mut Builder) -> Result<(), super::tree::Fatal>) -> (Option<Node>, Vec<Diagnostic>) {
+fn build(read: impl FnOnce(&mut Builder) -> Result<(), Fatal>) -> (Option<Node>, Vec<Diagnostic>) {
     let mut builder = Builder::default();
     let outcome = read(&mut builder);
     let (root, mut diagnostics) = builder.finish();

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::expression::Reference;
 
-use super::check::{Owner, Use};
 use super::graph::Ancestors;
 use super::read::Draft;
-use super::suggest::{did_you_mean, worth_it};
-use super::tree::Node;
+use crate::document::check::{Owner, Use};
+use crate::document::suggest::{did_you_mean, worth_it};
+use crate::document::tree::Node;
 
 /// What expressions can be about.
 struct World<'a> {

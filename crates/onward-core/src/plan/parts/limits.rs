@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::document::word::words;
+
 /// A reset further away than this is not waited for, unless the plan says otherwise.
 pub const MAX_WAIT_DEFAULT: Duration = Duration::from_hours(6);
 
@@ -57,19 +59,21 @@ pub struct Detect {
     pub reset_at: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum WhenLimited {
-    Wait,
-    Pause,
-    Fail,
+words! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum WhenLimited {
+        Wait = "wait",
+        Pause = "pause",
+        Fail = "fail",
+    }
 }
 
-/// Who sees a hit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Scope {
-    Run,
-    Project,
-    User,
+words! {
+    /// Who sees a hit.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Scope {
+        Run = "run",
+        Project = "project",
+        User = "user",
+    }
 }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::document::word::words;
+
 /// The answers where the plan names none, and those that decide.
 pub const APPROVE: &str = "approve";
 pub const REJECT: &str = "reject";
@@ -35,12 +37,13 @@ impl Approval {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum IfExpired {
-    Approve,
-    Reject,
-    Pause,
+words! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum IfExpired {
+        Approve = "approve",
+        Reject = "reject",
+        Pause = "pause",
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,12 +54,13 @@ pub struct External {
     pub if_silent: IfSilent,
 }
 
-/// What silence means once it has lasted longer than the heartbeat.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum IfSilent {
-    Wait,
-    Pause,
-    Fail,
-    Ask,
+words! {
+    /// What silence means once it has lasted longer than the heartbeat.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum IfSilent {
+        Wait = "wait",
+        Pause = "pause",
+        Fail = "fail",
+        Ask = "ask",
+    }
 }

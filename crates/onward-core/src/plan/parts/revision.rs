@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::document::word::words;
+
 /// Revisions in one run, where nothing is said.
 const MAX_DEFAULT: u32 = 4;
 const MAX_PER_PHASE_DEFAULT: u32 = 2;
@@ -35,26 +37,28 @@ pub struct ReplanRules {
     pub tasks_max: u32,
 }
 
-/// What a revision may touch, beside what it adds. What is completed or at work stays, unless it says `all`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum MayEdit {
-    /// The phase that asks, and all that needs it.
-    Downstream,
-    /// All that has not begun.
-    Pending,
-    /// Completed phases too: those that change are done anew.
-    All,
+words! {
+    /// What a revision may touch, beside what it adds. What is completed or at work stays, unless it says `all`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum MayEdit {
+        /// The phase that asks, and all that needs it.
+        Downstream = "downstream",
+        /// All that has not begun.
+        Pending = "pending",
+        /// Completed phases too: those that change are done anew.
+        All = "all",
+    }
 }
 
-/// What asks for a revision without anybody asking.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ReplanWhen {
-    Failed,
-    VerifyFailed,
-    TooComplex,
-    AgentAsked,
+words! {
+    /// What asks for a revision without anybody asking.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ReplanWhen {
+        Failed = "failed",
+        VerifyFailed = "verify-failed",
+        TooComplex = "too-complex",
+        AgentAsked = "agent-asked",
+    }
 }
 
 impl ReplanRules {

@@ -53,11 +53,11 @@ impl Node {
         }
     }
 
-    pub(super) fn entry(&self, key: &str) -> Option<&Entry> {
+    pub(crate) fn entry(&self, key: &str) -> Option<&Entry> {
         self.entries().iter().find(|entry| entry.key == key)
     }
 
-    pub(super) fn get(&self, key: &str) -> Option<&Node> {
+    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
         self.entry(key).map(|entry| &entry.value)
     }
 
@@ -70,7 +70,7 @@ impl Node {
     }
 
     /// Values and bytes of text in here, this one included.
-    pub(super) fn cost(&self) -> Cost {
+    pub(crate) fn cost(&self) -> Cost {
         let mut cost = Cost { nodes: 1, bytes: 0, depth: 0 };
         match &self.content {
             Content::Scalar { text, .. } => cost.bytes = text.len(),
@@ -85,10 +85,10 @@ impl Node {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Cost {
-    pub(super) nodes: usize,
-    pub(super) bytes: usize,
-    pub(super) depth: usize,
+pub(crate) struct Cost {
+    pub(crate) nodes: usize,
+    pub(crate) bytes: usize,
+    pub(crate) depth: usize,
 }
 
 impl Cost {
@@ -117,14 +117,14 @@ pub(crate) struct Builder {
     anchors: BTreeMap<usize, Node>,
     nodes: usize,
     bytes: usize,
-    pub(super) diagnostics: Vec<Diagnostic>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
 /// Nothing after this can be read.
 pub(crate) type Fatal = Diagnostic;
 
 impl Builder {
-    pub(super) fn scalar(&mut self, text: String, plain: bool, anchor: usize, place: Place) -> Result<(), Fatal> {
+    pub(crate) fn scalar(&mut self, text: String, plain: bool, anchor: usize, place: Place) -> Result<(), Fatal> {
         let nodes = usize::from(!self.wants_key());
         self.charge(Cost { nodes, bytes: text.len(), depth: 0 }, place)?;
         if text.contains('\0') {
@@ -135,15 +135,15 @@ impl Builder {
         self.attach(Node { place, content: Content::Scalar { text, plain } }, anchor)
     }
 
-    pub(super) fn open_sequence(&mut self, anchor: usize, place: Place) -> Result<(), Fatal> {
+    pub(crate) fn open_sequence(&mut self, anchor: usize, place: Place) -> Result<(), Fatal> {
         self.open(Content::Sequence(Vec::new()), anchor, place)
     }
 
-    pub(super) fn open_mapping(&mut self, anchor: usize, place: Place) -> Result<(), Fatal> {
+    pub(crate) fn open_mapping(&mut self, anchor: usize, place: Place) -> Result<(), Fatal> {
         self.open(Content::Mapping(Vec::new()), anchor, place)
     }
 
-    pub(super) fn close(&mut self) -> Result<(), Fatal> {
+    pub(crate) fn close(&mut self) -> Result<(), Fatal> {
         let Some(frame) = self.open.pop() else {
             return Ok(());
         };
@@ -151,7 +151,7 @@ impl Builder {
     }
 
     /// Writes out what the alias stands for, and counts all of it.
-    pub(super) fn alias(&mut self, anchor: usize, place: Place) -> Result<(), Fatal> {
+    pub(crate) fn alias(&mut self, anchor: usize, place: Place) -> Result<(), Fatal> {
         let Some(node) = self.anchors.get(&anchor) else {
             let fault = Diagnostic::error(Code::Syntax, "an alias stands inside the value it names");
             return Err(fault.at(place).help("write the value out"));
@@ -224,7 +224,7 @@ impl Builder {
     }
 }
 
-pub(super) fn too_deep(place: Place) -> Diagnostic {
+pub(crate) fn too_deep(place: Place) -> Diagnostic {
     let message = format!("lists and mappings stand more than {DEPTH_MAX} deep inside each other");
     Diagnostic::error(Code::TooDeep, message).at(place).help("write it with fewer levels")
 }

@@ -12,10 +12,10 @@ use super::units::{self, DurationFault};
 /// The format this version reads.
 const FORMAT: i64 = 1;
 /// A script this long does not fit on a command line everywhere.
-pub(super) const SCRIPT_BYTES_MAX: usize = 96 << 10;
+pub(crate) const SCRIPT_BYTES_MAX: usize = 96 << 10;
 
 impl Checker {
-    pub(super) fn scalar(&mut self, shape: &Shape, text: &str, plain: bool, node: &Node) {
+    pub(crate) fn scalar(&mut self, shape: &Shape, text: &str, plain: bool, node: &Node) {
         let fine = match shape {
             Shape::Format => return self.format(text, plain, node),
             Shape::Template => return self.template(text, node),

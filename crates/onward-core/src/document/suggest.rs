@@ -48,12 +48,12 @@ const ELSEWHERE: &[(&str, &str)] = &[
 ];
 
 /// True as long as there are few enough faults for a suggestion to be read.
-pub(super) fn worth_it(faults: &[Diagnostic]) -> bool {
+pub(crate) fn worth_it(faults: &[Diagnostic]) -> bool {
     faults.len() < FAULTS_MAX
 }
 
 /// The nearest candidate, if one is near enough to have been meant.
-pub(super) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let candidates: Vec<&str> = candidates.into_iter().take(CANDIDATES_MAX + 1).collect();
     if candidates.len() > CANDIDATES_MAX || word.chars().count() > WORD_CHARS_MAX {
         return None;
@@ -71,7 +71,7 @@ pub(super) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a s
 }
 
 /// `did you mean ...?`, or nothing where no candidate is near.
-pub(super) fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
+pub(crate) fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     nearest(word, candidates).map(|near| format!("did you mean `{near}`?")).unwrap_or_default()
 }
 

@@ -5,12 +5,14 @@ use crate::expression::Reference;
 
 use super::shape::{Field, Keys, NameRule, Rest, Shape, one_of};
 use super::suggest::{did_you_mean, nearest, worth_it};
-use super::support;
 use super::tree::{Content, Entry, Node};
+
+/// The step of a path that leads into a phase.
+const PHASE: &str = "phase";
 
 /// Whose text an expression stands in: it decides what the expression may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Owner {
+pub(crate) enum Owner {
     Plan,
     Defaults,
     /// By position among the phases.
@@ -21,18 +23,18 @@ pub(super) enum Owner {
 
 /// An expression asks for something. Whether it is there is known once all phases are read.
 #[derive(Debug)]
-pub(super) struct Use {
-    pub(super) reference: Reference,
-    pub(super) place: Place,
-    pub(super) owner: Owner,
+pub(crate) struct Use {
+    pub(crate) reference: Reference,
+    pub(crate) place: Place,
+    pub(crate) owner: Owner,
     /// It says what a matrix goes over, which is needed before the phase exists.
-    pub(super) in_matrix: bool,
+    pub(crate) in_matrix: bool,
 }
 
 pub(crate) struct Checker {
     pub(crate) diagnostics: Vec<Diagnostic>,
-    pub(super) uses: Vec<Use>,
-    /// The keys that lead here, as the table of support names them.
+    pub(crate) uses: Vec<Use>,
+    /// The keys that lead here; [`PHASE`] stands for `phases`, `finally` and `defaults`.
     path: Vec<&'static str>,
     /// The key in hand as its author wrote it, for messages.
     key: String,
@@ -82,20 +84,19 @@ impl Checker {
     }
 
     fn field(&mut self, field: &'static Field, entry: &Entry) {
-        // Phases, closing phases and what they share are one thing to the table of support.
+        // A message about a key of a phase, of `finally` or of `defaults` names the key alone.
         let (segment, owner) = match (self.path.is_empty(), field.key) {
-            (true, "phases") => ("phase", Owner::Phase(0)),
-            (true, "finally") => ("phase", Owner::Finally(0)),
-            (true, "defaults") => ("phase", Owner::Defaults),
+            (true, "phases") => (PHASE, Owner::Phase(0)),
+            (true, "finally") => (PHASE, Owner::Finally(0)),
+            (true, "defaults") => (PHASE, Owner::Defaults),
             (true, _) => (field.key, Owner::Plan),
             (false, _) => (field.key, self.owner),
         };
-        self.path.push(field.key);
-        if let Some(said) = support::not_yet(&self.path, entry.value.text()) {
-            let message = format!("`{said}` is understood, but this version does not act on it yet");
+        if let Some(said) = field.unsupported(entry.value.text()) {
+            let outer: String = self.path.iter().filter(|key| **key != PHASE).flat_map(|key| [*key, "."]).collect();
+            let message = format!("`{outer}{said}` is understood, but this version does not act on it yet");
             self.diagnostics.push(Diagnostic::warning(Code::NotYetSupported, message).at(entry.place));
         }
-        self.path.pop();
         self.path.push(segment);
         let before = std::mem::replace(&mut self.owner, owner);
         self.value(&entry.key, &field.shape, &entry.value);
@@ -202,16 +203,16 @@ impl Checker {
         }
     }
 
-    pub(super) fn use_of(&mut self, reference: Reference, place: Place) {
+    pub(crate) fn use_of(&mut self, reference: Reference, place: Place) {
         let in_matrix = self.path.contains(&"matrix");
         self.uses.push(Use { reference, place, owner: self.owner, in_matrix });
     }
 
-    pub(super) fn key(&self) -> &str {
+    pub(crate) fn key(&self) -> &str {
         &self.key
     }
 
-    pub(super) fn error(&mut self, code: Code, message: String, help: impl Into<String>, place: Place) {
+    pub(crate) fn error(&mut self, code: Code, message: String, help: impl Into<String>, place: Place) {
         self.diagnostics.push(Diagnostic::error(code, message).at(place).help(help));
     }
 
@@ -226,7 +227,7 @@ impl Checker {
         self.error(Code::WrongType, message, "", node.place);
     }
 
-    pub(super) fn bad_value(&mut self, shape: &Shape, node: &Node) {
+    pub(crate) fn bad_value(&mut self, shape: &Shape, node: &Node) {
         let text: String = node.text().unwrap_or_default().chars().take(40).collect();
         let help = match shape {
             Shape::Choice(words) | Shape::ChoiceBut(words, _, _) => did_you_mean(&text, words.iter().copied()),

@@ -81,9 +81,9 @@ impl NameRule {
     }
 }
 
-pub(super) const PHASE_ID_PATTERN: &str = "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$";
+pub(crate) const PHASE_ID_PATTERN: &str = "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$";
 
-pub(super) fn is_phase_id(text: &str) -> bool {
+pub(crate) fn is_phase_id(text: &str) -> bool {
     let starts = text.starts_with(|c: char| c.is_ascii_alphanumeric());
     starts && text.len() <= 64 && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
 }
@@ -109,32 +109,120 @@ pub(crate) enum Rest {
     Names(NameRule, &'static Shape),
 }
 
-#[derive(Debug)]
+/// One key, declared once: the checker, the reader, the JSON Schema and the reference page all go by this.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Field {
     pub(crate) key: &'static str,
     pub(crate) shape: Shape,
     pub(crate) required: bool,
-    /// For editors.
+    /// One sentence, for editors and for the reference page.
     pub(crate) about: &'static str,
+    pub(crate) default: Preset,
+    /// A value as an author would write it, in one line of YAML.
+    pub(crate) example: &'static str,
+    pub(crate) support: Support,
+}
+
+/// The value of a key that is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Preset {
+    /// Nothing stands in its place: what it would ask for is not done.
+    Unset,
+    /// As it would be written, without quotes.
+    Text(&'static str),
+    Items(&'static [&'static str]),
+    NoEntries,
+}
+
+/// Whether this version acts on a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Support {
+    Full,
+    NotYet,
+    /// On all its values but this one.
+    NotYetAs(&'static str),
+    /// Only where it is a mapping.
+    NotYetAsText,
 }
 
 pub(crate) const fn field(key: &'static str, shape: Shape, about: &'static str) -> Field {
-    Field { key, shape, required: false, about }
+    Field { key, shape, required: false, about, default: Preset::Unset, example: "", support: Support::Full }
 }
 
-pub(super) const fn required(key: &'static str, shape: Shape, about: &'static str) -> Field {
-    Field { key, shape, required: true, about }
+impl Field {
+    pub(crate) const fn required(self) -> Self {
+        Self { required: true, ..self }
+    }
+
+    pub(crate) const fn default(self, text: &'static str) -> Self {
+        Self { default: Preset::Text(text), ..self }
+    }
+
+    pub(crate) const fn default_items(self, items: &'static [&'static str]) -> Self {
+        Self { default: Preset::Items(items), ..self }
+    }
+
+    pub(crate) const fn no_entries(self) -> Self {
+        Self { default: Preset::NoEntries, ..self }
+    }
+
+    pub(crate) const fn example(self, text: &'static str) -> Self {
+        Self { example: text, ..self }
+    }
+
+    pub(crate) const fn not_yet(self) -> Self {
+        Self { support: Support::NotYet, ..self }
+    }
+
+    pub(crate) const fn not_yet_as(self, value: &'static str) -> Self {
+        Self { support: Support::NotYetAs(value), ..self }
+    }
+
+    pub(crate) const fn not_yet_as_text(self) -> Self {
+        Self { support: Support::NotYetAsText, ..self }
+    }
+
+    /// The key, or the key with its value, if it is read and checked but has no effect yet.
+    pub(super) fn unsupported(&self, value: Option<&str>) -> Option<String> {
+        match self.support {
+            Support::Full => None,
+            Support::NotYet => Some(self.key.to_owned()),
+            Support::NotYetAsText => value.map(|_| self.key.to_owned()),
+            Support::NotYetAs(word) => (value == Some(word)).then(|| format!("{}: {word}", self.key)),
+        }
+    }
 }
 
 impl Keys {
+    /// Keys of a mapping that has no others and wants none of them.
+    pub(crate) const fn of(what: &'static str, fields: &'static [Field]) -> Self {
+        Self { what, fields, rest: Rest::Refused, one_of: &[] }
+    }
+
     pub(crate) fn find(&self, key: &str) -> Option<&'static Field> {
         self.fields.iter().find(|field| field.key == key)
+    }
+
+    /// The value of a key that is left out, where it is a single one.
+    pub(crate) fn default_text(&self, key: &str) -> Option<&'static str> {
+        match self.find(key)?.default {
+            Preset::Text(text) => Some(text),
+            Preset::Unset | Preset::Items(_) | Preset::NoEntries => None,
+        }
+    }
+
+    /// The value of a key that is left out, where it is a list.
+    pub(crate) fn default_list(&self, key: &str) -> &'static [&'static str] {
+        match self.find(key).map(|field| field.default) {
+            Some(Preset::Items(items)) => items,
+            Some(Preset::Unset | Preset::Text(_) | Preset::NoEntries) | None => &[],
+        }
     }
 }
 
 impl Shape {
     /// In words, for "expected ...".
-    pub(super) fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         match self {
             Shape::Format => "the number 1".to_owned(),
             Shape::Text | Shape::Template => "text".to_owned(),
@@ -164,7 +252,7 @@ impl Shape {
 }
 
 /// `a`, `b` or `c`.
-pub(super) fn one_of(words: &[&str]) -> String {
+pub(crate) fn one_of(words: &[&str]) -> String {
     match words {
         [] => String::new(),
         [one] => format!("`{one}`"),

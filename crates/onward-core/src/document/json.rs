@@ -33,7 +33,7 @@ struct Reader<'a> {
     column: usize,
 }
 
-pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), Fatal> {
+pub(crate) fn read(text: &str, builder: &mut Builder) -> Result<(), Fatal> {
     let mut reader = Reader { rest: text.chars().peekable(), line: 1, column: 1 };
     let mut open: Vec<Open> = Vec::new();
     let mut next = Next::Value;

@@ -1,0 +1,63 @@
+//! The plan without its phases.
+
+use std::collections::BTreeMap;
+
+use crate::document::tree::Node;
+use crate::plan::keys::{GIT_COMMIT, INPUT_KEYS, PLAN, REPLAN};
+use crate::plan::model::{GitCommit, InputKind, InputSpec, MAX_PARALLEL_DEFAULT, Plan};
+
+use super::layers::{Layers, texts};
+use super::{freshness, parts};
+
+pub(in crate::plan) fn plan(root: &Node) -> Plan {
+    let top = Layers::alone(root, &PLAN);
+    let checkpoint = root.get("checkpoint");
+    Plan {
+        run_name: top.text("run-name"),
+        description: top.text("description"),
+        inputs: inputs(root),
+        env: top.pairs("env"),
+        max_parallel: top.count("max-parallel").unwrap_or(MAX_PARALLEL_DEFAULT),
+        on_failure: top.word("on-failure"),
+        git_commit: checkpoint.and_then(|checkpoint| checkpoint.get("git-commit")).map(git_commit),
+        limits: parts::limits(root),
+        replan: top.inner("replan", &REPLAN).map(parts::replan),
+        freshness: freshness::freshness(root),
+        issue: freshness::issue(root),
+        ..Plan::new(top.text("name").unwrap_or_default(), top.text("type").unwrap_or_default())
+    }
+}
+
+/// As far as the plan says it: the project's configuration says the rest.
+fn git_commit(node: &Node) -> GitCommit {
+    let rule = Layers::alone(node, &GIT_COMMIT);
+    GitCommit {
+        every: rule.count_if_written("every"),
+        message: rule.text("message"),
+        trailers: node.get("trailers").map(texts),
+        hooks: rule.flag_if_written("hooks"),
+    }
+}
+
+fn inputs(root: &Node) -> BTreeMap<String, InputSpec> {
+    let entries = root.get("inputs").map(Node::entries).unwrap_or_default();
+    entries.iter().map(|entry| (entry.key.clone(), input(&entry.value))).collect()
+}
+
+pub(in crate::plan) fn input(node: &Node) -> InputSpec {
+    let spec = Layers::alone(node, &INPUT_KEYS);
+    let kind = match spec.text("type").as_deref() {
+        Some("integer") => InputKind::Integer,
+        Some("number") => InputKind::Number,
+        Some("boolean") => InputKind::Boolean,
+        Some("date") => InputKind::Date,
+        Some("choice") => InputKind::Choice { choices: spec.texts("choices") },
+        Some(_) | None => InputKind::String,
+    };
+    InputSpec {
+        kind,
+        required: spec.flag("required"),
+        default: spec.text("default"),
+        description: spec.text("description"),
+    }
+}
