@@ -4,11 +4,11 @@ use onward_core::exit;
 use onward_engine::Onward;
 
 use super::here;
-use crate::args::people;
+use crate::args;
 use crate::failure::Failure;
 use crate::render;
 
-pub(super) fn next(args: &people::Next) -> Result<u8, Failure> {
+pub(super) fn next(args: &args::Next) -> Result<u8, Failure> {
     let mut onward = Onward::look(&here()?)?;
     let next = onward.next(the_run(args.run.as_deref()).as_deref())?;
     if args.output.json {

@@ -6,11 +6,11 @@ use onward_engine::{Done, Onward, Proposed, Report, Reported};
 
 use super::here;
 use super::next::the_run;
-use crate::args::people::{self, What};
+use crate::args::{self, What};
 use crate::failure::Failure;
 use crate::render;
 
-pub(super) fn report(args: &people::Report) -> Result<u8, Failure> {
+pub(super) fn report(args: &args::Report) -> Result<u8, Failure> {
     let (about, report) = match &args.what {
         What::Start(about) => (about, Report::Start),
         What::Progress(progress) => (&progress.about, Report::Progress { note: progress.note.clone() }),
@@ -24,7 +24,7 @@ pub(super) fn report(args: &people::Report) -> Result<u8, Failure> {
     Ok(if reported.accepted { exit::DONE } else { exit::FAILED })
 }
 
-fn another_plan(args: &people::Replan) -> Result<u8, Failure> {
+fn another_plan(args: &args::Replan) -> Result<u8, Failure> {
     let about = &args.about;
     let mut onward = Onward::work(&here()?)?;
     let run = the_run(about.run.as_deref());
@@ -39,7 +39,7 @@ fn another_plan(args: &people::Replan) -> Result<u8, Failure> {
     })
 }
 
-fn say(about: &people::About, reported: &Reported) {
+fn say(about: &args::About, reported: &Reported) {
     if about.output.json {
         render::answer_json(reported);
     } else if let Some(reason) = &reported.reason {
@@ -49,7 +49,7 @@ fn say(about: &people::About, reported: &Reported) {
     }
 }
 
-fn claim(done: &people::Done) -> Done {
+fn claim(done: &args::Done) -> Done {
     Done {
         summary: done.summary.clone(),
         artifacts: done.artifact.clone(),

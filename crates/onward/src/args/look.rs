@@ -1,0 +1,103 @@
+//! Verbs that only look.
+
+use clap::{Args, ValueEnum};
+
+use super::Json;
+
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    /// Run id or its beginning [default: the newest run].
+    pub(crate) run: Option<String>,
+    /// Exit 3 while work is left.
+    #[arg(long)]
+    pub(crate) exit_code: bool,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// Include archived runs.
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// List only runs of this type.
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) kind: Option<String>,
+    /// List only runs of this project.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) project: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Log {
+    /// Run id or its beginning [default: the newest run].
+    pub(crate) run: Option<String>,
+    /// List the events of the journal instead, oldest first.
+    #[arg(long)]
+    pub(crate) events: bool,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// Id of a checkpoint or of a run.
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Logs {
+    /// Run id or its beginning; `@` is the newest run.
+    #[arg(default_value = "@")]
+    pub(crate) run: String,
+    /// Id of the phase [default: all phases].
+    pub(crate) phase: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Why {
+    /// Run id or its beginning, or `@` for the newest run.
+    pub(crate) run: String,
+    /// Id of the phase.
+    pub(crate) phase: String,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Graph {
+    /// Plan file or run id [default: the newest run].
+    #[arg(value_name = "PLAN|RUN")]
+    pub(crate) of: Option<String>,
+    /// Output format.
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: GraphFormat,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GraphFormat {
+    Text,
+    Mermaid,
+    Dot,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Diff {
+    /// Older checkpoint; `@` is the newest of the current run, `@-` the one before.
+    pub(crate) from: String,
+    /// Newer checkpoint.
+    pub(crate) to: String,
+    /// Show only how much changed in each file.
+    #[arg(long)]
+    pub(crate) stat: bool,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}

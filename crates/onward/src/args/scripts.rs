@@ -1,0 +1,165 @@
+//! Verbs for scripts, and for workers who report on phases that onward does not run.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::{Json, key_and_value};
+
+#[derive(Debug, Args)]
+pub(crate) struct Next {
+    /// Run id or its beginning [default: inside a phase its own run, else the newest].
+    #[arg(long, value_name = "RUN")]
+    pub(crate) run: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Report {
+    #[command(subcommand)]
+    pub(crate) what: What,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum What {
+    /// Report that work on a phase begins.
+    Start(About),
+    /// Report progress; also a sign of life.
+    Progress(Progress),
+    /// Report a phase as done; verified before it is accepted.
+    Done(Done),
+    /// Report that a phase cannot be done.
+    Fail(Fail),
+    /// Ask for a revision of the plan, or supply one.
+    Replan(Replan),
+}
+
+/// The phase that a report is about.
+#[derive(Debug, Args)]
+pub(crate) struct About {
+    /// Id of the phase.
+    pub(crate) phase: String,
+    /// Run id or its beginning [default: inside a phase its own run, else the newest].
+    #[arg(long, value_name = "RUN")]
+    pub(crate) run: Option<String>,
+    /// Complexity of the phase, as a number.
+    #[arg(long, value_name = "N")]
+    pub(crate) complexity: Option<u32>,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Progress {
+    #[command(flatten)]
+    pub(crate) about: About,
+    /// Progress note; `3/10` moves the bar.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) note: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Done {
+    #[command(flatten)]
+    pub(crate) about: About,
+    /// Summary of the work, up to 50 words.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) summary: Option<String>,
+    /// File or folder that was made, relative to the top of the project.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) artifact: Vec<String>,
+    /// Output value for later phases.
+    #[arg(long = "output", value_name = "KEY=VALUE", value_parser = key_and_value)]
+    pub(crate) values: Vec<(String, String)>,
+    /// Commit with the work.
+    #[arg(long, value_name = "SHA")]
+    pub(crate) commit: Option<String>,
+    /// Remaining work; the phase is not done while any is left.
+    #[arg(long, value_name = "TEXT", default_value = "", allow_hyphen_values = true)]
+    pub(crate) remaining: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Fail {
+    #[command(flatten)]
+    pub(crate) about: About,
+    /// Reason of the failure.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Replan {
+    #[command(flatten)]
+    pub(crate) about: About,
+    /// Reason for the revision.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+    /// File with the new plan [default: made by the command `replan.run` of the plan].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plan: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct State {
+    #[command(subcommand)]
+    pub(crate) verb: StateVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum StateVerb {
+    /// Merge a JSON object into the state (RFC 7396: null removes).
+    Merge(StateMerge),
+    /// Print the state, or the part at a JSON pointer.
+    Get(StateGet),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StateMerge {
+    /// File with a JSON object, or - for stdin.
+    #[arg(value_name = "FILE|-")]
+    pub(crate) patch: PathBuf,
+    /// Run id or its beginning [default: the newest run].
+    #[arg(long, value_name = "RUN")]
+    pub(crate) run: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StateGet {
+    /// JSON pointer into the state, such as /messages/0.
+    #[arg(default_value = "")]
+    pub(crate) pointer: String,
+    /// Run id or its beginning [default: the newest run].
+    #[arg(long, value_name = "RUN")]
+    pub(crate) run: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Save {
+    /// Type of the work, such as implement.
+    #[arg(value_name = "TYPE")]
+    pub(crate) kind: String,
+    /// Name of the project.
+    pub(crate) project: String,
+    /// File with the state as a JSON object, or - for stdin.
+    #[arg(long, value_name = "FILE|-", default_value = "-")]
+    pub(crate) state: PathBuf,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Load {
+    /// Type, matched exactly.
+    #[arg(value_name = "TYPE")]
+    pub(crate) kind: String,
+    /// Project, matched exactly.
+    pub(crate) project: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}

@@ -1,0 +1,89 @@
+//! Setting a project up, and keeping it in order.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::Json;
+
+#[derive(Debug, Args)]
+pub(crate) struct Init {
+    /// Write a commented onward.yaml too.
+    #[arg(long)]
+    pub(crate) plan: bool,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// Plan file.
+    pub(crate) plan: PathBuf,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Config {
+    /// Show the file and line that set each value.
+    #[arg(long)]
+    pub(crate) origin: bool,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Schema {
+    /// Name of the schema; without one all are listed.
+    pub(crate) name: Option<SchemaName>,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaName {
+    Plan,
+    Event,
+    Checkpoint,
+    Config,
+    Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Prune {
+    /// Show what would be deleted and why; delete nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Repair what is found; damaged files are kept in `.onward/damaged`.
+    #[arg(long)]
+    pub(crate) repair: bool,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Delete {
+    /// Whole run id; a prefix is not enough.
+    pub(crate) run: String,
+    /// Do not ask.
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// Name of the shell.
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Trust {
+    #[command(flatten)]
+    pub(crate) output: Json,
+}

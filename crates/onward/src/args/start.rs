@@ -1,0 +1,135 @@
+//! What is typed to start a run or to go on with one.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use onward_core::event::Orphans;
+use onward_engine::PlanFrom;
+
+use super::{key_and_value, span};
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// Plan file [default: onward.yaml, else .onward/plan.yaml].
+    pub(crate) plan: Option<PathBuf>,
+    /// Go on with the unfinished run of this plan, or with RUN.
+    #[arg(long, value_name = "RUN", num_args = 0..=1, require_equals = true, conflicts_with = "fresh")]
+    #[expect(clippy::option_option, reason = "the flag is absent, bare, or has a value")]
+    pub(crate) resume: Option<Option<String>>,
+    /// Start a new run and archive the unfinished one.
+    #[arg(long, conflicts_with = "from")]
+    pub(crate) fresh: bool,
+    #[command(flatten)]
+    pub(crate) start: Start,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Resume {
+    /// Run id or its beginning [default: the newest unfinished run].
+    pub(crate) run: Option<String>,
+    #[command(flatten)]
+    pub(crate) start: Start,
+}
+
+/// Flags that `run` and `resume` share.
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "switches of a command line are independent of each other")]
+pub(crate) struct Start {
+    /// Run this phase again; `clean` first puts back the files it writes.
+    #[arg(long, value_name = "PHASE[=keep|clean]")]
+    pub(crate) retry: Vec<String>,
+    /// Mark this phase as done, because its work was done by hand.
+    #[arg(long, value_name = "PHASE")]
+    pub(crate) adopt: Vec<String>,
+    /// Skip this phase.
+    #[arg(long, value_name = "PHASE")]
+    pub(crate) skip: Vec<String>,
+    /// Run this phase and all that need it again, in the unfinished run or else in the last completed one.
+    #[arg(long, value_name = "PHASE")]
+    pub(crate) from: Option<String>,
+    /// Rewind to this checkpoint first, files included.
+    #[arg(long, value_name = "ID")]
+    pub(crate) checkpoint: Option<String>,
+    /// Run this phase and no other.
+    #[arg(long, value_name = "PHASE")]
+    pub(crate) only: Option<String>,
+    /// Keep completed phases although files, branch or issue have changed since.
+    #[arg(long)]
+    pub(crate) accept_stale: bool,
+    /// Allow one more revision of the plan beyond the replan limits.
+    #[arg(long)]
+    pub(crate) force_replan: bool,
+    /// Wait for, or kill, phases that still run without a driver.
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub(crate) orphan: Option<Orphan>,
+    /// Repair a damaged store that is in the way of a fresh start, or put it aside.
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub(crate) damaged: Option<Damaged>,
+    /// Run up to N phases side by side.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) jobs: Option<u32>,
+    /// Pause the run after this time, such as 3h or 90m.
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    pub(crate) deadline: Option<Duration>,
+    /// Wait at most this long for a rate limit; 0 does not wait.
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    pub(crate) wait_limit: Option<Duration>,
+    /// Set an input of the plan.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_and_value)]
+    pub(crate) input: Vec<(String, String)>,
+    /// Use the edited plan file, or the plan stored with the run.
+    #[arg(long, value_enum, value_name = "WHICH", default_value = "file")]
+    pub(crate) plan_from: From,
+    /// Show what would run and why; start and write nothing.
+    #[arg(long, short = 'n')]
+    pub(crate) dry_run: bool,
+    /// Take the default answer; never overrides a refusal, an approval or a deletion.
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Never ask; exit 14 where an answer is needed.
+    #[arg(long)]
+    pub(crate) no_input: bool,
+    /// Print one JSON object per line on stdout; the last has the exit code.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print errors only.
+    #[arg(long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Orphan {
+    Wait,
+    Kill,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Damaged {
+    Repair,
+    Aside,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum From {
+    File,
+    Run,
+}
+
+impl std::convert::From<Orphan> for Orphans {
+    fn from(how: Orphan) -> Self {
+        match how {
+            Orphan::Wait => Self::Wait,
+            Orphan::Kill => Self::Kill,
+        }
+    }
+}
+
+impl std::convert::From<From> for PlanFrom {
+    fn from(which: From) -> Self {
+        match which {
+            From::File => Self::File,
+            From::Run => Self::Run,
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Answers and orders to a run.
+
+use clap::Args;
+
+use super::Json;
+
+#[derive(Debug, Args)]
+pub(crate) struct Approve {
+    /// Run id or its beginning, or `@` for the newest run.
+    pub(crate) run: String,
+    /// Id of the phase.
+    pub(crate) phase: String,
+    /// Answer with one of the choices of the plan; all but `reject` approve [default: the first].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) choice: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Steer {
+    /// Run id or its beginning, or `@` for the newest run.
+    pub(crate) run: String,
+    /// Id of the phase.
+    pub(crate) phase: String,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Halt {
+    /// Run id or its beginning, or `@` for the newest run.
+    pub(crate) run: String,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
