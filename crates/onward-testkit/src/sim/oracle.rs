@@ -491,6 +491,8 @@ impl Oracle {
         self.closed.forget(&back.phase);
         let facts = self.facts.get_mut(&back.phase).expect("of the plan");
         assert!(facts.open.is_none(), "{} is rewound while it is at work", back.phase);
+        // A phase that was made undone on purpose, and not started since, has a key that nobody outside knows.
+        facts.rewound_since |= facts.key == Some(Generation(facts.generation));
         match back.generation {
             Some(kept) => {
                 assert_eq!(kept.0, facts.generation, "6.5: {} goes back to another key", back.phase);
@@ -500,7 +502,6 @@ impl Oracle {
             }
             None => facts.generation += 1,
         }
-        facts.rewound_since = facts.key.is_some();
         self.composed.reopened(&self.plan, &back.phase);
         (facts.failures, facts.unknowns) = (0, 0);
         let has_probe = self.plan.phase(&back.phase).is_some_and(|phase| !phase.done_when.is_empty());
