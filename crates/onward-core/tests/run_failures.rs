@@ -163,6 +163,20 @@ fn who_is_asked_about_an_end_that_nobody_saw() {
     }
 }
 
+/// An attempt was stopped, or nobody saw its end, and its outputs cannot be read. Its probe is asked all the same before anything
+/// is done again.
+#[test]
+fn a_probe_is_asked_also_where_outputs_cannot_be_read() {
+    for outcome in [Outcome::Unknown, STOPPED] {
+        let mut story = Story::of_a(", effects: external, done-when: [test -e x]");
+        let phase = PhaseId::new("a");
+        let end = AttemptEnd { outputs: Err("they are torn".to_owned()), ..AttemptEnd::bare(outcome) };
+        story.take(&Input::AttemptEnded { phase: phase.clone(), attempt: Attempt(1), end });
+        assert_eq!(story.a().attempts, 1, "it is not begun again unseen");
+        assert!(run::wanted(&story.run, story.now).contains(&Effect::Probe { phase }));
+    }
+}
+
 /// Nobody saw how an attempt ended, and its phase has a probe. It is asked before anything is done again, and where the effect is
 /// there nothing is.
 #[test]

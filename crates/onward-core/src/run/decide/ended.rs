@@ -1,5 +1,6 @@
 //! An attempt is over: done, failed, to be tried again, or in doubt.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -68,7 +69,13 @@ fn claimed(run: &Run, phase: &Phase, end: &AttemptEnd) -> Option<Box<Claimed>> {
         | Outcome::CouldNotStart { .. }
         | Outcome::NeverRan => false,
     };
-    let outputs = end.outputs.as_ref().ok().filter(|_| claims)?.clone();
+    let outputs = match &end.outputs {
+        _ if !claims => return None,
+        Ok(outputs) => outputs.clone(),
+        // What it gave out is lost; whether its effect is there is asked all the same.
+        Err(_) if end.outcome != (Outcome::Exited { code: 0 }) => BTreeMap::new(),
+        Err(_) => return None,
+    };
     Some(Box::new(Claimed {
         summary: end.summary.clone(),
         outputs,
