@@ -85,7 +85,7 @@ fn section(out: &mut String, path: &str, keys: &'static Keys) {
             Support::Full => {}
             Support::NotYet => about.push_str(" *Understood; this version does not act on it yet.*"),
             Support::NotYetAsText => {
-                about.push_str(" *An address is understood; this version does not act on it yet.*")
+                about.push_str(" *An address is understood; this version does not act on it yet.*");
             }
             Support::NotYetAs(word) => {
                 let _ = write!(about, " *This version does not act on `{word}` yet.*");

@@ -154,12 +154,7 @@ impl Oracle {
             }
             Event::PhaseExpanded { phase, children } => self.expanded(phase, children),
             Event::MainPartEnded { .. } => self.composed.main_ended = true,
-            Event::Replanned(replanned) => {
-                if let Some(facts) = self.facts.get_mut(&replanned.phase) {
-                    (facts.failures, facts.unknowns, facts.parked) = (0, 0, false);
-                }
-                self.revised(&replanned.plan);
-            }
+            Event::Replanned(replanned) => self.replanned(&replanned.phase, &replanned.plan),
             Event::RunStarted(_)
             | Event::ReplanAsked { .. }
             | Event::ReplanAllowed
@@ -183,6 +178,13 @@ impl Oracle {
             | Event::StateChanged { .. }
             | Event::CheckpointTaken { .. } => {}
         }
+    }
+
+    fn replanned(&mut self, phase: &PhaseId, plan: &Plan) {
+        if let Some(facts) = self.facts.get_mut(phase) {
+            (facts.failures, facts.unknowns, facts.parked) = (0, 0, false);
+        }
+        self.revised(plan);
     }
 
     /// A phase that says it is done and gives out what nobody can read has failed like any other.

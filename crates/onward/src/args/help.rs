@@ -1,5 +1,7 @@
 //! The help: verbs in groups, and examples for each.
 
+use std::fmt::Write as _;
+
 use clap::Command;
 
 /// The verbs in the order in which a newcomer meets them.
@@ -167,9 +169,9 @@ pub(super) fn grouped(mut command: Command) -> Command {
     };
     let mut verbs = String::new();
     for (title, group) in GROUPS {
-        verbs += &format!("\n{title}:\n");
+        let _ = write!(verbs, "\n{title}:\n");
         for verb in *group {
-            verbs += &format!("  {verb:<12} {}\n", about(&command, verb));
+            let _ = writeln!(verbs, "  {verb:<12} {}", about(&command, verb));
         }
     }
     let template = format!(
