@@ -1,7 +1,7 @@
 //! Texts that people write, plans and configurations alike: from text to a tree in which every part knows its place, and
 //! held against tables of keys.
 //!
-//! The way is: text → `tree` (from `yaml` or `json`) → `check` against a table of [`shape::Keys`]. The same tables make the
+//! The way is: text → `tree` (from `yaml` or `json`) → `check` against a table of `shape::Keys`. The same tables make the
 //! JSON Schemas (`schema`) and the reference pages (`reference`).
 
 pub(crate) mod check;

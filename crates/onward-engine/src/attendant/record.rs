@@ -121,7 +121,7 @@ pub struct Exit {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub uncleaned: bool,
     /// Processes that were there when the outcome was written: let be after a success, or not to be ended by us. At most
-    /// [`LEFT_RUNNING_MAX`] are named.
+    /// `LEFT_RUNNING_MAX` are named.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_running: Vec<LeftRunning>,
 }
