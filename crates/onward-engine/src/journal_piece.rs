@@ -12,6 +12,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::vcs::Repository;
 
+/// Tries at one copy.
+const TRIES_MAX: u32 = 3;
+const TRY_PAUSE: Duration = Duration::from_millis(100);
+/// Tries in a row that did not work before copying is given up.
+const FAILURES_MAX: u32 = 9;
 /// The version of the form.
 const FORMAT: u32 = 0;
 /// Records that are read at a time.
@@ -106,14 +111,23 @@ fn work(folder: &Path, asked: &Receiver<RunId>) {
 struct JournalCopy {
     /// How far the copy goes, once that is known.
     copied: Option<u64>,
-    /// It did not work once; then it is left be, for the rest of this process.
-    given_up: bool,
+    /// How often it did not work, one time after the other. Too often, and it is left be for the rest of this process.
+    failures: u32,
 }
 
 impl JournalCopy {
     fn bring_up_to_date(&mut self, repository: &Repository, store: &mut dyn Store, run: &RunId) {
-        if !self.given_up {
-            self.given_up = self.copy(repository, store, run).is_none();
+        // Another git process may hold a lock of the repository's for a moment, and nobody may ask again for a long time.
+        for _ in 0..TRIES_MAX {
+            if self.failures >= FAILURES_MAX {
+                return;
+            }
+            if self.copy(repository, store, run).is_some() {
+                self.failures = 0;
+                return;
+            }
+            self.failures += 1;
+            thread::sleep(TRY_PAUSE);
         }
     }
 
