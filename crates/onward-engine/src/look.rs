@@ -329,6 +329,10 @@ impl Onward {
 
     /// Rows of runs that have begun, newest first. A row without a journal is what a kill left of a start.
     pub(crate) fn rows(&mut self, filter: &RunFilter) -> Result<Vec<RunRow>> {
+        // A store is made by a start, and not by the look that comes before it: the plan may be one that cannot be started.
+        if self.store.is_none() && matches!(self.project.store_folder().try_exists(), Ok(false)) {
+            return Ok(Vec::new());
+        }
         let store = match self.store() {
             Ok(store) => store,
             Err(Error::NoRuns) => return Ok(Vec::new()),

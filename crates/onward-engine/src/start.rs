@@ -327,6 +327,8 @@ impl Onward {
             changed_before,
             plan: work.plan,
         };
+        // Git calls that a stop cut short have told nothing, and a run keeps what it was started with.
+        stop::demand_none()?;
         let (id, lease) = self.create(&started, LeaseKind::Driving)?;
         let started = RunStarted { run: id, ..started };
         let (run, stepped) = committer::begin(self.store()?, &lease, &started, &[], (&actor(), Timestamp::now()))?;
