@@ -1,6 +1,9 @@
 //! What data may be that is handed in to be kept: how deep, how long, which numbers. One set of limits for every verb
 //! that takes data; what is within them can be read by every reader.
 
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 use crate::patch::Op;
@@ -14,9 +17,9 @@ pub const VALUE_BYTES_MAX: usize = 64 << 20;
 pub const STATE_BYTES_MAX: u64 = 48 << 20;
 /// Text that is handed in as one: an input, a name, a reason.
 pub const TEXT_BYTES_MAX: usize = 1 << 20;
-/// Digits of a number that are looked at; no number of 64 bits has more that count.
-const DIGITS_MAX: usize = 800;
-/// Of a number that is refused as much is shown.
+/// Digits of a decimal number that count. More than that tell no two doubles apart, and would not come back.
+const DIGITS_MAX: usize = 17;
+/// Of a number or a key that is refused as much is shown.
 const SHOWN_CHARS_MAX: usize = 40;
 
 /// Why data is not taken.
@@ -40,9 +43,89 @@ pub enum Unfit {
 pub fn read_object(text: &[u8]) -> Result<Map<String, Value>, Unfit> {
     // First, since a reader that gives up at some depth says less about it.
     demand_readable(text)?;
-    match serde_json::from_slice(text).map_err(|why| Unfit::NotJson(why.to_string()))? {
+    match read_value(text).map_err(|why| Unfit::NotJson(why.to_string()))? {
         Value::Object(map) => Ok(map),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Err(Unfit::NotAnObject),
+    }
+}
+
+fn read_value(text: &[u8]) -> serde_json::Result<Value> {
+    let mut reader = serde_json::Deserializer::from_slice(text);
+    let value = Unambiguous.deserialize(&mut reader)?;
+    reader.end().map(|()| value)
+}
+
+/// Reads a value in which no object has two members of one name: readers differ about which of them counts.
+struct Unambiguous;
+
+impl<'de> DeserializeSeed<'de> for Unambiguous {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
+        reader.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Unambiguous {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, yes: bool) -> Result<Value, E> {
+        Ok(Value::Bool(yes))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
+        Ok(number.into())
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
+        Ok(number.into())
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
+        Ok(number.into())
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(text.into())
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Value, E> {
+        Ok(text.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element_seed(Self)? {
+            list.push(item);
+        }
+        Ok(list.into())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some(key) = members.next_key::<String>()? {
+            if map.contains_key(&key) {
+                return Err(A::Error::custom(format!("the key \"{}\" stands twice in one object", shown(&key))));
+            }
+            map.insert(key, members.next_value_seed(Self)?);
+        }
+        Ok(map.into())
+    }
+}
+
+/// The beginning of a text, with a mark where more follows.
+fn shown(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
 }
 
@@ -179,11 +262,7 @@ fn demand_it_comes_back(text: &str) -> Result<(), Unfit> {
     if comes_back {
         return Ok(());
     }
-    let mut shown: String = text.chars().take(SHOWN_CHARS_MAX).collect();
-    if shown.len() < text.len() {
-        shown.push('…');
-    }
-    Err(Unfit::Number(shown))
+    Err(Unfit::Number(shown(text)))
 }
 
 /// Whether a double, written with as many digits as the text has, is that text.
@@ -281,6 +360,11 @@ mod tests {
             "1e99999999999999999999",
             "1.6e-323",
             "12345678901234567.8",
+            // What a double is to its last digit; it would come back with 17 of them at most.
+            "0.1000000000000000055511151231257827",
+            "3.141592653589793115997963468544185162",
+            "8.67361737988403547205962240695953369140625e-19",
+            "18446744073709551616.0",
         ];
         for text in bad {
             let read = read_object(format!("{{\"n\":{text}}}").as_bytes());
@@ -289,6 +373,27 @@ mod tests {
         for text in ["1.", "--1", "1e", "01", "+1", ".5"] {
             assert!(read_object(format!("{{\"n\":{text}}}").as_bytes()).is_err(), "{text}");
         }
+    }
+
+    /// Readers differ about which of two members of one name counts, so nobody could say what was kept.
+    #[test]
+    fn two_members_of_one_name_are_refused_by_that_name() {
+        let twice = [
+            (r#"{"a": 1, "a": 1}"#, "a"),
+            (r#"{"x": [{"y": {"deep": 1, "b": 2, "deep": null}}]}"#, "deep"),
+            (r#"{"caf\u00e9": 1, "café": 2}"#, "café"),
+            (r#"{"": {}, "": {}}"#, ""),
+        ];
+        for (text, key) in twice {
+            let why = read_object(text.as_bytes()).expect_err(text);
+            assert!(matches!(&why, Unfit::NotJson(_)), "{why:?}");
+            assert!(why.to_string().contains(&format!("the key \"{key}\" stands twice")), "{why}");
+        }
+        let long = format!(r#"{{"{0}": 1, "{0}": 2}}"#, "k".repeat(10_000));
+        let why = read_object(long.as_bytes()).expect_err("it stands twice").to_string();
+        assert!(why.len() < 200, "{why}");
+        let once = read_object(br#"{"a": {"a": 1}, "b": [{"a": 1}, {"a": 2}], "A": null}"#).expect("each is another");
+        assert_eq!(Value::Object(once), json!({"a": {"a": 1}, "b": [{"a": 1}, {"a": 2}], "A": null}));
     }
 
     #[test]

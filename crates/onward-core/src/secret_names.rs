@@ -14,25 +14,50 @@ const NAMES: &[&str] = &[
     ".pypirc",
     ".vault-token",
     "_netrc",
-    "credentials",
-    "id_dsa",
-    "id_ecdsa",
-    "id_ed25519",
-    "id_rsa",
     "kubeconfig",
     "master.key",
 ];
 
-/// What a name ends with.
+/// Keys of SSH, also under longer names.
+const KEYS: &[&str] = &["id_dsa", "id_ecdsa", "id_ed25519", "id_rsa"];
+const PUBLIC_KEY: &str = "pub";
+
+/// Endings of files that are secret whatever they are called; also with something behind them that is no ending of a program,
+/// as in `prod.env.local` and `server.pem.bak`.
 const ENDINGS: &[&str] =
-    &[".jks", ".kdbx", ".key", ".keystore", ".ovpn", ".p12", ".p8", ".pem", ".pfx", ".ppk", ".tfstate", ".tfvars"];
+    &["env", "envrc", "jks", "kdbx", "key", "keystore", "ovpn", "p12", "p8", "pem", "pfx", "ppk", "tfstate", "tfvars"];
 
-/// Names without their ending, where the file holds data and no program text.
-const STEMS: &[&str] = &["credential", "credentials", "secret", "secrets", "service-account", "service_account"];
-const DATA: &[&str] = &["cfg", "conf", "csv", "env", "ini", "json", "properties", "toml", "txt", "xml", "yaml", "yml"];
+/// Words with which the name of such a file begins or ends, where it holds data and no program text.
+const WORDS: &[&str] =
+    &["client_secret", "credential", "credentials", "secret", "secrets", "service-account", "service_account"];
+const DATA: &[&str] = &[
+    "backup",
+    "bak",
+    "cfg",
+    "conf",
+    "csv",
+    "env",
+    "ini",
+    "json",
+    "old",
+    "orig",
+    "properties",
+    "save",
+    "toml",
+    "txt",
+    "xml",
+    "yaml",
+    "yml",
+];
 
-/// `.env.production` is one; `.env.example` shows what belongs into it.
+/// Endings of programs and pages. `.env.js` is the exception: all that begins with `.env.` is secret.
+const PROGRAMS: &[&str] = &[
+    "c", "cc", "cjs", "cpp", "cs", "css", "go", "h", "html", "java", "js", "jsx", "kt", "md", "mjs", "php", "py", "rb",
+    "rs", "rst", "swift", "ts", "tsx", "vue",
+];
 const ENV: &str = ".env.";
+
+/// Endings that say that the file shows what belongs into the secret one.
 const SAMPLES: &[&str] = &["dist", "example", "sample", "template"];
 
 /// Places in which a harmless name is none.
@@ -42,12 +67,30 @@ const PLACES: &[&str] = &[".aws/config", ".docker/config.json", ".kube/config"];
 pub fn is_secret_name(path: &str) -> bool {
     let path = path.to_lowercase();
     let name = path.rsplit('/').next().unwrap_or_default();
-    let ending = name.rsplit('.').next().unwrap_or_default();
-    let of_env = name.starts_with(ENV) && !SAMPLES.contains(&ending);
-    let of_data = name.split_once('.').is_some_and(|(stem, rest)| STEMS.contains(&stem) && DATA.contains(&rest));
+    let parts: Vec<&str> = name.split('.').collect();
+    let endings = || parts.iter().skip(1);
+    if endings().any(|ending| SAMPLES.contains(ending)) {
+        return false;
+    }
+    let is_program = parts.len() > 1 && parts.last().is_some_and(|last| PROGRAMS.contains(last));
+    let ends = !is_program && endings().any(|ending| ENDINGS.contains(ending));
+    let is_key = !is_program && KEYS.iter().any(|key| name.starts_with(key)) && parts.last() != Some(&PUBLIC_KEY);
     let in_place =
         PLACES.iter().any(|place| path.strip_suffix(place).is_some_and(|rest| rest.is_empty() || rest.ends_with('/')));
-    NAMES.contains(&name) || ENDINGS.iter().any(|ending| name.ends_with(ending)) || of_env || of_data || in_place
+    NAMES.contains(&name) || name.starts_with(ENV) || ends || is_key || is_secret_data(&parts) || in_place
+}
+
+/// `credentials`, `credentials-prod.json`, `aws-credentials`, but no program that is called so.
+fn is_secret_data(parts: &[&str]) -> bool {
+    let (stem, endings) = parts.split_first().map_or(("", &[][..]), |(stem, rest)| (*stem, rest));
+    let apart = |rest: &str, border: fn(&str) -> Option<char>| {
+        rest.is_empty() || border(rest).is_some_and(|letter| !letter.is_ascii_alphanumeric())
+    };
+    let named = WORDS.iter().any(|word| {
+        stem.strip_prefix(word).is_some_and(|rest| apart(rest, |rest| rest.chars().next()))
+            || stem.strip_suffix(word).is_some_and(|rest| apart(rest, |rest| rest.chars().next_back()))
+    });
+    named && endings.last().is_none_or(|last| DATA.contains(last))
 }
 
 #[cfg(test)]
@@ -75,6 +118,25 @@ mod tests {
             ".netrc",
             "prod.tfvars",
             "service-account.json",
+            "cfg/prod.env",
+            "cfg/prod.env.local",
+            "deploy/prod.env.bak",
+            ".envrc",
+            "env/.envrc.private",
+            "id_rsa.bak",
+            "id_ed25519_work",
+            "credentials-prod",
+            "credentials_old.json",
+            "aws-credentials",
+            "terraform.tfvars.json",
+            "terraform.tfstate.backup",
+            "old/server.pem.bak",
+            "tls.key.old",
+            "secrets.prod.yaml",
+            "client_secret_4711.json",
+            ".env.js",
+            "example.key",
+            "secrets.old",
         ];
         for path in secret {
             assert!(is_secret_name(path), "{path}");
@@ -82,6 +144,18 @@ mod tests {
         let plain = [
             ".env.example",
             ".env.sample",
+            ".env.template",
+            "cfg/prod.env.example",
+            ".envrc.sample",
+            "terraform.tfvars.example",
+            "credentials.example.json",
+            "id_rsa_work.pub",
+            "credentials_test.go",
+            "credentials-dialog.tsx",
+            "src/credentials.rs",
+            "src/environment/dev.envoy.yaml",
+            "keyboard.keymap",
+            "docs/credentials-and-keys.md",
             "id_rsa.pub",
             "environment.rs",
             "secrets.rs",
@@ -91,6 +165,11 @@ mod tests {
             "monkey.txt",
             "credentials/readme.md",
             "key",
+            "no-secret-at-all.rs",
+            "api.key.ts",
+            "app.env.js",
+            "id_rsa_test.go",
+            "secretary.txt",
             ".aws/readme",
             "not.aws/config",
         ];

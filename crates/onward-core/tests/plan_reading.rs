@@ -332,3 +332,56 @@ fn the_plans_of_the_documents_are_plans() {
         }
     }
 }
+
+/// Retries, a question and artifacts are written short. They mean what the long forms mean, over `defaults` as well.
+#[test]
+fn short_forms_mean_the_long_ones() {
+    let short = plan(
+        "onward: 1
+defaults: { retry: 3 }
+phases:
+  a: { run: x, retry: 2, artifacts: [out/app, 'report ${{ run.id }}.md'] }
+  b: { needs: a, approval: 'Release ${{ phases.a.status }}?' }
+  c: { run: x }
+  d: { run: x, retry: { when: infra } }
+finally:
+  e: { run: x, retry: 0, artifacts: [log.txt] }
+",
+    );
+    let long = plan(
+        "onward: 1
+defaults: { retry: { max: 3 } }
+phases:
+  a:
+    run: x
+    retry: { max: 2 }
+    artifacts: [out/app, 'report ${{ run.id }}.md']
+  b: { needs: a, approval: { message: 'Release ${{ phases.a.status }}?' } }
+  c: { run: x }
+  d: { run: x, retry: { when: infra } }
+finally:
+  e: { run: x, retry: { max: 0 }, artifacts: [log.txt] }
+",
+    );
+    assert_eq!(short, long);
+    let retries: Vec<u32> = short.phases.iter().chain(&short.finally).map(|phase| phase.retry.max).collect();
+    assert_eq!(retries, [2, 3, 3, 3, 0]);
+    let artifacts: Vec<_> = short.phases[0].artifacts.iter().map(|it| (it.name.as_str(), it.path.as_str())).collect();
+    assert_eq!(artifacts, [("out/app", "out/app"), ("report ${{ run.id }}.md", "report ${{ run.id }}.md")]);
+    assert!(short.phases[0].artifacts.iter().all(|artifact| artifact.required));
+    // In JSON too, and a file that is named twice is one artifact.
+    let json = plan(r#"{"onward": 1, "phases": {"a": {"run": "x", "retry": 1, "artifacts": ["f", "f"]}}}"#);
+    assert_eq!((json.phases[0].retry.max, json.phases[0].artifacts.len()), (1, 1));
+}
+
+/// A short form that is wrong is a fault with its place, as any other value.
+#[test]
+fn a_wrong_short_form_is_named_with_its_place() {
+    for (line, word) in [("retry: often", "often"), ("artifacts: [../up]", "../up"), ("artifacts: [[a]]", "artifacts")]
+    {
+        let parsed = parse(&format!("onward: 1\nphases:\n  a: {{ run: x, {line} }}\n"));
+        assert!(parsed.plan.is_none(), "{line}");
+        let fault = parsed.diagnostics.iter().find(|fault| fault.is_error()).expect("it is wrong");
+        assert!(fault.message.contains(word) && fault.place.is_some_and(|place| place.line == 3), "{fault:?}");
+    }
+}

@@ -30,7 +30,8 @@ pub fn saved_form(checkpoint: &Checkpoint) -> Value {
         form.insert("status".to_owned(), json!(status_word(checkpoint.status)));
     }
     let mut state = checkpoint.state.clone();
-    state.insert("project_name".to_owned(), json!(checkpoint.project));
+    // What the script itself says about it stays.
+    state.entry("project_name").or_insert_with(|| json!(checkpoint.project));
     form.insert("workflow_state".to_owned(), Value::Object(state));
     Value::Object(form)
 }

@@ -112,9 +112,12 @@ const DIRECTORY: Field =
     field("working-directory", Path, "Folder it is done in, relative to the top of the project.").example("web");
 const VARIABLES: Field = field("env", ENV, "Variables of this phase.").example("{ CI: \"1\" }");
 const TIMEOUT: Field = field("timeout", Duration, "How long one attempt may take.").example("30m");
-const RETRIES: Field =
-    field("retry", Mapping(&RETRY), "How often, after which ends and with which pause it is tried again.")
-        .example("{ max: 2, backoff: { initial: 10s } }");
+const RETRIES: Field = field(
+    "retry",
+    RETRY_FORMS,
+    "How often, after which ends and with which pause it is tried again; or only how often.",
+)
+.example("{ max: 2, backoff: { initial: 10s } }");
 const EFFECTS: Field =
     field("effects", Choice(Effects::WORDS), "Effects of doing it again.").default("files").example("external");
 const PRIORITY: Field =
@@ -149,7 +152,8 @@ const PHASE_FIELDS: &[Field] = &[
     field("needs", OneOrMany(&NEED), "Phases that come before.").example("[fetch, { phase: lint, state: completed }]"),
     field("run", Command, "Done by a shell script.").example("make all"),
     AGENT_FIELD,
-    field("approval", Mapping(&APPROVAL), "Done by a person who says yes.").example("{ message: \"Release it?\" }"),
+    field("approval", APPROVAL_FORMS, "Done by a person who says yes; the whole block, or only the question.")
+        .example("{ message: \"Release it?\" }"),
     field("external", Mapping(&EXTERNAL), "Done by someone else, who reports in.")
         .example("{ instructions: Write the release notes }"),
     field("uses", Path, "Done by another plan.").example("plans/publish.yaml"),
@@ -170,7 +174,7 @@ const PHASE_FIELDS: &[Field] = &[
     field("reads", OneOrMany(&Template), "Globs of files it reads.").example("[\"src/**\"]"),
     field("writes", PATHS, "Globs of files it writes; phases that write the same files never run side by side.")
         .example("[\"build/**\"]"),
-    field("artifacts", Table(NameRule::Name, &ARTIFACT), "Files that must be there when it is done.")
+    field("artifacts", ARTIFACTS, "Files that must be there when it is done; in a list each is called by its path.")
         .example("{ program: build/app }"),
     field("verify", COMMANDS, "Commands that prove the work.").example("[make test]"),
     field("done-when", COMMANDS, "Probe: 0 the effect is there, 1 it is not, anything else cannot tell.")
@@ -235,10 +239,16 @@ pub(super) static NEED_KEYS: Keys = Keys::of(
     ],
 );
 
+/// Blocks of which the one value that matters most may stand alone; `short_forms` writes them out.
+const RETRY_FORMS: Shape = Either(&[RETRIES_MAX, Mapping(&RETRY)]);
+const APPROVAL_FORMS: Shape = Either(&[Template, Mapping(&APPROVAL)]);
+const ARTIFACTS: Shape = Either(&[List(&Path), Table(NameRule::Name, &ARTIFACT)]);
+
+const RETRIES_MAX: Shape = Integer { min: 0, max: 1000 };
 pub(super) static RETRY: Keys = Keys::of(
     "`retry`",
     &[
-        field("max", Integer { min: 0, max: 1000 }, "Retries after the first attempt.").default("0").example("2"),
+        field("max", RETRIES_MAX, "Retries after the first attempt.").default("0").example("2"),
         field("when", OneOrMany(&RETRY_WHEN), "Ends after which it is tried again.")
             .default_items(RetryWhen::WORDS)
             .example("[timed-out, infra]"),

@@ -1,7 +1,7 @@
 //! Plans: what the author wrote, turned into [`Plan`] or into diagnostics.
 //!
-//! The way is `parse`: text → tree, checked against the tables in `keys` (both in [`crate::document`]) → `read` into the
-//! `model` → `meaning`.
+//! The way is `parse`: text → tree, checked against the tables in `keys` (both in [`crate::document`]) → `short_forms` written
+//! out → `read` into the `model` → `meaning`.
 
 mod digest;
 pub mod expand;
@@ -20,6 +20,7 @@ mod parse;
 mod parts;
 mod read;
 mod references;
+mod short_forms;
 
 pub use crate::document::tree::{DEPTH_MAX, EXPANDED_BYTES_MAX, NODES_MAX, TEXT_BYTES_MAX};
 pub use digest::{definition_digest, digest, digest_of_all, phase_digest};

@@ -11,6 +11,7 @@ use super::keys::PLAN;
 use super::meaning;
 use super::model::{Need, Phase, Plan};
 use super::read::{self, Draft};
+use super::short_forms;
 use crate::document::check::Checker;
 use crate::document::shape::Shape;
 use crate::document::tree::{Builder, EXPANDED_BYTES_MAX, Fatal, Node, TEXT_BYTES_MAX};
@@ -62,13 +63,13 @@ pub fn parse(text: &str) -> Parsed {
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let (root, diagnostics) = tree(text);
-    let Some(root) = root else {
+    let Some(mut root) = root else {
         return refused(diagnostics);
     };
     if let Some(newer) = newer_format(&root) {
         return refused(vec![newer]);
     }
-    understand(&root, diagnostics)
+    understand(&mut root, diagnostics)
 }
 
 fn refused(diagnostics: Vec<Diagnostic>) -> Parsed {
@@ -113,9 +114,11 @@ fn newer_format(root: &Node) -> Option<Diagnostic> {
     checker.diagnostics.into_iter().find(|fault| fault.code == Code::NewerFormat)
 }
 
-fn understand(root: &Node, diagnostics: Vec<Diagnostic>) -> Parsed {
+fn understand(root: &mut Node, diagnostics: Vec<Diagnostic>) -> Parsed {
     let mut checker = Checker::new(diagnostics);
     checker.check(&Shape::Mapping(&PLAN), root);
+    short_forms::write_out(root);
+    let root = &*root;
     if root.get("onward").is_none() {
         let fault = Diagnostic::error(Code::MissingFormat, "the plan does not say its format: `onward: 1` is missing");
         checker.diagnostics.push(fault.at(root.place).help("write `onward: 1` as the first line"));

@@ -84,15 +84,16 @@ fn a_file_of_both_is_committed_only_where_a_phase_declares_it() {
 /// tracked. None of them is committed, also where a phase declares them, and all are named.
 #[test]
 fn secrets_are_named_and_not_committed() {
-    let files = "echo A=1 > .env.local; echo k > deploy.pem; echo x > id_rsa; \
+    let files = "echo A=1 > .env.local; echo k > deploy.pem; echo x > id_rsa; mkdir cfg; echo A=1 > cfg/prod.env; \
+                 echo A= > .env.example; \
                  echo ghp_0123456789abcdefghijABCDEFGHIJ012345 | tee token.txt >> code.txt; echo 1 > a.txt";
     let project = project();
     project.plan(&plan(files, "writes: [.env.local, code.txt, token.txt],"));
     project.write("code.txt", "1\n");
     project.git_init();
     let ran = project.command(["run"]).expect(0);
-    assert_eq!(committed(&project), ["a.txt", "b.txt"]);
-    ran.err_names([".env.local", "deploy.pem", "id_rsa", "token.txt", "code.txt"]);
+    assert_eq!(committed(&project), [".env.example", "a.txt", "b.txt"]);
+    ran.err_names([".env.local", "cfg/prod.env", "deploy.pem", "id_rsa", "token.txt", "code.txt"]);
     let log = project.git(["log", "-p", "--all", "--not", "--glob=refs/onward"]);
     assert!(!log.contains("ghp_0123456789"), "{log}");
 }
