@@ -22,7 +22,6 @@ use onward_store::{Holder, Lease, LeaseKind, NewRun, RunFilter, RunRow, StoreErr
 
 use crate::Onward;
 use crate::check;
-use crate::doctor;
 use crate::drive::{Committer, Driver, committer};
 use crate::error::{Error, Result};
 use crate::executor::shell;
@@ -151,11 +150,7 @@ impl Onward {
         }
         let source = match self.plan_source(request) {
             Err(Error::NoPlan { folder }) if request.want != Want::Fresh => {
-                if let Some(found) = self.known_by_their_place(request)? {
-                    return Ok(found);
-                }
-                self.demand_nothing_lost(None)?;
-                return Err(Error::NoPlan { folder });
+                return self.known_by_their_place(request)?.ok_or(Error::NoPlan { folder });
             }
             other => other?,
         };
@@ -174,9 +169,6 @@ impl Onward {
             let last = rows.iter().find(|row| is(row, RunStatus::Completed));
             meant.push(last.ok_or(Error::NothingToRedo)?);
         }
-        if meant.is_empty() && request.want != Want::Fresh {
-            self.demand_nothing_lost(Some(&work.key))?;
-        }
         let mut unfinished = Vec::new();
         for row in meant {
             let run = self.load_to_go_on(&row.run)?;
@@ -189,7 +181,6 @@ impl Onward {
     /// A run that is likely to be gone on with: it is kept, so that it need not be read twice.
     fn load_to_go_on(&mut self, id: &RunId) -> Result<Run> {
         let run = self.load_or_tell(id)?;
-        self.demand_not_behind(&run)?;
         self.found = run.is_unfinished().then(|| Box::new(run.clone()));
         Ok(run)
     }
@@ -254,6 +245,10 @@ impl Onward {
         };
         let rows = self.rows(&RunFilter { statuses: Some(unfinished_statuses()), ..RunFilter::default() })?;
         let given = redact::learn_inputs(&request.inputs);
+        if given.values().any(|value| value.contains(redact::MARK)) {
+            // What is kept of a secret is the same whatever it is: only the key of the work tells it apart.
+            return Ok(None);
+        }
         let summary = |row: &RunRow| row.summary.as_ref().ok().and_then(|bytes| serde_json::from_slice(bytes).ok());
         let known = rows.iter().find(|row| summary(row).is_some_and(|s: Summary| same(&s) && s.given == given));
         let Some(work) = known.map(|row| row.work.clone()) else { return Ok(None) };
@@ -274,9 +269,8 @@ impl Onward {
         let plan = check::plan_from_text(&self.project, &path, text)?;
         let inputs = plan::inputs::resolve(&plan, &request.inputs)
             .map_err(|diagnostics| Error::Inputs { file: plan_path.clone(), diagnostics })?;
-        // What is kept of them, and known by: a secret is the same work whatever its value is today.
         let inputs = redact::learn_inputs(&inputs);
-        let key = naming::work_key(&plan_path, &inputs);
+        let key = self.work_key(&plan_path, &inputs)?;
         let prepared = Prepared::of(&self.project, &plan_path, &plan, &inputs)?;
         let plan = prepared.plan.clone();
         let plan_text = text_key(&self.project, &hash, plan.used.keys().map(String::as_str));
@@ -295,7 +289,7 @@ impl Onward {
         }
         // Of several that start the same work at once one goes on; the others must see its run.
         let alone = exclusive(&self.project.runtime().join("start.lock"))?;
-        let work = match found.work {
+        let mut work = match found.work {
             Some(work) => work,
             // The plan was known by its text and not read; now it has to be.
             None => self.read_work(request, self.plan_source(request)?)?,
@@ -304,6 +298,7 @@ impl Onward {
             let id = PhaseId::new(phase);
             work.plan.phase(&id).ok_or(Refusal::NoSuchPhase(id))?;
         }
+        work.key = self.work_key_to_keep(&work.plan_path, &work.inputs)?;
         self.demand_nobody_was_faster(&work.key, &found.unfinished)?;
         if request.want == Want::Fresh {
             for old in &found.unfinished {
@@ -336,8 +331,6 @@ impl Onward {
             changed_before,
             plan: work.plan,
         };
-        // Git calls that a stop cut short have told nothing, and a run keeps what it was started with.
-        stop::demand_none()?;
         let (id, lease) = self.create(&started, LeaseKind::Driving)?;
         let started = RunStarted { run: id, ..started };
         let (run, stepped) = committer::begin(self.store()?, &lease, &started, &[], (&actor(), Timestamp::now()))?;
@@ -370,13 +363,8 @@ impl Onward {
     /// A new id, and the right to write under it.
     pub(crate) fn create(&mut self, started: &RunStarted, kind: LeaseKind) -> Result<(RunId, Lease)> {
         let now = Timestamp::now();
-        let repository = if started.snapshots { doctor::repository(&self.project) } else { None };
         for try_number in 1..RUN_ID_TRIES_MAX {
             let id = naming::run_id(&started.plan.kind, &started.project, now, try_number);
-            // One that git knows and the store does not was lost, perhaps in this very second.
-            if repository.as_ref().is_some_and(|repository| repository.has_refs_of(&id)) {
-                continue;
-            }
             let new = NewRun {
                 run: id.clone(),
                 work: started.work.clone(),

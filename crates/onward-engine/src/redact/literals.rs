@@ -5,6 +5,9 @@ use super::{More, SECRET_BYTES_MIN};
 /// A longer value is looked for in pieces, so that what is held back stays bounded.
 const LITERAL_BYTES_MAX: usize = 16 * 1024;
 
+/// How the first and the last line of a key begin.
+const KEY_FRAME: &[u8] = b"-----";
+
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 /// What stays as it is in a URL, beside letters and digits: by the standard, for browsers, for what writes paths.
 const URL_PLAIN: [&[u8]; 3] = [b"-._~", b"-._~!'()*", b"-._~/"];
@@ -30,9 +33,8 @@ impl Literals {
     pub(super) fn new(values: &[Vec<u8>]) -> Self {
         let mut sorted = Vec::new();
         for value in values.iter().filter(|value| value.len() >= SECRET_BYTES_MIN) {
-            for piece in value.chunks(LITERAL_BYTES_MAX) {
-                sorted.extend(forms(piece).into_iter().filter(|form| form.len() >= SECRET_BYTES_MIN));
-            }
+            let whole = value.chunks(LITERAL_BYTES_MAX).flat_map(forms);
+            sorted.extend(whole.chain(lines(value)).filter(|form| form.len() >= SECRET_BYTES_MIN));
         }
         sorted.sort_unstable();
         sorted.dedup();
@@ -66,6 +68,16 @@ impl Literals {
         }
         found
     }
+}
+
+/// The lines of a value that has several, in all forms: programs print such values line by line. The frame of a key is no secret.
+fn lines(value: &[u8]) -> Vec<Vec<u8>> {
+    if !value.contains(&b'\n') {
+        return Vec::new();
+    }
+    let lines = value.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.starts_with(KEY_FRAME));
+    let pieces = lines.flat_map(|line| line.chunks(LITERAL_BYTES_MAX));
+    pieces.filter(|piece| piece.len() >= SECRET_BYTES_MIN).flat_map(forms).collect()
 }
 
 fn forms(value: &[u8]) -> Vec<Vec<u8>> {
@@ -144,6 +156,17 @@ mod tests {
                 String::from_utf8(base64_inside(b"correct-horse-battery", shift, BASE64)).expect("base64 digits");
             assert!(inside.len() >= 26 && text.contains(&inside), "shift {shift}: {inside} is not in {text}");
         }
+    }
+
+    /// A key of several lines is printed line by line. Each of them is known, in base64 and hex too, but not its frame.
+    #[test]
+    fn every_line_of_a_value_is_known() {
+        let value = "-----BEGIN OWN KEY-----\r\nfirst-line-4711\r\n  second-line-4712\nshort\n-----END OWN KEY-----";
+        let literals = Literals::new(&[value.as_bytes().to_vec()]);
+        let known = |text: &str| matches!(literals.look(text.as_bytes(), More::No), Look::Whole(_));
+        let encoded = ["c2Vjb25kLWxpbmUtNDcxMg==", "7365636f6e642d6c696e652d34373132"];
+        assert!(["first-line-4711", "second-line-4712"].into_iter().chain(encoded).all(known));
+        assert!(known(value) && !known("-----BEGIN OWN KEY-----") && !known("short"));
     }
 
     /// One value is the beginning of another. The longer one is waited for, and the shorter one counts if it does not come.

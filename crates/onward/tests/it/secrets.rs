@@ -18,6 +18,8 @@ const NAMES: [&str; 11] =
 struct Cage {
     project: TestProject,
     canaries: Vec<String>,
+    /// The first of them, each with a variable of its own; the others are lines of longer values.
+    variables: usize,
     next: usize,
     printed: String,
 }
@@ -28,7 +30,7 @@ impl Cage {
         let mut project = project();
         let mut canaries = Vec::new();
         let mut random: u64 = 0x9e37_79b9_7f4a_7c15;
-        for number in 0..count {
+        for number in 0..count + count.div_ceil(10) * 3 {
             let letters = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
             let canary: String = std::iter::repeat_with(|| {
                 random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -36,22 +38,29 @@ impl Cage {
             })
             .take(24)
             .collect();
-            project.set_env(&format!("C{number}{}", NAMES[number % NAMES.len()]), &canary);
+            if number < count {
+                project.set_env(&format!("C{number}{}", NAMES[number % NAMES.len()]), &canary);
+            }
             canaries.push(canary);
         }
-        Self { project, canaries, next: 0, printed: String::new() }
+        for (number, lines) in canaries[count..].chunks(3).enumerate() {
+            project.set_env(&format!("LINES{number}_KEY"), lines.join("\n"));
+        }
+        Self { project, canaries, variables: count, next: 0, printed: String::new() }
     }
 
-    /// Another canary each time, as long as there are some.
+    /// Another canary each time, as long as there are some; every other one is a line of a longer value.
     fn canary(&mut self) -> String {
         self.next += 1;
-        self.canaries[self.next % self.canaries.len()].clone()
+        let lines = self.canaries.len() - self.variables;
+        let number = if self.next % 2 == 0 { self.next % self.variables } else { self.variables + self.next % lines };
+        self.canaries[number].clone()
     }
 
     /// The variable that holds the canary which comes next.
     fn variable(&mut self) -> String {
         self.next += 1;
-        let number = self.next % self.canaries.len();
+        let number = self.next % self.variables;
         format!("C{number}{}", NAMES[number % NAMES.len()])
     }
 
@@ -122,6 +131,7 @@ phases:
         printf '%s' "$value" | od -An -tx1 | tr -d ' \n'; echo
       done
       env >&2
+      env | sed 's/^/line by line: /'
       echo "half-way with ${note}" > "$ONWARD_PROGRESS"
       echo "given=${output}" > "$ONWARD_OUTPUT"
       echo "found ${summary}" > "$ONWARD_SUMMARY"
@@ -340,4 +350,37 @@ fn outputs_too_long_to_be_cleaned_fail_their_phase() {
     project.command(["run"]).expect(1);
     let status = project.command(["status", "--json"]).expect(0);
     assert!(status.out.contains("bad-outputs") && status.out.contains("the outputs are longer than"), "{}", status.out);
+}
+
+/// Two runs differ only in a secret. They are two: the second does not go on with the first one's run, and each is found again by
+/// its own secret. What they are known by says nothing without the key of the store, which only its owner can read.
+#[test]
+fn another_secret_is_other_work() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let project = project();
+    project.plan(
+        "onward: 1\ninputs: { api_token: {}, day: { default: mon } }\nphases:\n  a: { run: 'test -e go' }\n  b: { needs: a, run: \"true\" }\n",
+    );
+    let with = |token: &str| project.command(["run", "--json", "--input", &format!("api_token={token}")]);
+    let first = with("first-token-of-two").expect(1).exit()["run"].clone();
+    assert!(project.exists(".onward/inputs.key"));
+    let mode = std::fs::metadata(project.path(".onward/inputs.key")).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let second = with("second-token-of-two").expect(1).exit()["run"].clone();
+    assert_ne!(first, second);
+    for (token, run) in [("first-token-of-two", &first), ("second-token-of-two", &second)] {
+        let asked = with(token).expect(14);
+        assert_eq!(asked.exit()["run"], *run, "{}", asked.out);
+    }
+    let all: Vec<u8> = kept::everything(&project.dir()).into_iter().flat_map(|(_, bytes)| bytes).collect();
+    assert!(!all.windows(18).any(|part| part == b"first-token-of-two"));
+    // Without the key nobody can tell, and a new one is made.
+    std::fs::remove_file(project.path(".onward/inputs.key")).expect("it goes");
+    project.command(["status"]).expect(0);
+    assert!(!project.exists(".onward/inputs.key"), "looking makes none");
+    project.write("go", "");
+    assert_ne!(with("first-token-of-two").expect(0).exit()["run"], first);
+    let first = first.as_str().expect("a run");
+    project.command(["resume", first, "--input", "api_token=first-token-of-two"]).expect(0);
 }

@@ -1,0 +1,85 @@
+//! How work with secret inputs is known again: by a keyed hash of each of them. The key is the store's own, so that whoever reads
+//! a journal elsewhere (a mirror of the snapshots, a copy of the database) cannot try guesses.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use blake3::{Hash, KEY_LEN};
+use onward_core::naming;
+use onward_store::private;
+
+use crate::Onward;
+use crate::error::{Error, Result};
+use crate::redact::{self, MARK};
+
+const FILE: &str = "inputs.key";
+/// The key in hex.
+const FILE_BYTES: u64 = 2 * KEY_LEN as u64;
+
+/// Of a store that has no key yet: nothing in it was begun with a secret, so any key will do.
+static NEW: OnceLock<Hash> = OnceLock::new();
+
+impl Onward {
+    /// By what the work of a plan with these inputs, as they are kept, is known. Nothing is written.
+    pub(crate) fn work_key(&self, plan_path: &str, kept: &BTreeMap<String, String>) -> Result<String> {
+        if !kept.values().any(|value| value.contains(MARK)) {
+            return Ok(naming::work_key(plan_path, kept));
+        }
+        let key = match self.stored_key()? {
+            Some(key) => key,
+            None => new_key()?,
+        };
+        let known = |(name, value): (&String, &String)| {
+            let known = if value.contains(MARK) { digest(&key, name, value) } else { value.clone() };
+            (name.clone(), known)
+        };
+        Ok(naming::work_key(plan_path, &kept.iter().map(known).collect::<BTreeMap<_, _>>()))
+    }
+
+    /// The same for work that begins now: the key is kept, so that the work is known tomorrow. Only for whoever keeps others from
+    /// starting.
+    pub(crate) fn work_key_to_keep(&self, plan_path: &str, kept: &BTreeMap<String, String>) -> Result<String> {
+        if kept.values().any(|value| value.contains(MARK)) && self.stored_key()?.is_none() {
+            let path = self.key_path();
+            let keep = |key: Hash| private::replace(&path, key.to_hex().as_bytes()).and_then(|()| private::open(&path));
+            let flushed = keep(new_key()?).and_then(|file| file.sync_all());
+            flushed.map_err(Error::io(format!("writing {}", path.display())))?;
+        }
+        self.work_key(plan_path, kept)
+    }
+
+    /// None where there is none yet, or what is there is no key.
+    fn stored_key(&self) -> Result<Option<Hash>> {
+        let path = self.key_path();
+        match private::read(&path, FILE_BYTES + 1) {
+            Ok(text) => Ok(Hash::from_hex(text).ok()),
+            Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(why) => Err(Error::Io { what: format!("reading {}", path.display()), why }),
+        }
+    }
+
+    fn key_path(&self) -> PathBuf {
+        self.project.store_folder().join(FILE)
+    }
+}
+
+fn new_key() -> Result<Hash> {
+    if let Some(key) = NEW.get() {
+        return Ok(*key);
+    }
+    let mut bytes = [0; KEY_LEN];
+    File::open("/dev/urandom")
+        .and_then(|mut random| random.read_exact(&mut bytes))
+        .map_err(Error::io("reading /dev/urandom"))?;
+    Ok(*NEW.get_or_init(|| Hash::from_bytes(bytes)))
+}
+
+/// The whole input, as this process was given it, without saying what it is.
+fn digest(key: &Hash, name: &str, kept: &str) -> String {
+    let whole = redact::whole_input(name, kept);
+    let parts = [name.as_bytes(), whole.as_bytes()].join(&0);
+    format!("{kept} {}", blake3::keyed_hash(key.as_bytes(), &parts).to_hex())
+}
