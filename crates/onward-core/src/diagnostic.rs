@@ -154,6 +154,13 @@ impl Diagnostic {
     }
 }
 
+/// One diagnostic in one line: `FILE:LINE:COLUMN`, what, the way out.
+pub fn line(file: &str, diagnostic: &Diagnostic) -> String {
+    let place = diagnostic.place.map(|place| format!(":{}:{}", place.line, place.column)).unwrap_or_default();
+    let help = diagnostic.help.lines().next().map(|help| format!(" ({help})")).unwrap_or_default();
+    harmless(&format!("{file}{place}: {}{help}", diagnostic.message))
+}
+
 /// All diagnostics as people read them: `FILE:LINE:COLUMN`, what, the line with a caret, the way out.
 pub fn render(file: &str, text: &str, diagnostics: &[Diagnostic]) -> String {
     let lines: Vec<&str> = text.lines().collect();

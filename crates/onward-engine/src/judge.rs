@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
+use onward_core::diagnostic::{self, Diagnostic};
 use onward_core::event::PlanRevised;
 use onward_core::id::{PhaseId, RunId};
 use onward_core::input::{Begin, Bounds, Choice, Resumption};
@@ -62,6 +63,8 @@ pub(crate) enum FileNow {
     /// Another text.
     Edited(Box<PlanRevised>),
     Gone,
+    /// It is no plan any more, for these reasons.
+    Invalid(Vec<String>),
 }
 
 /// What a run will find in its folder when it goes on.
@@ -83,6 +86,18 @@ impl FileNow {
     }
 }
 
+/// What is wrong with a plan, a line for each error.
+fn faults_of(why: &Error) -> Vec<String> {
+    let (file, diagnostics) = match why {
+        Error::PlanInvalid { file, diagnostics, .. }
+        | Error::PlanNewer { file, diagnostics, .. }
+        | Error::PlanUnsupported { file, diagnostics, .. } => (file, diagnostics),
+        other => return vec![other.to_string()],
+    };
+    let counts = |one: &&Diagnostic| one.is_error() || matches!(why, Error::PlanUnsupported { .. });
+    diagnostics.iter().filter(counts).map(|one| diagnostic::line(file, one)).collect()
+}
+
 impl Onward {
     /// What the file of a run's plan says now.
     pub(crate) fn file_now(&self, run: &Run) -> FileNow {
@@ -100,7 +115,7 @@ impl Onward {
                 let text = text_key(&self.project, &hash, prepared.plan.used.keys().map(String::as_str));
                 FileNow::of(run, &prepared, &text)
             }
-            Err(_) => FileNow::Gone,
+            Err(why) => FileNow::Invalid(faults_of(&why)),
         }
     }
 
@@ -124,6 +139,7 @@ impl Onward {
             (PlanFrom::Run, _) => (PlanFact::Kept, None),
             (PlanFrom::File, FileNow::Same) => (PlanFact::Same, None),
             (PlanFrom::File, FileNow::Gone) => (PlanFact::Gone, None),
+            (PlanFrom::File, FileNow::Invalid(faults)) => (PlanFact::Invalid(faults), None),
             (PlanFrom::File, FileNow::Edited(new)) if new.plan_digest == run.started.plan_digest => {
                 (PlanFact::Touched, Some(new))
             }
@@ -155,7 +171,7 @@ impl Onward {
         }
         let facts = Facts {
             run,
-            plan: one.plan,
+            plan: one.plan.clone(),
             branch: vcs::branch_fact(&self.project.top, run.branch()),
             head: self.head_moved(run, &world),
             auto: self.config.resume_auto(),

@@ -23,15 +23,20 @@ pub struct Facts<'a> {
     pub now: Timestamp,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Faults of a plan that are told in one finding.
+const FAULTS_SHOWN_MAX: usize = 3;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlanFact {
     /// The file is what the run was started with, to the letter.
     Same,
     /// Only names, descriptions, times or the like are different.
     Touched,
     Changed,
-    /// It cannot be read or is no longer a valid plan.
+    /// It cannot be read.
     Gone,
+    /// It is no valid plan any more, for these reasons.
+    Invalid(Vec<String>),
     /// The person decided that the plan kept with the run counts.
     Kept,
 }
@@ -117,11 +122,19 @@ fn commits_are(number: u64) -> String {
 
 fn plan(facts: &Facts<'_>) -> Option<Finding> {
     let path = &facts.run.started.plan_path;
-    let (kind, message) = match facts.plan {
+    let (kind, message) = match &facts.plan {
         PlanFact::Same | PlanFact::Kept => return None,
         PlanFact::Touched => (Kind::PlanTouched, format!("the plan {path} was edited in what does not matter")),
         PlanFact::Changed => (Kind::PlanChanged, format!("the plan {path} was changed since the run was started")),
         PlanFact::Gone => (Kind::PlanGone, format!("the plan {path} is gone or can no longer be read")),
+        PlanFact::Invalid(faults) => {
+            let shown = faults.iter().take(FAULTS_SHOWN_MAX).map(String::as_str).collect::<Vec<_>>().join("; ");
+            let more = match faults.len().saturating_sub(FAULTS_SHOWN_MAX) {
+                0 => String::new(),
+                more => format!("; and {more} more, which `onward check {path}` shows"),
+            };
+            (Kind::PlanGone, format!("the plan {path} is no valid plan any more: {shown}{more}"))
+        }
     };
     Some(Finding::new(kind, message))
 }

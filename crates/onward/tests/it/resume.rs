@@ -452,3 +452,20 @@ fn a_failure_and_no_plan_file() {
         project.ran_once(["a"]);
     }
 }
+
+/// The plan of an unfinished run was edited, and a key is misspelt. `resume` says where, and what was meant.
+#[test]
+fn a_misspelt_key_in_the_plan_of_a_run_is_shown_with_its_place() {
+    let project = project();
+    project.plan("onward: 1\nphases:\n  a: { run: \"false\" }\n");
+    project.command(["run"]).expect(1);
+    project.plan("onward: 1\nphases:\n  a: { run: \"true\", nedes: [b] }\n");
+    for args in [&["resume"][..], &["resume", "@"], &["run", "--resume=@"]] {
+        let asked = project.command(args).expect(14);
+        for word in ["onward.yaml:3:", "nedes", "did you mean `needs`?", "--plan-from run"] {
+            assert!(asked.err.contains(word), "{args:?} {word}: {}", asked.err);
+        }
+        assert!(!asked.err.contains("gone"), "{}", asked.err);
+    }
+    project.command(["run"]).expect(2).err_names(["onward.yaml:3:", "did you mean"]);
+}
