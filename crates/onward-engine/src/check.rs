@@ -21,9 +21,17 @@ pub struct Checked {
     pub parsed: Parsed,
 }
 
-/// Reads and checks a plan. That it cannot be read is an error; what is wrong with it is in [`Checked`].
-pub fn check(from: &Path, path: &Path) -> Result<Checked> {
-    let text = read(&from.join(path)).map_err(|why| Error::PlanUnreadable { path: path.to_owned(), why })?;
+/// Reads and checks a plan, the one that `run` would take where none is named. That it cannot be read is an error; what is wrong
+/// with it is in [`Checked`].
+pub fn check(from: &Path, named: Option<&Path>) -> Result<Checked> {
+    let path = match named {
+        Some(path) => path.to_owned(),
+        None => {
+            let found = Project::find_or_new(from, None)?.default_plan(from)?;
+            found.strip_prefix(from).unwrap_or(&found).to_owned()
+        }
+    };
+    let text = read(&from.join(&path)).map_err(|why| Error::PlanUnreadable { path: path.clone(), why })?;
     let parsed = plan::parse(&text);
     let mut checked = Checked { file: path.display().to_string(), text, parsed };
     prepared::look_at_used(Project::find_or_new(from, None).ok().as_ref(), &mut checked);

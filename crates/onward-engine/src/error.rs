@@ -27,11 +27,6 @@ pub enum Error {
     NoSuchRun(String),
     #[error("this project has no run, or none that is not archived")]
     NoRuns,
-    /// What was on record is not in the store any more, and git has a copy of it.
-    #[error("the store lost runs that git has: {}", runs.iter().map(RunId::as_str).collect::<Vec<_>>().join(", "))]
-    RunsLost { runs: Vec<RunId> },
-    #[error("the store lost records of run {run}: it has {store}, and git has {git}")]
-    JournalBehind { run: RunId, store: u64, git: u64 },
     #[error("no unfinished run")]
     NothingUnfinished,
     #[error("no run of this plan has been completed, so nothing can be done again")]
@@ -113,6 +108,12 @@ pub enum Error {
     Io { what: String, why: std::io::Error },
     #[error("stopped by signal {signal} before it was done")]
     Stopped { signal: i32 },
+    /// Part of what was asked for is done, and the rest is not, since a stop was asked for.
+    #[error("stopped by signal {signal} half-way")]
+    HalfDone { signal: i32, run: RunId, done: &'static str },
+    /// A message that could neither be waited for nor taken back.
+    #[error("the request to run {run} waits for whoever drives it, and could not be taken back")]
+    LeftWaiting { run: RunId },
     #[error("{0}")]
     NotYet(String),
     #[error("run {run} did not answer within {seconds} s")]
@@ -184,7 +185,6 @@ impl Error {
         matches!(
             self,
             Self::Store(StoreError::Damaged(_) | StoreError::LostCommits { .. })
-                | Self::JournalBehind { .. }
                 | Self::BadRecord { .. }
                 | Self::BadJournal { .. }
                 | Self::BadCheckpoint { .. }

@@ -9,6 +9,7 @@ use crate::attendant;
 use crate::error::{Error, Result};
 use crate::executor::shell;
 use crate::flight::record_of;
+use crate::stop;
 use crate::turns::{LOCK_LOOK_EVERY, end};
 
 /// How long phases without a driver are given to end by themselves: what their attendants take to ask, to insist and to
@@ -17,15 +18,15 @@ const ORPHAN_LOOKS_MAX: u32 = 500;
 
 impl Onward {
     /// Nothing more is started; what is at work comes to its end, and then the run is paused.
-    pub fn pause(&mut self, name: &str) -> Result<RunId> {
-        let run = self.find_run(Some(name))?;
+    pub fn pause(&mut self, name: Option<&str>) -> Result<RunId> {
+        let run = self.find_run(name)?;
         self.post(&run, &Posted::Pause)?;
         Ok(run)
     }
 
     /// Ends what is at work and puts the run away.
-    pub fn cancel(&mut self, name: &str) -> Result<RunId> {
-        let run = self.find_run(Some(name))?;
+    pub fn cancel(&mut self, name: Option<&str>) -> Result<RunId> {
+        let run = self.find_run(name)?;
         if self.driver(&run)?.is_none() {
             self.end_orphans(&run)?;
         }
@@ -46,6 +47,10 @@ impl Onward {
         for _ in 0..ORPHAN_LOOKS_MAX {
             if !folders.iter().any(|folder| held(&folder)) {
                 return Ok(());
+            }
+            if let Some(signal) = stop::asked() {
+                let done = "the phases at work were asked to end; the run itself is as it was";
+                return Err(Error::HalfDone { signal, run: id.clone(), done });
             }
             std::thread::sleep(LOCK_LOOK_EVERY);
         }

@@ -101,9 +101,9 @@ pub struct NextPhase {
 
 impl Onward {
     /// Records a person's answer to an approval, or to a plan that waits for one.
-    pub fn answer(&mut self, name: &str, phase: &str, choice: &str) -> Result<RunId> {
+    pub fn answer(&mut self, name: Option<&str>, phase: &str, choice: &str) -> Result<RunId> {
         text_fits("the choice", choice)?;
-        let run = self.find_run(Some(name))?;
+        let run = self.find_run(name)?;
         let known = self.load(&run)?;
         let phase = require_phase(&known, phase)?;
         if let Some(Stage::Proposed(_)) = known.replans.of(&phase).map(|asked| &asked.stage) {

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use onward_core::data_limits::text_fits;
 use onward_core::id::RunId;
 use onward_core::input::{Choice, Posted, Reply};
-use onward_store::{LeaseKind, StoreError, VALUE_BYTES_MAX};
+use onward_store::{LeaseKind, StoreError, TakenBack, VALUE_BYTES_MAX};
 
 use crate::Onward;
 use crate::drive::{Committer, inbox};
@@ -41,8 +41,8 @@ impl Onward {
     }
 
     /// Records a person's answer about one phase; whoever drives the run next, or drives it now, obeys.
-    pub fn choose(&mut self, name: &str, phase: &str, choice: Choice) -> Result<RunId> {
-        let run = self.find_run(Some(name))?;
+    pub fn choose(&mut self, name: Option<&str>, phase: &str, choice: Choice) -> Result<RunId> {
+        let run = self.find_run(name)?;
         let state = self.load(&run)?;
         let phase = require_phase(&state, phase)?;
         if choice == Choice::RetryClean {
@@ -57,7 +57,8 @@ impl Onward {
         self.post(run, &Posted::Archive).map(|_| ())
     }
 
-    /// Leaves a message, sees to it that it is heard, and gives back the answer. Durable before it returns.
+    /// Leaves a message, sees to it that it is heard, and gives back the answer. Durable before it returns. A message without an
+    /// answer is taken back.
     pub(crate) fn post(&mut self, run: &RunId, posted: &Posted) -> Result<Reply> {
         let body = serde_json::to_vec(&redact::inputs::posted(posted.clone())).expect("a message has only string keys");
         if body.len() > VALUE_BYTES_MAX {
@@ -68,11 +69,21 @@ impl Onward {
         let id = format!("{}-{}", std::process::id(), now.as_nanosecond());
         self.store()?.post(run, &id, now, body)?;
         reached("post.after-post");
+        let _open = stop::OpenRequest::begin();
+        let answered = match self.wait_for_answer(run, &id) {
+            Ok(bytes) => bytes,
+            Err(why) => self.take_back(run, &id, why)?,
+        };
+        understood(run, &answered)
+    }
+
+    /// The answer to a message; an error where nobody gives one, or a stop is asked for meanwhile.
+    fn wait_for_answer(&mut self, run: &RunId, id: &str) -> Result<Vec<u8>> {
         waiter::wake(&self.wake_path(run));
         let deadline = Instant::now() + ANSWER_WAIT_MAX;
         loop {
-            if let Some(bytes) = self.store()?.reply(run, &id)? {
-                return understood(run, &bytes);
+            if let Some(bytes) = self.store()?.reply(run, id)? {
+                return Ok(bytes);
             }
             self.answer_if_nobody_drives(run)?;
             if Instant::now() > deadline {
@@ -80,6 +91,23 @@ impl Onward {
             }
             stop::demand_none()?;
             std::thread::sleep(ANSWER_LOOK_EVERY);
+        }
+    }
+
+    /// Takes a message back whose answer is not waited for any more: what is told as not done must not be done later by a driver
+    /// that was stopped for a while. The answer is given where there is one after all.
+    fn take_back(&mut self, run: &RunId, id: &str, why: Error) -> Result<Vec<u8>> {
+        let reply = Reply::Refused { reason: "it was taken back".to_owned() };
+        let reply = serde_json::to_vec(&reply).expect("a reply has only string keys");
+        let taken = self.store().and_then(|store| match store.take_back(run, id, reply)? {
+            TakenBack::Yes => Ok(None),
+            TakenBack::Answered => Ok(store.reply(run, id)?),
+        });
+        match (taken, why) {
+            (Ok(Some(answer)), _) => Ok(answer),
+            (Ok(None), why) => Err(why),
+            (Err(_), Error::Stopped { .. } | Error::NoAnswer { .. }) => Err(Error::LeftWaiting { run: run.clone() }),
+            (Err(_), why) => Err(why),
         }
     }
 

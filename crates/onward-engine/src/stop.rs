@@ -28,6 +28,11 @@ const KILL_TIME_MAX: Duration = Duration::from_millis(3_500);
 const CUT_OFF: &[u8] =
     b"\nonward: the stop was cut off, since something does not answer; what is recorded is kept: onward status\n";
 
+/// Said in its place where a request was left with a run.
+const CUT_OFF_WITH_A_REQUEST: &[u8] =
+    b"\nonward: the stop was cut off, since something does not answer; the request stays, and is carried out when the driver goes \
+on or the run is gone on with: onward status\n";
+
 static HEARD: OnceLock<Heard> = OnceLock::new();
 
 /// All that was heard since this process began to listen.
@@ -104,6 +109,25 @@ impl Drop for Whole {
     }
 }
 
+/// How many requests lie in the inbox of a run without an answer.
+static REQUESTS: AtomicUsize = AtomicUsize::new(0);
+
+/// A request that others may carry out as long as it is neither answered nor taken back.
+pub(crate) struct OpenRequest(());
+
+impl OpenRequest {
+    pub(crate) fn begin() -> Self {
+        REQUESTS.fetch_add(1, Ordering::SeqCst);
+        Self(())
+    }
+}
+
+impl Drop for OpenRequest {
+    fn drop(&mut self) {
+        REQUESTS.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 /// The error of whoever does not go on, since a stop was asked for.
 pub(crate) fn demand_none() -> Result<()> {
     asked().map_or(Ok(()), |signal| Err(Error::Stopped { signal }))
@@ -175,7 +199,8 @@ fn cut_off() -> ! {
     let stderr = io::stderr();
     let mut fds = [PollFd::new(stderr.as_fd(), PollFlags::POLLOUT)];
     if matches!(poll(&mut fds, PollTimeout::ZERO), Ok(1)) {
-        let _ = nix::unistd::write(stderr.as_fd(), CUT_OFF);
+        let words = if REQUESTS.load(Ordering::SeqCst) == 0 { CUT_OFF } else { CUT_OFF_WITH_A_REQUEST };
+        let _ = nix::unistd::write(stderr.as_fd(), words);
     }
     low_level::exit(128 + signal().unwrap_or(SIGTERM))
 }

@@ -34,7 +34,7 @@ pub use probe::set_probe;
 pub use sqlite::{Journal, Letter, Naming, OldCheckpoint, OldRun, OpenMode, Salvage, SqliteStore, held_runs};
 pub use types::{
     Alarm, Appended, Chain, CheckpointRow, Consumed, Content, Entry, Fold, Health, InboxItem, Kept, NewCheckpoint,
-    NewEvent, NewRun, Page, Posted, PruneList, Pruned, Record, RunFilter, RunRow, StoredCheckpoint,
+    NewEvent, NewRun, Page, Posted, PruneList, Pruned, Record, RunFilter, RunRow, StoredCheckpoint, TakenBack,
 };
 
 use jiff::Timestamp;
@@ -105,6 +105,10 @@ pub trait Store: Send {
 
     /// Leaves something for whoever drives the run. Posting the same id again changes nothing.
     fn post(&mut self, run: &RunId, id: &str, at: Timestamp, body: Vec<u8>) -> Result<Posted, StoreError>;
+
+    /// Answers an item in place of whoever drives the run, so that it is not carried out any more. An append that would still
+    /// consume it is refused.
+    fn take_back(&mut self, run: &RunId, id: &str, reply: Vec<u8>) -> Result<TakenBack, StoreError>;
 
     /// Up to `max` items that no append has consumed yet, in the order in which they were posted.
     fn inbox(&mut self, run: &RunId, max: usize) -> Result<Vec<InboxItem>, StoreError>;

@@ -198,6 +198,15 @@ pub enum Posted {
     AlreadyThere,
 }
 
+/// What came of taking a post back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TakenBack {
+    /// It will not be carried out: nobody sees it any more.
+    Yes,
+    /// It was answered before, and so it was carried out or refused.
+    Answered,
+}
+
 /// Something posted that no append has consumed yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InboxItem {

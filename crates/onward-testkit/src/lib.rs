@@ -41,6 +41,7 @@ pub mod sim;
 mod terminal;
 pub mod tidy;
 mod wait;
+mod write_lock;
 
 pub use ledger::{Entry, parse_ledger};
 pub use nix::sys::signal::Signal;
@@ -50,3 +51,4 @@ pub use ran::Ran;
 pub use running::Running;
 pub use terminal::Terminal;
 pub use wait::{LIMIT, has_room, wait_until, wait_within};
+pub use write_lock::WriteLock;

@@ -42,6 +42,7 @@ pub(crate) struct Page {
 
 const NOTHING_CHANGED: &str = "nothing was started and nothing was changed";
 const AS_BEFORE: &str = "nothing was changed";
+const TAKEN_BACK: &str = "the request was taken back, and nothing was changed";
 const ALL_RECORDED: &str = "everything that was recorded before is still there";
 
 impl Page {
@@ -181,7 +182,6 @@ impl Page {
             Error::NoProject { .. } => Self::new(exit::NOT_FOUND, "no-project", what).next("onward init"),
             Error::NoSuchRun(_) => Self::new(exit::NOT_FOUND, "no-run", what).next("onward list --all"),
             Error::NoRuns | Error::NothingToRedo => Self::new(exit::NOT_FOUND, "no-run", what).next("onward run"),
-            Error::RunsLost { .. } | Error::JournalBehind { .. } => lost(what),
             Error::NotRewound { .. } => going_back(exit::REFUSED, "not-rewound", what),
             Error::NothingToUndo { .. } => going_back(exit::NOT_FOUND, "nothing-to-undo", what),
             Error::TreeInUse { by, .. } => {
@@ -206,6 +206,10 @@ impl Page {
             Error::Untrusted { .. } => untrusted(what),
             Error::NoRoom { .. } => Self::new(exit::STORE, "no-room", what).kept(ALL_RECORDED).next("onward status"),
             Error::Stopped { signal } => stopped(signal),
+            Error::HalfDone { signal, run, done } => stopped(signal).kept(done).look_at("status", &run),
+            Error::LeftWaiting { run } => Self::new(exit::DRIVEN, "left-waiting", what)
+                .kept("the request stays, and is carried out when the driver goes on or the run is gone on with")
+                .look_at("status", &run),
             Error::NotYet(_) => Self::new(exit::USAGE, "not-yet", what).next("onward --help"),
             Error::NoPlan { .. } => Self::new(exit::USAGE, "no-plan", what).next("onward init --plan"),
             Error::PlanUnreadable { .. } => Self::new(exit::USAGE, "plan-unreadable", what),
@@ -243,7 +247,7 @@ impl Page {
             Error::Store(why) => store(&what, &why),
             Error::Io { .. } => Self::new(exit::STORE, "io", what).kept(ALL_RECORDED),
             Error::NoAnswer { run, .. } => {
-                Self::new(exit::DRIVEN, "no-answer", what).kept(ALL_RECORDED).look_at("status", &run)
+                Self::new(exit::DRIVEN, "no-answer", what).kept(TAKEN_BACK).look_at("status", &run)
             }
         }
     }
@@ -359,16 +363,6 @@ fn store(what: &str, why: &StoreError) -> Page {
 }
 
 /// A store that came from elsewhere can be looked at; only a person says that it is theirs.
-fn lost(what: String) -> Page {
-    let more = vec![
-        "their records are kept under refs/onward in git: repair brings back what is there".to_owned(),
-        "whoever does not want them back begins anew with  onward run --fresh".to_owned(),
-    ];
-    let page =
-        Page::new(exit::DAMAGED, "runs-lost", what).more(more).kept("nothing was started, and nothing was changed");
-    page.next("onward doctor").next("onward doctor --repair")
-}
-
 fn untrusted(what: String) -> Page {
     let more = vec![
         "looking works as always, and executes nothing".to_owned(),
@@ -455,8 +449,6 @@ mod tests {
             (10, Error::NoSuchRun("nosuch".into())),
             (10, Error::NoRuns),
             (10, Error::NothingUnfinished),
-            (12, Error::RunsLost { runs: vec![run()] }),
-            (12, Error::JournalBehind { run: run(), store: 3, git: 9 }),
             (10, Error::NothingToRedo),
             (10, Error::NothingToUndo { run: RunId::new("r") }),
             (11, Error::PhaseLives { run: RunId::new("r"), phase: PhaseId::new("p") }),
@@ -498,6 +490,8 @@ mod tests {
             (12, Error::BadJournal { run: run(), why: text(), left: Box::default() }),
             (74, Error::Io { what: "writing".into(), why: io() }),
             (11, Error::NoAnswer { run: run(), seconds: 10 }),
+            (11, Error::LeftWaiting { run: run() }),
+            (130, Error::HalfDone { signal: 2, run: run(), done: "the phases were asked to end" }),
             (17, Error::Store(StoreError::Newer { what: "the store", found: 9, known: 1 })),
             (12, Error::Store(StoreError::LostCommits { head: 9, database: 8, path: "onward.db".into() })),
             (11, Error::Store(StoreError::LeaseLost { run: run() })),

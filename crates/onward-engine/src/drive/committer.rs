@@ -65,6 +65,14 @@ struct Prepared {
     all: Stepped,
 }
 
+/// Why one of several inputs has no part in a commit.
+enum Aside {
+    /// What came of it cannot be kept, for this reason.
+    Unfit(String),
+    /// Whoever posted it took it back meanwhile.
+    TakenBack,
+}
+
 /// Why a commit was not made.
 enum Failed {
     /// What came of the input at this place cannot be kept.
@@ -121,14 +129,15 @@ impl<'a> Committer<'a> {
         Ok(all)
     }
 
-    /// Decides what came and makes it durable in one commit. What somebody posted and cannot be is answered, alone.
+    /// Decides what came and makes it durable in one commit. What somebody posted and cannot be is answered, alone;
+    /// what they took back meanwhile is left out.
     pub fn commit(&mut self, arrived: &[Arrived], now: Timestamp) -> Result<Stepped> {
         if self.standing == Standing::Ahead {
             self.fold_anew()?;
         }
-        let (before, mut unfit) = (self.run.seq, BTreeMap::new());
+        let (before, mut aside) = (self.run.seq, BTreeMap::new());
         loop {
-            let why = match self.try_to_commit(arrived, &unfit, now) {
+            let why = match self.try_to_commit(arrived, &aside, now) {
                 Ok(stepped) => {
                     self.run.ids = IdTry::FIRST;
                     return Ok(stepped);
@@ -145,13 +154,19 @@ impl<'a> Committer<'a> {
             match why {
                 Failed::Unfit { at, why } if arrived[at].item.is_some() => {
                     folded?;
-                    unfit.insert(at, why);
+                    aside.insert(at, Aside::Unfit(why));
                 }
                 Failed::Unfit { why, .. } => return Err(Error::Unfit { why }),
                 Failed::Refused(why) => return Err(refused(why)),
                 Failed::Store(why @ StoreError::AlreadyThere { .. }) => {
                     folded?;
                     self.run.ids = ids.next().ok_or(why)?;
+                }
+                Failed::Store(StoreError::NotWaiting { run, id }) => {
+                    folded?;
+                    let gone = arrived.iter().position(|one| one.item.as_ref() == Some(&id));
+                    let gone = gone.filter(|at| !matches!(aside.get(at), Some(Aside::TakenBack)));
+                    aside.insert(gone.ok_or(StoreError::NotWaiting { run, id })?, Aside::TakenBack);
                 }
                 Failed::Store(why) => return Err(why.into()),
             }
@@ -161,11 +176,11 @@ impl<'a> Committer<'a> {
     fn try_to_commit(
         &mut self,
         arrived: &[Arrived],
-        unfit: &BTreeMap<usize, String>,
+        aside: &BTreeMap<usize, Aside>,
         now: Timestamp,
     ) -> std::result::Result<Stepped, Failed> {
         let before = self.run.seq;
-        let Some(Prepared { entry, all }) = self.prepare(arrived, unfit, now)? else { return Ok(Stepped::default()) };
+        let Some(Prepared { entry, all }) = self.prepare(arrived, aside, now)? else { return Ok(Stepped::default()) };
         reached("commit.before-append");
         let appended = self.store.append(self.lease, before, entry).map_err(Failed::Store)?;
         reached("commit.after-append");
@@ -177,14 +192,15 @@ impl<'a> Committer<'a> {
     fn prepare(
         &mut self,
         arrived: &[Arrived],
-        unfit: &BTreeMap<usize, String>,
+        aside: &BTreeMap<usize, Aside>,
         now: Timestamp,
     ) -> std::result::Result<Option<Prepared>, Failed> {
         let (mut all, mut entry) = (Stepped::default(), Entry::default());
         for (at, Arrived { asked, item }) in arrived.iter().enumerate() {
             let declined = |reason: String| Reply::Refused { reason };
-            let answer = match (unfit.get(&at), asked) {
-                (Some(why), _) => Reply::Unfit { reason: why.clone() },
+            let answer = match (aside.get(&at), asked) {
+                (Some(Aside::TakenBack), _) => continue,
+                (Some(Aside::Unfit(why)), _) => Reply::Unfit { reason: why.clone() },
                 (None, Err(why)) => declined(why.clone()),
                 (None, Ok(input)) => match run::step(self.run, input, self.actor, now) {
                     Ok(stepped) => {

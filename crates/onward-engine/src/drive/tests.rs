@@ -12,7 +12,8 @@ use onward_core::patch::Op;
 use onward_core::plan::Plan;
 use onward_core::run::Run;
 use onward_store::{
-    Content, Entry, Holder, Lease, LeaseKind, MemoryStore, NewCheckpoint, NewRun, Store, StoreError, VALUE_BYTES_MAX,
+    Content, Entry, Holder, Lease, LeaseKind, MemoryStore, NewCheckpoint, NewRun, Store, StoreError, TakenBack,
+    VALUE_BYTES_MAX,
 };
 use serde_json::{Map, Value, json};
 
@@ -101,6 +102,28 @@ fn answer_all(store: &mut MemoryStore, lease: &Lease, run: &mut Run) {
 fn is_as_stored(store: &mut MemoryStore, run: &Run) {
     let stored = journal::load(store, &run.id).expect("the journal can be read");
     assert_eq!(format!("{run:?}"), format!("{stored:?}"));
+}
+
+/// A poster took its message back after the driver had seen it and before it was on record. The others are done, that one is
+/// not, and the driver goes on.
+#[test]
+fn a_message_that_was_taken_back_is_not_carried_out() {
+    let mut store = MemoryStore::new();
+    let (mut run, lease) = begun(&mut store, "a");
+    let id = run.id.clone();
+    for name in ["first", "second", "third"] {
+        let patch = Map::from_iter([(name.to_owned(), json!(1))]);
+        post(&mut store, &id, name, serde_json::to_vec(&Posted::Merge { patch }).expect("plain"));
+    }
+    let mut keep = KeepNothing;
+    let mut committer = Committer::new(&mut store, &lease, &mut keep, &mut run, "me");
+    let seen = inbox::waiting(&mut committer, &mut NoTree).expect("a store in memory");
+    let taken = committer.store().take_back(&id, "second", b"{}".to_vec()).expect("a store in memory");
+    assert_eq!(taken, TakenBack::Yes);
+    committer.take(seen, noon()).expect("the others can be done");
+    assert_eq!(run.state, json!({ "first": 1, "third": 1 }));
+    assert_eq!((reply(&mut store, &id, "first"), reply(&mut store, &id, "third")), (Reply::Done, Reply::Done));
+    is_as_stored(&mut store, &run);
 }
 
 /// Among good messages some waited that nobody understands or that are nested too deep. Each of these is refused by itself, none

@@ -6,13 +6,14 @@ use super::{
     Fixture,
     kit::{SIZES, append, at, bodies, clauses, driven, entry, new_run, noise},
 };
-use crate::{Consumed, Entry, InboxItem, Posted, Store, StoreError};
+use crate::{Consumed, Entry, InboxItem, Posted, Store, StoreError, TakenBack};
 
 clauses![
     items_wait_in_order,
     posting_twice_changes_nothing,
     an_answer_is_stored_with_the_append,
     an_item_is_consumed_once,
+    an_item_that_was_taken_back_is_consumed_by_nobody,
     items_belong_to_their_run,
     items_and_answers_of_every_size,
     posting_needs_no_lease,
@@ -69,6 +70,24 @@ fn an_item_is_consumed_once(fixture: &dyn Fixture) {
     assert!(matches!(refused, Err(StoreError::NotWaiting { .. })), "{refused:?}");
     assert_eq!(store.reply(&run, "x").expect("a look"), Some(b"first".to_vec()));
     assert_eq!(bodies(store.as_mut(), &run).len(), 1);
+}
+
+fn an_item_that_was_taken_back_is_consumed_by_nobody(fixture: &dyn Fixture) {
+    let (mut store, run, lease) = driven(fixture);
+    let mut poster = fixture.open();
+    post(poster.as_mut(), &run, "x", b"question");
+    post(poster.as_mut(), &run, "y", b"another");
+    assert_eq!(store.inbox(&run, 9).expect("an inbox").len(), 2, "the driver has seen both");
+    assert_eq!(poster.take_back(&run, "x", b"never mind".to_vec()).expect("a write"), TakenBack::Yes);
+    assert_eq!(waiting(store.as_mut(), &run), ["y"]);
+    let refused = append(store.as_mut(), &lease, 0, answer("x", b"done"));
+    assert!(matches!(&refused, Err(StoreError::NotWaiting { id, .. }) if id == "x"), "{refused:?}");
+    assert!(bodies(store.as_mut(), &run).is_empty(), "a refused append leaves no trace");
+    assert_eq!(poster.reply(&run, "x").expect("a look"), Some(b"never mind".to_vec()));
+    append(store.as_mut(), &lease, 0, answer("y", b"done")).expect("an append");
+    assert_eq!(poster.take_back(&run, "y", b"too late".to_vec()).expect("a look"), TakenBack::Answered);
+    assert_eq!(poster.reply(&run, "y").expect("a look"), Some(b"done".to_vec()));
+    assert_eq!(post(poster.as_mut(), &run, "x", b"question"), Posted::AlreadyThere);
 }
 
 fn items_belong_to_their_run(fixture: &dyn Fixture) {

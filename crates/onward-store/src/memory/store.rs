@@ -20,7 +20,7 @@ use crate::{
     lease::{Holder, Lease, LeaseKind},
     types::{
         Appended, CheckpointRow, Entry, Fold, Health, InboxItem, Kept, NewRun, Page, Posted, PruneList, Pruned, Record,
-        RunFilter, RunRow, StoredCheckpoint,
+        RunFilter, RunRow, StoredCheckpoint, TakenBack,
     },
 };
 
@@ -229,6 +229,16 @@ impl Store for MemoryStore {
         }
         found.inbox.push(Item { id: id.to_owned(), body, reply: None });
         self.committed(shared, Ok(Posted::New))
+    }
+
+    fn take_back(&mut self, run: &RunId, id: &str, reply: Vec<u8>) -> Result<TakenBack, StoreError> {
+        check::value(&reply)?;
+        let handle = Arc::clone(&self.shared);
+        let mut shared = lock(&handle);
+        let waits = shared.run_mut(run)?.inbox.iter_mut().find(|item| item.id == id && item.reply.is_none());
+        let Some(item) = waits else { return Ok(TakenBack::Answered) };
+        item.reply = Some(reply);
+        self.committed(shared, Ok(TakenBack::Yes))
     }
 
     fn inbox(&mut self, run: &RunId, max: usize) -> Result<Vec<InboxItem>, StoreError> {

@@ -15,7 +15,7 @@ use crate::{
     check,
     error::{Damage, StoreError},
     seal::Seal,
-    types::{InboxItem, Posted},
+    types::{InboxItem, Posted, TakenBack},
 };
 
 impl SqliteStore {
@@ -48,6 +48,27 @@ impl SqliteStore {
             },
             |connection| is_posted(connection, number, item),
         )
+    }
+
+    pub(super) fn answer_item(&mut self, id: &RunId, item: &str, reply: &[u8]) -> Result<TakenBack, StoreError> {
+        self.demand_writable()?;
+        check::value(reply)?;
+        let number = self.read(|connection| Ok(Run::find(connection, id)?.number))?;
+        let blobs = self.folder.blobs();
+        let packed = Packed::new(reply, &blobs)?;
+        let taken = self.write(
+            &OTHER,
+            |connection, _| {
+                let place = consume(connection, &Run::find(connection, id)?, item, &packed)?;
+                packed.keep(connection, &blobs, number, Use::Reply, place)
+            },
+            |connection| is_answered(connection, number, item),
+        );
+        match taken {
+            Ok(()) => Ok(TakenBack::Yes),
+            Err(StoreError::NotWaiting { .. }) => Ok(TakenBack::Answered),
+            Err(other) => Err(other),
+        }
     }
 
     pub(super) fn waiting_items(&self, id: &RunId, max: usize) -> Result<Vec<InboxItem>, StoreError> {

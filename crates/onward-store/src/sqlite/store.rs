@@ -25,7 +25,7 @@ use crate::{
     ownership,
     types::{
         Appended, CheckpointRow, Entry, Fold, Health, InboxItem, Kept, NewRun, Page, Posted, PruneList, Pruned, Record,
-        RunFilter, RunRow, StoredCheckpoint,
+        RunFilter, RunRow, StoredCheckpoint, TakenBack,
     },
 };
 
@@ -80,11 +80,6 @@ impl SqliteStore {
             there.check_database()?;
             ownership::demand(there.root())?;
         }
-        Self::open_to_repair(path)
-    }
-
-    /// Opens a store to write, whoever made it. Only for a repair: it executes nothing, and what it distrusts it still has to end.
-    pub fn open_to_repair(path: &Path) -> Result<Self, StoreError> {
         let folder = Folder::prepare(path)?;
         let database = folder.database();
         demand_a_database_for_the_log(&folder)?;
@@ -311,6 +306,10 @@ impl Store for SqliteStore {
 
     fn post(&mut self, run: &RunId, id: &str, at: Timestamp, body: Vec<u8>) -> Result<Posted, StoreError> {
         self.insert_item(run, id, at, &body)
+    }
+
+    fn take_back(&mut self, run: &RunId, id: &str, reply: Vec<u8>) -> Result<TakenBack, StoreError> {
+        self.answer_item(run, id, &reply)
     }
 
     fn inbox(&mut self, run: &RunId, max: usize) -> Result<Vec<InboxItem>, StoreError> {

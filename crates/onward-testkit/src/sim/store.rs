@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use onward_core::id::{CheckpointId, RunId, Seq};
 use onward_store::{
     Appended, Cause, CheckpointRow, Entry, Fold, Health, Holder, InboxItem, Kept, Lease, LeaseKind, MemoryStore,
-    NewRun, Page, Posted, PruneList, Pruned, Record, RunFilter, RunRow, Store, StoreError, StoredCheckpoint,
+    NewRun, Page, Posted, PruneList, Pruned, Record, RunFilter, RunRow, Store, StoreError, StoredCheckpoint, TakenBack,
 };
 
 use super::world::{ALONE, Shared};
@@ -96,6 +96,10 @@ impl Store for FaultyStore {
 
     fn post(&mut self, run: &RunId, id: &str, at: Timestamp, body: Vec<u8>) -> Answer<Posted> {
         self.inner.post(run, id, at, body)
+    }
+
+    fn take_back(&mut self, run: &RunId, id: &str, reply: Vec<u8>) -> Answer<TakenBack> {
+        self.inner.take_back(run, id, reply)
     }
 
     fn inbox(&mut self, run: &RunId, max: usize) -> Answer<Vec<InboxItem>> {

@@ -51,9 +51,9 @@ pub(crate) struct Show {
 
 #[derive(Debug, Args)]
 pub(crate) struct Logs {
-    /// Run id or its beginning; `@` is the newest run.
-    #[arg(default_value = "@")]
-    pub(crate) run: String,
+    /// Run id or its beginning, or a phase of the newest run [default: the newest run].
+    #[arg(value_name = "RUN|PHASE")]
+    pub(crate) run: Option<String>,
     /// Id of the phase [default: all phases].
     pub(crate) phase: Option<String>,
     #[command(flatten)]
@@ -61,9 +61,10 @@ pub(crate) struct Logs {
 }
 
 #[derive(Debug, Args)]
+#[command(allow_missing_positional = true)]
 pub(crate) struct Why {
-    /// Run id or its beginning, or `@` for the newest run.
-    pub(crate) run: String,
+    /// Run id or its beginning [default: the newest run].
+    pub(crate) run: Option<String>,
     /// Id of the phase.
     pub(crate) phase: String,
     #[command(flatten)]

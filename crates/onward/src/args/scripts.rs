@@ -144,8 +144,8 @@ pub(crate) struct Save {
     /// Type of the work, such as implement.
     #[arg(value_name = "TYPE")]
     pub(crate) kind: String,
-    /// Name of the project.
-    pub(crate) project: String,
+    /// Name of the project [default: `project_name` of the state].
+    pub(crate) project: Option<String>,
     /// File with the state as a JSON object, or - for stdin.
     #[arg(long, value_name = "FILE|-", default_value = "-")]
     pub(crate) state: PathBuf,

@@ -17,8 +17,8 @@ pub(crate) struct Init {
 
 #[derive(Debug, Args)]
 pub(crate) struct Check {
-    /// Plan file.
-    pub(crate) plan: PathBuf,
+    /// Plan file [default: onward.yaml, else .onward/plan.yaml].
+    pub(crate) plan: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) output: Json,
 }

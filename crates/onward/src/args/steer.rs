@@ -5,9 +5,10 @@ use clap::Args;
 use super::Json;
 
 #[derive(Debug, Args)]
+#[command(allow_missing_positional = true)]
 pub(crate) struct Approve {
-    /// Run id or its beginning, or `@` for the newest run.
-    pub(crate) run: String,
+    /// Run id or its beginning [default: inside a phase its own run, else the newest].
+    pub(crate) run: Option<String>,
     /// Id of the phase.
     pub(crate) phase: String,
     /// Answer with one of the choices of the plan; all but `reject` approve [default: the first].
@@ -18,9 +19,10 @@ pub(crate) struct Approve {
 }
 
 #[derive(Debug, Args)]
+#[command(allow_missing_positional = true)]
 pub(crate) struct Steer {
-    /// Run id or its beginning, or `@` for the newest run.
-    pub(crate) run: String,
+    /// Run id or its beginning [default: inside a phase its own run, else the newest].
+    pub(crate) run: Option<String>,
     /// Id of the phase.
     pub(crate) phase: String,
     #[command(flatten)]
@@ -29,8 +31,8 @@ pub(crate) struct Steer {
 
 #[derive(Debug, Args)]
 pub(crate) struct Halt {
-    /// Run id or its beginning, or `@` for the newest run.
-    pub(crate) run: String,
+    /// Run id or its beginning [default: inside a phase its own run, else the newest].
+    pub(crate) run: Option<String>,
     #[command(flatten)]
     pub(crate) output: Json,
 }

@@ -1,4 +1,4 @@
-//! `onward approve|reject RUN PHASE`: a person's answer, on record for whoever drives the run.
+//! `onward approve|reject [RUN] PHASE`: a person's answer, on record for whoever drives the run.
 
 use onward_core::exit;
 use onward_core::plan::{APPROVE, REJECT};
@@ -6,6 +6,7 @@ use onward_core::view;
 use onward_engine::Onward;
 use serde_json::json;
 
+use super::next::the_run;
 use super::{here, inside};
 use crate::args;
 use crate::failure::Failure;
@@ -34,7 +35,7 @@ fn contradiction(why: &str) -> Result<u8, Failure> {
 fn answer(args: &args::Approve, choice: &str, done: &str) -> Result<u8, Failure> {
     inside::refuse("approved or rejected")?;
     let mut onward = Onward::work(&here()?)?;
-    let run = onward.answer(&args.run, &args.phase, choice)?;
+    let run = onward.answer(the_run(args.run.as_deref()).as_deref(), &args.phase, choice)?;
     if args.output.json {
         render::answer_json(&json!({ "run": run, "phase": args.phase, "choice": choice }));
         return Ok(exit::DONE);

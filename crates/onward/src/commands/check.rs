@@ -1,4 +1,4 @@
-//! `onward check PLAN`.
+//! `onward check [PLAN]`.
 
 use onward_core::exit;
 
@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::render;
 
 pub(super) fn check(args: &args::Check) -> Result<u8, Failure> {
-    let checked = onward_engine::check(&here()?, &args.plan)?;
+    let checked = onward_engine::check(&here()?, args.plan.as_deref())?;
     if args.output.json {
         render::answer_json(&render::check::answer(&checked));
     } else {

@@ -34,7 +34,7 @@ pub(super) fn graph(args: &args::Graph) -> Result<u8, Failure> {
 }
 
 fn of_plan(from: &Path, path: &str) -> Result<Graph, Error> {
-    let Checked { file, text, parsed } = onward_engine::check(from, Path::new(path))?;
+    let Checked { file, text, parsed } = onward_engine::check(from, Some(Path::new(path)))?;
     let (newer, diagnostics) = (parsed.newer(), parsed.diagnostics);
     match parsed.plan {
         Some(plan) => Ok(Graph::of_plan(&plan)),

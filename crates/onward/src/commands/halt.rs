@@ -1,4 +1,4 @@
-//! `onward pause|cancel RUN`.
+//! `onward pause|cancel [RUN]`.
 
 use onward_core::exit;
 use onward_core::view;
@@ -6,13 +6,14 @@ use onward_engine::Onward;
 use serde_json::json;
 
 use super::here;
+use super::next::the_run;
 use crate::args;
 use crate::failure::Failure;
 use crate::render;
 
 pub(super) fn pause(args: &args::Halt) -> Result<u8, Failure> {
     let mut onward = Onward::work(&here()?)?;
-    let run = onward.pause(&args.run)?;
+    let run = onward.pause(the_run(args.run.as_deref()).as_deref())?;
     if args.output.json {
         render::answer_json(&json!({ "run": run, "asked": "pause" }));
         return Ok(exit::DONE);
@@ -24,7 +25,7 @@ pub(super) fn pause(args: &args::Halt) -> Result<u8, Failure> {
 
 pub(super) fn cancel(args: &args::Halt) -> Result<u8, Failure> {
     let mut onward = Onward::work(&here()?)?;
-    let run = onward.cancel(&args.run)?;
+    let run = onward.cancel(the_run(args.run.as_deref()).as_deref())?;
     if args.output.json {
         render::answer_json(&json!({ "run": run, "asked": "cancel" }));
         return Ok(exit::DONE);

@@ -1,4 +1,4 @@
-//! `onward logs RUN [PHASE]`: what the phases printed, byte for byte where a program reads it.
+//! `onward logs [RUN] [PHASE]`: what the phases printed, byte for byte where a program reads it.
 
 use std::io::Read;
 
@@ -15,7 +15,13 @@ use crate::render::{self, Copied};
 const OUTPUT_BYTES_MAX: u64 = 8 << 20;
 
 pub(super) fn logs(args: &args::Logs) -> Result<u8, Failure> {
-    let attempts = Onward::look(&here()?)?.logs(Some(&args.run), args.phase.as_deref())?;
+    let mut onward = Onward::look(&here()?)?;
+    let (run, phase) = match (args.run.as_deref(), args.phase.as_deref()) {
+        // One word is a phase of the run that is meant where it has one of that name, else a run.
+        (Some(word), None) if onward.has_phase(None, word)? => (None, Some(word)),
+        named => named,
+    };
+    let attempts = onward.logs(run, phase)?;
     if args.output.json {
         let all = attempts.into_iter().map(as_json).collect::<Result<Vec<_>, _>>()?;
         render::answer_json(&json!({ "logs": all }));

@@ -11,7 +11,7 @@ use super::{
     approve, bare, check, checkpoint, completions, config, delete, diff, doctor, fork, graph, halt, init, list, load,
     log, logs, next, prune, report, resume, rewind, run, save, schema, show, state, status, steer, trust, why,
 };
-use crate::args::{self, Cli, Color, Reader, Typed, Verb};
+use crate::args::{self, Cli, Color, Reader, StateVerb, Typed, Verb};
 use crate::failure::{self, Failure};
 use crate::later;
 use crate::render::{self, failure::Told, run::Exit};
@@ -58,7 +58,7 @@ fn perform(words: &[OsString]) -> u8 {
 }
 
 fn dispatch(cli: &Cli, reader: Reader) -> u8 {
-    let heeds = cli.verb.as_ref().is_some_and(starts_or_moves);
+    let heeds = cli.verb.as_ref().is_some_and(heeds_signals);
     if let Some(Err(why)) = heeds.then(heed_signals) {
         return fail(&why.into(), reader);
     }
@@ -103,27 +103,55 @@ fn dispatch(cli: &Cli, reader: Reader) -> u8 {
     done.unwrap_or_else(|failure| fail(&or_lost(failure).or_stopped(), reader))
 }
 
-/// A verb that finds nothing looks at the head file and into git first: what was there may be lost, and then that is the answer.
+/// A verb that finds nothing looks at the head file first: what was there may be lost, and then that is the answer.
 pub(super) fn or_lost(failure: Failure) -> Failure {
     if failure.code != onward_core::exit::NOT_FOUND {
         return failure;
     }
-    let onward = here().ok().and_then(|from| Onward::look_or_lost(&from).ok());
+    let onward = here().ok().and_then(|from| Onward::look(&from).ok());
     onward.and_then(|mut onward| onward.lost()).map_or(failure, Failure::from)
 }
 
-/// Whether a verb starts programs or moves files, and so has something to end or to finish.
-fn starts_or_moves(verb: &Verb) -> bool {
-    matches!(
-        verb,
+/// Whether a verb starts programs, moves files or leaves something for a driver, and so has something to end, to finish or to
+/// take back.
+fn heeds_signals(verb: &Verb) -> bool {
+    match verb {
         Verb::Run(_)
-            | Verb::Resume(_)
-            | Verb::Rewind(_)
-            | Verb::Undo(_)
-            | Verb::Fork(_)
-            | Verb::Checkpoint(_)
-            | Verb::Report(_)
-    )
+        | Verb::Resume(_)
+        | Verb::Rewind(_)
+        | Verb::Undo(_)
+        | Verb::Fork(_)
+        | Verb::Checkpoint(_)
+        | Verb::Report(_)
+        | Verb::Approve(_)
+        | Verb::Reject(_)
+        | Verb::Retry(_)
+        | Verb::Skip(_)
+        | Verb::Adopt(_)
+        | Verb::Pause(_)
+        | Verb::Cancel(_)
+        | Verb::Save(_) => true,
+        Verb::State(args) => matches!(args.verb, StateVerb::Merge(_)),
+        Verb::Status(_)
+        | Verb::List(_)
+        | Verb::Log(_)
+        | Verb::Show(_)
+        | Verb::Logs(_)
+        | Verb::Why(_)
+        | Verb::Graph(_)
+        | Verb::Diff(_)
+        | Verb::Next(_)
+        | Verb::Load(_)
+        | Verb::Init(_)
+        | Verb::Check(_)
+        | Verb::Config(_)
+        | Verb::Schema(_)
+        | Verb::Doctor(_)
+        | Verb::Trust(_)
+        | Verb::Prune(_)
+        | Verb::Delete(_)
+        | Verb::Completions(_) => false,
+    }
 }
 
 fn fail(failure: &Failure, reader: Reader) -> u8 {

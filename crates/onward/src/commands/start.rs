@@ -46,7 +46,7 @@ fn perform(mut request: Request, args: &args::Start, report: &mut Report) -> Res
         render::say(&notices.collect::<String>());
         render::say(&render::others::line(&onward.project.left_by_others()));
     }
-    let (person, said) = (prompt::somebody_is_there(args.no_input), onward.notices.len());
+    let person = prompt::somebody_is_there(args.no_input);
     if request.checkpoint.is_some() {
         request = go_back(&mut onward, request, person)?;
     }
@@ -57,10 +57,6 @@ fn perform(mut request: Request, args: &args::Start, report: &mut Report) -> Res
         }
         other => other?,
     };
-    if !args.quiet {
-        let notices = onward.notices.iter().skip(said).map(|notice| format!("note: {}\n", render::safe::line(notice)));
-        render::say(&notices.collect::<String>());
-    }
     if let Some(one) = ask::open_question(&request, &found) {
         if args.yes {
             request.want = Want::Resume(None);

@@ -1,4 +1,4 @@
-//! `onward retry|skip|adopt RUN PHASE`: a person's answer about one phase, on record for whoever drives the run next.
+//! `onward retry|skip|adopt [RUN] PHASE`: a person's answer about one phase, on record for whoever drives the run next.
 
 use onward_core::exit;
 use onward_core::input::Choice;
@@ -6,6 +6,7 @@ use onward_core::view;
 use onward_engine::Onward;
 use serde_json::json;
 
+use super::next::the_run;
 use super::{here, inside};
 use crate::args;
 use crate::failure::Failure;
@@ -14,7 +15,7 @@ use crate::render;
 pub(super) fn steer(args: &args::Steer, choice: Choice) -> Result<u8, Failure> {
     refuse_inside_a_phase(choice)?;
     let mut onward = Onward::work(&here()?)?;
-    let run = onward.choose(&args.run, &args.phase, choice)?;
+    let run = onward.choose(the_run(args.run.as_deref()).as_deref(), &args.phase, choice)?;
     if args.output.json {
         render::answer_json(&json!({ "run": run, "phase": args.phase, "choice": choice }));
         return Ok(exit::DONE);

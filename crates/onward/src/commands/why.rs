@@ -1,15 +1,16 @@
-//! `onward why RUN PHASE`.
+//! `onward why [RUN] PHASE`.
 
 use onward_core::exit;
 use onward_engine::Onward;
 
 use super::here;
+use super::next::the_run;
 use crate::args;
 use crate::failure::Failure;
 use crate::render;
 
 pub(super) fn why(args: &args::Why) -> Result<u8, Failure> {
-    let why = Onward::look(&here()?)?.why(Some(&args.run), &args.phase)?;
+    let why = Onward::look(&here()?)?.why(the_run(args.run.as_deref()).as_deref(), &args.phase)?;
     if args.output.json {
         render::answer_json(&why);
     } else {

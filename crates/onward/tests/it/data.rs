@@ -58,6 +58,8 @@ fn documents() -> Vec<(String, bool)> {
         "-1e400",
         "1e-400",
         "0.12345678901234567890",
+        "0.1000000000000000055511151231257827",
+        "{\"k\": 1, \"k\": 2}",
         "NaN",
         "\"\\ud800\"",
         "\"a\nb\"",
@@ -116,9 +118,40 @@ fn kills_nothing_that_is_saved_changes() {
         if fits {
             let meant: Value = serde_json::from_str(&text).expect("it is JSON");
             let mut back = project.command(["load", "build", "demo"]).json()["workflow_state"].clone();
-            back.as_object_mut().expect("an object").remove("project_name");
+            assert_eq!(back.as_object_mut().expect("an object").remove("project_name"), Some("demo".into()));
             assert_eq!(back.to_string(), meant.to_string());
         }
     }
     project.command(["doctor"]).expect(0);
+}
+
+/// A state has a `project_name` of its own. It stays what the script wrote; where no project is named, it names it.
+#[test]
+fn the_project_name_of_a_state_is_its_own() {
+    let project = project();
+    project.write("state.json", r#"{"project_name": "The Shop", "n": 1}"#);
+    project.command(["save", "build", "shop", "--state", "state.json"]).expect(0);
+    let back = project.command(["load", "build", "shop"]).json();
+    assert_eq!(back["workflow_state"]["project_name"], "The Shop");
+    project.command(["save", "other", "--state", "state.json"]).expect(0);
+    assert_eq!(project.command(["load", "other", "The Shop"]).json()["workflow_state"]["n"], 1);
+    project.write("state.json", "{}");
+    project.command(["save", "other", "--state", "state.json"]).expect(2).err_names(["project_name"]);
+}
+
+/// One name stands twice in an object. It is refused with that name at every door, and nothing is changed.
+#[test]
+fn a_key_that_stands_twice_is_named() {
+    let project = project();
+    project.plan("onward: 1\nphases:\n  ext: { external: { instructions: x } }\n");
+    project.command(["run"]).expect(15);
+    project.write("twice.json", r#"{"a": {"colour": 1, "b": 2, "colour": 3}}"#);
+    project.command(["state", "merge", "twice.json"]).expect(2).err_names(["colour", "twice"]);
+    project.command(["save", "build", "demo", "--state", "twice.json"]).expect(2).err_names(["colour", "twice"]);
+    project.command(["state", "get", "/a"]).expect(10);
+    project.write("plan.json", r#"{"onward": 1, "phases": {"a": {"run": "x", "run": "y"}}}"#);
+    project.command(["check", "plan.json"]).expect(2);
+    project.command(["report", "replan", "ext", "--plan", "plan.json"]).expect(2).err_names(["run"]);
+    project.write(".onward/config.yaml", "resume: { auto: safe }\nresume: { auto: never }\n");
+    project.command(["status"]).expect(2).err_names(["resume"]);
 }

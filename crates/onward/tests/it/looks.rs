@@ -238,3 +238,33 @@ fn what_others_say_is_kept_without_secrets() {
     });
     assert_eq!(with_it.collect::<Vec<_>>(), ["project/token"]);
 }
+
+/// RUN and PLAN are left out wherever the contract has them in brackets.
+#[test]
+fn the_newest_run_and_the_usual_plan_are_meant_where_none_is_named() {
+    let project = project();
+    project.plan(
+        "onward: 1\nphases:\n  a: { run: 'echo hello of a; false' }\n  b: { needs: a, run: step b }\n  c: { needs: a, run: step c }\n",
+    );
+    project.command(["check"]).expect(0);
+    project.command(["check", "--json"]).expect(0);
+    project.command(["run"]).expect(1);
+    let run = project.command(["status", "--json"]).json()["run"].as_str().expect("a run").to_owned();
+    assert_eq!(project.command(["why", "a", "--json"]).expect(0).json()["phase"], "a");
+    assert_eq!(project.command(["why", &run, "a", "--json"]).expect(0).json()["phase"], "a");
+    assert!(project.command(["logs", "a"]).expect(0).out.contains("hello of a"));
+    assert!(project.command(["logs", &run]).expect(0).out.contains("hello of a"));
+    assert!(project.command(["logs", &run, "a"]).expect(0).out.contains("hello of a"));
+    project.command(["logs", "nosuch"]).expect(10).err_names(["nosuch"]);
+    project.command(["retry", "a"]).expect(0);
+    project.command(["adopt", "a"]).expect(0);
+    project.command(["skip", "c"]).expect(0);
+    project.command(["skip", "nosuch"]).expect(10).err_names(["nosuch"]);
+    project.command(["approve"]).expect(2);
+    project.command(["approve", "b"]).expect(2);
+    project.command(["pause"]);
+    project.command(["cancel"]).expect(0);
+    assert_eq!(project.command(["list", "--all", "--json"]).json()["runs"][0]["status"], "archived");
+    std::fs::remove_file(project.path("onward.yaml")).expect("it goes");
+    project.command(["check"]).expect(2).err_names(["onward.yaml"]);
+}

@@ -18,6 +18,7 @@ mod loud;
 mod neighbours;
 mod network;
 mod people;
+mod posts;
 mod processes;
 mod readme_tour;
 mod replan;
