@@ -140,6 +140,9 @@ pub struct Summary {
     pub findings: Vec<String>,
     #[serde(default)]
     pub looked_at: Option<Timestamp>,
+    /// A rewind was begun and has not ended.
+    #[serde(default)]
+    pub rewinding: bool,
 }
 
 pub fn phase_record(phase: &Phase, state: &PhaseState) -> PhaseRecord {
@@ -275,7 +278,19 @@ pub fn summary(run: &Run) -> Summary {
         given: run.started.given.clone(),
         findings: findings(run, None),
         looked_at: run.last_look().map(|look| look.at),
+        rewinding: run.vcs.rewinding.is_some(),
     }
+}
+
+/// A rewind that was cut off, for whoever looks at the run.
+pub fn unended_rewind(run: &Run) -> Option<String> {
+    let begun = run.vcs.rewinding.as_ref()?;
+    let (what, to) = (if begun.undoes { "an undo" } else { "a rewind" }, &begun.to);
+    let files = if begun.files.is_some() { "some files may be there already, others not; " } else { "" };
+    Some(format!(
+        "{what} of run {} to {to} was cut off: {files}the next run, resume, rewind or undo ends it first",
+        run.id
+    ))
 }
 
 /// What the last driver found that is worth a line: about one phase, or about the run as a whole.

@@ -66,6 +66,9 @@ pub enum Error {
     AnswerNeeded(Box<Question>),
     #[error("run {run} cannot be taken back: {reason}")]
     NotRewound { run: RunId, reason: String },
+    /// Some of its files may have been moved, and that is on record.
+    #[error("run {run} is on its way back: {reason}")]
+    RewindPending { run: RunId, reason: String },
     #[error("nothing is to be undone: run {run} was not rewound")]
     NothingToUndo { run: RunId },
     #[error("phase {phase} of run {run} is still at work")]

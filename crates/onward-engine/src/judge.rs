@@ -131,6 +131,11 @@ impl Onward {
         file: FileNow,
         files: FilesNow,
     ) -> Result<Unfinished> {
+        // What was cut off is ended before anything else is done.
+        let (run, files) = match run.vcs.rewinding.clone().filter(|begun| begun.state) {
+            Some(begun) => (run::vcs::as_of(&run, &self.read_checkpoint(&begun.to)?), FilesNow::PutBack),
+            None => (run, files),
+        };
         let driver = self.driver(&run.id)?;
         let warnings = self.warnings();
         let somebody_drives = driver.is_some();

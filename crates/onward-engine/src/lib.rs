@@ -71,7 +71,7 @@ pub use start::{Finished, Found, PlanFrom, Ready, Request, Want};
 pub use tidy_up::{FirstPlan, InitReport};
 pub use tree_lock::AtWork;
 pub use trust::{Doubt, Trusted};
-pub use world::{Happened, Tree, Urgency, World};
+pub use world::{Begun, Direction, FilesOutcome, Happened, Tree, Urgency, World};
 
 use onward_core::config::{Config, OnNetwork};
 use onward_core::run::Run;

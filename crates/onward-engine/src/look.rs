@@ -138,6 +138,7 @@ impl Onward {
         let id = self.find_run(name)?;
         let run = self.load_or_tell(&id)?;
         let mut warnings = self.warnings();
+        warnings.extend(view::unended_rewind(&run));
         warnings.extend(doctor::notes(&self.project, &id));
         warnings.extend(noted::last_findings(&self.project, &run, None));
         let driver = self.driver(&id)?;

@@ -3,16 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use onward_core::checkpoint::{Checkpoint, Differences, compare};
+use onward_core::checkpoint::{Checkpoint, Differences, Trigger, compare};
 use onward_core::event::{FilesBack, Outcome, RewindBegun, RunStarted};
 use onward_core::id::{CheckpointId, PhaseId, RunId, Seq};
 use onward_core::input::{AttemptEnd, Input};
 use onward_core::lookup::Name;
-use onward_core::run::{self, Run, vcs};
-use onward_store::{Lease, LeaseKind};
+use onward_core::run::{self, Run, RunStatus, vcs};
+use onward_core::view;
+use onward_store::{Lease, LeaseKind, RunFilter, RunRow};
 
 use crate::Onward;
-use crate::back::{self, Wish};
+use crate::back::{self, NotBack, Wish};
 use crate::drive::{Committer, committer};
 use crate::error::{Error, Result};
 use crate::executor::shell;
@@ -20,9 +21,10 @@ use crate::flight::{Flight, Landed};
 use crate::journal;
 use crate::keeper::KeepNothing;
 use crate::probe::phase::Look;
-use crate::start::actor;
+use crate::start::{actor, summary_of};
 use crate::tree::WorkingTree;
 use crate::vcs::Change;
+use crate::world::Begun;
 
 /// What is brought back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,6 +88,7 @@ impl Onward {
     /// Takes the last rewind of a run back.
     pub fn undo(&mut self, name: Option<&str>, confirm: Option<&mut Confirm<'_>>) -> Result<Rewound> {
         let id = self.find_run(name)?;
+        self.end_rewind_of(&id)?;
         let run = self.load(&id)?;
         let last = run.vcs.undoable.last().cloned().ok_or_else(|| Error::NothingToUndo { run: id.clone() })?;
         let to = self.read_checkpoint(&last.before)?;
@@ -125,14 +128,17 @@ impl Onward {
             }
             alone = if touches_files { self.hold_tree_alone(&run)? } else { None };
         }
-        let wish = Wish { to, files: files.ok(), state: parts != Parts::Files, undoes: undoes.is_some() };
+        // An undo right after its rewind leaves nothing behind that is not kept already.
+        let present = undoes.map(|last| self.read_checkpoint(&last.to)).transpose()?;
+        let (state, present) = (parts != Parts::Files, present.as_ref());
+        let wish = Wish { to, files: files.ok(), state, undoes: undoes.is_some(), present };
         let mut tree = tree;
         let (mut run, actor, mut keep, now) = (run, actor(), KeepNothing, Timestamp::now());
         let mut hand = Committer::new(self.store()?, &lease, &mut keep, &mut run, &actor);
         back::begin(&mut hand, &mut tree, ends, &wish, now)?;
         let before = hand.run().vcs.rewinding.as_ref().expect("it was just begun").before.clone();
         let brings_files = wish.files.is_some();
-        let done = back::finish(&mut hand, &mut tree, to, now)?;
+        let done = back::finish(&mut hand, &mut tree, to, Begun::Now, now)?;
         let last = hand.run().vcs.last.as_ref().filter(|_| brings_files);
         left_out.extend(last.iter().flat_map(|last| last.left_out.clone()));
         drop(alone);
@@ -143,7 +149,7 @@ impl Onward {
                 let (run, to, undone) = (id.clone(), to.id.clone(), undoes.is_some());
                 Ok(Rewound::Done { run, to, before, without_files, left_out, undone })
             }
-            Err(reason) => Err(Error::NotRewound { run: id.clone(), reason }),
+            Err(why) => Err(not_back(id, why)),
         }
     }
 
@@ -154,11 +160,55 @@ impl Onward {
         let mut tree = WorkingTree::of(&self.project, run.started.worktree.as_deref());
         let (mut run, actor, mut keep) = (run, actor(), KeepNothing);
         let mut hand = Committer::new(self.store()?, lease, &mut keep, &mut run, &actor);
-        let done = back::finish(&mut hand, &mut tree, &to, Timestamp::now())?;
-        done.map_err(|reason| Error::NotRewound { run: run.id.clone(), reason })?;
+        let done = back::finish(&mut hand, &mut tree, &to, Begun::Earlier, Timestamp::now())?;
+        done.map_err(|why| not_back(&run.id, why))?;
         let last = run.vcs.last.as_ref().filter(|_| begun.files.is_some());
         let left_out = last.map(|last| last.left_out.clone()).unwrap_or_default();
         Ok((run, left_out))
+    }
+
+    /// Ends the rewind of a run that was cut off, if there is one. Whoever holds the run sees to it.
+    pub(crate) fn end_rewind_of(&mut self, id: &RunId) -> Result<Option<String>> {
+        let lease = match self.take_lease(id, LeaseKind::Brief) {
+            Err(Error::Driven { .. }) => return Ok(None),
+            other => other?,
+        };
+        let run = self.load(id)?;
+        let Some(begun) = run.vcs.rewinding.clone() else {
+            self.store()?.drop_lease(lease)?;
+            return Ok(None);
+        };
+        let (_, left_out) = self.end_a_rewind_that_was_cut_off(run, &lease)?;
+        self.store()?.drop_lease(lease)?;
+        let mut told = format!("run {id} was on its way back to {}, and is there now", begun.to);
+        left_out.iter().for_each(|line| told.push_str(&format!("; not in the snapshot of the files: {line}")));
+        Ok(Some(told))
+    }
+
+    /// Ends all rewinds that were cut off, before anything builds on files of which some are moved; gives a note for each.
+    pub fn end_rewinds(&mut self) -> Result<Vec<String>> {
+        let mut notes = Vec::new();
+        for id in self.unended_rewinds()? {
+            notes.extend(self.end_rewind_of(&id)?);
+        }
+        Ok(notes)
+    }
+
+    /// The same, for whoever only looks.
+    pub fn notes_of_unended_rewinds(&mut self) -> Result<Vec<String>> {
+        let mut notes = Vec::new();
+        for id in self.unended_rewinds()? {
+            notes.extend(view::unended_rewind(&self.load(&id)?));
+        }
+        Ok(notes)
+    }
+
+    /// Runs with a rewind that was cut off, or that is being done just now.
+    fn unended_rewinds(&mut self) -> Result<Vec<RunId>> {
+        let interrupted = vec![RunStatus::Interrupted.as_str().to_owned()];
+        let rows = self.rows(&RunFilter { statuses: Some(interrupted), ..RunFilter::default() })?;
+        let is_rewinding = |row: &RunRow| summary_of(row).is_some_and(|summary| summary.rewinding);
+        Ok(rows.into_iter().filter(is_rewinding).map(|row| row.run).collect())
     }
 
     /// What became of attempts that nobody drives any more. One that still lives forbids to go back.
@@ -203,12 +253,14 @@ impl Onward {
         }
     }
 
-    /// Snapshots that the run took after a position.
+    /// Snapshots that the run took after a position for phases of its own. One that was taken by hand, or before a rewind, shows
+    /// what others have made as well.
     fn later(&mut self, run: &RunId, after: Seq) -> Result<Vec<String>> {
         let rows = self.checkpoint_rows(run)?;
         let newer = rows.iter().filter(|row| row.seq > after);
-        let kept = newer.filter_map(|row| journal::meta(row.meta.as_ref()).and_then(|meta| meta.snapshot));
-        let mut commits: Vec<String> = kept.map(|kept| kept.commit).collect();
+        let metas = newer.filter_map(|row| journal::meta(row.meta.as_ref()));
+        let by_the_run = metas.filter(|meta| meta.triggers.iter().any(|trigger| *trigger != Trigger::Manual));
+        let mut commits: Vec<String> = by_the_run.filter_map(|meta| meta.snapshot).map(|kept| kept.commit).collect();
         commits.sort_unstable();
         commits.dedup();
         Ok(commits)
@@ -218,6 +270,7 @@ impl Onward {
     pub fn fork(&mut self, name: &str, worktree: Option<&Path>) -> Result<RunId> {
         let name = Name::parse(name).ok_or(Error::EmptyName("checkpoint"))?;
         let from = self.show_checkpoint(&name)?;
+        self.end_rewinds()?;
         let old = self.load(&from.run)?;
         let (actor, now) = (actor(), Timestamp::now());
         let (empty, _) = run::start((*old.started).clone(), &actor, now);
@@ -298,6 +351,14 @@ impl Onward {
     }
 }
 
+fn not_back(run: &RunId, why: NotBack) -> Error {
+    let run = run.clone();
+    match why {
+        NotBack::AsBefore(reason) => Error::NotRewound { run, reason },
+        NotBack::Pending(reason) => Error::RewindPending { run, reason },
+    }
+}
+
 fn preview(
     run: &Run,
     to: &Checkpoint,
@@ -305,12 +366,7 @@ fn preview(
     files: &std::result::Result<FilesBack, String>,
     tree: &WorkingTree,
 ) -> Preview {
-    let changes = files.as_ref().map_err(Clone::clone).and_then(|files| {
-        let present = tree.take(run)?;
-        let later: Vec<&str> = files.later.iter().map(String::as_str).collect();
-        let preview = tree.repository()?.preview(&present.commit, &files.to, &later);
-        preview.map_err(|trouble| trouble.to_string())
-    });
+    let changes = files.as_ref().map_err(Clone::clone).and_then(|files| tree.preview(run, files));
     let phases = if parts == Parts::Files { Vec::new() } else { vcs::back_to(run, to).phases };
     Preview {
         run: run.id.clone(),

@@ -417,7 +417,7 @@ impl Onward {
         self.drive(run, &lease, request, (tree, going.resumption.clone()), reporter)
     }
 
-    fn end_a_rewind_that_was_cut_off(&mut self, run: Run, lease: &Lease) -> Result<(Run, Vec<String>)> {
+    pub(crate) fn end_a_rewind_that_was_cut_off(&mut self, run: Run, lease: &Lease) -> Result<(Run, Vec<String>)> {
         let brings_files = run.vcs.rewinding.as_ref().is_some_and(|begun| begun.files.is_some());
         let _alone = if brings_files { self.hold_tree_alone(&run)? } else { None };
         self.finish_rewind(run, lease)
@@ -538,7 +538,7 @@ impl Onward {
     }
 }
 
-fn summary_of(row: &RunRow) -> Option<Summary> {
+pub(crate) fn summary_of(row: &RunRow) -> Option<Summary> {
     row.summary.as_ref().ok().and_then(|bytes| serde_json::from_slice(bytes).ok())
 }
 

@@ -121,7 +121,8 @@ impl Onward {
             Err(StoreError::Held { .. }) => return Ok(()),
             Err(other) => return Err(other.into()),
         };
-        let mut state = self.load(run)?;
+        let state = self.load(run)?;
+        let (mut state, _) = self.end_a_rewind_that_was_cut_off(state, &lease)?;
         let mut tree = WorkingTree::of(&self.project, state.started.worktree.as_deref());
         let (actor, mut keep) = (actor(), KeepNothing);
         let mut committer = Committer::new(self.store()?, &lease, &mut keep, &mut state, &actor);

@@ -3,6 +3,7 @@
 //! Whatever may hang (git, a probe, the hash of a large file) asks here whether anybody still wants to know, and gives up once
 //! nobody does. So a stop takes seconds whatever hangs. What gives up leaves no fact behind: the next start does it again.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -20,6 +21,12 @@ use crate::error::{Error, Result};
 /// The whole of a stop, from the signal to the end of this process. What hangs longer is left behind: every record survives the
 /// kill of its writer.
 const STOP_TIME_MAX: Duration = Duration::from_millis(9_900);
+
+/// Of that, the time for what is to be finished all the same.
+const WHOLE_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// How often whoever waits within it looks at the time.
+const WHOLE_LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// The same after another signal, which kills.
 const KILL_TIME_MAX: Duration = Duration::from_millis(3_500);
@@ -39,6 +46,8 @@ static HEARD: OnceLock<Heard> = OnceLock::new();
 struct Heard {
     /// The last signal that wants an end; set by its handler.
     last: Arc<AtomicUsize>,
+    /// When the first of them was heard.
+    since: OnceLock<Instant>,
     /// Readable for good once a stop was asked for.
     asked: PipeReader,
     /// Readable while there are signals that nobody has taken: a byte for each.
@@ -57,7 +66,7 @@ pub fn listen() -> io::Result<()> {
     let (question, questions) = io::pipe()?;
     let last = Arc::new(AtomicUsize::new(0));
     let (waiting, questions) = (Mutex::default(), Mutex::new(Some(questions)));
-    if HEARD.set(Heard { last: last.clone(), asked, news, waiting, questions }).is_err() {
+    if HEARD.set(Heard { last: last.clone(), since: OnceLock::new(), asked, news, waiting, questions }).is_err() {
         return Ok(());
     }
     let mut readers = vec![(SIGUSR1, question)];
@@ -84,28 +93,55 @@ pub fn signal() -> Option<i32> {
     i32::try_from(last).ok().filter(|&signal| signal != 0)
 }
 
-/// The same for whoever would give up; none within what is to be finished.
+/// The same for whoever would give up; none within what is to be finished, as long as there is time for that.
 pub fn asked() -> Option<i32> {
-    signal().filter(|_| WHOLES.load(Ordering::SeqCst) == 0)
+    signal().filter(|_| WHOLES.load(Ordering::SeqCst) == 0 || no_time_is_left())
+}
+
+/// Whether what is to be finished had its time.
+fn no_time_is_left() -> bool {
+    let since = HEARD.get().and_then(|heard| heard.since.get());
+    since.is_some_and(|since| since.elapsed() >= WHOLE_TIME_MAX)
+}
+
+/// How long at most whoever waits beside [`fd`] may wait before it asks again.
+pub(crate) fn look_every() -> Option<Duration> {
+    (HEARD.get().is_some() && WHOLES.load(Ordering::SeqCst) > 0).then_some(WHOLE_LOOK_EVERY)
 }
 
 /// How many things are under way that are to be finished all the same.
 static WHOLES: AtomicUsize = AtomicUsize::new(0);
 
 /// Something of which half would be worse than nothing, such as files that are being exchanged: it is short and is finished, also
-/// when a stop was asked for meanwhile.
-pub(crate) struct Whole(());
+/// when a stop was asked for meanwhile. What hangs in it is given up after a while all the same.
+pub(crate) struct Whole {
+    begun: Cell<bool>,
+}
 
 impl Whole {
     pub(crate) fn begin() -> Self {
-        WHOLES.fetch_add(1, Ordering::SeqCst);
-        Self(())
+        let whole = Self::begin_later();
+        whole.begin_now();
+        whole
+    }
+
+    /// One that has not begun yet.
+    pub(crate) fn begin_later() -> Self {
+        Self { begun: Cell::new(false) }
+    }
+
+    pub(crate) fn begin_now(&self) {
+        if !self.begun.replace(true) {
+            WHOLES.fetch_add(1, Ordering::SeqCst);
+        }
     }
 }
 
 impl Drop for Whole {
     fn drop(&mut self) {
-        WHOLES.fetch_sub(1, Ordering::SeqCst);
+        if self.begun.get() {
+            WHOLES.fetch_sub(1, Ordering::SeqCst);
+        }
     }
 }
 
@@ -182,6 +218,9 @@ fn hear(readers: &mut [(i32, PipeReader)], mut asks: PipeWriter, mut tells: Pipe
             }
             if *signal != SIGUSR1 {
                 let now = Instant::now();
+                if let Some(heard) = HEARD.get() {
+                    let _ = heard.since.get_or_init(|| now);
+                }
                 limit = Some(limit.map_or(now + STOP_TIME_MAX, |limit| limit.min(now + KILL_TIME_MAX)));
                 let _ = asks.write_all(b".");
             }
@@ -230,6 +269,7 @@ impl<T: AsFd> Patient<T> {
             fds.extend(fd().map(|stop| PollFd::new(stop, PollFlags::POLLIN)));
             // Rounded up, so that the end of the time is not asked for again and again just before it.
             let left = left.map(|left| left.saturating_add(Duration::from_millis(1)));
+            let left = left.into_iter().chain(look_every()).min();
             let timeout =
                 left.map_or(PollTimeout::NONE, |left| PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX));
             match poll(&mut fds, timeout) {

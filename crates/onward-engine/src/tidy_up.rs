@@ -97,6 +97,10 @@ impl Onward {
         if !self.rows(&RunFilter::default())?.iter().any(|row| row.run == run) {
             return Err(Error::NoSuchRun(whole_id.to_owned()));
         }
+        if self.load(&run).is_ok_and(|run| run.vcs.rewinding.is_some()) {
+            // Nobody could do that any more once its books are gone.
+            self.end_rewind_of(&run)?;
+        }
         let at_work = self.load(&run).map(|run| self.living(&run)).unwrap_or_default();
         if !at_work.is_empty() {
             let reasons = at_work.iter().map(|phase| format!("phase {phase} is still at work")).collect();
@@ -149,6 +153,7 @@ impl Onward {
         }
         let files = run.vcs.rewinding.iter().chain(&run.vcs.undoable).filter_map(|begun| begun.files.as_ref());
         needed.extend(files.map(|files| files.to.clone()));
+        needed.extend(run.vcs.theirs.iter().flat_map(|pair| [pair.older.clone(), pair.newer.clone()]));
         let tree = WorkingTree::of(&self.project, run.started.worktree.as_deref());
         let Ok(repository) = tree.repository() else { return Ok(0) };
         let dropped = repository.drop_snapshots(&run.id, &|_, commit| needed.contains(commit));

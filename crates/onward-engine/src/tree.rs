@@ -18,9 +18,10 @@ use crate::redact;
 use crate::stop;
 use crate::tree_lock::{AtWork, TreeLock};
 use crate::vcs::{
-    self, CommitRequest, Committed, Head, Hooks, IndexAfter, Kept, LeftOut, NotCommitted, Repository, Whose, Without,
+    self, CommitRequest, Committed, Head, Hooks, IndexAfter, Kept, LeftOut, NotCommitted, Repository, Way, Whose,
+    Without,
 };
-use crate::world::Tree;
+use crate::world::{Begun, Direction, FilesOutcome, Tree};
 
 /// The repository, or why there is none.
 pub(crate) struct WorkingTree {
@@ -156,8 +157,8 @@ impl Tree for WorkingTree {
         }
     }
 
-    fn restore(&mut self, run: &Run, files: &FilesBack) -> Result<std::result::Result<Snapshot, String>> {
-        Ok(self.restored(run, files))
+    fn restore(&mut self, run: &Run, files: &FilesBack, begun: Begun, direction: Direction) -> Result<FilesOutcome> {
+        Ok(self.restored(run, files, begun, direction))
     }
 }
 
@@ -211,19 +212,69 @@ impl WorkingTree {
     }
 
     /// What is there now is kept first, also after a kill in the middle of an earlier try.
-    fn restored(&self, run: &Run, files: &FilesBack) -> std::result::Result<Snapshot, String> {
+    fn restored(&self, run: &Run, files: &FilesBack, begun: Begun, direction: Direction) -> FilesOutcome {
+        let unknown = |why: String| match begun {
+            Begun::Now => FilesOutcome::AsBefore(why),
+            Begun::Earlier => FilesOutcome::Halfway(why),
+        };
+        let (repository, present) = match self.repository().and_then(|there| Ok((there, self.take(run)?))) {
+            Ok(found) => found,
+            Err(why) => return unknown(why),
+        };
+        // The newest one on record shows what was there before the rewind.
+        let nothing_moved = run.vcs.last.as_ref().is_some_and(|last| last.commit == present.commit);
+        let brought = match direction {
+            Direction::There => brought_before(run),
+            Direction::BackAgain => run.vcs.rewinding.as_ref().and_then(|begun| begun.files.as_ref()),
+        };
+        let number = run.next_snapshot() + 1;
+        let restored =
+            along(repository, run, files, brought, |way| repository.restore((&run.id, number), &present.commit, way));
+        match restored {
+            Ok(restored) => {
+                let mut told = told(restored.snapshot, number, repository);
+                told.left_out.extend(restored.kept.iter().map(kept_words));
+                FilesOutcome::Back(told)
+            }
+            Err(why) if why.left_all_as_it_was() && (begun == Begun::Now || nothing_moved) => {
+                FilesOutcome::AsBefore(why.to_string())
+            }
+            Err(why) if why.is_a_refusal() => FilesOutcome::Refused(why.to_string()),
+            Err(why) => FilesOutcome::Halfway(why.to_string()),
+        }
+    }
+
+    /// What a rewind to these files would change.
+    pub(crate) fn preview(&self, run: &Run, files: &FilesBack) -> std::result::Result<Vec<vcs::Change>, String> {
         let repository = self.repository()?;
         let present = self.take(run)?;
-        let later: Vec<&str> = files.later.iter().map(String::as_str).collect();
-        let number = run.next_snapshot() + 1;
-        let restored = repository.restore((&run.id, number), &present.commit, &files.to, &later);
-        let told = |restored: vcs::Restored| {
-            let mut told = told(restored.snapshot, number, repository);
-            told.left_out.extend(restored.kept.iter().map(kept_words));
-            told
-        };
-        restored.map(told).map_err(|why| why.to_string())
+        let seen = along(repository, run, files, None, |way| repository.preview(&present.commit, way));
+        seen.map_err(|trouble: vcs::Trouble| trouble.to_string())
     }
+}
+
+/// The files that the rewind brought which is being undone.
+fn brought_before(run: &Run) -> Option<&FilesBack> {
+    let undoes = run.vcs.rewinding.as_ref().is_some_and(|begun| begun.undoes);
+    run.vcs.undoable.last().filter(|_| undoes)?.files.as_ref()
+}
+
+/// Does something with the way to these files. Snapshots that are not there any more say nothing.
+fn along<T, E: From<vcs::Trouble>>(
+    repository: &Repository,
+    run: &Run,
+    files: &FilesBack,
+    brought: Option<&FilesBack>,
+    work: impl FnOnce(&Way<'_>) -> std::result::Result<T, E>,
+) -> std::result::Result<T, E> {
+    let theirs = || run.vcs.theirs.iter().map(|pair| (pair.older.as_str(), pair.newer.as_str()));
+    let brought = brought.map(|files| files.to.as_str());
+    let named = theirs().flat_map(|(older, newer)| [older, newer]).chain(files.later.iter().map(String::as_str));
+    let there = repository.commits_there(&named.chain(brought).collect())?;
+    let later: Vec<&str> = files.later.iter().map(String::as_str).filter(|one| there.contains(one)).collect();
+    let theirs: Vec<_> = theirs().filter(|(older, newer)| there.contains(older) && there.contains(newer)).collect();
+    let brought = brought.filter(|one| there.contains(one));
+    work(&Way { target: &files.to, later: &later, theirs: &theirs, brought })
 }
 
 /// Whose changes there are in a working tree.

@@ -78,6 +78,37 @@ pub trait Tree {
     /// Makes the commit that was begun, or finds it made.
     fn commit(&mut self, run: &Run, number: u32) -> Result<Input>;
 
-    /// Brings files back, all of them or none; gives the snapshot of what is there then, or why there is none.
-    fn restore(&mut self, run: &Run, files: &FilesBack) -> Result<std::result::Result<Snapshot, String>>;
+    /// Brings files back, all of them or none.
+    fn restore(&mut self, run: &Run, files: &FilesBack, begun: Begun, direction: Direction) -> Result<FilesOutcome>;
+}
+
+/// When the rewind was begun that is being done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begun {
+    /// A moment ago, by this process: nothing has been moved yet.
+    Now,
+    /// Earlier: some files may have been moved.
+    Earlier,
+}
+
+/// Which way files go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// To where the rewind is to lead.
+    There,
+    /// To where they were before it.
+    BackAgain,
+}
+
+/// What came of bringing files back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FilesOutcome {
+    /// All are there; the snapshot shows them.
+    Back(Snapshot),
+    /// All is as it was before the rewind was begun, for this reason.
+    AsBefore(String),
+    /// It was not ended, for this reason, and may be the next time. Some files may have been moved.
+    Halfway(String),
+    /// The same, and the next time would end in the same way.
+    Refused(String),
 }

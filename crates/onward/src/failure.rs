@@ -183,6 +183,9 @@ impl Page {
             Error::NoSuchRun(_) => Self::new(exit::NOT_FOUND, "no-run", what).next("onward list --all"),
             Error::NoRuns | Error::NothingToRedo => Self::new(exit::NOT_FOUND, "no-run", what).next("onward run"),
             Error::NotRewound { .. } => going_back(exit::REFUSED, "not-rewound", what),
+            Error::RewindPending { run, .. } => Self::new(exit::REFUSED, "halfway-back", what)
+                .kept("some files may be there already, others not; what was there before is in the newest checkpoint")
+                .look_at("status", &run),
             Error::NothingToUndo { .. } => going_back(exit::NOT_FOUND, "nothing-to-undo", what),
             Error::TreeInUse { by, .. } => {
                 let next = by.run().map_or_else(|| "onward list".to_owned(), |run| format!("onward status {run}"));
@@ -453,6 +456,7 @@ mod tests {
             (10, Error::NothingToUndo { run: RunId::new("r") }),
             (11, Error::PhaseLives { run: RunId::new("r"), phase: PhaseId::new("p") }),
             (11, Error::TreeInUse { run: RunId::new("r"), by: AtWork::Somebody }),
+            (13, Error::RewindPending { run: RunId::new("r"), reason: "git does not answer".into() }),
             (13, Error::NotRewound { run: RunId::new("r"), reason: "a file is in the way".into() }),
             (13, Error::NotForked { reason: "there is a folder already".into() }),
             (10, Error::NoSuchPhase { run: run(), phase: "nosuch".into() }),

@@ -91,7 +91,10 @@ fn by_hand() -> Vec<(&'static str, Value)> {
         ("check", check()),
         (
             "dry-run",
-            answer(&[("phases", list_of(answer(&[("id", text()), ("will_run", flag()), ("reason", text())])))]),
+            answer(&[
+                ("phases", list_of(answer(&[("id", text()), ("will_run", flag()), ("reason", text())]))),
+                ("notes", list_of(text())),
+            ]),
         ),
         (
             "doctor",

@@ -392,6 +392,10 @@ impl Run {
     /// The status as the journal knows it. Whether a driver really lives is not in the journal: a run that is
     /// `Running` here and that nobody drives is interrupted.
     pub fn status(&self) -> RunStatus {
+        if self.vcs.rewinding.is_some() && !self.archived {
+            // Whatever it was before: it is on its way to something else.
+            return RunStatus::Interrupted;
+        }
         match (self.archived, self.result, self.stopped) {
             (true, _, _) => RunStatus::Archived,
             (false, Some(RunResult::Completed), _) => RunStatus::Completed,

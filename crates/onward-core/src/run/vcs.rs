@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::apply::batch_number;
 use super::state::{Before, PhaseState, Run};
 use crate::checkpoint::Checkpoint;
 use crate::data_limits::json_bytes;
@@ -43,6 +44,13 @@ pub struct Vcs {
     pub rewinding: Option<RewindBegun>,
     /// Rewinds that can be taken back, the last one at the end.
     pub undoable: Vec<RewindBegun>,
+    /// Pairs of snapshots, the older first, between which nothing of the run was at work: what came between them is somebody
+    /// else's, and no rewind takes it away.
+    #[serde(default)]
+    pub theirs: Vec<Between>,
+    /// A rewind has changed files since the newest snapshot.
+    #[serde(default)]
+    pub(super) moved: bool,
     /// The run has been on another branch than the one on which it was started.
     #[serde(default)]
     pub(crate) branch_moved: bool,
@@ -55,6 +63,16 @@ pub(super) enum Fresh {
     Yes,
     /// It was tried and could not be had.
     Missed,
+}
+
+/// So many pairs are kept; each is from a rewind or a checkpoint by hand before which somebody had changed files.
+const THEIRS_MAX: usize = 1_000;
+
+/// The commits of two snapshots, one taken after the other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Between {
+    pub older: String,
+    pub newer: String,
 }
 
 /// The intent of a commit.
@@ -159,9 +177,22 @@ impl Run {
     }
 
     fn snapshot_taken(&mut self, snapshot: &Snapshot) {
+        if let Some(theirs) = self.changed_by_others(snapshot) {
+            self.vcs.theirs.push(theirs);
+            let too_many = self.vcs.theirs.len().saturating_sub(THEIRS_MAX);
+            self.vcs.theirs.drain(..too_many);
+        }
+        self.vcs.moved = false;
         self.vcs.head.clone_from(&snapshot.head);
         self.vcs.last = Some(snapshot.clone());
         self.vcs.fresh = Fresh::Yes;
+    }
+
+    /// What came since the newest snapshot, where neither a phase nor a rewind can have made it.
+    fn changed_by_others(&self, snapshot: &Snapshot) -> Option<Between> {
+        let of_a_phase = self.ending().is_none() || !self.people.is_empty() || self.due.iter().any(|due| due.waits);
+        let older = self.vcs.last.as_ref().filter(|_| !of_a_phase && !self.vcs.moved)?.commit.clone();
+        (older != snapshot.commit).then(|| Between { older, newer: snapshot.commit.clone() })
     }
 
     fn commit_begun(&mut self, number: u32, token: &str, head: Option<&String>) {
@@ -222,6 +253,10 @@ impl Run {
             // Whether it was made or not, its phases are no longer what it was about.
             (self.vcs.begun, self.vcs.held) = (None, false);
         }
+        if begun.files.is_some() {
+            // What was kept last shows what was there before. A checkpoint has the files that belong to its state.
+            (self.vcs.fresh, self.vcs.moved) = (Fresh::No, true);
+        }
         if begun.undoes {
             self.vcs.undoable.pop();
         } else {
@@ -241,6 +276,10 @@ impl Run {
             self.change(&back.phase, |state| put_back(state, back));
         }
         self.change_state(&restored.state);
+        // Their ends were recorded at the time.
+        let complete = self.batch_left.iter().enumerate().filter(|(_, left)| **left == 0);
+        let complete: Vec<u32> = complete.map(|(batch, _)| batch_number(batch)).collect();
+        self.batches_recorded.extend(complete);
     }
 
     /// Whether others are at work beside an attempt that begins now; they are told, too.
@@ -376,6 +415,7 @@ pub fn as_of(run: &Run, checkpoint: &Checkpoint) -> Run {
     let mut ahead = run.clone();
     ahead.restore(&back_to(run, checkpoint));
     (ahead.result, ahead.stop, ahead.stopped) = (result_of(checkpoint), None, Some(StopBy::Rewind));
+    ahead.vcs.rewinding = None;
     ahead
 }
 

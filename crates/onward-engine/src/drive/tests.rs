@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use onward_core::checkpoint::Trigger;
-use onward_core::event::{FilesBack, RunStarted, Snapshot};
+use onward_core::event::{FilesBack, RunStarted};
 use onward_core::id::{CheckpointId, RunId, Seq};
 use onward_core::input::{Input, Posted, Reply};
 use onward_core::naming::{self, IdTry};
@@ -22,7 +22,7 @@ use super::inbox;
 use crate::error::{Error, Result};
 use crate::journal;
 use crate::keeper::KeepNothing;
-use crate::world::Tree;
+use crate::world::{Begun, Direction, FilesOutcome, Tree};
 
 /// Nothing here asks for a working tree.
 struct NoTree;
@@ -36,7 +36,7 @@ impl Tree for NoTree {
         unreachable!("no commits are made")
     }
 
-    fn restore(&mut self, _: &Run, _: &FilesBack) -> Result<std::result::Result<Snapshot, String>> {
+    fn restore(&mut self, _: &Run, _: &FilesBack, _: Begun, _: Direction) -> Result<FilesOutcome> {
         unreachable!("nothing is brought back")
     }
 }

@@ -215,6 +215,7 @@ impl Call {
                 let mut fds = vec![PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)];
                 fds.extend(stop::fd().map(|stop| PollFd::new(stop, PollFlags::POLLIN)));
                 // A signal may cut the wait short; the loop looks again.
+                let left = stop::look_every().map_or(left, |every| left.min(every));
                 let _ = poll(&mut fds, PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX));
             }
         }

@@ -84,15 +84,28 @@ impl Repository {
         shown.collect()
     }
 
-    /// Paths that some of the later snapshots have and the target has not.
-    pub(super) fn came_later(&self, target: &str, later: &[&str]) -> Result<BTreeSet<Vec<u8>>, Trouble> {
-        if later.is_empty() {
+    /// Paths that the second snapshot of some pair has and the first has not.
+    pub(super) fn added(&self, pairs: &[(&str, &str)]) -> Result<BTreeSet<Vec<u8>>, Trouble> {
+        if pairs.is_empty() {
             return Ok(BTreeSet::new());
         }
-        let pairs: Vec<u8> = later.iter().flat_map(|one| format!("{one} {target}\n").into_bytes()).collect();
+        // Git compares a pair as a commit and its parent, which comes second.
+        let pairs: Vec<u8> = pairs.iter().flat_map(|(old, new)| format!("{new} {old}\n").into_bytes()).collect();
         let words = ["--stdin", "--no-commit-id", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=A", "-m"];
         let out = self.call("diff-tree").args(words).input(pairs).output()?;
         Ok(super::call::parts(&out).map(<[u8]>::to_vec).collect())
+    }
+
+    /// Those of some commits that the repository has.
+    pub(crate) fn commits_there<'a>(&self, commits: &BTreeSet<&'a str>) -> Result<BTreeSet<&'a str>, Trouble> {
+        if commits.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let asked: Vec<u8> = commits.iter().flat_map(|commit| format!("{commit}^{{commit}}\n").into_bytes()).collect();
+        let answer = self.call("cat-file").arg("--batch-check").input(asked).output()?;
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        let there = commits.iter().zip(answer.lines()).filter(|(_, line)| !line.ends_with(" missing"));
+        Ok(there.map(|(commit, _)| *commit).collect())
     }
 
     fn diff_tree(&self, from: &str, to: &str) -> Call {

@@ -13,6 +13,7 @@ mod filters;
 mod head;
 mod journal_copy;
 mod keep;
+mod leftover;
 mod place;
 mod repository;
 mod restore;
@@ -37,7 +38,7 @@ pub(crate) use filters::Filters;
 pub use head::Head;
 pub use place::Kept;
 pub use repository::{Repository, Without};
-pub use restore::{Brought, NotRestored, Restored};
+pub use restore::{Brought, NotRestored, Restored, Way};
 pub use snapshot::Snapshot;
 pub use trouble::Trouble;
 

@@ -10,6 +10,7 @@ use onward_core::id::RunId;
 use super::changes::{Change, Step};
 use super::place::{Kept, Placing, Stage};
 use super::repository::Repository;
+use super::scan::Entry;
 use super::shadow::Shadow;
 use super::snapshot::{Snapshot, ref_name};
 use super::trouble::Trouble;
@@ -26,6 +27,20 @@ pub struct Restored {
     pub kept: Vec<Kept>,
 }
 
+/// Where the working tree is to go.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Way<'a> {
+    /// The snapshot that is brought back.
+    pub target: &'a str,
+    /// Snapshots that a run took since: what one of them has and the target has not is removed.
+    pub later: &'a [&'a str],
+    /// Pairs of snapshots, the older first: what the second has and the first has not is not the run's, and stays.
+    pub theirs: &'a [(&'a str, &'a str)],
+    /// A snapshot that was brought back earlier, which is now taken back: what it has and the target has not is removed as far
+    /// as it is still the same.
+    pub brought: Option<&'a str>,
+}
+
 /// Why nothing was restored. The working tree is as it was, unless it says otherwise.
 #[derive(Debug, thiserror::Error)]
 pub enum NotRestored {
@@ -37,8 +52,28 @@ pub enum NotRestored {
     RolledBack { path: PathBuf, why: io::Error },
     #[error("{} cannot be brought back ({why}), and {} could not be put back either; its content is in the snapshot {present}", path.display(), kept.display())]
     HalfDone { path: PathBuf, why: io::Error, kept: PathBuf, present: String },
+    #[error("the files are in their places, but {why}")]
+    NotEnded { why: Trouble },
     #[error(transparent)]
     Trouble(#[from] Trouble),
+}
+
+impl NotRestored {
+    /// Whether the working tree is as it was before the try.
+    pub fn left_all_as_it_was(&self) -> bool {
+        match self {
+            Self::InTheWay { .. } | Self::Moved | Self::RolledBack { .. } | Self::Trouble(_) => true,
+            Self::HalfDone { .. } | Self::NotEnded { .. } => false,
+        }
+    }
+
+    /// Whether the next try is likely to end in the same way.
+    pub fn is_a_refusal(&self) -> bool {
+        match self {
+            Self::InTheWay { .. } | Self::RolledBack { .. } | Self::HalfDone { .. } => true,
+            Self::Moved | Self::NotEnded { .. } | Self::Trouble(_) => false,
+        }
+    }
 }
 
 fn named(paths: &[PathBuf]) -> String {
@@ -52,29 +87,44 @@ fn named(paths: &[PathBuf]) -> String {
 
 impl Repository {
     /// What [`Repository::restore`] would change.
-    pub fn preview(&self, present: &str, target: &str, later: &[&str]) -> Result<Vec<Change>, Trouble> {
-        let (steps, lines) = self.steps_and_lines(present, target)?;
-        let removable = self.came_later(target, later)?;
-        let wanted = steps.iter().zip(lines).filter(|(step, _)| wanted(step, &removable));
+    pub fn preview(&self, present: &str, way: &Way<'_>) -> Result<Vec<Change>, Trouble> {
+        let (steps, lines) = self.steps_and_lines(present, way.target)?;
+        let removable = self.removable(way)?;
+        let wanted = steps.iter().zip(lines).filter(|(step, _)| removable.allow(step));
         Ok(self.shown(wanted))
     }
 
-    /// Brings the working tree from the snapshot `present`, which was taken a moment ago, to `target`. Removed is only what one of the
-    /// snapshots in `later` has and the target has not; other files that came since stay. HEAD, branch and index stay.
-    pub fn restore(
-        &self,
-        (run, number): (&RunId, u64),
-        present: &str,
-        target: &str,
-        later: &[&str],
-    ) -> Result<Restored, NotRestored> {
+    /// Brings the working tree from the snapshot `present`, which was taken a moment ago, to the target of the way. Removed is only
+    /// what the way names; other files that came since stay. HEAD, branch and index stay.
+    pub fn restore(&self, (run, number): (&RunId, u64), present: &str, way: &Way<'_>) -> Result<Restored, NotRestored> {
         let shadow = Shadow::take(self)?;
-        let (steps, _) = self.steps_and_lines(present, target)?;
-        let removable = self.came_later(target, later)?;
-        let steps = steps.into_iter().filter(|step| wanted(step, &removable)).collect();
-        let Brought { changes, kept } = shadow.bring(steps, present, Others::Rest)?;
-        let snapshot = shadow.snapshot(&ref_name(run, number)?, None)?;
+        let (steps, _) = self.steps_and_lines(present, way.target)?;
+        let removable = self.removable(way)?;
+        let steps = steps.into_iter().filter(|step| removable.allow(step)).collect();
+        // From the first file on: what is in its place is also kept and on record.
+        let whole = stop::Whole::begin_later();
+        let Brought { changes, kept } = shadow.bring(steps, present, Others::Rest, &whole)?;
+        let taken = ref_name(run, number).and_then(|name| shadow.snapshot(&name, Some(way.target)));
+        let snapshot = taken.map_err(|why| NotRestored::NotEnded { why })?;
         Ok(Restored { snapshot, changes, kept })
+    }
+
+    fn removable(&self, way: &Way<'_>) -> Result<Removable, Trouble> {
+        let later: Vec<(&str, &str)> = way.later.iter().map(|one| (way.target, *one)).collect();
+        let mut paths = self.added(&later)?;
+        if !paths.is_empty() {
+            let theirs = self.added(way.theirs)?;
+            paths.retain(|path| !theirs.contains(path));
+        }
+        let brought = match way.brought {
+            Some(brought) => {
+                let (steps, _) = self.steps_and_lines(brought, way.target)?;
+                let gone = steps.into_iter().filter(|step| step.after.is_none());
+                gone.filter_map(|step| Some((step.path, step.before?))).collect()
+            }
+            None => BTreeMap::new(),
+        };
+        Ok(Removable { paths, brought })
     }
 
     /// Puts back what a snapshot has at the paths that are wanted, and removes what is at such paths and not in it. A path is given as
@@ -87,7 +137,7 @@ impl Repository {
     ) -> Result<Brought, NotRestored> {
         let shadow = Shadow::take(self)?;
         let steps = self.steps_at(present, target, is_wanted)?;
-        shadow.bring(steps, present, Others::MayWrite)
+        shadow.bring(steps, present, Others::MayWrite, &stop::Whole::begin_later())
     }
 
     /// Whether two snapshots have the same at the paths that are wanted.
@@ -118,17 +168,32 @@ enum Others {
     MayWrite,
 }
 
-fn wanted(step: &Step, removable: &BTreeSet<Vec<u8>>) -> bool {
-    step.after.is_some() || removable.contains(&step.path)
+/// What may be removed.
+struct Removable {
+    paths: BTreeSet<Vec<u8>>,
+    /// Only as long as it is what was brought.
+    brought: BTreeMap<Vec<u8>, Entry>,
+}
+
+impl Removable {
+    fn allow(&self, step: &Step) -> bool {
+        let as_brought = || self.brought.get(&step.path).is_some_and(|entry| step.before.as_ref() == Some(entry));
+        step.after.is_some() || self.paths.contains(&step.path) || as_brought()
+    }
 }
 
 impl Shadow<'_> {
-    fn bring(&self, steps: Vec<Step>, present: &str, others: Others) -> Result<Brought, NotRestored> {
+    fn bring(
+        &self,
+        steps: Vec<Step>,
+        present: &str,
+        others: Others,
+        whole: &stop::Whole,
+    ) -> Result<Brought, NotRestored> {
         let repository = self.repository;
         let untouched = |step: &Step| {
             let sides = [&step.before, &step.after];
-            repository.is_store(&step.path)
-                || sides.iter().any(|side| side.as_ref().is_some_and(super::scan::Entry::is_repository))
+            repository.is_store(&step.path) || sides.iter().any(|side| side.as_ref().is_some_and(Entry::is_repository))
         };
         let steps: Vec<Step> = steps.into_iter().filter(|step| !untouched(step)).collect();
         repository.check_the_way(&steps)?;
@@ -141,7 +206,7 @@ impl Shadow<'_> {
         }
         repository.check_the_way(&steps)?;
         reached("vcs.restore-go");
-        let _whole = stop::Whole::begin();
+        whole.begin_now();
         let done = Placing::new(self, &stage)?.all(&steps);
         let done = done.inspect_err(|_| {
             // What was edited after it had been put into its place is kept as well.
@@ -154,7 +219,7 @@ impl Shadow<'_> {
             }
         })?;
         reached("vcs.restore-placed");
-        kept.extend(stage.clear(self)?);
+        kept.extend(stage.clear(self).map_err(|why| NotRestored::NotEnded { why })?);
         let changes = repository.shown(steps.iter().map(|step| (step, (None, None))));
         Ok(Brought { changes, kept })
     }
@@ -168,7 +233,7 @@ impl Repository {
         let mut parents = BTreeMap::new();
         let mut blocking = BTreeSet::new();
         for step in steps.iter().filter(|step| step.before.is_none()) {
-            let mut way = Way { top: &self.top, removed: &removed, parents: &mut parents, blocking: &mut blocking };
+            let mut way = Look { top: &self.top, removed: &removed, parents: &mut parents, blocking: &mut blocking };
             if way.leads_to(&step.path) {
                 way.look_at(&step.path);
             }
@@ -182,7 +247,7 @@ impl Repository {
 }
 
 /// The look along one path, from the top down.
-struct Way<'a> {
+struct Look<'a> {
     top: &'a Path,
     removed: &'a BTreeSet<&'a [u8]>,
     /// Folders that were looked at before: whether there is one.
@@ -190,7 +255,7 @@ struct Way<'a> {
     blocking: &'a mut BTreeSet<Vec<u8>>,
 }
 
-impl Way<'_> {
+impl Look<'_> {
     /// Whether the folder of this path is there. If something else is there that stays, it is in the way.
     fn leads_to(&mut self, path: &[u8]) -> bool {
         let slashes: Vec<usize> =

@@ -17,6 +17,7 @@ use nix::sys::statfs::{BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, FsType, TMPFS_MAGIC,
 use onward_store::{ownership, private};
 
 use super::call::{Call, command, parts};
+use super::leftover::{self, Owner};
 use super::repository::{ObjectFormat, Repository};
 use super::shadow_folder;
 use super::trouble::Trouble;
@@ -52,6 +53,13 @@ pub(super) struct Shadow<'a> {
     pub(super) repository: &'a Repository,
     pub(super) folder: PathBuf,
     lock: File,
+    owner: Owner,
+}
+
+impl Drop for Shadow<'_> {
+    fn drop(&mut self) {
+        leftover::forget(&self.lock);
+    }
 }
 
 impl<'a> Shadow<'a> {
@@ -76,7 +84,9 @@ impl<'a> Shadow<'a> {
                 let path = folder.join(part);
                 private::make_folders(store, &path).map_err(Trouble::file(&path, "made"))?;
             }
-            let shadow = Self { repository, folder, lock };
+            let owner = Owner::this().and_then(|owner| owner.write(&lock).map(|()| owner));
+            let owner = owner.map_err(Trouble::written(&folder))?;
+            let shadow = Self { repository, folder, lock, owner };
             shadow.clear_leftovers()?;
             shadow.set_up()?;
             return Ok(shadow);
@@ -111,6 +121,8 @@ impl<'a> Shadow<'a> {
         command.env("GIT_OBJECT_DIRECTORY", self.repository.common_dir.join("objects"));
         command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
         command.env("GIT_ATTR_NOSYSTEM", "1").env("GIT_LITERAL_PATHSPECS", "1");
+        let (name, value) = self.owner.variable();
+        command.env(name, value);
         Call::new(command, what).holding(&self.lock)
     }
 
@@ -319,7 +331,9 @@ fn open_lock(folder: &Path) -> Result<File, ()> {
 fn wait_for(file: File, path: &Path) -> Result<File, Trouble> {
     let begun = Instant::now();
     loop {
-        match file.try_lock() {
+        let locked = file.try_lock();
+        leftover::end_what_was_left(&file);
+        match locked {
             Ok(()) => return Ok(file),
             Err(fs::TryLockError::WouldBlock) if begun.elapsed() < LOCK_TIME_MAX && stop::asked().is_none() => {
                 std::thread::sleep(LOOK_EVERY);

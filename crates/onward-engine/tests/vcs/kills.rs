@@ -8,7 +8,7 @@ use std::process::Command;
 
 use onward_engine::vcs::{CommitRequest, Head, Hooks, NotRestored, Repository, Whose, WhyLeftOut};
 
-use crate::world::{World, run};
+use crate::world::{World, run, to};
 
 /// How often a point is passed before it is certainly passed no more.
 const PASSES_MAX: u32 = 8;
@@ -24,7 +24,7 @@ fn act(story: &str, top: &Path, at: &Head, commits: &[String]) {
         "restore" => {
             let present = repository.snapshot(&run(), 3, Some(&commits[1])).expect("a snapshot").commit;
             let later = [commits[1].as_str()];
-            repository.restore((&run(), 4), &present, &commits[0], &later).expect("restored");
+            repository.restore((&run(), 4), &present, &to(&commits[0], &later)).expect("restored");
         }
         "commit" => {
             let request = CommitRequest {
@@ -43,7 +43,7 @@ fn act(story: &str, top: &Path, at: &Head, commits: &[String]) {
         }
         "refused" => {
             let present = repository.snapshot(&run(), 3, Some(&commits[1])).expect("a snapshot").commit;
-            match repository.restore((&run(), 4), &present, &commits[0], &[&commits[1]]) {
+            match repository.restore((&run(), 4), &present, &to(&commits[0], &[&commits[1]])) {
                 Err(NotRestored::RolledBack { path, .. }) => assert_eq!(path, Path::new("shut/file.txt")),
                 other => panic!("{other:?}"),
             }

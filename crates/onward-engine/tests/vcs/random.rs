@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use onward_engine::vcs::Snapshot;
 use proptest::prelude::*;
 
-use crate::world::{Thing, World, run};
+use crate::world::{Thing, World, run, to};
 
 const PATHS: [&str; 8] = ["a", "b", "a/x", "a/y/z", "b/x", "b/with blank", "-c", "ü/ö"];
 
@@ -78,7 +78,8 @@ impl Books {
         let present = self.snapshot();
         let later: Vec<&str> = later.iter().map(String::as_str).chain([present.commit.as_str()]).collect();
         self.number += 1;
-        let restored = self.world.repository().restore((&run(), self.number), &present.commit, &target.commit, &later);
+        let restored =
+            self.world.repository().restore((&run(), self.number), &present.commit, &to(&target.commit, &later));
         restored.expect("restored").snapshot
     }
 

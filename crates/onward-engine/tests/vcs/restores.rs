@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use onward_engine::vcs::{ChangeKind, NotRestored, Restored, Snapshot};
 
-use crate::world::{World, run};
+use crate::world::{World, run, to};
 
 fn restore(world: &World, present: &Snapshot, target: &Snapshot, later: &[&Snapshot]) -> Result<Restored, NotRestored> {
     let later: Vec<&str> = later.iter().map(|one| one.commit.as_str()).collect();
     let numbers = world.git(&["for-each-ref", "refs/onward"]).lines().count() as u64 + 100;
-    world.repository().restore((&run(), numbers), &present.commit, &target.commit, &later)
+    world.repository().restore((&run(), numbers), &present.commit, &to(&target.commit, &later))
 }
 
 /// Files were changed, made, removed and made executable by later work, and the user wrote notes. Restored, all is as it was then,
@@ -35,7 +35,7 @@ fn files_come_back_and_go_back() {
     let before = world.things();
     let index = world.git(&["ls-files", "-s"]);
     let present = world.snapshot(3, Some(&second));
-    let seen = world.repository().preview(&present.commit, &first.commit, &[&second.commit]).expect("a preview");
+    let seen = world.repository().preview(&present.commit, &to(&first.commit, &[&second.commit])).expect("a preview");
     let kinds: Vec<(&Path, ChangeKind)> = seen.iter().map(|one| (one.path.as_path(), one.kind)).collect();
     let expected = [
         (Path::new("dir/deep.txt"), ChangeKind::Added),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use onward_engine::vcs::{LeftOut, Repository, WhyLeftOut};
 
-use crate::world::{World, file, run};
+use crate::world::{World, file, run, to};
 
 fn left_out(path: &str, why: WhyLeftOut) -> LeftOut {
     LeftOut { path: PathBuf::from(path), why }
@@ -224,7 +224,7 @@ fn nothing_of_the_repository_is_started() {
     repository.diff_text(&first.commit, &second.commit, &mut text).expect("a diff");
     assert!(String::from_utf8_lossy(&text).contains("+2"));
     let present = second.commit.as_str();
-    repository.restore((&run(), 3), present, &first.commit, &[present]).expect("restored");
+    repository.restore((&run(), 3), present, &to(&first.commit, &[present])).expect("restored");
     assert_eq!(fs::read_to_string(&trapped).unwrap_or_default(), "", "what was started");
 }
 
@@ -278,7 +278,7 @@ fn a_project_below_the_top() {
     let second = repository.snapshot(&run(), 2, Some(&first.commit)).expect("a snapshot");
     let changes = repository.changes(&first.commit, &second.commit).expect("changes");
     assert_eq!(changes.iter().map(|change| change.path.clone()).collect::<Vec<_>>(), [PathBuf::from("mine.txt")]);
-    repository.restore((&run(), 3), &second.commit, &first.commit, &[]).expect("restored");
+    repository.restore((&run(), 3), &second.commit, &to(&first.commit, &[])).expect("restored");
     assert_eq!(world.read("below/mine.txt").as_deref(), Some("1\n"));
     assert_eq!(world.read("beside.txt").as_deref(), Some("changed again\n"));
 }

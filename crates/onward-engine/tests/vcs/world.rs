@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use onward_core::id::RunId;
-use onward_engine::vcs::{Repository, Snapshot};
+use onward_engine::vcs::{Repository, Snapshot, Way};
 use tempfile::TempDir;
 
 pub(crate) struct World {
@@ -178,6 +178,11 @@ impl World {
 
 pub(crate) fn run() -> RunId {
     RunId::new("run_demo_20260101_120000")
+}
+
+/// The way to a snapshot, where these were taken since.
+pub(crate) fn to<'a>(target: &'a str, later: &'a [&'a str]) -> Way<'a> {
+    Way { target, later, ..Way::default() }
 }
 
 pub(crate) fn file(content: impl AsRef<[u8]>) -> Thing {

@@ -4,7 +4,7 @@ use onward_core::event::{FilesBack, NoCommit, Snapshot};
 use onward_core::input::{Input, Made};
 use onward_core::mutant::{self, Mutant};
 use onward_core::run::Run;
-use onward_engine::Result;
+use onward_engine::{Begun, FilesOutcome, Result};
 
 use super::oracle::Oracle;
 use super::world::Machine;
@@ -61,15 +61,20 @@ impl Machine {
     }
 
     /// The tree is what it was, under a number of its own: what is on disk now is not what was there a moment ago.
-    pub(super) fn restore(&mut self, run: &Run, files: &FilesBack) -> Result<std::result::Result<Snapshot, String>> {
+    pub(super) fn restore(&mut self, run: &Run, files: &FilesBack, begun: Begun) -> Result<FilesOutcome> {
         self.tick()?;
-        if self.dice.percent(10) {
-            return Ok(Err("a file is in the way".to_owned()));
+        let why = "a file is in the way".to_owned();
+        match (self.dice.below(20), begun) {
+            (0 | 1, Begun::Now) => return Ok(FilesOutcome::AsBefore(why)),
+            (0, Begun::Earlier) => return Ok(FilesOutcome::Refused(why)),
+            (1, Begun::Earlier) => return Ok(FilesOutcome::Halfway(why)),
+            (_, Begun::Now | Begun::Earlier) => {}
         }
         let version = files.to.strip_prefix("tree").expect("a commit of ours");
         self.git.tree = version.parse().expect("a number");
         self.tick()?;
         let head = Some(self.git.head());
-        Ok(Ok(Snapshot { commit: files.to.clone(), number: run.next_snapshot(), left_out: Vec::new(), head }))
+        let (commit, number) = (files.to.clone(), run.next_snapshot());
+        Ok(FilesOutcome::Back(Snapshot { commit, number, left_out: Vec::new(), head }))
     }
 }

@@ -7,12 +7,16 @@ use onward_core::id::{CheckpointId, PhaseId};
 use onward_core::input::{AttemptEnd, Begin, Choice, Input, Resumption};
 use onward_core::plan::{Body, Need};
 use onward_core::run::{PhaseStatus, Run};
-use onward_engine::{Committer, KeepNothing, Result, World, back};
+use onward_engine::back::{self, NotBack};
+use onward_engine::{Begun, Committer, KeepNothing, Result, World};
 use onward_store::{Lease, Page, Store};
 
 use super::store::FaultyStore;
 use super::world::{ALONE, Eyes, Shared};
 use super::{ACTOR, composed};
+
+/// So often a rewind that is not ended is tried again; the dice do not say no for ever.
+const TRIES_MAX: u32 = 100;
 
 /// Ends a rewind that was cut off, and perhaps begins another.
 pub(super) fn maybe(
@@ -26,7 +30,13 @@ pub(super) fn maybe(
     if let Some(begun) = run.vcs.rewinding.clone() {
         let to = read(store, &begun.to);
         let mut hand = Committer::new(store, lease, &mut keep, &mut run, ACTOR);
-        let _ = back::finish(&mut hand, world, &to, now)?;
+        for _ in 0..TRIES_MAX {
+            match back::finish(&mut hand, world, &to, Begun::Earlier, now)? {
+                Ok(()) | Err(NotBack::AsBefore(_)) => break,
+                // Nothing else is done with a run before it is ended.
+                Err(NotBack::Pending(_)) => {}
+            }
+        }
         return Ok(run);
     }
     let Some(ends) = ends(machine, world, &run)? else { return Ok(run) };
@@ -40,10 +50,11 @@ pub(super) fn maybe(
     let to = read(store, &row.id);
     let files = to.snapshot.as_ref().map(|kept| FilesBack { to: kept.commit.clone(), later: Vec::new() });
     let undo = run.vcs.undoable.last().is_some_and(|begun| begun.before == to.id);
-    let wish = back::Wish { to: &to, files, state: true, undoes: undo };
+    let present = run.vcs.undoable.last().filter(|_| undo).map(|last| read(store, &last.to));
+    let wish = back::Wish { to: &to, files, state: true, undoes: undo, present: present.as_ref() };
     let mut hand = Committer::new(store, lease, &mut keep, &mut run, ACTOR);
     back::begin(&mut hand, world, ends, &wish, now)?;
-    let _ = back::finish(&mut hand, world, &to, now)?;
+    let _ = back::finish(&mut hand, world, &to, Begun::Now, now)?;
     Ok(run)
 }
 

@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use onward_core::event::{FilesBack, LimitHit, Outcome, Snapshot, StopBy};
+use onward_core::event::{FilesBack, LimitHit, Outcome, StopBy};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Input};
 use onward_core::replan::EXIT_REPLAN;
 use onward_core::run::Run;
 use onward_core::view::{self, Alive, StatusView};
-use onward_engine::{Error, Happened, Result, Tree, Urgency, World};
+use onward_engine::{Begun, Direction, Error, FilesOutcome, Happened, Result, Tree, Urgency, World};
 
 use super::dice::Dice;
 use super::git::Repository;
@@ -386,7 +386,7 @@ impl Tree for Eyes {
         self.machine.lock().expect(ALONE).commit(run, number)
     }
 
-    fn restore(&mut self, run: &Run, files: &FilesBack) -> Result<std::result::Result<Snapshot, String>> {
-        self.machine.lock().expect(ALONE).restore(run, files)
+    fn restore(&mut self, run: &Run, files: &FilesBack, begun: Begun, _: Direction) -> Result<FilesOutcome> {
+        self.machine.lock().expect(ALONE).restore(run, files, begun)
     }
 }

@@ -46,6 +46,8 @@ fn perform(mut request: Request, args: &args::Start, report: &mut Report) -> Res
         render::say(&notices.collect::<String>());
         render::say(&render::others::line(&onward.project.left_by_others()));
     }
+    let ended = onward.end_rewinds()?;
+    render::say(&ended.iter().map(|note| format!("note: {}\n", render::safe::line(note))).collect::<String>());
     let person = prompt::somebody_is_there(args.no_input);
     if request.checkpoint.is_some() {
         request = go_back(&mut onward, request, person)?;
@@ -214,12 +216,14 @@ fn dry_run(request: &Request, json: bool) -> Result<u8, Failure> {
     }
     let found = onward.find(request)?;
     let all = onward.would_do(request, &found)?;
+    let notes = onward.notes_of_unended_rewinds()?;
+    render::say(&notes.iter().map(|note| format!("note: {}\n", render::safe::line(note))).collect::<String>());
     if json {
         let phases: Vec<_> = all
             .iter()
             .map(|why| json!({ "id": why.phase, "will_run": why.will_run, "reason": why.reasons.join("; ") }))
             .collect();
-        render::answer_json(&json!({ "phases": phases }));
+        render::answer_json(&json!({ "phases": phases, "notes": notes }));
     } else {
         render::answer(&all.iter().map(would).collect::<String>());
     }

@@ -23,6 +23,7 @@ mod processes;
 mod readme_tour;
 mod replan;
 mod resume;
+mod rewinds_cut_off;
 mod rigs;
 mod secrets;
 mod several_runs;
