@@ -27,6 +27,11 @@ pub enum Error {
     NoSuchRun(String),
     #[error("this project has no run, or none that is not archived")]
     NoRuns,
+    /// What was on record is not in the store any more, and git has a copy of it.
+    #[error("the store lost runs that git has: {}", runs.iter().map(RunId::as_str).collect::<Vec<_>>().join(", "))]
+    RunsLost { runs: Vec<RunId> },
+    #[error("the store lost records of run {run}: it has {store}, and git has {git}")]
+    JournalBehind { run: RunId, store: u64, git: u64 },
     #[error("no unfinished run")]
     NothingUnfinished,
     #[error("no run of this plan has been completed, so nothing can be done again")]
@@ -188,6 +193,7 @@ impl Error {
         matches!(
             self,
             Self::Store(StoreError::Damaged(_) | StoreError::LostCommits { .. })
+                | Self::JournalBehind { .. }
                 | Self::BadRecord { .. }
                 | Self::BadJournal { .. }
                 | Self::BadCheckpoint { .. }

@@ -6,11 +6,13 @@ use std::thread;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use onward_core::event::Event;
 use onward_core::id::{RunId, Seq};
 use onward_store::{OpenMode, Record, SqliteStore, Store};
 use serde::{Deserialize, Serialize};
 
-use crate::vcs::Repository;
+use crate::journal;
+use crate::vcs::{Origin, Repository};
 
 /// Tries at one copy.
 const TRIES_MAX: u32 = 3;
@@ -55,6 +57,14 @@ pub(crate) struct Copied {
     pub(crate) run: RunId,
     pub(crate) place: String,
     pub(crate) records: Vec<Record>,
+    pub(crate) origin: Origin,
+}
+
+impl Copied {
+    /// When the run was begun.
+    pub(crate) fn begun(&self) -> Option<Timestamp> {
+        self.records.first().map(|first| first.at)
+    }
 }
 
 /// A thread that copies what was added to the journal of a run, started when that is asked for the first time.
@@ -189,7 +199,8 @@ pub(crate) fn end_and_place(repository: &Repository, run: &RunId) -> Option<(u64
 /// Reads the copy of a journal, as far as its pieces fit each other.
 pub(crate) fn read(repository: &Repository, run: &RunId) -> Option<Copied> {
     let pieces = repository.pieces(run).ok()?;
-    let mut copied = Copied { run: run.clone(), place: String::new(), records: Vec::new() };
+    let origin = repository.origin(run);
+    let mut copied = Copied { run: run.clone(), place: String::new(), records: Vec::new(), origin };
     for piece in &pieces {
         let Some(head) = head_of(piece).filter(|head| head.run == *run) else { break };
         let lines: Vec<Record> = piece.lines().skip(3).map_while(|line| record(line, 0)).collect();
@@ -202,7 +213,9 @@ pub(crate) fn read(repository: &Repository, run: &RunId) -> Option<Copied> {
     for (index, record) in copied.records.iter_mut().enumerate() {
         record.seq = Seq(index as u64 + 1);
     }
-    (!copied.records.is_empty()).then_some(copied)
+    let first = copied.records.first().and_then(|first| journal::event(&first.body));
+    let is_of_run = matches!(first, Some(Event::RunStarted(started)) if started.run == *run);
+    is_of_run.then_some(copied)
 }
 
 fn record(line: &str, seq: u64) -> Option<Record> {

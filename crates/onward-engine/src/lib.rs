@@ -24,6 +24,7 @@ mod judge;
 mod keeper;
 pub mod kill_point;
 mod look;
+mod lost;
 mod noted;
 mod offer;
 mod people;

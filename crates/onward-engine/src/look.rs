@@ -282,8 +282,12 @@ impl Onward {
         self.lost().unwrap_or(otherwise)
     }
 
-    /// What was acknowledged and is gone, if the head file knows of it. Whoever finds nothing asks this first.
+    /// What was acknowledged and is gone, if the head file or git knows of it. Whoever finds nothing asks this first.
     pub fn lost(&mut self) -> Option<Error> {
+        self.lost_by_the_head().or_else(|| self.lost_with_the_store())
+    }
+
+    fn lost_by_the_head(&mut self) -> Option<Error> {
         let path = self.project.store_folder().join("onward.db");
         let health = match self.store() {
             Ok(store) => store.health(),
@@ -308,7 +312,10 @@ impl Onward {
         let rows = self.rows(&RunFilter { run_prefix: Some(id.to_owned()), ..RunFilter::default() })?;
         match lookup::choose(id, rows.into_iter().map(|row| row.run).collect()) {
             Looked::Found(run) => Ok(run),
-            Looked::NotThere => Err(self.nothing_or_lost(Error::NoSuchRun(id.to_owned()))),
+            Looked::NotThere => match self.lost_run(id) {
+                Some(lost) => Err(lost),
+                None => Err(self.nothing_or_lost(Error::NoSuchRun(id.to_owned()))),
+            },
             Looked::Ambiguous(runs) => Err(ambiguous("run", id, &runs)),
         }
     }
@@ -339,6 +346,10 @@ impl Onward {
 
     /// Rows of runs that have begun, newest first. A row without a journal is what a kill left of a start.
     pub(crate) fn rows(&mut self, filter: &RunFilter) -> Result<Vec<RunRow>> {
+        // A store is made by a start, and not by the look that comes before it: the plan may be one that cannot be started.
+        if self.store.is_none() && matches!(self.project.store_folder().try_exists(), Ok(false)) {
+            return Ok(Vec::new());
+        }
         let store = match self.store() {
             Ok(store) => store,
             Err(Error::NoRuns) => return Ok(Vec::new()),

@@ -22,6 +22,7 @@ use onward_store::{Holder, Lease, LeaseKind, NewRun, RunFilter, RunRow, StoreErr
 
 use crate::Onward;
 use crate::check;
+use crate::doctor;
 use crate::drive::{Committer, Driver, committer};
 use crate::error::{Error, Result};
 use crate::executor::shell;
@@ -150,7 +151,11 @@ impl Onward {
         }
         let source = match self.plan_source(request) {
             Err(Error::NoPlan { folder }) if request.want != Want::Fresh => {
-                return self.known_by_their_place(request)?.ok_or(Error::NoPlan { folder });
+                if let Some(found) = self.known_by_their_place(request)? {
+                    return Ok(found);
+                }
+                self.demand_nothing_lost(None)?;
+                return Err(Error::NoPlan { folder });
             }
             other => other?,
         };
@@ -169,6 +174,9 @@ impl Onward {
             let last = rows.iter().find(|row| is(row, RunStatus::Completed));
             meant.push(last.ok_or(Error::NothingToRedo)?);
         }
+        if meant.is_empty() && request.want != Want::Fresh {
+            self.demand_nothing_lost(Some(&work.key))?;
+        }
         let mut unfinished = Vec::new();
         for row in meant {
             let run = self.load_to_go_on(&row.run)?;
@@ -181,6 +189,7 @@ impl Onward {
     /// A run that is likely to be gone on with: it is kept, so that it need not be read twice.
     fn load_to_go_on(&mut self, id: &RunId) -> Result<Run> {
         let run = self.load_or_tell(id)?;
+        self.demand_not_behind(&run)?;
         self.found = run.is_unfinished().then(|| Box::new(run.clone()));
         Ok(run)
     }
@@ -331,6 +340,8 @@ impl Onward {
             changed_before,
             plan: work.plan,
         };
+        // Git calls that a stop cut short have told nothing, and a run keeps what it was started with.
+        stop::demand_none()?;
         let (id, lease) = self.create(&started, LeaseKind::Driving)?;
         let started = RunStarted { run: id, ..started };
         let (run, stepped) = committer::begin(self.store()?, &lease, &started, &[], (&actor(), Timestamp::now()))?;
@@ -363,8 +374,13 @@ impl Onward {
     /// A new id, and the right to write under it.
     pub(crate) fn create(&mut self, started: &RunStarted, kind: LeaseKind) -> Result<(RunId, Lease)> {
         let now = Timestamp::now();
+        let repository = if started.snapshots { doctor::repository(&self.project) } else { None };
         for try_number in 1..RUN_ID_TRIES_MAX {
             let id = naming::run_id(&started.plan.kind, &started.project, now, try_number);
+            // One that git knows and the store does not was lost, perhaps in this very second.
+            if repository.as_ref().is_some_and(|repository| repository.has_refs_of(&id)) {
+                continue;
+            }
             let new = NewRun {
                 run: id.clone(),
                 work: started.work.clone(),

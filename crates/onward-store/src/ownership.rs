@@ -10,7 +10,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs::{self, File, Metadata};
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
@@ -26,6 +26,10 @@ const FORM: &str = "onward made this 1";
 /// A mark is a few lines.
 const MARK_BYTES_MAX: u64 = 4096;
 const DATABASE: &str = "onward.db";
+/// The file that says that what is in a store was brought back from git, and that nothing shows that it was recorded here.
+const BROUGHT: &str = "brought-from-git";
+/// A note is a line or two.
+const NOTE_BYTES_MAX: u64 = 64 * 1024;
 /// Files that people write into the folder of a store, and put under version control if they like.
 const FOR_PEOPLE: [&str; 3] = ["yaml", "yml", "md"];
 
@@ -62,6 +66,8 @@ pub enum Foreign {
     Elsewhere,
     #[error("its database is not the one that was made here: it was replaced")]
     Replaced,
+    #[error("its runs were brought back from git, and nothing shows that they were recorded here")]
+    Brought,
 }
 
 impl Birth {
@@ -172,6 +178,9 @@ pub fn standing(folder: &Path) -> Standing {
 }
 
 fn look(folder: &Path) -> Standing {
+    if fs::symlink_metadata(folder.join(BROUGHT)).is_ok() {
+        return Standing::Foreign(Foreign::Brought);
+    }
     let mark = Mark::read(folder);
     if mark.fits(folder) {
         let length = fs::symlink_metadata(folder.join(DATABASE)).map_or(0, |about| about.len());
@@ -253,7 +262,43 @@ pub fn trust(folder: &Path, allowed: &[&str]) -> Result<(), StoreError> {
     let database = folder.join(DATABASE);
     let there = fs::symlink_metadata(&database).is_ok();
     let files: Vec<(&str, &Path)> = there.then_some((DATABASE, database.as_path())).into_iter().collect();
-    mark(folder, &files, allowed).map_err(|error| StoreError::not_saved(folder.join(MARK), &error))
+    mark(folder, &files, allowed).map_err(|error| StoreError::not_saved(folder.join(MARK), &error))?;
+    let brought = folder.join(BROUGHT);
+    match fs::remove_file(&brought) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(StoreError::not_saved(brought, &error)),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Takes a store for somebody else's until a person trusts it. Durable when it returns.
+pub fn distrust(folder: &Path) -> Result<(), StoreError> {
+    let path = folder.join(BROUGHT);
+    let made = private::replace(&path, b"onward trust\n").and_then(|()| {
+        private::open(&path)?.sync_all()?;
+        sync_folder(folder)
+    });
+    made.map_err(|error| StoreError::not_saved(path, &error))
+}
+
+/// Writes a note that proves by when and where it was made that it was made here.
+pub fn write_note(path: &Path, text: &str) -> io::Result<()> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".new");
+    let new = Path::new(&name);
+    let mut file = private::create_anew(new)?;
+    let birth = Birth::of(&file.metadata()?).words();
+    file.write_all(format!("{FORM}\nitself {birth}\n{text}").as_bytes())?;
+    fs::rename(new, path)
+}
+
+/// A note that was made here; none if there is none, or if it was not.
+pub fn read_note(path: &Path) -> Option<String> {
+    let bytes = private::read(path, NOTE_BYTES_MAX).ok()?;
+    let birth = Birth::of(&fs::symlink_metadata(path).ok()?);
+    let text = String::from_utf8(bytes).ok()?;
+    let rest = text.strip_prefix(FORM)?.strip_prefix("\nitself ")?;
+    let (words, text) = rest.split_once('\n')?;
+    (Birth::parse(words)? == birth).then(|| text.to_owned())
 }
 
 #[cfg(test)]
@@ -321,6 +366,29 @@ mod tests {
         assert_eq!(standing(top.path()), Standing::New, "what a power cut leaves");
         fs::create_dir(top.path().join("git")).expect("a folder");
         assert_eq!(standing(top.path()), Standing::Foreign(Foreign::Unmarked));
+    }
+
+    /// A note proves itself; a copy of it with the same bytes does not.
+    #[test]
+    fn a_note_is_known_by_its_own_birth() {
+        let top = tempfile::tempdir().expect("a folder");
+        let (path, copy) = (top.path().join("note"), top.path().join("copy"));
+        assert_eq!(read_note(&path), None);
+        write_note(&path, "one").expect("it can be written");
+        write_note(&path, "two\nlines").expect("it can be written");
+        assert_eq!(read_note(&path).as_deref(), Some("two\nlines"));
+        fs::copy(&path, &copy).expect("a copy");
+        assert_eq!(read_note(&copy), None);
+    }
+
+    /// What was brought back from elsewhere is nobody's until a person says so, although the folder was made here.
+    #[test]
+    fn what_was_brought_is_distrusted_until_a_person_trusts_it() {
+        let (_top, folder) = store();
+        distrust(&folder).expect("it can be written");
+        assert_eq!(standing(&folder), Standing::Foreign(Foreign::Brought));
+        trust(&folder, &[]).expect("a person says so");
+        assert_eq!(standing(&folder), Standing::Ours);
     }
 
     /// A database is built anew and takes the place of the old one. Killed before or after the move, the store is ours.

@@ -182,6 +182,7 @@ impl Page {
             Error::NoProject { .. } => Self::new(exit::NOT_FOUND, "no-project", what).next("onward init"),
             Error::NoSuchRun(_) => Self::new(exit::NOT_FOUND, "no-run", what).next("onward list --all"),
             Error::NoRuns | Error::NothingToRedo => Self::new(exit::NOT_FOUND, "no-run", what).next("onward run"),
+            Error::RunsLost { .. } | Error::JournalBehind { .. } => lost(what),
             Error::NotRewound { .. } => going_back(exit::REFUSED, "not-rewound", what),
             Error::RewindPending { run, .. } => Self::new(exit::REFUSED, "halfway-back", what)
                 .kept("some files may be there already, others not; what was there before is in the newest checkpoint")
@@ -366,6 +367,16 @@ fn store(what: &str, why: &StoreError) -> Page {
 }
 
 /// A store that came from elsewhere can be looked at; only a person says that it is theirs.
+fn lost(what: String) -> Page {
+    let more = vec![
+        "their records are kept under refs/onward in git: repair brings back what is there".to_owned(),
+        "whoever does not want them back begins anew with  onward run --fresh".to_owned(),
+    ];
+    let page =
+        Page::new(exit::DAMAGED, "runs-lost", what).more(more).kept("nothing was started, and nothing was changed");
+    page.next("onward doctor").next("onward doctor --repair")
+}
+
 fn untrusted(what: String) -> Page {
     let more = vec![
         "looking works as always, and executes nothing".to_owned(),
@@ -452,6 +463,8 @@ mod tests {
             (10, Error::NoSuchRun("nosuch".into())),
             (10, Error::NoRuns),
             (10, Error::NothingUnfinished),
+            (12, Error::RunsLost { runs: vec![run()] }),
+            (12, Error::JournalBehind { run: run(), store: 3, git: 9 }),
             (10, Error::NothingToRedo),
             (10, Error::NothingToUndo { run: RunId::new("r") }),
             (11, Error::PhaseLives { run: RunId::new("r"), phase: PhaseId::new("p") }),

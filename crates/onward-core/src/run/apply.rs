@@ -2,14 +2,17 @@
 //! and both must be seen at once.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::index::PlanIndex;
 use super::people::is_for_others;
-use super::state::{Before, Dirty, Due, Kill, PhaseState, PhaseStatus, Run, RunningAttempt};
+use super::state::{Before, Derived, Dirty, Due, Kill, PhaseState, PhaseStatus, Run, RunningAttempt};
 use super::turn::Turn;
 use super::vcs::{Fresh, leaves_the_tree_alone};
 use crate::checkpoint::Trigger;
+use crate::data_limits::json_bytes;
 use crate::event::{ArtifactSeen, Event, Outcome, PhaseError, Recorded, RunResult, StopBy};
 use crate::failure;
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId};
@@ -94,7 +97,7 @@ impl Run {
     pub(super) fn change_state(&mut self, ops: &[Op]) {
         let grown = patch::apply_and_measure(&mut self.state, ops);
         let grown = grown.expect("a change was seen to fit before it was recorded");
-        self.state_bytes = self.state_bytes.saturating_add_signed(grown);
+        self.derived.state_bytes = self.derived.state_bytes.saturating_add_signed(grown);
         self.dirty.state.extend(ops.iter().cloned());
     }
 
@@ -177,7 +180,7 @@ impl Run {
         at: Timestamp,
     ) {
         assert_eq!(epoch, self.epoch, "run {}: only the present driver starts attempts", self.id);
-        assert_eq!(self.turns[self.at(phase)], Turn::Run, "phase {phase} is started before its turn");
+        assert_eq!(self.derived.turns[self.at(phase)], Turn::Run, "phase {phase} is started before its turn");
         assert!(!self.is_whole(self.at(phase)), "phase {phase} is done by its parts");
         assert!(!self.git_comes_first(), "phase {phase} is started before git is up to date");
         let beside_others = self.beside_others();
@@ -338,7 +341,7 @@ impl Run {
     }
 
     fn run_ended(&mut self, result: RunResult) {
-        assert!(self.running.is_empty(), "run {} ends with phases at work", self.id);
+        assert!(self.derived.running.is_empty(), "run {} ends with phases at work", self.id);
         self.result = Some(result);
     }
 
@@ -368,12 +371,12 @@ impl Run {
     }
 
     pub(super) fn at(&self, phase: &PhaseId) -> usize {
-        *self.index.by_id.get(phase).unwrap_or_else(|| panic!("run {} has no phase {phase}", self.id))
+        *self.derived.index.by_id.get(phase).unwrap_or_else(|| panic!("run {} has no phase {phase}", self.id))
     }
 
     /// Whether a phase may not be begun yet, or not at all.
     pub fn has_no_turn(&self, phase: &PhaseId) -> bool {
-        self.turns[self.at(phase)] != Turn::Run
+        self.derived.turns[self.at(phase)] != Turn::Run
     }
 
     fn running_state(&mut self, phase: &PhaseId, attempt: Attempt) -> &mut PhaseState {
@@ -392,7 +395,7 @@ impl Run {
         change(&mut self.phases[at]);
         self.dirty.phases.insert(at);
         if let Some(time) = before.not_before {
-            self.delayed.remove(&(time, at));
+            self.derived.delayed.remove(&(time, at));
         }
         self.count(at, &before);
         self.spread(at, fate, before.status, before.opened);
@@ -401,59 +404,65 @@ impl Run {
     /// Counts that change when a phase becomes finished or failed, or stops being so.
     fn count(&mut self, at: usize, before: &Standing) {
         let after = Standing::of(&self.phases[at]);
-        if self.index.counts_for_the_plan(at) {
+        if self.derived.index.counts_for_the_plan(at) {
             match (before.failed, after.failed) {
-                (false, true) => self.failed += 1,
-                (true, false) => self.failed -= 1,
+                (false, true) => self.derived.failed += 1,
+                (true, false) => self.derived.failed -= 1,
                 (true, true) | (false, false) => {}
             }
         }
-        let batch = self.index.batch_of[at];
+        let batch = self.derived.index.batch_of[at];
         match (before.finished, after.finished) {
-            (false, true) => (self.finished, self.batch_left[batch]) = (self.finished + 1, self.batch_left[batch] - 1),
+            (false, true) => {
+                (self.derived.finished, self.derived.batch_left[batch]) =
+                    (self.derived.finished + 1, self.derived.batch_left[batch] - 1)
+            }
             (true, false) => {
-                (self.finished, self.batch_left[batch]) = (self.finished - 1, self.batch_left[batch] + 1);
+                (self.derived.finished, self.derived.batch_left[batch]) =
+                    (self.derived.finished - 1, self.derived.batch_left[batch] + 1);
                 self.batches_recorded.remove(&batch_number(batch));
             }
             (true, true) | (false, false) => {}
         }
     }
 
-    /// Works out everything derived from nothing but the phases.
+    /// Works out everything that is derived, from nothing but the rest.
     pub(super) fn derive(&mut self) {
+        let index = Arc::new(PlanIndex::new(&self.started.plan));
+        self.derived = Derived { index, state_bytes: json_bytes(&self.state), ..Derived::default() };
         let standings: Vec<Standing> = self.phases.iter().map(Standing::of).collect();
-        self.finished = standings.iter().filter(|standing| standing.finished).count();
-        let counts = |at: &usize| standings[*at].failed && self.index.counts_for_the_plan(*at);
-        self.failed = (0..standings.len()).filter(counts).count();
+        self.derived.finished = standings.iter().filter(|standing| standing.finished).count();
+        let counts = |at: &usize| standings[*at].failed && self.derived.index.counts_for_the_plan(*at);
+        self.derived.failed = (0..standings.len()).filter(counts).count();
         let left = |batch: &Vec<usize>| batch.iter().filter(|at| !standings[**at].finished).count();
-        self.batch_left = self.index.batches.iter().map(|batch| batch_number(left(batch))).collect();
-        self.turns = vec![Turn::NotYet; self.phases.len()];
+        self.derived.batch_left = self.derived.index.batches.iter().map(|batch| batch_number(left(batch))).collect();
+        self.derived.turns = vec![Turn::NotYet; self.phases.len()];
         self.spread_to((0..self.phases.len()).rev().collect());
     }
 
     /// Puts a phase into the sets it belongs to, and takes it out of the others.
     pub(super) fn refresh(&mut self, at: usize) {
         let state = &self.phases[at];
-        let rank = self.index.rank[at];
+        let rank = self.derived.index.rank[at];
         let open = matches!(state.status, PhaseStatus::Pending | PhaseStatus::Interrupted) && !state.in_doubt;
-        let turn = self.turns[at];
+        let turn = self.derived.turns[at];
         let whole = self.is_whole(at);
         let skips = turn == Turn::Skip && !state.is_finished() && state.status != PhaseStatus::Running;
         let could_start = open && turn == Turn::Run && state.probe.is_none() && !self.asks_for_a_plan(at);
         let for_others = is_for_others(&self.started.plan.phases[at]) && !whole;
-        set(&mut self.for_others, at, could_start && for_others);
+        set(&mut self.derived.for_others, at, could_start && for_others);
         let startable = could_start && !for_others;
-        set(&mut self.ready, (rank.0, rank.1, at), startable && !whole && state.not_before.is_none());
-        set(&mut self.to_open, at, startable && whole && !state.opened);
-        set(&mut self.to_skip, at, skips);
+        set(&mut self.derived.ready, (rank.0, rank.1, at), startable && !whole && state.not_before.is_none());
+        set(&mut self.derived.to_open, at, startable && whole && !state.opened);
+        set(&mut self.derived.to_skip, at, skips);
         if let Some(time) = state.not_before {
-            set(&mut self.delayed, (time, at), startable && !whole);
+            set(&mut self.derived.delayed, (time, at), startable && !whole);
         }
-        set(&mut self.running, at, state.status == PhaseStatus::Running && state.people.is_none());
-        set(&mut self.people, at, state.people.is_some());
-        set(&mut self.in_doubt, at, state.in_doubt);
-        set(&mut self.probing, at, state.probe.is_some() && !state.in_doubt);
-        set(&mut self.with_error, at, state.error.is_some());
+        set(&mut self.derived.running, at, state.status == PhaseStatus::Running && state.people.is_none());
+        set(&mut self.derived.people, at, state.people.is_some());
+        set(&mut self.derived.in_doubt, at, state.in_doubt);
+        set(&mut self.derived.probing, at, state.probe.is_some() && !state.in_doubt);
+        set(&mut self.derived.with_error, at, state.error.is_some());
     }
 }
 

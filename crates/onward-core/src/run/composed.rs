@@ -29,13 +29,13 @@ impl Run {
         self.main_ended = Some(result);
         // What a failure put an end to has come to it: the rest is to run.
         self.stop = self.stop.take().filter(|(by, _)| *by != StopBy::Failure);
-        self.spread_to((0..self.phases.len()).filter(|&at| self.index.closing[at]).collect());
+        self.spread_to((0..self.phases.len()).filter(|&at| self.derived.index.closing[at]).collect());
     }
 
     /// Where a part is open again the whole is too; and where anything is that does not belong to the end, the end is off.
     pub(super) fn reopened_a_part(&mut self, phase: &PhaseId) {
         let at = self.at(phase);
-        let above: Vec<usize> = self.index.with_ancestors(at).skip(1).collect();
+        let above: Vec<usize> = self.derived.index.with_ancestors(at).skip(1).collect();
         for whole in above {
             let id = self.plan().phases[whole].id.clone();
             self.change(&id, |state| {
@@ -53,7 +53,7 @@ impl Run {
 
     /// Somebody settled what was not done when the end began: others may have their turn now.
     pub(super) fn finished_before_the_end(&mut self, phase: &PhaseId) {
-        if !self.index.closing[self.at(phase)] {
+        if !self.derived.index.closing[self.at(phase)] {
             self.end_is_off();
         }
     }
@@ -61,7 +61,7 @@ impl Run {
     /// There is something to do again before the end.
     pub(super) fn end_is_off(&mut self) {
         if self.main_ended.take().is_some() {
-            self.spread_to((0..self.phases.len()).filter(|&at| self.index.closing[at]).collect());
+            self.spread_to((0..self.phases.len()).filter(|&at| self.derived.index.closing[at]).collect());
         }
     }
 
@@ -70,14 +70,14 @@ impl Run {
     pub fn with_dependents(&self, phase: &PhaseId) -> Vec<PhaseId> {
         let (mut found, mut with_parts) = (BTreeSet::new(), BTreeSet::new());
         let mut next: Vec<(usize, Reached)> =
-            self.index.by_id.get(phase).map(|&at| (at, Reached::Directly)).into_iter().collect();
+            self.derived.index.by_id.get(phase).map(|&at| (at, Reached::Directly)).into_iter().collect();
         while let Some((at, reached)) = next.pop() {
             if found.insert(at) {
-                next.extend(self.index.dependents[at].iter().map(|&at| (at, Reached::Directly)));
-                next.extend(self.index.parent[at].map(|at| (at, Reached::FromAPart)));
+                next.extend(self.derived.index.dependents[at].iter().map(|&at| (at, Reached::Directly)));
+                next.extend(self.derived.index.parent[at].map(|at| (at, Reached::FromAPart)));
             }
             if reached == Reached::Directly && with_parts.insert(at) {
-                next.extend(self.index.children[at].iter().map(|&at| (at, Reached::Directly)));
+                next.extend(self.derived.index.children[at].iter().map(|&at| (at, Reached::Directly)));
             }
         }
         found.into_iter().map(|at| self.plan().phases[at].id.clone()).collect()
@@ -85,17 +85,17 @@ impl Run {
 
     /// What a phase is a part of, from the inside out.
     pub(super) fn is_part_of(&self, phase: &PhaseId) -> impl Iterator<Item = &PhaseId> {
-        let at = self.index.by_id.get(phase).copied();
-        let above = at.into_iter().flat_map(|at| self.index.with_ancestors(at).skip(1));
+        let at = self.derived.index.by_id.get(phase).copied();
+        let above = at.into_iter().flat_map(|at| self.derived.index.with_ancestors(at).skip(1));
         above.map(|at| &self.plan().phases[at].id)
     }
 
     /// All that a phase consists of, parts of parts included.
     pub(super) fn parts(&self, at: usize) -> Vec<usize> {
         let mut found = Vec::new();
-        let mut next = self.index.children[at].clone();
+        let mut next = self.derived.index.children[at].clone();
         while let Some(part) = next.pop() {
-            next.extend(&self.index.children[part]);
+            next.extend(&self.derived.index.children[part]);
             found.push(part);
         }
         found.sort_unstable();

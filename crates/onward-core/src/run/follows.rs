@@ -25,7 +25,7 @@ fn after_a_failure(run: &Run) -> Option<Event> {
         let (phase, state) = (&run.plan().phases[**at], &run.phases[**at]);
         state.status == PhaseStatus::Failed && !state.parked && phase.on_failure == Some(PhaseFailure::Skip)
     };
-    let at = *run.with_error.iter().find(skips)?;
+    let at = *run.derived.with_error.iter().find(skips)?;
     Some(skipped(run, at, SkippedBy::Failure))
 }
 
@@ -34,8 +34,8 @@ fn over_with_its_parts(run: &Run) -> Option<Event> {
         let state = &run.phases[*at];
         state.opened && matches!(state.status, PhaseStatus::Pending | PhaseStatus::Interrupted)
     };
-    run.index.with_parts.iter().copied().filter(open).find_map(|at| {
-        let parts = &run.index.children[at];
+    run.derived.index.with_parts.iter().copied().filter(open).find_map(|at| {
+        let parts = &run.derived.index.children[at];
         let fates: Vec<Fate> = parts.iter().map(|&part| run.fate(part)).collect();
         let phase = &run.plan().phases[at];
         match whole(&fates)? {
@@ -75,19 +75,20 @@ fn part_failed(run: &Run, parts: &[usize]) -> PhaseError {
 
 /// The next phase that will not be done.
 fn left_out(run: &Run) -> Option<Event> {
-    let of_a_finished_whole = |at: usize| run.index.parent[at].is_some_and(|parent| run.phases[parent].is_finished());
-    let orphan = run.to_skip.iter().find(|&&at| of_a_finished_whole(at));
+    let of_a_finished_whole =
+        |at: usize| run.derived.index.parent[at].is_some_and(|parent| run.phases[parent].is_finished());
+    let orphan = run.derived.to_skip.iter().find(|&&at| of_a_finished_whole(at));
     if let Some(&at) = orphan {
         return Some(skipped(run, at, SkippedBy::Parent));
     }
-    let at = *run.to_skip.iter().find(|&&at| is_wanted(run, at)).filter(|_| may_start(run))?;
+    let at = *run.derived.to_skip.iter().find(|&&at| is_wanted(run, at)).filter(|_| may_start(run))?;
     Some(skipped(run, at, SkippedBy::Condition))
 }
 
 fn taken_apart(run: &Run) -> Option<Event> {
     let at_work = |at: usize| run.parts(at).iter().any(|&part| run.phases[part].attempt.is_some());
     let may = |at: &&usize| is_wanted(run, **at) && has_a_place(run, **at) && !at_work(**at);
-    let at = *run.to_open.iter().find(may).filter(|_| may_start(run))?;
+    let at = *run.derived.to_open.iter().find(may).filter(|_| may_start(run))?;
     let phase = &run.plan().phases[at];
     if let Some(error) = uses_what_was_cut(run, phase) {
         return Some(Event::PhaseFailed { phase: phase.id.clone(), error });
@@ -112,7 +113,7 @@ fn taken_apart(run: &Run) -> Option<Event> {
 
 /// Whether the matrix that a phase is a part of lets one more of its parts begin.
 pub(super) fn has_a_place(run: &Run, at: usize) -> bool {
-    let Some(parent) = run.index.parent[at] else { return true };
+    let Some(parent) = run.derived.index.parent[at] else { return true };
     let limit = run.plan().phases[parent].matrix.as_ref().and_then(|matrix| matrix.max_parallel);
     let Some(limit) = limit else { return true };
     let busy = |&&part: &&usize| {
@@ -120,7 +121,7 @@ pub(super) fn has_a_place(run: &Run, at: usize) -> bool {
         let open = matches!(state.status, PhaseStatus::Pending | PhaseStatus::Interrupted);
         state.status == PhaseStatus::Running || (state.opened && open)
     };
-    run.index.children[parent].iter().filter(busy).count() < limit.max(1) as usize
+    run.derived.index.children[parent].iter().filter(busy).count() < limit.max(1) as usize
 }
 
 fn skipped(run: &Run, at: usize, by: SkippedBy) -> Event {
@@ -129,10 +130,10 @@ fn skipped(run: &Run, at: usize, by: SkippedBy) -> Event {
 
 /// Nothing more can be started: what comes after everything else has its turn, or the run is over.
 pub(super) fn over(run: &Run) -> Event {
-    let closing: Vec<usize> = (0..run.phases.len()).filter(|&at| run.index.closing[at]).collect();
+    let closing: Vec<usize> = (0..run.phases.len()).filter(|&at| run.derived.index.closing[at]).collect();
     // Where one phase alone is wanted the end is not.
     if closing.is_empty() || run.only.is_some() || run.main_ended.is_some() {
-        let done = run.finished == run.phases.len();
+        let done = run.derived.finished == run.phases.len();
         return Event::RunEnded { result: if done { RunResult::Completed } else { RunResult::Failed } };
     }
     // It was done after an earlier end, and there is something new to close.
@@ -140,7 +141,7 @@ pub(super) fn over(run: &Run) -> Event {
         let generation = Generation(run.phases[at].generation.0 + 1);
         return Event::PhaseReopened { phase: run.plan().phases[at].id.clone(), generation, clean: false };
     }
-    let main_is_done = (0..run.phases.len()).all(|at| run.index.closing[at] || run.phases[at].is_finished());
+    let main_is_done = (0..run.phases.len()).all(|at| run.derived.index.closing[at] || run.phases[at].is_finished());
     Event::MainPartEnded { result: if main_is_done { RunResult::Completed } else { RunResult::Failed } }
 }
 

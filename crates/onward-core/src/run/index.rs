@@ -8,7 +8,7 @@ use crate::expression::{self, Reference};
 use crate::id::PhaseId;
 use crate::plan::{Plan, Priority, Value, graph};
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct PlanIndex {
     pub(super) by_id: BTreeMap<PhaseId, usize>,
     pub(super) needs: Vec<Vec<usize>>,

@@ -92,7 +92,11 @@ impl Run {
     }
 
     fn paused(&mut self, by: StopBy, until: Option<Timestamp>) {
-        assert!(self.running.is_empty() || self.stopped.is_some(), "run {} is paused with phases at work", self.id);
+        assert!(
+            self.derived.running.is_empty() || self.stopped.is_some(),
+            "run {} is paused with phases at work",
+            self.id
+        );
         self.stopped = Some(by);
         self.limits.retry_at = until;
         self.silence_is_heeded();

@@ -85,7 +85,7 @@ impl Run {
 
     pub(super) fn failure_allows(&self) -> bool {
         let goes_on = self.plan().on_failure == PlanFailure::Continue && !a_failure_stops(self);
-        self.failed == 0 || goes_on || self.main_ended.is_some()
+        self.derived.failed == 0 || goes_on || self.main_ended.is_some()
     }
 
     pub(super) fn is_the_one_wanted(&self, at: usize) -> bool {
@@ -99,26 +99,27 @@ impl Run {
 
     /// The phases of which somebody has said so.
     pub(super) fn at_work_elsewhere(&self) -> impl Iterator<Item = usize> {
-        self.people.iter().copied().filter(|&at| matches!(self.phases[at].people, Some(People::AtWork { .. })))
+        self.derived.people.iter().copied().filter(|&at| matches!(self.phases[at].people, Some(People::AtWork { .. })))
     }
 
     /// Whether others can bring the run on.
     pub(super) fn something_is_for_others(&self) -> bool {
-        let at_work = self.others_are_at_work() && (self.failed == 0 || self.plan().on_failure != PlanFailure::Stop);
-        let open = self.people.iter().chain(&self.for_others).any(|&at| self.is_the_one_wanted(at));
+        let at_work =
+            self.others_are_at_work() && (self.derived.failed == 0 || self.plan().on_failure != PlanFailure::Stop);
+        let open = self.derived.people.iter().chain(&self.derived.for_others).any(|&at| self.is_the_one_wanted(at));
         at_work || (open && self.failure_allows())
     }
 
     /// The phase in hand: one that is at work, whoever does it.
     pub fn in_hand(&self) -> Option<&PhaseId> {
-        let others = self.people.iter().find(|&&at| self.phases[at].status == PhaseStatus::Running);
-        let at = self.running.iter().next().or(others)?;
+        let others = self.derived.people.iter().find(|&&at| self.phases[at].status == PhaseStatus::Running);
+        let at = self.derived.running.iter().next().or(others)?;
         Some(&self.plan().phases[*at].id)
     }
 
     /// Approvals that were asked for and are not given.
     pub fn approvals(&self) -> impl Iterator<Item = (&Phase, &Approval)> {
-        let waiting = self.people.iter().filter(|&&at| self.phases[at].status == PhaseStatus::Waiting);
+        let waiting = self.derived.people.iter().filter(|&&at| self.phases[at].status == PhaseStatus::Waiting);
         waiting.filter_map(|&at| Some((&self.plan().phases[at], as_approval(&self.plan().phases[at])?)))
     }
 
@@ -126,7 +127,7 @@ impl Run {
     pub fn to_be_looked_at(&self, phase: &Phase, approval: &Approval) -> Vec<String> {
         let places = |told: &String| {
             let (of, name) = told.strip_prefix("artifacts:")?.rsplit_once('.')?;
-            let at = *self.index.by_id.get(&phase.situation.phase(&PhaseId::new(of)))?;
+            let at = *self.derived.index.by_id.get(&phase.situation.phase(&PhaseId::new(of)))?;
             let all = std::iter::once(at).chain(self.parts(at)).flat_map(|at| &self.phases[at].artifacts);
             let places: Vec<String> = all.filter(|it| it.name == name).map(|it| it.path.clone()).collect();
             (!places.is_empty()).then_some(places)
@@ -149,7 +150,7 @@ impl Run {
         match &phase.body {
             Body::Approval(approval) => (state.status == PhaseStatus::Waiting).then(|| self.question(phase, approval)),
             Body::External(external) => {
-                let wanted = self.for_others.contains(&self.at(&phase.id)) && !state.is_finished();
+                let wanted = self.derived.for_others.contains(&self.at(&phase.id)) && !state.is_finished();
                 wanted.then(|| self.told(phase, &external.instructions))
             }
             Body::Run { .. } | Body::Agent(_) | Body::Uses(_) => None,
@@ -158,14 +159,16 @@ impl Run {
 
     /// The phase that somebody who asks is to do: what is begun first, then what could begin.
     pub fn next_for_others(&self, now: Timestamp) -> Result<&Phase, NoNext> {
-        if self.finished == self.phases.len() {
+        if self.derived.finished == self.phases.len() {
             return Err(NoNext::Completed);
         }
         let external = |at: &&usize| as_external(&self.plan().phases[**at]).is_some();
-        let begun = self.people.iter().find(|at| external(at) && self.phases[**at].status == PhaseStatus::Running);
+        let begun =
+            self.derived.people.iter().find(|at| external(at) && self.phases[**at].status == PhaseStatus::Running);
         let due = |at: &&usize| self.phases[**at].not_before.is_none_or(|time| time <= now);
         let free = |at: &&usize| has_a_place(self, **at) && schedule::taken_by_another(self, **at).is_none();
-        let open = || self.for_others.iter().find(|at| external(at) && due(at) && free(at) && self.failure_allows());
+        let open =
+            || self.derived.for_others.iter().find(|at| external(at) && due(at) && free(at) && self.failure_allows());
         match begun.or_else(open) {
             Some(&at) if !self.archived => Ok(&self.plan().phases[at]),
             Some(_) => Err(NoNext::Blocked),
@@ -174,16 +177,19 @@ impl Run {
     }
 
     fn why_nothing_is_next(&self) -> NoNext {
-        let open = !self.ready.is_empty() || !self.delayed.is_empty() || !self.for_others.is_empty();
-        let going = !self.running.is_empty() || !self.people.is_empty() || !self.probing.is_empty();
+        let open =
+            !self.derived.ready.is_empty() || !self.derived.delayed.is_empty() || !self.derived.for_others.is_empty();
+        let going =
+            !self.derived.running.is_empty() || !self.derived.people.is_empty() || !self.derived.probing.is_empty();
         // Where nothing has failed, something is to come: if nobody else does it, a driver.
-        let goes_on = self.failed == 0 || going || (open && self.failure_allows());
+        let goes_on = self.derived.failed == 0 || going || (open && self.failure_allows());
         if goes_on && !self.archived { NoNext::Waiting } else { NoNext::Blocked }
     }
 
     /// When the next patience ends.
     pub(super) fn patience_ends(&self, now: Timestamp) -> Option<Timestamp> {
-        let ends = self.people.iter().filter_map(|&at| patience(&self.plan().phases[at], &self.phases[at], now).1);
+        let ends =
+            self.derived.people.iter().filter_map(|&at| patience(&self.plan().phases[at], &self.phases[at], now).1);
         ends.min()
     }
 
@@ -252,7 +258,7 @@ impl Run {
             let silent = matches!(self.phases[*at].people, Some(People::Silent)) && !self.phases[*at].in_doubt;
             silent && external.is_some_and(|external| external.if_silent == IfSilent::Pause)
         };
-        let heeded: Vec<usize> = self.people.iter().copied().filter(pauses).collect();
+        let heeded: Vec<usize> = self.derived.people.iter().copied().filter(pauses).collect();
         for at in heeded {
             let phase = self.plan().phases[at].id.clone();
             self.change(&phase, |state| state.people = None);
@@ -272,7 +278,7 @@ impl Run {
             state.rounds.clear();
         });
         let nobody_drives = self.result.is_some() || self.stopped.is_some();
-        if nobody_drives && self.running.is_empty() {
+        if nobody_drives && self.derived.running.is_empty() {
             (self.result, self.stopped) = (None, Some(StopBy::Waiting));
         }
     }
@@ -299,39 +305,45 @@ fn others_ended(state: &mut PhaseState, phase: &PhaseId, at: Timestamp) {
 
 /// What follows from what others said, or did not say in time.
 pub(super) fn settle(run: &Run, now: Timestamp) -> Option<Event> {
-    if (run.people.is_empty() && run.for_others.is_empty()) || run.vcs.rewinding.is_some() {
+    if (run.derived.people.is_empty() && run.derived.for_others.is_empty()) || run.vcs.rewinding.is_some() {
         return None;
     }
-    let follows = run.people.iter().find_map(|&at| follow(run, &run.plan().phases[at], &run.phases[at], now));
+    let follows = run.derived.people.iter().find_map(|&at| follow(run, &run.plan().phases[at], &run.phases[at], now));
     follows.or_else(|| ask(run))
 }
 
 /// The end of a run that nobody drives, once others have done or failed all that was theirs.
 pub(super) fn end(run: &Run) -> Option<Event> {
-    if run.snapshot_is_wanted() || run.vcs.begun.is_some() || run.vcs.rewinding.is_some() || !run.running.is_empty() {
+    if run.snapshot_is_wanted()
+        || run.vcs.begun.is_some()
+        || run.vcs.rewinding.is_some()
+        || !run.derived.running.is_empty()
+    {
         return None;
     }
-    let last = run.main_ended.is_some() || !run.index.closing.contains(&true);
-    if run.finished == run.phases.len() && last {
+    let last = run.main_ended.is_some() || !run.derived.index.closing.contains(&true);
+    if run.derived.finished == run.phases.len() && last {
         return Some(Event::RunEnded { result: RunResult::Completed });
     }
     // What belongs to the end, and what is to be looked at or taken apart, wants a driver.
-    let startable = !run.ready.is_empty() || !run.delayed.is_empty() || !run.to_open.is_empty();
-    let for_a_driver = !last || !run.probing.is_empty() || !run.to_skip.is_empty();
-    let open = run.something_is_for_others() || !run.in_doubt.is_empty() || (startable && run.failure_allows());
-    let open = open || for_a_driver || run.failed == 0 || run.a_plan_is_awaited();
+    let startable = !run.derived.ready.is_empty() || !run.derived.delayed.is_empty() || !run.derived.to_open.is_empty();
+    let for_a_driver = !last || !run.derived.probing.is_empty() || !run.derived.to_skip.is_empty();
+    let open = run.something_is_for_others() || !run.derived.in_doubt.is_empty() || (startable && run.failure_allows());
+    let open = open || for_a_driver || run.derived.failed == 0 || run.a_plan_is_awaited();
     (!open).then_some(Event::RunEnded { result: RunResult::Failed })
 }
 
 /// The next approval whose turn it is.
 fn ask(run: &Run) -> Option<Event> {
-    let quiet =
-        run.stop.is_none() && run.in_doubt.is_empty() && run.vcs.rewinding.is_none() && !run.replan_comes_first();
+    let quiet = run.stop.is_none()
+        && run.derived.in_doubt.is_empty()
+        && run.vcs.rewinding.is_none()
+        && !run.replan_comes_first();
     if run.epoch == 0 || !quiet || !run.failure_allows() {
         return None;
     }
     let approval = |at: &&usize| as_approval(&run.plan().phases[**at]).is_some() && run.is_the_one_wanted(**at);
-    let at = *run.for_others.iter().find(approval)?;
+    let at = *run.derived.for_others.iter().find(approval)?;
     let phase = &run.plan().phases[at];
     Some(match uses_what_was_cut(run, phase) {
         Some(error) => Event::PhaseFailed { phase: phase.id.clone(), error },

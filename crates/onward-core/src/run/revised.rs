@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::index::PlanIndex;
 use super::state::{Before, Dirty, PhaseState, PhaseStatus, ProbeDue, Run};
 use super::{people, proof};
 use crate::event::{Answer, Claimed, Event, Outcome, PlanRevised, RunStarted};
@@ -89,7 +88,6 @@ impl Run {
             |state: &PhaseState| state.attempts > 0 || state.is_finished() || state.generation > Generation(1);
         self.removed = known.into_iter().filter(|(_, state)| has_a_past(state)).collect();
         assert!(self.removed.values().all(|state| state.attempt.is_none()), "a phase at work stays in the plan");
-        self.index = Arc::new(PlanIndex::new(&plan));
         self.started = Arc::new(RunStarted { plan, ..(*self.started).clone() });
         self.without_a_probe();
         self.count_anew();
@@ -112,17 +110,10 @@ impl Run {
 
     /// Everything that goes by the place of a phase in the plan.
     fn count_anew(&mut self) {
-        self.ready.clear();
-        self.delayed.clear();
-        self.for_others.clear();
-        let Self { running, in_doubt, probing, people, with_error, to_skip, to_open, .. } = self;
-        for set in [running, in_doubt, probing, people, with_error, to_skip, to_open] {
-            set.clear();
-        }
         self.derive();
-        let complete = self.batch_left.iter().enumerate().filter(|(_, left)| **left == 0);
+        let complete = self.derived.batch_left.iter().enumerate().filter(|(_, left)| **left == 0);
         self.batches_recorded = complete.map(|(batch, _)| super::apply::batch_number(batch)).collect();
-        self.settled_last = self.settled_last.take().filter(|phase| self.index.by_id.contains_key(phase));
+        self.settled_last = self.settled_last.take().filter(|phase| self.derived.index.by_id.contains_key(phase));
         self.dirty = Dirty::default();
         self.whole_is_due = true;
     }

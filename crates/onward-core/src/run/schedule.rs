@@ -23,7 +23,7 @@ pub(super) const FREE: u32 = 0;
 
 /// The phase that should be started now, if one may be.
 pub(super) fn next(run: &Run, now: Timestamp) -> Option<usize> {
-    if run.running.len() >= side_by_side(run) || !may_start(run) {
+    if run.derived.running.len() >= side_by_side(run) || !may_start(run) {
         return None;
     }
     let mut look = Look::new(run, now);
@@ -50,7 +50,7 @@ impl<'a> Look<'a> {
     }
 
     fn obstacle(&mut self, at: usize) -> Option<Obstacle> {
-        let class = self.run.index.class[at];
+        let class = self.run.derived.index.class[at];
         if class == FREE {
             return None;
         }
@@ -64,19 +64,19 @@ impl<'a> Look<'a> {
 /// How many phases may be at work at once is asked before: what others do is not counted there, but what it takes is taken.
 fn pools(run: &Run) -> Pools<'_> {
     let phases = &run.plan().phases;
-    let taken = |at: &usize| run.index.class[*at] != FREE && !mutant::is(Mutant::ForgetThePools);
+    let taken = |at: &usize| run.derived.index.class[*at] != FREE && !mutant::is(Mutant::ForgetThePools);
     let at_work = at_work(run).filter(taken).map(|at| Claim::of(&phases[at], None)).collect();
     Pools { max_parallel: usize::MAX, limits: &run.plan().limits, usage: &run.limits.usage, at_work }
 }
 
 /// Phases that are at work, whoever does them.
 fn at_work(run: &Run) -> impl Iterator<Item = usize> {
-    run.running.iter().copied().chain(run.at_work_elsewhere())
+    run.derived.running.iter().copied().chain(run.at_work_elsewhere())
 }
 
 /// What a phase at work has taken that this one would need. Time alone does not bring it back.
 pub(super) fn taken_by_another(run: &Run, at: usize) -> Option<Obstacle> {
-    if run.index.class[at] == FREE {
+    if run.derived.index.class[at] == FREE {
         return None;
     }
     pools(run).taken(&Claim::of(&run.plan().phases[at], None))
@@ -89,7 +89,8 @@ pub(super) fn all_wait_for_others(run: &Run, now: Timestamp) -> bool {
         return false;
     }
     let (pools, mut seen) = (pools(run), BTreeSet::new());
-    let mut classes = ready(run).chain(delayed(run).map(|(_, at)| at)).filter(|&at| seen.insert(run.index.class[at]));
+    let mut classes =
+        ready(run).chain(delayed(run).map(|(_, at)| at)).filter(|&at| seen.insert(run.derived.index.class[at]));
     classes.all(|at| pools.taken(&Claim::of(&run.plan().phases[at], None)).is_some())
 }
 
@@ -108,7 +109,7 @@ pub fn held_up(run: &Run, phase: &Phase, state: &PhaseState, now: Timestamp) -> 
 /// [`has_a_place`] for itself.
 fn as_a_part(run: &Run, at: usize) -> Claim<'_> {
     let phases = &run.plan().phases;
-    Claim::of(&phases[at], run.index.parent[at].map(|parent| &phases[parent]))
+    Claim::of(&phases[at], run.derived.index.parent[at].map(|parent| &phases[parent]))
 }
 
 fn limited(run: &Run, phase: &Phase) -> bool {
@@ -122,22 +123,22 @@ pub(super) fn wake(run: &Run, now: Timestamp) -> Option<Timestamp> {
         let window = rate.and_then(|rate| rate_opens(&usage.starts, rate.count, rate.window, now));
         [usage.closed_until.filter(|until| *until > now), window]
     });
-    let retries = run.delayed.iter().map(|(time, _)| *time).find(|time| *time > now);
-    let opens = opens.flatten().filter(|_| !run.ready.is_empty());
+    let retries = run.derived.delayed.iter().map(|(time, _)| *time).find(|time| *time > now);
+    let opens = opens.flatten().filter(|_| !run.derived.ready.is_empty());
     opens.chain(retries).min()
 }
 
 /// The run is paused where all that is left waits for limits, and nobody wants to wait for those.
 pub(super) fn pause(run: &Run, now: Timestamp) -> Option<Event> {
     let closed = run.limits.usage.values().any(|usage| usage.closed_until.is_some_and(|until| until > now));
-    if (run.limits.rows.is_empty() && !closed) || !run.running.is_empty() || !may_start(run) {
+    if (run.limits.rows.is_empty() && !closed) || !run.derived.running.is_empty() || !may_start(run) {
         return None;
     }
     let mut look = Look::new(run, now);
     let mut until: Option<Timestamp> = None;
     let mut seen = BTreeSet::new();
     for at in ready(run) {
-        let class = run.index.class[at];
+        let class = run.derived.index.class[at];
         if class != FREE && !seen.insert(class) {
             continue;
         }
@@ -184,7 +185,7 @@ fn not_waited_for<'a>(
 /// The time that the driver was given is over.
 pub(super) fn deadline(run: &Run, now: Timestamp) -> Option<Event> {
     let over = run.limits.deadline.is_some_and(|deadline| deadline <= now);
-    let work_is_left = run.finished < run.phases.len();
+    let work_is_left = run.derived.finished < run.phases.len();
     (over && work_is_left && run.epoch > 0 && run.stop.is_none())
         .then_some(Event::StopAsked { by: StopBy::Deadline, kill: false })
 }
@@ -228,7 +229,7 @@ pub fn awaited(run: &Run, now: Timestamp) -> Option<Awaited> {
     }
     let mut look = Look::new(run, now);
     let mut seen = BTreeSet::from([FREE]);
-    let classes = ready(run).filter(|&at| seen.insert(run.index.class[at]));
+    let classes = ready(run).filter(|&at| seen.insert(run.derived.index.class[at]));
     let closed = classes.filter_map(|at| look.obstacle(at).and_then(opens)).min();
     let later = delayed(run).filter(|(time, _)| *time > now).map(|(until, at)| of_itself(run, at, until)).min();
     closed.into_iter().chain(later).min()

@@ -47,9 +47,9 @@ pub(super) fn books(run: &Run, now: Timestamp) -> Option<Event> {
 
 fn completed_batch(run: &Run) -> Option<Event> {
     let last = run.settled_last.as_ref()?;
-    let batch = run.index.batch_of[run.at(last)];
+    let batch = run.derived.index.batch_of[run.at(last)];
     let number = batch_number(batch);
-    let complete = run.batch_left[batch] == 0 && !run.batches_recorded.contains(&number);
+    let complete = run.derived.batch_left[batch] == 0 && !run.batches_recorded.contains(&number);
     complete.then_some(Event::BatchCompleted { batch: number })
 }
 
@@ -69,8 +69,9 @@ fn commit(run: &Run) -> Option<Event> {
 
 /// `on-failure: stop` ends the phases that are at work beside a failed one.
 fn stop_of_the_others(run: &Run) -> Option<Event> {
-    let at_work = run.stop.is_none() && !run.running.is_empty() && run.main_ended.is_none();
-    let wanted = at_work && run.failed > 0 && (run.plan().on_failure == PlanFailure::Stop || a_failure_stops(run));
+    let at_work = run.stop.is_none() && !run.derived.running.is_empty() && run.main_ended.is_none();
+    let wanted =
+        at_work && run.derived.failed > 0 && (run.plan().on_failure == PlanFailure::Stop || a_failure_stops(run));
     wanted.then_some(Event::StopAsked { by: StopBy::Failure, kill: false })
 }
 
@@ -86,7 +87,7 @@ fn a_failure_asks(run: &Run) -> bool {
 
 fn failed(run: &Run) -> impl Iterator<Item = &Phase> {
     let failed = |at: &&usize| run.phases[**at].status == PhaseStatus::Failed;
-    run.with_error.iter().filter(failed).map(|&at| &run.plan().phases[at])
+    run.derived.with_error.iter().filter(failed).map(|&at| &run.plan().phases[at])
 }
 
 /// A run that was cancelled is archived once its phases have ended.
@@ -105,11 +106,11 @@ fn end(run: &Run, now: Timestamp) -> Option<Event> {
     // A rewind does not wait for a commit of what it is about to leave behind.
     let commits = run.vcs.begun.is_some() && !run.gives_git_up() && !matches!(run.stop, Some((StopBy::Rewind, _)));
     let git_first = run.snapshot_is_wanted() || commits || run.vcs.rewinding.is_some();
-    if run.epoch == 0 || !run.running.is_empty() || git_first {
+    if run.epoch == 0 || !run.derived.running.is_empty() || git_first {
         return None;
     }
-    let last = run.main_ended.is_some() || !run.index.closing.contains(&true);
-    if run.finished == run.phases.len() && last {
+    let last = run.main_ended.is_some() || !run.derived.index.closing.contains(&true);
+    if run.derived.finished == run.phases.len() && last {
         return Some(Event::RunEnded { result: RunResult::Completed });
     }
     match run.stop {
@@ -134,10 +135,10 @@ fn end(run: &Run, now: Timestamp) -> Option<Event> {
         ))
         | None => {}
     }
-    if run.stop.is_none() && (!run.probing.is_empty() || run.replan_wanted().is_some()) {
+    if run.stop.is_none() && (!run.derived.probing.is_empty() || run.replan_wanted().is_some()) {
         return None;
     }
-    if !run.in_doubt.is_empty() || run.replan_waits_for_a_person(Waits::NothingElseStarts) {
+    if !run.derived.in_doubt.is_empty() || run.replan_waits_for_a_person(Waits::NothingElseStarts) {
         return Some(Event::RunStopped { by: StopBy::Question });
     }
     if only_that_is_finished(run) {
@@ -172,10 +173,14 @@ fn out_of_patience(run: &Run, now: Timestamp) -> Option<StopBy> {
 
 /// Whether anything may be started at all: nobody said stop, nothing is unclear, no failure forbids it.
 pub(super) fn may_start(run: &Run) -> bool {
-    let recovered =
-        run.running.iter().all(|&at| run.phases[at].attempt.as_ref().is_some_and(|attempt| attempt.epoch == run.epoch));
+    let recovered = run
+        .derived
+        .running
+        .iter()
+        .all(|&at| run.phases[at].attempt.as_ref().is_some_and(|attempt| attempt.epoch == run.epoch));
     let failure_allows = run.failure_allows();
-    let free = run.stop.is_none() && run.in_doubt.is_empty() && !run.git_comes_first() && !run.replan_comes_first();
+    let free =
+        run.stop.is_none() && run.derived.in_doubt.is_empty() && !run.git_comes_first() && !run.replan_comes_first();
     run.epoch > 0 && free && recovered && failure_allows
 }
 
@@ -185,19 +190,19 @@ fn only_that_is_finished(run: &Run) -> bool {
 
 /// Phases that may be started now, best first; where only one is wanted, no other.
 pub(super) fn ready(run: &Run) -> impl Iterator<Item = usize> {
-    run.ready.iter().map(|&(_, _, at)| at).filter(|&at| is_wanted(run, at))
+    run.derived.ready.iter().map(|&(_, _, at)| at).filter(|&at| is_wanted(run, at))
 }
 
 /// The same, of those that wait for a time.
 pub(super) fn delayed(run: &Run) -> impl Iterator<Item = (Timestamp, usize)> {
-    run.delayed.iter().copied().filter(|&(_, at)| is_wanted(run, at))
+    run.derived.delayed.iter().copied().filter(|&(_, at)| is_wanted(run, at))
 }
 
 /// Whether anything may happen to this phase now: it is the one that is wanted, or a part of it, where only one is; and
 /// once the end has begun only what belongs to it goes on.
 pub(super) fn is_wanted(run: &Run, at: usize) -> bool {
-    let named = |only: &PhaseId| run.index.with_ancestors(at).any(|at| *only == run.plan().phases[at].id);
-    run.only.as_ref().is_none_or(named) && run.main_ended.is_some() == run.index.closing[at]
+    let named = |only: &PhaseId| run.derived.index.with_ancestors(at).any(|at| *only == run.plan().phases[at].id);
+    run.only.as_ref().is_none_or(named) && run.main_ended.is_some() == run.derived.index.closing[at]
 }
 
 fn next_attempt(run: &Run, now: Timestamp) -> Option<Event> {

@@ -24,11 +24,12 @@ use crate::patch::Op;
 use crate::plan::{Phase, Plan};
 use crate::seen::{LastLook, Seen};
 
-/// A run, folded from its journal. Everything below the line is derived, for speed only.
-#[derive(Clone, Debug)]
+/// A run, folded from its journal. What is stored of it, in the fold cache, is all but the fields that are skipped.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Run {
     pub id: RunId,
     pub seq: Seq,
+    #[serde(with = "super::cache::by_name")]
     pub started: Arc<RunStarted>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
@@ -57,14 +58,8 @@ pub struct Run {
     pub(super) removed: BTreeMap<PhaseId, PhaseState>,
     /// Free-form: what scripts and agents want to find again. Always an object.
     pub state: Value,
-    /// How long the state is, as [`crate::data_limits::json_bytes`] counts. Derived.
-    pub(super) state_bytes: u64,
     /// What changed since the last checkpoint: the next one is a patch of just this.
     pub(crate) dirty: Dirty,
-    /// Not folded: the caller tells it after each append, so that small documents are whole now and then.
-    pub behind: Behind,
-    /// Not folded: raised while an append is tried again whose checkpoints had ids that are taken.
-    pub ids: IdTry,
     pub(super) phases: Vec<PhaseState>,
     /// The plan is another one than at the last checkpoint: the next one is whole.
     pub(crate) whole_is_due: bool,
@@ -78,9 +73,23 @@ pub struct Run {
     pub(super) due: VecDeque<Due>,
     /// The phase that was settled last.
     pub(super) settled_last: Option<PhaseId>,
+    pub(super) batches_recorded: BTreeSet<u32>,
+    /// Not folded: the caller tells it after each append, so that small documents are whole now and then.
+    #[serde(skip)]
+    pub behind: Behind,
+    /// Not folded: raised while an append is tried again whose checkpoints had ids that are taken.
+    #[serde(skip)]
+    pub ids: IdTry,
+    #[serde(skip)]
+    pub(super) derived: Derived,
+}
 
-    // ---- derived ----
+/// Worked out from the rest of a run, and kept up to date for speed only.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Derived {
     pub(super) index: Arc<PlanIndex>,
+    /// How long the free-form state is, as [`crate::data_limits::json_bytes`] counts.
+    pub(super) state_bytes: u64,
     /// Phases that could start now, in the order in which they should.
     pub(super) ready: BTreeSet<(u8, u8, usize)>,
     pub(super) delayed: BTreeSet<(Timestamp, usize)>,
@@ -99,7 +108,6 @@ pub struct Run {
     pub(super) to_skip: BTreeSet<usize>,
     pub(super) to_open: BTreeSet<usize>,
     pub(super) batch_left: Vec<u32>,
-    pub(super) batches_recorded: BTreeSet<u32>,
     pub(super) finished: usize,
     pub(super) failed: usize,
 }
@@ -262,7 +270,6 @@ pub enum Ending {
 impl Run {
     pub(super) fn from_first(first: &Recorded) -> Option<Self> {
         let Event::RunStarted(started) = &first.event else { return None };
-        let index = Arc::new(PlanIndex::new(&started.plan));
         let mut run = Self {
             id: started.run.clone(),
             seq: first.seq,
@@ -283,10 +290,7 @@ impl Run {
             look: None,
             removed: BTreeMap::new(),
             state: Value::Object(Map::new()),
-            state_bytes: 2,
             dirty: Dirty::default(),
-            behind: Behind::default(),
-            ids: IdTry::FIRST,
             phases: vec![PhaseState::new(); started.plan.phases.len()],
             whole_is_due: false,
             vcs: Vcs::default(),
@@ -294,22 +298,10 @@ impl Run {
             limits: Limits::default(),
             due: VecDeque::new(),
             settled_last: None,
-            ready: BTreeSet::new(),
-            delayed: BTreeSet::new(),
-            running: BTreeSet::new(),
-            in_doubt: BTreeSet::new(),
-            probing: BTreeSet::new(),
-            for_others: BTreeSet::new(),
-            people: BTreeSet::new(),
-            with_error: BTreeSet::new(),
-            turns: Vec::new(),
-            to_skip: BTreeSet::new(),
-            to_open: BTreeSet::new(),
-            batch_left: Vec::new(),
             batches_recorded: BTreeSet::new(),
-            finished: 0,
-            failed: 0,
-            index,
+            behind: Behind::default(),
+            ids: IdTry::FIRST,
+            derived: Derived::default(),
             started: Arc::new((**started).clone()),
         };
         run.derive();
@@ -331,7 +323,7 @@ impl Run {
     }
 
     pub fn phase_state(&self, id: &PhaseId) -> Option<&PhaseState> {
-        self.index.by_id.get(id).map(|&at| &self.phases[at])
+        self.derived.index.by_id.get(id).map(|&at| &self.phases[at])
     }
 
     /// Phases of the plan with what is known of them, in the order of the plan.
@@ -348,12 +340,12 @@ impl Run {
 
     /// Phases at work, in the order of the plan.
     pub fn running(&self) -> impl Iterator<Item = (&Phase, &PhaseState)> {
-        self.running.iter().map(|&at| (&self.plan().phases[at], &self.phases[at]))
+        self.derived.running.iter().map(|&at| (&self.plan().phases[at], &self.phases[at]))
     }
 
     /// Phases that only a person can settle.
     pub fn in_doubt(&self) -> impl Iterator<Item = &PhaseId> {
-        self.in_doubt.iter().map(|&at| &self.plan().phases[at].id)
+        self.derived.in_doubt.iter().map(|&at| &self.plan().phases[at].id)
     }
 
     /// What the last driver saw when it began.
@@ -376,17 +368,22 @@ impl Run {
 
     /// Completed and skipped phases.
     pub fn phases_finished(&self) -> usize {
-        self.finished
+        self.derived.finished
     }
 
     /// Batches of the plan as phase ids.
     pub fn batches(&self) -> Vec<Vec<PhaseId>> {
-        self.index.batches.iter().map(|b| b.iter().map(|&at| self.plan().phases[at].id.clone()).collect()).collect()
+        self.derived
+            .index
+            .batches
+            .iter()
+            .map(|b| b.iter().map(|&at| self.plan().phases[at].id.clone()).collect())
+            .collect()
     }
 
     /// Batches of which all phases are finished.
     pub fn batches_completed(&self) -> usize {
-        self.batch_left.iter().filter(|left| **left == 0).count()
+        self.derived.batch_left.iter().filter(|left| **left == 0).count()
     }
 
     /// The status as the journal knows it. Whether a driver really lives is not in the journal: a run that is
@@ -411,7 +408,7 @@ impl Run {
 
     /// The last error on record, the newest phase first.
     pub fn error(&self) -> Option<(&PhaseId, &PhaseError)> {
-        let failed = self.with_error.iter().map(|&at| (&self.plan().phases[at].id, &self.phases[at]));
+        let failed = self.derived.with_error.iter().map(|&at| (&self.plan().phases[at].id, &self.phases[at]));
         let (phase, state) = failed.max_by_key(|(_, state)| state.ended_at)?;
         Some((phase, state.error.as_ref()?))
     }

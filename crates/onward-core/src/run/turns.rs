@@ -25,7 +25,7 @@ impl Run {
             PhaseStatus::Failed => Fate::Failed,
             PhaseStatus::Running | PhaseStatus::Waiting => Fate::Open,
             PhaseStatus::Pending | PhaseStatus::Interrupted => {
-                let never = self.turns[at] == Turn::Never && !state.in_doubt && state.probe.is_none();
+                let never = self.derived.turns[at] == Turn::Never && !state.in_doubt && state.probe.is_none();
                 if never { Fate::Unreachable } else { Fate::Open }
             }
         }
@@ -33,7 +33,7 @@ impl Run {
 
     /// A phase has changed: its own turn, and that of all that looks at it.
     pub(super) fn spread(&mut self, at: usize, fate: Fate, status: PhaseStatus, opened: bool) {
-        let index = self.index.clone();
+        let index = self.derived.index.clone();
         let mut next = Vec::new();
         if self.phases[at].status != status {
             next.extend(&index.watchers[at]);
@@ -56,15 +56,15 @@ impl Run {
     /// Asks for each of these whether it is its turn, and goes on where the answer is a new one. Phases wait for each other
     /// without a circle, so this comes to an end, and in whatever order it goes, at the same answers.
     pub(super) fn spread_to(&mut self, mut next: Vec<usize>) {
-        let index = self.index.clone();
+        let index = self.derived.index.clone();
         while let Some(at) = next.pop() {
-            let (turn, fate) = (self.turns[at], self.fate(at));
-            self.turns[at] = self.judge(at);
+            let (turn, fate) = (self.derived.turns[at], self.fate(at));
+            self.derived.turns[at] = self.judge(at);
             self.refresh(at);
             if self.fate(at) != fate {
                 next.extend(&index.dependents[at]);
             }
-            if self.turns[at] != turn {
+            if self.derived.turns[at] != turn {
                 next.extend(&index.children[at]);
             }
         }
@@ -72,10 +72,10 @@ impl Run {
 
     fn judge(&self, at: usize) -> Turn {
         let (phase, state) = (&self.plan().phases[at], &self.phases[at]);
-        if let Some(turn) = self.index.parent[at].and_then(|parent| self.as_a_part(at, parent)) {
+        if let Some(turn) = self.derived.index.parent[at].and_then(|parent| self.as_a_part(at, parent)) {
             return turn;
         }
-        let mut fates: Vec<Fate> = self.index.needs[at].iter().map(|&need| self.fate(need)).collect();
+        let mut fates: Vec<Fate> = self.derived.index.needs[at].iter().map(|&need| self.fate(need)).collect();
         if mutant::is(Mutant::IgnoreOneNeed)
             && let Some(open) = fates.iter_mut().find(|fate| **fate == Fate::Open)
         {
@@ -99,7 +99,7 @@ impl Run {
         if whole.is_finished() {
             return Some(Turn::Skip);
         }
-        match self.turns[parent] {
+        match self.derived.turns[parent] {
             Turn::Never => Some(Turn::Never),
             Turn::NotYet | Turn::Skip => Some(Turn::NotYet),
             Turn::Run if !whole.opened => Some(Turn::NotYet),
@@ -121,7 +121,7 @@ impl Run {
             }
             Body::Run { .. } | Body::Agent(_) | Body::Approval(_) | Body::External(_) => true,
         };
-        let fates: Vec<Fate> = self.index.children[parent].iter().map(|&child| self.fate(child)).collect();
+        let fates: Vec<Fate> = self.derived.index.children[parent].iter().map(|&child| self.fate(child)).collect();
         is_cut_short(phase, &fates) || (!goes_on && fates.contains(&Fate::Failed))
     }
 

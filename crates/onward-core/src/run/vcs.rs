@@ -125,7 +125,7 @@ impl Run {
 
     /// A commit takes the working tree as it is: it must not be made beside a phase that writes.
     pub(super) fn commit_is_possible(&self) -> bool {
-        let quiet = self.running.iter().all(|&at| self.plan().phases[at].effects == Effects::None);
+        let quiet = self.derived.running.iter().all(|&at| self.plan().phases[at].effects == Effects::None);
         self.commit_is_due() && (quiet || mutant::is(Mutant::CommitBesideWriters))
     }
 
@@ -156,7 +156,7 @@ impl Run {
         let subject = subject.replace("{first}", &id(phases.first())).replace("{last}", &id(phases.last()));
         let mut body = "Completed:\n".to_owned();
         body.extend(phases.iter().map(|(place, phase)| line_of(*place, phase)));
-        let remaining = self.phases.len() - self.finished;
+        let remaining = self.phases.len() - self.derived.finished;
         body.extend(["\nRemaining: ", &remaining.to_string(), " phases\n"]);
         CommitText { subject, body, trailers: rule.trailers.clone(), batch: number.to_string() }
     }
@@ -190,7 +190,8 @@ impl Run {
 
     /// What came since the newest snapshot, where neither a phase nor a rewind can have made it.
     fn changed_by_others(&self, snapshot: &Snapshot) -> Option<Between> {
-        let of_a_phase = self.ending().is_none() || !self.people.is_empty() || self.due.iter().any(|due| due.waits);
+        let of_a_phase =
+            self.ending().is_none() || !self.derived.people.is_empty() || self.due.iter().any(|due| due.waits);
         let older = self.vcs.last.as_ref().filter(|_| !of_a_phase && !self.vcs.moved)?.commit.clone();
         (older != snapshot.commit).then(|| Between { older, newer: snapshot.commit.clone() })
     }
@@ -207,7 +208,7 @@ impl Run {
         self.vcs.head = Some(commit.to_owned());
         for phase in std::mem::take(&mut self.vcs.uncommitted) {
             // A plan that was revised meanwhile may not have it any more.
-            if !self.index.by_id.contains_key(&phase) {
+            if !self.derived.index.by_id.contains_key(&phase) {
                 continue;
             }
             let sha = short(commit);
@@ -239,7 +240,7 @@ impl Run {
     }
 
     fn rewind_begun(&mut self, begun: &RewindBegun) {
-        assert!(self.running.is_empty() && self.ending().is_some(), "a run that works is not rewound");
+        assert!(self.derived.running.is_empty() && self.ending().is_some(), "a run that works is not rewound");
         assert!(self.vcs.rewinding.is_none(), "one rewind at a time");
         self.vcs.rewinding = Some(begun.clone());
     }
@@ -277,19 +278,19 @@ impl Run {
         }
         self.change_state(&restored.state);
         // Their ends were recorded at the time.
-        let complete = self.batch_left.iter().enumerate().filter(|(_, left)| **left == 0);
+        let complete = self.derived.batch_left.iter().enumerate().filter(|(_, left)| **left == 0);
         let complete: Vec<u32> = complete.map(|(batch, _)| batch_number(batch)).collect();
         self.batches_recorded.extend(complete);
     }
 
     /// Whether others are at work beside an attempt that begins now; they are told, too.
     pub(super) fn beside_others(&mut self) -> bool {
-        for &at in &self.running {
+        for &at in &self.derived.running {
             if let Some(attempt) = &mut self.phases[at].attempt {
                 attempt.beside_others = true;
             }
         }
-        !self.running.is_empty()
+        !self.derived.running.is_empty()
     }
 
     /// The commit that a phase made itself: HEAD moved while it was at work, and nobody else can have moved it.
@@ -326,7 +327,7 @@ impl Run {
     pub(super) fn copy_kept(&mut self, phase: Option<&PhaseId>, name: Option<&String>) {
         let (Some(phase), Some(name)) = (phase, name) else { return };
         let Some(last) = self.vcs.last.as_ref().map(|last| last.commit.clone()) else { return };
-        let Some(at) = self.index.by_id.get(phase).copied() else { return };
+        let Some(at) = self.derived.index.by_id.get(phase).copied() else { return };
         if let Some(attempt) = &mut self.phases[at].attempt
             && attempt.clean.is_some()
             && *name == copy_name(phase, attempt.number)

@@ -38,7 +38,7 @@ pub fn wanted(run: &Run, now: Timestamp) -> Vec<Effect> {
         }
     }
     if run.stop.is_none() && run.epoch > 0 {
-        effects.extend(run.probing.iter().map(|&at| Effect::Probe { phase: run.plan().phases[at].id.clone() }));
+        effects.extend(run.derived.probing.iter().map(|&at| Effect::Probe { phase: run.plan().phases[at].id.clone() }));
     }
     effects.extend(run.patience_ends(now).map(Effect::WakeAt));
     if run.stop.is_none() && run.epoch > 0 {

@@ -12,8 +12,9 @@ mod remotes;
 mod repair;
 mod runs;
 
+pub(crate) use crate::journal_piece::Copied;
 pub(crate) use aside::{Aside, notes};
-pub(crate) use recover::lost_project;
+pub(crate) use recover::{copies, lost_project, repository};
 pub use repair::{Repair, Repaired};
 
 use onward_store::{Alarm, Damage, Health, OpenMode, Page, RunFilter, RunRow, SqliteStore, Store, StoreError};

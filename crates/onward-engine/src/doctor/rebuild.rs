@@ -4,7 +4,7 @@
 //! checkpoints up to there are made again from them. Checkpoints of what came later, if they can be read, are kept as
 //! whole documents; they are all that is left of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
 
 use onward_core::checkpoint::{self, Taken};
@@ -13,7 +13,7 @@ use onward_core::id::{CheckpointId, RunId, Seq};
 use onward_core::run::{self, Run};
 use onward_store::{
     Appended, Consumed, Content, Damage, Entry, Journal, Lease, LeaseKind, Letter, NewCheckpoint, NewRun,
-    OldCheckpoint, OldRun, PruneList, Record, Salvage, Store, StoreError,
+    OldCheckpoint, OldRun, PruneList, Record, Salvage, Store, StoreError, ownership,
 };
 
 use super::aside::{Cut, Recovered};
@@ -21,6 +21,7 @@ use super::recover;
 use super::repair::Repair;
 use crate::error::{Error, Result};
 use crate::journal;
+use crate::journal_piece::Copied;
 use crate::keeper::{keyframe_is_due, put_keyframe};
 use crate::look::{LOST, NEW};
 use crate::project::Project;
@@ -34,6 +35,8 @@ pub(super) struct Rebuilt {
     pub(super) repaired: Vec<Repair>,
     pub(super) cut: Vec<Cut>,
     pub(super) recovered: Vec<Recovered>,
+    /// Runs with records of which nothing shows that they were written here.
+    pub(super) unproven: Vec<RunId>,
     runs: usize,
     records: u64,
     checkpoints: usize,
@@ -61,9 +64,16 @@ pub(super) fn rebuild(project: &Project, aside: &Path, shown: &str) -> Result<Re
     let mut rebuilt = Rebuilt::default();
     let mut copies = recover::copies(project, &salvage.buried_runs());
     let buried: Option<BTreeSet<CheckpointId>> = salvage.buried_checkpoints().map(|ids| ids.into_iter().collect());
-    for old in salvage.runs() {
+    let old_runs = salvage.runs();
+    let mut only_in_git = only_in_git(&salvage, &old_runs, &mut copies);
+    for old in old_runs {
         let journal = salvage.journal(old, &name);
-        let journal = recover::completed(journal, &mut copies, &mut rebuilt.recovered);
+        let journal = recover::completed(journal, &mut copies, &mut rebuilt);
+        // Runs are listed in the order in which they were begun, wherever they come from.
+        let begun = journal.records.first().map(|first| first.at);
+        while begun.is_some() && only_in_git.front().is_some_and(|copied| copied.begun() < begun) {
+            bring_back(project, &mut salvage, only_in_git.pop_front(), &mut rebuilt)?;
+        }
         let checkpoints = salvage.checkpoints(old, &journal.run.clone().unwrap_or_else(|| RunId::new("?")));
         let listed: BTreeSet<CheckpointId> = checkpoints.iter().map(|checkpoint| checkpoint.id.clone()).collect();
         let Some(mut kept) = sift(journal, checkpoints, &mut rebuilt)? else { continue };
@@ -77,12 +87,13 @@ pub(super) fn rebuild(project: &Project, aside: &Path, shown: &str) -> Result<Re
         rebuilt.checkpoints += kept.taken.len() + kept.beyond.len() - pruned.len();
         write(&mut salvage, Some(old), kept, pruned, &mut rebuilt)?;
     }
-    for copied in copies {
-        let journal = recover::completed(recover::nothing_of(&copied), &mut vec![copied], &mut rebuilt.recovered);
-        let Some(mut kept) = sift(journal, Vec::new(), &mut rebuilt)? else { continue };
-        recover::doubt_what_nobody_knows(project, &mut kept, &mut rebuilt);
-        rebuilt.checkpoints += kept.taken.len();
-        write(&mut salvage, None, kept, Vec::new(), &mut rebuilt)?;
+    while !only_in_git.is_empty() {
+        bring_back(project, &mut salvage, only_in_git.pop_front(), &mut rebuilt)?;
+    }
+    if !rebuilt.unproven.is_empty() {
+        // Before any of it is there: killed in between, nothing of it is executed.
+        ownership::distrust(&project.store_folder())?;
+        rebuilt.repaired.push(not_proven(&rebuilt.unproven));
     }
     salvage.finish()?;
     let Rebuilt { runs, records, checkpoints, .. } = rebuilt;
@@ -92,6 +103,33 @@ pub(super) fn rebuild(project: &Project, aside: &Path, shown: &str) -> Result<Re
     );
     rebuilt.repaired.push(Repair::new("rebuilt", ".onward/onward.db", message));
     Ok(rebuilt)
+}
+
+/// Copies of runs of which the old database has nothing, in order of creation.
+fn only_in_git(salvage: &Salvage, old: &[OldRun], copies: &mut Vec<Copied>) -> VecDeque<Copied> {
+    let known: BTreeSet<RunId> = old.iter().filter_map(|old| salvage.journal(*old, &name).run).collect();
+    let (both, only): (Vec<Copied>, Vec<Copied>) = copies.drain(..).partition(|copied| known.contains(&copied.run));
+    *copies = both;
+    only.into()
+}
+
+fn bring_back(project: &Project, salvage: &mut Salvage, copied: Option<Copied>, rebuilt: &mut Rebuilt) -> Result<()> {
+    let Some(copied) = copied else { return Ok(()) };
+    let journal = recover::completed(recover::nothing_of(&copied), &mut vec![copied], rebuilt);
+    let Some(mut kept) = sift(journal, Vec::new(), rebuilt)? else { return Ok(()) };
+    recover::doubt_what_nobody_knows(project, &mut kept, rebuilt);
+    rebuilt.checkpoints += kept.taken.len();
+    write(salvage, None, kept, Vec::new(), rebuilt)
+}
+
+fn not_proven(runs: &[RunId]) -> Repair {
+    let runs: Vec<&str> = runs.iter().map(RunId::as_str).collect();
+    let message = format!(
+        "nothing shows that {} was recorded here and not fetched from elsewhere: nothing in the store is executed until you have \
+         looked at it and typed  onward trust",
+        runs.join(", ")
+    );
+    Repair::new("untrusted", ".onward", message)
 }
 
 /// The run and the key of its work, from its first record.

@@ -15,14 +15,17 @@ use super::{Found, REPAIR, attempts};
 use crate::journal_piece::{self, Copied};
 use crate::project::{FOLDER, Project};
 use crate::start::actor;
-use crate::vcs::{self, Repository};
+use crate::vcs::{self, Origin, Repository};
 
 /// Runs, or ends of runs, that git has and the store has not.
 pub(super) fn examine(project: &Project, store: &SqliteStore, rows: &[RunRow], found: &mut Found) {
     let Some(repository) = repository(project) else { return };
     for run in repository.copied_journals().unwrap_or_default() {
         let Some((end, place)) = journal_piece::end_and_place(&repository, &run) else { continue };
-        if place != repository.place() || store.run_was_deleted(&run).unwrap_or(true) {
+        if repository.is_kept_elsewhere(&run)
+            || place != repository.place()
+            || store.run_was_deleted(&run).unwrap_or(true)
+        {
             continue;
         }
         let path = format!("run {run}");
@@ -62,16 +65,19 @@ pub(crate) fn lost_project(from: &Path) -> Option<Project> {
     Some(Project { top: nearest })
 }
 
-/// The runs of this project of which git has a copy.
-pub(super) fn copies(project: &Project, deleted: &[RunId]) -> Vec<Copied> {
+/// The runs of this project of which git has a copy, in order of creation, without some.
+pub(crate) fn copies(project: &Project, left_out: &[RunId]) -> Vec<Copied> {
     let Some(repository) = repository(project) else { return Vec::new() };
     let runs = repository.copied_journals().unwrap_or_default();
     let read = |run: RunId| journal_piece::read(&repository, &run);
-    let all = runs.into_iter().filter(|run| !deleted.contains(run)).filter_map(read);
-    all.filter(|copied| copied.place == repository.place()).collect()
+    let wanted = |run: &RunId| !left_out.contains(run) && !repository.is_kept_elsewhere(run);
+    let all = runs.into_iter().filter(wanted).filter_map(read);
+    let mut all: Vec<Copied> = all.filter(|copied| copied.place == repository.place()).collect();
+    all.sort_by_key(Copied::begun);
+    all
 }
 
-fn repository(project: &Project) -> Option<Repository> {
+pub(crate) fn repository(project: &Project) -> Option<Repository> {
     Repository::open(&project.top, &project.store_folder()).ok()
 }
 
@@ -81,16 +87,19 @@ pub(super) fn nothing_of(copied: &Copied) -> Journal {
 }
 
 /// The journal with what git has of it, where that goes on from what the store has, and not elsewhere.
-pub(super) fn completed(found: Journal, copies: &mut Vec<Copied>, recovered: &mut Vec<Recovered>) -> Journal {
+pub(super) fn completed(found: Journal, copies: &mut Vec<Copied>, rebuilt: &mut Rebuilt) -> Journal {
     let Some(at) = copies.iter().position(|copied| found.run.as_ref() == Some(&copied.run)) else { return found };
-    let Copied { run, records, .. } = copies.swap_remove(at);
+    let Copied { run, records, origin, .. } = copies.remove(at);
     let have = found.records.len();
     let same = found.records.iter().zip(&records).all(|(one, other)| one.hash == other.hash);
     if records.len() <= have || !same {
         return found;
     }
     let gained = (records.len() - have) as u64;
-    recovered.push(Recovered { run: run.clone(), records: gained, end: records.len() as u64 });
+    if origin == Origin::Unknown {
+        rebuilt.unproven.push(run.clone());
+    }
+    rebuilt.recovered.push(Recovered { run: run.clone(), records: gained, end: records.len() as u64 });
     let lost = found.lost.map(|lost| lost.saturating_sub(gained));
     // Whether there was more than git has nobody can tell, unless the store counted.
     let cut = found.cut.filter(|_| lost != Some(0));

@@ -128,7 +128,7 @@ impl Onward {
             }
         }
         if fs::symlink_metadata(folder.join("onward.db")).is_ok() {
-            let mut store = SqliteStore::open(&folder, OpenMode::ReadWrite)?;
+            let mut store = SqliteStore::open_to_repair(&folder)?;
             self.set_head(&mut store, &found, &mut work)?;
             if !anew {
                 write_anew(&mut store, &found, &mut work)?;

@@ -3,9 +3,13 @@
 //! Each piece is a commit whose message holds some records and whose parent is the piece before. Its tree is empty: no restore and
 //! no comparison of snapshots ever sees it.
 
+use std::fs;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use onward_core::id::RunId;
+use onward_store::{ownership, private};
+use serde::{Deserialize, Serialize};
 
 use super::repository::Repository;
 use super::snapshot::{ADDRESS, NAME, ref_name};
@@ -16,6 +20,27 @@ const TIME_MAX: Duration = Duration::from_secs(3);
 
 /// Behind `refs/onward/RUN/`; snapshots have numbers there.
 const COPY: &str = "journal";
+/// Where the notes about copies lie, in the folder that all working trees of the repository share.
+const NOTES: &str = "onward/journals";
+/// Refs in one file that are looked through; a larger file is left to git.
+const PACKED_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Which commit holds the newest piece of a copy, and where the store of its run was. Refs may come from anywhere, by a fetch or in
+/// an archive; what such a note names was written here.
+#[derive(Debug, Serialize, Deserialize)]
+struct Note {
+    commit: String,
+    store: PathBuf,
+}
+
+/// Where a copy of a journal comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// It was written here, by this program.
+    Here,
+    /// Nothing shows that.
+    Unknown,
+}
 
 impl Repository {
     /// Adds a piece to the copy of a journal, durably.
@@ -26,14 +51,75 @@ impl Repository {
         let made = self.call("hash-object").args(["-w", "-t", "tree", "--stdin"]).at_most(TIME_MAX);
         made.input(Vec::new()).output()?;
         let mut call = self.durable_call("commit-tree").at_most(TIME_MAX);
-        if let Some(last) = self.commit_named(&name) {
-            call = call.args(["-p", &last]);
+        let last = self.commit_named(&name);
+        if let Some(last) = &last {
+            call = call.args(["-p", last]);
         }
         for variable in ["AUTHOR", "COMMITTER"] {
             call = call.env(&format!("GIT_{variable}_NAME"), NAME).env(&format!("GIT_{variable}_EMAIL"), ADDRESS);
         }
         let commit = call.args(["-F", "-", empty]).input(text.into_bytes()).line()?;
+        // Where it cannot be written, a copy that is needed one day has to be trusted by a person.
+        drop(self.write_note(run, last.as_deref(), &commit));
         self.set_ref(&name, &commit)
+    }
+
+    /// Notes which commit is about to hold the newest piece. What goes on from a piece that was not written here is not ours either.
+    fn write_note(&self, run: &RunId, last: Option<&str>, commit: &str) -> std::io::Result<()> {
+        let path = self.note_path(run);
+        if last.is_some_and(|last| self.origin_of(run, last) == Origin::Unknown) {
+            return match fs::remove_file(&path) {
+                Err(why) if why.kind() == std::io::ErrorKind::NotFound => Ok(()),
+                other => other,
+            };
+        }
+        private::make_folders(&self.common_dir, &self.common_dir.join(NOTES))?;
+        let note = Note { commit: commit.to_owned(), store: self.store.clone() };
+        ownership::write_note(&path, &serde_json::to_string(&note)?)
+    }
+
+    fn note_path(&self, run: &RunId) -> PathBuf {
+        self.common_dir.join(NOTES).join(run.as_str())
+    }
+
+    fn note(&self, run: &RunId) -> Option<Note> {
+        copy_name(run).ok()?;
+        private::demand_folders(&self.common_dir, &self.common_dir.join(NOTES)).ok()?;
+        serde_json::from_str(&ownership::read_note(&self.note_path(run))?).ok()
+    }
+
+    /// Where the copy of a journal comes from.
+    pub(crate) fn origin(&self, run: &RunId) -> Origin {
+        let found = copy_name(run).ok().and_then(|name| self.commit_named(&name));
+        found.map_or(Origin::Unknown, |found| self.origin_of(run, &found))
+    }
+
+    /// The same, of the piece that is in a commit. One that a piece of ours goes on from is ours, too.
+    fn origin_of(&self, run: &RunId, commit: &str) -> Origin {
+        let Some(note) = self.note(run) else { return Origin::Unknown };
+        let is_before = || {
+            let asked = self.call("merge-base").args(["--is-ancestor", commit, &note.commit]).at_most(TIME_MAX).ask();
+            asked.is_ok_and(|answer| answer.code == Some(0))
+        };
+        if note.commit == commit || is_before() { Origin::Here } else { Origin::Unknown }
+    }
+
+    /// Whether the run of a copy has its store in another working tree of the repository, and is not missing there.
+    pub(crate) fn is_kept_elsewhere(&self, run: &RunId) -> bool {
+        let Some(Note { store, .. }) = self.note(run) else { return false };
+        store != self.store && store.join("onward.db").is_file()
+    }
+
+    /// Whether a run of this name has refs here. An id is made once, also where its store is gone.
+    pub(crate) fn has_refs_of(&self, run: &RunId) -> bool {
+        let Ok(name) = copy_name(run) else { return false };
+        let folder = name.trim_end_matches(COPY);
+        if self.reftable {
+            let listed = self.call("for-each-ref").args(["--count=1", folder]).output();
+            return listed.is_ok_and(|listed| !listed.is_empty());
+        }
+        let packed = || super::read_plain(&self.common_dir.join("packed-refs"), PACKED_BYTES_MAX).unwrap_or_default();
+        self.common_dir.join(folder).is_dir() || String::from_utf8_lossy(&packed()).contains(folder)
     }
 
     /// Runs whose journals have a copy here.
@@ -61,7 +147,9 @@ impl Repository {
 
     /// Lets go of the copy, with the run that was deleted.
     pub(crate) fn drop_copy(&self, run: &RunId) -> Result<(), Trouble> {
-        self.call("update-ref").args(["--no-deref", "-d", &copy_name(run)?]).output().map(drop)
+        let name = copy_name(run)?;
+        drop(fs::remove_file(self.note_path(run)));
+        self.call("update-ref").args(["--no-deref", "-d", &name]).output().map(drop)
     }
 }
 

@@ -32,6 +32,9 @@ const SYNCHRONOUS_EXTRA: i64 = 3;
 pub(super) fn for_writing(path: &Path, wal_pages: &Arc<AtomicI32>) -> Answer<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | common_flags();
     let mut connection = Connection::open_with_flags(path, flags)?;
+    // Closing the last connection would copy the log into the database: work that a short command need not wait for, and that
+    // must not be done to one that turns out to be damaged. So before anything is read.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     settle(&mut connection)?;
     // The index of a write-ahead log is memory that processes share, and no two machines do.
     let (journal, synchronous) = match network_file_system(path) {
@@ -41,8 +44,6 @@ pub(super) fn for_writing(path: &Path, wal_pages: &Arc<AtomicI32>) -> Answer<Con
     connection.pragma_update(None, "synchronous", synchronous)?;
     demand_journal(&connection, path, journal)?;
     demand_synchronous(&connection, path, synchronous)?;
-    // Closing the last connection would copy the log into the database: work that a short command need not wait for.
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     // The hook takes the place of SQLite's own checkpoints, which would run inside a commit.
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     let pages = Arc::clone(wal_pages);

@@ -80,6 +80,11 @@ impl SqliteStore {
             there.check_database()?;
             ownership::demand(there.root())?;
         }
+        Self::open_to_repair(path)
+    }
+
+    /// Opens a store to write, whoever made it. Only for a repair: it executes nothing, and what it distrusts it still has to end.
+    pub fn open_to_repair(path: &Path) -> Result<Self, StoreError> {
         let folder = Folder::prepare(path)?;
         let database = folder.database();
         demand_a_database_for_the_log(&folder)?;

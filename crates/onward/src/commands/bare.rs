@@ -24,7 +24,12 @@ pub(super) fn bare() -> u8 {
 }
 
 fn unfinished() -> Result<Vec<ListItem>> {
-    let mut onward = Onward::look(&here()?)?;
+    let mut onward = Onward::look_or_lost(&here()?)?;
     let items = onward.list(&ListFilter::default())?;
+    if items.is_empty()
+        && let Some(lost) = onward.lost_with_the_store()
+    {
+        return Err(lost);
+    }
     Ok(items.into_iter().filter(|item| item.status != "completed").collect())
 }

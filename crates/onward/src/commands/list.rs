@@ -12,8 +12,14 @@ use crate::render::list::ListAnswer;
 
 pub(super) fn list(args: &args::List) -> Result<u8, Failure> {
     let filter = ListFilter { all: args.all, kind: args.kind.clone(), project: args.project.clone() };
-    let (runs, warnings) = match Onward::look(&here()?) {
-        Ok(mut onward) => (onward.list(&filter)?, onward.warnings()),
+    let (runs, warnings) = match Onward::look_or_lost(&here()?) {
+        Ok(mut onward) => {
+            let (runs, mut warnings) = (onward.list(&filter)?, onward.warnings());
+            // What is lost is said where nothing is left to be listed; else the doctor tells.
+            let lost = if runs.is_empty() { onward.lost_with_the_store() } else { None };
+            warnings.extend(lost.map(|lost| format!("{lost}; onward doctor --repair brings back what is there")));
+            (runs, warnings)
+        }
         Err(Error::NoProject { .. }) => (Vec::new(), Vec::new()),
         Err(other) => return Err(other.into()),
     };

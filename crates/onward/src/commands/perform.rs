@@ -103,12 +103,12 @@ fn dispatch(cli: &Cli, reader: Reader) -> u8 {
     done.unwrap_or_else(|failure| fail(&or_lost(failure).or_stopped(), reader))
 }
 
-/// A verb that finds nothing looks at the head file first: what was there may be lost, and then that is the answer.
+/// A verb that finds nothing looks at the head file and into git first: what was there may be lost, and then that is the answer.
 pub(super) fn or_lost(failure: Failure) -> Failure {
     if failure.code != onward_core::exit::NOT_FOUND {
         return failure;
     }
-    let onward = here().ok().and_then(|from| Onward::look(&from).ok());
+    let onward = here().ok().and_then(|from| Onward::look_or_lost(&from).ok());
     onward.and_then(|mut onward| onward.lost()).map_or(failure, Failure::from)
 }
 

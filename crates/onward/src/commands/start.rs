@@ -48,7 +48,7 @@ fn perform(mut request: Request, args: &args::Start, report: &mut Report) -> Res
     }
     let ended = onward.end_rewinds()?;
     render::say(&ended.iter().map(|note| format!("note: {}\n", render::safe::line(note))).collect::<String>());
-    let person = prompt::somebody_is_there(args.no_input);
+    let (person, said) = (prompt::somebody_is_there(args.no_input), onward.notices.len());
     if request.checkpoint.is_some() {
         request = go_back(&mut onward, request, person)?;
     }
@@ -59,6 +59,10 @@ fn perform(mut request: Request, args: &args::Start, report: &mut Report) -> Res
         }
         other => other?,
     };
+    if !args.quiet {
+        let notices = onward.notices.iter().skip(said).map(|notice| format!("note: {}\n", render::safe::line(notice)));
+        render::say(&notices.collect::<String>());
+    }
     if let Some(one) = ask::open_question(&request, &found) {
         if args.yes {
             request.want = Want::Resume(None);

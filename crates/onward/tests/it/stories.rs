@@ -412,3 +412,20 @@ fn a_program_is_told_what_went_wrong() {
     wrong(&["approve", "latest", "a", "--json"], 2, "declined");
     assert_eq!(project.command(["report", "done", "nosuch"]).expect(10).out, "");
 }
+
+/// No plan, a plan with a fault, a plan whose input is missing: nothing is made of a start that cannot be.
+#[test]
+fn a_start_that_cannot_be_leaves_nothing() {
+    let project = project();
+    project.command(["run"]).expect(2);
+    assert!(!project.exists(".onward"), "without a plan");
+    project.plan("onward: 1\nname: demo\nphases:\n  a: { needs: b, run: step a }\n");
+    project.command(["run"]).expect(2);
+    assert!(!project.exists(".onward"), "with a faulty plan");
+    project.command(["run", "--fresh"]).expect(2);
+    project.command(["run", "--resume"]).expect(2);
+    project.plan("onward: 1\nname: demo\ninputs: { who: { required: true } }\nphases:\n  a: { run: step a }\n");
+    project.command(["run"]).expect(2);
+    assert!(!project.exists(".onward"), "without an input");
+    project.command(["run", "--input", "who=me"]).expect(0);
+}

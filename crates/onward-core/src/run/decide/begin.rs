@@ -88,7 +88,7 @@ fn chosen_events(run: &Run, choices: &[(PhaseId, Choice)]) -> Result<Vec<Event>,
     for (phase, choice) in choices {
         let before = ahead.as_ref().unwrap_or(run);
         let next = choose_all(before, phase, *choice)?;
-        if !run.index.with_parts.is_empty() {
+        if !run.derived.index.with_parts.is_empty() {
             ahead = Some(revise::ahead(before, next.iter(), run.updated_at));
         }
         events.extend(next);

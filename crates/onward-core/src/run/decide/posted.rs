@@ -59,7 +59,7 @@ fn demand_it_fits(run: &Run, ops: &[Op]) -> Result<(), Refusal> {
     let grown = patch::growth_of(&run.state, ops)?;
     // What is too large already may become smaller.
     if grown > 0 {
-        data_limits::state_fits(run.state_bytes.saturating_add_signed(grown))?;
+        data_limits::state_fits(run.derived.state_bytes.saturating_add_signed(grown))?;
     }
     Ok(())
 }

@@ -198,7 +198,7 @@ impl Salvage {
         swap(&folder, &log, &built, is_empty).map_err(failed)?;
         probe("salvage.after-swap");
         drop(closed);
-        let mut store = SqliteStore::open(folder.root(), OpenMode::ReadWrite)?;
+        let mut store = SqliteStore::open_to_repair(folder.root())?;
         // Somebody may have it open again by now; then the log is copied later, as any log is.
         drop(fold_log(&store));
         store.accept_loss()?;

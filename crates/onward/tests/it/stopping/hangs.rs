@@ -295,6 +295,13 @@ pub(super) fn slow_git(project: &TestProject, verb: &str) {
     project.script("git", &text);
 }
 
+/// A git whose call of this number hangs, counted from now, and no other.
+pub(super) fn git_slow_at(project: &TestProject, call: u32) {
+    let (real, root) = (real_git(), project.root().display());
+    let count = format!("echo >> {root}/calls; if [ $(wc -l < {root}/calls) = {call} ]");
+    project.script("git", &format!("#!/bin/sh\n{count}; then : > {root}/hung; sleep 40; fi\nexec {real} \"$@\"\n"));
+}
+
 /// A git that starts something in a session of its own which holds its pipes, ignores signals and outlives it.
 fn stubborn_git(project: &TestProject) {
     let (real, root) = (real_git(), project.root().display());

@@ -124,6 +124,30 @@ fn the_second_ctrl_c_does_not_wait_while_git_hangs() {
     project.wait_no_processes();
 }
 
+/// A git call of the start hangs, whichever it is, and the start is stopped. What is begun then or afterwards has its snapshots
+/// and its branch.
+#[test]
+fn a_start_that_is_stopped_in_a_git_call_leaves_no_half_run() {
+    for call in 1..=8 {
+        let project = project();
+        project.plan("onward: 1\nname: demo\nphases:\n  a: { run: \"step a 'echo a > made'\" }\n");
+        project.git_init();
+        hangs::git_slow_at(&project, call);
+        let run = project.start(["run"]);
+        hangs::wait_hung(&project);
+        run.signal(Signal::SIGINT);
+        let begun = project.order("begin");
+        run.wait_code(130);
+        assert_eq!(project.order("begin"), begun, "nothing is started after a stop");
+        project.command(["run", "--yes"]).expect(0);
+        assert_eq!(project.count("begin", "a"), 1);
+        let status = project.command(["status", "--json"]).expect(0).json();
+        assert_eq!(status["branch"], "main", "call {call}: {status:#}");
+        let kept = project.git(["for-each-ref", "--format=%(refname)", "refs/onward"]);
+        assert!(kept.lines().any(|name| !name.ends_with("/journal")), "call {call}: {kept}");
+    }
+}
+
 /// Somebody starts anew and waits for the phases of the old run. Others start meanwhile, since the place to start is not taken.
 #[test]
 fn waiting_for_an_orphan_keeps_nobody_from_starting() {
