@@ -116,7 +116,7 @@ fn document() -> impl Strategy<Value = Doc> {
     let tree = leaf.prop_recursive(5, 40, 8, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..8).prop_map(Doc::List),
-            (0..40_u8, prop::collection::vec((letters(), inner), 0..8)).prop_map(|(odd, mut members)| {
+            (0..10_u8, prop::collection::vec((letters(), inner), 0..8)).prop_map(|(odd, mut members)| {
                 // Now and then a name stands twice, with the same value or another.
                 if odd == 0 {
                     members.extend(members.first().cloned());
@@ -127,13 +127,16 @@ fn document() -> impl Strategy<Value = Doc> {
     });
     let levels = prop_oneof![6 => Just(0), 3 => 55..70_usize, 1 => 70..200_usize];
     let keys = prop_oneof![12 => Just(0), 1 => 1..800_usize];
-    (tree, levels, any::<bool>(), keys).prop_map(|(inner, levels, lists, keys)| {
+    (tree, levels, any::<bool>(), keys, 0..20_u8).prop_map(|(inner, levels, lists, keys, twice)| {
         let name = |text: &str| text.chars().map(u32::from).collect::<Vec<u32>>();
         let wrap = |inner, _| if lists { Doc::List(vec![inner]) } else { Doc::Object(vec![(name("d"), inner)]) };
         let inner = (0..levels).fold(inner, wrap);
         let mut members: Vec<(Vec<u32>, Doc)> =
             (0..keys).map(|at| (name(&format!("k{at}")), Doc::Number(at.to_string()))).collect();
         members.push((name("inner"), inner));
+        if twice == 0 {
+            members.push((name("inner"), Doc::Null));
+        }
         Doc::Object(members)
     })
 }

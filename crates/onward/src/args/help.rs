@@ -1,5 +1,6 @@
 //! The help: verbs in groups, and examples for each.
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
 
 use clap::Command;
@@ -161,6 +162,17 @@ const EXAMPLES: &[(&str, [(&str, &str); 2])] = &[
     ),
 ];
 
+/// `help VERB` as the flag that it means. A verb that does not exist is refused as any other.
+pub(super) fn asked_for(words: &[OsString]) -> Vec<OsString> {
+    match words {
+        [program, help, rest @ ..] if help == "help" => {
+            let verb = rest.iter().take_while(|word| !word.to_string_lossy().starts_with('-'));
+            [program].into_iter().chain(verb).cloned().chain([OsString::from("--help")]).collect()
+        }
+        other => other.to_vec(),
+    }
+}
+
 /// The command with its verbs in groups and its examples.
 pub(super) fn grouped(mut command: Command) -> Command {
     let about = |command: &Command, verb: &str| {
@@ -176,7 +188,7 @@ pub(super) fn grouped(mut command: Command) -> Command {
     }
     let template = format!(
         "{{about}}\n\n{{usage-heading}} {{usage}}\n{verbs}\nOptions:\n{{options}}\n\n\
-         `onward VERB --help` has examples. A bare `onward` shows the unfinished runs of this project.\n"
+         `onward help VERB` has examples. A bare `onward` shows the unfinished runs of this project.\n"
     );
     for (verb, examples) in EXAMPLES {
         let width = examples.iter().map(|(line, _)| line.len()).max().unwrap_or_default();
@@ -224,6 +236,20 @@ mod tests {
                 assert!(parse(&words).is_ok(), "{line}");
             }
         }
+    }
+
+    /// `help`, alone and with a verb, is the help; `help nosuch` is no verb.
+    #[test]
+    fn help_is_a_verb_too() {
+        let typed = |line: &str| {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            parse(&words).expect_err("it is told")
+        };
+        let (all, of_run) = (typed("onward help"), typed("onward help run"));
+        assert!(all.exit_code() == 0 && all.to_string().contains("Steer:"), "{all}");
+        assert!(of_run.exit_code() == 0 && of_run.to_string().contains("--fresh"), "{of_run}");
+        assert!(typed("onward help report done").to_string().contains("--summary"));
+        assert_eq!(typed("onward help nosuch").exit_code(), 2);
     }
 
     /// Help is read in a terminal of 80 columns, a line for each verb.

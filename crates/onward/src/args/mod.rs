@@ -139,7 +139,7 @@ pub(crate) fn command() -> clap::Command {
 
 pub(crate) fn parse(words: &[OsString]) -> Result<Typed, clap::Error> {
     let mut command = command();
-    let matches = command.try_get_matches_from_mut(words)?;
+    let matches = command.try_get_matches_from_mut(help::asked_for(words))?;
     match later::find(&matches) {
         Some(later) => Ok(Typed::Later(later)),
         None => Cli::from_arg_matches(&matches).map(Typed::Now).map_err(|error| error.format(&mut command)),

@@ -7,7 +7,7 @@ use onward_engine::Onward;
 use serde_json::json;
 
 use super::next::the_run;
-use super::{here, inside};
+use super::{here, inside, resume};
 use crate::args;
 use crate::failure::Failure;
 use crate::render;
@@ -36,6 +36,10 @@ fn answer(args: &args::Approve, choice: &str, done: &str) -> Result<u8, Failure>
     inside::refuse("approved or rejected")?;
     let mut onward = Onward::work(&here()?)?;
     let run = onward.answer(the_run(args.run.as_deref()).as_deref(), &args.phase, choice)?;
+    if args.resume && onward.driver(&run)?.is_none() {
+        drop(onward);
+        return Ok(resume::go_on(&run, args.output));
+    }
     if args.output.json {
         render::answer_json(&json!({ "run": run, "phase": args.phase, "choice": choice }));
         return Ok(exit::DONE);

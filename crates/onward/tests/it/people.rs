@@ -416,3 +416,28 @@ fn an_approval_that_was_other_work_once() {
     project.command(["resume"]).expect(0);
     assert_eq!(project.order("end"), ["b"]);
 }
+
+/// An approval is given and the run goes on at once; the exit code is that of the run. Beside a driver it is only given.
+#[test]
+fn approve_and_go_on_at_once() {
+    let plan = "
+onward: 1
+phases:
+  gate: { approval: 'Ship it?' }
+  b: { needs: gate, run: step b hold }
+";
+    let project = project();
+    project.plan(plan);
+    project.command(["run"]).expect(15);
+    project.open("b");
+    let ran = project.command(["approve", "gate", "--resume", "--json"]).expect(0);
+    assert_eq!(ran.exit()["code"], 0, "{}", ran.out);
+    project.ran_once(["b"]);
+    let project = crate::project();
+    project.plan("onward: 1\nphases:\n  a: { run: step a hold }\n  gate: { approval: 'Ship it?' }\n");
+    let driver = project.start(["run"]);
+    project.wait_ledger("begin", "a", 1);
+    project.command(["reject", "gate", "--resume"]).expect(0);
+    project.open("a");
+    driver.wait_code(1);
+}
