@@ -40,10 +40,14 @@ pub enum Mutant {
     BadOutputsAreFinal,
     /// A `done-when` that says no is not what `replan.when: [verify-failed]` asks for.
     DoneWhenIsNoProof,
+    /// An outward effect that was cut short is tried again like any failure, and nobody is asked.
+    RepeatAnOutwardEffect,
+    /// A phase that was asked to end and finished its work is done once more.
+    ThrowAwayWhatIsDone,
 }
 
 impl Mutant {
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 20] = [
         Self::ActBeforeTheAppend,
         Self::ForgetRecovery,
         Self::CountInterruptionsAsFailures,
@@ -62,6 +66,8 @@ impl Mutant {
         Self::CountAReportTwice,
         Self::BadOutputsAreFinal,
         Self::DoneWhenIsNoProof,
+        Self::RepeatAnOutwardEffect,
+        Self::ThrowAwayWhatIsDone,
     ];
 }
 

@@ -144,7 +144,6 @@ fn phases_that_failed_together_come_back_apart() {
 /// a word from what it does: an outward effect is not repeated unasked because somebody pressed Ctrl+C in the middle of it.
 #[test]
 fn who_is_asked_about_an_end_that_nobody_saw() {
-    let polite = Outcome::Stopped { by: StopBy::OrphanKill, said_done: true };
     for (keys, asked) in [
         ("", false),
         (", effects: external", true),
@@ -155,7 +154,7 @@ fn who_is_asked_about_an_end_that_nobody_saw() {
         // No snapshot was taken that its files could be put back from.
         (", writes: [out], on-interrupt: rerun-clean", true),
     ] {
-        for outcome in [Outcome::Unknown, polite.clone(), STOPPED] {
+        for outcome in [Outcome::Unknown, STOPPED] {
             let mut story = Story::of_a(keys);
             story.end(outcome.clone());
             assert_eq!(story.a().in_doubt, asked, "{keys:?}, {outcome:?}");

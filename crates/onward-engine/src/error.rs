@@ -112,6 +112,9 @@ pub enum Error {
     /// The machine has no room, no descriptors or no permission for what is to be done; no phase is to blame.
     #[error("{what}")]
     NoRoom { what: String },
+    /// The project folder was renamed under its driver.
+    #[error("the project was moved away from {} while its run was at work", from.display())]
+    Moved { from: PathBuf, to: Option<PathBuf> },
     #[error("{what}: {why}")]
     Io { what: String, why: std::io::Error },
     #[error("stopped by signal {signal} before it was done")]

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
 
 use jiff::tz::TimeZone;
 use onward_core::event::{LeftRunning, Outcome, StopBy};
@@ -17,9 +18,8 @@ use crate::process;
 use crate::redact::secrets;
 use crate::world::Urgency;
 
-/// How often in a row an attempt may be looked at in vain for want of memory, open files and the like. At fifty looks a
-/// second that is ten seconds.
-const BLIND_LOOKS_MAX: u32 = 500;
+/// How long an attempt may be looked at in vain for want of memory, open files and the like.
+const BLIND_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Stands in the place of what a phase wrote itself.
 const NOT_SHOWN: &str = "not shown: its attendant died, and this shell does not know all of its secrets";
@@ -37,8 +37,8 @@ pub(crate) struct Flight {
     /// What it was asked so far; asked again only when it is more urgent, or when nobody heard it.
     asked: Option<(StopBy, Urgency)>,
     heard: bool,
-    /// How often in a row nothing could be told, because we had no room to look.
-    blind_looks: u32,
+    /// Since when nothing can be told, because we have no room to look.
+    blind_since: Option<Instant>,
 }
 
 /// What there is to wait on.
@@ -67,7 +67,7 @@ pub(crate) enum Landed {
 impl Flight {
     pub(crate) fn attending(folder: AttemptFolder, attempt: Attempt, attending: Attending, look: Look) -> Self {
         let (by, boot) = (By::Child(attending), boot_now());
-        Self { attempt, folder, by, boot, look, asked: None, heard: false, blind_looks: 0 }
+        Self { attempt, folder, by, boot, look, asked: None, heard: false, blind_since: None }
     }
 
     pub(crate) fn recovered(folder: AttemptFolder, attempt: Attempt, boot: &str, after: Look) -> Landed {
@@ -82,7 +82,7 @@ impl Flight {
             Some(Found::Holding) | None => By::Lock,
         };
         let boot = boot.to_owned();
-        Landed::Flying(Self { attempt, folder, by, boot, look: after, asked: None, heard: false, blind_looks: 0 })
+        Landed::Flying(Self { attempt, folder, by, boot, look: after, asked: None, heard: false, blind_since: None })
     }
 
     /// What becomes readable when the attendant is gone.
@@ -125,12 +125,12 @@ impl Flight {
         match look(&self.folder, &self.boot).map_or(Seen::Nothing, |found| self.seen(found)) {
             Seen::Over(end) => return Ok(Some(*end)),
             Seen::AtWork => {
-                self.blind_looks = 0;
+                self.blind_since = None;
                 return Ok(None);
             }
-            Seen::Nothing => self.blind_looks += 1,
+            Seen::Nothing => {}
         }
-        if self.blind_looks > BLIND_LOOKS_MAX {
+        if self.blind_since.get_or_insert_with(Instant::now).elapsed() > BLIND_TIME_MAX {
             let what = format!("what became of the attempt in {} cannot be read", self.folder.path().display());
             return Err(Error::NoRoom { what });
         }
@@ -264,7 +264,7 @@ fn end_of(folder: &AttemptFolder, exit: &Exit, look: &Look) -> Option<AttemptEnd
         read => read.map_err(|why| why.to_string()),
     };
     Some(AttemptEnd {
-        seen: if outcome == (Outcome::Exited { code: 0 }) { look.at_the_end(folder) } else { None },
+        seen: if says_done(&outcome) { look.at_the_end(folder) } else { None },
         outcome,
         ended_at: Some(exit.ended_at),
         duration_ms: Some(exit.duration_ms),
@@ -298,8 +298,12 @@ fn last_words(folder: &AttemptFolder, outcome: &Outcome) -> io::Result<Option<Bo
     Ok(Some(Box::new(LastWords { text, local: TimeZone::system() })))
 }
 
-/// An end that we asked for is never a failure, and never a success either: the phase may have stopped half-way and
-/// said that all is well.
+/// Whether an attempt ended with code 0, asked to end or not.
+fn says_done(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Exited { code: 0 } | Outcome::Stopped { said_done: true, .. })
+}
+
+/// An end that we asked for is never a failure; whether it is a success is for core to say.
 fn outcome_of(exit: &Exit) -> Outcome {
     match (exit.stopped_by, exit.timed_out, &exit.outcome) {
         (Some(by), _, outcome) => {

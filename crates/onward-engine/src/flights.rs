@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::executor::shell::{self, Trouble};
 use crate::flight::{Flight, Landed, boot_now};
 use crate::former::{Cleared, Former};
+use crate::in_place::InPlace;
 use crate::look;
 use crate::probe::{
     self,
@@ -40,6 +41,7 @@ const END_ALL_TIME_MAX: Duration = Duration::from_millis(8_500);
 /// All attempts that this process has under way.
 pub(crate) struct Flights<'a> {
     project: &'a Project,
+    place: InPlace,
     waiter: Waiter,
     /// Who this process is, for whoever asks how far it is.
     me: view::Driver,
@@ -62,7 +64,8 @@ impl<'a> Flights<'a> {
         let (in_flight, proving) = (BTreeMap::new(), BTreeMap::new());
         let former = Former::default();
         let (replanning, status_asked) = (None, false);
-        Self { project, waiter, me, in_flight, former, proving, replanning, tree, shared, status_asked }
+        let place = InPlace::of(project);
+        Self { project, place, waiter, me, in_flight, former, proving, replanning, tree, shared, status_asked }
     }
 
     /// Attempts that are over.
@@ -249,6 +252,10 @@ impl World for Flights<'_> {
 
     fn signals(&mut self) -> Vec<Input> {
         self.heard(stop::take())
+    }
+
+    fn demand_in_place(&self) -> Result<()> {
+        self.place.demand()
     }
 
     fn end_all(&mut self) {

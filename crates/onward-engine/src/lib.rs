@@ -16,6 +16,7 @@ mod flight;
 mod flights;
 mod former;
 mod halt;
+mod in_place;
 mod input_key;
 mod inside;
 mod journal;

@@ -63,6 +63,11 @@ pub trait World {
     /// Ends what is at work, where a stop was asked for and cannot be written down.
     fn end_all(&mut self) {}
 
+    /// An error if the project is not where it was: nothing that was seen since then counts, and nothing may be started.
+    fn demand_in_place(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Sleeps until something happens or the time is up.
     fn wait(&mut self, limit: Duration) -> Result<Happened>;
 

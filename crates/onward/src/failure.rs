@@ -1,6 +1,7 @@
 //! Errors as pages: what happened, what was kept, what to type next. The one place where an error gets its exit code.
 
 use std::ops::{Deref, DerefMut};
+use std::path::Path;
 use std::sync::OnceLock;
 
 use onward_core::diagnostic::{self, Diagnostic};
@@ -209,6 +210,7 @@ impl Page {
             Error::EmptyName(_) => Self::new(exit::USAGE, "empty-name", what).next("onward list"),
             Error::Untrusted { .. } => untrusted(what),
             Error::NoRoom { .. } => Self::new(exit::STORE, "no-room", what).kept(ALL_RECORDED).next("onward status"),
+            Error::Moved { to, .. } => moved(what, to.as_deref()),
             Error::Stopped { signal } => stopped(signal),
             Error::HalfDone { signal, run, done } => stopped(signal).kept(done).look_at("status", &run),
             Error::LeftWaiting { run } => Self::new(exit::DRIVEN, "left-waiting", what)
@@ -260,6 +262,12 @@ impl Page {
 fn stopped(signal: i32) -> Page {
     let what = format!("stopped by {} before it was done", signal_in_words(signal));
     Page::new(code_of(signal), "stopped", what).next("onward status")
+}
+
+fn moved(what: String, to: Option<&Path>) -> Page {
+    let kept = "all that was recorded has moved along; phases at work go on, and the next start takes their results";
+    let there = to.map(|to| format!("it is in {} now", to.display()));
+    Page::new(exit::STORE, "moved", what).kept(kept).more(there.into_iter().collect()).next("onward resume")
 }
 
 /// All that is worth saying, the worst first.
@@ -501,6 +509,7 @@ mod tests {
             (2, Error::NotAnObject { file: "state.json".into(), why: "it ends too early".into() }),
             (2, Error::NoPhases { run: run() }),
             (74, Error::NoRoom { what: "the folder of an attempt cannot be made".into() }),
+            (74, Error::Moved { from: "/old".into(), to: Some("/new".into()) }),
             (70, Error::Illegal(Refusal::NotAtWork(PhaseId::new("x"), Attempt(1)))),
             (12, Error::BadRecord { run: run(), seq: 3, why: text() }),
             (12, bad_checkpoint()),

@@ -315,7 +315,7 @@ impl Default for Retry {
     fn default() -> Self {
         Self {
             max: 0,
-            when: vec![RetryWhen::Failed, RetryWhen::TimedOut, RetryWhen::Infra],
+            when: vec![RetryWhen::Failed, RetryWhen::TimedOut],
             backoff: Backoff::default(),
             output_matches: None,
         }

@@ -367,7 +367,7 @@ fn follow(run: &Run, phase: &Phase, state: &PhaseState, now: Timestamp) -> Optio
             let attempt = Attempt(state.attempts);
             // The silence itself was counted when it was recorded.
             let before = PhaseState { failures: state.failures.saturating_sub(1), ..state.clone() };
-            Some(retried_or_failed(run, phase, &before, RetryWhen::Failed, why, attempt, now))
+            Some(retried_or_failed(run, phase, before.failures, RetryWhen::Failed, why, attempt, now))
         }
         (People::Silent, Over::Silent(IfSilent::Ask)) => Some(Event::PhaseInDoubt { phase: phase.id.clone() }),
         (People::Silent, Over::Silent(IfSilent::Pause)) => silence_pauses(run),

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::decide::ended::failure_of;
 use super::state::{Before, Dirty, PhaseState, PhaseStatus, ProbeDue, Run};
 use super::{people, proof};
-use crate::event::{Answer, Claimed, Event, Outcome, PlanRevised, RunStarted};
+use crate::event::{Answer, Claimed, Event, Outcome, PhaseError, PlanRevised, RunStarted};
 use crate::id::{Generation, PhaseId};
 use crate::plan::expand::is_compound;
 use crate::plan::{Body, Effects, Phase, Plan};
@@ -21,7 +22,7 @@ fn fit(phase: &Phase, state: &mut PhaseState) {
     let tried = match &phase.body {
         Body::Run { .. } | Body::Agent(_) | Body::Uses(_) => !whole,
         // Whoever does it says when it is done.
-        Body::External(_) => !whole && !matches!(state.probe, Some(ProbeDue::AfterTheRun(_))),
+        Body::External(_) => !whole && !matches!(state.probe, Some(ProbeDue::AfterTheRun(_) | ProbeDue::AfterAStop(_))),
         Body::Approval(_) => !whole && state.people.is_some(),
     };
     if !tried && !state.opened && state.attempt.is_none() {
@@ -97,8 +98,8 @@ impl Run {
     fn without_a_probe(&mut self) {
         for (phase, state) in self.started.plan.phases.iter().zip(&mut self.phases) {
             let can_tell = match &state.probe {
-                Some(ProbeDue::AfterTheRun(_)) => proof::is_wanted(phase),
-                Some(ProbeDue::BeforeARerun(_)) => !phase.done_when.is_empty(),
+                Some(ProbeDue::AfterTheRun(_) | ProbeDue::AfterAStop(_)) => proof::is_wanted(phase),
+                Some(ProbeDue::BeforeARerun(_) | ProbeDue::AfterACut(_)) => !phase.done_when.is_empty(),
                 None => continue,
             };
             if !can_tell {
@@ -148,15 +149,17 @@ impl Run {
 
     /// After an end that leaves a question open the probe is to be asked, if there is one.
     pub(super) fn probe_is_due(&mut self, phase: &PhaseId, outcome: &Outcome, claimed: Option<&Claimed>) {
-        let Some(claimed) = claimed.cloned().map(Box::new) else { return };
+        let Some(claimed) = claimed.cloned() else { return };
         let due = match outcome {
-            Outcome::Exited { code: 0 } => ProbeDue::AfterTheRun(claimed),
-            Outcome::Stopped { .. } | Outcome::Unknown => ProbeDue::BeforeARerun(claimed),
-            Outcome::Exited { .. }
-            | Outcome::Killed { .. }
-            | Outcome::TimedOut
-            | Outcome::CouldNotStart { .. }
-            | Outcome::NeverRan => return,
+            Outcome::Exited { code: 0 } => ProbeDue::AfterTheRun(Box::new(claimed)),
+            Outcome::Stopped { said_done: true, .. } => ProbeDue::AfterAStop(Box::new(claimed)),
+            Outcome::Stopped { .. } | Outcome::Unknown => ProbeDue::BeforeARerun(Box::new(claimed)),
+            Outcome::Exited { .. } | Outcome::Killed { .. } | Outcome::TimedOut => {
+                let definition = &self.plan().phases[self.at(phase)];
+                let Some((_, code, message)) = failure_of(definition, outcome) else { return };
+                ProbeDue::AfterACut(Box::new((claimed, PhaseError { code: code.to_owned(), message })))
+            }
+            Outcome::CouldNotStart { .. } | Outcome::NeverRan => return,
         };
         self.change(phase, |state| state.probe = Some(due));
     }

@@ -193,6 +193,10 @@ pub enum ProbeDue {
     AfterTheRun(Box<Claimed>),
     /// The attempt was interrupted, or nobody knows how it ended.
     BeforeARerun(Box<Claimed>),
+    /// The attempt was asked to end, and says that it is done.
+    AfterAStop(Box<Claimed>),
+    /// The attempt was cut short in the middle of an outward effect. If that is not there, this is its failure.
+    AfterACut(Box<(Claimed, PhaseError)>),
 }
 
 /// What went before an attempt: the value of `ONWARD_RESUME_REASON`.

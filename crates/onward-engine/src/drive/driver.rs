@@ -104,7 +104,10 @@ impl Driver<'_> {
 
     /// Starts what is wanted and not in flight. Some of it is known at once and comes back as inputs.
     fn make_it_so(&mut self) -> Result<Vec<Arrived>> {
-        act(self.world, self.committer.run())
+        self.world.demand_in_place()?;
+        let at_once = act(self.world, self.committer.run())?;
+        self.world.demand_in_place()?;
+        Ok(at_once)
     }
 
     /// A deliberate mistake, which the simulator must notice.
@@ -122,6 +125,7 @@ impl Driver<'_> {
     /// Sleeps until something happens and says what it was.
     fn wait(&mut self) -> Result<Vec<Arrived>> {
         let happened = self.world.wait(self.sleep())?;
+        self.world.demand_in_place()?;
         // First, so that nothing of what else came is started against a limit that is closed.
         let closed = self.world.limits_elsewhere(self.committer.run());
         let mut arrived = self.stop_first(closed.into_iter().chain(happened.inputs).map(Arrived::from).collect());

@@ -17,6 +17,7 @@ mod lost_store;
 mod loud;
 mod neighbours;
 mod network;
+mod outcomes;
 mod people;
 mod posts;
 mod processes;

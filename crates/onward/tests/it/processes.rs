@@ -45,7 +45,7 @@ fn assert_alone(project: &TestProject) {
 fn a_shell_killed_alone_leaves_nothing_beside_the_retry() {
     let project = project();
     project.plan(
-        "onward: 1\nname: demo\nphases:\n  a:\n    retry: { max: 1, backoff: { initial: 0s } }\n    run: |\n      echo $$ > shell\n      setsid step a hold & wait\n",
+        "onward: 1\nname: demo\nphases:\n  a:\n    retry: { max: 1, when: [infra], backoff: { initial: 0s } }\n    run: |\n      echo $$ > shell\n      setsid step a hold & wait\n",
     );
     let run = project.start(["run"]);
     project.wait_ledger("begin", "a", 1);

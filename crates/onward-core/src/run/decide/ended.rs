@@ -42,11 +42,18 @@ pub(super) fn ended(run: &Run, id: &PhaseId, attempt: Attempt, end: &AttemptEnd,
         Outcome::Exited { code: 0 } if end.outputs.is_ok() && proof::is_wanted(phase) => None,
         Outcome::Exited { code: 0 } => Some(completed_or_not(run, phase, state, end, attempt, now)),
         Outcome::Exited { code: EXIT_REPLAN } => Some(replan::asked(phase, end.last_words.as_deref())),
+        outcome if is_cut_short(phase, outcome) && has_probe(phase) => None,
+        outcome if is_cut_short(phase, outcome) => {
+            doubt(phase, state).or_else(|| Some(retried(run, phase, state, end, attempt, now)))
+        }
         Outcome::Exited { .. } | Outcome::Killed { .. } | Outcome::TimedOut | Outcome::CouldNotStart { .. } => {
             let limited = super::limited::limited(run, phase, end, now);
             limited.or_else(|| Some(retried(run, phase, state, end, attempt, now)))
         }
-        // Whether an outward effect happened cannot be told from an end that we asked for, however the phase took it.
+        // It was asked to end and came to its own end all the same.
+        Outcome::Stopped { .. } if says_done(end) && proof::is_wanted(phase) => None,
+        Outcome::Stopped { .. } if says_done(end) => Some(completed(run, phase, end)),
+        // Whether an outward effect happened cannot be told from an end that we asked for.
         Outcome::Stopped { .. } => doubt(phase, state),
         Outcome::NeverRan => crash_loop(phase, state),
         Outcome::Unknown => crash_loop(phase, state).or_else(|| doubt(phase, state)),
@@ -58,16 +65,41 @@ pub(super) fn has_probe(phase: &Phase) -> bool {
     !phase.done_when.is_empty()
 }
 
+/// Whether an attempt that was asked to end has done its work: its code says so, and what it gives out can be read.
+fn says_done(end: &AttemptEnd) -> bool {
+    let done = matches!(end.outcome, Outcome::Stopped { said_done: true, .. }) && end.outputs.is_ok();
+    done && !mutant::is(Mutant::ThrowAwayWhatIsDone)
+}
+
+/// Whether an attempt ended in the middle of something that must not be repeated unasked: by a signal that was not ours, in its
+/// main process or in a child whose shell says so, or because its time was up. What such a phase did outside nobody knows.
+pub(in crate::run) fn is_cut_short(phase: &Phase, outcome: &Outcome) -> bool {
+    let outward = phase.effects == Effects::External;
+    let cut = match outcome {
+        Outcome::Killed { .. } => outward || phase.on_interrupt == Some(OnInterrupt::Ask),
+        Outcome::TimedOut => outward,
+        Outcome::Exited { code } => outward && tells_of_a_signal(*code),
+        Outcome::CouldNotStart { .. } | Outcome::NeverRan | Outcome::Stopped { .. } | Outcome::Unknown => false,
+    };
+    cut && !mutant::is(Mutant::RepeatAnOutwardEffect)
+}
+
+/// Whether a shell says with this code that a signal ended what it had started.
+pub(super) fn tells_of_a_signal(code: i32) -> bool {
+    const SIGNALS: std::ops::RangeInclusive<i32> = 1..=64;
+    code.checked_sub(128).is_some_and(|signal| SIGNALS.contains(&signal))
+}
+
 /// What counts only once it was proven, or the probe has spoken.
 fn claimed(run: &Run, phase: &Phase, end: &AttemptEnd) -> Option<Box<Claimed>> {
     let claims = match &end.outcome {
         Outcome::Exited { code: 0 } => proof::is_wanted(phase),
-        Outcome::Stopped { .. } | Outcome::Unknown => has_probe(phase),
-        Outcome::Exited { .. }
-        | Outcome::Killed { .. }
-        | Outcome::TimedOut
-        | Outcome::CouldNotStart { .. }
-        | Outcome::NeverRan => false,
+        Outcome::Stopped { .. } => has_probe(phase) || (says_done(end) && proof::is_wanted(phase)),
+        Outcome::Unknown => has_probe(phase),
+        outcome @ (Outcome::Exited { .. } | Outcome::Killed { .. } | Outcome::TimedOut) => {
+            has_probe(phase) && is_cut_short(phase, outcome)
+        }
+        Outcome::CouldNotStart { .. } | Outcome::NeverRan => false,
     };
     let outputs = match &end.outputs {
         _ if !claims => return None,
@@ -108,12 +140,20 @@ fn completed_or_not(
         if mutant::is(Mutant::BadOutputsAreFinal) {
             return failed(phase, &code, message);
         }
+        // Its effect is there, by its own word: only a person can say that it is to happen once more.
+        if let Some(asked) = doubt_of_an_effect(phase) {
+            return asked;
+        }
         return if is_another_failure(phase, &message) {
             failed_for_good(run, phase, &code, message)
         } else {
-            retried_or_failed(run, phase, state, RetryWhen::Failed, (&code, message), attempt, now)
+            retried_or_failed(run, phase, state.failures, RetryWhen::Failed, (&code, message), attempt, now)
         };
     }
+    completed(run, phase, end)
+}
+
+fn completed(run: &Run, phase: &Phase, end: &AttemptEnd) -> Event {
     Event::PhaseCompleted {
         phase: phase.id.clone(),
         summary: end.summary.clone(),
@@ -125,17 +165,22 @@ fn completed_or_not(
 }
 
 fn retried(run: &Run, phase: &Phase, state: &PhaseState, end: &AttemptEnd, attempt: Attempt, now: Timestamp) -> Event {
-    let (when, code, message) = match &end.outcome {
+    let (when, code, message) = failure_of(phase, &end.outcome).expect("only failures are retried");
+    if is_another_failure(phase, end.last_words.as_ref().map_or("", |words| words.text.as_str())) {
+        return failed_for_good(run, phase, code, message);
+    }
+    retried_or_failed(run, phase, state.failures, when, (code, message), attempt, now)
+}
+
+/// The kind of failure that an end is, with its code and its words; none if it is no failure.
+pub(in crate::run) fn failure_of(phase: &Phase, outcome: &Outcome) -> Option<(RetryWhen, &'static str, String)> {
+    Some(match outcome {
         Outcome::Exited { code } => (RetryWhen::Failed, failure::EXIT_CODE, format!("exited with code {code}")),
         Outcome::Killed { signal } => (RetryWhen::Infra, failure::SIGNAL, format!("was killed by signal {signal}")),
         Outcome::TimedOut => (RetryWhen::TimedOut, failure::TIMED_OUT, timed_out(phase)),
         Outcome::CouldNotStart { reason } => (RetryWhen::Infra, failure::COULD_NOT_START, reason.clone()),
-        Outcome::Stopped { .. } | Outcome::Unknown | Outcome::NeverRan => unreachable!("not a failure"),
-    };
-    if is_another_failure(phase, end.last_words.as_ref().map_or("", |words| words.text.as_str())) {
-        return failed_for_good(run, phase, code, message);
-    }
-    retried_or_failed(run, phase, state, when, (code, message), attempt, now)
+        Outcome::Stopped { .. } | Outcome::Unknown | Outcome::NeverRan => return None,
+    })
 }
 
 /// Whether the plan wants to repeat a certain failure only, and this is not the one. What counts is what the attempt printed
@@ -148,21 +193,21 @@ pub(in crate::run) fn failed_for_good(run: &Run, phase: &Phase, code: &str, mess
     replan::instead_of_failing(run, phase, code, &message).unwrap_or_else(|| failed(phase, code, message))
 }
 
-/// Another attempt, if the plan has one left.
+/// Another attempt, if the plan has one left after so many failures before this one.
 pub(in crate::run) fn retried_or_failed(
     run: &Run,
     phase: &Phase,
-    state: &PhaseState,
+    failures: u32,
     when: RetryWhen,
     (code, message): (&str, String),
     attempt: Attempt,
     now: Timestamp,
 ) -> Event {
     let stopping = run.stop.is_some_and(|(by, _)| by != StopBy::Pause);
-    if state.failures >= phase.retry.max || !phase.retry.when.contains(&when) || stopping {
+    if failures >= phase.retry.max || !phase.retry.when.contains(&when) || stopping {
         return failed_for_good(run, phase, code, message);
     }
-    let wait = backoff(&phase.retry.backoff, state.failures, jitter_seed(run, &phase.id, attempt));
+    let wait = backoff(&phase.retry.backoff, failures, jitter_seed(run, &phase.id, attempt));
     Event::RetryScheduled { phase: phase.id.clone(), not_before: now + wait }
 }
 
@@ -193,6 +238,13 @@ fn doubt(phase: &Phase, state: &PhaseState) -> Option<Event> {
         Some(OnInterrupt::RerunClean) => return nothing_to_put_back(phase, state),
         None => phase.effects == Effects::External,
     };
+    asks.then(|| Event::PhaseInDoubt { phase: phase.id.clone() })
+}
+
+/// The same where the phase says that its outward effect is there, and something else is amiss.
+fn doubt_of_an_effect(phase: &Phase) -> Option<Event> {
+    let may_repeat = matches!(phase.on_interrupt, Some(OnInterrupt::Rerun | OnInterrupt::Continue));
+    let asks = phase.effects == Effects::External && !may_repeat && !mutant::is(Mutant::RepeatAnOutwardEffect);
     asks.then(|| Event::PhaseInDoubt { phase: phase.id.clone() })
 }
 

@@ -68,7 +68,7 @@ pub(super) fn report(run: &Run, id: &PhaseId, by: &str, says: &Says, now: Timest
         Says::Fail { reason } => {
             let attempt = Attempt(state.attempts + u32::from(begun.is_some()));
             let why = (failure::REPORTED, reason.clone());
-            let next = retried_or_failed(run, phase, state, RetryWhen::Failed, why, attempt, now);
+            let next = retried_or_failed(run, phase, state.failures, RetryWhen::Failed, why, attempt, now);
             begun.into_iter().chain([tell(Report::Failed { reason: reason.clone() }), next]).collect()
         }
         Says::Done(said) => {
@@ -82,7 +82,7 @@ pub(super) fn report(run: &Run, id: &PhaseId, by: &str, says: &Says, now: Timest
                 let next = retried_or_failed(
                     run,
                     phase,
-                    state,
+                    state.failures,
                     RetryWhen::Failed,
                     (failure::STUCK, why.clone()),
                     attempt,

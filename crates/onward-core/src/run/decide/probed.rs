@@ -3,10 +3,11 @@
 use jiff::Timestamp;
 
 use super::Refusal;
-use super::ended::{failed_for_good, is_another_failure, retried_or_failed};
-use crate::event::{Answer, Claimed, Event};
+use super::ended::{failed_for_good, has_probe, is_another_failure, retried_or_failed, tells_of_a_signal};
+use crate::event::{Answer, Claimed, Event, PhaseError};
+use crate::failure;
 use crate::id::{Attempt, PhaseId};
-use crate::plan::{OnInterrupt, Phase, RetryWhen};
+use crate::plan::{Effects, OnInterrupt, Phase, RetryWhen};
 use crate::run::proof::{self, Judgement, Proof};
 use crate::run::state::{ProbeDue, Run};
 
@@ -16,18 +17,43 @@ pub(super) fn probed(run: &Run, id: &PhaseId, proof: &Proof, now: Timestamp) -> 
     // Somebody answered for the phase meanwhile: what was seen does not matter any more.
     let Some(due) = state.probe.as_ref().filter(|_| !state.in_doubt) else { return Ok(Vec::new()) };
     let first = |answer, error| Event::PhaseProbed { phase: id.clone(), answer, error };
-    Ok(match (proof::judge(phase, proof), due) {
-        (Judgement::Done, ProbeDue::AfterTheRun(claimed) | ProbeDue::BeforeARerun(claimed)) => {
+    let judgement = if nobody_said_no(phase, proof) { Judgement::Unclear } else { proof::judge(phase, proof) };
+    Ok(match (judgement, due) {
+        (
+            Judgement::Done,
+            ProbeDue::AfterTheRun(claimed) | ProbeDue::BeforeARerun(claimed) | ProbeDue::AfterAStop(claimed),
+        ) => {
             vec![first(Answer::Done, None), completed(id, claimed, proof)]
+        }
+        (Judgement::Done, ProbeDue::AfterACut(cut)) => {
+            vec![first(Answer::Done, None), completed(id, &cut.0, proof)]
+        }
+        (Judgement::NotDone(_), ProbeDue::AfterACut(cut)) => {
+            let PhaseError { code, message } = cut.1.clone();
+            // The end itself was counted when it was recorded.
+            let failures = state.failures.saturating_sub(1);
+            let next = if is_another_failure(phase, &message) {
+                failed_for_good(run, phase, &code, message)
+            } else {
+                let attempt = Attempt(state.attempts);
+                retried_or_failed(run, phase, failures, kind_of(&code), (&code, message), attempt, now)
+            };
+            vec![first(Answer::NotDone, Some(cut.1.clone())), next]
         }
         (Judgement::NotDone(error), ProbeDue::AfterTheRun(_)) => {
             let why = (error.code.as_str(), error.message.clone());
             let next = if is_another_failure(phase, &error.message) {
                 failed_for_good(run, phase, why.0, why.1)
             } else {
-                retried_or_failed(run, phase, state, RetryWhen::Failed, why, Attempt(state.attempts), now)
+                retried_or_failed(run, phase, state.failures, RetryWhen::Failed, why, Attempt(state.attempts), now)
             };
             vec![first(Answer::NotDone, Some(error)), next]
+        }
+        (Judgement::NotDone(error), ProbeDue::AfterAStop(_)) => {
+            // Without a `done-when` nothing says that its outward effect is absent.
+            let doubt = asks(phase) || (phase.effects == Effects::External && !has_probe(phase));
+            let doubt = doubt.then(|| Event::PhaseInDoubt { phase: id.clone() });
+            std::iter::once(first(Answer::NotDone, Some(error))).chain(doubt).collect()
         }
         (Judgement::NotDone(error), ProbeDue::BeforeARerun(_)) => {
             let doubt = asks(phase).then(|| Event::PhaseInDoubt { phase: id.clone() });
@@ -35,6 +61,21 @@ pub(super) fn probed(run: &Run, id: &PhaseId, proof: &Proof, now: Timestamp) -> 
         }
         (Judgement::Unclear, _) => vec![first(Answer::CannotTell, None), Event::PhaseInDoubt { phase: id.clone() }],
     })
+}
+
+/// Whether a check of an outward effect was cut short: that it did not say yes is no no.
+fn nobody_said_no(phase: &Phase, proof: &Proof) -> bool {
+    let failed = proof.checks.iter().find(|check| check.code != Some(0));
+    let cut = failed.is_some_and(|check| check.code.is_none_or(tells_of_a_signal));
+    cut && phase.effects == Effects::External
+}
+
+fn kind_of(code: &str) -> RetryWhen {
+    match code {
+        failure::TIMED_OUT => RetryWhen::TimedOut,
+        failure::SIGNAL => RetryWhen::Infra,
+        _ => RetryWhen::Failed,
+    }
 }
 
 fn asks(phase: &Phase) -> bool {

@@ -1,0 +1,265 @@
+//! Ends in the middle of something: what must not happen twice is asked about, and what was finished is done. Small stories in
+//! virtual time.
+
+mod common;
+
+use jiff::{SignedDuration, Timestamp};
+use onward_core::effect::Effect;
+use onward_core::event::{Event, Outcome, Recorded, StopBy};
+use onward_core::id::{Attempt, PhaseId};
+use onward_core::input::{AttemptEnd, Input};
+use onward_core::run::proof::{self, CheckEnd, Proof};
+use onward_core::run::{self, PhaseStatus, Run};
+
+const KILLED: Outcome = Outcome::Killed { signal: 9 };
+/// What a shell says whose child was killed.
+const CHILD_KILLED: Outcome = Outcome::Exited { code: 137 };
+const FINISHED: Outcome = Outcome::Stopped { by: StopBy::Interrupt, said_done: true };
+const RETRIES: &str = ", retry: { max: 1, when: [failed, timed-out, infra], backoff: { initial: 1s } }";
+
+struct Story {
+    run: Run,
+    journal: Vec<Recorded>,
+    now: Timestamp,
+    epoch: u64,
+}
+
+impl Story {
+    /// One phase `a` with these keys, and `b` after it.
+    fn of_a(keys: &str) -> Self {
+        let plan = common::plan(&format!(
+            "onward: 1\nname: demo\nphases:\n  a: {{ run: x{keys} }}\n  b: {{ needs: a, run: x }}\n"
+        ));
+        let now = common::now();
+        let (run, stepped) = run::start(common::started(plan), "ada", now);
+        let mut story = Self { run, journal: stepped.events, now, epoch: 0 };
+        story.drive();
+        story
+    }
+
+    fn take(&mut self, input: &Input) -> Vec<Event> {
+        self.now += SignedDuration::from_secs(1);
+        let stepped = run::step(&mut self.run, input, "ada", self.now).expect("a legal input");
+        self.journal.extend(stepped.events.clone());
+        let replayed = run::fold(&self.journal).expect("a journal");
+        assert_eq!(format!("{:?}", self.run), format!("{replayed:?}"), "I1: live equals replayed");
+        stepped.events.into_iter().map(|recorded| recorded.event).collect()
+    }
+
+    fn drive(&mut self) {
+        self.epoch += 1;
+        self.take(&Input::Begin(common::begin(self.epoch)));
+    }
+
+    fn end(&mut self, outcome: Outcome) {
+        self.end_as(AttemptEnd::bare(outcome));
+    }
+
+    fn end_as(&mut self, end: AttemptEnd) {
+        let attempt = Attempt(self.a().attempts);
+        self.take(&Input::AttemptEnded { phase: PhaseId::new("a"), attempt, end });
+    }
+
+    fn probe(&mut self, proof: Proof) {
+        let phase = PhaseId::new("a");
+        assert!(run::wanted(&self.run, self.now).contains(&Effect::Probe { phase: phase.clone() }), "it is looked at");
+        self.take(&Input::Probed { phase, proof: Box::new(proof) });
+    }
+
+    fn later(&mut self) {
+        self.now += SignedDuration::from_hours(1);
+        self.take(&Input::Tick);
+        assert_eq!(self.a().status, PhaseStatus::Running, "it is tried again");
+    }
+
+    fn a(&self) -> &run::PhaseState {
+        self.run.phase_state(&PhaseId::new("a")).expect("a phase of the plan")
+    }
+
+    fn stands(&self) -> Stands {
+        match self.a() {
+            state if state.in_doubt => Stands::Asked,
+            state if state.not_before.is_some() => Stands::Retried,
+            state if state.status == PhaseStatus::Failed => Stands::Failed,
+            state if state.status == PhaseStatus::Completed => Stands::Done,
+            state => panic!("nothing was decided: {state:?}"),
+        }
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Stands {
+    Asked,
+    Retried,
+    Failed,
+    Done,
+}
+
+fn unreadable(outcome: Outcome) -> AttemptEnd {
+    AttemptEnd { outputs: Err("line 2".to_owned()), ..AttemptEnd::bare(outcome) }
+}
+
+fn seen(effect: proof::Effect) -> Proof {
+    Proof { effect: Some(effect), ..Proof::default() }
+}
+
+fn checked(code: Option<i32>) -> Proof {
+    Proof { checks: vec![CheckEnd { command: "c".to_owned(), code, said: String::new() }], ..Proof::default() }
+}
+
+/// The out-of-memory killer, or a time limit, ends a phase in the middle of an outward effect. Nobody knows whether that happened:
+/// a person is asked, whatever the plan says of retries, unless it says that the phase may be run again.
+#[test]
+fn an_outward_effect_that_was_cut_short_is_not_repeated_unasked() {
+    for outcome in [KILLED, CHILD_KILLED, Outcome::TimedOut] {
+        for (keys, stands) in [
+            (", effects: external", Stands::Asked),
+            (", effects: external, on-interrupt: ask", Stands::Asked),
+            (", effects: external, on-interrupt: rerun", Stands::Retried),
+            ("", Stands::Retried),
+        ] {
+            let mut story = Story::of_a(&format!("{keys}{RETRIES}"));
+            story.end(outcome.clone());
+            assert_eq!(story.stands(), stands, "{keys:?}, {outcome:?}");
+        }
+        let mut story = Story::of_a(", effects: external");
+        story.end(outcome.clone());
+        assert_eq!(story.stands(), Stands::Asked, "without retries, {outcome:?}");
+        story.drive();
+        assert_eq!((story.stands(), story.a().attempts), (Stands::Asked, 1), "the next start asks too");
+    }
+}
+
+/// What a phase with an outward effect says itself counts: a code of its own is a failure, and what never began had no effect.
+#[test]
+fn an_outward_effect_that_failed_by_itself_is_retried_as_the_plan_says() {
+    let could_not_start = Outcome::CouldNotStart { reason: "no such program".to_owned() };
+    for outcome in [Outcome::Exited { code: 3 }, Outcome::Exited { code: 128 }, could_not_start] {
+        let mut story = Story::of_a(&format!(", effects: external{RETRIES}"));
+        story.end(outcome.clone());
+        assert_eq!(story.stands(), Stands::Retried, "{outcome:?}");
+    }
+}
+
+/// A phase was killed from outside, and its plan wants to be asked about interruptions.
+#[test]
+fn a_foreign_signal_is_an_interruption_for_whoever_wants_to_be_asked() {
+    let mut story = Story::of_a(&format!(", on-interrupt: ask{RETRIES}"));
+    story.end(KILLED);
+    assert_eq!(story.stands(), Stands::Asked);
+}
+
+/// Nothing is said of when to retry: then after failures and time limits, and not after a signal from outside.
+#[test]
+fn a_foreign_signal_is_retried_where_that_is_asked_for() {
+    for (outcome, stands) in [
+        (KILLED, Stands::Failed),
+        (Outcome::CouldNotStart { reason: "no".to_owned() }, Stands::Failed),
+        (Outcome::TimedOut, Stands::Retried),
+        (Outcome::Exited { code: 1 }, Stands::Retried),
+    ] {
+        let mut story = Story::of_a(", retry: { max: 2 }");
+        story.end(outcome.clone());
+        assert_eq!(story.stands(), stands, "{outcome:?}");
+    }
+}
+
+/// The same end of a phase with a probe. The probe speaks before anything is tried again, and what it sees decides; the end counts
+/// as the failure that it is.
+#[test]
+fn a_probe_speaks_before_the_retry_of_what_was_cut_short() {
+    let story = |seen_there| {
+        let mut story = Story::of_a(&format!(", effects: external, done-when: [x]{RETRIES}"));
+        story.end(KILLED);
+        assert_eq!((story.a().attempts, story.a().failures), (1, 1));
+        story.probe(seen(seen_there));
+        story
+    };
+    assert_eq!(story(proof::Effect::There).stands(), Stands::Done);
+    assert_eq!(story(proof::Effect::CannotTell).stands(), Stands::Asked);
+    let mut again = story(proof::Effect::Absent);
+    assert_eq!((again.stands(), again.a().failures), (Stands::Retried, 1));
+    again.later();
+    again.end(KILLED);
+    again.probe(seen(proof::Effect::Absent));
+    assert_eq!((again.stands(), again.a().failures), (Stands::Failed, 2));
+    assert_eq!(again.a().error.as_ref().map(|error| error.code.as_str()), Some("signal"));
+}
+
+/// A phase pays and says so, and what it gives out cannot be read. It would pay once more.
+#[test]
+fn an_outward_effect_with_unreadable_outputs_is_not_repeated_unasked() {
+    for (keys, stands) in [(", effects: external", Stands::Asked), ("", Stands::Retried)] {
+        let mut story = Story::of_a(&format!("{keys}{RETRIES}"));
+        story.end_as(unreadable(Outcome::Exited { code: 0 }));
+        assert_eq!(story.stands(), stands, "{keys:?}");
+    }
+}
+
+/// A check of an outward effect says no: the plan's own word, so it is not done. One that was killed says nothing.
+#[test]
+fn a_check_of_an_outward_effect_says_no_or_nothing() {
+    for (code, stands) in [(Some(1), Stands::Retried), (None, Stands::Asked), (Some(137), Stands::Asked)] {
+        let mut story = Story::of_a(&format!(", effects: external, verify: [c]{RETRIES}"));
+        story.end(Outcome::Exited { code: 0 });
+        story.probe(checked(code));
+        assert_eq!(story.stands(), stands, "{code:?}");
+    }
+    let mut story = Story::of_a(&format!(", verify: [c]{RETRIES}"));
+    story.end(Outcome::Exited { code: 0 });
+    story.probe(checked(None));
+    assert_eq!(story.stands(), Stands::Retried, "it may be done again");
+}
+
+/// Somebody presses Ctrl+C, and the phase does not hear it and finishes its work. It is done; the run stops as it was asked to, and
+/// the next start goes on behind it.
+#[test]
+fn a_phase_that_finished_after_a_stop_is_done() {
+    for keys in ["", ", effects: external", ", on-interrupt: ask"] {
+        for by in [StopBy::Interrupt, StopBy::SessionEnd] {
+            let mut story = Story::of_a(keys);
+            story.take(&Input::StopAsked { by });
+            story.end(Outcome::Stopped { by, said_done: true });
+            assert_eq!(
+                (story.stands(), story.run.ending()),
+                (Stands::Done, Some(run::Ending::Stopped(by))),
+                "{keys:?}"
+            );
+            story.drive();
+            let b = story.run.phase_state(&PhaseId::new("b")).expect("of the plan");
+            assert_eq!((story.a().attempts, b.attempts), (1, 1));
+        }
+    }
+}
+
+/// The same where what it gives out cannot be read: then it is interrupted like any other, and no failure.
+#[test]
+fn a_phase_that_finished_after_a_stop_without_its_outputs_is_interrupted() {
+    for (keys, asked) in [("", false), (", effects: external", true)] {
+        let mut story = Story::of_a(keys);
+        story.take(&Input::StopAsked { by: StopBy::Interrupt });
+        story.end_as(unreadable(FINISHED));
+        assert_eq!((story.a().status, story.a().in_doubt), (PhaseStatus::Interrupted, asked), "{keys:?}");
+        assert_eq!(story.a().failures, 0);
+    }
+}
+
+/// The same where something has to prove it. That is looked at by the next driver; if it says no the phase was interrupted, which
+/// uses up no retry, and what happened outside without a `done-when` is asked about.
+#[test]
+fn a_phase_that_finished_after_a_stop_proves_it_at_the_next_start() {
+    let story = |keys: &str, code| {
+        let mut story = Story::of_a(&format!("{keys}, verify: [c]"));
+        story.take(&Input::StopAsked { by: StopBy::Interrupt });
+        story.end(FINISHED);
+        assert_eq!((story.a().status, story.a().attempts), (PhaseStatus::Interrupted, 1));
+        story.drive();
+        assert_eq!(story.a().attempts, 1, "it is looked at before it is begun again");
+        story.probe(checked(Some(code)));
+        story
+    };
+    assert_eq!(story("", 0).stands(), Stands::Done);
+    let again = story("", 1);
+    assert_eq!((again.a().status, again.a().failures, again.a().attempts), (PhaseStatus::Running, 0, 2));
+    assert_eq!(story(", effects: external", 1).stands(), Stands::Asked);
+}
