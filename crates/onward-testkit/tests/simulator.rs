@@ -133,5 +133,7 @@ mod mutants {
         soak_count_a_report_twice: CountAReportTwice;
         soak_bad_outputs_are_final: BadOutputsAreFinal;
         soak_done_when_is_no_proof: DoneWhenIsNoProof;
+        an_outward_effect_is_repeated_unasked: RepeatAnOutwardEffect;
+        soak_what_is_done_is_thrown_away: ThrowAwayWhatIsDone;
     }
 }

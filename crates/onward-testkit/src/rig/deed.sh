@@ -106,8 +106,8 @@ self=("$0" __child "$run" "$phase" "$attempt" "$key" $((ms / 3)))
 did=$RIG/once/$run~${phase//\//%}~$attempt~did
 case $by in
     self) note effect ;;
-    child) "${self[@]}" & wait $! || failed=1 ;;
-    session) setsid "${self[@]}" & wait $! || failed=1 ;;
+    child) "${self[@]}" & wait $! || failed=$? ;;
+    session) setsid "${self[@]}" & wait $! || failed=$? ;;
     bare) env -i PATH="$PATH" RIG="$RIG" TESTKIT_TOKEN="$TESTKIT_TOKEN" RIG_OF="$run $phase $attempt" "${self[@]}" & wait $! || failed=1 ;;
     orphan)
         (setsid "${self[@]}" &)
@@ -118,6 +118,8 @@ esac
 if [ -n "$failed" ]; then
     note fail
     leave
+    # As a shell does: one whose child was killed says by which signal.
+    if [ "$failed" -gt 128 ]; then exit "$failed"; fi
     exit 4
 fi
 pause $((ms / 3))

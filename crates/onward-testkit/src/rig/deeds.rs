@@ -8,9 +8,9 @@ const SEEN: &str = include_str!("seen.sh");
 const EVERYTHING: &str = include_str!("everything.yaml");
 const INNER: &str = "onward: 1\nphases:\n  one:\n    run: DEED\n  two:\n    needs: one\n    run: DEED\n";
 
-/// Phases whose effect nobody may see twice, whatever was killed: they have no retries, and a person who looks at the world
-/// answers for them.
-pub(super) const OUTWARD: [&str; 2] = ["pay", "post"];
+/// Phases whose effect nobody may see twice, whatever was killed: a person who looks at the world answers for them. Two have no
+/// retries; one has some, which must not count where it was cut short.
+pub(super) const OUTWARD: [&str; 3] = ["pay", "post", "charge"];
 
 /// How the work of a phase is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,9 +51,20 @@ fn filled(text: &str, name: &str, manners: Manners, dice: &mut Dice) -> String {
     let text = text.replace("NAME", name);
     // A limit opens after a second at the earliest, which is long where every call is counted.
     let text = if manners == Manners::Plain { text.replace(" limited", "") } else { text };
+    let text = text.replace("CHARGE", &charge(manners, dice));
     let mut parts = text.split("DEED");
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |so_far, part| so_far + &words(manners, dice) + part)
+}
+
+/// A deed whose own word can be trusted: it fails only where its effect did not happen, or says that a signal ended its child.
+fn charge(manners: Manners, dice: &mut Dice) -> String {
+    match manners {
+        Manners::Plain => "exec deed for=3".to_owned(),
+        Manners::Bad => {
+            format!("exec deed for={} {}", 60 + dice.below(400), dice.pick(&["", "child", "session", "deaf"]))
+        }
+    }
 }
 
 /// The command of one deed. What closes its descriptors keeps its environment: something must be left to be known by.
@@ -69,7 +80,7 @@ fn words(manners: Manners, dice: &mut Dice) -> String {
     if by != "bare" && dice.percent(30) {
         words.push("closes".to_owned());
     }
-    for (word, chance) in [("deaf", 2), ("leaves", 15), ("posts", 10)] {
+    for (word, chance) in [("deaf", 20), ("leaves", 15), ("posts", 10)] {
         if dice.percent(chance) {
             words.push(word.to_owned());
         }

@@ -109,7 +109,7 @@ fn is_excused(case: &Case<'_>, end: &Line) -> bool {
     was_stopped(case, &end.phase, end.attempt) || was_killed
 }
 
-/// Whether an attempt is on record as stopped, in a run whose driver was asked to stop.
+/// Whether an attempt is on record as stopped half-way, in a run whose driver was asked to stop.
 fn was_stopped(case: &Case<'_>, phase: &str, attempt: u32) -> bool {
     case.disturbed.stopped.contains(case.run)
         && case.events.iter().any(|event| {
@@ -117,6 +117,7 @@ fn was_stopped(case: &Case<'_>, phase: &str, attempt: u32) -> bool {
                 && event["phase"] == phase
                 && event["attempt"] == attempt
                 && event["outcome"]["how"] == "stopped"
+                && event["outcome"]["said_done"] != true
         })
 }
 
@@ -144,6 +145,9 @@ fn judge_journal(case: &Case<'_>, phase: &str, lines: &[&Line], found: &mut Vec<
         match outcome["how"].as_str().unwrap_or_default() {
             "exited" if outcome["code"] == 0 && !has(attempt, "end") => {
                 found.push(format!("{phase}: attempt {attempt} is on record as done, and was not"));
+            }
+            "stopped" if outcome["said_done"] == true && !has(attempt, "end") => {
+                found.push(format!("{phase}: attempt {attempt} is on record as finished after a stop, and was not"));
             }
             "could_not_start" | "never_ran" if has(attempt, "begin") => {
                 found.push(format!("{phase}: attempt {attempt} is on record as never begun, and has begun"));
@@ -244,6 +248,18 @@ mod tests {
         let completed = json!({ "type": "phase_completed", "phase": "pay", "adopted": false });
         let told = judged(&[line("begin", 1)], &[started(1), completed], &none);
         assert!(told.iter().any(|fault| fault.contains("its effect never happened")), "{told:?}");
+    }
+
+    /// Somebody asked a phase to end, and it finished its work: that counts, and it is not begun again.
+    #[test]
+    fn what_finished_after_a_stop_is_not_done_again() {
+        let stopped = Disturbed { stopped: BTreeSet::from(["r".to_owned()]), ..Disturbed::default() };
+        let again = [line("begin", 1), line("end", 1), line("begin", 2), line("effect", 2), line("end", 2)];
+        let events =
+            |said_done: bool| [started(1), started(2), ended(1, &json!({ "how": "stopped", "said_done": said_done }))];
+        assert_eq!(judged(&again, &events(false), &stopped), Vec::<String>::new());
+        let told = judged(&again, &events(true), &stopped);
+        assert!(told.iter().any(|fault| fault.contains("after attempt 1 was done")), "{told:?}");
     }
 
     /// The attendant was killed before it could say how the attempt ended: it may be done again, though not its outward effect.

@@ -20,6 +20,10 @@ pub(super) struct Facts {
     /// The last end of a phase with a probe, until the probe has spoken.
     pub(super) unprobed: Option<Unprobed>,
     pub(super) confirmed: bool,
+    /// Its last attempt was cut short in the middle of an outward effect, and it is not on record that a person is asked.
+    pub(super) must_ask: bool,
+    /// Its last attempt finished its work after it was asked to end.
+    pub(super) must_be_done: bool,
     /// Somebody else is at work on it.
     pub(super) begun: bool,
     /// What a person said, or the one who did it: the phase may be done.
@@ -39,5 +43,7 @@ pub(super) enum Word {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unprobed {
     SaysDone,
+    /// It had been asked to end.
+    SaysDoneLate,
     NobodyKnows,
 }

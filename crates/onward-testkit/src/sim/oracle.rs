@@ -5,10 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use onward_core::checkpoint::{self, Head};
-use onward_core::event::{Answer, Event, LimitHit, Outcome, PhaseBack, Recorded, Report};
+use onward_core::event::{Event, LimitHit, PhaseBack, Recorded, Report};
 use onward_core::id::{Attempt, Generation, PhaseId, Seq};
 use onward_core::plan::{Body, Effects, IfSilent, Phase, PhaseFailure, Plan, ReplanWhen, RetryWhen, globs};
-use onward_core::replan::EXIT_REPLAN;
 use onward_core::run::{PhaseStatus, Run};
 use onward_store::{Lease, Record, StoredCheckpoint};
 
@@ -19,6 +18,7 @@ use super::replans::Revisions;
 use super::silence::Silence;
 
 mod effects;
+mod ends;
 
 /// How often each kind of event and each change of a phase's status was seen.
 pub type Coverage = BTreeMap<String, u64>;
@@ -121,8 +121,8 @@ impl Oracle {
             Event::AttemptStarted { phase, attempt, generation, .. } => {
                 self.attempt_started(phase, *attempt, *generation, recorded.at);
             }
-            Event::AttemptEnded { phase, attempt, outcome, error, .. } => {
-                self.attempt_ended(phase, *attempt, outcome);
+            Event::AttemptEnded { phase, attempt, outcome, error, ended_at, .. } => {
+                self.attempt_ended(phase, *attempt, outcome, *ended_at);
                 if error.is_some() {
                     self.gave_out_nonsense(phase);
                 }
@@ -185,13 +185,6 @@ impl Oracle {
             (facts.failures, facts.unknowns, facts.parked) = (0, 0, false);
         }
         self.revised(plan);
-    }
-
-    /// A phase that says it is done and gives out what nobody can read has failed like any other.
-    fn gave_out_nonsense(&mut self, phase: &PhaseId) {
-        let facts = self.facts.get_mut(phase).expect("of the plan");
-        (facts.failures, facts.unprobed) = (facts.failures + 1, None);
-        *self.coverage.entry("attempt_ended:bad-outputs".to_owned()).or_default() += 1;
     }
 
     fn completed(&mut self, phase: &PhaseId, adopted: bool) {
@@ -264,6 +257,7 @@ impl Oracle {
         let plan = self.plan.phase(phase).expect("of the plan").clone();
         assert!(matches!(plan.body, Body::Run { .. }), "{phase} is for others to do");
         self.composed.may_start(&self.plan, phase);
+        self.was_asked_about(phase);
         self.needs_are_met(phase);
         for whole in ancestors(&self.plan, phase) {
             self.needs_are_met(&whole);
@@ -328,31 +322,10 @@ impl Oracle {
         self.plan.phase(phase).and_then(|phase| phase.children.as_ref()).into_iter().flatten()
     }
 
-    fn attempt_ended(&mut self, phase: &PhaseId, attempt: Attempt, outcome: &Outcome) {
-        let how = serde_json::to_value(outcome).expect("plain data")["how"].as_str().expect("a tag").to_owned();
-        *self.coverage.entry(format!("attempt_ended:{how}")).or_default() += 1;
-        let plan = self.plan.phase(phase).expect("of the plan");
-        let has_probe = !plan.done_when.is_empty();
-        let proves = has_probe || !plan.verify.is_empty() || !plan.artifacts.is_empty();
-        let facts = self.facts.get_mut(phase).expect("of the plan");
-        facts.unprobed = match outcome {
-            Outcome::Exited { code: 0 } => Some(Unprobed::SaysDone).filter(|_| proves),
-            Outcome::Stopped { .. } | Outcome::Unknown => Some(Unprobed::NobodyKnows).filter(|_| has_probe),
-            _ => None,
-        };
-        assert_eq!(facts.open.take(), Some(attempt), "the end of {attempt} at {phase} is recorded once");
-        match outcome {
-            Outcome::Unknown | Outcome::NeverRan => facts.unknowns += 1,
-            Outcome::Stopped { .. } | Outcome::Exited { code: 0 | EXIT_REPLAN } => facts.unknowns = 0,
-            Outcome::Exited { .. } | Outcome::Killed { .. } | Outcome::TimedOut | Outcome::CouldNotStart { .. } => {
-                (facts.failures, facts.unknowns) = (facts.failures + 1, 0);
-            }
-        }
-    }
-
     /// The end before it was no failure after all.
     fn limit_hit(&mut self, hit: &LimitHit) {
         if let Some(phase) = &hit.phase {
+            self.was_asked_about(phase);
             let facts = self.facts.get_mut(phase).expect("of the plan");
             assert!(facts.open.is_none() && facts.failures > 0, "{phase} hits a limit without an end");
             facts.failures -= 1;
@@ -360,22 +333,8 @@ impl Oracle {
         self.closed.hit(hit);
     }
 
-    /// What a probe says about an attempt that said it was done counts like its exit code.
-    fn probed(&mut self, phase: &PhaseId, answer: Answer) {
-        let facts = self.facts.get_mut(phase).expect("of the plan");
-        assert!(facts.open.is_none(), "{phase} is probed while it is at work");
-        assert!(facts.unprobed.is_some(), "{phase} is probed without an end that needs it");
-        match (answer, facts.unprobed) {
-            (Answer::NotDone, Some(Unprobed::SaysDone)) => {
-                (facts.failures, facts.unprobed) = (facts.failures + 1, None);
-            }
-            (Answer::NotDone, _) => facts.unprobed = None,
-            (Answer::Done, _) => facts.confirmed = true,
-            (Answer::CannotTell, _) => {}
-        }
-    }
-
     fn retried(&self, phase: &PhaseId) {
+        self.was_asked_about(phase);
         let max = self.plan.phase(phase).expect("of the plan").retry.max;
         let failures = self.facts[phase].failures;
         assert!(failures <= max, "I6: {phase} is retried {failures} times, {max} are allowed");
@@ -386,6 +345,7 @@ impl Oracle {
         let has_probe = !self.plan.phase(phase).expect("of the plan").done_when.is_empty();
         let facts = self.facts.get_mut(phase).expect("of the plan");
         facts.unprobed = facts.unprobed.or(has_probe.then_some(Unprobed::NobodyKnows));
+        facts.must_ask = false;
     }
 
     fn revised(&mut self, plan: &Plan) {
@@ -395,7 +355,10 @@ impl Oracle {
             // What is not for us to try any more has nothing to prove by a probe.
             let proves = match &phase.body {
                 Body::Run { .. } | Body::Agent(_) => !is_whole(plan, &phase.id),
-                Body::External(_) => !is_whole(plan, &phase.id) && facts.unprobed != Some(Unprobed::SaysDone),
+                Body::External(_) => {
+                    let said = matches!(facts.unprobed, Some(Unprobed::SaysDone | Unprobed::SaysDoneLate));
+                    !is_whole(plan, &phase.id) && !said
+                }
                 Body::Approval(_) | Body::Uses(_) => false,
             };
             facts.unprobed = facts.unprobed.filter(|_| proves);
@@ -408,6 +371,7 @@ impl Oracle {
         let facts = self.facts.get_mut(phase).expect("of the plan");
         assert!(facts.open.is_none(), "{phase} is finished while it is at work");
         (facts.unprobed, facts.confirmed) = (None, false);
+        (facts.must_ask, facts.must_be_done) = (false, false);
         assert!(
             facts.finished_generation < Some(Generation(facts.generation)) || facts.finished_as != Some(status),
             "P1: a second outcome of {phase} in generation {}",
@@ -437,6 +401,9 @@ impl Oracle {
             self.journal.iter().rev().map(|r| &r.event).take_while(|e| !matches!(e, Event::DriverStarted { .. }));
         let stopping = stopping.into_iter().any(|event| matches!(event, Event::StopAsked { .. }));
         self.another_plan_was_not_to_be_asked_for(phase, code);
+        if code != "crash-loop" {
+            self.was_asked_about(phase);
+        }
         let facts = self.facts.get_mut(phase).expect("of the plan");
         if code == "rejected" {
             assert_eq!(facts.word, Some(Word::No), "{phase} is rejected and nobody said so");
@@ -484,6 +451,7 @@ impl Oracle {
         facts.generation = generation.0;
         (facts.failures, facts.unknowns, facts.parked, facts.finished_as) = (0, 0, false, None);
         (facts.unprobed, facts.confirmed) = (None, false);
+        (facts.must_ask, facts.must_be_done) = (false, false);
         (facts.begun, facts.word) = (false, None);
     }
 
@@ -509,6 +477,7 @@ impl Oracle {
         let has_probe = self.plan.phase(&back.phase).is_some_and(|phase| !phase.done_when.is_empty());
         facts.unprobed = (back.in_doubt && has_probe).then_some(Unprobed::NobodyKnows);
         facts.confirmed = false;
+        (facts.must_ask, facts.must_be_done) = (false, false);
         (facts.begun, facts.word) = (false, None);
         facts.parked = back.error.as_ref().is_some_and(|error| error.code == "crash-loop");
         facts.finished_as =

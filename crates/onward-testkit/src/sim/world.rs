@@ -54,6 +54,8 @@ struct Process {
     state: ProcessState,
     boot: u32,
     asked: Option<(StopBy, Urgency)>,
+    /// It does not hear that it is to end, and finishes its work if it is soon done.
+    deaf: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -139,8 +141,9 @@ impl Machine {
             if let ProcessState::AtWork { until, outcome } = &process.state
                 && *until <= self.now
             {
+                let said_done = process.deaf && *outcome == Outcome::Exited { code: 0 };
                 let outcome =
-                    process.asked.map_or_else(|| outcome.clone(), |(by, _)| Outcome::Stopped { by, said_done: false });
+                    process.asked.map_or_else(|| outcome.clone(), |(by, _)| Outcome::Stopped { by, said_done });
                 process.state = ProcessState::Exited { outcome, at: *until };
                 self.git.tree += 1;
             }
@@ -173,7 +176,8 @@ impl Machine {
         let outcome = match self.dice.below(100) {
             0..=69 => Outcome::Exited { code: 0 },
             70..=76 => Outcome::Exited { code: 75 },
-            77..=86 => Outcome::Exited { code: 1 },
+            77..=84 => Outcome::Exited { code: 1 },
+            85..=86 => Outcome::Exited { code: 137 },
             87..=89 => Outcome::Exited { code: EXIT_REPLAN },
             90..=93 => Outcome::Killed { signal: 9 },
             94..=96 => Outcome::TimedOut,
@@ -181,7 +185,7 @@ impl Machine {
         };
         let seconds = i64::try_from(self.dice.below(40)).expect("small");
         let state = ProcessState::AtWork { until: self.now + SignedDuration::from_secs(seconds), outcome };
-        self.attempts.insert((phase.clone(), attempt), Process { state, boot: self.boot, asked: None });
+        self.attempts.insert((phase.clone(), attempt), Process { state, boot: self.boot, asked: None, deaf: false });
     }
 }
 
@@ -221,13 +225,21 @@ impl Eyes {
     }
 }
 
+/// Whether what an attempt that ended at this time gives out cannot be read.
+pub(super) fn gives_out_nonsense(at: Timestamp) -> bool {
+    at.as_second() % 29 == 0
+}
+
 fn end(outcome: Outcome, at: Timestamp) -> AttemptEnd {
     // Not always the same list: a matrix over it is not always the same either.
     let lists = ["[]", "[1, 2]", "[2, 3, 4]", "no list"];
     let odd = usize::try_from(at.as_second()).unwrap_or_default() % 16;
     let list = lists[if odd == 0 { 3 } else { odd % 3 }];
-    let unreadable = at.as_second() % 29 == 0;
-    let outputs = if unreadable { Err("line 1".to_owned()) } else { Ok([("list".to_owned(), list.to_owned())].into()) };
+    let outputs = if gives_out_nonsense(at) {
+        Err("line 1".to_owned())
+    } else {
+        Ok([("list".to_owned(), list.to_owned())].into())
+    };
     let end = AttemptEnd { ended_at: Some(at), duration_ms: Some(1), outputs, ..AttemptEnd::bare(outcome) };
     limits::with_last_words(end, at)
 }
@@ -314,7 +326,8 @@ impl World for Eyes {
             return Ok(Some(Input::AttemptEnded { phase: phase.clone(), attempt, end }));
         }
         let now = machine.now;
-        let stubborn = machine.dice.percent(30);
+        let stubborn = machine.dice.percent(40);
+        let deaf = stubborn && machine.dice.percent(60);
         let process = machine.attempts.get_mut(&key).expect("it is in flight");
         if process.asked.is_some_and(|(_, asked)| asked >= urgency) {
             return Ok(None);
@@ -322,7 +335,10 @@ impl World for Eyes {
         process.asked = Some((by, urgency));
         if let ProcessState::AtWork { until, .. } = &mut process.state {
             let grace = if urgency == Urgency::Kill || !stubborn { 0 } else { 8 };
-            *until = (*until).min(now + SignedDuration::from_secs(grace));
+            let killed_at = now + SignedDuration::from_secs(grace);
+            // What does not hear it comes to its own end before the kill does.
+            process.deaf = deaf && grace > 0;
+            *until = (*until).min(if process.deaf { killed_at - SignedDuration::from_secs(1) } else { killed_at });
         }
         Ok(None)
     }
