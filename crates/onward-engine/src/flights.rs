@@ -281,7 +281,10 @@ impl World for Flights<'_> {
     }
 
     fn limit_hit(&mut self, run: &Run, hit: &LimitHit) {
-        self.shared.publish(run, hit, self.now());
+        // What is in the place of a project that was moved is somebody else's.
+        if self.place.demand().is_ok() {
+            self.shared.publish(run, hit, self.now());
+        }
     }
 
     fn limits_elsewhere(&mut self, run: &Run) -> Vec<Input> {

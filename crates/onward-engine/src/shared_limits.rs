@@ -38,7 +38,16 @@ pub(crate) struct SharedLimits {
 
 struct Place {
     folder: PathBuf,
+    missing: Missing,
     seen: Option<Stamp>,
+}
+
+/// What is done where the folder is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Missing {
+    Made,
+    /// A store that is not there was moved or deleted, and does not begin anew in its old place.
+    LeftAlone,
 }
 
 /// Two looks with the same stamp saw the same file.
@@ -50,8 +59,9 @@ struct Stamp {
 
 impl SharedLimits {
     pub(crate) fn new(store_folder: &Path) -> Self {
-        let place = |folder| Place { folder, seen: None };
-        Self { project: place(store_folder.to_owned()), user: state_folder().map(place) }
+        let place = |folder, missing| Place { folder, missing, seen: None };
+        let user = state_folder().map(|folder| place(folder, Missing::Made));
+        Self { project: place(store_folder.to_owned(), Missing::LeftAlone), user }
     }
 
     /// Tells the others of a limit that this run has hit.
@@ -100,7 +110,9 @@ impl Place {
 
     /// Whole or not at all, one writer after the other.
     fn add(&self, new: Elsewhere, now: Timestamp) -> std::io::Result<()> {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+        if self.missing == Missing::Made {
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+        }
         let _alone = exclusive(&self.folder.join("limits.lock")).map_err(std::io::Error::other)?;
         let mut closed = self.read().closed;
         closed.retain(|known| known.until > now);
@@ -173,7 +185,7 @@ mod tests {
     }
 
     fn places(top: &Path, project: &str) -> SharedLimits {
-        let place = |name: &str| Place { folder: top.join(name), seen: None };
+        let place = |name: &str| Place { folder: top.join(name), missing: Missing::Made, seen: None };
         SharedLimits { project: place(project), user: Some(place("user")) }
     }
 
@@ -217,7 +229,7 @@ mod tests {
     #[test]
     fn the_file_stays_small_and_true() {
         let top = tempfile::tempdir().expect("a folder");
-        let place = Place { folder: top.path().join("one"), seen: None };
+        let place = Place { folder: top.path().join("one"), missing: Missing::Made, seen: None };
         let add = |name: &str, minutes, told| {
             let closed = Elsewhere { limit: name.to_owned(), until: in_minutes(minutes), told };
             place.add(closed, now()).expect("it can be written");
