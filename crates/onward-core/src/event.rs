@@ -57,6 +57,9 @@ pub enum Event {
         /// How long it may wait and work.
         #[serde(default, skip_serializing_if = "Bounds::is_default")]
         bounds: Bounds,
+        /// Variables of its process that decisions about the plan ask for.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        environment: BTreeMap<String, String>,
     },
     /// What a driver saw around the run when it began, and what it made of it.
     WorldSeen {

@@ -93,6 +93,8 @@ pub struct Begin {
     pub orphans: Orphans,
     /// The commit that is checked out.
     pub head: Option<String>,
+    /// Variables of the process, as [`crate::run::context::variables_asked_for`] names them.
+    pub environment: BTreeMap<String, String>,
     /// Failed phases are tried again with their retries renewed.
     pub renew: bool,
     pub choices: Vec<(PhaseId, Choice)>,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use onward_core::diagnostic::{Diagnostic, render};
+use onward_core::expression::Condition;
 use onward_core::id::PhaseId;
 use onward_core::plan::{
     Axis, Body, Budget, Effects, InputKind, MayEdit, OnChange, OnInterrupt, PhaseFailure, Plan, PlanFailure, Priority,
@@ -292,7 +293,10 @@ phases:
     assert_eq!((matrix.max_parallel, matrix.fail_fast, matrix.axes.len()), (Some(2), true, 2));
     assert_eq!(matrix.axes[0], ("x".to_owned(), Axis::Values(vec!["1".into(), "two".into()])));
     assert_eq!(matrix.axes[1], ("y".to_owned(), Axis::From("${{ phases.b.outputs.list }}".into())));
-    assert_eq!((a.condition.as_deref(), a.reads.as_slice()), (Some("always()"), &["in/**".to_owned()][..]));
+    assert_eq!(
+        (a.condition.as_ref().map(Condition::as_str), a.reads.as_slice()),
+        (Some("always()"), &["in/**".to_owned()][..])
+    );
     assert_eq!((a.verify.len(), a.done_when.len(), a.fingerprint.len()), (2, 1, 1));
     assert_eq!((a.locks.as_slice(), a.pools()), (&["db".to_owned()][..], vec!["api"]));
     assert_eq!((b.locks.len(), b.pools()), (0, vec!["codex"]));

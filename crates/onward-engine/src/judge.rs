@@ -18,6 +18,7 @@ use onward_core::view::{self, Alive, Driver, StatusView, Why};
 use crate::Onward;
 use crate::check;
 use crate::error::{Error, Result};
+use crate::executor::shell;
 use crate::look::{self, require_phase};
 use crate::offer::{fresh, question, refuse_if_driven};
 use crate::prepared::{Prepared, is_known_by, text_key};
@@ -391,8 +392,11 @@ impl Unfinished {
 
     /// The run as it would stand after this start, before anything is started.
     fn preview(&self, request: &Request) -> Result<Run> {
+        let resumption = self.resumption(request);
+        let plan = resumption.revised.as_ref().map_or(self.run.plan(), |revised| &revised.plan);
         let begin = Begin {
             epoch: self.run.epoch + 1,
+            environment: shell::variables_on_record(plan),
             host: String::new(),
             pid: 0,
             boot: String::new(),
@@ -401,7 +405,7 @@ impl Unfinished {
             renew: false,
             choices: request.choices.iter().map(|(phase, choice)| (PhaseId::new(phase), *choice)).collect(),
             head: None,
-            resumption: self.resumption(request),
+            resumption,
             bounds: Bounds::default(),
             closed: Vec::new(),
         };

@@ -495,6 +495,9 @@ impl Onward {
             jobs: request.jobs,
             orphans: request.orphans.unwrap_or_default(),
             head,
+            environment: shell::variables_on_record(
+                resumption.revised.as_ref().map_or(run.plan(), |revised| &revised.plan),
+            ),
             renew: matches!(request.want, Want::Resume(_) | Want::ResumeRun(_)),
             choices: request.choices.iter().map(|(phase, choice)| (PhaseId::new(phase), *choice)).collect(),
             resumption,

@@ -1,10 +1,16 @@
 //! The grammar of `if`: comparisons, `&&`, `||`, `!`, brackets, and the three words about what went before.
 
+use serde::{Deserialize, Serialize};
+
 use super::{ExpressionError, Reference};
 
-/// An `if` that was read.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Condition(Term);
+/// An `if` that was read: as it is written, and what that means.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Condition {
+    text: String,
+    term: Term,
+}
 
 /// What went before a phase, for `success()` and `failure()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +21,7 @@ pub enum Past {
     Failed,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Term {
     Text(String),
     Value(Reference),
@@ -58,22 +64,39 @@ pub fn condition(text: &str) -> Result<Vec<Reference>, ExpressionError> {
 impl Condition {
     /// Reads the text of an `if`. The outer `${{ }}` may be left out.
     pub fn parse(text: &str) -> Result<Self, ExpressionError> {
-        let trimmed = text.trim();
-        let inner = trimmed.strip_prefix("${{").and_then(|rest| rest.strip_suffix("}}")).unwrap_or(trimmed);
+        let inner = bare(text);
         let offset = inner.as_ptr().addr() - text.as_ptr().addr();
         let tokens = tokens(inner, offset)?;
         let mut reader = Reader { tokens: &tokens, at: 0, end: offset + inner.len() };
         let term = reader.any_of(0)?;
         match reader.peek() {
-            None => Ok(Self(term)),
+            None => Ok(Self { text: text.to_owned(), term }),
             Some(_) => Err(reader.fault("nothing was expected after this")),
         }
+    }
+
+    /// Holds whatever went before, as long as `own` does.
+    #[must_use]
+    pub fn always(own: Option<&Self>) -> Self {
+        let always = Term::Outcome(Word::Always);
+        match own {
+            None => Self { text: "always()".to_owned(), term: always },
+            Some(own) => Self {
+                text: format!("always() && ({})", bare(&own.text)),
+                term: Term::All(vec![always, own.term.clone()]),
+            },
+        }
+    }
+
+    /// As it is written.
+    pub fn as_str(&self) -> &str {
+        &self.text
     }
 
     /// Everything it asks for, in order.
     pub fn references(&self) -> Vec<Reference> {
         let mut found = Vec::new();
-        self.0.visit(&mut |term| {
+        self.term.visit(&mut |term| {
             if let Term::Value(reference) = term {
                 found.push(reference.clone());
             }
@@ -84,7 +107,7 @@ impl Condition {
     /// Whether it says by itself what a failure before it means. One that does not wants all to have gone well.
     pub fn judges_the_past(&self) -> bool {
         let mut judges = false;
-        self.0.visit(&mut |term| judges |= matches!(term, Term::Outcome(_)));
+        self.term.visit(&mut |term| judges |= matches!(term, Term::Outcome(_)));
         judges
     }
 
@@ -92,8 +115,28 @@ impl Condition {
     /// text, `false` and `0` do not hold.
     pub fn holds(&self, context: &dyn Fn(&Reference) -> Option<String>, past: Past) -> bool {
         let good = self.judges_the_past() || past == Past::Good;
-        good && self.0.holds(context, past)
+        good && self.term.holds(context, past)
     }
+}
+
+impl TryFrom<String> for Condition {
+    type Error = ExpressionError;
+
+    fn try_from(text: String) -> Result<Self, ExpressionError> {
+        Self::parse(&text)
+    }
+}
+
+impl From<Condition> for String {
+    fn from(condition: Condition) -> Self {
+        condition.text
+    }
+}
+
+/// A condition without its outer `${{ }}`.
+fn bare(text: &str) -> &str {
+    let trimmed = text.trim();
+    trimmed.strip_prefix("${{").and_then(|rest| rest.strip_suffix("}}")).unwrap_or(trimmed)
 }
 
 impl Term {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::document::word::words;
 
 use super::freshness::{Freshness, Issue};
+use crate::expression::Condition;
 use crate::id::PhaseId;
 
 use super::keys::BUILT_IN_AGENTS;
@@ -82,9 +83,8 @@ pub struct Phase {
     pub priority: Priority,
     pub value: Option<Value>,
     pub on_interrupt: Option<OnInterrupt>,
-    /// The condition `if`, as written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub condition: Option<String>,
+    pub condition: Option<Condition>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matrix: Option<Matrix>,
     /// What this phase was taken apart into: then it is done when they are, and never tried itself.

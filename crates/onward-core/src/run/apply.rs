@@ -116,7 +116,9 @@ impl Run {
     }
 
     fn driver_started(&mut self, event: &Event) {
-        let Event::DriverStarted { epoch, boot, jobs, orphans, head, only, bounds, .. } = event else { return };
+        let Event::DriverStarted { epoch, boot, jobs, orphans, head, only, bounds, environment, .. } = event else {
+            return;
+        };
         assert!(*epoch > self.epoch, "run {}: the epoch of a driver only rises", self.id);
         (self.epoch, self.jobs, self.orphans) = (*epoch, *jobs, *orphans);
         self.boot.clone_from(boot);
@@ -126,6 +128,10 @@ impl Run {
         self.vcs.head.clone_from(head);
         self.vcs.held = false;
         self.probe_again();
+        if self.environment != *environment {
+            self.environment.clone_from(environment);
+            self.spread_to(self.derived.index.by_variables.clone());
+        }
     }
 
     fn checkpoint_taken(&mut self, id: &CheckpointId, triggers: &[Trigger], phase: Option<&PhaseId>) {

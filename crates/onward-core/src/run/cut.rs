@@ -2,11 +2,12 @@
 
 use std::cell::Cell;
 
+use super::context::texts;
 use super::state::Run;
 use crate::event::PhaseError;
-use crate::expression::{self, Condition, Past, Reference};
+use crate::expression::{self, Past, Reference};
 use crate::failure;
-use crate::plan::{Axis, Body, Phase};
+use crate::plan::Phase;
 
 /// What stands in the place of a secret.
 pub const MARK: &str = "[redacted]";
@@ -28,28 +29,6 @@ pub(super) fn uses_what_was_cut(run: &Run, phase: &Phase) -> Option<PhaseError> 
     Some(PhaseError { code: failure::COULD_NOT_START.to_owned(), message })
 }
 
-/// What else of a phase is filled in before it begins, or when somebody is told about it.
-fn texts(phase: &Phase) -> Vec<&str> {
-    let mut texts: Vec<&str> = Vec::new();
-    match &phase.body {
-        Body::External(external) => texts.push(&external.instructions),
-        Body::Approval(approval) => {
-            texts.push(&approval.message);
-            texts.extend(approval.show.iter().map(String::as_str));
-        }
-        Body::Uses(uses) => texts.extend(uses.with.iter().map(|(_, value)| value.as_str())),
-        Body::Run { .. } | Body::Agent(_) => {}
-    }
-    for (_, axis) in phase.matrix.iter().flat_map(|matrix| &matrix.axes) {
-        match axis {
-            Axis::Values(values) => texts.extend(values.iter().map(String::as_str)),
-            Axis::From(text) => texts.push(text),
-        }
-    }
-    texts.extend(phase.artifacts.iter().map(|artifact| artifact.path.as_str()));
-    texts
-}
-
 fn was_cut(run: &Run, phase: &Phase, reference: &Reference) -> bool {
     let has_the_mark = |value: Option<&String>| value.is_some_and(|value| value.contains(MARK));
     match reference {
@@ -64,13 +43,16 @@ fn was_cut(run: &Run, phase: &Phase, reference: &Reference) -> bool {
 
 /// What the condition of a phase reads and should not.
 fn of_the_condition(run: &Run, phase: &Phase) -> Option<Reference> {
-    let condition = Condition::parse(phase.condition.as_deref()?).ok()?;
+    let condition = phase.condition.as_ref()?;
+    let context = run.context(phase);
     let cut = Cell::new(None);
     let watched = |reference: &Reference| {
-        if was_cut(run, phase, reference) {
+        let value = context.value(reference);
+        let secret = matches!(reference, Reference::Env(_)) && value.as_ref().is_some_and(|value| value.contains(MARK));
+        if secret || was_cut(run, phase, reference) {
             cut.set(Some(reference.clone()));
         }
-        run.value(phase, reference)
+        value
     };
     let _ = condition.holds(&watched, Past::Good);
     cut.into_inner()

@@ -97,7 +97,8 @@ fn taken_apart(run: &Run) -> Option<Event> {
         return Some(Event::PhaseExpanded { phase: phase.id.clone(), children: Vec::new() });
     }
     let bare = Phase { children: None, ..phase.clone() };
-    let found = children(&bare, &run.plan().used, &|reference| run.outer(phase, reference));
+    let context = run.context(phase);
+    let found = children(&bare, &run.plan().used, &|reference| context.of_the_run(reference));
     let found = found.map_err(|why| why.to_string()).and_then(|children| {
         let fits = children.len() + run.phases.len() <= PHASES_MAX;
         if fits { Ok(children) } else { Err(format!("with its parts the plan has more than {PHASES_MAX} phases")) }

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::context::watched;
 use super::pools::{self, Claim};
 use super::schedule::FREE;
-use crate::expression::{self, Reference};
+use crate::expression::Reference;
 use crate::id::PhaseId;
-use crate::plan::{Plan, Priority, Value, graph};
+use crate::plan::{Phase, Plan, Priority, Value, graph};
 
 #[derive(Debug, Default)]
 pub(super) struct PlanIndex {
@@ -25,6 +26,8 @@ pub(super) struct PlanIndex {
     pub(super) closing: Vec<bool>,
     /// Phases whose condition asks about this one.
     pub(super) watchers: Vec<Vec<usize>>,
+    /// Phases whose condition asks for a variable.
+    pub(super) by_variables: Vec<usize>,
     /// Phases that take the same things for themselves have the same number.
     pub(super) class: Vec<u32>,
 }
@@ -60,6 +63,8 @@ impl PlanIndex {
         let with_parts = with_parts.map(|(at, _)| at).collect();
         let watchers = watchers(plan, &by_id);
         let class = classes(plan);
+        let asks = |phase: &Phase| watched(plan, phase).iter().any(|one| matches!(one, Reference::Env(_)));
+        let by_variables = (0..plan.phases.len()).filter(|&at| asks(&plan.phases[at])).collect();
         Self {
             by_id,
             needs,
@@ -72,6 +77,7 @@ impl PlanIndex {
             with_parts,
             closing,
             watchers,
+            by_variables,
             class,
         }
     }
@@ -130,8 +136,7 @@ fn all_needs(
 fn watchers(plan: &Plan, by_id: &BTreeMap<PhaseId, usize>) -> Vec<Vec<usize>> {
     let mut watchers = vec![Vec::new(); plan.phases.len()];
     for (at, phase) in plan.phases.iter().enumerate() {
-        let asked = phase.condition.as_deref().and_then(|text| expression::condition(text).ok()).unwrap_or_default();
-        for reference in asked {
+        for reference in watched(plan, phase) {
             let (Reference::Output { phase: named, .. } | Reference::Status(named)) = reference else { continue };
             if let Some(&watched) = by_id.get(&phase.situation.phase(&named)) {
                 watchers[watched].push(at);

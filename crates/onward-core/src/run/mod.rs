@@ -7,6 +7,7 @@
 mod apply;
 pub mod cache;
 mod composed;
+pub mod context;
 mod cut;
 mod decide;
 mod follows;

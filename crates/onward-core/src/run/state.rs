@@ -45,6 +45,8 @@ pub struct Run {
     /// The epoch of the driver that has the run, or had it last.
     pub epoch: u64,
     pub boot: String,
+    /// Variables of the last driver's process, as far as decisions ask for them.
+    pub environment: BTreeMap<String, String>,
     pub jobs: Option<u32>,
     pub orphans: Orphans,
     pub last_checkpoint: Option<CheckpointId>,
@@ -286,6 +288,7 @@ impl Run {
             stopped: None,
             epoch: 0,
             boot: String::new(),
+            environment: BTreeMap::new(),
             jobs: None,
             orphans: Orphans::Wait,
             last_checkpoint: None,

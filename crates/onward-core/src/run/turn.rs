@@ -29,8 +29,7 @@ pub enum Turn {
     Never,
 }
 
-/// `needs` are the fates of what the phase needs, in the order of its `needs`. The condition was read with the plan; one that
-/// cannot be read does not hold.
+/// `needs` are the fates of what the phase needs, in the order of its `needs`.
 pub fn turn(phase: &Phase, needs: &[Fate], context: &dyn Fn(&Reference) -> Option<String>) -> Turn {
     let fates: Vec<Fate> = phase
         .needs
@@ -49,8 +48,7 @@ pub fn closing_turn(phase: &Phase, needs: &[Fate], main: Past, context: &dyn Fn(
 
 fn decide(phase: &Phase, fates: &[Fate], main: Past, context: &dyn Fn(&Reference) -> Option<String>) -> Turn {
     let failed = fates.iter().any(|fate| matches!(fate, Fate::Failed | Fate::Unreachable));
-    let condition = phase.condition.as_deref().map(Condition::parse);
-    let judges = matches!(&condition, Some(Ok(condition)) if condition.judges_the_past());
+    let judges = phase.condition.as_ref().is_some_and(Condition::judges_the_past);
     if failed && !judges {
         return Turn::Never;
     }
@@ -65,11 +63,11 @@ fn decide(phase: &Phase, fates: &[Fate], main: Past, context: &dyn Fn(&Reference
         value
     };
     let context: &dyn Fn(&Reference) -> Option<String> = &context;
-    match condition {
+    match &phase.condition {
         None => Turn::Run,
         // What it asks about is not what was given out. It fails before it begins, and is not silently left out.
-        Some(Ok(condition)) if condition.holds(context, past) || cut.get() => Turn::Run,
-        Some(Ok(_) | Err(_)) => Turn::Skip,
+        Some(condition) if condition.holds(context, past) || cut.get() => Turn::Run,
+        Some(_) => Turn::Skip,
     }
 }
 

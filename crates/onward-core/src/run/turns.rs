@@ -4,7 +4,7 @@
 use super::state::{Before, PhaseStatus, Run};
 use super::turn::{Fate, Turn, closing_turn, is_cut_short, turn};
 use crate::event::RunResult;
-use crate::expression::{self, Condition, Past, Reference};
+use crate::expression::{Condition, Past, Reference};
 use crate::mutant::{self, Mutant};
 use crate::plan::expand::{is_compound, normal};
 use crate::plan::{Body, Phase, PlanFailure};
@@ -81,7 +81,8 @@ impl Run {
         {
             *open = Fate::Completed;
         }
-        let context = |reference: &Reference| self.value(phase, reference);
+        let context = self.context(phase);
+        let context = |reference: &Reference| context.value(reference);
         let turn = match (phase.closing, self.main_ended) {
             (false, _) => turn(phase, &fates, &context),
             (true, None) => return Turn::NotYet,
@@ -124,55 +125,8 @@ impl Run {
         let fates: Vec<Fate> = self.derived.index.children[parent].iter().map(|&child| self.fate(child)).collect();
         is_cut_short(phase, &fates) || (!goes_on && fates.contains(&Fate::Failed))
     }
-
-    /// What an expression of a phase means now, as far as the run alone knows: its variables are those of the plan.
-    pub(super) fn value(&self, phase: &Phase, reference: &Reference) -> Option<String> {
-        phase.situation.value(reference, &|reference| self.outer(phase, reference))
-    }
-
-    /// A text of a phase as people read it. What is not known stays as it is written.
-    pub fn told(&self, phase: &Phase, text: &str) -> String {
-        let told = expression::substitute_known(text, &|reference| self.value(phase, reference));
-        told.unwrap_or_else(|_| text.to_owned())
-    }
-
-    /// The same in the words of the run: full ids, inputs of the run.
-    pub(super) fn outer(&self, phase: &Phase, reference: &Reference) -> Option<String> {
-        match reference {
-            Reference::Input(name) => self.started.inputs.get(name).cloned(),
-            Reference::Env(name) => {
-                let named =
-                    |all: &[(String, String)]| all.iter().rev().find(|(n, _)| n == name).map(|(_, v)| v.clone());
-                let template = named(&phase.env).or_else(|| named(&self.plan().env))?;
-                let value = |reference: &Reference| match reference {
-                    // A variable that is made of others is filled in for attempts only.
-                    Reference::Env(_) => None,
-                    other => self.value(phase, other),
-                };
-                expression::substitute(&template, &value).ok()
-            }
-            Reference::Run(field) => self.fact(field),
-            Reference::Output { phase, output } => self.phase_state(phase)?.outputs.get(output).cloned(),
-            Reference::Status(phase) => Some(self.phase_state(phase)?.status.as_str().to_owned()),
-            Reference::Attempt => Some((self.phase_state(&phase.id)?.attempts + 1).to_string()),
-            Reference::Matrix(_) => None,
-        }
-    }
-
-    /// A fact of the run that expressions may name.
-    pub fn fact(&self, field: &str) -> Option<String> {
-        match field {
-            "id" => Some(self.id.to_string()),
-            "name" => Some(self.started.title.clone()),
-            "type" => Some(self.plan().kind.clone()),
-            "project" => Some(self.started.project.clone()),
-            "branch" => Some(self.started.branch.clone().unwrap_or_default()),
-            _ => None,
-        }
-    }
 }
 
 fn judges_the_past(phase: &Phase) -> bool {
-    let condition = phase.condition.as_deref().map(Condition::parse);
-    condition.is_some_and(|condition| condition.is_ok_and(|condition| condition.judges_the_past()))
+    phase.condition.as_ref().is_some_and(Condition::judges_the_past)
 }

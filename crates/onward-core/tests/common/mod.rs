@@ -50,6 +50,7 @@ pub(crate) fn begin(epoch: u64) -> Begin {
         jobs: None,
         orphans: Orphans::Wait,
         head: None,
+        environment: std::collections::BTreeMap::new(),
         renew: false,
         choices: Vec::new(),
         resumption: Resumption::default(),

@@ -1,5 +1,6 @@
 //! An attempt at a `run` phase: its folder, its environment, what its attendant is told.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,8 @@ use nix::unistd::{AccessFlags, access};
 use onward_core::expression::{self, Reference};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::naming::attempt_key;
-use onward_core::plan::{Body, Phase};
+use onward_core::plan::{Body, Phase, Plan};
+use onward_core::run::context::{Context, Outside, variables_asked_for};
 use onward_core::run::{Before, Run};
 use onward_store::private;
 
@@ -166,7 +168,7 @@ pub(crate) fn probe_environment(
 /// What a probe of the plan is given.
 pub(crate) fn plan_environment(run: &Run) -> Result<Vec<(OsString, OsString)>, String> {
     let mut env = inherited();
-    for (name, value) in filled_env(run, &run.plan().env, Attempt(0))? {
+    for (name, value) in Context::of_plan(run, &AsGiven).variables()? {
         set(&mut env, &name, value.into());
     }
     set(&mut env, "ONWARD_RUN", run.id.as_str().into());
@@ -175,19 +177,55 @@ pub(crate) fn plan_environment(run: &Run) -> Result<Vec<(OsString, OsString)>, S
 
 /// A text of the plan with its `${{ }}` filled in, as far as the run alone can do it.
 pub(crate) fn fill(run: &Run, template: &str) -> Option<String> {
-    expression::substitute(template, &|reference| lookup(run, Attempt(0), reference, &[])).ok()
+    Context::of_plan(run, &InputsAsKept).fill(template)
 }
 
 /// The same for a text of one phase, with the variables that the plan and the phase give it.
 pub(crate) fn fill_for(run: &Run, phase: &Phase, template: &str) -> Option<String> {
-    if !template.contains("${{") {
-        return Some(template.to_owned());
+    let attempt = run.phase_state(&phase.id).map_or(0, |state| state.attempts);
+    Context::of_phase(run, phase, attempt, &InputsAsKept).fill(template)
+}
+
+/// The variables of this process that decisions about the plan ask for, as they are put on record.
+pub(crate) fn variables_on_record(plan: &Plan) -> BTreeMap<String, String> {
+    let (secrets, names) = (redact::secrets(), redact::names());
+    let kept = |name: String| {
+        let value = std::env::var(&name).ok()?;
+        let secret = names.mean(name.as_bytes()) && !value.is_empty();
+        let value = if secret { MARK.to_owned() } else { secrets.text(&value).into_owned() };
+        Some((name, value))
+    };
+    variables_asked_for(plan).into_iter().filter_map(kept).collect()
+}
+
+/// This process, as the expressions of an attempt see it: an input as it was given, where this process was given it.
+struct AsGiven;
+
+impl Outside for AsGiven {
+    fn variable(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
     }
-    let attempt = Attempt(run.phase_state(&phase.id).map_or(0, |state| state.attempts));
-    // Where one of them cannot be filled in none is known, and a text that asks for one cannot be filled in either.
-    let env = resolved_env(run, phase, attempt).unwrap_or_default();
-    let outer = |reference: &Reference| lookup(run, attempt, reference, &env);
-    expression::substitute(template, &|reference| phase.situation.value(reference, &outer)).ok()
+
+    fn input(&self, name: &str, kept: &str) -> String {
+        redact::whole_input(name, kept)
+    }
+
+    fn text(&self, kept: &str) -> Result<String, String> {
+        redact::whole_text(kept)
+    }
+}
+
+/// The same for what is shown and looked for: inputs as they are on record.
+struct InputsAsKept;
+
+impl Outside for InputsAsKept {
+    fn variable(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
+
+    fn text(&self, kept: &str) -> Result<String, String> {
+        redact::whole_text(kept)
+    }
 }
 
 fn inherited() -> Vec<(OsString, OsString)> {
@@ -209,17 +247,14 @@ fn is_ours(name: &std::ffi::OsStr) -> bool {
 /// The variables of the plan and of the phase, with their `${{ }}` filled in; the phase's own win.
 fn resolved_env(run: &Run, phase: &Phase, attempt: Attempt) -> Result<Vec<(String, String)>, String> {
     refuse_what_was_cut(run, phase)?;
-    let shared = filled_env(run, &run.plan().env, attempt)?;
-    filled_beside(shared, &phase.env, &|reference, env| {
-        phase.situation.value(reference, &|reference| whole(run, attempt, reference, env))
-    })
+    Context::of_phase(run, phase, attempt.0, &AsGiven).variables()
 }
 
 /// A value out of which a secret was cut is not the one that was given: nothing starts with it.
 fn refuse_what_was_cut(run: &Run, phase: &Phase) -> Result<(), String> {
     let was_cut = |reference: &Reference| match reference {
         Reference::Input(_) => {
-            let value = phase.situation.value(reference, &|reference| whole(run, Attempt(0), reference, &[]));
+            let value = Context::of_phase(run, phase, 0, &AsGiven).value(reference);
             value.is_some_and(|value| value.contains(MARK))
         }
         // Core has looked at these before.
@@ -239,56 +274,4 @@ fn refuse_what_was_cut(run: &Run, phase: &Phase) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// What an expression means to an attempt: an input as it was given, where this process was given it.
-fn whole(run: &Run, attempt: Attempt, reference: &Reference, env: &[(String, String)]) -> Option<String> {
-    let value = lookup(run, attempt, reference, env)?;
-    Some(match reference {
-        Reference::Input(name) => redact::whole_input(name, &value),
-        Reference::Env(_)
-        | Reference::Run(_)
-        | Reference::Output { .. }
-        | Reference::Status(_)
-        | Reference::Matrix(_)
-        | Reference::Attempt => value,
-    })
-}
-
-fn filled_env(run: &Run, all: &[(String, String)], attempt: Attempt) -> Result<Vec<(String, String)>, String> {
-    filled_beside(Vec::new(), all, &|reference, env| whole(run, attempt, reference, env))
-}
-
-/// What an expression means, given the variables so far.
-type Meaning<'a> = dyn Fn(&Reference, &[(String, String)]) -> Option<String> + 'a;
-
-fn filled_beside(
-    mut env: Vec<(String, String)>,
-    more: &[(String, String)],
-    meaning: &Meaning<'_>,
-) -> Result<Vec<(String, String)>, String> {
-    for (name, template) in more {
-        let template =
-            redact::whole_text(template).map_err(|why| format!("the variable {name} cannot be filled in: {why}"))?;
-        let value = expression::substitute(&template, &|reference| meaning(reference, &env));
-        let value = value.map_err(|why| format!("the variable {name} cannot be filled in: {why}"))?;
-        env.retain(|(other, _)| other != name);
-        env.push((name.clone(), value));
-    }
-    Ok(env)
-}
-
-fn lookup(run: &Run, attempt: Attempt, reference: &Reference, env: &[(String, String)]) -> Option<String> {
-    match reference {
-        Reference::Input(name) => run.started.inputs.get(name).cloned(),
-        Reference::Env(name) => {
-            let own = env.iter().rev().find(|(other, _)| other == name).map(|(_, value)| value.clone());
-            own.or_else(|| std::env::var(name).ok())
-        }
-        Reference::Run(field) => run.fact(field),
-        Reference::Output { phase, output } => run.phase_state(phase)?.outputs.get(output).cloned(),
-        Reference::Status(phase) => Some(run.phase_state(phase)?.status.as_str().to_owned()),
-        Reference::Attempt => Some(attempt.to_string()),
-        Reference::Matrix(_) => None,
-    }
 }

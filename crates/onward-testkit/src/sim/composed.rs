@@ -72,7 +72,10 @@ pub(super) fn is_whole(plan: &Plan, phase: &PhaseId) -> bool {
 
 /// The condition says itself what a failure before the phase means.
 pub(super) fn judges(phase: &Phase) -> bool {
-    phase.condition.as_ref().is_some_and(|text| text.contains("always()") || text.contains("failure()"))
+    phase
+        .condition
+        .as_ref()
+        .is_some_and(|condition| ["always()", "failure()"].iter().any(|word| condition.as_str().contains(word)))
 }
 
 fn belongs_to_the_end(plan: &Plan, phase: &PhaseId) -> bool {

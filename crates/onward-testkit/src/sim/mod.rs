@@ -331,6 +331,7 @@ impl Story {
             jobs: machine.dice.percent(20).then(|| u32::try_from(1 + machine.dice.below(4)).expect("small")),
             orphans: if machine.dice.percent(10) { Orphans::Kill } else { Orphans::Wait },
             head: Some(machine.git.head()),
+            environment: std::collections::BTreeMap::new(),
             renew: machine.dice.percent(70),
             resumption: Self::resumption(run, &choices, &mut machine.dice),
             bounds: limits::bounds(&mut machine, start),

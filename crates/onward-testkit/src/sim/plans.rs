@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use onward_core::expression::Condition;
 use onward_core::id::PhaseId;
 use onward_core::plan::{
     Approval, Artifact, Axis, Backoff, Body, Effects, External, IfExpired, IfSilent, Keep, Matrix, Need, OnInterrupt,
@@ -69,10 +70,9 @@ fn random_phase(dice: &mut Dice, id: PhaseId, earlier: &[PhaseId]) -> Phase {
     let need = phase.needs.first().map(|need| need.phase.clone());
     if dice.percent(15) {
         let about = need.as_ref().map_or("success()".to_owned(), |need| format!("phases.{need}.status == 'completed'"));
-        phase.condition = Some(
-            dice.pick(&["always()".to_owned(), "failure()".to_owned(), "run.type == 'other'".to_owned(), about])
-                .clone(),
-        );
+        let texts = ["always()".to_owned(), "failure()".to_owned(), "run.type == 'other'".to_owned(), about];
+        let text: &String = dice.pick(&texts);
+        phase.condition = Some(Condition::parse(text).expect("a condition"));
     }
     if dice.percent(10) {
         phase.on_failure = Some(*dice.pick(&[PhaseFailure::Stop, PhaseFailure::Skip, PhaseFailure::Ask]));

@@ -3,6 +3,7 @@
 mod artifacts;
 mod branches;
 mod commits;
+mod conditions;
 mod damaged_store;
 mod data;
 mod doctor;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::expression::{self, Reference};
+use crate::expression::{self, Condition, Reference};
 use crate::id::PhaseId;
 use crate::plan::{Body, Matrix, Need, Phase, Plan, Situation, Uses, inputs};
 
@@ -57,8 +57,8 @@ fn of_matrix(
 
 /// Whether the `if` can only be answered for each combination.
 fn asks_for_the_matrix(phase: &Phase) -> bool {
-    let asked = phase.condition.as_deref().map(expression::condition);
-    asked.is_some_and(|asked| asked.is_ok_and(|all| all.iter().any(|one| matches!(one, Reference::Matrix(_)))))
+    let asked = phase.condition.iter().flat_map(Condition::references);
+    asked.into_iter().any(|one| matches!(one, Reference::Matrix(_)))
 }
 
 fn digits(values: &BTreeMap<String, String>) -> String {
@@ -122,18 +122,9 @@ fn placed(inner: &Phase, plan: &Plan, situation: &Situation) -> Phase {
 /// What the other plan does at its end, whatever happened there.
 fn closing(child: Phase, plan: &Plan, situation: &Situation) -> Phase {
     let all = plan.phases.iter().map(|phase| Need::new(situation.phase(&phase.id)));
-    let condition = match &child.condition {
-        Some(own) => format!("always() && ({})", bare(own)),
-        None => "always()".to_owned(),
-    };
+    let condition = Condition::always(child.condition.as_ref());
     let needs = all.chain(child.needs.clone()).collect();
     Phase { needs, condition: Some(condition), ..child }
-}
-
-/// A condition without its outer `${{ }}`.
-fn bare(condition: &str) -> &str {
-    let trimmed = condition.trim();
-    trimmed.strip_prefix("${{").and_then(|rest| rest.strip_suffix("}}")).unwrap_or(trimmed)
 }
 
 /// Fills in what is shown and compared before the phase is tried: its name, and the globs that decide what may run beside it.

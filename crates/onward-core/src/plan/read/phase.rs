@@ -7,6 +7,7 @@ use serde_json::{Map, Number};
 use crate::diagnostic::Place;
 use crate::document::check_value::{boolean, integer, number};
 use crate::document::tree::{Content, Node};
+use crate::expression::Condition;
 use crate::id::PhaseId;
 use crate::plan::keys::{AGENT, BACKOFF, KINDS, NEED_KEYS, PHASE, REPLAN, RETRY};
 use crate::plan::model::{Backoff, Body, Need, Phase, Retry};
@@ -73,7 +74,7 @@ fn draft(id: &str, place: Place, keys: Layers<'_>) -> Draft {
             priority: keys.word("priority"),
             value: keys.word_if_written("kind"),
             on_interrupt: keys.word_if_written("on-interrupt"),
-            condition: own_text("if"),
+            condition: own_text("if").and_then(|text| Condition::parse(&text).ok()),
             matrix,
             reads: own_texts("reads"),
             artifacts: own("artifacts").map(parts::artifacts).unwrap_or_default(),

@@ -27,6 +27,7 @@ pub(super) fn begin(run: &Run, begin: &Begin, now: Timestamp) -> Result<Vec<Even
         head: begin.head.clone(),
         only: told.only.clone(),
         bounds: begin.bounds,
+        environment: begin.environment.clone(),
     }];
     events.extend(begin.closed.iter().filter_map(|closed| limited::elsewhere(run, closed, now)));
     if told.replan_limits == Limits::Waived {
