@@ -180,35 +180,40 @@ impl Onward {
         };
         let (_, left_out) = self.end_a_rewind_that_was_cut_off(run, &lease)?;
         self.store()?.drop_lease(lease)?;
-        let mut told = format!("run {id} was on its way back to {}, and is there now", begun.to);
-        left_out.iter().for_each(|line| told.push_str(&format!("; not in the snapshot of the files: {line}")));
-        Ok(Some(told))
+        let told = format!("run {id} was on its way back to {}, and is there now", begun.to);
+        let left_out = left_out.iter().map(|line| format!("; not in the snapshot of the files: {line}"));
+        Ok(Some([told].into_iter().chain(left_out).collect()))
     }
 
     /// Ends all rewinds that were cut off, before anything builds on files of which some are moved; gives a note for each.
     pub fn end_rewinds(&mut self) -> Result<Vec<String>> {
         let mut notes = Vec::new();
-        for id in self.unended_rewinds()? {
-            notes.extend(self.end_rewind_of(&id)?);
+        for id in self.unended_rewinds() {
+            match self.end_rewind_of(&id) {
+                // Whoever reads it says so, and knows the way out.
+                Err(why) if why.is_damage() => {}
+                ended => notes.extend(ended?),
+            }
         }
         Ok(notes)
     }
 
     /// The same, for whoever only looks.
-    pub fn notes_of_unended_rewinds(&mut self) -> Result<Vec<String>> {
+    pub fn notes_of_unended_rewinds(&mut self) -> Vec<String> {
         let mut notes = Vec::new();
-        for id in self.unended_rewinds()? {
-            notes.extend(view::unended_rewind(&self.load(&id)?));
+        for id in self.unended_rewinds() {
+            notes.extend(self.load(&id).ok().as_ref().and_then(view::unended_rewind));
         }
-        Ok(notes)
+        notes
     }
 
-    /// Runs with a rewind that was cut off, or that is being done just now.
-    fn unended_rewinds(&mut self) -> Result<Vec<RunId>> {
+    /// Runs with a rewind that was cut off, or that is being done just now. A store that cannot be read names none: whoever needs
+    /// it says so.
+    fn unended_rewinds(&mut self) -> Vec<RunId> {
         let interrupted = vec![RunStatus::Interrupted.as_str().to_owned()];
-        let rows = self.rows(&RunFilter { statuses: Some(interrupted), ..RunFilter::default() })?;
+        let rows = self.rows(&RunFilter { statuses: Some(interrupted), ..RunFilter::default() });
         let is_rewinding = |row: &RunRow| summary_of(row).is_some_and(|summary| summary.rewinding);
-        Ok(rows.into_iter().filter(is_rewinding).map(|row| row.run).collect())
+        rows.unwrap_or_default().into_iter().filter(is_rewinding).map(|row| row.run).collect()
     }
 
     /// What became of attempts that nobody drives any more. One that still lives forbids to go back.

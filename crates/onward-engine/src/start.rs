@@ -29,7 +29,7 @@ use crate::executor::shell;
 use crate::flights::Flights;
 use crate::journal;
 use crate::judge::{FileNow, FilesNow, Going, Unfinished};
-use crate::keeper::Keeper;
+use crate::keeper::{KeepNothing, Keeper};
 use crate::kill_point::reached;
 use crate::prepared::{Prepared, is_known_by, text_key};
 use crate::probe;
@@ -37,7 +37,7 @@ use crate::reporter::Reporter;
 use crate::tree::WorkingTree;
 use crate::turns::{LOCK_LOOK_EVERY, end, exclusive};
 use crate::waiter::Waiter;
-use crate::world::World as _;
+use crate::world::{Tree as _, World as _};
 use crate::{attendant, flight, look, process, redact, stop, vcs};
 
 /// Ids of one second that are tried before something else must be wrong.
@@ -428,9 +428,24 @@ impl Onward {
         if clean || run.will_put_files_back() {
             self.demand_tree_alone(&run)?;
         }
-        let tree = WorkingTree::to_drive(&self.project, run.started.worktree.as_deref())?;
+        let mut tree = WorkingTree::to_drive(&self.project, run.started.worktree.as_deref())?;
+        let run = self.see_what_others_made(run, &lease, &mut tree)?;
         self.put_artifacts_back(&run, going, request)?;
         self.drive(run, &lease, request, (tree, going.resumption.clone()), reporter)
+    }
+
+    /// What came into the working tree while the run rested is on record before its phases add theirs, so that a rewind leaves it
+    /// alone. Of a run that was killed nobody knows what its phases had made.
+    fn see_what_others_made(&mut self, run: Run, lease: &Lease, tree: &mut WorkingTree) -> Result<Run> {
+        let rests = run.ending().is_some() && run.running().next().is_none() && run.status() != RunStatus::Waiting;
+        let Some(last) = run.vcs.last.as_ref().filter(|_| rests && run.started.snapshots) else { return Ok(run) };
+        let taken = tree.snapshot(&run)?;
+        if !matches!(&taken, Input::Snapshotted(Ok(taken)) if taken.commit != last.commit) {
+            return Ok(run);
+        }
+        let (mut run, actor, mut keep) = (run, actor(), KeepNothing);
+        Committer::new(self.store()?, lease, &mut keep, &mut run, &actor).tell(vec![taken], Timestamp::now())?;
+        Ok(run)
     }
 
     pub(crate) fn end_a_rewind_that_was_cut_off(&mut self, run: Run, lease: &Lease) -> Result<(Run, Vec<String>)> {

@@ -220,7 +220,7 @@ fn dry_run(request: &Request, json: bool) -> Result<u8, Failure> {
     }
     let found = onward.find(request)?;
     let all = onward.would_do(request, &found)?;
-    let notes = onward.notes_of_unended_rewinds()?;
+    let notes = onward.notes_of_unended_rewinds();
     render::say(&notes.iter().map(|note| format!("note: {}\n", render::safe::line(note))).collect::<String>());
     if json {
         let phases: Vec<_> = all

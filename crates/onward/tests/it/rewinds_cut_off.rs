@@ -96,7 +96,7 @@ struct Case {
 }
 
 /// Stands in for git: the call of this number waits for as long as there is a file.
-fn waiting_git(project: &TestProject, call: u32) {
+pub(crate) fn waiting_git(project: &TestProject, call: u32) {
     let paths = std::env::var_os("PATH").expect("a PATH");
     let real: PathBuf =
         std::env::split_paths(&paths).map(|folder| folder.join("git")).find(|p| p.is_file()).expect("git");
@@ -238,6 +238,16 @@ fn a_file_of_the_users_stays_whatever_goes_back_and_forth() {
     assert_eq!((files(&project), project.exists("mine.txt")), (Some(At::A), true));
 }
 
+/// A file that the user made before a resume is in every snapshot that the run takes afterwards, and stays all the same.
+#[test]
+fn what_the_user_made_before_a_resume_stays() {
+    let project = failed_in_c();
+    let to = checkpoint_of(&project, "a");
+    project.command(["resume"]).expect(1);
+    project.command(["rewind", &to]).expect(0);
+    assert_eq!((files(&project), project.exists("mine.txt")), (Some(At::A), true));
+}
+
 /// What a rewind brought goes again with its undo, unless somebody has changed it since.
 #[test]
 fn an_undo_takes_away_what_its_rewind_brought_and_nobody_changed() {
@@ -312,4 +322,31 @@ fn another_plan_does_not_build_on_files_that_are_halfway() {
     assert_eq!(files(&project), None);
     project.command(["run", "other.yaml"]).expect(0).err_names(["on its way back"]);
     assert_eq!(files(&project), Some(At::A));
+}
+
+/// Whoever ends a rewind that was killed is stopped while it waits for git. The rewind stays on record, and an undo brings all of it
+/// back to where it was before.
+#[cfg(feature = "kill-points")]
+#[test]
+fn ctrl_c_does_not_drop_a_rewind_that_was_killed() {
+    let mut project = failed_in_c();
+    let to = checkpoint_of(&project, "a");
+    project.set_env("ONWARD_KILL_POINT", "vcs.restore-one:1");
+    project.command(["rewind", &to]).expect(137);
+    project.remove_env("ONWARD_KILL_POINT");
+    for call in [1, 3, 5] {
+        waiting_git(&project, call);
+        let going = project.start(["resume"]);
+        let hung = project.root().join("hung");
+        wait_until("the call", || hung.exists().then_some(()));
+        going.signal(Signal::SIGINT);
+        going.wait_code(130);
+        for name in ["hung", "waiting", "calls", "bin/git"] {
+            std::fs::remove_file(project.root().join(name)).expect("it is there");
+        }
+        assert!(is_cut_off(&project.command(["status", "--json"]).json()), "at call {call}");
+    }
+    project.command(["undo"]).expect(0);
+    assert_eq!(files(&project), Some(At::B));
+    assert_eq!(project.read("mine.txt"), "mine\n");
 }

@@ -1,15 +1,16 @@
-//! Several runs in one working tree, by the dice: starts, rewinds, undos, clean retries, edits by the user, kills. A ledger outside
-//! has every content that anybody wrote.
+//! Several runs in one working tree, by the dice: starts, rewinds, undos, clean retries, edits by the user, kills, also of rewinds and
+//! undos at any of their calls of git. A ledger outside has every content that anybody wrote.
 //!
 //! One seed in a test run; `ONWARD_SOAK_SEEDS=100` tries more, `ONWARD_SOAK_SEED=7` begins with that one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
 
-use onward_testkit::{Running, TestProject};
+use onward_testkit::{Running, Signal, TestProject};
 use serde_json::Value;
 
 use crate::project;
+use crate::rewinds_cut_off::waiting_git;
 
 const RUNS: usize = 3;
 const STEPS: u32 = 60;
@@ -47,6 +48,12 @@ struct World {
     drivers: BTreeMap<usize, Running>,
     /// Phases at work without a driver.
     orphans: Vec<usize>,
+    /// Runs whose driver was killed and that nobody went on with since.
+    killed: BTreeSet<usize>,
+    /// New files that the user made while nothing was at work: nobody may take them away.
+    theirs: BTreeSet<&'static str>,
+    /// Rewinds and undos that were stopped or killed.
+    cut_off: u32,
     /// Everything that the user ever wrote.
     ledger: Vec<(&'static str, String)>,
     story: Vec<String>,
@@ -71,6 +78,9 @@ impl World {
             dice: Dice(seed),
             drivers,
             orphans,
+            killed: BTreeSet::new(),
+            theirs: BTreeSet::new(),
+            cut_off: 0,
             ledger,
             story: vec![format!("seed {seed}")],
             refused: 0,
@@ -124,6 +134,7 @@ impl World {
         onward_testkit::wait_until("the last phase or the end", || {
             (at_work(self) || !running.is_running()).then_some(())
         });
+        self.killed.remove(&number);
         if at_work(self) {
             self.drivers.insert(number, running);
         } else {
@@ -157,6 +168,7 @@ impl World {
         if let Some(running) = self.drivers.remove(&number) {
             self.story.push(format!("kill the driver of {number}"));
             running.kill();
+            self.killed.insert(number);
             self.orphans.push(number);
         }
     }
@@ -165,6 +177,9 @@ impl World {
         let file = USER_FILES[self.dice.below(USER_FILES.len())];
         let content = format!("edit {} of {file}\n", self.ledger.len());
         self.story.push(format!("the user writes {content:?}"));
+        if self.drivers.is_empty() && self.orphans.is_empty() && self.killed.is_empty() && !self.project.exists(file) {
+            self.theirs.insert(file);
+        }
         self.project.write(file, &content);
         self.ledger.push((file, content));
     }
@@ -179,9 +194,34 @@ impl World {
         let point = points[self.dice.below(points.len())]["id"].as_str().expect("an id").to_owned();
         self.story.push(format!("rewind {number} to {point}"));
         let beside = self.somebody_beside(number);
-        let code = self.project.command(["rewind", &point]).code;
-        self.count(code);
-        assert_eq!(code == 11, beside, "exit code {code}: {:#?}", self.story);
+        if let Some(code) = self.perform(&["rewind", &point]) {
+            self.count(code);
+            assert_eq!(code == 11, beside, "exit code {code}: {:#?}", self.story);
+        }
+    }
+
+    /// Its exit code; none where the dice had it stopped or killed at one of its calls of git.
+    fn perform(&mut self, words: &[&str]) -> Option<i32> {
+        if self.dice.below(2) > 0 {
+            return Some(self.project.command(words).code);
+        }
+        let call = u32::try_from(1 + self.dice.below(18)).expect("a small number");
+        let signal = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGKILL][self.dice.below(3)];
+        waiting_git(&self.project, call);
+        let going = self.project.start(words);
+        let hung = self.project.root().join("hung");
+        onward_testkit::wait_until("the call or the end", || (hung.exists() || !going.is_running()).then_some(()));
+        let is_hung = hung.exists();
+        if is_hung {
+            self.story.push(format!("{signal} at its call {call} of git"));
+            going.signal(signal);
+            self.cut_off += 1;
+        }
+        let ran = going.wait();
+        for name in ["hung", "waiting", "calls", "bin/git"] {
+            let _ = std::fs::remove_file(self.project.root().join(name));
+        }
+        (!is_hung).then_some(ran.code)
     }
 
     fn undo_or_clean(&mut self, number: usize) {
@@ -189,9 +229,10 @@ impl World {
         let beside = self.somebody_beside(number);
         if self.dice.below(2) == 0 {
             self.story.push(format!("undo {number}"));
-            let code = self.project.command(["undo", &run]).code;
-            self.count(code);
-            assert_eq!(code == 11, beside && code != 10, "exit code {code}: {:#?}", self.story);
+            if let Some(code) = self.perform(&["undo", &run]) {
+                self.count(code);
+                assert_eq!(code == 11, beside && code != 10, "exit code {code}: {:#?}", self.story);
+            }
         } else if beside {
             self.story.push(format!("clean retry of {number}"));
             let phase = format!("b{number}=clean");
@@ -210,6 +251,9 @@ impl World {
         for number in self.drivers.keys().chain(&self.orphans) {
             let path = format!("r{number}/c.txt");
             assert!(self.project.exists(&path), "{path} was taken away: {:#?}", self.story);
+        }
+        for file in &self.theirs {
+            assert!(self.project.exists(file), "{file} of the user's was taken away: {:#?}", self.story);
         }
         for (file, content) in &self.ledger {
             let there = std::fs::read_to_string(self.project.path(file)).is_ok_and(|text| text == *content);
@@ -260,7 +304,7 @@ fn number_in(variable: &str, default: u64) -> u64 {
 #[test]
 fn soak_several_runs_in_one_tree() {
     let (first, seeds) = (number_in("ONWARD_SOAK_SEED", 1), number_in("ONWARD_SOAK_SEEDS", 1));
-    let (mut refused, mut done) = (0, 0);
+    let (mut refused, mut done, mut cut_off) = (0, 0, 0);
     for seed in first..first + seeds {
         let mut world = World::new(seed);
         for _ in 0..STEPS {
@@ -270,8 +314,8 @@ fn soak_several_runs_in_one_tree() {
             world.let_it_end(number);
         }
         world.check();
-        (refused, done) = (refused + world.refused, done + world.done);
+        (refused, done, cut_off) = (refused + world.refused, done + world.done, cut_off + world.cut_off);
     }
     assert!(refused > 0 && done > 0, "these seeds say nothing: {refused} refused, {done} done");
-    println!("{seeds} seeds from {first}: {refused} refused, {done} done");
+    println!("{seeds} seeds from {first}: {refused} refused, {done} done, {cut_off} cut off");
 }

@@ -86,7 +86,7 @@ pub(super) static HANGS: [Hang; 20] = [
             project.git_init();
             slow_git(project, "");
         },
-        is_hung: |project, _| wait_hung(project),
+        is_hung: |project, _| wait_hung_after_a(project),
         ..PLAIN
     },
     Hang {
@@ -96,7 +96,7 @@ pub(super) static HANGS: [Hang; 20] = [
             project.git_init();
             slow_git(project, "commit-tree");
         },
-        is_hung: |project, _| wait_hung(project),
+        is_hung: |project, _| wait_hung_after_a(project),
         ..PLAIN
     },
     Hang {
@@ -107,7 +107,7 @@ pub(super) static HANGS: [Hang; 20] = [
             stubborn_git(project);
         },
         lives_on: true,
-        is_hung: |project, _| wait_hung(project),
+        is_hung: |project, _| wait_hung_after_a(project),
         ..PLAIN
     },
     Hang {
@@ -280,6 +280,14 @@ pub(super) static HANGS: [Hang; 20] = [
 
 fn make_slow(project: &TestProject) {
     project.write("../slow", "");
+}
+
+/// The same, once phase a is over. Git is also called beside it, for the copy of the journal; a phase that is stopped then is begun
+/// again and would make the next git hang, too.
+#[track_caller]
+fn wait_hung_after_a(project: &TestProject) {
+    wait_hung(project);
+    wait_until("the end of a", || find(project.path(".onward/attempts"), "EXIT").map(drop));
 }
 
 #[track_caller]
