@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use onward_core::event::Event;
-use onward_core::id::{RunId, Seq};
+use onward_core::id::{CheckpointId, RunId, Seq};
+use onward_core::run::Run;
 use onward_store::{OpenMode, Record, SqliteStore, Store};
 use serde::{Deserialize, Serialize};
 
@@ -101,6 +102,13 @@ impl Drop for Copier {
             // A git that hangs keeps nobody here; what it does not copy now is copied by the next driver.
             let _ = is_done.recv_timeout(END_WAIT_MAX);
         }
+    }
+}
+
+/// Copies what a verb has added to the journal of a run, and waits for that. The caller holds the lease: only one copies at a time.
+pub(crate) fn copy_after_checkpoint(store: &Path, run: &Run, before: Option<&CheckpointId>) {
+    if run.started.snapshots && run.last_checkpoint.as_ref() != before {
+        Copier::new(store.to_owned()).ask(&run.id);
     }
 }
 

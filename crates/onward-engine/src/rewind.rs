@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::executor::shell;
 use crate::flight::{Flight, Landed};
 use crate::journal;
+use crate::journal_piece;
 use crate::keeper::KeepNothing;
 use crate::probe::phase::Look;
 use crate::start::{actor, summary_of};
@@ -143,6 +144,7 @@ impl Onward {
         left_out.extend(last.iter().flat_map(|last| last.left_out.clone()));
         drop(alone);
         self.drop_unnamed_snapshots(&run)?;
+        journal_piece::copy_after_checkpoint(&self.project.store_folder(), &run, None);
         self.store()?.drop_lease(lease)?;
         match done {
             Ok(()) => {

@@ -11,6 +11,7 @@ use onward_store::{LeaseKind, StoreError, TakenBack, VALUE_BYTES_MAX};
 use crate::Onward;
 use crate::drive::{Committer, inbox};
 use crate::error::{Error, Result};
+use crate::journal_piece;
 use crate::keeper::KeepNothing;
 use crate::kill_point::reached;
 use crate::look::require_phase;
@@ -124,9 +125,10 @@ impl Onward {
         let state = self.load(run)?;
         let (mut state, _) = self.end_a_rewind_that_was_cut_off(state, &lease)?;
         let mut tree = WorkingTree::of(&self.project, state.started.worktree.as_deref());
-        let (actor, mut keep) = (actor(), KeepNothing);
+        let (actor, mut keep, before) = (actor(), KeepNothing, state.last_checkpoint.clone());
         let mut committer = Committer::new(self.store()?, &lease, &mut keep, &mut state, &actor);
         inbox::answer_all(&mut committer, &mut tree, Timestamp::now())?;
+        journal_piece::copy_after_checkpoint(&self.project.store_folder(), &state, before.as_ref());
         self.store()?.drop_lease(lease).map_err(Error::from)
     }
 }

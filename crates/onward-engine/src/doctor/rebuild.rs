@@ -37,6 +37,8 @@ pub(super) struct Rebuilt {
     pub(super) recovered: Vec<Recovered>,
     /// Runs with records of which nothing shows that they were written here.
     pub(super) unproven: Vec<RunId>,
+    /// The last record that was acknowledged, as long as it was not met.
+    last: Option<(u64, [u8; 32])>,
     runs: usize,
     records: u64,
     checkpoints: usize,
@@ -61,7 +63,7 @@ pub(super) struct Kept {
 /// Rebuilds the database in `folder`; its files are copied into `aside` first.
 pub(super) fn rebuild(project: &Project, aside: &Path, shown: &str) -> Result<Rebuilt> {
     let mut salvage = Salvage::begin(&project.store_folder(), aside)?;
-    let mut rebuilt = Rebuilt::default();
+    let mut rebuilt = Rebuilt { last: salvage.last_acknowledged(), ..Rebuilt::default() };
     let mut copies = recover::copies(project, &salvage.buried_runs());
     let buried: Option<BTreeSet<CheckpointId>> = salvage.buried_checkpoints().map(|ids| ids.into_iter().collect());
     let old_runs = salvage.runs();
@@ -89,6 +91,13 @@ pub(super) fn rebuild(project: &Project, aside: &Path, shown: &str) -> Result<Re
     }
     while !only_in_git.is_empty() {
         bring_back(project, &mut salvage, only_in_git.pop_front(), &mut rebuilt)?;
+    }
+    if let Some((commits, _)) = rebuilt.last {
+        let message = format!(
+            "{commits} commits were acknowledged, and the last record of them is in no journal that is left: unless its run was \
+             deleted, the end of a run is gone"
+        );
+        rebuilt.repaired.push(Repair::new("end-lost", ".onward/HEAD", message));
     }
     if !rebuilt.unproven.is_empty() {
         // Before any of it is there: killed in between, nothing of it is executed.
@@ -257,6 +266,7 @@ fn write(
     rebuilt: &mut Rebuilt,
 ) -> Result<()> {
     let Kept { id, work, records, added, run, taken, beyond, letters } = kept;
+    rebuilt.last = rebuilt.last.filter(|(_, hash)| !records.iter().any(|record| record.hash == *hash));
     let is_new = run.is_none() && beyond.is_empty();
     let epoch = run.as_ref().map_or(0, |run| run.epoch);
     let (status, summary) = match &run {

@@ -284,3 +284,49 @@ fn nothing_is_put_aside_under_a_phase_at_work() {
     project.open("x");
     project.wait_ledger("end", "x", 1);
 }
+
+/// What was saved last is in the log only, and the beginning of the database is damaged, in one way after the other. Where a verb
+/// says that all is left as it is, the log is not copied into the database either. A repair says that the end is gone.
+#[test]
+fn a_damaged_beginning_with_a_log_is_left_as_it_is() {
+    let project = failed();
+    for _ in 0..2 {
+        project.command(["checkpoint"]).expect(0);
+    }
+    let files = [".onward/onward.db", ".onward/onward.db-wal", ".onward/HEAD"].map(|name| project.path(name));
+    let whole = files.each_ref().map(|path| fs::read(path).expect("a file"));
+    assert!(whole[1].len() > 4096, "this test needs a log");
+    for (from, to) in [(0, 16), (16, 18), (28, 32), (44, 48), (56, 60), (0, 4096)] {
+        for words in [&["run"][..], &["checkpoint"], &["status"], &["doctor"]] {
+            drop(fs::remove_file(project.path(".onward/onward.db-shm")));
+            for (path, bytes) in files.iter().zip(&whole) {
+                fs::write(path, bytes).expect("a file");
+            }
+            let mut damaged = whole[0].clone();
+            damaged[from..to].fill(0x5a);
+            fs::write(&files[0], &damaged).expect("a file");
+            let ran = project.command(words).expect(12);
+            let now = files.each_ref().map(|path| fs::read(path).unwrap_or_default());
+            let same = now[0] == damaged && now[1..] == whole[1..];
+            assert!(same, "{words:?} changed what it left as it is, bytes {from} to {to}: {ran}");
+        }
+    }
+}
+
+/// The head file knows how far the books went. A repair that cannot bring all of that back says so.
+#[test]
+fn a_repair_says_that_the_end_is_gone() {
+    for is_all_there in [true, false] {
+        let project = failed();
+        project.command(["checkpoint"]).expect(0);
+        let mut bytes = fs::read(database(&project)).expect("a file");
+        bytes[..16].fill(0x5a);
+        fs::write(database(&project), bytes).expect("a file");
+        if !is_all_there {
+            drop(fs::remove_file(project.path(".onward/onward.db-wal")));
+        }
+        let done = project.command(["doctor", "--repair", "--json"]).expect(0).json();
+        let said = done["repaired"].as_array().expect("a list").iter().any(|one| one["code"] == "end-lost");
+        assert_eq!(said, !is_all_there, "{done:#}");
+    }
+}

@@ -334,3 +334,26 @@ fn an_old_copy_without_its_head_is_noticed() {
     project.command(["resume"]).expect(0);
     assert_eq!((project.count("fail", "b"), project.count("end", "b")), (1, 1));
 }
+
+/// After the last phase somebody merged state, took a checkpoint and went back to an earlier one. Git has all of that.
+#[test]
+fn what_came_after_the_last_phase_comes_back() {
+    let (project, _) = begun(CHAIN);
+    project.write("state.json", "{\"kept\":1}");
+    project.command(["state", "merge", "state.json"]).expect(0);
+    let id = project.command(["checkpoint", "--name", "by hand"]).expect(0).out.trim().to_owned();
+    let lose = || {
+        fs::remove_dir_all(project.path(".onward")).expect("a folder");
+        project.command(["doctor", "--repair"]).expect(0);
+    };
+    lose();
+    assert_eq!(project.command(["state", "get"]).expect(0).json()["kept"], 1);
+    project.command(["show", &id]).expect(0);
+    let first = project.command(["log", "--json"]).expect(0).json();
+    let first = first.pointer("/checkpoints").or(Some(&first)).and_then(|all| all.as_array()).expect("a list").clone();
+    let first = first.last().expect("a checkpoint")["id"].as_str().expect("an id").to_owned();
+    project.command(["rewind", &first, "--yes"]).expect(0);
+    assert_eq!(completed(&project), Vec::<String>::new());
+    lose();
+    assert_eq!(completed(&project), Vec::<String>::new());
+}

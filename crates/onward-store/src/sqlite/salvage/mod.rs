@@ -78,6 +78,8 @@ pub struct Letter {
 pub struct Salvage {
     folder: Folder,
     identity: Identity,
+    /// The head file as it was found.
+    head: Found,
     wreck: Wreck,
     new: SqliteStore,
     /// Goes after the two databases in it are closed.
@@ -117,9 +119,16 @@ impl Salvage {
             copy_whole(&original, &old)?;
         }
         let connection = open_wreck(&old.join("onward.db"), &mut new)?;
-        let identity = Identity::of(&connection, &folder);
+        let head = head::read(&folder.head());
+        let identity = Identity::of(&connection, head);
         let wreck = Wreck::new(connection, &folder.blobs());
-        Ok(Self { folder, identity, wreck, new, scratch, closed })
+        Ok(Self { folder, identity, head, wreck, new, scratch, closed })
+    }
+
+    /// The last record that was acknowledged, as the head file tells it: the commits up to there, and its hash.
+    pub fn last_acknowledged(&self) -> Option<(u64, [u8; 32])> {
+        let Found::Head(head) = self.head else { return None };
+        (head.store == self.identity.store && head.hash != [0; 32]).then_some((head.commits, head.hash))
     }
 
     /// Every run of which anything is left, in order of creation.
@@ -250,8 +259,8 @@ impl Drop for Scratch {
 }
 
 impl Identity {
-    fn of(connection: &Connection, folder: &Folder) -> Self {
-        let head = match head::read(&folder.head()) {
+    fn of(connection: &Connection, found: Found) -> Self {
+        let head = match found {
             Found::Head(head) => Some(head),
             Found::Missing | Found::Unreadable | Found::Newer(_) => None,
         };
