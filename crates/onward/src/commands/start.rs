@@ -46,7 +46,11 @@ fn perform(mut request: Request, args: &args::Start, report: &mut Report) -> Res
         render::say(&notices.collect::<String>());
         render::say(&render::others::line(&onward.project.left_by_others()));
     }
-    let ended = onward.end_rewinds()?;
+    let ended = match onward.end_rewinds() {
+        // What is damaged has a way out, which is asked about below.
+        Err(why) if request.want == Want::Fresh && why.is_damage() => Vec::new(),
+        other => other?,
+    };
     render::say(&ended.iter().map(|note| format!("note: {}\n", render::safe::line(note))).collect::<String>());
     let (person, said) = (prompt::somebody_is_there(args.no_input), onward.notices.len());
     if request.checkpoint.is_some() {
