@@ -24,12 +24,11 @@ pub struct Checked {
 /// Reads and checks a plan, the one that `run` would take where none is named. That it cannot be read is an error; what is wrong
 /// with it is in [`Checked`].
 pub fn check(from: &Path, named: Option<&Path>) -> Result<Checked> {
-    let path = match named {
-        Some(path) => path.to_owned(),
-        None => {
-            let found = Project::find_or_new(from, None)?.default_plan(from)?;
-            found.strip_prefix(from).unwrap_or(&found).to_owned()
-        }
+    let path = if let Some(path) = named {
+        path.to_owned()
+    } else {
+        let found = Project::find_or_new(from, None)?.default_plan(from)?;
+        found.strip_prefix(from).unwrap_or(&found).to_owned()
     };
     let text = read(&from.join(&path)).map_err(|why| Error::PlanUnreadable { path: path.clone(), why })?;
     let parsed = plan::parse(&text);

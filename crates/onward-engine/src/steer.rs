@@ -106,9 +106,8 @@ impl Onward {
         });
         match (taken, why) {
             (Ok(Some(answer)), _) => Ok(answer),
-            (Ok(None), why) => Err(why),
             (Err(_), Error::Stopped { .. } | Error::NoAnswer { .. }) => Err(Error::LeftWaiting { run: run.clone() }),
-            (Err(_), why) => Err(why),
+            (Ok(None) | Err(_), why) => Err(why),
         }
     }
 

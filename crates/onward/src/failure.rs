@@ -44,6 +44,7 @@ pub(crate) struct Page {
 const NOTHING_CHANGED: &str = "nothing was started and nothing was changed";
 const AS_BEFORE: &str = "nothing was changed";
 const TAKEN_BACK: &str = "the request was taken back, and nothing was changed";
+const LEFT: &str = "the request stays, and is carried out when the driver goes on or the run is gone on with";
 const ALL_RECORDED: &str = "everything that was recorded before is still there";
 
 impl Page {
@@ -189,10 +190,7 @@ impl Page {
                 .kept("some files may be there already, others not; what was there before is in the newest checkpoint")
                 .look_at("status", &run),
             Error::NothingToUndo { .. } => going_back(exit::NOT_FOUND, "nothing-to-undo", what),
-            Error::TreeInUse { by, .. } => {
-                let next = by.run().map_or_else(|| "onward list".to_owned(), |run| format!("onward status {run}"));
-                Self::new(exit::DRIVEN, "tree-in-use", what).kept("files and state are as they were").next(next)
-            }
+            Error::TreeInUse { by, .. } => tree_in_use(what, by.run()),
             Error::StillAtWork { .. } => {
                 Self::new(exit::DRIVEN, "at-work", what).kept("the store was left as it is").next("onward doctor")
             }
@@ -213,9 +211,7 @@ impl Page {
             Error::Moved { to, .. } => moved(what, to.as_deref()),
             Error::Stopped { signal } => stopped(signal),
             Error::HalfDone { signal, run, done } => stopped(signal).kept(done).look_at("status", &run),
-            Error::LeftWaiting { run } => Self::new(exit::DRIVEN, "left-waiting", what)
-                .kept("the request stays, and is carried out when the driver goes on or the run is gone on with")
-                .look_at("status", &run),
+            Error::LeftWaiting { run } => unanswered("left-waiting", what, LEFT, &run),
             Error::NotYet(_) => Self::new(exit::USAGE, "not-yet", what).next("onward --help"),
             Error::NoPlan { .. } => Self::new(exit::USAGE, "no-plan", what).next("onward init --plan"),
             Error::PlanUnreadable { .. } => Self::new(exit::USAGE, "plan-unreadable", what),
@@ -252,9 +248,7 @@ impl Page {
             Error::BadJournal { left, .. } => damaged(what, &left).next("onward doctor"),
             Error::Store(why) => store(&what, &why),
             Error::Io { .. } => Self::new(exit::STORE, "io", what).kept(ALL_RECORDED),
-            Error::NoAnswer { run, .. } => {
-                Self::new(exit::DRIVEN, "no-answer", what).kept(TAKEN_BACK).look_at("status", &run)
-            }
+            Error::NoAnswer { run, .. } => unanswered("no-answer", what, TAKEN_BACK, &run),
         }
     }
 }
@@ -268,6 +262,16 @@ fn moved(what: String, to: Option<&Path>) -> Page {
     let kept = "all that was recorded has moved along; phases at work go on, and the next start takes their results";
     let there = to.map(|to| format!("it is in {} now", to.display()));
     Page::new(exit::STORE, "moved", what).kept(kept).more(there.into_iter().collect()).next("onward resume")
+}
+
+/// A request to a run without an answer, and what becomes of it.
+fn unanswered(name: &'static str, what: String, kept: &'static str, run: &RunId) -> Page {
+    Page::new(exit::DRIVEN, name, what).kept(kept).look_at("status", run)
+}
+
+fn tree_in_use(what: String, by: Option<&RunId>) -> Page {
+    let next = by.map_or_else(|| "onward list".to_owned(), |run| format!("onward status {run}"));
+    Page::new(exit::DRIVEN, "tree-in-use", what).kept("files and state are as they were").next(next)
 }
 
 /// All that is worth saying, the worst first.

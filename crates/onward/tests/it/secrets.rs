@@ -57,7 +57,8 @@ impl Cage {
     fn canary(&mut self) -> String {
         self.next += 1;
         let lines = self.canaries.len() - self.variables;
-        let number = if self.next % 2 == 0 { self.next % self.variables } else { self.variables + self.next % lines };
+        let number =
+            if self.next.is_multiple_of(2) { self.next % self.variables } else { self.variables + self.next % lines };
         self.canaries[number].clone()
     }
 
