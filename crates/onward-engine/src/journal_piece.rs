@@ -167,8 +167,9 @@ impl JournalCopy {
                 self.copied = Some(after);
                 return Some(());
             }
-            repository.keep_piece(run, piece(run, &repository.place(), after, &records)?).ok()?;
-            after += records.len() as u64;
+            let end = after + records.len() as u64;
+            repository.keep_piece(run, piece(run, &repository.place(), after, &records)?, end).ok()?;
+            after = end;
         }
     }
 }

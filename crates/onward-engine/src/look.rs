@@ -11,7 +11,9 @@ use onward_core::lookup::{self, Looked, Name};
 use onward_core::plan::{Need, Phase};
 use onward_core::run::{PhaseState, Run, RunStatus, schedule};
 use onward_core::view::{self, Alive, Driver, StatusView, Summary, Why};
-use onward_store::{Alarm, CheckpointRow, Damage, LeaseKind, Page, RunFilter, RunRow, StoreError, StoredCheckpoint};
+use onward_store::{
+    Alarm, CheckpointRow, Damage, LeaseKind, OpenMode, Page, RunFilter, RunRow, StoreError, StoredCheckpoint,
+};
 use serde::Serialize;
 
 use crate::Onward;
@@ -25,6 +27,9 @@ use crate::noted;
 use crate::prepared::Prepared;
 use crate::process;
 use crate::project::Project;
+
+/// Where all of these are missing, there is no store, and none was lost that the folder would know of.
+const MADE_BY_A_START: [&str; 4] = ["onward.db", "onward.db-wal", "onward.db-journal", "HEAD"];
 
 /// Rows that are read at a time, and candidates that an ambiguous name lists at most.
 const ROWS_PER_READ: usize = 256;
@@ -288,6 +293,10 @@ impl Onward {
     }
 
     fn lost_by_the_head(&mut self) -> Option<Error> {
+        // To open it would make one.
+        if self.has_no_store() {
+            return None;
+        }
         let path = self.project.store_folder().join("onward.db");
         let health = match self.store() {
             Ok(store) => store.health(),
@@ -344,10 +353,19 @@ impl Onward {
         }
     }
 
+    fn has_no_store(&self) -> bool {
+        let gone = |name: &&str| matches!(self.project.store_folder().join(name).try_exists(), Ok(false));
+        self.store.is_none() && MADE_BY_A_START.iter().all(|name| gone(&name))
+    }
+
     /// Rows of runs that have begun, newest first. A row without a journal is what a kill left of a start.
     pub(crate) fn rows(&mut self, filter: &RunFilter) -> Result<Vec<RunRow>> {
         // A store is made by a start, and not by the look that comes before it: the plan may be one that cannot be started.
-        if self.store.is_none() && matches!(self.project.store_folder().try_exists(), Ok(false)) {
+        if self.has_no_store() {
+            if self.mode == OpenMode::ReadWrite && self.project.store_folder().symlink_metadata().is_ok() {
+                self.demand_a_local_disk(self.mode)?;
+                self.demand_a_store_of_ones_own()?;
+            }
             return Ok(Vec::new());
         }
         let store = match self.store() {

@@ -2,7 +2,7 @@
 //! track. Whoever finds nothing looks here before saying so, and a start begins nothing anew that is on record in git.
 
 use onward_core::event::Recorded;
-use onward_core::id::{RunId, Seq};
+use onward_core::id::RunId;
 use onward_core::run::{self, Run};
 use onward_core::view::Summary;
 use onward_store::{OpenMode, RunFilter, SqliteStore};
@@ -12,6 +12,7 @@ use crate::doctor::{self, Copied};
 use crate::error::{Error, Result};
 use crate::journal;
 use crate::journal_piece;
+use crate::vcs;
 
 /// A run that git has a copy of and the store does not know.
 struct Lost {
@@ -103,13 +104,30 @@ impl Onward {
         if !run.started.snapshots {
             return Ok(());
         }
-        let Some(repository) = doctor::repository(&self.project) else { return Ok(()) };
-        let Some((end, _)) = journal_piece::end_and_place(&repository, &run.id) else { return Ok(()) };
-        // Somebody may have moved it on since it was read, and the copy with it.
-        if end <= run.seq.0 || !self.store()?.events(&run.id, Seq(end - 1), 1)?.is_empty() {
-            return Ok(());
+        let end = vcs::noted_end(&self.project.top, &run.id).or_else(|| self.end_in_git(&run.id));
+        self.demand_up_to(&run.id, end)
+    }
+
+    /// The same before anything is added to a journal: only what this program noted counts, which costs no process.
+    pub(crate) fn demand_not_behind_notes(&mut self, run: &RunId) -> Result<()> {
+        let end = vcs::noted_end(&self.project.top, run);
+        self.demand_up_to(run, end)
+    }
+
+    fn demand_up_to(&mut self, run: &RunId, end: Option<u64>) -> Result<()> {
+        let Some(end) = end else { return Ok(()) };
+        // Read after the end of the copy: who moves the run on copies it later.
+        let rows = self.rows(&RunFilter { run_prefix: Some(run.to_string()), ..RunFilter::default() })?;
+        let Some(store) = rows.into_iter().find(|row| row.run == *run).map(|row| row.head.0) else { return Ok(()) };
+        // What was noted and is not there any more cannot be brought back, and is in nobody's way.
+        match Some(end).filter(|end| store < *end).and_then(|_| self.end_in_git(run)) {
+            Some(git) if store < git => Err(Error::JournalBehind { run: run.clone(), store, git }),
+            Some(_) | None => Ok(()),
         }
-        Err(Error::JournalBehind { run: run.id.clone(), store: run.seq.0, git: end })
+    }
+
+    fn end_in_git(&self, run: &RunId) -> Option<u64> {
+        journal_piece::end_and_place(&doctor::repository(&self.project)?, run).map(|(end, _)| end)
     }
 }
 

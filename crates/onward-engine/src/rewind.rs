@@ -109,6 +109,7 @@ impl Onward {
         undoes: Option<&RewindBegun>,
         confirm: Option<&mut Confirm<'_>>,
     ) -> Result<Rewound> {
+        self.demand_not_behind_notes(id)?;
         let lease = self.take_lease(id, LeaseKind::Brief)?;
         let run = self.load(id)?;
         let tree = WorkingTree::of(&self.project, run.started.worktree.as_deref());
@@ -277,6 +278,7 @@ impl Onward {
     pub fn fork(&mut self, name: &str, worktree: Option<&Path>) -> Result<RunId> {
         let name = Name::parse(name).ok_or(Error::EmptyName("checkpoint"))?;
         let from = self.show_checkpoint(&name)?;
+        self.demand_not_behind_notes(&from.run)?;
         self.end_rewinds()?;
         let old = self.load(&from.run)?;
         let (actor, now) = (actor(), Timestamp::now());

@@ -66,6 +66,7 @@ impl Onward {
             let why = format!("it has {} bytes, and {VALUE_BYTES_MAX} is the most that is kept as one", body.len());
             return Err(Error::Unfit { why });
         }
+        self.demand_not_behind_notes(run)?;
         let now = Timestamp::now();
         let id = format!("{}-{}", std::process::id(), now.as_nanosecond());
         self.store()?.post(run, &id, now, body)?;

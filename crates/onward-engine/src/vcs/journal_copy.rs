@@ -4,7 +4,7 @@
 //! no comparison of snapshots ever sees it.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use onward_core::id::RunId;
@@ -22,6 +22,8 @@ const TIME_MAX: Duration = Duration::from_secs(3);
 const COPY: &str = "journal";
 /// Where the notes about copies lie, in the folder that all working trees of the repository share.
 const NOTES: &str = "onward/journals";
+/// A file that leads to the folder of a repository is one line.
+const LINK_BYTES_MAX: u64 = 16 * 1024;
 /// Refs in one file that are looked through; a larger file is left to git.
 const PACKED_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
@@ -30,6 +32,8 @@ const PACKED_BYTES_MAX: u64 = 64 * 1024 * 1024;
 #[derive(Debug, Serialize, Deserialize)]
 struct Note {
     commit: String,
+    /// The last record that is in it.
+    end: u64,
     store: PathBuf,
 }
 
@@ -43,8 +47,8 @@ pub(crate) enum Origin {
 }
 
 impl Repository {
-    /// Adds a piece to the copy of a journal, durably.
-    pub(crate) fn keep_piece(&self, run: &RunId, text: String) -> Result<(), Trouble> {
+    /// Adds a piece to the copy of a journal, durably; it ends with record `end`.
+    pub(crate) fn keep_piece(&self, run: &RunId, text: String, end: u64) -> Result<(), Trouble> {
         let name = copy_name(run)?;
         let empty = self.object_format.empty_tree();
         // Git knows it without having it, and misses it when it checks the repository.
@@ -60,12 +64,12 @@ impl Repository {
         }
         let commit = call.args(["-F", "-", empty]).input(text.into_bytes()).line()?;
         // Where it cannot be written, a copy that is needed one day has to be trusted by a person.
-        drop(self.write_note(run, last.as_deref(), &commit));
+        drop(self.write_note(run, last.as_deref(), (&commit, end)));
         self.set_ref(&name, &commit)
     }
 
     /// Notes which commit is about to hold the newest piece. What goes on from a piece that was not written here is not ours either.
-    fn write_note(&self, run: &RunId, last: Option<&str>, commit: &str) -> std::io::Result<()> {
+    fn write_note(&self, run: &RunId, last: Option<&str>, (commit, end): (&str, u64)) -> std::io::Result<()> {
         let path = self.note_path(run);
         if last.is_some_and(|last| self.origin_of(run, last) == Origin::Unknown) {
             return match fs::remove_file(&path) {
@@ -74,7 +78,7 @@ impl Repository {
             };
         }
         private::make_folders(&self.common_dir, &self.common_dir.join(NOTES))?;
-        let note = Note { commit: commit.to_owned(), store: self.store.clone() };
+        let note = Note { commit: commit.to_owned(), end, store: self.store.clone() };
         ownership::write_note(&path, &serde_json::to_string(&note)?)
     }
 
@@ -83,9 +87,7 @@ impl Repository {
     }
 
     fn note(&self, run: &RunId) -> Option<Note> {
-        copy_name(run).ok()?;
-        private::demand_folders(&self.common_dir, &self.common_dir.join(NOTES)).ok()?;
-        serde_json::from_str(&ownership::read_note(&self.note_path(run))?).ok()
+        note_in(&self.common_dir, run)
     }
 
     /// Where the copy of a journal comes from.
@@ -151,6 +153,26 @@ impl Repository {
         drop(fs::remove_file(self.note_path(run)));
         self.call("update-ref").args(["--no-deref", "-d", &name]).output().map(drop)
     }
+}
+
+fn note_in(common_dir: &Path, run: &RunId) -> Option<Note> {
+    copy_name(run).ok()?;
+    let folder = common_dir.join(NOTES);
+    private::demand_folders(common_dir, &folder).ok()?;
+    serde_json::from_str(&ownership::read_note(&folder.join(run.as_str()))?).ok()
+}
+
+/// The last record of a run that was copied here. It is found without git: this is asked by every command that adds to a journal,
+/// and a process would take longer than most of them.
+pub(crate) fn noted_end(top: &Path, run: &RunId) -> Option<u64> {
+    let (folder, git) = top.ancestors().map(|folder| (folder, folder.join(".git"))).find(|(_, git)| git.exists())?;
+    if git.is_dir() {
+        return note_in(&git, run).map(|note| note.end);
+    }
+    let line = |path: &Path| super::read_plain(path, LINK_BYTES_MAX).ok().and_then(|text| String::from_utf8(text).ok());
+    let git_dir = folder.join(line(&git)?.trim_end().strip_prefix("gitdir: ")?);
+    let common_dir = git_dir.join(line(&git_dir.join("commondir")).as_deref().unwrap_or(".").trim_end());
+    note_in(&common_dir.canonicalize().ok()?, run).map(|note| note.end)
 }
 
 fn copy_name(run: &RunId) -> Result<String, Trouble> {

@@ -36,7 +36,7 @@ pub use commit::{CommitRequest, Committed, Hooks, IndexAfter, NotCommitted, Whos
 pub(crate) use compare::TEXT_BYTES_MAX;
 pub(crate) use filters::Filters;
 pub use head::Head;
-pub(crate) use journal_copy::Origin;
+pub(crate) use journal_copy::{Origin, noted_end};
 pub use place::Kept;
 pub use repository::{Repository, Without};
 pub use restore::{Brought, NotRestored, Restored, Way};

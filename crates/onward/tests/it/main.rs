@@ -14,6 +14,7 @@ mod hostile;
 mod kill_points;
 mod limits;
 mod looks;
+mod losses;
 mod lost_store;
 mod loud;
 mod neighbours;
