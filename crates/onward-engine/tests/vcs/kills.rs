@@ -192,13 +192,8 @@ fn killed_in_a_snapshot() {
 /// Killed at any point of a restore, doing it again finishes it.
 #[test]
 fn killed_in_a_restore() {
-    let points = [
-        "vcs.restore-checked",
-        "vcs.restore-staged",
-        "vcs.restore-one",
-        "vcs.restore-placed",
-        "vcs.snapshot-committed",
-    ];
+    let points =
+        ["vcs.restore-checked", "vcs.restore-staged", "vcs.restore-one", "vcs.restore-placed", "vcs.snapshot-looked"];
     every_pass("restore", &points, |world, commits, place| {
         assert_eq!(world.things(), world.things_in(&commits[0]), "{place}");
     });
