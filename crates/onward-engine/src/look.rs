@@ -355,7 +355,7 @@ impl Onward {
 
     fn has_no_store(&self) -> bool {
         let gone = |name: &&str| matches!(self.project.store_folder().join(name).try_exists(), Ok(false));
-        self.store.is_none() && MADE_BY_A_START.iter().all(|name| gone(&name))
+        self.store.is_none() && MADE_BY_A_START.iter().all(gone)
     }
 
     /// Rows of runs that have begun, newest first. A row without a journal is what a kill left of a start.

@@ -421,7 +421,7 @@ impl Run {
         match (before.finished, after.finished) {
             (false, true) => {
                 (self.derived.finished, self.derived.batch_left[batch]) =
-                    (self.derived.finished + 1, self.derived.batch_left[batch] - 1)
+                    (self.derived.finished + 1, self.derived.batch_left[batch] - 1);
             }
             (true, false) => {
                 (self.derived.finished, self.derived.batch_left[batch]) =

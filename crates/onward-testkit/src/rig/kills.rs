@@ -452,7 +452,7 @@ impl Rig<'_> {
         if !begun || !self.posts.is_empty() || self.lanes.iter().all(|lane| lane.driver.is_none()) {
             return;
         }
-        let (here, away) = (self.project.dir().to_owned(), self.project.root().join("away"));
+        let (here, away) = (self.project.dir(), self.project.root().join("away"));
         if std::fs::rename(&here, &away).is_err() {
             return self.fault("the project cannot be renamed".to_owned());
         }
