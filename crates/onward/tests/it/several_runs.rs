@@ -304,7 +304,7 @@ fn number_in(variable: &str, default: u64) -> u64 {
 /// Whatever the dice say, nobody who is at work loses a file, and nothing that the user wrote is lost.
 #[test]
 fn soak_several_runs_in_one_tree() {
-    let (first, seeds) = (number_in("ONWARD_SOAK_SEED", 9), number_in("ONWARD_SOAK_SEEDS", 1));
+    let (first, seeds) = (number_in("ONWARD_SOAK_SEED", 28), number_in("ONWARD_SOAK_SEEDS", 1));
     let (mut refused, mut done, mut cut_off) = (0, 0, 0);
     for seed in first..first + seeds {
         let mut world = World::new(seed);
