@@ -45,6 +45,7 @@ const NOTHING_CHANGED: &str = "nothing was started and nothing was changed";
 const AS_BEFORE: &str = "nothing was changed";
 const TAKEN_BACK: &str = "the request was taken back, and nothing was changed";
 const LEFT: &str = "the request stays, and is carried out when the driver goes on or the run is gone on with";
+const STORE_LEFT: &str = "the store was left as it is";
 const ALL_RECORDED: &str = "everything that was recorded before is still there";
 
 impl Page {
@@ -192,7 +193,7 @@ impl Page {
             Error::NothingToUndo { .. } => going_back(exit::NOT_FOUND, "nothing-to-undo", what),
             Error::TreeInUse { by, .. } => tree_in_use(what, by.run()),
             Error::StillAtWork { .. } => {
-                Self::new(exit::DRIVEN, "at-work", what).kept("the store was left as it is").next("onward doctor")
+                Self::new(exit::DRIVEN, "at-work", what).kept(STORE_LEFT).next("onward doctor")
             }
             Error::PhaseLives { .. } => going_back(exit::DRIVEN, "at-work", what),
             Error::NotForked { .. } => going_back(exit::REFUSED, "not-forked", what),
@@ -294,7 +295,7 @@ fn damaged(what: String, left: &Left) -> Page {
         more.push(format!("it lies in {}", place.display()));
     }
     more.extend(good.iter().map(|good| format!("the last good checkpoint of the run is {good}")));
-    let page = Page::new(exit::DAMAGED, "damaged", what).more(more).kept("the store was left as it is");
+    let page = Page::new(exit::DAMAGED, "damaged", what).more(more).kept(STORE_LEFT);
     Page { run: run.clone(), next: good.iter().map(|good| format!("onward show {good}")).collect(), ..page }
 }
 
@@ -345,7 +346,7 @@ fn store(what: &str, why: &StoreError) -> Page {
         }
         StoreError::Newer { .. } => page(exit::NEWER, "newer").kept(ALL_RECORDED).next("onward --version"),
         StoreError::Damaged(_) | StoreError::LostCommits { .. } => {
-            let page = page(exit::DAMAGED, "damaged").kept("the store was left as it is");
+            let page = page(exit::DAMAGED, "damaged").kept(STORE_LEFT);
             page.next("onward doctor").next("onward doctor --repair")
         }
         StoreError::Conflict { .. } | StoreError::LeaseLost { .. } | StoreError::Held { .. } => {
@@ -380,12 +381,9 @@ fn store(what: &str, why: &StoreError) -> Page {
 
 /// A store that came from elsewhere can be looked at; only a person says that it is theirs.
 fn lost(what: String) -> Page {
-    let more = vec![
-        "their records are kept under refs/onward in git: repair brings back what is there".to_owned(),
-        "whoever does not want them back begins anew with  onward run --fresh".to_owned(),
-    ];
-    let page =
-        Page::new(exit::DAMAGED, "runs-lost", what).more(more).kept("nothing was started, and nothing was changed");
+    let more =
+        "repair brings back what is under refs/onward in git; begin anew without it by  onward run --fresh".to_owned();
+    let page = Page::new(exit::DAMAGED, "runs-lost", what).more(vec![more]).kept(AS_BEFORE);
     page.next("onward doctor").next("onward doctor --repair")
 }
 

@@ -42,8 +42,7 @@ fn perform(mut request: Request, args: &args::Start, report: &mut Report) -> Res
         Want::Plain | Want::Resume(_) | Want::Fresh => Onward::work_or_new(&from)?,
     };
     if !args.quiet {
-        let notices = onward.notices.iter().map(|notice| format!("note: {}\n", render::safe::line(notice)));
-        render::say(&notices.collect::<String>());
+        say_notes(&onward.notices);
         render::say(&render::others::line(&onward.project.left_by_others()));
     }
     let ended = match onward.end_rewinds() {
@@ -51,7 +50,7 @@ fn perform(mut request: Request, args: &args::Start, report: &mut Report) -> Res
         Err(why) if request.want == Want::Fresh && why.is_damage() => Vec::new(),
         other => other?,
     };
-    render::say(&ended.iter().map(|note| format!("note: {}\n", render::safe::line(note))).collect::<String>());
+    say_notes(&ended);
     let (person, said) = (prompt::somebody_is_there(args.no_input), onward.notices.len());
     if request.checkpoint.is_some() {
         request = go_back(&mut onward, request, person)?;
@@ -64,8 +63,7 @@ fn perform(mut request: Request, args: &args::Start, report: &mut Report) -> Res
         other => other?,
     };
     if !args.quiet {
-        let notices = onward.notices.iter().skip(said).map(|notice| format!("note: {}\n", render::safe::line(notice)));
-        render::say(&notices.collect::<String>());
+        say_notes(&onward.notices[said..]);
     }
     if let Some(one) = ask::open_question(&request, &found) {
         if args.yes {
@@ -83,6 +81,12 @@ fn perform(mut request: Request, args: &args::Start, report: &mut Report) -> Res
         }
     }
     drive(onward, request, found, person, report)
+}
+
+fn say_notes(notes: &[String]) {
+    for note in notes {
+        render::say(&format!("note: {}\n", render::safe::line(note)));
+    }
 }
 
 /// The run is judged as it would stand at the checkpoint, and asked about like any other; only then is it brought back. What is
@@ -225,7 +229,7 @@ fn dry_run(request: &Request, json: bool) -> Result<u8, Failure> {
     let found = onward.find(request)?;
     let all = onward.would_do(request, &found)?;
     let notes = onward.notes_of_unended_rewinds();
-    render::say(&notes.iter().map(|note| format!("note: {}\n", render::safe::line(note))).collect::<String>());
+    say_notes(&notes);
     if json {
         let phases: Vec<_> = all
             .iter()
