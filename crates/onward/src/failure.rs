@@ -444,9 +444,7 @@ fn bug(literal: &str, place: &str) -> Page {
 mod tests {
     use super::*;
     use onward_core::id::{Attempt, PhaseId, Seq};
-    use onward_core::patch::Misfit;
     use onward_core::view::Driver;
-    use onward_engine::AtWork;
 
     fn run() -> RunId {
         RunId::new("run_demo_1")
@@ -478,7 +476,7 @@ mod tests {
             (10, Error::NothingToRedo),
             (10, Error::NothingToUndo { run: RunId::new("r") }),
             (11, Error::PhaseLives { run: RunId::new("r"), phase: PhaseId::new("p") }),
-            (11, Error::TreeInUse { run: RunId::new("r"), by: AtWork::Somebody }),
+            (11, Error::TreeInUse { run: RunId::new("r"), by: onward_engine::AtWork::Somebody }),
             (13, Error::RewindPending { run: RunId::new("r"), reason: "git does not answer".into() }),
             (13, Error::NotRewound { run: RunId::new("r"), reason: "a file is in the way".into() }),
             (13, Error::NotForked { reason: "there is a folder already".into() }),
