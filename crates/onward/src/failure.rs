@@ -503,7 +503,7 @@ mod tests {
             (13, Error::Illegal(Refusal::Archived)),
             (2, Error::Declined { reason: "phase x is no approval".into() }),
             (2, Error::Illegal(Refusal::NotTheirs(PhaseId::new("x"), "it is not yours".into()))),
-            (2, Error::Illegal(Refusal::Misfit(Misfit { path: "/x".into() }))),
+            (2, Error::Illegal(Refusal::Misfit(onward_core::patch::Misfit { path: "/x".into() }))),
             (10, Error::NothingSaved { kind: "implement".into(), project: None }),
             (10, Error::NoSuchState { run: run(), pointer: "/x".into() }),
             (2, Error::NotAnObject { file: "state.json".into(), why: "it ends too early".into() }),
