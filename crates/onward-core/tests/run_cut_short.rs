@@ -215,7 +215,7 @@ fn a_check_of_an_outward_effect_says_no_or_nothing() {
 /// the next start goes on behind it.
 #[test]
 fn a_phase_that_finished_after_a_stop_is_done() {
-    for keys in ["", ", effects: external", ", on-interrupt: ask"] {
+    for keys in ["", ", effects: external, on-interrupt: rerun", ", on-interrupt: ask"] {
         for by in [StopBy::Interrupt, StopBy::SessionEnd] {
             let mut story = Story::of_a(keys);
             story.take(&Input::StopAsked { by });
@@ -230,6 +230,15 @@ fn a_phase_that_finished_after_a_stop_is_done() {
             assert_eq!((story.a().attempts, b.attempts), (1, 1));
         }
     }
+}
+
+/// The same with an outward effect that nothing can prove: it may have been polite and stopped half-way, so a person is asked.
+#[test]
+fn an_outward_effect_that_ends_politely_after_a_stop_is_asked_about() {
+    let mut story = Story::of_a(", effects: external");
+    story.take(&Input::StopAsked { by: StopBy::Interrupt });
+    story.end(FINISHED);
+    assert_eq!(story.stands(), Stands::Asked);
 }
 
 /// The same where what it gives out cannot be read: then it is interrupted like any other, and no failure.

@@ -52,8 +52,10 @@ pub(super) fn ended(run: &Run, id: &PhaseId, attempt: Attempt, end: &AttemptEnd,
         }
         // It was asked to end and came to its own end all the same.
         Outcome::Stopped { .. } if says_done(end) && proof::is_wanted(phase) => None,
-        Outcome::Stopped { .. } if says_done(end) => Some(completed(run, phase, end)),
-        // Whether an outward effect happened cannot be told from an end that we asked for.
+        Outcome::Stopped { .. } if says_done(end) && doubt_of_an_effect(phase).is_none() => {
+            Some(completed(run, phase, end))
+        }
+        // Whether an outward effect happened cannot be told from an end that we asked for, however the phase took it.
         Outcome::Stopped { .. } => doubt(phase, state),
         Outcome::NeverRan => crash_loop(phase, state),
         Outcome::Unknown => crash_loop(phase, state).or_else(|| doubt(phase, state)),

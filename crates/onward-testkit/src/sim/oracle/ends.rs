@@ -24,7 +24,9 @@ impl Oracle {
         let has_probe = !plan.done_when.is_empty();
         let proves = has_probe || !plan.verify.is_empty() || !plan.artifacts.is_empty();
         let late = says_done_late(outcome, at);
-        let cut = is_cut(plan, outcome) && !late;
+        // Nothing but its word says that an outward effect is there, and it may have been polite.
+        let polite = late && !proves && plan.effects == Effects::External && !may_be_repeated(plan);
+        let cut = is_cut(plan, outcome) && (!late || polite);
         let facts = self.facts.get_mut(phase).expect("of the plan");
         assert_eq!(facts.open.take(), Some(attempt), "the end of {attempt} at {phase} is recorded once");
         facts.unprobed = match outcome {
@@ -34,7 +36,7 @@ impl Oracle {
             _ => Some(Unprobed::NobodyKnows).filter(|_| has_probe && cut),
         };
         facts.must_ask = cut && !has_probe && !may_be_repeated(plan);
-        facts.must_be_done = late && !proves;
+        facts.must_be_done = late && !proves && !polite;
         match outcome {
             Outcome::Unknown | Outcome::NeverRan => facts.unknowns += 1,
             Outcome::Stopped { .. } | Outcome::Exited { code: 0 | EXIT_REPLAN } => facts.unknowns = 0,
