@@ -187,9 +187,7 @@ impl Page {
             Error::NoRuns | Error::NothingToRedo => Self::new(exit::NOT_FOUND, "no-run", what).next("onward run"),
             Error::RunsLost { .. } | Error::JournalBehind { .. } => lost(what),
             Error::NotRewound { .. } => going_back(exit::REFUSED, "not-rewound", what),
-            Error::RewindPending { run, .. } => Self::new(exit::REFUSED, "halfway-back", what)
-                .kept("some files may be there already, others not; what was there before is in the newest checkpoint")
-                .look_at("status", &run),
+            Error::RewindPending { run, .. } => halfway_back(what, &run),
             Error::NothingToUndo { .. } => going_back(exit::NOT_FOUND, "nothing-to-undo", what),
             Error::TreeInUse { by, .. } => tree_in_use(what, by.run()),
             Error::StillAtWork { .. } => {
@@ -252,6 +250,11 @@ impl Page {
             Error::NoAnswer { run, .. } => unanswered("no-answer", what, TAKEN_BACK, &run),
         }
     }
+}
+
+fn halfway_back(what: String, run: &RunId) -> Page {
+    let kept = "some files may be there already, others not; what was there before is in the newest checkpoint";
+    Page::new(exit::REFUSED, "halfway-back", what).kept(kept).look_at("status", run)
 }
 
 fn stopped(signal: i32) -> Page {

@@ -204,7 +204,6 @@ fn every_call(verb: &'static str) {
     let (tried, wrong) = (tried.into_inner().expect("a number"), wrong.into_inner().expect("a list"));
     assert!(wrong.is_empty(), "{} of {} cases:\n{}", wrong.len(), tried, wrong.join("\n\n"));
     assert!(tried > 40, "only {tried} cases: the stand-in for git is not called");
-    println!("{verb}: {tried} cases");
 }
 
 /// A rewind is stopped or killed at every call of git that it makes.
