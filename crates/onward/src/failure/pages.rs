@@ -1,0 +1,169 @@
+//! The pages of failures that need more than a line.
+
+use std::path::Path;
+
+use onward_core::exit;
+use onward_core::id::RunId;
+use onward_core::resume::{Finding, Weight};
+use onward_core::run::Refusal;
+use onward_engine::{Cause, Left, Offer, Question, StoreError};
+
+use super::{ALL_RECORDED, AS_BEFORE, Page, STORE_LEFT, code_of, signal_in_words};
+
+pub(super) fn halfway_back(what: String, run: &RunId) -> Page {
+    let kept = "some files may be there already, others not; what was there before is in the newest checkpoint";
+    Page::new(exit::REFUSED, "halfway-back", what).kept(kept).look_at("status", run)
+}
+
+pub(super) fn stopped(signal: i32) -> Page {
+    let what = format!("stopped by {} before it was done", signal_in_words(signal));
+    Page::new(code_of(signal), "stopped", what).next("onward status")
+}
+
+pub(super) fn moved(what: String, to: Option<&Path>) -> Page {
+    let kept = "all that was recorded has moved along; phases at work go on, and the next start takes their results";
+    let there = to.map(|to| format!("it is in {} now", to.display()));
+    Page::new(exit::STORE, "moved", what).kept(kept).more(there.into_iter().collect()).next("onward resume")
+}
+
+/// A request to a run without an answer, and what becomes of it.
+pub(super) fn unanswered(name: &'static str, what: String, kept: &'static str, run: &RunId) -> Page {
+    Page::new(exit::DRIVEN, name, what).kept(kept).look_at("status", run)
+}
+
+pub(super) fn tree_in_use(what: String, by: Option<&RunId>) -> Page {
+    let next = by.map_or_else(|| "onward list".to_owned(), |run| format!("onward status {run}"));
+    Page::new(exit::DRIVEN, "tree-in-use", what).kept("files and state are as they were").next(next)
+}
+
+/// All that is worth saying, the worst first.
+pub(super) fn forbidden(what: String, run: &RunId, findings: Vec<Finding>) -> Page {
+    let worth = findings.iter().filter(|finding| finding.kind.row().weight >= Weight::Warn);
+    let reasons = worth.map(|finding| finding.message.clone()).collect();
+    let page = Page::new(exit::REFUSED, "refused", what).of_run(run).more(reasons);
+    Page { findings, ..page.next(format!("onward show {run}")) }
+}
+
+pub(super) fn going_back(code: u8, name: &'static str, what: String) -> Page {
+    Page::new(code, name, what).kept("files and state are as they were").next("onward log")
+}
+
+/// Where the damage is, and the last good checkpoint.
+pub(super) fn damaged(what: String, left: &Left) -> Page {
+    let Left { place, run, good, .. } = left;
+    let mut more = Vec::new();
+    if !place.as_os_str().is_empty() {
+        more.push(format!("it lies in {}", place.display()));
+    }
+    more.extend(good.iter().map(|good| format!("the last good checkpoint of the run is {good}")));
+    let page = Page::new(exit::DAMAGED, "damaged", what).more(more).kept(STORE_LEFT);
+    Page { run: run.clone(), next: good.iter().map(|good| format!("onward show {good}")).collect(), ..page }
+}
+
+pub(super) fn bad_record(what: String, run: &RunId) -> Page {
+    let page = Page::new(exit::DAMAGED, "damaged", what).of_run(run).kept(ALL_RECORDED);
+    page.next(format!("onward log {run}")).next("onward doctor")
+}
+
+pub(super) fn answer_needed(question: Question) -> Page {
+    let what = format!("an answer is needed about run {}", question.run);
+    let page = Page::new(exit::ANSWER_NEEDED, "answer-needed", what);
+    let page = page.of_run(&question.run).more(question.reasons.clone());
+    Page { question: Some(Box::new(question)), ..page }
+}
+
+/// The page names no run, because it is open which one is meant.
+pub(super) fn several(what: String, runs: &[RunId], typed: &str) -> Page {
+    let page = Page::new(exit::ANSWER_NEEDED, "several-runs", what);
+    let Some(first) = runs.first() else { return page };
+    let offer = |run| Offer { choice: format!("go on with {run}"), command: format!("onward run --resume={run}") };
+    let fresh = Offer {
+        choice: "start fresh and keep them in the archive".to_owned(),
+        command: format!("onward run{typed} --fresh"),
+    };
+    let choices = runs.iter().map(offer).chain([fresh]).collect();
+    let question = Question { reasons: vec![page.what.clone()], choices, ..Question::new(first.clone()) };
+    Page { question: Some(Box::new(question)), ..page }
+}
+
+pub(super) fn illegal(what: String, why: &Refusal) -> Page {
+    match why {
+        Refusal::NoSuchPhase(_) => Page::new(exit::NOT_FOUND, "no-phase", what),
+        Refusal::NotTheirs(..) | Refusal::Illegal(..) => Page::new(exit::USAGE, "illegal-choice", what),
+        Refusal::Misfit(_) => Page::new(exit::USAGE, "misfit", what),
+        Refusal::Unfit(_) => Page::new(exit::USAGE, "unfit", what).kept(AS_BEFORE),
+        Refusal::Archived => Page::new(exit::REFUSED, "archived", what).next("onward list --all"),
+        Refusal::Over => Page::new(exit::REFUSED, "over", what).next("onward status"),
+        Refusal::AtWork | Refusal::Rewinding => Page::new(exit::DRIVEN, "at-work", what).next("onward status"),
+        Refusal::NotAtWork(..) => Page::new(exit::BUG, "bug", what).kept(ALL_RECORDED),
+    }
+}
+
+pub(super) fn store(what: &str, why: &StoreError) -> Page {
+    let page = |code, name| Page::new(code, name, what);
+    match why {
+        StoreError::NoStore { .. } | StoreError::NoRun { .. } => {
+            page(exit::NOT_FOUND, "no-run").next("onward list --all")
+        }
+        StoreError::Newer { .. } => page(exit::NEWER, "newer").kept(ALL_RECORDED).next("onward --version"),
+        StoreError::Damaged(_) | StoreError::LostCommits { .. } => {
+            let page = page(exit::DAMAGED, "damaged").kept(STORE_LEFT);
+            page.next("onward doctor").next("onward doctor --repair")
+        }
+        StoreError::Conflict { .. } | StoreError::LeaseLost { .. } | StoreError::Held { .. } => {
+            page(exit::DRIVEN, "driven").kept(ALL_RECORDED).next("onward status")
+        }
+        StoreError::NotSaved { cause, .. } => {
+            page(exit::STORE, "not-saved").more(cause_in_words(*cause)).kept(ALL_RECORDED)
+        }
+        StoreError::Unclear { .. } => {
+            let words = "the disk failed while it was made to last: look at the disk, then whether it is there, and only then \
+                         give the command again";
+            page(exit::STORE, "not-known").more(vec![words.to_owned()]).kept(ALL_RECORDED).next("onward status")
+        }
+        StoreError::Unreadable { cause, .. } => page(exit::STORE, "unreadable").more(cause_in_words(*cause)),
+        StoreError::Unsafe { .. } => page(exit::STORE, "unsafe"),
+        StoreError::Network { .. } => {
+            let words = "locks and flushes there are not to be trusted: keep the project on a disk of this machine, or write \
+                         store: { network: allow } into .onward/config.yaml and do not use it from two machines at once";
+            page(exit::STORE, "network").more(vec![words.to_owned()]).next("onward doctor")
+        }
+        StoreError::Foreign { .. } => untrusted(what.to_owned()),
+        StoreError::NotDurable { .. } => page(exit::STORE, "not-durable"),
+        StoreError::TooLarge { .. } => page(exit::STORE, "too-large").kept(ALL_RECORDED),
+        StoreError::BadName { .. } => page(exit::USAGE, "bad-name"),
+        StoreError::AlreadyThere { .. }
+        | StoreError::NotWaiting { .. }
+        | StoreError::LookOnly
+        | StoreError::EmptyEntry
+        | StoreError::BadEntry { .. } => page(exit::BUG, "bug").kept(ALL_RECORDED),
+    }
+}
+
+/// A store that came from elsewhere can be looked at; only a person says that it is theirs.
+pub(super) fn lost(what: String) -> Page {
+    let more =
+        "repair brings back what is under refs/onward in git; begin anew without it by  onward run --fresh".to_owned();
+    let page = Page::new(exit::DAMAGED, "runs-lost", what).more(vec![more]).kept(AS_BEFORE);
+    page.next("onward doctor").next("onward doctor --repair")
+}
+
+pub(super) fn untrusted(what: String) -> Page {
+    let more = vec![
+        "looking works as always, and executes nothing".to_owned(),
+        "if you made this store (moved it to another disk, restored or copied it), or trust who did, type onward trust"
+            .to_owned(),
+    ];
+    Page::new(exit::STORE, "untrusted", what).more(more).next("onward list --all").next("onward trust")
+}
+
+pub(super) fn cause_in_words(cause: Cause) -> Vec<String> {
+    let words = match cause {
+        Cause::Full => "there is no room left: make room and give the same command again",
+        Cause::ReadOnly => "the place may not be written: look at its owner, its mode and how the disk is mounted",
+        Cause::Io => "the disk reported an error",
+        Cause::Busy => "another process kept the store busy for too long",
+        Cause::Other => return Vec::new(),
+    };
+    vec![words.to_owned()]
+}
