@@ -87,20 +87,22 @@ impl SqliteStore {
     pub fn open_to_repair(path: &Path) -> Result<Self, StoreError> {
         let folder = Folder::prepare(path)?;
         let database = folder.database();
+        // Read before the database: somebody may be making both just now, and the head is written last.
+        let head = head::read(&folder.head());
         demand_a_database_for_the_log(&folder)?;
         if !folder.check_database()? {
-            demand_nothing_remembered(&folder)?;
+            demand_nothing_remembered(&head, &folder)?;
             folder.make_database()?;
         } else if bytes(&database) == 0 {
             // Opening it would write into it.
-            demand_nothing_remembered(&folder)?;
+            demand_nothing_remembered(&head, &folder)?;
         }
         ownership::mark_database(folder.root(), &database)?;
         let wal_pages = Arc::new(AtomicI32::new(0));
         let failed = |fault: Fault| fault.while_writing(&database);
         let connection = open::for_writing(&database, &wal_pages).map_err(failed)?;
         if schema::version(&connection).map_err(failed)? == 0 {
-            demand_nothing_remembered(&folder)?;
+            demand_nothing_remembered(&head, &folder)?;
         }
         schema::migrate(&connection).map_err(failed)?;
         let meta = schema::meta(&connection).map_err(failed)?;
@@ -113,16 +115,18 @@ impl SqliteStore {
     fn open_to_look(path: &Path) -> Result<Self, StoreError> {
         let no_store = || StoreError::NoStore { folder: path.to_owned() };
         let folder = Folder::find(path)?.ok_or_else(no_store)?;
+        // Read before the database: somebody may be making both just now, and the head is written last.
+        let head = head::read(&folder.head());
         demand_a_database_for_the_log(&folder)?;
         if !folder.check_database()? {
-            demand_nothing_remembered(&folder)?;
+            demand_nothing_remembered(&head, &folder)?;
             return Err(no_store());
         }
         let original = folder.database();
         let (connection, version, copy) = look_at(&folder).map_err(|error| error.in_database(&original))?;
         if version == 0 {
             // Somebody was killed while making it, or somebody took its log away.
-            demand_nothing_remembered(&folder)?;
+            demand_nothing_remembered(&head, &folder)?;
             return Err(no_store());
         }
         let database = copy.as_ref().map_or_else(|| folder.database(), Copy::database);
@@ -218,7 +222,9 @@ fn demand_a_database_for_the_log(folder: &Folder) -> Result<(), StoreError> {
     let database = folder.database();
     let mut log = database.clone().into_os_string();
     log.push("-wal");
-    if bytes(&database) == 0 && bytes(Path::new(&log)) > 0 {
+    // The log first: whoever makes a store writes into its database before there is a log.
+    let has_log = bytes(Path::new(&log)) > 0;
+    if has_log && bytes(&database) == 0 {
         let what = format!("{} is empty or gone, but its log is not", database.display());
         return Err(StoreError::from(Damage::new(what)).in_database(&database));
     }
@@ -230,12 +236,12 @@ fn bytes(path: &Path) -> u64 {
 }
 
 /// A missing or empty database beside a head file that knows of commits is a loss, not a fresh start.
-fn demand_nothing_remembered(folder: &Folder) -> Result<(), StoreError> {
-    match head::read(&folder.head()) {
+fn demand_nothing_remembered(head: &Found, folder: &Folder) -> Result<(), StoreError> {
+    match head {
         Found::Head(head) if head.commits > 0 => {
             Err(StoreError::LostCommits { head: head.commits, database: 0, path: folder.database() })
         }
-        Found::Newer(found) => Err(newer_head(found)),
+        Found::Newer(found) => Err(newer_head(*found)),
         Found::Head(_) | Found::Missing | Found::Unreadable => Ok(()),
     }
 }

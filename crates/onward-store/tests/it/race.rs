@@ -1,8 +1,15 @@
 //! Several processes that want the same run, or the same new store.
 
-use std::{sync::mpsc, thread, time::Duration};
+use std::{
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
+    thread,
+    time::Duration,
+};
 
-use onward_store::{Holder, LeaseKind, Store, StoreError};
+use onward_store::{Holder, LeaseKind, OpenMode, SqliteStore, Store, StoreError};
 
 use crate::{
     child::{Role, ears, heard, kill, spawn},
@@ -51,6 +58,31 @@ fn a_lock_that_outlives_its_driver_for_a_moment() {
     drop(lease);
     answered.recv().expect("an answer").expect("the run");
     next.join().expect("a thread that ends well");
+}
+
+/// A store is made and written to for the first time while others look: they see none, or a sound one.
+#[test]
+fn a_look_during_the_first_start_finds_no_damage() {
+    for _ in 0..60 {
+        let disk = OnDisk::default();
+        let (folder, made) = (disk.folder(), AtomicBool::new(false));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                drop(drive(&mut disk.store()));
+                made.store(true, Ordering::Relaxed);
+            });
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    while !made.load(Ordering::Relaxed) {
+                        match SqliteStore::open(&folder, OpenMode::Look) {
+                            Ok(_) | Err(StoreError::NoStore { .. }) => {}
+                            Err(wrong) => panic!("{wrong}"),
+                        }
+                    }
+                });
+            }
+        });
+    }
 }
 
 #[test]
