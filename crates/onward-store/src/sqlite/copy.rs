@@ -7,7 +7,8 @@
 use std::{
     env, fs, io,
     path::{Path, PathBuf},
-    time::SystemTime,
+    thread,
+    time::{Duration, SystemTime},
 };
 
 use nix::unistd::{AccessFlags, access};
@@ -17,8 +18,10 @@ use crate::{
     folder::{Folder, make_folder},
 };
 
-/// How often to start over when the originals change while they are copied.
-const TRIES_MAX: u32 = 5;
+/// Tries to copy files that somebody is writing, and the pause before each further one: as long as it takes to make a store on a
+/// slow disk.
+const TRIES_MAX: u32 = 20;
+const TRY_AGAIN_AFTER: Duration = Duration::from_millis(50);
 
 /// A temporary folder that is removed with this.
 pub(super) struct Copy {
@@ -68,6 +71,7 @@ impl Copy {
             if before == pairs.each_ref().map(|(path, _)| stamp(path)) {
                 return Ok(());
             }
+            thread::sleep(TRY_AGAIN_AFTER);
         }
         let detail = "it changes faster than it can be copied".to_owned();
         Err(StoreError::Unreadable { cause: Cause::Busy, path: folder.database(), detail })
