@@ -15,6 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::Trigger;
+use crate::evidence::{Around, Evidence, World};
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId, RunId, Seq};
 use crate::input::Bounds;
 use crate::patch::Op;
@@ -22,7 +23,6 @@ use crate::plan::{Phase, Plan};
 use crate::replan::{Because, Cause, Replanned};
 use crate::resume::Finding;
 use crate::run::PhaseStatus;
-use crate::seen::{Around, Seen, World};
 
 /// An event with its place in the journal: when it happened and by whose hand.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -71,7 +71,7 @@ pub enum Event {
     /// A finished phase whose files or definition have changed is kept as it is: this is what it is compared with now.
     StaleAccepted {
         phase: PhaseId,
-        seen: Box<Seen>,
+        seen: Box<Evidence>,
     },
     /// The intent to try a phase; durable before anything is started.
     AttemptStarted {
@@ -133,7 +133,7 @@ pub enum Event {
         adopted: bool,
         /// What it was done with; none where nobody saw.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        seen: Option<Box<Seen>>,
+        seen: Option<Box<Evidence>>,
         /// What it was to leave behind, as it was found.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         artifacts: Vec<ArtifactSeen>,

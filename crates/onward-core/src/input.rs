@@ -13,13 +13,13 @@ use crate::event::{
     LeftRunning, NoCommit, Orphans, Outcome, PlanRevised, Restored, RewindBegun, RunResult, RunRewound, Snapshot,
     StopBy,
 };
+use crate::evidence::{Around, Evidence, World};
 use crate::id::{Attempt, CheckpointId, PhaseId, RunId};
 use crate::patch::Op;
 use crate::plan::Plan;
 use crate::replan::{Because, Limits};
 use crate::resume::Finding;
 use crate::run::proof::Proof;
-use crate::seen::{Around, Seen, World};
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
@@ -138,7 +138,7 @@ pub struct Resumption {
     pub world: Option<Box<World>>,
     pub findings: Vec<Finding>,
     /// Finished phases that have changed and are kept, with what they are compared with from now on.
-    pub accepted: Vec<(PhaseId, Seen)>,
+    pub accepted: Vec<(PhaseId, Evidence)>,
     /// Finished phases that are to be done again.
     pub rerun: Vec<PhaseId>,
     /// This one, and all that needs it, is to be done again.
@@ -171,7 +171,7 @@ pub struct AttemptEnd {
     /// What the phase gave out, or why that cannot be read.
     pub outputs: Result<BTreeMap<String, String>, String>,
     /// What it was done with, and what it left behind.
-    pub seen: Option<Box<Seen>>,
+    pub seen: Option<Box<Evidence>>,
     /// The commit that is checked out now.
     pub head: Option<String>,
     /// Branch and issue, where somebody looked.
@@ -298,7 +298,7 @@ pub struct DoneSaid {
     pub proof: Proof,
     /// What it was done with, and what it left behind.
     #[serde(default)]
-    pub seen: Option<Box<Seen>>,
+    pub seen: Option<Box<Evidence>>,
 }
 
 /// Whether a commit that somebody names is one.

@@ -212,7 +212,7 @@ pub fn status(run: &Run, alive: &Alive, warnings: Vec<String>) -> StatusView {
         record.replan = run.replans.of(&phase.id).map(|asked| wants_a_plan(run, &phase.id, asked));
         match state.status {
             PhaseStatus::Completed | PhaseStatus::Skipped => completed.push(record),
-            PhaseStatus::Running if alive.driver.is_some() || state.people.is_some() => running.push(record),
+            PhaseStatus::Running if alive.driver.is_some() || state.external.is_some() => running.push(record),
             PhaseStatus::Running if lives => running.push(PhaseRecord { orphan: true, ..record }),
             PhaseStatus::Running => remaining.push(PhaseRecord { status: PhaseStatus::Interrupted, ..record }),
             PhaseStatus::Pending | PhaseStatus::Waiting | PhaseStatus::Failed | PhaseStatus::Interrupted => {
@@ -319,7 +319,7 @@ pub fn why(run: &Run, phase: &Phase, state: &PhaseState) -> Why {
         PhaseStatus::Completed => return answer(false, "it is completed".to_owned()),
         PhaseStatus::Skipped => return answer(false, "it was skipped".to_owned()),
         PhaseStatus::Waiting => return answer(false, "a person has to decide".to_owned()),
-        PhaseStatus::Running if state.people.is_some() => {
+        PhaseStatus::Running if state.external.is_some() => {
             return answer(false, "somebody else is at work on it".to_owned());
         }
         PhaseStatus::Pending | PhaseStatus::Running | PhaseStatus::Failed | PhaseStatus::Interrupted => {}

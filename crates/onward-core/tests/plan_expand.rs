@@ -9,8 +9,8 @@ use onward_core::plan::expand::{
     DEPTH_MAX, ExpandError, at_start, children, combinations, insert, is_compound, outputs, read_used,
 };
 use onward_core::plan::{Plan, definition_digest, digest, parse, phase_digest};
-use onward_core::run::turn::Fate::{self, Completed, Failed, Open, Skipped, Unreachable};
-use onward_core::run::turn::{Turn, closing_turn, is_cut_short, turn, whole};
+use onward_core::run::readiness::Fate::{self, Completed, Failed, Open, Skipped, Unreachable};
+use onward_core::run::readiness::{Readiness, is_cut_short, readiness, readiness_of_finally, whole};
 
 fn plan(text: &str) -> Plan {
     let parsed = parse(text);
@@ -288,28 +288,28 @@ phases:
     );
     let of = |id: &str, needs: &[Fate], target: &'static str| {
         let phase = plan.phase(&PhaseId::new(id)).expect("a phase");
-        turn(phase, needs, &move |reference| matches!(reference, Reference::Input(_)).then(|| target.to_owned()))
+        readiness(phase, needs, &move |reference| matches!(reference, Reference::Input(_)).then(|| target.to_owned()))
     };
     for (id, needs, expected) in [
-        ("plain", [Completed, Completed], Turn::Run),
-        ("plain", [Completed, Skipped], Turn::Run),
-        ("plain", [Completed, Open], Turn::NotYet),
-        ("plain", [Open, Failed], Turn::Never),
-        ("plain", [Unreachable, Completed], Turn::Never),
-        ("strict", [Completed, Skipped], Turn::Never),
-        ("strict", [Skipped, Completed], Turn::Run),
-        ("live", [Completed, Completed], Turn::Skip),
-        ("live", [Completed, Open], Turn::NotYet),
-        ("mend", [Completed, Completed], Turn::Skip),
-        ("mend", [Completed, Failed], Turn::Run),
-        ("mend", [Open, Failed], Turn::NotYet),
-        ("sweep", [Unreachable, Failed], Turn::Run),
-        ("sweep", [Completed, Completed], Turn::Run),
-        ("sweep", [Open, Completed], Turn::NotYet),
+        ("plain", [Completed, Completed], Readiness::Run),
+        ("plain", [Completed, Skipped], Readiness::Run),
+        ("plain", [Completed, Open], Readiness::NotYet),
+        ("plain", [Open, Failed], Readiness::Never),
+        ("plain", [Unreachable, Completed], Readiness::Never),
+        ("strict", [Completed, Skipped], Readiness::Never),
+        ("strict", [Skipped, Completed], Readiness::Run),
+        ("live", [Completed, Completed], Readiness::Skip),
+        ("live", [Completed, Open], Readiness::NotYet),
+        ("mend", [Completed, Completed], Readiness::Skip),
+        ("mend", [Completed, Failed], Readiness::Run),
+        ("mend", [Open, Failed], Readiness::NotYet),
+        ("sweep", [Unreachable, Failed], Readiness::Run),
+        ("sweep", [Completed, Completed], Readiness::Run),
+        ("sweep", [Open, Completed], Readiness::NotYet),
     ] {
         assert_eq!(of(id, &needs, "staging"), expected, "{id} after {needs:?}");
     }
-    assert_eq!(of("live", &[Completed, Completed], "prod"), Turn::Run);
+    assert_eq!(of("live", &[Completed, Completed], "prod"), Readiness::Run);
     assert_eq!((whole(&[]), whole(&[Completed, Open])), (Some(Completed), None));
     assert_eq!((whole(&[Skipped, Skipped]), whole(&[Skipped, Completed])), (Some(Skipped), Some(Completed)));
     assert_eq!(whole(&[Completed, Unreachable]), Some(Failed));
@@ -328,16 +328,17 @@ finally:
   plain: { needs: clean, run: x }
 ",
     );
-    let of =
-        |at: usize, needs: &[Fate], main| closing_turn(&plan.finally[at], needs, main, &|_| Some("false".to_owned()));
-    for (main, tells) in [(Past::Good, Turn::Skip), (Past::Failed, Turn::Run)] {
+    let of = |at: usize, needs: &[Fate], main| {
+        readiness_of_finally(&plan.finally[at], needs, main, &|_| Some("false".to_owned()))
+    };
+    for (main, tells) in [(Past::Good, Readiness::Skip), (Past::Failed, Readiness::Run)] {
         assert_eq!(
             (of(0, &[], main), of(1, &[Completed], main), of(2, &[Completed], main)),
-            (Turn::Run, tells, Turn::Run)
+            (Readiness::Run, tells, Readiness::Run)
         );
         assert_eq!(
             (of(1, &[Failed], main), of(2, &[Failed], main), of(2, &[Open], main)),
-            (Turn::Run, Turn::Never, Turn::NotYet)
+            (Readiness::Run, Readiness::Never, Readiness::NotYet)
         );
     }
 }

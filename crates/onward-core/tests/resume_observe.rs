@@ -8,13 +8,13 @@ use std::time::Duration;
 use common::now;
 use jiff::{SignedDuration, Timestamp};
 use onward_core::event::{Event, Outcome, PlanRevised};
+use onward_core::evidence::{Evidence, FileSeen, Files};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Begin, Choice, Input, Resumption};
 use onward_core::plan::{self, Plan};
 use onward_core::resume::{Auto, BranchFact, Facts, Finding, Kind, PlanFact, observe, stale};
 use onward_core::run::proof::{Effect, Proof};
 use onward_core::run::{self, Ending, PhaseStatus, Run, cache};
-use onward_core::seen::{FileSeen, Files, Seen};
 
 fn parsed(text: &str) -> Plan {
     common::plan(&format!("onward: 1\nname: demo\nphases:\n{text}"))
@@ -134,12 +134,12 @@ fn what_was_read_has_changed() {
         Some(Files { files: BTreeMap::from([("f".to_owned(), file)]), too_many: false })
     };
     for phase in ["none", "files", "keep"] {
-        let seen = Some(Box::new(Seen { reads: files("then"), ..Seen::default() }));
+        let seen = Some(Box::new(Evidence { reads: files("then"), ..Evidence::default() }));
         let end = AttemptEnd { seen, ..AttemptEnd::bare(DONE) };
         take(&mut run, &Input::AttemptEnded { phase: PhaseId::new(phase), attempt: Attempt(1), end });
     }
     let look = |hash: &str| -> Vec<Kind> {
-        let seen = |phase: &str| (PhaseId::new(phase), Seen { reads: files(hash), ..Seen::default() });
+        let seen = |phase: &str| (PhaseId::new(phase), Evidence { reads: files(hash), ..Evidence::default() });
         kinds(&stale::findings(&run, None, &["none", "files", "keep"].map(seen).into(), &[]))
     };
     assert_eq!(look("then"), []);

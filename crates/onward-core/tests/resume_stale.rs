@@ -7,13 +7,13 @@ use std::fmt::Write as _;
 
 use common::now;
 use onward_core::event::{ArtifactSeen, Outcome};
+use onward_core::evidence::{Evidence, FileSeen, Files, ProbeSeen, World};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Begin, Input, Resumption};
 use onward_core::plan::{self, Plan};
 use onward_core::resume::{Finding, Kind, count_lines, stale, world};
 use onward_core::run::proof::{ArtifactFound, ArtifactState, Copied, Proof};
 use onward_core::run::{self, PhaseStatus, Run};
-use onward_core::seen::{FileSeen, Files, ProbeSeen, Seen, World};
 use proptest::prelude::*;
 
 fn parsed(text: &str) -> Plan {
@@ -39,7 +39,7 @@ fn begun(plan: &Plan, world: Option<World>) -> Run {
 }
 
 /// The phase ends well, having read and written this.
-fn done(run: &mut Run, phase: &str, seen: Seen) {
+fn done(run: &mut Run, phase: &str, seen: Evidence) {
     let end = AttemptEnd { seen: Some(Box::new(seen)), ..AttemptEnd::bare(Outcome::Exited { code: 0 }) };
     let ended_at = Some(run.updated_at);
     let end = AttemptEnd { ended_at, ..end };
@@ -53,9 +53,13 @@ fn told(findings: &[Finding]) -> Vec<(Kind, &str)> {
 }
 
 /// What a phase of the random plans was done with, and what it left behind, changed or not.
-fn seen(number: usize, reads: &str, writes: &str) -> Seen {
+fn seen(number: usize, reads: &str, writes: &str) -> Evidence {
     let (read, written) = (format!("r{number}"), format!("w{number}"));
-    Seen { reads: Some(files(&[(&read, reads)])), writes: Some(files(&[(&written, writes)])), ..Seen::default() }
+    Evidence {
+        reads: Some(files(&[(&read, reads)])),
+        writes: Some(files(&[(&written, writes)])),
+        ..Evidence::default()
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -112,7 +116,7 @@ proptest! {
             done(&mut run, &format!("p{at}"), seen(at, "then", "then"));
         }
         let word = |changed: bool| if changed { "now" } else { "then" };
-        let now: BTreeMap<PhaseId, Seen> = nodes.iter().enumerate().map(|(at, node)| {
+        let now: BTreeMap<PhaseId, Evidence> = nodes.iter().enumerate().map(|(at, node)| {
             (PhaseId::new(format!("p{at}")), seen(at, word(node.reads_changed), word(node.writes_changed)))
         }).collect();
         let found = stale::findings(&run, None, &now, &[]);
@@ -141,7 +145,7 @@ fn through_the_parts_of_a_phase() {
     );
     let plan = plan::expand::at_start(&plan, &BTreeMap::new()).expect("it can be taken apart");
     let mut run = begun(&plan, None);
-    let reads = |hash: &str| Seen { reads: Some(files(&[("r", hash)])), ..Seen::default() };
+    let reads = |hash: &str| Evidence { reads: Some(files(&[("r", hash)])), ..Evidence::default() };
     let parts: Vec<PhaseId> = run
         .plan()
         .phases
@@ -153,7 +157,7 @@ fn through_the_parts_of_a_phase() {
         done(&mut run, part.as_str(), reads("then"));
     }
     for phase in ["harmless", "kept", "last"] {
-        done(&mut run, phase, Seen::default());
+        done(&mut run, phase, Evidence::default());
     }
     let now = BTreeMap::from([(parts[1].clone(), reads("now"))]);
     let found = stale::findings(&run, None, &now, &[]);
@@ -173,10 +177,10 @@ fn what_is_kept_behind_is_named() {
 ",
     );
     let mut run = begun(&plan, None);
-    let reads = |hash: &str| Seen { reads: Some(files(&[("r", hash)])), ..Seen::default() };
+    let reads = |hash: &str| Evidence { reads: Some(files(&[("r", hash)])), ..Evidence::default() };
     done(&mut run, "a", reads("then"));
     for phase in ["with", "kept", "last"] {
-        done(&mut run, phase, Seen::default());
+        done(&mut run, phase, Evidence::default());
     }
     let found = stale::findings(&run, None, &BTreeMap::from([(PhaseId::new("a"), reads("now"))]), &[]);
     assert_eq!(told(&found), [(Kind::StaleReruns, "a"), (Kind::StaleReruns, "with"), (Kind::KeptBehind, "a")]);
@@ -192,7 +196,7 @@ fn what_a_later_phase_wrote_is_no_edit() {
         "phases:\n  a: { run: x, writes: f }\n  b: { needs: a, run: x, writes: f }\n  c: { needs: b, run: x, writes: g }\n",
     );
     let mut run = begun(&plan, None);
-    let writes = |hash: &str| Seen { writes: Some(files(&[("f", hash)])), ..Seen::default() };
+    let writes = |hash: &str| Evidence { writes: Some(files(&[("f", hash)])), ..Evidence::default() };
     done(&mut run, "a", writes("first"));
     done(&mut run, "b", writes("second"));
     let look = |run: &Run, hash: &str| {
@@ -213,7 +217,7 @@ fn artifacts_on_resume() {
     let plan =
         parsed("phases:\n  a: { run: x, artifacts: { one: one.txt, two: two.txt } }\n  b: { needs: a, run: x }\n");
     let mut run = begun(&plan, None);
-    done(&mut run, "a", Seen::default());
+    done(&mut run, "a", Evidence::default());
     let there = |digest: &str| ArtifactState::There { bytes: 1, digest: digest.to_owned(), copy: Copied::NotWanted };
     let artifacts = [("one", "one.txt"), ("two", "two.txt")].map(|(name, path)| ArtifactFound {
         name: name.to_owned(),
@@ -233,7 +237,7 @@ fn artifacts_on_resume() {
         not_kept: None,
     };
     let look = |run: &Run, artifacts: Vec<ArtifactSeen>| {
-        let now = Seen { artifacts: Some(artifacts), ..Seen::default() };
+        let now = Evidence { artifacts: Some(artifacts), ..Evidence::default() };
         stale::findings(run, None, &BTreeMap::from([(PhaseId::new("a"), now)]), &[])
     };
     assert_eq!(told(&look(&run, vec![seen("one", "then"), seen("two", "then")])), []);
@@ -246,7 +250,7 @@ fn artifacts_on_resume() {
         actor: "ada".to_owned(),
         event: onward_core::event::Event::StaleAccepted {
             phase: PhaseId::new("a"),
-            seen: Box::new(Seen { artifacts: Some(vec![seen("two", "now")]), ..Seen::default() }),
+            seen: Box::new(Evidence { artifacts: Some(vec![seen("two", "now")]), ..Evidence::default() }),
         },
     };
     run.apply(&accepted);
@@ -272,7 +276,7 @@ phases:
         };
         let mut run = begun(&plan, Some(world("then")));
         for phase in ["reads", "other", "outward"] {
-            done(&mut run, phase, Seen::default());
+            done(&mut run, phase, Evidence::default());
         }
         let look = |world: &World| stale::findings(&run, None, &BTreeMap::new(), &world::again(&run, world));
         assert_eq!(told(&look(&world("then"))), []);

@@ -465,7 +465,7 @@ fn silence_that_asks_for_another_plan() {
     story.now += SignedDuration::from_mins(11);
     story.take(&Input::Tick);
     story.drive();
-    assert!(story.a_plan_is_wanted() && story.state("a").people.is_none());
+    assert!(story.a_plan_is_wanted() && story.state("a").external.is_none());
     story.made("a", FREE, &phases.replace("do it", "do half of it"));
     story.report("a", Says::Start, None);
     assert_eq!((story.state("a").status, story.state("a").attempts), (PhaseStatus::Running, 2));

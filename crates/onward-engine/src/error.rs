@@ -13,7 +13,7 @@ use onward_store::StoreError;
 
 use crate::trust::Doubt;
 
-use crate::tree_lock::AtWork;
+use crate::vcs::tree_lock::AtWork;
 
 pub type Result<T> = std::result::Result<T, Error>;
 

@@ -3,77 +3,49 @@
 //! [`Onward`] is what every front end calls; `driver.rs` is the loop that everything else serves.
 
 pub mod attendant;
-pub mod back;
-mod books;
-mod changed;
-mod check;
-mod damaged;
+mod commands;
 mod doctor;
 mod drive;
 mod error;
 mod executor;
-mod flight;
-mod flights;
-mod former;
-mod halt;
-mod in_place;
-mod input_key;
-mod inside;
 mod journal;
-mod journal_piece;
-mod judge;
-mod keeper;
 pub mod kill_point;
-mod look;
-mod lost;
-mod noted;
-mod offer;
-mod people;
-mod prepared;
+mod plan_files;
 mod probe;
-pub mod process;
 mod project;
+mod queries;
 pub mod redact;
-mod replan;
-mod reporter;
-mod rewind;
-mod shared_limits;
 mod start;
-mod steer;
-pub mod stop;
-mod tidy_up;
-mod tree;
-mod tree_lock;
+mod sys;
 mod trust;
-mod turns;
 pub mod vcs;
-mod waiter;
-mod world;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use books::Books;
-pub use check::{Checked, check};
+pub use commands::external_phases::{Done, Next, NextPhase, Report, Reported};
+pub use commands::init_and_delete::{FirstPlan, InitReport};
+pub use commands::replan::Proposed;
+pub use commands::rewind::{Diff, Parts, Preview, Rewound};
+pub use commands::rewind_steps;
+pub use commands::saved_state::Books;
 pub use doctor::{Finding, Findings, Repair, Repaired, StoreFacts};
 pub use drive::committer::begin as begin_run;
+pub use drive::keyframes::{Keep, KeepNothing, keyframe_is_due, put_fold, put_keyframe};
+pub use drive::reporter::{Reporter, Silent, Update};
+pub use drive::world::{Begun, Direction, FilesOutcome, Happened, Tree, Urgency, World};
 pub use drive::{Arrived, Committer, Driver};
 pub use error::{Error, Left, Offer, Question, Result};
-pub use inside::{Inside, inside};
 pub use journal::load as load_run;
-pub use judge::{Going, Judged, Unfinished};
-pub use keeper::{Keep, KeepNothing, keyframe_is_due, put_fold, put_keyframe};
-pub use look::{ListFilter, ListItem, LogItem, Logged, RunShown, Shown};
-pub use people::{Done, Next, NextPhase, Report, Reported};
+pub use plan_files::{Checked, check};
 pub use project::{FOLDER, Project};
-pub use replan::Proposed;
-pub use reporter::{Reporter, Silent, Update};
-pub use rewind::{Diff, Parts, Preview, Rewound};
-pub use start::{Finished, Found, PlanFrom, Ready, Request, Want};
-pub use tidy_up::{FirstPlan, InitReport};
-pub use tree_lock::AtWork;
+pub use queries::runs::{ListFilter, ListItem, LogItem, Logged, RunShown, Shown};
+pub use start::findings::{Going, Judged, Unfinished};
+pub use start::starting::{Finished, Found, PlanFrom, Ready, Request, Want};
+pub use sys::caller_guard::{Inside, inside};
+pub use sys::{process, stop};
 pub use trust::{Doubt, Trusted};
-pub use world::{Begun, Direction, FilesOutcome, Happened, Tree, Urgency, World};
+pub use vcs::tree_lock::AtWork;
 
 use onward_core::config::{Config, OnNetwork};
 use onward_core::run::Run;
@@ -128,7 +100,7 @@ impl Onward {
     }
 
     fn new(project: Project, from: &Path, mode: OpenMode) -> Result<Self> {
-        let (config, notices) = check::config(&project)?;
+        let (config, notices) = plan_files::config(&project)?;
         demand_a_store_of_our_own(&config)?;
         redact::go_by(&secret_names(&config));
         if mode == OpenMode::ReadWrite {

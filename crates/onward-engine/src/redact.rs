@@ -5,6 +5,7 @@
 //! that end is held back until the next piece decides. What is held is never longer than the longest secret or shape.
 
 mod digests;
+pub(crate) mod input_key;
 pub(crate) mod inputs;
 mod known;
 mod literals;

@@ -15,8 +15,8 @@ use onward_store::{StoreError, Unsafe};
 use crate::Onward;
 use crate::doctor::Aside;
 use crate::error::{Error, Result};
-use crate::look::ListFilter;
 use crate::project::{FOLDER, Project};
+use crate::queries::runs::ListFilter;
 use crate::vcs;
 
 /// The word in the mark of a store for "git may track it".

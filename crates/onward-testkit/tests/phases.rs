@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use onward_core::run::moves::{MOVES, TakenBy, table};
+use onward_core::run::transitions::{MOVES, TakenBy, table};
 
 fn repository() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))

@@ -1,7 +1,7 @@
 //! The simulator itself: worlds end well, the same seed gives the same world, every event is met, and a driver that
 //! makes a mistake is caught.
 
-use onward_core::run::moves::{MOVES, TakenBy};
+use onward_core::run::transitions::{MOVES, TakenBy};
 use onward_testkit::sim::{self, Coverage};
 
 const SEEDS: u64 = 600;

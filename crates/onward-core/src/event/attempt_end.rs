@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::StopBy;
-use crate::seen::Seen;
+use crate::evidence::Evidence;
 
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -53,5 +53,5 @@ pub struct Claimed {
     pub summary: Option<String>,
     pub outputs: BTreeMap<String, String>,
     #[serde(default)]
-    pub seen: Option<Box<Seen>>,
+    pub seen: Option<Box<Evidence>>,
 }

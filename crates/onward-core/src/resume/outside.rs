@@ -7,11 +7,11 @@ use jiff::Timestamp;
 use super::finding::{FileChanged, Finding, Kind};
 use super::stale::{PATHS_SHOWN_MAX, and_more};
 use crate::event::{ArtifactSeen, StopBy};
+use crate::evidence::Evidence;
 use crate::id::PhaseId;
 use crate::plan::Phase;
 use crate::plan::glob_match::Globs;
 use crate::run::{PhaseState, Run};
-use crate::seen::Seen;
 
 /// Files of one finding that are listed; the rest is counted.
 const FILES_LISTED_MAX: usize = 20;
@@ -42,7 +42,7 @@ impl<'a> Writers<'a> {
 pub(super) fn left_behind<'a>(
     phase: &Phase,
     state: &'a PhaseState,
-    now: Option<&Seen>,
+    now: Option<&Evidence>,
     writers: &Writers<'_>,
 ) -> (Vec<&'a ArtifactSeen>, Vec<String>) {
     let there = now.and_then(|now| now.artifacts.as_deref());

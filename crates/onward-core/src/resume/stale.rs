@@ -6,10 +6,10 @@ use super::edges::{self, Change};
 use super::finding::{Finding, Kind};
 use super::outside;
 use super::world::Again;
+use crate::evidence::{Evidence, Files};
 use crate::id::PhaseId;
 use crate::plan::{Effects, OnChange, Phase, Plan, definition_digest};
 use crate::run::{PhaseState, PhaseStatus, Run};
-use crate::seen::{Files, Seen};
 
 /// Paths of one finding that are named in words; the rest is counted.
 pub(super) const PATHS_SHOWN_MAX: usize = 5;
@@ -33,7 +33,12 @@ enum Wish {
 }
 
 /// The finished phases of a run against the plan that is to count and what their files are now.
-pub fn findings(run: &Run, revised: Option<&Plan>, now: &BTreeMap<PhaseId, Seen>, again: &[Again<'_>]) -> Vec<Finding> {
+pub fn findings(
+    run: &Run,
+    revised: Option<&Plan>,
+    now: &BTreeMap<PhaseId, Evidence>,
+    again: &[Again<'_>],
+) -> Vec<Finding> {
     let plan = revised.unwrap_or(run.plan());
     let by_id: BTreeMap<&PhaseId, &Phase> = plan.phases.iter().map(|phase| (&phase.id, phase)).collect();
     let completed = run.phases().filter(|(_, state)| state.status == PhaseStatus::Completed);
@@ -121,7 +126,7 @@ impl<'a> Own<'a> {
         plan: &Plan,
         phase: &'a Phase,
         state: &PhaseState,
-        now: Option<&Seen>,
+        now: Option<&Evidence>,
         writers: &outside::Writers<'_>,
     ) -> Self {
         let mut reasons = Vec::new();

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::finding::{Finding, Kind};
+use crate::evidence::{IssueSeen, ProbeSeen, World};
 use crate::plan::globs::may_overlap;
 use crate::plan::{IfChanged, Phase, Plan, Probe, ProbeOf};
 use crate::run::Run;
-use crate::seen::{IssueSeen, ProbeSeen, World};
 
 /// Dirty files that are named; the rest is counted.
 const PATHS_SHOWN_MAX: usize = 5;

@@ -6,20 +6,20 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::external_phases::is_for_others;
 use super::index::PlanIndex;
-use super::people::is_for_others;
+use super::readiness::Readiness;
 use super::state::{Before, Derived, Dirty, Due, Kill, PhaseState, PhaseStatus, Run, RunningAttempt};
-use super::turn::Turn;
 use super::vcs::{Fresh, leaves_the_tree_alone};
 use crate::checkpoint::Trigger;
 use crate::data_limits::json_bytes;
 use crate::event::{ArtifactSeen, Event, Outcome, PhaseError, Recorded, RunResult, StopBy};
+use crate::evidence::Evidence;
 use crate::failure;
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId};
 use crate::mutant::{self, Mutant};
 use crate::patch::{self, Op};
 use crate::replan::EXIT_REPLAN;
-use crate::seen::Seen;
 
 impl Run {
     pub fn apply(&mut self, recorded: &Recorded) {
@@ -103,12 +103,12 @@ impl Run {
 
     fn retry_scheduled(&mut self, phase: &PhaseId, not_before: Timestamp) {
         self.change(phase, |state| {
-            (state.status, state.not_before, state.people) = (PhaseStatus::Pending, Some(not_before), None);
+            (state.status, state.not_before, state.external) = (PhaseStatus::Pending, Some(not_before), None);
         });
         self.not_limited(phase);
     }
 
-    fn left_behind(&mut self, phase: &PhaseId, seen: Option<&Seen>, artifacts: &[ArtifactSeen]) {
+    fn left_behind(&mut self, phase: &PhaseId, seen: Option<&Evidence>, artifacts: &[ArtifactSeen]) {
         self.change(phase, |state| {
             state.seen = seen.cloned().map(Box::new);
             state.artifacts = artifacts.to_vec();
@@ -186,7 +186,7 @@ impl Run {
         at: Timestamp,
     ) {
         assert_eq!(epoch, self.epoch, "run {}: only the present driver starts attempts", self.id);
-        assert_eq!(self.derived.turns[self.at(phase)], Turn::Run, "phase {phase} is started before its turn");
+        assert_eq!(self.derived.readiness[self.at(phase)], Readiness::Run, "phase {phase} is started before its turn");
         assert!(!self.is_whole(self.at(phase)), "phase {phase} is done by its parts");
         assert!(!self.git_comes_first(), "phase {phase} is started before git is up to date");
         let beside_others = self.beside_others();
@@ -267,7 +267,7 @@ impl Run {
             state.ended_at = state.ended_at.or(Some(at));
             state.summary = summary.map(str::to_owned);
             state.outputs.clone_from(outputs);
-            state.people = None;
+            state.external = None;
             (state.in_doubt, state.parked, state.not_before, state.error) = (false, false, None, None);
             state.probe = None;
         });
@@ -281,7 +281,7 @@ impl Run {
         self.change(phase, |state| {
             assert!(state.attempt.is_none(), "a phase at work is not skipped");
             state.status = PhaseStatus::Skipped;
-            state.people = None;
+            state.external = None;
             (state.in_doubt, state.parked, state.not_before, state.error) = (false, false, None, None);
             state.probe = None;
         });
@@ -295,7 +295,7 @@ impl Run {
             state.status = PhaseStatus::Failed;
             state.ended_at = state.ended_at.or(Some(at));
             state.parked = is_left_alone(&error.code);
-            state.people = None;
+            state.external = None;
             state.probe = None;
             state.error = Some(error.clone());
         });
@@ -311,7 +311,7 @@ impl Run {
             assert!(allowed, "{phase} is finished: only a new generation opens it again");
             assert!(!raised || state.attempt.is_none(), "{phase} is at work: it is not made undone");
             state.generation = generation;
-            (state.probe, state.people, state.rounds) = (None, None, Vec::new());
+            (state.probe, state.external, state.rounds) = (None, None, Vec::new());
             state.clean = clean;
             (state.failures, state.unknowns_in_a_row, state.opened) = (0, 0, false);
             (state.in_doubt, state.parked, state.not_before, state.error) = (false, false, None, None);
@@ -382,7 +382,7 @@ impl Run {
 
     /// Whether a phase may not be begun yet, or not at all.
     pub fn has_no_turn(&self, phase: &PhaseId) -> bool {
-        self.derived.turns[self.at(phase)] != Turn::Run
+        self.derived.readiness[self.at(phase)] != Readiness::Run
     }
 
     fn running_state(&mut self, phase: &PhaseId, attempt: Attempt) -> &mut PhaseState {
@@ -442,7 +442,7 @@ impl Run {
         self.derived.failed = (0..standings.len()).filter(counts).count();
         let left = |batch: &Vec<usize>| batch.iter().filter(|at| !standings[**at].finished).count();
         self.derived.batch_left = self.derived.index.batches.iter().map(|batch| batch_number(left(batch))).collect();
-        self.derived.turns = vec![Turn::NotYet; self.phases.len()];
+        self.derived.readiness = vec![Readiness::NotYet; self.phases.len()];
         self.spread_to((0..self.phases.len()).rev().collect());
     }
 
@@ -451,10 +451,10 @@ impl Run {
         let state = &self.phases[at];
         let rank = self.derived.index.rank[at];
         let open = matches!(state.status, PhaseStatus::Pending | PhaseStatus::Interrupted) && !state.in_doubt;
-        let turn = self.derived.turns[at];
+        let turn = self.derived.readiness[at];
         let whole = self.is_whole(at);
-        let skips = turn == Turn::Skip && !state.is_finished() && state.status != PhaseStatus::Running;
-        let could_start = open && turn == Turn::Run && state.probe.is_none() && !self.asks_for_a_plan(at);
+        let skips = turn == Readiness::Skip && !state.is_finished() && state.status != PhaseStatus::Running;
+        let could_start = open && turn == Readiness::Run && state.probe.is_none() && !self.asks_for_a_plan(at);
         let for_others = is_for_others(&self.started.plan.phases[at]) && !whole;
         set(&mut self.derived.for_others, at, could_start && for_others);
         let startable = could_start && !for_others;
@@ -464,8 +464,8 @@ impl Run {
         if let Some(time) = state.not_before {
             set(&mut self.derived.delayed, (time, at), startable && !whole);
         }
-        set(&mut self.derived.running, at, state.status == PhaseStatus::Running && state.people.is_none());
-        set(&mut self.derived.people, at, state.people.is_some());
+        set(&mut self.derived.running, at, state.status == PhaseStatus::Running && state.external.is_none());
+        set(&mut self.derived.external, at, state.external.is_some());
         set(&mut self.derived.in_doubt, at, state.in_doubt);
         set(&mut self.derived.probing, at, state.probe.is_some() && !state.in_doubt);
         set(&mut self.derived.with_error, at, state.error.is_some());

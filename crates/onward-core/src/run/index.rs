@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::admission::{self, Claim};
 use super::context::watched;
-use super::pools::{self, Claim};
 use super::schedule::FREE;
 use crate::expression::Reference;
 use crate::id::PhaseId;
@@ -58,7 +58,7 @@ impl PlanIndex {
                 batch_of[phase] = number;
             }
         }
-        let rank = plan.phases.iter().map(pools::rank).map(|(p, v)| (priority_rank(p), value_rank(v))).collect();
+        let rank = plan.phases.iter().map(admission::rank).map(|(p, v)| (priority_rank(p), value_rank(v))).collect();
         let with_parts = plan.phases.iter().enumerate().filter(|(_, phase)| phase.children.is_some());
         let with_parts = with_parts.map(|(at, _)| at).collect();
         let watchers = watchers(plan, &by_id);

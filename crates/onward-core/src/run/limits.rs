@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::pools::Usage;
+use super::admission::Usage;
 use super::state::{Before, PhaseStatus, Run};
 use crate::event::{Event, LimitHit, StopBy};
 use crate::id::PhaseId;

@@ -4,35 +4,35 @@
 //! the new state is recorded too. Nothing here acts; the caller makes the events durable first and only then looks at
 //! [`wanted`].
 
+pub mod admission;
 mod apply;
 pub mod cache;
-mod composed;
+mod compound;
 pub mod context;
 mod cut;
 mod decide;
-mod follows;
+mod external_phases;
 mod index;
 pub mod iteration;
 pub mod limits;
-pub mod moves;
-mod people;
-pub mod pools;
+mod plan_change;
 pub mod proof;
+pub mod readiness;
+mod readiness_upkeep;
 mod recovered;
 pub mod replans;
-mod revised;
 pub mod schedule;
 mod settle;
+mod skip_and_expand;
 mod state;
-pub mod turn;
-mod turns;
+pub mod transitions;
 pub mod vcs;
 pub mod waits;
 mod wanted;
 
 pub use cut::MARK;
 pub use decide::{Refusal, ends_with};
-pub use people::{NoNext, People};
+pub use external_phases::{ExternalState, NoNext};
 pub use state::{Before, Ending, Kill, PhaseState, PhaseStatus, ProbeDue, Run, RunStatus, RunningAttempt};
 pub use wanted::wanted;
 

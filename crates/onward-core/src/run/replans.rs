@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::people::People;
+use super::external_phases::ExternalState;
 use super::state::{Before, PhaseState, PhaseStatus, Run};
 use crate::event::{Event, PhaseError, PlanRevised};
 use crate::failure;
@@ -260,7 +260,9 @@ impl Run {
                 let asked = Asked { reason: reason.clone(), cause: *cause, stage: Stage::Open };
                 self.replans.asked.insert(phase.clone(), asked);
                 // Who was not heard for too long is not waited for any more.
-                self.change(phase, |state| state.people = state.people.take().filter(|who| *who != People::Silent));
+                self.change(phase, |state| {
+                    state.external = state.external.take().filter(|who| *who != ExternalState::Silent)
+                });
             }
             Event::ReplanAllowed => self.replans.waived = true,
             Event::ReplanProposed { phase, plan } => {
@@ -327,7 +329,7 @@ fn renew(state: &mut PhaseState, phase: &PhaseId) {
     assert!(!state.is_finished(), "{phase} is finished and asks for another plan");
     if state.attempt.is_none() {
         // Whoever was at work on it is to look at it anew.
-        (state.status, state.people) = (PhaseStatus::Pending, None);
+        (state.status, state.external) = (PhaseStatus::Pending, None);
     }
     // What a probe still has to say is about what was done, and a limit is closed for other work too.
     (state.failures, state.error) = (0, None);

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::follows::has_a_place;
+use super::admission::{Claim, Obstacle, Pools, rate_opens};
 use super::limits::Who;
-use super::pools::{Claim, Obstacle, Pools, rate_opens};
 use super::settle::{delayed, may_start, ready};
+use super::skip_and_expand::has_a_place;
 use super::state::{PhaseState, Run};
 use crate::event::{Event, StopBy};
 use crate::id::PhaseId;

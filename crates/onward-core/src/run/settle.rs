@@ -5,10 +5,10 @@ use jiff::{SignedDuration, Timestamp};
 use super::apply::batch_number;
 use super::cut::uses_what_was_cut;
 use super::decide::ended::failed_for_good;
-use super::follows::{follows, over};
-use super::people;
+use super::external_phases;
 use super::replans::Waits;
 use super::schedule;
+use super::skip_and_expand::{follows, over};
 use super::state::{Before, Ending, Kill, PhaseState, PhaseStatus, Run};
 use crate::event::{Event, RunResult, StopBy};
 use crate::id::{Attempt, PhaseId};
@@ -27,10 +27,10 @@ pub(super) fn settle(run: &Run, now: Timestamp) -> Option<Event> {
     }
     if run.waits_for_others() {
         // Nobody drives: what others say is written down, and what is theirs to do next; nothing is started.
-        return books(run, now).or_else(|| people::settle(run, now)).or_else(|| people::end(run));
+        return books(run, now).or_else(|| external_phases::settle(run, now)).or_else(|| external_phases::end(run));
     }
     books(run, now)
-        .or_else(|| people::settle(run, now))
+        .or_else(|| external_phases::settle(run, now))
         .or_else(|| run.replan_is_hopeless())
         .or_else(|| follows(run))
         .or_else(|| stop_of_the_others(run))

@@ -8,21 +8,21 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::external_phases::ExternalState;
 use super::index::PlanIndex;
 use super::limits::{Limits, is_a_pause};
-use super::people::People;
+use super::readiness::Readiness;
 use super::replans::Replans;
-use super::turn::Turn;
 use super::vcs::Vcs;
 use crate::checkpoint::{Behind, Trigger};
 use crate::event::{
     ArtifactSeen, Claimed, Event, LeftRunning, Orphans, PhaseError, Recorded, RunResult, RunStarted, StopBy,
 };
+use crate::evidence::{Evidence, LastLook};
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId, RunId, Seq};
 use crate::naming::IdTry;
 use crate::patch::Op;
 use crate::plan::{Phase, Plan};
-use crate::seen::{LastLook, Seen};
 
 /// A run, folded from its journal. What is stored of it, in the fold cache, is all but the fields that are skipped.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -102,10 +102,10 @@ pub(super) struct Derived {
     /// Phases that others could take in hand now.
     pub(super) for_others: BTreeSet<usize>,
     /// Phases that wait for a person, or at which somebody else is at work.
-    pub(super) people: BTreeSet<usize>,
+    pub(super) external: BTreeSet<usize>,
     pub(super) with_error: BTreeSet<usize>,
     /// Whether it is the turn of each phase.
-    pub(super) turns: Vec<Turn>,
+    pub(super) readiness: Vec<Readiness>,
     /// Phases that will not be done, and those that consist of others whose turn has come.
     pub(super) to_skip: BTreeSet<usize>,
     pub(super) to_open: BTreeSet<usize>,
@@ -175,13 +175,13 @@ pub struct PhaseState {
     /// It consists of others, and they may start.
     pub opened: bool,
     /// What the finished phase was done with.
-    pub seen: Option<Box<Seen>>,
+    pub seen: Option<Box<Evidence>>,
     /// Its probe has to speak before anything else happens to it.
     pub probe: Option<ProbeDue>,
     /// What the finished phase left behind.
     pub artifacts: Vec<ArtifactSeen>,
     /// Where it stands with the person or the worker it waits for.
-    pub people: Option<People>,
+    pub external: Option<ExternalState>,
     /// What whoever does it said remains, since it was begun, the newest last.
     pub rounds: Vec<String>,
     /// Processes that its last attempt left behind.
@@ -461,7 +461,7 @@ impl PhaseState {
             seen: None,
             probe: None,
             artifacts: Vec::new(),
-            people: None,
+            external: None,
             rounds: Vec::new(),
             left_running: Vec::new(),
             base: None,

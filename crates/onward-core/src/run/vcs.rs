@@ -12,13 +12,13 @@ use crate::data_limits::json_bytes;
 use crate::event::{
     CommitRule, Event, NoCommit, PhaseBack, PhaseError, Restored, RewindBegun, RunResult, RunRewound, Snapshot, StopBy,
 };
+use crate::evidence::{Around, LastLook, World};
 use crate::id::{Attempt, Generation, PhaseId};
 use crate::mutant::{self, Mutant};
 use crate::patch::{self, Op};
 use crate::plan::expand::is_compound;
 use crate::plan::{Effects, Phase, Value};
 use crate::run::{PhaseStatus, RunStatus};
-use crate::seen::{Around, LastLook, World};
 
 /// Characters of a commit's name that are shown and kept in a phase's record.
 const SHORT_SHA: usize = 12;
@@ -191,7 +191,7 @@ impl Run {
     /// What came since the newest snapshot, where neither a phase nor a rewind can have made it.
     fn changed_by_others(&self, snapshot: &Snapshot) -> Option<Between> {
         let of_a_phase =
-            self.ending().is_none() || !self.derived.people.is_empty() || self.due.iter().any(|due| due.waits);
+            self.ending().is_none() || !self.derived.external.is_empty() || self.due.iter().any(|due| due.waits);
         let older = self.vcs.last.as_ref().filter(|_| !of_a_phase && !self.vcs.moved)?.commit.clone();
         (older != snapshot.commit).then(|| Between { older, newer: snapshot.commit.clone() })
     }
@@ -449,7 +449,7 @@ fn back(phase: &Phase, now: &PhaseState, checkpoint: &Checkpoint) -> Option<Phas
     let unknown_now = open && (now.in_doubt || now.probe.is_some());
     let at_work_then = then.is_some_and(|record| record.status == PhaseStatus::Running);
     // What a person decided is asked anew.
-    let decided = super::people::as_approval(phase).is_some();
+    let decided = super::external_phases::as_approval(phase).is_some();
     let tried = phase.children.is_none() && !is_compound(phase) && !decided;
     let effects_last = tried && phase.effects == Effects::External;
     let outward = effects_last && (done_since || at_work_then || unknown_now);
@@ -487,7 +487,7 @@ fn put_back(state: &mut PhaseState, back: &PhaseBack) {
     // again by its key.
     state.generation = back.generation.unwrap_or(Generation(state.generation.0 + 1));
     (state.status, state.in_doubt) = (back.status, back.in_doubt);
-    (state.attempt, state.not_before, state.probe, state.people) = (None, None, None, None);
+    (state.attempt, state.not_before, state.probe, state.external) = (None, None, None, None);
     state.artifacts.clone_from(&back.artifacts);
     (state.failures, state.unknowns_in_a_row) = (0, 0);
     (state.started_at, state.ended_at, state.duration_ms) = (back.started_at, back.ended_at, back.duration_ms);

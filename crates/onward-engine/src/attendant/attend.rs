@@ -30,8 +30,8 @@ use super::record::{
     self, AfterSuccess, Exit, LeftRunning, Main, Outcome, RecordError, Spec, Started, Stop, StopBy, StopMode,
 };
 use super::wake::{Wake, Woken};
-use crate::process::{self, Mark, Pid};
 use crate::redact::{self, Digests, Secrets};
+use crate::sys::process::{self, Mark, Pid};
 
 /// Where the lock is kept: out of the way of the low numbers that shell scripts use. A small limit on descriptors may forbid the
 /// higher places.

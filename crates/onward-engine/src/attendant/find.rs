@@ -14,8 +14,8 @@ use super::folder::AttemptFolder;
 use super::probe;
 use super::record::{self, Exit, RecordError, Started, Stop, StopBy, StopMode};
 use super::spawn::whole_file;
-use crate::flight;
-use crate::process::{self, Pid};
+use crate::drive::running_attempt;
+use crate::sys::process::{self, Pid};
 
 /// How long an attendant that holds its lock may take to say who it is. It needs a millisecond.
 const STARTING_WAIT_MAX: Duration = Duration::from_millis(500);
@@ -177,7 +177,7 @@ fn request(folder: &AttemptFolder, stop: Stop, (signal, alone): (Signal, Signal)
 
 /// Whether the attendant of an attempt lives, as far as its record tells.
 pub(crate) fn is_attended(folder: &AttemptFolder) -> bool {
-    let started = folder.started().ok().flatten().filter(|started| started.boot_id == flight::boot_now());
+    let started = folder.started().ok().flatten().filter(|started| started.boot_id == running_attempt::boot_now());
     started.is_some_and(|started| process::alive(Pid::from_raw(started.attendant_pid), started.start_time))
 }
 

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use onward_core::id::{Attempt, PhaseId, RunId};
 
 use super::record::{self, Exit, Main, RECORD_BYTES_MAX, Record, RecordError, Started, Stop};
-use crate::process::{Mark, Member, Pid};
+use crate::sys::process::{Mark, Member, Pid};
 
 /// `attempts`, the run, the phase and the number of the attempt: the levels of folders below the store.
 const LEVELS: usize = 4;

@@ -12,8 +12,8 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::process::{self, Member};
 use crate::redact::{Digests, Names};
+use crate::sys::process::{self, Member};
 
 /// The version of all records of this module; a reader refuses a newer one.
 const RECORD_VERSION: u32 = 1;

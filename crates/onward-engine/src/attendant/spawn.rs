@@ -19,7 +19,7 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
 use super::folder::{AttemptFolder, check_plain};
 use super::probe;
 use super::record::{RecordError, Spec};
-use crate::process::{self, Pid};
+use crate::sys::process::{self, Pid};
 
 /// The first argument by which the binary knows that it is to be an attendant.
 pub const ARGUMENT: &str = "__attend";

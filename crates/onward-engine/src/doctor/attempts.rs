@@ -14,8 +14,8 @@ use onward_store::{RunRow, held_runs};
 use super::places::{children, shown};
 use super::{Found, REPAIR, relative};
 use crate::attendant::{self, AttemptFolder, Outcome};
+use crate::drive::running_attempt;
 use crate::executor::shell;
-use crate::flight;
 use crate::project::Project;
 
 /// Attempts that are on record as running although nobody drives the run.
@@ -26,7 +26,7 @@ pub(super) fn orphans(project: &Project, run: &Run, found: &mut Found) {
     for (phase, state) in run.running() {
         let Some(attempt) = &state.attempt else { continue };
         let folder = shell::folder(project, run, &phase.id, attempt.number);
-        let message = match attendant::find(&folder, &flight::boot_now(), &attempt.boot) {
+        let message = match attendant::find(&folder, &running_attempt::boot_now(), &attempt.boot) {
             Ok(attendant::Found::Alive(_) | attendant::Found::Holding) => {
                 format!(
                     "phase {} is still at work although nobody drives the run; the next start waits for it",

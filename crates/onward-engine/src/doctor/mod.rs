@@ -12,7 +12,7 @@ mod remotes;
 mod repair;
 mod runs;
 
-pub(crate) use crate::journal_piece::Copied;
+pub(crate) use crate::vcs::journal_piece::Copied;
 pub(crate) use aside::{Aside, notes};
 pub(crate) use recover::{copies, lost_project, repository};
 pub use repair::{Repair, Repaired};

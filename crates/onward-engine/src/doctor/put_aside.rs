@@ -11,7 +11,7 @@ use super::repair::Repair;
 use crate::Onward;
 use crate::attendant::{self, AttemptFolder};
 use crate::error::{Error, Result};
-use crate::turns::exclusive;
+use crate::sys::file_lock::exclusive;
 
 /// The database, and what only it can explain. The head file goes last: as long as it is there, nobody takes what is left for
 /// an empty store. Records of attempts go too, for a run that is begun now may be given the name of one that is lost.

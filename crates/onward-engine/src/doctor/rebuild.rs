@@ -19,13 +19,13 @@ use onward_store::{
 use super::aside::{Cut, Recovered};
 use super::recover;
 use super::repair::Repair;
+use crate::drive::keyframes::{keyframe_is_due, put_keyframe};
 use crate::error::{Error, Result};
 use crate::journal;
-use crate::journal_piece::Copied;
-use crate::keeper::{keyframe_is_due, put_keyframe};
-use crate::look::{LOST, NEW};
 use crate::project::Project;
-use crate::start::holder;
+use crate::queries::runs::{LOST, NEW};
+use crate::start::starting::holder;
+use crate::vcs::journal_piece::Copied;
 
 const EVENTS_PER_APPEND: usize = 2_000;
 

@@ -12,9 +12,9 @@ use super::aside::Recovered;
 use super::rebuild::{Kept, Rebuilt};
 use super::repair::Repair;
 use super::{Found, REPAIR, attempts};
-use crate::journal_piece::{self, Copied};
 use crate::project::{FOLDER, Project};
-use crate::start::actor;
+use crate::start::starting::actor;
+use crate::vcs::journal_piece::{self, Copied};
 use crate::vcs::{self, Origin, Repository};
 
 /// Runs, or ends of runs, that git has and the store has not.

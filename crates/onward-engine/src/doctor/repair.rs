@@ -12,10 +12,10 @@ use serde::Serialize;
 use super::aside::{Aside, Cut, Recovered};
 use super::{Finding, Findings, StoreFacts, all_rows, attempts, places, rebuild};
 use crate::Onward;
+use crate::drive::keyframes::put_fold;
 use crate::error::{Error, Result};
 use crate::journal;
-use crate::keeper::put_fold;
-use crate::start::holder;
+use crate::start::starting::holder;
 use crate::trust;
 
 /// One thing that was done.

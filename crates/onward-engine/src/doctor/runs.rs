@@ -10,9 +10,9 @@ use onward_store::{Fold, LeaseKind, RunRow, SqliteStore, Store};
 use super::{Found, REPAIR, attempts, checkpoints, of_run, rebuilt};
 use crate::error::Error;
 use crate::journal;
-use crate::look::NEW;
 use crate::probe::artifact::{self, Spoilt};
 use crate::project::Project;
+use crate::queries::runs::NEW;
 
 pub(super) fn examine(project: &Project, store: &mut SqliteStore, row: &RunRow, found: &mut Found) {
     let path = format!("run {}", row.run);

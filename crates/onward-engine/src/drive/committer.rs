@@ -16,9 +16,9 @@ use onward_core::run::{self, Refusal, Run, Stepped};
 use onward_store::{Appended, Entry, Lease, Store, StoreError, VALUE_BYTES_MAX};
 
 use super::inbox::{answered, reply};
+use crate::drive::keyframes::Keep;
 use crate::error::{Error, Result};
 use crate::journal;
-use crate::keeper::Keep;
 use crate::kill_point::reached;
 use crate::redact;
 

@@ -15,9 +15,9 @@ use onward_core::run::{self, Ending, Run, Stepped};
 
 use super::committer::{Arrived, Committer};
 use super::inbox;
+use crate::drive::reporter::{Reporter, Update};
+use crate::drive::world::{Urgency, World};
 use crate::error::Result;
-use crate::reporter::{Reporter, Update};
-use crate::world::{Urgency, World};
 
 /// How long the driver sleeps at most before it looks at the inbox by itself.
 const LOOK_EVERY: Duration = Duration::from_millis(250);

@@ -8,11 +8,11 @@ use onward_core::run::Stepped;
 use onward_store::{Consumed, InboxItem};
 
 use super::committer::{Arrived, Committer};
+use crate::commands::replan;
+use crate::drive::world::Tree;
 use crate::error::Result;
 use crate::redact;
-use crate::replan;
-use crate::stop;
-use crate::world::Tree;
+use crate::sys::stop;
 
 const ITEMS_PER_LOOK_MAX: usize = 64;
 /// Looks until nothing waits any more; whoever posts faster than that is heard by the loop.

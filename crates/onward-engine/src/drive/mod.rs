@@ -2,9 +2,18 @@
 
 pub(crate) mod committer;
 mod driver;
+pub(crate) mod earlier_attempts;
+pub(crate) mod in_place;
 pub(crate) mod inbox;
+pub(crate) mod keyframes;
+pub(crate) mod process_world;
+pub(crate) mod reporter;
+pub(crate) mod running_attempt;
+pub(crate) mod shared_limits;
 #[cfg(test)]
 mod tests;
+pub(crate) mod waiter;
+pub(crate) mod world;
 
 pub use committer::{Arrived, Committer};
 pub use driver::Driver;

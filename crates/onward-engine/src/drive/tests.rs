@@ -19,10 +19,10 @@ use serde_json::{Map, Value, json};
 
 use super::committer::{self, Committer, Standing};
 use super::inbox;
+use crate::drive::keyframes::KeepNothing;
+use crate::drive::world::{Begun, Direction, FilesOutcome, Tree};
 use crate::error::{Error, Result};
 use crate::journal;
-use crate::keeper::KeepNothing;
-use crate::world::{Begun, Direction, FilesOutcome, Tree};
 
 /// Nothing here asks for a working tree.
 struct NoTree;

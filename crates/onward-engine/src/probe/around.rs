@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use onward_core::event::Outcome;
+use onward_core::evidence::Around;
 use onward_core::run::Run;
-use onward_core::seen::Around;
 
 use super::{git, issue};
 use crate::executor::shell;

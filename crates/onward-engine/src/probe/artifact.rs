@@ -11,17 +11,17 @@ use std::path::{Component, Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
 use onward_core::event::ArtifactSeen;
+use onward_core::evidence::Files;
 use onward_core::id::{PhaseId, RunId};
 use onward_core::run::proof::{ArtifactState, Copied};
 use onward_core::run::{PhaseState, PhaseStatus, Run};
-use onward_core::seen::Files;
 use onward_store::private;
 
 use super::files;
 use crate::executor::shell;
 use crate::kill_point::reached;
 use crate::project::Project;
-use crate::stop::Heeding;
+use crate::sys::stop::Heeding;
 
 /// Files of one folder that are read at most.
 const FILES_PER_ARTIFACT_MAX: u32 = 10_000;

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
-use crate::process;
 use crate::redact;
-use crate::stop;
+use crate::sys::process;
+use crate::sys::stop;
 
 /// A probe that takes longer has no answer.
 pub(crate) const TIME_MAX: Duration = Duration::from_secs(30);

@@ -7,10 +7,10 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
+use onward_core::evidence::{FileSeen, Files};
 use onward_core::plan::glob_match::{Globs, fixed_part};
-use onward_core::seen::{FileSeen, Files};
 
-use crate::stop::{self, Heeding};
+use crate::sys::stop::{self, Heeding};
 
 /// Files of one phase that are looked at; where there are more, that is said.
 const FILES_MAX: usize = 10_000;

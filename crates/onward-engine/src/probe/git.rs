@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use onward_core::evidence::World;
 use onward_core::run::Run;
-use onward_core::seen::World;
 
 use crate::executor::shell;
 use crate::project::Project;

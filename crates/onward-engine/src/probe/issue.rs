@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use onward_core::evidence::{IssueSeen, ProbeSeen};
 use onward_core::plan::Issue;
 use onward_core::run::Run;
-use onward_core::seen::{IssueSeen, ProbeSeen};
 use serde::Deserialize;
 
 use super::{answer, command, excerpt};

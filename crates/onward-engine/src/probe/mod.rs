@@ -16,10 +16,10 @@ pub(crate) use files::text;
 
 use std::collections::BTreeMap;
 
+use onward_core::evidence::{Evidence, Files, ProbeSeen, World};
 use onward_core::id::PhaseId;
 use onward_core::plan::ProbeOf;
 use onward_core::run::{PhaseStatus, Run};
-use onward_core::seen::{Files, ProbeSeen, Seen, World};
 
 use crate::executor::shell;
 use crate::project::Project;
@@ -45,9 +45,9 @@ pub(crate) fn world(project: &Project, run: &Run) -> World {
 }
 
 /// What the finished phases of a run were done with, as it is now.
-pub(crate) fn finished(project: &Project, run: &Run) -> BTreeMap<PhaseId, Seen> {
+pub(crate) fn finished(project: &Project, run: &Run) -> BTreeMap<PhaseId, Evidence> {
     let mut all = BTreeMap::new();
-    let nothing = Seen::default();
+    let nothing = Evidence::default();
     // What will be put back was not changed.
     let back = artifact::put_back_later(project, run);
     let as_it_will_be = |then: &Files, mut now: Files| {
@@ -60,7 +60,7 @@ pub(crate) fn finished(project: &Project, run: &Run) -> BTreeMap<PhaseId, Seen> 
         if then.reads.is_none() && then.writes.is_none() && then.fingerprint.is_none() && state.artifacts.is_empty() {
             continue;
         }
-        let seen = Seen {
+        let seen = Evidence {
             artifacts: (!state.artifacts.is_empty()).then(|| artifact::artifacts_now(project, run, state)),
             definition: String::new(),
             fingerprint: then.fingerprint.as_ref().and_then(|_| phase::fingerprint(project, run, phase)),

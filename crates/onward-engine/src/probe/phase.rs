@@ -4,9 +4,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
+use onward_core::evidence::{Evidence, Files};
 use onward_core::plan::{Body, Phase};
 use onward_core::run::Run;
-use onward_core::seen::{Files, Seen};
 use onward_store::private;
 
 use super::around::Watch;
@@ -14,7 +14,7 @@ use super::{command, files};
 use crate::attendant::{AttemptFolder, open_plain};
 use crate::executor::shell;
 use crate::project::Project;
-use crate::stop;
+use crate::sys::stop;
 
 /// The file beside an attempt that says what it was begun with.
 const SEEN: &str = "seen";
@@ -63,10 +63,10 @@ pub(crate) fn note_the_beginning(project: &Project, run: &Run, phase: &Phase, fo
     if phase.reads.is_empty() && phase.fingerprint.is_empty() {
         return;
     }
-    let seen = Seen {
+    let seen = Evidence {
         fingerprint: fingerprint(project, run, phase),
         reads: (!phase.reads.is_empty()).then(|| reads(project, run, phase, None)),
-        ..Seen::default()
+        ..Evidence::default()
     };
     if stop::asked().is_some() {
         return;
@@ -77,15 +77,15 @@ pub(crate) fn note_the_beginning(project: &Project, run: &Run, phase: &Phase, fo
 }
 
 /// What somebody else did a phase with, as it is when they say that it is done: nobody looked when they began.
-pub(crate) fn as_it_is(project: &Project, run: &Run, phase: &Phase) -> Option<Box<Seen>> {
+pub(crate) fn as_it_is(project: &Project, run: &Run, phase: &Phase) -> Option<Box<Evidence>> {
     if phase.reads.is_empty() && phase.writes.is_empty() && phase.fingerprint.is_empty() {
         return None;
     }
-    Some(Box::new(Seen {
+    Some(Box::new(Evidence {
         fingerprint: fingerprint(project, run, phase),
         reads: (!phase.reads.is_empty()).then(|| reads(project, run, phase, None)),
         writes: (!phase.writes.is_empty()).then(|| writes(project, run, phase, None)),
-        ..Seen::default()
+        ..Evidence::default()
     }))
 }
 
@@ -104,7 +104,7 @@ impl Look {
     }
 
     /// What an attempt that is done was begun with, and what it leaves behind.
-    pub(crate) fn at_the_end(&self, folder: &AttemptFolder) -> Option<Box<Seen>> {
+    pub(crate) fn at_the_end(&self, folder: &AttemptFolder) -> Option<Box<Evidence>> {
         let begun = noted(&folder.path().join(SEEN));
         if begun.is_none() && self.writes.is_empty() {
             return None;
@@ -112,11 +112,11 @@ impl Look {
         let writes = (!self.writes.is_empty()).then(|| files::look(&self.top, &self.writes, &[], None));
         // Half of a look says nothing.
         let writes = writes.filter(|_| stop::asked().is_none());
-        Some(Box::new(Seen { writes, ..begun.unwrap_or_default() }))
+        Some(Box::new(Evidence { writes, ..begun.unwrap_or_default() }))
     }
 }
 
-fn noted(path: &Path) -> Option<Seen> {
+fn noted(path: &Path) -> Option<Evidence> {
     let mut bytes = Vec::new();
     open_plain(path).ok()?.take(SEEN_BYTES_MAX).read_to_end(&mut bytes).ok()?;
     serde_json::from_slice(&bytes).ok()

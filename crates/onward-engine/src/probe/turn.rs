@@ -14,10 +14,10 @@ use onward_core::id::{PhaseId, RunId};
 use onward_store::private;
 
 use crate::attendant::tree_value;
-use crate::process::{self, TREE_VARIABLE};
 use crate::project::Project;
-use crate::stop;
-use crate::turns::{LOCK_LOOK_EVERY, try_exclusive};
+use crate::sys::file_lock::{LOCK_LOOK_EVERY, try_exclusive};
+use crate::sys::process::{self, TREE_VARIABLE};
+use crate::sys::stop;
 
 /// Where it stands that a phase is looked at.
 #[derive(Clone, Debug)]

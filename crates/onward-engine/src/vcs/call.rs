@@ -13,8 +13,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, killpg};
 
 use super::trouble::Trouble;
-use crate::process;
-use crate::stop::{self, Patient};
+use crate::sys::process;
+use crate::sys::stop::{self, Patient};
 
 /// No single git process is waited for longer.
 pub(super) const GIT_TIME_MAX: Duration = Duration::from_mins(5);

@@ -9,7 +9,7 @@ use super::repository::Repository;
 use super::shadow::Shadow;
 use super::snapshot::ref_name;
 use super::trouble::Trouble;
-use crate::stop;
+use crate::sys::stop;
 
 impl Repository {
     /// Lets go of the snapshots of a run but for those to keep, by their numbers and commits, and says how many went. Git removes what

@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use crate::attendant::tree_value;
-use crate::process::{self, Mark, Pid, TREE_VARIABLE};
+use crate::sys::process::{self, Mark, Pid, TREE_VARIABLE};
 
 /// Two numbers.
 const OWNER_BYTES_MAX: usize = 64;

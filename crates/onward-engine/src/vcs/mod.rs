@@ -12,6 +12,7 @@ mod compare;
 mod filters;
 mod head;
 mod journal_copy;
+pub(crate) mod journal_piece;
 mod keep;
 mod leftover;
 mod place;
@@ -21,7 +22,9 @@ mod scan;
 mod shadow;
 mod shadow_folder;
 mod snapshot;
+pub(crate) mod tree_lock;
 mod trouble;
+pub(crate) mod working_tree;
 
 use std::ffi::OsString;
 use std::fs::File;

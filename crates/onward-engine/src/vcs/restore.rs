@@ -15,7 +15,7 @@ use super::shadow::Shadow;
 use super::snapshot::{Snapshot, ref_name};
 use super::trouble::Trouble;
 use crate::kill_point::reached;
-use crate::stop;
+use crate::sys::stop;
 
 /// What the working tree is after a restore.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -21,7 +21,7 @@ use super::leftover::{self, Owner};
 use super::repository::{ObjectFormat, Repository};
 use super::shadow_folder;
 use super::trouble::Trouble;
-use crate::stop;
+use crate::sys::stop;
 
 /// In the folder of the store.
 const FOLDER: &str = "git";

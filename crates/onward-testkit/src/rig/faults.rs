@@ -16,7 +16,7 @@ use super::calls::{self, Fault};
 use super::deeds::{self, Manners};
 use super::judge::{self, Case, Disturbed};
 use super::lane::Lane;
-use super::tracer::{self, Aim, Hit, Role, Seen, Traced};
+use super::tracer::{self, Aim, Evidence, Hit, Role, Traced};
 use super::tree::{AttemptName, Kind};
 use crate::TestProject;
 use crate::sim::dice::Dice;
@@ -46,7 +46,7 @@ pub struct Told {
 }
 
 /// Runs the plan once under a tracer and gives every call that a fault could meet.
-pub fn record(binary: &Path) -> Vec<Seen> {
+pub fn record(binary: &Path) -> Vec<Evidence> {
     let mut all = Vec::new();
     let mut stage = Stage::new(binary);
     let (_, traced) = stage.traced(&["run", "a.yaml", "--no-input"], None);
@@ -57,13 +57,13 @@ pub fn record(binary: &Path) -> Vec<Seen> {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let (_, traced) = stage.traced(&words, None);
         let before = all.iter().filter(|seen| seen.role == Role::Poster).map(|seen| seen.process).max().unwrap_or(0);
-        all.extend(traced.seen.into_iter().map(|seen| Seen { process: before + 1, ..seen }));
+        all.extend(traced.seen.into_iter().map(|seen| Evidence { process: before + 1, ..seen }));
     }
     all
 }
 
 /// Every point of a recording.
-pub fn points(seen: &[Seen]) -> Vec<Aim> {
+pub fn points(seen: &[Evidence]) -> Vec<Aim> {
     let mut all = Vec::new();
     for one in seen {
         let ways = u32::try_from(calls::ways(one.number).len()).expect("few ways");
@@ -75,9 +75,9 @@ pub fn points(seen: &[Seen]) -> Vec<Aim> {
 }
 
 /// So many points of a recording, chosen by the seed: each role gets its share, each call of it the same chance.
-pub fn sample(recorded: &[Seen], count: usize, seed: u64) -> Vec<Aim> {
+pub fn sample(recorded: &[Evidence], count: usize, seed: u64) -> Vec<Aim> {
     let mut dice = Dice::new(seed);
-    let mut seen_by: BTreeMap<Role, BTreeMap<i64, Vec<&Seen>>> = BTreeMap::new();
+    let mut seen_by: BTreeMap<Role, BTreeMap<i64, Vec<&Evidence>>> = BTreeMap::new();
     for one in recorded {
         seen_by.entry(one.role).or_default().entry(one.number).or_default().push(one);
     }
@@ -86,8 +86,8 @@ pub fn sample(recorded: &[Seen], count: usize, seed: u64) -> Vec<Aim> {
     while chosen.len() < count && !roles.is_empty() {
         let of_role = roles[chosen.len() % roles.len()];
         // Half of the points by the call's name, so that rare calls are met; half by its place, so that all places are.
-        let names: Vec<&Vec<&Seen>> = of_role.values().collect();
-        let all: Vec<&Seen> = of_role.values().flatten().copied().collect();
+        let names: Vec<&Vec<&Evidence>> = of_role.values().collect();
+        let all: Vec<&Evidence> = of_role.values().flatten().copied().collect();
         let one = if dice.percent(50) {
             let of_name = *dice.pick(&names);
             *dice.pick(of_name)

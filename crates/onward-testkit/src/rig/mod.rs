@@ -22,4 +22,4 @@ pub use book::{Line, read_book};
 pub use calls::Fault;
 pub use judge::Disturbed;
 #[cfg(target_arch = "x86_64")]
-pub use tracer::{Aim, Hit, Role, Seen, Traced};
+pub use tracer::{Aim, Evidence, Hit, Role, Traced};

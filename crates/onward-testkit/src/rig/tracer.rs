@@ -59,7 +59,7 @@ pub struct Hit {
 
 /// A call that was seen.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen {
+pub struct Evidence {
     pub role: Role,
     pub process: u32,
     pub call: u32,
@@ -70,7 +70,7 @@ pub struct Seen {
 #[derive(Debug, Default)]
 pub struct Traced {
     pub hit: Option<Hit>,
-    pub seen: Vec<Seen>,
+    pub seen: Vec<Evidence>,
 }
 
 /// A command under a tracer.
@@ -264,7 +264,7 @@ impl Tracer {
         }
         let own = &mut self.own[owner];
         own.calls += 1;
-        let seen = Seen { role: own.role, process: own.number, call: own.calls, number };
+        let seen = Evidence { role: own.role, process: own.number, call: own.calls, number };
         if self.aim.is_none() {
             self.traced.seen.push(seen);
         }

@@ -1,13 +1,13 @@
 //! The simulator: random plans on a simulated machine, driven by the real driver over the real core, killed between any
 //! two steps. A seed gives a world; what goes wrong in it goes wrong again.
 
-mod composed;
+mod compound;
 pub(crate) mod dice;
+mod external_phases;
 mod facts;
 mod git;
 mod limits;
 mod oracle;
-mod people;
 mod plans;
 mod replans;
 mod rewind;
@@ -22,12 +22,12 @@ use jiff::{SignedDuration, Timestamp};
 use onward_core::checkpoint::Trigger;
 use onward_core::data_limits::DEPTH_LEVELS_MAX;
 use onward_core::event::{CommitRule, Event, Orphans, PlanRevised, RunStarted, StopBy};
+use onward_core::evidence::Evidence;
 use onward_core::id::{PhaseId, RunId, Seq};
 use onward_core::input::{Begin, Choice, Posted, Reply, Resumption};
 use onward_core::plan::{self, Plan};
 use onward_core::replan::Limits;
 use onward_core::run::{Ending, PhaseStatus, Run};
-use onward_core::seen::Seen;
 use onward_engine::{Committer, Driver, Error, Keep, Reporter, Update, begin_run, put_fold, put_keyframe};
 use onward_store::{
     Appended, Entry, Holder, Lease, LeaseKind, MemoryStore, NewCheckpoint, NewEvent, NewRun, Page, Store,
@@ -138,7 +138,7 @@ impl Keeping {
     /// Somebody else leaves a message while the driver works.
     fn post_beside(&mut self, run: &Run) {
         let mut machine = self.machine.lock().expect(ALONE);
-        let said = if machine.dice.percent(8) { people::word(run, &mut machine.dice) } else { None };
+        let said = if machine.dice.percent(8) { external_phases::word(run, &mut machine.dice) } else { None };
         let wish = machine.dice.percent(2).then_some(Posted::Checkpoint { name: None });
         for posted in said.into_iter().chain(wish) {
             let id = format!("beside{}", machine.posts.len() + machine.words.len());
@@ -301,7 +301,7 @@ impl Story {
         if !orderly || self.throw(100) >= 80 {
             return Ok(run);
         }
-        people::speak(&self.machine, store, lease, world, run)
+        external_phases::speak(&self.machine, store, lease, world, run)
     }
 
     fn begin(&self, run: &Run, lease: &Lease, start: u32) -> Begin {
@@ -360,7 +360,7 @@ impl Story {
         let revised = dice.percent(5).then(|| Box::new(revised(run, dice)));
         let world = dice.percent(20).then(Box::default);
         let kept = run.phases().filter(|(_, state)| state.status == PhaseStatus::Completed && dice.percent(3));
-        let accepted = kept.map(|(phase, _)| (phase.id.clone(), Seen::default())).collect();
+        let accepted = kept.map(|(phase, _)| (phase.id.clone(), Evidence::default())).collect();
         let replan_limits = if dice.percent(25) { Limits::Waived } else { Limits::Hold };
         Resumption { from, only, revised, world, accepted, replan_limits, ..Resumption::default() }
     }

@@ -11,7 +11,7 @@ use onward_core::plan::{Body, Effects, IfSilent, Phase, PhaseFailure, Plan, Repl
 use onward_core::run::{PhaseStatus, Run};
 use onward_store::{Lease, Record, StoredCheckpoint};
 
-use super::composed::{Composed, ancestors, is_whole, judges};
+use super::compound::{Composed, ancestors, is_whole, judges};
 use super::facts::{Facts, Unprobed, Word};
 use super::limits::Closed;
 use super::replans::Revisions;

@@ -14,7 +14,7 @@ use onward_store::Lease;
 use super::dice::Dice;
 use super::store::FaultyStore;
 use super::world::{ALONE, Machine, Shared};
-use super::{ACTOR, composed, plans};
+use super::{ACTOR, compound, plans};
 
 pub(super) fn random_keys(dice: &mut Dice) -> ReplanKeys {
     let small = |dice: &mut Dice, limit: u64| u32::try_from(dice.below(limit)).expect("small");
@@ -52,7 +52,7 @@ pub(super) fn command(machine: &mut Machine, run: &Run, phase: &PhaseId) -> Resu
 
 /// The phase that asked does other work, or what it is a part of; now and then there is a phase more, or one less.
 fn another_plan(run: &Run, asked: &PhaseId, dice: &mut Dice) -> Plan {
-    let asked = composed::ancestors(run.plan(), asked).pop().unwrap_or_else(|| asked.clone());
+    let asked = compound::ancestors(run.plan(), asked).pop().unwrap_or_else(|| asked.clone());
     let mut plan = as_written(run.plan());
     for phase in &mut plan.phases {
         if phase.id == asked || dice.percent(5) {

@@ -7,13 +7,13 @@ use onward_core::id::{CheckpointId, PhaseId};
 use onward_core::input::{AttemptEnd, Begin, Choice, Input, Resumption};
 use onward_core::plan::{Body, Need};
 use onward_core::run::{PhaseStatus, Run};
-use onward_engine::back::{self, NotBack};
+use onward_engine::rewind_steps::{self, NotBack};
 use onward_engine::{Begun, Committer, KeepNothing, Result, World};
 use onward_store::{Lease, Page, Store};
 
 use super::store::FaultyStore;
 use super::world::{ALONE, Eyes, Shared};
-use super::{ACTOR, composed};
+use super::{ACTOR, compound};
 
 /// So often a rewind that is not ended is tried again; the dice do not say no for ever.
 const TRIES_MAX: u32 = 100;
@@ -31,7 +31,7 @@ pub(super) fn maybe(
         let to = read(store, &begun.to);
         let mut hand = Committer::new(store, lease, &mut keep, &mut run, ACTOR);
         for _ in 0..TRIES_MAX {
-            match back::finish(&mut hand, world, &to, Begun::Earlier, now)? {
+            match rewind_steps::finish(&mut hand, world, &to, Begun::Earlier, now)? {
                 Ok(()) | Err(NotBack::AsBefore(_)) => break,
                 // Nothing else is done with a run before it is ended.
                 Err(NotBack::Pending(_)) => {}
@@ -51,10 +51,10 @@ pub(super) fn maybe(
     let files = to.snapshot.as_ref().map(|kept| FilesBack { to: kept.commit.clone(), later: Vec::new() });
     let undo = run.vcs.undoable.last().is_some_and(|begun| begun.before == to.id);
     let present = run.vcs.undoable.last().filter(|_| undo).map(|last| read(store, &last.to));
-    let wish = back::Wish { to: &to, files, state: true, undoes: undo, present: present.as_ref() };
+    let wish = rewind_steps::Wish { to: &to, files, state: true, undoes: undo, present: present.as_ref() };
     let mut hand = Committer::new(store, lease, &mut keep, &mut run, ACTOR);
-    back::begin(&mut hand, world, ends, &wish, now)?;
-    let _ = back::finish(&mut hand, world, &to, Begun::Now, now)?;
+    rewind_steps::begin(&mut hand, world, ends, &wish, now)?;
+    let _ = rewind_steps::finish(&mut hand, world, &to, Begun::Now, now)?;
     Ok(run)
 }
 
@@ -63,7 +63,7 @@ pub(super) fn still_legal(run: &Run, begin: &Begin) -> Vec<(PhaseId, Choice)> {
     let plan = begin.resumption.revised.as_ref().map_or(run.plan(), |revised| &revised.plan);
     let over = |phase: &PhaseId| {
         let status = run.phase_state(phase).map(|state| state.status);
-        let at_work = run.running().any(|(part, _)| composed::ancestors(run.plan(), &part.id).contains(phase));
+        let at_work = run.running().any(|(part, _)| compound::ancestors(run.plan(), &part.id).contains(phase));
         at_work || matches!(status, Some(PhaseStatus::Completed | PhaseStatus::Running))
     };
     let legal = |(phase, choice): &(PhaseId, Choice)| match choice {

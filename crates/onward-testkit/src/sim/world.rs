@@ -17,7 +17,7 @@ use super::dice::Dice;
 use super::git::Repository;
 use super::limits;
 use super::oracle::Oracle;
-use super::{people, replans};
+use super::{external_phases, replans};
 
 /// The machine as driver, store and world share it.
 pub(super) type Shared = Arc<Mutex<Machine>>;
@@ -308,7 +308,7 @@ impl World for Eyes {
             return Ok(None);
         }
         let definition = run.plan().phase(phase).expect("of the plan");
-        let proof = Box::new(people::proof(definition, &mut machine.dice));
+        let proof = Box::new(external_phases::proof(definition, &mut machine.dice));
         machine.tick()?;
         Ok(Some(Input::Probed { phase: phase.clone(), proof }))
     }

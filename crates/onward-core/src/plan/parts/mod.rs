@@ -1,13 +1,13 @@
 //! Parts of the model that stand for themselves: limits, what makes a phase done, people, matrices, revisions.
 
 mod done;
+mod external_phases;
 mod limits;
 mod matrix;
-mod people;
 mod revision;
 
 pub use done::{Artifact, Keep};
+pub use external_phases::{APPROVE, Approval, CHOICE, External, IfExpired, IfSilent, REJECT};
 pub use limits::{Budget, Detect, Limit, MAX_WAIT_DEFAULT, Rate, Scope, WhenLimited};
 pub use matrix::{Axis, Matrix, Situation, Uses};
-pub use people::{APPROVE, Approval, CHOICE, External, IfExpired, IfSilent, REJECT};
 pub use revision::{MayEdit, ReplanKeys, ReplanRules, ReplanWhen};

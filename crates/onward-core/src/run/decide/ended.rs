@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::replan;
 use crate::event::{Claimed, Event, Outcome, PhaseError, StopBy};
+use crate::evidence::Evidence;
 use crate::failure;
 use crate::id::{Attempt, PhaseId};
 use crate::input::AttemptEnd;
@@ -16,7 +17,6 @@ use crate::plan::{Backoff, Effects, OnInterrupt, Phase, RetryWhen, definition_di
 use crate::replan::EXIT_REPLAN;
 use crate::run::proof;
 use crate::run::state::{PhaseState, Run};
-use crate::seen::Seen;
 
 /// The third unknown end in a row parks a phase.
 const UNKNOWNS_IN_A_ROW_MAX: u32 = 3;
@@ -118,9 +118,9 @@ fn claimed(run: &Run, phase: &Phase, end: &AttemptEnd) -> Option<Box<Claimed>> {
 }
 
 /// What was seen, with the definition that counts now.
-pub(in crate::run) fn seen(run: &Run, phase: &Phase, seen: Option<&Seen>) -> Seen {
+pub(in crate::run) fn seen(run: &Run, phase: &Phase, seen: Option<&Evidence>) -> Evidence {
     let definition = definition_digest(run.plan(), phase);
-    Seen { definition, ..seen.cloned().unwrap_or_default() }
+    Evidence { definition, ..seen.cloned().unwrap_or_default() }
 }
 
 /// Why an attempt that says it is done has failed all the same: nobody can read what it gave out.

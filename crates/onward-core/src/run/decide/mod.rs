@@ -2,9 +2,9 @@
 
 mod begin;
 pub(super) mod ended;
+mod external_phases;
 mod limited;
 mod pause;
-mod people;
 mod posted;
 mod probed;
 mod replan;

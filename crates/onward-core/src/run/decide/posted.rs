@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::begin::choose_all;
-use super::{Refusal, people, replan};
+use super::{Refusal, external_phases, replan};
 use crate::checkpoint::Trigger;
 use crate::data_limits;
 use crate::event::{Event, RunResult};
@@ -29,9 +29,9 @@ pub(super) fn posted(run: &Run, posted: &Posted, now: Timestamp) -> Result<Vec<E
         Posted::Pause => super::pause::pause(run),
         Posted::Cancel => Ok(super::pause::cancel(run)),
         Posted::Archive => Ok(vec![Event::RunArchived]),
-        Posted::Answer { phase, choice, by } => people::answer(run, phase, choice, by),
+        Posted::Answer { phase, choice, by } => external_phases::answer(run, phase, choice, by),
         Posted::Report { phase, by, says, complexity } => {
-            let mut events = people::report(run, phase, by, says, now)?;
+            let mut events = external_phases::report(run, phase, by, says, now)?;
             events.extend(complexity.and_then(|figure| replan::too_complex(run, phase, says, figure)));
             Ok(events)
         }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::gather::index_info;
 use super::{IndexAfter, NotCommitted};
 use crate::kill_point::reached;
-use crate::stop;
+use crate::sys::stop;
 use crate::vcs::call::{Call, command, parts};
 use crate::vcs::changes::Step;
 use crate::vcs::create_anew;

@@ -23,7 +23,7 @@ use super::repository::Repository;
 use super::shadow::Shadow;
 use super::trouble::Trouble;
 use crate::kill_point::reached;
-use crate::stop;
+use crate::sys::stop;
 use index::IndexLock;
 
 /// So many commits are searched for the one that may have been made before.

@@ -1,0 +1,97 @@
+//! Whether it is a phase's turn, going by what it needs and its `if`.
+
+use std::cell::Cell;
+
+use super::cut::MARK;
+use crate::expression::{Condition, Past, Reference};
+use crate::plan::Phase;
+
+/// What has become of something that a phase needs, or of a part of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It may still be done.
+    Open,
+    Completed,
+    Skipped,
+    Failed,
+    /// It can never run: something before it failed, or a need that must be completed was skipped.
+    Unreachable,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readiness {
+    /// Something that it needs is still open.
+    NotYet,
+    Run,
+    /// Its condition does not hold.
+    Skip,
+    /// What it needs has failed, and nothing in its condition asks for that.
+    Never,
+}
+
+/// `needs` are the fates of what the phase needs, in the order of its `needs`.
+pub fn readiness(phase: &Phase, needs: &[Fate], context: &dyn Fn(&Reference) -> Option<String>) -> Readiness {
+    let fates: Vec<Fate> = phase
+        .needs
+        .iter()
+        .zip(needs)
+        .map(|(need, fate)| if need.must_be_completed && *fate == Fate::Skipped { Fate::Unreachable } else { *fate })
+        .collect();
+    decide(phase, &fates, Past::Good, context)
+}
+
+/// The same for a phase of `finally`, once all the others have come to their end: `main` says how. It runs whatever happened,
+/// unless its condition says otherwise; `needs` are those among `finally`.
+pub fn readiness_of_finally(
+    phase: &Phase,
+    needs: &[Fate],
+    main: Past,
+    context: &dyn Fn(&Reference) -> Option<String>,
+) -> Readiness {
+    decide(phase, needs, main, context)
+}
+
+fn decide(phase: &Phase, fates: &[Fate], main: Past, context: &dyn Fn(&Reference) -> Option<String>) -> Readiness {
+    let failed = fates.iter().any(|fate| matches!(fate, Fate::Failed | Fate::Unreachable));
+    let judges = phase.condition.as_ref().is_some_and(Condition::judges_the_past);
+    if failed && !judges {
+        return Readiness::Never;
+    }
+    if fates.contains(&Fate::Open) {
+        return Readiness::NotYet;
+    }
+    let past = if judges && (failed || main == Past::Failed) { Past::Failed } else { Past::Good };
+    let cut = Cell::new(false);
+    let context = |reference: &Reference| {
+        let value = context(reference);
+        cut.set(cut.get() || value.as_ref().is_some_and(|value| value.contains(MARK)));
+        value
+    };
+    let context: &dyn Fn(&Reference) -> Option<String> = &context;
+    match &phase.condition {
+        None => Readiness::Run,
+        // What it asks about is not what was given out. It fails before it begins, and is not silently left out.
+        Some(condition) if condition.holds(context, past) || cut.get() => Readiness::Run,
+        Some(_) => Readiness::Skip,
+    }
+}
+
+/// Whether parts that have not started never will: one has failed, and the matrix says that this is enough.
+pub fn is_cut_short(whole: &Phase, parts: &[Fate]) -> bool {
+    whole.matrix.as_ref().is_some_and(|matrix| matrix.fail_fast) && parts.contains(&Fate::Failed)
+}
+
+/// What becomes of a phase that was taken apart, going by its parts; none while one of them is open. A matrix without a
+/// combination is completed.
+pub fn whole(parts: &[Fate]) -> Option<Fate> {
+    if parts.contains(&Fate::Open) {
+        return None;
+    }
+    let bad = parts.iter().any(|fate| matches!(fate, Fate::Failed | Fate::Unreachable));
+    let all_skipped = !parts.is_empty() && parts.iter().all(|fate| *fate == Fate::Skipped);
+    Some(match (bad, all_skipped) {
+        (true, _) => Fate::Failed,
+        (false, true) => Fate::Skipped,
+        (false, false) => Fate::Completed,
+    })
+}

@@ -1,0 +1,253 @@
+//! What others say about a run: a person's answer to an approval, reports of whoever does an external phase. And what
+//! they are told when they ask what is next.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+
+use jiff::Timestamp;
+use onward_core::data_limits::text_fits;
+use onward_core::id::{PhaseId, RunId};
+use onward_core::input::{CommitIs, DoneSaid, Posted, Reply, Says};
+use onward_core::plan::{Artifact, Body, Phase};
+use onward_core::run::replans::Stage;
+use onward_core::run::{PhaseStatus, Run};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::Onward;
+use crate::attendant::logs;
+use crate::error::{Error, Result};
+use crate::executor::shell;
+use crate::probe::phase;
+use crate::probe::proof::Looking;
+use crate::queries::runs::require_phase;
+use crate::redact::secrets;
+use crate::start::starting::actor;
+use crate::sys::stop;
+use crate::vcs::working_tree::WorkingTree;
+
+/// What somebody reports.
+#[derive(Clone, Debug)]
+pub enum Report {
+    Start,
+    Progress { note: Option<String> },
+    Done(Done),
+    Fail { reason: String },
+}
+
+impl Report {
+    /// All that is said in it.
+    fn texts(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let (note, reason, done) = match self {
+            Self::Start => (None, None, None),
+            Self::Progress { note } => (note.as_deref(), None, None),
+            Self::Done(done) => (None, None, Some(done)),
+            Self::Fail { reason } => (None, Some(reason.as_str()), None),
+        };
+        let claims = done.into_iter().flat_map(|done| {
+            let given = [("its summary", done.summary.as_deref()), ("its commit", done.commit.as_deref())];
+            let given = given.into_iter().filter_map(|(what, text)| Some((what, text?)));
+            let artifacts = done.artifacts.iter().map(|path| ("the path of its artifact", path.as_str()));
+            given.chain([("what remains of it", done.remaining.as_str())]).chain(artifacts)
+        });
+        note.map(|text| ("its note", text)).into_iter().chain(reason.map(|text| ("its reason", text))).chain(claims)
+    }
+}
+
+/// A claim that a phase is done.
+#[derive(Clone, Debug, Default)]
+pub struct Done {
+    pub summary: Option<String>,
+    pub artifacts: Vec<String>,
+    pub outputs: BTreeMap<String, String>,
+    pub commit: Option<String>,
+    pub remaining: String,
+}
+
+/// What became of a report.
+#[derive(Clone, Debug, Serialize)]
+pub struct Reported {
+    pub accepted: bool,
+    pub reason: Option<String>,
+    pub next: Next,
+}
+
+/// What somebody who asks is to do.
+#[derive(Clone, Debug, Serialize)]
+pub struct Next {
+    pub run: RunId,
+    pub phase: Option<NextPhase>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<Value>,
+    pub remaining: usize,
+    /// Why nothing is handed out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<&'static str>,
+    /// What brings it on, where a program can.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct NextPhase {
+    pub id: PhaseId,
+    pub name: String,
+    pub instructions: String,
+    pub needs: Vec<PhaseId>,
+    pub note: Option<String>,
+    pub attempts: u32,
+    pub tasks: Vec<Value>,
+}
+
+impl Onward {
+    /// Records a person's answer to an approval, or to a plan that waits for one.
+    pub fn answer(&mut self, name: Option<&str>, phase: &str, choice: &str) -> Result<RunId> {
+        text_fits("the choice", choice)?;
+        let run = self.find_run(name)?;
+        let known = self.load(&run)?;
+        let phase = require_phase(&known, phase)?;
+        if let Some(Stage::Proposed(_)) = known.replans.of(&phase).map(|asked| &asked.stage) {
+            return self.answer_for_a_plan(&run, phase, choice).map(|()| run);
+        }
+        let posted = Posted::Answer { phase, choice: choice.to_owned(), by: actor() };
+        match self.post(&run, &posted) {
+            Err(Error::Refused { reasons, .. }) => Err(Error::Declined { reason: reasons.join("; ") }),
+            other => other.map(|_| run),
+        }
+    }
+
+    /// Records what whoever does an external phase says about it. A claim to be done is looked into first.
+    /// `complexity` is how hard it turned out to be.
+    pub fn report(
+        &mut self,
+        name: Option<&str>,
+        phase: &str,
+        report: &Report,
+        complexity: Option<u32>,
+    ) -> Result<Reported> {
+        report.texts().try_for_each(|(what, text)| text_fits(what, text))?;
+        let id = self.find_run(name)?;
+        let run = self.load(&id)?;
+        let phase = require_phase(&run, phase)?;
+        if let Report::Done(done) = report
+            && let Err(why) = logs::outputs_fit(&done.outputs)
+        {
+            return Ok(Reported { accepted: false, reason: Some(why.to_string()), next: next_of(&run) });
+        }
+        let says = self.says(&run, &phase, report);
+        // What was given up proves nothing, for or against.
+        stop::demand_none()?;
+        let refused = match self.post(&id, &Posted::Report { phase, by: actor(), says, complexity }) {
+            Ok(Reply::Overruled { reason } | Reply::Refused { reason } | Reply::Unfit { reason }) => Some(reason),
+            Ok(Reply::Done | Reply::Checkpoint { .. }) => None,
+            Ok(Reply::NotReplanned { .. }) => unreachable!("nothing was said about another plan"),
+            Err(Error::Refused { reasons, .. }) => Some(reasons.join("; ")),
+            Err(other) => return Err(other),
+        };
+        let next = next_of(&self.load(&id)?);
+        Ok(Reported { accepted: refused.is_none(), reason: refused, next })
+    }
+
+    /// What somebody who asks is to do next.
+    pub fn next(&mut self, name: Option<&str>) -> Result<Next> {
+        let id = self.find_run(name)?;
+        Ok(next_of(&self.load(&id)?))
+    }
+
+    fn says(&self, run: &Run, id: &PhaseId, report: &Report) -> Says {
+        let clean = |text: &str| secrets().text(text).into_owned();
+        match report {
+            Report::Start => Says::Start,
+            Report::Progress { note } => {
+                Says::Progress { note: note.as_deref().map(clean).as_deref().and_then(logs::note_of) }
+            }
+            Report::Fail { reason } => Says::Fail { reason: logs::cut(&clean(reason)).to_owned() },
+            Report::Done(done) => {
+                let phase = run.plan().phase(id).expect("the phase was found in this run");
+                let open = run.phase_state(id).is_some_and(|state| !state.is_finished());
+                // Of what is not theirs, or is done, nothing is looked at: the answer is known.
+                let looks = open && matches!(phase.body, Body::External(_)) && !run.has_no_turn(id);
+                let looking = looks.then(|| Looking::at(&self.project, run, phase, &done.artifacts));
+                let proof = looking.map(|looking| looking.look(&AtomicBool::new(false))).unwrap_or_default();
+                let (commit, commit_is) = match &done.commit {
+                    Some(named) if looks => {
+                        commit(&WorkingTree::of(&self.project, run.started.worktree.as_deref()), named)
+                    }
+                    other => (other.clone(), CommitIs::Known),
+                };
+                Says::Done(Box::new(DoneSaid {
+                    summary: done.summary.as_deref().map(clean),
+                    outputs: done.outputs.iter().map(|(key, value)| (key.clone(), clean(value))).collect(),
+                    commit,
+                    commit_is,
+                    remaining: logs::cut(&clean(&done.remaining)).to_owned(),
+                    proof,
+                    seen: if looks { phase::as_it_is(&self.project, run, phase) } else { None },
+                }))
+            }
+        }
+    }
+}
+
+/// The full name of a commit, if there is a repository that knows it.
+fn commit(tree: &WorkingTree, named: &str) -> (Option<String>, CommitIs) {
+    let Ok(repository) = tree.repository() else { return (Some(named.to_owned()), CommitIs::Known) };
+    match repository.commit_named(named) {
+        Some(commit) => (Some(commit), CommitIs::Known),
+        None => (Some(named.to_owned()), CommitIs::Unknown),
+    }
+}
+
+pub(crate) fn next_of(run: &Run) -> Next {
+    let remaining = run.phases_total() - run.phases_finished();
+    let nothing = Next { run: run.id.clone(), phase: None, context: None, remaining, reason: None, hint: None };
+    match run.next_for_others(Timestamp::now()) {
+        Ok(phase) => Next { phase: Some(handed_out(run, phase)), context: Some(context(run, phase)), ..nothing },
+        Err(why) => Next { reason: Some(why.as_str()), hint: hint(run), ..nothing },
+    }
+}
+
+fn handed_out(run: &Run, phase: &Phase) -> NextPhase {
+    let state = run.phase_state(&phase.id).expect("the phase is one of this run");
+    let instructions = match &phase.body {
+        Body::External(external) => external.instructions.clone(),
+        Body::Run { .. } | Body::Agent(_) | Body::Approval(_) | Body::Uses(_) => String::new(),
+    };
+    NextPhase {
+        id: phase.id.clone(),
+        name: phase.title().to_owned(),
+        instructions: shell::fill_for(run, phase, &instructions).unwrap_or(instructions),
+        needs: phase.needs.iter().map(|need| need.phase.clone()).collect(),
+        note: state.note.clone(),
+        attempts: state.attempts,
+        tasks: Vec::new(),
+    }
+}
+
+/// What went before, for somebody who begins with nothing.
+fn context(run: &Run, phase: &Phase) -> Value {
+    let needs = phase.needs.iter().filter_map(|need| {
+        let state = run.phase_state(&need.phase)?;
+        let told = json!({ "status": state.status, "summary": state.summary, "outputs": state.outputs, "artifacts": state.artifacts });
+        Some((need.phase.to_string(), told))
+    });
+    let path = |it: &Artifact| shell::fill_for(run, phase, &it.path).unwrap_or_else(|| it.path.clone());
+    let artifacts: BTreeMap<&str, String> = phase.artifacts.iter().map(|it| (it.name.as_str(), path(it))).collect();
+    json!({
+        "plan": run.plan().name,
+        "title": run.started.title,
+        "description": run.plan().description,
+        "branch": run.branch(),
+        "inputs": run.started.inputs,
+        "needs": needs.collect::<serde_json::Map<String, Value>>(),
+        "artifacts": artifacts,
+        "verify": phase.verify,
+    })
+}
+
+/// What a person could type, where somebody waits.
+fn hint(run: &Run) -> Option<String> {
+    let approval = run.approvals().next().map(|(phase, _)| format!("onward approve {} {}", run.id, phase.id));
+    let startable = run.phases().any(|(_, state)| !state.is_finished() && state.status != PhaseStatus::Failed);
+    approval.or_else(|| startable.then(|| format!("onward resume {}", run.id)))
+}

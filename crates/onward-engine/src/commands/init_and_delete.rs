@@ -1,0 +1,222 @@
+//! Making a project, and taking things away from it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use onward_core::config;
+use onward_core::id::{PhaseId, RunId};
+use onward_core::plan::Phase;
+use onward_core::retention::{self, CheckpointFacts, PrunePlan, RunFacts};
+use onward_core::run::{PhaseState, Run, RunStatus};
+use onward_core::view::{self, Summary};
+use onward_store::{PruneList, RunFilter, RunRow, StoreError};
+
+use crate::Onward;
+use crate::attendant;
+use crate::error::{Error, Result};
+use crate::executor::shell;
+use crate::journal;
+use crate::vcs::working_tree::WorkingTree;
+
+/// What `init` did.
+#[derive(Debug, Default)]
+pub struct InitReport {
+    pub created: Vec<PathBuf>,
+    /// What was there and was left as it is.
+    pub kept: Vec<PathBuf>,
+    /// The project is in a git repository, and its configuration asks for no commits along the way.
+    pub commits_are_off: bool,
+}
+
+/// Whether `init` writes a first plan too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FirstPlan {
+    No,
+    Yes,
+}
+
+impl Onward {
+    /// Makes the store and a commented configuration; never overwrites anything.
+    pub fn init(from: &Path, plan: FirstPlan) -> Result<InitReport> {
+        let mut onward = Self::work_or_new(from)?;
+        let mut report = InitReport::default();
+        let folder = onward.project.store_folder();
+        let there = folder.is_dir();
+        onward.store()?;
+        if there {
+            report.kept.push(folder.clone());
+        } else {
+            report.created.push(folder.clone());
+        }
+        write_new(&folder.join("config.yaml"), config::DEFAULT_FILE, 0o600, &mut report)?;
+        let in_git = WorkingTree::of(&onward.project, None).is_kept();
+        report.commits_are_off = in_git && onward.config.commit_rule(None).is_none();
+        if plan == FirstPlan::Yes {
+            write_new(&onward.project.top.join("onward.yaml"), FIRST_PLAN, 0o644, &mut report)?;
+        }
+        Ok(report)
+    }
+
+    /// What retention would delete, and why; deletes nothing.
+    pub fn prune_plan(&mut self) -> Result<PrunePlan> {
+        let mut facts = Vec::new();
+        for row in self.rows(&RunFilter::default())? {
+            if let Some(run) = self.facts(&row)? {
+                facts.push(run);
+            }
+        }
+        Ok(retention::plan(&self.config.retention(), &facts, jiff::Timestamp::now()))
+    }
+
+    fn facts(&mut self, row: &RunRow) -> Result<Option<RunFacts>> {
+        // A row that cannot be read is not judged, so it is never deleted.
+        let Some(summary) = row.summary.as_ref().ok().and_then(|bytes| serde_json::from_slice::<Summary>(bytes).ok())
+        else {
+            return Ok(None);
+        };
+        let checkpoints = self.checkpoint_rows(&row.run)?.iter().map(checkpoint_facts).collect();
+        let over = matches!(summary.status, RunStatus::Completed | RunStatus::Archived);
+        let driver = self.driver(&row.run)?;
+        Ok(Some(RunFacts {
+            id: row.run.clone(),
+            kind: summary.kind,
+            project: summary.project,
+            status: view::status_seen(summary.status, driver.as_ref()),
+            updated_at: summary.updated_at,
+            unfinished: !over,
+            checkpoints,
+        }))
+    }
+
+    /// Deletes a run for good. Its whole id must be given: a prefix is not enough to destroy something.
+    pub fn delete(&mut self, whole_id: &str) -> Result<()> {
+        let run = RunId::new(whole_id);
+        if !self.rows(&RunFilter::default())?.iter().any(|row| row.run == run) {
+            return Err(Error::NoSuchRun(whole_id.to_owned()));
+        }
+        if self.load(&run).is_ok_and(|run| run.vcs.rewinding.is_some()) {
+            // Nobody could do that any more once its books are gone.
+            self.end_rewind_of(&run)?;
+        }
+        let at_work = self.load(&run).map(|run| self.living(&run)).unwrap_or_default();
+        if !at_work.is_empty() {
+            let reasons = at_work.iter().map(|phase| format!("phase {phase} is still at work")).collect();
+            return Err(Error::Refused { run, reasons });
+        }
+        let list = PruneList { checkpoints: Vec::new(), runs: vec![run.clone()] };
+        match self.store()?.prune(&list) {
+            Ok(_) => {}
+            Err(StoreError::Held { run, holder, .. }) => {
+                let driver = view::Driver { host: holder.host, pid: holder.pid, since: holder.since };
+                return Err(Error::Driven { run, driver });
+            }
+            Err(other) => return Err(other.into()),
+        }
+        let tree = WorkingTree::of(&self.project, None);
+        if let Ok(repository) = tree.repository() {
+            // What cannot be let go stays behind hidden refs, where it harms nobody.
+            let _ = repository.drop_snapshots(&run, &|_, _| false);
+            let _ = repository.drop_copy(&run);
+        }
+        self.forget_note(&run);
+        let folder = self.project.store_folder();
+        for place in ["attempts", "state", "artifacts"] {
+            match fs::remove_dir_all(folder.join(place).join(run.as_str())) {
+                Ok(()) => {}
+                Err(why) if why.kind() == std::io::ErrorKind::NotFound => {}
+                Err(why) => return Err(Error::Io { what: format!("removing the {place} of {run}"), why }),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Onward {
+    /// Lets go of the snapshots of a run that no checkpoint names any more and that nothing of the run needs.
+    pub(crate) fn drop_unnamed_snapshots(&mut self, run: &Run) -> Result<usize> {
+        let rows = self.checkpoint_rows(&run.id)?;
+        let mut needed: BTreeSet<String> = BTreeSet::new();
+        for row in &rows {
+            // What cannot be read may name any of them.
+            let Some(meta) = journal::meta(row.meta.as_ref()) else { return Ok(0) };
+            needed.extend(meta.snapshot.map(|kept| kept.commit));
+        }
+        needed.extend(run.vcs.last.as_ref().map(|last| last.commit.clone()));
+        for (_, state) in run.phases() {
+            let attempt = state.attempt.as_ref();
+            needed.extend(state.base.clone());
+            needed.extend(attempt.and_then(|attempt| attempt.clean.clone()));
+            needed.extend(attempt.and_then(|attempt| attempt.kept.clone()));
+        }
+        let files = run.vcs.rewinding.iter().chain(&run.vcs.undoable).filter_map(|begun| begun.files.as_ref());
+        needed.extend(files.map(|files| files.to.clone()));
+        needed.extend(run.vcs.theirs.iter().flat_map(|pair| [pair.older.clone(), pair.newer.clone()]));
+        let tree = WorkingTree::of(&self.project, run.started.worktree.as_deref());
+        let Ok(repository) = tree.repository() else { return Ok(0) };
+        let dropped = repository.drop_snapshots(&run.id, &|_, commit| needed.contains(commit));
+        // What cannot be let go stays behind hidden refs, where it harms nobody.
+        Ok(dropped.unwrap_or_default())
+    }
+
+    /// Phases of a run that still have a process.
+    fn living(&self, run: &Run) -> Vec<PhaseId> {
+        let lives = |(phase, state): &(&Phase, &PhaseState)| {
+            state.attempt.as_ref().is_some_and(|attempt| {
+                let folder = shell::folder(&self.project, run, &phase.id, attempt.number);
+                attendant::is_at_work(&folder).unwrap_or(true)
+            })
+        };
+        run.running().filter(lives).map(|(phase, _)| phase.id.clone()).collect()
+    }
+}
+
+fn checkpoint_facts(row: &onward_store::CheckpointRow) -> CheckpointFacts {
+    let meta = journal::meta(&row.meta);
+    CheckpointFacts {
+        id: row.id.clone(),
+        seq: row.seq,
+        triggers: meta.as_ref().map(|meta| meta.triggers.clone()).unwrap_or_default(),
+        phase: meta.as_ref().and_then(|meta| meta.phase.clone()),
+        name: meta.as_ref().and_then(|meta| meta.name.clone()),
+        can_resume: meta.as_ref().is_some_and(|meta| meta.can_resume),
+        bytes: row.bytes,
+        readable: meta.is_some() && row.damage.is_none(),
+    }
+}
+
+fn write_new(path: &Path, text: &str, mode: u32, report: &mut InitReport) -> Result<()> {
+    let opened = fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(path);
+    match opened {
+        Ok(mut file) => {
+            file.write_all(text.as_bytes()).map_err(Error::io(format!("writing {}", path.display())))?;
+            report.created.push(path.to_owned());
+        }
+        Err(why) if why.kind() == std::io::ErrorKind::AlreadyExists => report.kept.push(path.to_owned()),
+        Err(why) => return Err(Error::Io { what: format!("writing {}", path.display()), why }),
+    }
+    Ok(())
+}
+
+const FIRST_PLAN: &str = "\
+# A plan: phases, what each one needs, and how it is done. `onward check onward.yaml` looks it over, `onward run` does it.
+onward: 1
+name: first-plan
+phases:
+  prepare:
+    run: |
+      echo \"preparing\"
+      mkdir -p build
+  build:
+    needs: prepare
+    run: echo \"building\" > build/result.txt
+    # Files that this phase writes. Two phases that write the same files never run side by side.
+    writes: build/**
+    # timeout: 30m
+    # retry: { max: 2 }
+  report:
+    needs: build
+    run: cat build/result.txt
+";

@@ -1,0 +1,10 @@
+//! Changing a run from outside: what people, scripts and programs ask of it.
+
+pub(crate) mod external_phases;
+pub(crate) mod inbox;
+pub(crate) mod init_and_delete;
+pub(crate) mod pause;
+pub(crate) mod replan;
+pub(crate) mod rewind;
+pub mod rewind_steps;
+pub(crate) mod saved_state;

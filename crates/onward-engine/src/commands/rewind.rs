@@ -1,0 +1,387 @@
+//! Going back and branching off: `rewind`, `undo`, `fork`, and what differs between two checkpoints.
+
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use onward_core::checkpoint::{Checkpoint, Differences, Trigger, compare};
+use onward_core::event::{FilesBack, Outcome, RewindBegun, RunStarted};
+use onward_core::id::{CheckpointId, PhaseId, RunId, Seq};
+use onward_core::input::{AttemptEnd, Input};
+use onward_core::lookup::Name;
+use onward_core::run::{self, Run, RunStatus, vcs};
+use onward_core::view;
+use onward_store::{Lease, LeaseKind, RunFilter, RunRow};
+
+use crate::Onward;
+use crate::commands::rewind_steps::{self, NotBack, Wish};
+use crate::drive::keyframes::KeepNothing;
+use crate::drive::running_attempt::{Flight, Landed};
+use crate::drive::world::Begun;
+use crate::drive::{Committer, committer};
+use crate::error::{Error, Result};
+use crate::executor::shell;
+use crate::journal;
+use crate::probe::phase::Look;
+use crate::start::starting::{actor, summary_of};
+use crate::vcs::Change;
+use crate::vcs::journal_piece;
+use crate::vcs::working_tree::WorkingTree;
+
+/// What is brought back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Parts {
+    #[default]
+    Both,
+    State,
+    Files,
+}
+
+/// What a rewind would do, for the person who is asked.
+#[derive(Debug)]
+pub struct Preview {
+    pub run: RunId,
+    pub to: CheckpointId,
+    pub phases: Vec<PhaseId>,
+    /// None where no files are brought back, with the reason.
+    pub files: std::result::Result<Vec<Change>, String>,
+    /// Phases that may have been writing while the snapshot was taken.
+    pub mixed: Vec<PhaseId>,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub enum Rewound {
+    Done {
+        run: RunId,
+        to: CheckpointId,
+        before: CheckpointId,
+        without_files: Option<String>,
+        /// What is not in the snapshot of what is there now, each with the reason.
+        left_out: Vec<String>,
+        /// An earlier rewind was taken back.
+        undone: bool,
+    },
+    /// The person said no.
+    Declined,
+}
+
+/// Two checkpoints side by side.
+#[derive(Debug)]
+pub struct Diff {
+    pub from: CheckpointId,
+    pub to: CheckpointId,
+    pub differences: Differences,
+    /// What changed in the working tree, or why that is not known.
+    pub files: std::result::Result<Vec<Change>, String>,
+}
+
+type Confirm<'a> = dyn FnMut(&Preview) -> Result<bool> + 'a;
+
+impl Onward {
+    /// Brings a run back to one of its checkpoints.
+    pub fn rewind(&mut self, name: &str, parts: Parts, confirm: Option<&mut Confirm<'_>>) -> Result<Rewound> {
+        let name = Name::parse(name).ok_or(Error::EmptyName("checkpoint"))?;
+        let to = self.show_checkpoint(&name)?;
+        let run = to.run.clone();
+        self.go_back(&run, &to, parts, None, confirm)
+    }
+
+    /// Takes the last rewind of a run back.
+    pub fn undo(&mut self, name: Option<&str>, confirm: Option<&mut Confirm<'_>>) -> Result<Rewound> {
+        let id = self.find_run(name)?;
+        self.end_rewind_of(&id)?;
+        let run = self.load(&id)?;
+        let last = run.vcs.undoable.last().cloned().ok_or_else(|| Error::NothingToUndo { run: id.clone() })?;
+        let to = self.read_checkpoint(&last.before)?;
+        let parts = match (last.state, last.files.is_some()) {
+            (true, true) => Parts::Both,
+            (true, false) => Parts::State,
+            (false, _) => Parts::Files,
+        };
+        self.go_back(&id, &to, parts, Some(&last), confirm)
+    }
+
+    fn go_back(
+        &mut self,
+        id: &RunId,
+        to: &Checkpoint,
+        parts: Parts,
+        undoes: Option<&RewindBegun>,
+        confirm: Option<&mut Confirm<'_>>,
+    ) -> Result<Rewound> {
+        self.demand_not_behind_notes(id)?;
+        let lease = self.take_lease(id, LeaseKind::Brief)?;
+        let run = self.load(id)?;
+        let tree = WorkingTree::of(&self.project, run.started.worktree.as_deref());
+        let touches_files = parts != Parts::State || run.vcs.rewinding.is_some();
+        let mut alone = if touches_files { self.hold_tree_alone(&run)? } else { None };
+        let (run, mut left_out) = self.finish_rewind(run, &lease)?;
+        let ends = self.ends(&run)?;
+        let files = self.files_back(&run, to, parts, &tree)?;
+        let without_files = files.as_ref().err().filter(|_| parts == Parts::Both).cloned();
+        if let Some(confirm) = confirm {
+            let preview = preview(&run, to, parts, &files, &tree);
+            // Others may start something while a person thinks about it.
+            drop(alone.take());
+            if !confirm(&preview)? {
+                // The preview kept the working tree under a ref that nothing names.
+                self.drop_unnamed_snapshots(&run)?;
+                return Ok(Rewound::Declined);
+            }
+            alone = if touches_files { self.hold_tree_alone(&run)? } else { None };
+        }
+        // An undo right after its rewind leaves nothing behind that is not kept already.
+        let present = undoes.map(|last| self.read_checkpoint(&last.to)).transpose()?;
+        let (state, present) = (parts != Parts::Files, present.as_ref());
+        let wish = Wish { to, files: files.ok(), state, undoes: undoes.is_some(), present };
+        let mut tree = tree;
+        let (mut run, actor, mut keep, now) = (run, actor(), KeepNothing, Timestamp::now());
+        let mut hand = Committer::new(self.store()?, &lease, &mut keep, &mut run, &actor);
+        rewind_steps::begin(&mut hand, &mut tree, ends, &wish, now)?;
+        let before = hand.run().vcs.rewinding.as_ref().expect("it was just begun").before.clone();
+        let brings_files = wish.files.is_some();
+        let done = rewind_steps::finish(&mut hand, &mut tree, to, Begun::Now, now)?;
+        let last = hand.run().vcs.last.as_ref().filter(|_| brings_files);
+        left_out.extend(last.iter().flat_map(|last| last.left_out.clone()));
+        drop(alone);
+        self.drop_unnamed_snapshots(&run)?;
+        journal_piece::copy_after_checkpoint(&self.project.store_folder(), &run, None);
+        self.store()?.drop_lease(lease)?;
+        match done {
+            Ok(()) => {
+                let (run, to, undone) = (id.clone(), to.id.clone(), undoes.is_some());
+                Ok(Rewound::Done { run, to, before, without_files, left_out, undone })
+            }
+            Err(why) => Err(not_back(id, why)),
+        }
+    }
+
+    /// A rewind that was cut off is ended first: half of it may be done. Also gives what is not in the snapshot that was taken then.
+    pub(crate) fn finish_rewind(&mut self, run: Run, lease: &Lease) -> Result<(Run, Vec<String>)> {
+        let Some(begun) = run.vcs.rewinding.clone() else { return Ok((run, Vec::new())) };
+        let to = self.read_checkpoint(&begun.to)?;
+        let mut tree = WorkingTree::of(&self.project, run.started.worktree.as_deref());
+        let (mut run, actor, mut keep) = (run, actor(), KeepNothing);
+        let mut hand = Committer::new(self.store()?, lease, &mut keep, &mut run, &actor);
+        let done = rewind_steps::finish(&mut hand, &mut tree, &to, Begun::Earlier, Timestamp::now())?;
+        done.map_err(|why| not_back(&run.id, why))?;
+        let last = run.vcs.last.as_ref().filter(|_| begun.files.is_some());
+        let left_out = last.map(|last| last.left_out.clone()).unwrap_or_default();
+        Ok((run, left_out))
+    }
+
+    /// Ends the rewind of a run that was cut off, if there is one. Whoever holds the run sees to it.
+    pub(crate) fn end_rewind_of(&mut self, id: &RunId) -> Result<Option<String>> {
+        let lease = match self.take_lease(id, LeaseKind::Brief) {
+            Err(Error::Driven { .. }) => return Ok(None),
+            other => other?,
+        };
+        let run = self.load(id)?;
+        let Some(begun) = run.vcs.rewinding.clone() else {
+            self.store()?.drop_lease(lease)?;
+            return Ok(None);
+        };
+        let (_, left_out) = self.end_a_rewind_that_was_cut_off(run, &lease)?;
+        self.store()?.drop_lease(lease)?;
+        let told = format!("run {id} was on its way back to {}, and is there now", begun.to);
+        let left_out = left_out.iter().map(|line| format!("; not in the snapshot of the files: {line}"));
+        Ok(Some([told].into_iter().chain(left_out).collect()))
+    }
+
+    /// Ends all rewinds that were cut off, before anything builds on files of which some are moved; gives a note for each.
+    pub fn end_rewinds(&mut self) -> Result<Vec<String>> {
+        let mut notes = Vec::new();
+        for id in self.unended_rewinds() {
+            match self.end_rewind_of(&id) {
+                // Whoever reads it says so, and knows the way out.
+                Err(why) if why.is_damage() => {}
+                ended => notes.extend(ended?),
+            }
+        }
+        Ok(notes)
+    }
+
+    /// The same, for whoever only looks.
+    pub fn notes_of_unended_rewinds(&mut self) -> Vec<String> {
+        let mut notes = Vec::new();
+        for id in self.unended_rewinds() {
+            notes.extend(self.load(&id).ok().as_ref().and_then(view::unended_rewind));
+        }
+        notes
+    }
+
+    /// Runs with a rewind that was cut off, or that is being done just now. A store that cannot be read names none: whoever needs
+    /// it says so.
+    fn unended_rewinds(&mut self) -> Vec<RunId> {
+        let interrupted = vec![RunStatus::Interrupted.as_str().to_owned()];
+        let rows = self.rows(&RunFilter { statuses: Some(interrupted), ..RunFilter::default() });
+        let is_rewinding = |row: &RunRow| summary_of(row).is_some_and(|summary| summary.rewinding);
+        rows.unwrap_or_default().into_iter().filter(is_rewinding).map(|row| row.run).collect()
+    }
+
+    /// What became of attempts that nobody drives any more. One that still lives forbids to go back.
+    fn ends(&self, run: &Run) -> Result<Vec<Input>> {
+        let mut ends = Vec::new();
+        for (phase, state) in run.running() {
+            let attempt = state.attempt.as_ref().expect("a running phase has its attempt");
+            let folder = shell::folder(&self.project, run, &phase.id, attempt.number);
+            let look = Look::of(&self.project, run, phase);
+            let end = match Flight::recovered(folder, attempt.number, &attempt.boot, look) {
+                Landed::Ended(end) => end,
+                Landed::NeverStarted => AttemptEnd::bare(Outcome::NeverRan),
+                Landed::Flying(_) => {
+                    return Err(Error::PhaseLives { run: run.id.clone(), phase: phase.id.clone() });
+                }
+            };
+            ends.push(Input::AttemptEnded { phase: phase.id.clone(), attempt: attempt.number, end });
+        }
+        Ok(ends)
+    }
+
+    /// The files to be brought back, or why there are none.
+    fn files_back(
+        &mut self,
+        run: &Run,
+        to: &Checkpoint,
+        parts: Parts,
+        tree: &WorkingTree,
+    ) -> Result<std::result::Result<FilesBack, String>> {
+        if parts == Parts::State {
+            return Ok(Err("only the state was asked for".to_owned()));
+        }
+        let kept = to.snapshot.as_ref().ok_or_else(|| format!("checkpoint {} has no snapshot of the files", to.id));
+        let found = kept.and_then(|kept| {
+            let there = tree.repository()?.has_commit(&kept.commit);
+            there.then_some(kept).ok_or_else(|| format!("the snapshot of {} is not in this repository", to.id))
+        });
+        match found {
+            Ok(kept) => Ok(Ok(FilesBack { to: kept.commit.clone(), later: self.later(&run.id, to.seq)? })),
+            Err(why) if parts == Parts::Files => Err(Error::NotRewound { run: run.id.clone(), reason: why }),
+            Err(why) => Ok(Err(why)),
+        }
+    }
+
+    /// Snapshots that the run took after a position for phases of its own. One that was taken by hand, or before a rewind, shows
+    /// what others have made as well.
+    fn later(&mut self, run: &RunId, after: Seq) -> Result<Vec<String>> {
+        let rows = self.checkpoint_rows(run)?;
+        let newer = rows.iter().filter(|row| row.seq > after);
+        let metas = newer.filter_map(|row| journal::meta(row.meta.as_ref()));
+        let by_the_run = metas.filter(|meta| meta.triggers.iter().any(|trigger| *trigger != Trigger::Manual));
+        let mut commits: Vec<String> = by_the_run.filter_map(|meta| meta.snapshot).map(|kept| kept.commit).collect();
+        commits.sort_unstable();
+        commits.dedup();
+        Ok(commits)
+    }
+
+    /// A new run that begins where a checkpoint stood; in a working tree of its own if a folder is named.
+    pub fn fork(&mut self, name: &str, worktree: Option<&Path>) -> Result<RunId> {
+        let name = Name::parse(name).ok_or(Error::EmptyName("checkpoint"))?;
+        let from = self.show_checkpoint(&name)?;
+        self.demand_not_behind_notes(&from.run)?;
+        self.end_rewinds()?;
+        let old = self.load(&from.run)?;
+        let (actor, now) = (actor(), Timestamp::now());
+        let (empty, _) = run::start((*old.started).clone(), &actor, now);
+        let restored = Box::new(vcs::back_to(&empty, &from));
+        let forked = [Input::Forked { from: from.run.clone(), checkpoint: from.id.clone(), restored }];
+        committer::demand_it_can_begin(&old.started, &forked, now)?;
+        let (id, lease) = self.create(&old.started, LeaseKind::Brief)?;
+        let (worktree, branch) = match worktree {
+            Some(folder) => {
+                let (folder, branch) = self.make_worktree(&id, &from, folder)?;
+                (Some(folder), Some(branch))
+            }
+            None => (old.started.worktree.clone(), crate::vcs::branch(&self.project.top)),
+        };
+        let started = RunStarted { run: id.clone(), worktree, branch, ..(*old.started).clone() };
+        committer::begin(self.store()?, &lease, &started, &forked, (&actor, now))?;
+        self.store()?.drop_lease(lease)?;
+        Ok(id)
+    }
+
+    fn make_worktree(&self, id: &RunId, from: &Checkpoint, folder: &Path) -> Result<(String, String)> {
+        let failed = |reason: String| Error::NotForked { reason };
+        let folder: PathBuf = self.from.join(folder);
+        let tree = WorkingTree::of(&self.project, None);
+        let repository = tree.repository().map_err(failed)?;
+        let kept = from.snapshot.as_ref();
+        let kept = kept.ok_or_else(|| failed(format!("checkpoint {} has no snapshot of the files", from.id)))?;
+        let branch = format!("onward/{id}");
+        // A snapshot's parent is what was checked out when it was taken.
+        let made = repository.add_worktree(&folder, &branch, &format!("{}^", kept.commit), &kept.commit);
+        made.map_err(|why| failed(why.to_string()))?;
+        let folder = folder.canonicalize().map_err(|why| failed(why.to_string()))?;
+        let text = folder.to_str().ok_or_else(|| failed("the folder's name is not text".to_owned()))?;
+        Ok((text.to_owned(), branch))
+    }
+
+    /// What differs between two checkpoints.
+    pub fn diff(&mut self, from: &str, to: &str) -> Result<Diff> {
+        let mut read = |name: &str| {
+            let name = Name::parse(name).ok_or(Error::EmptyName("checkpoint"))?;
+            self.show_checkpoint(&name)
+        };
+        let (from, to) = (read(from)?, read(to)?);
+        let files = self.with_snapshots(&from, &to, crate::vcs::Repository::changes);
+        Ok(Diff { from: from.id.clone(), to: to.id.clone(), differences: compare(&from, &to), files })
+    }
+
+    /// The files of two checkpoints as git compares them, line by line.
+    pub fn diff_text(
+        &mut self,
+        from: &CheckpointId,
+        to: &CheckpointId,
+    ) -> Result<std::result::Result<Vec<u8>, String>> {
+        let (from, to) = (self.read_checkpoint(from)?, self.read_checkpoint(to)?);
+        Ok(self.with_snapshots(&from, &to, |repository, old, new| {
+            let mut text = Vec::new();
+            repository.diff_text(old, new, &mut text).map(|()| text)
+        }))
+    }
+
+    fn with_snapshots<T: Default>(
+        &self,
+        from: &Checkpoint,
+        to: &Checkpoint,
+        compare: impl FnOnce(&crate::vcs::Repository, &str, &str) -> std::result::Result<T, crate::vcs::Trouble>,
+    ) -> std::result::Result<T, String> {
+        let missing = |side: &Checkpoint| format!("checkpoint {} has no snapshot of the files", side.id);
+        match (&from.snapshot, &to.snapshot) {
+            (None, _) if from.id == to.id => Ok(T::default()),
+            (None, _) => Err(missing(from)),
+            (_, None) => Err(missing(to)),
+            (Some(old), Some(new)) if old.commit == new.commit => Ok(T::default()),
+            (Some(old), Some(new)) => {
+                let tree = WorkingTree::of(&self.project, None);
+                compare(tree.repository()?, &old.commit, &new.commit).map_err(|trouble| trouble.to_string())
+            }
+        }
+    }
+}
+
+fn not_back(run: &RunId, why: NotBack) -> Error {
+    let run = run.clone();
+    match why {
+        NotBack::AsBefore(reason) => Error::NotRewound { run, reason },
+        NotBack::Pending(reason) => Error::RewindPending { run, reason },
+    }
+}
+
+fn preview(
+    run: &Run,
+    to: &Checkpoint,
+    parts: Parts,
+    files: &std::result::Result<FilesBack, String>,
+    tree: &WorkingTree,
+) -> Preview {
+    let changes = files.as_ref().map_err(Clone::clone).and_then(|files| tree.preview(run, files));
+    let phases = if parts == Parts::Files { Vec::new() } else { vcs::back_to(run, to).phases };
+    Preview {
+        run: run.id.clone(),
+        to: to.id.clone(),
+        phases: phases.into_iter().map(|back| back.phase).collect(),
+        files: changes,
+        mixed: to.snapshot.as_ref().map(|kept| kept.mixed.clone()).unwrap_or_default(),
+    }
+}

@@ -1,0 +1,262 @@
+//! Books kept by a program itself: free-form state and checkpoints, without a plan. What `save` and `load` are made of,
+//! and what a library user holds open for as many steps as it likes.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::thread;
+
+use jiff::Timestamp;
+use onward_core::checkpoint::{Checkpoint, Trigger};
+use onward_core::data_limits;
+use onward_core::event::RunStarted;
+use onward_core::id::{CheckpointId, RunId};
+use onward_core::input::{Input, Posted, Reply};
+use onward_core::naming;
+use onward_core::patch::{self, Op};
+use onward_core::plan::Plan;
+use onward_core::run::{self, Run, RunStatus};
+use onward_store::{Lease, LeaseKind, RunFilter};
+use serde_json::{Map, Value};
+
+use crate::Onward;
+use crate::drive::Committer;
+use crate::drive::committer::{self, Standing};
+use crate::drive::keyframes::Keeper;
+use crate::error::{Error, Result};
+use crate::queries::runs::checkpoint_from;
+use crate::redact;
+use crate::start::starting::{actor, holder};
+
+/// To give back the memory of a larger document takes about as long as comparing it did. Nobody has to wait for that.
+const DROPPED_AT_ONCE_BYTES_MAX: u64 = 1024 * 1024;
+
+/// The run of one type and project, held open. Every change is durable when the call returns.
+pub struct Books {
+    /// First, so that its thread has let go of the store before ours closes it: the last one empties the log.
+    keeper: Keeper,
+    onward: Onward,
+    lease: Lease,
+    run: Run,
+    standing: Standing,
+    actor: String,
+}
+
+impl Books {
+    /// Goes on with the unfinished run of exactly this type and project, or begins one. Others are kept out until the
+    /// books are dropped.
+    pub fn open(mut onward: Onward, kind: &str, project: &str) -> Result<Self> {
+        let id = onward.books(kind, project)?;
+        Self::hold(onward, &id, LeaseKind::Driving)
+    }
+
+    fn hold(mut onward: Onward, id: &RunId, kind: LeaseKind) -> Result<Self> {
+        let lease = onward.store()?.take_lease(id, kind, holder())?;
+        let run = onward.load(id)?;
+        let (run, _) = onward.end_a_rewind_that_was_cut_off(run, &lease)?;
+        let keeper = Keeper::new(onward.project.store_folder(), run.seq.0);
+        Ok(Self { keeper, onward, lease, run, standing: Standing::AsStored, actor: actor() })
+    }
+
+    pub fn run(&self) -> &RunId {
+        &self.run.id
+    }
+
+    pub fn state(&self) -> &Value {
+        &self.run.state
+    }
+
+    /// Changes the state by path and takes a checkpoint: costs what changes.
+    pub fn change(&mut self, ops: Vec<Op>) -> Result<CheckpointId> {
+        data_limits::changes_fit(&ops)?;
+        self.one(Posted::Change { ops: redact::inputs::ops(ops), ends: None })
+    }
+
+    /// Replaces the state and takes a checkpoint: costs a comparison, and stores what changed.
+    pub fn save(&mut self, state: Map<String, Value>) -> Result<CheckpointId> {
+        data_limits::object_fits(&state)?;
+        self.demand_as_stored()?;
+        let ends = run::ends_with(&state);
+        let mut state = Value::Object(state);
+        let changes = patch::diff(&self.run.state, &state);
+        let as_a_whole = changes.iter().any(|op| tells_only_as_a_whole(op, &state));
+        let mut ops = redact::inputs::ops(changes);
+        if as_a_whole {
+            state = redact::inputs::value(state);
+            ops = patch::diff(&self.run.state, &state);
+        }
+        if self.run.behind.whole_bytes + self.run.behind.patch_bytes > DROPPED_AT_ONCE_BYTES_MAX {
+            thread::spawn(move || drop(state));
+        }
+        self.one(Posted::Change { ops, ends })
+    }
+
+    /// Several changes in one durable commit, each with its own checkpoint.
+    pub fn change_all(&mut self, changes: Vec<Vec<Op>>) -> Result<Vec<CheckpointId>> {
+        changes.iter().try_for_each(|ops| data_limits::changes_fit(ops))?;
+        self.take(changes.into_iter().map(|ops| Posted::Change { ops: redact::inputs::ops(ops), ends: None }).collect())
+    }
+
+    /// A checkpoint of any run of the store.
+    pub fn load(&mut self, id: &CheckpointId) -> Result<Checkpoint> {
+        let found = self.onward.store()?.checkpoint(id)?.ok_or_else(|| Error::NoSuchCheckpoint(id.to_string()))?;
+        checkpoint_from(id, &found)
+    }
+
+    /// After a failure that could not be made good at once: what is compared with must be what is stored.
+    fn demand_as_stored(&mut self) -> Result<()> {
+        if self.standing == Standing::Ahead {
+            self.run = self.onward.load(&self.run.id)?;
+            self.standing = Standing::AsStored;
+        }
+        Ok(())
+    }
+
+    fn one(&mut self, posted: Posted) -> Result<CheckpointId> {
+        let mut ids = self.take(vec![posted])?;
+        Ok(ids.pop().expect("one change leaves one checkpoint"))
+    }
+
+    fn take(&mut self, all: Vec<Posted>) -> Result<Vec<CheckpointId>> {
+        let inputs = all.into_iter().map(Input::Posted).collect();
+        let (store, keep) = (self.onward.store()?, &mut self.keeper);
+        let committer = Committer::new(store, &self.lease, keep, &mut self.run, &self.actor);
+        let mut committer = committer.standing(self.standing);
+        let stepped = committer.tell(inputs, Timestamp::now());
+        self.standing = committer.left();
+        Ok(stepped?.checkpoints.into_iter().map(|taken| taken.id).collect())
+    }
+}
+
+impl Drop for Books {
+    fn drop(&mut self) {
+        if self.standing == Standing::AsStored {
+            self.keeper.finish(&self.run);
+        }
+    }
+}
+
+impl Onward {
+    /// Saves the state of a script that has no plan; the run and the checkpoint. Several scripts may save at once.
+    pub fn save(mut self, kind: &str, project: &str, state: Map<String, Value>) -> Result<(RunId, CheckpointId)> {
+        data_limits::object_fits(&state)?;
+        data_limits::text_fits("the type", kind)?;
+        data_limits::text_fits("the project", project)?;
+        let run = self.books(kind, project)?;
+        if self.driver(&run)?.is_some() {
+            // Somebody holds these books open: it is theirs to write, and ours to ask.
+            let state = redact::inputs::map(state);
+            return match self.post(&run, &Posted::Save { state })? {
+                Reply::Checkpoint { id } => Ok((run, CheckpointId::new(id))),
+                Reply::Done
+                | Reply::Refused { .. }
+                | Reply::Unfit { .. }
+                | Reply::Overruled { .. }
+                | Reply::NotReplanned { .. } => {
+                    unreachable!("a save is answered with its checkpoint or refused")
+                }
+            };
+        }
+        let mut books = Books::hold(self, &run, LeaseKind::Brief)?;
+        let id = books.save(state)?;
+        Ok((run, id))
+    }
+
+    /// The unfinished run of exactly this type and project, or a new one.
+    fn books(&mut self, kind: &str, project: &str) -> Result<RunId> {
+        let (kind, project) = (redact::inputs::text(kind.to_owned()), redact::inputs::text(project.to_owned()));
+        let (kind, project) = (kind.as_str(), project.as_str());
+        let work = work_key(kind, project);
+        match self.open_books(&work)? {
+            Some(id) => Ok(id),
+            None => self.begin_books(kind, project, &work),
+        }
+    }
+
+    /// The newest checkpoint of exactly this type, and project if one is named.
+    pub fn load_saved(&mut self, kind: &str, project: Option<&str>) -> Result<Checkpoint> {
+        for row in self.rows(&RunFilter::default())? {
+            let item = self.item(&row)?;
+            // The word in ids may stand for several names; the name itself counts where there is no plan.
+            let named =
+                |wanted: &str| naming::word(wanted) == item.project && (!item.plan.is_empty() || item.title == wanted);
+            if item.kind != kind || !project.is_none_or(named) {
+                continue;
+            }
+            if let Some(newest) = self.checkpoint_rows(&row.run)?.first() {
+                let id = newest.id.clone();
+                let found = self.store()?.checkpoint(&id)?.ok_or_else(|| Error::NoSuchCheckpoint(id.to_string()))?;
+                return checkpoint_from(&id, &found);
+            }
+        }
+        Err(Error::NothingSaved { kind: kind.to_owned(), project: project.map(str::to_owned) })
+    }
+
+    /// Merges into the free-form state of a run (RFC 7396).
+    pub fn merge_state(&mut self, name: Option<&str>, patch: Map<String, Value>) -> Result<RunId> {
+        data_limits::object_fits(&patch)?;
+        let run = self.find_run(name)?;
+        self.post(&run, &Posted::Merge { patch: redact::inputs::map(patch) })?;
+        Ok(run)
+    }
+
+    /// The free-form state of a run, or the part at a JSON pointer.
+    pub fn state(&mut self, name: Option<&str>, pointer: &str) -> Result<Value> {
+        let run = self.find_run(name)?;
+        let run = self.load(&run)?;
+        let no_such = || Error::NoSuchState { run: run.id.clone(), pointer: pointer.to_owned() };
+        run.state.pointer(pointer).cloned().ok_or_else(no_such)
+    }
+
+    /// The unfinished run of this work that has no plan.
+    fn open_books(&mut self, work: &str) -> Result<Option<RunId>> {
+        let rows = self.rows(&RunFilter { work: Some(work.to_owned()), ..RunFilter::default() })?;
+        let closed = [RunStatus::Completed, RunStatus::Failed, RunStatus::Archived].map(RunStatus::as_str);
+        Ok(rows.into_iter().find(|row| !closed.contains(&row.status.as_str())).map(|row| row.run))
+    }
+
+    fn begin_books(&mut self, kind: &str, project: &str, work: &str) -> Result<RunId> {
+        let started = RunStarted {
+            run: RunId::new(""),
+            work: work.to_owned(),
+            plan: no_plan(kind, project),
+            plan_path: String::new(),
+            plan_digest: String::new(),
+            plan_text: String::new(),
+            inputs: BTreeMap::new(),
+            given: BTreeMap::new(),
+            project: naming::word(project),
+            title: project.to_owned(),
+            branch: None,
+            triggers: vec![Trigger::Manual],
+            snapshots: false,
+            commits: None,
+            worktree: None,
+            changed_before: None,
+        };
+        let (id, lease) = self.create(&started, LeaseKind::Brief)?;
+        let started = RunStarted { run: id.clone(), ..started };
+        committer::begin(self.store()?, &lease, &started, &[], (&actor(), Timestamp::now()))?;
+        self.store()?.drop_lease(lease)?;
+        Ok(id)
+    }
+}
+
+/// Whether a change must be cut together with what it changes: a secret key is kept as another one, and a text that goes on may
+/// make a secret only with what stands before.
+fn tells_only_as_a_whole(op: &Op, state: &Value) -> bool {
+    let secret = |text: &str| matches!(redact::secrets().text(text), Cow::Owned(_));
+    let grown = matches!(op, Op::Extend { .. }) && state.pointer(op.path()).and_then(Value::as_str).is_some_and(secret);
+    grown || secret(op.path())
+}
+
+/// A type and a project are matched exactly, never by how they begin.
+fn work_key(kind: &str, project: &str) -> String {
+    naming::work_key(
+        "saved state",
+        [(&"type".to_owned(), &kind.to_owned()), (&"project".to_owned(), &project.to_owned())],
+    )
+}
+
+fn no_plan(kind: &str, project: &str) -> Plan {
+    Plan { max_parallel: 1, ..Plan::new(project, kind) }
+}

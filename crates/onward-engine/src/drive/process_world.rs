@@ -1,0 +1,302 @@
+//! The real world: processes, signals, and the clock on the wall.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use onward_core::event::{LimitHit, Outcome, StopBy};
+use onward_core::id::{Attempt, PhaseId};
+use onward_core::input::{AttemptEnd, Input};
+use onward_core::run::Run;
+use onward_core::view::{self, StatusView};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
+
+use crate::attendant::{self, SpawnError};
+use crate::commands::replan::{self, Replanning};
+use crate::drive::earlier_attempts::{Cleared, Former};
+use crate::drive::in_place::InPlace;
+use crate::drive::running_attempt::{Flight, Landed, boot_now};
+use crate::drive::shared_limits::SharedLimits;
+use crate::drive::waiter::Waiter;
+use crate::drive::world::{Happened, Tree, Urgency, World};
+use crate::error::{Error, Result};
+use crate::executor::shell::{self, Trouble};
+use crate::probe::{
+    self,
+    phase::Look,
+    proof::{Looking, Proving},
+};
+use crate::project::Project;
+use crate::queries::runs;
+use crate::sys::stop;
+use crate::vcs::working_tree::WorkingTree;
+
+/// How often a lock is tried whose attendant is dead.
+const LOCK_EVERY: Duration = Duration::from_millis(20);
+
+/// How long attempts are given to end where that cannot be written down: what their attendants take to ask, to insist and to kill.
+const END_ALL_TIME_MAX: Duration = Duration::from_millis(8_500);
+
+/// All attempts that this process has under way.
+pub(crate) struct Flights<'a> {
+    project: &'a Project,
+    place: InPlace,
+    waiter: Waiter,
+    /// Who this process is, for whoever asks how far it is.
+    me: view::Driver,
+    in_flight: BTreeMap<PhaseId, Flight>,
+    /// What is still there of earlier attempts.
+    former: Former,
+    /// Phases that say they are done and are looked at, by the number of the attempt that said so.
+    proving: BTreeMap<(PhaseId, u32), Proving>,
+    /// The plan that is being made.
+    replanning: Option<Replanning>,
+    tree: WorkingTree,
+    shared: SharedLimits,
+    /// Somebody wants to know how far it is, and was not told yet.
+    status_asked: bool,
+}
+
+impl<'a> Flights<'a> {
+    pub(crate) fn new(project: &'a Project, waiter: Waiter, me: view::Driver, tree: WorkingTree) -> Self {
+        let shared = SharedLimits::new(&project.store_folder());
+        let (in_flight, proving) = (BTreeMap::new(), BTreeMap::new());
+        let former = Former::default();
+        let (replanning, status_asked) = (None, false);
+        let place = InPlace::of(project);
+        Self { project, place, waiter, me, in_flight, former, proving, replanning, tree, shared, status_asked }
+    }
+
+    /// Attempts that are over.
+    fn landed(&mut self) -> Result<Vec<Input>> {
+        let mut over = Vec::new();
+        // What was being looked at or made when a stop was asked for was given up, which says nothing about it.
+        if stop::asked().is_none() {
+            over.extend(self.proven());
+            over.extend(replan::made(&mut self.replanning));
+        }
+        for (phase, flight) in &mut self.in_flight {
+            if let Some(end) = flight.landed()? {
+                let around = flight.watch().now(self.tree.branch(), &end.outcome);
+                let end = AttemptEnd { head: self.tree.head(), around, ..end };
+                over.push(Input::AttemptEnded { phase: phase.clone(), attempt: flight.attempt, end });
+            }
+        }
+        for input in &over {
+            if let Input::AttemptEnded { phase, .. } = input {
+                self.in_flight.remove(phase);
+            }
+        }
+        Ok(over)
+    }
+}
+
+impl Flights<'_> {
+    /// What signals ask for.
+    fn heard(&mut self, signals: Vec<i32>) -> Vec<Input> {
+        self.status_asked |= signals.contains(&SIGUSR1);
+        let asked = signals.into_iter().filter_map(|signal| match signal {
+            SIGINT => Some(StopBy::Interrupt),
+            SIGTERM => Some(StopBy::SessionEnd),
+            SIGHUP => Some(StopBy::Hangup),
+            _ => None,
+        });
+        asked.map(|by| Input::StopAsked { by }).collect()
+    }
+
+    /// What was found about phases that say they are done.
+    fn proven(&mut self) -> Vec<Input> {
+        let found = self.proving.iter_mut().filter_map(|((phase, number), proving)| {
+            let proof = Box::new(proving.proof()?);
+            Some((*number, Input::Probed { phase: phase.clone(), proof }))
+        });
+        let found: Vec<(u32, Input)> = found.collect();
+        for (number, input) in &found {
+            if let Input::Probed { phase, .. } = input {
+                self.proving.remove(&(phase.clone(), *number));
+            }
+        }
+        found.into_iter().map(|(_, input)| input).collect()
+    }
+}
+
+fn could_not_start(phase: &PhaseId, attempt: Attempt, reason: String) -> Input {
+    let end = AttemptEnd::bare(Outcome::CouldNotStart { reason });
+    Input::AttemptEnded { phase: phase.clone(), attempt, end }
+}
+
+impl World for Flights<'_> {
+    fn now(&self) -> Timestamp {
+        Timestamp::now()
+    }
+
+    fn perform(&mut self, run: &Run, id: &PhaseId, attempt: Attempt) -> Result<Option<Input>> {
+        if self.in_flight.contains_key(id) || stop::asked().is_some() {
+            return Ok(None);
+        }
+        match self.former.clear(self.project, run, id, attempt) {
+            Cleared::Nothing => {}
+            Cleared::NotYet => return Ok(None),
+            Cleared::Never(reason) => return Ok(Some(could_not_start(id, attempt, reason))),
+        }
+        let phase = run.plan().phase(id).expect("wanted phases are in the plan");
+        let at_work = run.phase_state(id).and_then(|state| state.attempt.as_ref());
+        let clean = at_work.and_then(|attempt| attempt.clean.as_ref());
+        let kept = at_work.and_then(|attempt| attempt.kept.as_ref());
+        if clean.is_some() && kept.is_none() {
+            let phase = id.clone();
+            return Ok(Some(match self.tree.keep_before_clean(run) {
+                Ok(snapshot) => Input::KeptBeforeClean { phase, attempt, snapshot },
+                Err(why) => could_not_start(id, attempt, format!("what is there now cannot be kept: {why}")),
+            }));
+        }
+        let cleaned = clean.map_or(Ok(()), |snapshot| self.tree.clean(run, id, snapshot));
+        let cleaned = cleaned.map_err(|why| Trouble::Phase(format!("what it writes cannot be put back: {why}")));
+        let started = cleaned.and_then(|()| shell::prepare(self.project, run, phase, attempt)).and_then(|prepared| {
+            probe::phase::note_the_beginning(self.project, run, phase, &prepared.folder);
+            if stop::asked().is_some() {
+                return Ok(None);
+            }
+            // This very program, also when its file was replaced meanwhile.
+            let exe = Path::new("/proc/self/exe");
+            let attending = attendant::spawn(exe, &prepared.folder, &prepared.spec, &prepared.env);
+            let look = Look::of(self.project, run, phase);
+            match attending {
+                Ok(attending) => Ok(Some(Landed::Flying(Flight::attending(prepared.folder, attempt, attending, look)))),
+                Err(why @ (SpawnError::Lock(_) | SpawnError::Handover(_))) => Err(Trouble::Machine(why.to_string())),
+                // What the error means for the attempt is asked of the attempt.
+                Err(why @ (SpawnError::Held | SpawnError::StartedBefore | SpawnError::Process(_))) => {
+                    match Flight::recovered(prepared.folder, attempt, &boot_now(), look) {
+                        Landed::NeverStarted => Err(Trouble::Phase(why.to_string())),
+                        found @ (Landed::Ended(_) | Landed::Flying(_)) => Ok(Some(found)),
+                    }
+                }
+            }
+        });
+        match started {
+            Ok(Some(Landed::Flying(flight))) => {
+                self.in_flight.insert(id.clone(), flight);
+                Ok(None)
+            }
+            // It was given up before it began.
+            Ok(None) => Ok(None),
+            Err(Trouble::Phase(_)) if stop::asked().is_some() => Ok(None),
+            Ok(Some(Landed::Ended(end))) => {
+                let end = AttemptEnd { head: self.tree.head(), ..end };
+                Ok(Some(Input::AttemptEnded { phase: id.clone(), attempt, end }))
+            }
+            Ok(Some(Landed::NeverStarted)) => unreachable!("that is a trouble with its reason"),
+            Err(Trouble::Machine(why)) => Err(Error::NoRoom { what: format!("phase {id} cannot be started: {why}") }),
+            Err(Trouble::Phase(reason)) => Ok(Some(could_not_start(id, attempt, reason))),
+        }
+    }
+
+    fn recover(&mut self, run: &Run, id: &PhaseId, attempt: Attempt) -> Result<Input> {
+        let state = run.phase_state(id).expect("wanted phases are in the plan");
+        let boot = state.attempt.as_ref().map_or("", |running| running.boot.as_str());
+        let folder = shell::folder(self.project, run, id, attempt);
+        let phase = id.clone();
+        let look = Look::of(self.project, run, run.plan().phase(id).expect("wanted phases are in the plan"));
+        Ok(match Flight::recovered(folder, attempt, boot, look) {
+            Landed::Ended(end) => {
+                Input::AttemptEnded { phase, attempt, end: AttemptEnd { head: self.tree.head(), ..end } }
+            }
+            Landed::NeverStarted => Input::AttemptFound { phase, attempt, alive: false },
+            Landed::Flying(flight) => {
+                self.in_flight.insert(id.clone(), flight);
+                Input::AttemptFound { phase, attempt, alive: true }
+            }
+        })
+    }
+
+    fn probe(&mut self, run: &Run, id: &PhaseId) -> Result<Option<Input>> {
+        let phase = run.plan().phase(id).expect("wanted phases are in the plan");
+        let attempts = run.phase_state(id).map_or(0, |state| state.attempts);
+        // What was begun for an earlier attempt says nothing about this one.
+        self.proving.retain(|(other, number), _| other != id || *number == attempts);
+        let key = (id.clone(), attempts);
+        self.proving.entry(key).or_insert_with(|| Proving::begin(Looking::at(self.project, run, phase, &[])));
+        Ok(None)
+    }
+
+    fn replan(&mut self, run: &Run, id: &PhaseId) -> Result<Option<Input>> {
+        self.replanning.get_or_insert_with(|| Replanning::of(self.project, run, id));
+        Ok(None)
+    }
+
+    fn stop(&mut self, id: &PhaseId, attempt: Attempt, by: StopBy, urgency: Urgency) -> Result<Option<Input>> {
+        if let Some(flight) = self.in_flight.get_mut(id) {
+            flight.ask_to_stop(by, urgency);
+            return Ok(None);
+        }
+        // It was recorded but never started, and now it never will be.
+        let end = AttemptEnd::bare(Outcome::Stopped { by, said_done: false });
+        Ok(Some(Input::AttemptEnded { phase: id.clone(), attempt, end }))
+    }
+
+    fn wait(&mut self, limit: Duration) -> Result<Happened> {
+        let unwatched = self.replanning.is_some() || self.proving.values().any(|proving| proving.fd().is_none());
+        let watching = unwatched || self.in_flight.values().any(Flight::is_unwatched);
+        let limit = if watching { limit.min(LOCK_EVERY) } else { limit };
+        let proving = self.proving.values().filter_map(Proving::fd);
+        let fds: Vec<_> = self.in_flight.values().filter_map(Flight::fd).chain(proving).collect();
+        let woken = self.waiter.wait(&fds, limit).map_err(Error::io("waiting for something to happen"))?;
+        drop(fds);
+        // Before all else that happened, so that nothing more follows from it.
+        let mut inputs = self.heard(woken.signals);
+        inputs.extend(self.landed()?);
+        let status_asked = std::mem::take(&mut self.status_asked);
+        Ok(Happened { inputs, posted: woken.posted, status_asked })
+    }
+
+    fn signals(&mut self) -> Vec<Input> {
+        self.heard(stop::take())
+    }
+
+    fn demand_in_place(&self) -> Result<()> {
+        self.place.demand()
+    }
+
+    fn end_all(&mut self) {
+        let by = match stop::signal() {
+            Some(SIGINT) => StopBy::Interrupt,
+            Some(SIGTERM) => StopBy::SessionEnd,
+            // Nobody wants them to end: the next driver takes their results.
+            Some(_) | None => return,
+        };
+        let (begun, mut urgency) = (Instant::now(), Urgency::Ask);
+        while !self.in_flight.is_empty() && begun.elapsed() < END_ALL_TIME_MAX {
+            for flight in self.in_flight.values_mut() {
+                flight.ask_to_stop(by, urgency);
+            }
+            let fds: Vec<_> = self.in_flight.values().filter_map(Flight::fd).collect();
+            let Ok(woken) = self.waiter.wait(&fds, LOCK_EVERY) else { return };
+            drop(fds);
+            if woken.signals.iter().any(|signal| [SIGINT, SIGTERM].contains(signal)) {
+                urgency = Urgency::Kill;
+            }
+            self.in_flight.retain(|_, flight| matches!(flight.landed(), Ok(None)));
+        }
+    }
+
+    fn limit_hit(&mut self, run: &Run, hit: &LimitHit) {
+        // What is in the place of a project that was moved is somebody else's.
+        if self.place.demand().is_ok() {
+            self.shared.publish(run, hit, self.now());
+        }
+    }
+
+    fn limits_elsewhere(&mut self, run: &Run) -> Vec<Input> {
+        let now = self.now();
+        self.shared.look(run, now)
+    }
+
+    fn tree(&mut self) -> &mut dyn Tree {
+        &mut self.tree
+    }
+
+    fn status(&self, run: &Run) -> StatusView {
+        runs::status_of(self.project, run, Some(self.me.clone()), Vec::new())
+    }
+}

@@ -1,0 +1,347 @@
+//! An attempt that is under way, as its driver sees it.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+use jiff::tz::TimeZone;
+use onward_core::event::{LeftRunning, Outcome, StopBy};
+use onward_core::id::Attempt;
+use onward_core::input::{AttemptEnd, LastWords};
+use onward_core::tail::TAIL_BYTES_MAX;
+
+use crate::attendant::{self, Adopted, AttemptFolder, Attending, Exit, Found, OutputsError, RecordError};
+use crate::drive::world::Urgency;
+use crate::error::{Error, Result};
+use crate::probe::around::Watch;
+use crate::probe::phase::Look;
+use crate::redact::secrets;
+use crate::sys::process;
+
+/// How long an attempt may be looked at in vain for want of memory, open files and the like.
+const BLIND_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// Stands in the place of what a phase wrote itself.
+const NOT_SHOWN: &str = "not shown: its attendant died, and this shell does not know all of its secrets";
+const NOT_SHOWN_YET: &str = "not shown while it runs: this shell does not know all of its secrets";
+const NOT_CLEANED: &str = "they could not be cleaned, and this shell does not know all of its secrets";
+
+/// An attempt that has a process, or had one a moment ago.
+pub(crate) struct Flight {
+    pub(crate) attempt: Attempt,
+    folder: AttemptFolder,
+    by: By,
+    boot: String,
+    /// What is noted when it is done.
+    look: Look,
+    /// What it was asked so far; asked again only when it is more urgent, or when nobody heard it.
+    asked: Option<(StopBy, Urgency)>,
+    heard: bool,
+    /// Since when nothing can be told, because we have no room to look.
+    blind_since: Option<Instant>,
+}
+
+/// What there is to wait on.
+enum By {
+    Child(Attending),
+    Adopted(Adopted),
+    /// The attendant is dead or cannot be watched, but something it started is still there.
+    Lock,
+}
+
+/// What one look at an attempt showed.
+enum Evidence {
+    Over(Box<AttemptEnd>),
+    AtWork,
+    /// There was no room to look, or to read what decides.
+    Nothing,
+}
+
+/// What was found of an attempt that somebody else had started.
+pub(crate) enum Landed {
+    Ended(AttemptEnd),
+    NeverStarted,
+    Flying(Flight),
+}
+
+impl Flight {
+    pub(crate) fn attending(folder: AttemptFolder, attempt: Attempt, attending: Attending, look: Look) -> Self {
+        let (by, boot) = (By::Child(attending), boot_now());
+        Self { attempt, folder, by, boot, look, asked: None, heard: false, blind_since: None }
+    }
+
+    pub(crate) fn recovered(folder: AttemptFolder, attempt: Attempt, boot: &str, after: Look) -> Landed {
+        let by = match look(&folder, boot) {
+            Some(Found::Exited(exit)) => match end_of(&folder, &exit, &after) {
+                Some(end) => return Landed::Ended(end),
+                None => By::Lock,
+            },
+            Some(Found::NeverStarted) => return Landed::NeverStarted,
+            Some(Found::Unknown) => return Landed::Ended(unknown(&folder)),
+            Some(Found::Alive(adopted)) => By::Adopted(adopted),
+            Some(Found::Holding) | None => By::Lock,
+        };
+        let boot = boot.to_owned();
+        Landed::Flying(Self { attempt, folder, by, boot, look: after, asked: None, heard: false, blind_since: None })
+    }
+
+    /// What becomes readable when the attendant is gone.
+    pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
+        match &self.by {
+            By::Child(attending) => attending.fd(),
+            By::Adopted(adopted) => Some(adopted.fd()),
+            By::Lock => None,
+        }
+    }
+
+    /// Nothing becomes readable when it is over: it has to be looked at again and again.
+    pub(crate) fn is_unwatched(&self) -> bool {
+        self.fd().is_none()
+    }
+
+    /// What is looked at again when it has ended.
+    pub(crate) fn watch(&self) -> &Watch {
+        &self.look.around
+    }
+
+    /// The end of the attempt, if it is over. Where that cannot be told for long the driver has to end: nothing is said then of
+    /// the attempt, and the next driver looks again.
+    pub(crate) fn landed(&mut self) -> Result<Option<AttemptEnd>> {
+        match &mut self.by {
+            By::Child(attending) => {
+                if !attending.has_ended() {
+                    return Ok(None);
+                }
+                // Its status says nothing: what counts is its record.
+                let _ = attending.reap();
+            }
+            By::Adopted(adopted) => {
+                if !process::pidfd_ended(adopted.fd()) {
+                    return Ok(None);
+                }
+            }
+            By::Lock => {}
+        }
+        match look(&self.folder, &self.boot).map_or(Evidence::Nothing, |found| self.seen(found)) {
+            Evidence::Over(end) => return Ok(Some(*end)),
+            Evidence::AtWork => {
+                self.blind_since = None;
+                return Ok(None);
+            }
+            Evidence::Nothing => {}
+        }
+        if self.blind_since.get_or_insert_with(Instant::now).elapsed() > BLIND_TIME_MAX {
+            let what = format!("what became of the attempt in {} cannot be read", self.folder.path().display());
+            return Err(Error::NoRoom { what });
+        }
+        // Looked at again and again from now on.
+        self.by = By::Lock;
+        Ok(None)
+    }
+
+    fn seen(&mut self, found: Found) -> Evidence {
+        let end = match found {
+            Found::Exited(exit) => {
+                // An attendant that could only be told by a signal does not know who asked.
+                let stopped_by = exit.stopped_by.map(|by| self.asked.map_or(by, |(by, _)| record_of(by)));
+                end_of(&self.folder, &Exit { stopped_by, ..exit }, &self.look)
+            }
+            Found::Alive(_) => return Evidence::AtWork,
+            Found::Holding => {
+                self.by = By::Lock;
+                self.repeat_the_kill();
+                return Evidence::AtWork;
+            }
+            // Its own attendant was started from that folder: if the folder is gone, somebody took it away.
+            Found::NeverStarted if !self.folder.path().exists() => Some(unknown(&self.folder)),
+            Found::NeverStarted => Some(AttemptEnd::bare(Outcome::NeverRan)),
+            Found::Unknown => Some(match self.asked {
+                Some((by, _)) => {
+                    AttemptEnd { outcome: Outcome::Stopped { by, said_done: false }, ..unknown(&self.folder) }
+                }
+                None => unknown(&self.folder),
+            }),
+        };
+        end.map_or(Evidence::Nothing, |end| Evidence::Over(Box::new(end)))
+    }
+
+    pub(crate) fn ask_to_stop(&mut self, by: StopBy, urgency: Urgency) {
+        if self.heard && matches!(self.asked, Some((_, asked)) if asked >= urgency) {
+            return;
+        }
+        self.asked = Some((by, urgency));
+        // An attendant that is gone will be seen to be; one that could not be told is told again at the next look.
+        let reached = match urgency {
+            Urgency::Ask => attendant::ask_to_stop(&self.folder, record_of(by)),
+            Urgency::Kill => attendant::kill(&self.folder, record_of(by)),
+        };
+        self.heard = reached.is_ok();
+        self.repeat_the_kill();
+    }
+
+    /// With no attendant left to do it, the kill is ours to do.
+    fn repeat_the_kill(&self) {
+        let alone = matches!(self.by, By::Lock) && !attendant::is_attended(&self.folder);
+        if alone && self.asked.is_some() {
+            // What is left then is found again by the next look.
+            let _ = self.folder.mark(&boot_now()).kill();
+        }
+    }
+}
+
+/// What became of an attempt; none where we had no room to look, which says nothing about it. A record that a newer onward
+/// wrote, or that nobody can read, tells us nothing either: as long as something of the attempt is there it is waited for,
+/// and after that nobody knows.
+fn look(folder: &AttemptFolder, boot: &str) -> Option<Found> {
+    let found = match attendant::find(folder, &process::boot_id().ok()?, boot) {
+        Ok(found) => found,
+        Err(RecordError::Unreadable { source, .. }) if process::is_shortage(&source) => return None,
+        Err(_) => match attendant::is_at_work(folder) {
+            Ok(true) => Found::Holding,
+            Ok(false) => Found::Unknown,
+            Err(_) => return None,
+        },
+    };
+    // No folder: it was never made, or it was taken away. The folder of the run is made before anything is started.
+    let of_the_run = || folder.path().ancestors().nth(2).is_some_and(std::path::Path::exists);
+    let lost = matches!(found, Found::NeverStarted) && !folder.path().exists() && !of_the_run();
+    Some(if lost { Found::Unknown } else { found })
+}
+
+/// Whether something of an attempt that nobody drives still works.
+pub(crate) fn is_at_work(folder: &AttemptFolder, boot: &str) -> bool {
+    match look(folder, boot) {
+        Some(Found::Alive(_) | Found::Holding) | None => true,
+        Some(Found::Exited(_) | Found::NeverStarted | Found::Unknown) => false,
+    }
+}
+
+/// An empty id differs from every recorded one, so that without it nothing counts as never started.
+pub(crate) fn boot_now() -> String {
+    process::boot_id().unwrap_or_default()
+}
+
+/// The last note of an attempt as it is shown while nobody has recorded its end: one that may hold secrets which this process does
+/// not know is not.
+pub(crate) fn note_shown(folder: &AttemptFolder) -> Option<String> {
+    if folder.is_clean_with(&secrets()) {
+        return note(folder);
+    }
+    let why = if attendant::is_attended(folder) { NOT_SHOWN_YET } else { NOT_SHOWN };
+    folder.has_own_words().then(|| why.to_owned())
+}
+
+/// The last note of an attempt; one that cannot be read is as good as none.
+fn note(folder: &AttemptFolder) -> Option<String> {
+    folder.read_note(&secrets()).unwrap_or_default()
+}
+
+fn unknown(folder: &AttemptFolder) -> AttemptEnd {
+    if !folder.is_clean_with(&secrets()) {
+        // No note: the next attempt would take it for its own.
+        let summary = folder.has_own_words().then(|| NOT_SHOWN.to_owned());
+        return AttemptEnd { summary, ..AttemptEnd::bare(Outcome::Unknown) };
+    }
+    // Its attendant died before it did so. A file that cannot be cleaned is still read with the secrets cut out.
+    let _ = folder.clean(&secrets());
+    // What it gave out counts only if a probe says that it is done.
+    let outputs = Ok(folder.read_outputs(&secrets()).unwrap_or_default());
+    let summary = folder.read_summary(&secrets()).unwrap_or_default();
+    AttemptEnd { note: note(folder), summary, outputs, ..AttemptEnd::bare(Outcome::Unknown) }
+}
+
+/// All that the files of an attempt say about its end; none where we had no room to read what decides.
+fn end_of(folder: &AttemptFolder, exit: &Exit, look: &Look) -> Option<AttemptEnd> {
+    let outcome = outcome_of(exit);
+    let last_words = match last_words(folder, &outcome) {
+        Err(why) if process::is_shortage(&why) => return None,
+        read => read.unwrap_or_default(),
+    };
+    let clean = folder.is_clean_with(&secrets());
+    let outputs = match folder.read_outputs(&secrets()) {
+        Ok(_) if !clean => Err(NOT_CLEANED.to_owned()),
+        Err(OutputsError::Unreadable(why)) if process::is_shortage(&why) => return None,
+        read => read.map_err(|why| why.to_string()),
+    };
+    Some(AttemptEnd {
+        seen: if says_done(&outcome) { look.at_the_end(folder) } else { None },
+        outcome,
+        ended_at: Some(exit.ended_at),
+        duration_ms: Some(exit.duration_ms),
+        note: note(folder).filter(|_| clean),
+        summary: folder.read_summary(&secrets()).unwrap_or_default().filter(|_| clean),
+        outputs,
+        head: None,
+        around: None,
+        last_words,
+        left_running: exit.left_running.iter().map(left_running).collect(),
+    })
+}
+
+fn left_running(one: &attendant::LeftRunning) -> LeftRunning {
+    LeftRunning { pid: one.pid, start_time: one.start_time, name: secrets().text(&one.name).into_owned() }
+}
+
+/// The end of the output of an attempt that failed: it may have been turned away by a limit. It was redacted when it was
+/// kept.
+fn last_words(folder: &AttemptFolder, outcome: &Outcome) -> io::Result<Option<Box<LastWords>>> {
+    match outcome {
+        Outcome::Exited { code: 0 }
+        | Outcome::CouldNotStart { .. }
+        | Outcome::NeverRan
+        | Outcome::Stopped { .. }
+        | Outcome::Unknown => return Ok(None),
+        Outcome::Exited { .. } | Outcome::Killed { .. } | Outcome::TimedOut => {}
+    }
+    let end = folder.output_end(TAIL_BYTES_MAX as u64)?;
+    let text = String::from_utf8_lossy(&end).into_owned();
+    Ok(Some(Box::new(LastWords { text, local: TimeZone::system() })))
+}
+
+/// Whether an attempt ended with code 0, asked to end or not.
+fn says_done(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Exited { code: 0 } | Outcome::Stopped { said_done: true, .. })
+}
+
+/// An end that we asked for is never a failure; whether it is a success is for core to say.
+fn outcome_of(exit: &Exit) -> Outcome {
+    match (exit.stopped_by, exit.timed_out, &exit.outcome) {
+        (Some(by), _, outcome) => {
+            Outcome::Stopped { by: event_of(by), said_done: *outcome == attendant::Outcome::Code(0) }
+        }
+        (None, true, _) => Outcome::TimedOut,
+        (None, false, attendant::Outcome::Code(code)) => Outcome::Exited { code: *code },
+        (None, false, attendant::Outcome::Signal(signal)) => Outcome::Killed { signal: *signal },
+        (None, false, attendant::Outcome::CouldNotStart(reason)) => Outcome::CouldNotStart { reason: reason.clone() },
+    }
+}
+
+pub(crate) fn record_of(by: StopBy) -> attendant::StopBy {
+    match by {
+        StopBy::Interrupt => attendant::StopBy::Interrupt,
+        StopBy::SessionEnd
+        | StopBy::Hangup
+        | StopBy::Question
+        | StopBy::OnlyThat
+        | StopBy::DriverGone
+        | StopBy::Limit
+        | StopBy::Pause
+        | StopBy::Waiting
+        | StopBy::Rewind => attendant::StopBy::SessionEnd,
+        StopBy::Deadline => attendant::StopBy::Deadline,
+        StopBy::Cancel => attendant::StopBy::Cancel,
+        StopBy::Failure => attendant::StopBy::Failure,
+        StopBy::OrphanKill => attendant::StopBy::OrphanKill,
+    }
+}
+
+fn event_of(by: attendant::StopBy) -> StopBy {
+    match by {
+        attendant::StopBy::Interrupt => StopBy::Interrupt,
+        attendant::StopBy::SessionEnd => StopBy::SessionEnd,
+        attendant::StopBy::Deadline => StopBy::Deadline,
+        attendant::StopBy::Cancel => StopBy::Cancel,
+        attendant::StopBy::Failure => StopBy::Failure,
+        attendant::StopBy::OrphanKill => StopBy::OrphanKill,
+    }
+}

@@ -1,0 +1,107 @@
+//! Reading what people wrote: plans and configuration.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use onward_core::config::{self, Config, Layer};
+use onward_core::diagnostic::Severity;
+use onward_core::plan::{self, Parsed, Plan, TEXT_BYTES_MAX};
+
+use crate::error::{Error, Result};
+use crate::project::Project;
+use crate::start::prepared_plan;
+
+/// A plan file, read and checked.
+#[derive(Debug)]
+pub struct Checked {
+    pub file: String,
+    pub text: String,
+    pub parsed: Parsed,
+}
+
+/// Reads and checks a plan, the one that `run` would take where none is named. That it cannot be read is an error; what is wrong
+/// with it is in [`Checked`].
+pub fn check(from: &Path, named: Option<&Path>) -> Result<Checked> {
+    let path = if let Some(path) = named {
+        path.to_owned()
+    } else {
+        let found = Project::find_or_new(from, None)?.default_plan(from)?;
+        found.strip_prefix(from).unwrap_or(&found).to_owned()
+    };
+    let text = read(&from.join(&path)).map_err(|why| Error::PlanUnreadable { path: path.clone(), why })?;
+    let parsed = plan::parse(&text);
+    let mut checked = Checked { file: path.display().to_string(), text, parsed };
+    prepared_plan::look_at_used(Project::find_or_new(from, None).ok().as_ref(), &mut checked);
+    Ok(checked)
+}
+
+/// The text of a plan file, as far as a plan may be long.
+pub(crate) fn plan_text(path: &Path) -> Result<String> {
+    read(path).map_err(|why| Error::PlanUnreadable { path: path.to_owned(), why })
+}
+
+/// A plan that this version can carry out, or all that stands in the way.
+pub(crate) fn plan_from_text(project: &Project, path: &Path, text: String) -> Result<Plan> {
+    let parsed = plan::parse(&text);
+    let file = project.relative(path);
+    let diagnostics = parsed.diagnostics.clone();
+    if parsed.newer() {
+        return Err(Error::PlanNewer { file, text, diagnostics });
+    }
+    let unsupported = parsed.unsupported();
+    match parsed.plan {
+        None => Err(Error::PlanInvalid { file, text, diagnostics }),
+        Some(_) if unsupported => Err(Error::PlanUnsupported { file, text, diagnostics }),
+        Some(plan) => Ok(plan),
+    }
+}
+
+/// Reads a text of bounded size. One byte above the limit is enough for the reader to say that it is too long.
+fn read(path: &Path) -> std::result::Result<String, String> {
+    // A pipe in the place of a file must not make anybody wait.
+    let opened = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path);
+    let file = opened.map_err(|why| why.to_string())?;
+    let kind = file.metadata().map_err(|why| why.to_string())?.file_type();
+    if !kind.is_file() {
+        return Err(if kind.is_dir() { "it is a folder" } else { "it is not a plain file" }.to_owned());
+    }
+    let mut bytes = Vec::new();
+    file.take(TEXT_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(|why| why.to_string())?;
+    String::from_utf8(bytes).or_else(|why| match why.utf8_error().error_len() {
+        // The cut at the limit may go through a character; the text is refused for its length in any case.
+        None => Ok(String::from_utf8_lossy(why.as_bytes()).into_owned()),
+        Some(_) => Err(format!("it is not UTF-8 text: byte {} does not fit", why.utf8_error().valid_up_to())),
+    })
+}
+
+/// The project's configuration over the user's over the defaults.
+pub(crate) fn config(project: &Project) -> Result<(Config, Vec<String>)> {
+    let files = [Some(project.store_folder().join("config.yaml")), user_config()];
+    let (mut layers, mut notices) = (Vec::new(), Vec::new());
+    for path in files.into_iter().flatten().filter(|path| path.is_file()) {
+        let (layer, unheeded) = layer(&path)?;
+        layers.push((path.display().to_string(), layer));
+        notices.extend(unheeded.into_iter().map(|what| format!("{}: {what}", path.display())));
+    }
+    Ok((config::merge(&layers), notices))
+}
+
+/// One file, and what it says without effect.
+fn layer(path: &Path) -> Result<(Layer, Vec<String>)> {
+    let text = read(path).map_err(|why| Error::PlanUnreadable { path: path.to_owned(), why })?;
+    let parsed = config::parse(&text);
+    if parsed.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
+        let file = path.display().to_string();
+        return Err(Error::Config { file, text, diagnostics: parsed.diagnostics });
+    }
+    let unheeded = parsed.diagnostics.into_iter().map(|diagnostic| diagnostic.message).collect();
+    Ok((parsed.layer, unheeded))
+}
+
+fn user_config() -> Option<PathBuf> {
+    let base = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = base.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config")))?;
+    Some(base.join("onward").join("config.yaml"))
+}

@@ -1,0 +1,4 @@
+//! Looking: everything that is read and shown. Nothing here writes.
+
+pub(crate) mod damaged;
+pub(crate) mod runs;

@@ -1,0 +1,568 @@
+//! Looking: everything that is read and shown. Nothing here writes.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+
+use jiff::Timestamp;
+use onward_core::checkpoint::{self, BadDocument, Checkpoint, CheckpointMeta, FORMAT};
+use onward_core::event::{LeftRunning, Recorded};
+use onward_core::id::{Attempt, CheckpointId, PhaseId, RunId, Seq};
+use onward_core::lookup::{self, Looked, Name};
+use onward_core::plan::{Need, Phase};
+use onward_core::run::{PhaseState, Run, RunStatus, schedule};
+use onward_core::view::{self, Alive, Driver, StatusView, Summary, Why};
+use onward_store::{
+    Alarm, CheckpointRow, Damage, LeaseKind, OpenMode, Page, RunFilter, RunRow, StoreError, StoredCheckpoint,
+};
+use serde::Serialize;
+
+use crate::Onward;
+use crate::attendant::{self, Output};
+use crate::doctor;
+use crate::drive::running_attempt;
+use crate::error::{Error, Left, Result};
+use crate::executor::shell;
+use crate::journal;
+use crate::project::Project;
+use crate::start::open_question;
+use crate::start::prepared_plan::Prepared;
+use crate::sys::process;
+
+/// Where all of these are missing, there is no store, and none was lost that the folder would know of.
+const MADE_BY_A_START: [&str; 4] = ["onward.db", "onward.db-wal", "onward.db-journal", "HEAD"];
+
+/// Rows that are read at a time, and candidates that an ambiguous name lists at most.
+const ROWS_PER_READ: usize = 256;
+const CANDIDATES_MAX: usize = 20;
+/// The status of a run that was created and not yet begun.
+pub(crate) const NEW: &str = "new";
+/// The status of a run of whose journal nothing is left. It stays in the list for its checkpoints.
+pub(crate) const LOST: &str = "lost";
+
+/// Which runs to list.
+#[derive(Clone, Debug, Default)]
+pub struct ListFilter {
+    /// Archived ones too.
+    pub all: bool,
+    pub kind: Option<String>,
+    pub project: Option<String>,
+}
+
+/// A run in a list.
+#[derive(Clone, Debug, Serialize)]
+pub struct ListItem {
+    pub run: RunId,
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub project: String,
+    pub title: String,
+    pub plan: String,
+    /// A [`RunStatus`], or `unreadable`.
+    pub status: String,
+    pub created_at: Option<Timestamp>,
+    pub updated_at: Option<Timestamp>,
+    pub phases_total: usize,
+    pub phases_completed: usize,
+    pub branch: Option<String>,
+    pub resumable: bool,
+    /// The last error, or why the row cannot be read.
+    pub error: Option<String>,
+    /// What the last driver found around the run when it began, with its age.
+    pub findings: Vec<String>,
+}
+
+/// A checkpoint in a log.
+#[derive(Clone, Debug, Serialize)]
+pub struct LogItem {
+    pub id: CheckpointId,
+    pub seq: u64,
+    pub trigger: String,
+    pub triggers: Vec<String>,
+    pub phase: Option<PhaseId>,
+    pub created_at: Option<Timestamp>,
+    pub name: Option<String>,
+    pub can_resume: bool,
+    pub bytes: u64,
+    /// The working tree at that moment; none where it was not kept.
+    pub snapshot: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub damage: Option<String>,
+}
+
+/// What `show` shows.
+#[derive(Debug)]
+pub enum Shown {
+    Checkpoint(Box<Checkpoint>),
+    Run(Box<RunShown>),
+}
+
+/// A run as a whole.
+#[derive(Debug, Serialize)]
+pub struct RunShown {
+    #[serde(rename = "status")]
+    pub view: StatusView,
+    pub inputs: BTreeMap<String, String>,
+    pub plan: serde_json::Value,
+    pub batches: Vec<Vec<PhaseId>>,
+    pub checkpoints: Vec<LogItem>,
+}
+
+/// What one attempt printed.
+pub struct Logged {
+    pub phase: PhaseId,
+    pub attempt: Attempt,
+    pub output: Output,
+    /// What its checks printed, each behind its command.
+    pub checks: Option<File>,
+}
+
+impl Onward {
+    /// What a person should know about the store itself.
+    pub fn warnings(&mut self) -> Vec<String> {
+        let mut warnings: Vec<String> = self.doubt_in_words().into_iter().collect();
+        let Ok(store) = self.store() else { return warnings };
+        let alarms = store.health().alarms;
+        warnings.extend(alarms.iter().filter(|alarm| is_worth_a_warning(alarm)).map(ToString::to_string));
+        warnings
+    }
+
+    pub fn list(&mut self, filter: &ListFilter) -> Result<Vec<ListItem>> {
+        let mut items = Vec::new();
+        for row in self.rows(&RunFilter::default())? {
+            let item = self.item(&row)?;
+            let fits = |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
+            let shown = filter.all || item.status != RunStatus::Archived.as_str();
+            if shown && fits(&filter.kind, &item.kind) && fits(&filter.project, &item.project) {
+                items.push(item);
+            }
+        }
+        Ok(items)
+    }
+
+    pub fn status(&mut self, name: Option<&str>) -> Result<StatusView> {
+        let id = self.find_run(name)?;
+        let run = self.load_or_tell(&id)?;
+        let mut warnings = self.warnings();
+        warnings.extend(view::unended_rewind(&run));
+        warnings.extend(doctor::notes(&self.project, &id));
+        warnings.extend(open_question::last_findings(&self.project, &run, None));
+        let driver = self.driver(&id)?;
+        if run.running().next().is_some() {
+            // Notes are shown to whoever knows the secrets of the plan.
+            Prepared::learn_what_was_cut(&self.project, &run);
+        }
+        Ok(status_of(&self.project, &run, driver, warnings))
+    }
+
+    pub fn log(&mut self, name: Option<&str>) -> Result<(RunId, Vec<LogItem>)> {
+        let id = self.find_run(name)?;
+        let rows = self.checkpoint_rows(&id)?;
+        Ok((id, rows.iter().map(log_item).collect()))
+    }
+
+    pub fn events(&mut self, name: Option<&str>) -> Result<(RunId, Vec<Recorded>)> {
+        let id = self.find_run(name)?;
+        let events = journal::events(self.store()?, &id, Seq(0))?;
+        Ok((id, events))
+    }
+
+    pub fn show(&mut self, name: &str) -> Result<Shown> {
+        match Name::parse(name).ok_or(Error::EmptyName("checkpoint"))? {
+            Name::Id(id) if !id.starts_with("CP-") => Ok(Shown::Run(Box::new(self.show_run(&id)?))),
+            name => Ok(Shown::Checkpoint(Box::new(self.show_checkpoint(&name)?))),
+        }
+    }
+
+    fn show_run(&mut self, name: &str) -> Result<RunShown> {
+        let view = self.status(Some(name))?;
+        let run = self.load(&view.run)?;
+        let checkpoints = self.log(Some(view.run.as_str()))?.1;
+        let plan = serde_json::to_value(run.plan()).expect("a plan has only string keys");
+        Ok(RunShown { view, inputs: run.started.inputs.clone(), plan, batches: run.batches(), checkpoints })
+    }
+
+    pub(crate) fn show_checkpoint(&mut self, name: &Name) -> Result<Checkpoint> {
+        let id = self.find_checkpoint(name)?;
+        self.read_checkpoint(&id)
+    }
+
+    /// What the attempts at a phase printed, oldest first; all phases where none is named.
+    pub fn logs(&mut self, name: Option<&str>, phase: Option<&str>) -> Result<Vec<Logged>> {
+        let id = self.find_run(name)?;
+        let run = self.load(&id)?;
+        if let Some(wanted) = phase {
+            require_phase(&run, wanted)?;
+        }
+        let mut all = Vec::new();
+        for (found, state) in run.phases().filter(|(found, _)| phase.is_none_or(|wanted| wanted == found.id.as_str())) {
+            for number in 1..=state.attempts {
+                let folder = shell::folder(&self.project, &run, &found.id, Attempt(number));
+                if let Ok(output) = folder.read_output() {
+                    let checks = folder.read_checks().unwrap_or_default();
+                    all.push(Logged { phase: found.id.clone(), attempt: Attempt(number), output, checks });
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// Whether a run has a phase of this name; no run, no phase.
+    pub fn has_phase(&mut self, name: Option<&str>, phase: &str) -> Result<bool> {
+        match self.find_run(name) {
+            Ok(id) => Ok(require_phase(&self.load(&id)?, phase).is_ok()),
+            Err(Error::NoRuns) => Ok(false),
+            Err(other) => Err(other),
+        }
+    }
+
+    pub fn why(&mut self, name: Option<&str>, phase: &str) -> Result<Why> {
+        let id = self.find_run(name)?;
+        let run = self.load(&id)?;
+        require_phase(&run, phase)?;
+        let (found, state) = run.phases().find(|(p, _)| p.id.as_str() == phase).expect("it was just found");
+        let mut why = self.why_now(&run, found, state);
+        let met = |need: &Need| run.phase_state(&need.phase).is_some_and(PhaseState::is_finished);
+        if why.will_run && state.attempt.is_none() && found.needs.iter().all(met) {
+            why.reasons.extend(schedule::held_up(&run, found, state, Timestamp::now()));
+        }
+        why.reasons.extend(open_question::last_findings(&self.project, &run, Some(&found.id)));
+        Ok(why)
+    }
+
+    /// The same, with what the attempt's own folder says: an end that nobody has recorded yet, or a process that lives.
+    pub(crate) fn why_now(&self, run: &Run, phase: &Phase, state: &PhaseState) -> Why {
+        let not = |reason: &str| Why { phase: phase.id.clone(), will_run: false, reasons: vec![reason.to_owned()] };
+        let Some(attempt) = &state.attempt else { return view::why(run, phase, state) };
+        let folder = shell::folder(&self.project, run, &phase.id, attempt.number);
+        match folder.exit() {
+            Ok(Some(exit)) if exit.stopped_by.is_none() => not("it has ended, and its result is taken"),
+            Ok(_) | Err(_) if attendant::is_at_work(&folder).unwrap_or(false) => {
+                not("it is at work, and is waited for")
+            }
+            Ok(_) | Err(_) => view::why(run, phase, state),
+        }
+    }
+
+    /// The run as its journal tells it.
+    pub fn load(&mut self, run: &RunId) -> Result<Run> {
+        journal::load(self.store()?, run).map_err(|why| match why {
+            // It is listed, or it would not have come to this: a repair kept what was left of it.
+            Error::NoSuchRun(_) => {
+                let what = "nothing of its journal is left".to_owned();
+                let path = Some(self.project.store_folder().join("onward.db"));
+                Error::Store(StoreError::Damaged(Damage { run: Some(run.clone()), seq: None, path, what }))
+            }
+            other => other,
+        })
+    }
+
+    pub fn driver(&mut self, run: &RunId) -> Result<Option<Driver>> {
+        let held = self.store()?.holder(run)?;
+        Ok(held.and_then(|(kind, holder)| match kind {
+            LeaseKind::Driving => Some(Driver { host: holder.host, pid: holder.pid, since: holder.since }),
+            LeaseKind::Brief => None,
+        }))
+    }
+
+    /// A run by what a person typed; the newest that is not archived where nothing was typed.
+    pub fn find_run(&mut self, name: Option<&str>) -> Result<RunId> {
+        let name = match name {
+            None => Name::Newest,
+            Some(text) => Name::parse(text).ok_or(Error::EmptyName("run"))?,
+        };
+        let nth = match &name {
+            Name::Newest => 0,
+            Name::Before => 1,
+            Name::Id(id) => return self.run_by_id(id),
+        };
+        let rows = self.rows(&RunFilter::default())?;
+        let mut current =
+            rows.iter().filter(|row| ![RunStatus::Archived.as_str(), LOST].contains(&row.status.as_str()));
+        let found = current.nth(nth).map(|row| row.run.clone());
+        found.map_or_else(|| Err(self.nothing_or_lost(Error::NoRuns)), Ok)
+    }
+
+    /// That nothing is there may mean that it was lost, which is another thing to say.
+    fn nothing_or_lost(&mut self, otherwise: Error) -> Error {
+        self.lost().unwrap_or(otherwise)
+    }
+
+    /// What was acknowledged and is gone, if the head file or git knows of it. Whoever finds nothing asks this first.
+    pub fn lost(&mut self) -> Option<Error> {
+        self.lost_by_the_head().or_else(|| self.lost_with_the_store())
+    }
+
+    fn lost_by_the_head(&mut self) -> Option<Error> {
+        // To open it would make one.
+        if self.has_no_store() {
+            return None;
+        }
+        let path = self.project.store_folder().join("onward.db");
+        let health = match self.store() {
+            Ok(store) => store.health(),
+            Err(lost @ Error::Store(StoreError::LostCommits { .. })) => return Some(lost),
+            Err(_) => return None,
+        };
+        let lost = health.alarms.iter().any(|alarm| match alarm {
+            Alarm::HeadAhead { .. } | Alarm::HeadDiffers { .. } | Alarm::HeadForeign => true,
+            Alarm::HeadMissing
+            | Alarm::HeadUnreadable
+            | Alarm::HeadNewer { .. }
+            | Alarm::FlushFailed
+            | Alarm::Network
+            | Alarm::NoReserve
+            | Alarm::Unreadable(_) => false,
+        });
+        let head = health.head_commits.filter(|_| lost)?;
+        Some(StoreError::LostCommits { head, database: health.commits, path }.into())
+    }
+
+    fn run_by_id(&mut self, id: &str) -> Result<RunId> {
+        let rows = self.rows(&RunFilter { run_prefix: Some(id.to_owned()), ..RunFilter::default() })?;
+        match lookup::choose(id, rows.into_iter().map(|row| row.run).collect()) {
+            Looked::Found(run) => Ok(run),
+            Looked::NotThere => match self.lost_run(id) {
+                Some(lost) => Err(lost),
+                None => Err(self.nothing_or_lost(Error::NoSuchRun(id.to_owned()))),
+            },
+            Looked::Ambiguous(runs) => Err(ambiguous("run", id, &runs)),
+        }
+    }
+
+    pub fn find_checkpoint(&mut self, name: &Name) -> Result<CheckpointId> {
+        let nth = match name {
+            Name::Newest => 0,
+            Name::Before => 1,
+            Name::Id(id) => return self.checkpoint_by_id(id),
+        };
+        let run = self.find_run(None)?;
+        let rows = self.checkpoint_rows(&run)?;
+        rows.get(nth).map(|row| row.id.clone()).ok_or_else(|| Error::NoSuchCheckpoint("@".to_owned()))
+    }
+
+    fn checkpoint_by_id(&mut self, id: &str) -> Result<CheckpointId> {
+        let found = match self.store() {
+            Ok(store) => store.find_checkpoints(id, CANDIDATES_MAX)?,
+            Err(Error::NoRuns) => Vec::new(),
+            Err(other) => return Err(other),
+        };
+        match lookup::choose(id, found.into_iter().map(|row| row.id).collect()) {
+            Looked::Found(found) => Ok(found),
+            Looked::NotThere => Err(Error::NoSuchCheckpoint(id.to_owned())),
+            Looked::Ambiguous(candidates) => Err(ambiguous("checkpoint", id, &candidates)),
+        }
+    }
+
+    fn has_no_store(&self) -> bool {
+        let gone = |name: &&str| matches!(self.project.store_folder().join(name).try_exists(), Ok(false));
+        self.store.is_none() && MADE_BY_A_START.iter().all(gone)
+    }
+
+    /// Rows of runs that have begun, newest first. A row without a journal is what a kill left of a start.
+    pub(crate) fn rows(&mut self, filter: &RunFilter) -> Result<Vec<RunRow>> {
+        // A store is made by a start, and not by the look that comes before it: the plan may be one that cannot be started.
+        if self.has_no_store() {
+            if self.mode == OpenMode::ReadWrite && self.project.store_folder().symlink_metadata().is_ok() {
+                self.demand_a_local_disk(self.mode)?;
+                self.demand_a_store_of_ones_own()?;
+            }
+            return Ok(Vec::new());
+        }
+        let store = match self.store() {
+            Ok(store) => store,
+            Err(Error::NoRuns) => return Ok(Vec::new()),
+            Err(other) => return Err(other),
+        };
+        let mut rows: Vec<RunRow> = Vec::new();
+        let mut page = Page::first(ROWS_PER_READ);
+        loop {
+            let read = store.runs(filter, page)?;
+            let last = read.len() < ROWS_PER_READ;
+            if let Some(row) = read.last() {
+                page = Page::before(row.number, ROWS_PER_READ);
+            }
+            rows.extend(read.into_iter().filter(has_begun));
+            if last {
+                return Ok(rows);
+            }
+        }
+    }
+
+    pub(crate) fn checkpoint_rows(&mut self, run: &RunId) -> Result<Vec<CheckpointRow>> {
+        let mut rows: Vec<CheckpointRow> = Vec::new();
+        let mut page = Page::first(ROWS_PER_READ);
+        loop {
+            let read = self.store()?.checkpoints(run, page)?;
+            let last = read.len() < ROWS_PER_READ;
+            if let Some(row) = read.last() {
+                page = Page::before(row.number, ROWS_PER_READ);
+            }
+            rows.extend(read);
+            if last {
+                return Ok(rows);
+            }
+        }
+    }
+
+    pub(crate) fn item(&mut self, row: &RunRow) -> Result<ListItem> {
+        let summary = row.summary.as_ref().map_err(ToString::to_string);
+        let summary = summary.and_then(|bytes| {
+            serde_json::from_slice::<Summary>(bytes).map_err(|why| format!("its summary cannot be understood: {why}"))
+        });
+        match summary {
+            Ok(summary) => {
+                let driver = self.driver(&row.run)?;
+                Ok(readable(&self.project, summary, driver.as_ref()))
+            }
+            Err(why) => Ok(unreadable(row, why)),
+        }
+    }
+}
+
+/// A row whose bytes are damaged, or one of whose journal nothing could be kept, is listed all the same.
+fn has_begun(row: &RunRow) -> bool {
+    row.head.0 > 0 || row.summary.is_err() || row.status != NEW
+}
+
+/// A phase of the run by its whole id: a name is never matched by its beginning.
+pub(crate) fn require_phase(run: &Run, phase: &str) -> Result<PhaseId> {
+    if phase.is_empty() {
+        return Err(Error::EmptyName("phase"));
+    }
+    let id = PhaseId::new(phase);
+    match run.phase_state(&id) {
+        Some(_) => Ok(id),
+        None => Err(Error::NoSuchPhase { run: run.id.clone(), phase: phase.to_owned() }),
+    }
+}
+
+fn is_worth_a_warning(alarm: &onward_store::Alarm) -> bool {
+    match alarm {
+        Alarm::HeadAhead { .. }
+        | Alarm::HeadDiffers { .. }
+        | Alarm::HeadForeign
+        | Alarm::HeadUnreadable
+        | Alarm::HeadNewer { .. }
+        | Alarm::HeadMissing
+        | Alarm::FlushFailed
+        | Alarm::Network
+        | Alarm::Unreadable(_) => true,
+        Alarm::NoReserve => false,
+    }
+}
+
+fn readable(project: &Project, summary: Summary, driver: Option<&Driver>) -> ListItem {
+    let status = view::status_seen(summary.status, driver);
+    let findings = if view::is_resumable(status) {
+        open_question::last_of_row(project, &summary.run, &summary.findings, summary.looked_at)
+    } else {
+        open_question::aged(&summary.findings, summary.looked_at)
+    };
+    ListItem {
+        run: summary.run,
+        kind: summary.kind,
+        project: summary.project,
+        title: summary.title,
+        plan: summary.plan,
+        status: status.as_str().to_owned(),
+        created_at: Some(summary.created_at),
+        updated_at: Some(summary.updated_at),
+        phases_total: summary.phases_total,
+        phases_completed: summary.phases_completed,
+        branch: summary.branch,
+        resumable: view::is_resumable(status) && summary.phases_total > 0,
+        error: summary.error,
+        findings,
+    }
+}
+
+fn unreadable(row: &RunRow, why: String) -> ListItem {
+    ListItem {
+        run: row.run.clone(),
+        kind: String::new(),
+        project: String::new(),
+        title: row.run.to_string(),
+        plan: String::new(),
+        status: "unreadable".to_owned(),
+        created_at: None,
+        updated_at: None,
+        phases_total: 0,
+        phases_completed: 0,
+        branch: None,
+        resumable: false,
+        error: Some(why),
+        findings: Vec::new(),
+    }
+}
+
+fn ambiguous<T: ToString>(what: &'static str, name: &str, candidates: &[T]) -> Error {
+    let candidates = candidates.iter().take(CANDIDATES_MAX).map(ToString::to_string).collect();
+    Error::Ambiguous { what, name: name.to_owned(), candidates }
+}
+
+pub(crate) fn log_item(row: &CheckpointRow) -> LogItem {
+    let meta: Option<CheckpointMeta> = journal::meta(&row.meta);
+    let damage = row.damage.as_ref().map(ToString::to_string);
+    let damage = damage.or_else(|| meta.is_none().then(|| "its description cannot be understood".to_owned()));
+    let triggers: Vec<String> =
+        meta.iter().flat_map(|meta| &meta.triggers).map(|trigger| trigger.as_str().to_owned()).collect();
+    LogItem {
+        id: row.id.clone(),
+        seq: row.seq.0,
+        trigger: triggers.first().cloned().unwrap_or_default(),
+        triggers,
+        phase: meta.as_ref().and_then(|meta| meta.phase.clone()),
+        created_at: meta.as_ref().map(|meta| meta.created_at),
+        name: meta.as_ref().and_then(|meta| meta.name.clone()),
+        can_resume: meta.as_ref().is_some_and(|meta| meta.can_resume),
+        bytes: row.bytes,
+        snapshot: meta.as_ref().and_then(|meta| meta.snapshot.as_ref()).map(|kept| kept.commit.clone()),
+        damage,
+    }
+}
+
+/// A checkpoint from what is stored of it, or what is wrong with it.
+pub(crate) fn checkpoint_from(id: &CheckpointId, found: &StoredCheckpoint) -> Result<Checkpoint> {
+    checkpoint::assemble(&found.keyframe, &found.patches).map_err(|why| match why {
+        BadDocument::Newer(found) => {
+            Error::Store(StoreError::Newer { what: "a checkpoint", found, known: FORMAT.into() })
+        }
+        BadDocument::Damaged(why) => {
+            let parts = std::iter::once(&found.keyframe).chain(&found.patches);
+            let raw = parts.map(|part| String::from_utf8_lossy(part)).collect::<Vec<_>>().join("\n");
+            let left = Left { raw, run: Some(found.row.run.clone()), ..Left::default() };
+            Error::BadCheckpoint { id: id.to_string(), why, left: Box::new(left) }
+        }
+    })
+}
+
+/// A run with what can be seen of its processes now.
+pub(crate) fn status_of(project: &Project, run: &Run, driver: Option<Driver>, warnings: Vec<String>) -> StatusView {
+    let warnings = warnings.into_iter().chain(left_running(run)).collect();
+    view::status(run, &alive(project, run, driver), warnings)
+}
+
+/// Processes that phases left behind and that live now.
+fn left_running(run: &Run) -> impl Iterator<Item = String> {
+    run.phases().filter_map(|(phase, state)| {
+        let lives = |one: &&LeftRunning| process::alive(process::Pid::from_raw(one.pid), one.start_time);
+        let left: Vec<&LeftRunning> = state.left_running.iter().filter(lives).collect();
+        (!left.is_empty()).then(|| view::left_running(&phase.id, left))
+    })
+}
+
+/// What can be seen of the processes of a run now.
+pub(crate) fn alive(project: &Project, run: &Run, driver: Option<Driver>) -> Alive {
+    let mut alive = Alive { driver, now: Timestamp::now(), ..Alive::default() };
+    for (phase, state) in run.running() {
+        let Some(attempt) = &state.attempt else { continue };
+        let folder = shell::folder(project, run, &phase.id, attempt.number);
+        if attendant::is_at_work(&folder).unwrap_or(false) {
+            alive.phases.insert(phase.id.clone());
+        }
+        if let Some(note) = running_attempt::note_shown(&folder) {
+            alive.notes.insert(phase.id.clone(), note);
+        }
+    }
+    alive
+}

@@ -1,0 +1,460 @@
+//! What was found out about an unfinished run, and what follows from it. The facts are gathered here; core decides.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use onward_core::diagnostic::{self, Diagnostic};
+use onward_core::event::PlanRevised;
+use onward_core::evidence::{Evidence, World};
+use onward_core::id::{PhaseId, RunId};
+use onward_core::input::{Begin, Bounds, Choice, Resumption};
+use onward_core::plan;
+use onward_core::resume::{
+    self, Accept, Answers, Facts, Finding, Kind, Offered, PlanFact, Standing, Verdict, Wording, stale,
+};
+use onward_core::run::{self, Run};
+use onward_core::view::{self, Alive, Driver, StatusView, Why};
+
+use crate::Onward;
+use crate::error::{Error, Result};
+use crate::executor::shell;
+use crate::plan_files;
+use crate::probe;
+use crate::queries::runs::{self, require_phase};
+use crate::start::offers::{fresh, question, refuse_if_driven};
+use crate::start::prepared_plan::{Prepared, is_known_by, text_key};
+use crate::start::starting::{Found, PlanFrom, Ready, Request, Want};
+use crate::sys::stop;
+use crate::trust;
+use crate::vcs;
+
+/// An unfinished run of the same work, and all that was found out about it.
+#[derive(Debug)]
+pub struct Unfinished {
+    pub run: Run,
+    /// What was seen of its processes.
+    alive: Alive,
+    warnings: Vec<String>,
+    pub plan: PlanFact,
+    /// All that was found, whatever it weighs.
+    pub findings: Vec<Finding>,
+    /// The edited plan, where it is another one.
+    revised: Option<Box<PlanRevised>>,
+    world: Option<Box<World>>,
+    /// What finished phases were done with, as it is now.
+    seen: BTreeMap<PhaseId, Evidence>,
+}
+
+/// What core made of it.
+#[derive(Debug)]
+pub struct Judged {
+    pub verdict: Verdict,
+    /// What stands in the way, the worst first.
+    pub open: Vec<Finding>,
+    pub offered: BTreeSet<Offered>,
+}
+
+/// A run that goes on, and what is to be written down first.
+#[derive(Clone, Debug)]
+pub struct Going {
+    pub run: RunId,
+    pub resumption: Resumption,
+}
+
+/// What the plan file says now.
+pub(crate) enum FileNow {
+    Same,
+    /// Another text.
+    Edited(Box<PlanRevised>),
+    Gone,
+    /// It is no plan any more, for these reasons.
+    Invalid(Vec<String>),
+}
+
+/// What a run will find in its folder when it goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FilesNow {
+    AsTheyAre,
+    /// They are put back first: that they are others now does not matter.
+    PutBack,
+}
+
+impl FileNow {
+    pub(crate) fn of(run: &Run, prepared: &Prepared, text: &str) -> Self {
+        let plan = prepared.beside(run);
+        if text == run.started.plan_text || plan == *run.plan() {
+            return Self::Same;
+        }
+        let (plan_digest, plan_text) = (prepared.digest.clone(), text.to_owned());
+        Self::Edited(Box::new(PlanRevised { plan, plan_digest, plan_text, renamed: Vec::new() }))
+    }
+}
+
+/// What is wrong with a plan, a line for each error.
+fn faults_of(why: &Error) -> Vec<String> {
+    let (file, diagnostics) = match why {
+        Error::PlanInvalid { file, diagnostics, .. }
+        | Error::PlanNewer { file, diagnostics, .. }
+        | Error::PlanUnsupported { file, diagnostics, .. } => (file, diagnostics),
+        other => return vec![other.to_string()],
+    };
+    let counts = |one: &&Diagnostic| one.is_error() || matches!(why, Error::PlanUnsupported { .. });
+    diagnostics.iter().filter(counts).map(|one| diagnostic::line(file, one)).collect()
+}
+
+impl Onward {
+    /// What the file of a run's plan says now.
+    pub(crate) fn file_now(&self, run: &Run) -> FileNow {
+        let path = self.project.top.join(&run.started.plan_path);
+        let Ok(text) = plan_files::plan_text(&path) else { return FileNow::Gone };
+        let hash = blake3::hash(text.as_bytes()).to_hex().to_string();
+        if is_known_by(&self.project, &run.started.plan_text, &hash) {
+            return FileNow::Same;
+        }
+        let started = &run.started;
+        let prepared = plan_files::plan_from_text(&self.project, &path, text)
+            .and_then(|plan| Prepared::of(&self.project, &started.plan_path, &plan, &started.inputs));
+        match prepared {
+            Ok(prepared) => {
+                let text = text_key(&self.project, &hash, prepared.plan.used.keys().map(String::as_str));
+                FileNow::of(run, &prepared, &text)
+            }
+            Err(why) => FileNow::Invalid(faults_of(&why)),
+        }
+    }
+
+    /// Looks at everything that going on depends on. Executes the probes of the plan that is stored in the run.
+    pub(crate) fn judged(&mut self, run: Run, plan_from: PlanFrom, file: FileNow) -> Result<Unfinished> {
+        self.judged_with(run, plan_from, file, FilesNow::AsTheyAre)
+    }
+
+    pub(crate) fn judged_with(
+        &mut self,
+        run: Run,
+        plan_from: PlanFrom,
+        file: FileNow,
+        files: FilesNow,
+    ) -> Result<Unfinished> {
+        // What was cut off is ended before anything else is done.
+        let (run, files) = match run.vcs.rewinding.clone().filter(|begun| begun.state) {
+            Some(begun) => (run::vcs::as_of(&run, &self.read_checkpoint(&begun.to)?), FilesNow::PutBack),
+            None => (run, files),
+        };
+        let driver = self.driver(&run.id)?;
+        let warnings = self.warnings();
+        let somebody_drives = driver.is_some();
+        let alive = runs::alive(&self.project, &run, driver);
+        let (plan, revised) = match (plan_from, file) {
+            (PlanFrom::Run, _) => (PlanFact::Kept, None),
+            (PlanFrom::File, FileNow::Same) => (PlanFact::Same, None),
+            (PlanFrom::File, FileNow::Gone) => (PlanFact::Gone, None),
+            (PlanFrom::File, FileNow::Invalid(faults)) => (PlanFact::Invalid(faults), None),
+            (PlanFrom::File, FileNow::Edited(new)) if new.plan_digest == run.started.plan_digest => {
+                (PlanFact::Touched, Some(new))
+            }
+            (PlanFrom::File, FileNow::Edited(new)) => (PlanFact::Changed, Some(new)),
+        };
+        let (findings, seen) = (Vec::new(), BTreeMap::new());
+        let mut one = Unfinished { run, alive, warnings, plan, findings, revised, world: None, seen };
+        // Somebody else is at it, or nothing is left: nothing is to be decided, so nothing is asked of the world.
+        if !somebody_drives && one.run.is_unfinished() && one.run.phases_total() > 0 {
+            self.look_around(&mut one, files);
+        }
+        // What was given up was not seen.
+        stop::demand_none()?;
+        Ok(one)
+    }
+
+    fn look_around(&mut self, one: &mut Unfinished, files: FilesNow) {
+        // The stored plan is somebody else's: nothing in it is executed, not even to find out how the world stands.
+        if trust::doubt(&self.project).is_some() {
+            return;
+        }
+        let run = &one.run;
+        let world = probe::world(&self.project, run);
+        one.seen = probe::finished(&self.project, run);
+        if files == FilesNow::PutBack {
+            for seen in one.seen.values_mut() {
+                (seen.reads, seen.writes, seen.artifacts) = (None, None, None);
+            }
+        }
+        let facts = Facts {
+            run,
+            plan: one.plan.clone(),
+            branch: vcs::branch_fact(&self.project.top, run.branch()),
+            head: self.head_moved(run, &world),
+            auto: self.config.resume_auto(),
+            max_age: self.config.resume_max_age(),
+            now: Timestamp::now(),
+        };
+        let mut findings = resume::observe(&facts);
+        findings.extend(resume::world::findings(run, &world));
+        let (revised, again) = (one.revised.as_ref().map(|revised| &revised.plan), resume::world::again(run, &world));
+        findings.extend(stale::findings(run, revised, &one.seen, &again));
+        if files == FilesNow::AsTheyAre {
+            findings.extend(resume::reworked(run, probe::changed_since_interrupted(&self.project, run)));
+            findings.extend(probe::artifact::restorable(&self.project, run).map(|(phase, artifact)| {
+                let (name, path) = (&artifact.name, &artifact.path);
+                let message = format!("phase {phase}: its artifact {name} ({path}) is gone, and its copy is put back");
+                Finding::of(Kind::ArtifactRestored, phase, message)
+            }));
+        }
+        findings.extend(self.latest_is_damaged(run));
+        self.count_lines(run, &mut findings);
+        findings.extend(one.orphans().map(|phase| {
+            let message = format!("phase {phase} is still at work, and is waited for");
+            Finding::of(Kind::Orphan, phase, message)
+        }));
+        findings.sort_by_key(|finding| std::cmp::Reverse(finding.kind.row().weight));
+        one.world = Some(Box::new(world)).filter(|world| **world != World::default());
+        one.findings = findings;
+    }
+
+    /// What is to be done, or the question that stands in the way.
+    pub fn ready(&self, request: &Request, found: &Found) -> Result<Ready> {
+        let one = match (&request.want, found.unfinished.as_slice()) {
+            (Want::Fresh, all) => return fresh(request, all),
+            (_, []) => return Ok(Ready::Start),
+            (Want::Plain | Want::Resume(_) | Want::ResumeRun(_), [one]) => one,
+            (_, several) => {
+                return Err(Error::Several {
+                    runs: several.iter().map(|one| one.run.id.clone()).collect(),
+                    typed: crate::start::offers::as_typed(request),
+                });
+            }
+        };
+        refuse_if_driven(one)?;
+        one.demand_phases(request)?;
+        let judged = one.judge(request);
+        let run = one.run.id.clone();
+        match judged.verdict {
+            Verdict::Driven => unreachable!("it was asked before"),
+            Verdict::NoPhases => Err(Error::NoPhases { run }),
+            Verdict::Complete => Ok(Ready::Complete(run)),
+            Verdict::GoOn => Ok(Ready::GoOn(Box::new(one.going(request)?))),
+            Verdict::Refuse if one.run.archived => Err(run::Refusal::Archived.into()),
+            Verdict::Refuse => {
+                self.note(&run, &one.findings);
+                Err(Error::Forbidden { run, findings: one.findings.clone() })
+            }
+            Verdict::Ask => {
+                self.note(&run, &one.findings);
+                Err(Error::AnswerNeeded(Box::new(question(one, &judged, request))))
+            }
+        }
+    }
+
+    /// What would run, and why.
+    pub fn would_do(&self, request: &Request, found: &Found) -> Result<Vec<Why>> {
+        let new = matches!(request.want, Want::Fresh) || found.unfinished.is_empty();
+        match (new, &found.work, found.unfinished.first()) {
+            (true, Some(work), _) => Ok(work.plan.phases.iter().map(|phase| of_new(request, phase)).collect()),
+            (_, _, Some(one)) => {
+                one.demand_phases(request)?;
+                let ahead = one.preview(request)?;
+                let mut all: Vec<Why> =
+                    ahead.phases().map(|(phase, state)| self.why_now(&ahead, phase, state)).collect();
+                for why in &mut all {
+                    one.explain(request, why);
+                }
+                Ok(all)
+            }
+            (_, _, None) => Ok(Vec::new()),
+        }
+    }
+}
+
+impl Unfinished {
+    /// What is shown of it. Made when somebody looks: most starts ask nobody, and a large run takes a while to describe.
+    pub fn view(&self) -> StatusView {
+        view::status(&self.run, &self.alive, self.warnings.clone())
+    }
+
+    /// Who drives it now.
+    pub fn driver(&self) -> Option<&Driver> {
+        self.alive.driver.as_ref()
+    }
+
+    /// Phases that outlived their driver.
+    pub(crate) fn orphans(&self) -> impl Iterator<Item = &PhaseId> {
+        let alone = self.driver().is_none();
+        let at_work = self.run.running().map(|(phase, _)| &phase.id);
+        at_work.filter(move |phase| alone && self.alive.phases.contains(phase))
+    }
+
+    /// What core makes of it, with the answers that were given.
+    pub fn judge(&self, request: &Request) -> Judged {
+        let chosen = self.chosen(request);
+        let in_the_way = self.in_the_way(request);
+        let all: Vec<Finding> = self.findings.iter().chain(&in_the_way).cloned().collect();
+        let answers = Answers {
+            wording: wording(request),
+            accept: request.accept_stale,
+            chosen: &chosen,
+            orphans: if request.orphans.is_some() { Accept::Yes } else { Accept::No },
+        };
+        let decision = resume::decide(self.standing(request), &all, answers);
+        let open = decision.open.into_iter().cloned().collect();
+        Judged { verdict: decision.verdict, open, offered: decision.offered }
+    }
+
+    fn standing(&self, request: &Request) -> Standing {
+        let again = !request.choices.is_empty() || request.from.is_some();
+        if self.driver().is_some() {
+            Standing::Driven
+        } else if self.run.phases_total() == 0 {
+            Standing::NoPhases
+        } else if self.run.archived {
+            Standing::Archived
+        } else if !self.run.is_unfinished() && !again {
+            Standing::Complete
+        } else {
+            Standing::Open
+        }
+    }
+
+    /// Phases that were answered for, one by one or with all that needs one of them.
+    fn chosen(&self, request: &Request) -> BTreeSet<PhaseId> {
+        let mut chosen: BTreeSet<PhaseId> = request.choices.iter().map(|(phase, _)| PhaseId::new(phase)).collect();
+        if let Some(from) = &request.from {
+            chosen.extend(self.run.with_dependents(&PhaseId::new(from)));
+        }
+        chosen
+    }
+
+    /// Phases at work that are to be done again, or that the edited plan no longer has.
+    fn in_the_way(&self, request: &Request) -> Vec<Finding> {
+        let redone: Vec<PhaseId> =
+            request.from.as_ref().map(|from| self.run.with_dependents(&PhaseId::new(from))).unwrap_or_default();
+        let alive = self.orphans().filter(|phase| redone.contains(phase));
+        let finding = |id: &PhaseId| {
+            let message = format!("phase {id} is to be done again and is still at work");
+            Finding::of(Kind::OrphanInTheWay, id, message)
+        };
+        alive.map(finding).collect()
+    }
+
+    /// Phases that were named must be there, in the plan that is to count.
+    fn demand_phases(&self, request: &Request) -> Result<()> {
+        let named = request.choices.iter().map(|(phase, _)| phase).chain(&request.from).chain(&request.only);
+        for phase in named {
+            let added = |revised: &PlanRevised| revised.plan.phase(&PhaseId::new(phase)).is_some();
+            if !self.revised.as_deref().is_some_and(added) {
+                require_phase(&self.run, phase)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn going(&self, request: &Request) -> Result<Going> {
+        if let Some(revised) = &self.revised {
+            let gone = self.orphans().find(|phase| revised.plan.phase(phase).is_none());
+            if let Some(phase) = gone {
+                let why = format!("phase {phase} is still at work and is not in the edited plan any more");
+                return Err(Error::Refused { run: self.run.id.clone(), reasons: vec![why] });
+            }
+        }
+        Ok(Going { run: self.run.id.clone(), resumption: self.resumption(request) })
+    }
+
+    fn resumption(&self, request: &Request) -> Resumption {
+        let chosen = self.chosen(request);
+        let of = |kinds: &[Kind]| -> Vec<PhaseId> {
+            let found = self.findings.iter().filter(|finding| kinds.contains(&finding.kind));
+            found.filter_map(|finding| finding.phase.clone()).filter(|phase| !chosen.contains(phase)).collect()
+        };
+        let rerun = of(&[Kind::StaleReruns]);
+        let seen = |phase: PhaseId| (self.seen.get(&phase).cloned().unwrap_or_default(), phase);
+        let mut accepted: Vec<(PhaseId, Evidence)> = of(&[Kind::Stale, Kind::OutputChanged])
+            .into_iter()
+            .filter(|phase| !rerun.contains(phase))
+            .map(|phase| {
+                let (seen, phase) = seen(phase);
+                (phase, seen)
+            })
+            .collect();
+        accepted.dedup_by(|a, b| a.0 == b.0);
+        let revised = self.revised.clone().map(|mut revised| {
+            let pairs = stale::renamed(&self.run, &revised.plan).into_iter();
+            let accept = request.accept_stale == Accept::Yes;
+            revised.renamed = pairs.filter(|(_, new)| accept && !chosen.contains(new)).collect();
+            revised
+        });
+        let said = self.findings.iter().filter(|finding| finding.kind != Kind::Orphan);
+        Resumption {
+            revised,
+            world: self.world.clone().or_else(|| (!self.findings.is_empty()).then(Box::default)),
+            findings: said.cloned().collect(),
+            accepted,
+            rerun,
+            from: request.from.as_deref().map(PhaseId::new),
+            only: request.only.as_deref().map(PhaseId::new),
+            replan_limits: request.replan_limits,
+        }
+    }
+
+    /// The run as it would stand after this start, before anything is started.
+    fn preview(&self, request: &Request) -> Result<Run> {
+        let resumption = self.resumption(request);
+        let plan = resumption.revised.as_ref().map_or(self.run.plan(), |revised| &revised.plan);
+        let begin = Begin {
+            epoch: self.run.epoch + 1,
+            environment: shell::variables_on_record(plan),
+            host: String::new(),
+            pid: 0,
+            boot: String::new(),
+            jobs: request.jobs,
+            orphans: request.orphans.unwrap_or_default(),
+            renew: false,
+            choices: request.choices.iter().map(|(phase, choice)| (PhaseId::new(phase), *choice)).collect(),
+            head: None,
+            resumption,
+            bounds: Bounds::default(),
+            closed: Vec::new(),
+        };
+        Ok(run::preview(&self.run, &begin, Timestamp::now())?)
+    }
+
+    /// Adds what was found about a phase, and what was said about it.
+    fn explain(&self, request: &Request, why: &mut Why) {
+        let chosen = request.choices.iter().find(|(phase, _)| phase == why.phase.as_str());
+        if let Some((_, choice)) = chosen {
+            *why = of_choice(&why.phase, *choice);
+        } else if self.chosen(request).contains(&why.phase) && why.will_run {
+            why.reasons = vec![format!("--from {}", request.from.as_deref().unwrap_or_default())];
+        }
+        if request.only.as_ref().is_some_and(|only| only != why.phase.as_str()) && why.will_run {
+            *why = Why { will_run: false, reasons: vec!["another phase alone is wanted".to_owned()], ..why.clone() };
+        }
+        let about = |finding: &&Finding| finding.phase.as_ref() == Some(&why.phase);
+        let told = [Kind::Stale, Kind::StaleReruns, Kind::Renamed, Kind::OutputChanged];
+        let found = self.findings.iter().filter(about).filter(|finding| told.contains(&finding.kind));
+        let found: Vec<String> = found.map(|finding| finding.message.clone()).collect();
+        why.reasons.extend(found);
+        if self.run.phase_state(&why.phase).is_none() {
+            why.reasons.push("it is new in the edited plan".to_owned());
+        }
+    }
+}
+
+fn wording(request: &Request) -> Wording {
+    match request.want {
+        Want::Resume(_) | Want::ResumeRun(_) => Wording::Resume,
+        Want::Plain | Want::Fresh => Wording::Plain,
+    }
+}
+
+fn of_new(request: &Request, phase: &plan::Phase) -> Why {
+    let chosen = request.choices.iter().find(|(name, _)| name == phase.id.as_str());
+    chosen.map_or_else(|| view::why_new(phase), |(_, choice)| of_choice(&phase.id, *choice))
+}
+
+fn of_choice(phase: &PhaseId, choice: Choice) -> Why {
+    let (will_run, reason) = match choice {
+        Choice::Retry => (true, "it is to be retried"),
+        Choice::RetryClean => (true, "what it writes is put back, and it is to be retried"),
+        Choice::Skip => (false, "it is to be skipped"),
+        Choice::Adopt => (false, "it is to be taken as done"),
+    };
+    Why { phase: phase.clone(), will_run, reasons: vec![reason.to_owned()] }
+}

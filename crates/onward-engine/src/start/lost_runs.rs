@@ -1,0 +1,137 @@
+//! Runs that git has a copy of and the store has not: its folder was deleted, or swept away with everything that git does not
+//! track. Whoever finds nothing looks here before saying so, and a start begins nothing anew that is on record in git.
+
+use onward_core::event::Recorded;
+use onward_core::id::RunId;
+use onward_core::run::{self, Run};
+use onward_core::view::Summary;
+use onward_store::{OpenMode, RunFilter, SqliteStore};
+
+use crate::Onward;
+use crate::doctor::{self, Copied};
+use crate::error::{Error, Result};
+use crate::journal;
+use crate::vcs;
+use crate::vcs::journal_piece;
+
+/// A run that git has a copy of and the store does not know.
+struct Lost {
+    run: RunId,
+    /// The run as far as the copy goes; none where the copy cannot be understood.
+    folded: Option<Run>,
+}
+
+impl Lost {
+    fn of(copied: Copied) -> Self {
+        let events = copied.records.into_iter().map_while(|record| journal::decode(&copied.run, record).ok());
+        let events: Vec<Recorded> = events.collect();
+        Self { folded: run::fold(&events), run: copied.run }
+    }
+
+    fn is_unfinished(&self) -> bool {
+        self.folded.as_ref().is_none_or(Run::is_unfinished)
+    }
+
+    fn is_of_work(&self, work: &str) -> bool {
+        self.folded.as_ref().is_none_or(|run| run.started.work == work)
+    }
+}
+
+/// What the store itself knows of runs that were started from a plan.
+struct Known {
+    runs: Vec<RunId>,
+    /// None of them has a phase: the store is new, or holds saved state alone.
+    no_plan: bool,
+}
+
+impl Onward {
+    fn known(&mut self) -> Option<Known> {
+        let rows = self.rows(&RunFilter::default()).ok()?;
+        let phases =
+            |bytes: &Vec<u8>| serde_json::from_slice::<Summary>(bytes).map_or(1, |summary| summary.phases_total);
+        let no_plan = rows.iter().all(|row| row.summary.as_ref().is_ok_and(|bytes| phases(bytes) == 0));
+        Some(Known { runs: rows.into_iter().map(|row| row.run).collect(), no_plan })
+    }
+
+    fn lost_runs(&self, known: &Known) -> Vec<Lost> {
+        let deleted = SqliteStore::open(&self.project.store_folder(), OpenMode::Look).ok();
+        let was_deleted =
+            |run: &RunId| deleted.as_ref().is_some_and(|store| store.run_was_deleted(run).unwrap_or(false));
+        let copies = doctor::copies(&self.project, &known.runs).into_iter();
+        copies.filter(|copied| !was_deleted(&copied.run)).map(Lost::of).collect()
+    }
+
+    /// That git has runs of this project, where the store has none.
+    pub fn lost_with_the_store(&mut self) -> Option<Error> {
+        let known = self.known().filter(|known| known.no_plan)?;
+        told(&self.lost_runs(&known))
+    }
+
+    /// That git has the run that was named, and the store has not.
+    pub(crate) fn lost_run(&mut self, name: &str) -> Option<Error> {
+        let known = self.known()?;
+        let lost = self.lost_runs(&known);
+        let named: Vec<Lost> = lost.into_iter().filter(|lost| lost.run.as_str().starts_with(name)).collect();
+        told(&named)
+    }
+
+    /// Refuses to begin anew what is on record in git as begun; says what else is lost. A run of the same work that the store has
+    /// was begun since, by somebody who wanted that.
+    pub(crate) fn demand_nothing_lost(&mut self, work: Option<&str>) -> Result<()> {
+        if let Some(work) = work
+            && !self.rows(&RunFilter { work: Some(work.to_owned()), ..RunFilter::default() })?.is_empty()
+        {
+            return Ok(());
+        }
+        let Some(known) = self.known() else { return Ok(()) };
+        let lost = self.lost_runs(&known);
+        let is_meant = |lost: &&Lost| known.no_plan || work.is_some_and(|work| lost.is_of_work(work));
+        let (open, over): (Vec<&Lost>, Vec<&Lost>) =
+            lost.iter().filter(is_meant).partition(|lost| lost.is_unfinished());
+        if !open.is_empty() {
+            return Err(Error::RunsLost { runs: open.into_iter().map(|lost| lost.run.clone()).collect() });
+        }
+        if known.no_plan && !over.is_empty() {
+            let runs: Vec<&str> = over.iter().map(|lost| lost.run.as_str()).collect();
+            let words = "onward doctor --repair brings them back";
+            self.notices.push(format!("finished runs are in git and not in the store: {}; {words}", runs.join(", ")));
+        }
+        Ok(())
+    }
+
+    /// Refuses to go on with a run of which git has more than the store: an older copy of the store was put in its place.
+    pub(crate) fn demand_not_behind(&mut self, run: &Run) -> Result<()> {
+        if !run.started.snapshots {
+            return Ok(());
+        }
+        let end = vcs::noted_end(&self.project.top, &run.id).or_else(|| self.end_in_git(&run.id));
+        self.demand_up_to(&run.id, end)
+    }
+
+    /// The same before anything is added to a journal: only what this program noted counts, which costs no process.
+    pub(crate) fn demand_not_behind_notes(&mut self, run: &RunId) -> Result<()> {
+        let end = vcs::noted_end(&self.project.top, run);
+        self.demand_up_to(run, end)
+    }
+
+    fn demand_up_to(&mut self, run: &RunId, end: Option<u64>) -> Result<()> {
+        let Some(end) = end else { return Ok(()) };
+        // Read after the end of the copy: who moves the run on copies it later.
+        let rows = self.rows(&RunFilter { run_prefix: Some(run.to_string()), ..RunFilter::default() })?;
+        let Some(store) = rows.into_iter().find(|row| row.run == *run).map(|row| row.head.0) else { return Ok(()) };
+        // What was noted and is not there any more cannot be brought back, and is in nobody's way.
+        match Some(end).filter(|end| store < *end).and_then(|_| self.end_in_git(run)) {
+            Some(git) if store < git => Err(Error::JournalBehind { run: run.clone(), store, git }),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn end_in_git(&self, run: &RunId) -> Option<u64> {
+        journal_piece::end_and_place(&doctor::repository(&self.project)?, run).map(|(end, _)| end)
+    }
+}
+
+fn told(lost: &[Lost]) -> Option<Error> {
+    let runs: Vec<RunId> = lost.iter().map(|lost| lost.run.clone()).collect();
+    (!runs.is_empty()).then_some(Error::RunsLost { runs })
+}

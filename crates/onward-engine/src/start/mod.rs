@@ -1,0 +1,9 @@
+//! Starting: find the unfinished run of the same work, gather what has changed since, and begin or go on.
+
+pub(crate) mod changed_files;
+pub(crate) mod findings;
+pub(crate) mod lost_runs;
+pub(crate) mod offers;
+pub(crate) mod open_question;
+pub(crate) mod prepared_plan;
+pub(crate) mod starting;

@@ -1,0 +1,119 @@
+//! A plan on its way into a run: the plans that it uses are read, and what can be taken apart is.
+
+use std::collections::BTreeMap;
+
+use onward_core::diagnostic::{Code, Diagnostic};
+use onward_core::plan::expand::{self, UsedFault};
+use onward_core::plan::{self, Plan};
+use onward_core::run::Run;
+
+use crate::error::{Error, Result};
+use crate::plan_files::Checked;
+use crate::plan_files::{plan_from_text, plan_text};
+use crate::project::Project;
+use crate::redact;
+
+/// A plan as a run stores it, and the digest of what its author wrote.
+#[derive(Clone, Debug)]
+pub(crate) struct Prepared {
+    pub(crate) plan: Plan,
+    pub(crate) digest: String,
+}
+
+impl Prepared {
+    pub(crate) fn of(project: &Project, file: &str, plan: &Plan, inputs: &BTreeMap<String, String>) -> Result<Self> {
+        let whole = with_used(project, plan)?;
+        let digest = plan::digest(&whole);
+        let expanded = expand::at_start(&whole, inputs).map_err(|faults| {
+            let faults = faults.into_iter().map(|why| Diagnostic::error(Code::BadValue, why.to_string()));
+            Error::PlanInvalid { file: file.to_owned(), text: String::new(), diagnostics: faults.collect() }
+        })?;
+        Ok(Self { plan: expand::joined(expanded), digest })
+    }
+
+    /// Reads the file of a run's plan once more, so that what was cut out of it is known to this process where it still stands
+    /// there. What is wrong with the file matters to whoever asks about it.
+    pub(crate) fn learn_what_was_cut(project: &Project, run: &Run) {
+        let kept = serde_json::to_string(run.plan()).unwrap_or_default();
+        if !kept.contains(redact::MARK) {
+            return;
+        }
+        let path = project.top.join(&run.started.plan_path);
+        let read = plan_text(&path).and_then(|text| plan_from_text(project, &path, text));
+        let _ = read.and_then(|plan| Self::of(project, &run.started.plan_path, &plan, &run.started.inputs));
+    }
+
+    /// The same with what was taken apart while this run was at it.
+    pub(crate) fn beside(&self, run: &Run) -> Plan {
+        expand::carried_over(self.plan.clone(), run.plan())
+    }
+}
+
+/// A plan that takes the place of another while a run is at it: what has to be taken apart is when its turn comes.
+pub(crate) fn revision(project: &Project, plan: &Plan) -> Result<Plan> {
+    with_used(project, plan).map(expand::joined)
+}
+
+fn with_used(project: &Project, plan: &Plan) -> Result<Plan> {
+    let (whole, warnings) = expand::read_used(plan, &mut |path| load(project, path)).map_err(refused)?;
+    let not_yet = |fault: &UsedFault| fault.diagnostics.iter().any(|one| one.code == Code::NotYetSupported);
+    match warnings.into_iter().find(not_yet) {
+        Some(UsedFault { path, text, diagnostics }) => Err(Error::PlanUnsupported { file: path, text, diagnostics }),
+        None => redact::inputs::plan(&whole).map_err(|why| {
+            let diagnostics = vec![Diagnostic::error(Code::BadValue, why)];
+            Error::PlanInvalid { file: whole.name.clone(), text: String::new(), diagnostics }
+        }),
+    }
+}
+
+/// All that is wrong with the first plan that has errors.
+fn refused(faults: Vec<UsedFault>) -> Error {
+    let wrong = |fault: &UsedFault| fault.diagnostics.iter().any(Diagnostic::is_error);
+    let UsedFault { path, text, diagnostics } =
+        faults.into_iter().find(wrong).expect("a plan is refused for an error in it");
+    Error::PlanInvalid { file: path, text, diagnostics }
+}
+
+/// By what a plan is known again without being read: the hash of its own text (`hash`) and of the plans that it uses, and
+/// where these lie.
+pub(crate) fn text_key<'a>(project: &Project, hash: &str, used: impl IntoIterator<Item = &'a str>) -> String {
+    let (mut whole, mut paths) = (hash.to_owned(), String::new());
+    for path in used {
+        // A plan that cannot be read is another text than any that can.
+        let text = load(project, path).unwrap_or_default();
+        let parts = [whole.as_bytes(), path.as_bytes(), blake3::hash(text.as_bytes()).as_bytes().as_slice()].join(&0);
+        whole = blake3::hash(&parts).to_hex().to_string();
+        paths.extend(["\n", path]);
+    }
+    whole + &paths
+}
+
+/// Whether a plan with this hash, and all that it used when the key was made, are the same texts still.
+pub(crate) fn is_known_by(project: &Project, key: &str, hash: &str) -> bool {
+    text_key(project, hash, key.lines().skip(1)) == key
+}
+
+fn load(project: &Project, path: &str) -> std::result::Result<String, String> {
+    match plan_text(&project.top.join(path)) {
+        Ok(text) => Ok(text),
+        Err(Error::PlanUnreadable { why, .. }) => Err(why),
+        Err(other) => Err(other.to_string()),
+    }
+}
+
+/// Adds what is to be said about the plans that a plan uses. Only a warning: they may be written later.
+pub(crate) fn look_at_used(project: Option<&Project>, checked: &mut Checked) {
+    let (Some(project), Some(plan)) = (project, &checked.parsed.plan) else { return };
+    let faults = match expand::read_used(plan, &mut |path| load(project, path)) {
+        Ok((_, warnings)) => warnings,
+        Err(faults) => faults,
+    };
+    for UsedFault { path, diagnostics, .. } in faults {
+        let told = |one: Diagnostic| {
+            let place = one.place.map(|place| format!(":{}:{}", place.line, place.column)).unwrap_or_default();
+            let at = if place.is_empty() { String::new() } else { format!("{path}{place}: ") };
+            Diagnostic::warning(one.code, format!("{at}{}", one.message)).help(one.help)
+        };
+        checked.parsed.diagnostics.extend(diagnostics.into_iter().map(told));
+    }
+}

@@ -1,0 +1,621 @@
+//! Starting: find the unfinished run of the same work, judge it, and begin or go on.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use onward_core::data_limits::text_fits;
+use onward_core::event::{Orphans, RunStarted};
+use onward_core::evidence::World;
+use onward_core::expression::{self, Reference};
+use onward_core::id::{PhaseId, RunId};
+use onward_core::input::{Begin, Bounds, Choice, Elsewhere, Input, Posted, Resumption};
+use onward_core::lookup::Name;
+use onward_core::naming;
+use onward_core::plan::{self, Plan};
+use onward_core::replan::Limits;
+use onward_core::resume::Accept;
+use onward_core::run::{self, Ending, Refusal, Run, RunStatus, waits};
+use onward_core::view::{self, Summary};
+use onward_store::{Holder, Lease, LeaseKind, NewRun, RunFilter, RunRow, StoreError, private};
+
+use crate::Onward;
+use crate::attendant;
+use crate::doctor;
+use crate::drive::keyframes::{KeepNothing, Keeper};
+use crate::drive::process_world::Flights;
+use crate::drive::reporter::Reporter;
+use crate::drive::running_attempt;
+use crate::drive::waiter::Waiter;
+use crate::drive::world::{Tree as _, World as _};
+use crate::drive::{Committer, Driver, committer};
+use crate::error::{Error, Result};
+use crate::executor::shell;
+use crate::journal;
+use crate::kill_point::reached;
+use crate::plan_files;
+use crate::probe;
+use crate::queries::runs;
+use crate::redact;
+use crate::start::findings::{FileNow, FilesNow, Going, Unfinished};
+use crate::start::prepared_plan::{Prepared, is_known_by, text_key};
+use crate::sys::file_lock::{LOCK_LOOK_EVERY, end, exclusive};
+use crate::sys::process;
+use crate::sys::stop;
+use crate::vcs;
+use crate::vcs::working_tree::WorkingTree;
+
+/// Ids of one second that are tried before something else must be wrong.
+const RUN_ID_TRIES_MAX: u32 = 10_000;
+
+/// What a start was asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    pub want: Want,
+    pub plan: Option<PathBuf>,
+    /// The run is to go on from here: it is judged as it would stand there, and brought back by whoever asks.
+    pub checkpoint: Option<String>,
+    pub inputs: BTreeMap<String, String>,
+    pub choices: Vec<(String, Choice)>,
+    pub orphans: Option<Orphans>,
+    pub jobs: Option<u32>,
+    pub plan_from: PlanFrom,
+    /// Changes of the world are taken as they are.
+    pub accept_stale: Accept,
+    /// This phase and all that needs it is to be done again.
+    pub from: Option<String>,
+    /// No other phase is to be started.
+    pub only: Option<String>,
+    /// Whether one revision is let through that the limits forbid.
+    pub replan_limits: Limits,
+    /// How long limits are waited for at most; none: as the plan says.
+    pub wait_limit: Option<Duration>,
+    /// How long the run may take.
+    pub deadline: Option<Duration>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Want {
+    /// `run`: start, or go on where that is safe.
+    #[default]
+    Plain,
+    /// `run --resume`, perhaps with a run.
+    Resume(Option<String>),
+    /// `resume`, perhaps with a run: no plan file is named.
+    ResumeRun(Option<String>),
+    /// `run --fresh`.
+    Fresh,
+}
+
+/// Which plan counts when the file was edited since the run was started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PlanFrom {
+    #[default]
+    File,
+    Run,
+}
+
+/// What was found before anything was started.
+#[derive(Debug)]
+pub struct Found {
+    /// The plan that was named, unless a run was.
+    pub(crate) work: Option<Work>,
+    pub unfinished: Vec<Unfinished>,
+}
+
+/// A plan that can be started.
+#[derive(Debug)]
+pub(crate) struct Work {
+    pub(crate) plan: Plan,
+    prepared: Prepared,
+    plan_path: String,
+    pub(crate) plan_text: String,
+    inputs: BTreeMap<String, String>,
+    key: String,
+}
+
+/// A plan file that was read and not yet understood.
+struct Source {
+    path: PathBuf,
+    plan_path: String,
+    text: String,
+    hash: String,
+}
+
+/// What is to be done, once nothing is left to ask.
+#[derive(Debug)]
+pub enum Ready {
+    Start,
+    GoOn(Box<Going>),
+    /// The run that was named is complete.
+    Complete(RunId),
+}
+
+/// How a start ended.
+#[derive(Debug)]
+pub struct Finished {
+    pub run: Run,
+    pub ending: Ending,
+}
+
+impl Onward {
+    /// Reads the plan, if one is meant, and finds the unfinished runs of the same work.
+    pub fn find(&mut self, request: &Request) -> Result<Found> {
+        if let Some(name) = &request.checkpoint {
+            return self.find_at(request, name);
+        }
+        if let Want::ResumeRun(name) | Want::Resume(name @ Some(_)) = &request.want {
+            let id = match name {
+                Some(name) => self.find_run(Some(name))?,
+                None => self.newest_unfinished()?,
+            };
+            let run = self.load_to_go_on(&id)?;
+            let file = self.file_now(&run);
+            let unfinished = vec![self.judged(run, request.plan_from, file)?];
+            return Ok(Found { work: None, unfinished });
+        }
+        let source = match self.plan_source(request) {
+            Err(Error::NoPlan { folder }) if request.want != Want::Fresh => {
+                if let Some(found) = self.known_by_their_place(request)? {
+                    return Ok(found);
+                }
+                self.demand_nothing_lost(None)?;
+                return Err(Error::NoPlan { folder });
+            }
+            other => other?,
+        };
+        if request.want != Want::Fresh
+            && let Some(unfinished) = self.known_by_its_text(request, &source)?
+        {
+            return Ok(Found { work: None, unfinished });
+        }
+        let work = self.read_work(request, source)?;
+        let rows = self.rows(&RunFilter { work: Some(work.key.clone()), ..RunFilter::default() })?;
+        let is = |row: &RunRow, status: RunStatus| row.status == status.as_str();
+        let over = |row: &RunRow| is(row, RunStatus::Completed) || is(row, RunStatus::Archived);
+        let mut meant: Vec<&RunRow> = rows.iter().filter(|row| !over(row)).collect();
+        if meant.is_empty() && request.from.is_some() && request.want != Want::Fresh {
+            // Phases are to be done again, so they have been done: by the last run that came to its end.
+            let last = rows.iter().find(|row| is(row, RunStatus::Completed));
+            meant.push(last.ok_or(Error::NothingToRedo)?);
+        }
+        if meant.is_empty() && request.want != Want::Fresh {
+            self.demand_nothing_lost(Some(&work.key))?;
+        }
+        let mut unfinished = Vec::new();
+        for row in meant {
+            let run = self.load_to_go_on(&row.run)?;
+            let file = FileNow::of(&run, &work.prepared, &work.plan_text);
+            unfinished.push(self.judged(run, request.plan_from, file)?);
+        }
+        Ok(Found { work: Some(work), unfinished })
+    }
+
+    /// A run that is likely to be gone on with: it is kept, so that it need not be read twice.
+    fn load_to_go_on(&mut self, id: &RunId) -> Result<Run> {
+        let run = self.load_or_tell(id)?;
+        self.demand_not_behind(&run)?;
+        self.found = run.is_unfinished().then(|| Box::new(run.clone()));
+        Ok(run)
+    }
+
+    /// The run of a checkpoint, as it would stand there.
+    fn find_at(&mut self, request: &Request, name: &str) -> Result<Found> {
+        let name = Name::parse(name).ok_or(Error::EmptyName("checkpoint"))?;
+        let to = self.show_checkpoint(&name)?;
+        if let Want::ResumeRun(Some(name)) | Want::Resume(Some(name)) = &request.want
+            && self.find_run(Some(name))? != to.run
+        {
+            return Err(Error::NoSuchCheckpoint(format!("{} in run {name}: it is one of {}", to.id, to.run)));
+        }
+        let run = self.load_or_tell(&to.run)?;
+        let file = self.file_now(&run);
+        let tree = WorkingTree::of(&self.project, run.started.worktree.as_deref());
+        let kept = to.snapshot.as_ref().zip(tree.repository().ok());
+        let files = match kept {
+            Some((kept, repository)) if repository.has_commit(&kept.commit) => FilesNow::PutBack,
+            Some(_) | None => FilesNow::AsTheyAre,
+        };
+        let unfinished = vec![self.judged_with(run::vcs::as_of(&run, &to), request.plan_from, file, files)?];
+        Ok(Found { work: None, unfinished })
+    }
+
+    /// The plan file that is meant where none is named is not there: unfinished runs of it are found all the same.
+    fn known_by_their_place(&mut self, request: &Request) -> Result<Option<Found>> {
+        let rows = self.rows(&RunFilter { statuses: Some(unfinished_statuses()), ..RunFilter::default() })?;
+        let places = self.project.default_plans(&self.from);
+        let meant = |row: &&RunRow| summary_of(row).is_some_and(|summary| places.contains(&summary.plan));
+        let mut unfinished = Vec::new();
+        for row in rows.iter().filter(meant) {
+            let run = self.load_or_tell(&row.run)?;
+            unfinished.push(self.judged(run, request.plan_from, FileNow::Gone)?);
+        }
+        Ok((!unfinished.is_empty()).then_some(Found { work: None, unfinished }))
+    }
+
+    fn newest_unfinished(&mut self) -> Result<RunId> {
+        let rows = self.rows(&RunFilter { statuses: Some(unfinished_statuses()), ..RunFilter::default() })?;
+        // A run without phases holds saved state: there is nothing to go on with.
+        let has_phases = |row: &RunRow| summary_of(row).is_none_or(|summary| summary.phases_total > 0);
+        rows.into_iter().find(has_phases).map(|row| row.run).ok_or(Error::NothingUnfinished)
+    }
+
+    fn plan_source(&self, request: &Request) -> Result<Source> {
+        let path = match &request.plan {
+            Some(path) => self.from.join(path),
+            None => self.project.default_plan(&self.from)?,
+        };
+        let text = plan_files::plan_text(&path)?;
+        let hash = blake3::hash(text.as_bytes()).to_hex().to_string();
+        Ok(Source { plan_path: self.project.relative(&path), path, text, hash })
+    }
+
+    /// The unfinished runs of this work, if all of them were started from this very text: then it need not be read
+    /// again, which for a large plan takes longer than everything else.
+    fn known_by_its_text(&mut self, request: &Request, source: &Source) -> Result<Option<Vec<Unfinished>>> {
+        let project = self.project.clone();
+        let same = |summary: &Summary| {
+            summary.plan == source.plan_path && is_known_by(&project, &summary.plan_text, &source.hash)
+        };
+        let rows = self.rows(&RunFilter { statuses: Some(unfinished_statuses()), ..RunFilter::default() })?;
+        let given = redact::learn_inputs(&request.inputs);
+        if given.values().any(|value| value.contains(redact::MARK)) {
+            // What is kept of a secret is the same whatever it is: only the key of the work tells it apart.
+            return Ok(None);
+        }
+        let summary = |row: &RunRow| row.summary.as_ref().ok().and_then(|bytes| serde_json::from_slice(bytes).ok());
+        let known = rows.iter().find(|row| summary(row).is_some_and(|s: Summary| same(&s) && s.given == given));
+        let Some(work) = known.map(|row| row.work.clone()) else { return Ok(None) };
+        let mut unfinished = Vec::new();
+        for row in rows.iter().filter(|row| row.work == work) {
+            if !summary_of(row).is_some_and(|summary| same(&summary)) {
+                return Ok(None);
+            }
+            let run = self.load_to_go_on(&row.run)?;
+            unfinished.push(self.judged(run, request.plan_from, FileNow::Same)?);
+        }
+        Ok(Some(unfinished))
+    }
+
+    fn read_work(&self, request: &Request, source: Source) -> Result<Work> {
+        let Source { path, plan_path, text, hash } = source;
+        request.inputs.values().try_for_each(|value| text_fits("an input", value))?;
+        let plan = plan_files::plan_from_text(&self.project, &path, text)?;
+        let inputs = plan::inputs::resolve(&plan, &request.inputs)
+            .map_err(|diagnostics| Error::Inputs { file: plan_path.clone(), diagnostics })?;
+        let inputs = redact::learn_inputs(&inputs);
+        let key = self.work_key(&plan_path, &inputs)?;
+        let prepared = Prepared::of(&self.project, &plan_path, &plan, &inputs)?;
+        let plan = prepared.plan.clone();
+        let plan_text = text_key(&self.project, &hash, plan.used.keys().map(String::as_str));
+        Ok(Work { plan, prepared, plan_path, plan_text, inputs, key })
+    }
+
+    /// Starts a new run and drives it.
+    pub fn start(&mut self, request: &Request, found: Found, reporter: &mut dyn Reporter) -> Result<Finished> {
+        stop::demand_none()?;
+        self.store()?;
+        if request.want == Want::Fresh {
+            // Before anybody is kept from starting, since it may take long.
+            for old in &found.unfinished {
+                self.see_the_end_of(old, request.orphans, reporter)?;
+            }
+        }
+        // Of several that start the same work at once one goes on; the others must see its run.
+        let alone = exclusive(&self.project.runtime().join("start.lock"))?;
+        let mut work = match found.work {
+            Some(work) => work,
+            // The plan was known by its text and not read; now it has to be.
+            None => self.read_work(request, self.plan_source(request)?)?,
+        };
+        for phase in request.choices.iter().map(|(phase, _)| phase).chain(&request.only) {
+            let id = PhaseId::new(phase);
+            work.plan.phase(&id).ok_or(Refusal::NoSuchPhase(id))?;
+        }
+        work.key = self.work_key_to_keep(&work.plan_path, &work.inputs)?;
+        self.demand_nobody_was_faster(&work.key, &found.unfinished)?;
+        if request.want == Want::Fresh {
+            for old in &found.unfinished {
+                self.put_away(old)?;
+            }
+        }
+        let tree = WorkingTree::to_drive(&self.project, None)?;
+        let commits = self.config.commit_rule(work.plan.git_commit.as_ref());
+        if let (Some(_), Err(why)) = (&commits, tree.repository()) {
+            reporter.update(&crate::Update::Note(&format!("no commits are made along the way: {why}")));
+        }
+        let changed_before = commits.as_ref().and_then(|_| tree.changed_before());
+        let project = naming::word(&work.plan.name);
+        let title = redact::secrets().text(&title(&work)).into_owned();
+        let started = RunStarted {
+            run: RunId::new(""),
+            work: work.key,
+            plan_digest: work.prepared.digest,
+            plan_path: work.plan_path,
+            plan_text: work.plan_text,
+            inputs: work.inputs,
+            given: redact::learn_inputs(&request.inputs),
+            project,
+            title,
+            branch: vcs::branch(&self.project.top),
+            triggers: self.config.triggers(),
+            snapshots: self.config.snapshots() && tree.is_kept(),
+            commits: commits.filter(|_| tree.is_kept()),
+            worktree: None,
+            changed_before,
+            plan: work.plan,
+        };
+        // Git calls that a stop cut short have told nothing, and a run keeps what it was started with.
+        stop::demand_none()?;
+        let (id, lease) = self.create(&started, LeaseKind::Driving)?;
+        let started = RunStarted { run: id, ..started };
+        let (run, stepped) = committer::begin(self.store()?, &lease, &started, &[], (&actor(), Timestamp::now()))?;
+        drop(alone);
+        for recorded in &stepped.events {
+            reporter.update(&crate::Update::Event { recorded, run: &run });
+        }
+        let world = Some(Box::new(probe::world(&self.project, &run))).filter(|world| **world != World::default());
+        let world = world.filter(|_| stop::asked().is_none());
+        let only = request.only.as_deref().map(PhaseId::new);
+        let resumption = Resumption { world, only, replan_limits: request.replan_limits, ..Resumption::default() };
+        self.drive(run, &lease, request, (tree, resumption), reporter)
+    }
+
+    /// A run of the same work that was not there when we looked was begun by somebody else meanwhile.
+    fn demand_nobody_was_faster(&mut self, work: &str, known: &[Unfinished]) -> Result<()> {
+        let filter = RunFilter { work: Some(work.to_owned()), statuses: Some(unfinished_statuses()), run_prefix: None };
+        for row in self.rows(&filter)? {
+            if known.iter().any(|one| one.run.id == row.run) {
+                continue;
+            }
+            return Err(match self.driver(&row.run)? {
+                Some(driver) => Error::Driven { run: row.run, driver },
+                None => Error::Several { runs: vec![row.run], typed: String::new() },
+            });
+        }
+        Ok(())
+    }
+
+    /// A new id, and the right to write under it.
+    pub(crate) fn create(&mut self, started: &RunStarted, kind: LeaseKind) -> Result<(RunId, Lease)> {
+        let now = Timestamp::now();
+        let repository = if started.snapshots { doctor::repository(&self.project) } else { None };
+        for try_number in 1..RUN_ID_TRIES_MAX {
+            let id = naming::run_id(&started.plan.kind, &started.project, now, try_number);
+            // One that git knows and the store does not was lost, perhaps in this very second.
+            if repository.as_ref().is_some_and(|repository| repository.has_refs_of(&id)) {
+                continue;
+            }
+            let new = NewRun {
+                run: id.clone(),
+                work: started.work.clone(),
+                summary: b"{}".to_vec(),
+                status: runs::NEW.to_owned(),
+            };
+            match self.store()?.create_run(new) {
+                Ok(()) => {
+                    reached("start.after-create");
+                    self.make_run_folder(&id)?;
+                    let lease = self.store()?.take_lease(&id, kind, holder())?;
+                    return Ok((id, lease));
+                }
+                Err(StoreError::AlreadyThere { .. }) => {}
+                Err(other) => return Err(other.into()),
+            }
+        }
+        unreachable!("a second does not hold {RUN_ID_TRIES_MAX} starts")
+    }
+
+    /// The folder of the run's attempts, made before the first of them: where it is missing later, it was taken away.
+    fn make_run_folder(&self, id: &RunId) -> Result<()> {
+        let store = self.project.store_folder();
+        let path = store.join("attempts").join(id.as_str());
+        let made = private::make_folders(&store, &path);
+        made.map_err(|why| Error::NoRoom { what: format!("{} cannot be made: {why}", path.display()) })
+    }
+
+    /// Goes on with a run.
+    pub fn go_on(&mut self, going: &Going, request: &Request, reporter: &mut dyn Reporter) -> Result<Finished> {
+        stop::demand_none()?;
+        let id = &going.run;
+        let lease = self.take_lease(id, LeaseKind::Driving)?;
+        self.forget_note(id);
+        // Read to its end only now: until the lease was ours somebody else could have moved it on.
+        let run = match self.found.take().filter(|found| found.id == *id) {
+            Some(mut found) => journal::catch_up(self.store()?, &mut found).map(|()| *found)?,
+            None => self.load(id)?,
+        };
+        let (run, left_out) = self.end_a_rewind_that_was_cut_off(run, &lease)?;
+        for line in left_out {
+            reporter.update(&crate::Update::Note(&format!("not in the snapshot of the files: {line}")));
+        }
+        let clean = request.choices.iter().any(|(_, choice)| *choice == Choice::RetryClean);
+        if clean || run.will_put_files_back() {
+            self.demand_tree_alone(&run)?;
+        }
+        let mut tree = WorkingTree::to_drive(&self.project, run.started.worktree.as_deref())?;
+        let run = self.see_what_others_made(run, &lease, &mut tree)?;
+        self.put_artifacts_back(&run, going, request)?;
+        self.drive(run, &lease, request, (tree, going.resumption.clone()), reporter)
+    }
+
+    /// What came into the working tree while the run rested is on record before its phases add theirs, so that a rewind leaves it
+    /// alone. Of a run that was killed nobody knows what its phases had made.
+    fn see_what_others_made(&mut self, run: Run, lease: &Lease, tree: &mut WorkingTree) -> Result<Run> {
+        let rests = run.ending().is_some() && run.running().next().is_none() && run.status() != RunStatus::Waiting;
+        let Some(last) = run.vcs.last.as_ref().filter(|_| rests && run.started.snapshots) else { return Ok(run) };
+        let taken = tree.snapshot(&run)?;
+        if !matches!(&taken, Input::Snapshotted(Ok(taken)) if taken.commit != last.commit) {
+            return Ok(run);
+        }
+        let (mut run, actor, mut keep) = (run, actor(), KeepNothing);
+        Committer::new(self.store()?, lease, &mut keep, &mut run, &actor).tell(vec![taken], Timestamp::now())?;
+        Ok(run)
+    }
+
+    pub(crate) fn end_a_rewind_that_was_cut_off(&mut self, run: Run, lease: &Lease) -> Result<(Run, Vec<String>)> {
+        let brings_files = run.vcs.rewinding.as_ref().is_some_and(|begun| begun.files.is_some());
+        let _alone = if brings_files { self.hold_tree_alone(&run)? } else { None };
+        self.finish_rewind(run, lease)
+    }
+
+    /// Brings back what finished phases left behind and is gone, except where they are to be done again anyway.
+    fn put_artifacts_back(&self, run: &Run, going: &Going, request: &Request) -> Result<()> {
+        let from = going.resumption.from.as_ref().map(|from| run.with_dependents(from)).unwrap_or_default();
+        let again = |phase: &PhaseId| {
+            let chosen = request.choices.iter().any(|(name, _)| name == phase.as_str());
+            chosen || from.contains(phase) || going.resumption.rerun.contains(phase)
+        };
+        for (phase, artifact) in probe::artifact::restorable(&self.project, run).filter(|(phase, _)| !again(phase)) {
+            probe::artifact::put_back(&self.project, run, artifact).map_err(|why| {
+                let what = format!("{}, an artifact of {phase}, cannot be put back: {why}", artifact.path);
+                let how = format!("--retry {phase} does it again, --adopt {phase} goes on with what is there");
+                Error::Refused { run: run.id.clone(), reasons: vec![format!("{what}; {how}")] }
+            })?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn take_lease(&mut self, id: &RunId, kind: LeaseKind) -> Result<Lease> {
+        match self.store()?.take_lease(id, kind, holder()) {
+            Ok(lease) => Ok(lease),
+            Err(StoreError::Held { run, holder, .. }) => {
+                let driver = view::Driver { host: holder.host, pid: holder.pid, since: holder.since };
+                Err(Error::Driven { run, driver })
+            }
+            Err(other) => Err(other.into()),
+        }
+    }
+
+    fn drive(
+        &mut self,
+        run: Run,
+        lease: &Lease,
+        request: &Request,
+        (tree, resumption): (WorkingTree, Resumption),
+        reporter: &mut dyn Reporter,
+    ) -> Result<Finished> {
+        redact::learn_inputs(&request.inputs);
+        Prepared::learn_what_was_cut(&self.project, &run);
+        let wake = self.wake_path(&run.id);
+        let waiter = Waiter::new(wake).map_err(Error::io("preparing to wait"))?;
+        let project = self.project.clone();
+        let me = holder();
+        let me = view::Driver { host: me.host, pid: me.pid, since: me.since };
+        let head = tree.head();
+        // The driver before may have been killed in the middle of a look; what it started must not go on beside ours.
+        probe::turn::end_what_was_left(&project, &run.id);
+        probe::artifact::expire(&project, Timestamp::now());
+        let mut world = Flights::new(&project, waiter, me, tree);
+        let begin = Begin {
+            epoch: lease.epoch(),
+            host: process::hostname(),
+            pid: std::process::id(),
+            boot: running_attempt::boot_now(),
+            jobs: request.jobs,
+            orphans: request.orphans.unwrap_or_default(),
+            head,
+            environment: shell::variables_on_record(
+                resumption.revised.as_ref().map_or(run.plan(), |revised| &revised.plan),
+            ),
+            renew: matches!(request.want, Want::Resume(_) | Want::ResumeRun(_)),
+            choices: request.choices.iter().map(|(phase, choice)| (PhaseId::new(phase), *choice)).collect(),
+            resumption,
+            bounds: Bounds {
+                wait_limit: request.wait_limit,
+                deadline: request.deadline.map(|allowed| waits::deadline(Timestamp::now(), allowed)),
+            },
+            closed: elsewhere(world.limits_elsewhere(&run)),
+        };
+        let mut keeper = Keeper::new(project.store_folder(), run.seq.0);
+        let (actor, mut run) = (actor(), run);
+        let committer = Committer::new(self.store()?, lease, &mut keeper, &mut run, &actor);
+        let ending = Driver { committer, world: &mut world, reporter }.drive(begin)?;
+        keeper.finish(&run);
+        Ok(Finished { run, ending })
+    }
+
+    pub(crate) fn wake_path(&self, run: &RunId) -> PathBuf {
+        self.project.runtime().join(format!("{run}.wake"))
+    }
+
+    /// Waits until nothing of a run is at work any more, or ends it.
+    fn see_the_end_of(&self, old: &Unfinished, orphans: Option<Orphans>, reporter: &mut dyn Reporter) -> Result<()> {
+        let held = |folder: &attendant::AttemptFolder| attendant::is_at_work(folder).unwrap_or(false);
+        for folder in self.at_work(&old.run).iter().filter(|folder| held(folder)) {
+            if orphans == Some(Orphans::Kill) {
+                end(folder).map_err(|why| Error::Refused { run: old.run.id.clone(), reasons: vec![why] })?;
+                continue;
+            }
+            let note = format!("run {} has a phase at work, and its end is waited for", old.run.id);
+            reporter.update(&crate::Update::Note(&note));
+            while held(folder) {
+                stop::demand_none()?;
+                std::thread::sleep(LOCK_LOOK_EVERY);
+            }
+        }
+        Ok(())
+    }
+
+    fn at_work(&self, run: &Run) -> Vec<attendant::AttemptFolder> {
+        let attempts = run.running().filter_map(|(phase, state)| Some((&phase.id, state.attempt.as_ref()?.number)));
+        attempts.map(|(phase, number)| shell::folder(&self.project, run, phase, number)).collect()
+    }
+
+    /// Archives a run that a fresh start leaves behind. Somebody may have gone on with it while its end was waited for.
+    fn put_away(&mut self, old: &Unfinished) -> Result<()> {
+        if let Some(driver) = self.driver(&old.run.id)? {
+            return Err(Error::Driven { run: old.run.id.clone(), driver });
+        }
+        let now = self.load(&old.run.id)?;
+        if let Some((phase, _)) = now.running().next()
+            && self.at_work(&now).iter().any(|folder| attendant::is_at_work(folder).unwrap_or(false))
+        {
+            return Err(Error::PhaseLives { run: now.id.clone(), phase: phase.id.clone() });
+        }
+        self.post(&old.run.id, &Posted::Archive).map(|_| ())
+    }
+}
+
+pub(crate) fn summary_of(row: &RunRow) -> Option<Summary> {
+    row.summary.as_ref().ok().and_then(|bytes| serde_json::from_slice(bytes).ok())
+}
+
+/// Statuses of runs that a start may go on with.
+fn unfinished_statuses() -> Vec<String> {
+    [RunStatus::Running, RunStatus::Paused, RunStatus::Waiting, RunStatus::Interrupted, RunStatus::Failed]
+        .map(|status| status.as_str().to_owned())
+        .into()
+}
+
+/// The same, as a driver is told it before it begins.
+fn elsewhere(inputs: Vec<Input>) -> Vec<Elsewhere> {
+    let closed =
+        inputs.into_iter().filter_map(|input| if let Input::LimitElsewhere(one) = input { Some(one) } else { None });
+    closed.collect()
+}
+
+fn title(work: &Work) -> String {
+    let fill = |reference: &Reference| match reference {
+        Reference::Input(name) => work.inputs.get(name).cloned(),
+        Reference::Env(name) => std::env::var(name).ok(),
+        Reference::Run(_)
+        | Reference::Output { .. }
+        | Reference::Status(_)
+        | Reference::Attempt
+        | Reference::Matrix(_) => None,
+    };
+    let named = work.plan.run_name.as_deref().map(|template| expression::substitute(template, &fill));
+    named.and_then(std::result::Result::ok).unwrap_or_else(|| work.plan.name.clone())
+}
+
+pub(crate) fn holder() -> Holder {
+    Holder { host: process::hostname(), pid: std::process::id(), since: Timestamp::now() }
+}
+
+/// Whose hand it was: the person's name as far as the environment tells.
+pub(crate) fn actor() -> String {
+    let name = std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_else(|_| "unknown".to_owned());
+    format!("{name}@{}", process::hostname())
+}

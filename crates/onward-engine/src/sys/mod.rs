@@ -1,0 +1,6 @@
+//! Linux itself: processes, file locks, signals, and where a caller comes from.
+
+pub(crate) mod caller_guard;
+pub(crate) mod file_lock;
+pub mod process;
+pub mod stop;

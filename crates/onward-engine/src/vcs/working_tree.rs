@@ -1,0 +1,325 @@
+//! The working tree of a run, as far as git can keep it.
+
+use std::borrow::Cow;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use onward_core::event::{ChangedBefore, FilesBack, NoCommit, Snapshot};
+use onward_core::id::PhaseId;
+use onward_core::input::{Input, Made};
+use onward_core::plan::glob_match::Globs;
+use onward_core::run::Run;
+
+use crate::Onward;
+use crate::drive::world::{Begun, Direction, FilesOutcome, Tree};
+use crate::error::Result;
+use crate::probe;
+use crate::project::Project;
+use crate::redact;
+use crate::sys::stop;
+use crate::vcs::tree_lock::{AtWork, TreeLock};
+use crate::vcs::{
+    self, CommitRequest, Committed, Head, Hooks, IndexAfter, Kept, LeftOut, NotCommitted, Repository, Way, Whose,
+    Without,
+};
+
+/// The repository, or why there is none.
+pub(crate) struct WorkingTree {
+    project: Project,
+    repository: std::result::Result<Repository, Without>,
+    /// Held by whoever drives a run here.
+    lock: Option<TreeLock>,
+}
+
+impl WorkingTree {
+    /// The tree in which the phases of a run work.
+    pub(crate) fn of(project: &Project, worktree: Option<&str>) -> Self {
+        let top = worktree.map_or(project.top.as_path(), Path::new);
+        let repository = Repository::open(top, &project.store_folder());
+        Self { project: project.clone(), repository, lock: None }
+    }
+
+    /// The same for a driver: as long as this lives nobody else brings files back here.
+    pub(crate) fn to_drive(project: &Project, worktree: Option<&str>) -> Result<Self> {
+        let tree = Self::of(project, worktree);
+        let lock = tree.lock_path().map(TreeLock::share).transpose()?;
+        Ok(Self { lock, ..tree })
+    }
+
+    /// Where the lock of the tree lies; none outside of git.
+    pub(crate) fn lock_path(&self) -> Option<PathBuf> {
+        self.repository.as_ref().ok().map(Repository::tree_lock_path)
+    }
+
+    pub(crate) fn repository(&self) -> std::result::Result<&Repository, String> {
+        self.repository.as_ref().map_err(ToString::to_string)
+    }
+
+    pub(crate) fn is_kept(&self) -> bool {
+        self.repository.is_ok()
+    }
+
+    /// The commit that is checked out.
+    pub(crate) fn head(&self) -> Option<String> {
+        self.repository.as_ref().ok()?.head().commit
+    }
+
+    /// The branch that is checked out.
+    pub(crate) fn branch(&self) -> Option<String> {
+        self.repository.as_ref().ok()?.head().branch
+    }
+
+    pub(crate) fn take(&self, run: &Run) -> std::result::Result<Snapshot, String> {
+        let repository = self.repository()?;
+        let last = run.vcs.last.as_ref();
+        let number = run.next_snapshot();
+        let taken = repository
+            .snapshot(&run.id, number, last.map(|last| last.commit.as_str()))
+            .map_err(|trouble| trouble.to_string())?;
+        let number = last.filter(|_| taken.same_as_last).map_or(number, |last| last.number);
+        Ok(told(taken, number, repository))
+    }
+
+    /// Keeps what is there before a phase puts back what it writes. Refused while another run works here.
+    pub(crate) fn keep_before_clean(&self, run: &Run) -> std::result::Result<Snapshot, String> {
+        self.demand_nobody_beside(run)?;
+        self.take(run)
+    }
+
+    fn demand_nobody_beside(&self, run: &Run) -> std::result::Result<(), String> {
+        let beside = Onward::look(&self.project.top).and_then(|mut onward| onward.at_work_beside(run));
+        match beside.map_err(|why| why.to_string())? {
+            Some(by) => Err(by.to_string()),
+            None => Ok(()),
+        }
+    }
+
+    /// Puts back what a phase writes, and nothing else; what was there was kept before. Refused while another run works here.
+    pub(crate) fn clean(&self, run: &Run, phase: &PhaseId, snapshot: &str) -> std::result::Result<(), String> {
+        self.demand_nobody_beside(run)?;
+        let Some(lock) = &self.lock else { return self.put_back(run, phase, snapshot) };
+        let alone = lock.while_alone(|| self.put_back(run, phase, snapshot)).map_err(|why| why.to_string())?;
+        alone.unwrap_or_else(|| Err(AtWork::Somebody.to_string()))
+    }
+
+    fn put_back(&self, run: &Run, phase: &PhaseId, snapshot: &str) -> std::result::Result<(), String> {
+        let repository = self.repository()?;
+        let writes = &run.plan().phase(phase).expect("wanted phases are in the plan").writes;
+        // What is put back must be certain: a glob that is not understood to the letter is refused.
+        let globs = Globs::new(writes).map_err(|why| why.to_string())?;
+        let is_wanted = |path: &Path| globs.mean(path.as_os_str().as_bytes());
+        // The copy that a checkpoint names, or a newer one where others have written since.
+        let present = self.take(run)?;
+        let restored =
+            repository.restore_paths(&present.commit, snapshot, &is_wanted).map_err(|why| why.to_string())?;
+        let state = run.phase_state(phase).and_then(|state| state.attempt.as_ref());
+        let kept = state.and_then(|attempt| attempt.kept.as_deref());
+        let named = kept.is_some_and(|kept| repository.same_at(kept, &present.commit, &is_wanted).unwrap_or(false));
+        if named && kept != Some(present.commit.as_str()) {
+            // Nothing in it that the named copy has not.
+            let number = present.number;
+            let _ = repository.drop_snapshots(&run.id, &|other, _| other != number);
+        }
+        match restored.kept.first() {
+            Some(kept) => Err(kept_words(kept)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn told(taken: vcs::Snapshot, number: u64, repository: &Repository) -> Snapshot {
+    let left_out = taken.left_out.iter().map(words).collect();
+    Snapshot { commit: taken.commit, number, left_out, head: repository.head().commit }
+}
+
+fn kept_words(kept: &Kept) -> String {
+    format!("{}, edited while files were brought back: it lies in {}", kept.path.display(), kept.place.display())
+}
+
+fn words(left_out: &LeftOut) -> String {
+    format!("{} {}", left_out.path.display(), left_out.why.words())
+}
+
+impl Tree for WorkingTree {
+    fn snapshot(&mut self, run: &Run) -> Result<Input> {
+        match self.take(run) {
+            // It was given up, which says nothing about the tree.
+            Err(_) if stop::asked().is_some() => Ok(Input::Tick),
+            taken => Ok(Input::Snapshotted(taken)),
+        }
+    }
+
+    fn commit(&mut self, run: &Run, number: u32) -> Result<Input> {
+        match self.committed(run, number) {
+            // It was given up, and stays begun: the next driver finds it made, or makes it.
+            Err(NoCommit::NotNow { .. }) if stop::asked().is_some() => Ok(Input::Tick),
+            made => Ok(Input::Committed { number, made }),
+        }
+    }
+
+    fn restore(&mut self, run: &Run, files: &FilesBack, begun: Begun, direction: Direction) -> Result<FilesOutcome> {
+        Ok(self.restored(run, files, begun, direction))
+    }
+}
+
+impl WorkingTree {
+    fn committed(&self, run: &Run, number: u32) -> std::result::Result<Made, NoCommit> {
+        let not_now = |reason: String| NoCommit::NotNow { reason };
+        let repository = self.repository().map_err(not_now)?;
+        let (Some(rule), Some(begun)) = (&run.started.commits, &run.vcs.begun) else {
+            return Err(not_now("no commit was begun".to_owned()));
+        };
+        let text = run.commit_text(rule, number);
+        let whose = self.changes_of(run);
+        // The commit goes on top of what was there; a branch that a phase made meanwhile is the one that is meant.
+        let at = Head { commit: begun.head.clone(), branch: repository.head().branch };
+        let request = CommitRequest {
+            token: &begun.token,
+            run: &run.id,
+            batch: &text.batch,
+            at: &at,
+            subject: &text.subject,
+            body: &text.body,
+            trailers: &text.trailers,
+            hooks: if rule.hooks { Hooks::Run } else { Hooks::Skip },
+            whose: &|path| whose.of(path),
+            has_secret: &|bytes| matches!(redact::secrets().bytes(bytes), Cow::Owned(_)),
+        };
+        match repository.commit(&request) {
+            Ok(Committed { commit, left_out, index, .. }) => {
+                let stale = match index {
+                    IndexAfter::Updated => None,
+                    IndexAfter::AsItWas { why } => Some(format!("an update of git's index: {why}")),
+                };
+                Ok(Made { commit, left_out: left_out.iter().map(words).chain(stale).collect() })
+            }
+            Err(NotCommitted::NothingChanged { left_out }) => {
+                Err(NoCommit::NothingChanged { left_out: left_out.iter().map(words).collect() })
+            }
+            Err(why) => Err(not_now(why.to_string())),
+        }
+    }
+
+    fn changes_of<'a>(&'a self, run: &'a Run) -> Changes<'a> {
+        let begun = run.phases().filter(|(_, state)| state.attempts > 0 || state.is_finished());
+        let globs: Vec<String> = begun.flat_map(|(phase, _)| probe::phase::written(run, phase)).collect();
+        let top = run.started.worktree.as_deref().map_or(self.project.top.as_path(), Path::new);
+        Changes {
+            before: run.started.changed_before.as_ref(),
+            declared: globs.iter().filter_map(|glob| Globs::meant(glob)).collect(),
+            top,
+        }
+    }
+
+    /// What is there now is kept first, also after a kill in the middle of an earlier try.
+    fn restored(&self, run: &Run, files: &FilesBack, begun: Begun, direction: Direction) -> FilesOutcome {
+        let unknown = |why: String| match begun {
+            Begun::Now => FilesOutcome::AsBefore(why),
+            Begun::Earlier => FilesOutcome::Halfway(why),
+        };
+        let (repository, present) = match self.repository().and_then(|there| Ok((there, self.take(run)?))) {
+            Ok(found) => found,
+            Err(why) => return unknown(why),
+        };
+        // The newest one on record shows what was there before the rewind.
+        let nothing_moved = run.vcs.last.as_ref().is_some_and(|last| last.commit == present.commit);
+        let brought = match direction {
+            Direction::There => brought_before(run),
+            Direction::BackAgain => run.vcs.rewinding.as_ref().and_then(|begun| begun.files.as_ref()),
+        };
+        let number = run.next_snapshot() + 1;
+        let restored =
+            along(repository, run, files, brought, |way| repository.restore((&run.id, number), &present.commit, way));
+        match restored {
+            Ok(restored) => {
+                let mut told = told(restored.snapshot, number, repository);
+                told.left_out.extend(restored.kept.iter().map(kept_words));
+                FilesOutcome::Back(told)
+            }
+            Err(why) if why.left_all_as_it_was() && (begun == Begun::Now || nothing_moved) => {
+                FilesOutcome::AsBefore(why.to_string())
+            }
+            Err(why) if why.is_a_refusal() => FilesOutcome::Refused(why.to_string()),
+            Err(why) => FilesOutcome::Halfway(why.to_string()),
+        }
+    }
+
+    /// What a rewind to these files would change.
+    pub(crate) fn preview(&self, run: &Run, files: &FilesBack) -> std::result::Result<Vec<vcs::Change>, String> {
+        let repository = self.repository()?;
+        let present = self.take(run)?;
+        let seen = along(repository, run, files, None, |way| repository.preview(&present.commit, way));
+        seen.map_err(|trouble: vcs::Trouble| trouble.to_string())
+    }
+}
+
+/// The files that the rewind brought which is being undone.
+fn brought_before(run: &Run) -> Option<&FilesBack> {
+    let undoes = run.vcs.rewinding.as_ref().is_some_and(|begun| begun.undoes);
+    run.vcs.undoable.last().filter(|_| undoes)?.files.as_ref()
+}
+
+/// Does something with the way to these files. Snapshots that are not there any more say nothing.
+fn along<T, E: From<vcs::Trouble>>(
+    repository: &Repository,
+    run: &Run,
+    files: &FilesBack,
+    brought: Option<&FilesBack>,
+    work: impl FnOnce(&Way<'_>) -> std::result::Result<T, E>,
+) -> std::result::Result<T, E> {
+    let theirs = || run.vcs.theirs.iter().map(|pair| (pair.older.as_str(), pair.newer.as_str()));
+    let brought = brought.map(|files| files.to.as_str());
+    let named = theirs().flat_map(|(older, newer)| [older, newer]).chain(files.later.iter().map(String::as_str));
+    let there = repository.commits_there(&named.chain(brought).collect())?;
+    let later: Vec<&str> = files.later.iter().map(String::as_str).filter(|one| there.contains(one)).collect();
+    let theirs: Vec<_> = theirs().filter(|(older, newer)| there.contains(older) && there.contains(newer)).collect();
+    let brought = brought.filter(|one| there.contains(one));
+    work(&Way { target: &files.to, later: &later, theirs: &theirs, brought })
+}
+
+/// Whose changes there are in a working tree.
+struct Changes<'a> {
+    before: Option<&'a ChangedBefore>,
+    /// What phases that have begun say they write.
+    declared: Vec<Globs>,
+    top: &'a Path,
+}
+
+impl Changes<'_> {
+    fn of(&self, path: &Path) -> Whose {
+        let bytes = path.as_os_str().as_bytes();
+        if self.declared.iter().any(|globs| globs.mean(bytes)) {
+            return Whose::Run;
+        }
+        let Some(before) = self.before else { return Whose::BeforeAndSince };
+        match before.paths.get(path.to_string_lossy().as_ref()) {
+            Some(then) if *then == state_of(&self.top.join(path)) => Whose::Before,
+            Some(_) => Whose::BeforeAndSince,
+            None if before.too_many => Whose::BeforeAndSince,
+            None => Whose::Run,
+        }
+    }
+}
+
+/// So many changes that were there before a run are kept by their names.
+const CHANGED_BEFORE_MAX: usize = 10_000;
+
+impl WorkingTree {
+    /// What is changed before a run begins.
+    pub(crate) fn changed_before(&self) -> Option<ChangedBefore> {
+        let mut paths = self.repository().ok()?.changed_now().ok()?;
+        let too_many = paths.len() > CHANGED_BEFORE_MAX;
+        paths.truncate(CHANGED_BEFORE_MAX);
+        let seen = |path: PathBuf| (path.to_string_lossy().into_owned(), state_of(&self.project.top.join(&path)));
+        Some(ChangedBefore { paths: paths.into_iter().map(seen).collect(), too_many })
+    }
+}
+
+/// Size and time of a file: another value means that somebody wrote to it.
+fn state_of(path: &Path) -> String {
+    use std::os::unix::fs::MetadataExt;
+    match path.symlink_metadata() {
+        Ok(about) => format!("{} {}.{:09}", about.len(), about.mtime(), about.mtime_nsec()),
+        Err(_) => "gone".to_owned(),
+    }
+}
