@@ -247,7 +247,7 @@ impl Run {
                 state.last_end = Some(Before::Interrupted);
                 match if_silent {
                     Some(IfSilent::Fail) => {
-                        (state.failures, state.external) = (state.failures + 1, Some(ExternalState::Silent))
+                        (state.failures, state.external) = (state.failures + 1, Some(ExternalState::Silent));
                     }
                     Some(IfSilent::Ask | IfSilent::Pause) => state.external = Some(ExternalState::Silent),
                     // It can be taken in hand by somebody else.

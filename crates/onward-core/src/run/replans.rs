@@ -261,7 +261,7 @@ impl Run {
                 self.replans.asked.insert(phase.clone(), asked);
                 // Who was not heard for too long is not waited for any more.
                 self.change(phase, |state| {
-                    state.external = state.external.take().filter(|who| *who != ExternalState::Silent)
+                    state.external = state.external.take().filter(|who| *who != ExternalState::Silent);
                 });
             }
             Event::ReplanAllowed => self.replans.waived = true,
