@@ -60,6 +60,9 @@ pub(super) fn command_with_hooks(folder: &Path) -> Command {
         }
     }
     command.env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
+    // A fetch may bring objects that take the place of others, an archive other parents. What is asked for by its hash is that
+    // object and no other. A file that is there, even an empty one, would make git talk about it.
+    command.env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_GRAFT_FILE", "/dev/null/none");
     command
 }
 
@@ -252,4 +255,31 @@ fn read_all(mut from: impl Read) -> Vec<u8> {
 /// The parts of an answer in which everything ends with a NUL.
 pub(super) fn parts(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     bytes.split(|&byte| byte == 0).filter(|part| !part.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A repository came with other parents for one of its commits, and with an object in the place of another. Git is asked
+    /// about what the hashes stand for.
+    #[test]
+    fn no_object_takes_the_place_of_another() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let git = |verb| Call::new(command(folder.path()), verb);
+        git("init").args(["-q", "-b", "main"]).output().expect("a repository");
+        let tree = git("hash-object").args(["-w", "-t", "tree", "/dev/null"]).line().expect("a tree");
+        let commit = |message: &str| {
+            let names = ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"];
+            let call = names.into_iter().fold(git("commit-tree"), |call, name| call.env(name, "ada"));
+            call.args(["-m", message, &tree]).line().expect("a commit")
+        };
+        let (own, foreign) = (commit("own"), commit("foreign"));
+        std::fs::create_dir_all(folder.path().join(".git/info")).expect("a folder");
+        std::fs::write(folder.path().join(".git/info/grafts"), format!("{own} {foreign}\n")).expect("a file");
+        assert_eq!(git("rev-list").arg(&own).line().expect("a list"), own, "parents");
+        git("update-ref").args([&format!("refs/replace/{own}"), &foreign]).output().expect("a ref");
+        let said = git("log").args(["--format=%s", &own]).ask().expect("git answers");
+        assert_eq!((said.out.as_slice(), said.said.as_str()), (b"own\n".as_slice(), ""), "the commit");
+    }
 }

@@ -5,6 +5,7 @@
 
 mod git_keys;
 mod links;
+mod replacements;
 mod stores;
 
 use std::collections::BTreeMap;
