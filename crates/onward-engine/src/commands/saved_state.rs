@@ -15,7 +15,7 @@ use onward_core::naming;
 use onward_core::patch::{self, Op};
 use onward_core::plan::Plan;
 use onward_core::run::{self, Run, RunStatus};
-use onward_store::{Lease, LeaseKind, RunFilter};
+use onward_store::{CheckpointRow, Lease, LeaseKind, Page, RunFilter};
 use serde_json::{Map, Value};
 
 use crate::Onward;
@@ -174,6 +174,7 @@ impl Onward {
 
     /// The newest checkpoint of exactly this type, and project if one is named.
     pub fn load_saved(&mut self, kind: &str, project: Option<&str>) -> Result<Checkpoint> {
+        let mut newest: Option<CheckpointRow> = None;
         for row in self.rows(&RunFilter::default())? {
             let item = self.item(&row)?;
             // The word in ids may stand for several names; the name itself counts where there is no plan.
@@ -182,13 +183,14 @@ impl Onward {
             if item.kind != kind || !project.is_none_or(named) {
                 continue;
             }
-            if let Some(newest) = self.checkpoint_rows(&row.run)?.first() {
-                let id = newest.id.clone();
-                let found = self.store()?.checkpoint(&id)?.ok_or_else(|| Error::NoSuchCheckpoint(id.to_string()))?;
-                return checkpoint_from(&id, &found);
-            }
+            // A run that was begun earlier may have been saved later.
+            let last = self.store()?.checkpoints(&row.run, Page::first(1))?.into_iter().next();
+            newest = newest.into_iter().chain(last).max_by_key(|row| row.number);
         }
-        Err(Error::NothingSaved { kind: kind.to_owned(), project: project.map(str::to_owned) })
+        let nothing = || Error::NothingSaved { kind: kind.to_owned(), project: project.map(str::to_owned) };
+        let id = newest.ok_or_else(nothing)?.id;
+        let found = self.store()?.checkpoint(&id)?.ok_or_else(|| Error::NoSuchCheckpoint(id.to_string()))?;
+        checkpoint_from(&id, &found)
     }
 
     /// Merges into the free-form state of a run (RFC 7396).

@@ -155,3 +155,16 @@ fn a_key_that_stands_twice_is_named() {
     project.write(".onward/config.yaml", "resume: { auto: safe }\nresume: { auto: never }\n");
     project.command(["status"]).expect(2).err_names(["resume"]);
 }
+
+/// Two projects save under one type in turn. Without a project, `load` gives what was saved last, not what was begun last.
+#[test]
+fn the_newest_of_a_type_is_what_was_saved_last() {
+    let project = project();
+    for (name, number) in [("first", 1), ("second", 2), ("first", 3)] {
+        project.write("state.json", format!("{{\"n\": {number}}}"));
+        project.command(["save", "build", name, "--state", "state.json"]).expect(0);
+    }
+    let newest = |words: &[&str]| project.command(words).expect(0).json()["workflow_state"]["n"].clone();
+    assert_eq!(newest(&["load", "build"]), 3);
+    assert_eq!(newest(&["load", "build", "second"]), 2);
+}
