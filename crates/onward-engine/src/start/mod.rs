@@ -3,6 +3,7 @@
 pub(crate) mod changed_files;
 pub(crate) mod findings;
 pub(crate) mod lost_runs;
+pub(crate) mod meant_work;
 pub(crate) mod offers;
 pub(crate) mod open_question;
 pub(crate) mod prepared_plan;

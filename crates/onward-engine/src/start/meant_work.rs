@@ -1,0 +1,193 @@
+//! Finding the work that is meant: the plan, and the unfinished runs of it.
+
+use std::path::PathBuf;
+
+use onward_core::data_limits::text_fits;
+use onward_core::id::RunId;
+use onward_core::lookup::Name;
+use onward_core::plan;
+use onward_core::run::{self, Run, RunStatus};
+use onward_core::view::Summary;
+use onward_store::{RunFilter, RunRow};
+
+use super::findings::{FileNow, FilesNow, Unfinished};
+use super::prepared_plan::{Prepared, is_known_by, text_key};
+use super::starting::{Found, Request, Want, Work};
+use crate::Onward;
+use crate::error::{Error, Result};
+use crate::plan_files;
+use crate::redact;
+use crate::vcs::working_tree::WorkingTree;
+
+/// A plan file that was read and not yet understood.
+pub(super) struct Source {
+    path: PathBuf,
+    plan_path: String,
+    text: String,
+    hash: String,
+}
+
+impl Onward {
+    /// Reads the plan, if one is meant, and finds the unfinished runs of the same work.
+    pub fn find(&mut self, request: &Request) -> Result<Found> {
+        if let Some(name) = &request.checkpoint {
+            return self.find_at(request, name);
+        }
+        if let Want::ResumeRun(name) | Want::Resume(name @ Some(_)) = &request.want {
+            let id = match name {
+                Some(name) => self.find_run(Some(name))?,
+                None => self.newest_unfinished()?,
+            };
+            let run = self.load_to_go_on(&id)?;
+            let file = self.file_now(&run);
+            let unfinished = vec![self.judged(run, request.plan_from, file)?];
+            return Ok(Found { work: None, unfinished });
+        }
+        let source = match self.plan_source(request) {
+            Err(Error::NoPlan { folder }) if request.want != Want::Fresh => {
+                if let Some(found) = self.known_by_their_place(request)? {
+                    return Ok(found);
+                }
+                self.demand_nothing_lost(None)?;
+                return Err(Error::NoPlan { folder });
+            }
+            other => other?,
+        };
+        if request.want != Want::Fresh
+            && let Some(unfinished) = self.known_by_its_text(request, &source)?
+        {
+            return Ok(Found { work: None, unfinished });
+        }
+        let work = self.read_work(request, source)?;
+        let rows = self.rows(&RunFilter { work: Some(work.key.clone()), ..RunFilter::default() })?;
+        let is = |row: &RunRow, status: RunStatus| row.status == status.as_str();
+        let over = |row: &RunRow| is(row, RunStatus::Completed) || is(row, RunStatus::Archived);
+        let mut meant: Vec<&RunRow> = rows.iter().filter(|row| !over(row)).collect();
+        if meant.is_empty() && request.from.is_some() && request.want != Want::Fresh {
+            // Phases are to be done again, so they have been done: by the last run that came to its end.
+            let last = rows.iter().find(|row| is(row, RunStatus::Completed));
+            meant.push(last.ok_or(Error::NothingToRedo)?);
+        }
+        if meant.is_empty() && request.want != Want::Fresh {
+            self.demand_nothing_lost(Some(&work.key))?;
+        }
+        let mut unfinished = Vec::new();
+        for row in meant {
+            let run = self.load_to_go_on(&row.run)?;
+            let file = FileNow::of(&run, &work.prepared, &work.plan_text);
+            unfinished.push(self.judged(run, request.plan_from, file)?);
+        }
+        Ok(Found { work: Some(work), unfinished })
+    }
+
+    /// A run that is likely to be gone on with: it is kept, so that it need not be read twice.
+    fn load_to_go_on(&mut self, id: &RunId) -> Result<Run> {
+        let run = self.load_or_tell(id)?;
+        self.demand_not_behind(&run)?;
+        self.found = run.is_unfinished().then(|| Box::new(run.clone()));
+        Ok(run)
+    }
+
+    /// The run of a checkpoint, as it would stand there.
+    fn find_at(&mut self, request: &Request, name: &str) -> Result<Found> {
+        let name = Name::parse(name).ok_or(Error::EmptyName("checkpoint"))?;
+        let to = self.show_checkpoint(&name)?;
+        if let Want::ResumeRun(Some(name)) | Want::Resume(Some(name)) = &request.want
+            && self.find_run(Some(name))? != to.run
+        {
+            return Err(Error::NoSuchCheckpoint(format!("{} in run {name}: it is one of {}", to.id, to.run)));
+        }
+        let run = self.load_or_tell(&to.run)?;
+        let file = self.file_now(&run);
+        let tree = WorkingTree::of(&self.project, run.started.worktree.as_deref());
+        let kept = to.snapshot.as_ref().zip(tree.repository().ok());
+        let files = match kept {
+            Some((kept, repository)) if repository.has_commit(&kept.commit) => FilesNow::PutBack,
+            Some(_) | None => FilesNow::AsTheyAre,
+        };
+        let unfinished = vec![self.judged_with(run::vcs::as_of(&run, &to), request.plan_from, file, files)?];
+        Ok(Found { work: None, unfinished })
+    }
+
+    /// The plan file that is meant where none is named is not there: unfinished runs of it are found all the same.
+    fn known_by_their_place(&mut self, request: &Request) -> Result<Option<Found>> {
+        let rows = self.rows(&RunFilter { statuses: Some(unfinished_statuses()), ..RunFilter::default() })?;
+        let places = self.project.default_plans(&self.from);
+        let meant = |row: &&RunRow| summary_of(row).is_some_and(|summary| places.contains(&summary.plan));
+        let mut unfinished = Vec::new();
+        for row in rows.iter().filter(meant) {
+            let run = self.load_or_tell(&row.run)?;
+            unfinished.push(self.judged(run, request.plan_from, FileNow::Gone)?);
+        }
+        Ok((!unfinished.is_empty()).then_some(Found { work: None, unfinished }))
+    }
+
+    fn newest_unfinished(&mut self) -> Result<RunId> {
+        let rows = self.rows(&RunFilter { statuses: Some(unfinished_statuses()), ..RunFilter::default() })?;
+        // A run without phases holds saved state: there is nothing to go on with.
+        let has_phases = |row: &RunRow| summary_of(row).is_none_or(|summary| summary.phases_total > 0);
+        rows.into_iter().find(has_phases).map(|row| row.run).ok_or(Error::NothingUnfinished)
+    }
+
+    pub(super) fn plan_source(&self, request: &Request) -> Result<Source> {
+        let path = match &request.plan {
+            Some(path) => self.from.join(path),
+            None => self.project.default_plan(&self.from)?,
+        };
+        let text = plan_files::plan_text(&path)?;
+        let hash = blake3::hash(text.as_bytes()).to_hex().to_string();
+        Ok(Source { plan_path: self.project.relative(&path), path, text, hash })
+    }
+
+    /// The unfinished runs of this work, if all of them were started from this very text: then it need not be read
+    /// again, which for a large plan takes longer than everything else.
+    fn known_by_its_text(&mut self, request: &Request, source: &Source) -> Result<Option<Vec<Unfinished>>> {
+        let project = self.project.clone();
+        let same = |summary: &Summary| {
+            summary.plan == source.plan_path && is_known_by(&project, &summary.plan_text, &source.hash)
+        };
+        let rows = self.rows(&RunFilter { statuses: Some(unfinished_statuses()), ..RunFilter::default() })?;
+        let given = redact::learn_inputs(&request.inputs);
+        if given.values().any(|value| value.contains(redact::MARK)) {
+            // What is kept of a secret is the same whatever it is: only the key of the work tells it apart.
+            return Ok(None);
+        }
+        let summary = |row: &RunRow| row.summary.as_ref().ok().and_then(|bytes| serde_json::from_slice(bytes).ok());
+        let known = rows.iter().find(|row| summary(row).is_some_and(|s: Summary| same(&s) && s.given == given));
+        let Some(work) = known.map(|row| row.work.clone()) else { return Ok(None) };
+        let mut unfinished = Vec::new();
+        for row in rows.iter().filter(|row| row.work == work) {
+            if !summary_of(row).is_some_and(|summary| same(&summary)) {
+                return Ok(None);
+            }
+            let run = self.load_to_go_on(&row.run)?;
+            unfinished.push(self.judged(run, request.plan_from, FileNow::Same)?);
+        }
+        Ok(Some(unfinished))
+    }
+
+    pub(super) fn read_work(&self, request: &Request, source: Source) -> Result<Work> {
+        let Source { path, plan_path, text, hash } = source;
+        request.inputs.values().try_for_each(|value| text_fits("an input", value))?;
+        let plan = plan_files::plan_from_text(&self.project, &path, text)?;
+        let inputs = plan::inputs::resolve(&plan, &request.inputs)
+            .map_err(|diagnostics| Error::Inputs { file: plan_path.clone(), diagnostics })?;
+        let inputs = redact::learn_inputs(&inputs);
+        let key = self.work_key(&plan_path, &inputs)?;
+        let prepared = Prepared::of(&self.project, &plan_path, &plan, &inputs)?;
+        let plan = prepared.plan.clone();
+        let plan_text = text_key(&self.project, &hash, plan.used.keys().map(String::as_str));
+        Ok(Work { plan, prepared, plan_path, plan_text, inputs, key })
+    }
+}
+
+pub(crate) fn summary_of(row: &RunRow) -> Option<Summary> {
+    row.summary.as_ref().ok().and_then(|bytes| serde_json::from_slice(bytes).ok())
+}
+
+/// Statuses of runs that a start may go on with.
+pub(super) fn unfinished_statuses() -> Vec<String> {
+    [RunStatus::Running, RunStatus::Paused, RunStatus::Waiting, RunStatus::Interrupted, RunStatus::Failed]
+        .map(|status| status.as_str().to_owned())
+        .into()
+}
