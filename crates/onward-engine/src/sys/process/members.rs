@@ -42,6 +42,13 @@ pub struct Member {
     pub start_time: u64,
 }
 
+/// Looks in a row that find nothing before everything counts as ended.
+const EMPTY_LOOKS: u32 = 2;
+/// The same for processes that were met in several rounds.
+const EMPTY_LOOKS_AFTER_A_CHASE: u32 = 12;
+/// Looks at our own children, each of some microseconds, before the whole machine is looked at.
+const CHASE_ROUNDS_MAX: u32 = 2_000;
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Act {
     Look,
@@ -64,16 +71,22 @@ impl Mark {
         self.pass(Act::Look)
     }
 
-    /// Kills all of it, again and again until two looks in a row find nothing. Gives what is still there in the end: processes that
-    /// the kernel cannot end now or that we may not.
+    /// Kills all of it, again and again until two looks in a row find nothing; more of them where it had to be chased, since what
+    /// forks and ends at once can slip past a look. Gives what is still there in the end: processes that the kernel cannot end now or
+    /// that we may not.
     pub fn kill(&self) -> io::Result<Vec<Member>> {
         let until = Instant::now() + KILL_TIME_MAX;
-        let (mut empty_in_a_row, mut left) = (0, Ok(Vec::new()));
+        let (mut empty_in_a_row, mut rounds_that_met_some, mut left) = (0, 0, Ok(Vec::new()));
         for _ in 0..KILL_ROUNDS_MAX {
+            if self.root == Some(Pid::this()) {
+                chase_children();
+            }
             left = self.pass(Act::Kill);
             let empty = left.as_ref().is_ok_and(Vec::is_empty);
-            empty_in_a_row = if empty { empty_in_a_row + 1 } else { 0 };
-            if empty_in_a_row == 2 || Instant::now() >= until {
+            (empty_in_a_row, rounds_that_met_some) =
+                if empty { (empty_in_a_row + 1, rounds_that_met_some) } else { (0, rounds_that_met_some + 1) };
+            let enough = if rounds_that_met_some > 2 { EMPTY_LOOKS_AFTER_A_CHASE } else { EMPTY_LOOKS };
+            if empty_in_a_row == enough || Instant::now() >= until {
                 break;
             }
             thread::sleep(LOOK_PAUSE);
@@ -126,6 +139,32 @@ impl Mark {
         found.sort_unstable();
         trouble.map_or(Ok(found), Err)
     }
+}
+
+/// Kills our own children until none is left for a while. Under a subreaper whatever loses its parent becomes one of them, so that
+/// what forks and ends at once, again and again, is always in this short list.
+fn chase_children() {
+    let mut empty_in_a_row = 0;
+    for _ in 0..CHASE_ROUNDS_MAX {
+        let mut living = children().into_iter().filter(|(_, stat)| stat.lives()).peekable();
+        empty_in_a_row = if living.peek().is_none() { empty_in_a_row + 1 } else { 0 };
+        if empty_in_a_row == EMPTY_LOOKS_AFTER_A_CHASE {
+            return;
+        }
+        living.for_each(|(pid, stat)| drop(signal(pid, stat.start_time, Signal::SIGKILL)));
+        thread::yield_now();
+    }
+}
+
+/// The children of this process, those that have ended included.
+fn children() -> Vec<(Pid, Stat)> {
+    let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    let pids: Vec<Pid> = lists
+        .flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<i32>>())
+        .map(Pid::from_raw)
+        .collect();
+    pids.into_iter().filter_map(|pid| Some((pid, Stat::of(pid).ok()?))).collect()
 }
 
 /// Every process that carries the tag in its environment, without those in `except`. Zombies carry nothing any more.
