@@ -2,12 +2,13 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use onward_core::config::{self, Config, Layer};
 use onward_core::diagnostic::Severity;
 use onward_core::plan::{self, Parsed, Plan, TEXT_BYTES_MAX};
+use onward_store::{StoreError, Unsafe, private};
 
 use crate::error::{Error, Result};
 use crate::project::Project;
@@ -62,7 +63,10 @@ pub(crate) fn plan_from_text(project: &Project, path: &Path, text: String) -> Re
 fn read(path: &Path) -> std::result::Result<String, String> {
     // A pipe in the place of a file must not make anybody wait.
     let opened = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path);
-    let file = opened.map_err(|why| why.to_string())?;
+    read_from(opened.map_err(|why| why.to_string())?)
+}
+
+fn read_from(file: File) -> std::result::Result<String, String> {
     let kind = file.metadata().map_err(|why| why.to_string())?.file_type();
     if !kind.is_file() {
         return Err(if kind.is_dir() { "it is a folder" } else { "it is not a plain file" }.to_owned());
@@ -78,19 +82,46 @@ fn read(path: &Path) -> std::result::Result<String, String> {
 
 /// The project's configuration over the user's over the defaults.
 pub(crate) fn config(project: &Project) -> Result<(Config, Vec<String>)> {
-    let files = [Some(project.store_folder().join("config.yaml")), user_config()];
+    let mut files = Vec::new();
+    files.extend(project_config(project)?);
+    if let Some(path) = user_config().filter(|path| path.is_file()) {
+        let text = read(&path).map_err(|why| Error::PlanUnreadable { path: path.clone(), why })?;
+        files.push((path, text));
+    }
     let (mut layers, mut notices) = (Vec::new(), Vec::new());
-    for path in files.into_iter().flatten().filter(|path| path.is_file()) {
-        let (layer, unheeded) = layer(&path)?;
+    for (path, text) in files {
+        let (layer, unheeded) = layer(&path, text)?;
         layers.push((path.display().to_string(), layer));
         notices.extend(unheeded.into_iter().map(|what| format!("{}: {what}", path.display())));
     }
     Ok((config::merge(&layers), notices))
 }
 
+/// The project's own configuration, if it has one. It may come from elsewhere: through a link in its place, or in the place of its
+/// folder, a page about what is wrong in it would tell lines of any file of the user's.
+fn project_config(project: &Project) -> Result<Option<(PathBuf, String)>> {
+    let folder = project.store_folder();
+    let path = folder.join("config.yaml");
+    let Ok(about) = path.symlink_metadata() else { return Ok(None) };
+    let refused = |path: &Path, why| Err(StoreError::Unsafe { path: path.to_owned(), why }.into());
+    if folder.is_symlink() {
+        return refused(&folder, Unsafe::Link);
+    }
+    let why = match private::open(&path) {
+        Ok(file) => match read_from(file) {
+            Ok(text) => return Ok(Some((path, text))),
+            Err(why) => why,
+        },
+        Err(_) if about.is_symlink() => return refused(&path, Unsafe::Link),
+        Err(_) if !about.is_file() => return refused(&path, Unsafe::Kind),
+        Err(_) if about.nlink() > 1 => return refused(&path, Unsafe::SecondName),
+        Err(why) => why.to_string(),
+    };
+    Err(Error::PlanUnreadable { path, why })
+}
+
 /// One file, and what it says without effect.
-fn layer(path: &Path) -> Result<(Layer, Vec<String>)> {
-    let text = read(path).map_err(|why| Error::PlanUnreadable { path: path.to_owned(), why })?;
+fn layer(path: &Path, text: String) -> Result<(Layer, Vec<String>)> {
     let parsed = config::parse(&text);
     if parsed.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
         let file = path.display().to_string();

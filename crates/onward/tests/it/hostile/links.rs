@@ -6,8 +6,9 @@ use std::path::Path;
 use super::{HARMLESS, Kind, World, nothing_was_found, plant, share};
 
 /// Files of the store; `RUN` is the run that is there, if there is one.
-const FILES: [&str; 37] = [
+const FILES: [&str; 38] = [
     ".gitignore",
+    "config.yaml",
     "HEAD",
     "reserve",
     "made-here",
@@ -149,4 +150,37 @@ fn a_linked_store_is_not_written_through() {
     plant(&world, &world.project.path(".onward"), Kind::Link);
     world.type_everything();
     nothing_was_found(&[world]);
+}
+
+/// The configuration of the project is a link to a file of the user's that holds a password, a second name of it, or a pipe. No
+/// verb tells a line of it.
+#[test]
+fn a_linked_configuration_is_not_told() {
+    for kind in [Kind::Link, Kind::SecondName, Kind::Pipe] {
+        let world = World::new("a planted configuration", HARMLESS);
+        fs::write(world.victim("file.txt"), "machine: login me\npassword: open-sesame\n").expect("a file");
+        plant(&world, &world.project.path(".onward/config.yaml"), kind);
+        for words in
+            [&["status"][..], &["config", "--origin"], &["list", "--json"], &["doctor"], &["run", "--no-input"]]
+        {
+            let ran = world.project.command(words);
+            let told = format!("{ran}");
+            assert!(!told.contains("open-sesame") && !told.contains("login me"), "{kind:?}: {told}");
+            assert!(ran.code != 70, "{told}");
+        }
+        let page = world.project.command(["config"]).expect(74);
+        assert!(page.err.contains("config.yaml is not safe to use"), "{page}");
+    }
+}
+
+/// The whole folder of the store is a link to a folder in which such a file lies.
+#[test]
+fn a_configuration_behind_a_linked_store_is_not_told() {
+    let world = World::new("a linked .onward", HARMLESS);
+    fs::write(world.victim("folder/config.yaml"), "password: open-sesame\n").expect("a file");
+    plant(&world, &world.project.path(".onward"), Kind::Link);
+    for words in [&["status"][..], &["config", "--origin"], &["list", "--json"], &["run", "--no-input"]] {
+        let told = format!("{}", world.project.command(words));
+        assert!(!told.contains("open-sesame"), "{told}");
+    }
 }
