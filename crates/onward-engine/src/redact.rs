@@ -21,7 +21,7 @@ use std::sync::{Arc, LazyLock};
 
 pub use digests::Digests;
 pub use known::secrets;
-pub(crate) use known::{given, go_by, learn_inputs, names, whole_input, whole_text};
+pub(crate) use known::{given, go_by, learn_inputs, names, secret_in, whole_input, whole_text};
 use literals::Literals;
 pub use names::{Names, names_a_secret};
 pub use onward_core::run::MARK;

@@ -26,6 +26,7 @@ use crate::error::{Error, Result};
 use crate::queries::runs::checkpoint_from;
 use crate::redact;
 use crate::start::starting::{actor, holder};
+use crate::sys::file_lock::exclusive;
 
 /// To give back the memory of a larger document takes about as long as comparing it did. Nobody has to wait for that.
 const DROPPED_AT_ONCE_BYTES_MAX: u64 = 1024 * 1024;
@@ -163,9 +164,15 @@ impl Onward {
 
     /// The unfinished run of exactly this type and project, or a new one.
     fn books(&mut self, kind: &str, project: &str) -> Result<RunId> {
-        let (kind, project) = (redact::inputs::text(kind.to_owned()), redact::inputs::text(project.to_owned()));
-        let (kind, project) = (kind.as_str(), project.as_str());
+        demand_no_secret("the type", kind)?;
+        demand_no_secret("the project", project)?;
         let work = work_key(kind, project);
+        if let Some(id) = self.open_books(&work)? {
+            return Ok(id);
+        }
+        self.store()?;
+        // Of several that save for the first time at once one begins the run; the others must see it.
+        let _alone = exclusive(&self.project.runtime().join("start.lock"))?;
         match self.open_books(&work)? {
             Some(id) => Ok(id),
             None => self.begin_books(kind, project, &work),
@@ -249,6 +256,16 @@ fn tells_only_as_a_whole(op: &Op, state: &Value) -> bool {
     let secret = |text: &str| matches!(redact::secrets().text(text), Cow::Owned(_));
     let grown = matches!(op, Op::Extend { .. }) && state.pointer(op.path()).and_then(Value::as_str).is_some_and(secret);
     grown || secret(op.path())
+}
+
+/// Runs are found by these names: two that are cut would be one, and none would be found again.
+fn demand_no_secret(what: &str, name: &str) -> Result<()> {
+    let Some(secret) = redact::secret_in(name) else { return Ok(()) };
+    let why = format!(
+        "{what} holds {secret}, and a name cannot be cut out of what is kept; choose another one (redact.except of the \
+         configuration takes a variable out)"
+    );
+    Err(Error::Unfit { why })
 }
 
 /// A type and a project are matched exactly, never by how they begin.

@@ -3,11 +3,12 @@
 //!
 //! Nothing of this is ever written down. A process that was not given a secret cannot put it back.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::{MARK, Names, SECRET_BYTES_MIN, Secrets, values_of};
+use super::{MARK, Names, SECRET_BYTES_MIN, Secrets, redact_text, values_of};
 
 static KNOWN: RwLock<Option<Known>> = RwLock::new(None);
 
@@ -82,6 +83,25 @@ pub(crate) fn go_by(names: &Names) {
             known.look_again();
         }
     });
+}
+
+/// What of a text is secret, in words that do not tell it; none where nothing is.
+pub(crate) fn secret_in(text: &str) -> Option<String> {
+    let is_cut = |secrets: &Secrets| matches!(secrets.text(text), Cow::Owned(_));
+    if !is_cut(&secrets()) {
+        return None;
+    }
+    if matches!(redact_text(text), Cow::Owned(_)) {
+        return Some("what has the shape of a token".to_owned());
+    }
+    let names = names();
+    let holds = |(name, value): &(OsString, OsString)| {
+        let values = values_of([(name.as_os_str(), value.as_os_str())], &names);
+        is_cut(&Secrets::new(&values.into_iter().collect::<Vec<_>>()))
+    };
+    let variable = std::env::vars_os().find(holds);
+    let called = |(name, _): (OsString, _)| format!("the value of the variable {}", name.to_string_lossy());
+    Some(variable.map_or_else(|| "a secret that was given".to_owned(), called))
 }
 
 /// Takes note of a value under a name that may say that it is secret.

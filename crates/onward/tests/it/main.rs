@@ -28,6 +28,7 @@ mod replan;
 mod resume;
 mod rewinds_cut_off;
 mod rigs;
+mod secret_names;
 mod secrets;
 mod several_runs;
 mod stopping;

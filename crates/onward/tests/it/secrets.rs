@@ -223,9 +223,10 @@ fn soak_no_canary_of_what_is_told() {
     cage.project.write("state.json", format!(r#"{{"{key}": {{"{inner}": "is {value}"}}, "plain": 1}}"#));
     cage.command(["state", "merge", "state.json"]).expect(0);
     cage.command(["state", "get"]).expect(0);
-    cage.command(["save", "kind", &inner, "--state", "state.json"]).expect(0);
+    cage.command(["save", "kind", "mine", "--state", "state.json"]).expect(0);
     cage.project.write("state.json", format!(r#"{{"{key}": {{"{inner}": "is now {value}"}}, "plain": 2}}"#));
-    cage.command(["save", "kind", &inner, "--state", "state.json"]).expect(0);
+    cage.command(["save", "kind", "mine", "--state", "state.json"]).expect(0);
+    cage.command(["save", "kind", &inner, "--state", "state.json"]).expect(2);
     let run =
         cage.command(["list", "--json", "--type", "run"]).json()["runs"][0]["run"].as_str().expect("a run").to_owned();
     cage.project.write("good.yaml", PLAN.replace("do it", &format!("do it with {key}")));

@@ -320,3 +320,16 @@ fn soak_several_runs_in_one_tree() {
     assert!(refused > 0 && done > 0, "these seeds say nothing: {refused} refused, {done} done");
     println!("{seeds} seeds from {first}: {refused} refused, {done} done, {cut_off} cut off");
 }
+
+/// Several scripts save for the first time at the same moment. They share one run.
+#[test]
+fn first_saves_at_once_share_one_run() {
+    let project = project();
+    project.write("state.json", r#"{"x": 1}"#);
+    let all: Vec<_> = (0..8).map(|_| project.start(["save", "t", "p", "--state", "state.json"])).collect();
+    all.into_iter().for_each(|one| {
+        one.wait_code(0);
+    });
+    let runs = project.command(["list", "--all", "--json"]).expect(0).json();
+    assert_eq!(runs["runs"].as_array().expect("a list").len(), 1, "{runs}");
+}
