@@ -1,4 +1,4 @@
-//! The world as the driver needs it: a clock, attempts, and things that happen. The real one is `flights.rs`; the
+//! The world as the driver needs it: a clock, attempts, and things that happen. The real one is `process_world.rs`; the
 //! simulator has another, so that both go through the same loop.
 
 use std::time::Duration;
