@@ -82,6 +82,9 @@ pub enum Error {
     TreeInUse { run: RunId, by: AtWork },
     #[error("something that a run has started is still at work: {}", path.display())]
     StillAtWork { path: PathBuf },
+    /// A process of a run that the store has lost.
+    #[error("phase {phase} of run {run}, which the store does not know, is still at work: process {pid}")]
+    Survives { run: String, phase: String, pid: i32 },
     #[error("no run can be branched off there: {reason}")]
     NotForked { reason: String },
     #[error("{file} is not a state: {why}")]

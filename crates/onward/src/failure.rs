@@ -16,7 +16,7 @@ use crate::args::Reader;
 use crate::render;
 use pages::{
     answer_needed, bad_record, damaged, forbidden, going_back, halfway_back, illegal, lost, moved, several, stopped,
-    store, tree_in_use, unanswered, untrusted,
+    store, survives, tree_in_use, unanswered, untrusted,
 };
 
 /// Why a command did not do what it was asked for. Boxed, because it travels through every result.
@@ -197,6 +197,7 @@ impl Page {
             Error::StillAtWork { .. } => {
                 Self::new(exit::DRIVEN, "at-work", what).kept(STORE_LEFT).next("onward doctor")
             }
+            Error::Survives { .. } => survives(what),
             Error::PhaseLives { .. } => going_back(exit::DRIVEN, "at-work", what),
             Error::NotForked { .. } => going_back(exit::REFUSED, "not-forked", what),
             Error::NothingUnfinished => Self::new(exit::NOT_FOUND, "no-run", what).next("onward list"),
@@ -378,6 +379,7 @@ mod tests {
             (74, Error::Store(StoreError::Unclear { path: "/x/.onward".into(), detail: text() })),
             (74, Error::Store(StoreError::Network { path: "/x/.onward".into(), kind: "NFS" })),
             (11, Error::StillAtWork { path: "attempts/r/p/1".into() }),
+            (11, Error::Survives { run: "r".into(), phase: "p".into(), pid: 7 }),
             (74, Error::Store(StoreError::Unreadable { cause: Cause::ReadOnly, path: "/x".into(), detail: text() })),
             (70, Error::Store(StoreError::LookOnly)),
         ]

@@ -14,6 +14,7 @@ use super::folder::AttemptFolder;
 use super::probe;
 use super::record::{self, Exit, RecordError, Started, Stop, StopBy, StopMode};
 use super::spawn::whole_file;
+use super::survivors::was_given_to_somebody;
 use crate::drive::running_attempt;
 use crate::sys::process::{self, Pid};
 
@@ -126,8 +127,10 @@ pub fn is_at_work(folder: &AttemptFolder) -> Result<bool, RecordError> {
 }
 
 fn somebody_is_there(folder: &AttemptFolder, boot_now: &str) -> Result<bool, RecordError> {
+    // The tag is another one where the store was lost and brought back; the path that was given is the same.
     let members = folder.mark(boot_now).members();
-    members.map(|all| !all.is_empty()).map_err(|source| RecordError::Unreadable { name: "/proc", source })
+    let there = members.and_then(|all| Ok(!all.is_empty() || was_given_to_somebody(folder)?));
+    there.map_err(|source| RecordError::Unreadable { name: "/proc", source })
 }
 
 /// Whether anyone holds the attempt's lock: the attendant, or something that the phase started.

@@ -23,6 +23,7 @@ mod folder;
 pub(crate) mod logs;
 mod record;
 mod spawn;
+mod survivors;
 mod wake;
 
 use std::sync::RwLock;
@@ -36,6 +37,7 @@ pub(crate) use logs::CHECKS;
 pub use logs::{Output, OutputsError};
 pub use record::{AfterSuccess, Exit, LeftRunning, Outcome, RecordError, Spec, Started, Stop, StopBy, StopMode};
 pub use spawn::{ARGUMENT, Attending, SpawnError, spawn, tree_value};
+pub(crate) use survivors::{Survivor, survivors};
 
 type Probe = fn(&'static str);
 

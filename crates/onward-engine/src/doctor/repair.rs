@@ -113,6 +113,7 @@ impl Onward {
         let anew = unopened || REBUILD.iter().any(|code| found.has(code));
         if anew {
             if found.store.is_none() && found.has("run-lost") {
+                self.demand_no_survivor()?;
                 // The folder is gone, or there is nothing in it; what git has needs a place.
                 drop(SqliteStore::open(&folder, OpenMode::ReadWrite)?);
             }

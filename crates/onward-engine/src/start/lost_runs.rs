@@ -8,6 +8,7 @@ use onward_core::view::Summary;
 use onward_store::{OpenMode, RunFilter, SqliteStore};
 
 use crate::Onward;
+use crate::attendant::{self, Survivor};
 use crate::doctor::{self, Copied};
 use crate::error::{Error, Result};
 use crate::journal;
@@ -97,6 +98,22 @@ impl Onward {
             self.notices.push(format!("finished runs are in git and not in the store: {}; {words}", runs.join(", ")));
         }
         Ok(())
+    }
+
+    /// Refuses to begin or to bring back anything beside a process of a run that the store has lost.
+    pub(crate) fn demand_no_survivor(&mut self) -> Result<()> {
+        let Some(known) = self.known().filter(|known| known.no_plan) else { return Ok(()) };
+        let folder = self.project.store_folder();
+        let survivors = attendant::survivors(&folder).map_err(Error::io("looking for processes of lost runs"))?;
+        let deleted = SqliteStore::open(&folder, OpenMode::Look).ok();
+        let is_lost = |run: &RunId| {
+            let was_deleted = deleted.as_ref().is_some_and(|store| store.run_was_deleted(run).unwrap_or(false));
+            !known.runs.contains(run) && !was_deleted
+        };
+        match survivors.into_iter().find(|survivor| is_lost(&RunId::new(&survivor.run))) {
+            Some(Survivor { pid, run, phase }) => Err(Error::Survives { run, phase, pid: pid.as_raw() }),
+            None => Ok(()),
+        }
     }
 
     /// Refuses to go on with a run of which git has more than the store: an older copy of the store was put in its place.

@@ -133,6 +133,7 @@ impl Onward {
     /// Starts a new run and drives it.
     pub fn start(&mut self, request: &Request, found: Found, reporter: &mut dyn Reporter) -> Result<Finished> {
         stop::demand_none()?;
+        self.demand_no_survivor()?;
         self.store()?;
         if request.want == Want::Fresh {
             // Before anybody is kept from starting, since it may take long.

@@ -15,8 +15,8 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
-pub(crate) use members::is_shortage;
 pub use members::{Mark, Member, carried, kill_tree, sweep};
+pub(crate) use members::{given_paths, is_shortage};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};

@@ -148,6 +148,12 @@ pub(super) fn lost(what: String) -> Page {
     page.next("onward doctor").next("onward doctor --repair")
 }
 
+/// Nothing is started beside a process of a run that was lost.
+pub(super) fn survives(what: String) -> Page {
+    let more = "nothing is started or brought back beside it: wait for its end, or end it, and give the command again";
+    Page::new(exit::DRIVEN, "at-work", what).more(vec![more.to_owned()]).kept(AS_BEFORE).next("onward doctor")
+}
+
 pub(super) fn untrusted(what: String) -> Page {
     let more = vec![
         "looking works as always, and executes nothing".to_owned(),

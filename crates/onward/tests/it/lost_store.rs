@@ -357,3 +357,38 @@ fn what_came_after_the_last_phase_comes_back() {
     lose();
     assert_eq!(completed(&project), Vec::<String>::new());
 }
+
+/// The books are swept away while a phase works. Nothing is brought back or begun beside it, and it is named.
+#[test]
+fn nothing_is_begun_beside_a_phase_that_outlived_the_books() {
+    for (plan, in_a_repository) in
+        [(OUTWARD, true), (&OUTWARD.replace("effects: external, ", ""), true), (OUTWARD, false)]
+    {
+        let project = if in_a_repository { in_git(plan) } else { project() };
+        project.plan(plan);
+        if in_a_repository {
+            killed_in_b(&project);
+        } else {
+            let driver = project.start(["run"]);
+            project.wait_ledger("begin", "b", 1);
+            driver.kill();
+        }
+        fs::remove_dir_all(project.path(".onward")).expect("a folder");
+        if in_a_repository {
+            project.command(["doctor", "--repair"]).expect(11).err_names(["phase b", "process"]);
+            project.command(["run"]).expect(12);
+        } else {
+            project.command(["run"]).expect(11).err_names(["phase b", "process"]);
+        }
+        project.command(["run", "--fresh"]).expect(11).err_names(["phase b", "process"]);
+        assert!(!project.exists(".onward/onward.db"), "a refusal made a store");
+        assert_eq!(project.count("begin", "b"), 1);
+        project.open("b");
+        project.wait_ledger("end", "b", 1);
+        wait_until("the end of the attempt", || {
+            let code = project.command(["run", "--fresh"]).code;
+            (code != 11).then_some(())
+        });
+        assert_eq!(project.count("begin", "b"), 2);
+    }
+}

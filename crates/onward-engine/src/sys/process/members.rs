@@ -7,8 +7,11 @@
 //! was there any more is not found. Numbers alone, of sessions too, tell nothing: they are given out again.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -185,6 +188,20 @@ pub fn carried() -> io::Result<BTreeSet<String>> {
         tags.extend(tags_in(&environment(pid)?).map(|tag| String::from_utf8_lossy(tag).into_owned()));
     }
     Ok(tags)
+}
+
+/// Every other process that was given a path in this variable, and the path. Zombies have none any more.
+pub(crate) fn given_paths(variable: &str) -> io::Result<Vec<(Pid, PathBuf)>> {
+    let mut given = Vec::new();
+    for pid in all_pids()?.filter(|pid| *pid != Pid::this()) {
+        let environment = environment(pid)?;
+        let value = |one: &[u8]| -> Option<PathBuf> {
+            let path = one.strip_prefix(variable.as_bytes())?.strip_prefix(b"=")?;
+            Some(PathBuf::from(OsStr::from_bytes(path)))
+        };
+        given.extend(environment.split(|&byte| byte == 0).find_map(value).map(|path| (pid, path)));
+    }
+    Ok(given)
 }
 
 /// Kills the group, then everything that carries the tag and what belongs to it. Gives what is still there in the end.

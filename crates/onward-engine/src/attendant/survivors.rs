@@ -1,0 +1,41 @@
+//! Processes of attempts whose store is gone: the tag names a folder that is not there any more, the path that they were given does.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::folder::AttemptFolder;
+use crate::sys::process::{self, Pid};
+
+/// What every attempt is given: the path of a file in its folder.
+const PLACE_VARIABLE: &str = "ONWARD_OUTPUT";
+
+/// A living process of an attempt, known by the path that it was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Survivor {
+    pub(crate) pid: Pid,
+    pub(crate) run: String,
+    pub(crate) phase: String,
+}
+
+/// The living processes of all attempts below a path of a store, whether the store is the one that they were started from or not.
+pub(crate) fn survivors(store: &Path) -> io::Result<Vec<Survivor>> {
+    let attempts = resolved(store).join("attempts");
+    let given = process::given_paths(PLACE_VARIABLE)?.into_iter();
+    let survivor = |(pid, path): (Pid, PathBuf)| {
+        let mut names = path.strip_prefix(&attempts).ok()?.iter().map(|name| name.to_string_lossy().into_owned());
+        Some(Survivor { pid, run: names.next()?, phase: names.next()? })
+    };
+    Ok(given.filter_map(survivor).collect())
+}
+
+/// Whether a process lives that was given the path of this very attempt.
+pub(super) fn was_given_to_somebody(folder: &AttemptFolder) -> io::Result<bool> {
+    let path = folder.result_path();
+    Ok(process::given_paths(PLACE_VARIABLE)?.iter().any(|(_, given)| *given == path))
+}
+
+/// The store may be gone; the folder that it was in is there.
+fn resolved(store: &Path) -> PathBuf {
+    let around = store.parent().and_then(|around| around.canonicalize().ok());
+    around.zip(store.file_name()).map_or_else(|| store.to_owned(), |(around, name)| around.join(name))
+}
