@@ -26,7 +26,7 @@ pub const REPLAN_LIMIT: u8 = 16;
 pub const NEWER: u8 = 17;
 /// A bug in onward.
 pub const BUG: u8 = 70;
-/// The store cannot be written; nothing was started.
+/// The store cannot be written, and nothing was started; or the answer of a verb could not be written.
 pub const STORE: u8 = 74;
 /// Paused: run again.
 pub const PAUSED: u8 = 75;

@@ -101,6 +101,15 @@ impl Failure {
         Page::new(exit::USAGE, "usage", what).into()
     }
 
+    /// Whatever the command did is done, and whoever asked does not know all of it.
+    pub(crate) fn answer_not_written(why: &str, code: u8) -> Self {
+        let page = Page::new(exit::STORE, "no-answer", format!("the answer could not be written to stdout: {why}"));
+        let without = format!(
+            "the command itself came to its end, with exit code {code}; what was written of its answer is not all"
+        );
+        page.more(vec![without]).kept("what the command did is done, and is not taken back").into()
+    }
+
     /// Nobody is there who could answer: the question and every answer as a command.
     pub(crate) fn answer_needed(question: Question) -> Self {
         answer_needed(question).into()

@@ -19,10 +19,16 @@ use crate::render::{self, failure::Told, run::Exit};
 /// Does what was typed and waits until it is written; gives the exit code.
 pub(crate) fn perform_and_write(words: &[OsString]) -> u8 {
     let code = perform(words);
-    match (render::drain(), stop::signal()) {
+    match (render::drain(), stop::signal(), render::not_written()) {
         // Somebody stopped us while we waited for somebody to read.
-        (false, Some(signal)) if code < exit::SIGNALS => failure::code_of(signal),
-        (_, _) => code,
+        (false, Some(signal), _) if code < exit::SIGNALS => failure::code_of(signal),
+        (_, _, Some(why)) if code < exit::SIGNALS && code != exit::BUG => {
+            let failure = Failure::answer_not_written(why, code);
+            render::say(&render::failure::page(&failure));
+            render::drain();
+            failure.code
+        }
+        (_, _, _) => code,
     }
 }
 

@@ -14,7 +14,8 @@ use serde_json::json;
 
 use super::change::Changes;
 use super::live::Live;
-use super::{answer_json, json, limits, paint, people, safe, say, status, time};
+use super::write::line_json;
+use super::{json, limits, paint, people, safe, say, status, time};
 use crate::failure::Failure;
 
 /// After this long without a word somebody wonders whether it is still alive.
@@ -66,7 +67,7 @@ impl Report {
             Style::Text => self.changes.line(recorded, run),
             Style::Quiet => None,
             Style::Json => {
-                answer_json(&json::event_line(recorded));
+                line_json(&json::event_line(recorded));
                 None
             }
         };
@@ -84,7 +85,7 @@ impl Report {
         self.live.clear();
         match self.style {
             Style::Text | Style::Quiet => say(&status::short(view, now)),
-            Style::Json => answer_json(&json!({ "type": "status", "at": now, "run": view.run, "status": view })),
+            Style::Json => line_json(&json!({ "type": "status", "at": now, "run": view.run, "status": view })),
         }
         self.last_word = Some(now);
     }
@@ -103,7 +104,7 @@ impl Report {
             Style::Quiet => {}
             Style::Json => {
                 let running: Vec<_> = run.running().map(|(phase, _)| &phase.id).collect();
-                answer_json(&json!({ "type": "heartbeat", "at": now, "run": run.id, "running": running }));
+                line_json(&json!({ "type": "heartbeat", "at": now, "run": run.id, "running": running }));
             }
         }
     }
@@ -126,7 +127,7 @@ impl Report {
                 let Awaited { until, .. } = &awaited;
                 let told =
                     json!({ "type": "waiting", "at": now, "run": run.id, "for": awaited.words(), "until": until });
-                answer_json(&told);
+                line_json(&told);
             } else {
                 say(&format!("{} {words}\n", paint::doubtful("◷")));
             }
@@ -140,7 +141,7 @@ impl Report {
         self.live.clear();
         let code = exit_code(finished.ending);
         match self.style {
-            Style::Json => answer_json(&Exit::of(&finished.run, code)),
+            Style::Json => line_json(&Exit::of(&finished.run, code)),
             Style::Quiet if code == exit::DONE => {}
             Style::Text | Style::Quiet => say(&last_words(finished)),
         }
@@ -150,7 +151,7 @@ impl Report {
     /// Nothing was started, and that is all right.
     pub(crate) fn left(&self, run: &RunId, resumable: bool, words: &str) {
         match self.style {
-            Style::Json => answer_json(&Exit::new(exit::DONE, Some(run), resumable)),
+            Style::Json => line_json(&Exit::new(exit::DONE, Some(run), resumable)),
             Style::Text => say(words),
             Style::Quiet => {}
         }
@@ -162,13 +163,13 @@ impl Report {
         say(&super::failure::page(failure));
         if self.style == Style::Json {
             if let Some(question) = &failure.question {
-                answer_json(&question_line(failure.run.as_ref(), question));
+                line_json(&question_line(failure.run.as_ref(), question));
             }
             if !failure.findings.is_empty() {
                 let (run, reasons, findings) = (&failure.run, &failure.more, &failure.findings);
-                answer_json(&json!({ "type": "refusal", "run": run, "reasons": reasons, "findings": findings }));
+                line_json(&json!({ "type": "refusal", "run": run, "reasons": reasons, "findings": findings }));
             }
-            answer_json(&Exit::failed(failure, self.run.as_ref()));
+            line_json(&Exit::failed(failure, self.run.as_ref()));
         }
         failure.code
     }

@@ -1,6 +1,8 @@
-//! The way out of the program: secrets are cut out of all that is shown. Nobody is there to be told that a pipe or a terminal was closed, so errors are ignored.
+//! The way out of the program: secrets are cut out of all that is shown. Nobody is there to be told that a pipe was closed; an
+//! answer that could not be written for another reason is remembered, since no success may be reported then.
 
-use std::io::{IsTerminal, Read, Write};
+use std::io::{self, ErrorKind, IsTerminal, Read, Write};
+use std::sync::OnceLock;
 
 use onward_engine::redact::secrets;
 use serde::Serialize;
@@ -12,9 +14,17 @@ use super::{json, safe};
 /// Bytes that are copied at once.
 const COPIED_BYTES: usize = 64 * 1024;
 
+/// Why an answer, or a part of one, was not written.
+static NOT_WRITTEN: OnceLock<String> = OnceLock::new();
+
+/// Why an answer was not written, where one was not. All that was said has to be drained before.
+pub(crate) fn not_written() -> Option<&'static str> {
+    NOT_WRITTEN.get().map(String::as_str)
+}
+
 /// The answer to a command, on stdout. Colour is taken out where nobody would see it.
 pub(crate) fn answer(text: &str) {
-    let_out(Way::Out, text.as_bytes(), |bytes| write_to(anstream::stdout().lock(), bytes));
+    let_out(Way::Out, text.as_bytes(), |bytes| remember(write_to(anstream::stdout().lock(), bytes)));
 }
 
 /// The answer as a line of JSON.
@@ -24,17 +34,22 @@ pub(crate) fn answer_json(value: &impl Serialize) {
 
 /// The answer as it is, for programs.
 pub(crate) fn answer_bytes(bytes: &[u8]) {
-    let_out(Way::Out, bytes, |bytes| write_to(std::io::stdout().lock(), bytes));
+    let_out(Way::Out, bytes, |bytes| remember(write_to(io::stdout().lock(), bytes)));
+}
+
+/// A line about a run that is being driven, for programs. The run is not over because nobody can take it down.
+pub(super) fn line_json(value: &impl Serialize) {
+    let_out(Way::Out, json::line(value).as_bytes(), |bytes| ignore(write_to(io::stdout().lock(), bytes)));
 }
 
 /// All that is not the answer, on stderr.
 pub(crate) fn say(text: &str) {
-    let_out(Way::Err, text.as_bytes(), |bytes| write_to(anstream::stderr().lock(), bytes));
+    let_out(Way::Err, text.as_bytes(), |bytes| ignore(write_to(anstream::stderr().lock(), bytes)));
 }
 
 /// What a terminal is told about the line of the cursor; such words are no colour and are not taken out.
 pub(super) fn rewrite(text: &str) {
-    let_out(Way::Err, text.as_bytes(), |bytes| write_to(std::io::stderr().lock(), bytes));
+    let_out(Way::Err, text.as_bytes(), |bytes| ignore(write_to(io::stderr().lock(), bytes)));
 }
 
 /// From now on nobody stands still because nobody reads.
@@ -42,11 +57,11 @@ pub(crate) fn write_beside() {
     beside::begin(
         |count| Piece {
             text: json::line(&json!({ "type": "left_out", "lines": count })).into_bytes(),
-            write: |bytes| write_to(std::io::stdout().lock(), bytes),
+            write: |bytes| ignore(write_to(io::stdout().lock(), bytes)),
         },
         |count| Piece {
             text: format!("[… {count} lines left out, nobody read them …]\n").into_bytes(),
-            write: |bytes| write_to(anstream::stderr().lock(), bytes),
+            write: |bytes| ignore(write_to(anstream::stderr().lock(), bytes)),
         },
     );
 }
@@ -58,9 +73,22 @@ fn let_out(way: Way, bytes: &[u8], write: fn(&[u8])) {
     }
 }
 
-fn write_to(mut out: impl Write, bytes: &[u8]) {
-    let _ = out.write_all(bytes);
-    let _ = out.flush();
+fn write_to(mut out: impl Write, bytes: &[u8]) -> io::Result<()> {
+    out.write_all(bytes).and_then(|()| out.flush())
+}
+
+/// A reader who went away wants no more of it; whatever else went wrong must not pass for an answer.
+fn remember(written: io::Result<()>) {
+    if let Err(why) = written
+        && why.kind() != ErrorKind::BrokenPipe
+    {
+        NOT_WRITTEN.get_or_init(|| why.to_string());
+    }
+}
+
+/// For words that nobody has to get.
+fn ignore(written: io::Result<()>) {
+    drop(written);
 }
 
 /// A command line that was not understood, or the help that was asked for.
@@ -77,8 +105,8 @@ pub(crate) enum Copied {
 }
 
 /// Copies what a phase printed to stdout: as it is for programs, harmless for a terminal, which would obey it.
-pub(crate) fn copy(mut from: impl Read) -> std::io::Result<Copied> {
-    let mut out = std::io::stdout().lock();
+pub(crate) fn copy(mut from: impl Read) -> io::Result<Copied> {
+    let mut out = io::stdout().lock();
     let terminal = out.is_terminal();
     let mut buffer = vec![0; COPIED_BYTES];
     let mut rest = Vec::new();
@@ -86,7 +114,7 @@ pub(crate) fn copy(mut from: impl Read) -> std::io::Result<Copied> {
         let count = match from.read(&mut buffer) {
             Ok(0) => break,
             Ok(count) => count,
-            Err(why) if why.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(why) if why.kind() == ErrorKind::Interrupted => continue,
             Err(why) => return Err(why),
         };
         let written = if terminal {
@@ -95,9 +123,12 @@ pub(crate) fn copy(mut from: impl Read) -> std::io::Result<Copied> {
             out.write_all(&buffer[..count])
         };
         if written.is_err() {
+            remember(written);
             return Ok(Copied::NobodyReads);
         }
     }
-    let ended = out.write_all(safe::block(&String::from_utf8_lossy(&rest)).as_bytes()).and_then(|()| out.flush());
-    Ok(if ended.is_ok() { Copied::All } else { Copied::NobodyReads })
+    let ended = write_to(&mut out, safe::block(&String::from_utf8_lossy(&rest)).as_bytes());
+    let copied = if ended.is_ok() { Copied::All } else { Copied::NobodyReads };
+    remember(ended);
+    Ok(copied)
 }

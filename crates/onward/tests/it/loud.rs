@@ -1,6 +1,7 @@
 //! Phases and checks that print far more than anybody reads.
 
-use std::fs;
+use std::fs::{self, File};
+use std::process::Stdio;
 
 use crate::project;
 
@@ -44,4 +45,35 @@ fn what_is_printed_without_end_is_bounded() {
     assert!(logs.ends_with("\n[… the rest is left out …]\n"), "the check says so too");
     let json = project.command(["logs", "latest", "--json"]).json();
     assert!(json["logs"][0]["output"].as_str().is_some_and(|said| said.contains("left out")), "in JSON");
+}
+
+/// The disk is full where the answer goes. Every verb says so and does not end as if it had been given; a run goes on, and
+/// its end is its own. A reader who went away is none of this.
+#[test]
+fn an_answer_that_could_not_be_written_is_no_success() {
+    let project = project();
+    project.plan("onward: 1\nname: demo\nphases:\n  a: { run: echo said }\n");
+    project.write("state.json", "{}");
+    let onto = |words: &[&str], out: Stdio| project.spawn_onto(project.prepare(words), Some(out), None).wait();
+    let full = || Stdio::from(File::create("/dev/full").expect("there is one"));
+    for words in [&["run", "--dry-run"][..], &["check", "--json"], &["schema", "plan"], &["--help"]] {
+        onto(words, full()).expect(74).err_names(["the answer could not be written"]);
+    }
+    onto(&["run", "--json"], full()).expect(0);
+    let answers = [
+        &["logs", "latest", "a"][..],
+        &["save", "build", "shop", "--state", "state.json"],
+        &["load", "build"],
+        &["list", "--json"],
+        &["list"],
+        &["doctor"],
+    ];
+    for words in answers {
+        let ran = onto(words, full());
+        assert_eq!(ran.code, 74, "{words:?}: {ran}");
+        ran.err_names(["the answer could not be written", "No space left"]);
+    }
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    onto(&["load", "build"], writer.into()).expect(0);
 }
