@@ -11,6 +11,7 @@ mod known;
 mod literals;
 mod names;
 mod shapes;
+pub(crate) mod uncuttable;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

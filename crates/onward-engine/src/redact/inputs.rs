@@ -10,7 +10,7 @@ use onward_core::plan::Plan;
 use onward_core::run::proof::{ArtifactState, Copied, Proof};
 use serde_json::{Map, Value};
 
-use super::{known, secrets};
+use super::{known, secrets, uncuttable};
 
 /// The very same text, without a copy, where nothing in it is secret.
 pub(crate) fn text(text: String) -> String {
@@ -86,6 +86,7 @@ pub(crate) fn plan(plan: &Plan) -> Result<Plan, String> {
                 .to_owned());
         }
     }
+    uncuttable::demand_none(plan)?;
     let text = serde_json::to_string(plan).map_err(|why| why.to_string())?;
     if !text.contains(super::MARK) && matches!(clean.text(&text), Cow::Borrowed(_)) {
         return Ok(plan.clone());

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::{MARK, Names, SECRET_BYTES_MIN, Secrets, redact_text, values_of};
@@ -16,6 +16,8 @@ struct Known {
     names: Names,
     /// Values that are no variables of ours.
     given: BTreeSet<Vec<u8>>,
+    /// Where they were given: names of inputs and of variables of a plan, each with its last secret value.
+    named: BTreeMap<String, String>,
     secrets: Arc<Secrets>,
     /// What was given under each name, as it is.
     inputs: BTreeMap<String, String>,
@@ -26,8 +28,8 @@ struct Known {
 impl Known {
     fn new(names: Names) -> Self {
         let secrets = Arc::new(Secrets::new(&[]));
-        let mut known =
-            Self { names, given: BTreeSet::new(), secrets, inputs: BTreeMap::new(), texts: BTreeMap::new() };
+        let (named, inputs, texts) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let mut known = Self { names, given: BTreeSet::new(), named, secrets, inputs, texts };
         known.look_again();
         known
     }
@@ -43,6 +45,9 @@ impl Known {
     fn learn(&mut self, name: &str, value: &str) {
         let found = values_of([(OsStr::new(name), OsStr::new(value))], &self.names);
         let new: Vec<Vec<u8>> = found.into_iter().filter(|value| value.len() >= SECRET_BYTES_MIN).collect();
+        if !new.is_empty() {
+            self.named.insert(name.to_owned(), value.to_owned());
+        }
         if new.iter().any(|value| !self.given.contains(value)) {
             self.given.extend(new);
             self.look_again();
@@ -95,13 +100,19 @@ pub(crate) fn secret_in(text: &str) -> Option<String> {
         return Some("what has the shape of a token".to_owned());
     }
     let names = names();
-    let holds = |(name, value): &(OsString, OsString)| {
-        let values = values_of([(name.as_os_str(), value.as_os_str())], &names);
-        is_cut(&Secrets::new(&values.into_iter().collect::<Vec<_>>()))
+    let holds = |name: &OsStr, value: &OsStr| {
+        let values = values_of([(name, value)], &names);
+        !values.is_empty() && is_cut(&Secrets::new(&values.into_iter().collect::<Vec<_>>()))
     };
-    let variable = std::env::vars_os().find(holds);
-    let called = |(name, _): (OsString, _)| format!("the value of the variable {}", name.to_string_lossy());
-    Some(variable.map_or_else(|| "a secret that was given".to_owned(), called))
+    if let Some((name, _)) = std::env::vars_os().find(|(name, value)| holds(name, value)) {
+        return Some(format!("the value of the variable {}", name.to_string_lossy()));
+    }
+    let named = with(|known| known.named.clone());
+    let given = named.iter().find(|(name, value)| holds(OsStr::new(name), OsStr::new(value)));
+    Some(given.map_or_else(
+        || "a secret that was given".to_owned(),
+        |(name, _)| format!("the value of {name}, which is given"),
+    ))
 }
 
 /// Takes note of a value under a name that may say that it is secret.

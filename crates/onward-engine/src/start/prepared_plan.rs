@@ -23,6 +23,7 @@ pub(crate) struct Prepared {
 impl Prepared {
     pub(crate) fn of(project: &Project, file: &str, plan: &Plan, inputs: &BTreeMap<String, String>) -> Result<Self> {
         let whole = with_used(project, plan)?;
+        redact::uncuttable::demand_whole_inputs(&whole, inputs).map_err(|why| holds_a_secret(file, why))?;
         let digest = plan::digest(&whole);
         let expanded = expand::at_start(&whole, inputs).map_err(|faults| {
             let faults = faults.into_iter().map(|why| Diagnostic::error(Code::BadValue, why.to_string()));
@@ -59,11 +60,14 @@ fn with_used(project: &Project, plan: &Plan) -> Result<Plan> {
     let not_yet = |fault: &UsedFault| fault.diagnostics.iter().any(|one| one.code == Code::NotYetSupported);
     match warnings.into_iter().find(not_yet) {
         Some(UsedFault { path, text, diagnostics }) => Err(Error::PlanUnsupported { file: path, text, diagnostics }),
-        None => redact::inputs::plan(&whole).map_err(|why| {
-            let diagnostics = vec![Diagnostic::error(Code::BadValue, why)];
-            Error::PlanInvalid { file: whole.name.clone(), text: String::new(), diagnostics }
-        }),
+        None => redact::inputs::plan(&whole).map_err(|why| holds_a_secret(&whole.name, why)),
     }
+}
+
+/// The text of the plan is not shown beside it: the secret stands there.
+fn holds_a_secret(file: &str, why: String) -> Error {
+    let diagnostics = vec![Diagnostic::error(Code::BadValue, why)];
+    Error::PlanInvalid { file: file.to_owned(), text: String::new(), diagnostics }
 }
 
 /// All that is wrong with the first plan that has errors.

@@ -396,3 +396,44 @@ fn another_secret_is_other_work() {
     let first = first.as_str().expect("a run");
     project.command(["resume", first, "--input", "api_token=first-token-of-two"]).expect(0);
 }
+
+/// A path of a plan holds the value of a secret. Cut, it would be another path, so the plan is refused before anything is made,
+/// with the phase, the key and the name, and never with the value. The configuration may take the name out.
+#[test]
+fn a_path_that_holds_a_secret_is_refused() {
+    let mut project = project();
+    project.set_env("DB_PASSWORD", "postgres");
+    project.write("used.yaml", "onward: 1\nname: used\nphases:\n  inner: { run: 'true', reads: [in/postgres/a] }\n");
+    project.write("postgres.yaml", "onward: 1\nname: used\nphases:\n  inner: { run: 'true' }\n");
+    let refused = [
+        ("writes", "  a: { run: 'true', writes: [out/postgres] }"),
+        ("reads", "  a: { run: 'true', reads: ['in/postgres*'] }"),
+        ("artifacts", "  a: { run: 'true', artifacts: [out/postgres.tar] }"),
+        ("working-directory", "  a: { run: 'true', working-directory: postgres }"),
+        ("locks", "  a: { run: 'true', locks: [postgres] }"),
+        ("uses", "  a: { uses: ./postgres.yaml }"),
+        ("reads", "  a: { uses: ./used.yaml }"),
+        ("writes", "  b: { run: 'true' }\nfinally:\n  a: { run: 'true', writes: [postgres] }"),
+    ];
+    for (key, phases) in refused {
+        project.plan(&format!("onward: 1\nname: demo\nphases:\n{phases}\n"));
+        let before = project.tree();
+        let ran = project.command(["run", "--no-input"]);
+        assert_eq!(ran.code, 2, "{phases}: {ran}");
+        assert!(!ran.err.contains("postgres"), "{ran}");
+        ran.err_names([if phases.contains("used.yaml") { "inner" } else { "a" }, key, "DB_PASSWORD", "redact.except"]);
+        assert_eq!(project.tree(), before, "{phases}: something was made");
+    }
+    project.plan(
+        "onward: 1\nname: demo\ninputs: { api_token: { type: string } }\nphases:\n  a: { run: 'true', writes: [out/hunter22] }\n",
+    );
+    let ran = project.command(["run", "--no-input", "--input", "api_token=hunter22"]).expect(2);
+    ran.err_names(["api_token", "writes"]);
+    project.plan(
+        "onward: 1\nname: demo\ninputs: { place: { type: string } }\nphases:\n  a: { run: 'true', reads: ['out/${{ inputs.place }}'] }\n",
+    );
+    project.command(["run", "--no-input", "--input", "place=postgres"]).expect(2).err_names(["place", "reads"]);
+    project.write(".onward/config.yaml", "redact: { except: [DB_PASSWORD] }\n");
+    project.plan("onward: 1\nname: demo\nphases:\n  a: { run: 'mkdir -p out/postgres', writes: [out/postgres] }\n");
+    project.command(["run", "--no-input"]).expect(0);
+}
