@@ -42,6 +42,9 @@ pub struct Vcs {
     pub(super) held: bool,
     /// A rewind was begun and has not ended.
     pub rewinding: Option<RewindBegun>,
+    /// The snapshot of what was there before that rewind.
+    #[serde(default)]
+    pub(super) before_rewind: Option<String>,
     /// Rewinds that can be taken back, the last one at the end.
     pub undoable: Vec<RewindBegun>,
     /// Pairs of snapshots, the older first, between which nothing of the run was at work: what came between them is somebody
@@ -134,6 +137,12 @@ impl Run {
         self.snapshot_is_wanted() || self.commit_is_due() || self.vcs.begun.is_some() || self.vcs.rewinding.is_some()
     }
 
+    /// The snapshot of what was there before the rewind that has not ended. A newer one may show what was edited since.
+    pub fn files_before_rewind(&self) -> Option<&str> {
+        let last = || self.vcs.last.as_ref().map(|last| last.commit.as_str());
+        self.vcs.before_rewind.as_deref().or_else(last)
+    }
+
     /// The number under which the next snapshot is kept: no other of this run has it.
     pub fn next_snapshot(&self) -> u64 {
         self.seq.next().0
@@ -170,7 +179,7 @@ impl Run {
             Event::CommitLeft { number, why } => self.commit_left(*number, why),
             Event::RewindBegun(begun) => self.rewind_begun(begun),
             Event::RunRewound(rewound) => self.rewound(rewound),
-            Event::RewindFailed { .. } => self.vcs.rewinding = None,
+            Event::RewindFailed { .. } => (self.vcs.rewinding, self.vcs.before_rewind) = (None, None),
             Event::RunForked { restored, .. } => self.forked(restored),
             _ => unreachable!("not about the working tree"),
         }
@@ -242,12 +251,14 @@ impl Run {
     fn rewind_begun(&mut self, begun: &RewindBegun) {
         assert!(self.derived.running.is_empty() && self.ending().is_some(), "a run that works is not rewound");
         assert!(self.vcs.rewinding.is_none(), "one rewind at a time");
+        self.vcs.before_rewind = self.vcs.last.as_ref().map(|last| last.commit.clone());
         self.vcs.rewinding = Some(begun.clone());
     }
 
     fn rewound(&mut self, rewound: &RunRewound) {
         let begun = self.vcs.rewinding.take().expect("a rewind ends that was begun");
         assert_eq!(begun.to, rewound.to, "the rewind that was begun is the one that ends");
+        self.vcs.before_rewind = None;
         if let Some(restored) = &rewound.restored {
             self.restore(restored);
             (self.result, self.stop, self.stopped) = (rewound.result, None, Some(StopBy::Rewind));
@@ -416,7 +427,7 @@ pub fn as_of(run: &Run, checkpoint: &Checkpoint) -> Run {
     let mut ahead = run.clone();
     ahead.restore(&back_to(run, checkpoint));
     (ahead.result, ahead.stop, ahead.stopped) = (result_of(checkpoint), None, Some(StopBy::Rewind));
-    ahead.vcs.rewinding = None;
+    (ahead.vcs.rewinding, ahead.vcs.before_rewind) = (None, None);
     ahead
 }
 

@@ -98,8 +98,11 @@ impl Onward {
             return Err(Error::NoSuchRun(whole_id.to_owned()));
         }
         if self.load(&run).is_ok_and(|run| run.vcs.rewinding.is_some()) {
-            // Nobody could do that any more once its books are gone.
-            self.end_rewind_of(&run)?;
+            // Nobody could do that any more once its books are gone, and with them goes what was edited meanwhile.
+            let ended = self.end_rewind_of(&run)?;
+            if let Some(edited) = ended.and_then(|ended| ended.edited_words()) {
+                return Err(Error::Refused { run, reasons: vec![edited] });
+            }
         }
         let at_work = self.load(&run).map(|run| self.living(&run)).unwrap_or_default();
         if !at_work.is_empty() {

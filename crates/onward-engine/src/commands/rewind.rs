@@ -61,9 +61,38 @@ pub enum Rewound {
         left_out: Vec<String>,
         /// An earlier rewind was taken back.
         undone: bool,
+        /// What was done first, since another rewind had been cut off.
+        notes: Vec<String>,
     },
     /// The person said no.
     Declined,
+}
+
+/// A rewind that had been cut off and has been ended.
+#[derive(Debug)]
+pub(crate) struct EndedRewind {
+    begun: RewindBegun,
+    /// What is not in the snapshot that was taken then, each with the reason.
+    left_out: Vec<String>,
+    /// The checkpoint with what had been edited since it was cut off.
+    edited: Option<CheckpointId>,
+}
+
+impl EndedRewind {
+    /// What whoever ends it should say.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let left_out = self.left_out.iter().map(|line| format!("not in the snapshot of the files: {line}"));
+        self.edited_words().into_iter().chain(left_out).collect()
+    }
+
+    /// Where the files are that had been edited, if any were.
+    pub(crate) fn edited_words(&self) -> Option<String> {
+        self.edited.as_ref().map(edited_words)
+    }
+}
+
+fn edited_words(kept: &CheckpointId) -> String {
+    format!("files were edited since the rewind was cut off; as they were they are in checkpoint {kept}")
 }
 
 /// Two checkpoints side by side.
@@ -90,7 +119,22 @@ impl Onward {
     /// Takes the last rewind of a run back.
     pub fn undo(&mut self, name: Option<&str>, confirm: Option<&mut Confirm<'_>>) -> Result<Rewound> {
         let id = self.find_run(name)?;
-        self.end_rewind_of(&id)?;
+        let ended = self.end_rewind_of(&id)?;
+        let mut first = ended.as_ref().map(EndedRewind::notes).unwrap_or_default();
+        if let Some(EndedRewind { begun, .. }) = ended.filter(|ended| ended.begun.undoes) {
+            // It is what was asked for. Another rewind before it is not.
+            first.insert(0, "the undo that was cut off has been ended".to_owned());
+            let (to, before, left_out) = (begun.to, begun.before, Vec::new());
+            return Ok(Rewound::Done {
+                run: id,
+                to,
+                before,
+                without_files: None,
+                left_out,
+                undone: true,
+                notes: first,
+            });
+        }
         let run = self.load(&id)?;
         let last = run.vcs.undoable.last().cloned().ok_or_else(|| Error::NothingToUndo { run: id.clone() })?;
         let to = self.read_checkpoint(&last.before)?;
@@ -99,7 +143,11 @@ impl Onward {
             (true, false) => Parts::State,
             (false, _) => Parts::Files,
         };
-        self.go_back(&id, &to, parts, Some(&last), confirm)
+        let mut rewound = self.go_back(&id, &to, parts, Some(&last), confirm)?;
+        if let Rewound::Done { notes, .. } = &mut rewound {
+            notes.splice(0..0, first);
+        }
+        Ok(rewound)
     }
 
     fn go_back(
@@ -116,7 +164,8 @@ impl Onward {
         let tree = WorkingTree::of(&self.project, run.started.worktree.as_deref());
         let touches_files = parts != Parts::State || run.vcs.rewinding.is_some();
         let mut alone = if touches_files { self.hold_tree_alone(&run)? } else { None };
-        let (run, mut left_out) = self.finish_rewind(run, &lease)?;
+        let (run, ended) = self.finish_rewind(run, &lease)?;
+        let notes = ended.as_ref().map(EndedRewind::notes).unwrap_or_default();
         let ends = self.ends(&run)?;
         let files = self.files_back(&run, to, parts, &tree)?;
         let without_files = files.as_ref().err().filter(|_| parts == Parts::Both).cloned();
@@ -143,7 +192,7 @@ impl Onward {
         let brings_files = wish.files.is_some();
         let done = rewind_steps::finish(&mut hand, &mut tree, to, Begun::Now, now)?;
         let last = hand.run().vcs.last.as_ref().filter(|_| brings_files);
-        left_out.extend(last.iter().flat_map(|last| last.left_out.clone()));
+        let left_out = last.map(|last| last.left_out.clone()).unwrap_or_default();
         drop(alone);
         self.drop_unnamed_snapshots(&run)?;
         journal_piece::copy_after_checkpoint(&self.project.store_folder(), &run, None);
@@ -151,42 +200,41 @@ impl Onward {
         match done {
             Ok(()) => {
                 let (run, to, undone) = (id.clone(), to.id.clone(), undoes.is_some());
-                Ok(Rewound::Done { run, to, before, without_files, left_out, undone })
+                Ok(Rewound::Done { run, to, before, without_files, left_out, undone, notes })
             }
             Err(why) => Err(not_back(id, why)),
         }
     }
 
-    /// A rewind that was cut off is ended first: half of it may be done. Also gives what is not in the snapshot that was taken then.
-    pub(crate) fn finish_rewind(&mut self, run: Run, lease: &Lease) -> Result<(Run, Vec<String>)> {
-        let Some(begun) = run.vcs.rewinding.clone() else { return Ok((run, Vec::new())) };
+    /// A rewind that was cut off is ended first: half of it may be done. What somebody edited since is kept before.
+    pub(crate) fn finish_rewind(&mut self, run: Run, lease: &Lease) -> Result<(Run, Option<EndedRewind>)> {
+        let Some(begun) = run.vcs.rewinding.clone() else { return Ok((run, None)) };
         let to = self.read_checkpoint(&begun.to)?;
         let mut tree = WorkingTree::of(&self.project, run.started.worktree.as_deref());
+        let begun_by = run.id.clone();
         let (mut run, actor, mut keep) = (run, actor(), KeepNothing);
         let mut hand = Committer::new(self.store()?, lease, &mut keep, &mut run, &actor);
-        let done = rewind_steps::finish(&mut hand, &mut tree, &to, Begun::Earlier, Timestamp::now())?;
-        done.map_err(|why| not_back(&run.id, why))?;
+        let edited = begun.files.as_ref().map(|files| tree.edited_since(hand.run(), files)).transpose();
+        let edited = edited.map_err(|why| not_back(&begun_by, NotBack::Pending(why)))?.flatten();
+        let now = Timestamp::now();
+        let edited = edited.map(|edited| rewind_steps::keep_edited(&mut hand, edited, now)).transpose()?.flatten();
+        let done = rewind_steps::finish(&mut hand, &mut tree, &to, Begun::Earlier, now)?;
+        done.map_err(|why| not_back(&begun_by, why.and(edited.as_ref().map(edited_words))))?;
         let last = run.vcs.last.as_ref().filter(|_| begun.files.is_some());
         let left_out = last.map(|last| last.left_out.clone()).unwrap_or_default();
-        Ok((run, left_out))
+        Ok((run, Some(EndedRewind { begun, left_out, edited })))
     }
 
     /// Ends the rewind of a run that was cut off, if there is one. Whoever holds the run sees to it.
-    pub(crate) fn end_rewind_of(&mut self, id: &RunId) -> Result<Option<String>> {
+    pub(crate) fn end_rewind_of(&mut self, id: &RunId) -> Result<Option<EndedRewind>> {
         let lease = match self.take_lease(id, LeaseKind::Brief) {
             Err(Error::Driven { .. }) => return Ok(None),
             other => other?,
         };
         let run = self.load(id)?;
-        let Some(begun) = run.vcs.rewinding.clone() else {
-            self.store()?.drop_lease(lease)?;
-            return Ok(None);
-        };
-        let (_, left_out) = self.end_a_rewind_that_was_cut_off(run, &lease)?;
+        let (_, ended) = self.end_a_rewind_that_was_cut_off(run, &lease)?;
         self.store()?.drop_lease(lease)?;
-        let told = format!("run {id} was on its way back to {}, and is there now", begun.to);
-        let left_out = left_out.iter().map(|line| format!("; not in the snapshot of the files: {line}"));
-        Ok(Some([told].into_iter().chain(left_out).collect()))
+        Ok(ended)
     }
 
     /// Ends all rewinds that were cut off, before anything builds on files of which some are moved; gives a note for each.
@@ -196,7 +244,11 @@ impl Onward {
             match self.end_rewind_of(&id) {
                 // Whoever reads it says so, and knows the way out.
                 Err(why) if why.is_damage() => {}
-                ended => notes.extend(ended?),
+                ended => {
+                    let Some(ended) = ended? else { continue };
+                    notes.push(format!("run {id} was on its way back to {}, and is there now", ended.begun.to));
+                    notes.extend(ended.notes());
+                }
             }
         }
         Ok(notes)

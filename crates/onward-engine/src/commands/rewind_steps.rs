@@ -4,6 +4,7 @@
 use jiff::Timestamp;
 use onward_core::checkpoint::Checkpoint;
 use onward_core::event::{FilesBack, RewindBegun, RunRewound, Snapshot, StopBy};
+use onward_core::id::CheckpointId;
 use onward_core::input::{Input, Posted};
 use onward_core::run::{Run, vcs};
 
@@ -77,6 +78,25 @@ pub enum NotBack {
     Pending(String),
 }
 
+impl NotBack {
+    /// The same, with something else to be told.
+    pub(crate) fn and(self, words: Option<String>) -> Self {
+        let all = |reason: String| [Some(reason), words].into_iter().flatten().collect::<Vec<_>>().join("; ");
+        match self {
+            Self::AsBefore(reason) => Self::AsBefore(all(reason)),
+            Self::Pending(reason) => Self::Pending(all(reason)),
+        }
+    }
+}
+
+/// Leaves a checkpoint with files that were edited since a rewind was cut off: its end may replace them.
+pub(crate) fn keep_edited(hand: &mut Committer<'_>, edited: Snapshot, now: Timestamp) -> Result<Option<CheckpointId>> {
+    let taken = Input::Snapshotted(Ok(edited));
+    hand.tell(vec![taken, Input::Posted(Posted::Checkpoint { name: None })], now)?;
+    reached("rewind.edited-kept");
+    Ok(hand.run().last_checkpoint.clone())
+}
+
 /// Does what was begun, also after a kill. What cannot be done is put back as far as it was done.
 pub fn finish(
     hand: &mut Committer<'_>,
@@ -113,7 +133,7 @@ fn put_back(
     reason: String,
     now: Timestamp,
 ) -> Result<std::result::Result<(), NotBack>> {
-    let Some(before) = hand.run().vcs.last.as_ref().map(|last| last.commit.clone()) else {
+    let Some(before) = hand.run().files_before_rewind().map(str::to_owned) else {
         return Ok(Err(NotBack::Pending(reason)));
     };
     let files = FilesBack { to: before, later: Vec::new() };

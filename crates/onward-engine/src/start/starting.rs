@@ -20,6 +20,7 @@ use onward_store::{Holder, Lease, LeaseKind, NewRun, RunFilter, StoreError, priv
 
 use crate::Onward;
 use crate::attendant;
+use crate::commands::rewind::EndedRewind;
 use crate::doctor;
 use crate::drive::keyframes::{KeepNothing, Keeper};
 use crate::drive::process_world::Flights;
@@ -265,9 +266,9 @@ impl Onward {
             Some(mut found) => journal::catch_up(self.store()?, &mut found).map(|()| *found)?,
             None => self.load(id)?,
         };
-        let (run, left_out) = self.end_a_rewind_that_was_cut_off(run, &lease)?;
-        for line in left_out {
-            reporter.update(&crate::Update::Note(&format!("not in the snapshot of the files: {line}")));
+        let (run, ended) = self.end_a_rewind_that_was_cut_off(run, &lease)?;
+        for note in ended.iter().flat_map(EndedRewind::notes) {
+            reporter.update(&crate::Update::Note(&note));
         }
         let clean = request.choices.iter().any(|(_, choice)| *choice == Choice::RetryClean);
         if clean || run.will_put_files_back() {
@@ -293,7 +294,11 @@ impl Onward {
         Ok(run)
     }
 
-    pub(crate) fn end_a_rewind_that_was_cut_off(&mut self, run: Run, lease: &Lease) -> Result<(Run, Vec<String>)> {
+    pub(crate) fn end_a_rewind_that_was_cut_off(
+        &mut self,
+        run: Run,
+        lease: &Lease,
+    ) -> Result<(Run, Option<EndedRewind>)> {
         let brings_files = run.vcs.rewinding.as_ref().is_some_and(|begun| begun.files.is_some());
         let _alone = if brings_files { self.hold_tree_alone(&run)? } else { None };
         self.finish_rewind(run, lease)

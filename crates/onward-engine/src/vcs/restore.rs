@@ -145,6 +145,20 @@ impl Repository {
         Ok(self.steps_at(one, other, is_wanted)?.is_empty())
     }
 
+    /// Whether a snapshot has a file that none of the known ones has in its place.
+    pub fn has_other_files(&self, snapshot: &str, known: &[&str]) -> Result<bool, Trouble> {
+        let mut others: Option<BTreeSet<Vec<u8>>> = None;
+        for one in known {
+            let (steps, _) = self.steps_and_lines(one, snapshot)?;
+            let differ = steps.into_iter().filter(|step| step.after.is_some()).map(|step| step.path);
+            others = Some(match others {
+                None => differ.collect(),
+                Some(others) => differ.filter(|path| others.contains(path)).collect(),
+            });
+        }
+        Ok(others.is_none_or(|others| !others.is_empty()))
+    }
+
     fn steps_at(&self, from: &str, to: &str, is_wanted: &dyn Fn(&Path) -> bool) -> Result<Vec<Step>, Trouble> {
         let (steps, _) = self.steps_and_lines(from, to)?;
         let ours = |step: &Step| self.in_project(&step.path).is_some_and(|path| is_wanted(&path));

@@ -226,8 +226,7 @@ impl WorkingTree {
             Ok(found) => found,
             Err(why) => return unknown(why),
         };
-        // The newest one on record shows what was there before the rewind.
-        let nothing_moved = run.vcs.last.as_ref().is_some_and(|last| last.commit == present.commit);
+        let nothing_moved = run.files_before_rewind() == Some(present.commit.as_str());
         let brought = match direction {
             Direction::There => brought_before(run),
             Direction::BackAgain => run.vcs.rewinding.as_ref().and_then(|begun| begun.files.as_ref()),
@@ -247,6 +246,17 @@ impl WorkingTree {
             Err(why) if why.is_a_refusal() => FilesOutcome::Refused(why.to_string()),
             Err(why) => FilesOutcome::Halfway(why.to_string()),
         }
+    }
+
+    /// What somebody edited since a rewind was cut off, as a snapshot of all that is there; none where each file is as it was
+    /// before the rewind, or as the rewind brings it.
+    pub(crate) fn edited_since(&self, run: &Run, files: &FilesBack) -> std::result::Result<Option<Snapshot>, String> {
+        let present = self.take(run)?;
+        let last = run.vcs.last.as_ref().map(|last| last.commit.as_str());
+        let known: Vec<&str> = run.files_before_rewind().into_iter().chain(last).chain([files.to.as_str()]).collect();
+        // What cannot be compared may be anybody's work.
+        let edited = self.repository()?.has_other_files(&present.commit, &known).unwrap_or(true);
+        Ok(Some(present).filter(|_| edited))
     }
 
     /// What a rewind to these files would change.

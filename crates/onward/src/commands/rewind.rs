@@ -5,6 +5,7 @@ use onward_engine::{Onward, Parts, Preview, Rewound};
 use serde_json::json;
 
 use super::here;
+use super::start::say_notes;
 use crate::args;
 use crate::failure::Failure;
 use crate::{prompt, render};
@@ -33,6 +34,9 @@ pub(super) fn undo(args: &args::Undo) -> Result<u8, Failure> {
 }
 
 fn tell(rewound: &Rewound, json: bool) {
+    if let Rewound::Done { notes, .. } = rewound {
+        say_notes(notes);
+    }
     match rewound {
         Rewound::Done { run, to, before, without_files, .. } if json => {
             render::answer_json(&json!({ "run": run, "to": to, "before": before, "without_files": without_files }));

@@ -83,7 +83,7 @@ fn perform(mut request: Request, args: &args::Start, report: &mut Report) -> Res
     drive(onward, request, found, person, report)
 }
 
-fn say_notes(notes: &[String]) {
+pub(super) fn say_notes(notes: &[String]) {
     for note in notes {
         render::say(&format!("note: {}\n", render::safe::line(note)));
     }
@@ -96,7 +96,10 @@ fn go_back(onward: &mut Onward, request: Request, person: bool) -> Result<Reques
     let Settled { mut request, .. } = ask::settle(onward, request, found, person)?;
     let checkpoint = request.checkpoint.take().expect("the caller has seen it");
     match onward.rewind(&checkpoint, Parts::Both, None)? {
-        Rewound::Done { run, .. } => Ok(Request { want: Want::ResumeRun(Some(run.to_string())), ..request }),
+        Rewound::Done { run, notes, .. } => {
+            say_notes(&notes);
+            Ok(Request { want: Want::ResumeRun(Some(run.to_string())), ..request })
+        }
         Rewound::Declined => unreachable!("nobody was asked"),
     }
 }

@@ -349,3 +349,88 @@ fn ctrl_c_does_not_drop_a_rewind_that_was_killed() {
     assert_eq!(files(&project), Some(At::B));
     assert_eq!(project.read("mine.txt"), "mine\n");
 }
+
+/// The checkpoint in which a file has this content.
+#[cfg(feature = "kill-points")]
+fn checkpoint_with(project: &TestProject, file: &str, content: &str) -> Option<String> {
+    let has_it = |row: &Value| {
+        let shown = project.command(["show", row["id"].as_str().expect("an id"), "--json"]).json();
+        let commit = shown["snapshot"]["commit"].as_str()?.to_owned();
+        let listed = project.git(["ls-tree", "--name-only", &commit]);
+        let there = listed.lines().any(|name| name == file);
+        (there && project.git(["show", &format!("{commit}:{file}")]) == content.trim_end()).then(|| shown["id"].clone())
+    };
+    checkpoints(project).iter().find_map(has_it).and_then(|id| id.as_str().map(str::to_owned))
+}
+
+/// A rewind is killed at this point, the user edits files, and this verb comes next.
+#[cfg(feature = "kill-points")]
+fn edited_in_between(point: &str, verb: &str, code: i32) {
+    let mut project = failed_in_c();
+    let to = checkpoint_of(&project, "a");
+    project.set_env("ONWARD_KILL_POINT", point);
+    project.command(["rewind", &to]).expect(137);
+    project.remove_env("ONWARD_KILL_POINT");
+    project.write("made.txt", "two hours\n");
+    project.write("late.txt", "of work\n");
+    let words: &[&str] = if verb == "rewind" { &["rewind", &to] } else { &[verb] };
+    let ended = project.command(words).expect(code);
+    project.git(["gc", "--quiet", "--prune=now"]);
+    let kept = checkpoint_with(&project, "made.txt", "two hours\n");
+    let kept = kept.unwrap_or_else(|| panic!("{point}, {verb}: no checkpoint has what was edited\n{}", ended.err));
+    assert!(ended.err.contains(&kept), "{point}, {verb}: {kept} is named\n{}", ended.err);
+    project.command(["rewind", &kept]).expect(0);
+    assert_eq!((project.read("made.txt").as_str(), project.read("late.txt").as_str()), ("two hours\n", "of work\n"));
+}
+
+/// A rewind was killed, and the user went on with their work. Whoever ends it keeps that first, and says where.
+#[cfg(feature = "kill-points")]
+#[test]
+fn an_undo_keeps_what_was_edited_since_a_rewind_was_killed() {
+    edited_in_between("rewind.begun", "undo", 0);
+    edited_in_between("vcs.restore-placed", "undo", 0);
+}
+
+/// The same where it is asked for again.
+#[cfg(feature = "kill-points")]
+#[test]
+fn a_rewind_keeps_what_was_edited_since_another_was_killed() {
+    edited_in_between("vcs.restore-one:1", "rewind", 0);
+}
+
+/// The same where the run is gone on with.
+#[cfg(feature = "kill-points")]
+#[test]
+fn a_resume_keeps_what_was_edited_since_a_rewind_was_killed() {
+    edited_in_between("vcs.restore-one:1", "resume", 1);
+}
+
+/// Nobody edited anything: what the rewind itself had moved needs no checkpoint.
+#[cfg(feature = "kill-points")]
+#[test]
+fn ending_a_rewind_leaves_no_checkpoint_where_nobody_edited() {
+    let mut project = failed_in_c();
+    let to = checkpoint_of(&project, "a");
+    project.set_env("ONWARD_KILL_POINT", "vcs.restore-one:1");
+    project.command(["rewind", &to]).expect(137);
+    project.remove_env("ONWARD_KILL_POINT");
+    let count = checkpoints(&project).len();
+    project.command(["undo"]).expect(0);
+    // The one that is as the rewind left it belongs to the undo.
+    assert!(checkpoints(&project).len() <= count + 1);
+}
+
+/// An undo was killed. The next one ends it, and says so; it takes nothing else back.
+#[cfg(feature = "kill-points")]
+#[test]
+fn an_undo_ends_the_one_that_was_killed_and_says_so() {
+    let mut project = failed_in_c();
+    let to = checkpoint_of(&project, "a");
+    project.command(["rewind", &to]).expect(0);
+    project.set_env("ONWARD_KILL_POINT", "vcs.restore-one:1");
+    project.command(["undo"]).expect(137);
+    project.remove_env("ONWARD_KILL_POINT");
+    project.command(["undo"]).expect(0).err_names(["the undo that was cut off", "ended"]);
+    assert_eq!(files(&project), Some(At::B));
+    assert_eq!(state(&project.command(["status", "--json"]).json()), At::B);
+}
