@@ -17,7 +17,7 @@ struct Known {
     /// Values that are no variables of ours.
     given: BTreeSet<Vec<u8>>,
     /// Where they were given: names of inputs and of variables of a plan, each with its last secret value.
-    named: BTreeMap<String, String>,
+    sources: BTreeMap<String, String>,
     secrets: Arc<Secrets>,
     /// What was given under each name, as it is.
     inputs: BTreeMap<String, String>,
@@ -28,8 +28,8 @@ struct Known {
 impl Known {
     fn new(names: Names) -> Self {
         let secrets = Arc::new(Secrets::new(&[]));
-        let (named, inputs, texts) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        let mut known = Self { names, given: BTreeSet::new(), named, secrets, inputs, texts };
+        let (sources, inputs, texts) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let mut known = Self { names, given: BTreeSet::new(), sources, secrets, inputs, texts };
         known.look_again();
         known
     }
@@ -46,7 +46,7 @@ impl Known {
         let found = values_of([(OsStr::new(name), OsStr::new(value))], &self.names);
         let new: Vec<Vec<u8>> = found.into_iter().filter(|value| value.len() >= SECRET_BYTES_MIN).collect();
         if !new.is_empty() {
-            self.named.insert(name.to_owned(), value.to_owned());
+            self.sources.insert(name.to_owned(), value.to_owned());
         }
         if new.iter().any(|value| !self.given.contains(value)) {
             self.given.extend(new);
@@ -107,8 +107,8 @@ pub(crate) fn secret_in(text: &str) -> Option<String> {
     if let Some((name, _)) = std::env::vars_os().find(|(name, value)| holds(name, value)) {
         return Some(format!("the value of the variable {}", name.to_string_lossy()));
     }
-    let named = with(|known| known.named.clone());
-    let given = named.iter().find(|(name, value)| holds(OsStr::new(name), OsStr::new(value)));
+    let sources = with(|known| known.sources.clone());
+    let given = sources.iter().find(|(name, value)| holds(OsStr::new(name), OsStr::new(value)));
     Some(given.map_or_else(
         || "a secret that was given".to_owned(),
         |(name, _)| format!("the value of {name}, which is given"),
