@@ -43,6 +43,9 @@ impl WorkingTree {
     pub(crate) fn to_drive(project: &Project, worktree: Option<&str>) -> Result<Self> {
         let tree = Self::of(project, worktree);
         let lock = tree.lock_path().map(TreeLock::share).transpose()?;
+        if let Ok(repository) = &tree.repository {
+            repository.catch_index_up();
+        }
         Ok(Self { lock, ..tree })
     }
 
@@ -194,7 +197,9 @@ impl WorkingTree {
             Ok(Committed { commit, left_out, index, .. }) => {
                 let stale = match index {
                     IndexAfter::Updated => None,
-                    IndexAfter::AsItWas { why } => Some(format!("an update of git's index: {why}")),
+                    IndexAfter::AsItWas { why } => {
+                        Some(format!("an update of git's index, which the next start makes: {why}"))
+                    }
                 };
                 Ok(Made { commit, left_out: left_out.iter().map(words).chain(stale).collect() })
             }

@@ -128,3 +128,34 @@ fn init_switches_no_commits_on() {
     let said = project.command(["init"]).expect(0);
     assert!(!said.err.contains("are off"), "{}", said.err);
 }
+
+/// Git fails at the update of the index, when the branch has moved already. The next start makes it, so that a commit of the user's
+/// does not take back what the run had committed.
+#[test]
+fn an_index_that_could_not_be_updated_is_updated_by_the_next_start() {
+    let project = project();
+    project.plan(
+        "
+onward: 1
+name: demo
+checkpoint: { git-commit: { every: 1 } }
+phases:
+  a: { run: step a 'echo a > made.txt' }
+  b: { needs: a, run: step b 'test -e ../ok' }
+",
+    );
+    project.git_init();
+    let paths = std::env::var_os("PATH").expect("a PATH");
+    let real = std::env::split_paths(&paths).map(|folder| folder.join("git")).find(|p| p.is_file()).expect("git");
+    let real = real.display();
+    let script = format!(
+        "#!/bin/sh\ncase \"$*\" in *'update-index -z --index-info'*) case \"$GIT_INDEX_FILE\" in *onward-index-new) exit 1;; esac;; esac\nexec {real} \"$@\"\n"
+    );
+    project.script("git", &script);
+    project.command(["run"]).expect(1).err_names(["git's index"]);
+    std::fs::remove_file(project.root().join("bin/git")).expect("it is there");
+    assert!(project.git(["status", "--porcelain", "made.txt"]).starts_with('D'), "the index is behind");
+    project.write("../ok", "");
+    project.command(["resume"]).expect(0);
+    assert_eq!(project.git(["status", "--porcelain", "made.txt"]), "");
+}

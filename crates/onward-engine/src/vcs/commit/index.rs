@@ -111,6 +111,7 @@ impl IndexLock<'_> {
             Ok(()) => IndexAfter::Updated,
             Err(why) => {
                 let _ = fs::remove_file(&fresh);
+                Behind::note(&self.0, parent, commit);
                 IndexAfter::AsItWas { why: why.to_string() }
             }
         }
@@ -147,6 +148,62 @@ impl IndexLock<'_> {
         repository.filters()?.off(call("update-index")).args(["-q", "--refresh"]).ask()?;
         Ok(())
     }
+}
+
+/// Commits that the user's index has not been told of, since its update failed or was given up. On record in git's folder.
+struct Behind {
+    token: String,
+    /// Empty where the first of them has none.
+    parent: String,
+    commit: String,
+}
+
+impl Behind {
+    fn path(repository: &Repository) -> PathBuf {
+        repository.git_dir.join("onward-index-behind")
+    }
+
+    fn read(repository: &Repository) -> Option<Self> {
+        let text = fs::read_to_string(Self::path(repository)).ok()?;
+        let mut lines = text.lines().map(str::to_owned);
+        Some(Self { token: lines.next()?, parent: lines.next()?, commit: lines.next()? })
+    }
+
+    /// One after another is one longer way. What cannot be noted is said all the same.
+    fn note(place: &Place<'_>, parent: Option<&str>, commit: &str) {
+        let earlier = Self::read(place.repository).map(|behind| behind.parent);
+        let parent = earlier.unwrap_or_else(|| parent.unwrap_or_default().to_owned());
+        let token = place.content.trim_start_matches("onward ").trim_end();
+        let beside = place.beside("behind-new");
+        let text = format!("{token}\n{parent}\n{commit}\n");
+        let written = create_anew(&beside).and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.sync_all()
+        });
+        let _ = written.and_then(|()| fs::rename(&beside, Self::path(place.repository)));
+    }
+}
+
+/// Whether [`catch_up`] has something to do.
+pub(super) fn is_behind(repository: &Repository) -> bool {
+    Behind::path(repository).exists()
+}
+
+/// Tells the user's index of commits whose update of it failed. What fails again stays noted.
+pub(super) fn catch_up(repository: &Repository) {
+    let Some(behind) = Behind::read(repository) else { return };
+    let words = ["--is-ancestor", behind.commit.as_str(), "HEAD"];
+    let Ok(answer) = repository.call("merge-base").args(words).ask() else { return };
+    // On another branch the index has nothing to do with it.
+    if answer.code == Some(0) {
+        let Ok(lock) = IndexLock::take(repository, &behind.token) else { return };
+        let _whole = stop::Whole::begin();
+        let parent = Some(behind.parent.as_str()).filter(|parent| !parent.is_empty());
+        if lock.write_index(parent, &behind.commit) != IndexAfter::Updated {
+            return;
+        }
+    }
+    let _ = fs::remove_file(Behind::path(repository));
 }
 
 impl Drop for IndexLock<'_> {

@@ -109,6 +109,7 @@ impl Repository {
     /// Commits what the run changed and git does not ignore to the branch that is checked out.
     pub fn commit(&self, request: &CommitRequest<'_>) -> Result<Committed, NotCommitted> {
         let shadow = Shadow::take(self)?;
+        index::catch_up(self);
         let head = self.head();
         if let Some(commit) = self.find_commit(request, &head)? {
             return Ok(self.finish(request, commit));
@@ -129,6 +130,15 @@ impl Repository {
         reached("vcs.commit-moved");
         let index = lock.write_index(head.commit.as_deref(), &commit);
         Ok(Committed { commit, was_there: false, left_out: gathered.left_out, index })
+    }
+
+    /// Brings the user's index up to date where that failed, or was given up, after an earlier commit.
+    pub fn catch_index_up(&self) {
+        if index::is_behind(self)
+            && let Ok(_shadow) = Shadow::take(self)
+        {
+            index::catch_up(self);
+        }
     }
 
     /// Removes what a killed try left behind, for a commit that is not wanted any more.
