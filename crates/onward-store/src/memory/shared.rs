@@ -52,6 +52,14 @@ pub(super) struct Item {
     pub(super) reply: Option<Vec<u8>>,
 }
 
+impl Item {
+    /// Nothing of an item is kept once it is answered.
+    pub(super) fn answer(&mut self, reply: Vec<u8>) {
+        self.body.clear();
+        self.reply = Some(reply);
+    }
+}
+
 pub(super) struct Held {
     pub(super) epoch: u64,
     pub(super) kind: LeaseKind,

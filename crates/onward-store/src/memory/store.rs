@@ -141,7 +141,7 @@ impl Store for MemoryStore {
         }
         for consumed in entry.consumed {
             let item = run.inbox.iter_mut().find(|item| item.id == consumed.id);
-            item.expect("it was found waiting above").reply = Some(consumed.reply);
+            item.expect("it was found waiting above").answer(consumed.reply);
         }
         run.status = entry.status;
         run.summary = entry.summary;
@@ -237,7 +237,7 @@ impl Store for MemoryStore {
         let mut shared = lock(&handle);
         let waits = shared.run_mut(run)?.inbox.iter_mut().find(|item| item.id == id && item.reply.is_none());
         let Some(item) = waits else { return Ok(TakenBack::Answered) };
-        item.reply = Some(reply);
+        item.answer(reply);
         self.committed(shared, Ok(TakenBack::Yes))
     }
 

@@ -107,11 +107,11 @@ fn fill(connection: &Connection, blobs: &Path, run: &Run, prepared: &Prepared<'_
         meta.keep(connection, blobs, run.number, Use::CheckpointMeta, number)?;
         after.tail = contents::insert(connection, blobs, run.number, &after.tail, new, content)?;
     }
+    let mut released = Released::default();
     for (consumed, reply) in entry.consumed.iter().zip(&prepared.replies) {
-        let number = inbox::consume(connection, run, &consumed.id, reply)?;
+        let number = inbox::consume(connection, run, &consumed.id, reply, &mut released)?;
         reply.keep(connection, blobs, run.number, Use::Reply, number)?;
     }
-    let mut released = Released::default();
     if entry.checkpoints.iter().any(|new| matches!(new.content, Content::Whole(_))) {
         // The next patch builds on the new document, so what it would have built on may be needed no more.
         sweep::around(connection, &[contents::place(run.number, run.tail.contents)], &mut released)?;

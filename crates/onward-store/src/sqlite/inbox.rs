@@ -8,11 +8,11 @@ use super::{
     fault::{Answer, Fault},
     runs::Run,
     store::SqliteStore,
-    values::{self, Packed, Use},
+    values::{self, Packed, Released, Use},
     write::OTHER,
 };
 use crate::{
-    check,
+    check, codec,
     error::{Damage, StoreError},
     seal::Seal,
     types::{InboxItem, Posted, TakenBack},
@@ -59,13 +59,18 @@ impl SqliteStore {
         let taken = self.write(
             &OTHER,
             |connection, _| {
-                let place = consume(connection, &Run::find(connection, id)?, item, &packed)?;
-                packed.keep(connection, &blobs, number, Use::Reply, place)
+                let mut released = Released::default();
+                let place = consume(connection, &Run::find(connection, id)?, item, &packed, &mut released)?;
+                packed.keep(connection, &blobs, number, Use::Reply, place)?;
+                released.delete_unused(connection)
             },
             |connection| is_answered(connection, number, item),
         );
         match taken {
-            Ok(()) => Ok(TakenBack::Yes),
+            Ok(deleted) => {
+                self.remove_blob_files(&deleted.files);
+                Ok(TakenBack::Yes)
+            }
             Err(StoreError::NotWaiting { .. }) => Ok(TakenBack::Answered),
             Err(other) => Err(other),
         }
@@ -124,12 +129,24 @@ fn insert(connection: &Connection, run: i64, item: &str, at: Timestamp, body: &P
     Ok(connection.last_insert_rowid())
 }
 
-/// Stores the answer to a waiting item; refuses one that does not wait, for then somebody answered it before.
-pub(super) fn consume(connection: &Connection, run: &Run, item: &str, reply: &Packed) -> Answer<i64> {
-    let mut statement = connection
-        .prepare_cached("UPDATE inbox SET reply = ?3 WHERE run = ?1 AND id = ?2 AND reply IS NULL RETURNING number")?;
-    let number = statement.query_row(params![run.number, item, reply.column], |row| row.get(0)).optional()?;
-    number.ok_or_else(|| StoreError::NotWaiting { run: run.id.clone(), id: item.to_owned() }.into())
+/// Stores the answer to a waiting item; refuses one that does not wait, for then somebody answered it before. The item itself is
+/// emptied: whoever posted it may not have known what in it is secret, and nobody reads it any more.
+pub(super) fn consume(
+    connection: &Connection,
+    run: &Run,
+    item: &str,
+    reply: &Packed,
+    released: &mut Released,
+) -> Answer<i64> {
+    let mut statement = connection.prepare_cached(
+        "UPDATE inbox SET reply = ?3, body = ?4 WHERE run = ?1 AND id = ?2 AND reply IS NULL RETURNING number",
+    )?;
+    let row = params![run.number, item, reply.column, codec::plain(&[])];
+    let number: Option<i64> = statement.query_row(row, |row| row.get(0)).optional()?;
+    let not_waiting = || StoreError::NotWaiting { run: run.id.clone(), id: item.to_owned() };
+    let number = number.ok_or_else(not_waiting)?;
+    released.one(connection, run.number, Use::Item, number)?;
+    Ok(number)
 }
 
 pub(super) fn is_answered(connection: &Connection, run: i64, item: &str) -> Answer<bool> {

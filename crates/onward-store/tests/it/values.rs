@@ -3,11 +3,11 @@
 use std::fs;
 
 use onward_core::id::{CheckpointId, Seq};
-use onward_store::{PruneList, Store, StoreError, VALUE_BYTES_MAX};
+use onward_store::{Consumed, PruneList, Store, StoreError, TakenBack, VALUE_BYTES_MAX};
 
 use crate::{
     child::{Role, ears, heard, spawn},
-    kit::{OnDisk, append_many, drive, entry, noise, run, with_checkpoint},
+    kit::{OnDisk, append_many, at, drive, entry, noise, run, with_checkpoint},
 };
 
 const MEGABYTE: usize = 1024 * 1024;
@@ -45,6 +45,38 @@ fn a_value_that_compresses_well_stays_in_the_database() {
     assert_eq!(blob_files(&disk), 0);
     assert!(store.health().wal_bytes < MEGABYTE as u64, "four megabytes of one letter");
     assert_eq!(store.events(&run(), Seq(0), 1).expect("a journal")[0].body.len(), 4 * MEGABYTE);
+}
+
+/// Whoever posts may not know what is secret in it; what was taken up is in the journal without it. So nothing of an item stays once
+/// it is answered or taken back, but its answer does.
+#[test]
+fn an_answered_item_leaves_nothing_of_its_body() {
+    let disk = OnDisk::default();
+    let mut store = disk.store();
+    let lease = drive(&mut store);
+    let sizes = [20, 5_000, 20_000, 2 * MEGABYTE];
+    for (number, size) in (0_u8..).zip(sizes) {
+        for id in [format!("answered-{size}"), format!("taken-back-{size}")] {
+            store.post(&run(), &id, at(1), noise(size, number)).expect("a post");
+        }
+    }
+    assert_eq!(blob_files(&disk), 1);
+    let consumed = sizes.map(|size| Consumed { id: format!("answered-{size}"), reply: b"done".to_vec() }).to_vec();
+    let answers = onward_store::Entry { consumed, ..entry(b"event") };
+    store.append(&lease, Seq(0), answers).expect("an append");
+    for size in sizes {
+        let back = store.take_back(&run(), &format!("taken-back-{size}"), b"not done".to_vec()).expect("an answer");
+        assert_eq!(back, TakenBack::Yes);
+        assert_eq!(store.reply(&run(), &format!("answered-{size}")).expect("a look").as_deref(), Some(&b"done"[..]));
+    }
+    assert_eq!(blob_files(&disk), 0);
+    let connection = rusqlite::Connection::open(disk.folder().join("onward.db")).expect("the database");
+    let longest = "SELECT max(length(body)) FROM inbox";
+    let longest: i64 = connection.query_row(longest, (), |row| row.get(0)).expect("a number");
+    assert!(longest < 20, "{longest} bytes of a body are left");
+    let blobs: i64 = connection.query_row("SELECT count(*) FROM blobs", (), |row| row.get(0)).expect("a number");
+    assert_eq!(blobs, 0);
+    store.check_inbox(&run()).expect("what is left can be read");
 }
 
 #[test]
