@@ -4,6 +4,7 @@
 //! are known by their shape. A [`Redactor`] works on a stream in pieces of any size: where a piece ends in what may become a secret,
 //! that end is held back until the next piece decides. What is held is never longer than the longest secret or shape.
 
+pub(crate) mod collisions;
 mod digests;
 pub(crate) mod input_key;
 pub(crate) mod inputs;

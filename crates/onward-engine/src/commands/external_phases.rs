@@ -21,6 +21,7 @@ use crate::executor::shell;
 use crate::probe::phase;
 use crate::probe::proof::Looking;
 use crate::queries::runs::require_phase;
+use crate::redact::collisions::demand_outputs_apart;
 use crate::redact::secrets;
 use crate::start::starting::actor;
 use crate::sys::stop;
@@ -133,6 +134,9 @@ impl Onward {
             && let Err(why) = logs::outputs_fit(&done.outputs)
         {
             return Ok(Reported { accepted: false, reason: Some(why.to_string()), next: next_of(&run) });
+        }
+        if let Report::Done(done) = report {
+            demand_outputs_apart(&done.outputs).map_err(|why| Error::Unfit { why })?;
         }
         let says = self.says(&run, &phase, report);
         // What was given up proves nothing, for or against.

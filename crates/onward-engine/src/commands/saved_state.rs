@@ -79,9 +79,11 @@ impl Books {
         let ends = run::ends_with(&state);
         let mut state = Value::Object(state);
         let changes = patch::diff(&self.run.state, &state);
+        apart(redact::collisions::demand_apart_in(&changes))?;
         let as_a_whole = changes.iter().any(|op| tells_only_as_a_whole(op, &state));
         let mut ops = redact::inputs::ops(changes);
         if as_a_whole {
+            apart(state.as_object().map_or(Ok(()), redact::collisions::demand_apart))?;
             state = redact::inputs::value(state);
             ops = patch::diff(&self.run.state, &state);
         }
@@ -145,6 +147,7 @@ impl Onward {
         let run = self.books(kind, project)?;
         if self.driver(&run)?.is_some() {
             // Somebody holds these books open: it is theirs to write, and ours to ask.
+            apart(redact::collisions::demand_apart(&state))?;
             let state = redact::inputs::map(state);
             return match self.post(&run, &Posted::Save { state })? {
                 Reply::Checkpoint { id } => Ok((run, CheckpointId::new(id))),
@@ -204,6 +207,8 @@ impl Onward {
     pub fn merge_state(&mut self, name: Option<&str>, patch: Map<String, Value>) -> Result<RunId> {
         data_limits::object_fits(&patch)?;
         let run = self.find_run(name)?;
+        let state = self.load(&run)?.state;
+        apart(redact::collisions::demand_apart_from(&state, &patch))?;
         self.post(&run, &Posted::Merge { patch: redact::inputs::map(patch) })?;
         Ok(run)
     }
@@ -256,6 +261,10 @@ fn tells_only_as_a_whole(op: &Op, state: &Value) -> bool {
     let secret = |text: &str| matches!(redact::secrets().text(text), Cow::Owned(_));
     let grown = matches!(op, Op::Extend { .. }) && state.pointer(op.path()).and_then(Value::as_str).is_some_and(secret);
     grown || secret(op.path())
+}
+
+fn apart(names: std::result::Result<(), String>) -> Result<()> {
+    names.map_err(|why| Error::Unfit { why })
 }
 
 /// Runs are found by these names: two that are cut would be one, and none would be found again.

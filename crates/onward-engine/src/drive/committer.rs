@@ -28,8 +28,8 @@ const INPUTS_PER_APPEND_MAX: usize = 64;
 /// An input, and the inbox item it came from, if it came from one.
 #[derive(Debug)]
 pub struct Arrived {
-    /// What is asked; or why that cannot be told.
-    pub(super) asked: std::result::Result<Input, String>,
+    /// What is asked; or the answer, where it is not even decided.
+    pub(super) asked: std::result::Result<Input, Reply>,
     pub(super) item: Option<String>,
 }
 
@@ -201,7 +201,7 @@ impl<'a> Committer<'a> {
             let answer = match (aside.get(&at), asked) {
                 (Some(Aside::TakenBack), _) => continue,
                 (Some(Aside::Unfit(why)), _) => Reply::Unfit { reason: why.clone() },
-                (None, Err(why)) => declined(why.clone()),
+                (None, Err(answer)) => answer.clone(),
                 (None, Ok(input)) => match run::step(self.run, input, self.actor, now) {
                     Ok(stepped) => {
                         add(&mut entry, &stepped).map_err(|why| Failed::Unfit { at, why })?;

@@ -6,6 +6,7 @@ use onward_core::input::{Input, Posted, Reply};
 use onward_core::mutant::{self, Mutant};
 use onward_core::run::Stepped;
 use onward_store::{Consumed, InboxItem};
+use serde_json::Value;
 
 use super::committer::{Arrived, Committer};
 use crate::commands::replan;
@@ -24,7 +25,7 @@ const REASON_BYTES_MAX: usize = 4096;
 pub(crate) fn waiting(committer: &mut Committer<'_>, tree: &mut dyn Tree) -> Result<Vec<Arrived>> {
     let id = committer.run().id.clone();
     let items = committer.store().inbox(&id, ITEMS_PER_LOOK_MAX)?;
-    let asked: Vec<Arrived> = items.into_iter().map(understood).collect();
+    let asked: Vec<Arrived> = items.into_iter().map(|item| understood(item, &committer.run().state)).collect();
     let wanted = committer.run().started.snapshots && asked.iter().any(wants_the_tree);
     let first = if wanted { Some(tree.snapshot(committer.run())?) } else { None };
     Ok(first.into_iter().map(Arrived::from).chain(asked).collect())
@@ -62,9 +63,14 @@ fn note_that_the_driver_is_gone(committer: &mut Committer<'_>, now: Timestamp) -
 }
 
 /// A message that cannot be read is answered all the same, or it would come again for ever.
-fn understood(item: InboxItem) -> Arrived {
-    let read = serde_json::from_slice::<Posted>(&item.body).map(|posted| Input::Posted(redact::inputs::posted(posted)));
-    let asked = read.map_err(|why| format!("the message cannot be understood: {why}"));
+fn understood(item: InboxItem, state: &Value) -> Arrived {
+    let asked = match serde_json::from_slice::<Posted>(&item.body) {
+        Ok(posted) => match redact::collisions::demand_posted_apart(state, &posted) {
+            Ok(()) => Ok(Input::Posted(redact::inputs::posted(posted))),
+            Err(reason) => Err(Reply::Unfit { reason }),
+        },
+        Err(why) => Err(Reply::Refused { reason: format!("the message cannot be understood: {why}") }),
+    };
     Arrived { asked, item: Some(item.id) }
 }
 

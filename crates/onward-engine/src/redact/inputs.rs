@@ -10,6 +10,7 @@ use onward_core::plan::Plan;
 use onward_core::run::proof::{ArtifactState, Copied, Proof};
 use serde_json::{Map, Value};
 
+use super::collisions::demand_outputs_apart;
 use super::{known, secrets, uncuttable};
 
 /// The very same text, without a copy, where nothing in it is secret.
@@ -223,7 +224,7 @@ fn end(end: AttemptEnd) -> AttemptEnd {
         outcome,
         note: optional(end.note),
         summary: optional(end.summary),
-        outputs: end.outputs.map(outputs).map_err(text),
+        outputs: end.outputs.and_then(|all| demand_outputs_apart(&all).map(|()| outputs(all))).map_err(text),
         last_words,
         ..end
     }

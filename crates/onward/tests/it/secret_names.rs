@@ -35,3 +35,71 @@ fn nothing_is_saved_under_a_secret() {
     let runs = project.command(["list", "--all", "--json"]).expect(0).json();
     assert_eq!(runs["runs"].as_array().expect("a list").len(), 1, "{runs}");
 }
+
+/// Keys that are different secrets are merged into one state, in one document or one after the other. The second is refused, and
+/// what stands under the first is still there.
+#[test]
+fn a_secret_key_does_not_take_anothers_place() {
+    let project = with_everyday_passwords();
+    project.write("state.json", r#"{"deep": {"a": 1}}"#);
+    project.command(["save", "dep", "p", "--state", "state.json"]).expect(0);
+    let merge = |text: &str| {
+        project.write("patch.json", text);
+        project.command(["state", "merge", "patch.json"])
+    };
+    let state = || project.command(["state", "get"]).expect(0).json();
+    merge(r#"{"postgres": "five", "deep": {"postgres": 1}}"#).expect(0);
+    let before = state();
+    for colliding in [
+        r#"{"productionx": "six"}"#,
+        r#"{"deep": {"productionx": 2}}"#,
+        r#"{"productionx": null}"#,
+        r#"{"new": {"postgres": 1, "productionx": 2}}"#,
+        r#"{"new": [{"postgres": 1, "[redacted]": 2}]}"#,
+    ] {
+        let refused = merge(colliding).expect(2);
+        assert!(refused.err.contains("the value of the variable") && !refused.err.contains("productionx"), "{refused}");
+        assert_eq!(state(), before, "{colliding}");
+    }
+    merge(r#"{"new": {"productionx": 2}}"#).expect(0);
+    assert_eq!(state()["new"]["[redacted]"], 2);
+    project.write("both.json", r#"{"postgres": 1, "productionx": 2}"#);
+    project.command(["save", "dep", "p", "--state", "both.json"]).expect(2);
+    assert_eq!(state()["new"]["[redacted]"], 2);
+}
+
+/// The shell that merges knows nothing of the secrets, and the driver does. It refuses what the shell could not.
+#[test]
+fn a_driver_refuses_secret_keys_that_the_sender_did_not_know() {
+    let mut project = with_everyday_passwords();
+    project.plan("onward: 1\nname: demo\nphases:\n  a: { run: step a hold }\n");
+    let driver = project.start(["run"]);
+    project.wait_ledger("begin", "a", 1);
+    project.remove_env("DB_PASSWORD");
+    project.remove_env("API_TOKEN");
+    project.write("patch.json", r#"{"postgres": "five"}"#);
+    project.command(["state", "merge", "patch.json"]).expect(0);
+    project.write("patch.json", r#"{"productionx": "six"}"#);
+    project.command(["state", "merge", "patch.json"]).expect(2);
+    assert_eq!(project.command(["state", "get"]).expect(0).json()["[redacted]"], "five");
+    project.open("a");
+    driver.wait_code(0);
+}
+
+/// Two outputs have names that are secrets. Neither a report nor a phase leaves only one of them.
+#[test]
+fn outputs_whose_names_are_secrets_do_not_take_each_others_place() {
+    let project = with_everyday_passwords();
+    project.plan("onward: 1\nname: demo\nphases:\n  b: { external: { instructions: do it } }\n");
+    project.command(["run"]).expect(15);
+    let done = ["report", "done", "b", "--output", "postgres=1"];
+    let refused = project.command(done.iter().chain(&["--output", "productionx=2"])).expect(2);
+    assert!(!refused.err.contains("postgres") && !refused.err.contains("productionx"), "{refused}");
+    project.command(done).expect(0);
+
+    project.plan_at(
+        "two.yaml",
+        "onward: 1\nname: two\nphases:\n  a: { run: 'printf \"postgres=1\\nproductionx=2\\n\" > \"$ONWARD_OUTPUT\"' }\n",
+    );
+    project.command(["run", "two.yaml"]).expect(1);
+}
