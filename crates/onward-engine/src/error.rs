@@ -30,6 +30,9 @@ pub enum Error {
     /// What was on record is not in the store any more, and git has a copy of it.
     #[error("the store lost runs that git has: {}", runs.iter().map(RunId::as_str).collect::<Vec<_>>().join(", "))]
     RunsLost { runs: Vec<RunId> },
+    /// There is no store, and git, which may have runs of it, does not answer.
+    #[error("it is not known whether runs were lost, for git did not answer: {why}")]
+    LossUnknown { why: String },
     #[error("the store lost records of run {run}: it has {store}, and git has {git}")]
     JournalBehind { run: RunId, store: u64, git: u64 },
     #[error("no unfinished run")]

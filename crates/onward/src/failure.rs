@@ -15,8 +15,8 @@ use onward_engine::{Error, Question, stop};
 use crate::args::Reader;
 use crate::render;
 use pages::{
-    answer_needed, bad_record, damaged, forbidden, going_back, halfway_back, illegal, lost, moved, several, stopped,
-    store, survives, tree_in_use, unanswered, untrusted,
+    answer_needed, bad_record, damaged, forbidden, going_back, halfway_back, illegal, loss_unknown, lost, moved,
+    several, stopped, store, survives, tree_in_use, unanswered, untrusted,
 };
 
 /// Why a command did not do what it was asked for. Boxed, because it travels through every result.
@@ -199,6 +199,7 @@ impl Page {
             Error::NoSuchRun(_) => Self::new(exit::NOT_FOUND, "no-run", what).next("onward list --all"),
             Error::NoRuns | Error::NothingToRedo => Self::new(exit::NOT_FOUND, "no-run", what).next("onward run"),
             Error::RunsLost { .. } | Error::JournalBehind { .. } => lost(what),
+            Error::LossUnknown { .. } => loss_unknown(what),
             Error::NotRewound { .. } => going_back(exit::REFUSED, "not-rewound", what),
             Error::RewindPending { run, .. } => halfway_back(what, &run),
             Error::NothingToUndo { .. } => going_back(exit::NOT_FOUND, "nothing-to-undo", what),
@@ -334,6 +335,7 @@ mod tests {
             (10, Error::NoRuns),
             (10, Error::NothingUnfinished),
             (12, Error::RunsLost { runs: vec![run()] }),
+            (12, Error::LossUnknown { why: "the git program is not installed".into() }),
             (12, Error::JournalBehind { run: run(), store: 3, git: 9 }),
             (10, Error::NothingToRedo),
             (10, Error::NothingToUndo { run: RunId::new("r") }),

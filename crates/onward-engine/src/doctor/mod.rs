@@ -14,7 +14,7 @@ mod runs;
 
 pub(crate) use crate::vcs::journal_piece::Copied;
 pub(crate) use aside::{Aside, notes};
-pub(crate) use recover::{copies, lost_project, repository};
+pub(crate) use recover::{Copies, copies, lost_project, repository};
 pub use repair::{Repair, Repaired};
 
 use onward_store::{Alarm, Damage, Health, OpenMode, Page, RunFilter, RunRow, SqliteStore, Store, StoreError};

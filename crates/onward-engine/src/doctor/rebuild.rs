@@ -64,7 +64,7 @@ pub(super) struct Kept {
 pub(super) fn rebuild(project: &Project, aside: &Path, shown: &str) -> Result<Rebuilt> {
     let mut salvage = Salvage::begin(&project.store_folder(), aside)?;
     let mut rebuilt = Rebuilt { last: salvage.last_acknowledged(), ..Rebuilt::default() };
-    let mut copies = recover::copies(project, &salvage.buried_runs());
+    let mut copies = recover::copies(project, &salvage.buried_runs()).all;
     let buried: Option<BTreeSet<CheckpointId>> = salvage.buried_checkpoints().map(|ids| ids.into_iter().collect());
     let old_runs = salvage.runs();
     let mut only_in_git = only_in_git(&salvage, &old_runs, &mut copies);

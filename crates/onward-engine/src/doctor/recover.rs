@@ -15,13 +15,26 @@ use super::{Found, REPAIR, attempts};
 use crate::project::{FOLDER, Project};
 use crate::start::starting::actor;
 use crate::vcs::journal_piece::{self, Copied};
-use crate::vcs::{self, Origin, Repository};
+use crate::vcs::{self, Origin, Repository, Without};
 
 /// Runs, or ends of runs, that git has and the store has not.
 pub(super) fn examine(project: &Project, store: &SqliteStore, rows: &[RunRow], found: &mut Found) {
-    let Some(repository) = repository(project) else { return };
-    for run in repository.copied_journals().unwrap_or_default() {
-        let Some((end, place)) = journal_piece::end_and_place(&repository, &run) else { continue };
+    let repository = match Repository::open(&project.top, &project.store_folder()) {
+        Ok(repository) => repository,
+        Err(Without::Other(why)) => return git_failed(&why, found),
+        // The runs of the store are whole without git.
+        Err(Without::NoRepository | Without::NoProgram | Without::Bare | Without::ForeignOwner) => return,
+    };
+    let runs = repository.copied_journals().unwrap_or_else(|why| {
+        git_failed(&why.to_string(), found);
+        Vec::new()
+    });
+    for run in runs {
+        let (end, place) = match journal_piece::end_and_place(&repository, &run) {
+            Ok(Some(known)) => known,
+            Ok(None) => continue,
+            Err(why) => return git_failed(&why.to_string(), found),
+        };
         if repository.is_kept_elsewhere(&run)
             || place != repository.place()
             || store.run_was_deleted(&run).unwrap_or(true)
@@ -46,11 +59,21 @@ pub(super) fn examine(project: &Project, store: &SqliteStore, rows: &[RunRow], f
 
 /// The same where there is no store at all.
 pub(super) fn examine_without_store(project: &Project, found: &mut Found) {
-    for Copied { run, records, .. } in copies(project, &[]) {
+    let Copies { all, failed } = copies(project, &[]);
+    if let Some(why) = failed {
+        git_failed(&why, found);
+    }
+    for Copied { run, records, .. } in all {
         let message = format!("git has {} records of it, and the store is gone", records.len());
         let help = format!("{REPAIR} makes a new store and brings the run back, as far as git has it");
         found.error("run-lost", format!("run {run}"), message, &help);
     }
+}
+
+fn git_failed(why: &str, found: &mut Found) {
+    let message = format!("whether runs were lost is not known: {why}");
+    let help = format!("nothing was changed by that: when git answers again, type {REPAIR}");
+    found.error("git-failed", ".git", message, &help);
 }
 
 /// The project around a folder, by the runs that git has a copy of.
@@ -59,22 +82,42 @@ pub(crate) fn lost_project(from: &Path) -> Option<Project> {
     let from = from.canonicalize().ok()?;
     let repository = Repository::open(&top, &top.join(FOLDER)).ok()?;
     let runs = repository.copied_journals().unwrap_or_default();
-    let places = runs.iter().filter_map(|run| journal_piece::end_and_place(&repository, run));
+    let places = runs.iter().filter_map(|run| journal_piece::end_and_place(&repository, run).ok().flatten());
     let tops = places.filter_map(|(_, place)| top.join(place).canonicalize().ok());
     let nearest = tops.filter(|top| from.starts_with(top)).max_by_key(|top| top.components().count())?;
     Some(Project { top: nearest })
 }
 
-/// The runs of this project of which git has a copy, in order of creation, without some.
-pub(crate) fn copies(project: &Project, left_out: &[RunId]) -> Vec<Copied> {
-    let Some(repository) = repository(project) else { return Vec::new() };
-    let runs = repository.copied_journals().unwrap_or_default();
-    let read = |run: RunId| journal_piece::read(&repository, &run);
-    let wanted = |run: &RunId| !left_out.contains(run) && !repository.is_kept_elsewhere(run);
-    let all = runs.into_iter().filter(wanted).filter_map(read);
-    let mut all: Vec<Copied> = all.filter(|copied| copied.place == repository.place()).collect();
-    all.sort_by_key(Copied::begun);
-    all
+/// The runs of a project of which git has a copy.
+#[derive(Default)]
+pub(crate) struct Copies {
+    /// In order of creation.
+    pub(crate) all: Vec<Copied>,
+    /// Why there may be more: git did not answer.
+    pub(crate) failed: Option<String>,
+}
+
+/// The runs of this project of which git has a copy, without some.
+pub(crate) fn copies(project: &Project, left_out: &[RunId]) -> Copies {
+    let silent = |why: String| Copies { all: Vec::new(), failed: Some(why) };
+    let repository = match Repository::open(&project.top, &project.store_folder()) {
+        Ok(repository) => repository,
+        Err(Without::NoRepository | Without::Bare) => return Copies::default(),
+        Err(why @ (Without::NoProgram | Without::ForeignOwner | Without::Other(_))) => return silent(why.to_string()),
+    };
+    let runs = match repository.copied_journals() {
+        Ok(runs) => runs,
+        Err(why) => return silent(why.to_string()),
+    };
+    let mut copies = Copies::default();
+    for run in runs.into_iter().filter(|run| !left_out.contains(run) && !repository.is_kept_elsewhere(run)) {
+        match journal_piece::read(&repository, &run) {
+            Ok(copied) => copies.all.extend(copied.filter(|copied| copied.place == repository.place())),
+            Err(why) => copies.failed = copies.failed.or_else(|| Some(why.to_string())),
+        }
+    }
+    copies.all.sort_by_key(Copied::begun);
+    copies
 }
 
 pub(crate) fn repository(project: &Project) -> Option<Repository> {

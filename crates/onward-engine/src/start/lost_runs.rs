@@ -9,9 +9,10 @@ use onward_store::{OpenMode, RunFilter, SqliteStore};
 
 use crate::Onward;
 use crate::attendant::{self, Survivor};
-use crate::doctor::{self, Copied};
+use crate::doctor::{self, Copied, Copies};
 use crate::error::{Error, Result};
 use crate::journal;
+use crate::sys::stop;
 use crate::vcs;
 use crate::vcs::journal_piece;
 
@@ -54,24 +55,26 @@ impl Onward {
         Some(Known { runs: rows.into_iter().map(|row| row.run).collect(), no_plan })
     }
 
-    fn lost_runs(&self, known: &Known) -> Vec<Lost> {
+    /// What git has and the store has not; and why there may be more, where git did not answer.
+    fn lost_runs(&self, known: &Known) -> (Vec<Lost>, Option<String>) {
         let deleted = SqliteStore::open(&self.project.store_folder(), OpenMode::Look).ok();
         let was_deleted =
             |run: &RunId| deleted.as_ref().is_some_and(|store| store.run_was_deleted(run).unwrap_or(false));
-        let copies = doctor::copies(&self.project, &known.runs).into_iter();
-        copies.filter(|copied| !was_deleted(&copied.run)).map(Lost::of).collect()
+        let Copies { all, failed } = doctor::copies(&self.project, &known.runs);
+        let lost = all.into_iter().filter(|copied| !was_deleted(&copied.run)).map(Lost::of);
+        (lost.collect(), failed)
     }
 
     /// That git has runs of this project, where the store has none.
     pub fn lost_with_the_store(&mut self) -> Option<Error> {
         let known = self.known().filter(|known| known.no_plan)?;
-        told(&self.lost_runs(&known))
+        told(&self.lost_runs(&known).0)
     }
 
     /// That git has the run that was named, and the store has not.
     pub(crate) fn lost_run(&mut self, name: &str) -> Option<Error> {
         let known = self.known()?;
-        let lost = self.lost_runs(&known);
+        let (lost, _) = self.lost_runs(&known);
         let named: Vec<Lost> = lost.into_iter().filter(|lost| lost.run.as_str().starts_with(name)).collect();
         told(&named)
     }
@@ -85,12 +88,17 @@ impl Onward {
             return Ok(());
         }
         let Some(known) = self.known() else { return Ok(()) };
-        let lost = self.lost_runs(&known);
+        let (lost, failed) = self.lost_runs(&known);
         let is_meant = |lost: &&Lost| known.no_plan || work.is_some_and(|work| lost.is_of_work(work));
         let (open, over): (Vec<&Lost>, Vec<&Lost>) =
             lost.iter().filter(is_meant).partition(|lost| lost.is_unfinished());
         if !open.is_empty() {
             return Err(Error::RunsLost { runs: open.into_iter().map(|lost| lost.run.clone()).collect() });
+        }
+        if let Some(why) = failed.filter(|_| known.runs.is_empty()) {
+            // A call that a stop cut short says nothing about git.
+            stop::demand_none()?;
+            return Err(Error::LossUnknown { why });
         }
         if known.no_plan && !over.is_empty() {
             let runs: Vec<&str> = over.iter().map(|lost| lost.run.as_str()).collect();
@@ -144,7 +152,7 @@ impl Onward {
     }
 
     fn end_in_git(&self, run: &RunId) -> Option<u64> {
-        journal_piece::end_and_place(&doctor::repository(&self.project)?, run).map(|(end, _)| end)
+        journal_piece::end_and_place(&doctor::repository(&self.project)?, run).ok().flatten().map(|(end, _)| end)
     }
 }
 

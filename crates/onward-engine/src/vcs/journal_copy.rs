@@ -18,6 +18,9 @@ use super::trouble::Trouble;
 /// Nobody should have to wait for a copy: where git takes longer, there is none.
 const TIME_MAX: Duration = Duration::from_secs(3);
 
+/// A start waits for the list of copies, and no longer than this.
+const LIST_TIME_MAX: Duration = Duration::from_secs(30);
+
 /// Behind `refs/onward/RUN/`; snapshots have numbers there.
 const COPY: &str = "journal";
 /// Where the notes about copies lie, in the folder that all working trees of the repository share.
@@ -90,10 +93,11 @@ impl Repository {
         note_in(&self.common_dir, run)
     }
 
-    /// Where the copy of a journal comes from.
-    pub(crate) fn origin(&self, run: &RunId) -> Origin {
-        let found = copy_name(run).ok().and_then(|name| self.commit_named(&name));
-        found.map_or(Origin::Unknown, |found| self.origin_of(run, &found))
+    /// Where the copy of a journal comes from. The copy is there: that git does not find it says nothing about where it is from.
+    pub(crate) fn origin(&self, run: &RunId) -> Result<Origin, Trouble> {
+        let name = copy_name(run)?;
+        let found = self.commit_named(&name).ok_or_else(|| Trouble::unclear("rev-parse", name.as_bytes()))?;
+        Ok(self.origin_of(run, &found))
     }
 
     /// The same, of the piece that is in a commit. One that a piece of ours goes on from is ours, too.
@@ -126,7 +130,8 @@ impl Repository {
 
     /// Runs whose journals have a copy here.
     pub(crate) fn copied_journals(&self) -> Result<Vec<RunId>, Trouble> {
-        let listed = self.call("for-each-ref").args(["--format=%(refname)", "refs/onward"]).output()?;
+        let call = self.call("for-each-ref").args(["--format=%(refname)", "refs/onward"]);
+        let listed = call.at_most(LIST_TIME_MAX).output()?;
         let listed = String::from_utf8_lossy(&listed).into_owned();
         let run = |name: &str| name.strip_prefix("refs/onward/")?.strip_suffix(COPY)?.strip_suffix('/').map(RunId::new);
         Ok(listed.lines().filter_map(run).collect())

@@ -13,7 +13,7 @@ use onward_store::{OpenMode, Record, SqliteStore, Store};
 use serde::{Deserialize, Serialize};
 
 use crate::journal;
-use crate::vcs::{Origin, Repository};
+use crate::vcs::{Origin, Repository, Trouble};
 
 /// Tries at one copy.
 const TRIES_MAX: u32 = 3;
@@ -200,15 +200,15 @@ fn head_of(piece: &str) -> Option<Head> {
 }
 
 /// How far the copy of a journal goes, and for which project it is.
-pub(crate) fn end_and_place(repository: &Repository, run: &RunId) -> Option<(u64, String)> {
-    let head = head_of(&repository.last_piece(run).ok()??)?;
-    (head.run == *run).then_some((head.after + head.records, head.place))
+pub(crate) fn end_and_place(repository: &Repository, run: &RunId) -> Result<Option<(u64, String)>, Trouble> {
+    let head = repository.last_piece(run)?.and_then(|piece| head_of(&piece)).filter(|head| head.run == *run);
+    Ok(head.map(|head| (head.after + head.records, head.place)))
 }
 
 /// Reads the copy of a journal, as far as its pieces fit each other.
-pub(crate) fn read(repository: &Repository, run: &RunId) -> Option<Copied> {
-    let pieces = repository.pieces(run).ok()?;
-    let origin = repository.origin(run);
+pub(crate) fn read(repository: &Repository, run: &RunId) -> Result<Option<Copied>, Trouble> {
+    let pieces = repository.pieces(run)?;
+    let origin = repository.origin(run)?;
     let mut copied = Copied { run: run.clone(), place: String::new(), records: Vec::new(), origin };
     for piece in &pieces {
         let Some(head) = head_of(piece).filter(|head| head.run == *run) else { break };
@@ -224,7 +224,7 @@ pub(crate) fn read(repository: &Repository, run: &RunId) -> Option<Copied> {
     }
     let first = copied.records.first().and_then(|first| journal::event(&first.body));
     let is_of_run = matches!(first, Some(Event::RunStarted(started)) if started.run == *run);
-    is_of_run.then_some(copied)
+    Ok(is_of_run.then_some(copied))
 }
 
 fn record(line: &str, seq: u64) -> Option<Record> {

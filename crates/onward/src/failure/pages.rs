@@ -148,6 +148,13 @@ pub(super) fn lost(what: String) -> Page {
     page.next("onward doctor").next("onward doctor --repair")
 }
 
+/// There is no store, and git cannot be asked whether there was one.
+pub(super) fn loss_unknown(what: String) -> Page {
+    let more = "there is no store here and a .git folder, in which runs may be on record: see to it that git answers (git status) \
+                and give the command again; begin without asking it by  onward run --fresh";
+    Page::new(exit::DAMAGED, "git-failed", what).more(vec![more.to_owned()]).kept(AS_BEFORE).next("onward run")
+}
+
 /// Nothing is started beside a process of a run that was lost.
 pub(super) fn survives(what: String) -> Page {
     let more = "nothing is started or brought back beside it: wait for its end, or end it, and give the command again";

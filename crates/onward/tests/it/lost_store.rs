@@ -392,3 +392,68 @@ fn nothing_is_begun_beside_a_phase_that_outlived_the_books() {
         assert_eq!(project.count("begin", "b"), 2);
     }
 }
+
+/// The store is gone and git, which would know, is not there or fails. That is said, and nothing begins from nothing.
+#[test]
+fn without_an_answer_of_git_nothing_begins_anew() {
+    for way in ["fails", "missing"] {
+        let (project, run) = begun(EFFECT);
+        project.git(["clean", "-fdxq"]);
+        let start = |words: &[&str]| {
+            let mut command = project.prepare(words);
+            if way == "missing" {
+                // Phases are found here, and git is not.
+                command.env("PATH", project.root().join("bin"));
+            }
+            project.spawn(command).wait()
+        };
+        let git = (way == "fails").then(|| project.script("git", "#!/bin/sh\nexit 128\n"));
+        let refused = start(&["run"]);
+        assert_eq!(refused.code, 12, "{refused}");
+        assert!(refused.err.contains("git did not answer") && refused.err.contains("--fresh"), "{refused}");
+        assert!(!project.exists(".onward/onward.db"), "a refusal made a store");
+        assert_eq!(project.count("begin", "b"), 1);
+        if git.is_some() {
+            let fresh = start(&["run", "--fresh"]);
+            assert_eq!(fresh.code, 1, "{fresh}");
+            assert_eq!(project.count("begin", "b"), 2);
+        }
+        git.map(fs::remove_file).transpose().expect("the file is ours");
+        if way == "missing" {
+            project.command(["run"]).expect(12).err_names([run.as_str()]);
+        }
+    }
+}
+
+/// Git fails from one of its calls on, whichever it is. The repair does not say that all is well, and the next one does it all.
+#[test]
+fn a_repair_during_which_git_fails_is_no_success() {
+    let (project, _) = begun(CHAIN);
+    let calls = project.root().join("calls");
+    let real = std::env::var_os("PATH").expect("a path");
+    let real = std::env::split_paths(&real).map(|folder| folder.join("git")).find(|git| git.is_file()).expect("git");
+    for fails_from in 1..40 {
+        drop(fs::remove_dir_all(project.path(".onward")));
+        fs::write(&calls, "").expect("the folder is ours");
+        let (log, real) = (calls.display(), real.display());
+        let git = project.script(
+            "git",
+            &format!("#!/bin/sh\necho x >> '{log}'\n[ $(wc -l < '{log}') -lt {fails_from} ] || exit 128\nexec '{real}' \"$@\"\n"),
+        );
+        let done = project.command(["doctor", "--repair"]);
+        fs::remove_file(git).expect("the file is ours");
+        let made = fs::read_to_string(&calls).expect("the file is ours").lines().count();
+        if made < fails_from {
+            assert_eq!(done.code, 0, "{done}");
+            assert!(fails_from > 5, "this test needs a repair that asks git");
+            return;
+        }
+        assert_ne!(done.code, 0, "call {fails_from}: {done}");
+        // Where nothing was made, the next one begins as this one did.
+        if project.exists(".onward/onward.db") {
+            project.command(["doctor", "--repair"]).expect(0);
+            assert_eq!(completed(&project), ["a", "b"], "call {fails_from}");
+        }
+    }
+    panic!("a repair takes more calls than anybody thought");
+}
