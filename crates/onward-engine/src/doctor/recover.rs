@@ -112,7 +112,7 @@ pub(crate) fn copies(project: &Project, left_out: &[RunId]) -> Copies {
     let mut copies = Copies::default();
     for run in runs.into_iter().filter(|run| !left_out.contains(run) && !repository.is_kept_elsewhere(run)) {
         match journal_piece::read(&repository, &run) {
-            Ok(copied) => copies.all.extend(copied.filter(|copied| copied.place == repository.place())),
+            Ok(read) => copies.all.extend(read.filter(|one| one.place == repository.place())),
             Err(why) => copies.failed = copies.failed.or_else(|| Some(why.to_string())),
         }
     }
