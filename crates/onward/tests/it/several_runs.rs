@@ -327,9 +327,9 @@ fn first_saves_at_once_share_one_run() {
     let project = project();
     project.write("state.json", r#"{"x": 1}"#);
     let all: Vec<_> = (0..8).map(|_| project.start(["save", "t", "p", "--state", "state.json"])).collect();
-    all.into_iter().for_each(|one| {
+    for one in all {
         one.wait_code(0);
-    });
+    }
     let runs = project.command(["list", "--all", "--json"]).expect(0).json();
     assert_eq!(runs["runs"].as_array().expect("a list").len(), 1, "{runs}");
 }
