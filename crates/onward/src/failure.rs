@@ -15,8 +15,8 @@ use onward_engine::{Error, Question, stop};
 use crate::args::Reader;
 use crate::render;
 use pages::{
-    answer_needed, bad_record, damaged, forbidden, going_back, halfway_back, illegal, loss_unknown, lost, moved,
-    several, stopped, store, survives, tree_in_use, unanswered, untrusted,
+    answer_needed, bad_checkpoint, bad_record, damaged, forbidden, going_back, halfway_back, illegal, loss_unknown,
+    lost, moved, several, stopped, store, survives, tree_in_use, unanswered, untrusted,
 };
 
 /// Why a command did not do what it was asked for. Boxed, because it travels through every result.
@@ -255,10 +255,7 @@ impl Page {
             Error::Unfit { .. } => Self::new(exit::USAGE, "unfit", what).kept(AS_BEFORE),
             Error::Illegal(why) => illegal(what, &why),
             Error::BadRecord { run, .. } => bad_record(what, &run),
-            Error::BadCheckpoint { id, left, .. } => {
-                let page = damaged(what, &left).next(format!("onward show {id}")).next("onward doctor");
-                Self { raw: Some(left.raw), ..page }
-            }
+            Error::BadCheckpoint { id, left, .. } => bad_checkpoint(what, &id, left),
             Error::BadJournal { left, .. } => damaged(what, &left).next("onward doctor"),
             Error::Store(why) => store(&what, &why),
             Error::Io { .. } => Self::new(exit::STORE, "io", what).kept(ALL_RECORDED),

@@ -60,6 +60,11 @@ pub(super) fn damaged(what: String, left: &Left) -> Page {
     Page { run: run.clone(), next: good.iter().map(|good| format!("onward show {good}")).collect(), ..page }
 }
 
+pub(super) fn bad_checkpoint(what: String, id: &str, left: Left) -> Page {
+    let page = damaged(what, &left).next(format!("onward show {id}")).next("onward doctor");
+    Page { raw: Some(left.raw), ..page }
+}
+
 pub(super) fn bad_record(what: String, run: &RunId) -> Page {
     let page = Page::new(exit::DAMAGED, "damaged", what).of_run(run).kept(ALL_RECORDED);
     page.next(format!("onward log {run}")).next("onward doctor")
