@@ -255,7 +255,7 @@ impl Page {
             Error::Unfit { .. } => Self::new(exit::USAGE, "unfit", what).kept(AS_BEFORE),
             Error::Illegal(why) => illegal(what, &why),
             Error::BadRecord { run, .. } => bad_record(what, &run),
-            Error::BadCheckpoint { id, left, .. } => bad_checkpoint(what, &id, left),
+            Error::BadCheckpoint { id, left, .. } => bad_checkpoint(what, &id, *left),
             Error::BadJournal { left, .. } => damaged(what, &left).next("onward doctor"),
             Error::Store(why) => store(&what, &why),
             Error::Io { .. } => Self::new(exit::STORE, "io", what).kept(ALL_RECORDED),

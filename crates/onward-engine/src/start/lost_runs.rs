@@ -1,6 +1,9 @@
 //! Runs that git has a copy of and the store has not: its folder was deleted, or swept away with everything that git does not
 //! track. Whoever finds nothing looks here before saying so, and a start begins nothing anew that is on record in git.
 
+use std::fs;
+use std::path::Path;
+
 use onward_core::event::Recorded;
 use onward_core::id::RunId;
 use onward_core::run::{self, Run};
@@ -95,7 +98,7 @@ impl Onward {
         if !open.is_empty() {
             return Err(Error::RunsLost { runs: open.into_iter().map(|lost| lost.run.clone()).collect() });
         }
-        if let Some(why) = failed.filter(|_| known.runs.is_empty()) {
+        if let Some(why) = failed.filter(|_| known.runs.is_empty() && may_have_copies(&self.project.top)) {
             // A call that a stop cut short says nothing about git.
             stop::demand_none()?;
             return Err(Error::LossUnknown { why });
@@ -155,6 +158,19 @@ impl Onward {
         journal_piece::end_and_place(&doctor::repository(&self.project)?, run).ok().flatten().map(|(end, _)| end)
     }
 }
+
+/// Whether the repository around a folder may have copies of journals, as far as its files tell: for where git itself cannot be
+/// asked. Only an ordinary repository whose refs are files can be known to have none.
+fn may_have_copies(folder: &Path) -> bool {
+    let Some(git) = folder.ancestors().map(|above| above.join(".git")).find(|git| git.exists()) else { return false };
+    let unusual = !git.is_dir() || git.join("reftable").exists() || git.join("commondir").exists();
+    let packed = fs::read(git.join("packed-refs")).unwrap_or_default();
+    let is_packed = packed.windows(PACKED.len()).any(|part| part == PACKED);
+    unusual || git.join("refs/onward").exists() || is_packed
+}
+
+/// The beginning of the names of our refs.
+const PACKED: &[u8] = b"refs/onward/";
 
 fn told(lost: &[Lost]) -> Option<Error> {
     let runs: Vec<RunId> = lost.iter().map(|lost| lost.run.clone()).collect();

@@ -425,6 +425,15 @@ fn without_an_answer_of_git_nothing_begins_anew() {
     }
 }
 
+/// A repository that never had a run, on a machine whose git fails: nothing can be lost, and the first run begins.
+#[test]
+fn a_first_run_needs_no_answer_of_git() {
+    let project = in_git("onward: 1\nname: demo\nphases:\n  a: { run: step a }\n");
+    project.script("git", "#!/bin/sh\nexit 128\n");
+    project.command(["run"]).expect(0);
+    assert_eq!(project.count("end", "a"), 1);
+}
+
 /// Git fails from one of its calls on, whichever it is. The repair does not say that all is well, and the next one does it all.
 #[test]
 fn a_repair_during_which_git_fails_is_no_success() {
