@@ -363,6 +363,10 @@ fn checkpoint_with(project: &TestProject, file: &str, content: &str) -> Option<S
     checkpoints(project).iter().find_map(has_it).and_then(|id| id.as_str().map(str::to_owned))
 }
 
+/// The kill point that a story here hits.
+#[cfg(feature = "kill-points")]
+pub(crate) const EDITED_KEPT: &str = "rewind.edited-kept";
+
 /// A rewind is killed at this point, the user edits files, and this verb comes next.
 #[cfg(feature = "kill-points")]
 fn edited_in_between(point: &str, verb: &str, code: i32) {
@@ -403,6 +407,25 @@ fn a_rewind_keeps_what_was_edited_since_another_was_killed() {
 #[test]
 fn a_resume_keeps_what_was_edited_since_a_rewind_was_killed() {
     edited_in_between("vcs.restore-one:1", "resume", 1);
+}
+
+/// The end of a rewind that was cut off is killed itself, right after it kept what was edited. It is still there after the next one.
+#[cfg(feature = "kill-points")]
+#[test]
+fn kills_the_end_of_a_rewind_that_kept_what_was_edited() {
+    let mut project = failed_in_c();
+    let to = checkpoint_of(&project, "a");
+    project.set_env("ONWARD_KILL_POINT", "vcs.restore-one:1");
+    project.command(["rewind", &to]).expect(137);
+    project.write("made.txt", "two hours\n");
+    project.set_env("ONWARD_KILL_POINT", EDITED_KEPT);
+    project.command(["undo"]).expect(137);
+    project.remove_env("ONWARD_KILL_POINT");
+    project.command(["undo"]).expect(0);
+    project.git(["gc", "--quiet", "--prune=now"]);
+    let kept = checkpoint_with(&project, "made.txt", "two hours\n").expect("a checkpoint has what was edited");
+    project.command(["rewind", &kept]).expect(0);
+    assert_eq!(project.read("made.txt"), "two hours\n");
 }
 
 /// Nobody edited anything: what the rewind itself had moved needs no checkpoint.
