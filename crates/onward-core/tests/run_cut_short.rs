@@ -12,7 +12,7 @@ use onward_core::run::proof::{self, CheckEnd, Proof};
 use onward_core::run::{self, PhaseStatus, Run};
 
 const KILLED: Outcome = Outcome::Killed { signal: 9 };
-/// What a shell says whose child was killed.
+/// The code of a shell whose child was killed.
 const CHILD_KILLED: Outcome = Outcome::Exited { code: 137 };
 const FINISHED: Outcome = Outcome::Stopped { by: StopBy::Interrupt, said_done: true };
 const RETRIES: &str = ", retry: { max: 1, when: [failed, timed-out, infra], backoff: { initial: 1s } }";
@@ -130,7 +130,7 @@ fn an_outward_effect_that_was_cut_short_is_not_repeated_unasked() {
     }
 }
 
-/// What a phase with an outward effect says itself counts: a code of its own is a failure, and what never began had no effect.
+/// The word of a phase with an outward effect counts: a code of its own is a failure, and what never began had no effect.
 #[test]
 fn an_outward_effect_that_failed_by_itself_is_retried_as_the_plan_says() {
     let could_not_start = Outcome::CouldNotStart { reason: "no such program".to_owned() };

@@ -27,7 +27,7 @@ pub enum Error {
     NoSuchRun(String),
     #[error("this project has no run, or none that is not archived")]
     NoRuns,
-    /// What was on record is not in the store any more, and git has a copy of it.
+    /// Runs on record are not in the store any more, and git has a copy of it.
     #[error("the store lost runs that git has: {}", runs.iter().map(RunId::as_str).collect::<Vec<_>>().join(", "))]
     RunsLost { runs: Vec<RunId> },
     /// There is no store, and git, which may have runs of it, does not answer.

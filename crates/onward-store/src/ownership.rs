@@ -381,7 +381,7 @@ mod tests {
         assert_eq!(read_note(&copy), None);
     }
 
-    /// What was brought back from elsewhere is nobody's until a person says so, although the folder was made here.
+    /// A store that was brought back from elsewhere is nobody's until a person says so, although the folder was made here.
     #[test]
     fn what_was_brought_is_distrusted_until_a_person_trusts_it() {
         let (_top, folder) = store();

@@ -198,7 +198,7 @@ pub enum Posted {
     AlreadyThere,
 }
 
-/// What came of taking a post back.
+/// The result of taking a post back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TakenBack {
     /// It will not be carried out: nobody sees it any more.

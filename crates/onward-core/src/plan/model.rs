@@ -250,7 +250,7 @@ words! {
 }
 
 words! {
-    /// What would be lost, hardest to reconstruct first: the key `kind` of a phase.
+    /// The kind of loss, hardest to reconstruct first: the key `kind` of a phase.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     pub enum Value {
         Issue = "issue",
@@ -271,7 +271,7 @@ words! {
 }
 
 words! {
-    /// What a phase that has failed for good leads to.
+    /// The consequence of a phase that has failed for good.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum PhaseFailure {
         Stop = "stop",
@@ -282,7 +282,7 @@ words! {
 }
 
 words! {
-    /// What happens if a phase is done and its definition changed.
+    /// The consequence where a phase is done and its definition changed.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum OnChange {
         Ask = "ask",

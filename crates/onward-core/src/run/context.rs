@@ -144,7 +144,7 @@ fn last(filled: &[(&str, Result<String, String>)], name: &str, outside: &dyn Out
 }
 
 impl Run {
-    /// What the expressions of a phase mean now, as far as it is on record.
+    /// The context of a phase's expressions, as far as it is on record.
     pub(super) fn context<'a>(&'a self, phase: &'a Phase) -> Context<'a> {
         let attempts = self.phase_state(&phase.id).map_or(0, |state| state.attempts);
         Context::of_phase(self, phase, attempts + 1, &self.environment)
@@ -194,7 +194,7 @@ pub(super) fn watched(plan: &Plan, phase: &Phase) -> Vec<Reference> {
     all
 }
 
-/// What else of a phase is filled in before it begins, or when somebody is told about it.
+/// The other texts of a phase, filled in before it begins, or when somebody is told about it.
 pub(super) fn texts(phase: &Phase) -> Vec<&str> {
     let mut texts: Vec<&str> = Vec::new();
     match &phase.body {

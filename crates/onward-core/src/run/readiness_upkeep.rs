@@ -1,5 +1,5 @@
-//! Whose turn it is, kept up to date as phases change. [`super::readiness`] has the rules; here they are asked again where an
-//! answer may have changed, and nowhere else.
+//! The readiness of every phase, kept up to date as phases change. [`super::readiness`] has the rules; here they are asked again
+//! where an answer may have changed, and nowhere else.
 
 use super::readiness::{Fate, Readiness, is_cut_short, readiness, readiness_of_finally};
 use super::state::{Before, PhaseStatus, Run};
@@ -16,7 +16,7 @@ impl Run {
         phase.children.is_some() || is_compound(phase)
     }
 
-    /// What has become of a phase, as those see it that wait for it.
+    /// The fate of a phase, as those see it that wait for it.
     pub(super) fn fate(&self, at: usize) -> Fate {
         let state = &self.phases[at];
         match state.status {
@@ -94,7 +94,7 @@ impl Run {
         if turn == Readiness::Skip && begun { Readiness::Run } else { turn }
     }
 
-    /// What follows for a part from the state of the whole; none where its own needs decide.
+    /// The readiness of a part that follows from the whole; none where its own needs decide.
     fn as_a_part(&self, at: usize, parent: usize) -> Option<Readiness> {
         let whole = &self.phases[parent];
         if whole.is_finished() {

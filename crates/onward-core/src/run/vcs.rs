@@ -197,7 +197,7 @@ impl Run {
         self.vcs.fresh = Fresh::Yes;
     }
 
-    /// What came since the newest snapshot, where neither a phase nor a rewind can have made it.
+    /// Files that came since the newest snapshot, where neither a phase nor a rewind can have made it.
     fn changed_by_others(&self, snapshot: &Snapshot) -> Option<Between> {
         let of_a_phase =
             self.ending().is_none() || !self.derived.external.is_empty() || self.due.iter().any(|due| due.waits);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::folder::AttemptFolder;
 use crate::sys::process::{self, Pid};
 
-/// What every attempt is given: the path of a file in its folder.
+/// The variable of every attempt with the path of a file in its folder.
 const PLACE_VARIABLE: &str = "ONWARD_OUTPUT";
 
 /// A living process of an attempt, known by the path that it was given.

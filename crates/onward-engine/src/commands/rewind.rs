@@ -61,7 +61,7 @@ pub enum Rewound {
         left_out: Vec<String>,
         /// An earlier rewind was taken back.
         undone: bool,
-        /// What was done first, since another rewind had been cut off.
+        /// The work that came first, since another rewind had been cut off.
         notes: Vec<String>,
     },
     /// The person said no.
@@ -72,14 +72,14 @@ pub enum Rewound {
 #[derive(Debug)]
 pub(crate) struct EndedRewind {
     begun: RewindBegun,
-    /// What is not in the snapshot that was taken then, each with the reason.
+    /// Files that are not in the snapshot that was taken then, each with the reason.
     left_out: Vec<String>,
     /// The checkpoint with what had been edited since it was cut off.
     edited: Option<CheckpointId>,
 }
 
 impl EndedRewind {
-    /// What whoever ends it should say.
+    /// Lines for whoever ends it.
     pub(crate) fn notes(&self) -> Vec<String> {
         let left_out = self.left_out.iter().map(|line| format!("not in the snapshot of the files: {line}"));
         self.edited_words().into_iter().chain(left_out).collect()

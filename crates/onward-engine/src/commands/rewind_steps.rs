@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::kill_point::reached;
 use crate::sys::stop;
 
-/// What is to be brought back.
+/// The parts that are to be brought back.
 #[derive(Debug)]
 pub struct Wish<'a> {
     pub to: &'a Checkpoint,

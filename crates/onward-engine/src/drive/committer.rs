@@ -28,7 +28,7 @@ const INPUTS_PER_APPEND_MAX: usize = 64;
 /// An input, and the inbox item it came from, if it came from one.
 #[derive(Debug)]
 pub struct Arrived {
-    /// What is asked; or the answer, where it is not even decided.
+    /// The question; or the answer, where it is not even decided.
     pub(super) asked: std::result::Result<Input, Reply>,
     pub(super) item: Option<String>,
 }
@@ -67,7 +67,7 @@ struct Prepared {
 
 /// Why one of several inputs has no part in a commit.
 enum Aside {
-    /// What came of it cannot be kept, for this reason.
+    /// The result cannot be kept, for this reason.
     Unfit(String),
     /// Whoever posted it took it back meanwhile.
     TakenBack,

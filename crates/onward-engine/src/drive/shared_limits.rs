@@ -42,7 +42,7 @@ struct Place {
     seen: Option<Stamp>,
 }
 
-/// What is done where the folder is not there.
+/// The way of a folder that is not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Missing {
     Made,

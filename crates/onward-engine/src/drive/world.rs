@@ -105,7 +105,7 @@ pub enum Direction {
     BackAgain,
 }
 
-/// What came of bringing files back.
+/// The result of bringing files back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FilesOutcome {
     /// All are there; the snapshot shows them.

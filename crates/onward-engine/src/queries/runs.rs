@@ -287,7 +287,7 @@ impl Onward {
         self.lost().unwrap_or(otherwise)
     }
 
-    /// What was acknowledged and is gone, if the head file or git knows of it. Whoever finds nothing asks this first.
+    /// The loss of acknowledged records, if the head file or git knows of it. Whoever finds nothing asks this first.
     pub fn lost(&mut self) -> Option<Error> {
         self.lost_by_the_head().or_else(|| self.lost_with_the_store())
     }

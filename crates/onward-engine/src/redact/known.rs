@@ -90,7 +90,7 @@ pub(crate) fn go_by(names: &Names) {
     });
 }
 
-/// What of a text is secret, in words that do not tell it; none where nothing is.
+/// The secret in a text, in words that do not tell it; none where nothing is.
 pub(crate) fn secret_in(text: &str) -> Option<String> {
     let is_cut = |secrets: &Secrets| matches!(secrets.text(text), Cow::Owned(_));
     if !is_cut(&secrets()) {

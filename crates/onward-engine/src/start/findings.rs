@@ -90,7 +90,7 @@ impl FileNow {
     }
 }
 
-/// What is wrong with a plan, a line for each error.
+/// The errors of a plan, a line for each.
 fn faults_of(why: &Error) -> Vec<String> {
     let (file, diagnostics) = match why {
         Error::PlanInvalid { file, diagnostics, .. }

@@ -42,7 +42,7 @@ impl Lost {
     }
 }
 
-/// What the store itself knows of runs that were started from a plan.
+/// The store's own knowledge of runs that were started from a plan.
 struct Known {
     runs: Vec<RunId>,
     /// None of them has a phase: the store is new, or holds saved state alone.
@@ -58,7 +58,7 @@ impl Onward {
         Some(Known { runs: rows.into_iter().map(|row| row.run).collect(), no_plan })
     }
 
-    /// What git has and the store has not; and why there may be more, where git did not answer.
+    /// Runs that git has and the store has not; and why there may be more, where git did not answer.
     fn lost_runs(&self, known: &Known) -> (Vec<Lost>, Option<String>) {
         let deleted = SqliteStore::open(&self.project.store_folder(), OpenMode::Look).ok();
         let was_deleted =

@@ -280,8 +280,8 @@ impl Onward {
         self.drive(run, &lease, request, (tree, going.resumption.clone()), reporter)
     }
 
-    /// What came into the working tree while the run rested is on record before its phases add theirs, so that a rewind leaves it
-    /// alone. Of a run that was killed nobody knows what its phases had made.
+    /// Files that came into the working tree while the run rested are on record before its phases add theirs, so that a rewind
+    /// leaves them alone. Of a run that was killed nobody knows what its phases had made.
     fn see_what_others_made(&mut self, run: Run, lease: &Lease, tree: &mut WorkingTree) -> Result<Run> {
         let rests = run.ending().is_some() && run.running().next().is_none() && run.status() != RunStatus::Waiting;
         let Some(last) = run.vcs.last.as_ref().filter(|_| rests && run.started.snapshots) else { return Ok(run) };

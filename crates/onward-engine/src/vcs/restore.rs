@@ -182,7 +182,7 @@ enum Others {
     MayWrite,
 }
 
-/// What may be removed.
+/// The files that may be removed.
 struct Removable {
     paths: BTreeSet<Vec<u8>>,
     /// Only as long as it is what was brought.

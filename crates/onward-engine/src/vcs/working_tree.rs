@@ -253,7 +253,7 @@ impl WorkingTree {
         }
     }
 
-    /// What somebody edited since a rewind was cut off, as a snapshot of all that is there; none where each file is as it was
+    /// Files that somebody edited since a rewind was cut off, as a snapshot of all that is there; none where each file is as it was
     /// before the rewind, or as the rewind brings it.
     pub(crate) fn edited_since(&self, run: &Run, files: &FilesBack) -> std::result::Result<Option<Snapshot>, String> {
         let present = self.take(run)?;
@@ -264,7 +264,7 @@ impl WorkingTree {
         Ok(Some(present).filter(|_| edited))
     }
 
-    /// What a rewind to these files would change.
+    /// The changes that a rewind to these files would make.
     pub(crate) fn preview(&self, run: &Run, files: &FilesBack) -> std::result::Result<Vec<vcs::Change>, String> {
         let repository = self.repository()?;
         let present = self.take(run)?;

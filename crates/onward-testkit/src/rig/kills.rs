@@ -42,7 +42,7 @@ const STEP: Duration = Duration::from_millis(3);
 /// Exit codes that a driver may end with here; every other one is a fault.
 const CODES: [i32; 8] = [0, 1, 14, 15, 129, 130, 137, 143];
 
-/// What a driver ends with whose project was renamed.
+/// The code of a driver whose project was renamed.
 const MOVED: i32 = 74;
 
 /// What happened in one seed.

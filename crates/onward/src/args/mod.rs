@@ -124,7 +124,7 @@ pub(crate) struct Json {
     pub(crate) json: bool,
 }
 
-/// What was typed.
+/// The command line.
 #[derive(Debug)]
 pub(crate) enum Typed {
     Now(Cli),

@@ -1,4 +1,4 @@
-//! What is typed to start a run or to go on with one.
+//! The arguments that start a run or go on with one.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -24,7 +24,7 @@ fn a_condition_sees_the_variables_of_the_command() {
     assert_eq!(ran, ["made", "named", "own"]);
 }
 
-/// What the variable is counts when a phase is decided about: another driver may have another one.
+/// The value of the variable counts when a phase is decided about: another driver may have another one.
 #[test]
 fn the_variable_of_the_driver_that_decides_counts() {
     let mut project = project();

@@ -285,7 +285,7 @@ fn nothing_is_put_aside_under_a_phase_at_work() {
     project.wait_ledger("end", "x", 1);
 }
 
-/// What was saved last is in the log only, and the beginning of the database is damaged, in one way after the other. Where a verb
+/// The last save is in the log only, and the beginning of the database is damaged, in one way after the other. Where a verb
 /// says that all is left as it is, the log is not copied into the database either. A repair says that the end is gone.
 #[test]
 fn a_damaged_beginning_with_a_log_is_left_as_it_is() {

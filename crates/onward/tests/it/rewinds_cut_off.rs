@@ -78,7 +78,7 @@ fn is_cut_off(status: &Value) -> bool {
     warnings.iter().any(|line| line.as_str().is_some_and(|line| line.contains("was cut off")))
 }
 
-/// What git does at the call that is meant.
+/// The deed of git at the call that is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Git {
     /// It does not come back.
@@ -150,7 +150,7 @@ fn was_cut_off(case: Case) -> bool {
     true
 }
 
-/// What it said when it ended, and what is said of it now.
+/// The words at its end, and those of now.
 fn told_the_truth(project: &TestProject, case: Case, before: At, ran: &Ran) {
     let status = project.command(["status", "--json"]).json();
     let (files, state, cut_off) = (files(project), state(&status), is_cut_off(&status));
@@ -247,7 +247,7 @@ fn what_the_user_made_before_a_resume_stays() {
     assert_eq!((files(&project), project.exists("mine.txt")), (Some(At::A), true));
 }
 
-/// What a rewind brought goes again with its undo, unless somebody has changed it since.
+/// Files that a rewind brought go again with its undo, unless somebody has changed it since.
 #[test]
 fn an_undo_takes_away_what_its_rewind_brought_and_nobody_changed() {
     let project = failed_in_c();

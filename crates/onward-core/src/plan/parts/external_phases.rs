@@ -55,7 +55,7 @@ pub struct External {
 }
 
 words! {
-    /// What silence means once it has lasted longer than the heartbeat.
+    /// The meaning of silence once it has lasted longer than the heartbeat.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum IfSilent {
         Wait = "wait",

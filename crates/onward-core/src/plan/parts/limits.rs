@@ -69,7 +69,7 @@ words! {
 }
 
 words! {
-    /// Who sees a hit.
+    /// The runs that see a hit.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Scope {
         Run = "run",

@@ -38,7 +38,7 @@ pub struct ReplanRules {
 }
 
 words! {
-    /// What a revision may touch, beside what it adds. What is completed or at work stays, unless it says `all`.
+    /// The phases that a revision may touch, beside those it adds. What is completed or at work stays, unless it says `all`.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum MayEdit {
         /// The phase that asks, and all that needs it.
@@ -51,7 +51,7 @@ words! {
 }
 
 words! {
-    /// What asks for a revision without anybody asking.
+    /// The ends that ask for a revision by themselves.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum ReplanWhen {
         Failed = "failed",

@@ -1,4 +1,4 @@
-//! What is checked on every resume, and the issue that the work belongs to.
+//! The checks of every resume, and the issue that the work belongs to.
 
 use crate::document::tree::Node;
 use crate::id::PhaseId;

@@ -53,7 +53,7 @@ impl<'a> Layers<'a> {
         self.shared.into_iter().chain(self.own)
     }
 
-    /// What `read` makes of the value as written, else of the default.
+    /// The value that `read` makes of the text as written, else of the default.
     fn value<T>(self, key: &str, read: impl Fn(Scalar<'_>) -> Option<T>) -> Option<T> {
         let written = self.get(key).and_then(scalar).and_then(&read);
         written.or_else(|| self.keys.default_text(key).and_then(|text| read((text, true))))

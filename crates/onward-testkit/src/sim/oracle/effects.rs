@@ -60,7 +60,7 @@ impl Oracle {
         assert_eq!(*times, 1, "I5: {attempt} of {phase} was started twice");
     }
 
-    /// What was started died before it executed anything: as if it had not been started.
+    /// An attempt died before it executed anything: as if it had not been started.
     pub(in crate::sim) fn never_ran(&mut self, phase: &PhaseId, attempt: Attempt) {
         self.spawned.remove(&(phase.clone(), attempt));
     }

@@ -61,7 +61,7 @@ impl Oracle {
         *self.coverage.entry("attempt_ended:bad-outputs".to_owned()).or_default() += 1;
     }
 
-    /// What a probe says about an attempt that said it was done counts like its exit code.
+    /// The word of a probe about an attempt that said it was done counts like its exit code.
     pub(super) fn probed(&mut self, phase: &PhaseId, answer: Answer) {
         let plan = self.plan.phase(phase).expect("of the plan");
         let outward = plan.effects == Effects::External && plan.done_when.is_empty();
