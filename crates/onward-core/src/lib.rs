@@ -19,6 +19,7 @@ pub mod naming;
 pub mod patch;
 pub mod patterns;
 pub mod plan;
+pub mod question;
 pub mod rate_limit;
 pub mod replan;
 pub mod resume;

@@ -1,12 +1,12 @@
 //! What can go wrong, as far as a caller can tell the difference. The binary turns each into a page and an exit code.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use onward_core::data_limits::Unfit;
 use onward_core::diagnostic::Diagnostic;
 use onward_core::id::{CheckpointId, PhaseId, RunId};
-use onward_core::resume::{Finding, Offered};
+use onward_core::question::{Question, Typed};
+use onward_core::resume::Finding;
 use onward_core::run::Refusal;
 use onward_core::view::Driver;
 use onward_store::StoreError;
@@ -99,7 +99,7 @@ pub enum Error {
     #[error("run {run} holds saved state and has no phases to go on with: onward load gives the state back")]
     NoPhases { run: RunId },
     #[error("several runs of this work are unfinished")]
-    Several { runs: Vec<RunId>, typed: String },
+    Several { runs: Vec<RunId>, typed: Typed },
     /// Data, or what would come of it, is beyond what is kept and read again.
     #[error("this cannot be kept: {why}")]
     Unfit { why: String },
@@ -147,47 +147,6 @@ pub struct Left {
     pub run: Option<RunId>,
     /// The newest checkpoint of the run that can be read.
     pub good: Option<CheckpointId>,
-}
-
-/// What nobody but a person can answer, with the flags that say the answer.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Question {
-    pub run: RunId,
-    pub reasons: Vec<String>,
-    /// Phases of which nobody knows whether their effect happened.
-    pub in_doubt: Vec<PhaseId>,
-    /// Phases of the run that still have a process although nobody drives it.
-    pub orphans: Vec<PhaseId>,
-    pub choices: Vec<Offer>,
-    /// All that was found, the worst first.
-    pub findings: Vec<Finding>,
-    /// Finished phases that were done with something else.
-    pub stale: Vec<PhaseId>,
-    /// What may be answered.
-    pub offered: BTreeSet<Offered>,
-}
-
-impl Question {
-    /// A question about a run with nothing in it yet.
-    pub fn new(run: RunId) -> Self {
-        Self {
-            run,
-            reasons: Vec::new(),
-            in_doubt: Vec::new(),
-            orphans: Vec::new(),
-            choices: Vec::new(),
-            findings: Vec::new(),
-            stale: Vec::new(),
-            offered: BTreeSet::new(),
-        }
-    }
-}
-
-/// One way to answer.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Offer {
-    pub choice: String,
-    pub command: String,
 }
 
 impl From<Unfit> for Error {

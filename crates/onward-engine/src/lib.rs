@@ -35,7 +35,7 @@ pub use drive::keyframes::{Keep, KeepNothing, keyframe_is_due, put_fold, put_key
 pub use drive::reporter::{Reporter, Silent, Update};
 pub use drive::world::{Begun, Direction, FilesOutcome, Happened, Tree, Urgency, World};
 pub use drive::{Arrived, Committer, Driver};
-pub use error::{Error, Left, Offer, Question, Result};
+pub use error::{Error, Left, Result};
 pub use journal::load as load_run;
 pub use plan_files::{Checked, check};
 pub use project::{FOLDER, Project};

@@ -8,9 +8,10 @@ use std::sync::OnceLock;
 use onward_core::diagnostic::{self, Diagnostic};
 use onward_core::exit;
 use onward_core::id::RunId;
+use onward_core::question::Question;
 use onward_core::resume::Finding;
 use onward_core::view;
-use onward_engine::{Error, Question, stop};
+use onward_engine::{Error, stop};
 
 use crate::args::Reader;
 use crate::render;
@@ -299,8 +300,9 @@ fn bug(literal: &str, place: &str) -> Page {
 
 #[cfg(test)]
 mod tests {
+    use onward_core::question::{Offer, Typed};
     use onward_core::run::Refusal;
-    use onward_engine::{Cause, Left, Offer, StoreError};
+    use onward_engine::{Cause, Left, StoreError};
 
     use super::*;
     use onward_core::id::{Attempt, PhaseId, Seq};
@@ -358,7 +360,7 @@ mod tests {
             (13, Error::Forbidden { run: run(), findings: Vec::new() }),
             (13, Error::Refused { run: run(), reasons: vec!["the branch is gone".into()] }),
             (14, Error::AnswerNeeded(Box::new(question()))),
-            (14, Error::Several { runs: vec![run(), run()], typed: " plan.yaml".into() }),
+            (14, Error::Several { runs: vec![run(), run()], typed: Typed::new(["plan.yaml"], []) }),
             (10, Error::Illegal(Refusal::NoSuchPhase(PhaseId::new("x")))),
             (2, Error::Illegal(Refusal::Illegal("skip", PhaseId::new("x"), "it is done".into()))),
             (13, Error::Illegal(Refusal::Archived)),

@@ -1,6 +1,7 @@
 //! Whether a revision may be made.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use crate::id::PhaseId;
 use crate::plan::{MayEdit, Phase, Plan, ReplanRules, digest_of_all, graph, phase_digest};
@@ -52,6 +53,18 @@ pub struct Changes {
     pub removed: Vec<PhaseId>,
     /// The work of the phase is other work.
     pub changed: Vec<PhaseId>,
+}
+
+impl fmt::Display for Changes {
+    /// A part for every kind of change, each after a semicolon.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let named = [("added", &self.added), ("removed", &self.removed), ("changed", &self.changed)];
+        for (word, ids) in named.into_iter().filter(|(_, ids)| !ids.is_empty()) {
+            let ids: Vec<&str> = ids.iter().map(PhaseId::as_str).collect();
+            write!(f, "; {word} {}", ids.join(", "))?;
+        }
+        Ok(())
+    }
 }
 
 impl Changes {

@@ -31,7 +31,7 @@ pub mod waits;
 mod wanted;
 
 pub use cut::MARK;
-pub use decide::{Refusal, ends_with};
+pub use decide::{Refusal, clean_retry, ends_with, is_legal};
 pub use external_phases::{ExternalState, NoNext};
 pub use state::{Before, Ending, Kill, PhaseState, PhaseStatus, ProbeDue, Run, RunStatus, RunningAttempt};
 pub use wanted::wanted;

@@ -219,7 +219,7 @@ impl Onward {
             (_, several) => {
                 return Err(Error::Several {
                     runs: several.iter().map(|one| one.run.id.clone()).collect(),
-                    typed: crate::start::offers::as_typed(request),
+                    typed: request.typed(),
                 });
             }
         };

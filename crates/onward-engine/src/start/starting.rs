@@ -12,6 +12,7 @@ use onward_core::id::{PhaseId, RunId};
 use onward_core::input::{Begin, Bounds, Choice, Elsewhere, Input, Posted, Resumption};
 use onward_core::naming;
 use onward_core::plan::Plan;
+use onward_core::question::Typed;
 use onward_core::replan::Limits;
 use onward_core::resume::Accept;
 use onward_core::run::{Ending, Refusal, Run, RunStatus, waits};
@@ -211,7 +212,7 @@ impl Onward {
             }
             return Err(match self.driver(&row.run)? {
                 Some(driver) => Error::Driven { run: row.run, driver },
-                None => Error::Several { runs: vec![row.run], typed: String::new() },
+                None => Error::Several { runs: vec![row.run], typed: Typed::default() },
             });
         }
         Ok(())

@@ -466,7 +466,9 @@ impl Rig<'_> {
                 let err = work.running.err();
                 self.lanes[at].driver = None;
                 self.tell(&format!("driver of {} ended with {code}", self.lanes[at].name));
-                if code != MOVED && !CODES.contains(&code) {
+                // One that had only just begun finds its plan gone, and has started nothing.
+                let not_begun = code == i32::from(onward_core::exit::USAGE) && err.contains("error[plan-unreadable]");
+                if code != MOVED && !CODES.contains(&code) && !not_begun {
                     self.fault(format!(
                         "a driver whose project was renamed ended with {code}: {}",
                         crate::ran::tail(&err)

@@ -4,9 +4,10 @@ use jiff::Timestamp;
 use onward_core::event::Orphans;
 use onward_core::id::RunId;
 use onward_core::input::Choice;
+use onward_core::question::{self as questions, Question};
 use onward_core::resume::{Accept, Offered, Verdict};
 use onward_core::view;
-use onward_engine::{Error, Found, Onward, PlanFrom, Question, Ready, Request, Unfinished, Want};
+use onward_engine::{Error, Found, Onward, PlanFrom, Ready, Request, Unfinished, Want};
 
 use crate::args::Damaged;
 use crate::failure::Failure;
@@ -69,7 +70,8 @@ pub(super) fn about(onward: &mut Onward, request: &Request, found: &Found, one: 
     }
     render::say("\n");
     let verdict = on_resume(one, request);
-    Err(Failure::answer_needed(question::unanswered(one, request.plan.as_deref(), verdict)))
+    let question = questions::unanswered(&one.run, &one.findings, verdict, &request.typed());
+    Err(Failure::answer_needed(question))
 }
 
 /// One round of the question; none when there is nobody any more.

@@ -2,7 +2,8 @@
 
 use onward_core::exit;
 use onward_core::id::RunId;
-use onward_engine::{Error, Offer, Onward, Question};
+use onward_core::question::{Offer, Question};
+use onward_engine::{Error, Onward};
 
 use super::{here, inside};
 use crate::args;
@@ -40,7 +41,7 @@ fn confirmed(run: &RunId) -> Result<bool, Failure> {
         return Ok(prompt::is_yes(&answer));
     }
     let reason = "a deletion cannot be taken back: a person must say yes, at a terminal or with --yes";
-    let choices = vec![Offer { choice: "look at it".to_owned(), command: format!("onward show {run}") }];
+    let choices = vec![Offer::new("look at it", format!("onward show {run}"))];
     let reasons = vec![reason.to_owned()];
     Err(Failure::answer_needed(Question { reasons, choices, ..Question::new(run.clone()) }))
 }

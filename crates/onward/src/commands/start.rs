@@ -6,6 +6,7 @@ use onward_core::event::StopBy;
 use onward_core::exit;
 use onward_core::id::{PhaseId, RunId};
 use onward_core::input::{Choice, Resumption};
+use onward_core::question;
 use onward_core::replan::Limits;
 use onward_core::resume::Accept;
 use onward_core::run::Ending;
@@ -117,12 +118,12 @@ fn drive(mut onward: Onward, request: Request, found: Found, person: bool, repor
     loop {
         let choices = match finished.ending {
             Ending::Stopped(StopBy::Question) if finished.run.in_doubt().next().is_some() => {
-                let question = render::run::doubts(&finished.run);
+                let question = question::of_doubts(&finished.run);
                 let answered = if person { ask::about_doubts(&question) } else { None };
                 let Some(choices) = answered else { return Err(Failure::stopped_for_an_answer(question)) };
                 choices
             }
-            Ending::Stopped(StopBy::Question) if !(person && after_failure::is_asked_about(&finished.run)) => {
+            Ending::Stopped(StopBy::Question) if !(person && question::asks(&finished.run)) => {
                 return Err(replan::failure(&finished.run));
             }
             Ending::Failed | Ending::Stopped(StopBy::Question) if person => {

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use onward_core::exit;
 use onward_core::id::RunId;
+use onward_core::question::{self, Question, Typed};
 use onward_core::resume::{Finding, Weight};
 use onward_core::run::Refusal;
-use onward_engine::{Cause, Left, Offer, Question, StoreError};
+use onward_engine::{Cause, Left, StoreError};
 
 use super::{ALL_RECORDED, AS_BEFORE, Page, STORE_LEFT, code_of, signal_in_words};
 
@@ -78,16 +79,10 @@ pub(super) fn answer_needed(question: Question) -> Page {
 }
 
 /// The page names no run, because it is open which one is meant.
-pub(super) fn several(what: String, runs: &[RunId], typed: &str) -> Page {
+pub(super) fn several(what: String, runs: &[RunId], typed: &Typed) -> Page {
     let page = Page::new(exit::ANSWER_NEEDED, "several-runs", what);
     let Some(first) = runs.first() else { return page };
-    let offer = |run| Offer { choice: format!("go on with {run}"), command: format!("onward run --resume={run}") };
-    let fresh = Offer {
-        choice: "start fresh and keep them in the archive".to_owned(),
-        command: format!("onward run{typed} --fresh"),
-    };
-    let choices = runs.iter().map(offer).chain([fresh]).collect();
-    let question = Question { reasons: vec![page.what.clone()], choices, ..Question::new(first.clone()) };
+    let question = question::which_run(first, runs, page.what.clone(), typed);
     Page { question: Some(Box::new(question)), ..page }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use onward_core::id::RunId;
-use onward_engine::{Offer, Question};
+use onward_core::question::{Offer, Question};
 use serde::Serialize;
 
 use super::{paint, safe};

@@ -1,15 +1,14 @@
 //! The unfinished run and the question about it.
 
 use std::fmt::Write as _;
-use std::path::Path;
 
 use jiff::Timestamp;
 use onward_core::event::{RunResult, StopBy};
 use onward_core::id::PhaseId;
-use onward_core::resume::{Verdict, Weight};
+use onward_core::resume::Weight;
 use onward_core::run::{PhaseStatus, Run};
 use onward_core::view::{PhaseRecord, StatusView, Why};
-use onward_engine::{Offer, Question, Unfinished};
+use onward_engine::Unfinished;
 
 use super::{paint, safe, status, time};
 
@@ -153,22 +152,6 @@ fn entries(records: &[PhaseRecord], entry: impl Fn(&PhaseRecord) -> String) -> S
 
 fn more(count: usize) -> String {
     if count > ENTRIES_MAX { format!(" and {} more", count - ENTRIES_MAX) } else { String::new() }
-}
-
-/// The question as it is put where nobody answered it: every answer as a command.
-pub(crate) fn unanswered(one: &Unfinished, plan: Option<&Path>, verdict: Verdict) -> Question {
-    let run = &one.run.id;
-    let offer = |choice: &str, command: String| Offer { choice: choice.to_owned(), command };
-    let mut choices = Vec::new();
-    if verdict != Verdict::Refuse {
-        choices.push(offer("go on", format!("onward run --resume={run}")));
-    }
-    let plan = plan.map(|plan| format!(" {}", plan.display())).unwrap_or_default();
-    choices.push(offer("start fresh and keep this run in the archive", format!("onward run{plan} --fresh")));
-    choices.push(offer("look at it", format!("onward show {run}")));
-    let in_doubt = one.run.in_doubt().cloned().collect();
-    let findings = one.findings.clone();
-    Question { reasons: reasons(one), in_doubt, choices, findings, ..Question::new(run.clone()) }
 }
 
 pub(crate) fn delete(run: &str) -> String {

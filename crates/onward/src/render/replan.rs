@@ -6,20 +6,6 @@ use onward_core::replan::Changes;
 
 use super::{paint, safe};
 
-/// What a plan that waits for a person would change.
-pub(crate) fn changes(changes: &Changes) -> String {
-    parts([&changes.added, &changes.removed, &changes.changed])
-}
-
-fn parts(all: [&[PhaseId]; 3]) -> String {
-    let named = ["added", "removed", "changed"].into_iter().zip(all).filter(|(_, ids)| !ids.is_empty());
-    let told = named.map(|(word, ids)| {
-        let ids: Vec<String> = ids.iter().map(|id| safe::line(id.as_str())).collect();
-        format!("; {word} {}", ids.join(", "))
-    });
-    told.collect()
-}
-
 pub(super) fn line(event: &Event) -> Option<String> {
     let name = |phase: &PhaseId| safe::line(phase.as_str());
     match event {
@@ -35,7 +21,9 @@ pub(super) fn line(event: &Event) -> Option<String> {
         }
         Event::Replanned(revision) => {
             let (number, kind) = (revision.number, revision.kind.as_str());
-            let parts = parts([&revision.added, &revision.removed, &revision.changed]);
+            let (added, removed, changed) = (&revision.added, &revision.removed, &revision.changed);
+            let changes = Changes { added: added.clone(), removed: removed.clone(), changed: changed.clone() };
+            let parts = safe::line(&changes.to_string());
             let asked = name(&revision.phase);
             Some(format!("{} revision {number} of the plan counts ({kind}, for {asked}){parts}", paint::busy("↻")))
         }

@@ -5,10 +5,11 @@ use onward_core::event::{Event, Recorded, StopBy};
 use onward_core::exit;
 use onward_core::id::RunId;
 use onward_core::plan::{Body, Phase};
+use onward_core::question::Question;
 use onward_core::run::schedule::{self, Awaited};
 use onward_core::run::{Ending, PhaseStatus, Run};
 use onward_core::view::{self, StatusView};
-use onward_engine::{Finished, Question, Reporter, Update};
+use onward_engine::{Finished, Reporter, Update};
 use serde::Serialize;
 use serde_json::json;
 
@@ -303,20 +304,6 @@ fn left_at_work(run: &Run, by: StopBy) -> String {
         return String::new();
     }
     format!("did not end in time: {}; the next start finds what became of it\n", ids.join(", "))
-}
-
-/// What a run that stopped for an answer wants to know.
-pub(crate) fn doubts(run: &Run) -> Question {
-    let mut choices = Vec::new();
-    for phase in run.in_doubt() {
-        for (choice, flag) in [("do it again", "retry"), ("take it as done", "adopt"), ("leave it out", "skip")] {
-            let command = format!("{} --{flag} {phase}", view::resume_command(&run.id));
-            choices.push(onward_engine::Offer { choice: choice.to_owned(), command });
-        }
-    }
-    let reasons = run.in_doubt().map(|phase| format!("nobody knows whether the effect of {phase} happened")).collect();
-    let in_doubt = run.in_doubt().cloned().collect();
-    Question { reasons, in_doubt, choices, ..Question::new(run.id.clone()) }
 }
 
 /// Whether this event greets the watcher of a run.

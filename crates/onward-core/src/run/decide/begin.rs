@@ -107,7 +107,8 @@ fn phase_of(event: &Event) -> Option<&PhaseId> {
 /// What a person's answer does to a phase and to its parts. A whole is retried by retrying its parts: those that failed, or
 /// all where it was finished.
 pub(super) fn choose_all(run: &Run, phase: &PhaseId, choice: Choice) -> Result<Vec<Event>, Refusal> {
-    let own = choose(run, phase, choice)?;
+    let state = run.phase_state(phase).ok_or_else(|| Refusal::NoSuchPhase(phase.clone()))?;
+    let own = choose(run, phase, (state, state.status), choice)?;
     // What failed for this part is looked at again.
     let above = run.is_part_of(phase).filter_map(|id| Some((id, run.phase_state(id)?)));
     let answered = own.is_some();
@@ -137,16 +138,39 @@ pub(super) fn choose_all(run: &Run, phase: &PhaseId, choice: Choice) -> Result<V
     Ok(own.into_iter().chain(again).collect())
 }
 
-/// What a person's answer does to one phase, or why it is not possible.
-fn choose(run: &Run, phase: &PhaseId, choice: Choice) -> Result<Option<Event>, Refusal> {
-    let state = run.phase_state(phase).ok_or_else(|| Refusal::NoSuchPhase(phase.clone()))?;
+/// Whether an answer about a phase is legal once nobody drives the run: an attempt that was at work is over by then.
+pub fn is_legal(run: &Run, phase: &PhaseId, choice: Choice) -> bool {
+    let Some(state) = run.phase_state(phase) else { return false };
+    let status = match state.status {
+        PhaseStatus::Running => PhaseStatus::Interrupted,
+        other => other,
+    };
+    choose(run, phase, (state, status), choice).is_ok()
+}
+
+/// Whether the files that a phase writes can be put back before it is retried, or why not.
+pub fn clean_retry(run: &Run, phase: &PhaseId) -> Result<(), &'static str> {
+    let writes = run.plan().phase(phase).is_some_and(|phase| !phase.writes.is_empty());
+    let base = run.phase_state(phase).and_then(|state| state.base.as_ref());
+    match (writes, base) {
+        (false, _) => Err("it does not say what it writes"),
+        (true, None) => Err("no snapshot was taken before it"),
+        (true, Some(_)) => Ok(()),
+    }
+}
+
+/// What a person's answer does to one phase in this status, or why it is not possible.
+fn choose(
+    run: &Run,
+    phase: &PhaseId,
+    (state, status): (&PhaseState, PhaseStatus),
+    choice: Choice,
+) -> Result<Option<Event>, Refusal> {
     let illegal = |what, why: &str| Err(Refusal::Illegal(what, phase.clone(), why.to_owned()));
-    let writes = !run.plan().phases[run.at(phase)].writes.is_empty();
-    if choice == Choice::RetryClean && (!writes || state.base.is_none()) {
-        let why = if writes { "no snapshot was taken before it" } else { "it does not say what it writes" };
+    if let (Choice::RetryClean, Err(why)) = (choice, clean_retry(run, phase)) {
         return illegal("a clean retry", why);
     }
-    match (choice, state.status) {
+    match (choice, status) {
         (Choice::Retry | Choice::RetryClean, PhaseStatus::Completed | PhaseStatus::Skipped) => {
             Ok(Some(reopened(phase, raised(state), choice)))
         }

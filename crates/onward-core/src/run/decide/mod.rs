@@ -22,6 +22,7 @@ use crate::id::{Attempt, PhaseId};
 use crate::input::Input;
 use crate::patch::Misfit;
 
+pub use begin::{clean_retry, is_legal};
 pub use posted::ends_with;
 
 /// Why an input leads to nothing.

@@ -1,0 +1,123 @@
+//! Questions before anything is started: whether an unfinished run goes on, and how.
+
+use std::collections::BTreeSet;
+
+use crate::id::{PhaseId, RunId};
+use crate::input::Choice;
+use crate::resume::{Finding, Kind, Offered, Verdict, Weight};
+use crate::run::Run;
+
+use super::commands::{fresh, go_on, orphans, phase_offers, show};
+use super::{Offer, Question, Typed};
+
+/// Phases that are offered one by one; the others are answered in the same way.
+const PHASES_OFFERED_MAX: usize = 10;
+/// Offers about phases: retry, adopt and skip for each.
+const PHASE_OFFERS_MAX: usize = 3 * PHASES_OFFERED_MAX;
+const FRESH: &str = "start fresh and keep this run in the archive";
+
+/// The run cannot simply go on: `open` is in the way of it, among all `findings`.
+pub fn on_resume(
+    run: &Run,
+    findings: &[Finding],
+    open: &[Finding],
+    offered: &BTreeSet<Offered>,
+    typed: &Typed,
+) -> Question {
+    // Without its file nothing goes on but by the plan that is kept, whatever else is answered.
+    let plan_gone = open.iter().any(|finding| finding.kind == Kind::PlanGone);
+    let again = format!("onward resume {}{}", run.id, typed.answers);
+    let kept = if plan_gone { " --plan-from run" } else { "" };
+    let mut choices = Vec::new();
+    for offered in offered {
+        match offered {
+            // Going on by the plan that is kept is offered below.
+            Offered::GoOn if plan_gone => {}
+            Offered::GoOn => choices.push(go_on(go_on_words(open), &run.id, &typed.answers)),
+            Offered::AcceptStale => choices
+                .push(Offer::new("go on and keep what is done as it is", format!("{again}{kept} --accept-stale"))),
+            Offered::Choice => choices.extend(about_phases(run, open, &format!("{again}{kept}"))),
+            Offered::PlanFromRun => {
+                choices.push(Offer::new("go on with the plan kept with the run", format!("{again} --plan-from run")));
+            }
+            Offered::Orphan => choices.extend(orphans(&again, "wait until it has ended", "end it first")),
+            Offered::Fresh => choices.push(fresh(FRESH, typed)),
+        }
+    }
+    choices.push(show(&run.id));
+    let of = |kind: Kind| open.iter().filter(move |finding| finding.kind == kind).filter_map(|f| f.phase.clone());
+    Question {
+        reasons: open.iter().map(|finding| finding.message.clone()).collect(),
+        in_doubt: of(Kind::InDoubt).collect(),
+        orphans: of(Kind::OrphanInTheWay).collect(),
+        choices,
+        findings: findings.to_vec(),
+        stale: of(Kind::Stale).chain(of(Kind::Renamed)).collect(),
+        offered: offered.clone(),
+        ..Question::new(run.id.clone())
+    }
+}
+
+fn go_on_words(open: &[Finding]) -> &'static str {
+    if open.iter().any(|finding| finding.kind == Kind::PlanChanged) {
+        "go on, with the edited plan for all that is not done"
+    } else {
+        "go on"
+    }
+}
+
+fn about_phases(run: &Run, open: &[Finding], again: &str) -> Vec<Offer> {
+    let phases = open.iter().filter_map(|finding| Some((finding.phase.as_ref()?, finding.kind)));
+    let mut offers: Vec<Offer> =
+        phases.flat_map(|(phase, kind)| phase_offers(run, phase, wanted(kind), again)).collect();
+    offers.truncate(PHASE_OFFERS_MAX);
+    offers
+}
+
+/// Answers that help against a finding.
+fn wanted(kind: Kind) -> &'static [Choice] {
+    match kind {
+        Kind::Failed => &[Choice::Retry, Choice::RetryClean, Choice::Adopt, Choice::Skip],
+        Kind::InDoubt => &[Choice::Retry, Choice::Adopt, Choice::Skip],
+        Kind::Stale | Kind::Renamed => &[Choice::Retry],
+        // Edited after it was cut off: a clean retry would take the edits away.
+        Kind::WorkChanged => &[Choice::Retry, Choice::Skip],
+        _ => &[],
+    }
+}
+
+/// A fresh start is wanted while phases of the old run are still at work.
+pub fn fresh_start(run: &RunId, at_work: Vec<PhaseId>, typed: &Typed) -> Question {
+    let message = |phase: &PhaseId| format!("phase {phase} of the old run is still at work");
+    let findings: Vec<Finding> =
+        at_work.iter().map(|phase| Finding::of(Kind::OrphanInTheWay, phase, message(phase))).collect();
+    let start = fresh(FRESH, typed).command;
+    Question {
+        reasons: findings.iter().map(|finding| finding.message.clone()).collect(),
+        orphans: at_work,
+        choices: orphans(&start, "start fresh when what is still at work has ended", "end it, then start fresh").into(),
+        findings,
+        ..Question::new(run.clone())
+    }
+}
+
+/// The question about an unfinished run where a person was there and gave no answer.
+pub fn unanswered(run: &Run, findings: &[Finding], verdict: Verdict, typed: &Typed) -> Question {
+    let resume = (verdict != Verdict::Refuse).then(|| go_on("go on", &run.id, ""));
+    let choices = resume.into_iter().chain([fresh(FRESH, typed), show(&run.id)]).collect();
+    let worth = findings.iter().filter(|finding| finding.kind.row().weight > Weight::Note);
+    Question {
+        reasons: worth.map(|finding| finding.message.clone()).collect(),
+        in_doubt: run.in_doubt().cloned().collect(),
+        choices,
+        findings: findings.to_vec(),
+        ..Question::new(run.id.clone())
+    }
+}
+
+/// Several runs of the same work are unfinished: which one is meant.
+pub fn which_run(first: &RunId, runs: &[RunId], reason: String, typed: &Typed) -> Question {
+    let each = runs.iter().map(|run| go_on(&format!("go on with {run}"), run, ""));
+    let choices = each.chain([fresh("start fresh and keep them in the archive", typed)]).collect();
+    Question { reasons: vec![reason], choices, ..Question::new(first.clone()) }
+}

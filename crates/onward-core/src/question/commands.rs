@@ -1,0 +1,81 @@
+//! Answers as they are typed.
+
+use crate::id::{PhaseId, RunId};
+use crate::input::Choice;
+use crate::run::{Run, is_legal};
+use crate::view;
+
+use super::Offer;
+
+/// The parts of the command line that brought the question up, each with a space before it: an answer repeats them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Typed {
+    /// The plan and the inputs.
+    pub plan: String,
+    /// Answers that were given already.
+    pub answers: String,
+}
+
+/// Those of the answers about one phase that are legal, each added to `resume`.
+pub(super) fn phase_offers(run: &Run, phase: &PhaseId, answers: &[Choice], resume: &str) -> Vec<Offer> {
+    let legal = answers.iter().filter(|choice| is_legal(run, phase, **choice));
+    legal.map(|choice| Offer::new(words(*choice), format!("{resume} {}", flag(phase, *choice)))).collect()
+}
+
+pub(super) fn resume(run: &Run) -> String {
+    view::resume_command(&run.id)
+}
+
+pub(super) fn show(run: &RunId) -> Offer {
+    Offer::new("look at it", format!("onward show {run}"))
+}
+
+pub(super) fn go_on(choice: &str, run: &RunId, answers: &str) -> Offer {
+    Offer::new(choice, format!("onward run --resume={run}{answers}"))
+}
+
+pub(super) fn fresh(choice: &str, typed: &Typed) -> Offer {
+    Offer::new(choice, format!("onward run{} --fresh", typed.plan))
+}
+
+pub(super) fn orphans(command: &str, wait: &str, kill: &str) -> [Offer; 2] {
+    [("wait", wait), ("kill", kill)].map(|(how, choice)| Offer::new(choice, format!("{command} --orphan {how}")))
+}
+
+fn words(choice: Choice) -> &'static str {
+    match choice {
+        Choice::Retry => "do the phase again",
+        Choice::RetryClean => "do it again from the files as they were before",
+        Choice::Adopt => "take the phase as done",
+        Choice::Skip => "leave the phase out",
+    }
+}
+
+/// An answer about a phase as a flag of `run` and `resume`.
+fn flag(phase: &PhaseId, choice: Choice) -> String {
+    let name = phase.as_str();
+    match choice {
+        Choice::Retry => format!("--retry {}", quoted(name)),
+        Choice::RetryClean => format!("--retry {}", quoted(&format!("{name}=clean"))),
+        Choice::Adopt => format!("--adopt {}", quoted(name)),
+        Choice::Skip => format!("--skip {}", quoted(name)),
+    }
+}
+
+impl Typed {
+    /// Words as they would be typed: the plan with its inputs, and the answers given so far.
+    pub fn new<'a>(plan: impl IntoIterator<Item = &'a str>, answers: impl IntoIterator<Item = &'a str>) -> Self {
+        let line = |words: &mut dyn Iterator<Item = &'a str>| words.map(|word| format!(" {}", quoted(word))).collect();
+        Self { plan: line(&mut plan.into_iter()), answers: line(&mut answers.into_iter()) }
+    }
+}
+
+/// A word for a shell.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
