@@ -368,6 +368,11 @@ impl Rig<'_> {
         let both: Vec<Process> =
             all.into_iter().filter(|process| process.pid == pid || process.kind == Kind::Poster).collect();
         self.kill(&both);
+        // A driver that dies inside a commit may still bring it to its end.
+        let since = Instant::now();
+        while both.iter().any(|process| is_alive(process.pid)) && since.elapsed() < STOP_MAX {
+            sleep(STEP);
+        }
         self.note_waiting(&run);
     }
 
@@ -396,7 +401,12 @@ impl Rig<'_> {
         for process in them {
             send(process.pid, Signal::SIGSTOP);
         }
-        for process in them {
+        // One that was just becoming another program is known by what it has become.
+        let them: Vec<Process> = them
+            .iter()
+            .map(|process| tree::held(process.pid, self.binary).unwrap_or_else(|| process.clone()))
+            .collect();
+        for process in &them {
             if !is_alive(process.pid) || !self.killed.insert(process.pid) {
                 continue;
             }
@@ -404,7 +414,7 @@ impl Rig<'_> {
             self.tell(&format!("SIGKILL {} {}: {}", process.kind, process.pid, process.command));
             self.disturb(process);
         }
-        for process in them {
+        for process in &them {
             send(process.pid, Signal::SIGKILL);
         }
     }

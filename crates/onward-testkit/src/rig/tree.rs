@@ -4,8 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use crate::TestProject;
+
+/// A process in a long system call stops when that is over.
+const HELD_MAX: Duration = Duration::from_millis(200);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
@@ -65,6 +70,19 @@ pub(super) struct Process {
 /// All processes of the project that live now.
 pub(super) fn processes(project: &TestProject, binary: &Path) -> Vec<Process> {
     project.processes().into_iter().filter_map(|pid| look(pid, binary)).collect()
+}
+
+/// A process that was told to stop, once it has: nothing of it changes any more.
+pub(super) fn held(pid: u32, binary: &Path) -> Option<Process> {
+    let since = Instant::now();
+    while since.elapsed() < HELD_MAX {
+        match state(pid)?.as_str() {
+            "T" | "t" => return look(pid, binary),
+            "Z" | "X" => return None,
+            _ => sleep(Duration::from_millis(1)),
+        }
+    }
+    None
 }
 
 fn look(pid: u32, binary: &Path) -> Option<Process> {
@@ -129,8 +147,16 @@ fn group(pid: u32) -> Option<u32> {
     stat_field(pid, 2)
 }
 
-/// A field after the name, which stands in brackets and may hold anything.
+fn state(pid: u32) -> Option<String> {
+    stat_text(pid, 0)
+}
+
 fn stat_field(pid: u32, at: usize) -> Option<u32> {
+    stat_text(pid, at)?.parse().ok()
+}
+
+/// A field after the name, which stands in brackets and may hold anything.
+fn stat_text(pid: u32, at: usize) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    stat.rsplit_once(") ")?.1.split(' ').nth(at)?.parse().ok()
+    stat.rsplit_once(") ")?.1.split(' ').nth(at).map(str::to_owned)
 }
