@@ -2,7 +2,7 @@
 //!
 //! A store says what is executed. One that was not made here (a clone, an archive, a copy), or of which git tracks files and
 //! so may replace them with the next pull, is only looked at until a person says `onward trust`. See
-//! `docs/design/0019-stores-from-elsewhere.md`.
+//! `docs/design/0019-foreign-stores.md`.
 
 use std::fs::{self, Metadata, Permissions};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
