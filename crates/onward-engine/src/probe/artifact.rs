@@ -33,6 +33,8 @@ const CLOCK_STEP: SignedDuration = SignedDuration::from_millis(100);
 const COPIED_BYTES: usize = 64 * 1024;
 /// The folder of the copies in the store.
 pub(crate) const FOLDER: &str = "artifacts";
+/// Of a pipe, a socket or a device nothing can be read that would last.
+const NO_FILE: &str = "it is neither a file nor a folder";
 /// Stands between the digest and the second until which a copy is kept.
 const UNTIL: &str = ".until-";
 
@@ -120,7 +122,10 @@ pub(super) fn real(top: &Path, path: &str) -> Result<PathBuf, Elsewhere> {
     }
     let whole = top.join(path);
     match (fs::canonicalize(&whole), fs::canonicalize(top)) {
-        (Ok(real), Ok(top)) if real.starts_with(&top) => Ok(real),
+        (Ok(real), Ok(top)) if real.starts_with(&top) => match fs::symlink_metadata(&real) {
+            Ok(about) if !about.is_file() && !about.is_dir() => refused(NO_FILE),
+            Ok(_) | Err(_) => Ok(real),
+        },
         (Ok(_), Ok(_)) => refused("it leads out of the project"),
         (Err(why), _) if why.kind() == io::ErrorKind::NotFound && fs::symlink_metadata(&whole).is_ok() => {
             refused("it is a link that leads nowhere")
@@ -177,7 +182,8 @@ impl Taking {
             symlink(fs::read_link(path)?, copy)?;
         }
         if !about.is_dir() {
-            return Ok(0);
+            let left_out = copy.is_none() || about.is_symlink();
+            return if left_out { Ok(0) } else { Err(io::Error::other(NO_FILE)) };
         }
         if let Some(copy) = copy {
             DirBuilder::new().mode(self.readers.mode(0o777)).create(copy)?;
@@ -197,7 +203,7 @@ impl Taking {
     }
 
     fn file(&mut self, path: &Path, copy: Option<&Path>) -> io::Result<u64> {
-        let from = File::open(path)?;
+        let from = open_file(path)?;
         let Some(copy) = copy else { return io::copy(&mut Heeding(from), &mut self.hasher) };
         // Whoever could run it can run it when it is put back.
         let mode = if from.metadata()?.permissions().mode() & 0o100 != 0 { 0o777 } else { 0o666 };
@@ -216,6 +222,12 @@ impl Taking {
         to.sync_all()?;
         Ok(bytes)
     }
+}
+
+/// Opens what was a file a moment ago: a pipe would be waited for.
+fn open_file(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other(NO_FILE)) }
 }
 
 fn sync(folder: &Path) -> io::Result<()> {

@@ -233,3 +233,27 @@ fn no_copy_of_what_is_not_done() {
     let run = project.command(["status", "--json"]).json()["run"].as_str().expect("a run").to_owned();
     assert!(!project.exists(format!(".onward/artifacts/{run}")), "a copy is kept");
 }
+
+/// A pipe lies where a phase should have left a file, or inside the folder that it leaves. Nobody waits for its other end: the one
+/// is refused, the other is named and not read.
+#[test]
+fn a_pipe_is_no_artifact_and_is_not_waited_for() {
+    let project = project();
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        phases:
+          a: { run: step a 'mkfifo pipe', artifacts: { pipe: pipe } }
+          b: { run: step b 'mkdir out; mkfifo out/pipe; echo one > out/one', artifacts: { all: out } }
+          c: { run: step c 'mkdir kept; mkfifo kept/pipe', artifacts: { all: { path: kept, keep: true } } }
+    ",
+    );
+    let ran = project.command(["run"]).expect(1);
+    ran.err_names(["pipe) is refused", "neither a file nor a folder", "no copy is kept"]);
+    let status = project.command(["status", "--json"]).json();
+    let done: Vec<&str> =
+        status["completed"].as_array().expect("a list").iter().filter_map(|one| one["id"].as_str()).collect();
+    assert_eq!(done, ["b", "c"], "{status}");
+    assert_eq!(status["completed"][0]["artifacts"][0]["bytes"], 4, "{status}");
+}
