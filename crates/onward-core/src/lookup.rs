@@ -33,6 +33,19 @@ pub enum Looked<T> {
     Ambiguous(Vec<T>),
 }
 
+/// Chooses a checkpoint by its id, else by its name, else by the beginning of its id. `ids` are those that begin with `wanted`,
+/// `named` has the ids of those that have it as their name: a name is never matched by its beginning.
+pub fn choose_named<T: Display>(wanted: &str, ids: Vec<T>, mut named: Vec<T>) -> Looked<T> {
+    match choose(wanted, ids) {
+        Looked::Found(found) if found.to_string() == wanted => Looked::Found(found),
+        by_id => match named.len() {
+            0 => by_id,
+            1 => Looked::Found(named.swap_remove(0)),
+            _ => Looked::Ambiguous(named),
+        },
+    }
+}
+
 /// Chooses among candidates that all begin with `wanted`: an exact match wins over longer ones.
 pub fn choose<T: Display>(wanted: &str, mut candidates: Vec<T>) -> Looked<T> {
     if let Some(exact) = candidates.iter().position(|candidate| candidate.to_string() == wanted) {
@@ -60,6 +73,15 @@ mod tests {
         assert_eq!(choose("aut", vec!["auth_system", "auth"]), Looked::Ambiguous(vec!["auth_system", "auth"]));
         assert_eq!(choose("auth_", vec!["auth_system", "auth"]), Looked::Found("auth_system"));
         assert_eq!(choose("x", vec!["auth"]), Looked::NotThere);
+    }
+
+    #[test]
+    fn a_name_is_found_before_the_beginning_of_an_id_and_after_a_whole_one() {
+        assert_eq!(choose_named("CP-1", vec!["CP-1", "CP-12"], vec!["CP-3"]), Looked::Found("CP-1"));
+        assert_eq!(choose_named("CP-1", vec!["CP-12"], vec!["CP-3"]), Looked::Found("CP-3"));
+        assert_eq!(choose_named("CP-1", vec!["CP-12"], vec![]), Looked::Found("CP-12"));
+        assert_eq!(choose_named("gold", vec![], vec!["CP-3", "CP-4"]), Looked::Ambiguous(vec!["CP-3", "CP-4"]));
+        assert_eq!(choose_named::<&str>("gold", vec![], vec![]), Looked::NotThere);
     }
 
     #[test]

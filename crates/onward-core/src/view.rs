@@ -143,6 +143,9 @@ pub struct Summary {
     /// A rewind was begun and has not ended.
     #[serde(default)]
     pub rewinding: bool,
+    /// The working tree of its own, of a fork that has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<String>,
 }
 
 pub fn phase_record(phase: &Phase, state: &PhaseState) -> PhaseRecord {
@@ -279,6 +282,7 @@ pub fn summary(run: &Run) -> Summary {
         findings: findings(run, None),
         looked_at: run.last_look().map(|look| look.at),
         rewinding: run.vcs.rewinding.is_some(),
+        worktree: run.started.worktree.clone(),
     }
 }
 

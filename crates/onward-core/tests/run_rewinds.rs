@@ -120,6 +120,29 @@ fn a_rewind_settles_no_doubt() {
     assert!(story.state("release").in_doubt, "{:?}", story.state("release"));
 }
 
+/// A run is branched off from before a release. What the first run has done outside since, is doing, or may have done, the new one
+/// does not do unasked; what failed openly, or is not done at all, is nobody's question.
+#[test]
+fn a_fork_knows_what_the_other_run_did_outside() {
+    let cases = [(Some(DONE), true), (Some(Outcome::Unknown), true), (None, true), (Some(FAILED), false)];
+    for (end, asked) in cases {
+        let plan = "  files: { run: x }\n  release: { needs: files, run: x, effects: external }\n  last: { needs: release, run: x, effects: external }\n";
+        let mut story = Story::new(plan);
+        let begin = story.document();
+        story.end("files", DONE);
+        if let Some(end) = end.clone() {
+            story.end("release", end);
+        }
+        let (new, _) = run::start((*story.run.started).clone(), "ada", story.now);
+        let restored = run::vcs::branched_off(&new, &story.run, &begin);
+        let doubts: Vec<&str> =
+            restored.phases.iter().filter(|back| back.in_doubt).map(|back| back.phase.as_str()).collect();
+        let last = matches!(end, Some(DONE)).then_some("last");
+        let wanted: Vec<&str> = asked.then_some("release").into_iter().chain(last).collect();
+        assert_eq!(doubts, wanted, "{end:?}: {restored:?}");
+    }
+}
+
 /// Whoever does a phase says that it failed, does not hear the answer, and says it again while the retry is still to come. It
 /// failed once. When the time of the retry has come, another failure counts.
 #[test]

@@ -26,7 +26,7 @@ use std::sync::Arc;
 pub use commands::external_phases::{Done, Next, NextPhase, Report, Reported};
 pub use commands::init_and_delete::{FirstPlan, InitReport};
 pub use commands::replan::Proposed;
-pub use commands::rewind::{Diff, Parts, Preview, Rewound};
+pub use commands::rewind::{Diff, Forked, Parts, Preview, Rewound};
 pub use commands::rewind_steps;
 pub use commands::saved_state::Books;
 pub use doctor::{Finding, Findings, Repair, Repaired, StoreFacts};
@@ -69,7 +69,7 @@ pub struct Onward {
 impl Onward {
     /// For looking: needs a project, writes nothing.
     pub fn look(from: &Path) -> Result<Self> {
-        let project = Project::find(from).ok_or_else(|| Error::NoProject { from: from.to_owned() })?;
+        let project = Project::find_or_tell(from)?;
         Self::new(project, from, OpenMode::Look)
     }
 
@@ -90,7 +90,7 @@ impl Onward {
 
     /// For work in a project that has to be there.
     pub fn work(from: &Path) -> Result<Self> {
-        let project = Project::find(from).ok_or_else(|| Error::NoProject { from: from.to_owned() })?;
+        let project = Project::find_or_tell(from)?;
         Self::new(project, from, OpenMode::ReadWrite)
     }
 

@@ -3,7 +3,10 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use onward_store::{OpenMode, Page, RunFilter, SqliteStore, Store as _};
+
 use crate::error::{Error, Result};
+use crate::start::meant_work::summary_of;
 use crate::vcs;
 
 /// The folder of the store, at the top of a project.
@@ -16,19 +19,48 @@ const OTHERS_ABOVE: (&str, &str, &str) = (".claude/crunch", "checkpoints", "yaml
 /// Entries of such a folder that are looked at.
 const OTHERS_ENTRIES_MAX: usize = 1_000;
 
+/// Names the project from elsewhere.
+const NAMED_BY: &str = "ONWARD_PROJECT";
+
+/// Rows of runs that are read at a time.
+const ROWS_PER_READ: usize = 256;
+
 const PLAN_FILES: [&str; 2] = ["onward.yaml", ".onward/plan.yaml"];
 
 /// The top folder of a project; its store may not exist yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Project {
     pub top: PathBuf,
+    /// The working tree of a fork, where the caller stands in one: it belongs to the project and lies elsewhere.
+    pub fork: Option<PathBuf>,
 }
 
 impl Project {
-    /// The project that `from` lies in, if it has a store.
+    pub fn at(top: PathBuf) -> Self {
+        Self { top, fork: None }
+    }
+
+    /// The project that `from` lies in, if it has a store; where a variable names one, that.
     pub fn find(from: &Path) -> Option<Self> {
-        let top = from.ancestors().find(|folder| folder.join(FOLDER).is_dir())?;
-        Some(Self { top: top.to_owned() })
+        let from = looked_for_from(from);
+        let top = from.ancestors().find(|folder| folder.join(FOLDER).is_dir());
+        top.map_or_else(|| Self::of_fork(&from), |top| Some(Self::at(top.to_owned())))
+    }
+
+    /// The same; an error that says where it was looked for.
+    pub(crate) fn find_or_tell(from: &Path) -> Result<Self> {
+        Self::find(from).ok_or_else(|| Error::NoProject { from: looked_for_from(from) })
+    }
+
+    /// The project of a fork in whose working tree `from` lies. Git and the store both have to say so: a folder that came from
+    /// elsewhere can claim to belong to any repository.
+    fn of_fork(from: &Path) -> Option<Self> {
+        let (from, tree) = (from.canonicalize().ok()?, vcs::linked_tree(from)?);
+        let inside = from.strip_prefix(&tree.folder).ok()?;
+        let place = tree.main.join(inside);
+        let mut above = place.ancestors().take_while(|folder| folder.starts_with(&tree.main));
+        let top = above.find(|folder| folder.join(FOLDER).is_dir())?.to_owned();
+        has_run_in(&top.join(FOLDER), &tree.folder).then_some(Self { top, fork: Some(tree.folder) })
     }
 
     /// The project that `from` lies in, or the one that a first run would make: the git top, else the folder itself.
@@ -36,12 +68,13 @@ impl Project {
         if let Some(found) = Self::find(from) {
             return Ok(found);
         }
-        let top = vcs::top(from).unwrap_or_else(|| from.to_owned());
+        let from = looked_for_from(from);
+        let top = vcs::top(&from).unwrap_or(from);
         let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         if home.is_some_and(|home| resolved(home) == resolved(&top)) {
             return Err(Error::HomeFolder);
         }
-        Ok(Self { top })
+        Ok(Self::at(top))
     }
 
     pub fn store_folder(&self) -> PathBuf {
@@ -61,11 +94,13 @@ impl Project {
         places.iter().flat_map(|folder| PLAN_FILES.iter().map(|file| self.relative(&folder.join(file)))).collect()
     }
 
-    /// A path as it is kept: relative to the top where it lies inside, with links resolved.
+    /// A path as it is kept: relative to the top, or to the working tree of a fork, where it lies inside, with links resolved.
     pub fn relative(&self, path: &Path) -> String {
         let resolved = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let top = self.top.canonicalize().unwrap_or_else(|_| self.top.clone());
-        resolved.strip_prefix(&top).unwrap_or(&resolved).to_string_lossy().into_owned()
+        let mut tops = std::iter::once(&top).chain(&self.fork);
+        let inside = tops.find_map(|top| resolved.strip_prefix(top).ok());
+        inside.unwrap_or(&resolved).to_string_lossy().into_owned()
     }
 
     /// Records of other tools that lie in the project.
@@ -87,6 +122,29 @@ impl Project {
     pub(crate) fn runtime(&self) -> PathBuf {
         self.store_folder().join("run")
     }
+}
+
+/// Where the search for a project begins.
+pub(crate) fn looked_for_from(from: &Path) -> PathBuf {
+    let named = std::env::var_os(NAMED_BY).filter(|named| !named.is_empty());
+    named.map_or_else(|| from.to_owned(), |named| from.join(named))
+}
+
+/// Whether a run of this store works in a folder.
+fn has_run_in(store: &Path, folder: &Path) -> bool {
+    let Ok(mut store) = SqliteStore::open(store, OpenMode::Look) else { return false };
+    let is_here = |worktree: String| Path::new(&worktree) == folder;
+    let mut page = Page::first(ROWS_PER_READ);
+    while let Ok(rows) = store.runs(&RunFilter::default(), page) {
+        if rows.iter().any(|row| summary_of(row).and_then(|summary| summary.worktree).is_some_and(is_here)) {
+            return true;
+        }
+        match rows.last() {
+            Some(row) if rows.len() == ROWS_PER_READ => page = Page::before(row.number, ROWS_PER_READ),
+            Some(_) | None => return false,
+        }
+    }
+    false
 }
 
 fn has_files(folder: &Path, ending: &str) -> bool {

@@ -79,7 +79,7 @@ impl Onward {
 
     /// Takes the store of a project for the user's own from now on.
     pub fn trust(from: &Path) -> Result<Trusted> {
-        let project = Project::find(from).ok_or_else(|| Error::NoProject { from: from.to_owned() })?;
+        let project = Project::find_or_tell(from)?;
         let folder = project.store_folder();
         let before = doubt(&project);
         let loose = examine(&folder)?;

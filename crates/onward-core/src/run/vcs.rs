@@ -413,7 +413,23 @@ pub(super) fn leaves_the_tree_alone(event: &Event) -> bool {
 
 /// What has to change for a run to stand as a checkpoint of it says.
 pub fn back_to(run: &Run, checkpoint: &Checkpoint) -> Restored {
-    let phases = run.phases().filter_map(|(phase, state)| back(phase, state, checkpoint)).collect();
+    restored(run, checkpoint, |_, state| state)
+}
+
+/// What has to change for a new run to stand as a checkpoint of another says. What that other one has done outside since, or may
+/// have done, is there for the new one too.
+pub fn branched_off(new: &Run, other: &Run, checkpoint: &Checkpoint) -> Restored {
+    restored(new, checkpoint, |phase, state| other.phase_state(&phase.id).unwrap_or(state))
+}
+
+/// `known` gives the state that tells what has happened outside for a phase.
+fn restored<'a>(
+    run: &'a Run,
+    checkpoint: &Checkpoint,
+    known: impl Fn(&Phase, &'a PhaseState) -> &'a PhaseState,
+) -> Restored {
+    let phases =
+        run.phases().filter_map(|(phase, state)| back(phase, state, known(phase, state), checkpoint)).collect();
     let back = serde_json::Value::Object(checkpoint.state.clone());
     let ops = patch::diff(&run.state, &back);
     // Many small changes may be longer than all of it, and longer than what can be kept.
@@ -444,7 +460,7 @@ pub fn result_of(checkpoint: &Checkpoint) -> Option<RunResult> {
     }
 }
 
-fn back(phase: &Phase, now: &PhaseState, checkpoint: &Checkpoint) -> Option<PhaseBack> {
+fn back(phase: &Phase, now: &PhaseState, known: &PhaseState, checkpoint: &Checkpoint) -> Option<PhaseBack> {
     let then = checkpoint.phases.iter().find(|record| record.id == phase.id);
     let status = match then.map(|record| record.status) {
         // What was at work then has no process now.
@@ -455,9 +471,10 @@ fn back(phase: &Phase, now: &PhaseState, checkpoint: &Checkpoint) -> Option<Phas
     };
     // Going back does not take back what was done outside: on the way forward nobody can know. Nor does it tell what nobody
     // knew before it.
-    let done_since = now.status == PhaseStatus::Completed && status != PhaseStatus::Completed;
+    let done_since = known.status == PhaseStatus::Completed && status != PhaseStatus::Completed;
     let open = status != PhaseStatus::Completed && status != PhaseStatus::Skipped;
-    let unknown_now = open && (now.in_doubt || now.probe.is_some());
+    let at_work_now = known.status == PhaseStatus::Running;
+    let unknown_now = open && (known.in_doubt || known.probe.is_some() || at_work_now);
     let at_work_then = then.is_some_and(|record| record.status == PhaseStatus::Running);
     // What a person decided is asked anew.
     let decided = super::external_phases::as_approval(phase).is_some();

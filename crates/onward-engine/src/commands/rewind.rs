@@ -95,6 +95,14 @@ fn edited_words(kept: &CheckpointId) -> String {
     format!("files were edited since the rewind was cut off; as they were they are in checkpoint {kept}")
 }
 
+/// A run that was branched off another.
+#[derive(Debug)]
+pub struct Forked {
+    pub run: RunId,
+    /// Phases whose effect outside may be there already, through the other run.
+    pub in_doubt: Vec<PhaseId>,
+}
+
 /// Two checkpoints side by side.
 #[derive(Debug)]
 pub struct Diff {
@@ -111,7 +119,7 @@ impl Onward {
     /// Brings a run back to one of its checkpoints.
     pub fn rewind(&mut self, name: &str, parts: Parts, confirm: Option<&mut Confirm<'_>>) -> Result<Rewound> {
         let name = Name::parse(name).ok_or(Error::EmptyName("checkpoint"))?;
-        let to = self.show_checkpoint(&name)?;
+        let to = self.show_checkpoint(&name, None)?;
         let run = to.run.clone();
         self.go_back(&run, &to, parts, None, confirm)
     }
@@ -302,11 +310,14 @@ impl Onward {
         if parts == Parts::State {
             return Ok(Err("only the state was asked for".to_owned()));
         }
-        let kept = to.snapshot.as_ref().ok_or_else(|| format!("checkpoint {} has no snapshot of the files", to.id));
-        let found = kept.and_then(|kept| {
-            let there = tree.repository()?.has_commit(&kept.commit);
-            there.then_some(kept).ok_or_else(|| format!("the snapshot of {} is not in this repository", to.id))
-        });
+        let found = match &to.snapshot {
+            None => Err(format!("checkpoint {} has no snapshot of the files", to.id)),
+            Some(kept) => {
+                tree.has_commit(&kept.commit).map_err(|reason| not_asked(&run.id, reason))?.and_then(|there| {
+                    there.then_some(kept).ok_or_else(|| format!("the snapshot of {} is not in this repository", to.id))
+                })
+            }
+        };
         match found {
             Ok(kept) => Ok(Ok(FilesBack { to: kept.commit.clone(), later: self.later(&run.id, to.seq)? })),
             Err(why) if parts == Parts::Files => Err(Error::NotRewound { run: run.id.clone(), reason: why }),
@@ -328,15 +339,15 @@ impl Onward {
     }
 
     /// A new run that begins where a checkpoint stood; in a working tree of its own if a folder is named.
-    pub fn fork(&mut self, name: &str, worktree: Option<&Path>) -> Result<RunId> {
+    pub fn fork(&mut self, name: &str, worktree: Option<&Path>) -> Result<Forked> {
         let name = Name::parse(name).ok_or(Error::EmptyName("checkpoint"))?;
-        let from = self.show_checkpoint(&name)?;
+        let from = self.show_checkpoint(&name, None)?;
         self.demand_not_behind_notes(&from.run)?;
         self.end_rewinds()?;
         let old = self.load(&from.run)?;
         let (actor, now) = (actor(), Timestamp::now());
         let (empty, _) = run::start((*old.started).clone(), &actor, now);
-        let restored = Box::new(vcs::back_to(&empty, &from));
+        let restored = Box::new(vcs::branched_off(&empty, &old, &from));
         let forked = [Input::Forked { from: from.run.clone(), checkpoint: from.id.clone(), restored }];
         committer::demand_it_can_begin(&old.started, &forked, now)?;
         let (id, lease) = self.create(&old.started, LeaseKind::Brief)?;
@@ -348,9 +359,9 @@ impl Onward {
             None => (old.started.worktree.clone(), crate::vcs::branch(&self.project.top)),
         };
         let started = RunStarted { run: id.clone(), worktree, branch, ..(*old.started).clone() };
-        committer::begin(self.store()?, &lease, &started, &forked, (&actor, now))?;
+        let (run, _) = committer::begin(self.store()?, &lease, &started, &forked, (&actor, now))?;
         self.store()?.drop_lease(lease)?;
-        Ok(id)
+        Ok(Forked { run: id, in_doubt: run.in_doubt().cloned().collect() })
     }
 
     fn make_worktree(&self, id: &RunId, from: &Checkpoint, folder: &Path) -> Result<(String, String)> {
@@ -373,7 +384,7 @@ impl Onward {
     pub fn diff(&mut self, from: &str, to: &str) -> Result<Diff> {
         let mut read = |name: &str| {
             let name = Name::parse(name).ok_or(Error::EmptyName("checkpoint"))?;
-            self.show_checkpoint(&name)
+            self.show_checkpoint(&name, None)
         };
         let (from, to) = (read(from)?, read(to)?);
         let files = self.with_snapshots(&from, &to, crate::vcs::Repository::changes);
@@ -411,6 +422,12 @@ impl Onward {
             }
         }
     }
+}
+
+/// Git cannot say whether it has the files: half of a rewind is not what was asked for.
+fn not_asked(run: &RunId, why: String) -> Error {
+    let reason = format!("git cannot say whether it has the files: {why}");
+    Error::NotRewound { run: run.clone(), reason }
 }
 
 fn not_back(run: &RunId, why: NotBack) -> Error {

@@ -12,7 +12,7 @@ use super::aside::Recovered;
 use super::rebuild::{Kept, Rebuilt};
 use super::repair::Repair;
 use super::{Found, REPAIR, attempts};
-use crate::project::{FOLDER, Project};
+use crate::project::{FOLDER, Project, looked_for_from};
 use crate::start::starting::actor;
 use crate::vcs::journal_piece::{self, Copied};
 use crate::vcs::{self, Origin, Repository, Without};
@@ -78,6 +78,7 @@ fn git_failed(why: &str, found: &mut Found) {
 
 /// The project around a folder, by the runs that git has a copy of.
 pub(crate) fn lost_project(from: &Path) -> Option<Project> {
+    let from = &looked_for_from(from);
     let top = vcs::top(from)?;
     let from = from.canonicalize().ok()?;
     let repository = Repository::open(&top, &top.join(FOLDER)).ok()?;
@@ -85,7 +86,7 @@ pub(crate) fn lost_project(from: &Path) -> Option<Project> {
     let places = runs.iter().filter_map(|run| journal_piece::end_and_place(&repository, run).ok().flatten());
     let tops = places.filter_map(|(_, place)| top.join(place).canonicalize().ok());
     let nearest = tops.filter(|top| from.starts_with(top)).max_by_key(|top| top.components().count())?;
-    Some(Project { top: nearest })
+    Some(Project::at(nearest))
 }
 
 /// The runs of a project of which git has a copy.

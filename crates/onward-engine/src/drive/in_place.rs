@@ -49,7 +49,7 @@ mod tests {
 
     fn project(top: &Path) -> Project {
         fs::create_dir_all(top.join(FOLDER)).expect("our own folder");
-        Project { top: top.to_owned() }
+        Project::at(top.to_owned())
     }
 
     /// A project is renamed, or one of its parents, and perhaps another one is put into its place: that is noticed, and where it is

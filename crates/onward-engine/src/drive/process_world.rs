@@ -105,6 +105,11 @@ impl Flights<'_> {
         asked.map(|by| Input::StopAsked { by }).collect()
     }
 
+    /// Tells the user's index of commits of which it could not be told before.
+    pub(crate) fn catch_index_up(&self) {
+        self.tree.catch_index_up();
+    }
+
     /// What was found about phases that say they are done.
     fn proven(&mut self) -> Vec<Input> {
         let found = self.proving.iter_mut().filter_map(|((phase, number), proving)| {

@@ -1,4 +1,5 @@
 //! Looking: everything that is read and shown. Nothing here writes.
 
+pub(crate) mod checkpoints;
 pub(crate) mod damaged;
 pub(crate) mod runs;

@@ -16,6 +16,7 @@ use onward_store::{
 };
 use serde::Serialize;
 
+use super::checkpoints::ambiguous;
 use crate::Onward;
 use crate::attendant::{self, Output};
 use crate::doctor;
@@ -31,9 +32,8 @@ use crate::sys::process;
 /// Where all of these are missing, there is no store, and none was lost that the folder would know of.
 const MADE_BY_A_START: [&str; 4] = ["onward.db", "onward.db-wal", "onward.db-journal", "HEAD"];
 
-/// Rows that are read at a time, and candidates that an ambiguous name lists at most.
-const ROWS_PER_READ: usize = 256;
-const CANDIDATES_MAX: usize = 20;
+/// Rows that are read at a time.
+pub(super) const ROWS_PER_READ: usize = 256;
 /// The status of a run that was created and not yet begun.
 pub(crate) const NEW: &str = "new";
 /// The status of a run of whose journal nothing is left. It stays in the list for its checkpoints.
@@ -168,8 +168,8 @@ impl Onward {
 
     pub fn show(&mut self, name: &str) -> Result<Shown> {
         match Name::parse(name).ok_or(Error::EmptyName("checkpoint"))? {
-            Name::Id(id) if !id.starts_with("CP-") => Ok(Shown::Run(Box::new(self.show_run(&id)?))),
-            name => Ok(Shown::Checkpoint(Box::new(self.show_checkpoint(&name)?))),
+            Name::Id(id) if !self.is_meant_as_checkpoint(&id)? => Ok(Shown::Run(Box::new(self.show_run(&id)?))),
+            name => Ok(Shown::Checkpoint(Box::new(self.show_checkpoint(&name, None)?))),
         }
     }
 
@@ -179,11 +179,6 @@ impl Onward {
         let checkpoints = self.log(Some(view.run.as_str()))?.1;
         let plan = serde_json::to_value(run.plan()).expect("a plan has only string keys");
         Ok(RunShown { view, inputs: run.started.inputs.clone(), plan, batches: run.batches(), checkpoints })
-    }
-
-    pub(crate) fn show_checkpoint(&mut self, name: &Name) -> Result<Checkpoint> {
-        let id = self.find_checkpoint(name)?;
-        self.read_checkpoint(&id)
     }
 
     /// What the attempts at a phase printed, oldest first; all phases where none is named.
@@ -325,31 +320,7 @@ impl Onward {
                 Some(lost) => Err(lost),
                 None => Err(self.nothing_or_lost(Error::NoSuchRun(id.to_owned()))),
             },
-            Looked::Ambiguous(runs) => Err(ambiguous("run", id, &runs)),
-        }
-    }
-
-    pub fn find_checkpoint(&mut self, name: &Name) -> Result<CheckpointId> {
-        let nth = match name {
-            Name::Newest => 0,
-            Name::Before => 1,
-            Name::Id(id) => return self.checkpoint_by_id(id),
-        };
-        let run = self.find_run(None)?;
-        let rows = self.checkpoint_rows(&run)?;
-        rows.get(nth).map(|row| row.id.clone()).ok_or_else(|| Error::NoSuchCheckpoint("@".to_owned()))
-    }
-
-    fn checkpoint_by_id(&mut self, id: &str) -> Result<CheckpointId> {
-        let found = match self.store() {
-            Ok(store) => store.find_checkpoints(id, CANDIDATES_MAX)?,
-            Err(Error::NoRuns) => Vec::new(),
-            Err(other) => return Err(other),
-        };
-        match lookup::choose(id, found.into_iter().map(|row| row.id).collect()) {
-            Looked::Found(found) => Ok(found),
-            Looked::NotThere => Err(Error::NoSuchCheckpoint(id.to_owned())),
-            Looked::Ambiguous(candidates) => Err(ambiguous("checkpoint", id, &candidates)),
+            Looked::Ambiguous(runs) => Err(ambiguous("run", id, runs)),
         }
     }
 
@@ -493,11 +464,6 @@ fn unreadable(row: &RunRow, why: String) -> ListItem {
         error: Some(why),
         findings: Vec::new(),
     }
-}
-
-fn ambiguous<T: ToString>(what: &'static str, name: &str, candidates: &[T]) -> Error {
-    let candidates = candidates.iter().take(CANDIDATES_MAX).map(ToString::to_string).collect();
-    Error::Ambiguous { what, name: name.to_owned(), candidates }
 }
 
 pub(crate) fn log_item(row: &CheckpointRow) -> LogItem {

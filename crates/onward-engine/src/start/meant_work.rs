@@ -1,9 +1,10 @@
 //! Finding the work that is meant: the plan, and the unfinished runs of it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use onward_core::checkpoint::Kept;
 use onward_core::data_limits::text_fits;
-use onward_core::id::RunId;
+use onward_core::id::{CheckpointId, RunId};
 use onward_core::lookup::Name;
 use onward_core::plan;
 use onward_core::run::{self, Run, RunStatus};
@@ -60,6 +61,7 @@ impl Onward {
         }
         let work = self.read_work(request, source)?;
         let rows = self.rows(&RunFilter { work: Some(work.key.clone()), ..RunFilter::default() })?;
+        let rows = self.of_this_tree(rows);
         let is = |row: &RunRow, status: RunStatus| row.status == status.as_str();
         let over = |row: &RunRow| is(row, RunStatus::Completed) || is(row, RunStatus::Archived);
         let mut meant: Vec<&RunRow> = rows.iter().filter(|row| !over(row)).collect();
@@ -90,21 +92,14 @@ impl Onward {
 
     /// The run of a checkpoint, as it would stand there.
     fn find_at(&mut self, request: &Request, name: &str) -> Result<Found> {
-        let name = Name::parse(name).ok_or(Error::EmptyName("checkpoint"))?;
-        let to = self.show_checkpoint(&name)?;
-        if let Want::ResumeRun(Some(name)) | Want::Resume(Some(name)) = &request.want
-            && self.find_run(Some(name))? != to.run
-        {
-            return Err(Error::NoSuchCheckpoint(format!("{} in run {name}: it is one of {}", to.id, to.run)));
-        }
+        let to = self.checkpoint_meant(request, name)?;
+        let to = self.read_checkpoint(&to)?;
         let run = self.load_or_tell(&to.run)?;
         let file = self.file_now(&run);
         let tree = WorkingTree::of(&self.project, run.started.worktree.as_deref());
-        let kept = to.snapshot.as_ref().zip(tree.repository().ok());
-        let files = match kept {
-            Some((kept, repository)) if repository.has_commit(&kept.commit) => FilesNow::PutBack,
-            Some(_) | None => FilesNow::AsTheyAre,
-        };
+        // Where git cannot say so the rewind itself refuses, before anything is changed.
+        let is_there = |kept: &Kept| tree.has_commit(&kept.commit).is_ok_and(|known| known == Ok(true));
+        let files = if to.snapshot.as_ref().is_some_and(is_there) { FilesNow::PutBack } else { FilesNow::AsTheyAre };
         let unfinished = vec![self.judged_with(run::vcs::as_of(&run, &to), request.plan_from, file, files)?];
         Ok(Found { work: None, unfinished })
     }
@@ -112,6 +107,7 @@ impl Onward {
     /// The plan file that is meant where none is named is not there: unfinished runs of it are found all the same.
     fn known_by_their_place(&mut self, request: &Request) -> Result<Option<Found>> {
         let rows = self.rows(&RunFilter { statuses: Some(unfinished_statuses()), ..RunFilter::default() })?;
+        let rows = self.of_this_tree(rows);
         let places = self.project.default_plans(&self.from);
         let meant = |row: &&RunRow| summary_of(row).is_some_and(|summary| places.contains(&summary.plan));
         let mut unfinished = Vec::new();
@@ -124,9 +120,34 @@ impl Onward {
 
     fn newest_unfinished(&mut self) -> Result<RunId> {
         let rows = self.rows(&RunFilter { statuses: Some(unfinished_statuses()), ..RunFilter::default() })?;
+        let rows = self.of_this_tree(rows);
         // A run without phases holds saved state: there is nothing to go on with.
         let has_phases = |row: &RunRow| summary_of(row).is_none_or(|summary| summary.phases_total > 0);
         rows.into_iter().find(has_phases).map(|row| row.run).ok_or(Error::NothingUnfinished)
+    }
+
+    /// In the working tree of a fork its own runs are meant, if there are any.
+    pub(super) fn of_this_tree(&self, rows: Vec<RunRow>) -> Vec<RunRow> {
+        let Some(fork) = self.project.fork.as_deref() else { return rows };
+        let is_here = |row: &RunRow| {
+            let over = [RunStatus::Completed, RunStatus::Archived].iter().any(|status| row.status == status.as_str());
+            !over && summary_of(row).and_then(|summary| summary.worktree).is_some_and(|tree| Path::new(&tree) == fork)
+        };
+        if rows.iter().any(is_here) { rows.into_iter().filter(is_here).collect() } else { rows }
+    }
+
+    /// The checkpoint from which a run is to go on, known by its id.
+    pub fn checkpoint_meant(&mut self, request: &Request, name: &str) -> Result<CheckpointId> {
+        let name = Name::parse(name).ok_or(Error::EmptyName("checkpoint"))?;
+        let of = match &request.want {
+            Want::ResumeRun(Some(run)) | Want::Resume(Some(run)) => Some(self.find_run(Some(run))?),
+            Want::ResumeRun(None) | Want::Resume(None) | Want::Plain | Want::Fresh => None,
+        };
+        let to = self.show_checkpoint(&name, of.as_ref())?;
+        match of.filter(|run| *run != to.run) {
+            Some(run) => Err(Error::NoSuchCheckpoint(format!("{} in run {run}: it is one of {}", to.id, to.run))),
+            None => Ok(to.id),
+        }
     }
 
     pub(super) fn plan_source(&self, request: &Request) -> Result<Source> {
@@ -147,6 +168,7 @@ impl Onward {
             summary.plan == source.plan_path && is_known_by(&project, &summary.plan_text, &source.hash)
         };
         let rows = self.rows(&RunFilter { statuses: Some(unfinished_statuses()), ..RunFilter::default() })?;
+        let rows = self.of_this_tree(rows);
         let given = redact::learn_inputs(&request.inputs);
         if given.values().any(|value| value.contains(redact::MARK)) {
             // What is kept of a secret is the same whatever it is: only the key of the work tells it apart.

@@ -161,7 +161,8 @@ impl Onward {
                 self.put_away(old)?;
             }
         }
-        let tree = WorkingTree::to_drive(&self.project, None)?;
+        let worktree = self.project.fork.as_ref().and_then(|fork| fork.to_str()).map(str::to_owned);
+        let tree = WorkingTree::to_drive(&self.project, worktree.as_deref())?;
         let commits = self.config.commit_rule(work.plan.git_commit.as_ref());
         if let (Some(_), Err(why)) = (&commits, tree.repository()) {
             reporter.update(&crate::Update::Note(&format!("no commits are made along the way: {why}")));
@@ -179,11 +180,11 @@ impl Onward {
             given: redact::learn_inputs(&request.inputs),
             project,
             title,
-            branch: vcs::branch(&self.project.top),
+            branch: vcs::branch(self.project.fork.as_deref().unwrap_or(&self.project.top)),
             triggers: self.config.triggers(),
             snapshots: self.config.snapshots() && tree.is_kept(),
             commits: commits.filter(|_| tree.is_kept()),
-            worktree: None,
+            worktree,
             changed_before,
             plan: work.plan,
         };
@@ -206,7 +207,8 @@ impl Onward {
     /// A run of the same work that was not there when we looked was begun by somebody else meanwhile.
     fn demand_nobody_was_faster(&mut self, work: &str, known: &[Unfinished]) -> Result<()> {
         let filter = RunFilter { work: Some(work.to_owned()), statuses: Some(unfinished_statuses()), run_prefix: None };
-        for row in self.rows(&filter)? {
+        let rows = self.rows(&filter)?;
+        for row in self.of_this_tree(rows) {
             if known.iter().any(|one| one.run.id == row.run) {
                 continue;
             }
@@ -378,6 +380,7 @@ impl Onward {
         let committer = Committer::new(self.store()?, lease, &mut keeper, &mut run, &actor);
         let ending = Driver { committer, world: &mut world, reporter }.drive(begin)?;
         keeper.finish(&run);
+        world.catch_index_up();
         Ok(Finished { run, ending })
     }
 

@@ -104,6 +104,9 @@ impl Repository {
         let asked: Vec<u8> = commits.iter().flat_map(|commit| format!("{commit}^{{commit}}\n").into_bytes()).collect();
         let answer = self.call("cat-file").arg("--batch-check").input(asked).output()?;
         let answer = String::from_utf8_lossy(&answer).into_owned();
+        if answer.lines().count() != commits.len() {
+            return Err(Trouble::unclear("cat-file", answer.as_bytes()));
+        }
         let there = commits.iter().zip(answer.lines()).filter(|(_, line)| !line.ends_with(" missing"));
         Ok(there.map(|(commit, _)| *commit).collect())
     }

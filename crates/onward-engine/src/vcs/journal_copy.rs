@@ -156,7 +156,7 @@ impl Repository {
     pub(crate) fn drop_copy(&self, run: &RunId) -> Result<(), Trouble> {
         let name = copy_name(run)?;
         drop(fs::remove_file(self.note_path(run)));
-        self.call("update-ref").args(["--no-deref", "-d", &name]).output().map(drop)
+        self.wherever_it_is(self.call("update-ref")).args(["--no-deref", "-d", &name]).output().map(drop)
     }
 }
 

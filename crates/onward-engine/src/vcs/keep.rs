@@ -29,7 +29,8 @@ impl Repository {
             .collect();
         if !dropped.is_empty() {
             let commands: Vec<u8> = dropped.iter().flat_map(|name| format!("delete {name}\n").into_bytes()).collect();
-            self.call("update-ref").args(["--no-deref", "--stdin"]).input(commands).output()?;
+            let call = self.wherever_it_is(self.call("update-ref"));
+            call.args(["--no-deref", "--stdin"]).input(commands).output()?;
         }
         Ok(dropped.len())
     }

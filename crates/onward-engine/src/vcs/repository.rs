@@ -1,5 +1,6 @@
 //! A repository, found once and used often.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -126,9 +127,9 @@ impl Repository {
     }
 
     /// Whether the repository still has a commit.
-    pub fn has_commit(&self, commit: &str) -> bool {
-        let named = format!("{commit}^{{commit}}");
-        self.call("cat-file").args(["-e", &named]).ask().is_ok_and(|answer| answer.code == Some(0))
+    pub fn has_commit(&self, commit: &str) -> Result<bool, Trouble> {
+        // Of the codes of `cat-file -e` nobody can tell what is missing from what went wrong.
+        Ok(self.commits_there(&BTreeSet::from([commit]))?.contains(commit))
     }
 
     /// The full name of a commit that somebody names, by its hash, a part of it, a branch or a tag.
@@ -155,6 +156,15 @@ impl Repository {
         let mut command = command(&self.top);
         command.arg("--no-optional-locks").env("GIT_DIR", &self.git_dir).env("GIT_WORK_TREE", &self.top);
         Call::new(command, what)
+    }
+
+    /// A call that writes refs, by paths that go with the folder: where it is renamed in that moment git would make folders in its
+    /// old place. The books of a linked working tree lie elsewhere; there it is left as it is.
+    pub(super) fn wherever_it_is(&self, call: Call) -> Call {
+        if self.git_dir != self.top.join(".git") {
+            return call;
+        }
+        call.env("GIT_DIR", ".git").env("GIT_WORK_TREE", ".")
     }
 
     pub(super) fn hash_chars(&self) -> usize {

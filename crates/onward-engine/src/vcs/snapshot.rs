@@ -199,7 +199,8 @@ impl Repository {
     /// all that it takes, and no process; only where refs are kept in another form git has to do it.
     pub(super) fn set_ref(&self, name: &str, commit: &str) -> Result<(), Trouble> {
         if self.reftable {
-            return self.call("update-ref").args([name, commit]).output().map(drop);
+            let call = self.wherever_it_is(self.call("update-ref"));
+            return call.args([name, commit]).output().map(drop);
         }
         let path = self.common_dir.join(name);
         let folder = path.parent().expect("a ref lies in a folder");
@@ -235,7 +236,7 @@ fn put_ref(path: &Path, commit: &str) -> io::Result<()> {
     // `refs/onward/RUN/NUMBER`: what lies below `refs` is ours to make, and no link.
     for folder in path.ancestors().skip(1).take(2).collect::<Vec<_>>().into_iter().rev() {
         match DirBuilder::new().create(folder) {
-            Err(why) if why.kind() == io::ErrorKind::NotFound => DirBuilder::new().recursive(true).create(folder)?,
+            // No folder above is ever made: where `refs` is missing the repository is somewhere else by now.
             Err(why) if why.kind() != io::ErrorKind::AlreadyExists => return Err(why),
             Err(_) if !fs::symlink_metadata(folder)?.is_dir() => {
                 return Err(io::Error::other(format!("{} is no folder", folder.display())));
@@ -249,4 +250,26 @@ fn put_ref(path: &Path, commit: &str) -> io::Result<()> {
     file.write_all(format!("{commit}\n").as_bytes())?;
     file.sync_all()?;
     fs::rename(&beside, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vcs::call::{Call, command};
+
+    /// The project was renamed after its repository was found. A ref that is written then makes no folders where it was.
+    #[test]
+    fn a_ref_is_not_written_where_the_repository_was() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (top, moved) = (folder.path().join("top"), folder.path().join("moved"));
+        fs::create_dir(&top).expect("our own folder");
+        Call::new(command(&top), "init").args(["-q", "-b", "main"]).output().expect("a repository");
+        let repository = Repository::open(&top, &top.join(".onward")).expect("a repository");
+        let commit = "0".repeat(repository.hash_chars());
+        repository.set_ref("refs/onward/run/1", &commit).expect("a ref");
+        fs::rename(&top, &moved).expect("our own folder");
+        repository.set_ref("refs/onward/run/2", &commit).expect_err("it is somewhere else");
+        assert!(!top.exists(), "something was made in the old place");
+        assert!(moved.join(".git/refs/onward/run/1").exists());
+    }
 }

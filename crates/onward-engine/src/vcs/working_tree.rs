@@ -26,6 +26,8 @@ use crate::vcs::{
 /// The repository, or why there is none.
 pub(crate) struct WorkingTree {
     project: Project,
+    /// Where its phases work.
+    top: PathBuf,
     repository: std::result::Result<Repository, Without>,
     /// Held by whoever drives a run here.
     lock: Option<TreeLock>,
@@ -36,7 +38,7 @@ impl WorkingTree {
     pub(crate) fn of(project: &Project, worktree: Option<&str>) -> Self {
         let top = worktree.map_or(project.top.as_path(), Path::new);
         let repository = Repository::open(top, &project.store_folder());
-        Self { project: project.clone(), repository, lock: None }
+        Self { project: project.clone(), top: top.to_owned(), repository, lock: None }
     }
 
     /// The same for a driver: as long as this lives nobody else brings files back here.
@@ -49,6 +51,14 @@ impl WorkingTree {
         Ok(Self { lock, ..tree })
     }
 
+    /// Once more before the end: a git that failed may do it now. A stop waits for it as long as for what is finished anyway.
+    pub(crate) fn catch_index_up(&self) {
+        let _whole = stop::Whole::begin();
+        if let Ok(repository) = &self.repository {
+            repository.catch_index_up();
+        }
+    }
+
     /// Where the lock of the tree lies; none outside of git.
     pub(crate) fn lock_path(&self) -> Option<PathBuf> {
         self.repository.as_ref().ok().map(Repository::tree_lock_path)
@@ -56,6 +66,15 @@ impl WorkingTree {
 
     pub(crate) fn repository(&self) -> std::result::Result<&Repository, String> {
         self.repository.as_ref().map_err(ToString::to_string)
+    }
+
+    /// Whether a commit is there: an error where git cannot say so now, words where there is no repository that could have it.
+    pub(crate) fn has_commit(&self, commit: &str) -> std::result::Result<std::result::Result<bool, String>, String> {
+        match &self.repository {
+            Ok(repository) => repository.has_commit(commit).map(Ok).map_err(|why| why.to_string()),
+            Err(gone @ (Without::NoRepository | Without::Bare)) => Ok(Err(gone.to_string())),
+            Err(silent @ (Without::NoProgram | Without::ForeignOwner | Without::Other(_))) => Err(silent.to_string()),
+        }
     }
 
     pub(crate) fn is_kept(&self) -> bool {
@@ -330,7 +349,7 @@ impl WorkingTree {
         let mut paths = self.repository().ok()?.changed_now().ok()?;
         let too_many = paths.len() > CHANGED_BEFORE_MAX;
         paths.truncate(CHANGED_BEFORE_MAX);
-        let seen = |path: PathBuf| (path.to_string_lossy().into_owned(), state_of(&self.project.top.join(&path)));
+        let seen = |path: PathBuf| (path.to_string_lossy().into_owned(), state_of(&self.top.join(&path)));
         Some(ChangedBefore { paths: paths.into_iter().map(seen).collect(), too_many })
     }
 }

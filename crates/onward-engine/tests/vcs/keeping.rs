@@ -24,8 +24,8 @@ fn snapshots_are_let_go() {
     let left = world.git(&["for-each-ref", "--format=%(refname:lstrip=2)", "refs/onward"]);
     assert_eq!(left, "run_demo_20260101_120000-2/1\nrun_demo_20260101_120000/2\nrun_demo_20260101_120000/4");
     let commit = last.expect("a snapshot").commit;
-    assert!(world.repository().has_commit(&commit));
-    assert!(!world.repository().has_commit(&"0".repeat(commit.len())));
+    assert!(world.repository().has_commit(&commit).expect("an answer"));
+    assert!(!world.repository().has_commit(&"0".repeat(commit.len())).expect("an answer"));
 }
 
 /// A snapshot is taken to a working tree of its own. It has the very bytes, on a branch of its own, as changes that are not staged.

@@ -1,7 +1,7 @@
 //! `onward fork CHECKPOINT`.
 
 use onward_core::{exit, view};
-use onward_engine::Onward;
+use onward_engine::{Forked, Onward};
 use serde_json::json;
 
 use super::here;
@@ -10,11 +10,15 @@ use crate::failure::Failure;
 use crate::render;
 
 pub(super) fn fork(args: &args::Fork) -> Result<u8, Failure> {
-    let run = Onward::work(&here()?)?.fork(&args.checkpoint, args.worktree.as_deref())?;
+    let Forked { run, in_doubt } = Onward::work(&here()?)?.fork(&args.checkpoint, args.worktree.as_deref())?;
     if args.output.json {
-        render::answer_json(&json!({ "run": run }));
+        render::answer_json(&json!({ "run": run, "in_doubt": in_doubt }));
     } else {
         render::answer(&format!("{}\n", render::safe::line(run.as_str())));
+        for phase in &in_doubt {
+            let phase = render::safe::line(phase.as_str());
+            render::say(&format!("{phase} may have had its effect already: it is not done again unasked\n"));
+        }
         render::say(&format!("go on with  {}\n", render::safe::line(&view::resume_command(&run))));
     }
     Ok(exit::DONE)

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 /// Refuses what runs inside a phase to grant itself what a person has to.
 pub(super) fn refuse(done: &str) -> Result<(), Failure> {
     let from = here()?;
-    let project = Project::find(&from).unwrap_or(Project { top: from });
+    let project = Project::find(&from).unwrap_or(Project::at(from));
     let Some(why) = inside(&project) else { return Ok(()) };
     let mut failure = Failure::usage(format!("nothing is {done} from inside a phase: a person has to do it"));
     failure.more.push(match why {

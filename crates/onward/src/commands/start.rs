@@ -53,7 +53,9 @@ fn perform(mut request: Request, args: &args::Start, report: &mut Report) -> Res
     };
     say_notes(&ended);
     let (person, said) = (prompt::somebody_is_there(args.no_input), onward.notices.len());
-    if request.checkpoint.is_some() {
+    if let Some(name) = &request.checkpoint {
+        // Names and `@` may mean another one once something has happened.
+        request.checkpoint = Some(onward.checkpoint_meant(&request, name)?.to_string());
         request = go_back(&mut onward, request, person)?;
     }
     let found = match onward.find(&request) {

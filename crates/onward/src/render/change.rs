@@ -85,7 +85,8 @@ impl Changes {
             | Event::RewindBegun(_)
             | Event::RunRewound(_)
             | Event::RewindFailed { .. }
-            | Event::RunForked { .. } => vcs::line(&recorded.event, run),
+            | Event::RunForked { .. }
+            | Event::CheckpointTaken { .. } => vcs::line(&recorded.event, run),
             Event::LimitHit(hit) => Some(limits::hit(hit, recorded.at)),
             Event::RunPaused { .. }
             | Event::AttemptAdopted { alive: false, .. }
@@ -95,8 +96,7 @@ impl Changes {
             | Event::RunStopped { .. }
             | Event::RunEnded { .. }
             | Event::RunArchived
-            | Event::StateChanged { .. }
-            | Event::CheckpointTaken { .. } => None,
+            | Event::StateChanged { .. } => None,
         }
     }
 

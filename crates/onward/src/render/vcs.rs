@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use onward_core::event::{Event, NoCommit, Snapshot};
-use onward_core::id::PhaseId;
+use onward_core::id::{CheckpointId, PhaseId};
 use onward_core::run::{Run, vcs};
 use onward_core::view;
 use onward_engine::{Preview, Rewound};
@@ -35,11 +35,23 @@ pub(super) fn line(event: &Event, run: &Run) -> Option<String> {
             let phases = if ids.is_empty() { String::new() } else { format!(", phases {}", ids.join(", ")) };
             Some(format!("{} back to {}{phases}", paint::busy("↺"), safe::line(rewound.to.as_str())))
         }
+        Event::CheckpointTaken { id, phase: Some(phase), name: Some(name), .. } => kept_before(id, phase, name, run),
         Event::RewindFailed { reason } => {
             Some(format!("{} not rewound: {}; nothing was changed", paint::bad("✗"), safe::line(reason)))
         }
         _ => None,
     }
+}
+
+/// Files of a phase go back to what was there before it: whoever edited them wants to know where that is now.
+fn kept_before(id: &CheckpointId, phase: &PhaseId, named: &str, run: &Run) -> Option<String> {
+    let attempt = run.phase_state(phase)?.attempt.as_ref()?;
+    let is_copy = attempt.clean.is_some() && named == vcs::copy_name(phase, attempt.number);
+    let (phase, id) = (name(phase), safe::line(id.as_str()));
+    is_copy.then(|| {
+        let mark = paint::doubtful("!");
+        format!("{mark} what {phase} writes is put back; as it was it is in checkpoint {} ({id})", safe::line(named))
+    })
 }
 
 /// Said once, when it is new: the same is left out of every snapshot.

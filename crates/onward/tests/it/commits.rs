@@ -159,3 +159,97 @@ phases:
     project.command(["resume"]).expect(0);
     assert_eq!(project.git(["status", "--porcelain", "made.txt"]), "");
 }
+
+/// Git fails at the update of the index once. It is made up for when the run is stopped, or comes to its end: nobody has to start
+/// anything for that.
+#[test]
+fn an_index_that_could_not_be_updated_is_updated_at_the_end() {
+    for stopped in [true, false] {
+        let project = project();
+        project.plan(
+            "
+onward: 1
+name: demo
+checkpoint: { git-commit: { every: 1 } }
+phases:
+  a: { run: step a 'echo a > made.txt' }
+  b: { needs: a, run: step b hold }
+",
+        );
+        project.git_init();
+        let paths = std::env::var_os("PATH").expect("a PATH");
+        let real = std::env::split_paths(&paths).map(|folder| folder.join("git")).find(|p| p.is_file()).expect("git");
+        let (real, root) = (real.display(), project.root().display());
+        project.script(
+            "git",
+            &format!(
+                "#!/bin/sh\ncase \"$*\" in *'update-index -z --index-info'*) case \"$GIT_INDEX_FILE\" in *onward-index-new) \
+                 [ -e {root}/well ] || exit 1;; esac;; esac\nexec {real} \"$@\"\n"
+            ),
+        );
+        let run = project.start(["run"]);
+        project.wait_ledger("begin", "b", 1);
+        assert!(project.git(["status", "--porcelain", "made.txt"]).starts_with('D'), "the index is behind");
+        std::fs::write(project.root().join("well"), "").expect("a file");
+        if stopped {
+            run.signal_group(onward_testkit::Signal::SIGINT);
+            run.wait_code(130);
+        } else {
+            project.open("b");
+            run.wait_code(0);
+        }
+        assert_eq!(project.git(["status", "--porcelain", "made.txt"]), "", "stopped: {stopped}");
+    }
+}
+
+/// The project is renamed in the very moment in which git moves the branch. Nothing is left in the old place, and the commit is made
+/// once.
+#[test]
+fn a_project_renamed_while_git_moves_the_branch_leaves_nothing_behind() {
+    let project = project();
+    project.plan(
+        "
+onward: 1
+name: demo
+checkpoint: { git-commit: { every: 1 } }
+phases:
+  a: { run: step a 'echo a > made.txt' }
+",
+    );
+    project.git_init();
+    let paths = std::env::var_os("PATH").expect("a PATH");
+    let real = std::env::split_paths(&paths).map(|folder| folder.join("git")).find(|p| p.is_file()).expect("git");
+    let (real, root, top) = (real.display(), project.root().display(), project.dir());
+    let top = top.display();
+    // Git has found the repository when it says that it begins, and writes the ref when it is told to.
+    project.script(
+        "git",
+        &format!(
+            "#!/bin/sh
+case \" $* \" in *' update-ref '*refs/heads/*) ;; *) exec {real} \"$@\";; esac
+[ ! -e {root}/moved ] || exec {real} \"$@\"
+for word; do name=$new; new=$old; old=$word; done
+mkfifo {root}/in {root}/out
+{real} update-ref --stdin < {root}/in > {root}/out &
+exec 8> {root}/in 9< {root}/out
+echo start >&8; read said <&9
+mv {top} {root}/moved
+printf 'update %s %s %s\\ncommit\\n' $name $new $old >&8
+exec 8>&-; wait $!
+"
+        ),
+    );
+    let ended = project.command(["run"]);
+    let moved = project.root().join("moved");
+    assert!(moved.exists(), "git was asked to move the branch: {ended:?}");
+    assert_eq!(ended.code, 74, "{ended:?}");
+    assert!(!project.dir().exists(), "something was made in the old place");
+    let mut command = project.prepare(["resume"]);
+    command.current_dir(&moved);
+    project.spawn(command).wait_code(0);
+    std::fs::rename(&moved, project.dir()).expect("our own folder");
+    project.ran_once(["a"]);
+    let subjects = project.git(["log", "--format=%s"]);
+    assert_eq!(subjects.lines().filter(|line| line.starts_with("checkpoint:")).count(), 1, "{subjects}");
+    assert_eq!(project.git(["status", "--porcelain", "made.txt"]), "");
+}

@@ -1,8 +1,9 @@
 //! Stories about the working tree: what a run keeps of it, and the way back.
 
-use onward_testkit::TestProject;
+use onward_testkit::{Signal, TestProject};
 use serde_json::Value;
 
+use crate::processes::send;
 use crate::project;
 
 const TWO: &str = "
@@ -101,6 +102,58 @@ fn an_outward_effect_is_not_rewound() {
     project.ran_once(["a", "b"]);
 }
 
+/// A run is branched off before a payment that the first one has made, is making, or was killed at. The new run does not pay again
+/// unasked.
+#[test]
+fn a_fork_does_not_repeat_an_outward_effect_unasked() {
+    for (ends, code) in [("done", 0), ("at work", 0), ("killed", 14)] {
+        let project = project();
+        project.plan(
+            "onward: 1\nname: demo\nphases:\n  a: { run: step a }\n  \
+             pay: { needs: a, effects: external, run: exec step pay hold }\n",
+        );
+        project.git_init();
+        let first = project.start(["run"]);
+        let pid = project.wait_ledger("begin", "pay", 1).pid;
+        match ends {
+            "done" => project.open("pay"),
+            "killed" => send(pid, Signal::SIGKILL),
+            _ => {}
+        }
+        let mut first = Some(first);
+        if ends != "at work" {
+            first.take().expect("it was started").wait_code(code);
+        }
+        let forked = project.command(["fork", &checkpoint_of(&project, "a"), "--json"]).expect(0).json();
+        assert_eq!(forked["in_doubt"], serde_json::json!(["pay"]), "{ends}: {forked}");
+        let run = forked["run"].as_str().expect("an id");
+        project.open("pay");
+        if let Some(first) = first {
+            first.wait_code(code);
+        }
+        for words in [&["resume", run][..], &["resume", run, "--yes"], &["resume", run, "--accept-stale"]] {
+            project.command(words).expect(14).err_names(["--retry pay", "--adopt pay"]);
+        }
+        project.command(["resume", run, "--adopt", "pay"]).expect(0);
+        assert_eq!(project.count("begin", "pay"), 1, "{ends}: {:?}", project.ledger());
+    }
+}
+
+/// The same with a probe that sees the payment: nobody is asked, and nothing is paid twice.
+#[test]
+fn a_fork_asks_the_probe_of_an_outward_effect() {
+    let project = project();
+    project.plan(
+        "onward: 1\nname: demo\nphases:\n  a: { run: step a }\n  \
+         pay: { needs: a, effects: external, done-when: ['test -e ../paid'], run: step pay 'touch ../paid' }\n",
+    );
+    project.git_init();
+    project.command(["run"]).expect(0);
+    let forked = project.command(["fork", &checkpoint_of(&project, "a"), "--json"]).expect(0).json();
+    project.command(["resume", forked["run"].as_str().expect("an id")]).expect(0);
+    project.ran_once(["a", "pay"]);
+}
+
 /// A run is branched off into a working tree of its own. Its phases work there, and the first tree is left alone.
 #[test]
 fn a_fork_in_a_working_tree_of_its_own() {
@@ -184,6 +237,53 @@ fn the_copy_before_a_clean_retry_has_a_checkpoint() {
     project.command(["rewind", copy["id"].as_str().expect("an id")]).expect(0);
     assert_eq!(project.read("list.txt"), "old\nnew\nedited by hand\n");
     only_named_refs(&project);
+}
+
+/// A phase that begins anew from clean files was interrupted, and its files were edited. Whoever takes that as it is, is told where
+/// the edits are now.
+#[test]
+fn a_clean_rerun_says_where_the_edits_are() {
+    let project = project();
+    project.write("list.txt", "old\n");
+    project.plan(
+        "onward: 1\nname: demo\nphases:\n  a: { run: step a }\n  \
+         b: { needs: a, writes: list.txt, on-interrupt: rerun-clean, run: echo new >> list.txt; step b hold }\n",
+    );
+    project.git_init();
+    let first = project.start(["run"]);
+    project.wait_ledger("begin", "b", 1);
+    first.signal_group(Signal::SIGINT);
+    first.wait_code(130);
+    project.write("list.txt", "old\nnew\nedited by hand\n");
+    project.open("b");
+    project.command(["resume", "--accept-stale"]).expect(0).err_names(["b", "put back", "before-clean-b-2"]);
+    assert_eq!(project.read("list.txt"), "old\nnew\n");
+    project.command(["rewind", "before-clean-b-2"]).expect(0);
+    assert_eq!(project.read("list.txt"), "old\nnew\nedited by hand\n");
+}
+
+/// Git fails when it is asked for the snapshot. Nothing goes back, neither files nor state, and it is said that git failed.
+#[test]
+fn a_rewind_beside_a_git_that_fails_changes_nothing() {
+    let project = failed_in_c();
+    let point = checkpoint_of(&project, "a");
+    let real = String::from_utf8(
+        std::process::Command::new("sh").args(["-c", "command -v git"]).output().expect("a shell").stdout,
+    );
+    let real = real.expect("a path").trim().to_owned();
+    let before = project.command(["log", "--events", "--json"]).json();
+    project.script(
+        "git",
+        &format!("#!/bin/sh\ncase \" $* \" in *' cat-file '*) echo no luck >&2; exit 9;; esac\nexec {real} \"$@\"\n"),
+    );
+    for words in [&["rewind", &point][..], &["rewind", &point, "--files-only"], &["resume", "--checkpoint", &point]] {
+        project.command(words).expect(13).err_names(["git cat-file failed", "no luck", "are as they were"]);
+        assert_eq!((project.read("made.txt").as_str(), project.exists("late.txt")), ("b\n", true));
+        assert_eq!(project.command(["log", "--events", "--json"]).json(), before, "{words:?}");
+    }
+    std::fs::remove_file(project.root().join("bin/git")).expect("it is there");
+    project.command(["rewind", &point]).expect(0);
+    assert_eq!((project.read("made.txt").as_str(), project.exists("late.txt")), ("a\n", false));
 }
 
 /// All refs of ours are named by a checkpoint.

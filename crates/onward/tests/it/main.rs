@@ -2,6 +2,7 @@
 
 mod artifacts;
 mod branches;
+mod checkpoint_names;
 mod commits;
 mod conditions;
 mod damaged_store;
@@ -21,6 +22,7 @@ mod neighbours;
 mod network;
 mod outcomes;
 mod people;
+mod places;
 mod posts;
 mod processes;
 mod readme_tour;

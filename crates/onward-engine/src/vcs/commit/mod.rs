@@ -223,7 +223,8 @@ impl Repository {
             None => ("commit (initial)", "0".repeat(self.hash_chars())),
         };
         let note = format!("{kind}: {}", message::subject(request));
-        let update = self.call_with_identity("update-ref", &DURABLE).args(["-m", &note, &name, commit, &old]).ask()?;
+        let update = self.wherever_it_is(self.call_with_identity("update-ref", &DURABLE));
+        let update = update.args(["-m", &note, &name, commit, &old]).ask()?;
         if update.code != Some(0) {
             let now = self.head();
             return Err(if now == *head { update.failed().into() } else { moved(request, &now) });

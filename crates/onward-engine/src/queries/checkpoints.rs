@@ -1,0 +1,107 @@
+//! Finding checkpoints by what people type: an id, the beginning of one, or a name.
+
+use onward_core::checkpoint::{Checkpoint, CheckpointMeta};
+use onward_core::id::{CheckpointId, RunId};
+use onward_core::lookup::{self, Looked, Name};
+use onward_store::{CheckpointRow, Page, RunFilter};
+
+use super::runs::ROWS_PER_READ;
+use crate::Onward;
+use crate::error::{Error, Result};
+use crate::journal;
+use crate::redact;
+
+/// Candidates that an ambiguous name lists at most.
+const CANDIDATES_MAX: usize = 10;
+
+impl Onward {
+    /// A checkpoint by what a person typed. Where a run is given, names and `@` are meant among its own.
+    pub(crate) fn show_checkpoint(&mut self, name: &Name, of: Option<&RunId>) -> Result<Checkpoint> {
+        let id = self.find_checkpoint(name, of)?;
+        self.read_checkpoint(&id)
+    }
+
+    fn find_checkpoint(&mut self, name: &Name, of: Option<&RunId>) -> Result<CheckpointId> {
+        let nth = match name {
+            Name::Newest => 0,
+            Name::Before => 1,
+            Name::Id(text) => return self.checkpoint_called(text, of),
+        };
+        let run = of.map_or_else(|| self.find_run(None), |run| Ok(run.clone()))?;
+        let rows = self.checkpoint_rows(&run)?;
+        rows.get(nth).map(|row| row.id.clone()).ok_or_else(|| Error::NoSuchCheckpoint("@".to_owned()))
+    }
+
+    fn checkpoint_called(&mut self, text: &str, of: Option<&RunId>) -> Result<CheckpointId> {
+        let ids = match self.store() {
+            // One more tells that there are more.
+            Ok(store) => store.find_checkpoints(text, CANDIDATES_MAX + 1)?,
+            Err(Error::NoRuns) => Vec::new(),
+            Err(other) => return Err(other),
+        };
+        let ids: Vec<CheckpointId> = ids.into_iter().map(|row| row.id).collect();
+        let exact = ids.iter().any(|id| id.as_str() == text);
+        let named = if exact { Vec::new() } else { self.checkpoints_named(text, of)? };
+        let of_run = |id: &CheckpointId| named.iter().find(|row| row.id == *id).map(|row| &row.run);
+        match lookup::choose_named(text, ids, named.iter().map(|row| row.id.clone()).collect()) {
+            Looked::Found(found) => Ok(found),
+            Looked::NotThere => Err(Error::NoSuchCheckpoint(text.to_owned())),
+            Looked::Ambiguous(candidates) => {
+                let told = candidates.into_iter().map(|id| match of_run(&id) {
+                    Some(run) => format!("{id} of run {run}"),
+                    None => id.to_string(),
+                });
+                Err(ambiguous("checkpoint", text, told.collect()))
+            }
+        }
+    }
+
+    /// Checkpoints that were given this very name, the newest first.
+    fn checkpoints_named(&mut self, name: &str, of: Option<&RunId>) -> Result<Vec<CheckpointRow>> {
+        // A secret was cut out of the name when it was given.
+        let kept = redact::secrets().text(name).into_owned();
+        let (mut found, mut page) = (Vec::new(), Page::first(ROWS_PER_READ));
+        loop {
+            let store = match self.store() {
+                Err(Error::NoRuns) => return Ok(Vec::new()),
+                other => other?,
+            };
+            let read = match of {
+                Some(run) => store.checkpoints(run, page)?,
+                None => store.newest_checkpoints(page)?,
+            };
+            let last = read.len() < ROWS_PER_READ;
+            if let Some(row) = read.last() {
+                page = Page::before(row.number, ROWS_PER_READ);
+            }
+            found.extend(read.into_iter().filter(|row| {
+                let meta: Option<CheckpointMeta> = journal::meta(&row.meta);
+                meta.and_then(|meta| meta.name).is_some_and(|given| given == kept)
+            }));
+            if last {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Whether a checkpoint is meant where a run could be, too. The whole id of a run is that run.
+    pub(super) fn is_meant_as_checkpoint(&mut self, text: &str) -> Result<bool> {
+        if text.starts_with("CP-") {
+            return Ok(true);
+        }
+        let rows = self.rows(&RunFilter { run_prefix: Some(text.to_owned()), ..RunFilter::default() })?;
+        if rows.iter().any(|row| row.run.as_str() == text) {
+            return Ok(false);
+        }
+        // A run can be shown where some checkpoints cannot be read.
+        Ok(self.checkpoints_named(text, None).is_ok_and(|named| !named.is_empty()))
+    }
+}
+
+pub(super) fn ambiguous<T: ToString>(what: &'static str, name: &str, candidates: Vec<T>) -> Error {
+    let mut told: Vec<String> = candidates.iter().take(CANDIDATES_MAX).map(ToString::to_string).collect();
+    if candidates.len() > CANDIDATES_MAX {
+        told.push("and more".to_owned());
+    }
+    Error::Ambiguous { what, name: name.to_owned(), candidates: told }
+}
