@@ -6,7 +6,6 @@
 mod digest;
 pub mod expand;
 mod freshness;
-pub mod glob_match;
 pub mod globs;
 pub mod graph;
 pub mod inputs;

@@ -10,7 +10,7 @@ use crate::event::{ArtifactSeen, StopBy};
 use crate::evidence::Evidence;
 use crate::id::PhaseId;
 use crate::plan::Phase;
-use crate::plan::glob_match::Globs;
+use crate::plan::globs::Globs;
 use crate::run::{PhaseState, Run};
 
 /// Files of one finding that are listed; the rest is counted.

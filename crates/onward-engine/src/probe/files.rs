@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use onward_core::evidence::{FileSeen, Files};
-use onward_core::plan::glob_match::{Globs, fixed_part};
+use onward_core::plan::globs::{Globs, fixed_part};
 
 use crate::sys::stop::{self, Heeding};
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use onward_core::event::{ChangedBefore, FilesBack, NoCommit, Snapshot};
 use onward_core::id::PhaseId;
 use onward_core::input::{Input, Made};
-use onward_core::plan::glob_match::Globs;
+use onward_core::plan::globs::Globs;
 use onward_core::run::Run;
 
 use crate::Onward;

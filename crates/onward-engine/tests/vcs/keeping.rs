@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use onward_core::plan::glob_match::Globs;
+use onward_core::plan::globs::Globs;
 use onward_engine::vcs::{Repository, Without};
 
 use crate::world::{World, run};

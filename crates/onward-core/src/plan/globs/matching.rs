@@ -1,12 +1,7 @@
-//! Which paths a glob means: `*` and `?` within one name, `**` across names, `[a-z]`, `{a,b}`. A path that is named without
-//! any of these means the file, or all that lies below the folder.
-//!
-//! What it decides may be removed, so unlike the comparison of two globs it never guesses; and it takes no longer than the
-//! lengths of glob and path multiplied, whatever somebody writes.
+//! Matching of paths. What it decides may be removed, so unlike the comparison of two globs it never guesses; and it takes no
+//! longer than the lengths of glob and path multiplied, whatever somebody writes.
 
-/// Longer globs, and more alternatives in braces, are refused.
-const GLOB_CHARS_MAX: usize = 256;
-const ALTERNATIVES_MAX: usize = 64;
+use super::tokens::{Reading, SLASH, Token, WILDCARDS, names, tokens};
 
 /// Globs relative to the top of the project.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,39 +12,12 @@ pub struct Globs(Vec<Vec<Token>>);
 #[error("the glob {0} is not understood well enough to act on it")]
 pub struct NoGlob(pub String);
 
-#[derive(Clone, Debug, PartialEq)]
-enum Token {
-    Is(u32),
-    /// Any one character but `/`.
-    One,
-    /// One of these, or none of them; never `/`.
-    Class {
-        ranges: Vec<(u32, u32)>,
-        inverted: bool,
-    },
-    /// Any characters but `/`, or none.
-    Some,
-    /// Anything, or nothing.
-    Any,
-    /// Nothing, or anything that ends with `/`.
-    Folders,
-}
-
-const WILDCARDS: [char; 4] = ['*', '?', '[', '{'];
-const SLASH: u32 = '/' as u32;
-
 impl Globs {
     pub fn new<S: AsRef<str>>(globs: &[S]) -> Result<Self, NoGlob> {
         let mut all = Vec::new();
         for glob in globs {
             let glob = glob.as_ref();
-            let refused = || NoGlob(glob.to_owned());
-            if glob.chars().count() > GLOB_CHARS_MAX {
-                return Err(refused());
-            }
-            for one in alternatives(glob.trim()).ok_or_else(refused)? {
-                all.push(tokens(&one).ok_or_else(refused)?);
-            }
+            all.extend(tokens(glob, Reading::Exact).ok_or_else(|| NoGlob(glob.to_owned()))?);
         }
         Ok(Self(all))
     }
@@ -97,10 +65,6 @@ pub fn fixed_part(glob: &str) -> Option<String> {
     Some(plain.collect::<Vec<_>>().join("/"))
 }
 
-fn names(path: &str) -> Vec<&str> {
-    path.split('/').filter(|name| !name.is_empty() && *name != ".").collect()
-}
-
 /// One number for each character; bytes that are no text get numbers that no character has.
 fn letters(path: &[u8]) -> Vec<u32> {
     const NO_CHARACTER: u32 = 0x0011_0000;
@@ -109,96 +73,6 @@ fn letters(path: &[u8]) -> Vec<u32> {
     }
     let number = |byte: &u8| if byte.is_ascii() { u32::from(*byte) } else { NO_CHARACTER + u32::from(*byte) };
     path.iter().map(number).collect()
-}
-
-/// The glob once for each alternative in its braces.
-fn alternatives(glob: &str) -> Option<Vec<String>> {
-    let Some(open) = glob.find('{') else {
-        return (!glob.contains('}')).then(|| vec![glob.to_owned()]);
-    };
-    let close = open + glob[open..].find('}')?;
-    let inside = &glob[open + 1..close];
-    if inside.contains('{') || glob[..open].contains('}') {
-        return None;
-    }
-    let mut all = Vec::new();
-    for rest in alternatives(&glob[close + 1..])? {
-        all.extend(inside.split(',').map(|part| format!("{}{part}{rest}", &glob[..open])));
-    }
-    (all.len() <= ALTERNATIVES_MAX).then_some(all)
-}
-
-fn tokens(glob: &str) -> Option<Vec<Token>> {
-    let parts: Vec<&str> = glob.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
-    let unclear = glob.starts_with(['/', '!', '~']) || glob.contains(['\\', '$']) || parts.contains(&"..");
-    if unclear || parts.is_empty() || glob.chars().count() > GLOB_CHARS_MAX {
-        return None;
-    }
-    let mut tokens = Vec::new();
-    for (at, part) in parts.iter().enumerate() {
-        let last = at + 1 == parts.len();
-        match *part {
-            "**" if last => tokens.push(Token::Any),
-            "**" => tokens.push(Token::Folders),
-            part => {
-                part_tokens(part, &mut tokens)?;
-                if !last {
-                    tokens.push(Token::Is(SLASH));
-                }
-            }
-        }
-    }
-    Some(tokens)
-}
-
-fn part_tokens(part: &str, tokens: &mut Vec<Token>) -> Option<()> {
-    let mut rest = part;
-    while let Some(first) = rest.chars().next() {
-        let length = match first {
-            '*' => {
-                tokens.push(Token::Some);
-                rest.len() - rest.trim_start_matches('*').len()
-            }
-            '?' => {
-                tokens.push(Token::One);
-                1
-            }
-            '[' => {
-                let end = rest.char_indices().skip(2).find(|(_, letter)| *letter == ']')?.0;
-                tokens.push(class(&rest[1..end])?);
-                end + 1
-            }
-            other => {
-                tokens.push(Token::Is(u32::from(other)));
-                other.len_utf8()
-            }
-        };
-        rest = &rest[length..];
-    }
-    Some(())
-}
-
-fn class(inside: &str) -> Option<Token> {
-    let (inverted, inside) = match inside.strip_prefix(['!', '^']) {
-        Some(rest) => (true, rest),
-        None => (false, inside),
-    };
-    let letters: Vec<u32> = inside.chars().map(u32::from).collect();
-    let mut ranges = Vec::new();
-    let mut rest = letters.as_slice();
-    while let [first, behind @ ..] = rest {
-        match behind {
-            [dash, last, behind @ ..] if *dash == u32::from('-') => {
-                ranges.push((*first, *last));
-                rest = behind;
-            }
-            behind => {
-                ranges.push((*first, *first));
-                rest = behind;
-            }
-        }
-    }
-    (!ranges.is_empty()).then_some(Token::Class { ranges, inverted })
 }
 
 /// For every length of the beginning of the path, whether the whole glob means it.
