@@ -12,6 +12,8 @@ use onward_store::{StoreError, Unsafe, private};
 
 use crate::error::{Error, Result};
 use crate::project::Project;
+use crate::redact;
+use crate::secret_names;
 use crate::start::prepared_plan;
 
 /// A plan file, read and checked.
@@ -34,7 +36,13 @@ pub fn check(from: &Path, named: Option<&Path>) -> Result<Checked> {
     let text = read(&from.join(&path)).map_err(|why| Error::PlanUnreadable { path: path.clone(), why })?;
     let parsed = plan::parse(&text);
     let mut checked = Checked { file: path.display().to_string(), text, parsed };
-    prepared_plan::look_at_used(Project::find_or_new(from, None).ok().as_ref(), &mut checked);
+    let project = Project::find_or_new(from, None).ok();
+    prepared_plan::look_at_used(project.as_ref(), &mut checked);
+    // What is wrong with the configuration is told by whoever goes by it.
+    if let Some((config, _)) = project.as_ref().and_then(|project| config(project).ok()) {
+        redact::go_by(&secret_names(&config));
+    }
+    prepared_plan::look_for_secrets(project.as_ref(), &mut checked);
     Ok(checked)
 }
 

@@ -2,17 +2,24 @@
 //!
 //! Two things are looked for: values that are known to be secret (from the environment, also in their encoded forms) and tokens that
 //! are known by their shape. A [`Redactor`] works on a stream in pieces of any size: where a piece ends in what may become a secret,
-//! that end is held back until the next piece decides. What is held is never longer than the longest secret or shape.
+//! that end is held back until the next piece decides. What is held is bounded by the longest secret, with all that may stand
+//! between the digits of its encoded forms, and the longest shape.
 
 pub(crate) mod collisions;
 mod digests;
+mod escapes;
+mod gaps;
 pub(crate) mod input_key;
 pub(crate) mod inputs;
+mod key_material;
 mod known;
 mod literals;
 mod names;
 mod shapes;
+mod starts;
+pub(crate) mod twins;
 pub(crate) mod uncuttable;
+mod wide_text;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -22,18 +29,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::{Arc, LazyLock};
 
 pub use digests::Digests;
+use key_material::KeyMaterial;
 pub use known::secrets;
 pub(crate) use known::{given, go_by, learn_inputs, names, secret_in, whole_input, whole_text};
 use literals::Literals;
 pub use names::{Names, names_a_secret};
 pub use onward_core::run::MARK;
 use shapes::{Behind, Class, KeyBlockLine};
+use starts::Starts;
 
 /// Shorter values are no secrets: cutting them out would cut words out of every text.
 pub const SECRET_BYTES_MIN: usize = 8;
-
-/// A key block without an end stops being one here.
-const KEY_BLOCK_BYTES_MAX: usize = 32 * 1024;
 
 /// How far a shape may look back to tell whether it stands alone.
 const BEHIND_BYTES: usize = 16;
@@ -43,10 +49,7 @@ pub struct Secrets {
     /// The values as they are, without those that are too short.
     values: Vec<Vec<u8>>,
     literals: Literals,
-    /// Whether a secret or a shape may begin with these two bytes.
-    pairs: Box<[bool; 1 << 16]>,
-    /// Whether one may begin with this byte; for the last byte of a piece, whose successor is not known yet.
-    firsts: [bool; 256],
+    starts: Starts,
 }
 
 impl fmt::Debug for Secrets {
@@ -68,14 +71,8 @@ impl Secrets {
     pub fn new(values: &[Vec<u8>]) -> Self {
         let values: Vec<_> = values.iter().filter(|value| value.len() >= SECRET_BYTES_MIN).cloned().collect();
         let literals = Literals::new(&values);
-        let mut pairs = vec![false; 1 << 16].into_boxed_slice();
-        let mut firsts = [false; 256];
-        for start in literals.starts().chain(shapes::starts()) {
-            pairs[pair(start[0], start[1])] = true;
-            firsts[usize::from(start[0])] = true;
-        }
-        let pairs = pairs.try_into().expect("the slice was made with this length");
-        Self { values, literals, pairs, firsts }
+        let starts = Starts::new(literals.starts().chain(shapes::starts()));
+        Self { values, literals, starts }
     }
 
     /// The secrets of an environment: values of variables whose names say so or are listed, and passwords inside URLs.
@@ -199,8 +196,8 @@ enum Follow {
     Nothing,
     /// As long as bytes of this class come.
     Class(Class),
-    /// Until the end line of a key block, which may cost so many more bytes.
-    KeyBlock(usize),
+    /// Until the end line of a key block, or what is no key any more.
+    KeyBlock(KeyMaterial),
 }
 
 /// How far a decision goes.
@@ -257,7 +254,7 @@ impl Scan {
 
     /// Copies what is plain up to the next place that may be a secret, and decides about that place.
     fn step_outside(&mut self, secrets: &Secrets, bytes: &[u8], from: usize, more: More, out: &mut Vec<u8>) -> Step {
-        let at = secrets.next_candidate(bytes, from, more);
+        let at = secrets.starts.next(bytes, from, more);
         out.extend_from_slice(&bytes[from..at]);
         if at == bytes.len() {
             return Step::To(at);
@@ -297,25 +294,27 @@ impl Scan {
                 self.follow = Follow::Nothing;
                 Step::To(at)
             }
-            Follow::KeyBlock(left) => self.step_key_block(bytes, at, more, left),
+            Follow::KeyBlock(material) => self.step_key_block(bytes, at, more, material),
         }
     }
 
-    fn step_key_block(&mut self, bytes: &[u8], at: usize, more: More, left: usize) -> Step {
+    fn step_key_block(&mut self, bytes: &[u8], at: usize, more: More, material: KeyMaterial) -> Step {
         match shapes::key_block_end(&bytes[at..], more) {
             KeyBlockLine::Undecided => Step::HoldFrom(at),
             KeyBlockLine::Here(length) => {
                 (self.cut, self.follow) = (length, Follow::Nothing);
                 Step::To(at)
             }
-            KeyBlockLine::NotHere if left == 0 => {
-                self.follow = Follow::Nothing;
-                Step::To(at)
-            }
-            KeyBlockLine::NotHere => {
-                self.follow = Follow::KeyBlock(left - 1);
-                Step::To(at + 1)
-            }
+            KeyBlockLine::NotHere => match material.with(bytes[at]) {
+                Some(material) => {
+                    self.follow = Follow::KeyBlock(material);
+                    Step::To(at + 1)
+                }
+                None => {
+                    self.follow = Follow::Nothing;
+                    Step::To(at)
+                }
+            },
         }
     }
 
@@ -338,22 +337,4 @@ impl Scan {
         self.behind.rotate_left(fresh.len());
         self.behind[BEHIND_BYTES - fresh.len()..].copy_from_slice(fresh);
     }
-}
-
-impl Secrets {
-    /// The next place where a secret may begin, or the end.
-    fn next_candidate(&self, bytes: &[u8], from: usize, more: More) -> usize {
-        let rest = &bytes[from..];
-        if let Some(at) = rest.windows(2).position(|two| self.pairs[pair(two[0], two[1])]) {
-            return from + at;
-        }
-        match rest.last() {
-            Some(&last) if more == More::Yes && self.firsts[usize::from(last)] => bytes.len() - 1,
-            Some(_) | None => bytes.len(),
-        }
-    }
-}
-
-fn pair(first: u8, second: u8) -> usize {
-    usize::from(first) << 8 | usize::from(second)
 }

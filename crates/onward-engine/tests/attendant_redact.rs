@@ -1,6 +1,7 @@
 //! Secrets in streams: whatever the pieces they come in, none comes out, and harmless text does.
 
 use std::ffi::OsStr;
+use std::sync::{Arc, LazyLock};
 
 use onward_engine::redact::{MARK, Names, Redactor, Secrets, names_a_secret, redact_text};
 
@@ -40,12 +41,36 @@ const HARMLESS: [&str; 16] = [
     "\u{1b}[32mgreen\u{1b}[0m, xoxo-kisses-to-all-of-you",
 ];
 
+const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 const VALUES: [&str; 5] = [
     "correct-horse-battery",
     "staple 4711/mango+ä",
     "correct-horse-battery-and-more",
     "aaaaaaaa",
     "back\"slash\\and\nline",
+];
+
+/// Beginnings and pieces of secrets and of the ways to write them.
+const STARTS: [&str; 18] = [
+    "://a:b",
+    "sk-",
+    "eyJ",
+    "-----BEGIN ",
+    "correct-horse",
+    "%",
+    "\\",
+    "@",
+    "\\u0063orrect-",
+    "%63orrect-horse%2",
+    "63 6f 72 72 65 63 74",
+    "63:6f:72:72:65:63:74:2d:68:6f:72:73:65:2d:62:61:74:74:65:72:79",
+    "  |correct-horse-ba|\n00000010  2d 68 6f",
+    "Y29ycmVjdC1ob3JzZS1i\n",
+    "YXR0ZXJ5",
+    "\\n  ",
+    "0x",
+    "\\ud83d\\ud",
 ];
 
 /// A generator of its own, so that a failing case can be repeated from its number.
@@ -64,8 +89,13 @@ fn values() -> Vec<Vec<u8>> {
     VALUES.iter().map(|value| value.as_bytes().to_vec()).collect()
 }
 
-fn in_pieces(text: &[u8], mut next_length: impl FnMut() -> usize) -> Vec<u8> {
-    let (mut redactor, mut out) = (Redactor::new(&values()), Vec::new());
+fn in_pieces(text: &[u8], next_length: impl FnMut() -> usize) -> Vec<u8> {
+    static KNOWN: LazyLock<Arc<Secrets>> = LazyLock::new(|| Arc::new(Secrets::new(&values())));
+    in_pieces_of(&KNOWN, text, next_length)
+}
+
+fn in_pieces_of(secrets: &Arc<Secrets>, text: &[u8], mut next_length: impl FnMut() -> usize) -> Vec<u8> {
+    let (mut redactor, mut out) = (Redactor::with(Arc::clone(secrets)), Vec::new());
     let mut rest = text;
     while !rest.is_empty() {
         let (piece, later) = rest.split_at(next_length().clamp(1, rest.len()));
@@ -126,6 +156,143 @@ fn encoded_values_are_cut_out() {
     }
 }
 
+/// `correct-horse-battery` behind 50 bytes, as programs write it that break lines, put something between bytes, or escape letters.
+fn encoded_otherwise() -> Vec<(&'static str, String)> {
+    let text =
+        format!("{}correct-horse-battery and more of it behind the secret, so that lines are full\n", "x:".repeat(25));
+    let digits = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>();
+    let lines = |text: &str, width: usize, between: &str| {
+        text.as_bytes().chunks(width).map(String::from_utf8_lossy).collect::<Vec<_>>().join(between)
+    };
+    let (hex, base64) = (digits(text.as_bytes()), base64(text.as_bytes()));
+    let dump = |place: fn(usize) -> String, group: usize, bars: &str| {
+        let line = |(number, part): (usize, &[u8])| {
+            let bytes = digits(part).chunks(group).map(|group| group.join("")).collect::<Vec<_>>().join(" ");
+            let shown = String::from_utf8_lossy(part).replace('\n', ".");
+            format!("{}{bytes:<40}  {bars}{shown}{bars}\n", place(number * 16))
+        };
+        text.as_bytes().chunks(16).enumerate().map(line).collect::<String>()
+    };
+    let escaped: String = text.chars().map(|letter| format!("\\u{:04x}", u32::from(letter))).collect();
+    vec![
+        ("base64", lines(&base64, 76, "\n")),
+        ("base64 of openssl, indented", lines(&base64, 64, "\r\n    ")),
+        ("base64 in JSON", lines(&base64, 64, "\\n")),
+        ("base64 in narrow lines", lines(&base64, 20, "\n")),
+        ("xxd -p", lines(&hex.concat(), 60, "\n")),
+        ("od -An -tx1", hex.chunks(16).map(|line| format!(" {}\n", line.join(" "))).collect()),
+        ("od -tx1", dump(|at| format!("{at:07o} "), 1, "")),
+        ("colons", hex.join(":").to_uppercase()),
+        ("xxd -i", hex.chunks(12).map(|line| format!("  0x{},\n", line.join(", 0x"))).collect()),
+        ("xxd", dump(|at| format!("{at:08x}: "), 2, "")),
+        ("hexdump -C", dump(|at| format!("{at:08x}  "), 1, "|")),
+        ("JSON, every letter", escaped),
+        ("JSON, the first letter", text.replace('c', "\\u0063")),
+        ("JSON, a letter within", text.replace('-', "\\u002D")),
+        ("a URL, every letter", hex.iter().map(|byte| format!("%{byte}")).collect()),
+        ("a URL, a letter within", text.replace('-', "%2d")),
+        ("bytes of Python", text.replace('-', "\\x2d")),
+    ]
+}
+
+fn base64(bytes: &[u8]) -> String {
+    let four = |part: &[u8]| {
+        let bits = (0..3).fold(0_u32, |bits, at| bits << 8 | part.get(at).copied().map_or(0, u32::from));
+        let digit =
+            |at: usize| if at > part.len() { '=' } else { char::from(BASE64[(bits >> (18 - 6 * at) & 63) as usize]) };
+        (0..4).map(digit).collect::<String>()
+    };
+    bytes.chunks(3).map(four).collect()
+}
+
+/// A text as whoever wants the secret would read it: without blanks and margins, decoded.
+fn read_again(text: &str) -> String {
+    let decoded = |digits: &str, bits: u32, value: fn(u8) -> Option<u32>| {
+        let (mut sum, mut have, mut out) = (0_u32, 0, Vec::new());
+        for value in digits.bytes().filter_map(value) {
+            (sum, have) = (sum << bits | value, have + bits);
+            if have >= 8 {
+                have -= 8;
+                out.push(u8::try_from(sum >> have & 255).expect("eight bits"));
+            }
+        }
+        String::from_utf8_lossy(&out).into_owned()
+    };
+    let hex = |text: &str| decoded(text, 4, |byte| char::from(byte).to_digit(16));
+    let base64 = |text: &str| {
+        decoded(text, 6, |byte| BASE64.iter().position(|&letter| letter == byte).and_then(|at| u32::try_from(at).ok()))
+    };
+    let columns = text.lines().map(|line| line.split_once("  ").map_or(line, |(left, _)| left));
+    let bytes: String = columns.map(|line| line.split_once([' ', ':']).map_or(line, |(_, bytes)| bytes)).collect();
+    let plain = text.replace("\\n", "");
+    let unescaped = text.replace("\\u00", "").replace("\\x", "").replace('%', "").replace("0x", "");
+    let pieces: String = text
+        .lines()
+        .filter_map(|line| line.split_once("  "))
+        .map(|(_, shown)| shown.trim_matches(['|', ' ']))
+        .collect();
+    [base64(&plain), hex(text), hex(&bytes), hex(&unescaped), pieces, text.to_owned()].join(" ")
+}
+
+/// Programs break the lines of what they encode, put blanks, colons and margins between the bytes, and escape whatever they like. The
+/// secret is in none of what comes out, however it is read, and what stands around it is.
+#[test]
+fn encoded_values_are_found_over_lines_and_in_dumps() {
+    let secrets = Arc::new(Secrets::new(&[b"correct-horse-battery".to_vec()]));
+    for (name, text) in encoded_otherwise() {
+        let clean = secrets.text(&text).into_owned();
+        assert_eq!(clean.matches(MARK).count(), 1, "{name}: {clean}");
+        let read = read_again(&clean.replace(MARK, "\n"));
+        for piece in ["correct", "orse-ba", "battery", "rrect-ho", "attery"] {
+            assert!(!read.contains(piece), "{name}: {piece} in {clean}");
+        }
+        assert!(clean.len() + 400 > text.len(), "{name}: {clean}");
+        let pieces = in_pieces_of(&secrets, text.as_bytes(), || 1);
+        assert_eq!(String::from_utf8_lossy(&pieces), clean, "{name}");
+    }
+}
+
+/// A value begins at every place of a line of 76 digits of base64, 60 of hex and 16 bytes of a dump. At most its first two letters are
+/// left before the break.
+#[test]
+fn the_place_of_a_line_break_does_not_matter() {
+    let secrets = Secrets::new(&[b"correct-horse-battery".to_vec()]);
+    for before in 0..80 {
+        let text = format!("{}correct-horse-battery{}", "~".repeat(before), "~".repeat(40));
+        let hex: Vec<String> = text.bytes().map(|byte| format!("{byte:02x}")).collect();
+        let wrapped = |digits: &str, width: usize| {
+            digits.as_bytes().chunks(width).map(String::from_utf8_lossy).collect::<Vec<_>>().join("\n")
+        };
+        let dump = hex.chunks(16).map(|line| format!("0000 {}\n", line.join(" "))).collect::<String>();
+        for text in [wrapped(&base64(text.as_bytes()), 76), wrapped(&hex.concat(), 60), dump] {
+            let clean = secrets.text(&text);
+            assert_eq!(clean.matches(MARK).count(), 1, "{before}: {clean}");
+            assert!(clean.len() < text.len() - 14, "{before}: {clean}");
+        }
+    }
+}
+
+/// What looks like the beginning of an encoded value goes on for megabytes, or is followed by blanks without end. What is held back
+/// stays small.
+#[test]
+fn gaps_without_end_are_not_held_back() {
+    let value = "0123456789abcdef".repeat(1024);
+    let hex: String = value.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let gap = format!("\n{}", " ".repeat(60));
+    let wide: String = hex.as_bytes().chunks(2).map(|two| String::from_utf8_lossy(two).into_owned() + &gap).collect();
+    let wide = wide.replacen(&gap, " ", 2);
+    for text in [wide, format!("{}{}", &hex[..40], " ".repeat(1 << 20))] {
+        let (mut redactor, mut out) = (Redactor::new(&[value.as_bytes().to_vec()]), Vec::new());
+        let (mut fed, mut held_most) = (0, 0);
+        for part in text.as_bytes().chunks(4096) {
+            redactor.push(part, &mut out);
+            fed += part.len();
+            held_most = held_most.max(fed - out.len());
+        }
+        assert!(held_most < 256 * 1024, "{held_most} bytes were held");
+    }
+}
+
 /// Values overlap, one is the beginning of another, one repeats itself. No part of any of them is left.
 #[test]
 fn overlapping_values_leave_nothing() {
@@ -148,7 +315,7 @@ fn pieces_make_no_difference() {
                 0 => SHAPES[random.below(SHAPES.len())],
                 1 => VALUES[random.below(VALUES.len())],
                 2 => HARMLESS[random.below(HARMLESS.len())],
-                _ => ["://a:b", "sk-", "eyJ", "-----BEGIN ", "correct-horse", "%", "\\", "@"][random.below(8)],
+                _ => STARTS[random.below(STARTS.len())],
             };
             text.push_str(part);
             text.push_str([" ", "\n", "\"", ""][random.below(4)]);
@@ -182,6 +349,27 @@ fn nothing_is_held_back_for_ever() {
     redactor.finish(&mut out);
     assert_eq!(String::from_utf8_lossy(&out), format!("{MARK} end"));
     assert_eq!(redactor.count(), 1);
+}
+
+/// A key is printed whose end was cut off, plain and behind the time of each line, and a log goes on behind it. Of the key nothing is
+/// left, and of the log all but a few lines is.
+#[test]
+fn a_key_without_an_end_takes_no_log_with_it() {
+    let digits = base64(&(0..1200_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect::<Vec<_>>());
+    let log =
+        "2026-01-02T03:04:05Z info  read /usr/local/share/onward/plans at 9fceb02d0ae598e95dc970b74767f19372d61af8\n";
+    for before in ["", "2026-01-02T03:04:05Z deploy | ", "    "] {
+        let lines = digits.as_bytes().chunks(64).map(|line| format!("{before}{}\n", String::from_utf8_lossy(line)));
+        let key = format!(
+            "{before}-----BEGIN RSA PRIVATE KEY-----\n{before}Proc-Type: 4,ENCRYPTED\n{}",
+            lines.collect::<String>()
+        );
+        let text = format!("{key}{}", log.repeat(100));
+        let clean = redact_text(&text);
+        let left = digits.as_bytes().windows(12).filter(|part| clean.contains(&*String::from_utf8_lossy(part))).count();
+        assert_eq!(left, 0, "{clean}");
+        assert!(clean.matches(log).count() >= 96, "{} lines of 100 are left", clean.matches(log).count());
+    }
 }
 
 /// Programs have their own customs in naming secrets. A name that is one of the words, or ends in one, is enough; a name that only

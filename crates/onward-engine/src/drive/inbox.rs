@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use onward_core::event::{Event, Report};
 use onward_core::input::{Input, Posted, Reply};
 use onward_core::mutant::{self, Mutant};
+use onward_core::patch;
 use onward_core::run::Stepped;
 use onward_store::{Consumed, InboxItem};
 use serde_json::Value;
@@ -25,7 +26,10 @@ const REASON_BYTES_MAX: usize = 4096;
 pub(crate) fn waiting(committer: &mut Committer<'_>, tree: &mut dyn Tree) -> Result<Vec<Arrived>> {
     let id = committer.run().id.clone();
     let items = committer.store().inbox(&id, ITEMS_PER_LOOK_MAX)?;
-    let asked: Vec<Arrived> = items.into_iter().map(|item| understood(item, &committer.run().state)).collect();
+    let mut asked = Vec::with_capacity(items.len());
+    for item in items {
+        asked.push(understood(item, &committer.run().state, &asked));
+    }
     let wanted = committer.run().started.snapshots && asked.iter().any(wants_the_tree);
     let first = if wanted { Some(tree.snapshot(committer.run())?) } else { None };
     Ok(first.into_iter().map(Arrived::from).chain(asked).collect())
@@ -63,15 +67,46 @@ fn note_that_the_driver_is_gone(committer: &mut Committer<'_>, now: Timestamp) -
 }
 
 /// A message that cannot be read is answered all the same, or it would come again for ever.
-fn understood(item: InboxItem, state: &Value) -> Arrived {
+fn understood(item: InboxItem, state: &Value, earlier: &[Arrived]) -> Arrived {
     let asked = match serde_json::from_slice::<Posted>(&item.body) {
-        Ok(posted) => match redact::collisions::demand_posted_apart(state, &posted) {
+        Ok(posted) => match demand_apart(&posted, state, earlier) {
             Ok(()) => Ok(Input::Posted(redact::inputs::posted(posted))),
             Err(reason) => Err(Reply::Unfit { reason }),
         },
         Err(why) => Err(Reply::Refused { reason: format!("the message cannot be understood: {why}") }),
     };
     Arrived { asked, item: Some(item.id) }
+}
+
+/// Refuses a message with a name that is another's once secrets are cut out of it: one of the state, or of a message that came before
+/// it and is not carried out yet.
+fn demand_apart(posted: &Posted, state: &Value, earlier: &[Arrived]) -> std::result::Result<(), String> {
+    if !redact::collisions::cuts_a_name(posted) {
+        return Ok(());
+    }
+    redact::collisions::demand_posted_apart(&state_after(state, earlier), posted)
+}
+
+/// The state as it will be once these messages are carried out.
+fn state_after(state: &Value, messages: &[Arrived]) -> Value {
+    let mut state = state.clone();
+    for message in messages {
+        match &message.asked {
+            Ok(Input::Posted(Posted::Merge { patch })) => {
+                state = patch::merge(&state, &Value::Object(patch.clone()));
+            }
+            Ok(Input::Posted(Posted::Save { state: saved })) => state = Value::Object(saved.clone()),
+            // One that does not fit is refused when it is carried out, and changes nothing.
+            Ok(Input::Posted(Posted::Change { ops, .. })) => {
+                let mut changed = state.clone();
+                if patch::apply(&mut changed, ops).is_ok() {
+                    state = changed;
+                }
+            }
+            Ok(_) | Err(_) => {}
+        }
+    }
+    state
 }
 
 fn wants_the_tree(arrived: &Arrived) -> bool {

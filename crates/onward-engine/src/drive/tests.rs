@@ -23,6 +23,7 @@ use crate::drive::keyframes::KeepNothing;
 use crate::drive::world::{Begun, Direction, FilesOutcome, Tree};
 use crate::error::{Error, Result};
 use crate::journal;
+use crate::redact;
 
 /// Nothing here asks for a working tree.
 struct NoTree;
@@ -157,6 +158,34 @@ fn a_message_that_cannot_be_kept_is_refused_alone() {
     assert_eq!(reply(&mut store, &id, "after"), Reply::Done);
     assert_eq!(run.state, json!({"after": 1}));
     assert_eq!(store.inbox(&id, 10).expect("readable"), []);
+    is_as_stored(&mut store, &run);
+}
+
+/// Three messages wait with keys that are one and the same once their secrets are cut out, also within a key that the first one makes.
+/// The first is done, the others are refused, and nothing of the first is lost.
+#[test]
+fn secret_keys_that_wait_together_do_not_take_each_others_place() {
+    let secret = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    redact::learn_inputs(&BTreeMap::from([secret("a_token", "postgres-one"), secret("b_token", "postgres-two")]));
+    let mut store = MemoryStore::new();
+    let (mut run, lease) = begun(&mut store, "a");
+    let id = run.id.clone();
+    for (name, patch) in [
+        ("first", json!({ "postgres-one": 1, "deep": { "postgres-one": 1 } })),
+        ("second", json!({ "postgres-two": 2 })),
+        ("deep", json!({ "deep": { "postgres-two": 2 } })),
+        ("other", json!({ "elsewhere": { "postgres-two": 2 } })),
+    ] {
+        let Value::Object(patch) = patch else { unreachable!("it is written so") };
+        post(&mut store, &id, name, serde_json::to_vec(&Posted::Merge { patch }).expect("plain"));
+    }
+    answer_all(&mut store, &lease, &mut run);
+    for name in ["second", "deep"] {
+        assert!(matches!(reply(&mut store, &id, name), Reply::Unfit { .. }), "{name}");
+    }
+    assert_eq!((reply(&mut store, &id, "first"), reply(&mut store, &id, "other")), (Reply::Done, Reply::Done));
+    let kept = json!({ "[redacted]": 1, "deep": { "[redacted]": 1 }, "elsewhere": { "[redacted]": 2 } });
+    assert_eq!(run.state, kept);
     is_as_stored(&mut store, &run);
 }
 

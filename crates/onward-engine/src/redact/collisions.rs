@@ -53,6 +53,45 @@ pub(crate) fn demand_posted_apart(state: &Value, posted: &Posted) -> Result<(), 
     }
 }
 
+/// Whether a secret is cut out of a name in a message. Where none is, no two names become one.
+pub(crate) fn cuts_a_name(posted: &Posted) -> bool {
+    match posted {
+        Posted::Merge { patch: entries } | Posted::Save { state: entries } => cuts_a_key(entries),
+        Posted::Change { ops, .. } => ops.iter().any(|op| match op {
+            Op::Set { value, .. } => cuts_a_key_in(value),
+            Op::Splice { insert, .. } => insert.iter().any(cuts_a_key_in),
+            Op::Remove { .. } | Op::Extend { .. } => false,
+        }),
+        Posted::Report { says: Says::Done(done), .. } => done.outputs.keys().any(|name| is_cut(name)),
+        Posted::Report { says: Says::Start | Says::Progress { .. } | Says::Fail { .. }, .. }
+        | Posted::Checkpoint { .. }
+        | Posted::Replan { .. }
+        | Posted::Answer { .. }
+        | Posted::Archive
+        | Posted::Pause
+        | Posted::Cancel
+        | Posted::Choose { .. }
+        | Posted::SettleReplan { .. } => false,
+    }
+}
+
+/// The same for the keys of a document.
+pub(crate) fn cuts_a_key(document: &Map<String, Value>) -> bool {
+    document.iter().any(|(key, inner)| is_cut(key) || cuts_a_key_in(inner))
+}
+
+fn cuts_a_key_in(document: &Value) -> bool {
+    match document {
+        Value::Object(entries) => cuts_a_key(entries),
+        Value::Array(list) => list.iter().any(cuts_a_key_in),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+fn is_cut(name: &str) -> bool {
+    matches!(secrets().text(name), Cow::Owned(_))
+}
+
 fn value(document: &Value, state: Option<&Value>) -> Result<(), String> {
     match document {
         Value::Object(entries) => object(entries, state.and_then(Value::as_object)),

@@ -1,10 +1,11 @@
-//! How work with secret inputs is known again: by a keyed hash of each of them. The key is the store's own, so that whoever reads
-//! a journal elsewhere (a mirror of the snapshots, a copy of the database) cannot try guesses.
+//! How work with secret inputs is known again, and how texts of a plan are told apart that differ only in secrets: by a keyed hash of
+//! each of them. The key is the store's own, so that whoever reads a journal elsewhere (a mirror of the snapshots, a copy of the
+//! database) cannot try guesses.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use blake3::{Hash, KEY_LEN};
@@ -28,10 +29,7 @@ impl Onward {
         if !kept.values().any(|value| value.contains(MARK)) {
             return Ok(naming::work_key(plan_path, kept));
         }
-        let key = match self.stored_key()? {
-            Some(key) => key,
-            None => new_key()?,
-        };
+        let key = key_of(&self.project.store_folder())?;
         let known = |(name, value): (&String, &String)| {
             let known = if value.contains(MARK) { digest(&key, name, value) } else { value.clone() };
             (name.clone(), known)
@@ -42,28 +40,55 @@ impl Onward {
     /// The same for work that begins now: the key is kept, so that the work is known tomorrow. Only for whoever keeps others from
     /// starting.
     pub(crate) fn work_key_to_keep(&self, plan_path: &str, kept: &BTreeMap<String, String>) -> Result<String> {
-        if kept.values().any(|value| value.contains(MARK)) && self.stored_key()?.is_none() {
-            let path = self.key_path();
-            let keep = |key: Hash| private::replace(&path, key.to_hex().as_bytes()).and_then(|()| private::open(&path));
-            let flushed = keep(new_key()?).and_then(|file| file.sync_all());
-            flushed.map_err(Error::io(format!("writing {}", path.display())))?;
+        if kept.values().any(|value| value.contains(MARK)) {
+            keep_key(&self.project.store_folder())?;
         }
         self.work_key(plan_path, kept)
     }
+}
 
-    /// None where there is none yet, or what is there is no key.
-    fn stored_key(&self) -> Result<Option<Hash>> {
-        let path = self.key_path();
-        match private::read(&path, FILE_BYTES + 1) {
-            Ok(text) => Ok(Hash::from_hex(text).ok()),
-            Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(why) => Err(Error::Io { what: format!("reading {}", path.display()), why }),
-        }
+/// The key of a store; one that is not kept yet where it has none. Nothing is written.
+pub(crate) fn key_of(store: &Path) -> Result<Hash> {
+    match stored_key(store)? {
+        Some(key) => Ok(key),
+        None => new_key(),
     }
+}
 
-    fn key_path(&self) -> PathBuf {
-        self.project.store_folder().join(FILE)
+/// Which key a store has in the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KeptKey {
+    /// The one by which this process has known things so far.
+    AsUsed,
+    /// Somebody else was faster.
+    Another,
+}
+
+/// Keeps the key that this process uses, unless the store has one.
+pub(crate) fn keep_key(store: &Path) -> Result<KeptKey> {
+    if let Some(stored) = stored_key(store)? {
+        let as_used = NEW.get().is_none_or(|used| *used == stored);
+        return Ok(if as_used { KeptKey::AsUsed } else { KeptKey::Another });
     }
+    let path = key_path(store);
+    let keep = |key: Hash| private::replace(&path, key.to_hex().as_bytes()).and_then(|()| private::open(&path));
+    let flushed = keep(new_key()?).and_then(|file| file.sync_all());
+    flushed.map_err(Error::io(format!("writing {}", path.display())))?;
+    Ok(KeptKey::AsUsed)
+}
+
+/// None where there is none yet, or what is there is no key.
+fn stored_key(store: &Path) -> Result<Option<Hash>> {
+    let path = key_path(store);
+    match private::read(&path, FILE_BYTES + 1) {
+        Ok(text) => Ok(Hash::from_hex(text).ok()),
+        Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(why) => Err(Error::Io { what: format!("reading {}", path.display()), why }),
+    }
+}
+
+fn key_path(store: &Path) -> PathBuf {
+    store.join(FILE)
 }
 
 fn new_key() -> Result<Hash> {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use onward_core::event::{NoCommit, Outcome};
 use onward_core::input::{AttemptEnd, DoneSaid, Input, Posted, Says};
@@ -11,6 +12,7 @@ use onward_core::run::proof::{ArtifactState, Copied, Proof};
 use serde_json::{Map, Value};
 
 use super::collisions::demand_outputs_apart;
+use super::twins::Twins;
 use super::{known, secrets, uncuttable};
 
 /// The very same text, without a copy, where nothing in it is secret.
@@ -73,7 +75,7 @@ pub(crate) fn ops(ops: Vec<Op>) -> Vec<Op> {
 }
 
 /// A plan as it is kept. Ids and the words of the format stay; every other text is cut, and remembered whole in this process.
-pub(crate) fn plan(plan: &Plan) -> Result<Plan, String> {
+pub(crate) fn plan(plan: &Plan, store: &Path) -> Result<Plan, String> {
     for (name, value) in plan.env.iter().chain(plan.phases.iter().flat_map(|phase| &phase.env)) {
         if !value.contains("${{") {
             known::learn(name, value);
@@ -94,7 +96,8 @@ pub(crate) fn plan(plan: &Plan) -> Result<Plan, String> {
     }
     let whole = serde_json::to_value(plan).map_err(|why| why.to_string())?;
     // A word of the format that happens to be somebody's secret says nothing about the secret.
-    serde_json::from_value(plan_value(whole, Place::Text))
+    let twins = Twins::of(&whole, &clean, store)?;
+    serde_json::from_value(plan_value(whole, Place::Text, &twins))
         .map_err(|why| format!("a secret of the environment stands where it cannot be cut out of the plan: {why}"))
 }
 
@@ -135,17 +138,17 @@ const WORDS: [&str; 26] = [
     "shell",
 ];
 
-fn plan_value(value: Value, place: Place) -> Value {
+fn plan_value(value: Value, place: Place, twins: &Twins) -> Value {
     match value {
-        Value::String(string) if place == Place::Text => Value::String(known::cut_text(&string)),
-        Value::Array(list) => Value::Array(list.into_iter().map(|one| plan_value(one, place)).collect()),
+        Value::String(string) if place == Place::Text => Value::String(known::cut_text(&string, twins)),
+        Value::Array(list) => Value::Array(list.into_iter().map(|one| plan_value(one, place, twins)).collect()),
         Value::Object(entries) => Value::Object(
             entries
                 .into_iter()
                 .map(|(key, inner)| {
                     let place =
                         if WORDS.contains(&key.as_str()) && !inner.is_object() { Place::Word } else { Place::Text };
-                    (key, plan_value(inner, place))
+                    (key, plan_value(inner, place, twins))
                 })
                 .collect(),
         ),

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use super::twins::Twins;
 use super::{MARK, Names, SECRET_BYTES_MIN, Secrets, redact_text, values_of};
 
 static KNOWN: RwLock<Option<Known>> = RwLock::new(None);
@@ -40,6 +41,13 @@ impl Known {
         let mut values = values_of(pairs, &self.names);
         values.extend(self.given.iter().cloned());
         self.secrets = Arc::new(Secrets::new(&values.into_iter().collect::<Vec<_>>()));
+    }
+
+    fn remember(&mut self, kept: &str, whole: &str) {
+        let known = self.texts.entry(kept.to_owned()).or_insert_with(|| Some(whole.to_owned()));
+        if known.as_deref() != Some(whole) {
+            *known = None;
+        }
     }
 
     fn learn(&mut self, name: &str, value: &str) {
@@ -145,17 +153,18 @@ pub(crate) fn whole_input(name: &str, kept: &str) -> String {
     with(|known| known.inputs.get(name).cloned()).unwrap_or_else(|| kept.to_owned())
 }
 
-/// Cuts a text of a plan, and remembers the whole of it.
-pub(super) fn cut_text(text: &str) -> String {
+/// Cuts a text of a plan, and remembers the whole of it. One that is another's twin once it is cut is kept with what tells them apart.
+pub(super) fn cut_text(text: &str, twins: &Twins) -> String {
     with(|known| {
-        let cut = known.secrets.text(text).into_owned();
-        if cut.contains(MARK) {
-            let whole = known.texts.entry(cut.clone()).or_insert_with(|| Some(text.to_owned()));
-            if whole.as_deref() != Some(text) {
-                *whole = None;
+        let Cow::Owned(cut) = known.secrets.text(text) else {
+            if text.contains(MARK) {
+                known.remember(text, text);
             }
-        }
-        cut
+            return text.to_owned();
+        };
+        let kept = twins.told_apart(cut, text);
+        known.remember(&kept, text);
+        kept
     })
 }
 
@@ -167,7 +176,7 @@ pub(crate) fn whole_text(kept: &str) -> Result<String, String> {
     let known = with(|known| known.texts.get(kept).cloned());
     match known {
         Some(Some(whole)) => Ok(whole),
-        Some(None) => Err("secrets were cut out of two texts of the plan that are the same without them".to_owned()),
+        Some(None) => Err("secrets were cut out of texts of two plans that are the same without them".to_owned()),
         None => {
             Err("a secret was cut out of it in the plan that is kept, and its file does not have it any more"
                 .to_owned())

@@ -1,5 +1,8 @@
-//! Known secret values and the forms in which they come out: as they are, in base64, in URLs, in JSON, in hex.
+//! Known secret values and the forms in which they come out: as they are, in base64 and hex, also over several lines and with
+//! something between the bytes; and with the escapes of JSON and URLs.
 
+use super::escapes::{Escape, Unit};
+use super::gaps::{self, Gap, Within};
 use super::{More, SECRET_BYTES_MIN};
 
 /// A longer value is looked for in pieces, so that what is held back stays bounded.
@@ -9,15 +12,38 @@ const LITERAL_BYTES_MAX: usize = 16 * 1024;
 const KEY_FRAME: &[u8] = b"-----";
 
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-/// What stays as it is in a URL, beside letters and digits: by the standard, for browsers, for what writes paths.
-const URL_PLAIN: [&[u8]; 3] = [b"-._~", b"-._~!'()*", b"-._~/"];
 const HEX_UPPER: &[u8; 16] = b"0123456789ABCDEF";
 const HEX_LOWER: &[u8; 16] = b"0123456789abcdef";
 const BASE64_URL: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
+/// Digits of base64 and hex before the first line break. What stands before an earlier one is too little to be known by; the rest
+/// is looked for by itself.
+const DIGITS_BEFORE_A_BREAK_MIN: usize = 4;
+
+/// With all that may stand between its digits a form is at most so many times as long, and so many bytes longer.
+const SPREAD_TIMES_MAX: usize = 4;
+const SPREAD_BYTES_MAX: usize = 256;
+
 /// All forms of all values, sorted, so that those with the same beginning stand together.
 pub(super) struct Literals {
-    sorted: Vec<Vec<u8>>,
+    sorted: Vec<Form>,
+}
+
+/// A value as it is, or its digits.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Form {
+    bytes: Vec<u8>,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    /// Any letter of it may be escaped.
+    Text,
+    /// Lines may be broken.
+    Base64,
+    /// Bytes may stand apart, and in the lines of a dump.
+    Hex,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,12 +55,31 @@ pub(super) enum Look {
     Whole(usize),
 }
 
+impl Look {
+    fn open(more: More) -> Self {
+        match more {
+            More::Yes => Self::Undecided,
+            More::No => Self::Nothing,
+        }
+    }
+
+    /// The longer of two; one that is not decided is waited for.
+    fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Undecided, _) | (_, Self::Undecided) => Self::Undecided,
+            (Self::Whole(one), Self::Whole(two)) => Self::Whole(one.max(two)),
+            (Self::Whole(length), Self::Nothing) | (Self::Nothing, Self::Whole(length)) => Self::Whole(length),
+            (Self::Nothing, Self::Nothing) => Self::Nothing,
+        }
+    }
+}
+
 impl Literals {
     pub(super) fn new(values: &[Vec<u8>]) -> Self {
         let mut sorted = Vec::new();
         for value in values.iter().filter(|value| value.len() >= SECRET_BYTES_MIN) {
             let whole = value.chunks(LITERAL_BYTES_MAX).flat_map(forms);
-            sorted.extend(whole.chain(lines(value)).filter(|form| form.len() >= SECRET_BYTES_MIN));
+            sorted.extend(whole.chain(lines(value)).filter(|form| form.bytes.len() >= SECRET_BYTES_MIN));
         }
         sorted.sort_unstable();
         sorted.dedup();
@@ -45,33 +90,188 @@ impl Literals {
         self.sorted.len()
     }
 
-    /// The first two bytes of each form.
-    pub(super) fn starts(&self) -> impl Iterator<Item = [u8; 2]> {
-        self.sorted.iter().map(|form| [form[0], form[1]])
+    /// The first three bytes of each form, in all the ways in which it may be written.
+    pub(super) fn starts(&self) -> impl Iterator<Item = [u8; 3]> {
+        let starts = |form: &Form| {
+            let plain = [form.bytes[0], form.bytes[1], form.bytes[2]];
+            let others = match form.kind {
+                Kind::Text => Escape::starts(plain),
+                Kind::Base64 => Vec::new(),
+                Kind::Hex => gaps::AFTER_A_BYTE.iter().map(|&byte| [plain[0], plain[1], byte]).collect(),
+            };
+            std::iter::once(plain).chain(others)
+        };
+        self.sorted.iter().flat_map(starts)
     }
 
     /// Whether one of the values stands at the beginning of these bytes. A longer one that is still possible is waited for.
     pub(super) fn look(&self, bytes: &[u8], more: More) -> Look {
-        if bytes.is_empty() {
+        let first = &bytes[..bytes.len().min(2)];
+        if first.is_empty() {
             return Look::Nothing;
         }
-        let first = &bytes[..bytes.len().min(2)];
-        let from = self.sorted.partition_point(|form| form.as_slice() < first);
         let mut found = Look::Nothing;
-        for form in self.sorted[from..].iter().take_while(|form| form.starts_with(first)) {
-            if bytes.starts_with(form) {
-                // Sorted order puts a longer form with the same beginning later.
-                found = Look::Whole(form.len());
-            } else if more == More::Yes && form.starts_with(bytes) {
-                return Look::Undecided;
+        for form in self.beginning_with(first) {
+            found = found.or(form.look(bytes, more));
+            if found == Look::Undecided {
+                return found;
             }
         }
-        found
+        Escape::ALL.into_iter().filter(|escape| escape.may_be_in(first)).fold(found, |found, escape| {
+            let looks = match first_two(bytes, escape) {
+                Some(two) => self.look_escaped(&two, bytes, escape, more),
+                None => Look::open(more),
+            };
+            found.or(looks)
+        })
+    }
+
+    fn beginning_with<B: AsRef<[u8]>>(&self, first: B) -> impl Iterator<Item = &Form> {
+        let from = self.sorted.partition_point(|form| form.bytes.as_slice() < first.as_ref());
+        self.sorted[from..].iter().take_while(move |form| form.bytes.starts_with(first.as_ref()))
+    }
+
+    /// The same for values of which the first or the second letter is escaped.
+    fn look_escaped(&self, two: &[u8; 2], bytes: &[u8], escape: Escape, more: More) -> Look {
+        let also =
+            if escape == Escape::Percent { two.map(|byte| if byte == b'+' { b' ' } else { byte }) } else { *two };
+        let blank = if also == *two { None } else { Some(also) };
+        let forms = std::iter::once(*two).chain(blank).flat_map(|two| self.beginning_with(two));
+        let texts = forms.filter(|form| form.kind == Kind::Text);
+        texts.fold(Look::Nothing, |found, form| found.or(unescape(&form.bytes, bytes, escape, more)))
     }
 }
 
+/// What the beginning of the bytes means; none if they end too early.
+fn first_two(bytes: &[u8], escape: Escape) -> Option<[u8; 2]> {
+    let (mut at, mut two, mut filled) = (0, [0; 2], 0);
+    while filled < 2 {
+        let (length, means, count) = match escape.unit(&bytes[at..]) {
+            Unit::Plain(byte) => (1, [byte, 0, 0, 0], 1),
+            Unit::Escaped { length, means, count } => (length, means, count),
+            Unit::Open => return None,
+        };
+        for &byte in means[..count].iter().take(2 - filled) {
+            two[filled] = byte;
+            filled += 1;
+        }
+        at += length;
+    }
+    Some(two)
+}
+
+impl Form {
+    fn look(&self, bytes: &[u8], more: More) -> Look {
+        let same = self.bytes.iter().zip(bytes).take_while(|(one, other)| one == other).count();
+        if same == self.bytes.len() {
+            return Look::Whole(same);
+        }
+        if same == bytes.len() {
+            return Look::open(more);
+        }
+        match self.kind {
+            Kind::Text => {
+                let escapes = Escape::ALL.into_iter().filter(|escape| escape.may_be_in(&bytes[..=same]));
+                escapes.fold(Look::Nothing, |found, escape| found.or(unescape(&self.bytes, bytes, escape, more)))
+            }
+            Kind::Base64 if same >= DIGITS_BEFORE_A_BREAK_MIN => self.over_lines(bytes, same, more),
+            Kind::Hex if same >= 2 => self.apart(bytes, same / 2 * 2, more),
+            Kind::Base64 | Kind::Hex => Look::Nothing,
+        }
+    }
+
+    fn bytes_max(&self) -> usize {
+        self.bytes.len() * SPREAD_TIMES_MAX + SPREAD_BYTES_MAX
+    }
+
+    /// Base64 with line breaks, of which the first so many digits are there. A digit of its own may be escaped, as `/` is.
+    fn over_lines(&self, bytes: &[u8], same: usize, more: More) -> Look {
+        let mut at = same;
+        for &digit in &self.bytes[same..] {
+            if bytes.get(at) != Some(&digit) {
+                match gaps::line_break(&bytes[at..]) {
+                    Gap::Length(length) | Gap::Margins(length) => at += length,
+                    Gap::Open => return Look::open(more),
+                    Gap::None => {}
+                }
+            }
+            at += match digit_length(&bytes[at..], digit) {
+                Gap::Length(length) | Gap::Margins(length) => length,
+                Gap::Open => return Look::open(more),
+                Gap::None => return Look::Nothing,
+            };
+            if at > self.bytes_max() {
+                return Look::Nothing;
+            }
+        }
+        Look::Whole(at)
+    }
+
+    /// Hex with something between the bytes, of which the first so many digits are there.
+    fn apart(&self, bytes: &[u8], same: usize, more: More) -> Look {
+        let (mut at, mut in_a_dump) = (same, false);
+        for (number, digits) in self.bytes[same..].chunks_exact(2).enumerate() {
+            let digits = [digits[0], digits[1]];
+            let within = match same + number * 2 {
+                0..DIGITS_BEFORE_A_BREAK_MIN => Within::TheBeginning,
+                DIGITS_BEFORE_A_BREAK_MIN.. => Within::TheRest,
+            };
+            if !bytes[at..].starts_with(&digits) {
+                match gaps::before_digits(&bytes[at..], digits, within) {
+                    Gap::Length(length) => at += length,
+                    Gap::Margins(length) => (at, in_a_dump) = (at + length, true),
+                    Gap::Open => return Look::open(more),
+                    Gap::None => return Look::Nothing,
+                }
+            }
+            at += digits.len();
+            if at > self.bytes_max() {
+                return Look::Nothing;
+            }
+        }
+        // The text at the end of the last line has the last letters of the value.
+        match (in_a_dump, gaps::end_of_line(&bytes[at..])) {
+            (true, Gap::Length(rest) | Gap::Margins(rest)) => Look::Whole(at + rest),
+            (true, Gap::Open) if more == More::Yes => Look::Undecided,
+            (true, Gap::Open) => Look::Whole(bytes.len()),
+            (true, Gap::None) | (false, _) => Look::Whole(at),
+        }
+    }
+}
+
+/// How many bytes stand for one digit of base64.
+fn digit_length(bytes: &[u8], digit: u8) -> Gap {
+    if bytes.first() == Some(&digit) {
+        return Gap::Length(1);
+    }
+    for escape in Escape::ALL {
+        match escape.unit(bytes) {
+            Unit::Escaped { length, means, count: 1 } if means[0] == digit => return Gap::Length(length),
+            Unit::Open => return Gap::Open,
+            Unit::Escaped { .. } | Unit::Plain(_) => {}
+        }
+    }
+    Gap::None
+}
+
+/// Whether the bytes begin with a text in which letters may be escaped.
+fn unescape(text: &[u8], bytes: &[u8], escape: Escape, more: More) -> Look {
+    let (mut at, mut done) = (0, 0);
+    while done < text.len() {
+        match escape.unit(&bytes[at..]) {
+            Unit::Plain(byte) if escape.may_stand_for(byte, text[done]) => (at, done) = (at + 1, done + 1),
+            Unit::Escaped { length, means, count } if text[done..].starts_with(&means[..count]) => {
+                (at, done) = (at + length, done + count);
+            }
+            Unit::Plain(_) | Unit::Escaped { .. } => return Look::Nothing,
+            Unit::Open => return Look::open(more),
+        }
+    }
+    Look::Whole(at)
+}
+
 /// The lines of a value that has several, in all forms: programs print such values line by line. The frame of a key is no secret.
-fn lines(value: &[u8]) -> Vec<Vec<u8>> {
+fn lines(value: &[u8]) -> Vec<Form> {
     if !value.contains(&b'\n') {
         return Vec::new();
     }
@@ -80,21 +280,23 @@ fn lines(value: &[u8]) -> Vec<Vec<u8>> {
     pieces.filter(|piece| piece.len() >= SECRET_BYTES_MIN).flat_map(forms).collect()
 }
 
-fn forms(value: &[u8]) -> Vec<Vec<u8>> {
-    let mut forms = vec![value.to_vec()];
+fn forms(value: &[u8]) -> Vec<Form> {
+    let mut forms = vec![Form { bytes: value.to_vec(), kind: Kind::Text }];
+    let mut add = |bytes: &[u8], kind: Kind| forms.push(Form { bytes: bytes.to_vec(), kind });
     for alphabet in [BASE64, BASE64_URL] {
-        forms.extend((0..3).map(|shift| base64_inside(value, shift, alphabet)));
-    }
-    for digits in [HEX_UPPER, HEX_LOWER] {
-        forms.push(hex(value, digits));
-        for plain in URL_PLAIN {
-            forms.extend([percent(value, b"%20", digits, plain), percent(value, b"+", digits, plain)]);
+        for shift in 0..3 {
+            let digits = base64_inside(value, shift, alphabet);
+            add(&digits, Kind::Base64);
+            // Lines are broken behind fours: the value may begin with the last digits of a line.
+            let in_last_four = (4 - (shift * 8).div_ceil(6)) % 4;
+            add(&digits[digits.len().min(in_last_four)..], Kind::Base64);
         }
     }
-    if let Ok(text) = std::str::from_utf8(value)
-        && let Ok(quoted) = serde_json::to_string(text)
-    {
-        forms.push(quoted.as_bytes()[1..quoted.len() - 1].to_vec());
+    for alphabet in [HEX_UPPER, HEX_LOWER] {
+        let digits = hex(value, alphabet);
+        add(&digits, Kind::Hex);
+        // The same where the first byte stands alone at the end of a line.
+        add(&digits[2..], Kind::Hex);
     }
     forms
 }
@@ -114,22 +316,6 @@ fn six_bits(bytes: &[u8], from_bit: usize) -> u8 {
     let (byte, within) = (from_bit / 8, from_bit % 8);
     let two = u16::from(bytes[byte]) << 8 | u16::from(bytes.get(byte + 1).copied().unwrap_or(0));
     u8::try_from(two >> (10 - within) & 0x3f).expect("six bits fit into a byte")
-}
-
-/// The value as it stands in a URL; what `space`, `digits` and `plain` say differs between the programs that write URLs.
-fn percent(value: &[u8], space: &[u8], digits: &[u8; 16], plain: &[u8]) -> Vec<u8> {
-    let mut text = Vec::with_capacity(value.len());
-    for &byte in value {
-        match byte {
-            b' ' => text.extend_from_slice(space),
-            _ if byte.is_ascii_alphanumeric() || plain.contains(&byte) => text.push(byte),
-            _ => {
-                text.push(b'%');
-                text.extend(two_digits(byte, digits));
-            }
-        }
-    }
-    text
 }
 
 /// Every byte as two digits, as dumps and signatures have it.

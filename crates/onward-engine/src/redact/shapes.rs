@@ -1,6 +1,7 @@
 //! Tokens that are known by their shape, with few false hits: a sha, a uuid or a long word is none.
 
-use super::{BEHIND_BYTES, Follow, KEY_BLOCK_BYTES_MAX, Look, More, Secrets};
+use super::key_material::KeyMaterial;
+use super::{BEHIND_BYTES, Follow, Look, More, Secrets};
 
 /// How far a token is looked at for its proof.
 const TOKEN_BYTES_LOOKED_AT_MAX: usize = 40;
@@ -102,10 +103,10 @@ const KEY_BLOCK_DASHES: &[u8] = b"-----";
 const JWT_BEGIN: &[u8] = b"eyJ";
 const URL_BEGIN: &[u8] = b"://";
 
-/// The first two bytes of every shape.
-pub(super) fn starts() -> impl Iterator<Item = [u8; 2]> {
+/// The first three bytes of every shape.
+pub(super) fn starts() -> impl Iterator<Item = [u8; 3]> {
     let others = [KEY_BLOCK_BEGIN, JWT_BEGIN, URL_BEGIN];
-    TOKENS.iter().map(|token| token.prefix.as_bytes()).chain(others).map(|prefix| [prefix[0], prefix[1]])
+    TOKENS.iter().map(|token| token.prefix.as_bytes()).chain(others).map(|prefix| [prefix[0], prefix[1], prefix[2]])
 }
 
 /// The bytes before the place that is looked at, across pieces.
@@ -208,7 +209,7 @@ fn looks_random(run: &[u8]) -> bool {
 fn look_for_key_block(bytes: &[u8], more: More) -> Look {
     match key_block_line(bytes, KEY_BLOCK_BEGIN, more) {
         KeyBlockLine::Here(length) if has_key_name(&bytes[..length]) => {
-            Look::Secret { keep: 0, cut: length, follow: Follow::KeyBlock(KEY_BLOCK_BYTES_MAX) }
+            Look::Secret { keep: 0, cut: length, follow: Follow::KeyBlock(KeyMaterial::default()) }
         }
         KeyBlockLine::Here(_) | KeyBlockLine::NotHere => Look::Nothing,
         KeyBlockLine::Undecided => Look::Undecided,

@@ -43,6 +43,25 @@ pub(super) fn demand_none(plan: &Plan) -> Result<(), String> {
     Ok(())
 }
 
+/// All secrets in such places, and in names, for whoever asks before a run does: each in a sentence.
+pub(crate) fn found(plan: &Plan) -> Vec<String> {
+    let secret = |text: &str| known::secret_in(text);
+    let name = secret(&plan.name).map(|secret| {
+        format!("the name of the plan holds {secret}; it is kept and shown without it (redact.except takes a name out)")
+    });
+    let id = |phase: &Phase| {
+        let secret = secret(phase.id.as_str())?;
+        Some(format!(
+            "the id of a phase holds {secret}, and an id cannot be cut: run refuses the plan (redact.except takes a name out)"
+        ))
+    };
+    let place = |phase: &Phase| {
+        let (key, secret) = places(phase).into_iter().find_map(|(key, text)| Some((key, secret(text)?)))?;
+        Some(format!("run refuses the plan: {}", refusal(phase, key, &secret)))
+    };
+    name.into_iter().chain(phases(plan).flat_map(|phase| id(phase).into_iter().chain(place(phase)))).collect()
+}
+
 /// Refuses a plan that puts an input into one of these places out of which a secret was cut.
 pub(crate) fn demand_whole_inputs(plan: &Plan, kept: &BTreeMap<String, String>) -> Result<(), String> {
     for phase in plan.phases.iter().chain(&plan.finally) {

@@ -12,6 +12,8 @@ use crate::plan_files::Checked;
 use crate::plan_files::{plan_from_text, plan_text};
 use crate::project::Project;
 use crate::redact;
+use crate::redact::input_key::keep_key;
+use crate::redact::twins::Twins;
 
 /// A plan as a run stores it, and the digest of what its author wrote.
 #[derive(Clone, Debug)]
@@ -52,7 +54,11 @@ impl Prepared {
 
 /// A plan that takes the place of another while a run is at it: what has to be taken apart is when its turn comes.
 pub(crate) fn revision(project: &Project, plan: &Plan) -> Result<Plan> {
-    with_used(project, plan).map(expand::joined)
+    let revised = with_used(project, plan).map(expand::joined)?;
+    if Twins::are_in(&revised) {
+        keep_key(&project.store_folder())?;
+    }
+    Ok(revised)
 }
 
 fn with_used(project: &Project, plan: &Plan) -> Result<Plan> {
@@ -60,7 +66,7 @@ fn with_used(project: &Project, plan: &Plan) -> Result<Plan> {
     let not_yet = |fault: &UsedFault| fault.diagnostics.iter().any(|one| one.code == Code::NotYetSupported);
     match warnings.into_iter().find(not_yet) {
         Some(UsedFault { path, text, diagnostics }) => Err(Error::PlanUnsupported { file: path, text, diagnostics }),
-        None => redact::inputs::plan(&whole).map_err(|why| holds_a_secret(&whole.name, why)),
+        None => redact::inputs::plan(&whole, &project.store_folder()).map_err(|why| holds_a_secret(&whole.name, why)),
     }
 }
 
@@ -120,4 +126,13 @@ pub(crate) fn look_at_used(project: Option<&Project>, checked: &mut Checked) {
         };
         checked.parsed.diagnostics.extend(diagnostics.into_iter().map(told));
     }
+}
+
+/// Adds what is to be said about secrets of this environment that stand where a run could not cut them out.
+pub(crate) fn look_for_secrets(project: Option<&Project>, checked: &mut Checked) {
+    let Some(plan) = &checked.parsed.plan else { return };
+    let with_used = project.and_then(|project| expand::read_used(plan, &mut |path| load(project, path)).ok());
+    let whole = with_used.map_or_else(|| plan.clone(), |(whole, _)| whole);
+    let told = redact::uncuttable::found(&whole).into_iter().map(|what| Diagnostic::warning(Code::BadValue, what));
+    checked.parsed.diagnostics.extend(told);
 }

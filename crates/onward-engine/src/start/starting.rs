@@ -37,6 +37,8 @@ use crate::kill_point::reached;
 use crate::probe;
 use crate::queries::runs;
 use crate::redact;
+use crate::redact::input_key::{KeptKey, keep_key};
+use crate::redact::twins::Twins;
 use crate::start::findings::{Going, Unfinished};
 use crate::start::meant_work::unfinished_statuses;
 use crate::start::prepared_plan::Prepared;
@@ -153,6 +155,9 @@ impl Onward {
         for phase in request.choices.iter().map(|(phase, _)| phase).chain(&request.only) {
             let id = PhaseId::new(phase);
             work.plan.phase(&id).ok_or(Refusal::NoSuchPhase(id))?;
+        }
+        if Twins::are_in(&work.plan) && keep_key(&self.project.store_folder())? == KeptKey::Another {
+            work = self.read_work(request, self.plan_source(request)?)?;
         }
         work.key = self.work_key_to_keep(&work.plan_path, &work.inputs)?;
         self.demand_nobody_was_faster(&work.key, &found.unfinished)?;

@@ -69,6 +69,8 @@ pub enum WhyLeftOut {
     Special,
     /// It has something in it that has the shape of a token, and HEAD has no such thing there.
     Token,
+    /// Its name, or that of its folder, has such a thing in it, and HEAD has no file of that name.
+    TokenInName,
     /// Files of that name hold secrets.
     SecretName,
     /// It was changed before the run began, and since: nobody can tell the two apart.
@@ -83,6 +85,7 @@ impl WhyLeftOut {
             Self::Unreadable => "cannot be read",
             Self::Special => "is neither a file nor a link",
             Self::Token => "contains what looks like a token",
+            Self::TokenInName => "has in its name what looks like a token",
             Self::SecretName => "has the name of a file with secrets",
             Self::ChangedBefore => "was changed before the run began and is in no `writes`",
         }

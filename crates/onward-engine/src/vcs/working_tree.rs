@@ -1,6 +1,5 @@
 //! The working tree of a run, as far as git can keep it.
 
-use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -210,7 +209,7 @@ impl WorkingTree {
             trailers: &text.trailers,
             hooks: if rule.hooks { Hooks::Run } else { Hooks::Skip },
             whose: &|path| whose.of(path),
-            has_secret: &|bytes| matches!(redact::secrets().bytes(bytes), Cow::Owned(_)),
+            has_secret: &|bytes| redact::secrets().are_in_file(bytes),
         };
         match repository.commit(&request) {
             Ok(Committed { commit, left_out, index, .. }) => {

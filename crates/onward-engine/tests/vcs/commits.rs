@@ -118,7 +118,7 @@ fn what_the_user_staged_stays_staged() {
     world.git(&["fsck", "--strict"]);
 }
 
-/// A new file contains a secret, also one that is staged; there are a nested repository and a large file. They are not in the commit,
+/// A new file contains a secret, also one that is staged; one has a secret in the name of its folder, a link leads to one; there are a nested repository and a large file. They are not in the commit,
 /// are named, and git still lists them as they were.
 #[test]
 fn what_is_left_out_of_a_commit() {
@@ -130,6 +130,9 @@ fn what_is_left_out_of_a_commit() {
     world.write("nested/file", "1\n");
     world.write("large.bin", vec![0; 2_000]);
     world.write("new.txt", "1\n");
+    world.write("SECRET/report.txt", "1\n");
+    std::os::unix::fs::symlink("https://host/SECRET", world.top.join("link")).expect("a link");
+    std::os::unix::fs::symlink("new.txt", world.top.join("plain-link")).expect("a link");
     let repository = world.repository().with_file_bytes_max(1_000);
     let made = repository
         .commit(&CommitRequest {
@@ -148,14 +151,17 @@ fn what_is_left_out_of_a_commit() {
     let mut left_out = made.left_out;
     left_out.sort();
     let expected = [
+        ("SECRET/report.txt", WhyLeftOut::TokenInName),
         ("key.txt", WhyLeftOut::Token),
         ("large.bin", WhyLeftOut::TooLarge),
+        ("link", WhyLeftOut::Token),
         ("nested", WhyLeftOut::Repository),
         ("staged-key.txt", WhyLeftOut::Token),
     ];
     assert_eq!(left_out, expected.map(|(path, why)| LeftOut { path: PathBuf::from(path), why }));
-    assert_eq!(world.git(&["show", "--format=", "--name-only", "HEAD"]), "new.txt");
-    assert_eq!(world.git(&["status", "--porcelain"]), "A  staged-key.txt\n?? key.txt\n?? large.bin\n?? nested/");
+    assert_eq!(world.git(&["show", "--format=", "--name-only", "HEAD"]), "new.txt\nplain-link");
+    let listed = "A  staged-key.txt\n?? SECRET/\n?? key.txt\n?? large.bin\n?? link\n?? nested/";
+    assert_eq!(world.git(&["status", "--porcelain"]), listed);
 }
 
 /// A filter and line endings of the repository apply to a commit as they would to the user's own.

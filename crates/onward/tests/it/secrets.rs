@@ -397,6 +397,33 @@ fn another_secret_is_other_work() {
     project.command(["resume", first, "--input", "api_token=first-token-of-two"]).expect(0);
 }
 
+/// Two phases of a plan differ only in the secrets that are written in it, in commands and in variables, and one more is the same as
+/// another. Each runs as it is written, also when the run goes on in another process, and none of the secrets is kept.
+#[test]
+fn texts_that_differ_only_in_secrets_are_told_apart() {
+    let project = project();
+    let plan = r#"
+onward: 1
+name: demo
+phases:
+  a: { run: 'test "$API_TOKEN" = first-of-four-99', env: { API_TOKEN: first-of-four-99 } }
+  b: { needs: a, run: 'test "$API_TOKEN" = second-of-four-99', env: { API_TOKEN: second-of-four-99 } }
+  c: { needs: b, run: 'test -e go && printf %s third-of-four-99 | wc -c > c.txt', env: { C_TOKEN: third-of-four-99 } }
+  d: { needs: c, run: 'test -e go && printf %s fourth-of-four-longer-99 | wc -c > d.txt', env: { D_TOKEN: fourth-of-four-longer-99 } }
+  e: { needs: d, run: 'test "$API_TOKEN" = first-of-four-99', env: { API_TOKEN: first-of-four-99 } }
+"#;
+    project.plan(plan);
+    project.command(["run", "--no-input"]).expect(1);
+    project.write("go", "");
+    project.command(["resume", "--no-input"]).expect(0);
+    assert_eq!((project.read("c.txt").trim(), project.read("d.txt").trim()), ("16", "24"));
+    for (name, bytes) in kept::everything(&project.dir()) {
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(!text.contains("of-four-99") && !text.contains("of-four-longer"), "{name}");
+    }
+    assert!(project.exists(".onward/inputs.key"), "the next start could not know them again");
+}
+
 /// A path of a plan holds the value of a secret. Cut, it would be another path, so the plan is refused before anything is made,
 /// with the phase, the key and the name, and never with the value. The configuration may take the name out.
 #[test]
@@ -423,7 +450,15 @@ fn a_path_that_holds_a_secret_is_refused() {
         assert!(!ran.err.contains("postgres"), "{ran}");
         ran.err_names([if phases.contains("used.yaml") { "inner" } else { "a" }, key, "DB_PASSWORD", "redact.except"]);
         assert_eq!(project.tree(), before, "{phases}: something was made");
+        let checked = project.command(["check"]).expect(0);
+        assert!(!checked.out.contains("holds the value of the variable postgres"), "{checked}");
+        for word in ["warning", key, "DB_PASSWORD", "redact.except"] {
+            assert!(checked.out.contains(word), "{word}: {checked}");
+        }
     }
+    project.plan("onward: 1\nname: to postgres\nphases:\n  postgres: { run: 'true' }\n");
+    let checked = project.command(["check"]).expect(0).out;
+    assert!(checked.contains("the name of the plan") && checked.contains("the id of a phase"), "{checked}");
     project.plan(
         "onward: 1\nname: demo\ninputs: { api_token: { type: string } }\nphases:\n  a: { run: 'true', writes: [out/hunter22] }\n",
     );

@@ -1,7 +1,8 @@
 //! Everything that goes into a mini-commit, in an index of our own but by the user's rules.
 
 use std::fs;
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
 
 use onward_core::secret_names::is_secret_name;
 
@@ -137,6 +138,11 @@ impl Repository {
         if is_secret_name(&String::from_utf8_lossy(&one.path)) {
             return Some(WhyLeftOut::SecretName);
         }
+        // What the branch has already is no news, here and below.
+        let name_is_news = whose == Whose::Run && one.head.is_none();
+        if name_is_news && (request.has_secret)(&one.path) {
+            return Some(WhyLeftOut::TokenInName);
+        }
         match (whose, one.tree) {
             (Whose::Before, _) => return None,
             (Whose::BeforeAndSince, _) => return Some(WhyLeftOut::ChangedBefore),
@@ -148,10 +154,8 @@ impl Repository {
                 }
             }
         }
-        let full = self.top.join(path_of(&one.path));
-        let is_file = fs::symlink_metadata(&full).is_ok_and(|about| about.is_file());
-        let secret = is_file && fs::read(&full).is_ok_and(|content| (request.has_secret)(&content));
-        // What the branch has already is no news.
+        let secret =
+            committed_content(&self.top.join(path_of(&one.path))).is_some_and(|all| (request.has_secret)(&all));
         let known = || one.head.as_ref().is_some_and(|head| self.has_secret(request, &head.hash));
         (secret && !known()).then_some(WhyLeftOut::Token)
     }
@@ -165,6 +169,18 @@ impl Repository {
         let differences = scan::understand(&self.filters()?.off(self.call("status")).args(STATUS_WORDS).output()?)?;
         let ours = differences.into_iter().filter(|one| !self.is_store(&one.path));
         Ok(ours.filter_map(|one| self.in_project(&one.path)).collect())
+    }
+}
+
+/// The bytes that git commits for a path: the content of a file, or where a link leads.
+fn committed_content(path: &Path) -> Option<Vec<u8>> {
+    let kind = fs::symlink_metadata(path).ok()?.file_type();
+    if kind.is_symlink() {
+        Some(fs::read_link(path).ok()?.into_os_string().into_vec())
+    } else if kind.is_file() {
+        fs::read(path).ok()
+    } else {
+        None
     }
 }
 
