@@ -46,6 +46,8 @@ pub(super) fn for_writing(path: &Path, wal_pages: &Arc<AtomicI32>) -> Answer<Con
     demand_synchronous(&connection, path, synchronous)?;
     // The hook takes the place of SQLite's own checkpoints, which would run inside a commit.
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    // What is deleted is written over where that costs no further page: a message that was answered may have held a secret.
+    connection.pragma_update_and_check(None, "secure_delete", "fast", |_| Ok(()))?;
     let pages = Arc::clone(wal_pages);
     connection.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, count| {
         pages.store(count, Ordering::Relaxed);

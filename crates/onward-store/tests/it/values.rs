@@ -79,6 +79,31 @@ fn an_answered_item_leaves_nothing_of_its_body() {
     store.check_inbox(&run()).expect("what is left can be read");
 }
 
+/// Messages that fit into a page of the database are answered, and the log is emptied. Their bytes are in no file any more.
+#[test]
+fn an_answered_item_is_written_over_in_the_file() {
+    let disk = OnDisk::default();
+    let mut store = disk.store();
+    let lease = drive(&mut store);
+    let canary = b"canary-that-nobody-keeps";
+    let ids = ["one", "two", "three"];
+    for id in ids {
+        store.post(&run(), id, at(1), canary.repeat(20)).expect("a post");
+    }
+    let consumed = ids.map(|id| Consumed { id: id.to_owned(), reply: b"done".to_vec() }).to_vec();
+    store.append(&lease, Seq(0), onward_store::Entry { consumed, ..entry(b"event") }).expect("an append");
+    store.drop_lease(lease).expect("it was ours");
+    drop(store);
+    let connection = rusqlite::Connection::open(disk.folder().join("onward.db")).expect("the database");
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(())).expect("nobody else is there");
+    drop(connection);
+    let holds = |bytes: &[u8]| bytes.windows(canary.len()).any(|part| part == canary);
+    let files = std::fs::read_dir(disk.folder()).expect("a folder").flatten().map(|entry| entry.path());
+    for file in files.filter(|path| path.is_file()) {
+        assert!(!holds(&std::fs::read(&file).expect("readable")), "{}", file.display());
+    }
+}
+
 #[test]
 fn a_replaced_summary_leaves_nothing_behind() {
     let disk = OnDisk::default();
