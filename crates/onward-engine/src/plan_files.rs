@@ -5,7 +5,7 @@ use std::io::Read;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use onward_core::config::{self, Config, Layer};
+use onward_core::config::{self, Config, ConfigValue, Layer};
 use onward_core::diagnostic::Severity;
 use onward_core::plan::{self, Parsed, Plan, TEXT_BYTES_MAX};
 use onward_store::{StoreError, Unsafe, private};
@@ -15,6 +15,7 @@ use crate::project::Project;
 use crate::redact;
 use crate::secret_names;
 use crate::start::prepared_plan;
+use crate::trust;
 
 /// A plan file, read and checked.
 #[derive(Debug)]
@@ -88,21 +89,48 @@ fn read_from(file: File) -> std::result::Result<String, String> {
     })
 }
 
-/// The project's configuration over the user's over the defaults.
+/// The project's configuration over the user's over the defaults. What only a person may set is left out of the project's, until
+/// that person has trusted it.
 pub(crate) fn config(project: &Project) -> Result<(Config, Vec<String>)> {
-    let mut files = Vec::new();
-    files.extend(project_config(project)?);
+    let (mut layers, mut notices, mut left_out) = (Vec::new(), Vec::new(), None);
+    if let Some((path, text)) = project_config(project)? {
+        let (mut layer, unheeded) = layer(&path, text)?;
+        let file = path.display().to_string();
+        notices.extend(unheeded.into_iter().map(|what| format!("{file}: {what}")));
+        let cautious = layer.take_what_needs_trust();
+        if trust::allows(project, &cautious) {
+            layer.put_back(cautious);
+        } else {
+            left_out = Some((file.clone(), cautious));
+        }
+        layers.push((file, layer));
+    }
     if let Some(path) = user_config().filter(|path| path.is_file()) {
         let text = read(&path).map_err(|why| Error::PlanUnreadable { path: path.clone(), why })?;
-        files.push((path, text));
-    }
-    let (mut layers, mut notices) = (Vec::new(), Vec::new());
-    for (path, text) in files {
         let (layer, unheeded) = layer(&path, text)?;
-        layers.push((path.display().to_string(), layer));
         notices.extend(unheeded.into_iter().map(|what| format!("{}: {what}", path.display())));
+        layers.push((path.display().to_string(), layer));
     }
-    Ok((config::merge(&layers), notices))
+    let mut config = config::merge(&layers);
+    if let Some((file, cautious)) = left_out {
+        config = config.without(&file, &cautious);
+    }
+    notices.extend(config.not_in_force().iter().map(not_in_force));
+    Ok((config, notices))
+}
+
+fn not_in_force(value: &ConfigValue) -> String {
+    format!(
+        "{}: {} is not in force, since the file may have come from elsewhere; if it is yours:  onward trust",
+        value.origin, value.key
+    )
+}
+
+/// What the configuration of a project sets that only a person may set.
+pub(crate) fn needing_trust(project: &Project) -> Result<Option<(PathBuf, Layer)>> {
+    let Some((path, text)) = project_config(project)? else { return Ok(None) };
+    let (mut layer, _) = layer(&path, text)?;
+    Ok(Some((path, layer.take_what_needs_trust())).filter(|(_, cautious)| !cautious.is_empty()))
 }
 
 /// The project's own configuration, if it has one. It may come from elsewhere: through a link in its place, or in the place of its

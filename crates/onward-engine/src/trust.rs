@@ -9,12 +9,14 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
+use onward_core::config::Layer;
 use onward_store::ownership::{self, Foreign, Mark, Standing, is_for_people};
 use onward_store::{StoreError, Unsafe};
 
 use crate::Onward;
 use crate::doctor::Aside;
 use crate::error::{Error, Result};
+use crate::plan_files;
 use crate::project::{FOLDER, Project};
 use crate::queries::runs::ListFilter;
 use crate::vcs;
@@ -55,6 +57,8 @@ pub struct Trusted {
     pub doubt: Option<Doubt>,
     pub runs: usize,
     pub unfinished: usize,
+    /// Keys of the project's configuration that are in force from now on, each with file and line.
+    pub settings: Vec<(String, String)>,
     /// Where the private git folder went that was not made here; a new one is made when it is needed.
     pub aside: Option<String>,
 }
@@ -97,12 +101,45 @@ impl Onward {
         let filters = if vcs::is_repository(&project.top) { vcs::Filters::of(&project.top).ok() } else { None };
         let filters = filters.and_then(|filters| filters.word());
         let is_tracked = tracked(&project.top).map(|_| TRACKED);
-        let allowed: Vec<&str> = is_tracked.into_iter().chain(filters.as_deref()).collect();
+        let cautious = plan_files::needing_trust(&project)?;
+        let news = cautious.iter().filter(|(_, layer)| !allows(&project, layer));
+        let settings = news.flat_map(|(path, layer)| {
+            let place = |line: u32| format!("{}:{line}", path.display());
+            let found = layer.settings().map(|(key, setting)| (key.to_owned(), place(setting.place.line)));
+            found.collect::<Vec<_>>()
+        });
+        let settings: Vec<(String, String)> = settings.collect();
+        let cautious = cautious.map(|(_, layer)| word_for(&layer));
+        let allowed: Vec<&str> = is_tracked.into_iter().chain(filters.as_deref()).chain(cautious.as_deref()).collect();
         ownership::trust(&folder, &allowed)?;
-        let items = Self::look(from)?.list(&ListFilter { all: true, ..ListFilter::default() })?;
+        let items = match Self::look(from)?.list(&ListFilter { all: true, ..ListFilter::default() }) {
+            // Only a configuration is there so far.
+            Err(Error::NoRuns) => Vec::new(),
+            listed => listed?,
+        };
         let unfinished = items.iter().filter(|item| item.resumable).count();
-        Ok(Trusted { folder, doubt: before, runs: items.len(), unfinished, aside })
+        Ok(Trusted { folder, doubt: before, runs: items.len(), unfinished, settings, aside })
     }
+}
+
+/// Whether a person has trusted these settings of the project's configuration, with just these values. Always, where there are none.
+pub(crate) fn allows(project: &Project, cautious: &Layer) -> bool {
+    if cautious.is_empty() {
+        return true;
+    }
+    let folder = project.store_folder();
+    let mark = Mark::read(&folder);
+    mark.fits(&folder) && mark.allows(&word_for(cautious))
+}
+
+/// The word in the mark of a store by which exactly these settings are trusted.
+fn word_for(cautious: &Layer) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for (key, setting) in cautious.settings() {
+        // No key and no value in JSON has a zero in it.
+        hasher.update(format!("{key}\0{}\0", setting.value).as_bytes());
+    }
+    format!("config-{}", hasher.finalize().to_hex())
 }
 
 /// Looks at everything on which a store relies, and refuses it for a link, a second name, another owner or a device. Gives

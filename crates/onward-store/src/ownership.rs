@@ -153,11 +153,18 @@ fn write(folder: &Path, files: &[(&str, &Path)], allowed: &[&str]) -> io::Result
     for (name, path) in files {
         let _ = writeln!(text, "file {name} {}", Birth::of(&fs::symlink_metadata(path)?).words());
     }
-    let kept = if old.fits(folder) { old.allowed } else { BTreeSet::new() };
+    let mut kept = if old.fits(folder) { old.allowed } else { BTreeSet::new() };
+    // What is trusted as it stands takes the place of what stood there before; else the mark would grow without end.
+    kept.retain(|word| kind(word).is_none_or(|kind_of_old| !allowed.iter().any(|new| kind(new) == Some(kind_of_old))));
     for word in kept.iter().map(String::as_str).chain(allowed.iter().copied()).collect::<BTreeSet<_>>() {
         let _ = writeln!(text, "allowed {word}");
     }
     private::replace(&folder.join(MARK), text.as_bytes())
+}
+
+/// The kind of an allowed word with a digest behind it.
+fn kind(word: &str) -> Option<&str> {
+    word.split_once('-').map(|(kind, _)| kind)
 }
 
 /// Of several that make one store at the same time, one marks it at a time. Held until it is dropped.
@@ -329,6 +336,18 @@ mod tests {
         let moved = top.path().join("elsewhere");
         fs::rename(&folder, &moved).expect("a move");
         assert_eq!(standing(&moved), Standing::Ours);
+    }
+
+    /// A person trusts settings again and again as they change. Only the last ones are trusted, and other words stay.
+    #[test]
+    fn what_is_trusted_anew_takes_the_place_of_the_old() {
+        let (_top, folder) = store();
+        for number in 0..100 {
+            mark(&folder, &[], &["tracked", "filters-1", &format!("config-{number:064}")]).expect("it can be marked");
+        }
+        let mark = Mark::read(&folder);
+        assert!(mark.fits(&folder) && mark.allows("tracked") && mark.allows("filters-1"));
+        assert!(mark.allows(&format!("config-{:064}", 99)) && !mark.allows(&format!("config-{:064}", 98)));
     }
 
     /// The same bytes come in another folder, or the database alone is another file.

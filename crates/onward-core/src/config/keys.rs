@@ -1,5 +1,5 @@
 //! Every key of a configuration file, declared once: the checker, its messages, the values that are in force where no file
-//! sets them, the JSON Schema and the page `docs/config.md` are made from these tables. A new key starts here.
+//! sets them, the JSON Schema and the page `docs/config.md` are made from these tables. A new key starts here; one that lets something run or keeps less from others says `needs_trust`.
 
 use crate::document::schema::{self, Empty};
 use crate::document::shape::Shape::{
@@ -140,15 +140,27 @@ static GIT_COMMIT: Keys = Keys::of(
         .example("3"),
         field("message", Line, "The subject of the commit.").example("wip phases {first} to {last}"),
         field("trailers", OneOrMany(&Line), "Lines at its end.").default_items(&[]).example("[\"Refs: #42\"]"),
-        field("hooks", Boolean, "Whether the hooks of the repository run.").default("false").example("true"),
+        field(
+            "hooks",
+            Boolean,
+            "Whether the hooks of the repository run; set by a project, only after `onward trust`.",
+        )
+        .default("false")
+        .example("true")
+        .needs_trust(),
     ],
 );
 
 static STORE: Keys = Keys::of(
     "`store`",
-    &[field("network", Choice(&["allow", "refuse"]), "Whether the store may lie on a network file system.")
-        .default("refuse")
-        .example("allow")],
+    &[field(
+        "network",
+        Choice(&["allow", "refuse"]),
+        "Whether the store may lie on a network file system; allowed by a project, only after `onward trust`.",
+    )
+    .default("refuse")
+    .example("allow")
+    .needs_trust()],
 );
 
 /// What an executor is told is its own business until it is used.
@@ -168,12 +180,21 @@ static MARKDOWN: Keys = Keys::of(
 static REDACT: Keys = Keys::of(
     "`redact`",
     &[
-        field("names", OneOrMany(&Line), "Variables that hold secrets although their names do not say so.")
+        field(
+            "names",
+            OneOrMany(&Line),
+            "Variables that hold secrets although their names do not say so; those of a project and your own are added up.",
+        )
             .default_items(&[])
             .example("[DEPLOY_CODE]"),
-        field("except", OneOrMany(&Line), "Variables that hold none although their names say so.")
-            .default_items(&[])
-            .example("[SORT_KEY]"),
+        field(
+            "except",
+            OneOrMany(&Line),
+            "Variables that hold none although their names say so; set by a project, only after `onward trust`.",
+        )
+        .default_items(&[])
+        .example("[SORT_KEY]")
+        .needs_trust(),
     ],
 );
 

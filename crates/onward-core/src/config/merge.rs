@@ -29,7 +29,12 @@ const DEFAULT: &str = "default";
 pub struct Config {
     /// Every known key, in the order of the tables of keys.
     values: Vec<ConfigValue>,
+    /// What a file sets that nobody has trusted.
+    not_in_force: Vec<ConfigValue>,
 }
+
+/// Variables that hold secrets. A project adds to those that its user names: it must not be able to take one out.
+const ADDED_UP: &str = "redact.names";
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ConfigValue {
@@ -47,13 +52,26 @@ pub fn merge(layers: &[(String, Layer)]) -> Config {
     for (key, field) in leaves() {
         let names = if key == EXECUTORS { executors(layers) } else { BTreeSet::new() };
         if names.is_empty() {
-            let set = first(layers, &key);
+            let set = if key == ADDED_UP { added_up(layers, &key) } else { first(layers, &key) };
             values.push(set.unwrap_or_else(|| ConfigValue { key, value: preset(field), origin: DEFAULT.to_owned() }));
         } else {
             values.extend(names.into_iter().filter_map(|name| first(layers, name)));
         }
     }
-    Config { values }
+    Config { values, not_in_force: Vec::new() }
+}
+
+/// The lists of all layers as one.
+fn added_up(layers: &[(String, Layer)], key: &str) -> Option<ConfigValue> {
+    let set = |layer: &(String, Layer)| first(std::slice::from_ref(layer), key);
+    layers.iter().filter_map(set).reduce(|mut all, more| {
+        if let (Value::Array(list), Value::Array(items)) = (&mut all.value, more.value) {
+            let new: Vec<Value> = items.into_iter().filter(|item| !list.contains(item)).collect();
+            list.extend(new);
+        }
+        all.origin = format!("{}, {}", all.origin, more.origin);
+        all
+    })
 }
 
 /// Each executor is a key of its own, so that a project that adds one does not lose those of its user.
@@ -85,6 +103,22 @@ impl Config {
     /// Every known key with its value, always in the same order.
     pub fn values(&self) -> Vec<ConfigValue> {
         self.values.clone()
+    }
+
+    /// What a file sets and is not in force, since nobody has trusted it.
+    pub fn not_in_force(&self) -> &[ConfigValue] {
+        &self.not_in_force
+    }
+
+    /// Remembers what was taken out of a file before the files were laid over each other.
+    #[must_use]
+    pub fn without(self, file: &str, layer: &Layer) -> Self {
+        let values = layer.settings().map(|(key, setting)| ConfigValue {
+            key: key.to_owned(),
+            value: setting.value.clone(),
+            origin: format!("{file}:{}", setting.place.line),
+        });
+        Self { not_in_force: self.not_in_force.into_iter().chain(values).collect(), ..self }
     }
 
     pub fn resume_auto(&self) -> Auto {

@@ -7,11 +7,12 @@ use serde_json::{Number, Value};
 use crate::diagnostic::{Code, Diagnostic, Place};
 use crate::document::check::Checker;
 use crate::document::check_value::{boolean, integer, number};
-use crate::document::shape::{Field, Keys, Shape};
+use crate::document::reference::preset;
+use crate::document::shape::{Caution, Field, Keys, Shape};
 use crate::document::tree::{Builder, Content, Entry, Node, TEXT_BYTES_MAX};
 use crate::document::yaml;
 
-use super::keys::{ALL, CONFIG};
+use super::keys::{ALL, CONFIG, leaves};
 
 /// Nobody reads more than this; the rest is counted.
 const DIAGNOSTICS_MAX: usize = 500;
@@ -55,6 +56,28 @@ pub struct Setting {
 impl Layer {
     pub fn get(&self, key: &str) -> Option<&Setting> {
         self.settings.get(key)
+    }
+
+    /// Takes out what only a person may set, who trusts the file: by key, whatever is not the default.
+    #[must_use]
+    pub fn take_what_needs_trust(&mut self) -> Self {
+        let cautious = leaves().into_iter().filter(|(_, field)| field.caution == Caution::NeedsTrust);
+        let needs_trust = |(key, field): (String, &Field)| {
+            let setting = self.settings.get(&key)?;
+            (setting.value != preset(field)).then_some(key)
+        };
+        let keys: Vec<String> = cautious.filter_map(needs_trust).collect();
+        let taken = keys.into_iter().filter_map(|key| self.settings.remove_entry(&key));
+        Self { settings: taken.collect() }
+    }
+
+    /// Takes back what was taken out.
+    pub fn put_back(&mut self, other: Self) {
+        self.settings.extend(other.settings);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.settings.is_empty()
     }
 
     pub fn settings(&self) -> impl Iterator<Item = (&str, &Setting)> {

@@ -121,6 +121,15 @@ pub(crate) struct Field {
     /// A value as an author would write it, in one line of YAML.
     pub(crate) example: &'static str,
     pub(crate) support: Support,
+    pub(crate) caution: Caution,
+}
+
+/// Whether a file that came from elsewhere may set a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Caution {
+    None,
+    /// Any other value than the default lets something run, or keeps less from others: a person has to say so.
+    NeedsTrust,
 }
 
 /// The value of a key that is left out.
@@ -146,7 +155,16 @@ pub(crate) enum Support {
 }
 
 pub(crate) const fn field(key: &'static str, shape: Shape, about: &'static str) -> Field {
-    Field { key, shape, required: false, about, default: Preset::Unset, example: "", support: Support::Full }
+    Field {
+        key,
+        shape,
+        required: false,
+        about,
+        default: Preset::Unset,
+        example: "",
+        support: Support::Full,
+        caution: Caution::None,
+    }
 }
 
 impl Field {
@@ -168,6 +186,10 @@ impl Field {
 
     pub(crate) const fn example(self, text: &'static str) -> Self {
         Self { example: text, ..self }
+    }
+
+    pub(crate) const fn needs_trust(self) -> Self {
+        Self { caution: Caution::NeedsTrust, ..self }
     }
 
     pub(crate) const fn not_yet(self) -> Self {

@@ -19,6 +19,7 @@ pub(super) fn trust(args: &args::Trust) -> Result<u8, Failure> {
         let folder = done.folder.display().to_string();
         render::answer_json(&json!({
             "store": folder, "was": was, "runs": done.runs, "unfinished": done.unfinished, "aside": done.aside,
+            "settings": done.settings.iter().map(|(key, origin)| json!({ "key": key, "origin": origin })).collect::<Vec<_>>(),
         }));
     } else {
         render::say(&render::safe::block(&words(&done)));
@@ -28,11 +29,16 @@ pub(super) fn trust(args: &args::Trust) -> Result<u8, Failure> {
 
 fn words(done: &Trusted) -> String {
     let folder = done.folder.display();
-    if done.doubt.is_none() {
-        return format!("{folder} is yours already\n");
+    let mut text = String::new();
+    for (key, origin) in &done.settings {
+        let _ = writeln!(text, "{origin}: {key} is in force from now on, until the file sets it otherwise");
     }
-    let mut text = format!(
-        "{folder} is taken for yours from now on; runs in it: {}, unfinished: {}\n",
+    if done.doubt.is_none() {
+        return if text.is_empty() { format!("{folder} is yours already\n") } else { text };
+    }
+    let _ = writeln!(
+        text,
+        "{folder} is taken for yours from now on; runs in it: {}, unfinished: {}",
         done.runs, done.unfinished
     );
     if done.unfinished > 0 {

@@ -125,7 +125,8 @@ pub(super) fn store(what: &str, why: &StoreError) -> Page {
         StoreError::Unsafe { .. } => page(exit::STORE, "unsafe"),
         StoreError::Network { .. } => {
             let words = "locks and flushes there are not to be trusted: keep the project on a disk of this machine, or write \
-                         store: { network: allow } into .onward/config.yaml and do not use it from two machines at once";
+                         store: { network: allow } into .onward/config.yaml, type  onward trust  and do not use it from two \
+                         machines at once";
             page(exit::STORE, "network").more(vec![words.to_owned()]).next("onward doctor")
         }
         StoreError::Foreign { .. } => untrusted(what.to_owned()),

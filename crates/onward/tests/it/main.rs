@@ -36,6 +36,7 @@ mod several_runs;
 mod stopping;
 mod stories;
 mod trust;
+mod untrusted_settings;
 
 fn project() -> onward_testkit::TestProject {
     onward_testkit::TestProject::new(env!("CARGO_BIN_EXE_onward"))

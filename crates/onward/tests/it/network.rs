@@ -64,7 +64,7 @@ fn looking_works_there() {
     assert_eq!(project.tree(), before);
 }
 
-/// Whoever takes it upon them gets a journal without memory that processes share; back on a disk the log is used again.
+/// Whoever takes it upon them, and trusts the file that says so, gets a journal without memory that processes share; back on a disk the log is used again.
 #[test]
 fn allowed_by_the_configuration() {
     let mut project = project();
@@ -72,6 +72,8 @@ fn allowed_by_the_configuration() {
     project.write(".onward/config.yaml", "store: { network: allow }\n");
     fs::set_permissions(project.path(".onward"), std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("a mode");
     on(&mut project, 0x6969);
+    project.command(["run"]).expect(74).err_names(["store.network", "onward trust"]);
+    project.command(["trust"]).expect(0);
     project.command(["run"]).expect(1);
     assert!(!project.exists(".onward/onward.db-wal"), "a write-ahead log was used");
     project.command(["status"]).expect(0);

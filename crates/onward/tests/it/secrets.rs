@@ -469,6 +469,7 @@ fn a_path_that_holds_a_secret_is_refused() {
     );
     project.command(["run", "--no-input", "--input", "place=postgres"]).expect(2).err_names(["place", "reads"]);
     project.write(".onward/config.yaml", "redact: { except: [DB_PASSWORD] }\n");
+    project.command(["trust"]).expect(0);
     project.plan("onward: 1\nname: demo\nphases:\n  a: { run: 'mkdir -p out/postgres', writes: [out/postgres] }\n");
     project.command(["run", "--no-input"]).expect(0);
 }
