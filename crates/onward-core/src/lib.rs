@@ -3,6 +3,7 @@
 pub mod checkpoint;
 pub mod config;
 pub mod data_limits;
+pub mod data_size;
 pub mod diagnostic;
 pub mod document;
 pub mod effect;
@@ -21,6 +22,7 @@ pub mod patterns;
 pub mod plan;
 pub mod question;
 pub mod rate_limit;
+pub mod read_back;
 pub mod replan;
 pub mod resume;
 pub mod retention;

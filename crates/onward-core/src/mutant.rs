@@ -71,11 +71,35 @@ impl Mutant {
     ];
 }
 
+/// A mistake that a generator over the real program must find: one that the simulator, which has no processes, files or git,
+/// cannot see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Defect {
+    /// A number is taken that does not come back as it was written.
+    TakeAnyNumber,
+    /// Data is taken however deep it is nested.
+    TakeAnyDepth,
+    /// What an attempt started lives on after its failure.
+    LetTheRestLive,
+    /// A check that could not be started for want of something says no.
+    NoPatienceWithShortages,
+    /// Files are brought back beside another run that is at work.
+    IgnoreTheNeighbours,
+    /// A stop waits for a git that hangs.
+    WaitForGit,
+    /// Commands that the settings of a repository name are executed by our calls of git.
+    ObeyTheRepository,
+}
+
 #[cfg(feature = "mutants")]
 mod switched {
     use std::cell::Cell;
+    use std::sync::OnceLock;
 
-    use super::Mutant;
+    use super::{Defect, Mutant};
+
+    /// Names a mistake that the whole process makes.
+    const VARIABLE: &str = "ONWARD_MUTANT";
 
     thread_local! {
         static ACTIVE: Cell<Option<Mutant>> = const { Cell::new(None) };
@@ -87,15 +111,31 @@ mod switched {
     }
 
     pub fn is(mutant: Mutant) -> bool {
-        ACTIVE.get() == Some(mutant)
+        ACTIVE.get() == Some(mutant) || is_chosen(&mutant)
+    }
+
+    pub fn has(defect: Defect) -> bool {
+        is_chosen(&defect)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the tests that look for a mistake have the whole process make it")]
+    fn is_chosen(mistake: &dyn std::fmt::Debug) -> bool {
+        static CHOSEN: OnceLock<Option<String>> = OnceLock::new();
+        CHOSEN.get_or_init(|| std::env::var(VARIABLE).ok()).as_ref().is_some_and(|name| *name == format!("{mistake:?}"))
     }
 }
 
 #[cfg(feature = "mutants")]
-pub use switched::{is, make};
+pub use switched::{has, is, make};
 
 /// Whether this mistake is to be made: never, without the feature `mutants`.
 #[cfg(not(feature = "mutants"))]
 pub const fn is(_: Mutant) -> bool {
+    false
+}
+
+/// Whether the program has this defect: never, without the feature `mutants`.
+#[cfg(not(feature = "mutants"))]
+pub const fn has(_: Defect) -> bool {
     false
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::ser::SerializeMap;
 use serde_json::{Map, Number, Value};
 
-use crate::data_limits::{inner_text_bytes, item_bytes, json_bytes, member_bytes};
+use crate::data_size::{Growth, Size, item_size, json_bytes, member_size, more_text, size};
 
 /// One change. Paths are JSON pointers (RFC 6901); the empty path is the whole document.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -146,9 +146,9 @@ pub fn apply(document: &mut Value, ops: &[Op]) -> Result<(), Misfit> {
     ops.iter().try_for_each(|op| apply_one(document, op.clone()))
 }
 
-/// The same, and by how many bytes the document grows, as [`json_bytes`] counts them.
-pub fn apply_and_measure(document: &mut Value, ops: &[Op]) -> Result<i64, Misfit> {
-    let mut grown = 0;
+/// The same, and by how much the document grows.
+pub fn apply_and_measure(document: &mut Value, ops: &[Op]) -> Result<Growth, Misfit> {
+    let mut grown = Growth::default();
     for op in ops {
         grown += growth(document, op)?;
         apply_one(document, op.clone())?;
@@ -156,22 +156,23 @@ pub fn apply_and_measure(document: &mut Value, ops: &[Op]) -> Result<i64, Misfit
     Ok(grown)
 }
 
-/// By how many bytes a document grows through a change that fits. Costs what comes and what goes.
-fn growth(document: &Value, op: &Op) -> Result<i64, Misfit> {
-    let sum = |values: &[Value]| values.iter().map(item_bytes).sum::<u64>();
+/// By how much a document grows through a change that fits. Costs what comes and what goes.
+fn growth(document: &Value, op: &Op) -> Result<Growth, Misfit> {
+    let sum = |values: &[Value]| values.iter().map(item_size).sum::<Size>();
     let found = find(document, op.path());
+    let none = Size::default();
     let (come, gone) = match (op, found) {
-        (Op::Set { value, .. }, Some(old)) => (json_bytes(value), json_bytes(old)),
-        (Op::Set { path, value }, None) => (member_bytes(&split(path)?.1, value), 0),
-        (Op::Remove { path }, Some(old)) => (0, member_bytes(&split(path)?.1, old)),
+        (Op::Set { value, .. }, Some(old)) => (size(value), size(old)),
+        (Op::Set { path, value }, None) => (member_size(&split(path)?.1, value), none),
+        (Op::Remove { path }, Some(old)) => (none, member_size(&split(path)?.1, old)),
         (Op::Splice { at, remove, insert, .. }, Some(Value::Array(list))) => {
             let range = *at..at.saturating_add(*remove);
             (sum(insert), sum(list.get(range).ok_or_else(|| misfit(op.path()))?))
         }
-        (Op::Extend { text, .. }, Some(_)) => (inner_text_bytes(text), 0),
+        (Op::Extend { text, .. }, Some(_)) => (more_text(text), none),
         (Op::Remove { .. } | Op::Splice { .. } | Op::Extend { .. }, _) => return Err(misfit(op.path())),
     };
-    Ok(come.cast_signed() - gone.cast_signed())
+    Ok(come - gone)
 }
 
 /// How long a patch is as JSON, about.
@@ -180,18 +181,22 @@ pub fn bytes_about(ops: &[Op]) -> u64 {
     let values = |op: &Op| match op {
         Op::Set { value, .. } => json_bytes(value),
         Op::Remove { .. } => 0,
-        Op::Splice { insert, .. } => insert.iter().map(item_bytes).sum(),
-        Op::Extend { text, .. } => inner_text_bytes(text),
+        Op::Splice { insert, .. } => insert.iter().map(|value| item_size(value).bytes).sum(),
+        Op::Extend { text, .. } => more_text(text).bytes,
     };
     ops.iter().map(|op| FRAME_BYTES + op.path().len() as u64 + values(op)).sum()
 }
 
-/// By how many bytes a document grows through a patch that fits it.
-pub fn growth_of(document: &Value, ops: &[Op]) -> Result<i64, Misfit> {
+/// By how much a document grows through a patch that fits it.
+pub fn growth_of(document: &Value, ops: &[Op]) -> Result<Growth, Misfit> {
     if builds_on_itself(ops) {
         return apply_and_measure(&mut document.clone(), ops);
     }
-    ops.iter().try_fold(0, |grown, op| Ok(grown + growth(document, op)?))
+    let mut grown = Growth::default();
+    for op in ops {
+        grown += growth(document, op)?;
+    }
+    Ok(grown)
 }
 
 /// Whether a change is about a place that another one of them changes: then each needs those before it.
@@ -309,7 +314,7 @@ fn misfit(path: &str) -> Misfit {
 }
 
 /// A change one level down: what is about a part, written as a change of the whole. It copies nothing.
-pub(crate) struct Below<'a> {
+pub struct Below<'a> {
     pub(crate) parent: &'a str,
     pub(crate) op: &'a Op,
 }
@@ -415,23 +420,6 @@ pub fn fits(document: &Value, ops: &[Op]) -> Result<(), Misfit> {
 }
 
 impl Op {
-    /// Whether this is `op` with all of its path below `parent`.
-    pub fn is_below(&self, parent: &str, op: &Self) -> bool {
-        let below = |path: &str, inner: &str| path.strip_prefix(parent) == Some(inner);
-        match (self, op) {
-            (Self::Set { path, value }, Self::Set { path: inner, value: same }) => below(path, inner) && value == same,
-            (Self::Remove { path }, Self::Remove { path: inner }) => below(path, inner),
-            (
-                Self::Splice { path, at, remove, insert },
-                Self::Splice { path: inner, at: same_at, remove: same_remove, insert: same },
-            ) => below(path, inner) && (at, remove) == (same_at, same_remove) && insert == same,
-            (Self::Extend { path, text }, Self::Extend { path: inner, text: same }) => {
-                below(path, inner) && text == same
-            }
-            (Self::Set { .. } | Self::Remove { .. } | Self::Splice { .. } | Self::Extend { .. }, _) => false,
-        }
-    }
-
     pub fn path(&self) -> &str {
         match self {
             Self::Set { path, .. } | Self::Remove { path } | Self::Splice { path, .. } | Self::Extend { path, .. } => {

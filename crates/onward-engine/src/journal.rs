@@ -3,6 +3,7 @@
 use onward_core::checkpoint::{self, Behind, CheckpointMeta, Taken};
 use onward_core::event::{Event, Recorded};
 use onward_core::id::{RunId, Seq};
+use onward_core::read_back::{self, Part};
 use onward_core::run::{self, Run, cache};
 use onward_core::view;
 use onward_store::{Chain, Content, NewCheckpoint, NewEvent, Record, Store};
@@ -14,7 +15,12 @@ use crate::error::{Error, Result};
 /// The version of the events' form. 0 may still change between builds.
 const VERSION: u32 = 0;
 
-const EVENTS_PER_READ: usize = 4096;
+/// Records that are read at once at first, and at most. They may be large, so many are read only where they are small.
+const RECORDS_PER_READ: std::ops::RangeInclusive<usize> = 4..=1024;
+/// After a read of more bytes than this fewer records are read at once.
+const BYTES_PER_READ: usize = 4 << 20;
+/// A change of the state whose record is longer is compared while it is read again, and not built a second time.
+const BUILT_AGAIN_BYTES_MAX: usize = 64 * 1024;
 
 #[derive(Serialize)]
 struct Out<'a> {
@@ -47,12 +53,19 @@ pub(crate) fn encode(event: &Event) -> Vec<u8> {
 /// An event on its way into the journal, read again from its own bytes; or why it must not go there.
 pub(crate) fn to_append(recorded: &Recorded) -> std::result::Result<NewEvent, String> {
     let body = encode(&recorded.event);
+    let appended = |body| Ok(NewEvent { at: recorded.at, actor: recorded.actor.clone(), body });
+    if let (Event::StateChanged { ops }, true) = (&recorded.event, body.len() > BUILT_AGAIN_BYTES_MAX) {
+        let event = vec![("type", Part::Text("state_changed", "")), ("ops", Part::changes(ops))];
+        let whole = Part::Object(vec![("v", Part::Number(VERSION.into())), ("event", Part::Object(event))]);
+        read_back::demand(&body, &whole).map_err(|why| format!("its record could not be read again: {why}"))?;
+        return appended(body);
+    }
     let read =
         serde_json::from_slice::<In>(&body).map_err(|why| format!("its record could not be read again: {why}"))?;
     if read.event != recorded.event {
         return Err("its record would be read as something else".to_owned());
     }
-    Ok(NewEvent { at: recorded.at, actor: recorded.actor.clone(), body })
+    appended(body)
 }
 
 pub(crate) fn decode(run: &RunId, record: Record) -> Result<Recorded> {
@@ -82,16 +95,25 @@ pub(crate) fn event(body: &[u8]) -> Option<Event> {
 /// The events of a run behind a position, oldest first.
 pub(crate) fn events(store: &mut dyn Store, run: &RunId, after: Seq) -> Result<Vec<Recorded>> {
     let mut all: Vec<Recorded> = Vec::new();
+    each_event(store, run, after, |recorded| all.push(recorded))?;
+    Ok(all)
+}
+
+/// The same, one at a time: however large they are together, few of them are in memory at once.
+fn each_event(store: &mut dyn Store, run: &RunId, mut after: Seq, mut take: impl FnMut(Recorded)) -> Result<()> {
+    let mut at_once = *RECORDS_PER_READ.start();
     loop {
-        let after = all.last().map_or(after, |last| last.seq);
-        let read = store.events(run, after, EVENTS_PER_READ)?;
-        let last = read.len() < EVENTS_PER_READ;
+        let read = store.events(run, after, at_once)?;
+        let (is_last, bytes) = (read.len() < at_once, read.iter().map(|record| record.body.len()).sum::<usize>());
         for record in read {
-            all.push(decode(run, record)?);
+            after = record.seq;
+            take(decode(run, record)?);
         }
-        if last {
-            return Ok(all);
+        if is_last {
+            return Ok(());
         }
+        let next = if bytes > BYTES_PER_READ { at_once / 4 } else { at_once * 4 };
+        at_once = next.clamp(*RECORDS_PER_READ.start(), *RECORDS_PER_READ.end());
     }
 }
 
@@ -107,16 +129,24 @@ pub fn load(store: &mut dyn Store, run: &RunId) -> Result<Run> {
 
 /// Folds in what came since.
 pub(crate) fn catch_up(store: &mut dyn Store, run: &mut Run) -> Result<()> {
-    for recorded in events(store, &run.id, run.seq)? {
-        run.apply(&recorded);
-    }
-    Ok(())
+    let (id, after) = (run.id.clone(), run.seq);
+    each_event(store, &id, after, |recorded| run.apply(&recorded))
 }
 
 /// The run from its first event on, whatever is cached.
 pub(crate) fn load_whole(store: &mut dyn Store, run: &RunId) -> Result<Run> {
-    let events = events(store, run, Seq(0))?;
-    run::fold(&events).ok_or_else(|| Error::NoSuchRun(run.to_string()))
+    let mut folded: Option<Run> = None;
+    let mut is_a_run = true;
+    each_event(store, run, Seq(0), |recorded| match &mut folded {
+        Some(run) => run.apply(&recorded),
+        // Without a first event that begins it, nothing can be folded.
+        None if is_a_run => {
+            folded = run::fold([&recorded]);
+            is_a_run = folded.is_some();
+        }
+        None => {}
+    })?;
+    folded.ok_or_else(|| Error::NoSuchRun(run.to_string()))
 }
 
 pub(crate) fn summary_bytes(run: &Run) -> Vec<u8> {

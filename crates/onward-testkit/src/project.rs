@@ -51,7 +51,9 @@ impl TestProject {
         fs::set_permissions(top.join("runtime"), Permissions::from_mode(0o700)).expect("the folder is ours");
         File::create(top.join("ledger")).expect("the folder is new");
         let token = token(&top);
-        let environment = environment(&top, &token);
+        let mut environment = environment(&top, &token);
+        // The program with a defect that a generator is to find.
+        environment.extend(std::env::var_os("ONWARD_MUTANT").map(|name| ("ONWARD_MUTANT".to_owned(), name)));
         let binary = binary.as_ref().to_path_buf();
         let project = Self { root, binary, token, environment, started: Cell::new(0) };
         project.script("step", STEP);

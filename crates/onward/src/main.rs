@@ -9,8 +9,13 @@ mod render;
 mod schema;
 
 use std::process::ExitCode;
+use std::thread;
 
+use onward_core::exit;
 use onward_engine::{attendant, kill_point};
+
+/// Documents may be nested, and the stack that the shell allows (`ulimit -s`) may be small.
+const STACK_BYTES: usize = 16 << 20;
 
 fn main() -> ExitCode {
     // An attendant is started for every attempt at every phase, so nothing is set up that it does not need.
@@ -20,5 +25,13 @@ fn main() -> ExitCode {
     }
     kill_point::install();
     failure::turn_panics_into_pages();
-    ExitCode::from(commands::perform_and_write(&std::env::args_os().collect::<Vec<_>>()))
+    match thread::Builder::new().name("command".to_owned()).stack_size(STACK_BYTES).spawn(perform) {
+        Ok(thread) => ExitCode::from(thread.join().unwrap_or(exit::BUG)),
+        // No thread to be had: most of what is asked needs little of a stack.
+        Err(_) => ExitCode::from(perform()),
+    }
+}
+
+fn perform() -> u8 {
+    commands::perform_and_write(&std::env::args_os().collect::<Vec<_>>())
 }

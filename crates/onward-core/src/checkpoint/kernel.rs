@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::model::{CheckpointMeta, FORMAT, Kept, PlanReference, Trigger};
 use crate::id::{CheckpointId, PhaseId, RunId, Seq};
 use crate::patch::{Below, Op};
+use crate::read_back::{self, Part};
 use crate::replan::RevisionRecord;
 use crate::run::{Run, RunStatus};
 use crate::view::{self, PhaseRecord};
@@ -134,17 +135,39 @@ pub fn taken(run: &Run, head: Head) -> Taken {
     };
     let (id, seq) = (head.id.clone(), head.seq);
     let content = if run.last_checkpoint.is_none() || run.whole_is_due || run.behind.is_whole_due() {
-        Content::Whole(bytes(&whole(run, head)))
+        Content::Whole(bytes(&WholeOut { beside: &beside(run, head), state: &run.state }))
     } else {
         Content::Patch(changes(run, &head))
     };
     Taken { id, seq, meta, content }
 }
 
+/// [`Kernel`] without the state, which may be large.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Beside {
+    onward: u32,
+    fixed: Fixed,
+    head: Head,
+    phases: Vec<PhaseRecord>,
+}
+
+/// [`Kernel`] on its way out, without a copy of the state.
+#[derive(Serialize)]
+struct WholeOut<'a> {
+    #[serde(flatten)]
+    beside: &'a Beside,
+    state: &'a Value,
+}
+
 /// The whole kernel of a run.
 pub fn whole(run: &Run, head: Head) -> Kernel {
+    let Beside { onward, fixed, head, phases } = beside(run, head);
+    Kernel { onward, fixed, head, phases, state: run.state.clone() }
+}
+
+fn beside(run: &Run, head: Head) -> Beside {
     let started = &run.started;
-    Kernel {
+    Beside {
         onward: FORMAT,
         fixed: Fixed {
             run: run.id.clone(),
@@ -164,16 +187,14 @@ pub fn whole(run: &Run, head: Head) -> Kernel {
         },
         head,
         phases: run.phases().map(|(phase, state)| view::phase_record(phase, state)).collect(),
-        state: run.state.clone(),
     }
 }
 
 /// The patch that is stored: what changed since the last checkpoint. What changed of the state may be large, so nothing
 /// of it is copied on the way.
 fn changes(run: &Run, head: &Head) -> Vec<u8> {
-    let ops = beside_the_state(run, head);
-    let state = run.dirty_state().iter().map(|op| Below { parent: STATE, op });
-    bytes(&Out { onward: FORMAT, ops: ops.iter().map(|op| Below { parent: "", op }).chain(state).collect() })
+    let beside = beside_the_state(run, head);
+    bytes(&Out { onward: FORMAT, ops: below(run, &beside) })
 }
 
 /// What changed of all but the state: little.
@@ -188,24 +209,32 @@ fn beside_the_state(run: &Run, head: &Head) -> Vec<Op> {
     ops
 }
 
-/// Whether the bytes of a checkpoint of `run` at `head` say what they were made from. Costs what they cost to read.
+/// Whether the bytes of a checkpoint of `run` at `head` say what they were made from. Costs what they cost to read; nothing of
+/// the state is copied.
 pub fn reads_back(run: &Run, head: &Head, content: &Content) -> Result<(), String> {
-    let unreadable = |why: serde_json::Error| format!("its checkpoint could not be read again: {why}");
-    let same = match content {
+    let unreadable = |why: String| format!("its checkpoint could not be read again: {why}");
+    match content {
         Content::Whole(bytes) => {
-            serde_json::from_slice::<Kernel>(bytes).map_err(unreadable)? == whole(run, head.clone())
+            let read: Beside = serde_json::from_slice(bytes).map_err(|why| unreadable(why.to_string()))?;
+            if read != beside(run, head.clone()) {
+                return Err("its checkpoint would be read as something else".to_owned());
+            }
+            let members = ["onward", "fixed", "head", "phases"].map(|name| (name, Part::Anything));
+            let state = ("state", Part::Value(&run.state));
+            read_back::demand(bytes, &Part::Object(members.into_iter().chain([state]).collect())).map_err(unreadable)
         }
         Content::Patch(bytes) => {
-            let read: StoredPatch = serde_json::from_slice(bytes).map_err(unreadable)?;
-            let (beside, state) = (beside_the_state(run, head), run.dirty_state());
-            let parts = read.ops.split_at_checked(beside.len());
-            parts.is_some_and(|(first, rest)| {
-                let below = |(op, read): (&Op, &Op)| read.is_below(STATE, op);
-                first == beside && rest.len() == state.len() && state.iter().zip(rest).all(below)
-            })
+            let beside = beside_the_state(run, head);
+            let parts = vec![("onward", Part::Number(FORMAT.into())), ("ops", Part::Changes(below(run, &beside)))];
+            read_back::demand(bytes, &Part::Object(parts)).map_err(unreadable)
         }
-    };
-    if same { Ok(()) } else { Err("its checkpoint would be read as something else".to_owned()) }
+    }
+}
+
+/// All changes since the last checkpoint, as changes of the document.
+fn below<'a>(run: &'a Run, beside: &'a [Op]) -> Vec<Below<'a>> {
+    let state = run.dirty_state().iter().map(|op| Below { parent: STATE, op });
+    beside.iter().map(|op| Below { parent: "", op }).chain(state).collect()
 }
 
 /// [`StoredPatch`] on its way out.

@@ -12,7 +12,7 @@ use super::readiness::Readiness;
 use super::state::{Before, Derived, Dirty, Due, Kill, PhaseState, PhaseStatus, Run, RunningAttempt};
 use super::vcs::{Fresh, leaves_the_tree_alone};
 use crate::checkpoint::Trigger;
-use crate::data_limits::json_bytes;
+use crate::data_size::size;
 use crate::event::{ArtifactSeen, Event, Outcome, PhaseError, Recorded, RunResult, StopBy};
 use crate::evidence::Evidence;
 use crate::failure;
@@ -97,8 +97,11 @@ impl Run {
     pub(super) fn change_state(&mut self, ops: &[Op]) {
         let grown = patch::apply_and_measure(&mut self.state, ops);
         let grown = grown.expect("a change was seen to fit before it was recorded");
-        self.derived.state_bytes = self.derived.state_bytes.saturating_add_signed(grown);
-        self.dirty.state.extend(ops.iter().cloned());
+        self.derived.state_size = self.derived.state_size.grown(grown);
+        // A checkpoint that is whole has the state itself: a copy of what led to it would only take room.
+        if self.last_checkpoint.is_some() && !self.whole_is_due {
+            self.dirty.state.extend(ops.iter().cloned());
+        }
     }
 
     fn retry_scheduled(&mut self, phase: &PhaseId, not_before: Timestamp) {
@@ -435,7 +438,7 @@ impl Run {
     /// Works out everything that is derived, from nothing but the rest.
     pub(super) fn derive(&mut self) {
         let index = Arc::new(PlanIndex::new(&self.started.plan));
-        self.derived = Derived { index, state_bytes: json_bytes(&self.state), ..Derived::default() };
+        self.derived = Derived { index, state_size: size(&self.state), ..Derived::default() };
         let standings: Vec<Standing> = self.phases.iter().map(Standing::of).collect();
         self.derived.finished = standings.iter().filter(|standing| standing.finished).count();
         let counts = |at: &usize| standings[*at].failed && self.derived.index.counts_for_the_plan(*at);

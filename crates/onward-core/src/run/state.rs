@@ -15,6 +15,7 @@ use super::readiness::Readiness;
 use super::replans::Replans;
 use super::vcs::Vcs;
 use crate::checkpoint::{Behind, Trigger};
+use crate::data_size::Size;
 use crate::event::{
     ArtifactSeen, Claimed, Event, LeftRunning, Orphans, PhaseError, Recorded, RunResult, RunStarted, StopBy,
 };
@@ -90,8 +91,8 @@ pub struct Run {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Derived {
     pub(super) index: Arc<PlanIndex>,
-    /// How long the free-form state is, as [`crate::data_limits::json_bytes`] counts.
-    pub(super) state_bytes: u64,
+    /// How large the free-form state is.
+    pub(super) state_size: Size,
     /// Phases that could start now, in the order in which they should.
     pub(super) ready: BTreeSet<(u8, u8, usize)>,
     pub(super) delayed: BTreeSet<(Timestamp, usize)>,

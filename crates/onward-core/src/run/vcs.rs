@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::apply::batch_number;
 use super::state::{Before, PhaseState, Run};
 use crate::checkpoint::Checkpoint;
-use crate::data_limits::json_bytes;
+use crate::data_size::json_bytes;
 use crate::event::{
     CommitRule, Event, NoCommit, PhaseBack, PhaseError, Restored, RewindBegun, RunResult, RunRewound, Snapshot, StopBy,
 };

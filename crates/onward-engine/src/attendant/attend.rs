@@ -21,6 +21,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, killpg, pthread_sigmask};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd;
+use onward_core::mutant::{self, Defect};
 
 use super::capture::{Account, Capture, Taken};
 use super::ending::{Act, Cause, Ending};
@@ -306,6 +307,7 @@ impl Attendant {
         let succeeded = outcome == Outcome::Code(0);
         self.ended = Some(Ended { outcome, at: Timestamp::now(), duration });
         let ends_all = !succeeded || self.spec.after_success == AfterSuccess::EndAll;
+        let ends_all = ends_all && !mutant::has(Defect::LetTheRestLive);
         if ends_all && self.ending.is_none() && self.phase.is_some() {
             let act = self.ending.insert(Ending::of_the_rest(Instant::now())).act();
             self.perform(Some(act));

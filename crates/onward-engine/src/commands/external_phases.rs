@@ -111,7 +111,7 @@ impl Onward {
             return self.answer_for_a_plan(&run, phase, choice).map(|()| run);
         }
         let posted = Posted::Answer { phase, choice: choice.to_owned(), by: actor() };
-        match self.post(&run, &posted) {
+        match self.post(&run, posted) {
             Err(Error::Refused { reasons, .. }) => Err(Error::Declined { reason: reasons.join("; ") }),
             other => other.map(|_| run),
         }
@@ -141,7 +141,7 @@ impl Onward {
         let says = self.says(&run, &phase, report);
         // What was given up proves nothing, for or against.
         stop::demand_none()?;
-        let refused = match self.post(&id, &Posted::Report { phase, by: actor(), says, complexity }) {
+        let refused = match self.post(&id, Posted::Report { phase, by: actor(), says, complexity }) {
             Ok(Reply::Overruled { reason } | Reply::Refused { reason } | Reply::Unfit { reason }) => Some(reason),
             Ok(Reply::Done | Reply::Checkpoint { .. }) => None,
             Ok(Reply::NotReplanned { .. }) => unreachable!("nothing was said about another plan"),

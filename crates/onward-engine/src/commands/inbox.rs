@@ -29,7 +29,7 @@ impl Onward {
     pub fn checkpoint(&mut self, name: Option<&str>, called: Option<&str>) -> Result<String> {
         text_fits("its name", called.unwrap_or_default())?;
         let run = self.find_run(name)?;
-        match self.post(&run, &Posted::Checkpoint { name: called.map(str::to_owned) })? {
+        match self.post(&run, Posted::Checkpoint { name: called.map(str::to_owned) })? {
             Reply::Checkpoint { id } => Ok(id),
             Reply::Done
             | Reply::Refused { .. }
@@ -49,19 +49,19 @@ impl Onward {
         if choice == Choice::RetryClean {
             self.demand_tree_alone(&state)?;
         }
-        self.post(&run, &Posted::Choose { phase, choice })?;
+        self.post(&run, Posted::Choose { phase, choice })?;
         Ok(run)
     }
 
     /// Puts a run away. It is kept, and is no longer in anybody's way.
     pub fn archive(&mut self, run: &RunId) -> Result<()> {
-        self.post(run, &Posted::Archive).map(|_| ())
+        self.post(run, Posted::Archive).map(|_| ())
     }
 
     /// Leaves a message, sees to it that it is heard, and gives back the answer. Durable before it returns. A message without an
     /// answer is taken back.
-    pub(crate) fn post(&mut self, run: &RunId, posted: &Posted) -> Result<Reply> {
-        let body = serde_json::to_vec(&redact::inputs::posted(posted.clone())).expect("a message has only string keys");
+    pub(crate) fn post(&mut self, run: &RunId, posted: Posted) -> Result<Reply> {
+        let body = serde_json::to_vec(&redact::inputs::posted(posted)).expect("a message has only string keys");
         if body.len() > VALUE_BYTES_MAX {
             let why = format!("it has {} bytes, and {VALUE_BYTES_MAX} is the most that is kept as one", body.len());
             return Err(Error::Unfit { why });

@@ -20,7 +20,7 @@ impl Onward {
     /// Nothing more is started; what is at work comes to its end, and then the run is paused.
     pub fn pause(&mut self, name: Option<&str>) -> Result<RunId> {
         let run = self.find_run(name)?;
-        self.post(&run, &Posted::Pause)?;
+        self.post(&run, Posted::Pause)?;
         Ok(run)
     }
 
@@ -30,7 +30,7 @@ impl Onward {
         if self.driver(&run)?.is_none() {
             self.end_orphans(&run)?;
         }
-        self.post(&run, &Posted::Cancel)?;
+        self.post(&run, Posted::Cancel)?;
         Ok(run)
     }
 

@@ -26,6 +26,7 @@ use crate::project::Project;
 use crate::queries::runs::require_phase;
 use crate::redact::secrets;
 use crate::start::prepared_plan::revision;
+use crate::sys::threads;
 
 /// Whoever makes a plan may have to think, or ask somebody who does.
 const TIME_MAX: Duration = Duration::from_hours(1);
@@ -54,7 +55,7 @@ impl Replanning {
         });
         let (project, given) = (project.clone(), run.started.given.clone());
         let plan_path = project.top.join(&run.started.plan_path);
-        let made = std::thread::spawn(move || {
+        let made = threads::spawn(move || {
             let script = script.ok_or_else(|| "the plan names no command that makes another one".to_owned())?;
             // One at a time: the command of a driver that was killed is ended first.
             let turn = place.take(&given_up).map_err(|why| format!("the replan command cannot be started: {why}"))?;
@@ -142,7 +143,7 @@ impl Onward {
         let phase = require_phase(&self.load(&run)?, phase)?;
         let plan = file.map(|file| self.brought(file)).transpose()?;
         let reason = secrets().text(reason).into_owned();
-        let proposed = match self.post(&run, &Posted::Replan { phase, reason, plan }) {
+        let proposed = match self.post(&run, Posted::Replan { phase, reason, plan }) {
             Ok(reply) => proposed(reply),
             Err(Error::Refused { reasons, .. }) => {
                 Proposed::Refused { because: Because::NotAllowed, why: reasons.join("; ") }
@@ -174,7 +175,7 @@ impl Onward {
                 return Err(Error::Declined { reason });
             }
         };
-        match self.post(run, &Posted::SettleReplan { phase, answer }).map(proposed) {
+        match self.post(run, Posted::SettleReplan { phase, answer }).map(proposed) {
             Ok(Proposed::Refused { because: Because::Rejected, .. } | Proposed::Taken | Proposed::Waits) => Ok(()),
             Ok(Proposed::Refused { why: reason, .. }) => Err(Error::Declined { reason }),
             Err(Error::Refused { reasons, .. }) => Err(Error::Declined { reason: reasons.join("; ") }),

@@ -87,8 +87,12 @@ impl Books {
             state = redact::inputs::value(state);
             ops = patch::diff(&self.run.state, &state);
         }
+        // Before anything is written: it is needed no more, and may be large.
         if self.run.behind.whole_bytes + self.run.behind.patch_bytes > DROPPED_AT_ONCE_BYTES_MAX {
-            thread::spawn(move || drop(state));
+            // Without a thread it is dropped here.
+            drop(thread::Builder::new().spawn(move || drop(state)));
+        } else {
+            drop(state);
         }
         self.one(Posted::Change { ops, ends })
     }
@@ -149,7 +153,7 @@ impl Onward {
             // Somebody holds these books open: it is theirs to write, and ours to ask.
             apart(redact::collisions::demand_apart(&state))?;
             let state = redact::inputs::map(state);
-            return match self.post(&run, &Posted::Save { state })? {
+            return match self.post(&run, Posted::Save { state })? {
                 Reply::Checkpoint { id } => Ok((run, CheckpointId::new(id))),
                 Reply::Done
                 | Reply::Refused { .. }
@@ -209,10 +213,9 @@ impl Onward {
         let run = self.find_run(name)?;
         if redact::collisions::cuts_a_key(&patch) {
             // Only here, where the sender knows the secret, can it be told which one it is.
-            let state = self.load(&run)?.state;
-            apart(redact::collisions::demand_apart_from(&state, &patch))?;
+            apart(redact::collisions::demand_apart_from(&self.load(&run)?.state, &patch))?;
         }
-        self.post(&run, &Posted::Merge { patch: redact::inputs::map(patch) })?;
+        self.post(&run, Posted::Merge { patch })?;
         Ok(run)
     }
 

@@ -96,12 +96,15 @@ impl Keeper {
 
     fn send(&mut self, job: Job) {
         let folder = self.folder.clone();
-        let (sender, _) = self.thread.get_or_insert_with(|| {
+        if self.thread.is_none() {
             let (sender, receiver) = channel();
-            (sender, thread::spawn(move || work(&folder, &receiver)))
-        });
-        // A thread that is gone has nothing more to keep; whoever reads later reads a little longer.
-        let _ = sender.send(job);
+            let thread = thread::Builder::new().spawn(move || work(&folder, &receiver));
+            self.thread = thread.ok().map(|thread| (sender, thread));
+        }
+        // Without a thread, or with one that is gone, nothing is kept; whoever reads later reads a little longer.
+        if let Some((sender, _)) = &self.thread {
+            let _ = sender.send(job);
+        }
     }
 }
 

@@ -11,10 +11,12 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
+use onward_core::mutant::{self, Defect};
 
 use crate::redact;
 use crate::sys::process;
 use crate::sys::stop;
+use crate::sys::threads;
 
 /// A probe that takes longer has no answer.
 pub(crate) const TIME_MAX: Duration = Duration::from_secs(30);
@@ -158,7 +160,7 @@ fn started(mut command: Command, heard: Option<Box<dyn Read + Send>>, patience: 
     let out = heard.or_else(|| child.stdout.take().map(|out| Box::new(out) as Box<dyn Read + Send>));
     if let Some(out) = out {
         let (bytes_max, full) = (patience.bytes_max, full.clone());
-        std::thread::spawn(move || {
+        threads::spawn(move || {
             let (mut out, mut buffer) = (out.take(bytes_max), vec![0; CHUNK_BYTES]);
             while let Ok(count @ 1..) = out.read(&mut buffer) {
                 let _ = sender.send(buffer[..count].to_vec());
@@ -184,12 +186,18 @@ fn through_shortages<T>(given_up: &AtomicBool, mut make: impl FnMut() -> io::Res
     let is_over = || given_up.load(Ordering::Relaxed) || stop::asked().is_some();
     loop {
         match make() {
-            Err(why) if process::is_shortage(&why) && Instant::now() < until && !is_over() => {
+            Err(why) if may_pass(&why) && Instant::now() < until && !is_over() => {
                 std::thread::sleep(SHORTAGE_PAUSE);
             }
             answer => return answer,
         }
     }
+}
+
+/// What forbids a start may be for the moment, too: it says nothing about what was to be started.
+fn may_pass(why: &io::Error) -> bool {
+    let may_pass = process::is_shortage(why) || why.raw_os_error() == Some(libc::EPERM);
+    may_pass && !mutant::has(Defect::NoPatienceWithShortages)
 }
 
 fn wait(child: &mut Child, patience: Patience<'_>, full: &AtomicBool) -> (Option<i32>, String) {
@@ -245,6 +253,7 @@ mod tests {
     fn a_shortage_is_waited_through() {
         assert_eq!(fails_with(libc::EMFILE, false), (3, true));
         assert_eq!(fails_with(libc::EAGAIN, false), (3, true));
+        assert_eq!(fails_with(libc::EPERM, false), (3, true));
         assert_eq!(fails_with(libc::EMFILE, true), (1, false), "not by somebody who is to stop");
         assert_eq!(fails_with(libc::ENOENT, false), (1, false), "what is not there is not there a moment later");
     }

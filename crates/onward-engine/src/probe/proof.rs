@@ -26,6 +26,7 @@ use crate::attendant::{AttemptFolder, CHECKS};
 use crate::executor::shell;
 use crate::project::Project;
 use crate::redact;
+use crate::sys::threads;
 
 /// A check that takes longer than this has not passed, where its phase has no timeout of its own.
 const CHECK_TIME_MAX: Duration = Duration::from_mins(30);
@@ -277,7 +278,7 @@ impl Proving {
         let flag = given_up.clone();
         // Without a pipe its end is noticed at the next look at everything.
         let (over, writer) = std::io::pipe().map_or((None, None), |(reader, writer)| (Some(reader), Some(writer)));
-        let thread = std::thread::spawn(move || {
+        let thread = threads::spawn(move || {
             let _writer = writer;
             looking.look(&flag)
         });

@@ -427,7 +427,7 @@ impl Onward {
         {
             return Err(Error::PhaseLives { run: now.id.clone(), phase: phase.id.clone() });
         }
-        self.post(&old.run.id, &Posted::Archive).map(|_| ())
+        self.post(&old.run.id, Posted::Archive).map(|_| ())
     }
 }
 

@@ -4,3 +4,4 @@ pub(crate) mod caller_guard;
 pub(crate) mod file_lock;
 pub mod process;
 pub mod stop;
+pub(crate) mod threads;

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, killpg};
+use onward_core::mutant::{self, Defect};
 
 use super::trouble::Trouble;
 use crate::sys::process;
@@ -41,7 +42,11 @@ pub(super) const DURABLE: [&str; 4] = ["-c", "core.fsync=committed,reference", "
 /// The git program in a folder. Hooks, the file system monitor, prompts and housekeeping are off.
 pub(super) fn command(folder: &Path) -> Command {
     let mut command = command_with_hooks(folder);
-    command.args(["--no-pager", "-c", "core.hooksPath=/dev/null"]);
+    command.arg("--no-pager");
+    if mutant::has(Defect::ObeyTheRepository) {
+        return command;
+    }
+    command.args(["-c", "core.hooksPath=/dev/null"]);
     // What a repository lacks it may name a server for, and the command that calls it. Nothing is fetched here: no protocol is
     // allowed, whatever its settings say.
     command.env("GIT_NO_LAZY_FETCH", "1").env("GIT_ALLOW_PROTOCOL", "none");
@@ -208,7 +213,7 @@ impl Call {
         if let Ok(pidfd) = process::pidfd_open(pid) {
             while !process::pidfd_ended(pidfd.as_fd()) {
                 let left = self.time_max.saturating_sub(begun.elapsed());
-                let stopped = stop::asked().is_some();
+                let stopped = stop::asked().is_some() && !mutant::has(Defect::WaitForGit);
                 if left.is_zero() || stopped {
                     end(pid, pidfd.as_fd());
                     child.wait().map_err(failed)?;

@@ -81,17 +81,19 @@ impl Copier {
 
     pub(crate) fn ask(&mut self, run: &RunId) {
         let store = self.store.clone();
-        let (runs, _) = self.thread.get_or_insert_with(|| {
+        if self.thread.is_none() {
             let (runs, asked) = channel();
             let (done, is_done) = channel();
-            thread::spawn(move || {
+            let started = thread::Builder::new().spawn(move || {
                 work(&store, &asked);
                 drop(done);
             });
-            (runs, is_done)
-        });
-        // A thread that has given up copies nothing more.
-        let _ = runs.send(run.clone());
+            self.thread = started.ok().map(|_| (runs, is_done));
+        }
+        // Without a thread, or with one that has given up, nothing is copied now.
+        if let Some((runs, _)) = &self.thread {
+            let _ = runs.send(run.clone());
+        }
     }
 }
 

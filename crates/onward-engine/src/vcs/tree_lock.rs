@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 use onward_core::id::{PhaseId, RunId};
+use onward_core::mutant::{self, Defect};
 use onward_core::run::{PhaseStatus, Run, RunStatus};
 use onward_core::view::Driver;
 use onward_store::RunFilter;
@@ -170,6 +171,9 @@ impl Onward {
 
     /// Another run of the same working tree that has a driver or a phase at work.
     pub(crate) fn at_work_beside(&mut self, me: &Run) -> Result<Option<AtWork>> {
+        if mutant::has(Defect::IgnoreTheNeighbours) {
+            return Ok(None);
+        }
         let over = RunStatus::Completed.as_str();
         for row in self.rows(&RunFilter::default())?.into_iter().filter(|row| row.run != me.id && row.status != over) {
             let driver = self.driver(&row.run)?;

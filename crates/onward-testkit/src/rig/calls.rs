@@ -132,7 +132,8 @@ pub(super) fn ways(number: i64) -> Vec<Fault> {
         Bytes => (&[Errno::EIO, Errno::EPERM, Errno::EINTR], &[Errno::EIO]),
         Change => (&[Errno::ENOSPC, Errno::EIO, Errno::EPERM, Errno::EINTR], &[Errno::ENOSPC, Errno::EIO]),
         Process => (&[Errno::EAGAIN, Errno::ENOMEM, Errno::EPERM], &[Errno::EAGAIN]),
-        Wait => (&[Errno::EINTR, Errno::EIO], &[]),
+        // Not `EIO`, which none of them gives, and at which the runtime of Rust aborts before anything of ours is executed.
+        Wait => (&[Errno::EINTR, Errno::ENOMEM], &[]),
         Other => (&[Errno::EPERM, Errno::EINTR], &[Errno::EPERM]),
     };
     let once = once.iter().map(|errno| Once(*errno));

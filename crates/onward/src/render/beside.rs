@@ -41,6 +41,8 @@ struct Queue {
     left_out: u64,
     /// The reader stood still for longer than anybody waits, and still does.
     stalled: bool,
+    /// There is no thread that writes: what is said is written by who says it.
+    is_alone: bool,
 }
 
 #[derive(Default)]
@@ -58,20 +60,32 @@ impl Line {
         self.changed.wait_timeout(queue, LOOK_EVERY).unwrap_or_else(PoisonError::into_inner).0
     }
 
-    fn put(&self, piece: Piece) {
+    /// Passes a piece on; it comes back where no thread writes.
+    fn put(&self, piece: Piece) -> Option<Piece> {
         let begun = Instant::now();
         let mut queue = self.lock();
+        if queue.is_alone {
+            return Some(piece);
+        }
         while queue.bytes + piece.text.len() > QUEUE_BYTES_MAX && !queue.pieces.is_empty() {
             queue.stalled |= begun.elapsed() >= PATIENCE;
             if queue.stalled || stop::signal().is_some() {
                 queue.left_out += 1;
-                return;
+                return None;
             }
             queue = self.wait(queue);
         }
         queue.bytes += piece.text.len();
         queue.pieces.push_back(piece);
         self.changed.notify_all();
+        None
+    }
+
+    /// Has a thread write what is put, where there is one to be had.
+    fn write_beside(&'static self, told: fn(u64) -> Piece) {
+        if thread::Builder::new().spawn(move || self.write_for_ever(told)).is_err() {
+            self.lock().is_alone = true;
+        }
     }
 
     fn write_for_ever(&self, told: fn(u64) -> Piece) {
@@ -125,8 +139,8 @@ pub(super) fn begin(told_out: fn(u64) -> Piece, told_err: fn(u64) -> Piece) {
         return;
     }
     let Some(lines) = LINES.get() else { return };
-    thread::spawn(move || lines.out.write_for_ever(told_out));
-    thread::spawn(move || lines.err.write_for_ever(told_err));
+    lines.out.write_beside(told_out);
+    lines.err.write_beside(told_err);
 }
 
 /// Passes a piece on; it comes back where nobody writes beside.
@@ -136,7 +150,6 @@ pub(super) fn put(way: Way, piece: Piece) -> Option<Piece> {
         Way::Out => lines.out.put(piece),
         Way::Err => lines.err.put(piece),
     }
-    None
 }
 
 /// Waits until all that was said is written, or a stop was asked for and nobody reads; whether all is written.

@@ -1,5 +1,7 @@
 //! Data that people hand in: refused at the door with code 2, or read back as it was.
 
+use onward_core::data_limits::VALUES_MAX;
+use onward_testkit::{Ran, TestProject};
 use serde_json::Value;
 
 use crate::project;
@@ -52,6 +54,7 @@ fn documents() -> Vec<(String, bool)> {
         all.push(one(taken, true));
     }
     for refused in [
+        "-0",
         "18446744073709551616",
         "-9223372036854775809",
         "1e400",
@@ -167,4 +170,62 @@ fn the_newest_of_a_type_is_what_was_saved_last() {
     let newest = |words: &[&str]| project.command(words).expect(0).json()["workflow_state"]["n"].clone();
     assert_eq!(newest(&["load", "build"]), 3);
     assert_eq!(newest(&["load", "build", "second"]), 2);
+}
+
+/// `onward WORDS` in a shell with a limit of its own.
+fn limited(project: &TestProject, limit: &str, words: &[&str]) -> Ran {
+    let script = format!("ulimit {limit}; exec \"$@\"");
+    let binary = env!("CARGO_BIN_EXE_onward");
+    let all = ["-c", script.as_str(), "sh", binary].into_iter().chain(words.iter().copied());
+    project.spawn(project.prepare_program("sh", all)).wait()
+}
+
+fn zeros(count: usize) -> String {
+    format!("{{\"l\":[0{}]}}", ",0".repeat(count - 1))
+}
+
+/// Many small values are saved and merged by a shell that may have 150 MB, most of which one copy of them takes. They come back.
+#[test]
+fn soak_many_small_values_take_little_memory() {
+    let project = project();
+    project.write("many.json", zeros(300_000));
+    limited(&project, "-d 150000", &["save", "build", "demo", "--state", "many.json"]).expect(0);
+    project.write("other.json", zeros(299_999));
+    limited(&project, "-d 150000", &["state", "merge", "other.json"]).expect(0);
+    let back = project.command(["state", "get", "/l"]).expect(0).json();
+    assert_eq!(back.as_array().map(Vec::len), Some(299_999));
+}
+
+/// A document holds more values than are kept; then one that does not, and a second that is too many with it. Both are refused
+/// with the limit, and the state is as it was.
+#[test]
+fn soak_too_many_values_are_refused() {
+    let project = project();
+    let most = usize::try_from(VALUES_MAX).expect("it is small");
+    let limit = VALUES_MAX.to_string();
+    project.write("many.json", zeros(most));
+    project.command(["save", "build", "demo", "--state", "many.json"]).expect(2).err_names([limit.as_str(), "values"]);
+    project.write("few.json", "{}");
+    project.command(["save", "build", "demo", "--state", "few.json"]).expect(0);
+    project.command(["state", "merge", "many.json"]).expect(2).err_names([limit.as_str(), "values"]);
+    assert_eq!(project.command(["state", "get"]).expect(0).json(), serde_json::json!({}));
+    project.command(["doctor"]).expect(0);
+}
+
+/// The shell allows a stack of 64 KiB. What is nested as deep as is allowed is taken, comes back and is no obstacle; a plan is
+/// carried out.
+#[test]
+fn a_small_stack_is_enough() {
+    let project = project();
+    project.plan("onward: 1\nphases:\n  a: { run: step a }\n  b: { needs: a, run: step b }\n");
+    let onward = |words: &[&str]| limited(&project, "-s 64", words);
+    project.write("deep.json", nested(64));
+    onward(&["run"]).expect(0);
+    onward(&["state", "merge", "deep.json"]).expect(0);
+    let meant: Value = serde_json::from_str(&nested(64)).expect("it is JSON");
+    assert_eq!(onward(&["state", "get"]).expect(0).json(), meant);
+    onward(&["save", "build", "demo", "--state", "deep.json"]).expect(0);
+    onward(&["load", "build", "demo"]).expect(0);
+    onward(&["doctor"]).expect(0);
+    project.ran_once(["a", "b"]);
 }

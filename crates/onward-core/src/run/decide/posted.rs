@@ -57,10 +57,7 @@ pub(super) fn posted(run: &Run, posted: &Posted, now: Timestamp) -> Result<Vec<E
 fn demand_it_fits(run: &Run, ops: &[Op]) -> Result<(), Refusal> {
     data_limits::changes_fit(ops)?;
     let grown = patch::growth_of(&run.state, ops)?;
-    // What is too large already may become smaller.
-    if grown > 0 {
-        data_limits::state_fits(run.derived.state_bytes.saturating_add_signed(grown))?;
-    }
+    data_limits::state_fits(run.derived.state_size.grown(grown), grown)?;
     Ok(())
 }
 
