@@ -384,9 +384,12 @@ mod tests {
         {
             assert_eq!(read(text), Ok(()), "{text}");
         }
-        for text in
-            [r#"{"a":[0,0,0,0,0]}"#, r#"{"a":0,"b":0,"c":0,"d":0,"e":0,"f":0}"#, r#"{"a":[[0],[0,"#, "[[],[],[],{},{},"]
-        {
+        for text in [
+            r#"{"a":[0,0,0,0,0]}"#,
+            r#"{"a":0,"b":0,"c":0,"d":0,"e":0,"f":0}"#,
+            r#"{"a":[[0],[0,0"#,
+            "[[],[],[],{},{},0",
+        ] {
             assert_eq!(read(text), Err(Unfit::TooManyValues), "{text}");
         }
         let state = |values| Size { bytes: 1, values };
