@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::Trigger;
 use crate::evidence::{Around, Evidence, World};
+use crate::failure::FailureCode;
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId, RunId, Seq};
 use crate::input::Bounds;
 use crate::patch::Op;
@@ -580,7 +581,6 @@ pub enum Orphans {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseError {
-    /// One of those in `failure.rs`.
-    pub code: String,
+    pub code: FailureCode,
     pub message: String,
 }

@@ -1,39 +1,74 @@
-//! The codes of failures: what stands in `code` of a phase's error, in one place, since stored runs and scripts know them.
+//! Codes of failed phases.
 
-/// It ended with a code other than 0.
-pub const EXIT_CODE: &str = "exit-code";
-/// A signal that was not ours ended it.
-pub const SIGNAL: &str = "signal";
-pub const TIMED_OUT: &str = "timed-out";
-pub const COULD_NOT_START: &str = "could-not-start";
-/// It says that it is done, and what it gives out cannot be read.
-pub const BAD_OUTPUTS: &str = "bad-outputs";
-/// It says that it is done, and an artifact is not there.
-pub const ARTIFACT_MISSING: &str = "artifact-missing";
-/// It says that it is done, and a command of `verify` says no.
-pub const VERIFY_FAILED: &str = "verify-failed";
-/// It says that it is done, and its `done-when` says no.
-pub const EFFECT_MISSING: &str = "effect-missing";
-/// Somebody says that it is done, and not all that is to prove it was looked at.
-pub const NOT_LOOKED_AT: &str = "not-looked-at";
-/// It takes its host down again and again.
-pub const CRASH_LOOP: &str = "crash-loop";
-/// An approval that was not given.
-pub const REJECTED: &str = "rejected";
-/// Whoever does it said so.
-pub const REPORTED: &str = "reported";
-/// Whoever does it says again and again that the same remains.
-pub const STUCK: &str = "stuck";
-/// Whoever does it was not heard for too long.
-pub const SILENT: &str = "silent";
-/// One of the phases that it consists of has failed.
-pub const PART_FAILED: &str = "part-failed";
-/// What it consists of cannot be told.
-pub const CANNOT_EXPAND: &str = "cannot-expand";
-/// It wants another plan and does not get it.
-pub const NOT_REPLANNED: &str = "not-replanned";
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// Whether a phase with this code said that it was done, and what was to prove it said otherwise.
-pub fn is_of_a_proof(code: &str) -> bool {
-    matches!(code, VERIFY_FAILED | EFFECT_MISSING | ARTIFACT_MISSING)
+/// The `code` of a phase's error. Stored runs and scripts know the words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FailureCode {
+    /// It ended with a code other than 0.
+    ExitCode,
+    /// A signal that was not ours ended it.
+    Signal,
+    TimedOut,
+    CouldNotStart,
+    /// It says that it is done, and its outputs cannot be read.
+    BadOutputs,
+    /// It says that it is done, and an artifact is not there.
+    ArtifactMissing,
+    /// It says that it is done, and a command of `verify` says no.
+    VerifyFailed,
+    /// It says that it is done, and its `done-when` says no.
+    EffectMissing,
+    /// It is said to be done, and not everything that would prove it was checked.
+    NotLookedAt,
+    /// It takes its host down again and again.
+    CrashLoop,
+    /// An approval that was not given.
+    Rejected,
+    /// The one who does it reported the failure.
+    Reported,
+    /// The one who does it says again and again that the same remains.
+    Stuck,
+    /// The one who does it was not heard for too long.
+    Silent,
+    /// One of its child phases has failed.
+    PartFailed,
+    /// Its child phases cannot be determined.
+    CannotExpand,
+    /// It wants another plan and does not get it.
+    NotReplanned,
+    /// Recorded elsewhere, without a code.
+    Unknown,
+}
+
+impl FailureCode {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ExitCode => "exit-code",
+            Self::Signal => "signal",
+            Self::TimedOut => "timed-out",
+            Self::CouldNotStart => "could-not-start",
+            Self::BadOutputs => "bad-outputs",
+            Self::ArtifactMissing => "artifact-missing",
+            Self::VerifyFailed => "verify-failed",
+            Self::EffectMissing => "effect-missing",
+            Self::NotLookedAt => "not-looked-at",
+            Self::CrashLoop => "crash-loop",
+            Self::Rejected => "rejected",
+            Self::Reported => "reported",
+            Self::Stuck => "stuck",
+            Self::Silent => "silent",
+            Self::PartFailed => "part-failed",
+            Self::CannotExpand => "cannot-expand",
+            Self::NotReplanned => "not-replanned",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Whether a phase with this code said that it was done, and the check of that said otherwise.
+    pub fn is_of_a_proof(self) -> bool {
+        matches!(self, Self::VerifyFailed | Self::EffectMissing | Self::ArtifactMissing)
+    }
 }

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::event::{ArtifactSeen, LeftRunning, RunResult};
+use crate::failure::FailureCode;
 use crate::id::{PhaseId, RunId};
 use crate::plan::Phase;
 use crate::resume::{Finding, Weight};
@@ -93,7 +94,7 @@ pub struct PhaseRecord {
     pub artifacts: Vec<ArtifactSeen>,
     pub error: Option<String>,
     #[serde(default)]
-    pub error_code: Option<String>,
+    pub error_code: Option<FailureCode>,
     /// Nobody knows whether its outward effect happened.
     #[serde(default)]
     pub in_doubt: bool,
@@ -165,7 +166,7 @@ pub fn phase_record(phase: &Phase, state: &PhaseState) -> PhaseRecord {
         commit_sha: state.commit_sha.clone(),
         artifacts: state.artifacts.clone(),
         error: state.error.as_ref().map(|error| error.message.clone()),
-        error_code: state.error.as_ref().map(|error| error.code.clone()),
+        error_code: state.error.as_ref().map(|error| error.code),
         in_doubt: state.in_doubt,
         orphan: false,
         not_before: state.not_before,

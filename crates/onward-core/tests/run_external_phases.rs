@@ -334,7 +334,7 @@ fn what_is_not_proven_is_not_done() {
         assert_eq!(story.state("a").status == PhaseStatus::Failed, last);
     }
     let error = story.state("a").error.as_ref().expect("it failed");
-    assert!(error.code == "verify-failed" && error.message.contains("make test"), "{error:?}");
+    assert!(error.code.as_str() == "verify-failed" && error.message.contains("make test"), "{error:?}");
 }
 
 /// Somebody who did not hear the answer says once more that a phase is done; somebody else says it with another result.

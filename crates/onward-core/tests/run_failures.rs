@@ -213,7 +213,7 @@ fn outputs_that_cannot_be_read_are_a_failure() {
     let mut story = Story::of_a("");
     story.end_as(AttemptEnd { outputs: Err("line 2".to_owned()), ..AttemptEnd::bare(Outcome::Exited { code: 0 }) });
     let error = story.a().error.as_ref().expect("it failed");
-    assert!(error.code == "bad-outputs" && error.message.contains("line 2"), "{error:?}");
+    assert!(error.code.as_str() == "bad-outputs" && error.message.contains("line 2"), "{error:?}");
 }
 
 /// What cannot be read is a failure like any other: it is tried again while there are retries, and its plan says what comes then.

@@ -148,7 +148,7 @@ fn a_plan_that_was_turned_down_is_remembered() {
     story.made("a", ASKS_FIRST, SMALL);
     story.settle("a", Consent::No).expect("it was asked");
     assert_eq!(story.refused("a"), Some(Because::Rejected));
-    assert!(story.state("a").error.as_ref().is_some_and(|error| error.code == "not-replanned"));
+    assert!(story.state("a").error.as_ref().is_some_and(|error| error.code.as_str() == "not-replanned"));
     story.drive();
     assert!(story.a_plan_is_wanted(), "whoever goes on wants it tried again");
     story.made("a", ASKS_FIRST, SMALL);

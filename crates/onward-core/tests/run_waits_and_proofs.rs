@@ -21,7 +21,7 @@ fn now() -> Timestamp {
 
 fn error(phase: &Phase, proof: &Proof) -> (String, String) {
     match judge(phase, proof) {
-        Judgement::NotDone(error) => (error.code, error.message),
+        Judgement::NotDone(error) => (error.code.as_str().to_owned(), error.message),
         other => panic!("{other:?}"),
     }
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::kernel::{Fixed, Head, Kernel, StoredPatch, bytes};
 use super::model::{Artifact, Checkpoint, Context, FORMAT, Graph, Knowledge, LastError, Messages, Recovery, Replans};
 use crate::event::{ArtifactSeen, PhaseError};
+use crate::failure::FailureCode;
 use crate::id::PhaseId;
 use crate::patch;
 use crate::run::PhaseStatus;
@@ -174,7 +175,7 @@ fn last_error(phases: &[PhaseRecord]) -> Option<LastError> {
     let failed = phases.iter().filter(|phase| phase.error.is_some());
     let phase = failed.max_by_key(|phase| phase.ended_at)?;
     let error = PhaseError {
-        code: phase.error_code.clone().unwrap_or_default(),
+        code: phase.error_code.unwrap_or(FailureCode::Unknown),
         message: phase.error.clone().unwrap_or_default(),
     };
     Some(LastError { phase: phase.id.clone(), error })

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::model::{Kind, Refused};
-use crate::failure;
+use crate::failure::FailureCode;
 use crate::id::PhaseId;
 use crate::mutant::{self, Mutant};
 use crate::plan::{Plan, ReplanWhen};
@@ -28,9 +28,9 @@ pub enum Cause {
 
 impl Cause {
     /// What the end of a phase is to the key `when`, by the code of its error.
-    pub fn of_failure(code: &str) -> Self {
-        let unheard = mutant::is(Mutant::DoneWhenIsNoProof) && code == failure::EFFECT_MISSING;
-        if failure::is_of_a_proof(code) && !unheard { Self::VerifyFailed } else { Self::Failed }
+    pub fn of_failure(code: FailureCode) -> Self {
+        let unheard = mutant::is(Mutant::DoneWhenIsNoProof) && code == FailureCode::EffectMissing;
+        if code.is_of_a_proof() && !unheard { Self::VerifyFailed } else { Self::Failed }
     }
 
     /// The word of the plan that makes this a cause; none where nobody has to say so.

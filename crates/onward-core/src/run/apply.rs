@@ -15,7 +15,7 @@ use crate::checkpoint::Trigger;
 use crate::data_size::size;
 use crate::event::{ArtifactSeen, Event, Outcome, PhaseError, Recorded, RunResult, StopBy};
 use crate::evidence::Evidence;
-use crate::failure;
+use crate::failure::FailureCode;
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId};
 use crate::mutant::{self, Mutant};
 use crate::patch::{self, Op};
@@ -297,7 +297,7 @@ impl Run {
             assert!(state.attempt.is_none() && !state.is_finished(), "{phase} fails after its attempt");
             state.status = PhaseStatus::Failed;
             state.ended_at = state.ended_at.or(Some(at));
-            state.parked = is_left_alone(&error.code);
+            state.parked = is_left_alone(error.code);
             state.external = None;
             state.probe = None;
             state.error = Some(error.clone());
@@ -502,12 +502,12 @@ pub(super) fn batch_number(batch: usize) -> u32 {
 }
 
 /// Whether a phase with this error is left alone until a person orders a retry.
-pub(super) fn is_left_alone(code: &str) -> bool {
-    matches!(code, failure::CRASH_LOOP | failure::REJECTED)
+pub(super) fn is_left_alone(code: FailureCode) -> bool {
+    matches!(code, FailureCode::CrashLoop | FailureCode::Rejected)
 }
 
 fn was_rejected(state: &PhaseState) -> bool {
-    state.error.as_ref().is_some_and(|error| error.code == failure::REJECTED)
+    state.error.as_ref().is_some_and(|error| error.code == FailureCode::Rejected)
 }
 
 fn set<T: Ord>(set: &mut std::collections::BTreeSet<T>, item: T, wanted: bool) {

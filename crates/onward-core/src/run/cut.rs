@@ -6,7 +6,7 @@ use super::context::texts;
 use super::state::Run;
 use crate::event::PhaseError;
 use crate::expression::{self, Past, Reference};
-use crate::failure;
+use crate::failure::FailureCode;
 use crate::plan::Phase;
 
 /// What stands in the place of a secret.
@@ -26,7 +26,7 @@ pub(super) fn uses_what_was_cut(run: &Run, phase: &Phase) -> Option<PhaseError> 
     let (variable, cut) = of_a_variable.or_else(others)?;
     let user = variable.map_or_else(|| "it".to_owned(), |name| format!("its variable {name}"));
     let message = format!("{user} is to hold {cut}, out of which a secret was cut: none is kept");
-    Some(PhaseError { code: failure::COULD_NOT_START.to_owned(), message })
+    Some(PhaseError { code: FailureCode::CouldNotStart, message })
 }
 
 fn was_cut(run: &Run, phase: &Phase, reference: &Reference) -> bool {

@@ -12,7 +12,7 @@ use super::skip_and_expand::has_a_place;
 use super::state::{Before, PhaseState, PhaseStatus, Run};
 use super::waits::{self, Wait};
 use crate::event::{Event, PhaseError, Report, RunResult, StopBy};
-use crate::failure;
+use crate::failure::FailureCode;
 use crate::id::{Attempt, PhaseId};
 use crate::mutant::{self, Mutant};
 use crate::plan::{
@@ -369,7 +369,7 @@ fn follow(run: &Run, phase: &Phase, state: &PhaseState, now: Timestamp) -> Optio
             Some(Event::Reported { phase: phase.id.clone(), by: TIME.to_owned(), report: Report::Silent })
         }
         (ExternalState::Silent, Over::Silent(IfSilent::Fail)) => {
-            let why = (failure::SILENT, "whoever did it was not heard for too long".to_owned());
+            let why = (FailureCode::Silent, "whoever did it was not heard for too long".to_owned());
             let attempt = Attempt(state.attempts);
             // The silence itself was counted when it was recorded.
             let before = PhaseState { failures: state.failures.saturating_sub(1), ..state.clone() };
@@ -426,7 +426,7 @@ fn by_time(phase: &Phase, said: &str) -> Event {
 pub(super) fn answered(run: &Run, phase: &Phase, choice: &str) -> Event {
     if choice == REJECT && !mutant::is(Mutant::TakeANoForAYes) {
         let message = "it was rejected, and stays so until it is retried by hand".to_owned();
-        let error = PhaseError { code: failure::REJECTED.to_owned(), message };
+        let error = PhaseError { code: FailureCode::Rejected, message };
         return Event::PhaseFailed { phase: phase.id.clone(), error };
     }
     Event::PhaseCompleted {

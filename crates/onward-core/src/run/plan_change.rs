@@ -157,7 +157,7 @@ impl Run {
             Outcome::Exited { .. } | Outcome::Killed { .. } | Outcome::TimedOut => {
                 let definition = &self.plan().phases[self.at(phase)];
                 let Some((_, code, message)) = failure_of(definition, outcome) else { return };
-                ProbeDue::AfterACut(Box::new((claimed, PhaseError { code: code.to_owned(), message })))
+                ProbeDue::AfterACut(Box::new((claimed, PhaseError { code, message })))
             }
             Outcome::CouldNotStart { .. } | Outcome::NeverRan => return,
         };

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::event::{ArtifactSeen, PhaseError};
-use crate::failure;
+use crate::failure::FailureCode;
 use crate::plan::Phase;
 
 /// What was found at the end of an attempt that said it was done. Only what the plan asks for is looked at.
@@ -127,7 +127,7 @@ pub fn judge(phase: &Phase, proof: &Proof) -> Judgement {
         let end = failed.code.map_or("did not end by itself".to_owned(), |code| format!("ended with code {code}"));
         let said = if failed.said.is_empty() { String::new() } else { format!(": {}", failed.said) };
         return Judgement::NotDone(error(
-            failure::VERIFY_FAILED,
+            FailureCode::VerifyFailed,
             format!("its verify command `{}` {end}{said}", failed.command),
         ));
     }
@@ -135,11 +135,11 @@ pub fn judge(phase: &Phase, proof: &Proof) -> Judgement {
         (None, true) | (Some(Effect::There), _) if is_whole(phase, proof) => Judgement::Done,
         (None, true) | (Some(Effect::There), _) => {
             let message = "not all that is to prove it was looked at; say once more that it is done".to_owned();
-            Judgement::NotDone(error(failure::NOT_LOOKED_AT, message))
+            Judgement::NotDone(error(FailureCode::NotLookedAt, message))
         }
         (Some(Effect::Absent), _) => {
             let message = "it says it is done, but its `done-when` sees no effect".to_owned();
-            Judgement::NotDone(error(failure::EFFECT_MISSING, message))
+            Judgement::NotDone(error(FailureCode::EffectMissing, message))
         }
         (Some(Effect::CannotTell), _) | (None, false) => Judgement::Unclear,
     }
@@ -164,9 +164,9 @@ fn missing(phase: &Phase, found: &[ArtifactFound]) -> Option<PhaseError> {
         }
     });
     let all: Vec<String> = faults.collect();
-    if all.is_empty() { None } else { Some(error(failure::ARTIFACT_MISSING, all.join("; "))) }
+    if all.is_empty() { None } else { Some(error(FailureCode::ArtifactMissing, all.join("; "))) }
 }
 
-fn error(code: &str, message: String) -> PhaseError {
-    PhaseError { code: code.to_owned(), message }
+fn error(code: FailureCode, message: String) -> PhaseError {
+    PhaseError { code, message }
 }

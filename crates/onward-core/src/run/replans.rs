@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::external_phases::ExternalState;
 use super::state::{Before, PhaseState, PhaseStatus, Run};
 use crate::event::{Event, PhaseError, PlanRevised};
-use crate::failure;
+use crate::failure::FailureCode;
 use crate::id::PhaseId;
 use crate::plan::{MayEdit, Plan, ReplanRules, digest_of_all};
 use crate::replan::{
@@ -269,7 +269,7 @@ impl Run {
                 self.stage(phase, Stage::Proposed(plan.clone()));
                 // That there was none before does not matter any more.
                 self.change(phase, |state| {
-                    state.error = state.error.take().filter(|error| error.code != failure::NOT_REPLANNED);
+                    state.error = state.error.take().filter(|error| error.code != FailureCode::NotReplanned);
                 });
             }
             Event::ReplanRefused { phase, because, why } => {
@@ -280,7 +280,7 @@ impl Run {
                 }
                 let message = format!("it wants another plan ({}), and does not get it: {why}", asked.reason);
                 self.stage(phase, Stage::Refused { because: *because, why: why.clone() });
-                let error = PhaseError { code: failure::NOT_REPLANNED.to_owned(), message };
+                let error = PhaseError { code: FailureCode::NotReplanned, message };
                 self.change(phase, |state| state.error = Some(error));
             }
             Event::Replanned(replanned) => self.replanned(replanned, at),

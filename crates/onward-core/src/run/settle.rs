@@ -209,7 +209,7 @@ fn next_attempt(run: &Run, now: Timestamp) -> Option<Event> {
     let at = schedule::next(run, now)?;
     let (phase, state) = (&run.plan().phases[at], &run.phases[at]);
     if let Some(why) = uses_what_was_cut(run, phase) {
-        return Some(failed_for_good(run, phase, &why.code, why.message));
+        return Some(failed_for_good(run, phase, why.code, why.message));
     }
     Some(Event::AttemptStarted {
         phase: phase.id.clone(),

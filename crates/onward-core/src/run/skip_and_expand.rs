@@ -6,7 +6,7 @@ use super::readiness::{Fate, whole};
 use super::settle::{is_wanted, may_start};
 use super::state::{PhaseStatus, Run};
 use crate::event::{Event, PhaseError, RunResult, SkippedBy};
-use crate::failure;
+use crate::failure::FailureCode;
 use crate::id::Generation;
 use crate::plan::expand::{PHASES_MAX, children, outputs};
 use crate::plan::{Phase, PhaseFailure};
@@ -70,7 +70,7 @@ fn part_failed(run: &Run, parts: &[usize]) -> PhaseError {
         1 => format!("its part {named} failed"),
         count => format!("{count} of its {} parts failed: {named}{more}", parts.len()),
     };
-    PhaseError { code: failure::PART_FAILED.to_owned(), message }
+    PhaseError { code: FailureCode::PartFailed, message }
 }
 
 /// The next phase that will not be done.
@@ -106,7 +106,7 @@ fn taken_apart(run: &Run) -> Option<Event> {
     Some(match found {
         Ok(children) => Event::PhaseExpanded { phase: phase.id.clone(), children },
         Err(message) => {
-            let error = PhaseError { code: failure::CANNOT_EXPAND.to_owned(), message };
+            let error = PhaseError { code: FailureCode::CannotExpand, message };
             Event::PhaseFailed { phase: phase.id.clone(), error }
         }
     })

@@ -13,6 +13,7 @@ use crate::event::{
     CommitRule, Event, NoCommit, PhaseBack, PhaseError, Restored, RewindBegun, RunResult, RunRewound, Snapshot, StopBy,
 };
 use crate::evidence::{Around, LastLook, World};
+use crate::failure::FailureCode;
 use crate::id::{Attempt, Generation, PhaseId};
 use crate::mutant::{self, Mutant};
 use crate::patch::{self, Op};
@@ -483,7 +484,7 @@ fn back(phase: &Phase, now: &PhaseState, known: &PhaseState, checkpoint: &Checkp
     let outward = effects_last && (done_since || at_work_then || unknown_now);
     let keeps_its_key = effects_last && !mutant::is(Mutant::NewKeyAfterARewind);
     let error = then.and_then(|record| {
-        let code = record.error_code.clone().unwrap_or_default();
+        let code = record.error_code.unwrap_or(FailureCode::Unknown);
         record.error.clone().map(|message| PhaseError { code, message })
     });
     let back = PhaseBack {
@@ -524,7 +525,7 @@ fn put_back(state: &mut PhaseState, back: &PhaseBack) {
     state.outputs.clone_from(&back.outputs);
     state.commit_sha.clone_from(&back.commit_sha);
     state.error.clone_from(&back.error);
-    state.parked = back.error.as_ref().is_some_and(|error| super::apply::is_left_alone(&error.code));
+    state.parked = back.error.as_ref().is_some_and(|error| super::apply::is_left_alone(error.code));
     (state.base, state.clean, state.opened) = (None, false, false);
     state.last_end = begun.then_some(Before::Redone);
 }

@@ -129,7 +129,7 @@ impl Oracle {
             }
             Event::PhaseCompleted { phase, adopted, .. } => self.completed(phase, *adopted),
             Event::PhaseSkipped { phase, .. } => self.finished(phase, PhaseStatus::Skipped),
-            Event::PhaseFailed { phase, error } => self.phase_failed(phase, &error.code),
+            Event::PhaseFailed { phase, error } => self.phase_failed(phase, error.code.as_str()),
             Event::PhaseReopened { phase, generation, .. } => self.reopened(phase, *generation),
             Event::RetryScheduled { phase, .. } => self.retried(phase),
             Event::RunEnded { .. } => {
@@ -479,7 +479,7 @@ impl Oracle {
         facts.confirmed = false;
         (facts.must_ask, facts.must_be_done) = (false, false);
         (facts.begun, facts.word) = (false, None);
-        facts.parked = back.error.as_ref().is_some_and(|error| error.code == "crash-loop");
+        facts.parked = back.error.as_ref().is_some_and(|error| error.code.as_str() == "crash-loop");
         facts.finished_as =
             Some(back.status).filter(|status| matches!(status, PhaseStatus::Completed | PhaseStatus::Skipped));
         facts.finished_generation = (back.status == PhaseStatus::Completed)

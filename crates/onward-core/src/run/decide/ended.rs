@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::replan;
 use crate::event::{Claimed, Event, Outcome, PhaseError, StopBy};
 use crate::evidence::Evidence;
-use crate::failure;
+use crate::failure::FailureCode;
 use crate::id::{Attempt, PhaseId};
 use crate::input::AttemptEnd;
 use crate::mutant::{self, Mutant};
@@ -127,7 +127,7 @@ pub(in crate::run) fn seen(run: &Run, phase: &Phase, seen: Option<&Evidence>) ->
 fn unreadable(end: &AttemptEnd) -> Option<PhaseError> {
     let why = end.outputs.as_ref().err().filter(|_| end.outcome == Outcome::Exited { code: 0 })?;
     let message = format!("its outputs cannot be read: {why}");
-    Some(PhaseError { code: failure::BAD_OUTPUTS.to_owned(), message })
+    Some(PhaseError { code: FailureCode::BadOutputs, message })
 }
 
 fn completed_or_not(
@@ -140,16 +140,16 @@ fn completed_or_not(
 ) -> Event {
     if let Some(PhaseError { code, message }) = unreadable(end) {
         if mutant::is(Mutant::BadOutputsAreFinal) {
-            return failed(phase, &code, message);
+            return failed(phase, code, message);
         }
         // Its effect is there, by its own word: only a person can say that it is to happen once more.
         if let Some(asked) = doubt_of_an_effect(phase) {
             return asked;
         }
         return if is_another_failure(phase, &message) {
-            failed_for_good(run, phase, &code, message)
+            failed_for_good(run, phase, code, message)
         } else {
-            retried_or_failed(run, phase, state.failures, RetryWhen::Failed, (&code, message), attempt, now)
+            retried_or_failed(run, phase, state.failures, RetryWhen::Failed, (code, message), attempt, now)
         };
     }
     completed(run, phase, end)
@@ -175,12 +175,12 @@ fn retried(run: &Run, phase: &Phase, state: &PhaseState, end: &AttemptEnd, attem
 }
 
 /// The kind of failure that an end is, with its code and its words; none if it is no failure.
-pub(in crate::run) fn failure_of(phase: &Phase, outcome: &Outcome) -> Option<(RetryWhen, &'static str, String)> {
+pub(in crate::run) fn failure_of(phase: &Phase, outcome: &Outcome) -> Option<(RetryWhen, FailureCode, String)> {
     Some(match outcome {
-        Outcome::Exited { code } => (RetryWhen::Failed, failure::EXIT_CODE, format!("exited with code {code}")),
-        Outcome::Killed { signal } => (RetryWhen::Infra, failure::SIGNAL, format!("was killed by signal {signal}")),
-        Outcome::TimedOut => (RetryWhen::TimedOut, failure::TIMED_OUT, timed_out(phase)),
-        Outcome::CouldNotStart { reason } => (RetryWhen::Infra, failure::COULD_NOT_START, reason.clone()),
+        Outcome::Exited { code } => (RetryWhen::Failed, FailureCode::ExitCode, format!("exited with code {code}")),
+        Outcome::Killed { signal } => (RetryWhen::Infra, FailureCode::Signal, format!("was killed by signal {signal}")),
+        Outcome::TimedOut => (RetryWhen::TimedOut, FailureCode::TimedOut, timed_out(phase)),
+        Outcome::CouldNotStart { reason } => (RetryWhen::Infra, FailureCode::CouldNotStart, reason.clone()),
         Outcome::Stopped { .. } | Outcome::Unknown | Outcome::NeverRan => return None,
     })
 }
@@ -191,7 +191,7 @@ pub(super) fn is_another_failure(phase: &Phase, said: &str) -> bool {
     phase.retry.output_matches.as_deref().is_some_and(|pattern| !patterns::matches(pattern, said))
 }
 
-pub(in crate::run) fn failed_for_good(run: &Run, phase: &Phase, code: &str, message: String) -> Event {
+pub(in crate::run) fn failed_for_good(run: &Run, phase: &Phase, code: FailureCode, message: String) -> Event {
     replan::instead_of_failing(run, phase, code, &message).unwrap_or_else(|| failed(phase, code, message))
 }
 
@@ -201,7 +201,7 @@ pub(in crate::run) fn retried_or_failed(
     phase: &Phase,
     failures: u32,
     when: RetryWhen,
-    (code, message): (&str, String),
+    (code, message): (FailureCode, String),
     attempt: Attempt,
     now: Timestamp,
 ) -> Event {
@@ -225,10 +225,10 @@ fn crash_loop(phase: &Phase, state: &PhaseState) -> Option<Event> {
     let times = state.unknowns_in_a_row + 1;
     let message = format!(
         "{}: {times} attempts in a row ended without a trace; it is left alone until a resume has --retry {}",
-        failure::CRASH_LOOP,
+        FailureCode::CrashLoop.as_str(),
         phase.id
     );
-    (times >= UNKNOWNS_IN_A_ROW_MAX).then(|| failed(phase, failure::CRASH_LOOP, message))
+    (times >= UNKNOWNS_IN_A_ROW_MAX).then(|| failed(phase, FailureCode::CrashLoop, message))
 }
 
 /// Whether only a person can say what becomes of a phase whose end nobody saw.
@@ -256,8 +256,8 @@ fn nothing_to_put_back(phase: &Phase, state: &PhaseState) -> Option<Event> {
     without.then(|| Event::PhaseInDoubt { phase: phase.id.clone() })
 }
 
-fn failed(phase: &Phase, code: &str, message: String) -> Event {
-    Event::PhaseFailed { phase: phase.id.clone(), error: PhaseError { code: code.to_owned(), message } }
+fn failed(phase: &Phase, code: FailureCode, message: String) -> Event {
+    Event::PhaseFailed { phase: phase.id.clone(), error: PhaseError { code, message } }
 }
 
 /// The wait before retry number `retry` (from 0). With jitter it is between half and the whole of it; which, follows

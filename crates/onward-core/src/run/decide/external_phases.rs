@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::Refusal;
 use super::ended::{retried_or_failed, seen};
 use crate::event::{Event, Report};
-use crate::failure;
+use crate::failure::FailureCode;
 use crate::id::{Attempt, PhaseId};
 use crate::input::{CommitIs, DoneSaid, Says};
 use crate::mutant::{self, Mutant};
@@ -67,7 +67,7 @@ pub(super) fn report(run: &Run, id: &PhaseId, by: &str, says: &Says, now: Timest
         Says::Progress { note } => begun.into_iter().chain([tell(Report::Progress { note: note.clone() })]).collect(),
         Says::Fail { reason } => {
             let attempt = Attempt(state.attempts + u32::from(begun.is_some()));
-            let why = (failure::REPORTED, reason.clone());
+            let why = (FailureCode::Reported, reason.clone());
             let next = retried_or_failed(run, phase, state.failures, RetryWhen::Failed, why, attempt, now);
             begun.into_iter().chain([tell(Report::Failed { reason: reason.clone() }), next]).collect()
         }
@@ -84,7 +84,7 @@ pub(super) fn report(run: &Run, id: &PhaseId, by: &str, says: &Says, now: Timest
                     phase,
                     state.failures,
                     RetryWhen::Failed,
-                    (failure::STUCK, why.clone()),
+                    (FailureCode::Stuck, why.clone()),
                     attempt,
                     now,
                 );

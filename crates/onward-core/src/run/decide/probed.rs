@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::Refusal;
 use super::ended::{failed_for_good, has_probe, is_another_failure, retried_or_failed, tells_of_a_signal};
 use crate::event::{Answer, Claimed, Event, PhaseError};
-use crate::failure;
+use crate::failure::FailureCode;
 use crate::id::{Attempt, PhaseId};
 use crate::plan::{Effects, OnInterrupt, Phase, RetryWhen};
 use crate::run::proof::{self, Judgement, Proof};
@@ -33,15 +33,15 @@ pub(super) fn probed(run: &Run, id: &PhaseId, proof: &Proof, now: Timestamp) -> 
             // The end itself was counted when it was recorded.
             let failures = state.failures.saturating_sub(1);
             let next = if is_another_failure(phase, &message) {
-                failed_for_good(run, phase, &code, message)
+                failed_for_good(run, phase, code, message)
             } else {
                 let attempt = Attempt(state.attempts);
-                retried_or_failed(run, phase, failures, kind_of(&code), (&code, message), attempt, now)
+                retried_or_failed(run, phase, failures, kind_of(code), (code, message), attempt, now)
             };
             vec![first(Answer::NotDone, Some(cut.1.clone())), next]
         }
         (Judgement::NotDone(error), ProbeDue::AfterTheRun(_)) => {
-            let why = (error.code.as_str(), error.message.clone());
+            let why = (error.code, error.message.clone());
             let next = if is_another_failure(phase, &error.message) {
                 failed_for_good(run, phase, why.0, why.1)
             } else {
@@ -70,10 +70,10 @@ fn nobody_said_no(phase: &Phase, proof: &Proof) -> bool {
     cut && phase.effects == Effects::External
 }
 
-fn kind_of(code: &str) -> RetryWhen {
+fn kind_of(code: FailureCode) -> RetryWhen {
     match code {
-        failure::TIMED_OUT => RetryWhen::TimedOut,
-        failure::SIGNAL => RetryWhen::Infra,
+        FailureCode::TimedOut => RetryWhen::TimedOut,
+        FailureCode::Signal => RetryWhen::Infra,
         _ => RetryWhen::Failed,
     }
 }

@@ -4,6 +4,7 @@ use super::Refusal;
 use super::begin::reopened;
 use super::undo_phases::raised;
 use crate::event::Event;
+use crate::failure::FailureCode;
 use crate::id::PhaseId;
 use crate::input::{Choice, Consent, LastWords, Says};
 use crate::plan::{self, Phase, PhaseFailure, Plan, ReplanRules};
@@ -20,7 +21,7 @@ pub(super) fn asked(phase: &Phase, last_words: Option<&LastWords>) -> Event {
 }
 
 /// What failed for good asks for another plan where the plan says so: `on-failure: replan` of the phase, or `when`.
-pub(super) fn instead_of_failing(run: &Run, phase: &Phase, code: &str, message: &str) -> Option<Event> {
+pub(super) fn instead_of_failing(run: &Run, phase: &Phase, code: FailureCode, message: &str) -> Option<Event> {
     let cause = Cause::of_failure(code);
     let rules = run.plan().replan_rules(Some(phase));
     let asks = phase.on_failure == Some(PhaseFailure::Replan) || cause.when().is_some_and(|w| rules.when.contains(&w));
