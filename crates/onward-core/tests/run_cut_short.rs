@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use onward_core::effect::Effect;
 use onward_core::event::{Event, Outcome, Recorded, StopBy};
 use onward_core::id::{Attempt, PhaseId};
-use onward_core::input::{AttemptEnd, Input};
+use onward_core::input::{AttemptEnd, Choice, Input, Posted};
 use onward_core::run::proof::{self, CheckEnd, Proof};
 use onward_core::run::{self, PhaseStatus, Run};
 
@@ -271,4 +271,54 @@ fn a_phase_that_finished_after_a_stop_proves_it_at_the_next_start() {
     let again = story("", 1);
     assert_eq!((again.a().status, again.a().failures, again.a().attempts), (PhaseStatus::Running, 0, 2));
     assert_eq!(story(", effects: external", 1).stands(), Stands::Asked);
+}
+
+/// An outward effect outlived its driver, and a person says that it is to be done once more, or that all from there on is. However it
+/// ends, by our hand or unseen, it is done once more under the same key, and nobody is asked again. Unasked it is asked about.
+#[test]
+fn an_answer_about_what_is_at_work_counts_when_it_has_ended() {
+    let killed = Outcome::Stopped { by: StopBy::OrphanKill, said_done: false };
+    for outcome in [killed, Outcome::Unknown] {
+        for answer in ["none", "retry", "from"] {
+            let mut story = Story::of_a(", effects: external");
+            let generation = story.a().generation;
+            story.epoch += 1;
+            let mut begin = common::begin(story.epoch);
+            match answer {
+                "retry" => begin.choices = vec![(PhaseId::new("a"), Choice::Retry)],
+                "from" => begin.resumption.from = Some(PhaseId::new("a")),
+                _ => {}
+            }
+            story.take(&Input::Begin(begin));
+            story.take(&Input::AttemptFound { phase: PhaseId::new("a"), attempt: Attempt(1), alive: true });
+            story.end(outcome.clone());
+            if answer == "none" {
+                assert_eq!(story.stands(), Stands::Asked, "{outcome:?}");
+                continue;
+            }
+            let state = story.a();
+            assert_eq!(
+                (state.status, state.attempts, state.generation),
+                (PhaseStatus::Running, 2, generation),
+                "{answer}"
+            );
+        }
+    }
+}
+
+/// A person wants a phase retried that is at work under a driver: refused, and nothing is changed by it. When nobody drives the run
+/// any more, the answer is taken for whatever becomes of it.
+#[test]
+fn a_retry_of_what_is_at_work_is_refused() {
+    let mut story = Story::of_a("");
+    let phase = PhaseId::new("a");
+    for choice in [Choice::Retry, Choice::RetryClean] {
+        let posted = Input::Posted(Posted::Choose { phase: phase.clone(), choice });
+        let before = story.run.seq;
+        let refused = run::step(&mut story.run, &posted, "ada", story.now).expect_err("it is at work");
+        assert!(refused.to_string().contains("it is at work"), "{refused}");
+        assert_eq!(story.run.seq, before);
+    }
+    story.take(&Input::DriverGone);
+    story.take(&Input::Posted(Posted::Choose { phase, choice: Choice::Retry }));
 }

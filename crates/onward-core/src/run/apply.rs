@@ -211,6 +211,7 @@ impl Run {
                 beside_others,
                 clean,
                 kept: None,
+                redo: false,
             });
             state.base = state.base.take().or(base);
             state.clean = false;
@@ -324,8 +325,9 @@ impl Run {
                 state.artifacts.clear();
                 (state.commit_sha, state.base) = (None, None);
             }
-            if state.attempt.is_none() {
-                state.status = PhaseStatus::Pending;
+            match &mut state.attempt {
+                Some(attempt) => attempt.redo = true,
+                None => state.status = PhaseStatus::Pending,
             }
         });
         self.reopened_a_part(phase);

@@ -237,6 +237,9 @@ pub struct RunningAttempt {
     /// The snapshot of what was there before that.
     #[serde(default)]
     pub kept: Option<String>,
+    /// A person wants it done once more: an end that nobody knows, or that we cause, is not asked about.
+    #[serde(default)]
+    pub redo: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]

@@ -4,15 +4,18 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use onward_core::data_limits::text_fits;
-use onward_core::id::RunId;
+use onward_core::id::{PhaseId, RunId};
 use onward_core::input::{Choice, Posted, Reply};
+use onward_core::run::{Refusal, Run};
 use onward_store::{LeaseKind, StoreError, TakenBack, VALUE_BYTES_MAX};
 
 use crate::Onward;
+use crate::attendant;
 use crate::drive::keyframes::KeepNothing;
 use crate::drive::waiter;
 use crate::drive::{Committer, inbox};
 use crate::error::{Error, Result};
+use crate::executor::shell;
 use crate::kill_point::reached;
 use crate::queries::runs::require_phase;
 use crate::redact;
@@ -46,11 +49,25 @@ impl Onward {
         let run = self.find_run(name)?;
         let state = self.load(&run)?;
         let phase = require_phase(&state, phase)?;
+        if matches!(choice, Choice::Retry | Choice::RetryClean) {
+            self.demand_it_has_ended(&state, &phase)?;
+        }
         if choice == Choice::RetryClean {
             self.demand_tree_alone(&state)?;
         }
         self.post(&run, Posted::Choose { phase, choice })?;
         Ok(run)
+    }
+
+    /// Refuses a retry of a phase that is at work: it would go on as it is, and whoever asked would be told that it does not.
+    fn demand_it_has_ended(&mut self, run: &Run, phase: &PhaseId) -> Result<()> {
+        let attempt = run.phase_state(phase).and_then(|state| state.attempt.as_ref());
+        let Some(number) = attempt.map(|attempt| attempt.number) else { return Ok(()) };
+        if self.driver(&run.id)?.is_some() {
+            return Err(Refusal::at_work(phase).into());
+        }
+        let at_work = attendant::is_at_work(&shell::folder(&self.project, run, phase, number)).unwrap_or(false);
+        if at_work { Err(Refusal::outlived_its_driver(phase).into()) } else { Ok(()) }
     }
 
     /// Puts a run away. It is kept, and is no longer in anybody's way.

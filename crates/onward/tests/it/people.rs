@@ -441,3 +441,42 @@ phases:
     project.open("a");
     driver.wait_code(1);
 }
+
+/// A person wants a phase retried that is at work. It would go on as it is, so that is said, with what to do instead; the run is not
+/// disturbed by it, whether somebody drives it or not.
+#[test]
+fn a_retry_is_for_what_has_ended() {
+    let project = project();
+    project.plan("onward: 1\nname: demo\nphases:\n  a: { run: step a hold }\n");
+    let first = project.start(["run"]);
+    project.wait_ledger("begin", "a", 1);
+    project.command(["retry", "a"]).expect(2).err_names(["at work", "wait", "onward resume --retry a"]);
+    first.kill();
+    project.command(["retry", "a"]).expect(2).err_names(["still at work", "onward resume", "--orphan"]);
+    project.open("a");
+    project.command(["resume"]).expect(0);
+    project.ran_once(["a"]);
+    assert_eq!(project.command(["retry", "a"]).expect(0).code, 0, "it has ended");
+}
+
+/// An outward effect is at work and nobody drives its run. Whoever says that it is to be ended and done once more is not asked
+/// whether it is to be done once more.
+#[test]
+fn an_answer_that_was_given_is_not_asked_for_again() {
+    for flag in ["--retry", "--from"] {
+        let project = project();
+        project.plan("onward: 1\nname: demo\nphases:\n  pay: { effects: external, run: step pay hold }\n");
+        let first = project.start(["run"]);
+        project.wait_ledger("begin", "pay", 1);
+        first.kill();
+        let second = project.start(["resume", flag, "pay", "--orphan", "kill"]);
+        let again = wait_until("the second attempt, or a question", || {
+            let begun = project.count("begin", "pay") == 2;
+            (begun || !second.is_running()).then_some(begun)
+        });
+        assert!(again, "{flag}: {}", second.wait());
+        project.open("pay");
+        second.wait_code(0);
+        assert_eq!(project.order("overlap"), Vec::<String>::new(), "{:?}", project.ledger());
+    }
+}

@@ -56,9 +56,11 @@ pub(super) fn ended(run: &Run, id: &PhaseId, attempt: Attempt, end: &AttemptEnd,
             Some(completed(run, phase, end))
         }
         // Whether an outward effect happened cannot be told from an end that we asked for, however the phase took it.
-        Outcome::Stopped { .. } => doubt(phase, state),
+        Outcome::Stopped { .. } => doubt(phase, state).filter(|_| !is_answered_for(state)),
         Outcome::NeverRan => crash_loop(phase, state),
-        Outcome::Unknown => crash_loop(phase, state).or_else(|| doubt(phase, state)),
+        Outcome::Unknown => {
+            crash_loop(phase, state).or_else(|| doubt(phase, state).filter(|_| !is_answered_for(state)))
+        }
     };
     std::iter::once(first).chain(next).collect()
 }
@@ -241,6 +243,11 @@ fn doubt(phase: &Phase, state: &PhaseState) -> Option<Event> {
         None => phase.effects == Effects::External,
     };
     asks.then(|| Event::PhaseInDoubt { phase: phase.id.clone() })
+}
+
+/// Whether a person has said already that the phase is to be done once more.
+fn is_answered_for(state: &PhaseState) -> bool {
+    state.attempt.as_ref().is_some_and(|attempt| attempt.redo)
 }
 
 /// The same where the phase says that its outward effect is there, and something else is amiss.

@@ -50,6 +50,24 @@ pub enum Refusal {
     Unfit(#[from] Unfit),
 }
 
+impl Refusal {
+    /// A phase is to be retried while an attempt at it is at work.
+    pub fn at_work(phase: &PhaseId) -> Self {
+        let stop = "wait for its end; or stop its driver by Ctrl+C";
+        Self::Illegal(
+            "a retry",
+            phase.clone(),
+            format!("it is at work: {stop} and type  onward resume --retry {phase}"),
+        )
+    }
+
+    /// The same where nobody drives the run.
+    pub fn outlived_its_driver(phase: &PhaseId) -> Self {
+        let wait = "onward resume waits for its end, and with --orphan it can be ended first";
+        Self::Illegal("a retry", phase.clone(), format!("it is still at work, though nobody drives the run: {wait}"))
+    }
+}
+
 pub(super) fn decide(run: &Run, input: &Input, now: Timestamp) -> Result<Vec<Event>, Refusal> {
     match input {
         Input::Begin(begin) => begin::begin(run, begin, now),

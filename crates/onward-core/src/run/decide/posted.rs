@@ -8,8 +8,8 @@ use super::{Refusal, external_phases, replan};
 use crate::checkpoint::Trigger;
 use crate::data_limits;
 use crate::event::{Event, RunResult};
-use crate::id::Seq;
-use crate::input::Posted;
+use crate::id::{PhaseId, Seq};
+use crate::input::{Choice, Posted};
 use crate::naming::checkpoint_id;
 use crate::patch::{self, Op};
 use crate::run::state::Run;
@@ -23,7 +23,10 @@ pub(super) fn posted(run: &Run, posted: &Posted, now: Timestamp) -> Result<Vec<E
             data_limits::text_fits("its name", name.as_deref().unwrap_or_default())?;
             Ok(vec![checkpoint(run, 1, name.clone(), now)])
         }
-        Posted::Choose { phase, choice } => Ok(choose_all(run, phase, *choice)?),
+        Posted::Choose { phase, choice } => {
+            demand_no_attempt_at_work(run, phase, *choice)?;
+            Ok(choose_all(run, phase, *choice)?)
+        }
         Posted::Replan { phase, reason, plan } => replan::reported(run, phase, reason, plan.as_deref()),
         Posted::SettleReplan { phase, answer } => replan::settled(run, phase, *answer),
         Posted::Pause => super::pause::pause(run),
@@ -50,6 +53,16 @@ pub(super) fn posted(run: &Run, posted: &Posted, now: Timestamp) -> Result<Vec<E
             demand_it_fits(run, &ops)?;
             Ok(with_checkpoint(run, change_and_end(run, ops, ends_with(state)), now))
         }
+    }
+}
+
+/// A retry is for what has ended. While somebody drives the run, an attempt on record is at work and would go on as it is; where
+/// nobody does, the answer is for whatever becomes of it.
+fn demand_no_attempt_at_work(run: &Run, phase: &PhaseId, choice: Choice) -> Result<(), Refusal> {
+    let at_work = run.phase_state(phase).is_some_and(|state| state.attempt.is_some());
+    match choice {
+        Choice::Retry | Choice::RetryClean if at_work && run.ending().is_none() => Err(Refusal::at_work(phase)),
+        Choice::Retry | Choice::RetryClean | Choice::Skip | Choice::Adopt => Ok(()),
     }
 }
 

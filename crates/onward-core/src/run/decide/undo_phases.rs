@@ -56,6 +56,8 @@ fn undone(phase: &PhaseId, state: &PhaseState) -> Option<Event> {
         PhaseStatus::Waiting | PhaseStatus::Failed | PhaseStatus::Interrupted => {
             Some(reopened(phase, state.generation, Choice::Retry))
         }
+        // Its end is waited for or caused; it is not asked about.
+        PhaseStatus::Running if state.attempt.is_some() => Some(reopened(phase, state.generation, Choice::Retry)),
         PhaseStatus::Pending | PhaseStatus::Running => None,
     }
 }
