@@ -16,7 +16,7 @@ use super::record::{self, Exit, RecordError, Started, Stop, StopBy, StopMode};
 use super::spawn::whole_file;
 use super::survivors::was_given_to_somebody;
 use crate::drive::running_attempt;
-use crate::sys::process::{self, Pid};
+use crate::sys::process::{self, Mark, Member, Pid};
 
 /// How long an attendant that holds its lock may take to say who it is. It needs a millisecond.
 const STARTING_WAIT_MAX: Duration = Duration::from_millis(500);
@@ -174,14 +174,47 @@ fn request(folder: &AttemptFolder, stop: Stop, (signal, alone): (Signal, Signal)
     if started.boot_id != process::boot_id()? {
         return Ok(Reached::Gone);
     }
-    let reached = process::signal(Pid::from_raw(started.attendant_pid), started.start_time, signal)?;
+    let reached = tell(started.member(), signal)?;
     Ok(if reached { Reached::Signalled } else { Reached::Gone })
+}
+
+/// The same where nothing can be written down and the folder of the attempt may be gone: an attendant that is known by its number.
+pub(crate) fn tell_to_stop(attendant: Member, mode: StopMode) -> io::Result<bool> {
+    tell(
+        attendant,
+        match mode {
+            StopMode::Ask => Signal::SIGURG,
+            StopMode::Kill => Signal::SIGUSR2,
+        },
+    )
+}
+
+/// Sends a signal to an attendant, also to one that somebody stopped: it hears nothing until it goes on.
+fn tell(attendant: Member, signal: Signal) -> io::Result<bool> {
+    let reached = process::signal(attendant.pid, attendant.start_time, signal)?;
+    let _ = process::signal(attendant.pid, attendant.start_time, Signal::SIGCONT);
+    Ok(reached)
+}
+
+/// Ends all of an attempt by force, and its attendant with it, which goes last: as long as it is there, also stopped, whatever loses
+/// its parent becomes its child and is found. Gives what is still there.
+pub(crate) fn end_by_force(mark: &Mark, attendant: Option<Member>) -> io::Result<Vec<Member>> {
+    if let Some(Member { pid, start_time }) = attendant.filter(|one| process::alive(one.pid, one.start_time)) {
+        let _ = Mark { root: Some(pid), spared: Some(pid), ..mark.clone() }.kill();
+        let _ = process::signal(pid, start_time, Signal::SIGKILL);
+    }
+    mark.kill()
+}
+
+/// The attendant of an attempt, as far as its record tells; it may be dead.
+pub(crate) fn attendant_of(folder: &AttemptFolder) -> Option<Member> {
+    let started = folder.started().ok().flatten().filter(|started| started.boot_id == running_attempt::boot_now());
+    started.map(|started| started.member())
 }
 
 /// Whether the attendant of an attempt lives, as far as its record tells.
 pub(crate) fn is_attended(folder: &AttemptFolder) -> bool {
-    let started = folder.started().ok().flatten().filter(|started| started.boot_id == running_attempt::boot_now());
-    started.is_some_and(|started| process::alive(Pid::from_raw(started.attendant_pid), started.start_time))
+    attendant_of(folder).is_some_and(|attendant| process::alive(attendant.pid, attendant.start_time))
 }
 
 /// The attendant of the record, if exactly that process lives. The descriptor is opened before the start time is compared, so it

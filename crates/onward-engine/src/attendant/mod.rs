@@ -29,8 +29,8 @@ mod wake;
 use std::sync::RwLock;
 
 pub use attend::main;
-pub(crate) use find::is_attended;
 pub use find::{Adopted, Found, Reached, ask_to_stop, find, is_at_work, kill};
+pub(crate) use find::{attendant_of, end_by_force, is_attended, tell_to_stop};
 pub(crate) use folder::open_plain;
 pub use folder::{AttemptFolder, FolderError};
 pub(crate) use logs::CHECKS;

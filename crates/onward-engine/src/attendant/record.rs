@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::redact::{Digests, Names};
-use crate::sys::process::{self, Member};
+use crate::sys::process::{self, Member, Pid};
 
 /// The version of all records of this module; a reader refuses a newer one.
 const RECORD_VERSION: u32 = 1;
@@ -86,6 +86,13 @@ pub struct Started {
     /// were not written down; nobody is taken to know them then.
     #[serde(default)]
     pub secrets: Option<Digests>,
+}
+
+impl Started {
+    /// The attendant as a process of this boot.
+    pub(crate) fn member(&self) -> Member {
+        Member { pid: Pid::from_raw(self.attendant_pid), start_time: self.start_time }
+    }
 }
 
 /// The main process of an attempt: whoever sheds the tag and everything else that was inherited is still known by it.

@@ -10,16 +10,25 @@ use onward_core::id::Attempt;
 use onward_core::input::{AttemptEnd, LastWords};
 use onward_core::tail::TAIL_BYTES_MAX;
 
-use crate::attendant::{self, Adopted, AttemptFolder, Attending, Exit, Found, OutputsError, RecordError};
+use crate::attendant::{
+    self, Adopted, AttemptFolder, Attending, Exit, Found, OutputsError, RecordError, Spec, StopMode,
+};
 use crate::drive::world::Urgency;
 use crate::error::{Error, Result};
 use crate::probe::around::Watch;
 use crate::probe::phase::Look;
 use crate::redact::secrets;
-use crate::sys::process;
+use crate::sys::process::{self, Mark, Member};
 
 /// How long an attempt may be looked at in vain for want of memory, open files and the like.
 const BLIND_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// How long an attendant may take to end what it was asked to end: the time that it gives the phase, and a little more for itself.
+/// After that the driver does it. Both end before the patience of a stop does (`core`).
+const ASKED_TIME_MAX: Duration = Duration::from_millis(Spec::GRACE_INT_MS + Spec::GRACE_TERM_MS + 250);
+const KILL_TIME_MAX: Duration = Duration::from_millis(1_200);
+/// How much longer one may take of which nothing is left but itself: it reads the rest of the output and writes the outcome.
+const LAST_TIME_MAX: Duration = Duration::from_millis(Spec::DRAIN_MS + 500);
 
 /// Stands in the place of what a phase wrote itself.
 const NOT_SHOWN: &str = "not shown: its attendant died, and this shell does not know all of its secrets";
@@ -37,6 +46,11 @@ pub(crate) struct Flight {
     /// What it was asked so far; asked again only when it is more urgent, or when nobody heard it.
     asked: Option<(StopBy, Urgency)>,
     heard: bool,
+    /// Since when it has been asked so urgently.
+    asked_at: Instant,
+    /// What everything that it started carries, and its attendant: known here also where its folder is gone.
+    tag: String,
+    attendant: Option<Member>,
     /// Since when nothing can be told, because we have no room to look.
     blind_since: Option<Instant>,
 }
@@ -66,8 +80,14 @@ pub(crate) enum Landed {
 
 impl Flight {
     pub(crate) fn attending(folder: AttemptFolder, attempt: Attempt, attending: Attending, look: Look) -> Self {
-        let (by, boot) = (By::Child(attending), boot_now());
-        Self { attempt, folder, by, boot, look, asked: None, heard: false, blind_since: None }
+        let start_time = process::start_time(attending.pid).ok();
+        let attendant = start_time.map(|start_time| Member { pid: attending.pid, start_time });
+        Self::new(folder, attempt, By::Child(attending), &boot_now(), look, attendant)
+    }
+
+    fn new(folder: AttemptFolder, attempt: Attempt, by: By, boot: &str, look: Look, attendant: Option<Member>) -> Self {
+        let (tag, boot, asked_at) = (folder.tag(), boot.to_owned(), Instant::now());
+        Self { attempt, folder, by, boot, look, asked: None, heard: false, asked_at, tag, attendant, blind_since: None }
     }
 
     pub(crate) fn recovered(folder: AttemptFolder, attempt: Attempt, boot: &str, after: Look) -> Landed {
@@ -81,8 +101,8 @@ impl Flight {
             Some(Found::Alive(adopted)) => By::Adopted(adopted),
             Some(Found::Holding) | None => By::Lock,
         };
-        let boot = boot.to_owned();
-        Landed::Flying(Self { attempt, folder, by, boot, look: after, asked: None, heard: false, blind_since: None })
+        let attendant = attendant::attendant_of(&folder);
+        Landed::Flying(Self::new(folder, attempt, by, boot, after, attendant))
     }
 
     /// What becomes readable when the attendant is gone.
@@ -110,6 +130,7 @@ impl Flight {
         match &mut self.by {
             By::Child(attending) => {
                 if !attending.has_ended() {
+                    self.end_what_is_overdue();
                     return Ok(None);
                 }
                 // Its status says nothing: what counts is its record.
@@ -117,10 +138,11 @@ impl Flight {
             }
             By::Adopted(adopted) => {
                 if !process::pidfd_ended(adopted.fd()) {
+                    self.end_what_is_overdue();
                     return Ok(None);
                 }
             }
-            By::Lock => {}
+            By::Lock => self.end_what_is_overdue(),
         }
         match look(&self.folder, &self.boot).map_or(Evidence::Nothing, |found| self.seen(found)) {
             Evidence::Over(end) => return Ok(Some(*end)),
@@ -169,23 +191,61 @@ impl Flight {
         if self.heard && matches!(self.asked, Some((_, asked)) if asked >= urgency) {
             return;
         }
+        if self.asked.is_none_or(|(_, asked)| asked < urgency) {
+            self.asked_at = Instant::now();
+        }
         self.asked = Some((by, urgency));
         // An attendant that is gone will be seen to be; one that could not be told is told again at the next look.
-        let reached = match urgency {
-            Urgency::Ask => attendant::ask_to_stop(&self.folder, record_of(by)),
-            Urgency::Kill => attendant::kill(&self.folder, record_of(by)),
+        let (reached, mode) = match urgency {
+            Urgency::Ask => (attendant::ask_to_stop(&self.folder, record_of(by)), StopMode::Ask),
+            Urgency::Kill => (attendant::kill(&self.folder, record_of(by)), StopMode::Kill),
         };
-        self.heard = reached.is_ok();
+        let told = || self.attendant().is_some_and(|one| attendant::tell_to_stop(one, mode).unwrap_or(false));
+        self.heard = reached.is_ok() || told();
         self.repeat_the_kill();
     }
 
     /// With no attendant left to do it, the kill is ours to do.
     fn repeat_the_kill(&self) {
-        let alone = matches!(self.by, By::Lock) && !attendant::is_attended(&self.folder);
+        let alone = matches!(self.by, By::Lock) && !self.is_attended();
         if alone && self.asked.is_some() {
             // What is left then is found again by the next look.
-            let _ = self.folder.mark(&boot_now()).kill();
+            let _ = self.mark().kill();
         }
+    }
+
+    /// The kill is ours to do also where the attendant lives and does not do it: it was stopped, and cannot be made to go on. One
+    /// that runs and has nothing more to end is given the time that it needs to write the outcome.
+    fn end_what_is_overdue(&self) {
+        let Some((_, urgency)) = self.asked else { return };
+        let limit = match urgency {
+            Urgency::Ask => ASKED_TIME_MAX,
+            Urgency::Kill => KILL_TIME_MAX,
+        };
+        let since = self.asked_at.elapsed();
+        if since < limit {
+            return;
+        }
+        let Some(attendant) = self.attendant().filter(|_| self.is_attended()) else { return };
+        let beside = Mark { root: Some(attendant.pid), spared: Some(attendant.pid), ..self.mark() };
+        let something_lives = || beside.members().is_ok_and(|members| !members.is_empty());
+        if process::is_stopped(attendant.pid) || something_lives() || since >= limit + LAST_TIME_MAX {
+            // What is left then is found by the next look.
+            let _ = attendant::end_by_force(&self.mark(), Some(attendant));
+        }
+    }
+
+    fn attendant(&self) -> Option<Member> {
+        self.attendant.or_else(|| attendant::attendant_of(&self.folder))
+    }
+
+    fn is_attended(&self) -> bool {
+        self.attendant().is_some_and(|one| process::alive(one.pid, one.start_time))
+    }
+
+    /// What tells the processes of this attempt from all others, by the tag that they were given.
+    fn mark(&self) -> Mark {
+        Mark { tag: self.tag.clone(), ..self.folder.mark(&boot_now()) }
     }
 }
 

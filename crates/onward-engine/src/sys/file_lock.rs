@@ -65,6 +65,6 @@ pub(crate) fn end(folder: &attendant::AttemptFolder) -> std::result::Result<(), 
     if attendant::is_attended(folder) && wait() {
         return Ok(());
     }
-    let _ = folder.mark(&boot_now()).kill();
+    let _ = attendant::end_by_force(&folder.mark(&boot_now()), attendant::attendant_of(folder));
     if wait() { Ok(()) } else { Err(format!("what was started from {} cannot be ended", folder.path().display())) }
 }

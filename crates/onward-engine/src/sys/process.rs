@@ -13,14 +13,18 @@ mod members;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::time::Duration;
 
+use jiff::Timestamp;
 pub use members::{Mark, Member, carried, kill_tree, sweep};
-pub(crate) use members::{given_paths, is_shortage};
+pub(crate) use members::{given_paths, is_shortage, last_tag};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
 pub use nix::unistd::Pid;
+use nix::unistd::{SysconfVar, sysconf};
 
 /// The variable that carries the tags of every attempt that a process descends from, separated by commas.
 pub const TREE_VARIABLE: &str = "ONWARD_TREE";
@@ -91,6 +95,31 @@ pub fn start_time(pid: Pid) -> io::Result<u64> {
 /// Whether exactly this process still runs. A zombie does not.
 pub fn alive(pid: Pid, start_time: u64) -> bool {
     Stat::of(pid).is_ok_and(|stat| stat.lives() && stat.start_time == start_time)
+}
+
+/// Whether somebody stopped this process, by a signal or as its tracer.
+pub(crate) fn is_stopped(pid: Pid) -> bool {
+    Stat::of(pid).is_ok_and(|stat| matches!(stat.state, b'T' | b't'))
+}
+
+/// When a process was started, by the clock on the wall as it goes now.
+pub(crate) fn started_at(pid: Pid) -> Option<Timestamp> {
+    let ticks_per_second = sysconf(SysconfVar::CLK_TCK).ok()??.unsigned_abs();
+    let since_boot = Duration::from_millis(start_time(pid).ok()?.saturating_mul(1_000) / ticks_per_second);
+    Some(Timestamp::now() - boottime().saturating_sub(since_boot))
+}
+
+/// A process that has this very file open, other than this one. Only those that we may look at are found.
+pub(crate) fn who_has_open(path: &Path) -> Option<Pid> {
+    let wanted = fs::metadata(path).ok()?;
+    let is_it = |fd: fs::DirEntry| {
+        fs::metadata(fd.path()).is_ok_and(|open| (open.dev(), open.ino()) == (wanted.dev(), wanted.ino()))
+    };
+    let holds = |pid: &Pid| {
+        let mut open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        *pid != Pid::this() && open.any(is_it)
+    };
+    members::all_pids().ok()?.find(holds)
 }
 
 /// The name of the program that a process runs, cut short by the kernel; empty if it has ended.

@@ -1,8 +1,9 @@
 //! Nothing runs twice and nothing runs beside itself, whichever process of a phase is killed. A ledger outside decides.
 
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
-use onward_testkit::{Signal, TestProject, wait_until};
+use onward_testkit::{Running, Signal, TestProject, wait_until};
 
 use crate::project;
 
@@ -194,4 +195,91 @@ fn a_daemon_of_a_successful_phase_is_named() {
     send(daemon, Signal::SIGKILL);
     wait_until("the daemon to end", || (!onward_testkit::is_alive(daemon)).then_some(()));
     assert!(!status().contains("left running"), "{}", status());
+}
+
+/// How long a stop may take, whatever hangs.
+const OUT_WITHIN: Duration = Duration::from_secs(10);
+
+/// A phase, and a process of its that has lost its tag, its parent and its group: only the attendant above it knows it.
+const WITH_A_STRAY: &str = "onward: 1\nname: demo\nphases:\n  a:\n    run: |\n      (env -i setsid sleep 300 >/dev/null 2>&1 199>&- 63>&- & echo $! > stray)\n      step a hold\n";
+
+fn assert_all_ended(project: &TestProject, pids: &[u32]) {
+    for pid in pids {
+        assert!(!onward_testkit::is_alive(*pid), "process {pid} lives: {:?}", project.ledger());
+    }
+}
+
+/// Somebody stopped the attendant of a phase. Ctrl+C makes it go on, so that it ends the phase in order.
+#[test]
+fn a_stopped_attendant_goes_on_to_end_its_phase() {
+    let project = project();
+    project.plan(WITH_A_STRAY);
+    let run = project.start(["run"]);
+    let pid = project.wait_ledger("begin", "a", 1).pid;
+    let stray = number_in(&project, "stray");
+    send(attendant_of(pid), Signal::SIGSTOP);
+    let begun = Instant::now();
+    run.signal(Signal::SIGINT);
+    run.wait_code(130);
+    assert!(begun.elapsed() < OUT_WITHIN / 2, "it was not made to go on: {:?}", begun.elapsed());
+    assert_all_ended(&project, &[pid, stray]);
+    let events = project.command(["log", "--events", "--json"]).json().to_string();
+    assert!(events.contains("attempt_ended"), "its end is on record: {events}");
+}
+
+/// The attendant of a phase stands still, and is stopped again and again whenever it is made to go on.
+fn hold_attendant(project: &TestProject, attendant: u32) -> Running {
+    let again = "kill 'STOP', $ARGV[0] while kill 0, $ARGV[0]";
+    let holder = project.spawn(project.prepare_program("perl", ["-e", again, &attendant.to_string()]));
+    wait_until("the attendant to stand still", || {
+        let stat = std::fs::read_to_string(format!("/proc/{attendant}/stat")).ok()?;
+        stat.rsplit(") ").next()?.starts_with('T').then_some(())
+    });
+    holder
+}
+
+/// The same, and it stays stopped. The second Ctrl+C ends the phase without it, with all that only it knew.
+#[test]
+fn a_second_interrupt_needs_no_attendant() {
+    let project = project();
+    project.plan(WITH_A_STRAY);
+    let run = project.start(["run"]);
+    let pid = project.wait_ledger("begin", "a", 1).pid;
+    let (stray, attendant) = (number_in(&project, "stray"), attendant_of(pid));
+    let holder = hold_attendant(&project, attendant);
+    let begun = Instant::now();
+    run.signal(Signal::SIGINT);
+    wait_until("the first to be on record", || {
+        let said = project.command(["log", "--events", "--json"]).json().to_string();
+        said.contains("stop_asked").then_some(())
+    });
+    run.signal(Signal::SIGINT);
+    run.wait_code(130);
+    assert!(begun.elapsed() < OUT_WITHIN, "{:?}", begun.elapsed());
+    assert_all_ended(&project, &[pid, stray, attendant]);
+    holder.kill();
+    project.open("a");
+    project.command(["run"]).expect(0);
+    assert_alone(&project);
+}
+
+/// A phase whose attendant stands still outlived its driver. Whoever wants it ended goes on soon, and alone.
+#[test]
+fn an_orphan_is_killed_without_its_attendant() {
+    let project = project();
+    project.plan(WITH_A_STRAY);
+    let first = project.start(["run"]);
+    let pid = project.wait_ledger("begin", "a", 1).pid;
+    let (stray, attendant) = (number_in(&project, "stray"), attendant_of(pid));
+    let holder = hold_attendant(&project, attendant);
+    first.kill();
+    let begun = Instant::now();
+    let second = project.start(["resume", "--orphan", "kill"]);
+    project.wait_ledger("begin", "a", 2);
+    assert!(begun.elapsed() < OUT_WITHIN, "{:?}", begun.elapsed());
+    assert_all_ended(&project, &[pid, stray, attendant]);
+    holder.kill();
+    project.open("a");
+    second.wait_code(0);
+    assert_alone(&project);
 }

@@ -36,6 +36,8 @@ pub struct Mark {
     pub main: Option<Member>,
     /// All that descends from this process belongs to it.
     pub root: Option<Pid>,
+    /// Belongs to it and is left alone: an attendant to which whatever loses its parent still comes.
+    pub spared: Option<Pid>,
 }
 
 /// A living process that belongs to an attempt.
@@ -60,7 +62,7 @@ enum Act {
 
 impl Mark {
     pub fn tagged(tag: &str) -> Self {
-        Self { tag: tag.to_owned(), main: None, root: None }
+        Self { tag: tag.to_owned(), main: None, root: None, spared: None }
     }
 
     /// All that is there of it now. A process that is just becoming another program shows no environment for a moment, so nobody
@@ -113,7 +115,7 @@ impl Mark {
                 let _ = signal(pid, stat.start_time, Signal::SIGKILL);
             }
         };
-        for pid in all_pids()?.filter(|pid| *pid != Pid::this()) {
+        for pid in all_pids()?.filter(|pid| *pid != Pid::this() && Some(*pid) != self.spared) {
             let stat = match Stat::of(pid) {
                 Ok(stat) => stat,
                 Err(why) => {
@@ -204,6 +206,12 @@ pub(crate) fn given_paths(variable: &str) -> io::Result<Vec<(Pid, PathBuf)>> {
     Ok(given)
 }
 
+/// The tag of the innermost attempt that a process descends from.
+pub(crate) fn last_tag(pid: Pid) -> io::Result<Option<String>> {
+    let environment = environment(pid)?;
+    Ok(tags_in(&environment).last().map(|tag| String::from_utf8_lossy(tag).into_owned()))
+}
+
 /// Kills the group, then everything that carries the tag and what belongs to it. Gives what is still there in the end.
 pub fn kill_tree(group: Option<Pid>, tag: &str) -> io::Result<Vec<Member>> {
     if let Some(group) = group {
@@ -244,7 +252,7 @@ fn tags_in(environment: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter(|tag| !tag.is_empty())
 }
 
-fn all_pids() -> io::Result<impl Iterator<Item = Pid>> {
+pub(super) fn all_pids() -> io::Result<impl Iterator<Item = Pid>> {
     let entries = fs::read_dir("/proc")?.flatten();
     Ok(entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok().map(Pid::from_raw)))
 }
