@@ -9,7 +9,7 @@ use onward_core::question::{Question, Typed};
 use onward_core::resume::Finding;
 use onward_core::run::Refusal;
 use onward_core::view::Driver;
-use onward_store::StoreError;
+use onward_store::{StoreError, Vanished};
 
 use crate::trust::Doubt;
 
@@ -121,6 +121,9 @@ pub enum Error {
     /// The project folder was renamed under its driver.
     #[error("the project was moved away from {} while its run was at work", from.display())]
     Moved { from: PathBuf, to: Option<PathBuf> },
+    /// The store was taken away from under the driver of a run.
+    #[error("the store of run {run} is gone: {} {how} while the run was at work", path.display())]
+    StoreGone { run: RunId, path: PathBuf, how: Vanished, copy: CopyInGit },
     #[error("{what}: {why}")]
     Io { what: String, why: std::io::Error },
     #[error("stopped by signal {signal} before it was done")]
@@ -135,6 +138,17 @@ pub enum Error {
     NotYet(String),
     #[error("run {run} did not answer within {seconds} s")]
     NoAnswer { run: RunId, seconds: u64 },
+}
+
+/// How much of the journal of a run git has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyInGit {
+    /// All that was on record.
+    Whole,
+    /// Its beginning.
+    Part,
+    /// Nothing, or git does not answer.
+    None,
 }
 
 /// What is left where something is damaged.

@@ -35,7 +35,7 @@ pub use drive::keyframes::{Keep, KeepNothing, keyframe_is_due, put_fold, put_key
 pub use drive::reporter::{Reporter, Silent, Update};
 pub use drive::world::{Begun, Direction, FilesOutcome, Happened, Tree, Urgency, World};
 pub use drive::{Arrived, Committer, Driver};
-pub use error::{Error, Left, Result};
+pub use error::{CopyInGit, Error, Left, Result};
 pub use journal::load as load_run;
 pub use plan_files::{Checked, check};
 pub use project::{FOLDER, Project};
@@ -49,7 +49,7 @@ pub use vcs::tree_lock::AtWork;
 
 use onward_core::config::{Config, OnNetwork};
 use onward_core::run::Run;
-pub use onward_store::{Cause, StoreError};
+pub use onward_store::{Cause, StoreError, Vanished};
 use onward_store::{OpenMode, SqliteStore, Store};
 
 /// A project with its store: what every front end calls.

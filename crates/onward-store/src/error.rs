@@ -62,6 +62,10 @@ pub enum StoreError {
     #[error("cannot read {}: {detail}", path.display())]
     Unreadable { cause: Cause, path: PathBuf, detail: String },
 
+    /// A file of the store was taken away while it was in use. What was asked for last may be in it, and nobody finds it there.
+    #[error("{} {how} while it was in use", path.display())]
+    Gone { path: PathBuf, how: Vanished },
+
     /// Somebody else could have planted or could change this.
     #[error("{} is not safe to use: {why}", path.display())]
     Unsafe { path: PathBuf, why: Unsafe },
@@ -150,6 +154,15 @@ impl Damage {
         self.seq = Some(seq);
         self
     }
+}
+
+/// What became of a file that is not where it was.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Vanished {
+    #[error("was deleted")]
+    Deleted,
+    #[error("was moved to {}", to.display())]
+    Moved { to: PathBuf },
 }
 
 /// Why a file or folder is refused.

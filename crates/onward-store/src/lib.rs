@@ -26,7 +26,7 @@ mod seal;
 mod sqlite;
 mod types;
 
-pub use error::{Cause, Damage, StoreError, Unsafe};
+pub use error::{Cause, Damage, StoreError, Unsafe, Vanished};
 pub use file_system::{network_file_system, pretend_file_system};
 pub use lease::{Holder, Lease, LeaseKind};
 pub use memory::MemoryStore;

@@ -17,7 +17,7 @@ use crate::args::Reader;
 use crate::render;
 use pages::{
     answer_needed, bad_checkpoint, bad_record, damaged, forbidden, going_back, halfway_back, illegal, loss_unknown,
-    lost, moved, several, stopped, store, survives, tree_in_use, unanswered, untrusted,
+    lost, moved, several, stopped, store, store_gone, survives, tree_in_use, unanswered, untrusted,
 };
 
 /// Why a command did not do what it was asked for. Boxed, because it travels through every result.
@@ -224,6 +224,7 @@ impl Page {
             Error::Untrusted { .. } => untrusted(what),
             Error::NoRoom { .. } => Self::new(exit::STORE, "no-room", what).kept(ALL_RECORDED).next("onward status"),
             Error::Moved { to, .. } => moved(what, to.as_deref()),
+            Error::StoreGone { run, how, copy, .. } => store_gone(what, &run, &how, copy),
             Error::Stopped { signal } => stopped(signal),
             Error::HalfDone { signal, run, done } => stopped(signal).kept(done).look_at("status", &run),
             Error::LeftWaiting { run } => unanswered("left-waiting", what, LEFT, &run),
@@ -302,7 +303,7 @@ fn bug(literal: &str, place: &str) -> Page {
 mod tests {
     use onward_core::question::{Offer, Typed};
     use onward_core::run::Refusal;
-    use onward_engine::{Cause, Left, StoreError};
+    use onward_engine::{Cause, CopyInGit, Left, StoreError, Vanished};
 
     use super::*;
     use onward_core::id::{Attempt, PhaseId, Seq};
@@ -316,6 +317,10 @@ mod tests {
         let good = Some(onward_core::id::CheckpointId::new("CP-2"));
         let left = Left { raw: "{".into(), place: "/x/.onward".into(), run: Some(run()), good };
         Error::BadCheckpoint { id: "CP-1".into(), why: String::new(), left: Box::new(left) }
+    }
+
+    fn store_gone(copy: CopyInGit) -> Error {
+        Error::StoreGone { run: run(), path: "/x/.onward/onward.db".into(), how: Vanished::Deleted, copy }
     }
 
     fn question() -> Question {
@@ -373,6 +378,10 @@ mod tests {
             (2, Error::NoPhases { run: run() }),
             (74, Error::NoRoom { what: "the folder of an attempt cannot be made".into() }),
             (74, Error::Moved { from: "/old".into(), to: Some("/new".into()) }),
+            (74, store_gone(CopyInGit::Whole)),
+            (74, store_gone(CopyInGit::Part)),
+            (74, store_gone(CopyInGit::None)),
+            (74, Error::Store(StoreError::Gone { path: "onward.db".into(), how: Vanished::Deleted })),
             (70, Error::Illegal(Refusal::NotAtWork(PhaseId::new("x"), Attempt(1)))),
             (12, Error::BadRecord { run: run(), seq: 3, why: text() }),
             (12, bad_checkpoint()),

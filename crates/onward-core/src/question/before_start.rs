@@ -88,13 +88,24 @@ fn wanted(kind: Kind) -> &'static [Choice] {
 
 /// A fresh start is wanted while phases of the old run are still at work.
 pub fn fresh_start(run: &RunId, at_work: Vec<PhaseId>, typed: &Typed) -> Question {
-    let message = |phase: &PhaseId| format!("phase {phase} of the old run is still at work");
-    let findings: Vec<Finding> =
-        at_work.iter().map(|phase| Finding::of(Kind::OrphanInTheWay, phase, message(phase))).collect();
+    let message = |phase: PhaseId| (format!("phase {phase} of the old run is still at work"), phase);
+    beside_a_fresh_start(run, at_work.into_iter().map(message).collect(), typed)
+}
+
+/// The same where the store has lost the old run, and a process of each phase is all that is known.
+pub fn fresh_start_after_a_loss(run: &RunId, at_work: Vec<(PhaseId, i32)>, typed: &Typed) -> Question {
+    let words = "which the store does not know, is still at work: process";
+    let message = |(phase, pid)| (format!("phase {phase} of run {run}, {words} {pid}"), phase);
+    beside_a_fresh_start(run, at_work.into_iter().map(message).collect(), typed)
+}
+
+fn beside_a_fresh_start(run: &RunId, at_work: Vec<(String, PhaseId)>, typed: &Typed) -> Question {
+    let finding = |(message, phase): (String, PhaseId)| Finding::of(Kind::OrphanInTheWay, &phase, message);
+    let findings: Vec<Finding> = at_work.into_iter().map(finding).collect();
     let start = fresh(FRESH, typed).command;
     Question {
         reasons: findings.iter().map(|finding| finding.message.clone()).collect(),
-        orphans: at_work,
+        orphans: findings.iter().filter_map(|finding| finding.phase.clone()).collect(),
         choices: orphans(&start, "start fresh when what is still at work has ended", "end it, then start fresh").into(),
         findings,
         ..Question::new(run.clone())

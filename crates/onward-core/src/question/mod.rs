@@ -15,7 +15,7 @@ use crate::id::{PhaseId, RunId};
 use crate::resume::{Finding, Offered};
 
 pub use after_stop::{FailedPhase, after_stop, asks, failed, of_doubts};
-pub use before_start::{fresh_start, on_resume, unanswered, which_run};
+pub use before_start::{fresh_start, fresh_start_after_a_loss, on_resume, unanswered, which_run};
 pub use commands::{Typed, quoted};
 
 /// A question with its answers.

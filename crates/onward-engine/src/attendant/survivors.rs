@@ -1,10 +1,15 @@
 //! Processes of attempts whose store is gone: the tag names a folder that is not there any more, the path that they were given does.
 
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use nix::sys::signal::Signal;
+
+use super::find::end_by_force;
 use super::folder::AttemptFolder;
-use crate::sys::process::{self, Pid};
+use super::spawn::ARGUMENT;
+use crate::sys::process::{self, Mark, Member, Pid};
 
 /// The variable of every attempt with the path of a file in its folder.
 const PLACE_VARIABLE: &str = "ONWARD_OUTPUT";
@@ -15,6 +20,27 @@ pub(crate) struct Survivor {
     pub(crate) pid: Pid,
     pub(crate) run: String,
     pub(crate) phase: String,
+}
+
+impl Survivor {
+    /// Ends the attempt that it belongs to, with all that carries its tag.
+    pub(crate) fn end(&self, all: &[Self]) -> io::Result<()> {
+        let Some(tag) = process::last_tag(self.pid)? else {
+            // It shed the tag and kept the path: it is known by that alone.
+            return process::start_time(self.pid)
+                .and_then(|start_time| process::signal(self.pid, start_time, Signal::SIGKILL))
+                .map(drop);
+        };
+        let same = |one: &&Self| (&one.run, &one.phase) == (&self.run, &self.phase);
+        let attendant = all.iter().filter(same).map(|one| one.pid).find(|pid| is_attendant(*pid));
+        let attendant = attendant.and_then(|pid| Some(Member { pid, start_time: process::start_time(pid).ok()? }));
+        end_by_force(&Mark::tagged(&tag), attendant).map(drop)
+    }
+}
+
+fn is_attendant(pid: Pid) -> bool {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    line.split(|&byte| byte == 0).nth(1).is_some_and(|word| word == ARGUMENT.as_bytes())
 }
 
 /// The living processes of all attempts below a path of a store, whether the store is the one that they were started from or not.

@@ -16,6 +16,7 @@ use crate::drive::keyframes::put_fold;
 use crate::error::{Error, Result};
 use crate::journal;
 use crate::start::starting::holder;
+use crate::sys::process;
 use crate::trust;
 
 /// One thing that was done.
@@ -147,8 +148,17 @@ impl Onward {
         let Some((run, _)) = held.into_iter().find(|(_, kind)| *kind == LeaseKind::Driving) else { return Ok(()) };
         let known = self.driver(&run).ok().flatten();
         self.store = None;
-        let unknown = || Driver { host: "this machine".to_owned(), pid: 0, since: Timestamp::UNIX_EPOCH };
-        Err(Error::Driven { run, driver: known.unwrap_or_else(unknown) })
+        // Where the database that says who it is is gone, the lock that it holds tells.
+        let path = self.project.runtime().join(format!("{run}.lock"));
+        let holder = || {
+            let pid = process::who_has_open(&path)?;
+            let (host, since) = (process::hostname(), process::started_at(pid)?);
+            Some(Driver { host, pid: pid.as_raw().unsigned_abs(), since })
+        };
+        Err(match known.or_else(holder) {
+            Some(driver) => Error::Driven { run, driver },
+            None => Error::StillAtWork { path },
+        })
     }
 
     fn close_to_others(&self, work: &mut Work) -> Result<bool> {

@@ -8,16 +8,17 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use onward_core::effect::Effect;
-use onward_core::event::Event;
+use onward_core::event::{Event, StopBy};
 use onward_core::input::{Begin, Input};
 use onward_core::mutant::{self, Mutant};
 use onward_core::run::{self, Ending, Run, Stepped};
+use onward_store::StoreError;
 
 use super::committer::{Arrived, Committer};
 use super::inbox;
 use crate::drive::reporter::{Reporter, Update};
 use crate::drive::world::{Urgency, World};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// How long the driver sleeps at most before it looks at the inbox by itself.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -33,8 +34,14 @@ impl Driver<'_> {
     /// Drives the run until there is nothing more to do for this process.
     pub fn drive(mut self, begin: Begin) -> Result<Ending> {
         let driven = self.drive_to_the_end(begin);
-        if driven.is_err() {
-            self.world.end_all();
+        if let Err(why) = &driven {
+            // Nobody would ever take the results of what goes on without a store.
+            let by = is_without_a_store(why).then_some(StopBy::DriverGone);
+            if by.is_some() {
+                self.reporter
+                    .update(&Update::Note(&format!("{why}: nothing more is started, and what is at work is ended")));
+            }
+            self.world.end_all(by);
         }
         driven
     }
@@ -157,6 +164,10 @@ impl Driver<'_> {
         });
         due.chain([LOOK_EVERY]).min().unwrap_or(LOOK_EVERY)
     }
+}
+
+fn is_without_a_store(why: &Error) -> bool {
+    matches!(why, Error::Store(StoreError::Gone { .. }))
 }
 
 fn act(world: &mut dyn World, run: &Run) -> Result<Vec<Arrived>> {

@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use onward_core::checkpoint;
 use onward_core::id::{CheckpointId, RunId, Seq};
 use onward_core::run::{Run, cache};
-use onward_store::{Appended, Chain, OpenMode, SqliteStore, Store};
+use onward_store::{Appended, Chain, SqliteStore, Store};
 
 use crate::vcs::journal_piece::Copier;
 
@@ -144,7 +144,7 @@ impl Drop for Keeper {
 
 /// Of several jobs of one kind that wait, only the newest is worth doing.
 fn work(folder: &std::path::Path, jobs: &Receiver<Job>) {
-    let Ok(mut store) = SqliteStore::open(folder, OpenMode::ReadWrite) else { return };
+    let Ok(mut store) = SqliteStore::open_if_there(folder) else { return };
     while let Ok(first) = jobs.recv() {
         let (mut keyframe, mut fold) = (None, None);
         for job in std::iter::once(first).chain(jobs.try_iter()) {

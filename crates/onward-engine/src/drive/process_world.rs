@@ -263,13 +263,14 @@ impl World for Flights<'_> {
         self.place.demand()
     }
 
-    fn end_all(&mut self) {
-        let by = match stop::signal() {
-            Some(SIGINT) => StopBy::Interrupt,
-            Some(SIGTERM) => StopBy::SessionEnd,
-            // Nobody wants them to end: the next driver takes their results.
-            Some(_) | None => return,
+    fn end_all(&mut self, by: Option<StopBy>) {
+        let asked = match stop::signal() {
+            Some(SIGINT) => Some(StopBy::Interrupt),
+            Some(SIGTERM) => Some(StopBy::SessionEnd),
+            Some(_) | None => by,
         };
+        // Otherwise nobody wants them to end: the next driver takes their results.
+        let Some(by) = asked else { return };
         let (begun, mut urgency) = (Instant::now(), Urgency::Ask);
         while !self.in_flight.is_empty() && begun.elapsed() < END_ALL_TIME_MAX {
             for flight in self.in_flight.values_mut() {

@@ -60,8 +60,8 @@ pub trait World {
         Vec::new()
     }
 
-    /// Ends what is at work, where a stop was asked for and cannot be written down.
-    fn end_all(&mut self) {}
+    /// Ends what is at work, where that cannot be written down: because a stop was asked for, or for the reason that is given.
+    fn end_all(&mut self, _by: Option<StopBy>) {}
 
     /// An error if the project is not where it was: nothing that was seen since then counts, and nothing may be started.
     fn demand_in_place(&self) -> Result<()> {

@@ -211,9 +211,12 @@ impl Onward {
     }
 
     /// What is to be done, or the question that stands in the way.
-    pub fn ready(&self, request: &Request, found: &Found) -> Result<Ready> {
+    pub fn ready(&mut self, request: &Request, found: &Found) -> Result<Ready> {
         let one = match (&request.want, found.unfinished.as_slice()) {
-            (Want::Fresh, all) => return fresh(request, all),
+            (Want::Fresh, all) => {
+                self.ask_about_survivors(request)?;
+                return fresh(request, all);
+            }
             (_, []) => return Ok(Ready::Start),
             (Want::Plain | Want::Resume(_) | Want::ResumeRun(_), [one]) => one,
             (_, several) => {

@@ -1,11 +1,13 @@
 //! Runs that git has a copy of and the store has not: its folder was deleted, or swept away with everything that git does not
 //! track. Whoever finds nothing looks here before saying so, and a start begins nothing anew that is on record in git.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use onward_core::event::Recorded;
-use onward_core::id::RunId;
+use onward_core::event::{Orphans, Recorded};
+use onward_core::id::{PhaseId, RunId};
+use onward_core::question;
 use onward_core::run::{self, Run};
 use onward_core::view::Summary;
 use onward_store::{OpenMode, RunFilter, SqliteStore};
@@ -13,11 +15,17 @@ use onward_store::{OpenMode, RunFilter, SqliteStore};
 use crate::Onward;
 use crate::attendant::{self, Survivor};
 use crate::doctor::{self, Copied, Copies};
-use crate::error::{Error, Result};
+use crate::drive::reporter::{Reporter, Update};
+use crate::error::{CopyInGit, Error, Result};
 use crate::journal;
+use crate::start::starting::Request;
+use crate::sys::file_lock::LOCK_LOOK_EVERY;
 use crate::sys::stop;
 use crate::vcs;
 use crate::vcs::journal_piece;
+
+/// How often what is left of a lost run is ended before that is given up.
+const KILL_TRIES_MAX: u32 = 100;
 
 /// A run that git has a copy of and the store does not know.
 struct Lost {
@@ -111,19 +119,68 @@ impl Onward {
         Ok(())
     }
 
-    /// Refuses to begin or to bring back anything beside a process of a run that the store has lost.
-    pub(crate) fn demand_no_survivor(&mut self) -> Result<()> {
-        let Some(known) = self.known().filter(|known| known.no_plan) else { return Ok(()) };
+    /// Living processes of runs that the store has lost.
+    fn lost_survivors(&mut self) -> Result<Vec<Survivor>> {
+        let Some(known) = self.known().filter(|known| known.no_plan) else { return Ok(Vec::new()) };
         let folder = self.project.store_folder();
         let survivors = attendant::survivors(&folder).map_err(Error::io("looking for processes of lost runs"))?;
         let deleted = SqliteStore::open(&folder, OpenMode::Look).ok();
-        let is_lost = |run: &RunId| {
-            let was_deleted = deleted.as_ref().is_some_and(|store| store.run_was_deleted(run).unwrap_or(false));
-            !known.runs.contains(run) && !was_deleted
+        let is_lost = |survivor: &Survivor| {
+            let run = RunId::new(&survivor.run);
+            let was_deleted = deleted.as_ref().is_some_and(|store| store.run_was_deleted(&run).unwrap_or(false));
+            !known.runs.contains(&run) && !was_deleted
         };
-        match survivors.into_iter().find(|survivor| is_lost(&RunId::new(&survivor.run))) {
+        Ok(survivors.into_iter().filter(is_lost).collect())
+    }
+
+    /// Refuses to begin or to bring back anything beside a process of a run that the store has lost.
+    pub(crate) fn demand_no_survivor(&mut self) -> Result<()> {
+        match self.lost_survivors()?.into_iter().next() {
             Some(Survivor { pid, run, phase }) => Err(Error::Survives { run, phase, pid: pid.as_raw() }),
             None => Ok(()),
+        }
+    }
+
+    /// Asks what becomes of such processes before a fresh start.
+    pub(super) fn ask_about_survivors(&mut self, request: &Request) -> Result<()> {
+        if request.orphans.is_some() {
+            return Ok(());
+        }
+        let survivors = self.lost_survivors()?;
+        let Some(first) = survivors.first() else { return Ok(()) };
+        let of_it = survivors.iter().filter(|one| one.run == first.run);
+        let at_work: BTreeMap<PhaseId, i32> = of_it.map(|one| (PhaseId::new(&one.phase), one.pid.as_raw())).collect();
+        let at_work = at_work.into_iter().collect();
+        let question = question::fresh_start_after_a_loss(&RunId::new(&first.run), at_work, &request.typed());
+        Err(Error::AnswerNeeded(Box::new(question)))
+    }
+
+    /// Waits until nothing of lost runs is at work any more, or ends it.
+    pub(super) fn see_the_end_of_survivors(&mut self, orphans: Orphans, reporter: &mut dyn Reporter) -> Result<()> {
+        let mut tries = 0;
+        loop {
+            let survivors = self.lost_survivors()?;
+            let Some(first) = survivors.first() else { return Ok(()) };
+            match orphans {
+                Orphans::Kill if tries == KILL_TRIES_MAX => return self.demand_no_survivor(),
+                Orphans::Kill => {
+                    for survivor in &survivors {
+                        // One that could not be ended is met again.
+                        let _ = survivor.end(&survivors);
+                    }
+                }
+                Orphans::Wait if tries == 0 => {
+                    let (run, phase) = (&first.run, &first.phase);
+                    let note = format!(
+                        "phase {phase} of run {run}, which the store does not know, is at work and is waited for"
+                    );
+                    reporter.update(&Update::Note(&note));
+                }
+                Orphans::Wait => {}
+            }
+            stop::demand_none()?;
+            std::thread::sleep(LOCK_LOOK_EVERY);
+            tries += 1;
         }
     }
 
@@ -151,6 +208,15 @@ impl Onward {
         match Some(end).filter(|end| store < *end).and_then(|_| self.end_in_git(run)) {
             Some(git) if store < git => Err(Error::JournalBehind { run: run.clone(), store, git }),
             Some(_) | None => Ok(()),
+        }
+    }
+
+    /// How much of the journal of a run git has, whatever became of the store.
+    pub(crate) fn copy_in_git(&self, run: &Run) -> CopyInGit {
+        match self.end_in_git(&run.id).filter(|_| run.started.snapshots) {
+            Some(end) if end >= run.seq.0 => CopyInGit::Whole,
+            Some(_) => CopyInGit::Part,
+            None => CopyInGit::None,
         }
     }
 

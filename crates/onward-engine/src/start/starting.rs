@@ -137,7 +137,10 @@ impl Onward {
     /// Starts a new run and drives it.
     pub fn start(&mut self, request: &Request, found: Found, reporter: &mut dyn Reporter) -> Result<Finished> {
         stop::demand_none()?;
-        self.demand_no_survivor()?;
+        match request.orphans.filter(|_| request.want == Want::Fresh) {
+            Some(orphans) => self.see_the_end_of_survivors(orphans, reporter)?,
+            None => self.demand_no_survivor()?,
+        }
         self.store()?;
         if request.want == Want::Fresh {
             // Before anybody is kept from starting, since it may take long.
@@ -383,7 +386,18 @@ impl Onward {
         let mut keeper = Keeper::new(project.store_folder(), run.seq.0);
         let (actor, mut run) = (actor(), run);
         let committer = Committer::new(self.store()?, lease, &mut keeper, &mut run, &actor);
-        let ending = Driver { committer, world: &mut world, reporter }.drive(begin)?;
+        let driven = Driver { committer, world: &mut world, reporter }.drive(begin);
+        let ending = match driven {
+            Ok(ending) => ending,
+            Err(Error::Store(StoreError::Gone { path, how })) => {
+                keeper.finish(&run);
+                // Waits for the copy in git, whose thread has the lost journal open.
+                drop(keeper);
+                let copy = self.copy_in_git(&run);
+                return Err(Error::StoreGone { run: run.id, path, how, copy });
+            }
+            Err(why) => return Err(why),
+        };
         keeper.finish(&run);
         world.catch_index_up();
         Ok(Finished { run, ending })

@@ -16,6 +16,7 @@ mod journal;
 mod keyframes;
 mod leases;
 mod open;
+mod place;
 mod prune;
 mod runs;
 mod salvage;

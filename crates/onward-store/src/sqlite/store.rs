@@ -14,7 +14,9 @@ use super::{
     backfill::{self, Backfill},
     copy::Copy,
     fault::Fault,
-    open, schema,
+    open,
+    place::Place,
+    schema,
 };
 use crate::{
     Store,
@@ -50,6 +52,8 @@ pub struct SqliteStore {
     pub(super) wal_pages: Arc<AtomicI32>,
     /// What `SQLite` called the state of the database when [`Store::changed`] was last asked.
     seen: i64,
+    /// Where the files were that are open for writing.
+    pub(super) place: Option<Place>,
     /// What the disk said when it failed. From then on this handle writes nothing.
     pub(super) broken: Option<String>,
     /// Kept last, so that the copy goes after the connection to it.
@@ -64,6 +68,15 @@ impl SqliteStore {
         match mode {
             OpenMode::ReadWrite => Self::open_to_write(folder),
             OpenMode::Look => Self::open_to_look(folder),
+        }
+    }
+
+    /// Opens a store to write, and makes none: for whoever works beside a handle that is open already.
+    pub fn open_if_there(folder: &Path) -> Result<Self, StoreError> {
+        let there = Folder::find(folder)?.map(|folder| folder.check_database()).transpose()?;
+        match there {
+            Some(true) => Self::open(folder, OpenMode::ReadWrite),
+            Some(false) | None => Err(StoreError::NoStore { folder: folder.to_owned() }),
         }
     }
 
@@ -150,10 +163,13 @@ impl SqliteStore {
             backfill: Backfill::default(),
             wal_pages,
             seen: 0,
+            place: None,
             broken: None,
             _copy: copy,
         };
         store.has_changed()?;
+        // Noted after the first read, which opens the log.
+        store.place = (mode == OpenMode::ReadWrite).then(|| Place::of(&store.database));
         Ok(store)
     }
 
@@ -169,7 +185,13 @@ impl SqliteStore {
         head::force(&path, &meta.head()).map_err(|error: io::Error| StoreError::not_saved(path, &error))
     }
 
+    /// Refuses to go on with files that nobody would find again.
+    pub(super) fn demand_in_place(&self) -> Result<(), StoreError> {
+        self.place.as_ref().map_or(Ok(()), Place::demand)
+    }
+
     fn has_changed(&mut self) -> Result<bool, StoreError> {
+        self.demand_in_place()?;
         let now: i64 = self
             .connection
             .pragma_query_value(None, "data_version", |row| row.get(0))

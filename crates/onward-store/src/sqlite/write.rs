@@ -165,6 +165,8 @@ impl SqliteStore {
             }
         }
         probe(points.after_commit);
+        // Only now: what is in its place after the commit was there during it.
+        self.demand_in_place()?;
         head::advance(&self.folder.head(), &meta.head());
         let pages = self.wal_pages.load(Ordering::Relaxed);
         self.backfill.after_commit(pages, &self.database, &self.connection);

@@ -7,7 +7,7 @@ use onward_core::id::RunId;
 use onward_core::question::{self, Question, Typed};
 use onward_core::resume::{Finding, Weight};
 use onward_core::run::Refusal;
-use onward_engine::{Cause, Left, StoreError};
+use onward_engine::{Cause, CopyInGit, Left, StoreError, Vanished};
 
 use super::{ALL_RECORDED, AS_BEFORE, Page, STORE_LEFT, code_of, signal_in_words};
 
@@ -25,6 +25,28 @@ pub(super) fn moved(what: String, to: Option<&Path>) -> Page {
     let kept = "all that was recorded has moved along; phases at work go on, and the next start takes their results";
     let there = to.map(|to| format!("it is in {} now", to.display()));
     Page::new(exit::STORE, "moved", what).kept(kept).more(there.into_iter().collect()).next("onward resume")
+}
+
+/// The store of a run that was being driven is gone: what is left of its records, and what to do first.
+pub(super) fn store_gone(what: String, run: &RunId, how: &Vanished, copy: CopyInGit) -> Page {
+    let ended = "nothing more was started, and the phases that were at work were asked to end; their files are as they left them";
+    let mut more = vec![ended.to_owned()];
+    let (kept, next) = match (how, copy) {
+        (Vanished::Moved { .. }, _) => {
+            more.push("bring the files of the store back to their place, all of them, and go on".to_owned());
+            ("what was recorded is in the files that were moved", "onward resume")
+        }
+        (Vanished::Deleted, CopyInGit::Whole) => {
+            ("git has all records of this run: repair brings them back", "onward doctor --repair")
+        }
+        (Vanished::Deleted, CopyInGit::Part) => {
+            ("git has the first part of the records of this run: repair brings it back", "onward doctor --repair")
+        }
+        (Vanished::Deleted, CopyInGit::None) => {
+            ("nothing of the records of this run: they were in what was deleted, and git has no copy", "onward doctor")
+        }
+    };
+    Page::new(exit::STORE, "store-gone", what).more(more).kept(kept).of_run(run).next(next)
 }
 
 /// A request to a run without an answer, and what becomes of it.
@@ -122,6 +144,9 @@ pub(super) fn store(what: &str, why: &StoreError) -> Page {
             page(exit::STORE, "not-known").more(vec![words.to_owned()]).kept(ALL_RECORDED).next("onward status")
         }
         StoreError::Unreadable { cause, .. } => page(exit::STORE, "unreadable").more(cause_in_words(*cause)),
+        StoreError::Gone { .. } => page(exit::STORE, "store-gone")
+            .kept("what was recorded before is in the files that were taken away")
+            .next("onward doctor"),
         StoreError::Unsafe { .. } => page(exit::STORE, "unsafe"),
         StoreError::Network { .. } => {
             let words = "locks and flushes there are not to be trusted: keep the project on a disk of this machine, or write \

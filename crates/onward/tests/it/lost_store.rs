@@ -380,16 +380,46 @@ fn nothing_is_begun_beside_a_phase_that_outlived_the_books() {
         } else {
             project.command(["run"]).expect(11).err_names(["phase b", "process"]);
         }
-        project.command(["run", "--fresh"]).expect(11).err_names(["phase b", "process"]);
+        project.command(["run", "--fresh"]).expect(14).err_names(["phase b", "process", "--orphan"]);
         assert!(!project.exists(".onward/onward.db"), "a refusal made a store");
         assert_eq!(project.count("begin", "b"), 1);
         project.open("b");
         project.wait_ledger("end", "b", 1);
         wait_until("the end of the attempt", || {
             let code = project.command(["run", "--fresh"]).code;
-            (code != 11).then_some(())
+            (code != 14).then_some(())
         });
         assert_eq!(project.count("begin", "b"), 2);
+    }
+}
+
+/// The books are gone and a phase of theirs works. Whoever wants to start fresh says what becomes of it: it is ended with all that it
+/// started, or waited for, and only then anything begins.
+#[test]
+fn a_fresh_start_ends_or_awaits_what_outlived_the_books() {
+    let stray = "(env -i setsid sleep 300 >/dev/null 2>&1 199>&- 63>&- & echo $! > stray)";
+    let plan = format!("onward: 1\nname: demo\nphases:\n  a:\n    run: |\n      {stray}\n      step a hold\n");
+    for how in ["kill", "wait"] {
+        let project = project();
+        project.plan(&plan);
+        let driver = project.start(["run"]);
+        let pid = project.wait_ledger("begin", "a", 1).pid;
+        let stray: u32 =
+            wait_until("a process", || project.exists("stray").then(|| project.read("stray").trim().parse().ok())?);
+        driver.kill();
+        fs::remove_dir_all(project.path(".onward")).expect("our own folder");
+        project.plan("onward: 1\nname: demo\nphases:\n  a: { run: step a }\n");
+        let fresh = project.start(["run", "--fresh", "--orphan", how]);
+        if how == "wait" {
+            wait_until("what it waits for", || fresh.err().contains("is waited for").then_some(()));
+            assert_eq!(project.count("begin", "a"), 1, "{:?}", project.ledger());
+            project.open("a");
+        }
+        fresh.wait_code(0);
+        assert!(!onward_testkit::is_alive(pid), "the phase goes on");
+        assert_eq!(onward_testkit::is_alive(stray), how == "wait", "what a successful phase leaves behind is let be");
+        assert_eq!(project.order("overlap"), Vec::<String>::new(), "{:?}", project.ledger());
+        assert_eq!((project.count("begin", "a"), project.count("end", "a")), (2, if how == "wait" { 2 } else { 1 }));
     }
 }
 

@@ -37,6 +37,7 @@ mod stopping;
 mod stories;
 mod trust;
 mod untrusted_settings;
+mod vanished_store;
 
 fn project() -> onward_testkit::TestProject {
     onward_testkit::TestProject::new(env!("CARGO_BIN_EXE_onward"))
