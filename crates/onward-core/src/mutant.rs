@@ -44,10 +44,12 @@ pub enum Mutant {
     RepeatAnOutwardEffect,
     /// A phase that was asked to end and finished its work is done once more.
     ThrowAwayWhatIsDone,
+    /// A person's answer about a phase at work is forgotten when it has ended.
+    AskAgain,
 }
 
 impl Mutant {
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::ActBeforeTheAppend,
         Self::ForgetRecovery,
         Self::CountInterruptionsAsFailures,
@@ -68,6 +70,7 @@ impl Mutant {
         Self::DoneWhenIsNoProof,
         Self::RepeatAnOutwardEffect,
         Self::ThrowAwayWhatIsDone,
+        Self::AskAgain,
     ];
 }
 

@@ -135,5 +135,6 @@ mod mutants {
         soak_done_when_is_no_proof: DoneWhenIsNoProof;
         an_outward_effect_is_repeated_unasked: RepeatAnOutwardEffect;
         soak_what_is_done_is_thrown_away: ThrowAwayWhatIsDone;
+        soak_a_person_is_asked_again: AskAgain;
     }
 }

@@ -378,8 +378,6 @@ mod tests {
             (2, Error::NoPhases { run: run() }),
             (74, Error::NoRoom { what: "the folder of an attempt cannot be made".into() }),
             (74, Error::Moved { from: "/old".into(), to: Some("/new".into()) }),
-            (74, store_gone(CopyInGit::Whole)),
-            (74, store_gone(CopyInGit::Part)),
             (74, store_gone(CopyInGit::None)),
             (74, Error::Store(StoreError::Gone { path: "onward.db".into(), how: Vanished::Deleted })),
             (70, Error::Illegal(Refusal::NotAtWork(PhaseId::new("x"), Attempt(1)))),

@@ -38,7 +38,7 @@ impl Place {
             name.push(ending);
             PathBuf::from(name)
         };
-        Self { files: FILES.iter().map(|ending| beside(&ending)).filter_map(OpenedFile::open).collect() }
+        Self { files: FILES.iter().map(beside).filter_map(OpenedFile::open).collect() }
     }
 
     /// An error if one of them is not where it was. Costs a system call for each.

@@ -22,6 +22,10 @@ pub(super) struct Facts {
     pub(super) confirmed: bool,
     /// Its last attempt was cut short in the middle of an outward effect, and it is not on record that a person is asked.
     pub(super) must_ask: bool,
+    /// A person said, while it was at work, that it is to be done once more.
+    pub(super) answered: bool,
+    /// That was said of its last attempt, and how it ended is no news to them.
+    pub(super) need_not_ask: bool,
     /// Its last attempt finished its work after it was asked to end.
     pub(super) must_be_done: bool,
     /// Somebody else is at work on it.

@@ -283,7 +283,7 @@ impl Oracle {
             plan.effects != Effects::External || !facts.rewound_since || facts.key == Some(generation),
             "6.5: the key of {phase} is another after a rewind, and its effect is out there"
         );
-        (facts.key, facts.rewound_since) = (Some(generation), false);
+        (facts.key, facts.rewound_since, facts.need_not_ask) = (Some(generation), false, false);
         assert!(facts.unprobed.is_none(), "A8: {phase} is started again before its probe was asked");
         facts.open = Some(attempt);
     }
@@ -344,6 +344,10 @@ impl Oracle {
     fn in_doubt(&mut self, phase: &PhaseId) {
         let has_probe = !self.plan.phase(phase).expect("of the plan").done_when.is_empty();
         let facts = self.facts.get_mut(phase).expect("of the plan");
+        assert!(
+            has_probe || !facts.need_not_ask,
+            "{phase} is asked about again, though a person said what is to be done"
+        );
         facts.unprobed = facts.unprobed.or(has_probe.then_some(Unprobed::NobodyKnows));
         facts.must_ask = false;
     }
@@ -453,6 +457,7 @@ impl Oracle {
         (facts.unprobed, facts.confirmed) = (None, false);
         (facts.must_ask, facts.must_be_done) = (false, false);
         (facts.begun, facts.word) = (false, None);
+        (facts.answered, facts.need_not_ask) = (facts.open.is_some(), false);
     }
 
     /// A rewind makes finished work undone or done again, under a new generation; only what has outward effects keeps its own,

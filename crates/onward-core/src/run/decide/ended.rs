@@ -56,11 +56,12 @@ pub(super) fn ended(run: &Run, id: &PhaseId, attempt: Attempt, end: &AttemptEnd,
             Some(completed(run, phase, end))
         }
         // Whether an outward effect happened cannot be told from an end that we asked for, however the phase took it.
-        Outcome::Stopped { .. } => doubt(phase, state).filter(|_| !is_answered_for(state)),
+        // One that says all the same that it is done is asked about, whatever was said of it before.
+        Outcome::Stopped { said_done: false, .. } if is_answered_for(state) => None,
+        Outcome::Stopped { .. } => doubt(phase, state),
         Outcome::NeverRan => crash_loop(phase, state),
-        Outcome::Unknown => {
-            crash_loop(phase, state).or_else(|| doubt(phase, state).filter(|_| !is_answered_for(state)))
-        }
+        Outcome::Unknown if is_answered_for(state) => crash_loop(phase, state),
+        Outcome::Unknown => crash_loop(phase, state).or_else(|| doubt(phase, state)),
     };
     std::iter::once(first).chain(next).collect()
 }
@@ -247,7 +248,7 @@ fn doubt(phase: &Phase, state: &PhaseState) -> Option<Event> {
 
 /// Whether a person has said already that the phase is to be done once more.
 fn is_answered_for(state: &PhaseState) -> bool {
-    state.attempt.as_ref().is_some_and(|attempt| attempt.redo)
+    state.attempt.as_ref().is_some_and(|attempt| attempt.redo) && !mutant::is(Mutant::AskAgain)
 }
 
 /// The same where the phase says that its outward effect is there, and something else is amiss.

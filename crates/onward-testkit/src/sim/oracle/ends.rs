@@ -35,7 +35,9 @@ impl Oracle {
             Outcome::Stopped { .. } | Outcome::Unknown => Some(Unprobed::NobodyKnows).filter(|_| has_probe),
             _ => Some(Unprobed::NobodyKnows).filter(|_| has_probe && cut),
         };
-        facts.must_ask = cut && !has_probe && !may_be_repeated(plan);
+        let unsaid = matches!(outcome, Outcome::Unknown | Outcome::Stopped { said_done: false, .. });
+        facts.need_not_ask = std::mem::take(&mut facts.answered) && unsaid;
+        facts.must_ask = cut && !has_probe && !may_be_repeated(plan) && !facts.need_not_ask;
         facts.must_be_done = late && !proves && !polite;
         match outcome {
             Outcome::Unknown | Outcome::NeverRan => facts.unknowns += 1,
