@@ -305,16 +305,11 @@ impl Scan {
                 (self.cut, self.follow) = (length, Follow::Nothing);
                 Step::To(at)
             }
-            KeyBlockLine::NotHere => match material.with(bytes[at]) {
-                Some(material) => {
-                    self.follow = Follow::KeyBlock(material);
-                    Step::To(at + 1)
-                }
-                None => {
-                    self.follow = Follow::Nothing;
-                    Step::To(at)
-                }
-            },
+            KeyBlockLine::NotHere => {
+                let goes_on = material.with(bytes[at]);
+                self.follow = goes_on.map_or(Follow::Nothing, Follow::KeyBlock);
+                Step::To(if goes_on.is_some() { at + 1 } else { at })
+            }
         }
     }
 

@@ -173,26 +173,30 @@ fn encoded_otherwise() -> Vec<(&'static str, String)> {
         };
         text.as_bytes().chunks(16).enumerate().map(line).collect::<String>()
     };
-    let escaped: String = text.chars().map(|letter| format!("\\u{:04x}", u32::from(letter))).collect();
+    let escaped = joined(text.chars(), |letter| format!("\\u{:04x}", u32::from(letter)));
     vec![
         ("base64", lines(&base64, 76, "\n")),
         ("base64 of openssl, indented", lines(&base64, 64, "\r\n    ")),
         ("base64 in JSON", lines(&base64, 64, "\\n")),
         ("base64 in narrow lines", lines(&base64, 20, "\n")),
         ("xxd -p", lines(&hex.concat(), 60, "\n")),
-        ("od -An -tx1", hex.chunks(16).map(|line| format!(" {}\n", line.join(" "))).collect()),
+        ("od -An -tx1", joined(hex.chunks(16), |line| format!(" {}\n", line.join(" ")))),
         ("od -tx1", dump(|at| format!("{at:07o} "), 1, "")),
         ("colons", hex.join(":").to_uppercase()),
-        ("xxd -i", hex.chunks(12).map(|line| format!("  0x{},\n", line.join(", 0x"))).collect()),
+        ("xxd -i", joined(hex.chunks(12), |line| format!("  0x{},\n", line.join(", 0x")))),
         ("xxd", dump(|at| format!("{at:08x}: "), 2, "")),
         ("hexdump -C", dump(|at| format!("{at:08x}  "), 1, "|")),
         ("JSON, every letter", escaped),
         ("JSON, the first letter", text.replace('c', "\\u0063")),
         ("JSON, a letter within", text.replace('-', "\\u002D")),
-        ("a URL, every letter", hex.iter().map(|byte| format!("%{byte}")).collect()),
+        ("a URL, every letter", joined(&hex, |byte| format!("%{byte}"))),
         ("a URL, a letter within", text.replace('-', "%2d")),
         ("bytes of Python", text.replace('-', "\\x2d")),
     ]
+}
+
+fn joined<T>(all: impl IntoIterator<Item = T>, word: impl Fn(T) -> String) -> String {
+    all.into_iter().map(word).collect::<Vec<_>>().concat()
 }
 
 fn base64(bytes: &[u8]) -> String {
@@ -263,7 +267,7 @@ fn the_place_of_a_line_break_does_not_matter() {
         let wrapped = |digits: &str, width: usize| {
             digits.as_bytes().chunks(width).map(String::from_utf8_lossy).collect::<Vec<_>>().join("\n")
         };
-        let dump = hex.chunks(16).map(|line| format!("0000 {}\n", line.join(" "))).collect::<String>();
+        let dump = joined(hex.chunks(16), |line| format!("0000 {}\n", line.join(" ")));
         for text in [wrapped(&base64(text.as_bytes()), 76), wrapped(&hex.concat(), 60), dump] {
             let clean = secrets.text(&text);
             assert_eq!(clean.matches(MARK).count(), 1, "{before}: {clean}");
@@ -277,7 +281,7 @@ fn the_place_of_a_line_break_does_not_matter() {
 #[test]
 fn gaps_without_end_are_not_held_back() {
     let value = "0123456789abcdef".repeat(1024);
-    let hex: String = value.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let hex = joined(value.bytes(), |byte| format!("{byte:02x}"));
     let gap = format!("\n{}", " ".repeat(60));
     let wide: String = hex.as_bytes().chunks(2).map(|two| String::from_utf8_lossy(two).into_owned() + &gap).collect();
     let wide = wide.replacen(&gap, " ", 2);
@@ -355,7 +359,7 @@ fn nothing_is_held_back_for_ever() {
 /// left, and of the log all but a few lines is.
 #[test]
 fn a_key_without_an_end_takes_no_log_with_it() {
-    let digits = base64(&(0..1200_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect::<Vec<_>>());
+    let digits = base64(&(0..1200_u32).map(|at| at.wrapping_mul(2_654_435_761).to_be_bytes()[1]).collect::<Vec<_>>());
     let log =
         "2026-01-02T03:04:05Z info  read /usr/local/share/onward/plans at 9fceb02d0ae598e95dc970b74767f19372d61af8\n";
     for before in ["", "2026-01-02T03:04:05Z deploy | ", "    "] {

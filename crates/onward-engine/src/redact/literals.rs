@@ -119,7 +119,7 @@ impl Literals {
         }
         Escape::ALL.into_iter().filter(|escape| escape.may_be_in(first)).fold(found, |found, escape| {
             let looks = match first_two(bytes, escape) {
-                Some(two) => self.look_escaped(&two, bytes, escape, more),
+                Some(two) => self.look_escaped(two, bytes, escape, more),
                 None => Look::open(more),
             };
             found.or(looks)
@@ -132,11 +132,10 @@ impl Literals {
     }
 
     /// The same for values of which the first or the second letter is escaped.
-    fn look_escaped(&self, two: &[u8; 2], bytes: &[u8], escape: Escape, more: More) -> Look {
-        let also =
-            if escape == Escape::Percent { two.map(|byte| if byte == b'+' { b' ' } else { byte }) } else { *two };
-        let blank = if also == *two { None } else { Some(also) };
-        let forms = std::iter::once(*two).chain(blank).flat_map(|two| self.beginning_with(two));
+    fn look_escaped(&self, two: [u8; 2], bytes: &[u8], escape: Escape, more: More) -> Look {
+        let also = if escape == Escape::Percent { two.map(|byte| if byte == b'+' { b' ' } else { byte }) } else { two };
+        let blank = if also == two { None } else { Some(also) };
+        let forms = std::iter::once(two).chain(blank).flat_map(|two| self.beginning_with(two));
         let texts = forms.filter(|form| form.kind == Kind::Text);
         texts.fold(Look::Nothing, |found, form| found.or(unescape(&form.bytes, bytes, escape, more)))
     }
