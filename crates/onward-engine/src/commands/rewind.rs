@@ -313,7 +313,7 @@ impl Onward {
         let found = match &to.snapshot {
             None => Err(format!("checkpoint {} has no snapshot of the files", to.id)),
             Some(kept) => {
-                tree.has_commit(&kept.commit).map_err(|reason| not_asked(&run.id, reason))?.and_then(|there| {
+                tree.has_commit(&kept.commit).map_err(|reason| not_asked(&run.id, &reason))?.and_then(|there| {
                     there.then_some(kept).ok_or_else(|| format!("the snapshot of {} is not in this repository", to.id))
                 })
             }
@@ -425,7 +425,7 @@ impl Onward {
 }
 
 /// Git cannot say whether it has the files: half of a rewind is not what was asked for.
-fn not_asked(run: &RunId, why: String) -> Error {
+fn not_asked(run: &RunId, why: &str) -> Error {
     let reason = format!("git cannot say whether it has the files: {why}");
     Error::NotRewound { run: run.clone(), reason }
 }

@@ -51,7 +51,7 @@ impl Onward {
                     Some(run) => format!("{id} of run {run}"),
                     None => id.to_string(),
                 });
-                Err(ambiguous("checkpoint", text, told.collect()))
+                Err(ambiguous("checkpoint", text, &told.collect::<Vec<_>>()))
             }
         }
     }
@@ -98,7 +98,7 @@ impl Onward {
     }
 }
 
-pub(super) fn ambiguous<T: ToString>(what: &'static str, name: &str, candidates: Vec<T>) -> Error {
+pub(super) fn ambiguous<T: ToString>(what: &'static str, name: &str, candidates: &[T]) -> Error {
     let mut told: Vec<String> = candidates.iter().take(CANDIDATES_MAX).map(ToString::to_string).collect();
     if candidates.len() > CANDIDATES_MAX {
         told.push("and more".to_owned());

@@ -320,7 +320,7 @@ impl Onward {
                 Some(lost) => Err(lost),
                 None => Err(self.nothing_or_lost(Error::NoSuchRun(id.to_owned()))),
             },
-            Looked::Ambiguous(runs) => Err(ambiguous("run", id, runs)),
+            Looked::Ambiguous(runs) => Err(ambiguous("run", id, &runs)),
         }
     }
 

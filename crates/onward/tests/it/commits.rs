@@ -229,9 +229,9 @@ phases:
 case \" $* \" in *' update-ref '*refs/heads/*) ;; *) exec {real} \"$@\";; esac
 [ ! -e {root}/moved ] || exec {real} \"$@\"
 for word; do name=$new; new=$old; old=$word; done
-mkfifo {root}/in {root}/out
-{real} update-ref --stdin < {root}/in > {root}/out &
-exec 8> {root}/in 9< {root}/out
+mkfifo {root}/told {root}/answered
+{real} update-ref --stdin < {root}/told > {root}/answered &
+exec 8> {root}/told 9< {root}/answered
 echo start >&8; read said <&9
 mv {top} {root}/moved
 printf 'update %s %s %s\\ncommit\\n' $name $new $old >&8
