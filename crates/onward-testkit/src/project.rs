@@ -53,7 +53,7 @@ impl TestProject {
         let token = token(&top);
         let mut environment = environment(&top, &token);
         // The program with a defect that a generator is to find.
-        environment.extend(std::env::var_os("ONWARD_MUTANT").map(|name| ("ONWARD_MUTANT".to_owned(), name)));
+        environment.extend(std::env::var_os("TESTKIT_MUTANT").map(|name| ("TESTKIT_MUTANT".to_owned(), name)));
         let binary = binary.as_ref().to_path_buf();
         let project = Self { root, binary, token, environment, started: Cell::new(0) };
         project.script("step", STEP);

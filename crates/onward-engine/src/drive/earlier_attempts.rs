@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use onward_core::id::{Attempt, PhaseId};
+use onward_core::mutant::{self, Defect};
 use onward_core::run::Run;
 
 use crate::attendant::{AttemptFolder, Exit, Outcome};
@@ -48,7 +49,7 @@ pub(crate) enum Cleared {
 impl Former {
     /// Ends what is there of earlier attempts, and says whether the next one may be started.
     pub(crate) fn clear(&mut self, project: &Project, run: &Run, phase: &PhaseId, attempt: Attempt) -> Cleared {
-        if attempt.0 <= 1 {
+        if attempt.0 <= 1 || mutant::has(Defect::LetTheRestLive) {
             return Cleared::Nothing;
         }
         let (key, now) = ((phase.clone(), attempt), Instant::now());

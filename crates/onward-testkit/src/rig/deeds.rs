@@ -62,7 +62,8 @@ fn charge(manners: Manners, dice: &mut Dice) -> String {
     match manners {
         Manners::Plain => "exec deed for=3".to_owned(),
         Manners::Bad => {
-            format!("exec deed for={} {}", 60 + dice.below(400), dice.pick(&["", "child", "session", "deaf"]))
+            // Long enough that it is met between its effect and its end.
+            format!("exec deed for={} {}", 450 + dice.below(600), dice.pick(&["", "child", "session", "deaf"]))
         }
     }
 }
@@ -72,7 +73,9 @@ fn words(manners: Manners, dice: &mut Dice) -> String {
     if manners == Manners::Plain {
         return "exec deed for=3".to_owned();
     }
-    let mut words = vec![format!("{}deed for={}", dice.pick(&["", "exec ", "exec "]), 30 + dice.below(400))];
+    // Some long enough to be met by the next attempt, if nobody ends what is left of them.
+    let millis = if dice.percent(20) { 1500 + dice.below(1500) } else { 30 + dice.below(400) };
+    let mut words = vec![format!("{}deed for={millis}", dice.pick(&["", "exec ", "exec "]))];
     let by = *dice.pick(&["self", "child", "session", "orphan", "bare"]);
     if by != "self" {
         words.push(by.to_owned());

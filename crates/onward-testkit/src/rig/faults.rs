@@ -118,7 +118,7 @@ pub fn play(binary: &Path, aim: Aim) -> Told {
         Some(code @ (70 | 101 | 134 | 139)) => stage.fault(format!("the command that met the fault ended with {code}")),
         Some(_) => {}
     }
-    stage.hit = traced.hit.clone();
+    stage.hit.clone_from(&traced.hit);
     stage.go_on();
     if stage.faults.is_empty() {
         stage.judge();

@@ -312,7 +312,8 @@ impl Rig<'_> {
 impl Rig<'_> {
     fn strike(&mut self) {
         match self.dice.below(100) {
-            0..=44 => self.kill_one(),
+            0..=29 => self.kill_one(),
+            30..=44 => self.kill_after_an_effect(),
             45..=54 => self.rename_the_project(),
             55..=66 => self.kill_several(),
             67..=74 => self.kill_all(),
@@ -330,6 +331,18 @@ impl Rig<'_> {
             let of_kind: Vec<Process> = all.into_iter().filter(|process| process.kind == wanted).collect();
             if !of_kind.is_empty() {
                 let one = self.dice.pick(&of_kind).clone();
+                return self.kill(&[one]);
+            }
+            sleep(STEP);
+        }
+    }
+
+    /// The moment in which a second try is one too many.
+    fn kill_after_an_effect(&mut self) {
+        for _ in 0..400 {
+            let all = tree::after_an_effect(&self.project, self.binary);
+            if !all.is_empty() {
+                let one = self.dice.pick(&all).clone();
                 return self.kill(&[one]);
             }
             sleep(STEP);

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use super::deeds::OUTWARD;
+use super::lane::has_effect;
 use crate::TestProject;
 
 /// A process in a long system call stops when that is over.
@@ -65,6 +67,15 @@ pub(super) struct Process {
     /// The attempt that it belongs to, if it belongs to one.
     pub(super) of: Option<AttemptName>,
     pub(super) command: String,
+}
+
+/// Processes of phases with an outward effect that live although the effect has happened.
+pub(super) fn after_an_effect(project: &TestProject, binary: &Path) -> Vec<Process> {
+    let is_outward =
+        |name: &AttemptName| OUTWARD.contains(&name.phase.as_str()) && has_effect(project, &name.run, &name.phase);
+    let is_work = |process: &Process| matches!(process.kind, Kind::Main | Kind::Child);
+    let all = processes(project, binary).into_iter();
+    all.filter(|process| is_work(process) && process.of.as_ref().is_some_and(is_outward)).collect()
 }
 
 /// All processes of the project that live now.
