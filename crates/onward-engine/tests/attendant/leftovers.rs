@@ -6,7 +6,7 @@ use std::path::Path;
 use nix::sys::signal::Signal;
 use onward_core::id::{Attempt, PhaseId, RunId};
 use onward_engine::attendant::{AfterSuccess, AttemptFolder, Found, Outcome, StopBy, is_at_work, kill};
-use onward_engine::process::{self, Mark};
+use onward_engine::process::{self, Mark, Pid};
 
 use crate::world::{Tests, World, hold, lives, send, wait_for, wait_for_end};
 
@@ -75,7 +75,8 @@ fn what_a_successful_phase_leaves_behind_is_named() {
 
 /// A phase writes its log through `tee`, which ends a moment after the phase. Nothing was left behind.
 fn child_that_is_just_ending_is_not_named() {
-    let world = World::new("mkfifo pipe; (cat < pipe > copy; sleep 0.01) & exec > pipe 2>&1; echo line");
+    let world =
+        World::new("mkfifo pipe; (cat < pipe > copy; sleep 0.01) >/dev/null 2>&1 & exec > pipe 2>&1; echo line");
     let exit = world.run();
     assert_eq!((exit.outcome, exit.left_running), (Outcome::Code(0), vec![]));
 }
@@ -171,11 +172,27 @@ fn phase_in_another_pid_namespace_is_ended() {
     (world.spec.grace_int_ms, world.spec.grace_term_ms) = (50, 50);
     let attending = world.start();
     world.wait_for_file("up");
+    // Known by their parents: the environment of a process in a namespace of its own cannot be read everywhere.
+    let inside = descendants(attending.pid);
+    assert!(inside.len() >= 3, "this test needs processes in the namespace: {inside:?}");
     onward_engine::attendant::ask_to_stop(&world.folder, StopBy::Interrupt).expect("a writable folder");
     wait_for_end(attending.fd());
     let exit = world.exit();
     assert_eq!((exit.stopped_by, exit.left_running), (Some(StopBy::Interrupt), vec![]));
+    assert_eq!(inside.into_iter().filter(|pid| lives(*pid)).collect::<Vec<_>>(), []);
     assert_eq!(Mark::tagged(&world.spec.tag).members().expect("a readable /proc"), []);
+}
+
+/// All that descends from a process now.
+fn descendants(of: Pid) -> Vec<Pid> {
+    let pids = fs::read_dir("/proc").expect("a readable /proc").flatten();
+    let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok().map(Pid::from_raw));
+    let parent = |pid: Pid| -> Option<Pid> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit(") ").next()?.split(' ').nth(1)?.parse().ok().map(Pid::from_raw)
+    };
+    let belongs = |pid: &Pid| std::iter::successors(Some(*pid), |pid| parent(*pid)).skip(1).any(|above| above == of);
+    pids.filter(belongs).collect()
 }
 
 /// Looks after which nobody who forks all the time has been missed.

@@ -6,11 +6,12 @@ use std::{
     path::Path,
 };
 
-use onward_store::{OpenMode, SqliteStore, StoreError, Unsafe};
+use onward_core::id::Seq;
+use onward_store::{OpenMode, SqliteStore, Store, StoreError, Unsafe, Vanished};
 
 use crate::{
     child::{Role, spawn},
-    kit::{OnDisk, drive},
+    kit::{OnDisk, append_many, drive, entry},
 };
 
 fn modes(folder: &Path) -> Vec<(String, u32)> {
@@ -137,4 +138,21 @@ fn what_belongs_to_somebody_else_is_refused() {
         return;
     }
     assert_eq!(refusal(&disk.folder()), [Some(Unsafe::Owner); 2]);
+}
+
+/// The files of a store are deleted under a handle that writes. Its next commit is not acknowledged: nobody would find it again.
+#[test]
+fn a_commit_into_deleted_files_is_no_success() {
+    let disk = OnDisk::default();
+    let mut store = disk.store();
+    let lease = drive(&mut store);
+    append_many(&mut store, &lease, 0, 2);
+    for name in ["onward.db", "onward.db-wal", "onward.db-shm"] {
+        fs::remove_file(disk.folder().join(name)).expect("a file of the store");
+    }
+    let refused = store.append(&lease, Seq(2), entry(b"lost"));
+    assert!(matches!(refused, Err(StoreError::Gone { how: Vanished::Deleted, .. })), "{refused:?}");
+    let refused = store.changed();
+    assert!(matches!(refused, Err(StoreError::Gone { .. })), "{refused:?}");
+    assert!(matches!(SqliteStore::open_if_there(&disk.folder()), Err(StoreError::NoStore { .. })));
 }

@@ -119,6 +119,31 @@ fn an_effect_that_nobody_knows_of_is_in_doubt() {
     project.ran_once(["a", "b", "c"]);
 }
 
+/// The copy in git ends before a phase with an effect outside was begun, and nothing else is left. It may have had its effect, so it
+/// is not run unasked.
+#[test]
+fn an_effect_after_the_last_copy_is_in_doubt() {
+    let project = in_git(&OUTWARD.replace("step a }", "\"step a 'test -e ready'\" }"));
+    project.command(["run"]).expect(1);
+    let copy = project.git(["for-each-ref", "--format=%(objectname) %(refname)", "refs/onward/*/journal"]);
+    let (commit, name) = copy.trim().split_once(' ').expect("a copy");
+    project.write("ready", "");
+    let driver = project.start(["resume"]);
+    project.wait_ledger("begin", "b", 1);
+    driver.kill();
+    project.open("b");
+    project.wait_ledger("end", "b", 1);
+    project.git(["update-ref", name, commit]);
+    wait_until("the end of the attempt", || {
+        drop(fs::remove_dir_all(project.path(".onward")));
+        (project.command(["doctor", "--repair"]).code == 0).then_some(())
+    });
+    project.command(["resume"]).expect(14).err_names(["b"]);
+    assert_eq!(project.count("begin", "b"), 1, "{:?}", project.ledger());
+    project.command(["resume", "--adopt", "b"]).expect(0);
+    assert_eq!(project.count("begin", "b"), 1, "{:?}", project.ledger());
+}
+
 /// An old copy of the database was put back. What it lacks is in git.
 #[test]
 fn an_old_copy_is_brought_up_to_date() {
