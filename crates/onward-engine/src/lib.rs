@@ -9,7 +9,6 @@ mod drive;
 mod error;
 mod executor;
 mod journal;
-pub mod kill_point;
 mod plan_files;
 mod probe;
 mod project;
@@ -49,7 +48,7 @@ pub use vcs::tree_lock::AtWork;
 
 use onward_core::config::{Config, OnNetwork};
 use onward_core::run::Run;
-pub use onward_store::{Cause, StoreError, Vanished};
+pub use onward_store::{Cause, StoreError, Vanished, kill_point};
 use onward_store::{OpenMode, SqliteStore, Store};
 
 /// A project with its store: what every front end calls.

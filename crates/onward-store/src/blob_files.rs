@@ -11,8 +11,9 @@ use crate::{
     codec::BlobId,
     error::{Damage, StoreError},
     folder::{check_folder, create_file, make_folder, sync_folder},
-    lock, private,
-    probe::probe,
+    kill_point::reached,
+    lock::{self, Hold},
+    private,
 };
 
 /// How names of files begin that are not whole yet. Their writer keeps them locked.
@@ -48,12 +49,12 @@ pub(crate) fn put(blobs: &Path, id: &BlobId, envelope: &[u8]) -> Result<(), Stor
 fn write_aside(blobs: &Path, target: &Path, envelope: &[u8]) -> io::Result<()> {
     let aside = blobs.join(format!("{ASIDE}{}", uuid::Uuid::now_v7()));
     let written = create_file(&aside).and_then(|mut file| {
-        lock::try_whole(&file)?;
+        lock::try_lock(&file, Hold::Alone)?;
         file.write_all(envelope)?;
         file.sync_all()?;
-        probe("blob.before-rename");
+        reached("blob.before-rename");
         fs::rename(&aside, target)?;
-        probe("blob.after-rename");
+        reached("blob.after-rename");
         Ok(())
     });
     if written.is_err() {
@@ -89,7 +90,7 @@ pub(crate) fn sweep(blobs: &Path) {
             continue;
         }
         let opened = OpenOptions::new().write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(file.path());
-        if opened.and_then(|file| lock::try_whole(&file)).unwrap_or(false) {
+        if opened.and_then(|file| lock::try_lock(&file, Hold::Alone)).unwrap_or(false) {
             drop(fs::remove_file(file.path()));
         }
     }

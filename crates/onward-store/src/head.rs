@@ -16,7 +16,13 @@
 
 use std::{fs::File, io, os::unix::fs::FileExt, path::Path, thread, time::Duration};
 
-use crate::{chain::Hash, folder, lock, private, probe::probe};
+use crate::{
+    chain::Hash,
+    folder,
+    kill_point::reached,
+    lock::{self, Hold},
+    private,
+};
 
 const MAGIC: &[u8; 7] = b"onwhead";
 pub(crate) const VERSION: u8 = 0;
@@ -60,9 +66,9 @@ pub(crate) fn read(path: &Path) -> Found {
 
 /// Moves the head forward, never back. Failing to is not an error: the commit it tells of is safe already.
 pub(crate) fn advance(path: &Path, head: &Head) {
-    probe("head.before-write");
+    reached("head.before-write");
     if write(path, head, Overwrite::Older).is_ok() {
-        probe("head.after-write");
+        reached("head.after-write");
     }
 }
 
@@ -108,7 +114,7 @@ fn open_for_writing(path: &Path) -> io::Result<File> {
 
 fn wait_for_lock(file: &File) -> io::Result<()> {
     for step in 0..WAIT_STEPS_MAX {
-        if lock::try_whole(file)? {
+        if lock::try_lock(file, Hold::Alone)? {
             return Ok(());
         }
         thread::sleep(if step < WAIT_STEPS_SHORT { WAIT_STEP_SHORT } else { WAIT_STEP });

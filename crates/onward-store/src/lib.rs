@@ -4,34 +4,32 @@
 //! that returned `Ok` survives a kill and a power cut, a refused one left no trace, and what is read back is either what
 //! was written or an error that says where the damage is.
 //!
-//! [`SqliteStore`] is the store of one machine; [`MemoryStore`] is for tests and is the stricter of the two. Both pass
-//! the clauses of [`conformance`].
+//! [`SqliteStore`] is the store of one machine. Every backend passes the clauses in `testing/conformance`, and so does the store
+//! in memory, which is for tests and is the strictest of all.
 
 mod blob_files;
 mod chain;
 mod check;
 mod codec;
-pub mod conformance;
 mod error;
 mod file_system;
 mod folder;
 mod head;
+pub mod kill_point;
 mod lease;
-mod lock;
-mod memory;
+pub mod lock;
 pub mod ownership;
 pub mod private;
-mod probe;
 mod seal;
 mod sqlite;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod types;
 
 pub use error::{Cause, Damage, StoreError, Unsafe, Vanished};
-pub use file_system::{network_file_system, pretend_file_system};
+pub use file_system::network_file_system;
 pub use lease::{Holder, Lease, LeaseKind};
-pub use memory::MemoryStore;
-pub use probe::set_probe;
-pub use sqlite::{Journal, Letter, Naming, OldCheckpoint, OldRun, OpenMode, Salvage, SqliteStore, held_runs};
+pub use sqlite::{Journal, Letter, Naming, OldCheckpoint, OldRun, OpenMode, Salvage, SqliteStore};
 pub use types::{
     Alarm, Appended, Chain, CheckpointRow, Consumed, Content, Entry, Fold, Health, InboxItem, Kept, NewCheckpoint,
     NewEvent, NewRun, Page, Posted, PruneList, Pruned, Record, RunFilter, RunRow, StoredCheckpoint, TakenBack,

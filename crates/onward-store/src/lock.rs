@@ -1,7 +1,8 @@
-//! The lock that says who holds a run.
+//! File locks, every one of them: of whole files, for whoever needs a file alone, and the one that says who holds a run.
 //!
-//! It is an open-file-description lock: the kernel drops it when its holder is gone, however that came about, and it
-//! can be asked about without being taken. Three bytes of the file mean something:
+//! They are open-file-description locks: the kernel drops one when its holder is gone, however that came about, whoever inherits
+//! the open file holds it as well, and it can be asked about without being taken. Of the lock file of a run three bytes mean
+//! something:
 //!
 //! | byte | is locked while |
 //! |---|---|
@@ -10,15 +11,71 @@
 //! | 4 | … and has written into the database who it is |
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::{self, File, OpenOptions},
     io,
     os::unix::fs::{MetadataExt, OpenOptionsExt},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use nix::fcntl::{FcntlArg, fcntl};
+use onward_core::id::RunId;
 
-use crate::{lease::LeaseKind, private};
+use crate::{error::StoreError, lease::LeaseKind, private};
+
+/// How a whole file is locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// Beside others that share it.
+    Shared,
+    /// With nobody else.
+    Alone,
+}
+
+/// Locks a whole file until it is closed, or turns the lock that this open file has into the other kind; `false` where others
+/// forbid it, and then it is as it was.
+pub fn try_lock(file: &File, hold: Hold) -> io::Result<bool> {
+    let kind = match hold {
+        Hold::Shared => libc::F_RDLCK,
+        Hold::Alone => libc::F_WRLCK,
+    };
+    set(file, &range(kind, 0, 0))
+}
+
+/// Whether any other open file has a lock on this one.
+pub fn is_locked(file: &File) -> io::Result<bool> {
+    Ok(get(file, 0, 0)?.is_some())
+}
+
+/// Locks some bytes of a file; `false` when somebody has one of them.
+pub(crate) fn try_range(file: &File, start: i64, bytes: i64) -> io::Result<bool> {
+    set(file, &range(libc::F_WRLCK, start, bytes))
+}
+
+/// How the names of lock files end.
+const LOCK_ENDING: &str = ".lock";
+/// A lock of the callers' own in the same folder, which belongs to no run.
+const START_LOCK: &str = "start";
+
+/// The lock file of a run, in the folder `run` of the store.
+pub(crate) fn of_run(folder: &Path, run: &RunId) -> PathBuf {
+    folder.join(format!("{run}{LOCK_ENDING}"))
+}
+
+/// Every run in `folder` that somebody holds at this moment, asked of the locks alone: neither need the database be
+/// readable nor the folder safe.
+pub fn held_runs(folder: &Path) -> Result<Vec<(RunId, LeaseKind)>, StoreError> {
+    let mut held = Vec::new();
+    for file in fs::read_dir(folder.join("run")).into_iter().flatten().flatten() {
+        let name = file.file_name();
+        let run = name.to_str().and_then(|name| name.strip_suffix(LOCK_ENDING)).filter(|run| *run != START_LOCK);
+        let Some(run) = run else { continue };
+        if file.file_type().is_ok_and(|kind| kind.is_file()) {
+            let seen = look(&file.path()).map_err(|error| StoreError::unreadable(file.path(), &error))?;
+            held.extend(seen.map(|seen| (RunId::new(run), seen.kind)));
+        }
+    }
+    Ok(held)
+}
 
 const HELD: i64 = 0;
 const BRIEF_BYTES: i64 = 1;
@@ -46,7 +103,7 @@ impl RunLock {
             LeaseKind::Driving => DRIVING_BYTES,
             LeaseKind::Brief => BRIEF_BYTES,
         };
-        if !set(&file, HELD, bytes)? || !is_still_there(&file, path) {
+        if !try_range(&file, HELD, bytes)? || !is_still_there(&file, path) {
             return Ok(None);
         }
         Ok(Some(Self(file)))
@@ -54,7 +111,7 @@ impl RunLock {
 
     /// Lets others know that the database says who this is.
     pub(crate) fn announce(&self) -> io::Result<()> {
-        set(&self.0, ANNOUNCED, 1).map(|_| ())
+        try_range(&self.0, ANNOUNCED, 1).map(|_| ())
     }
 }
 
@@ -73,19 +130,9 @@ pub(crate) fn look(path: &Path) -> io::Result<Option<Seen>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         other => other?,
     };
-    let Some(bytes) = get(&file, HELD)? else { return Ok(None) };
+    let Some(bytes) = get(&file, HELD, 1)? else { return Ok(None) };
     let kind = if bytes == BRIEF_BYTES { LeaseKind::Brief } else { LeaseKind::Driving };
-    Ok(Some(Seen { kind, announced: get(&file, ANNOUNCED)?.is_some() }))
-}
-
-/// Locks the whole of a small file for the time of a short write; `false` when somebody has it.
-pub(crate) fn try_whole(file: &File) -> io::Result<bool> {
-    set(file, 0, 0)
-}
-
-/// Locks some bytes of a file; `false` when somebody has one of them.
-pub(crate) fn try_range(file: &File, start: i64, bytes: i64) -> io::Result<bool> {
-    set(file, start, bytes)
+    Ok(Some(Seen { kind, announced: get(&file, ANNOUNCED, 1)?.is_some() }))
 }
 
 fn open_for_locking(path: &Path) -> io::Result<File> {
@@ -99,24 +146,25 @@ fn open_for_locking(path: &Path) -> io::Result<File> {
     }
 }
 
-/// A run that was deleted takes its lock file with it. Whoever had opened that file before then holds a lock on
-/// nothing, while the next one would make a new file and lock that.
-fn is_still_there(file: &File, path: &Path) -> bool {
+/// Whether the name still means the open file. Somebody may have deleted it meanwhile, as a run that is deleted takes its lock
+/// file with it: whoever had opened that file before then holds a lock on nothing, while the next one would make a new file and
+/// lock that.
+pub fn is_still_there(file: &File, path: &Path) -> bool {
     let (Ok(open), Ok(named)) = (file.metadata(), path.symlink_metadata()) else { return false };
     open.ino() == named.ino() && open.dev() == named.dev()
 }
 
-fn set(file: &File, start: i64, bytes: i64) -> io::Result<bool> {
-    match fcntl(file, FcntlArg::F_OFD_SETLK(&range(libc::F_WRLCK, start, bytes))) {
+fn set(file: &File, lock: &libc::flock) -> io::Result<bool> {
+    match fcntl(file, FcntlArg::F_OFD_SETLK(lock)) {
         Ok(_) => Ok(true),
-        Err(nix::Error::EAGAIN | nix::Error::EACCES) => Ok(false),
+        Err(nix::Error::EAGAIN | nix::Error::EACCES | nix::Error::EINTR) => Ok(false),
         Err(error) => Err(error.into()),
     }
 }
 
-/// The length of the lock that covers the byte, if somebody has one.
-fn get(file: &File, start: i64) -> io::Result<Option<i64>> {
-    let mut asked = range(libc::F_WRLCK, start, 1);
+/// The length of a lock that somebody else has on these bytes.
+fn get(file: &File, start: i64, bytes: i64) -> io::Result<Option<i64>> {
+    let mut asked = range(libc::F_WRLCK, start, bytes);
     fcntl(file, FcntlArg::F_OFD_GETLK(&mut asked)).map_err(io::Error::from)?;
     Ok((i32::from(asked.l_type) != libc::F_UNLCK).then_some(asked.l_len))
 }

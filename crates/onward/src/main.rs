@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::thread;
 
 use onward_core::exit;
-use onward_engine::{attendant, kill_point};
+use onward_engine::attendant;
 
 /// Documents may be nested, and the stack that the shell allows (`ulimit -s`) may be small.
 const STACK_BYTES: usize = 16 << 20;
@@ -20,10 +20,8 @@ const STACK_BYTES: usize = 16 << 20;
 fn main() -> ExitCode {
     // An attendant is started for every attempt at every phase, so nothing is set up that it does not need.
     if std::env::args_os().nth(1).is_some_and(|first| first == attendant::ARGUMENT) {
-        kill_point::install();
         return attendant::main();
     }
-    kill_point::install();
     failure::turn_panics_into_pages();
     match thread::Builder::new().name("command".to_owned()).stack_size(STACK_BYTES).spawn(perform) {
         Ok(thread) => ExitCode::from(thread.join().unwrap_or(exit::BUG)),

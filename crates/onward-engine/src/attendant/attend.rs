@@ -26,11 +26,11 @@ use onward_core::mutant::{self, Defect};
 use super::capture::{Account, Capture, Taken};
 use super::ending::{Act, Cause, Ending};
 use super::folder::AttemptFolder;
-use super::probe;
 use super::record::{
     self, AfterSuccess, Exit, LeftRunning, Main, Outcome, RecordError, Spec, Started, Stop, StopBy, StopMode,
 };
 use super::wake::{Wake, Woken};
+use crate::kill_point::reached;
 use crate::redact::{self, Digests, Secrets};
 use crate::sys::process::{self, Mark, Pid};
 
@@ -155,9 +155,9 @@ impl Attendant {
     }
 
     fn attend(mut self) -> io::Result<()> {
-        probe("attend.before-started");
+        reached("attend.before-started");
         self.write_started()?;
-        probe("attend.after-started");
+        reached("attend.after-started");
         // A request that was written before our record was there came without a signal. Nothing is executed then.
         if let Some(stop) = self.requested() {
             self.ending = Some(Ending::by_request(stop, Instant::now()));
@@ -173,9 +173,9 @@ impl Attendant {
         self.name_what_is_left();
         let account = self.capture.finish();
         let mut exit = self.exit(account);
-        probe("attend.before-exit-record");
+        reached("attend.before-exit-record");
         self.write_exit(&mut exit)?;
-        probe("attend.after-exit-record");
+        reached("attend.after-exit-record");
         Ok(())
     }
 

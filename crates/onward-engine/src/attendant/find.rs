@@ -7,15 +7,14 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::signal::Signal;
+use onward_store::lock::is_locked;
 
 use super::folder::AttemptFolder;
-use super::probe;
 use super::record::{self, Exit, RecordError, Started, Stop, StopBy, StopMode};
-use super::spawn::whole_file;
 use super::survivors::was_given_to_somebody;
 use crate::drive::running_attempt;
+use crate::kill_point::reached;
 use crate::sys::process::{self, Mark, Member, Pid};
 
 /// How long an attendant that holds its lock may take to say who it is. It needs a millisecond.
@@ -143,9 +142,7 @@ fn lock_is_held(folder: &AttemptFolder) -> Result<bool, RecordError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(unreadable(error)),
     };
-    let mut answer = whole_file(libc::F_WRLCK);
-    fcntl(&file, FcntlArg::F_OFD_GETLK(&mut answer)).map_err(|error| unreadable(error.into()))?;
-    Ok(i32::from(answer.l_type) != libc::F_UNLCK)
+    is_locked(&file).map_err(unreadable)
 }
 
 /// Asks the phase to end: politely, then firmly, then by force. The attendant sees to that; this returns at once.
@@ -162,9 +159,9 @@ pub fn kill(folder: &AttemptFolder, by: StopBy) -> io::Result<Reached> {
 /// always sees the other. Where there is no room for the record the attendant is told all the same, by a signal that says it alone;
 /// one that is not there yet cannot be, and that is an error.
 fn request(folder: &AttemptFolder, stop: Stop, (signal, alone): (Signal, Signal)) -> io::Result<Reached> {
-    probe("stop.before-record");
+    reached("stop.before-record");
     let written = folder.demand_ours().and_then(|()| record::write(folder.path(), &stop));
-    probe("stop.after-record");
+    reached("stop.after-record");
     let signal = if written.is_ok() { signal } else { alone };
     let started = match folder.started() {
         Ok(Some(started)) => started,

@@ -26,8 +26,6 @@ mod spawn;
 mod survivors;
 mod wake;
 
-use std::sync::RwLock;
-
 pub use attend::main;
 pub use find::{Adopted, Found, Reached, ask_to_stop, find, is_at_work, kill};
 pub(crate) use find::{attendant_of, end_by_force, is_attended, tell_to_stop};
@@ -38,23 +36,3 @@ pub use logs::{Output, OutputsError};
 pub use record::{AfterSuccess, Exit, LeftRunning, Outcome, RecordError, Spec, Started, Stop, StopBy, StopMode};
 pub use spawn::{ARGUMENT, Attending, SpawnError, spawn, tree_value};
 pub(crate) use survivors::{Survivor, survivors};
-
-type Probe = fn(&'static str);
-
-static PROBE: RwLock<Option<Probe>> = RwLock::new(None);
-
-/// Installs a function that is called at every named point of an attempt's life, in the driver as in the attendant. Tests kill
-/// the process there; nothing is called in normal use.
-pub fn set_probe(probe: Option<Probe>) {
-    if let Ok(mut place) = PROBE.write() {
-        *place = probe;
-    }
-}
-
-/// Passes a named point.
-fn probe(point: &'static str) {
-    let probe = PROBE.read().ok().and_then(|place| *place);
-    if let Some(probe) = probe {
-        probe(point);
-    }
-}

@@ -11,14 +11,13 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 
-use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
+use onward_store::lock::{Hold, try_lock};
 
 use super::folder::{AttemptFolder, check_plain};
-use super::probe;
 use super::record::{RecordError, Spec};
+use crate::kill_point::reached;
 use crate::sys::process::{self, Pid};
 
 /// The first argument by which the binary knows that it is to be an attendant.
@@ -95,12 +94,12 @@ pub fn spawn(
     command.env_clear().envs(env.iter().map(|(name, value)| (name, value)));
     let place = folder.open().map_err(SpawnError::Handover)?;
     command.stdin(lock).stdout(orders).stderr(place);
-    probe("spawn.before");
+    reached("spawn.before");
     let started = spawn_undisturbed(&mut command);
     // With the command go our copies of the lock and of the orders, so there is room for the pidfd below.
     drop(command);
     let child = started.map_err(SpawnError::Process)?;
-    probe("spawn.after");
+    reached("spawn.after");
     let pid = Pid::from_raw(i32::try_from(child.id()).expect("the kernel's pids are small numbers"));
     Ok(Attending { pid, pidfd: process::pidfd_open(pid).ok(), child: Some(child) })
 }
@@ -111,17 +110,6 @@ pub fn tree_value(inherited: Option<&str>, tag: &str) -> String {
     match inherited {
         Some(outer) if !outer.is_empty() => format!("{outer},{tag}"),
         Some(_) | None => tag.to_owned(),
-    }
-}
-
-/// An exclusive lock of the whole file, which belongs to the open file and so to everyone who inherits it.
-pub(super) fn whole_file(kind: i32) -> libc::flock {
-    libc::flock {
-        l_type: i16::try_from(kind).expect("lock kinds are small numbers"),
-        l_whence: i16::try_from(libc::SEEK_SET).expect("SEEK_SET is zero"),
-        l_start: 0,
-        l_len: 0,
-        l_pid: 0,
     }
 }
 
@@ -136,11 +124,8 @@ fn take_lock(folder: &AttemptFolder) -> Result<File, SpawnError> {
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
     let file = options.open(folder.lock_path()).map_err(SpawnError::Lock)?;
     check_plain(&file).map_err(SpawnError::Lock)?;
-    match fcntl(&file, FcntlArg::F_OFD_SETLK(&whole_file(libc::F_WRLCK))) {
-        Ok(_) => Ok(file),
-        Err(Errno::EAGAIN | Errno::EACCES) => Err(SpawnError::Held),
-        Err(error) => Err(SpawnError::Lock(error.into())),
-    }
+    // It belongs to the open file, and so to everyone who inherits it.
+    if try_lock(&file, Hold::Alone).map_err(SpawnError::Lock)? { Ok(file) } else { Err(SpawnError::Held) }
 }
 
 /// The orders as an unnamed file in memory: a pipe would block on a long script before there is anyone to read it.

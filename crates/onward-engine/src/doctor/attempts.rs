@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use onward_core::id::{Attempt, PhaseId, RunId};
 use onward_core::run::{Run, RunStatus};
 use onward_core::view;
-use onward_store::{RunRow, held_runs};
+use onward_store::RunRow;
+use onward_store::lock::held_runs;
 
 use super::places::{children, shown};
 use super::{Found, REPAIR, relative};

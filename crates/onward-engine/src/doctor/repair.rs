@@ -6,7 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use jiff::Timestamp;
 use onward_core::id::RunId;
 use onward_core::view::Driver;
-use onward_store::{Alarm, LeaseKind, OpenMode, SqliteStore, Store, held_runs};
+use onward_store::lock::held_runs;
+use onward_store::{Alarm, LeaseKind, OpenMode, SqliteStore, Store};
 use serde::Serialize;
 
 use super::aside::{Aside, Cut, Recovered};

@@ -12,8 +12,8 @@ use onward_core::patch::Op;
 use onward_core::plan::Plan;
 use onward_core::run::Run;
 use onward_store::{
-    Content, Entry, Holder, Lease, LeaseKind, MemoryStore, NewCheckpoint, NewRun, Store, StoreError, TakenBack,
-    VALUE_BYTES_MAX,
+    Content, Entry, Holder, Lease, LeaseKind, NewCheckpoint, NewRun, Store, StoreError, TakenBack, VALUE_BYTES_MAX,
+    testing::MemoryStore,
 };
 use serde_json::{Map, Value, json};
 

@@ -6,16 +6,16 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use onward_core::id::{PhaseId, RunId};
+use onward_store::lock::{Hold, is_still_there, try_lock};
 use onward_store::private;
 
 use crate::attendant::tree_value;
 use crate::project::Project;
-use crate::sys::file_lock::{LOCK_LOOK_EVERY, try_exclusive};
+use crate::sys::file_lock::LOCK_LOOK_EVERY;
 use crate::sys::process::{self, TREE_VARIABLE};
 use crate::sys::stop;
 
@@ -73,7 +73,10 @@ impl Place {
                 Err(why) if why.kind() == io::ErrorKind::NotFound => continue,
                 other => other?,
             };
-            if try_exclusive(&opened)? && is_still_there(&opened, &path) && end_what_is_left(&opened, &self.tag)? {
+            if try_lock(&opened, Hold::Alone)?
+                && is_still_there(&opened, &path)
+                && end_what_is_left(&opened, &self.tag)?
+            {
                 let mut turn = Turn { file: opened, path };
                 turn.file.write_all(b"looking\n")?;
                 return Ok(Some(turn));
@@ -108,7 +111,7 @@ pub(crate) fn end_what_was_left(project: &Project, run: &RunId) {
     for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
         let (path, name) = (entry.path(), entry.file_name());
         let (Ok(file), Some(tag)) = (open(&path, Missing::Fails), name.to_str()) else { continue };
-        let alone = try_exclusive(&file).unwrap_or(false) && is_still_there(&file, &path);
+        let alone = try_lock(&file, Hold::Alone).unwrap_or(false) && is_still_there(&file, &path);
         if alone && end_what_is_left(&file, tag).unwrap_or(false) {
             drop(Turn { file, path });
         }
@@ -135,11 +138,6 @@ fn open(path: &Path, missing: Missing) -> io::Result<File> {
         Missing::Make => private::open_or_create(path),
         Missing::Fails => private::open_to_write(path),
     }
-}
-
-fn is_still_there(file: &File, path: &Path) -> bool {
-    let (Ok(open), Ok(named)) = (file.metadata(), path.symlink_metadata()) else { return false };
-    (open.dev(), open.ino()) == (named.dev(), named.ino())
 }
 
 #[cfg(test)]

@@ -4,8 +4,7 @@ use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 
-use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, fcntl};
+use onward_store::lock::{Hold, try_lock};
 use onward_store::private;
 
 use crate::attendant;
@@ -24,29 +23,13 @@ pub(crate) fn exclusive(path: &Path) -> Result<File> {
     let failed = |why: std::io::Error| Error::NoRoom { what: format!("{} cannot be locked: {why}", path.display()) };
     let file = private::open_or_create(path).map_err(failed)?;
     for _ in 0..START_LOOKS_MAX {
-        if try_exclusive(&file).map_err(failed)? {
+        if try_lock(&file, Hold::Alone).map_err(failed)? {
             return Ok(file);
         }
         stop::demand_none()?;
         std::thread::sleep(LOCK_LOOK_EVERY);
     }
     Err(failed(std::io::ErrorKind::TimedOut.into()))
-}
-
-/// Locks a file until it is closed; `false` where somebody else has it.
-pub(crate) fn try_exclusive(file: &File) -> std::io::Result<bool> {
-    let whole = libc::flock {
-        l_type: i16::try_from(libc::F_WRLCK).expect("a small number"),
-        l_whence: i16::try_from(libc::SEEK_SET).expect("a small number"),
-        l_start: 0,
-        l_len: 0,
-        l_pid: 0,
-    };
-    match fcntl(file, FcntlArg::F_OFD_SETLK(&whole)) {
-        Ok(_) => Ok(true),
-        Err(Errno::EAGAIN | Errno::EACCES | Errno::EINTR) => Ok(false),
-        Err(why) => Err(why.into()),
-    }
 }
 
 /// Ends an attempt by force. The attendant is left the time to do it, since it alone knows children that shed their mark.

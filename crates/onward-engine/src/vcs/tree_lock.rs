@@ -9,13 +9,12 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, fcntl};
 use onward_core::id::{PhaseId, RunId};
 use onward_core::mutant::{self, Defect};
 use onward_core::run::{PhaseStatus, Run, RunStatus};
 use onward_core::view::Driver;
 use onward_store::RunFilter;
+use onward_store::lock::{Hold, try_lock};
 
 use crate::Onward;
 use crate::drive::running_attempt;
@@ -67,15 +66,6 @@ impl fmt::Display for AtWork {
     }
 }
 
-/// How a tree is held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Hold {
-    /// Beside others that drive runs there.
-    Shared,
-    /// With nobody else at work there.
-    Alone,
-}
-
 /// A working tree that is held until this is dropped.
 #[derive(Debug)]
 pub(crate) struct TreeLock {
@@ -124,22 +114,7 @@ impl TreeLock {
 
     /// Takes the lock, or turns it into the other kind; `false` where others forbid it, and then it is as it was.
     fn set(&self, hold: Hold) -> Result<bool> {
-        let kind = match hold {
-            Hold::Shared => libc::F_RDLCK,
-            Hold::Alone => libc::F_WRLCK,
-        };
-        let whole = libc::flock {
-            l_type: i16::try_from(kind).expect("a small number"),
-            l_whence: i16::try_from(libc::SEEK_SET).expect("a small number"),
-            l_start: 0,
-            l_len: 0,
-            l_pid: 0,
-        };
-        match fcntl(&self.file, FcntlArg::F_OFD_SETLK(&whole)) {
-            Ok(_) => Ok(true),
-            Err(Errno::EAGAIN | Errno::EACCES) => Ok(false),
-            Err(why) => Err(cannot_lock(&self.path)(why.into())),
-        }
+        try_lock(&self.file, hold).map_err(cannot_lock(&self.path))
     }
 }
 

@@ -1,7 +1,5 @@
 //! Questions that only a check-up asks, and the one row that can be written anew without reading anything else.
 
-use std::{fs, path::Path};
-
 use onward_core::id::{CheckpointId, RunId, Seq};
 use rusqlite::{Connection, params};
 
@@ -19,34 +17,12 @@ use crate::{
     blob_files, check,
     codec::BlobId,
     error::{Damage, StoreError},
-    lease::{Lease, LeaseKind},
-    lock,
+    lease::Lease,
     types::Page,
 };
 
-/// How the names of lock files end.
-const LOCK_ENDING: &str = ".lock";
-
 /// A higher number does not fit into the key of a record.
 pub(super) const RUNS_MAX: i64 = i32::MAX as i64;
-/// A lock of the callers' own in the same folder, which belongs to no run.
-const START_LOCK: &str = "start";
-
-/// Every run in `folder` that somebody holds at this moment, asked of the locks alone: neither need the database be
-/// readable nor the folder safe.
-pub fn held_runs(folder: &Path) -> Result<Vec<(RunId, LeaseKind)>, StoreError> {
-    let mut held = Vec::new();
-    for file in fs::read_dir(folder.join("run")).into_iter().flatten().flatten() {
-        let name = file.file_name();
-        let run = name.to_str().and_then(|name| name.strip_suffix(LOCK_ENDING)).filter(|run| *run != START_LOCK);
-        let Some(run) = run else { continue };
-        if file.file_type().is_ok_and(|kind| kind.is_file()) {
-            let seen = lock::look(&file.path()).map_err(|error| StoreError::unreadable(file.path(), &error))?;
-            held.extend(seen.map(|seen| (RunId::new(run), seen.kind)));
-        }
-    }
-    Ok(held)
-}
 
 impl SqliteStore {
     /// What the database says about its own structure, indexes included. It is blind to most flipped bits.

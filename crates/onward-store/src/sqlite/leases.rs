@@ -15,9 +15,9 @@ use super::{fault::Answer, runs::Run, store::SqliteStore, write::OTHER};
 use crate::{
     check,
     error::StoreError,
+    kill_point::reached,
     lease::{Holder, Lease, LeaseKind},
     lock::{self, RunLock},
-    probe::probe,
 };
 
 /// How long a brief holder is waited for.
@@ -47,7 +47,7 @@ impl SqliteStore {
         // A run that does not exist gets no lock file.
         let number = self.read(|connection| Run::find(connection, id))?.number;
         let lock = self.wait_for_lock(id, kind)?;
-        probe("lease.after-lock");
+        reached("lease.after-lock");
         let epoch = self.write(
             &OTHER,
             |connection, _| {
@@ -57,7 +57,7 @@ impl SqliteStore {
             },
             |connection| Ok(read_holder(connection, number)?.as_ref() == Some(holder)),
         )?;
-        probe("lease.after-row");
+        reached("lease.after-row");
         lock.announce().map_err(|error| StoreError::not_saved(self.lock_path(id), &error))?;
         Ok(Lease::new(id.clone(), kind, epoch, number, Box::new(lock)))
     }
@@ -117,7 +117,7 @@ impl SqliteStore {
     }
 
     pub(super) fn lock_path(&self, id: &RunId) -> PathBuf {
-        self.folder.run().join(format!("{id}.lock"))
+        lock::of_run(&self.folder.run(), id)
     }
 }
 

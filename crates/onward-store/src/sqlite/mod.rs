@@ -27,6 +27,5 @@ mod values;
 mod verify;
 mod write;
 
-pub use inspect::held_runs;
 pub use salvage::{Journal, Letter, Naming, OldCheckpoint, OldRun, Salvage};
 pub use store::{OpenMode, SqliteStore};

@@ -13,7 +13,7 @@ use crate::{
     chain::Hash,
     error::{Cause, Damage, StoreError},
     head::{self, Found, Head, StoreId},
-    probe::probe,
+    kill_point::reached,
     seal::Seal,
 };
 
@@ -144,7 +144,7 @@ impl SqliteStore {
     ) -> Result<T, StoreError> {
         self.demand_writable()?;
         self.demand_flushed()?;
-        probe(points.before_begin);
+        reached(points.before_begin);
         let found = head::read(&self.folder.head());
         self.execute("BEGIN IMMEDIATE").map_err(|error| error.while_writing(&self.database))?;
         let done = self.fill(&found, work);
@@ -155,7 +155,7 @@ impl SqliteStore {
                 return Err(self.note_failure(fault));
             }
         };
-        probe(points.before_commit);
+        reached(points.before_commit);
         if let Err(fault) = self.execute("COMMIT") {
             self.roll_back();
             let error = self.note_failure(fault);
@@ -164,7 +164,7 @@ impl SqliteStore {
                 return Err(error);
             }
         }
-        probe(points.after_commit);
+        reached(points.after_commit);
         // Only now: what is in its place after the commit was there during it.
         self.demand_in_place()?;
         head::advance(&self.folder.head(), &meta.head());

@@ -20,7 +20,7 @@ use nix::{
 };
 use onward_core::id::{CheckpointId, Seq};
 use onward_store::{
-    Cause, Holder, Kept, LeaseKind, OpenMode, Page, RunFilter, SqliteStore, Store, StoreError, set_probe,
+    Cause, Holder, Kept, LeaseKind, OpenMode, Page, RunFilter, SqliteStore, Store, StoreError, kill_point,
 };
 
 use crate::kit::{at, drive, entry, noise, run, take, with_checkpoint, with_patch};
@@ -99,7 +99,7 @@ fn act() {
         ["die", point, nth] => {
             let nth = nth.parse().expect("a number");
             drop(LAST_POINT.set(((*point).to_owned(), AtomicU64::new(nth))));
-            set_probe(Some(die_at_point));
+            kill_point::set_hook(Some(die_at_point));
             append_forever(&folder);
         }
         ["hold"] => hold(&folder),
@@ -155,7 +155,7 @@ fn append_forever(folder: &Path) {
 static LAST_POINT: OnceLock<(String, AtomicU64)> = OnceLock::new();
 
 fn die_at_point(point: &'static str) {
-    let (last, left) = LAST_POINT.get().expect("it was set before the probe");
+    let (last, left) = LAST_POINT.get().expect("it was set before the hook");
     if point == last && left.fetch_sub(1, Ordering::Relaxed) == 1 {
         raise(Signal::SIGKILL).expect("a way to die");
     }
@@ -172,15 +172,15 @@ fn hold(folder: &Path) {
 fn lose_blob(folder: &Path) {
     let mut store = open(folder);
     let lease = drive(&mut store);
-    set_probe(Some(delete_blobs));
+    kill_point::set_hook(Some(delete_blobs));
     store.append(&lease, Seq(0), entry(&noise(1_500_000, 1))).expect("an append");
-    set_probe(None);
+    kill_point::set_hook(None);
     say(&store.events(&run(), Seq(0), 9).map_or(0, |records| records[0].body.len()).to_string());
 }
 
 fn delete_blobs(point: &'static str) {
     if point == "append.before-begin" {
-        let (blobs, _) = LAST_POINT.get().expect("it was set before the probe");
+        let (blobs, _) = LAST_POINT.get().expect("it was set before the hook");
         for folder in std::fs::read_dir(blobs).expect("a folder of blobs").flatten() {
             std::fs::remove_dir_all(folder.path()).expect("a folder to remove");
         }
@@ -192,9 +192,9 @@ fn fail_to_commit(folder: &Path) {
     let lease = drive(&mut store);
     store.append(&lease, Seq(0), entry(b"record 1")).expect("an append");
     drop(LAST_POINT.set((folder.join("onward.db-wal").display().to_string(), AtomicU64::new(0))));
-    set_probe(Some(limit_at_commit));
+    kill_point::set_hook(Some(limit_at_commit));
     let failed = store.append(&lease, Seq(1), entry(b"record 2"));
-    set_probe(None);
+    kill_point::set_hook(None);
     limit("unlimited");
     let io = matches!(failed, Err(StoreError::NotSaved { cause: Cause::Io, .. }));
     // The disk would work again, but this handle must not be believed any more.
@@ -221,7 +221,7 @@ fn fail_to_flush(folder: &Path) {
 
 fn limit_at_commit(point: &'static str) {
     if point == "append.before-commit" {
-        let (log, _) = LAST_POINT.get().expect("it was set before the probe");
+        let (log, _) = LAST_POINT.get().expect("it was set before the hook");
         limit(&std::fs::metadata(log).expect("a log").len().to_string());
     }
 }

@@ -1,6 +1,6 @@
 //! Every clause of the contract, on every backend.
 
-use onward_store::conformance;
+use onward_store::testing::conformance;
 
 use crate::kit::{InMemory, OnDisk};
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use onward_core::id::{CheckpointId, RunId, Seq};
 use onward_store::{
-    Content, Entry, Holder, Lease, LeaseKind, MemoryStore, NewCheckpoint, NewEvent, NewRun, OpenMode, SqliteStore,
-    Store, conformance::Fixture,
+    Content, Entry, Holder, Lease, LeaseKind, NewCheckpoint, NewEvent, NewRun, OpenMode, SqliteStore, Store,
+    testing::{MemoryStore, conformance::Fixture},
 };
 
 /// A store in memory.

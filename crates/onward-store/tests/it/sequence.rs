@@ -1,7 +1,7 @@
 //! Random calls on a store in memory and on one on disk; every answer must be the same.
 //! The store in memory is simple enough to be believed, so a difference is a fault of the other one.
 
-use onward_store::conformance::sequence::{Call, compare};
+use onward_store::testing::conformance::sequence::{Call, compare};
 use proptest::prelude::*;
 
 use crate::kit::{InMemory, OnDisk};

@@ -30,7 +30,7 @@ use onward_core::replan::Limits;
 use onward_core::run::{Ending, PhaseStatus, Run};
 use onward_engine::{Committer, Driver, Error, Keep, Reporter, Update, begin_run, put_fold, put_keyframe};
 use onward_store::{
-    Appended, Entry, Holder, Lease, LeaseKind, MemoryStore, NewCheckpoint, NewEvent, NewRun, Page, Store,
+    Appended, Entry, Holder, Lease, LeaseKind, NewCheckpoint, NewEvent, NewRun, Page, Store, testing::MemoryStore,
 };
 
 use dice::Dice;

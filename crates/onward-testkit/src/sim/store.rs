@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use onward_core::id::{CheckpointId, RunId, Seq};
 use onward_store::{
-    Appended, Cause, CheckpointRow, Entry, Fold, Health, Holder, InboxItem, Kept, Lease, LeaseKind, MemoryStore,
-    NewRun, Page, Posted, PruneList, Pruned, Record, RunFilter, RunRow, Store, StoreError, StoredCheckpoint, TakenBack,
+    Appended, Cause, CheckpointRow, Entry, Fold, Health, Holder, InboxItem, Kept, Lease, LeaseKind, NewRun, Page,
+    Posted, PruneList, Pruned, Record, RunFilter, RunRow, Store, StoreError, StoredCheckpoint, TakenBack,
+    testing::MemoryStore,
 };
 
 use super::world::{ALONE, Shared};

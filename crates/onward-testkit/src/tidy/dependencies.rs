@@ -47,7 +47,7 @@ const WALLS: [Wall; 6] = [
             "uuid",
             "zstd",
         ],
-        development: &["insta", "proptest", "tempfile"],
+        development: &["insta", "onward-store", "proptest", "tempfile"],
     },
     Wall {
         name: "onward-engine",
@@ -64,7 +64,7 @@ const WALLS: [Wall; 6] = [
             "signal-hook",
             "thiserror",
         ],
-        development: &["insta", "libtest-mimic", "onward-testkit", "proptest", "tempfile"],
+        development: &["insta", "libtest-mimic", "onward-store", "onward-testkit", "proptest", "tempfile"],
     },
     Wall {
         name: "onward",

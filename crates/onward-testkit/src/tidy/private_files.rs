@@ -9,7 +9,7 @@ const WORDS: [&str; 6] =
 /// Where they are used all the same, and why that is safe. A path that ends with a slash means all below it.
 const ELSEWHERE: [(&str, &str); 7] = [
     ("crates/onward-engine/src/attendant/", "the folder of an attempt is looked at as a whole when it is made"),
-    ("crates/onward-engine/src/kill_point.rs", "a file that a test names"),
+    ("crates/onward-store/src/kill_point.rs", "a file that a test names"),
     ("crates/onward-engine/src/probe/artifact.rs", "an artifact is put back into the project, not into the store"),
     ("crates/onward-engine/src/drive/shared_limits.rs", "the folder is the store itself or the user's own"),
     ("crates/onward-engine/src/vcs/snapshot.rs", "refs lie in git's folder"),

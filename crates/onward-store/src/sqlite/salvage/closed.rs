@@ -11,8 +11,7 @@ use crate::{
     error::{Cause, StoreError},
     folder::{Folder, create_file, make_folder},
     lease::{Holder, LeaseKind},
-    lock,
-    sqlite::inspect::held_runs,
+    lock::{self, Hold, held_runs},
 };
 
 /// How long to wait for others to be done with the database.
@@ -33,7 +32,7 @@ impl Closed {
         let path = folder.run().join("repair");
         let open = || OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW).open(&path);
         let repair = create_file(&path).or_else(|_| open()).map_err(|error| StoreError::not_saved(&path, &error))?;
-        wait_for(folder, || lock::try_whole(&repair))?;
+        wait_for(folder, || lock::try_lock(&repair, Hold::Alone))?;
         let database =
             match OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW).open(folder.database()) {
                 Ok(file) => Some(file),

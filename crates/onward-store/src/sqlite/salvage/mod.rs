@@ -32,7 +32,7 @@ use crate::{
     error::{Damage, StoreError},
     folder::{self, Folder, make_folder, sync_folder},
     head::{self, Found, StoreId},
-    probe::probe,
+    kill_point::reached,
     types::{InboxItem, Record, StoredCheckpoint},
 };
 
@@ -102,13 +102,13 @@ impl Salvage {
         let folder = Folder::find(path)?.ok_or_else(|| StoreError::NoStore { folder: path.to_owned() })?;
         folder.check_database()?;
         let closed = Closed::close(&folder)?;
-        probe("salvage.before-copy");
+        reached("salvage.before-copy");
         make_folder(aside)?;
         for original in [folder.database(), folder.wal(), folder.head()] {
             copy_whole(&original, aside)?;
         }
         sync_folder(aside).map_err(|error| StoreError::not_saved(aside, &error))?;
-        probe("salvage.after-copy");
+        reached("salvage.after-copy");
         let scratch = Scratch::new(&folder)?;
         let (old, new) = (scratch.0.join("old"), scratch.0.join("new"));
         make_folder(&old)?;
@@ -203,15 +203,15 @@ impl Salvage {
         let found = if is_empty { built.clone() } else { scratch.join("old/onward.db") };
         verify(scratch, &found)?;
         move_blobs(&scratch.join("new/blobs"), &folder.blobs())?;
-        probe("salvage.before-swap");
+        reached("salvage.before-swap");
         swap(&folder, &log, &built, is_empty).map_err(failed)?;
-        probe("salvage.after-swap");
+        reached("salvage.after-swap");
         drop(closed);
         let mut store = SqliteStore::open_to_repair(folder.root())?;
         // Somebody may have it open again by now; then the log is copied later, as any log is.
         drop(fold_log(&store));
         store.accept_loss()?;
-        probe("salvage.after-head");
+        reached("salvage.after-head");
         Ok(())
     }
 

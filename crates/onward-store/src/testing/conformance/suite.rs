@@ -1,20 +1,8 @@
-//! The contract of [`Store`] as clauses that every backend and every wrapper around one must pass.
-//!
-//! Each clause is a function named after what it demands and gets a fresh, empty store. [`run`] tries them all.
-//! [`sequence`] plays the same random calls on two stores and compares every answer.
-
-mod chains;
-mod folds;
-mod inbox;
-mod journal;
-mod kit;
-mod leases;
-mod lists;
-mod prune;
-pub mod sequence;
+//! All clauses, and how they are tried.
 
 use onward_core::id::RunId;
 
+use super::{chains, folds, inbox, journal, leases, lists, prune};
 use crate::Store;
 
 /// A place with one empty store in it, which ends with it.
