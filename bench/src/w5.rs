@@ -1,7 +1,7 @@
 //! W5: questions about a long history, asked in process.
 
 use onward_core::id::{CheckpointId, RunId};
-use onward_store::{OpenMode, Page, SqliteStore, Store};
+use onward_store::{CheckpointFilter, OpenMode, Page, Store};
 use rusqlite::{Connection, params};
 
 use crate::Result;
@@ -37,9 +37,9 @@ pub(crate) fn measure(options: &Options, report: &mut Report) -> Result<()> {
         runs.push(books.run().clone());
         drop(books);
         if run == 0 || run + 1 == RUNS {
-            let mut store = SqliteStore::open(&folder.join(onward_engine::FOLDER), OpenMode::Look)?;
+            let mut store = onward_store::open(&folder.join(onward_engine::FOLDER), OpenMode::Look)?;
             let case = format!("{} checkpoints", ids.len());
-            let taken = ask(options, report, &case, &mut store, &bare, &ids, &runs)?;
+            let taken = ask(options, report, &case, &mut *store, &bare, &ids, &runs)?;
             if let Some(before) = &before {
                 show_growth(report, &case, before, &taken)?;
             }
@@ -54,7 +54,7 @@ fn ask(
     options: &Options,
     report: &mut Report,
     case: &str,
-    store: &mut SqliteStore,
+    store: &mut dyn Store,
     bare: &Bare,
     ids: &[CheckpointId],
     runs: &[RunId],
@@ -68,9 +68,10 @@ fn ask(
     let last_run = runs.len() - 1;
     let mut latest = in_turns(
         turns,
-        &mut [&mut || expect(store.newest_checkpoints(Page::first(LATEST))?.len(), LATEST), &mut || {
-            expect(bare.latest()?, LATEST)
-        }],
+        &mut [
+            &mut || expect(store.checkpoints(CheckpointFilter::All, Page::first(LATEST))?.len(), LATEST),
+            &mut || expect(bare.latest()?, LATEST),
+        ],
     )?;
     latest.extend(in_turns(
         turns,
@@ -80,9 +81,10 @@ fn ask(
     )?);
     latest.extend(in_turns(
         turns,
-        &mut [&mut || expect(store.checkpoints(&runs[last_run], Page::first(1))?.len(), 1), &mut || {
-            bare.latest_of(last_run)
-        }],
+        &mut [
+            &mut || expect(store.checkpoints(CheckpointFilter::OfRun(&runs[last_run]), Page::first(1))?.len(), 1),
+            &mut || bare.latest_of(last_run),
+        ],
     )?);
     let whats = ["latest 20 of all", "one by id", "latest of one run"];
     whats.iter().zip(latest.chunks(2)).map(|(what, times)| show(report, case, what, times)).collect()

@@ -49,7 +49,7 @@ pub use vcs::tree_lock::AtWork;
 use onward_core::config::{Config, OnNetwork};
 use onward_core::run::Run;
 pub use onward_store::{Cause, StoreError, Vanished, kill_point};
-use onward_store::{OpenMode, SqliteStore, Store};
+use onward_store::{Inspection, OpenMode, Store};
 
 /// A project with its store: what every front end calls.
 pub struct Onward {
@@ -60,7 +60,7 @@ pub struct Onward {
     /// Where the caller stands.
     from: PathBuf,
     mode: OpenMode,
-    store: Option<Box<dyn Store>>,
+    store: Option<Box<dyn Inspection>>,
     /// The unfinished run that was found last, as its journal tells it: whoever goes on with it reads only what came since.
     found: Option<Box<Run>>,
 }
@@ -111,13 +111,18 @@ impl Onward {
 
     /// The store, opened when it is first needed: what is wrong with a plan is said before anything is made.
     pub(crate) fn store(&mut self) -> Result<&mut dyn Store> {
+        Ok(self.inspection()?)
+    }
+
+    /// The same, with what a check-up asks of it.
+    pub(crate) fn inspection(&mut self) -> Result<&mut dyn Inspection> {
         if self.store.is_none() {
             self.demand_a_local_disk(self.mode)?;
             if self.mode == OpenMode::ReadWrite {
                 self.demand_a_store_of_ones_own()?;
             }
-            let opened = SqliteStore::open(&self.project.store_folder(), self.mode);
-            self.store = Some(Box::new(opened.map_err(no_store_is_no_runs)?));
+            let opened = onward_store::open(&self.project.store_folder(), self.mode);
+            self.store = Some(opened.map_err(no_store_is_no_runs)?);
         }
         Ok(self.store.as_deref_mut().expect("it was just opened"))
     }
@@ -136,7 +141,7 @@ impl Onward {
     /// What came with a clone or in an archive is looked at and nothing else, until a person trusts it.
     pub(crate) fn demand_a_store_of_ones_own(&self) -> Result<()> {
         // What is unsafe is said as that: no word of a person's makes a link safe.
-        SqliteStore::examine(&self.project.store_folder())?;
+        onward_store::demand_safe(&self.project.store_folder())?;
         match trust::doubt(&self.project) {
             Some(doubt) => Err(Error::Untrusted { folder: self.project.store_folder(), doubt }),
             None => Ok(()),

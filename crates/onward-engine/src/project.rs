@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use onward_store::{OpenMode, Page, RunFilter, SqliteStore, Store as _};
+use onward_store::{OpenMode, RunFilter, RunRow, StoreExt};
 
 use crate::error::{Error, Result};
 use crate::start::meant_work::summary_of;
@@ -21,9 +21,6 @@ const OTHERS_ENTRIES_MAX: usize = 1_000;
 
 /// Names the project from elsewhere.
 const NAMED_BY: &str = "ONWARD_PROJECT";
-
-/// Rows of runs that are read at a time.
-const ROWS_PER_READ: usize = 256;
 
 const PLAN_FILES: [&str; 2] = ["onward.yaml", ".onward/plan.yaml"];
 
@@ -132,19 +129,10 @@ pub(crate) fn looked_for_from(from: &Path) -> PathBuf {
 
 /// Whether a run of this store works in a folder.
 fn has_run_in(store: &Path, folder: &Path) -> bool {
-    let Ok(mut store) = SqliteStore::open(store, OpenMode::Look) else { return false };
+    let rows = onward_store::open(store, OpenMode::Look).and_then(|mut store| store.all_runs(&RunFilter::default()));
     let is_here = |worktree: String| Path::new(&worktree) == folder;
-    let mut page = Page::first(ROWS_PER_READ);
-    while let Ok(rows) = store.runs(&RunFilter::default(), page) {
-        if rows.iter().any(|row| summary_of(row).and_then(|summary| summary.worktree).is_some_and(is_here)) {
-            return true;
-        }
-        match rows.last() {
-            Some(row) if rows.len() == ROWS_PER_READ => page = Page::before(row.number, ROWS_PER_READ),
-            Some(_) | None => return false,
-        }
-    }
-    false
+    let is_of = |row: &RunRow| summary_of(row).and_then(|summary| summary.worktree).is_some_and(is_here);
+    rows.is_ok_and(|rows| rows.iter().any(is_of))
 }
 
 fn has_files(folder: &Path, ending: &str) -> bool {

@@ -3,7 +3,7 @@
 use onward_core::id::CheckpointId;
 use onward_core::patch::Op;
 use onward_engine::{Books, FOLDER, Onward};
-use onward_store::{OpenMode, SqliteStore, Store};
+use onward_store::OpenMode;
 use serde_json::json;
 
 fn open(folder: &std::path::Path) -> Books {
@@ -35,7 +35,7 @@ fn a_small_checkpoint_is_never_far_from_a_whole_document() {
         }
         ids.extend(books.change_all((0..100).map(set).collect()).expect("they are saved"));
     }
-    let mut store = SqliteStore::open(&folder.path().join(FOLDER), OpenMode::Look).expect("the store");
+    let mut store = onward_store::open(&folder.path().join(FOLDER), OpenMode::Look).expect("the store");
     for id in &ids {
         let found = store.checkpoint(id).expect("it can be read").expect("it is there");
         let bytes: usize = found.patches.iter().map(Vec::len).sum();
@@ -63,7 +63,7 @@ fn whole_documents_grow_apart_as_they_grow() {
         ids.push(books.change(ops).expect("it is saved"));
     }
     drop(books);
-    let mut store = SqliteStore::open(&folder.path().join(FOLDER), OpenMode::Look).expect("the store");
+    let mut store = onward_store::open(&folder.path().join(FOLDER), OpenMode::Look).expect("the store");
     let mut whole = std::collections::BTreeSet::new();
     for id in ids.iter().skip(200) {
         let found = store.checkpoint(id).expect("it can be read").expect("it is there");

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use onward_core::patch::Op;
 use onward_engine::{Books, FirstPlan, ListFilter, Onward, Repaired};
-use onward_store::{Holder, LeaseKind, OpenMode, SqliteStore, Store, ownership};
+use onward_store::{Holder, LeaseKind, OpenMode, StoreExt, ownership};
 use serde_json::{Value, json};
 
 /// What can be read, by a name for each piece.
@@ -260,7 +260,7 @@ fn a_row_that_does_not_say_what_the_journal_says() {
     let fixture = Fixture::new(Size::Small);
     let run = fixture.look().list(&ListFilter::default()).expect("a list")[0].run.clone();
     {
-        let mut store = SqliteStore::open(&fixture.folder(), OpenMode::ReadWrite).expect("a store");
+        let mut store = onward_store::open(&fixture.folder(), OpenMode::ReadWrite).expect("a store");
         let holder = Holder { host: "here".to_owned(), pid: 1, since: jiff::Timestamp::UNIX_EPOCH };
         let lease = store.take_lease(&run, LeaseKind::Brief, holder).expect("a lease");
         store.relist(&lease, "completed", b"{}").expect("another row");
@@ -297,9 +297,9 @@ fn a_fold_that_is_not_what_the_journal_gives() {
     let list = fixture.look().list(&ListFilter::default()).expect("a list");
     let (first, second) = (list[0].run.clone(), list[1].run.clone());
     {
-        let mut store = SqliteStore::open(&fixture.folder(), OpenMode::ReadWrite).expect("a store");
-        let mut run = onward_engine::load_run(&mut store, &second).expect("a run");
-        run.seq = onward_engine::load_run(&mut store, &first).expect("a run").seq;
+        let mut store = onward_store::open(&fixture.folder(), OpenMode::ReadWrite).expect("a store");
+        let mut run = onward_engine::load_run(&mut *store, &second).expect("a run");
+        run.seq = onward_engine::load_run(&mut *store, &first).expect("a run").seq;
         let version = onward_core::run::cache::FOLD_VERSION;
         store.put_fold(&first, run.seq, version, onward_core::run::cache::encode(&run)).expect("a fold");
     }

@@ -1,9 +1,12 @@
 //! The right to append to one run.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use jiff::Timestamp;
 use onward_core::id::RunId;
+
+/// How long a brief holder is waited for.
+pub(crate) const BRIEF_WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// What somebody wants a run for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -4,7 +4,7 @@
 //! that returned `Ok` survives a kill and a power cut, a refused one left no trace, and what is read back is either what
 //! was written or an error that says where the damage is.
 //!
-//! [`SqliteStore`] is the store of one machine. Every backend passes the clauses in `testing/conformance`, and so does the store
+//! [`open`] opens the store of one machine; which database it is kept in nobody else knows. Every backend passes the clauses in `testing/conformance`, and so does the store
 //! in memory, which is for tests and is the strictest of all.
 
 mod blob_files;
@@ -15,24 +15,31 @@ mod error;
 mod file_system;
 mod folder;
 mod head;
+mod inspection;
 pub mod kill_point;
 mod lease;
 pub mod lock;
+mod open;
 pub mod ownership;
 pub mod private;
 mod seal;
 mod sqlite;
+mod store_ext;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod types;
 
 pub use error::{Cause, Damage, StoreError, Unsafe, Vanished};
 pub use file_system::network_file_system;
+pub use inspection::Inspection;
 pub use lease::{Holder, Lease, LeaseKind};
-pub use sqlite::{Journal, Letter, Naming, OldCheckpoint, OldRun, OpenMode, Salvage, SqliteStore};
+pub use open::{OpenMode, demand_safe, open, open_if_there, open_to_repair};
+pub use sqlite::{Journal, Letter, Naming, OldCheckpoint, OldRun, Salvage};
+pub use store_ext::StoreExt;
 pub use types::{
-    Alarm, Appended, Chain, CheckpointRow, Consumed, Content, Entry, Fold, Health, InboxItem, Kept, NewCheckpoint,
-    NewEvent, NewRun, Page, Posted, PruneList, Pruned, Record, RunFilter, RunRow, StoredCheckpoint, TakenBack,
+    Alarm, Appended, Chain, CheckpointFilter, CheckpointRow, Consumed, Content, Derived, Entry, Fold, Health,
+    InboxItem, Kept, NewCheckpoint, NewEvent, NewRun, Page, Posted, PruneList, Pruned, Record, RunFilter, RunRow,
+    StoredCheckpoint, TakenBack,
 };
 
 use jiff::Timestamp;
@@ -66,37 +73,25 @@ pub trait Store: Send {
     /// at `after` is not read, only its hash.
     fn events(&mut self, run: &RunId, after: Seq, max: usize) -> Result<Vec<Record>, StoreError>;
 
-    /// Checkpoints of one run, the newest first, without their contents.
-    fn checkpoints(&mut self, run: &RunId, page: Page) -> Result<Vec<CheckpointRow>, StoreError>;
-
-    /// Checkpoints of all runs, the newest first, without their contents.
-    fn newest_checkpoints(&mut self, page: Page) -> Result<Vec<CheckpointRow>, StoreError>;
+    /// Checkpoints that fit the filter, the newest first, without their contents.
+    fn checkpoints(&mut self, filter: CheckpointFilter<'_>, page: Page) -> Result<Vec<CheckpointRow>, StoreError>;
 
     /// One checkpoint with the nearest keyframe and the patches behind that, each one checked against the one before it.
     fn checkpoint(&mut self, id: &CheckpointId) -> Result<Option<StoredCheckpoint>, StoreError>;
 
-    /// What is stored as the content of one checkpoint alone, unchecked: for people who want to see what is left of a damaged
-    /// one. Empty where nothing is left, or where nothing can be damaged.
-    fn raw_checkpoint(&mut self, _id: &CheckpointId) -> Result<Vec<u8>, StoreError> {
-        Ok(Vec::new())
-    }
-
-    /// Adds the whole document of a checkpoint that was stored as a patch, so that reading starts there from now on.
+    /// Keeps something that the caller made of what is stored.
     ///
-    /// It needs no lease: the document says nothing new, and a driver may go on meanwhile. Whether it is the right one
-    /// the caller must know.
-    fn put_keyframe(&mut self, id: &CheckpointId, document: Vec<u8>) -> Result<Kept, StoreError>;
+    /// It needs no lease: it says nothing new, and a driver may go on meanwhile. Whether it is right the caller must know.
+    fn put_derived(&mut self, derived: Derived) -> Result<Kept, StoreError>;
 
-    /// Checkpoints whose id starts with `prefix`, in order of their ids. Two results mean that the prefix is too short.
-    fn find_checkpoints(&mut self, prefix: &str, limit: usize) -> Result<Vec<CheckpointRow>, StoreError>;
+    /// The fold that was kept last, if it is whole and belongs to the journal as it is. It can be made again from the journal, so
+    /// damage to it is no error: there is none then.
+    fn fold(&mut self, run: &RunId) -> Result<Option<Fold>, StoreError>;
 
     /// Takes the right to append to a run. It is given back when the [`Lease`] is dropped or its process ends.
     ///
     /// A brief holder is waited for up to five seconds; a driving one is refused at once as [`StoreError::Held`].
     fn take_lease(&mut self, run: &RunId, kind: LeaseKind, holder: Holder) -> Result<Lease, StoreError>;
-
-    /// Gives a lease back and says whether that went well, which a silent drop cannot.
-    fn drop_lease(&mut self, lease: Lease) -> Result<(), StoreError>;
 
     /// Who holds the run at this moment. Asks the lock itself, so a killed holder is nobody; writes nothing.
     fn holder(&mut self, run: &RunId) -> Result<Option<(LeaseKind, Holder)>, StoreError>;
@@ -125,20 +120,4 @@ pub trait Store: Send {
     /// Ids that are not there are passed over, so a prune whose outcome is unknown can be repeated. A run that someone
     /// holds refuses the whole list.
     fn prune(&mut self, list: &PruneList) -> Result<Pruned, StoreError>;
-
-    /// Keeps what the caller made of the journal up to `seq`, in place of what it kept before.
-    ///
-    /// Only the newest is kept: one that stands before the one already there changes nothing. A position that the
-    /// journal does not have is refused as [`StoreError::BadEntry`].
-    fn put_fold(&mut self, run: &RunId, seq: Seq, version: u32, bytes: Vec<u8>) -> Result<(), StoreError>;
-
-    /// What [`Store::put_fold`] kept, if it is whole and belongs to the journal as it is. It can be made again from
-    /// the journal, so damage to it is no error: there is none then.
-    fn fold(&mut self, run: &RunId) -> Result<Option<Fold>, StoreError>;
-
-    /// Forgets what [`Store::put_fold`] kept.
-    fn drop_fold(&mut self, run: &RunId) -> Result<(), StoreError>;
-
-    /// How the store itself is doing. Never fails: what goes wrong while looking is one of the alarms.
-    fn health(&mut self) -> Health;
 }

@@ -144,6 +144,16 @@ pub struct RunRow {
     pub head: Seq,
 }
 
+/// Which checkpoints to list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckpointFilter<'a> {
+    All,
+    /// Refused with `NoRun` where there is no such run.
+    OfRun(&'a RunId),
+    /// Two results mean that the prefix is too short.
+    IdPrefix(&'a str),
+}
+
 /// A checkpoint as lists show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckpointRow {
@@ -170,11 +180,23 @@ pub struct StoredCheckpoint {
     pub patches: Vec<Vec<u8>>,
 }
 
-/// What became of a keyframe.
+/// Something that can be made again from what is stored, and is kept so that reading it is shorter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Derived {
+    /// The whole document of a checkpoint that was stored as a patch: reading starts there from now on.
+    Keyframe { checkpoint: CheckpointId, document: Vec<u8> },
+    /// The caller's own form of the journal up to `seq`, in place of the one it kept before. Only the newest is kept. A position
+    /// that the journal does not have is refused as `BadEntry`.
+    Fold { run: RunId, seq: Seq, version: u32, bytes: Vec<u8> },
+    /// No fold, in place of the one that was kept.
+    NoFold { run: RunId },
+}
+
+/// What became of something derived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
     New,
-    /// The checkpoint has a whole document already; this one was not stored.
+    /// The checkpoint has a whole document already, or the run a later fold; this one was not stored.
     AlreadyThere,
     /// There is no such checkpoint, most likely because it was deleted meanwhile. Nothing was stored.
     Gone,

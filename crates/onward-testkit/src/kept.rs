@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use onward_core::id::Seq;
-use onward_store::{OpenMode, Page, RunFilter, SqliteStore, Store};
+use onward_store::{CheckpointFilter, OpenMode, Page, RunFilter};
 
 /// Rows of one kind at most; a test that keeps more should look at fewer.
 const ROWS_MAX: usize = 100_000;
@@ -19,14 +19,15 @@ pub fn everything(project: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 fn in_the_store(folder: &Path) -> Vec<(String, Vec<u8>)> {
-    let mut store = SqliteStore::open(folder, OpenMode::Look).expect("a store that can be looked at");
+    let mut store = onward_store::open(folder, OpenMode::Look).expect("a store that can be looked at");
     let mut all = Vec::new();
     for row in store.runs(&RunFilter::default(), Page::first(ROWS_MAX)).expect("readable") {
         all.push((format!("{} as listed", row.run), row.summary.clone().expect("readable")));
         for record in store.events(&row.run, Seq(0), ROWS_MAX).expect("readable") {
             all.push((format!("{} event {}", row.run, record.seq), record.body));
         }
-        for checkpoint in store.checkpoints(&row.run, Page::first(ROWS_MAX)).expect("readable") {
+        for checkpoint in store.checkpoints(CheckpointFilter::OfRun(&row.run), Page::first(ROWS_MAX)).expect("readable")
+        {
             let found = store.checkpoint(&checkpoint.id).expect("readable").expect("it is listed");
             all.push((format!("{} row", checkpoint.id), format!("{checkpoint:?}").into_bytes()));
             all.push((format!("{} keyframe", checkpoint.id), found.keyframe));

@@ -171,3 +171,17 @@ fn a_write_that_follows_links_is_found() {
     assert_eq!(found[0].line, Some(2));
     assert_eq!(tidy::check_private_files(&made_up("crates/onward/src/made_up.rs", text)), []);
 }
+
+#[test]
+fn only_the_store_knows_its_database() {
+    none(files(|path| is_rust(path) && path.contains('/')).iter().flat_map(tidy::check_backend));
+}
+
+#[test]
+fn a_backend_that_is_named_elsewhere_is_found() {
+    let text = "use onward_store::{Store, SqliteStore};\n\nfn a(of: rusqlite::Error) {}\n// SQLite may be named in a sentence.\n";
+    let found = tidy::check_backend(&made_up("crates/onward-engine/src/made_up.rs", text));
+    assert_eq!(found.iter().map(|finding| finding.line).collect::<Vec<_>>(), [Some(1), Some(3)], "{found:?}");
+    assert_eq!(tidy::check_backend(&made_up("crates/onward-store/src/lib.rs", text)).len(), 2);
+    assert_eq!(tidy::check_backend(&made_up("crates/onward-store/src/sqlite/made_up.rs", text)), []);
+}

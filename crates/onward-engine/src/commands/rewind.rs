@@ -204,7 +204,7 @@ impl Onward {
         drop(alone);
         self.drop_unnamed_snapshots(&run)?;
         journal_piece::copy_after_checkpoint(&self.project.store_folder(), &run, None);
-        self.store()?.drop_lease(lease)?;
+        drop(lease);
         match done {
             Ok(()) => {
                 let (run, to, undone) = (id.clone(), to.id.clone(), undoes.is_some());
@@ -241,7 +241,7 @@ impl Onward {
         };
         let run = self.load(id)?;
         let (_, ended) = self.end_a_rewind_that_was_cut_off(run, &lease)?;
-        self.store()?.drop_lease(lease)?;
+        drop(lease);
         Ok(ended)
     }
 
@@ -360,7 +360,7 @@ impl Onward {
         };
         let started = RunStarted { run: id.clone(), worktree, branch, ..(*old.started).clone() };
         let (run, _) = committer::begin(self.store()?, &lease, &started, &forked, (&actor, now))?;
-        self.store()?.drop_lease(lease)?;
+        drop(lease);
         Ok(Forked { run: id, in_doubt: run.in_doubt().cloned().collect() })
     }
 

@@ -15,7 +15,7 @@ use onward_core::naming;
 use onward_core::patch::{self, Op};
 use onward_core::plan::Plan;
 use onward_core::run::{self, Run, RunStatus};
-use onward_store::{CheckpointRow, Lease, LeaseKind, Page, RunFilter};
+use onward_store::{CheckpointFilter, CheckpointRow, Lease, LeaseKind, Page, RunFilter};
 use serde_json::{Map, Value};
 
 use crate::Onward;
@@ -198,7 +198,7 @@ impl Onward {
                 continue;
             }
             // A run that was begun earlier may have been saved later.
-            let last = self.store()?.checkpoints(&row.run, Page::first(1))?.into_iter().next();
+            let last = self.store()?.checkpoints(CheckpointFilter::OfRun(&row.run), Page::first(1))?.into_iter().next();
             newest = newest.into_iter().chain(last).max_by_key(|row| row.number);
         }
         let nothing = || Error::NothingSaved { kind: kind.to_owned(), project: project.map(str::to_owned) };
@@ -256,7 +256,7 @@ impl Onward {
         let (id, lease) = self.create(&started, LeaseKind::Brief)?;
         let started = RunStarted { run: id.clone(), ..started };
         committer::begin(self.store()?, &lease, &started, &[], (&actor(), Timestamp::now()))?;
-        self.store()?.drop_lease(lease)?;
+        drop(lease);
         Ok(id)
     }
 }

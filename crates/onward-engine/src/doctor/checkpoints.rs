@@ -6,7 +6,7 @@ use onward_core::checkpoint::{self, BadDocument};
 use onward_core::event::Recorded;
 use onward_core::id::{CheckpointId, RunId, Seq};
 use onward_core::run::{self, Run};
-use onward_store::{Page, SqliteStore, Store};
+use onward_store::{CheckpointFilter, Inspection, StoreExt};
 use serde_json::Value;
 
 use super::{Found, NEWER, REPAIR, of_run, rebuilt};
@@ -16,7 +16,7 @@ use crate::error::Error;
 const COMPARED_MAX: usize = 200;
 
 /// Names the checkpoints of a run that cannot be read; how many there are in all.
-pub(super) fn unreadable(store: &SqliteStore, id: &RunId, found: &mut Found) -> Vec<CheckpointId> {
+pub(super) fn unreadable(store: &mut dyn Inspection, id: &RunId, found: &mut Found) -> Vec<CheckpointId> {
     match store.unreadable_checkpoints(id) {
         Ok(bad) => {
             for (checkpoint, damage) in &bad {
@@ -51,9 +51,9 @@ struct Listed {
 }
 
 impl Comparison {
-    pub(super) fn new(store: &mut SqliteStore, id: &RunId, found: &mut Found) -> Self {
+    pub(super) fn new(store: &mut dyn Inspection, id: &RunId, found: &mut Found) -> Self {
         let bad = unreadable(store, id, found);
-        let rows = store.checkpoints(id, Page::first(usize::MAX)).unwrap_or_default();
+        let rows = store.all_checkpoints(CheckpointFilter::OfRun(id)).unwrap_or_default();
         let step = rows.len().div_ceil(COMPARED_MAX).max(1);
         let listed = rows.into_iter().enumerate().filter(|(_, row)| !bad.contains(&row.id));
         let listed =
@@ -62,11 +62,11 @@ impl Comparison {
     }
 
     /// `run` stands right before the event.
-    pub(super) fn compare(&mut self, store: &mut SqliteStore, run: &Run, recorded: &Recorded, found: &mut Found) {
+    pub(super) fn compare(&mut self, store: &mut dyn Inspection, run: &Run, recorded: &Recorded, found: &mut Found) {
         let Some(head) = run::checkpoint_at(run, recorded) else { return };
         let id = head.id.clone();
         let Some(listed) = self.listed.get_mut(&id) else {
-            if !self.bad.contains(&id) && matches!(store.was_deleted(&id), Ok(false)) {
+            if !self.bad.contains(&id) && matches!(store.checkpoint_was_deleted(&id), Ok(false)) {
                 let message = "the journal tells of it, it was not deleted, and it is not there";
                 let help = format!("the journal is good: {REPAIR} makes the checkpoint again from it");
                 found.error("checkpoint-missing", id.as_str(), message, &help);
@@ -90,7 +90,7 @@ impl Comparison {
     }
 
     /// What the journal does not tell of.
-    pub(super) fn finish(self, store: &mut SqliteStore, run: &Run, found: &mut Found) {
+    pub(super) fn finish(self, store: &mut dyn Inspection, run: &Run, found: &mut Found) {
         // One behind the end was taken after the journal was read.
         let unknown = |listed: &Listed| !listed.is_seen && listed.seq <= run.seq;
         for (id, _) in self.listed.into_iter().filter(|(_, listed)| unknown(listed)) {
@@ -110,7 +110,7 @@ impl Comparison {
 }
 
 /// The whole document of a checkpoint, as it is stored.
-pub(super) fn document(store: &mut SqliteStore, id: &CheckpointId) -> Result<Value, BadDocument> {
+pub(super) fn document(store: &mut dyn Inspection, id: &CheckpointId) -> Result<Value, BadDocument> {
     let damaged = |why: String| BadDocument::Damaged(why);
     let found = store.checkpoint(id).map_err(|why| damaged(why.to_string()))?;
     let found = found.ok_or_else(|| damaged("it is listed and not there".to_owned()))?;

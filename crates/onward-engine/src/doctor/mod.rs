@@ -17,15 +17,12 @@ pub(crate) use aside::{Aside, notes};
 pub(crate) use recover::{Copies, copies, lost_project, repository};
 pub use repair::{Repair, Repaired};
 
-use onward_store::{Alarm, Damage, Health, OpenMode, Page, RunFilter, RunRow, SqliteStore, Store, StoreError};
+use onward_store::{Alarm, Damage, Health, Inspection, OpenMode, RunFilter, RunRow, Store, StoreError, StoreExt};
 use serde::Serialize;
 
 use crate::Onward;
 use crate::error::Error;
 use crate::project::Project;
-
-/// Rows that are read at a time.
-const ROWS_PER_READ: usize = 256;
 
 /// What stands in front of every way out that a repair is.
 const REPAIR: &str = "onward doctor --repair";
@@ -84,8 +81,8 @@ impl Onward {
             found.warning("untrusted", ".onward", words, help);
         }
         remotes::examine(&self.project.top, &mut found);
-        let store = match SqliteStore::open(&folder, OpenMode::Look) {
-            Ok(store) => self.examine(store, &mut found),
+        let store = match onward_store::open(&folder, OpenMode::Look) {
+            Ok(mut store) => self.examine(&mut *store, &mut found),
             Err(why) => {
                 if matches!(why, StoreError::NoStore { .. }) {
                     recover::examine_without_store(&self.project, &mut found);
@@ -98,12 +95,12 @@ impl Onward {
         Findings { ok, findings: found.0, store }
     }
 
-    fn examine(&self, mut store: SqliteStore, found: &mut Found) -> Option<StoreFacts> {
+    fn examine(&self, store: &mut dyn Inspection, found: &mut Found) -> Option<StoreFacts> {
         let health = store.health();
         found.0.extend(health.alarms.iter().filter_map(alarm));
         let facts = facts(&health);
-        structure(&store, found);
-        let rows = match all_rows(&mut store) {
+        structure(store, found);
+        let rows = match all_rows(store) {
             Ok(rows) => rows,
             Err(why) => {
                 found.store(&why, "the list of runs");
@@ -111,10 +108,10 @@ impl Onward {
             }
         };
         for row in &rows {
-            runs::examine(&self.project, &mut store, row, found);
+            runs::examine(&self.project, store, row, found);
         }
         attempts::strays(&self.project, &rows, found);
-        recover::examine(&self.project, &store, &rows, found);
+        recover::examine(&self.project, store, &rows, found);
         facts
     }
 }
@@ -202,7 +199,7 @@ fn lost(head: u64, database: u64, found: &mut Found) {
     found.error("head-ahead", ".onward/HEAD", message, &help);
 }
 
-fn structure(store: &SqliteStore, found: &mut Found) {
+fn structure(store: &mut dyn Inspection, found: &mut Found) {
     match store.check_structure() {
         Ok(damage) => {
             for Damage { what, .. } in damage {
@@ -232,20 +229,8 @@ fn structure(store: &SqliteStore, found: &mut Found) {
 }
 
 /// All rows, those without a journal too.
-fn all_rows(store: &mut SqliteStore) -> std::result::Result<Vec<RunRow>, StoreError> {
-    let mut rows: Vec<RunRow> = Vec::new();
-    let mut page = Page::first(ROWS_PER_READ);
-    loop {
-        let read = store.runs(&RunFilter::default(), page)?;
-        let last = read.len() < ROWS_PER_READ;
-        if let Some(row) = read.last() {
-            page = Page::before(row.number, ROWS_PER_READ);
-        }
-        rows.extend(read);
-        if last {
-            return Ok(rows);
-        }
-    }
+fn all_rows(store: &mut dyn Store) -> std::result::Result<Vec<RunRow>, StoreError> {
+    store.all_runs(&RunFilter::default())
 }
 
 fn alarm(alarm: &Alarm) -> Option<Finding> {

@@ -292,7 +292,7 @@ fn write(
         append_checkpoint(store, &lease, head, new, &plain)?;
     }
     deliver(store, &lease, head, letters, &plain)?;
-    store.drop_lease(lease)?;
+    drop(lease);
     if !pruned.is_empty() {
         store.prune(&PruneList { checkpoints: pruned, runs: Vec::new() })?;
     }

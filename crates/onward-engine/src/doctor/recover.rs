@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use onward_core::event::{Event, Recorded};
 use onward_core::id::RunId;
 use onward_core::run::as_stored;
-use onward_store::{Journal, RunRow, SqliteStore};
+use onward_store::{Inspection, Journal, RunRow};
 
 use super::aside::Recovered;
 use super::rebuild::{Kept, Rebuilt};
@@ -18,7 +18,7 @@ use crate::vcs::journal_piece::{self, Copied};
 use crate::vcs::{self, Origin, Repository, Without};
 
 /// Runs, or ends of runs, that git has and the store has not.
-pub(super) fn examine(project: &Project, store: &SqliteStore, rows: &[RunRow], found: &mut Found) {
+pub(super) fn examine(project: &Project, store: &mut dyn Inspection, rows: &[RunRow], found: &mut Found) {
     let repository = match Repository::open(&project.top, &project.store_folder()) {
         Ok(repository) => repository,
         Err(Without::Other(why)) => return git_failed(&why, found),

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use onward_core::id::RunId;
 use onward_core::view::Driver;
 use onward_store::lock::held_runs;
-use onward_store::{Alarm, LeaseKind, OpenMode, SqliteStore, Store};
+use onward_store::{Alarm, Inspection, LeaseKind, OpenMode, StoreExt};
 use serde::Serialize;
 
 use super::aside::{Aside, Cut, Recovered};
@@ -117,7 +117,7 @@ impl Onward {
             if found.store.is_none() && found.has("run-lost") {
                 self.demand_no_survivor()?;
                 // The folder is gone, or there is nothing in it; what git has needs a place.
-                drop(SqliteStore::open(&folder, OpenMode::ReadWrite)?);
+                drop(onward_store::open(&folder, OpenMode::ReadWrite)?);
             }
             let made = work.aside.made()?.to_owned();
             let rebuilt = rebuild::rebuild(&self.project, &made, &work.aside.shown())?;
@@ -131,12 +131,12 @@ impl Onward {
             }
         }
         if fs::symlink_metadata(folder.join("onward.db")).is_ok() {
-            let mut store = SqliteStore::open_to_repair(&folder)?;
-            self.set_head(&mut store, &found, &mut work)?;
+            let mut store = onward_store::open_to_repair(&folder)?;
+            self.set_head(&mut *store, &found, &mut work)?;
             if !anew {
-                write_anew(&mut store, &found, &mut work)?;
+                write_anew(&mut *store, &found, &mut work)?;
             }
-            self.tidy(&mut store, &mut work)?;
+            self.tidy(&mut *store, &mut work)?;
         }
         if work.aside.is_made() {
             work.aside.report(now, &work.repaired, &work.cut, &work.recovered)?;
@@ -175,7 +175,7 @@ impl Onward {
     }
 
     /// The head file says again what the database says; the old one is kept.
-    fn set_head(&self, store: &mut SqliteStore, before: &Findings, work: &mut Work) -> Result<()> {
+    fn set_head(&self, store: &mut dyn Inspection, before: &Findings, work: &mut Work) -> Result<()> {
         let lost = before.findings.iter().find(|finding| finding.code == "head-ahead");
         let health = store.health();
         let head = |alarm: &&Alarm| match alarm {
@@ -206,7 +206,7 @@ impl Onward {
     }
 
     /// As far as anything outside the database tells, the runs that lost records.
-    fn affected(&self, store: &mut SqliteStore) -> Result<String> {
+    fn affected(&self, store: &mut dyn Inspection) -> Result<String> {
         let rows = all_rows(store)?;
         let strays = attempts::all_strays(&self.project, &rows);
         let strays = strays.iter().filter(|stray| stray.code == "stray-folder");
@@ -227,7 +227,7 @@ impl Onward {
     }
 
     /// What is in the way, or in nobody's way, goes aside.
-    fn tidy(&self, store: &mut SqliteStore, work: &mut Work) -> Result<()> {
+    fn tidy(&self, store: &mut dyn Inspection, work: &mut Work) -> Result<()> {
         let folder = self.project.store_folder();
         let rows = all_rows(store)?;
         for row in rows.iter().filter(|row| row.head.0 > 0) {
@@ -254,7 +254,7 @@ impl Onward {
 }
 
 /// Rows and folds, from the journals.
-fn write_anew(store: &mut SqliteStore, found: &Findings, work: &mut Work) -> Result<()> {
+fn write_anew(store: &mut dyn Inspection, found: &Findings, work: &mut Work) -> Result<()> {
     let stale = |code: &str| -> Vec<RunId> {
         let of_run = found.findings.iter().filter(|finding| finding.code == code);
         of_run.filter_map(|finding| finding.path.strip_prefix("run ").map(RunId::new)).collect()
@@ -263,7 +263,7 @@ fn write_anew(store: &mut SqliteStore, found: &Findings, work: &mut Work) -> Res
         let lease = store.take_lease(&id, LeaseKind::Brief, holder())?;
         let run = journal::load_whole(store, &id)?;
         store.relist(&lease, run.status().as_str(), &journal::summary_bytes(&run))?;
-        store.drop_lease(lease)?;
+        drop(lease);
         work.did("projection", format!("run {id}"), "wrote its row in the list of runs anew, from its journal");
     }
     for id in stale("fold-cache") {

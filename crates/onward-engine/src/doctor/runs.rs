@@ -5,7 +5,7 @@ use onward_core::event::Recorded;
 use onward_core::id::{RunId, Seq};
 use onward_core::run::{Run, cache};
 use onward_core::view::{self, Summary};
-use onward_store::{Fold, LeaseKind, RunRow, SqliteStore, Store};
+use onward_store::{Fold, Inspection, LeaseKind, RunRow};
 
 use super::{Found, REPAIR, attempts, checkpoints, of_run, rebuilt};
 use crate::error::Error;
@@ -14,7 +14,7 @@ use crate::probe::artifact::{self, Spoilt};
 use crate::project::Project;
 use crate::queries::runs::NEW;
 
-pub(super) fn examine(project: &Project, store: &mut SqliteStore, row: &RunRow, found: &mut Found) {
+pub(super) fn examine(project: &Project, store: &mut dyn Inspection, row: &RunRow, found: &mut Found) {
     let path = format!("run {}", row.run);
     let before = found.0.len();
     if let Err(damage) = &row.summary {
@@ -47,7 +47,7 @@ pub(super) fn examine(project: &Project, store: &mut SqliteStore, row: &RunRow, 
 }
 
 /// What a start leaves that was killed before its first record, or a journal of which nothing could be kept.
-fn without_journal(store: &mut SqliteStore, row: &RunRow, path: &str, found: &mut Found) {
+fn without_journal(store: &mut dyn Inspection, row: &RunRow, path: &str, found: &mut Found) {
     if row.status == NEW {
         let message = "it has a row and no journal: its start was ended before the first record; nothing was done";
         found.info("no-journal", path, message, "it is not listed and in nobody's way");
@@ -59,14 +59,14 @@ fn without_journal(store: &mut SqliteStore, row: &RunRow, path: &str, found: &mu
     checkpoints::unreadable(store, &row.run, found);
 }
 
-fn inbox(store: &SqliteStore, run: &RunId, path: &str, found: &mut Found) {
+fn inbox(store: &mut dyn Inspection, run: &RunId, path: &str, found: &mut Found) {
     if let Err(why) = store.check_inbox(run) {
         let help = format!("its journal and its checkpoints are judged by themselves; {}", rebuilt());
         of_run(&why.into(), path, "inbox", &help, found);
     }
 }
 
-fn damaged_journal(store: &mut SqliteStore, run: &RunId, why: &Error, path: &str, before: usize, found: &mut Found) {
+fn damaged_journal(store: &mut dyn Inspection, run: &RunId, why: &Error, path: &str, before: usize, found: &mut Found) {
     // What is wrong with its row keeps the journal from being read; once is enough.
     if found.0.len() == before || matches!(why, Error::BadRecord { .. }) {
         let help = format!(
@@ -79,7 +79,7 @@ fn damaged_journal(store: &mut SqliteStore, run: &RunId, why: &Error, path: &str
 }
 
 /// Folds the journal from its first record on, and on the way compares what was once made of it.
-fn fold(store: &mut SqliteStore, id: &RunId, events: &[Recorded], found: &mut Found) -> Option<Run> {
+fn fold(store: &mut dyn Inspection, id: &RunId, events: &[Recorded], found: &mut Found) -> Option<Run> {
     let (first, rest) = events.split_first()?;
     let cached = store.fold(id).ok().flatten().filter(|fold| fold.version == cache::FOLD_VERSION);
     let mut taken = checkpoints::Comparison::new(store, id, found);

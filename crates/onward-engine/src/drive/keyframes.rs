@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use onward_core::checkpoint;
 use onward_core::id::{CheckpointId, RunId, Seq};
 use onward_core::run::{Run, cache};
-use onward_store::{Appended, Chain, SqliteStore, Store};
+use onward_store::{Appended, Chain, Store, StoreExt};
 
 use crate::vcs::journal_piece::Copier;
 
@@ -144,7 +144,7 @@ impl Drop for Keeper {
 
 /// Of several jobs of one kind that wait, only the newest is worth doing.
 fn work(folder: &std::path::Path, jobs: &Receiver<Job>) {
-    let Ok(mut store) = SqliteStore::open_if_there(folder) else { return };
+    let Ok(mut store) = onward_store::open_if_there(folder) else { return };
     while let Ok(first) = jobs.recv() {
         let (mut keyframe, mut fold) = (None, None);
         for job in std::iter::once(first).chain(jobs.try_iter()) {
@@ -154,19 +154,19 @@ fn work(folder: &std::path::Path, jobs: &Receiver<Job>) {
             }
         }
         match fold {
-            Some(Fold::Run(run)) => drop(put_fold(&mut store, &run)),
+            Some(Fold::Run(run)) => drop(put_fold(&mut *store, &run)),
             Some(Fold::Bytes(run, seq, bytes)) => drop(store.put_fold(&run, seq, cache::FOLD_VERSION, bytes)),
             None => {}
         }
         if let Some(id) = keyframe {
-            let _ = put_keyframe(&mut store, &id);
+            let _ = put_keyframe(&mut *store, &id);
         }
     }
 }
 
 /// Writes the fold cache of a run.
 pub fn put_fold(store: &mut dyn Store, run: &Run) -> Result<(), onward_store::StoreError> {
-    store.put_fold(&run.id, run.seq, cache::FOLD_VERSION, cache::encode(run))
+    store.put_fold(&run.id, run.seq, cache::FOLD_VERSION, cache::encode(run)).map(|_| ())
 }
 
 /// Writes a checkpoint as a whole, made of what is stored of it.

@@ -3,9 +3,8 @@
 use onward_core::checkpoint::{Checkpoint, CheckpointMeta};
 use onward_core::id::{CheckpointId, RunId};
 use onward_core::lookup::{self, Looked, Name};
-use onward_store::{CheckpointRow, Page, RunFilter};
+use onward_store::{CheckpointFilter, CheckpointRow, RunFilter, StoreExt};
 
-use super::runs::ROWS_PER_READ;
 use crate::Onward;
 use crate::error::{Error, Result};
 use crate::journal;
@@ -34,8 +33,7 @@ impl Onward {
 
     fn checkpoint_called(&mut self, text: &str, of: Option<&RunId>) -> Result<CheckpointId> {
         let ids = match self.store() {
-            // One more tells that there are more.
-            Ok(store) => store.find_checkpoints(text, CANDIDATES_MAX + 1)?,
+            Ok(store) => store.all_checkpoints(CheckpointFilter::IdPrefix(text))?,
             Err(Error::NoRuns) => Vec::new(),
             Err(other) => return Err(other),
         };
@@ -60,28 +58,16 @@ impl Onward {
     fn checkpoints_named(&mut self, name: &str, of: Option<&RunId>) -> Result<Vec<CheckpointRow>> {
         // A secret was cut out of the name when it was given.
         let kept = redact::secrets().text(name).into_owned();
-        let (mut found, mut page) = (Vec::new(), Page::first(ROWS_PER_READ));
-        loop {
-            let store = match self.store() {
-                Err(Error::NoRuns) => return Ok(Vec::new()),
-                other => other?,
-            };
-            let read = match of {
-                Some(run) => store.checkpoints(run, page)?,
-                None => store.newest_checkpoints(page)?,
-            };
-            let last = read.len() < ROWS_PER_READ;
-            if let Some(row) = read.last() {
-                page = Page::before(row.number, ROWS_PER_READ);
-            }
-            found.extend(read.into_iter().filter(|row| {
-                let meta: Option<CheckpointMeta> = journal::meta(&row.meta);
-                meta.and_then(|meta| meta.name).is_some_and(|given| given == kept)
-            }));
-            if last {
-                return Ok(found);
-            }
-        }
+        let store = match self.store() {
+            Err(Error::NoRuns) => return Ok(Vec::new()),
+            other => other?,
+        };
+        let rows = store.all_checkpoints(of.map_or(CheckpointFilter::All, CheckpointFilter::OfRun))?;
+        let is_meant = |row: &CheckpointRow| {
+            let meta: Option<CheckpointMeta> = journal::meta(&row.meta);
+            meta.and_then(|meta| meta.name).is_some_and(|given| given == kept)
+        };
+        Ok(rows.into_iter().filter(is_meant).collect())
     }
 
     /// Whether a checkpoint is meant where a run could be, too. The whole id of a run is that run.

@@ -4,7 +4,7 @@ use onward_core::checkpoint::Checkpoint;
 use onward_core::id::{CheckpointId, RunId};
 use onward_core::resume::{Finding, Kind};
 use onward_core::run::Run;
-use onward_store::StoreError;
+use onward_store::{CheckpointFilter, StoreError, StoreExt};
 
 use crate::Onward;
 use crate::error::{Error, Left, Result};
@@ -27,13 +27,14 @@ impl Onward {
             },
             Ok(None) => return Err(Error::NoSuchCheckpoint(id.to_string())),
             Err(StoreError::Damaged(damage)) => {
-                (damage.to_string(), self.store()?.raw_checkpoint(id).unwrap_or_default())
+                (damage.to_string(), self.inspection()?.raw_checkpoint(id).unwrap_or_default())
             }
             Err(other) => return Err(other.into()),
         };
         bytes.truncate(RAW_BYTES_MAX);
-        let rows = self.store()?.find_checkpoints(id.as_str(), 1).unwrap_or_default();
-        let run = rows.into_iter().map(|row| row.run).find(|run| !run.as_str().is_empty());
+        let rows = self.store()?.all_checkpoints(CheckpointFilter::IdPrefix(id.as_str()));
+        let row = rows.unwrap_or_default().into_iter().find(|row| row.id == *id);
+        let run = row.map(|row| row.run).filter(|run| !run.as_str().is_empty());
         let good = run.as_ref().and_then(|run| self.last_good(run));
         let (raw, place) = (String::from_utf8_lossy(&bytes).into_owned(), self.project.store_folder());
         Err(Error::BadCheckpoint { id: id.to_string(), why, left: Box::new(Left { raw, place, run, good }) })

@@ -12,7 +12,8 @@ use onward_core::plan::{Need, Phase};
 use onward_core::run::{PhaseState, Run, RunStatus, schedule};
 use onward_core::view::{self, Alive, Driver, StatusView, Summary, Why};
 use onward_store::{
-    Alarm, CheckpointRow, Damage, LeaseKind, OpenMode, Page, RunFilter, RunRow, StoreError, StoredCheckpoint,
+    Alarm, CheckpointFilter, CheckpointRow, Damage, LeaseKind, OpenMode, RunFilter, RunRow, StoreError, StoreExt,
+    StoredCheckpoint,
 };
 use serde::Serialize;
 
@@ -32,8 +33,6 @@ use crate::sys::process;
 /// Where all of these are missing, there is no store, and none was lost that the folder would know of.
 const MADE_BY_A_START: [&str; 4] = ["onward.db", "onward.db-wal", "onward.db-journal", "HEAD"];
 
-/// Rows that are read at a time.
-pub(super) const ROWS_PER_READ: usize = 256;
 /// The status of a run that was created and not yet begun.
 pub(crate) const NEW: &str = "new";
 /// The status of a run of whose journal nothing is left. It stays in the list for its checkpoints.
@@ -120,7 +119,7 @@ impl Onward {
     /// What a person should know about the store itself.
     pub fn warnings(&mut self) -> Vec<String> {
         let mut warnings: Vec<String> = self.doubt_in_words().into_iter().collect();
-        let Ok(store) = self.store() else { return warnings };
+        let Ok(store) = self.inspection() else { return warnings };
         let alarms = store.health().alarms;
         warnings.extend(alarms.iter().filter(|alarm| is_worth_a_warning(alarm)).map(ToString::to_string));
         warnings
@@ -293,7 +292,7 @@ impl Onward {
             return None;
         }
         let path = self.project.store_folder().join("onward.db");
-        let health = match self.store() {
+        let health = match self.inspection() {
             Ok(store) => store.health(),
             Err(lost @ Error::Store(StoreError::LostCommits { .. })) => return Some(lost),
             Err(_) => return None,
@@ -344,35 +343,12 @@ impl Onward {
             Err(Error::NoRuns) => return Ok(Vec::new()),
             Err(other) => return Err(other),
         };
-        let mut rows: Vec<RunRow> = Vec::new();
-        let mut page = Page::first(ROWS_PER_READ);
-        loop {
-            let read = store.runs(filter, page)?;
-            let last = read.len() < ROWS_PER_READ;
-            if let Some(row) = read.last() {
-                page = Page::before(row.number, ROWS_PER_READ);
-            }
-            rows.extend(read.into_iter().filter(has_begun));
-            if last {
-                return Ok(rows);
-            }
-        }
+        let rows = store.all_runs(filter)?;
+        Ok(rows.into_iter().filter(has_begun).collect())
     }
 
     pub(crate) fn checkpoint_rows(&mut self, run: &RunId) -> Result<Vec<CheckpointRow>> {
-        let mut rows: Vec<CheckpointRow> = Vec::new();
-        let mut page = Page::first(ROWS_PER_READ);
-        loop {
-            let read = self.store()?.checkpoints(run, page)?;
-            let last = read.len() < ROWS_PER_READ;
-            if let Some(row) = read.last() {
-                page = Page::before(row.number, ROWS_PER_READ);
-            }
-            rows.extend(read);
-            if last {
-                return Ok(rows);
-            }
-        }
+        Ok(self.store()?.all_checkpoints(CheckpointFilter::OfRun(run))?)
     }
 
     pub(crate) fn item(&mut self, row: &RunRow) -> Result<ListItem> {

@@ -10,7 +10,7 @@ use onward_core::id::{PhaseId, RunId};
 use onward_core::question;
 use onward_core::run::{self, Run};
 use onward_core::view::Summary;
-use onward_store::{OpenMode, RunFilter, SqliteStore};
+use onward_store::{OpenMode, RunFilter};
 
 use crate::Onward;
 use crate::attendant::{self, Survivor};
@@ -68,9 +68,9 @@ impl Onward {
 
     /// Runs that git has and the store has not; and why there may be more, where git did not answer.
     fn lost_runs(&self, known: &Known) -> (Vec<Lost>, Option<String>) {
-        let deleted = SqliteStore::open(&self.project.store_folder(), OpenMode::Look).ok();
-        let was_deleted =
-            |run: &RunId| deleted.as_ref().is_some_and(|store| store.run_was_deleted(run).unwrap_or(false));
+        let mut store = onward_store::open(&self.project.store_folder(), OpenMode::Look).ok();
+        let mut was_deleted =
+            |run: &RunId| store.as_mut().is_some_and(|store| store.run_was_deleted(run).unwrap_or(false));
         let Copies { all, failed } = doctor::copies(&self.project, &known.runs);
         let lost = all.into_iter().filter(|copied| !was_deleted(&copied.run)).map(Lost::of);
         (lost.collect(), failed)
@@ -124,10 +124,10 @@ impl Onward {
         let Some(known) = self.known().filter(|known| known.no_plan) else { return Ok(Vec::new()) };
         let folder = self.project.store_folder();
         let survivors = attendant::survivors(&folder).map_err(Error::io("looking for processes of lost runs"))?;
-        let deleted = SqliteStore::open(&folder, OpenMode::Look).ok();
+        let mut store = onward_store::open(&folder, OpenMode::Look).ok();
         let is_lost = |survivor: &Survivor| {
             let run = RunId::new(&survivor.run);
-            let was_deleted = deleted.as_ref().is_some_and(|store| store.run_was_deleted(&run).unwrap_or(false));
+            let was_deleted = store.as_mut().is_some_and(|store| store.run_was_deleted(&run).unwrap_or(false));
             !known.runs.contains(&run) && !was_deleted
         };
         Ok(survivors.into_iter().filter(is_lost).collect())

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use onward_core::event::Event;
 use onward_core::id::{CheckpointId, RunId, Seq};
 use onward_core::run::Run;
-use onward_store::{Record, SqliteStore, Store};
+use onward_store::{Record, Store};
 use serde::{Deserialize, Serialize};
 
 use crate::journal;
@@ -117,12 +117,12 @@ pub(crate) fn copy_after_checkpoint(store: &Path, run: &Run, before: Option<&Che
 fn work(folder: &Path, asked: &Receiver<RunId>) {
     let Ok(repository) = Repository::open(folder.parent().unwrap_or(folder), folder) else { return };
     // Not only to look: a store without a log would be looked at in a copy, which does not grow.
-    let Ok(mut store) = SqliteStore::open_if_there(folder) else { return };
+    let Ok(mut store) = onward_store::open_if_there(folder) else { return };
     let mut copy = JournalCopy::default();
     while let Ok(first) = asked.recv() {
         // They are all of one run, and each copy takes all that is there.
         let run = asked.try_iter().last().unwrap_or(first);
-        copy.bring_up_to_date(&repository, &mut store, &run);
+        copy.bring_up_to_date(&repository, &mut *store, &run);
     }
 }
 

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     check,
     error::{Damage, StoreError},
-    types::{CheckpointRow, Page, StoredCheckpoint},
+    types::{CheckpointFilter, CheckpointRow, Page, StoredCheckpoint},
 };
 
 const SELECT: &str = "SELECT c.number, c.id, c.run, c.seq, c.bytes, c.seal, c.meta, c.place, r.run \
@@ -31,35 +31,44 @@ pub(super) struct Listed {
 }
 
 impl SqliteStore {
-    pub(super) fn list_checkpoints(&self, of: Option<&RunId>, page: Page) -> Result<Vec<CheckpointRow>, StoreError> {
-        self.read(|connection| Ok(without_places(self.listed(connection, of, page)?)))
+    pub(super) fn list_checkpoints(
+        &self,
+        filter: CheckpointFilter<'_>,
+        page: Page,
+    ) -> Result<Vec<CheckpointRow>, StoreError> {
+        let listed = self.read(|connection| self.listed(connection, filter, page))?;
+        Ok(listed.into_iter().map(|listed| listed.row).collect())
     }
 
-    pub(super) fn listed(&self, connection: &Connection, of: Option<&RunId>, page: Page) -> Answer<Vec<Listed>> {
-        let blobs = self.folder.blobs();
+    pub(super) fn listed(
+        &self,
+        connection: &Connection,
+        filter: CheckpointFilter<'_>,
+        page: Page,
+    ) -> Answer<Vec<Listed>> {
         let before = page.before.and_then(|before| i64::try_from(before).ok()).unwrap_or(i64::MAX);
         let max = i64::try_from(page.max).unwrap_or(i64::MAX);
-        let Some(run) = of else {
-            let tail = "WHERE c.number < ?1 ORDER BY c.number DESC LIMIT ?2";
-            return rows(connection, &blobs, tail, &[before.into(), max.into()]);
+        let mut values: Vec<Value> = vec![max.into(), before.into()];
+        let wheres = match filter {
+            CheckpointFilter::All => "c.number < ?2",
+            CheckpointFilter::OfRun(run) => {
+                values.push(Run::find(connection, run)?.number.into());
+                "c.number < ?2 AND c.run = ?3"
+            }
+            // The sign keeps the numbers from being searched instead of the ids.
+            CheckpointFilter::IdPrefix(prefix) => {
+                values.push(prefix.to_owned().into());
+                match check::end_of_prefix(prefix) {
+                    None => "+c.number < ?2 AND c.id >= ?3",
+                    Some(end) => {
+                        values.push(end.into());
+                        "+c.number < ?2 AND c.id >= ?3 AND c.id < ?4"
+                    }
+                }
+            }
         };
-        let number = Run::find(connection, run)?.number;
-        let tail = "WHERE c.run = ?1 AND c.number < ?2 ORDER BY c.number DESC LIMIT ?3";
-        rows(connection, &blobs, tail, &[number.into(), before.into(), max.into()])
-    }
-
-    pub(super) fn checkpoints_with_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<CheckpointRow>, StoreError> {
-        let blobs = self.folder.blobs();
-        let max = i64::try_from(limit).unwrap_or(i64::MAX);
-        let from = || Value::from(prefix.to_owned());
-        self.read(|connection| {
-            let Some(end) = check::end_of_prefix(prefix) else {
-                let tail = "WHERE c.id >= ?1 ORDER BY c.id LIMIT ?2";
-                return rows(connection, &blobs, tail, &[from(), max.into()]).map(without_places);
-            };
-            let tail = "WHERE c.id >= ?1 AND c.id < ?2 ORDER BY c.id LIMIT ?3";
-            rows(connection, &blobs, tail, &[from(), end.into(), max.into()]).map(without_places)
-        })
+        let order = if matches!(filter, CheckpointFilter::IdPrefix(_)) { "+c.number" } else { "c.number" };
+        rows(connection, &self.folder.blobs(), &format!("WHERE {wheres} ORDER BY {order} DESC LIMIT ?1"), &values)
     }
 
     pub(super) fn read_checkpoint(&self, id: &CheckpointId) -> Result<Option<StoredCheckpoint>, StoreError> {
@@ -92,10 +101,6 @@ impl SqliteStore {
             column.map_or_else(|| Ok(Vec::new()), |column| values::raw(connection, &blobs, &column))
         })
     }
-}
-
-fn without_places(listed: Vec<Listed>) -> Vec<CheckpointRow> {
-    listed.into_iter().map(|listed| listed.row).collect()
 }
 
 /// The checkpoint with this id. Its row may be damaged; then it says so.

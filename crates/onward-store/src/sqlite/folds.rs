@@ -10,7 +10,7 @@ use super::{
     journal::place,
     runs::Run,
     store::SqliteStore,
-    values::{self, Packed, Released, Use},
+    values::{self, Deleted, Packed, Released, Use},
     write::OTHER,
 };
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
     check,
     error::{Damage, StoreError},
     seal::Seal,
-    types::Fold,
+    types::{Fold, Kept},
 };
 
 /// The narrow columns of a fold.
@@ -34,25 +34,32 @@ fn seal(run: i64, seq: Seq, version: u32, hash: &Hash) -> Seal {
 }
 
 impl SqliteStore {
-    pub(super) fn replace_fold(&mut self, id: &RunId, seq: Seq, version: u32, bytes: &[u8]) -> Result<(), StoreError> {
+    pub(super) fn replace_fold(
+        &mut self,
+        id: &RunId,
+        seq: Seq,
+        version: u32,
+        bytes: &[u8],
+    ) -> Result<Kept, StoreError> {
         self.demand_writable()?;
         check::value(bytes)?;
         let blobs = self.folder.blobs();
         if self.read(|connection| is_behind(connection, &blobs, &Run::find(connection, id)?, seq))? {
-            return Ok(());
+            return Ok(Kept::AlreadyThere);
         }
         let packed = Packed::new(bytes, &blobs)?;
-        let deleted = self.write(
+        let (kept, deleted) = self.write(
             &OTHER,
             |connection, _| {
                 let run = Run::find(connection, id)?;
-                let mut released = Released::default();
-                if !is_behind(connection, &blobs, &run, seq)? {
-                    released.one(connection, run.number, Use::Fold, 0)?;
-                    replace(connection, &run, seq, version, &packed)?;
-                    packed.keep(connection, &blobs, run.number, Use::Fold, 0)?;
+                if is_behind(connection, &blobs, &run, seq)? {
+                    return Ok((Kept::AlreadyThere, Deleted::default()));
                 }
-                released.delete_unused(connection)
+                let mut released = Released::default();
+                released.one(connection, run.number, Use::Fold, 0)?;
+                replace(connection, &run, seq, version, &packed)?;
+                packed.keep(connection, &blobs, run.number, Use::Fold, 0)?;
+                Ok((Kept::New, released.delete_unused(connection)?))
             },
             |connection| {
                 let run = Run::find(connection, id)?;
@@ -60,7 +67,7 @@ impl SqliteStore {
             },
         )?;
         self.remove_blob_files(&deleted.files);
-        Ok(())
+        Ok(kept)
     }
 
     pub(super) fn read_fold(&self, id: &RunId) -> Result<Option<Fold>, StoreError> {
@@ -71,7 +78,7 @@ impl SqliteStore {
         }
     }
 
-    pub(super) fn delete_fold(&mut self, id: &RunId) -> Result<(), StoreError> {
+    pub(super) fn delete_fold(&mut self, id: &RunId) -> Result<Kept, StoreError> {
         let deleted = self.write(
             &OTHER,
             |connection, _| {
@@ -84,7 +91,7 @@ impl SqliteStore {
             |connection| Ok(row(connection, &Run::find(connection, id)?)?.is_none()),
         )?;
         self.remove_blob_files(&deleted.files);
-        Ok(())
+        Ok(Kept::New)
     }
 }
 

@@ -1,37 +1,44 @@
-//! Questions that only a check-up asks, and the one row that can be written anew without reading anything else.
+//! What a check-up asks and a repair does.
 
 use onward_core::id::{CheckpointId, RunId, Seq};
 use rusqlite::{Connection, params};
 
 use super::{
-    checkpoints::Listed,
     fault::{Answer, Fault},
     journal,
     runs::{Run, is_buried},
+    schema,
     store::SqliteStore,
     values::{Packed, Released, Use},
     verify::check_structure,
     write::OTHER,
 };
 use crate::{
-    blob_files, check,
+    Inspection, OpenMode, blob_files, check,
     codec::BlobId,
     error::{Damage, StoreError},
+    head,
     lease::Lease,
-    types::Page,
+    types::Health,
 };
 
 /// A higher number does not fit into the key of a record.
 pub(super) const RUNS_MAX: i64 = i32::MAX as i64;
 
-impl SqliteStore {
-    /// What the database says about its own structure, indexes included. It is blind to most flipped bits.
-    pub fn check_structure(&self) -> Result<Vec<Damage>, StoreError> {
+impl Inspection for SqliteStore {
+    fn health(&mut self) -> Health {
+        self.look_at_itself()
+    }
+
+    fn verify(&mut self) -> Result<Vec<Damage>, StoreError> {
+        self.verify_everything()
+    }
+
+    fn check_structure(&mut self) -> Result<Vec<Damage>, StoreError> {
         self.read(check_structure)
     }
 
-    /// Names of blob files that the database counts on and that are not there.
-    pub fn missing_blob_files(&self) -> Result<Vec<String>, StoreError> {
+    fn missing_blob_files(&mut self) -> Result<Vec<String>, StoreError> {
         let ids: Vec<BlobId> = self.read(|connection| {
             let mut statement = connection.prepare_cached("SELECT id FROM blobs WHERE body IS NULL")?;
             Ok(statement.query_map((), |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
@@ -41,8 +48,7 @@ impl SqliteStore {
         Ok(missing.map(|id| blake3::Hash::from_bytes(*id).to_hex().to_string()).collect())
     }
 
-    /// How many journals there are whose run is not listed: a row that went missing leaves its records behind.
-    pub fn unlisted_journals(&self) -> Result<usize, StoreError> {
+    fn unlisted_journals(&mut self) -> Result<usize, StoreError> {
         self.read(|connection| {
             let (mut after, mut found) = (0_i64, 0);
             while let Some(place) = next_record(connection, after)? {
@@ -57,46 +63,36 @@ impl SqliteStore {
         })
     }
 
-    /// The checkpoints of a run that are listed and cannot be read, and what is wrong with each. Every content is read
-    /// once, however many checkpoints are built on it.
-    pub fn unreadable_checkpoints(&self, run: &RunId) -> Result<Vec<(CheckpointId, Damage)>, StoreError> {
-        let good = self.good_contents(run)?;
-        let listed = self.read(|connection| self.listed(connection, Some(run), Page::first(usize::MAX)))?;
-        let mut bad = Vec::new();
-        for Listed { row, place, .. } in listed {
-            if row.damage.is_none() && good.binary_search(&place).is_ok() {
-                continue;
-            }
-            match self.read_checkpoint(&row.id) {
-                Ok(_) => {}
-                Err(StoreError::Damaged(damage)) => bad.push((row.id, damage)),
-                Err(other) => return Err(other),
-            }
-        }
-        Ok(bad)
+    fn unreadable_checkpoints(&mut self, run: &RunId) -> Result<Vec<(CheckpointId, Damage)>, StoreError> {
+        self.bad_checkpoints(run)
     }
 
-    /// Whether a checkpoint was deleted on purpose.
-    pub fn was_deleted(&self, id: &CheckpointId) -> Result<bool, StoreError> {
+    fn raw_checkpoint(&mut self, id: &CheckpointId) -> Result<Vec<u8>, StoreError> {
+        self.raw_content(id)
+    }
+
+    fn checkpoint_was_deleted(&mut self, id: &CheckpointId) -> Result<bool, StoreError> {
         self.read(|connection| is_buried(connection, "checkpoint", id.as_str()))
     }
 
-    /// Whether a run was deleted on purpose.
-    pub fn run_was_deleted(&self, run: &RunId) -> Result<bool, StoreError> {
+    fn run_was_deleted(&mut self, run: &RunId) -> Result<bool, StoreError> {
         self.read(|connection| is_buried(connection, "run", run.as_str()))
     }
 
-    /// Reads every item in the inbox of a run, and every answer.
-    pub fn check_inbox(&self, run: &RunId) -> Result<(), StoreError> {
-        self.waiting_items(run, usize::MAX)?;
-        for item in self.item_ids(run)? {
-            self.read_reply(run, &item)?;
-        }
-        Ok(())
+    fn check_inbox(&mut self, run: &RunId) -> Result<(), StoreError> {
+        self.verify_inbox(run)
     }
 
-    /// Writes anew how a run is listed, and nothing else of it.
-    pub fn relist(&mut self, lease: &Lease, status: &str, summary: &[u8]) -> Result<(), StoreError> {
+    fn accept_loss(&mut self) -> Result<(), StoreError> {
+        if self.mode == OpenMode::Look {
+            return Err(StoreError::LookOnly);
+        }
+        let meta = self.read(schema::meta)?;
+        let path = self.folder.head();
+        head::force(&path, &meta.head()).map_err(|error| StoreError::not_saved(path, &error))
+    }
+
+    fn relist(&mut self, lease: &Lease, status: &str, summary: &[u8]) -> Result<(), StoreError> {
         self.demand_writable()?;
         check::value(summary)?;
         let blobs = self.folder.blobs();

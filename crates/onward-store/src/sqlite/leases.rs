@@ -16,12 +16,10 @@ use crate::{
     check,
     error::StoreError,
     kill_point::reached,
-    lease::{Holder, Lease, LeaseKind},
+    lease::{BRIEF_WAIT_MAX, Holder, Lease, LeaseKind},
     lock::{self, RunLock},
 };
 
-/// How long a brief holder is waited for.
-pub(crate) const BRIEF_WAIT_MAX: Duration = Duration::from_secs(5);
 const STEP: Duration = Duration::from_millis(1);
 /// How long to wait for a holder that has the lock to say who it is, or for the lock of one that is dead to become free.
 const ANNOUNCEMENT_STEPS_MAX: u32 = 100;

@@ -28,4 +28,4 @@ mod verify;
 mod write;
 
 pub use salvage::{Journal, Letter, Naming, OldCheckpoint, OldRun, Salvage};
-pub use store::{OpenMode, SqliteStore};
+pub(crate) use store::SqliteStore;

@@ -1,7 +1,6 @@
 //! The handle, and the map from the contract to the files beside this one.
 
 use std::{
-    io,
     path::{Path, PathBuf},
     sync::{Arc, atomic::AtomicI32},
 };
@@ -19,29 +18,20 @@ use super::{
     schema,
 };
 use crate::{
-    Store,
+    OpenMode, Store,
     error::{Damage, StoreError},
     folder::Folder,
     head::{self, Found},
     lease::{Holder, Lease, LeaseKind},
     ownership,
     types::{
-        Appended, CheckpointRow, Entry, Fold, Health, InboxItem, Kept, NewRun, Page, Posted, PruneList, Pruned, Record,
-        RunFilter, RunRow, StoredCheckpoint, TakenBack,
+        Appended, CheckpointFilter, CheckpointRow, Derived, Entry, Fold, InboxItem, Kept, NewRun, Page, Posted,
+        PruneList, Pruned, Record, RunFilter, RunRow, StoredCheckpoint, TakenBack,
     },
 };
 
-/// What a store is opened for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OpenMode {
-    /// To write, too. Makes the store if there is none.
-    ReadWrite,
-    /// To look and write nothing at all, save the index of the write-ahead log that readers share.
-    Look,
-}
-
 /// A store in a `SQLite` database.
-pub struct SqliteStore {
+pub(crate) struct SqliteStore {
     pub(super) folder: Folder,
     /// The file that is open: the one in the folder, or a copy if the folder cannot be written.
     pub(super) database: PathBuf,
@@ -61,31 +51,11 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the store in `folder`, which is the project's `.onward`.
-    ///
-    /// Nothing is checked here that costs time: what is read is checked when it is read.
-    pub fn open(folder: &Path, mode: OpenMode) -> Result<Self, StoreError> {
+    pub(crate) fn open(folder: &Path, mode: OpenMode) -> Result<Self, StoreError> {
         match mode {
             OpenMode::ReadWrite => Self::open_to_write(folder),
             OpenMode::Look => Self::open_to_look(folder),
         }
-    }
-
-    /// Opens a store to write, and makes none: for whoever works beside a handle that is open already.
-    pub fn open_if_there(folder: &Path) -> Result<Self, StoreError> {
-        let there = Folder::find(folder)?.map(|folder| folder.check_database()).transpose()?;
-        match there {
-            Some(true) => Self::open(folder, OpenMode::ReadWrite),
-            Some(false) | None => Err(StoreError::NoStore { folder: folder.to_owned() }),
-        }
-    }
-
-    /// Refuses a folder or a database that somebody else could have planted or could change; opens nothing.
-    pub fn examine(folder: &Path) -> Result<(), StoreError> {
-        if let Some(folder) = Folder::find(folder)? {
-            folder.check_database()?;
-        }
-        Ok(())
     }
 
     fn open_to_write(path: &Path) -> Result<Self, StoreError> {
@@ -96,8 +66,7 @@ impl SqliteStore {
         Self::open_to_repair(path)
     }
 
-    /// Opens a store to write, whoever made it. Only for a repair: it executes nothing, and what it distrusts it still has to end.
-    pub fn open_to_repair(path: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn open_to_repair(path: &Path) -> Result<Self, StoreError> {
         let folder = Folder::prepare(path)?;
         let database = folder.database();
         // Read before the database: somebody may be making both just now, and the head is written last.
@@ -171,18 +140,6 @@ impl SqliteStore {
         // Noted after the first read, which opens the log.
         store.place = (mode == OpenMode::ReadWrite).then(|| Place::of(&store.database));
         Ok(store)
-    }
-
-    /// Makes the head file say what the database says, so that writing may go on after commits were lost.
-    ///
-    /// Only for a person who has seen [`StoreError::LostCommits`] and wants to keep what is left.
-    pub fn accept_loss(&mut self) -> Result<(), StoreError> {
-        if self.mode == OpenMode::Look {
-            return Err(StoreError::LookOnly);
-        }
-        let meta = self.read(schema::meta)?;
-        let path = self.folder.head();
-        head::force(&path, &meta.head()).map_err(|error: io::Error| StoreError::not_saved(path, &error))
     }
 
     /// Refuses to go on with files that nobody would find again.
@@ -300,37 +257,28 @@ impl Store for SqliteStore {
         self.read_journal(run, after, max)
     }
 
-    fn checkpoints(&mut self, run: &RunId, page: Page) -> Result<Vec<CheckpointRow>, StoreError> {
-        self.list_checkpoints(Some(run), page)
-    }
-
-    fn newest_checkpoints(&mut self, page: Page) -> Result<Vec<CheckpointRow>, StoreError> {
-        self.list_checkpoints(None, page)
+    fn checkpoints(&mut self, filter: CheckpointFilter<'_>, page: Page) -> Result<Vec<CheckpointRow>, StoreError> {
+        self.list_checkpoints(filter, page)
     }
 
     fn checkpoint(&mut self, id: &CheckpointId) -> Result<Option<StoredCheckpoint>, StoreError> {
         self.read_checkpoint(id)
     }
 
-    fn raw_checkpoint(&mut self, id: &CheckpointId) -> Result<Vec<u8>, StoreError> {
-        self.raw_content(id)
+    fn put_derived(&mut self, derived: Derived) -> Result<Kept, StoreError> {
+        match derived {
+            Derived::Keyframe { checkpoint, document } => self.insert_keyframe(&checkpoint, &document),
+            Derived::Fold { run, seq, version, bytes } => self.replace_fold(&run, seq, version, &bytes),
+            Derived::NoFold { run } => self.delete_fold(&run),
+        }
     }
 
-    fn put_keyframe(&mut self, id: &CheckpointId, document: Vec<u8>) -> Result<Kept, StoreError> {
-        self.insert_keyframe(id, &document)
-    }
-
-    fn find_checkpoints(&mut self, prefix: &str, limit: usize) -> Result<Vec<CheckpointRow>, StoreError> {
-        self.checkpoints_with_prefix(prefix, limit)
+    fn fold(&mut self, run: &RunId) -> Result<Option<Fold>, StoreError> {
+        self.read_fold(run)
     }
 
     fn take_lease(&mut self, run: &RunId, kind: LeaseKind, holder: Holder) -> Result<Lease, StoreError> {
         self.lock_and_record(run, kind, &holder)
-    }
-
-    fn drop_lease(&mut self, lease: Lease) -> Result<(), StoreError> {
-        drop(lease);
-        Ok(())
     }
 
     fn holder(&mut self, run: &RunId) -> Result<Option<(LeaseKind, Holder)>, StoreError> {
@@ -359,21 +307,5 @@ impl Store for SqliteStore {
 
     fn prune(&mut self, list: &PruneList) -> Result<Pruned, StoreError> {
         self.delete_listed(list)
-    }
-
-    fn put_fold(&mut self, run: &RunId, seq: Seq, version: u32, bytes: Vec<u8>) -> Result<(), StoreError> {
-        self.replace_fold(run, seq, version, &bytes)
-    }
-
-    fn fold(&mut self, run: &RunId) -> Result<Option<Fold>, StoreError> {
-        self.read_fold(run)
-    }
-
-    fn drop_fold(&mut self, run: &RunId) -> Result<(), StoreError> {
-        self.delete_fold(run)
-    }
-
-    fn health(&mut self) -> Health {
-        self.look_at_itself()
     }
 }

@@ -1,6 +1,6 @@
 //! Reading everything there is, to find damage that no ordinary read came across.
 
-use onward_core::id::{RunId, Seq};
+use onward_core::id::{CheckpointId, RunId, Seq};
 
 use super::{
     checkpoints::Listed,
@@ -12,7 +12,7 @@ use super::{
 use crate::{
     chain::Hash,
     error::{Damage, StoreError},
-    types::{Page, RunFilter},
+    types::{CheckpointFilter, Page, RunFilter},
 };
 
 const PAGE_MAX: usize = 1_000;
@@ -20,11 +20,7 @@ const PAGE_MAX: usize = 1_000;
 const DAMAGE_MAX: usize = 100;
 
 impl SqliteStore {
-    /// Checks every byte: the database's own structure with its indexes, every journal, checkpoint, item and answer.
-    ///
-    /// This takes as long as reading the whole store does, so it belongs into a check-up and not into opening. At most
-    /// a hundred findings are named.
-    pub fn verify(&mut self) -> Result<Vec<Damage>, StoreError> {
+    pub(super) fn verify_everything(&self) -> Result<Vec<Damage>, StoreError> {
         let mut found = Vec::new();
         gather(&mut found, self.read(check_structure))?;
         let mut page = Page::first(PAGE_MAX);
@@ -52,33 +48,32 @@ impl SqliteStore {
 
     fn verify_run(&self, run: &RunId, found: &mut Vec<Damage>) -> Result<(), StoreError> {
         gather(found, self.verify_journal(run))?;
-        gather(found, self.verify_inbox(run))?;
-        let good = match self.good_contents(run) {
-            Err(error) => return gather(found, Err(error)),
-            Ok(good) => good,
-        };
-        let mut page = Page::first(PAGE_MAX);
-        loop {
-            let listed = match self.read(|connection| self.listed(connection, Some(run), page)) {
-                Err(error) => return gather(found, Err(error)),
-                Ok(listed) => listed,
-            };
-            let Some(last) = listed.last() else { return Ok(()) };
-            page = Page::before(last.row.number, PAGE_MAX);
-            for Listed { row, place, .. } in listed {
-                if row.damage.is_some() || good.binary_search(&place).is_err() {
-                    gather(found, self.read_checkpoint(&row.id).map(|_| Vec::new()))?;
-                }
-                if found.len() >= DAMAGE_MAX {
-                    return Ok(());
-                }
+        gather(found, self.verify_inbox(run).map(|()| Vec::new()))?;
+        gather(found, self.bad_checkpoints(run).map(|bad| bad.into_iter().map(|(_, damage)| damage).collect()))
+    }
+
+    /// The checkpoints of a run that are listed and cannot be read.
+    pub(super) fn bad_checkpoints(&self, run: &RunId) -> Result<Vec<(CheckpointId, Damage)>, StoreError> {
+        let good = self.good_contents(run)?;
+        let all = Page::first(usize::MAX);
+        let listed = self.read(|connection| self.listed(connection, CheckpointFilter::OfRun(run), all))?;
+        let mut bad = Vec::new();
+        for Listed { row, place, .. } in listed {
+            if row.damage.is_none() && good.binary_search(&place).is_ok() {
+                continue;
+            }
+            match self.read_checkpoint(&row.id) {
+                Ok(_) => {}
+                Err(StoreError::Damaged(damage)) => bad.push((row.id, damage)),
+                Err(other) => return Err(other),
             }
         }
+        Ok(bad)
     }
 
     /// The places of all contents that can be read, in order. Each one is read once, and not once for every checkpoint
     /// behind it.
-    pub(super) fn good_contents(&self, run: &RunId) -> Result<Vec<i64>, StoreError> {
+    fn good_contents(&self, run: &RunId) -> Result<Vec<i64>, StoreError> {
         let blobs = self.folder.blobs();
         self.read(|connection| {
             let (first, last) = contents::places(Run::find(connection, run)?.number);
@@ -110,12 +105,12 @@ impl SqliteStore {
         Ok(Vec::new())
     }
 
-    fn verify_inbox(&self, run: &RunId) -> Result<Vec<Damage>, StoreError> {
+    pub(super) fn verify_inbox(&self, run: &RunId) -> Result<(), StoreError> {
         self.waiting_items(run, usize::MAX)?;
         for item in self.item_ids(run)? {
             self.read_reply(run, &item)?;
         }
-        Ok(Vec::new())
+        Ok(())
     }
 }
 

@@ -7,9 +7,10 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::{
     fault::{Answer, Fault},
     flush, open, schema,
-    store::{OpenMode, SqliteStore, newer_head},
+    store::{SqliteStore, newer_head},
 };
 use crate::{
+    OpenMode,
     chain::Hash,
     error::{Cause, Damage, StoreError},
     head::{self, Found, Head, StoreId},

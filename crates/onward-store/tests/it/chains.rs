@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use onward_core::id::{CheckpointId, Seq};
-use onward_store::{Content, Kept, Lease, NewCheckpoint, PruneList, SqliteStore, Store};
+use onward_store::{Content, Inspection, Kept, Lease, NewCheckpoint, PruneList, StoreExt};
 use proptest::prelude::*;
 use rusqlite::Connection;
 
@@ -56,7 +56,7 @@ impl Model {
 }
 
 struct World {
-    store: SqliteStore,
+    store: Box<dyn Inspection>,
     lease: Lease,
     /// A way in beside the store.
     database: Connection,
@@ -73,7 +73,7 @@ impl World {
     fn new() -> Self {
         let disk = OnDisk::in_memory();
         let mut store = disk.store();
-        let lease = drive(&mut store);
+        let lease = drive(&mut *store);
         let database = Connection::open(disk.folder().join("onward.db")).expect("the database");
         Self { store, lease, database, model: Model { pieces: Vec::new() }, appends: 0, _disk: disk }
     }
@@ -213,7 +213,7 @@ fn large_contents_leave_no_file_behind() {
     // A document and a patch as files; both are deleted, and go when a keyframe of a later one makes them useless.
     let disk = OnDisk::default();
     let mut store = disk.store();
-    let lease = drive(&mut store);
+    let lease = drive(&mut *store);
     let (document, patch) = (noise(1_300_000, 1), noise(1_200_000, 2));
     let chain = with_patch(with_checkpoint(entry(b"event"), "w", 1, &document), "p1", 1, &patch);
     store.append(&lease, Seq(0), with_patch(chain, "p2", 1, b"small")).expect("an append");
@@ -237,7 +237,7 @@ fn links_are_what_the_format_says() {
     // Other programs and later versions must come to the same ones.
     let disk = OnDisk::default();
     let mut store = disk.store();
-    let lease = drive(&mut store);
+    let lease = drive(&mut *store);
     let full = with_patch(with_checkpoint(entry(b"event"), "w", 1, b"whole"), "p1", 1, b"one");
     store.append(&lease, Seq(0), with_patch(full, "p2", 1, &noise(9_000, 1))).expect("an append");
     store.put_keyframe(&CheckpointId::new("p1"), b"document".to_vec()).expect("a keyframe");

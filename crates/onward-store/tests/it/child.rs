@@ -20,7 +20,7 @@ use nix::{
 };
 use onward_core::id::{CheckpointId, Seq};
 use onward_store::{
-    Cause, Holder, Kept, LeaseKind, OpenMode, Page, RunFilter, SqliteStore, Store, StoreError, kill_point,
+    Cause, Holder, Inspection, Kept, LeaseKind, OpenMode, Page, RunFilter, StoreError, StoreExt, kill_point,
 };
 
 use crate::kit::{at, drive, entry, noise, run, take, with_checkpoint, with_patch};
@@ -105,7 +105,7 @@ fn act() {
         ["hold"] => hold(&folder),
         ["make", mask] => {
             umask(Mode::from_bits_truncate(mask.parse().expect("a number")));
-            drop(drive(&mut open(&folder)));
+            drop(drive(&mut *open(&folder)));
         }
         ["blob"] => {
             drop(LAST_POINT.set((folder.join("blobs").display().to_string(), AtomicU64::new(0))));
@@ -123,14 +123,14 @@ fn say(text: &str) {
     out.write_all(format!("child: {text}\n").as_bytes()).and_then(|()| out.flush()).expect("a pipe");
 }
 
-fn open(folder: &Path) -> SqliteStore {
-    SqliteStore::open(folder, OpenMode::ReadWrite).expect("a store")
+fn open(folder: &Path) -> Box<dyn Inspection> {
+    onward_store::open(folder, OpenMode::ReadWrite).expect("a store")
 }
 
 fn append_forever(folder: &Path) {
     let mut store = open(folder);
     let known = !store.runs(&RunFilter::default(), Page::first(1)).expect("a list").is_empty();
-    let lease = if known { take(&mut store) } else { drive(&mut store) };
+    let lease = if known { take(&mut *store) } else { drive(&mut *store) };
     let mut head = store.events(&run(), Seq(0), usize::MAX).expect("a journal").len() as u64;
     // Whoever started this one kills it long before the end.
     for _ in 0..APPENDS_MAX {
@@ -171,7 +171,7 @@ fn hold(folder: &Path) {
 
 fn lose_blob(folder: &Path) {
     let mut store = open(folder);
-    let lease = drive(&mut store);
+    let lease = drive(&mut *store);
     kill_point::set_hook(Some(delete_blobs));
     store.append(&lease, Seq(0), entry(&noise(1_500_000, 1))).expect("an append");
     kill_point::set_hook(None);
@@ -189,7 +189,7 @@ fn delete_blobs(point: &'static str) {
 
 fn fail_to_commit(folder: &Path) {
     let mut store = open(folder);
-    let lease = drive(&mut store);
+    let lease = drive(&mut *store);
     store.append(&lease, Seq(0), entry(b"record 1")).expect("an append");
     drop(LAST_POINT.set((folder.join("onward.db-wal").display().to_string(), AtomicU64::new(0))));
     kill_point::set_hook(Some(limit_at_commit));
@@ -205,7 +205,7 @@ fn fail_to_commit(folder: &Path) {
 
 fn fail_to_flush(folder: &Path) {
     let mut store = open(folder);
-    let lease = drive(&mut store);
+    let lease = drive(&mut *store);
     store.append(&lease, Seq(0), entry(b"record 1")).expect("an append");
     let beside = folder.parent().expect("a folder around it");
     std::fs::copy(folder.join("onward.db-wal"), beside.join("before")).expect("a copy of the log");

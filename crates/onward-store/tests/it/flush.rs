@@ -8,7 +8,7 @@ use std::{
 };
 
 use onward_core::id::Seq;
-use onward_store::{Alarm, Store};
+use onward_store::Alarm;
 
 use crate::{
     child::{Role, command, ears, heard},
@@ -57,15 +57,15 @@ fn what_is_acknowledged_after_a_failed_flush_survives_a_power_cut() {
     assert_eq!(disk.look().health().alarms, [Alarm::FlushFailed]);
     let records = {
         let mut store = disk.store();
-        let lease = take(&mut store);
-        let head = journal(&mut store).len() as u64;
+        let lease = take(&mut *store);
+        let head = journal(&mut *store).len() as u64;
         store.append(&lease, Seq(head), entry(b"acknowledged")).expect("a disk that works again");
         assert_eq!(store.health().alarms, [], "what was settled is not told for ever");
-        journal(&mut store)
+        journal(&mut *store)
     };
     forget_what_was_not_flushed(&disk, &before, &after);
     let mut store = disk.look();
-    assert_eq!(journal(&mut store), records, "what was acknowledged stood behind a hole");
+    assert_eq!(journal(&mut *store), records, "what was acknowledged stood behind a hole");
     assert_eq!(store.verify().expect("a look at everything"), []);
 }
 
@@ -84,6 +84,6 @@ fn nothing_is_appended_while_the_flush_goes_on_failing() {
     assert!(!now.exists(), "this test needs a flush of the database");
     assert_eq!(disk.look().health().alarms, [Alarm::FlushFailed]);
     let mut store = disk.store();
-    drop(take(&mut store));
+    drop(take(&mut *store));
     assert_eq!(store.health().alarms, []);
 }

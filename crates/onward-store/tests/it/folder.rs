@@ -7,7 +7,7 @@ use std::{
 };
 
 use onward_core::id::Seq;
-use onward_store::{OpenMode, SqliteStore, Store, StoreError, Unsafe, Vanished};
+use onward_store::{OpenMode, StoreError, Unsafe, Vanished};
 
 use crate::{
     child::{Role, spawn},
@@ -27,7 +27,7 @@ fn modes(folder: &Path) -> Vec<(String, u32)> {
 }
 
 fn refusal(folder: &Path) -> Vec<Option<Unsafe>> {
-    let open = |mode| match SqliteStore::open(folder, mode) {
+    let open = |mode| match onward_store::open(folder, mode) {
         Err(StoreError::Unsafe { why, .. }) => Some(why),
         Err(other) => panic!("refused for another reason: {other}"),
         Ok(_) => None,
@@ -61,7 +61,7 @@ fn git_never_sees_the_store() {
 #[test]
 fn a_folder_that_is_a_link_is_refused() {
     let disk = OnDisk::default();
-    drive(&mut disk.store());
+    drive(&mut *disk.store());
     let link = disk.root().join("link");
     symlink(disk.folder(), &link).expect("a link");
     assert_eq!(refusal(&link), [Some(Unsafe::Link); 2]);
@@ -70,7 +70,7 @@ fn a_folder_that_is_a_link_is_refused() {
 #[test]
 fn a_link_above_the_folder_is_nobodys_business() {
     let disk = OnDisk::default();
-    drive(&mut disk.store());
+    drive(&mut *disk.store());
     let link = disk.root().join("link");
     symlink(disk.root(), &link).expect("a link");
     assert_eq!(refusal(&link.join(".onward")), [None; 2]);
@@ -79,7 +79,7 @@ fn a_link_above_the_folder_is_nobodys_business() {
 #[test]
 fn a_database_that_is_a_link_is_refused() {
     let disk = OnDisk::default();
-    drive(&mut disk.store());
+    drive(&mut *disk.store());
     let elsewhere = disk.root().join("elsewhere.db");
     fs::rename(disk.folder().join("onward.db"), &elsewhere).expect("a move");
     symlink(&elsewhere, disk.folder().join("onward.db")).expect("a link");
@@ -89,7 +89,7 @@ fn a_database_that_is_a_link_is_refused() {
 #[test]
 fn a_log_that_is_a_link_is_refused() {
     let disk = OnDisk::default();
-    drive(&mut disk.store());
+    drive(&mut *disk.store());
     let elsewhere = disk.root().join("elsewhere");
     fs::rename(disk.folder().join("onward.db-wal"), &elsewhere).expect("a move");
     symlink(&elsewhere, disk.folder().join("onward.db-wal")).expect("a link");
@@ -99,7 +99,7 @@ fn a_log_that_is_a_link_is_refused() {
 #[test]
 fn a_database_with_a_second_name_is_refused() {
     let disk = OnDisk::default();
-    drive(&mut disk.store());
+    drive(&mut *disk.store());
     fs::hard_link(disk.folder().join("onward.db"), disk.root().join("second")).expect("a second name");
     assert_eq!(refusal(&disk.folder()), [Some(Unsafe::SecondName); 2]);
 }
@@ -108,7 +108,7 @@ fn a_database_with_a_second_name_is_refused() {
 fn what_others_may_write_is_refused() {
     for mode in [0o720, 0o702] {
         let disk = OnDisk::default();
-        drive(&mut disk.store());
+        drive(&mut *disk.store());
         fs::set_permissions(disk.folder(), Permissions::from_mode(mode)).expect("a mode");
         assert_eq!(refusal(&disk.folder()), [Some(Unsafe::Writable); 2]);
         fs::set_permissions(disk.folder(), Permissions::from_mode(0o700)).expect("a mode");
@@ -131,7 +131,7 @@ fn what_is_no_file_is_refused() {
 #[test]
 fn what_belongs_to_somebody_else_is_refused() {
     let disk = OnDisk::default();
-    drive(&mut disk.store());
+    drive(&mut *disk.store());
     let database = disk.folder().join("onward.db");
     if chown(&database, Some(65_534), None).is_err() {
         // Only root can give a file away; without it there is nothing to try.
@@ -145,8 +145,8 @@ fn what_belongs_to_somebody_else_is_refused() {
 fn a_commit_into_deleted_files_is_no_success() {
     let disk = OnDisk::default();
     let mut store = disk.store();
-    let lease = drive(&mut store);
-    append_many(&mut store, &lease, 0, 2);
+    let lease = drive(&mut *store);
+    append_many(&mut *store, &lease, 0, 2);
     for name in ["onward.db", "onward.db-wal", "onward.db-shm"] {
         fs::remove_file(disk.folder().join(name)).expect("a file of the store");
     }
@@ -154,5 +154,5 @@ fn a_commit_into_deleted_files_is_no_success() {
     assert!(matches!(refused, Err(StoreError::Gone { how: Vanished::Deleted, .. })), "{refused:?}");
     let refused = store.changed();
     assert!(matches!(refused, Err(StoreError::Gone { .. })), "{refused:?}");
-    assert!(matches!(SqliteStore::open_if_there(&disk.folder()), Err(StoreError::NoStore { .. })));
+    assert!(matches!(onward_store::open_if_there(&disk.folder()), Err(StoreError::NoStore { .. })));
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use onward_core::id::Seq;
-use onward_store::{Cause, OpenMode, SqliteStore, Store, StoreError};
+use onward_store::{Cause, Inspection, OpenMode, StoreError};
 
 use crate::kit::{drive, entry, journal, noise, run, take};
 
@@ -28,8 +28,8 @@ impl SmallDisk {
         done.is_ok_and(|done| done.status.success()).then_some(Self { _folder: folder, mount })
     }
 
-    fn store(&self) -> SqliteStore {
-        SqliteStore::open(&self.mount.join(".onward"), OpenMode::ReadWrite).expect("a store")
+    fn store(&self) -> Box<dyn Inspection> {
+        onward_store::open(&self.mount.join(".onward"), OpenMode::ReadWrite).expect("a store")
     }
 }
 
@@ -50,9 +50,9 @@ fn fill(path: &Path) {
 fn the_last_record_is_written_on_a_full_disk() {
     let Some(disk) = SmallDisk::new("size=4m") else { return };
     let mut store = disk.store();
-    let lease = drive(&mut store);
+    let lease = drive(&mut *store);
     let mut head = 0;
-    let append = |store: &mut SqliteStore, head: &mut u64| {
+    let append = |store: &mut dyn Inspection, head: &mut u64| {
         let appended = store.append(&lease, Seq(*head), entry(&noise(3_000, 1)));
         if let Ok(appended) = &appended {
             *head = appended.head.0;
@@ -60,39 +60,39 @@ fn the_last_record_is_written_on_a_full_disk() {
         appended
     };
     for _ in 0..20 {
-        append(&mut store, &mut head).expect("an append");
+        append(&mut *store, &mut head).expect("an append");
     }
     assert!(store.health().reserve, "a store keeps something back");
     fill(&disk.mount.join("filler"));
-    append(&mut store, &mut head).expect("the reserve makes room for this");
+    append(&mut *store, &mut head).expect("the reserve makes room for this");
     assert!(!store.health().reserve, "the reserve was used");
 
     fill(&disk.mount.join("filler-2"));
     let mut refused = None;
     for _ in 0..200 {
-        refused = append(&mut store, &mut head).err();
+        refused = append(&mut *store, &mut head).err();
         if refused.is_some() {
             break;
         }
     }
     assert!(matches!(refused, Some(StoreError::NotSaved { cause: Cause::Full, .. })), "{refused:?}");
-    assert_eq!(journal(&mut store).len() as u64, head, "a full disk can be read");
+    assert_eq!(journal(&mut *store).len() as u64, head, "a full disk can be read");
 
     for filler in ["filler", "filler-2"] {
         fs::remove_file(disk.mount.join(filler)).expect("a file to remove");
     }
-    append(&mut store, &mut head).expect("room is all that was missing");
+    append(&mut *store, &mut head).expect("room is all that was missing");
     drop((lease, store));
     let mut store = disk.store();
     assert!(store.health().reserve, "the reserve is kept again");
-    assert_eq!(journal(&mut store).len() as u64, head);
+    assert_eq!(journal(&mut *store).len() as u64, head);
 }
 
 #[test]
 fn a_large_value_on_a_full_disk_leaves_nothing_behind() {
     let Some(disk) = SmallDisk::new("size=4m") else { return };
     let mut store = disk.store();
-    let lease = drive(&mut store);
+    let lease = drive(&mut *store);
     let refused = store.append(&lease, Seq(0), entry(&noise(6_000_000, 1)));
     assert!(matches!(refused, Err(StoreError::NotSaved { cause: Cause::Full, .. })), "{refused:?}");
     let left = fs::read_dir(disk.mount.join(".onward/blobs")).expect("a folder").flatten();
@@ -105,7 +105,7 @@ fn a_large_value_on_a_full_disk_leaves_nothing_behind() {
 fn a_disk_without_inodes_is_refused_in_words() {
     let Some(disk) = SmallDisk::new("size=4m,nr_inodes=24") else { return };
     let mut store = disk.store();
-    let lease = drive(&mut store);
+    let lease = drive(&mut *store);
     for n in 0..40 {
         drop(File::create(disk.mount.join(format!("filler-{n}"))));
     }
@@ -114,5 +114,5 @@ fn a_disk_without_inodes_is_refused_in_words() {
     assert!(matches!(refused, Err(StoreError::NotSaved { cause: Cause::Full, .. })), "{refused:?}");
     drop(lease);
     assert_eq!(store.events(&run(), Seq(0), 9).expect("a journal").len(), 1);
-    drop(take(&mut store));
+    drop(take(&mut *store));
 }

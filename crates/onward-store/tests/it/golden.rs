@@ -7,7 +7,8 @@ use std::{
 
 use onward_core::id::{CheckpointId, RunId, Seq};
 use onward_store::{
-    Chain, Holder, Lease, LeaseKind, OpenMode, Page, PruneList, RunFilter, SqliteStore, Store, StoreError,
+    Chain, CheckpointFilter, Holder, Inspection, Lease, LeaseKind, OpenMode, Page, PruneList, RunFilter, Store,
+    StoreError,
 };
 use rusqlite::Connection;
 
@@ -36,7 +37,7 @@ fn lease(store: &mut dyn Store, run: &str) -> Lease {
 }
 
 /// What the store of that time was given and did not delete.
-fn demand_everything(store: &mut SqliteStore) {
+fn demand_everything(store: &mut dyn Inspection) {
     let runs = store.runs(&RunFilter::default(), Page::first(9)).expect("a list");
     let seen: Vec<(&str, u64, &str)> =
         runs.iter().map(|row| (row.run.as_str(), row.head.0, row.status.as_str())).collect();
@@ -44,7 +45,7 @@ fn demand_everything(store: &mut SqliteStore) {
     assert!(runs.iter().all(|row| row.summary.is_ok()), "{runs:?}");
     let bodies = store.events(&RunId::new("first"), Seq(0), 9).expect("a journal");
     assert_eq!(bodies.iter().map(|record| record.body.as_slice()).collect::<Vec<_>>(), [b"a1", b"a2", b"a3"]);
-    let rows = store.newest_checkpoints(Page::first(9)).expect("a list");
+    let rows = store.checkpoints(CheckpointFilter::All, Page::first(9)).expect("a list");
     let seen: Vec<(&str, &str, u64)> = rows.iter().map(|row| (row.id.as_str(), row.run.as_str(), row.number)).collect();
     assert_eq!(
         seen,
@@ -79,10 +80,10 @@ fn demand_everything(store: &mut SqliteStore) {
 #[test]
 fn a_store_of_the_first_format_moves_on() {
     let disk = golden();
-    demand_everything(&mut disk.store());
+    demand_everything(&mut *disk.store());
     let mut store = disk.store();
-    demand_everything(&mut store);
-    let (first, second) = (lease(&mut store, "first"), lease(&mut store, "second"));
+    demand_everything(&mut *store);
+    let (first, second) = (lease(&mut *store, "first"), lease(&mut *store, "second"));
     let appended = store.append(&first, Seq(3), with_patch(entry(b"a4"), "CP-a5", 4, b"patch")).expect("an append");
     assert_eq!(appended.chain, Chain { patches: 1, patch_bytes: 5, keyframe_bytes: 0 });
     let appended = store.append(&second, Seq(3), with_patch(entry(b"b4"), "CP-b4", 4, b"patch")).expect("an append");
@@ -108,7 +109,7 @@ fn a_store_of_the_first_format_moves_on() {
 fn looking_at_the_first_format_writes_nothing() {
     let disk = golden();
     fs::remove_file(disk.folder().join(onward_store::ownership::MARK)).expect("looking needs no mark");
-    demand_everything(&mut disk.look());
+    demand_everything(&mut *disk.look());
     assert!(fs::read(disk.folder().join("onward.db")).expect("the database") == FIRST, "a look changed the database");
     assert_eq!(fs::read_dir(disk.folder()).expect("a folder").count(), 1, "a look made files");
     // The same with a log beside it, as a process leaves that was killed.
@@ -118,7 +119,7 @@ fn looking_at_the_first_format_writes_nothing() {
     drop(connection);
     let log = fs::read(disk.folder().join("onward.db-wal")).expect("a log");
     assert!(!log.is_empty(), "this test needs a log");
-    demand_everything(&mut disk.look());
+    demand_everything(&mut *disk.look());
     assert!(fs::read(disk.folder().join("onward.db")).expect("the database") == FIRST, "a look changed the database");
     assert!(fs::read(disk.folder().join("onward.db-wal")).expect("the log") == log, "a look changed the log");
 }
@@ -136,7 +137,7 @@ fn a_document_in_a_file_moves_without_being_read() {
     demand_missing(&disk);
     fs::create_dir_all(&folder).expect("a folder");
     fs::write(folder.join(name.as_str()), body).expect("a file");
-    demand_everything(&mut disk.store());
+    demand_everything(&mut *disk.store());
 }
 
 fn demand_missing(disk: &OnDisk) {
@@ -177,11 +178,11 @@ fn many_move_the_same_store() {
     let movers: Vec<_> = (0..4)
         .map(|_| {
             let folder = folder.clone();
-            std::thread::spawn(move || drop(SqliteStore::open(&folder, OpenMode::ReadWrite).expect("a store")))
+            std::thread::spawn(move || drop(onward_store::open(&folder, OpenMode::ReadWrite).expect("a store")))
         })
         .collect();
     for mover in movers {
         mover.join().expect("a mover that ends well");
     }
-    demand_everything(&mut disk.store());
+    demand_everything(&mut *disk.store());
 }

@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use onward_core::id::Seq;
-use onward_store::{Alarm, LeaseKind, OpenMode, SqliteStore, Store, StoreError};
+use onward_store::{Alarm, LeaseKind, OpenMode, StoreError};
 
 use crate::kit::{OnDisk, append_many, drive, entry, holder, journal, run, take};
 
@@ -25,14 +25,14 @@ fn rolled_back() -> OnDisk {
     let old = disk.root().join("old");
     {
         let mut store = disk.store();
-        let lease = drive(&mut store);
-        append_many(&mut store, &lease, 0, 3);
+        let lease = drive(&mut *store);
+        append_many(&mut *store, &lease, 0, 3);
     }
     copy(&disk.folder(), &old);
     {
         let mut store = disk.store();
-        let lease = take(&mut store);
-        append_many(&mut store, &lease, 3, 2);
+        let lease = take(&mut *store);
+        append_many(&mut *store, &lease, 3, 2);
     }
     restore(&disk, &old);
     disk
@@ -55,7 +55,7 @@ fn an_old_copy_of_the_database_is_noticed() {
 fn a_rolled_back_store_can_still_be_looked_at() {
     let disk = rolled_back();
     let mut look = disk.look();
-    assert_eq!(journal(&mut look).len(), 3);
+    assert_eq!(journal(&mut *look).len(), 3);
     assert_eq!(look.health().alarms, [Alarm::HeadAhead { head: 8, database: 5 }]);
 }
 
@@ -63,18 +63,18 @@ fn a_rolled_back_store_can_still_be_looked_at() {
 fn a_driver_notices_when_the_database_changes_under_it() {
     let disk = OnDisk::default();
     let mut store = disk.store();
-    let lease = drive(&mut store);
-    append_many(&mut store, &lease, 0, 3);
+    let lease = drive(&mut *store);
+    append_many(&mut *store, &lease, 0, 3);
     // As far as this handle can tell, another process got further and its commits are gone.
     let other = OnDisk::default();
     let mut ahead = other.store();
-    let their_lease = drive(&mut ahead);
-    append_many(&mut ahead, &their_lease, 0, 9);
+    let their_lease = drive(&mut *ahead);
+    append_many(&mut *ahead, &their_lease, 0, 9);
     fs::copy(other.folder().join("HEAD"), disk.folder().join("HEAD")).expect("a copy");
     let refused = store.append(&lease, Seq(3), entry(b"late"));
     assert!(matches!(refused, Err(StoreError::LostCommits { head: 11, database: 5, .. })), "{refused:?}");
     assert_eq!(store.health().alarms, [Alarm::HeadForeign]);
-    assert_eq!(journal(&mut store).len(), 3);
+    assert_eq!(journal(&mut *store).len(), 3);
 }
 
 #[test]
@@ -83,8 +83,8 @@ fn a_loss_can_be_accepted_by_a_person() {
     let mut store = disk.store();
     store.accept_loss().expect("a head file to write");
     assert_eq!(store.health().alarms, []);
-    let lease = take(&mut store);
-    append_many(&mut store, &lease, 3, 1);
+    let lease = take(&mut *store);
+    append_many(&mut *store, &lease, 3, 1);
 }
 
 #[test]
@@ -92,13 +92,13 @@ fn a_deleted_log_is_noticed() {
     let disk = OnDisk::default();
     {
         let mut store = disk.store();
-        let lease = drive(&mut store);
-        append_many(&mut store, &lease, 0, 5);
+        let lease = drive(&mut *store);
+        append_many(&mut *store, &lease, 0, 5);
     }
     fs::remove_file(disk.folder().join("onward.db-wal")).expect("a log to delete");
     drop(fs::remove_file(disk.folder().join("onward.db-shm")));
     for mode in [OpenMode::ReadWrite, OpenMode::Look] {
-        let refused = SqliteStore::open(&disk.folder(), mode).err();
+        let refused = onward_store::open(&disk.folder(), mode).err();
         assert!(
             matches!(refused, Some(StoreError::LostCommits { head: 7, database: 0, .. })),
             "{mode:?} gave {refused:?}"
@@ -109,12 +109,12 @@ fn a_deleted_log_is_noticed() {
 #[test]
 fn a_deleted_database_is_not_a_fresh_start() {
     let disk = OnDisk::default();
-    drive(&mut disk.store());
+    drive(&mut *disk.store());
     for name in ["onward.db", "onward.db-wal", "onward.db-shm"] {
         drop(fs::remove_file(disk.folder().join(name)));
     }
     for mode in [OpenMode::ReadWrite, OpenMode::Look] {
-        let refused = SqliteStore::open(&disk.folder(), mode).err();
+        let refused = onward_store::open(&disk.folder(), mode).err();
         assert!(
             matches!(refused, Some(StoreError::LostCommits { head: 2, database: 0, .. })),
             "{mode:?} gave {refused:?}"
@@ -127,14 +127,14 @@ fn a_missing_head_is_an_alarm_and_no_obstacle() {
     let disk = OnDisk::default();
     let mut store = disk.store();
     assert_eq!(store.health().alarms, [], "a new store has nothing to complain about");
-    let lease = drive(&mut store);
+    let lease = drive(&mut *store);
     fs::remove_file(disk.folder().join("HEAD")).expect("a head file to delete");
     assert_eq!(store.health().alarms, [Alarm::HeadMissing]);
-    append_many(&mut store, &lease, 0, 1);
+    append_many(&mut *store, &lease, 0, 1);
     assert_eq!(store.health().alarms, []);
     fs::write(disk.folder().join("HEAD"), b"nonsense").expect("a head file to spoil");
     assert_eq!(store.health().alarms, [Alarm::HeadUnreadable]);
-    append_many(&mut store, &lease, 1, 1);
+    append_many(&mut *store, &lease, 1, 1);
     assert_eq!(store.health().alarms, []);
 }
 
@@ -142,12 +142,12 @@ fn a_missing_head_is_an_alarm_and_no_obstacle() {
 fn a_head_that_is_behind_is_normal() {
     let disk = OnDisk::default();
     let mut store = disk.store();
-    let lease = drive(&mut store);
+    let lease = drive(&mut *store);
     let old = fs::read(disk.folder().join("HEAD")).expect("a head file");
-    append_many(&mut store, &lease, 0, 3);
+    append_many(&mut *store, &lease, 0, 3);
     fs::write(disk.folder().join("HEAD"), old).expect("a head file to set back");
     let health = store.health();
     assert_eq!((health.alarms, health.head_commits, health.commits), (Vec::new(), Some(2), 5));
-    append_many(&mut store, &lease, 3, 1);
+    append_many(&mut *store, &lease, 3, 1);
     assert_eq!(store.health().head_commits, Some(6));
 }

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use onward_store::{Alarm, Store};
+use onward_store::Alarm;
 
 use crate::{
     child::{Role, command, ears, heard, kill, spawn},
@@ -13,7 +13,7 @@ use crate::{
 fn demand_order(disk: &OnDisk, acknowledged: u64) -> u64 {
     let mut look = disk.look();
     assert_eq!(look.holder(&run()).expect("an answer"), None, "a dead process holds nothing");
-    let records = journal(&mut look);
+    let records = journal(&mut *look);
     let expected: Vec<String> = (1..=records.len()).map(|seq| format!("record {seq}")).collect();
     assert_eq!(records, expected);
     let found = records.len() as u64;
@@ -43,8 +43,8 @@ fn every_acknowledged_append_survives_a_kill() {
         acknowledged = demand_order(&disk, acknowledged);
     }
     let mut store = disk.store();
-    let lease = take(&mut store);
-    append_many(&mut store, &lease, acknowledged, 1);
+    let lease = take(&mut *store);
+    append_many(&mut *store, &lease, acknowledged, 1);
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_kill_at_every_point_leaves_order() {
     let disk = OnDisk::in_memory();
     // Something to begin with, so that each round starts in the same way.
     let mut store = disk.store();
-    drop(crate::kit::drive(&mut store));
+    drop(crate::kit::drive(&mut *store));
     drop(store);
     let mut found = 0;
     for point in points {
@@ -113,6 +113,6 @@ fn a_failed_commit_is_not_called_saved() {
     assert_eq!(said.as_deref(), Some("true true 1"));
     assert_eq!(demand_order(&disk, 1), 1);
     let mut store = disk.store();
-    let lease = take(&mut store);
-    append_many(&mut store, &lease, 1, 1);
+    let lease = take(&mut *store);
+    append_many(&mut *store, &lease, 1, 1);
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use onward_core::id::{CheckpointId, RunId, Seq};
 use onward_store::{
-    Content, Entry, Holder, Lease, LeaseKind, NewCheckpoint, NewEvent, NewRun, OpenMode, SqliteStore, Store,
+    Content, Entry, Holder, Inspection, Lease, LeaseKind, NewCheckpoint, NewEvent, NewRun, OpenMode, Store,
     testing::{MemoryStore, conformance::Fixture},
 };
 
@@ -48,18 +48,18 @@ impl OnDisk {
         self.0.path().join(".onward")
     }
 
-    pub(crate) fn store(&self) -> SqliteStore {
-        SqliteStore::open(&self.folder(), OpenMode::ReadWrite).expect("a store")
+    pub(crate) fn store(&self) -> Box<dyn Inspection> {
+        onward_store::open(&self.folder(), OpenMode::ReadWrite).expect("a store")
     }
 
-    pub(crate) fn look(&self) -> SqliteStore {
-        SqliteStore::open(&self.folder(), OpenMode::Look).expect("a store to look at")
+    pub(crate) fn look(&self) -> Box<dyn Inspection> {
+        onward_store::open(&self.folder(), OpenMode::Look).expect("a store to look at")
     }
 }
 
 impl Fixture for OnDisk {
     fn open(&self) -> Box<dyn Store> {
-        Box::new(self.store())
+        self.store()
     }
 
     fn lose_lock(&self, run: &RunId) {

@@ -9,7 +9,7 @@ use std::{
 };
 
 use onward_core::id::{CheckpointId, Seq};
-use onward_store::{LeaseKind, OpenMode, Page, PruneList, RunFilter, SqliteStore, Store, StoreError};
+use onward_store::{CheckpointFilter, LeaseKind, OpenMode, Page, PruneList, RunFilter, StoreError, StoreExt};
 
 use crate::{
     child::{Role, ears, heard, kill, spawn},
@@ -38,10 +38,10 @@ fn snapshot(folder: &Path) -> Snapshot {
 fn look_around(disk: &OnDisk) {
     let mut look = disk.look();
     assert_eq!(look.runs(&RunFilter::default(), Page::first(9)).expect("a list").len(), 1);
-    journal(&mut look);
+    journal(&mut *look);
     look.holder(&run()).expect("an answer");
     look.inbox(&run(), 9).expect("an inbox");
-    look.newest_checkpoints(Page::first(9)).expect("a list");
+    look.checkpoints(CheckpointFilter::All, Page::first(9)).expect("a list");
     look.changed().expect("an answer");
     look.health();
     look.verify().expect("a look at everything");
@@ -52,8 +52,8 @@ fn looking_writes_nothing() {
     let disk = OnDisk::default();
     {
         let mut store = disk.store();
-        let lease = drive(&mut store);
-        append_many(&mut store, &lease, 0, 3);
+        let lease = drive(&mut *store);
+        append_many(&mut *store, &lease, 0, 3);
     }
     let before = snapshot(&disk.folder());
     look_around(&disk);
@@ -79,8 +79,8 @@ fn looking_without_a_log_makes_none() {
     let disk = OnDisk::default();
     {
         let mut store = disk.store();
-        let lease = drive(&mut store);
-        append_many(&mut store, &lease, 0, 3);
+        let lease = drive(&mut *store);
+        append_many(&mut *store, &lease, 0, 3);
     }
     // An ordinary tool that opens and closes the database folds the log into it and removes it.
     let connection = rusqlite::Connection::open(disk.folder().join("onward.db")).expect("the database");
@@ -89,7 +89,7 @@ fn looking_without_a_log_makes_none() {
     assert!(!disk.folder().join("onward.db-wal").exists(), "the log should be gone for this test");
     let before = snapshot(&disk.folder());
     look_around(&disk);
-    assert_eq!(journal(&mut disk.look()).len(), 3);
+    assert_eq!(journal(&mut *disk.look()).len(), 3);
     assert!(before == snapshot(&disk.folder()), "a look changed the folder");
 }
 
@@ -97,7 +97,7 @@ fn looking_without_a_log_makes_none() {
 fn a_look_handle_refuses_to_write() {
     let disk = OnDisk::default();
     let mut store = disk.store();
-    let lease = drive(&mut store);
+    let lease = drive(&mut *store);
     let mut look = disk.look();
     let before = snapshot(&disk.folder());
     assert!(matches!(look.append(&lease, Seq(0), entry(b"x")), Err(StoreError::LookOnly)));
@@ -114,7 +114,7 @@ fn a_look_handle_refuses_to_write() {
 #[test]
 fn a_look_where_there_is_nothing_makes_nothing() {
     let disk = OnDisk::default();
-    let missing = SqliteStore::open(&disk.folder(), OpenMode::Look).err();
+    let missing = onward_store::open(&disk.folder(), OpenMode::Look).err();
     assert!(matches!(missing, Some(StoreError::NoStore { .. })), "{missing:?}");
     assert!(!disk.folder().exists(), "a look made a folder");
 }
@@ -123,12 +123,12 @@ fn a_look_where_there_is_nothing_makes_nothing() {
 fn a_look_sees_what_a_driver_saves_meanwhile() {
     let disk = OnDisk::default();
     let mut store = disk.store();
-    let lease = drive(&mut store);
+    let lease = drive(&mut *store);
     let mut look = disk.look();
     assert!(!look.changed().expect("an answer"));
-    append_many(&mut store, &lease, 0, 2);
+    append_many(&mut *store, &lease, 0, 2);
     assert!(look.changed().expect("an answer"));
-    assert_eq!(journal(&mut look).len(), 2);
+    assert_eq!(journal(&mut *look).len(), 2);
 }
 
 #[test]
@@ -137,8 +137,8 @@ fn a_store_that_cannot_be_written_can_be_looked_at() {
     let disk = OnDisk::default();
     {
         let mut store = disk.store();
-        let lease = drive(&mut store);
-        append_many(&mut store, &lease, 0, 3);
+        let lease = drive(&mut *store);
+        append_many(&mut *store, &lease, 0, 3);
     }
     let mount = disk.root().join("mount");
     fs::create_dir(&mount).expect("a folder");
@@ -155,9 +155,9 @@ fn a_store_that_cannot_be_written_can_be_looked_at() {
     let looked = std::panic::catch_unwind(|| {
         assert!(read_only, "the mount can still be written");
         let folder = mount.join(".onward");
-        let mut look = SqliteStore::open(&folder, OpenMode::Look).expect("a store to look at");
-        assert_eq!(journal(&mut look).len(), 3);
-        let refused = SqliteStore::open(&folder, OpenMode::ReadWrite)
+        let mut look = onward_store::open(&folder, OpenMode::Look).expect("a store to look at");
+        assert_eq!(journal(&mut *look).len(), 3);
+        let refused = onward_store::open(&folder, OpenMode::ReadWrite)
             .and_then(|mut store| store.take_lease(&run(), LeaseKind::Driving, holder()).map(drop));
         let cause = matches!(refused, Err(StoreError::NotSaved { cause: onward_store::Cause::ReadOnly, .. }));
         assert!(cause, "{refused:?}");
@@ -191,14 +191,14 @@ fn what_a_later_version_wrote_is_refused_and_left_alone() {
     let later = format!("PRAGMA user_version = 99; PRAGMA application_id = {}", mark(99));
     for sql in [later.as_str(), sealed.as_str()] {
         let disk = OnDisk::default();
-        drop(drive(&mut disk.store()));
+        drop(drive(&mut *disk.store()));
         let connection = rusqlite::Connection::open(disk.folder().join("onward.db")).expect("the database");
         connection.execute_batch(sql).expect("a change");
         drop(connection);
         let before = snapshot(&disk.folder());
-        let opened = SqliteStore::open(&disk.folder(), OpenMode::ReadWrite).err();
+        let opened = onward_store::open(&disk.folder(), OpenMode::ReadWrite).err();
         assert!(matches!(opened, Some(StoreError::Newer { .. })), "{sql} gave {opened:?}");
-        let looked = SqliteStore::open(&disk.folder(), OpenMode::Look).err();
+        let looked = onward_store::open(&disk.folder(), OpenMode::Look).err();
         assert!(matches!(looked, Some(StoreError::Newer { .. })), "{sql} gave {looked:?}");
         for (path, (_, _, bytes)) in before {
             if path.is_file() {
@@ -213,8 +213,8 @@ fn a_value_of_a_later_version_is_refused_and_not_misread() {
     let disk = OnDisk::default();
     {
         let mut store = disk.store();
-        let lease = drive(&mut store);
-        append_many(&mut store, &lease, 0, 2);
+        let lease = drive(&mut *store);
+        append_many(&mut *store, &lease, 0, 2);
     }
     let mut hasher = blake3::Hasher::new();
     hasher.update(&[1, 0]).update(b"of tomorrow");

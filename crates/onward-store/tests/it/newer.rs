@@ -3,7 +3,7 @@
 use std::fs;
 
 use onward_core::id::{CheckpointId, Seq};
-use onward_store::{OpenMode, Page, RunFilter, SqliteStore, Store, StoreError};
+use onward_store::{CheckpointFilter, OpenMode, Page, RunFilter, StoreError, StoreExt};
 
 use crate::kit::{OnDisk, append_many, at, drive, entry, holder, noise, run, with_checkpoint, with_patch};
 
@@ -15,8 +15,8 @@ fn furnished() -> OnDisk {
     let disk = OnDisk::in_memory();
     {
         let mut store = disk.store();
-        let lease = drive(&mut store);
-        append_many(&mut store, &lease, 0, 3);
+        let lease = drive(&mut *store);
+        append_many(&mut *store, &lease, 0, 3);
         store.append(&lease, Seq(3), with_checkpoint(entry(b"four"), "CP-1", 4, &noise(9_000, 1))).expect("an append");
         store.append(&lease, Seq(4), with_patch(entry(b"five"), "CP-2", 5, b"a patch")).expect("an append");
         store.put_fold(&run(), Seq(2), 7, b"folded".to_vec()).expect("a fold");
@@ -29,10 +29,10 @@ fn furnished() -> OnDisk {
 
 /// Reads everything and writes a little.
 fn use_it(disk: &OnDisk) -> Vec<StoreError> {
-    let looked = SqliteStore::open(&disk.folder(), OpenMode::Look).and_then(|mut store| {
+    let looked = onward_store::open(&disk.folder(), OpenMode::Look).and_then(|mut store| {
         store.runs(&RunFilter::default(), Page::first(9))?;
         store.events(&run(), Seq(0), usize::MAX)?;
-        store.checkpoints(&run(), Page::first(9))?;
+        store.checkpoints(CheckpointFilter::OfRun(&run()), Page::first(9))?;
         for id in ["CP-1", "CP-2"] {
             store.checkpoint(&CheckpointId::new(id))?;
         }
@@ -40,7 +40,7 @@ fn use_it(disk: &OnDisk) -> Vec<StoreError> {
         store.fold(&run())?;
         store.verify().map(drop)
     });
-    let written = SqliteStore::open(&disk.folder(), OpenMode::ReadWrite).and_then(|mut store| {
+    let written = onward_store::open(&disk.folder(), OpenMode::ReadWrite).and_then(|mut store| {
         let lease = store.take_lease(&run(), onward_store::LeaseKind::Driving, holder())?;
         store.append(&lease, Seq(5), entry(b"six")).map(drop)
     });

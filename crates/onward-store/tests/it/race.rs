@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use onward_store::{Holder, LeaseKind, OpenMode, SqliteStore, Store, StoreError};
+use onward_store::{Holder, LeaseKind, OpenMode, StoreError};
 
 use crate::{
     child::{Role, ears, heard, kill, spawn},
@@ -20,7 +20,7 @@ use crate::{
 fn a_run_driven_elsewhere_is_refused_until_its_driver_dies() {
     let disk = OnDisk::default();
     let mut store = disk.store();
-    drop(drive(&mut store));
+    drop(drive(&mut *store));
     let mut child = spawn(&Role::Hold, &disk.folder());
     let epoch: u64 = heard(&mut ears(&mut child)).expect("a child that works").parse().expect("an epoch");
     let Err(StoreError::Held { kind, holder: who, .. }) = store.take_lease(&run(), LeaseKind::Driving, holder()) else {
@@ -32,7 +32,7 @@ fn a_run_driven_elsewhere_is_refused_until_its_driver_dies() {
     assert_eq!(seen, Some((LeaseKind::Driving, who)));
     kill(&mut child);
     assert_eq!(store.holder(&run()).expect("an answer"), None);
-    let lease = take(&mut store);
+    let lease = take(&mut *store);
     assert!(lease.epoch() > epoch, "an epoch must rise");
 }
 
@@ -41,7 +41,7 @@ fn a_run_driven_elsewhere_is_refused_until_its_driver_dies() {
 #[test]
 fn a_lock_that_outlives_its_driver_for_a_moment() {
     let disk = OnDisk::default();
-    drop(drive(&mut disk.store()));
+    drop(drive(&mut *disk.store()));
     let mut dead = std::process::Command::new("true").spawn().expect("a process");
     dead.wait().expect("its end");
     let killed = Holder { pid: dead.id(), ..holder() };
@@ -68,13 +68,13 @@ fn a_look_during_the_first_start_finds_no_damage() {
         let (folder, made) = (disk.folder(), AtomicBool::new(false));
         thread::scope(|scope| {
             scope.spawn(|| {
-                drop(drive(&mut disk.store()));
+                drop(drive(&mut *disk.store()));
                 made.store(true, Ordering::Relaxed);
             });
             for _ in 0..4 {
                 scope.spawn(|| {
                     while !made.load(Ordering::Relaxed) {
-                        match SqliteStore::open(&folder, OpenMode::Look) {
+                        match onward_store::open(&folder, OpenMode::Look) {
                             Ok(_) | Err(StoreError::NoStore { .. }) => {}
                             Err(wrong) => panic!("{wrong}"),
                         }
@@ -89,15 +89,15 @@ fn a_look_during_the_first_start_finds_no_damage() {
 fn many_processes_hand_a_run_on_and_on() {
     // Each of them takes the run for a moment and appends. Nobody is refused, nothing is lost.
     let disk = OnDisk::default();
-    drop(drive(&mut disk.store()));
+    drop(drive(&mut *disk.store()));
     let workers: Vec<_> = (0..4)
         .map(|_| {
             let mut store = disk.store();
             thread::spawn(move || {
                 for _ in 0..25 {
                     let lease = store.take_lease(&run(), LeaseKind::Brief, holder()).expect("a short wait");
-                    let head = journal(&mut store).len() as u64;
-                    append_many(&mut store, &lease, head, 1);
+                    let head = journal(&mut *store).len() as u64;
+                    append_many(&mut *store, &lease, head, 1);
                 }
             })
         })
@@ -105,7 +105,7 @@ fn many_processes_hand_a_run_on_and_on() {
     for worker in workers {
         worker.join().expect("a worker that ends well");
     }
-    assert_eq!(journal(&mut disk.store()).len(), 100);
+    assert_eq!(journal(&mut *disk.store()).len(), 100);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn many_make_the_same_new_store() {
             .map(|_| {
                 let folder = folder.clone();
                 thread::spawn(move || {
-                    let store = onward_store::SqliteStore::open(&folder, onward_store::OpenMode::ReadWrite);
+                    let store = onward_store::open(&folder, onward_store::OpenMode::ReadWrite);
                     store.expect("a store").health().store_id
                 })
             })

@@ -8,7 +8,7 @@ use std::{
 };
 
 use onward_core::id::{CheckpointId, Seq};
-use onward_store::{OpenMode, Page, RunFilter, SqliteStore, Store};
+use onward_store::{CheckpointFilter, Kept, OpenMode, Page, RunFilter, StoreExt};
 
 use crate::kit::{OnDisk, drive, entry, noise, run, with_checkpoint, with_patch};
 
@@ -46,7 +46,7 @@ fn an_append_of_one_kilobyte() {
     let disk = OnDisk::default();
     let body = vec![b'x'; 1024];
     let mut store = disk.store();
-    let lease = drive(&mut store);
+    let lease = drive(&mut *store);
     let mut floor = Vec::new();
     let mut ours = Vec::new();
     for round in 0..10 {
@@ -65,7 +65,7 @@ fn an_append_with_a_checkpoint_of_700_bytes() {
     let (disk, other) = (OnDisk::default(), OnDisk::default());
     let (event, content) = (vec![b'x'; 300], noise(700, 1));
     let (mut wholes, mut patches) = (disk.store(), other.store());
-    let (whole_lease, patch_lease) = (drive(&mut wholes), drive(&mut patches));
+    let (whole_lease, patch_lease) = (drive(&mut *wholes), drive(&mut *patches));
     let first = with_checkpoint(entry(&event), "CP-first", 1, &content);
     patches.append(&patch_lease, Seq(0), first).expect("an append");
     let (mut floor, mut bare, mut whole, mut patch) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -98,7 +98,7 @@ fn an_append_with_a_checkpoint_of_700_bytes() {
 fn ten_thousand_patches() {
     let disk = OnDisk::default();
     let mut store = disk.store();
-    let lease = drive(&mut store);
+    let lease = drive(&mut *store);
     let first = with_checkpoint(entry(b"event"), "CP-0", 1, &noise(1024, 0));
     store.append(&lease, Seq(0), first).expect("an append");
     for (from, count) in [(1, 1_000), (1_001, 8_000), (9_001, 1_000)] {
@@ -125,7 +125,7 @@ fn ten_thousand_patches() {
 fn a_keyframe_of_ten_megabytes_and_a_hundred_patches() {
     let disk = OnDisk::default();
     let mut store = disk.store();
-    let lease = drive(&mut store);
+    let lease = drive(&mut *store);
     // Text that compresses about as well as a real state does.
     let words: Vec<String> = (0..1_400_000_u32).map(|n| format!("{:x},", n.wrapping_mul(2_654_435_761) >> 8)).collect();
     let document = words.concat().into_bytes();
@@ -159,7 +159,10 @@ fn a_keyframe_of_ten_megabytes_and_a_hundred_patches() {
         }),
     );
     let state = noise(100_000, 9);
-    say("put a fold of 100 KB", &times(50, |_| store.put_fold(&run(), Seq(100), 0, state.clone()).expect("a fold")));
+    say(
+        "put a fold of 100 KB",
+        &times(50, |_| assert_eq!(store.put_fold(&run(), Seq(100), 0, state.clone()).ok(), Some(Kept::New))),
+    );
     say("read a fold of 100 KB", &times(50, |_| assert!(store.fold(&run()).expect("a look").is_some())));
 }
 
@@ -169,7 +172,7 @@ fn appends_stay_level() {
     let disk = OnDisk::default();
     let body = vec![b'x'; 1024];
     let mut store = disk.store();
-    let lease = drive(&mut store);
+    let lease = drive(&mut *store);
     for (round, count) in [(0, 1_000), (1_000, 18_000), (19_000, 1_000)] {
         let ours = times(count, |n| {
             store.append(&lease, Seq(round + n), entry(&body)).expect("an append");
@@ -205,14 +208,14 @@ fn a_bare_commit_of_one_kilobyte() {
 fn opening_and_listing() {
     let disk = OnDisk::default();
     let mut store = disk.store();
-    let lease = drive(&mut store);
+    let lease = drive(&mut *store);
     for seq in 0..20 {
         store.append(&lease, Seq(seq), entry(&[b'x'; 300])).expect("an append");
     }
     drop((lease, store));
     for (name, mode) in [("look", OpenMode::Look), ("read-write", OpenMode::ReadWrite)] {
         let opened = times(200, |_| {
-            let mut store = SqliteStore::open(&disk.folder(), mode).expect("a store");
+            let mut store = onward_store::open(&disk.folder(), mode).expect("a store");
             assert_eq!(store.runs(&RunFilter::default(), Page::first(20)).expect("a list").len(), 1);
         });
         say(&format!("open for {name}, list, close"), &opened);
@@ -224,7 +227,7 @@ fn opening_and_listing() {
 fn a_history_of_a_hundred_thousand_checkpoints() {
     let disk = OnDisk::default();
     let mut store = disk.store();
-    let lease = drive(&mut store);
+    let lease = drive(&mut *store);
     let start = Instant::now();
     for batch in 0..1000_u64 {
         let mut many = entry(b"event");
@@ -241,11 +244,15 @@ fn a_history_of_a_hundred_thousand_checkpoints() {
     say("100 checkpoints in one append, mean", &[start.elapsed() / 1000]);
     say(
         "latest 20 of all",
-        &times(500, |_| assert_eq!(store.newest_checkpoints(Page::first(20)).expect("a list").len(), 20)),
+        &times(500, |_| {
+            assert_eq!(store.checkpoints(CheckpointFilter::All, Page::first(20)).expect("a list").len(), 20)
+        }),
     );
     say(
         "latest 20 of one run",
-        &times(500, |_| assert_eq!(store.checkpoints(&run(), Page::first(20)).expect("a list").len(), 20)),
+        &times(500, |_| {
+            assert_eq!(store.checkpoints(CheckpointFilter::OfRun(&run()), Page::first(20)).expect("a list").len(), 20)
+        }),
     );
     say(
         "one by id",
@@ -254,5 +261,12 @@ fn a_history_of_a_hundred_thousand_checkpoints() {
             assert!(store.checkpoint(&id).expect("a look").is_some());
         }),
     );
-    say("by prefix", &times(500, |_| assert!(!store.find_checkpoints("CP-00ff", 20).expect("a look").is_empty())));
+    say(
+        "by prefix",
+        &times(500, |_| {
+            assert!(
+                !store.checkpoints(CheckpointFilter::IdPrefix("CP-00ff"), Page::first(20)).expect("a look").is_empty()
+            )
+        }),
+    );
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use onward_core::id::{CheckpointId, Seq};
-use onward_store::{Consumed, PruneList, Store, StoreError, TakenBack, VALUE_BYTES_MAX};
+use onward_store::{Consumed, PruneList, StoreError, TakenBack, VALUE_BYTES_MAX};
 
 use crate::{
     child::{Role, ears, heard, spawn},
@@ -21,7 +21,7 @@ fn blob_files(disk: &OnDisk) -> usize {
 fn a_large_value_is_kept_once_in_a_file() {
     let disk = OnDisk::default();
     let mut store = disk.store();
-    let lease = drive(&mut store);
+    let lease = drive(&mut *store);
     let large = noise(2 * MEGABYTE, 1);
     let full = with_checkpoint(with_checkpoint(entry(&large), "one", 1, &large), "two", 1, &large);
     store.append(&lease, Seq(0), full).expect("an append");
@@ -40,7 +40,7 @@ fn a_large_value_is_kept_once_in_a_file() {
 fn a_value_that_compresses_well_stays_in_the_database() {
     let disk = OnDisk::default();
     let mut store = disk.store();
-    let lease = drive(&mut store);
+    let lease = drive(&mut *store);
     store.append(&lease, Seq(0), entry(&vec![b'x'; 4 * MEGABYTE])).expect("an append");
     assert_eq!(blob_files(&disk), 0);
     assert!(store.health().wal_bytes < MEGABYTE as u64, "four megabytes of one letter");
@@ -53,7 +53,7 @@ fn a_value_that_compresses_well_stays_in_the_database() {
 fn an_answered_item_leaves_nothing_of_its_body() {
     let disk = OnDisk::default();
     let mut store = disk.store();
-    let lease = drive(&mut store);
+    let lease = drive(&mut *store);
     let sizes = [20, 5_000, 20_000, 2 * MEGABYTE];
     for (number, size) in (0_u8..).zip(sizes) {
         for id in [format!("answered-{size}"), format!("taken-back-{size}")] {
@@ -84,7 +84,7 @@ fn an_answered_item_leaves_nothing_of_its_body() {
 fn an_answered_item_is_written_over_in_the_file() {
     let disk = OnDisk::default();
     let mut store = disk.store();
-    let lease = drive(&mut store);
+    let lease = drive(&mut *store);
     let canary = b"canary-that-nobody-keeps";
     let ids = ["one", "two", "three"];
     for id in ids {
@@ -92,7 +92,7 @@ fn an_answered_item_is_written_over_in_the_file() {
     }
     let consumed = ids.map(|id| Consumed { id: id.to_owned(), reply: b"done".to_vec() }).to_vec();
     store.append(&lease, Seq(0), onward_store::Entry { consumed, ..entry(b"event") }).expect("an append");
-    store.drop_lease(lease).expect("it was ours");
+    drop(lease);
     drop(store);
     let connection = rusqlite::Connection::open(disk.folder().join("onward.db")).expect("the database");
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(())).expect("nobody else is there");
@@ -108,7 +108,7 @@ fn an_answered_item_is_written_over_in_the_file() {
 fn a_replaced_summary_leaves_nothing_behind() {
     let disk = OnDisk::default();
     let mut store = disk.store();
-    let lease = drive(&mut store);
+    let lease = drive(&mut *store);
     for (seq, size) in [(0, 2 * MEGABYTE), (1, 20_000), (2, 3 * MEGABYTE), (3, 10)] {
         let mut large = entry(b"event");
         large.summary = noise(size, 3);
@@ -126,7 +126,7 @@ fn a_replaced_summary_leaves_nothing_behind() {
 fn a_damaged_or_missing_file_is_reported() {
     let disk = OnDisk::default();
     let mut store = disk.store();
-    let lease = drive(&mut store);
+    let lease = drive(&mut *store);
     store.append(&lease, Seq(0), entry(&noise(2 * MEGABYTE, 1))).expect("an append");
     let folder = fs::read_dir(disk.folder().join("blobs")).expect("a folder").flatten().next().expect("a folder");
     let file = fs::read_dir(folder.path()).expect("a folder").flatten().next().expect("a file").path();
@@ -154,7 +154,7 @@ fn a_file_deleted_before_its_transaction_is_written_again() {
 fn what_a_killed_writer_left_behind_is_swept_up() {
     let disk = OnDisk::default();
     let mut store = disk.store();
-    drop(drive(&mut store));
+    drop(drive(&mut *store));
     let blobs = disk.folder().join("blobs");
     fs::write(blobs.join("new-0198"), b"half a blob").expect("a file");
     fs::create_dir(blobs.join("ab")).expect("a folder");
@@ -169,10 +169,10 @@ fn what_a_killed_writer_left_behind_is_swept_up() {
 fn what_is_too_large_is_refused_before_anything_is_written() {
     let disk = OnDisk::default();
     let mut store = disk.store();
-    let lease = drive(&mut store);
+    let lease = drive(&mut *store);
     let refused = store.append(&lease, Seq(0), entry(&vec![0; VALUE_BYTES_MAX + 1]));
     assert!(matches!(refused, Err(StoreError::TooLarge { .. })), "{refused:?}");
-    append_many(&mut store, &lease, 0, 1);
+    append_many(&mut *store, &lease, 0, 1);
     assert_eq!(blob_files(&disk), 0);
 }
 
@@ -180,8 +180,8 @@ fn what_is_too_large_is_refused_before_anything_is_written() {
 fn the_log_stays_bounded_while_one_writer_never_pauses() {
     let disk = OnDisk::in_memory();
     let mut store = disk.store();
-    let lease = drive(&mut store);
-    append_many(&mut store, &lease, 0, 12_000);
+    let lease = drive(&mut *store);
+    append_many(&mut *store, &lease, 0, 12_000);
     let wal = store.health().wal_bytes;
     assert!(wal < 4_000 * 4_200, "the log has {wal} bytes");
     drop(lease);

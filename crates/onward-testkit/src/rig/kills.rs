@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use onward_core::id::RunId;
-use onward_store::{OpenMode, SqliteStore, Store};
+use onward_store::OpenMode;
 use serde_json::Value;
 
 use super::book::read_book;
@@ -391,7 +391,7 @@ impl Rig<'_> {
 
     /// Notes what waits for an answer. With the driver and the poster dead nobody but the next driver, or another poster, gives it.
     fn note_waiting(&mut self, run: &str) {
-        let Ok(mut store) = SqliteStore::open(&self.project.path(".onward"), OpenMode::Look) else { return };
+        let Ok(mut store) = onward_store::open(&self.project.path(".onward"), OpenMode::Look) else { return };
         let id = RunId::new(run);
         let posted = store.inbox(&id, INBOX_MAX).unwrap_or_default();
         if posted.is_empty() {

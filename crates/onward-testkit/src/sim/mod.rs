@@ -30,7 +30,8 @@ use onward_core::replan::Limits;
 use onward_core::run::{Ending, PhaseStatus, Run};
 use onward_engine::{Committer, Driver, Error, Keep, Reporter, Update, begin_run, put_fold, put_keyframe};
 use onward_store::{
-    Appended, Entry, Holder, Lease, LeaseKind, NewCheckpoint, NewEvent, NewRun, Page, Store, testing::MemoryStore,
+    Appended, CheckpointFilter, Entry, Holder, Lease, LeaseKind, NewCheckpoint, NewEvent, NewRun, Page, Store,
+    testing::MemoryStore,
 };
 
 use dice::Dice;
@@ -457,7 +458,7 @@ impl Story {
     }
 
     fn judge_checkpoints(&mut self, run: &Run) {
-        let rows = self.store.checkpoints(&run.id, Page::first(100_000)).expect("readable");
+        let rows = self.store.checkpoints(CheckpointFilter::OfRun(&run.id), Page::first(100_000)).expect("readable");
         let machine = self.machine.lock().expect(ALONE);
         let taken: Vec<_> = machine
             .oracle

@@ -9,7 +9,7 @@ use onward_core::plan::{Body, Need};
 use onward_core::run::{PhaseStatus, Run};
 use onward_engine::rewind_steps::{self, NotBack};
 use onward_engine::{Begun, Committer, KeepNothing, Result, World};
-use onward_store::{Lease, Page, Store};
+use onward_store::{CheckpointFilter, Lease, Page, Store};
 
 use super::store::FaultyStore;
 use super::world::{ALONE, Eyes, Shared};
@@ -40,7 +40,7 @@ pub(super) fn maybe(
         return Ok(run);
     }
     let Some(ends) = ends(machine, world, &run)? else { return Ok(run) };
-    let rows = store.checkpoints(&run.id, Page::first(100_000)).expect("readable");
+    let rows = store.checkpoints(CheckpointFilter::OfRun(&run.id), Page::first(100_000)).expect("readable");
     let (wanted, which) = {
         let mut machine = machine.lock().expect(ALONE);
         (machine.dice.percent(8), machine.dice.below(rows.len().max(1) as u64))

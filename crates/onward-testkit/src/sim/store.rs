@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use onward_core::id::{CheckpointId, RunId, Seq};
 use onward_store::{
-    Appended, Cause, CheckpointRow, Entry, Fold, Health, Holder, InboxItem, Kept, Lease, LeaseKind, NewRun, Page,
-    Posted, PruneList, Pruned, Record, RunFilter, RunRow, Store, StoreError, StoredCheckpoint, TakenBack,
+    Appended, Cause, CheckpointFilter, CheckpointRow, Derived, Entry, Fold, Holder, InboxItem, Kept, Lease, LeaseKind,
+    NewRun, Page, Posted, PruneList, Pruned, Record, RunFilter, RunRow, Store, StoreError, StoredCheckpoint, TakenBack,
     testing::MemoryStore,
 };
 
@@ -63,32 +63,24 @@ impl Store for FaultyStore {
         self.inner.events(run, after, max)
     }
 
-    fn checkpoints(&mut self, run: &RunId, page: Page) -> Answer<Vec<CheckpointRow>> {
-        self.inner.checkpoints(run, page)
-    }
-
-    fn newest_checkpoints(&mut self, page: Page) -> Answer<Vec<CheckpointRow>> {
-        self.inner.newest_checkpoints(page)
+    fn checkpoints(&mut self, filter: CheckpointFilter<'_>, page: Page) -> Answer<Vec<CheckpointRow>> {
+        self.inner.checkpoints(filter, page)
     }
 
     fn checkpoint(&mut self, id: &CheckpointId) -> Answer<Option<StoredCheckpoint>> {
         self.inner.checkpoint(id)
     }
 
-    fn put_keyframe(&mut self, id: &CheckpointId, document: Vec<u8>) -> Answer<Kept> {
-        self.inner.put_keyframe(id, document)
+    fn put_derived(&mut self, derived: Derived) -> Answer<Kept> {
+        self.inner.put_derived(derived)
     }
 
-    fn find_checkpoints(&mut self, prefix: &str, limit: usize) -> Answer<Vec<CheckpointRow>> {
-        self.inner.find_checkpoints(prefix, limit)
+    fn fold(&mut self, run: &RunId) -> Answer<Option<Fold>> {
+        self.inner.fold(run)
     }
 
     fn take_lease(&mut self, run: &RunId, kind: LeaseKind, holder: Holder) -> Answer<Lease> {
         self.inner.take_lease(run, kind, holder)
-    }
-
-    fn drop_lease(&mut self, lease: Lease) -> Answer<()> {
-        self.inner.drop_lease(lease)
     }
 
     fn holder(&mut self, run: &RunId) -> Answer<Option<(LeaseKind, Holder)>> {
@@ -118,21 +110,5 @@ impl Store for FaultyStore {
 
     fn prune(&mut self, list: &PruneList) -> Answer<Pruned> {
         self.inner.prune(list)
-    }
-
-    fn put_fold(&mut self, run: &RunId, seq: Seq, version: u32, bytes: Vec<u8>) -> Answer<()> {
-        self.inner.put_fold(run, seq, version, bytes)
-    }
-
-    fn fold(&mut self, run: &RunId) -> Answer<Option<Fold>> {
-        self.inner.fold(run)
-    }
-
-    fn drop_fold(&mut self, run: &RunId) -> Answer<()> {
-        self.inner.drop_fold(run)
-    }
-
-    fn health(&mut self) -> Health {
-        self.inner.health()
     }
 }

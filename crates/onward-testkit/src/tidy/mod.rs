@@ -1,81 +1,20 @@
 //! The house rules that a machine can check. A rule takes text and gives findings; `tests/tidy.rs` feeds it the
 //! workspace, and then something made up that must be found.
 
+mod backend;
 mod console;
 mod dependencies;
+mod files;
+mod finding;
 mod manifest;
 mod private_files;
 mod source;
 
-use std::fmt;
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
+pub use backend::check_backend;
 pub use console::{ConsoleCommand, check_console, console_commands};
 pub use dependencies::{CrateDependencies, check_dependencies, direct_dependencies};
+pub use files::{TextFile, text_files, workspace_top};
+pub use finding::Finding;
 pub use manifest::check_lints;
 pub use private_files::check_private_files;
 pub use source::{FILE_LINES_MAX, check_length, check_paths, check_words};
-
-/// One breach of a rule: where, and what to do about it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    pub file: String,
-    /// From 1; none where the whole file is meant.
-    pub line: Option<usize>,
-    pub message: String,
-}
-
-impl Finding {
-    fn at(file: &str, line: usize, message: String) -> Self {
-        Self { file: file.to_owned(), line: Some(line), message }
-    }
-
-    fn of(file: &str, message: String) -> Self {
-        Self { file: file.to_owned(), line: None, message }
-    }
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            Some(line) => write!(f, "{}:{line}: {}", self.file, self.message),
-            None => write!(f, "{}: {}", self.file, self.message),
-        }
-    }
-}
-
-/// A text file of the workspace, by its path from the top.
-#[derive(Clone, Debug)]
-pub struct TextFile {
-    pub path: String,
-    pub text: String,
-}
-
-/// Every text file that git tracks, or would with the next `git add`.
-#[track_caller]
-pub fn text_files(top: &Path) -> Vec<TextFile> {
-    let mut git = Command::new("git");
-    git.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(top);
-    let done = git.output().expect("git starts");
-    assert!(done.status.success(), "{git:?}: {}", String::from_utf8_lossy(&done.stderr));
-    let names = String::from_utf8(done.stdout).expect("our file names are UTF-8");
-    names.split_terminator('\0').filter_map(|name| text_file(top, name)).collect()
-}
-
-/// None for a file that is deleted but not yet committed as such, and for one that is no text.
-fn text_file(top: &Path, name: &str) -> Option<TextFile> {
-    let path = top.join(name);
-    if !path.is_file() {
-        return None;
-    }
-    let text = String::from_utf8(fs::read(path).ok()?).ok()?;
-    Some(TextFile { path: name.to_owned(), text })
-}
-
-/// The top of the workspace, from the folder of one of its crates.
-pub fn workspace_top(crate_folder: &str) -> PathBuf {
-    let folder = Path::new(crate_folder);
-    folder.ancestors().nth(2).expect("a crate lies two folders below the top").to_path_buf()
-}

@@ -25,10 +25,11 @@ use self::{closed::Closed, wreck::Wreck};
 use super::{
     fault::{Answer, Fault},
     open, schema,
-    store::{OpenMode, SqliteStore},
+    store::SqliteStore,
     write::Meta,
 };
 use crate::{
+    Inspection, OpenMode, Store,
     error::{Damage, StoreError},
     folder::{self, Folder, make_folder, sync_folder},
     head::{self, Found, StoreId},
@@ -165,7 +166,7 @@ impl Salvage {
     }
 
     /// Where to write what is kept.
-    pub fn new_store(&mut self) -> &mut SqliteStore {
+    pub fn new_store(&mut self) -> &mut dyn Store {
         &mut self.new
     }
 
@@ -315,8 +316,8 @@ fn verify(scratch: &Path, database: &Path) -> Result<(), StoreError> {
     let folder = Folder::find(&scratch.join("new"))?;
     let folder = folder.ok_or_else(|| StoreError::NoStore { folder: scratch.to_owned() })?;
     let connection = open::for_looking(database).map_err(reading)?;
-    let mut store = SqliteStore::start(folder, database.to_owned(), OpenMode::Look, connection, Arc::default(), None)?;
-    match store.verify()?.into_iter().next() {
+    let store = SqliteStore::start(folder, database.to_owned(), OpenMode::Look, connection, Arc::default(), None)?;
+    match store.verify_everything()?.into_iter().next() {
         None => Ok(()),
         Some(damage) => Err(damage.into()),
     }

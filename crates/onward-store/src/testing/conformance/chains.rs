@@ -9,7 +9,7 @@ use super::{
         read,
     },
 };
-use crate::{Chain, Kept, LeaseKind, NewCheckpoint, Page, Store, StoreError};
+use crate::{Chain, CheckpointFilter, Kept, LeaseKind, NewCheckpoint, Page, Store, StoreError, StoreExt};
 
 clauses![
     a_patch_is_read_behind_its_keyframe,
@@ -121,7 +121,7 @@ fn contents_of_every_size_come_back(fixture: &dyn Fixture) {
 fn a_list_tells_the_length_of_the_content_itself(fixture: &dyn Fixture) {
     let (mut store, run, _lease) = chained(fixture);
     put(store.as_mut(), "p2", b"a whole document");
-    let rows = store.checkpoints(&run, Page::first(9)).expect("a list");
+    let rows = store.checkpoints(CheckpointFilter::OfRun(&run), Page::first(9)).expect("a list");
     let seen: Vec<(&str, u64)> = rows.iter().map(|row| (row.id.as_str(), row.bytes)).collect();
     assert_eq!(seen, [("p3", 2), ("p2", 2), ("p1", 2), ("w", 5)]);
 }
@@ -193,12 +193,15 @@ fn the_chain_starts_over_at_a_new_keyframe(fixture: &dyn Fixture) {
 fn later_patches_survive_what_they_build_on(fixture: &dyn Fixture) {
     let (mut store, run, _lease) = chained(fixture);
     store.prune(&checkpoints(&["w", "p2"])).expect("a prune");
-    let rows = store.checkpoints(&run, Page::first(9)).expect("a list");
+    let rows = store.checkpoints(CheckpointFilter::OfRun(&run), Page::first(9)).expect("a list");
     let ids: Vec<&str> = rows.iter().map(|row| row.id.as_str()).collect();
     assert_eq!(ids, ["p3", "p1"]);
     for gone in ["w", "p2"] {
         assert_eq!(store.checkpoint(&CheckpointId::new(gone)).expect("a look"), None);
-        assert!(store.find_checkpoints(gone, 9).expect("a look").is_empty(), "{gone} is found");
+        assert!(
+            store.checkpoints(CheckpointFilter::IdPrefix(gone), Page::first(9)).expect("a look").is_empty(),
+            "{gone} is found"
+        );
     }
     assert_eq!(read(store.as_mut(), "p1"), ["whole", "p1"]);
     assert_eq!(read(store.as_mut(), "p3"), ["whole", "p1", "p2", "p3"]);
@@ -240,5 +243,5 @@ fn a_new_document_frees_what_waited_for_the_next_patch(fixture: &dyn Fixture) {
     of.prune(&checkpoints(&["again", "p4"])).expect("a prune");
     store(of.as_mut(), &lease, 5, vec![patch("p5", 6, b"p5")]);
     assert_eq!(read(of.as_mut(), "p5"), ["fourth", "p5"]);
-    assert_eq!(of.checkpoints(&run, Page::first(9)).expect("a list").len(), 1);
+    assert_eq!(of.checkpoints(CheckpointFilter::OfRun(&run), Page::first(9)).expect("a list").len(), 1);
 }

@@ -6,7 +6,7 @@ use super::{
     Fixture,
     kit::{SIZES, append, clauses, driven, entry, new_run, noise},
 };
-use crate::{PruneList, Store, StoreError};
+use crate::{PruneList, Store, StoreError, StoreExt};
 
 clauses![
     a_fold_is_read_back,

@@ -7,7 +7,7 @@ use super::{
     Fixture,
     kit::{SIZES, append, at, bodies, checkpoint, clauses, driven, entry, event, new_run, noise},
 };
-use crate::{Consumed, Entry, Page, RunFilter, StoreError};
+use crate::{CheckpointFilter, Consumed, Entry, Page, RunFilter, StoreError};
 
 clauses![
     what_is_appended_is_read_back,
@@ -145,7 +145,7 @@ fn several_checkpoints_in_one_entry(fixture: &dyn Fixture) {
     let mut two = entry(&[b"one", b"two"]);
     two.checkpoints = vec![checkpoint("cp-1", 1, b"first"), checkpoint("cp-2", 2, b"second")];
     append(store.as_mut(), &lease, 0, two).expect("an append");
-    let rows = store.checkpoints(&run, Page::first(10)).expect("a list");
+    let rows = store.checkpoints(CheckpointFilter::OfRun(&run), Page::first(10)).expect("a list");
     let seen: Vec<(&str, u64)> = rows.iter().map(|row| (row.id.as_str(), row.seq.0)).collect();
     assert_eq!(seen, [("cp-2", 2), ("cp-1", 1)]);
 
@@ -176,7 +176,10 @@ fn a_missing_run_has_no_journal(fixture: &dyn Fixture) {
     let mut store = fixture.open();
     let nobody = RunId::new("nobody");
     assert!(matches!(store.events(&nobody, Seq(0), 1), Err(StoreError::NoRun { .. })));
-    assert!(matches!(store.checkpoints(&nobody, Page::first(1)), Err(StoreError::NoRun { .. })));
+    assert!(matches!(
+        store.checkpoints(CheckpointFilter::OfRun(&nobody), Page::first(1)),
+        Err(StoreError::NoRun { .. })
+    ));
     assert!(matches!(store.inbox(&nobody, 1), Err(StoreError::NoRun { .. })));
     assert!(matches!(store.reply(&nobody, "x"), Err(StoreError::NoRun { .. })));
     assert!(matches!(store.holder(&nobody), Err(StoreError::NoRun { .. })));

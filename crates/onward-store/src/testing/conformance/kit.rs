@@ -6,6 +6,7 @@ use onward_core::id::{CheckpointId, RunId, Seq};
 use super::Fixture;
 use crate::{
     Content, Entry, Holder, Kept, Lease, LeaseKind, NewCheckpoint, NewEvent, NewRun, PruneList, Store, StoreError,
+    StoreExt,
 };
 
 /// Lists the functions of a file with their names, so that none is written and never called.

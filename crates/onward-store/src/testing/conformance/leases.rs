@@ -13,7 +13,6 @@ use crate::{LeaseKind, StoreError};
 clauses![
     a_driven_run_is_refused_with_who,
     a_dropped_lease_is_free_at_once,
-    drop_lease_frees_the_run,
     each_lease_has_a_higher_epoch,
     a_lost_lease_cannot_append,
     a_brief_holder_is_waited_for,
@@ -39,12 +38,6 @@ fn a_dropped_lease_is_free_at_once(fixture: &dyn Fixture) {
     drop(lease);
     assert_eq!(store.holder(&run).expect("an answer"), None);
     fixture.open().take_lease(&run, LeaseKind::Driving, holder(2)).expect("a free run");
-}
-
-fn drop_lease_frees_the_run(fixture: &dyn Fixture) {
-    let (mut store, run, lease) = driven(fixture);
-    store.drop_lease(lease).expect("a lease to give back");
-    assert_eq!(store.holder(&run).expect("an answer"), None);
 }
 
 fn each_lease_has_a_higher_epoch(fixture: &dyn Fixture) {

@@ -6,7 +6,7 @@ use super::{
     Fixture,
     kit::{append, checkpoint, clauses, driven, entry, holder, new_run},
 };
-use crate::{Content, LeaseKind, NewRun, Page, RunFilter, RunRow, Store, StoreError};
+use crate::{CheckpointFilter, Content, LeaseKind, NewRun, Page, RunFilter, RunRow, Store, StoreError};
 
 clauses![
     runs_are_listed_newest_first,
@@ -99,13 +99,13 @@ fn checkpoints_are_found_by_prefix(fixture: &dyn Fixture) {
     many.checkpoints = ["CP-2-b", "CP-1-a", "CP-2-a", "Cp-2"].map(|id| checkpoint(id, 1, b"document")).to_vec();
     append(store.as_mut(), &lease, 0, many).expect("an append");
     let mut find = |prefix: &str, limit: usize| -> Vec<String> {
-        let rows = store.find_checkpoints(prefix, limit).expect("a look");
+        let rows = store.checkpoints(CheckpointFilter::IdPrefix(prefix), Page::first(limit)).expect("a look");
         rows.into_iter().map(|row| row.id.to_string()).collect()
     };
     assert_eq!(find("CP-2", 9), ["CP-2-a", "CP-2-b"]);
-    assert_eq!(find("CP-2", 1), ["CP-2-a"]);
+    assert_eq!(find("CP-2", 1), ["CP-2-a"], "the newest");
     assert_eq!(find("CP-1-a", 9), ["CP-1-a"]);
-    assert_eq!(find("", 9), ["CP-1-a", "CP-2-a", "CP-2-b", "Cp-2"]);
+    assert_eq!(find("", 9), ["Cp-2", "CP-2-a", "CP-1-a", "CP-2-b"]);
     assert!(find("nothing", 9).is_empty(), "a prefix that nothing has");
 }
 
@@ -130,10 +130,10 @@ fn checkpoints_of_all_runs_newest_first(fixture: &dyn Fixture) {
         one.checkpoints = vec![checkpoint(id, seq + 1, b"document")];
         append(store.as_mut(), lease, seq, one).expect("an append");
     }
-    let rows = store.newest_checkpoints(Page::first(2)).expect("a page");
+    let rows = store.checkpoints(CheckpointFilter::All, Page::first(2)).expect("a page");
     let seen: Vec<(&str, &str)> = rows.iter().map(|row| (row.id.as_str(), row.run.as_str())).collect();
     assert_eq!(seen, [("x", "a"), ("y", "b")]);
-    let rows = store.newest_checkpoints(Page::before(rows[1].number, 2)).expect("a page");
+    let rows = store.checkpoints(CheckpointFilter::All, Page::before(rows[1].number, 2)).expect("a page");
     assert_eq!(rows[0].id.as_str(), "z");
     assert_eq!(rows.len(), 1);
 }

@@ -6,7 +6,7 @@ use super::{
     Fixture,
     kit::{append, bodies, checkpoint, checkpoints, clauses, driven, entry, holder, new_run, noise},
 };
-use crate::{LeaseKind, Page, PruneList, RunFilter, Store, StoreError};
+use crate::{CheckpointFilter, LeaseKind, Page, PruneList, RunFilter, Store, StoreError};
 
 clauses![
     a_pruned_checkpoint_is_gone_for_good,
@@ -34,7 +34,7 @@ fn a_pruned_checkpoint_is_gone_for_good(fixture: &dyn Fixture) {
     assert!(pruned.bytes_freed >= 50_000, "{pruned:?}");
     assert!(!is_there(store.as_mut(), "gone"), "it was deleted");
     assert!(is_there(store.as_mut(), "kept"), "it was not named");
-    assert_eq!(store.checkpoints(&run, Page::first(9)).expect("a list").len(), 1);
+    assert_eq!(store.checkpoints(CheckpointFilter::OfRun(&run), Page::first(9)).expect("a list").len(), 1);
     let mut again = entry(&[b"two"]);
     again.checkpoints = vec![checkpoint("gone", 2, b"new")];
     let refused = append(store.as_mut(), &lease, 1, again);

@@ -10,7 +10,9 @@ use super::{
     Fixture,
     kit::{at, checkpoint, event, holder, new_run, noise, patch},
 };
-use crate::{Consumed, Entry, Lease, LeaseKind, Page, PruneList, RunFilter, Store, StoreError};
+use crate::{
+    CheckpointFilter, Consumed, Entry, Lease, LeaseKind, Page, PruneList, RunFilter, Store, StoreError, StoreExt,
+};
 
 /// How many handles, and how many runs, a sequence plays with.
 pub const HANDLES: u8 = 2;
@@ -91,7 +93,12 @@ impl<'a> Player<'a> {
                 let answer = self.handle(handle).put_keyframe(&id, noise(bytes(size), checkpoint));
                 self.wrote(handle, &answer)
             }
-            Call::PutFold { handle, run, back, size } => self.put_fold(handle, &id(run), back, size),
+            Call::PutFold { handle, run, back, size } => {
+                let seq = Seq((self.head(&id(run)).0 + 1).saturating_sub(u64::from(back % 4)));
+                let fold = noise(bytes(size), back);
+                let answer = self.handle(handle).put_fold(&id(run), seq, u32::from(back), fold);
+                self.wrote(handle, &answer)
+            }
             Call::DropFold { handle, run } => {
                 let answer = self.handle(handle).drop_fold(&id(run));
                 self.wrote(handle, &answer)
@@ -194,15 +201,6 @@ impl<'a> Player<'a> {
         if self.checkpoints.is_multiple_of(4) { checkpoint(&id, end, &content) } else { patch(&id, end, &content) }
     }
 
-    fn put_fold(&mut self, handle: u8, run: &RunId, back: u8, size: u8) -> String {
-        let seq = Seq((self.head(run).0 + 1).saturating_sub(u64::from(back % 4)));
-        let store = self.handle(handle);
-        let is_behind = store.fold(run).is_ok_and(|kept| kept.is_some_and(|kept| kept.seq > seq));
-        let answer = store.put_fold(run, seq, u32::from(back), noise(bytes(size), back));
-        // One that comes too late is no commit.
-        if is_behind { show(&answer) } else { self.wrote(handle, &answer) }
-    }
-
     fn waiting(&mut self, handle: u8, run: &RunId, consumed: u8) -> Vec<Consumed> {
         let mut items: Vec<String> = match self.handle(handle).inbox(run, usize::from(consumed % 4)) {
             Ok(items) => items.into_iter().map(|item| item.id).collect(),
@@ -225,7 +223,7 @@ impl<'a> Player<'a> {
         let max = usize::from(max % 8);
         let parts = [
             show(&store.events(run, Seq(u64::from(after % 8)), max)),
-            show(&store.checkpoints(run, Page::first(max))),
+            show(&store.checkpoints(CheckpointFilter::OfRun(run), Page::first(max))),
             show(&store.inbox(run, max)),
             show(&store.reply(run, &format!("item-{}", after % 6))),
             show(&store.holder(run)),
@@ -243,8 +241,10 @@ impl<'a> Player<'a> {
             statuses: status.is_multiple_of(2).then(|| vec![format!("status-{}", status % 3), "pending".to_owned()]),
         };
         let page = Page::first(usize::from(max % 5));
-        let found = store.find_checkpoints(&format!("CP-{}", prefix % 3), usize::from(max));
-        [show(&store.runs(&filter, page)), show(&store.newest_checkpoints(page)), show(&found)].join("\n")
+        let wide = Page::first(usize::from(max));
+        let found = store.checkpoints(CheckpointFilter::IdPrefix(&format!("CP-{}", prefix % 3)), wide);
+        let newest = store.checkpoints(CheckpointFilter::All, page);
+        [show(&store.runs(&filter, page)), show(&newest), show(&found)].join("\n")
     }
 
     fn everything(&mut self) -> String {

@@ -179,8 +179,18 @@ impl Run {
         self.journal.push(Record { seq, at, actor, body, hash });
     }
 
+    pub(super) fn put_fold(&mut self, seq: Seq, version: u32, bytes: Vec<u8>) -> Result<Kept, StoreError> {
+        check::fold(seq, self.head())?;
+        if self.fold.as_ref().is_some_and(|kept| kept.seq > seq) {
+            return Ok(Kept::AlreadyThere);
+        }
+        let hash = self.hash_at(seq).expect("the position was checked above");
+        self.fold = Some(Fold { seq, version, hash, bytes });
+        Ok(Kept::New)
+    }
+
     /// The hash of a record that is there.
-    pub(super) fn hash_at(&self, seq: Seq) -> Option<Hash> {
+    fn hash_at(&self, seq: Seq) -> Option<Hash> {
         let index = usize::try_from(seq.0).ok()?.checked_sub(1)?;
         self.journal.get(index).map(|record| record.hash)
     }

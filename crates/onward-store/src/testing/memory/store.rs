@@ -17,14 +17,13 @@ use super::{
 use crate::{
     Store, chain, check,
     error::StoreError,
-    lease::{Holder, Lease, LeaseKind},
+    lease::{BRIEF_WAIT_MAX, Holder, Lease, LeaseKind},
     types::{
-        Appended, CheckpointRow, Entry, Fold, Health, InboxItem, Kept, NewRun, Page, Posted, PruneList, Pruned, Record,
-        RunFilter, RunRow, StoredCheckpoint, TakenBack,
+        Appended, CheckpointFilter, CheckpointRow, Derived, Entry, Fold, InboxItem, Kept, NewRun, Page, Posted,
+        PruneList, Pruned, Record, RunFilter, RunRow, StoredCheckpoint, TakenBack,
     },
 };
 
-const BRIEF_WAIT_MAX: Duration = Duration::from_secs(5);
 const STEP: Duration = Duration::from_millis(1);
 
 /// A handle to a store in memory.
@@ -156,34 +155,47 @@ impl Store for MemoryStore {
         Ok(shared.run(run)?.journal.iter().skip(skip).take(max).cloned().collect())
     }
 
-    fn checkpoints(&mut self, run: &RunId, page: Page) -> Result<Vec<CheckpointRow>, StoreError> {
+    fn checkpoints(&mut self, filter: CheckpointFilter<'_>, page: Page) -> Result<Vec<CheckpointRow>, StoreError> {
         let shared = lock(&self.shared);
-        shared.run(run)?;
-        Ok(shared.newest(page, |row| row.run == *run))
-    }
-
-    fn newest_checkpoints(&mut self, page: Page) -> Result<Vec<CheckpointRow>, StoreError> {
-        Ok(lock(&self.shared).newest(page, |_| true))
+        if let CheckpointFilter::OfRun(run) = filter {
+            shared.run(run)?;
+        }
+        Ok(shared.newest(page, |row| match filter {
+            CheckpointFilter::All => true,
+            CheckpointFilter::OfRun(run) => row.run == *run,
+            CheckpointFilter::IdPrefix(prefix) => row.id.as_str().starts_with(prefix),
+        }))
     }
 
     fn checkpoint(&mut self, id: &CheckpointId) -> Result<Option<StoredCheckpoint>, StoreError> {
         Ok(lock(&self.shared).read_checkpoint(id))
     }
 
-    fn put_keyframe(&mut self, id: &CheckpointId, document: Vec<u8>) -> Result<Kept, StoreError> {
-        check::value(&document)?;
+    fn put_derived(&mut self, derived: Derived) -> Result<Kept, StoreError> {
         let handle = Arc::clone(&self.shared);
         let mut shared = lock(&handle);
-        match shared.put_keyframe(id, document) {
+        let kept = match derived {
+            Derived::Keyframe { checkpoint, document } => {
+                check::value(&document)?;
+                shared.put_keyframe(&checkpoint, document)
+            }
+            Derived::Fold { run, seq, version, bytes } => {
+                check::value(&bytes)?;
+                shared.run_mut(&run)?.put_fold(seq, version, bytes)?
+            }
+            Derived::NoFold { run } => {
+                shared.run_mut(&run)?.fold = None;
+                Kept::New
+            }
+        };
+        match kept {
             Kept::New => self.committed(shared, Ok(Kept::New)),
-            nothing => Ok(nothing),
+            nothing @ (Kept::AlreadyThere | Kept::Gone) => Ok(nothing),
         }
     }
 
-    fn find_checkpoints(&mut self, prefix: &str, limit: usize) -> Result<Vec<CheckpointRow>, StoreError> {
-        let shared = lock(&self.shared);
-        let fitting = shared.checkpoints.values().map(|stored| &stored.row);
-        Ok(fitting.filter(|row| row.id.as_str().starts_with(prefix)).take(limit).cloned().collect())
+    fn fold(&mut self, run: &RunId) -> Result<Option<Fold>, StoreError> {
+        Ok(lock(&self.shared).run(run)?.fold.clone())
     }
 
     fn take_lease(&mut self, run: &RunId, kind: LeaseKind, holder: Holder) -> Result<Lease, StoreError> {
@@ -206,11 +218,6 @@ impl Store for MemoryStore {
         let number = found.number.cast_signed();
         let guard = Lock { shared: Arc::clone(&handle), run: run.clone(), epoch };
         self.committed(shared, Ok(Lease::new(run.clone(), kind, epoch, number, Box::new(guard))))
-    }
-
-    fn drop_lease(&mut self, lease: Lease) -> Result<(), StoreError> {
-        drop(lease);
-        Ok(())
     }
 
     fn holder(&mut self, run: &RunId) -> Result<Option<(LeaseKind, Holder)>, StoreError> {
@@ -271,42 +278,5 @@ impl Store for MemoryStore {
         let checkpoints: u64 = list.checkpoints.iter().map(|id| shared.bury_checkpoint(id)).sum();
         let runs: u64 = list.runs.iter().map(|id| shared.bury_run(id)).sum();
         self.committed(shared, Ok(Pruned { bytes_freed: checkpoints + runs }))
-    }
-
-    fn put_fold(&mut self, run: &RunId, seq: Seq, version: u32, bytes: Vec<u8>) -> Result<(), StoreError> {
-        check::value(&bytes)?;
-        let handle = Arc::clone(&self.shared);
-        let mut shared = lock(&handle);
-        let found = shared.run_mut(run)?;
-        check::fold(seq, found.head())?;
-        if found.fold.as_ref().is_some_and(|kept| kept.seq > seq) {
-            return Ok(());
-        }
-        let hash = found.hash_at(seq).expect("the position was checked above");
-        found.fold = Some(Fold { seq, version, hash, bytes });
-        self.committed(shared, Ok(()))
-    }
-
-    fn fold(&mut self, run: &RunId) -> Result<Option<Fold>, StoreError> {
-        Ok(lock(&self.shared).run(run)?.fold.clone())
-    }
-
-    fn drop_fold(&mut self, run: &RunId) -> Result<(), StoreError> {
-        let handle = Arc::clone(&self.shared);
-        let mut shared = lock(&handle);
-        shared.run_mut(run)?.fold = None;
-        self.committed(shared, Ok(()))
-    }
-
-    fn health(&mut self) -> Health {
-        let commits = lock(&self.shared).commits;
-        Health {
-            format: "memory".to_owned(),
-            store_id: "memory".to_owned(),
-            commits,
-            head_commits: Some(commits),
-            reserve: true,
-            ..Health::default()
-        }
     }
 }

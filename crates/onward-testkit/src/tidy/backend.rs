@@ -1,0 +1,29 @@
+//! Which database a store is kept in only the store knows, and in there only its own folder.
+
+use super::{Finding, TextFile};
+
+/// Names of the database and of what is built on it, as code has them. Sentences may say which one it is.
+const NAMES: [&str; 2] = ["rusqlite", concat!("Sqlite", "Store")];
+
+/// Where they belong, and why. A path that ends with a slash means all below it.
+const HOME: [(&str, &str); 5] = [
+    ("crates/onward-store/src/sqlite/", "the backend itself"),
+    ("crates/onward-store/src/open.rs", "the one place that opens it"),
+    ("crates/onward-store/tests/", "tests of the backend, which damage its files"),
+    ("crates/onward-testkit/", "the rules that name it"),
+    ("bench/", "the same work done on the bare database, to compare with"),
+];
+
+/// No other source names the backend: what it needs goes through the traits of the store.
+pub fn check_backend(file: &TextFile) -> Vec<Finding> {
+    if HOME.iter().any(|(place, _)| file.path == *place || place.ends_with('/') && file.path.starts_with(place)) {
+        return Vec::new();
+    }
+    let lines = file.text.lines().enumerate();
+    let found = lines.filter_map(|(index, line)| {
+        let name = NAMES.iter().find(|name| line.contains(**name))?;
+        let message = format!("`{name}` is known to the store alone: go through its traits `Store` and `Inspection`");
+        Some(Finding::at(&file.path, index + 1, message))
+    });
+    found.collect()
+}

@@ -1,0 +1,31 @@
+//! What a rule found.
+
+use std::fmt;
+
+/// One breach of a rule: where, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    pub file: String,
+    /// From 1; none where the whole file is meant.
+    pub line: Option<usize>,
+    pub message: String,
+}
+
+impl Finding {
+    pub(super) fn at(file: &str, line: usize, message: String) -> Self {
+        Self { file: file.to_owned(), line: Some(line), message }
+    }
+
+    pub(super) fn of(file: &str, message: String) -> Self {
+        Self { file: file.to_owned(), line: None, message }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}:{line}: {}", self.file, self.message),
+            None => write!(f, "{}: {}", self.file, self.message),
+        }
+    }
+}
