@@ -124,8 +124,7 @@ impl Folder {
     }
 
     pub(crate) fn has_reserve(&self) -> bool {
-        let bytes = self.reserve().symlink_metadata().map_or(0, |file| file.len());
-        i64::try_from(bytes).is_ok_and(|bytes| bytes >= RESERVE_BYTES)
+        i64::try_from(bytes_of(&self.reserve())).is_ok_and(|bytes| bytes >= RESERVE_BYTES)
     }
 
     /// Gives the kept bytes back to the disk; `false` if there were none.
@@ -176,6 +175,11 @@ pub(crate) fn make_folder(path: &Path) -> Result<bool, StoreError> {
 /// A name in a folder is durable only after the folder itself was flushed.
 pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
+}
+
+/// How long a file is; 0 if there is none.
+pub(crate) fn bytes_of(path: &Path) -> u64 {
+    path.symlink_metadata().map_or(0, |file| file.len())
 }
 
 /// Refuses what is no folder of this user's alone.

@@ -185,3 +185,18 @@ fn a_backend_that_is_named_elsewhere_is_found() {
     assert_eq!(tidy::check_backend(&made_up("crates/onward-store/src/lib.rs", text)).len(), 2);
     assert_eq!(tidy::check_backend(&made_up("crates/onward-store/src/sqlite/made_up.rs", text)), []);
 }
+
+#[test]
+fn module_roots_are_tables_of_contents() {
+    none(files(is_rust).iter().flat_map(tidy::check_module_root));
+}
+
+#[test]
+fn logic_in_a_module_root_is_found() {
+    let text =
+        "mod a;\npub use a::A;\nfn b() {}\npub(crate) fn c() {}\nimpl A {\n    pub const fn d() {}\n}\npub enum E {}\n";
+    let found = tidy::check_module_root(&made_up("crates/onward-core/src/a/mod.rs", text));
+    let lines: Vec<Option<usize>> = found.iter().map(|finding| finding.line).collect();
+    assert_eq!(lines, [Some(3), Some(4), Some(5), Some(6), Some(8)], "{found:?}");
+    assert_eq!(tidy::check_module_root(&made_up("crates/onward-core/src/a.rs", text)), []);
+}

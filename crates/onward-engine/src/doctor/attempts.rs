@@ -12,8 +12,8 @@ use onward_core::view;
 use onward_store::RunRow;
 use onward_store::lock::held_runs;
 
+use super::findings::{Found, REPAIR, relative};
 use super::places::{children, shown};
-use super::{Found, REPAIR, relative};
 use crate::attendant::{self, AttemptFolder, Outcome};
 use crate::drive::running_attempt;
 use crate::executor::shell;

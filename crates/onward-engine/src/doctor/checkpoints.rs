@@ -9,7 +9,7 @@ use onward_core::run::{self, Run};
 use onward_store::{CheckpointFilter, Inspection, StoreExt};
 use serde_json::Value;
 
-use super::{Found, NEWER, REPAIR, of_run, rebuilt};
+use super::findings::{Found, NEWER, REPAIR, of_run, rebuilt};
 use crate::error::Error;
 
 /// Of more than these, only some are compared with the journal, spread evenly. All of them are read.

@@ -4,7 +4,7 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use super::{Found, REPAIR};
+use super::findings::{Found, REPAIR};
 
 /// Files that a person writes, and may want others to read.
 const FOR_PEOPLE: [&str; 3] = ["config.yaml", "plan.yaml", ".gitignore"];

@@ -9,9 +9,10 @@ use onward_core::run::as_stored;
 use onward_store::{Inspection, Journal, RunRow};
 
 use super::aside::Recovered;
+use super::attempts;
+use super::findings::{Found, REPAIR};
 use super::rebuild::{Kept, Rebuilt};
 use super::repair::Repair;
-use super::{Found, REPAIR, attempts};
 use crate::project::{FOLDER, Project, looked_for_from};
 use crate::start::starting::actor;
 use crate::vcs::journal_piece::{self, Copied};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::Found;
+use super::findings::Found;
 use crate::vcs;
 
 /// Says which remotes get the snapshots with every push.

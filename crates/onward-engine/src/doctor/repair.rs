@@ -11,7 +11,9 @@ use onward_store::{Alarm, Inspection, LeaseKind, OpenMode, StoreExt};
 use serde::Serialize;
 
 use super::aside::{Aside, Cut, Recovered};
-use super::{Finding, Findings, StoreFacts, all_rows, attempts, places, rebuild};
+use super::checkup::all_rows;
+use super::findings::{Finding, Findings, StoreFacts};
+use super::{attempts, places, rebuild};
 use crate::Onward;
 use crate::drive::keyframes::put_fold;
 use crate::error::{Error, Result};

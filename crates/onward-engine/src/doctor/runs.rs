@@ -7,7 +7,8 @@ use onward_core::run::{Run, cache};
 use onward_core::view::{self, Summary};
 use onward_store::{Fold, Inspection, LeaseKind, RunRow};
 
-use super::{Found, REPAIR, attempts, checkpoints, of_run, rebuilt};
+use super::findings::{Found, REPAIR, of_run, rebuilt};
+use super::{attempts, checkpoints};
 use crate::error::Error;
 use crate::journal;
 use crate::probe::artifact::{self, Spoilt};

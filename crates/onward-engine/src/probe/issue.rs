@@ -9,7 +9,8 @@ use onward_core::plan::Issue;
 use onward_core::run::Run;
 use serde::Deserialize;
 
-use super::{answer, command, excerpt};
+use super::answer::{answer, excerpt};
+use super::command;
 use crate::executor::shell;
 use crate::project::Project;
 

@@ -1,6 +1,6 @@
 //! The store about itself.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use super::{
     fault::Fault,
@@ -11,6 +11,7 @@ use super::{
 use crate::{
     blob_files,
     file_system::network_file_system,
+    folder::bytes_of,
     head::{self, Found},
     types::{Alarm, Health},
 };
@@ -19,8 +20,8 @@ impl SqliteStore {
     pub(super) fn look_at_itself(&self) -> Health {
         let found = head::read(&self.folder.head());
         let mut health = Health {
-            database_bytes: bytes(&self.folder.database()),
-            wal_bytes: bytes(&self.folder.wal()),
+            database_bytes: bytes_of(&self.folder.database()),
+            wal_bytes: bytes_of(&self.folder.wal()),
             blob_file_bytes: blob_files::list(&self.folder.blobs()).iter().map(|(_, bytes)| bytes).sum(),
             reserve: self.folder.has_reserve(),
             ..Health::default()
@@ -67,8 +68,4 @@ fn alarm(found: &Found, meta: &Meta) -> Option<Alarm> {
     } else {
         Alarm::HeadAhead { head: head.commits, database: meta.commits }
     })
-}
-
-fn bytes(path: &Path) -> u64 {
-    fs::symlink_metadata(path).map_or(0, |file| file.len())
 }

@@ -20,7 +20,7 @@ use super::{
 use crate::{
     OpenMode, Store,
     error::{Damage, StoreError},
-    folder::Folder,
+    folder::{Folder, bytes_of},
     head::{self, Found},
     lease::{Holder, Lease, LeaseKind},
     ownership,
@@ -75,7 +75,7 @@ impl SqliteStore {
         if !folder.check_database()? {
             demand_nothing_remembered(&head, &folder)?;
             folder.make_database()?;
-        } else if bytes(&database) == 0 {
+        } else if bytes_of(&database) == 0 {
             // Opening it would write into it.
             demand_nothing_remembered(&head, &folder)?;
         }
@@ -199,19 +199,13 @@ fn open_to_read(path: &Path) -> Result<(u32, Connection), StoreError> {
 /// sight. Such a store is not opened at all.
 fn demand_a_database_for_the_log(folder: &Folder) -> Result<(), StoreError> {
     let database = folder.database();
-    let mut log = database.clone().into_os_string();
-    log.push("-wal");
     // The log first: whoever makes a store writes into its database before there is a log.
-    let has_log = bytes(Path::new(&log)) > 0;
-    if has_log && bytes(&database) == 0 {
+    let has_log = bytes_of(&folder.wal()) > 0;
+    if has_log && bytes_of(&database) == 0 {
         let what = format!("{} is empty or gone, but its log is not", database.display());
         return Err(StoreError::from(Damage::new(what)).in_database(&database));
     }
     Ok(())
-}
-
-fn bytes(path: &Path) -> u64 {
-    std::fs::symlink_metadata(path).map_or(0, |meta| meta.len())
 }
 
 /// A missing or empty database beside a head file that knows of commits is a loss, not a fresh start.

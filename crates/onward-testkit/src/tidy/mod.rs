@@ -7,6 +7,7 @@ mod dependencies;
 mod files;
 mod finding;
 mod manifest;
+mod module_roots;
 mod private_files;
 mod source;
 
@@ -16,5 +17,6 @@ pub use dependencies::{CrateDependencies, check_dependencies, direct_dependencie
 pub use files::{TextFile, text_files, workspace_top};
 pub use finding::Finding;
 pub use manifest::check_lints;
+pub use module_roots::check_module_root;
 pub use private_files::check_private_files;
 pub use source::{FILE_LINES_MAX, check_length, check_paths, check_words};

@@ -6,6 +6,7 @@
 
 mod carried;
 mod combinations;
+mod error;
 mod start;
 mod taken_apart;
 mod used;
@@ -13,18 +14,8 @@ mod used;
 pub(crate) use carried::replaced;
 pub use carried::{carried_over, joined};
 pub use combinations::{combinations, is_static};
+pub use error::ExpandError;
 pub use start::{PHASES_MAX, at_start, is_known};
 pub use taken_apart::{children, insert, is_compound, outputs};
 pub(crate) use used::normal;
 pub use used::{DEPTH_MAX, UsedFault, read_used};
-
-/// Why a phase cannot be taken apart.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ExpandError {
-    #[error("the matrix of {phase} cannot be read: {why}")]
-    Matrix { phase: crate::id::PhaseId, why: String },
-    #[error("with {phase} the plan has more than {max} phases")]
-    TooMany { phase: crate::id::PhaseId, max: usize },
-    #[error("{phase} uses {path}, {why}")]
-    Uses { phase: crate::id::PhaseId, path: String, why: String },
-}

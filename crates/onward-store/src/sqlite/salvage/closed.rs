@@ -1,17 +1,17 @@
 //! Keeping everybody else out while a store is rebuilt.
 
 use std::{
-    fs::{File, OpenOptions},
-    os::unix::fs::OpenOptionsExt,
+    fs::File,
     thread,
     time::{Duration, Instant},
 };
 
 use crate::{
     error::{Cause, StoreError},
-    folder::{Folder, create_file, make_folder},
+    folder::{Folder, make_folder},
     lease::{Holder, LeaseKind},
     lock::{self, Hold, held_runs},
+    private,
 };
 
 /// How long to wait for others to be done with the database.
@@ -30,15 +30,13 @@ impl Closed {
     pub(super) fn close(folder: &Folder) -> Result<Self, StoreError> {
         make_folder(&folder.run())?;
         let path = folder.run().join("repair");
-        let open = || OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW).open(&path);
-        let repair = create_file(&path).or_else(|_| open()).map_err(|error| StoreError::not_saved(&path, &error))?;
+        let repair = private::open_or_create(&path).map_err(|error| StoreError::not_saved(&path, &error))?;
         wait_for(folder, || lock::try_lock(&repair, Hold::Alone))?;
-        let database =
-            match OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW).open(folder.database()) {
-                Ok(file) => Some(file),
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-                Err(error) => return Err(StoreError::not_saved(folder.database(), &error)),
-            };
+        let database = match private::open_to_write(&folder.database()) {
+            Ok(file) => Some(file),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => return Err(StoreError::not_saved(folder.database(), &error)),
+        };
         if let Some(file) = &database {
             wait_for(folder, || lock::try_range(file, SQLITE_LOCKS.0, SQLITE_LOCKS.1))?;
         }

@@ -1,0 +1,53 @@
+//! Which file decides which input, and the few inputs that need no file of their own.
+
+use jiff::Timestamp;
+
+use super::{Refusal, begin, ended, limited, posted, probed, replan, stop, vcs};
+use crate::event::{Event, StopBy};
+use crate::id::{Attempt, PhaseId};
+use crate::input::Input;
+use crate::run::state::Run;
+
+pub(in crate::run) fn decide(run: &Run, input: &Input, now: Timestamp) -> Result<Vec<Event>, Refusal> {
+    match input {
+        Input::Begin(begin) => begin::begin(run, begin, now),
+        Input::AttemptFound { phase, attempt, alive } => {
+            at_work(run, phase, *attempt)?;
+            let (phase, attempt, alive) = (phase.clone(), *attempt, *alive);
+            Ok(vec![Event::AttemptAdopted { phase, attempt, epoch: run.epoch, alive }])
+        }
+        Input::AttemptEnded { phase, attempt, end } => {
+            at_work(run, phase, *attempt)?;
+            Ok(ended::ended(run, phase, *attempt, end, now))
+        }
+        Input::Probed { phase, proof } => probed::probed(run, phase, proof, now),
+        Input::Replan { phase, plan } => Ok(replan::made(run, phase, plan)),
+        Input::DriverGone => Ok(driver_gone(run)),
+        Input::StopAsked { by } => Ok(stop::stop(run, *by)),
+        Input::Snapshotted(result) => Ok(vec![vcs::snapshotted(result)]),
+        Input::KeptBeforeClean { phase, attempt, snapshot } => {
+            Ok(vcs::kept_before_clean(run, phase, *attempt, snapshot, now))
+        }
+        Input::Committed { number, made } => Ok(vcs::committed(run, *number, made).into_iter().collect()),
+        Input::Rewind(begun) => vcs::rewind(run, begun),
+        Input::Rewound(result) => vcs::rewound(run, result),
+        Input::Forked { from, checkpoint, restored } => Ok(vec![vcs::forked(from, checkpoint, restored)]),
+        Input::LimitElsewhere(closed) => Ok(limited::elsewhere(run, closed, now).into_iter().collect()),
+        Input::Tick => Ok(Vec::new()),
+        Input::Posted(posted) => posted::posted(run, posted, now),
+    }
+}
+
+/// A run that ended or was stopped needs no such note.
+fn driver_gone(run: &Run) -> Vec<Event> {
+    let gone = !run.archived && run.ending().is_none();
+    gone.then_some(Event::RunStopped { by: StopBy::DriverGone }).into_iter().collect()
+}
+
+fn at_work(run: &Run, phase: &PhaseId, attempt: Attempt) -> Result<(), Refusal> {
+    let state = run.phase_state(phase).ok_or_else(|| Refusal::NoSuchPhase(phase.clone()))?;
+    match &state.attempt {
+        Some(running) if running.number == attempt => Ok(()),
+        Some(_) | None => Err(Refusal::NotAtWork(phase.clone(), attempt)),
+    }
+}

@@ -1,0 +1,121 @@
+//! Findings: one line each, with a code, a place, and what to do about it.
+
+use onward_store::StoreError;
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::project::Project;
+
+/// Stands in front of every way out that a repair is.
+pub(super) const REPAIR: &str = "onward doctor --repair";
+
+/// One thing that a person should know.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    pub code: &'static str,
+    /// `error`, `warning` or `info`.
+    pub severity: &'static str,
+    pub path: String,
+    pub message: String,
+    /// What was kept, and what to type next.
+    pub help: String,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Findings {
+    /// No finding is an error.
+    pub ok: bool,
+    pub findings: Vec<Finding>,
+    /// Absent where there is no store, or none that can be opened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store: Option<StoreFacts>,
+}
+
+/// The store's own word about itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StoreFacts {
+    pub id: String,
+    pub format: String,
+    /// How many changes of form the database has seen.
+    pub schema: u32,
+    pub commits: u64,
+}
+
+impl Findings {
+    /// A later version wrote what is here: it is shown, and never changed.
+    pub fn is_newer(&self) -> bool {
+        self.has("newer")
+    }
+
+    pub(super) fn has(&self, code: &str) -> bool {
+        self.findings.iter().any(|finding| finding.code == code)
+    }
+}
+
+/// The findings so far.
+#[derive(Debug, Default)]
+pub(super) struct Found(pub(super) Vec<Finding>);
+
+impl Found {
+    pub(super) fn error(
+        &mut self,
+        code: &'static str,
+        path: impl Into<String>,
+        message: impl Into<String>,
+        help: &str,
+    ) {
+        self.add("error", code, path.into(), message.into(), help);
+    }
+
+    pub(super) fn warning(
+        &mut self,
+        code: &'static str,
+        path: impl Into<String>,
+        message: impl Into<String>,
+        help: &str,
+    ) {
+        self.add("warning", code, path.into(), message.into(), help);
+    }
+
+    pub(super) fn info(&mut self, code: &'static str, path: impl Into<String>, message: impl Into<String>, help: &str) {
+        self.add("info", code, path.into(), message.into(), help);
+    }
+
+    fn add(&mut self, severity: &'static str, code: &'static str, path: String, message: String, help: &str) {
+        self.0.push(Finding { code, severity, path, message, help: help.to_owned() });
+    }
+
+    /// What a call on the store said, about something that belongs to no single run.
+    pub(super) fn store(&mut self, why: &StoreError, what: &str) {
+        let message = format!("{what}: {why}");
+        match why {
+            StoreError::Newer { .. } => self.error("newer", ".onward", message, NEWER),
+            StoreError::Damaged(_) => self.error("database", ".onward/onward.db", message, &rebuilt()),
+            _ => self.error("store", ".onward", message, UNREADABLE),
+        }
+    }
+}
+
+pub(super) const NEWER: &str = "nothing was changed and nothing is damaged by that: use the version that wrote it; this one is shown \
+                     by onward --version";
+pub(super) const UNREADABLE: &str =
+    "the files are left as they are: look at the owner, the mode and the disk, then type onward doctor";
+
+pub(super) fn rebuilt() -> String {
+    format!(
+        "whatever can still be read is kept: {REPAIR} puts it into a new database and keeps the old one, byte for byte, \
+         in .onward/damaged"
+    )
+}
+
+/// Adds an error about one run.
+pub(super) fn of_run(why: &Error, path: &str, code: &'static str, help: &str, found: &mut Found) {
+    match why {
+        Error::Store(StoreError::Newer { .. }) => found.error("newer", path, why.to_string(), NEWER),
+        other => found.error(code, path, other.to_string(), help),
+    }
+}
+
+pub(super) fn relative(project: &Project, path: &std::path::Path) -> String {
+    path.strip_prefix(&project.top).unwrap_or(path).display().to_string()
+}

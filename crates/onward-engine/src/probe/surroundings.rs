@@ -1,0 +1,92 @@
+//! All that is seen around a run before it goes on, by the plan that is stored in it.
+
+use std::collections::BTreeMap;
+
+use onward_core::evidence::{Evidence, Files, ProbeSeen, World};
+use onward_core::id::PhaseId;
+use onward_core::plan::ProbeOf;
+use onward_core::run::{PhaseStatus, Run};
+
+use super::answer::{answer, excerpt};
+use super::{artifact, command, files, git, issue, phase};
+use crate::executor::shell;
+use crate::project::Project;
+
+/// What is seen of the world around a run, by the plan that is stored in it.
+pub(crate) fn world(project: &Project, run: &Run) -> World {
+    let freshness = &run.plan().freshness;
+    let mut world = git::look(project, run);
+    for probe in &freshness.probes {
+        let seen = match &probe.of {
+            ProbeOf::Command(script) => of_command(project, run, script),
+            ProbeOf::Files(globs) => of_files(project, run, globs),
+            ProbeOf::Issue(number) => issue::text(project, run, number),
+        };
+        world.probes.insert(probe.name.clone(), seen);
+    }
+    world.issue = run.plan().issue.as_ref().map(|issue| issue::look(project, run, issue));
+    world
+}
+
+/// What the finished phases of a run were done with, as it is now.
+pub(crate) fn finished(project: &Project, run: &Run) -> BTreeMap<PhaseId, Evidence> {
+    let mut all = BTreeMap::new();
+    let nothing = Evidence::default();
+    // What will be put back was not changed.
+    let back = artifact::put_back_later(project, run);
+    let as_it_will_be = |then: &Files, mut now: Files| {
+        let meant = back.files.iter().filter(|(path, _)| then.files.contains_key(*path));
+        now.files.extend(meant.map(|(path, file)| (path.clone(), file.clone())));
+        now
+    };
+    for (phase, state) in run.phases().filter(|(_, state)| state.status == PhaseStatus::Completed) {
+        let then = state.seen.as_deref().unwrap_or(&nothing);
+        if then.reads.is_none() && then.writes.is_none() && then.fingerprint.is_none() && state.artifacts.is_empty() {
+            continue;
+        }
+        let seen = Evidence {
+            artifacts: (!state.artifacts.is_empty()).then(|| artifact::artifacts_now(project, run, state)),
+            definition: String::new(),
+            fingerprint: then.fingerprint.as_ref().and_then(|_| phase::fingerprint(project, run, phase)),
+            reads: then.reads.as_ref().map(|then| as_it_will_be(then, phase::reads(project, run, phase, Some(then)))),
+            writes: then
+                .writes
+                .as_ref()
+                .map(|then| as_it_will_be(then, phase::writes(project, run, phase, Some(then)))),
+        };
+        all.insert(phase.id.clone(), seen);
+    }
+    all
+}
+
+/// Interrupted phases with the files that they write and that were changed after they had ended. Of a phase of whose end nothing is
+/// known it cannot be told what it wrote itself.
+pub(crate) fn changed_since_interrupted(project: &Project, run: &Run) -> BTreeMap<PhaseId, Vec<String>> {
+    let interrupted = run.phases().filter(|(_, state)| state.status == PhaseStatus::Interrupted);
+    let ended = interrupted.filter_map(|(phase, state)| Some((phase, state.ended_at?)));
+    let changed = ended.map(|(phase, at)| (phase.id.clone(), phase::written_after(project, run, phase, at)));
+    changed.filter(|(_, paths)| !paths.is_empty()).collect()
+}
+
+fn of_command(project: &Project, run: &Run, script: &str) -> ProbeSeen {
+    let env = match shell::plan_environment(run) {
+        Ok(env) => env,
+        Err(why) => return ProbeSeen { hash: None, excerpt: excerpt(&why) },
+    };
+    let ran = command::run(&project.top, &command::default_shell(), script, env);
+    match ran.code {
+        Some(0) => answer(&ran.output),
+        Some(code) => ProbeSeen { hash: None, excerpt: format!("it ended with code {code}") },
+        None => ProbeSeen { hash: None, excerpt: ran.why },
+    }
+}
+
+fn of_files(project: &Project, run: &Run, globs: &[String]) -> ProbeSeen {
+    let globs: Vec<String> = globs.iter().filter_map(|glob| shell::fill(run, glob)).collect();
+    let seen = files::look(&project.top, &globs, &[], None);
+    let mut hasher = blake3::Hasher::new();
+    for (path, file) in &seen.files {
+        hasher.update(format!("{path}\0{}\n", file.hash).as_bytes());
+    }
+    ProbeSeen { hash: Some(hasher.finalize().to_hex().to_string()), excerpt: format!("{} files", seen.files.len()) }
+}

@@ -1,0 +1,86 @@
+//! Putting a new database in the place of an old one, by one rename.
+
+use std::{fs, io, os::unix::fs::OpenOptionsExt, path::Path, sync::Arc};
+
+use crate::{
+    OpenMode,
+    error::{Damage, StoreError},
+    folder::{self, Folder, make_folder, sync_folder},
+    sqlite::{fault::Fault, open, store::SqliteStore},
+};
+
+/// Copies the log into the database and empties it.
+pub(super) fn fold_log(store: &SqliteStore) -> Result<(), StoreError> {
+    let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+    let busy: Result<i64, Fault> = store.connection.query_row(sql, (), |row| row.get(0)).map_err(Fault::from);
+    match busy.map_err(|fault| fault.while_writing(&store.database))? {
+        0 => Ok(()),
+        _ => Err(Damage::new("the log of the new database cannot be emptied").into()),
+    }
+}
+
+pub(super) fn verify(scratch: &Path, database: &Path) -> Result<(), StoreError> {
+    let reading = |fault: Fault| fault.while_reading(database);
+    let folder = Folder::find(&scratch.join("new"))?;
+    let folder = folder.ok_or_else(|| StoreError::NoStore { folder: scratch.to_owned() })?;
+    let connection = open::for_looking(database).map_err(reading)?;
+    let store = SqliteStore::start(folder, database.to_owned(), OpenMode::Look, connection, Arc::default(), None)?;
+    match store.verify_everything()?.into_iter().next() {
+        None => Ok(()),
+        Some(damage) => Err(damage.into()),
+    }
+}
+
+/// Files are named after their content, so one that is there already and is whole needs no other.
+pub(super) fn move_blobs(from: &Path, to: &Path) -> Result<(), StoreError> {
+    let failed = |error: io::Error| StoreError::not_saved(to, &error);
+    for part in fs::read_dir(from).into_iter().flatten().flatten() {
+        let folder = to.join(part.file_name());
+        make_folder(&folder)?;
+        for file in fs::read_dir(part.path()).into_iter().flatten().flatten() {
+            let target = folder.join(file.file_name());
+            if fs::read(&target).ok() != fs::read(file.path()).ok() {
+                fs::rename(file.path(), target).map_err(failed)?;
+            }
+        }
+        sync_folder(&folder).map_err(failed)?;
+    }
+    sync_folder(to).map_err(failed)
+}
+
+/// The one step that counts. Beside a log that holds every page it does not matter what the database file holds, unless
+/// it is empty: then `SQLite` takes the log for a left-over.
+pub(super) fn swap(folder: &Folder, log: &Path, built: &Path, is_empty: bool) -> io::Result<()> {
+    let index = folder.root().join("onward.db-shm");
+    // It holds nothing that the log does not, and nobody has it open.
+    match fs::remove_file(index) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    if is_empty {
+        // Its bytes are aside, and without a database they mean nothing.
+        drop(fs::remove_file(folder.wal()));
+        // Marked before it is there: killed in between, it is known all the same.
+        crate::ownership::mark_database(folder.root(), built).map_err(io::Error::other)?;
+        fs::rename(built, folder.database())?;
+    } else {
+        fs::rename(log, folder.wal())?;
+    }
+    sync_folder(folder.root())
+}
+
+/// Copies a file, if it is there, into a folder in which nothing has its name yet.
+pub(super) fn copy_whole(from: &Path, to: &Path) -> Result<(), StoreError> {
+    let Some(name) = from.file_name() else { return Ok(()) };
+    let unreadable = |error: io::Error| StoreError::unreadable(from, &error);
+    let mut source = match fs::OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(from) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        other => other.map_err(unreadable)?,
+    };
+    let target = to.join(name);
+    let copied = folder::create_file(&target).and_then(|mut file| {
+        io::copy(&mut source, &mut file)?;
+        file.sync_all()
+    });
+    copied.map_err(|error| StoreError::not_saved(&target, &error))
+}

@@ -1,0 +1,178 @@
+//! All verbs, and how the words of a command line become one of them.
+
+use std::ffi::OsString;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+
+use super::help;
+use super::{
+    Approve, Check, Checkpoint, Completions, Config, Delete, Diff, Doctor, Fork, Graph, Halt, Init, List, Load, Log,
+    Logs, Next, Prune, Report, Resume, Rewind, Run, Save, Schema, Show, State, Status, Steer, Trust, Undo, Why,
+};
+use crate::later::{self, Later};
+
+/// Keeps the books for long work done in phases, and goes on where it stopped.
+#[derive(Debug, Parser)]
+#[command(name = "onward", bin_name = "onward", version, disable_help_subcommand = true, max_term_width = 100)]
+pub(crate) struct Cli {
+    /// Use colours: auto, always or never.
+    #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN")]
+    pub(crate) color: Color,
+    #[command(subcommand)]
+    pub(crate) verb: Option<Verb>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Start a plan, or go on with its unfinished run.
+    Run(Box<Run>),
+    /// Go on with an unfinished run.
+    Resume(Box<Resume>),
+    /// Show how far a run is.
+    Status(Status),
+    /// List the runs of this project.
+    List(List),
+    /// List the checkpoints of a run, or the events of its journal.
+    Log(Log),
+    /// Show one checkpoint or one run in full.
+    Show(Show),
+    /// Show the output of the phases.
+    Logs(Logs),
+    /// Explain why a phase will or will not run.
+    Why(Why),
+    /// Draw the graph of a plan or of a run.
+    Graph(Graph),
+    /// Compare two checkpoints: state, phases, plan and files.
+    Diff(Diff),
+    /// Approve a phase that waits for a person.
+    Approve(Approve),
+    /// Reject a phase that waits for a person.
+    Reject(Approve),
+    /// Run a phase again.
+    Retry(Steer),
+    /// Skip a phase.
+    Skip(Steer),
+    /// Mark a phase as done, because its work was done by hand.
+    Adopt(Steer),
+    /// Pause a run: phases at work end, no other starts.
+    Pause(Halt),
+    /// Cancel and archive a run.
+    Cancel(Halt),
+    /// Take a checkpoint by hand.
+    Checkpoint(Checkpoint),
+    /// Bring a run and its files back to a checkpoint.
+    Rewind(Rewind),
+    /// Undo the last rewind of a run.
+    Undo(Undo),
+    /// Start a new run from a checkpoint.
+    Fork(Fork),
+    /// Print the next phase for a worker who reports.
+    Next(Next),
+    /// Report on a phase that onward does not run itself.
+    Report(Report),
+    /// Read or change the free-form state of a run.
+    State(State),
+    /// Save the state of a script that has no plan.
+    Save(Save),
+    /// Print the newest saved state.
+    Load(Load),
+    /// Make a project here: the folder .onward with a commented configuration.
+    Init(Init),
+    /// Check a plan without running it.
+    Check(Check),
+    /// Show the configuration in force.
+    Config(Config),
+    /// Print a JSON Schema of the files and output of onward.
+    Schema(Schema),
+    /// Check the store, its journals and its checkpoints, and repair them.
+    Doctor(Doctor),
+    /// Mark a store that came with a clone, an archive or a copy as your own.
+    Trust(Trust),
+    /// Show what retention would delete.
+    Prune(Prune),
+    /// Delete a run for good.
+    Delete(Delete),
+    /// Print a completion script for a shell.
+    Completions(Completions),
+}
+
+/// The command line.
+#[derive(Debug)]
+pub(crate) enum Typed {
+    Now(Cli),
+    /// Known, but not in this version.
+    Later(Later),
+}
+
+/// All verbs and flags, those of later versions hidden.
+pub(crate) fn command() -> clap::Command {
+    later::add_to(help::grouped(Cli::command()))
+}
+
+pub(crate) fn parse(words: &[OsString]) -> Result<Typed, clap::Error> {
+    let mut command = command();
+    let matches = command.try_get_matches_from_mut(help::asked_for(words))?;
+    match later::find(&matches) {
+        Some(later) => Ok(Typed::Later(later)),
+        None => Cli::from_arg_matches(&matches).map(Typed::Now).map_err(|error| error.format(&mut command)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    fn typed(words: &str) -> Result<Typed, clap::Error> {
+        parse(&words.split(' ').map(OsString::from).collect::<Vec<_>>())
+    }
+
+    fn run(words: &str) -> Run {
+        match typed(words) {
+            Ok(Typed::Now(Cli { verb: Some(Verb::Run(run)), .. })) => *run,
+            other => panic!("{words}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_table_of_arguments_holds_together() {
+        command().debug_assert();
+    }
+
+    /// `--resume` may stand alone before the name of a plan, which is then not taken for the name of a run.
+    #[test]
+    fn resume_takes_a_run_only_behind_an_equals_sign() {
+        assert_eq!(run("onward run").resume, None);
+        let bare = run("onward run --resume plan.yaml");
+        assert_eq!((bare.resume, bare.plan), (Some(None), Some(PathBuf::from("plan.yaml"))));
+        assert_eq!(run("onward run --resume=r1").resume, Some(Some("r1".to_owned())));
+        assert_eq!(run("onward run --resume=").resume, Some(Some(String::new())));
+        assert!(typed("onward run --resume --fresh").is_err());
+    }
+
+    #[test]
+    fn flags_that_answer_may_be_given_more_than_once() {
+        let run = run("onward run --retry a --retry b=keep --skip c --adopt d --input x=1=2 --input y=");
+        assert_eq!(run.start.retry, ["a", "b=keep"]);
+        assert_eq!(run.start.input, [("x".into(), "1=2".into()), ("y".into(), String::new())]);
+        assert!(typed("onward run --input x").is_err());
+        assert!(typed("onward run --jobs 0").is_err());
+    }
+
+    #[test]
+    fn what_is_unknown_is_named() {
+        for (words, name) in [("onward frobnicate", "frobnicate"), ("onward run --no-such-flag", "--no-such-flag")] {
+            let error = typed(words).expect_err("nobody knows it");
+            assert_eq!(error.exit_code(), i32::from(onward_core::exit::USAGE));
+            assert!(error.to_string().contains(name), "{error}");
+        }
+    }
+}

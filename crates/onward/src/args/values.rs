@@ -1,0 +1,29 @@
+//! Forms of values and answers that several verbs share.
+
+use std::time::Duration;
+
+use clap::Args;
+
+/// The form of an answer.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Json {
+    /// Print one JSON object on stdout.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `3h`, `90m`, `1h30m`; a bare 0 needs no unit.
+pub(super) fn span(text: &str) -> Result<Duration, String> {
+    if text == "0" {
+        return Ok(Duration::ZERO);
+    }
+    onward_core::document::units::duration(text)
+        .map_err(|_| "a time is given with its unit, as 90s, 30m or 3h".to_owned())
+}
+
+pub(super) fn key_and_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        Some(_) | None => Err("it is given as KEY=VALUE".to_owned()),
+    }
+}
