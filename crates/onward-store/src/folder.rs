@@ -21,6 +21,13 @@ use crate::error::{StoreError, Unsafe};
 use crate::ownership;
 pub(crate) use crate::private::create as create_file;
 
+/// The database of a store, in its folder.
+pub const DATABASE: &str = "onward.db";
+/// The database with the files that may lie beside it; each of them alone shows that a store was here.
+pub const DATABASE_FILES: [&str; 4] = ["onward.db-journal", "onward.db-wal", "onward.db-shm", DATABASE];
+/// The head file, which knows how far the store has come.
+pub const HEAD: &str = "HEAD";
+
 /// Kept back so that on a full disk the last record still finds room.
 const RESERVE_BYTES: i64 = 256 * 1024;
 const FILE_MODE: u32 = 0o600;
@@ -84,10 +91,11 @@ impl Folder {
 
     /// Refuses a database file that somebody else could have planted; `false` if there is none.
     pub(crate) fn check_database(&self) -> Result<bool, StoreError> {
-        for beside in ["onward.db-wal", "onward.db-shm", "onward.db-journal"] {
-            check(&self.root.join(beside), Kind::File)?;
+        let mut is_there = false;
+        for name in DATABASE_FILES {
+            is_there = check(&self.root.join(name), Kind::File)?;
         }
-        check(&self.database(), Kind::File)
+        Ok(is_there)
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -95,7 +103,7 @@ impl Folder {
     }
 
     pub(crate) fn database(&self) -> PathBuf {
-        self.root.join("onward.db")
+        self.root.join(DATABASE)
     }
 
     pub(crate) fn wal(&self) -> PathBuf {
@@ -108,7 +116,7 @@ impl Folder {
     }
 
     pub(crate) fn head(&self) -> PathBuf {
-        self.root.join("HEAD")
+        self.root.join(HEAD)
     }
 
     pub(crate) fn run(&self) -> PathBuf {

@@ -31,6 +31,7 @@ mod types;
 
 pub use error::{Cause, Damage, StoreError, Unsafe, Vanished};
 pub use file_system::network_file_system;
+pub use folder::{DATABASE, DATABASE_FILES, HEAD};
 pub use inspection::Inspection;
 pub use lease::{Holder, Lease, LeaseKind};
 pub use open::{OpenMode, demand_safe, open, open_if_there, open_to_repair};

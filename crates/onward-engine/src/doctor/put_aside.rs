@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
+use onward_store::{DATABASE_FILES, HEAD};
 
 use super::aside::Aside;
 use super::places::{children, shown};
@@ -13,19 +14,9 @@ use crate::attendant::{self, AttemptFolder};
 use crate::error::{Error, Result};
 use crate::sys::file_lock::exclusive;
 
-/// The database, and what only it can explain. The head file goes last: as long as it is there, nobody takes what is left for
-/// an empty store. Records of attempts go too, for a run that is begun now may be given the name of one that is lost.
-const GOES: [&str; 9] = [
-    "attempts",
-    "state",
-    "artifacts",
-    "blobs",
-    "onward.db-journal",
-    "onward.db-wal",
-    "onward.db-shm",
-    "onward.db",
-    "HEAD",
-];
+/// Only the database can explain these. Records of attempts go too, for a run that is begun now may be given the name of one that
+/// is lost.
+const EXPLAINED: [&str; 4] = ["attempts", "state", "artifacts", "blobs"];
 
 impl Onward {
     /// Moves a damaged store into `.onward/damaged` and says where it is. Nothing is deleted, and nothing of it is read.
@@ -40,7 +31,8 @@ impl Onward {
             return Err(Error::StillAtWork { path });
         }
         let aside = Aside::new(&folder, now);
-        for name in GOES {
+        // The head file goes last: as long as it is there, nobody takes what is left for an empty store.
+        for name in EXPLAINED.into_iter().chain(DATABASE_FILES).chain([HEAD]) {
             let path = folder.join(name);
             if fs::symlink_metadata(&path).is_ok() {
                 aside.take(&path)?;

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use onward_core::id::RunId;
 use onward_core::view::Driver;
 use onward_store::lock::held_runs;
-use onward_store::{Alarm, Inspection, LeaseKind, OpenMode, StoreExt};
+use onward_store::{Alarm, DATABASE, DATABASE_FILES, Inspection, LeaseKind, OpenMode, StoreExt};
 use serde::Serialize;
 
 use super::aside::{Aside, Cut, Recovered};
@@ -128,11 +128,11 @@ impl Onward {
             work.recovered.extend(rebuilt.recovered);
         } else if ["head-ahead", "head-differs", "head-foreign"].iter().any(|code| found.has(code)) {
             // The next commit writes over what is left of the log, which may be all that tells of those that are lost.
-            for name in ["onward.db", "onward.db-wal"] {
+            for name in DATABASE_FILES {
                 work.aside.copy(&folder.join(name))?;
             }
         }
-        if fs::symlink_metadata(folder.join("onward.db")).is_ok() {
+        if fs::symlink_metadata(folder.join(DATABASE)).is_ok() {
             let mut store = onward_store::open_to_repair(&folder)?;
             self.set_head(&mut *store, &found, &mut work)?;
             if !anew {
@@ -195,7 +195,7 @@ impl Onward {
             return Ok(());
         }
         if alarm.is_some() {
-            work.aside.copy(&self.project.store_folder().join("HEAD"))?;
+            work.aside.copy(&self.project.store_folder().join(onward_store::HEAD))?;
             store.accept_loss()?;
         }
         let affected = self.affected(store)?;

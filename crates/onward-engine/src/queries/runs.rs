@@ -12,8 +12,8 @@ use onward_core::plan::{Need, Phase};
 use onward_core::run::{PhaseState, Run, RunStatus, schedule};
 use onward_core::view::{self, Alive, Driver, StatusView, Summary, Why};
 use onward_store::{
-    Alarm, CheckpointFilter, CheckpointRow, Damage, LeaseKind, OpenMode, RunFilter, RunRow, StoreError, StoreExt,
-    StoredCheckpoint,
+    Alarm, CheckpointFilter, CheckpointRow, DATABASE, DATABASE_FILES, Damage, HEAD, LeaseKind, OpenMode, RunFilter,
+    RunRow, StoreError, StoreExt, StoredCheckpoint,
 };
 use serde::Serialize;
 
@@ -29,9 +29,6 @@ use crate::project::Project;
 use crate::start::open_question;
 use crate::start::prepared_plan::Prepared;
 use crate::sys::process;
-
-/// Where all of these are missing, there is no store, and none was lost that the folder would know of.
-const MADE_BY_A_START: [&str; 4] = ["onward.db", "onward.db-wal", "onward.db-journal", "HEAD"];
 
 /// The status of a run that was created and not yet begun.
 pub(crate) const NEW: &str = "new";
@@ -243,7 +240,7 @@ impl Onward {
             // It is listed, or it would not have come to this: a repair kept what was left of it.
             Error::NoSuchRun(_) => {
                 let what = "nothing of its journal is left".to_owned();
-                let path = Some(self.project.store_folder().join("onward.db"));
+                let path = Some(self.project.store_folder().join(DATABASE));
                 Error::Store(StoreError::Damaged(Damage { run: Some(run.clone()), seq: None, path, what }))
             }
             other => other,
@@ -291,7 +288,7 @@ impl Onward {
         if self.has_no_store() {
             return None;
         }
-        let path = self.project.store_folder().join("onward.db");
+        let path = self.project.store_folder().join(DATABASE);
         let health = match self.inspection() {
             Ok(store) => store.health(),
             Err(lost @ Error::Store(StoreError::LostCommits { .. })) => return Some(lost),
@@ -323,9 +320,10 @@ impl Onward {
         }
     }
 
+    /// Whether there is no store, and none was lost that the folder would know of.
     fn has_no_store(&self) -> bool {
-        let gone = |name: &&str| matches!(self.project.store_folder().join(name).try_exists(), Ok(false));
-        self.store.is_none() && MADE_BY_A_START.iter().all(gone)
+        let gone = |name: &str| matches!(self.project.store_folder().join(name).try_exists(), Ok(false));
+        self.store.is_none() && DATABASE_FILES.into_iter().chain([HEAD]).all(gone)
     }
 
     /// Rows of runs that have begun, newest first. A row without a journal is what a kill left of a start.

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use onward_core::id::Seq;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
 use super::{
     contents::{self, Tail},
     fault::Answer,
     inbox,
-    journal::place,
+    journal::{place, recorded_hash},
     leases,
     runs::{Run, is_buried},
     store::SqliteStore,
@@ -203,10 +203,7 @@ fn is_saved(connection: &Connection, lease: &Lease, expected: Seq, entry: &Entry
 
 /// The hash of the last record stands for all that came before it, so it alone need be compared.
 fn has_records(connection: &Connection, run: &Run, expected: Seq, events: &[NewEvent]) -> Answer<bool> {
-    let hash_at = |seq: Seq| -> Answer<Option<Hash>> {
-        let mut statement = connection.prepare_cached("SELECT hash FROM records WHERE place = ?1")?;
-        Ok(statement.query_row([place(run.number, seq)], |row| row.get(0)).optional()?)
-    };
+    let hash_at = |seq: Seq| recorded_hash(connection, run.number, seq);
     let before = if expected == Seq(0) { Some(chain::start(&run.id)) } else { hash_at(expected)? };
     let Some(before) = before else { return Ok(false) };
     let (mut seq, mut hash) = (expected, before);

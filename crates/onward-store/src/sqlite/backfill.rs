@@ -15,7 +15,10 @@ use std::{
 
 use rusqlite::Connection;
 
-use super::{flush, open};
+use super::{
+    fault::{Answer, Fault},
+    flush, open,
+};
 
 /// Each time the log has grown by this many pages it is copied.
 const PAGES_STEP: i32 = 1_000;
@@ -96,12 +99,15 @@ fn copy(database: &Path, nudges: &Receiver<()>, is_done: &AtomicBool) {
 
 /// Copies what no reader is in the way of. What cannot be copied now is copied later; nothing depends on it.
 fn checkpoint(connection: &Connection, database: &Path) {
-    note(connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", (), |_| Ok(())), database);
+    let copied = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", (), |_| Ok(()));
+    note(copied.map_err(Fault::from), database);
 }
 
 /// A flush that failed is noted: before the next append all of the log is copied again.
-fn note(copied: rusqlite::Result<()>, database: &Path) {
-    if copied.is_err_and(|error| flush::has_failed(&error)) {
+fn note<T>(copied: Answer<T>, database: &Path) {
+    if let Err(Fault::Database(error)) = copied
+        && flush::has_failed(&error)
+    {
         drop(flush::mark(database));
     }
 }
@@ -109,6 +115,6 @@ fn note(copied: rusqlite::Result<()>, database: &Path) {
 /// Empties the log if nobody else uses it, without waiting for anyone.
 pub(super) fn empty(connection: &Connection, database: &Path) {
     if connection.busy_timeout(std::time::Duration::ZERO).is_ok() {
-        note(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(())), database);
+        note(flush::empty_the_log(connection), database);
     }
 }

@@ -6,12 +6,12 @@ use onward_core::id::{RunId, Seq};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
-    fault::{Answer, Fault},
+    fault::Answer,
     values::{self, Packed, Use},
 };
 use crate::{
     chain::{self, Hash},
-    error::{Damage, StoreError},
+    error::Damage,
     seal::Seal,
     types::{Chain, Content, NewCheckpoint},
 };
@@ -172,7 +172,7 @@ pub(super) fn read_keyframe(
         Ok((keyframe, row.get::<_, Vec<u8>>(3)?, row.get::<_, Vec<u8>>(4)?))
     })?;
     let seq = Seq(keyframe.seq.cast_unsigned());
-    let (document, hash) = values::unpack_hashed(connection, blobs, &column).map_err(|fault| name(fault, run, seq))?;
+    let (document, hash) = values::unpack_hashed(connection, blobs, &column).map_err(|fault| fault.at(run, seq))?;
     if !keyframe.is_right(&hash, &seal) {
         return Err(Damage::new("the keyframe does not match its checksum").of_run(run).at(seq).into());
     }
@@ -201,7 +201,7 @@ pub(super) fn walk(
         let seq = Seq(row.get::<_, i64>(1)?.cast_unsigned());
         let stored: Hash = row.get(2)?;
         let column: Vec<u8> = row.get(3)?;
-        let patch = values::unpack(connection, blobs, &column).map_err(|fault| name(fault, run, seq))?;
+        let patch = values::unpack(connection, blobs, &column).map_err(|fault| fault.at(run, seq))?;
         *link = chain::patch(link, &patch);
         if *link != stored {
             return Err(Damage::new("the patch does not fit the one before it").of_run(run).at(seq).into());
@@ -210,12 +210,4 @@ pub(super) fn walk(
         visit(patch);
     }
     Ok(reached)
-}
-
-/// Says where the damage is, if it is damage.
-fn name(fault: Fault, run: &RunId, seq: Seq) -> Fault {
-    match fault {
-        Fault::Store(StoreError::Damaged(damage)) => damage.of_run(run).at(seq).into(),
-        other => other,
-    }
 }

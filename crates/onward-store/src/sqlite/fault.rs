@@ -6,6 +6,7 @@ use nix::{
     sys::statvfs::statvfs,
     unistd::{AccessFlags, access},
 };
+use onward_core::id::{RunId, Seq};
 use rusqlite::ErrorCode;
 
 use crate::error::{Cause, Damage, StoreError};
@@ -46,6 +47,22 @@ impl Fault {
 
     pub(super) fn while_writing(self, path: &Path) -> StoreError {
         self.sorted(path, |cause, path, detail| StoreError::NotSaved { cause, path, detail })
+    }
+
+    /// The same, with the run that it is about, if it is damage.
+    pub(super) fn of_run(self, run: &RunId) -> Self {
+        match self {
+            Self::Store(StoreError::Damaged(damage)) => damage.of_run(run).into(),
+            other => other,
+        }
+    }
+
+    /// The same, with the record of a run that it is about, if it is damage.
+    pub(super) fn at(self, run: &RunId, seq: Seq) -> Self {
+        match self {
+            Self::Store(StoreError::Damaged(damage)) => damage.of_run(run).at(seq).into(),
+            other => other,
+        }
     }
 
     fn sorted(self, path: &Path, failed: impl FnOnce(Cause, std::path::PathBuf, String) -> StoreError) -> StoreError {

@@ -79,7 +79,7 @@ impl SqliteStore {
 }
 
 /// Copies all of the log into the database, flushes that and empties the log; `false` if somebody is in the way.
-fn empty_the_log(connection: &Connection) -> Answer<bool> {
+pub(super) fn empty_the_log(connection: &Connection) -> Answer<bool> {
     let busy: i64 = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |row| row.get(0))?;
     Ok(busy == 0)
 }

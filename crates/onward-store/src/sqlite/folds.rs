@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
     fault::Answer,
-    journal::place,
+    journal::recorded_hash,
     runs::Run,
     store::SqliteStore,
     values::{self, Deleted, Packed, Released, Use},
@@ -118,10 +118,7 @@ fn row(connection: &Connection, run: &Run) -> Answer<Option<Row>> {
 }
 
 fn hash_at(connection: &Connection, run: &Run, seq: Seq) -> Answer<Option<Hash>> {
-    let hash: Option<Hash> = connection
-        .prepare_cached("SELECT hash FROM records WHERE place = ?1")?
-        .query_row([place(run.number, seq)], |row| row.get(0))
-        .optional()?;
+    let hash = recorded_hash(connection, run.number, seq)?;
     Ok(hash.filter(|hash| seq != run.head || *hash == run.hash))
 }
 

@@ -5,7 +5,7 @@ use onward_core::id::RunId;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
-    fault::{Answer, Fault},
+    fault::Answer,
     runs::Run,
     store::SqliteStore,
     values::{self, Packed, Released, Use},
@@ -91,7 +91,7 @@ impl SqliteStore {
                 if !seal(run.number, &item, at).fits(&stored) {
                     return Err(Damage::new("the row of an inbox item does not match its checksum").of_run(id).into());
                 }
-                let body = values::unpack(connection, &blobs, &column).map_err(|fault| of_run(fault, id))?;
+                let body = values::unpack(connection, &blobs, &column).map_err(|fault| fault.of_run(id))?;
                 items.push(InboxItem { id: item, body });
             }
             Ok(items)
@@ -116,7 +116,7 @@ impl SqliteStore {
                 .query_row((run.number, item), |row| row.get(0))
                 .optional()?;
             let reply = column.flatten().map(|column| values::unpack(connection, &blobs, &column));
-            reply.transpose().map_err(|fault| of_run(fault, id))
+            reply.transpose().map_err(|fault| fault.of_run(id))
         })
     }
 }
@@ -160,11 +160,4 @@ fn is_posted(connection: &Connection, run: i64, item: &str) -> Answer<bool> {
 
 pub(super) fn seal(run: i64, item: &str, at: i64) -> Seal {
     Seal::of("inbox").number(run).text(item).number(at)
-}
-
-fn of_run(fault: Fault, run: &RunId) -> Fault {
-    match fault {
-        Fault::Store(StoreError::Damaged(damage)) => damage.of_run(run).into(),
-        other => other,
-    }
 }

@@ -1,5 +1,7 @@
 //! Reading a journal, and finding every record that is not what was written.
 
+use std::path::Path;
+
 use jiff::Timestamp;
 use onward_core::id::{RunId, Seq};
 use rusqlite::{Connection, OptionalExtension, Row};
@@ -76,12 +78,14 @@ fn hash_at(connection: &Connection, run: &Run, after: Seq) -> Answer<Hash> {
     if after == Seq(0) {
         return Ok(chain::start(&run.id));
     }
-    let hash: Option<Hash> = connection
-        .prepare_cached("SELECT hash FROM records WHERE place = ?1")?
-        .query_row([place(run.number, after)], |row| row.get(0))
-        .optional()
-        .map_err(|error| name(error.into(), run, after))?;
+    let hash = recorded_hash(connection, run.number, after).map_err(|fault| name(fault, run, after))?;
     hash.ok_or_else(|| missing(run, after))
+}
+
+/// The hash on record with one record.
+pub(super) fn recorded_hash(connection: &Connection, run: i64, seq: Seq) -> Answer<Option<Hash>> {
+    let mut statement = connection.prepare_cached("SELECT hash FROM records WHERE place = ?1")?;
+    Ok(statement.query_row([place(run, seq)], |row| row.get(0)).optional()?)
 }
 
 fn stored(connection: &Connection, run: &Run, after: Seq, max: usize) -> Answer<Vec<Stored>> {
@@ -111,10 +115,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Stored> {
 
 /// Says where the damage is, if it is damage.
 fn name(fault: Fault, run: &Run, seq: Seq) -> Fault {
-    match fault.while_reading(std::path::Path::new("onward.db")) {
-        StoreError::Damaged(found) => found.of_run(&run.id).at(seq).into(),
-        other => other.into(),
-    }
+    Fault::from(fault.while_reading(Path::new("onward.db"))).at(&run.id, seq)
 }
 
 fn missing(run: &Run, seq: Seq) -> Fault {

@@ -7,9 +7,9 @@ use rusqlite::{Connection, params};
 
 use super::{
     append::checkpoint_seal,
-    fault::{Answer, Fault},
+    fault::Answer,
     journal::place,
-    runs::Run,
+    runs::{Run, is_there},
     store::SqliteStore,
     sweep,
     values::{Deleted, Released, Use},
@@ -100,14 +100,6 @@ impl SqliteStore {
 
 fn is_named(connection: &Connection, id: &BlobId) -> Answer<bool> {
     Ok(connection.prepare_cached("SELECT 1 FROM blobs WHERE id = ?1 AND body IS NULL")?.exists([id])?)
-}
-
-fn is_there(connection: &Connection, id: &RunId) -> Answer<bool> {
-    match Run::find(connection, id) {
-        Ok(_) => Ok(true),
-        Err(Fault::Store(StoreError::NoRun { .. })) => Ok(false),
-        Err(other) => Err(other),
-    }
 }
 
 /// Whether nothing of the list is left, which is what the commit was to bring about.

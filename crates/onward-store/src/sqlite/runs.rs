@@ -164,6 +164,14 @@ fn index_damage(run: &RunId) -> Fault {
     Damage::new("the index of runs does not match its table").of_run(run).into()
 }
 
+pub(super) fn is_there(connection: &Connection, id: &RunId) -> Answer<bool> {
+    match Run::find(connection, id) {
+        Ok(_) => Ok(true),
+        Err(Fault::Store(StoreError::NoRun { .. })) => Ok(false),
+        Err(other) => Err(other),
+    }
+}
+
 /// Whether an id was deleted once.
 pub(super) fn is_buried(connection: &Connection, kind: &str, id: &str) -> Answer<bool> {
     let mut statement = connection.prepare_cached("SELECT 1 FROM tombstones WHERE kind = ?1 AND id = ?2")?;
@@ -179,12 +187,7 @@ impl SqliteStore {
         self.write(
             &OTHER,
             |connection, _| {
-                let known = match Run::find(connection, &new.run) {
-                    Ok(_) => true,
-                    Err(Fault::Store(StoreError::NoRun { .. })) => is_buried(connection, "run", new.run.as_str())?,
-                    Err(other) => return Err(other),
-                };
-                if known {
+                if is_there(connection, &new.run)? || is_buried(connection, "run", new.run.as_str())? {
                     return Err(StoreError::AlreadyThere { id: new.run.to_string() }.into());
                 }
                 insert(connection, new, &summary, &blobs)

@@ -15,7 +15,8 @@ use crate::{
     types::{CheckpointFilter, Page, RunFilter},
 };
 
-const PAGE_MAX: usize = 1_000;
+/// Records that are read at a time.
+const RECORDS_PER_READ: usize = 1_000;
 /// More than a person reads; a database with that much damage needs no longer list.
 const DAMAGE_MAX: usize = 100;
 
@@ -23,24 +24,16 @@ impl SqliteStore {
     pub(super) fn verify_everything(&self) -> Result<Vec<Damage>, StoreError> {
         let mut found = Vec::new();
         gather(&mut found, self.read(check_structure))?;
-        let mut page = Page::first(PAGE_MAX);
-        loop {
-            let rows = match self.list_runs(&RunFilter::default(), page) {
-                Err(StoreError::Damaged(damage)) => {
-                    found.push(damage);
-                    break;
-                }
-                other => other?,
-            };
-            let Some(last) = rows.last() else { break };
-            page = Page::before(last.number, PAGE_MAX);
-            for row in rows {
-                found.extend(row.summary.err());
-                self.verify_run(&row.run, &mut found)?;
-                if found.len() >= DAMAGE_MAX {
-                    found.truncate(DAMAGE_MAX);
-                    return Ok(found);
-                }
+        let rows = match self.list_runs(&RunFilter::default(), Page::first(usize::MAX)) {
+            Err(error) => gather(&mut found, Err(error)).map(|()| Vec::new())?,
+            Ok(rows) => rows,
+        };
+        for row in rows {
+            found.extend(row.summary.err());
+            self.verify_run(&row.run, &mut found)?;
+            if found.len() >= DAMAGE_MAX {
+                found.truncate(DAMAGE_MAX);
+                break;
             }
         }
         Ok(found)
@@ -99,7 +92,7 @@ impl SqliteStore {
 
     fn verify_journal(&self, run: &RunId) -> Result<Vec<Damage>, StoreError> {
         let mut after = Seq(0);
-        while let Some(last) = self.read_journal(run, after, PAGE_MAX)?.last() {
+        while let Some(last) = self.read_journal(run, after, RECORDS_PER_READ)?.last() {
             after = last.seq;
         }
         Ok(Vec::new())

@@ -6,16 +6,14 @@ use crate::{
     OpenMode,
     error::{Damage, StoreError},
     folder::{self, Folder, make_folder, sync_folder},
-    sqlite::{fault::Fault, open, store::SqliteStore},
+    sqlite::{fault::Fault, flush, open, store::SqliteStore},
 };
 
 /// Copies the log into the database and empties it.
 pub(super) fn fold_log(store: &SqliteStore) -> Result<(), StoreError> {
-    let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
-    let busy: Result<i64, Fault> = store.connection.query_row(sql, (), |row| row.get(0)).map_err(Fault::from);
-    match busy.map_err(|fault| fault.while_writing(&store.database))? {
-        0 => Ok(()),
-        _ => Err(Damage::new("the log of the new database cannot be emptied").into()),
+    match flush::empty_the_log(&store.connection).map_err(|fault| fault.while_writing(&store.database))? {
+        true => Ok(()),
+        false => Err(Damage::new("the log of the new database cannot be emptied").into()),
     }
 }
 
