@@ -70,7 +70,6 @@ fn stands(run: &Run, phase: &PhaseId, asked: &Asked) -> String {
 fn about_a_plan(run: &Run, phase: &PhaseId, asked: &Asked) -> Vec<Offer> {
     let (id, resume) = (&run.id, resume(run));
     let mut offers = match &asked.stage {
-        Stage::Open => Vec::new(),
         Stage::Proposed(_) => vec![
             Offer::new("take the plan", format!("onward approve {id} {phase}")),
             Offer::new("refuse the plan", format!("onward reject {id} {phase}")),
@@ -78,7 +77,7 @@ fn about_a_plan(run: &Run, phase: &PhaseId, asked: &Asked) -> Vec<Offer> {
         Stage::Refused { because: Because::Limit, .. } => {
             vec![Offer::new("let one more revision through", format!("{resume} --force-replan"))]
         }
-        Stage::Refused { .. } => Vec::new(),
+        Stage::Open | Stage::Refused { .. } => Vec::new(),
     };
     offers.push(Offer::new("edit the plan and go on with it", resume.clone()));
     offers.extend(phase_offers(run, phase, &[Choice::Retry, Choice::Adopt, Choice::Skip], &resume));

@@ -65,9 +65,12 @@ fn flag(phase: &PhaseId, choice: Choice) -> String {
 impl Typed {
     /// Words as they would be typed: the plan with its inputs, and the answers given so far.
     pub fn new<'a>(plan: impl IntoIterator<Item = &'a str>, answers: impl IntoIterator<Item = &'a str>) -> Self {
-        let line = |words: &mut dyn Iterator<Item = &'a str>| words.map(|word| format!(" {}", quoted(word))).collect();
-        Self { plan: line(&mut plan.into_iter()), answers: line(&mut answers.into_iter()) }
+        Self { plan: line(plan), answers: line(answers) }
     }
+}
+
+fn line<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+    words.into_iter().fold(String::new(), |line, word| line + " " + &quoted(word))
 }
 
 /// A word for a shell.

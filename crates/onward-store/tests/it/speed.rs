@@ -245,13 +245,13 @@ fn a_history_of_a_hundred_thousand_checkpoints() {
     say(
         "latest 20 of all",
         &times(500, |_| {
-            assert_eq!(store.checkpoints(CheckpointFilter::All, Page::first(20)).expect("a list").len(), 20)
+            assert_eq!(store.checkpoints(CheckpointFilter::All, Page::first(20)).expect("a list").len(), 20);
         }),
     );
     say(
         "latest 20 of one run",
         &times(500, |_| {
-            assert_eq!(store.checkpoints(CheckpointFilter::OfRun(&run()), Page::first(20)).expect("a list").len(), 20)
+            assert_eq!(store.checkpoints(CheckpointFilter::OfRun(&run()), Page::first(20)).expect("a list").len(), 20);
         }),
     );
     say(
@@ -266,7 +266,7 @@ fn a_history_of_a_hundred_thousand_checkpoints() {
         &times(500, |_| {
             assert!(
                 !store.checkpoints(CheckpointFilter::IdPrefix("CP-00ff"), Page::first(20)).expect("a look").is_empty()
-            )
+            );
         }),
     );
 }

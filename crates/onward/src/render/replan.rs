@@ -21,9 +21,12 @@ pub(super) fn line(event: &Event) -> Option<String> {
         }
         Event::Replanned(revision) => {
             let (number, kind) = (revision.number, revision.kind.as_str());
-            let (added, removed, changed) = (&revision.added, &revision.removed, &revision.changed);
-            let changes = Changes { added: added.clone(), removed: removed.clone(), changed: changed.clone() };
-            let parts = safe::line(&changes.to_string());
+            let differs = Changes {
+                added: revision.added.clone(),
+                removed: revision.removed.clone(),
+                changed: revision.changed.clone(),
+            };
+            let parts = safe::line(&differs.to_string());
             let asked = name(&revision.phase);
             Some(format!("{} revision {number} of the plan counts ({kind}, for {asked}){parts}", paint::busy("↻")))
         }

@@ -11,9 +11,10 @@ use crate::{
 
 /// Copies the log into the database and empties it.
 pub(super) fn fold_log(store: &SqliteStore) -> Result<(), StoreError> {
-    match flush::empty_the_log(&store.connection).map_err(|fault| fault.while_writing(&store.database))? {
-        true => Ok(()),
-        false => Err(Damage::new("the log of the new database cannot be emptied").into()),
+    if flush::empty_the_log(&store.connection).map_err(|fault| fault.while_writing(&store.database))? {
+        Ok(())
+    } else {
+        Err(Damage::new("the log of the new database cannot be emptied").into())
     }
 }
 
