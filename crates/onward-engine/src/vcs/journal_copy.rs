@@ -113,7 +113,7 @@ impl Repository {
     /// Whether the run of a copy has its store in another working tree of the repository, and is not missing there.
     pub(crate) fn is_kept_elsewhere(&self, run: &RunId) -> bool {
         let Some(Note { store, .. }) = self.note(run) else { return false };
-        store != self.store && store.join("onward.db").is_file()
+        store != self.store && store.join(onward_store::DATABASE).is_file()
     }
 
     /// Whether a run of this name has refs here. An id is made once, also where its store is gone.
