@@ -362,8 +362,8 @@ fn a_key_without_an_end_takes_no_log_with_it() {
     let digits = base64(&(0..1200_u32).map(|at| at.wrapping_mul(2_654_435_761).to_be_bytes()[1]).collect::<Vec<_>>());
     let log =
         "2026-01-02T03:04:05Z info  read /usr/local/share/onward/plans at 9fceb02d0ae598e95dc970b74767f19372d61af8\n";
-    for before in ["", "2026-01-02T03:04:05Z deploy | ", "    "] {
-        let lines = digits.as_bytes().chunks(64).map(|line| format!("{before}{}\n", String::from_utf8_lossy(line)));
+    for (before, width) in [("", 64), ("2026-01-02T03:04:05Z deploy | ", 64), ("    ", 64), ("", 16)] {
+        let lines = digits.as_bytes().chunks(width).map(|line| format!("{before}{}\n", String::from_utf8_lossy(line)));
         let key = format!(
             "{before}-----BEGIN RSA PRIVATE KEY-----\n{before}Proc-Type: 4,ENCRYPTED\n{}",
             lines.collect::<String>()
@@ -372,7 +372,7 @@ fn a_key_without_an_end_takes_no_log_with_it() {
         let clean = redact_text(&text);
         let left = digits.as_bytes().windows(12).filter(|part| clean.contains(&*String::from_utf8_lossy(part))).count();
         assert_eq!(left, 0, "{clean}");
-        assert!(clean.matches(log).count() >= 96, "{} lines of 100 are left", clean.matches(log).count());
+        assert!(clean.matches(log).count() >= 88, "{} lines of 100 are left", clean.matches(log).count());
     }
 }
 

@@ -3,9 +3,9 @@
 /// A block without an end is over here in any case.
 const BLOCK_BYTES_MAX: usize = 32 * 1024;
 /// So much may stand between two pieces of a key: the header of a block, a short last line, whatever a program puts before each line.
-const OTHER_BYTES_MAX: usize = 256;
+const OTHER_BYTES_MAX: usize = 1024;
 /// Digits of base64 in a row that are a piece of a key, if they are as mixed as those of a key: a path or a hash is none.
-const PIECE_DIGITS_MIN: usize = 24;
+const PIECE_DIGITS_MIN: usize = 12;
 
 /// Where in a block the stream stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
