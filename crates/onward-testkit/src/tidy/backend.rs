@@ -3,14 +3,15 @@
 use super::{Finding, TextFile};
 
 /// Names of the database and of what is built on it, as code has them. Sentences may say which one it is.
-const NAMES: [&str; 2] = ["rusqlite", concat!("Sqlite", "Store")];
+const NAMES: [&str; 2] = ["rusqlite", "Sqlite"];
 
 /// Where they belong, and why. A path that ends with a slash means all below it.
-const HOME: [(&str, &str); 5] = [
+const HOME: [(&str, &str); 6] = [
     ("crates/onward-store/src/sqlite/", "the backend itself"),
     ("crates/onward-store/src/open.rs", "the one place that opens it"),
     ("crates/onward-store/tests/", "tests of the backend, which damage its files"),
-    ("crates/onward-testkit/", "the rules that name it"),
+    ("crates/onward-testkit/src/tidy/", "the rules that name it"),
+    ("crates/onward-testkit/tests/tidy.rs", "the tests of these rules"),
     ("bench/", "the same work done on the bare database, to compare with"),
 ];
 
