@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use onward_core::id::RunId;
-use onward_engine::vcs::{Repository, Snapshot};
+use onward_engine::vcs::{Repository, TreeSnapshot};
 
 use crate::Result;
 use crate::figure::{Figure, Goal, Report, note};
@@ -77,7 +77,7 @@ struct Books {
     repository: Repository,
     run: RunId,
     number: u64,
-    last: Option<Snapshot>,
+    last: Option<TreeSnapshot>,
 }
 
 impl Books {

@@ -21,7 +21,7 @@ use crate::id::{Attempt, CheckpointId, Generation, PhaseId, RunId, Seq};
 use crate::input::Bounds;
 use crate::patch::Op;
 use crate::plan::{Phase, Plan};
-use crate::replan::{Because, Cause, Replanned};
+use crate::replan::{Because, ReplanCause, Replanned};
 use crate::resume::Finding;
 use crate::run::PhaseStatus;
 
@@ -120,7 +120,7 @@ pub enum Event {
     /// The probe `done-when` of a phase was asked.
     PhaseProbed {
         phase: PhaseId,
-        answer: Answer,
+        answer: ProbeAnswer,
         /// What is missing, where it is not done.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<PhaseError>,
@@ -153,7 +153,7 @@ pub enum Event {
     Reported {
         phase: PhaseId,
         by: String,
-        report: Report,
+        report: ExternalReport,
     },
     /// A phase has failed for good, as far as its retries go.
     PhaseFailed {
@@ -232,7 +232,7 @@ pub enum Event {
         name: Option<String>,
     },
     /// The working tree is kept under a hidden ref, for the checkpoints that waited for it.
-    SnapshotTaken(Snapshot),
+    SnapshotTaken(SnapshotRef),
     /// The working tree could not be kept; the checkpoints that waited for it go without.
     SnapshotMissed {
         reason: String,
@@ -266,7 +266,7 @@ pub enum Event {
     ReplanAsked {
         phase: PhaseId,
         reason: String,
-        cause: Cause,
+        cause: ReplanCause,
     },
     /// A person lets one more revision through, whatever the limits say.
     ReplanAllowed,
@@ -288,7 +288,7 @@ pub enum Event {
     RunForked {
         from: RunId,
         checkpoint: CheckpointId,
-        restored: Restored,
+        restored: RestoredState,
     },
 }
 
@@ -308,7 +308,7 @@ pub struct LimitHit {
 
 /// A commit of the working tree under `refs/onward/RUN/NUMBER`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Snapshot {
+pub struct SnapshotRef {
     pub commit: String,
     pub number: u64,
     /// What lies in the working tree and is not in it, each with the reason.
@@ -354,13 +354,13 @@ pub struct FilesBack {
 pub struct RunRewound {
     pub to: CheckpointId,
     /// None where only files were put back.
-    pub restored: Option<Restored>,
+    pub restored: Option<RestoredState>,
     pub result: Option<RunResult>,
 }
 
 /// What a checkpoint says of phases and state, as far as it differs from what is there.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Restored {
+pub struct RestoredState {
     pub phases: Vec<PhaseBack>,
     pub state: Vec<Op>,
 }
@@ -479,7 +479,7 @@ pub struct ArtifactSeen {
 /// What whoever does an external phase says about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "what", rename_all = "snake_case")]
-pub enum Report {
+pub enum ExternalReport {
     Started {
         attempt: Attempt,
     },
@@ -507,7 +507,7 @@ pub enum Report {
 /// What a probe answered to the question whether the effect of a phase is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum ProbeAnswer {
     Done,
     NotDone,
     CannotTell,

@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::event::{
-    LeftRunning, NoCommit, Orphans, Outcome, PlanRevised, Restored, RewindBegun, RunResult, RunRewound, Snapshot,
-    StopBy,
+    LeftRunning, NoCommit, Orphans, Outcome, PlanRevised, RestoredState, RewindBegun, RunResult, RunRewound,
+    SnapshotRef, StopBy,
 };
 use crate::evidence::{Around, Evidence, World};
 use crate::id::{Attempt, CheckpointId, PhaseId, RunId};
 use crate::patch::Op;
 use crate::plan::Plan;
-use crate::replan::{Because, Limits};
+use crate::replan::{Because, ReplanLimits};
 use crate::resume::Finding;
 use crate::run::proof::Proof;
 
@@ -53,12 +53,12 @@ pub enum Input {
         by: StopBy,
     },
     /// The working tree was to be kept.
-    Snapshotted(Result<Snapshot, String>),
+    Snapshotted(Result<SnapshotRef, String>),
     /// The working tree was kept before an attempt puts back what its phase writes.
     KeptBeforeClean {
         phase: PhaseId,
         attempt: Attempt,
-        snapshot: Snapshot,
+        snapshot: SnapshotRef,
     },
     /// The commit that was begun was to be made.
     Committed {
@@ -73,10 +73,10 @@ pub enum Input {
     Forked {
         from: RunId,
         checkpoint: CheckpointId,
-        restored: Box<Restored>,
+        restored: Box<RestoredState>,
     },
     /// Another run has hit a limit that this one may draw on.
-    LimitElsewhere(Elsewhere),
+    LimitElsewhere(ClosedElsewhere),
     /// Time has passed; what was waiting for it may go on.
     Tick,
     /// A message from another process.
@@ -101,12 +101,12 @@ pub struct Begin {
     pub resumption: Resumption,
     pub bounds: Bounds,
     /// Limits that other runs have hit and that are still closed.
-    pub closed: Vec<Elsewhere>,
+    pub closed: Vec<ClosedElsewhere>,
 }
 
 /// A limit that another run has hit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Elsewhere {
+pub struct ClosedElsewhere {
     pub limit: String,
     pub until: Timestamp,
     /// The time was told; otherwise it is a guess.
@@ -146,7 +146,7 @@ pub struct Resumption {
     /// No other phase is to be started.
     pub only: Option<PhaseId>,
     /// Whether one revision is let through that the limits forbid.
-    pub replan_limits: Limits,
+    pub replan_limits: ReplanLimits,
 }
 
 /// A person's answer about one phase.

@@ -26,7 +26,7 @@ impl Name {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Looked<T> {
+pub enum LookedUp<T> {
     Found(T),
     NotThere,
     /// Several begin like this.
@@ -35,27 +35,27 @@ pub enum Looked<T> {
 
 /// Chooses a checkpoint by its id, else by its name, else by the beginning of its id. `ids` are those that begin with `wanted`,
 /// `named` has the ids of those that have it as their name: a name is never matched by its beginning.
-pub fn choose_named<T: Display>(wanted: &str, ids: Vec<T>, mut named: Vec<T>) -> Looked<T> {
+pub fn choose_named<T: Display>(wanted: &str, ids: Vec<T>, mut named: Vec<T>) -> LookedUp<T> {
     match choose(wanted, ids) {
-        Looked::Found(found) if found.to_string() == wanted => Looked::Found(found),
+        LookedUp::Found(found) if found.to_string() == wanted => LookedUp::Found(found),
         by_id => match named.len() {
             0 => by_id,
-            1 => Looked::Found(named.swap_remove(0)),
-            _ => Looked::Ambiguous(named),
+            1 => LookedUp::Found(named.swap_remove(0)),
+            _ => LookedUp::Ambiguous(named),
         },
     }
 }
 
 /// Chooses among candidates that all begin with `wanted`: an exact match wins over longer ones.
-pub fn choose<T: Display>(wanted: &str, mut candidates: Vec<T>) -> Looked<T> {
+pub fn choose<T: Display>(wanted: &str, mut candidates: Vec<T>) -> LookedUp<T> {
     if let Some(exact) = candidates.iter().position(|candidate| candidate.to_string() == wanted) {
-        return Looked::Found(candidates.swap_remove(exact));
+        return LookedUp::Found(candidates.swap_remove(exact));
     }
     candidates.retain(|candidate| candidate.to_string().starts_with(wanted));
     match candidates.len() {
-        0 => Looked::NotThere,
-        1 => Looked::Found(candidates.swap_remove(0)),
-        _ => Looked::Ambiguous(candidates),
+        0 => LookedUp::NotThere,
+        1 => LookedUp::Found(candidates.swap_remove(0)),
+        _ => LookedUp::Ambiguous(candidates),
     }
 }
 
@@ -65,23 +65,23 @@ mod tests {
 
     #[test]
     fn an_exact_name_is_found_though_others_begin_with_it() {
-        assert_eq!(choose("auth", vec!["auth_system", "auth"]), Looked::Found("auth"));
+        assert_eq!(choose("auth", vec!["auth_system", "auth"]), LookedUp::Found("auth"));
     }
 
     #[test]
     fn a_prefix_that_fits_two_is_refused_with_both() {
-        assert_eq!(choose("aut", vec!["auth_system", "auth"]), Looked::Ambiguous(vec!["auth_system", "auth"]));
-        assert_eq!(choose("auth_", vec!["auth_system", "auth"]), Looked::Found("auth_system"));
-        assert_eq!(choose("x", vec!["auth"]), Looked::NotThere);
+        assert_eq!(choose("aut", vec!["auth_system", "auth"]), LookedUp::Ambiguous(vec!["auth_system", "auth"]));
+        assert_eq!(choose("auth_", vec!["auth_system", "auth"]), LookedUp::Found("auth_system"));
+        assert_eq!(choose("x", vec!["auth"]), LookedUp::NotThere);
     }
 
     #[test]
     fn a_name_is_found_before_the_beginning_of_an_id_and_after_a_whole_one() {
-        assert_eq!(choose_named("CP-1", vec!["CP-1", "CP-12"], vec!["CP-3"]), Looked::Found("CP-1"));
-        assert_eq!(choose_named("CP-1", vec!["CP-12"], vec!["CP-3"]), Looked::Found("CP-3"));
-        assert_eq!(choose_named("CP-1", vec!["CP-12"], vec![]), Looked::Found("CP-12"));
-        assert_eq!(choose_named("gold", vec![], vec!["CP-3", "CP-4"]), Looked::Ambiguous(vec!["CP-3", "CP-4"]));
-        assert_eq!(choose_named::<&str>("gold", vec![], vec![]), Looked::NotThere);
+        assert_eq!(choose_named("CP-1", vec!["CP-1", "CP-12"], vec!["CP-3"]), LookedUp::Found("CP-1"));
+        assert_eq!(choose_named("CP-1", vec!["CP-12"], vec!["CP-3"]), LookedUp::Found("CP-3"));
+        assert_eq!(choose_named("CP-1", vec!["CP-12"], vec![]), LookedUp::Found("CP-12"));
+        assert_eq!(choose_named("gold", vec![], vec!["CP-3", "CP-4"]), LookedUp::Ambiguous(vec!["CP-3", "CP-4"]));
+        assert_eq!(choose_named::<&str>("gold", vec![], vec![]), LookedUp::NotThere);
     }
 
     #[test]

@@ -24,13 +24,13 @@ const CLOCK_BEHIND_MAX: Duration = DAY;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
     /// A trigger without an entry keeps all: what nobody decided about is not deleted.
-    pub keep: BTreeMap<Trigger, Keep>,
+    pub keep: BTreeMap<Trigger, KeepCount>,
     pub runs: RunAges,
 }
 
 /// How many checkpoints of one run, trigger and phase stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keep {
+pub enum KeepCount {
     All,
     /// 0 keeps none.
     Newest(u32),
@@ -82,15 +82,15 @@ pub struct CheckpointFacts {
 /// Every run and every checkpoint that was looked at stands in exactly one of the two lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PrunePlan {
-    pub delete: Vec<Line>,
-    pub keep: Vec<Line>,
+    pub delete: Vec<PruneLine>,
+    pub keep: Vec<PruneLine>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Line {
+pub struct PruneLine {
     /// Of the run or the checkpoint.
     pub id: String,
-    pub item: Item,
+    pub item: PruneItem,
     pub run: RunId,
     /// In words.
     pub reason: String,
@@ -98,19 +98,19 @@ pub struct Line {
     pub bytes: u64,
     /// Who may let it go; none for what stays.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub consent: Option<Consent>,
+    pub consent: Option<PruneConsent>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Item {
+pub enum PruneItem {
     Run,
     Checkpoint,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Consent {
+pub enum PruneConsent {
     /// Housekeeping may do it by itself.
     Standing,
     /// Somebody could still want to go on with it: only an explicit prune does it.
@@ -123,14 +123,14 @@ impl PrunePlan {
     }
 
     /// What housekeeping may delete without being told to.
-    pub fn standing(&self) -> impl Iterator<Item = &Line> {
-        self.delete.iter().filter(|line| line.consent == Some(Consent::Standing))
+    pub fn standing(&self) -> impl Iterator<Item = &PruneLine> {
+        self.delete.iter().filter(|line| line.consent == Some(PruneConsent::Standing))
     }
 }
 
-enum Fate {
+enum PruneFate {
     Stays(String),
-    Goes(String, Consent),
+    Goes(String, PruneConsent),
 }
 
 /// Runs in the order given, each before its checkpoints, and those newest first.
@@ -141,10 +141,10 @@ pub fn plan(policy: &Policy, runs: &[RunFacts], now: Timestamp) -> PrunePlan {
     for run in runs {
         let fate = of_run(policy, run, newest.contains(&run.id), clock.as_deref(), now);
         let goes = match &fate {
-            Fate::Goes(_, consent) => Some(*consent),
-            Fate::Stays(_) => None,
+            PruneFate::Goes(_, consent) => Some(*consent),
+            PruneFate::Stays(_) => None,
         };
-        plan.note(run, Item::Run, run.id.as_str(), 0, fate);
+        plan.note(run, PruneItem::Run, run.id.as_str(), 0, fate);
         let mut checkpoints: Vec<&CheckpointFacts> = run.checkpoints.iter().collect();
         checkpoints.sort_by(|a, b| (b.seq, &b.id).cmp(&(a.seq, &a.id)));
         match goes {
@@ -156,18 +156,18 @@ pub fn plan(policy: &Policy, runs: &[RunFacts], now: Timestamp) -> PrunePlan {
 }
 
 impl PrunePlan {
-    fn note(&mut self, run: &RunFacts, item: Item, id: &str, bytes: u64, fate: Fate) {
+    fn note(&mut self, run: &RunFacts, item: PruneItem, id: &str, bytes: u64, fate: PruneFate) {
         let (list, reason, consent) = match fate {
-            Fate::Stays(reason) => (&mut self.keep, reason, None),
-            Fate::Goes(reason, consent) => (&mut self.delete, reason, Some(consent)),
+            PruneFate::Stays(reason) => (&mut self.keep, reason, None),
+            PruneFate::Goes(reason, consent) => (&mut self.delete, reason, Some(consent)),
         };
-        list.push(Line { id: id.to_owned(), item, run: run.id.clone(), reason, bytes, consent });
+        list.push(PruneLine { id: id.to_owned(), item, run: run.id.clone(), reason, bytes, consent });
     }
 
-    fn note_all_of(&mut self, run: &RunFacts, checkpoints: &[&CheckpointFacts], consent: Consent) {
+    fn note_all_of(&mut self, run: &RunFacts, checkpoints: &[&CheckpointFacts], consent: PruneConsent) {
         for checkpoint in checkpoints {
-            let fate = Fate::Goes(format!("its run {} goes", run.id), consent);
-            self.note(run, Item::Checkpoint, checkpoint.id.as_str(), checkpoint.bytes, fate);
+            let fate = PruneFate::Goes(format!("its run {} goes", run.id), consent);
+            self.note(run, PruneItem::Checkpoint, checkpoint.id.as_str(), checkpoint.bytes, fate);
         }
     }
 
@@ -176,10 +176,10 @@ impl PrunePlan {
         let mut counted = BTreeMap::new();
         for checkpoint in newest_first {
             let fate = match exempt(checkpoint) {
-                Some(reason) => Fate::Stays(reason),
+                Some(reason) => PruneFate::Stays(reason),
                 None => of_checkpoint(policy, checkpoint, last_good == Some(&checkpoint.id), &mut counted),
             };
-            self.note(run, Item::Checkpoint, checkpoint.id.as_str(), checkpoint.bytes, fate);
+            self.note(run, PruneItem::Checkpoint, checkpoint.id.as_str(), checkpoint.bytes, fate);
         }
     }
 }
@@ -210,30 +210,32 @@ fn newest_unfinished(runs: &[RunFacts]) -> BTreeSet<&RunId> {
     newest.into_values().map(|run| &run.id).collect()
 }
 
-fn of_run(policy: &Policy, run: &RunFacts, newest: bool, clock: Option<&str>, now: Timestamp) -> Fate {
+fn of_run(policy: &Policy, run: &RunFacts, newest: bool, clock: Option<&str>, now: Timestamp) -> PruneFate {
     let (limit, word, consent) = match run.status {
-        RunStatus::Running => return Fate::Stays("it is running".to_owned()),
+        RunStatus::Running => return PruneFate::Stays("it is running".to_owned()),
         RunStatus::Interrupted | RunStatus::Paused | RunStatus::Waiting => {
-            (policy.runs.unfinished, "unfinished", Consent::Asked)
+            (policy.runs.unfinished, "unfinished", PruneConsent::Asked)
         }
-        RunStatus::Failed => (policy.runs.ended, "failed", Consent::Asked),
-        RunStatus::Completed => (policy.runs.ended, "completed", Consent::Standing),
-        RunStatus::Archived => (policy.runs.ended, "archived", Consent::Standing),
+        RunStatus::Failed => (policy.runs.ended, "failed", PruneConsent::Asked),
+        RunStatus::Completed => (policy.runs.ended, "completed", PruneConsent::Standing),
+        RunStatus::Archived => (policy.runs.ended, "archived", PruneConsent::Standing),
     };
     if newest {
-        return Fate::Stays(format!("the newest run of {} {} that can go on", run.kind, run.project));
+        return PruneFate::Stays(format!("the newest run of {} {} that can go on", run.kind, run.project));
     }
     if let Some(fault) = clock {
-        return Fate::Stays(fault.to_owned());
+        return PruneFate::Stays(fault.to_owned());
     }
     let age = Duration::try_from(now.duration_since(run.updated_at)).unwrap_or_default();
     let (age_told, limit_told) = (words::duration(age), words::duration(limit));
     if age < limit {
-        return Fate::Stays(format!("{word}, last changed {age_told} ago; such runs stay for {limit_told}"));
+        return PruneFate::Stays(format!("{word}, last changed {age_told} ago; such runs stay for {limit_told}"));
     }
     match run.checkpoints.iter().find_map(|checkpoint| Some((checkpoint, exempt(checkpoint)?))) {
-        Some((checkpoint, reason)) => Fate::Stays(format!("it holds {}: {reason}", checkpoint.id)),
-        None => Fate::Goes(format!("{word}, last changed {age_told} ago; such runs stay for {limit_told}"), consent),
+        Some((checkpoint, reason)) => PruneFate::Stays(format!("it holds {}: {reason}", checkpoint.id)),
+        None => {
+            PruneFate::Goes(format!("{word}, last changed {age_told} ago; such runs stay for {limit_told}"), consent)
+        }
     }
 }
 
@@ -256,7 +258,7 @@ fn of_checkpoint<'a>(
     checkpoint: &'a CheckpointFacts,
     last_good: bool,
     counted: &mut Counted<'a>,
-) -> Fate {
+) -> PruneFate {
     let mut stays = None;
     let mut goes = Vec::new();
     for &trigger in &BTreeSet::from_iter(&checkpoint.triggers) {
@@ -269,12 +271,12 @@ fn of_checkpoint<'a>(
         *newer += 1;
     }
     if last_good {
-        return Fate::Stays("the newest one from which the run can go on".to_owned());
+        return PruneFate::Stays("the newest one from which the run can go on".to_owned());
     }
     match stays {
-        Some(reason) => Fate::Stays(reason),
-        None if goes.is_empty() => Fate::Stays("nothing says why it was taken".to_owned()),
-        None => Fate::Goes(goes.join("; "), Consent::Standing),
+        Some(reason) => PruneFate::Stays(reason),
+        None if goes.is_empty() => PruneFate::Stays("nothing says why it was taken".to_owned()),
+        None => PruneFate::Goes(goes.join("; "), PruneConsent::Standing),
     }
 }
 
@@ -290,11 +292,11 @@ fn scope(trigger: Trigger, phase: Option<&PhaseId>) -> Option<&PhaseId> {
 fn verdict(policy: &Policy, trigger: Trigger, scope: Option<&PhaseId>, newer: u32) -> Result<String, String> {
     let word = trigger.as_str();
     let of = scope.map(|phase| format!(" of phase {phase}")).unwrap_or_default();
-    match policy.keep.get(&trigger).copied().unwrap_or(Keep::All) {
-        Keep::All => Ok(format!("{word}: all stay")),
-        Keep::Newest(0) => Err(format!("{word}: none stay")),
-        Keep::Newest(count) if newer < count => Ok(format!("{word}: among the newest {count}{of}")),
-        Keep::Newest(count) => Err(format!("{word}: the newest {count}{of} stay, and this one is older")),
+    match policy.keep.get(&trigger).copied().unwrap_or(KeepCount::All) {
+        KeepCount::All => Ok(format!("{word}: all stay")),
+        KeepCount::Newest(0) => Err(format!("{word}: none stay")),
+        KeepCount::Newest(count) if newer < count => Ok(format!("{word}: among the newest {count}{of}")),
+        KeepCount::Newest(count) => Err(format!("{word}: the newest {count}{of} stay, and this one is older")),
     }
 }
 

@@ -17,7 +17,7 @@ use crate::run::{PhaseState, PhaseStatus, Run, RunStatus, schedule};
 /// What the journal cannot know: who drives the run now, and which attempts still have a process.
 #[derive(Clone, Debug, Default)]
 pub struct Alive {
-    pub driver: Option<Driver>,
+    pub driver: Option<DriverView>,
     /// Phases whose process was seen alive.
     pub phases: BTreeSet<PhaseId>,
     /// Notes of phases at work, newer than the journal's.
@@ -26,7 +26,7 @@ pub struct Alive {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Driver {
+pub struct DriverView {
     pub host: String,
     pub pid: u32,
     pub since: Timestamp,
@@ -45,7 +45,7 @@ pub struct StatusView {
     pub branch: Option<String>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
-    pub driver: Option<Driver>,
+    pub driver: Option<DriverView>,
     pub completed: Vec<PhaseRecord>,
     pub running: Vec<PhaseRecord>,
     pub remaining: Vec<PhaseRecord>,
@@ -53,14 +53,14 @@ pub struct StatusView {
     pub resumable: bool,
     pub resume: Option<String>,
     /// What a run that has nothing else to do waits for, and until when.
-    pub waiting: Option<Waiting>,
+    pub waiting: Option<WaitingFor>,
     /// When a run that is paused should be started again, where that is known.
     pub retry_at: Option<Timestamp>,
 }
 
 /// A time that is waited for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Waiting {
+pub struct WaitingFor {
     /// In words.
     #[serde(rename = "for")]
     pub what: String,
@@ -178,7 +178,7 @@ pub fn phase_record(phase: &Phase, state: &PhaseState) -> PhaseRecord {
 }
 
 /// A run that nobody drives is interrupted, whatever the journal says last.
-pub fn status_seen(status: RunStatus, driver: Option<&Driver>) -> RunStatus {
+pub fn status_seen(status: RunStatus, driver: Option<&DriverView>) -> RunStatus {
     match (status, driver) {
         (RunStatus::Running, None) => RunStatus::Interrupted,
         (RunStatus::Interrupted | RunStatus::Paused | RunStatus::Failed, Some(_)) => RunStatus::Running,
@@ -249,10 +249,10 @@ pub fn status(run: &Run, alive: &Alive, warnings: Vec<String>) -> StatusView {
 }
 
 /// What the driver waits for, where it has nothing else to do.
-fn waiting(run: &Run, alive: &Alive) -> Option<Waiting> {
+fn waiting(run: &Run, alive: &Alive) -> Option<WaitingFor> {
     alive.driver.as_ref().filter(|_| run.running().next().is_none())?;
     let awaited = schedule::awaited(run, alive.now)?;
-    Some(Waiting { what: awaited.words(), until: awaited.until })
+    Some(WaitingFor { what: awaited.words(), until: awaited.until })
 }
 
 pub fn resume_command(run: &RunId) -> String {
@@ -308,15 +308,15 @@ pub fn findings(run: &Run, phase: Option<&PhaseId>) -> Vec<String> {
 
 /// Why a phase will or will not run, as the run stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Why {
+pub struct WillRun {
     pub phase: PhaseId,
     pub will_run: bool,
     pub reasons: Vec<String>,
 }
 
 /// Whether a resume would run this phase, and why: the same answer for `why` and for a dry run.
-pub fn why(run: &Run, phase: &Phase, state: &PhaseState) -> Why {
-    let answer = |will_run, reason: String| Why { phase: phase.id.clone(), will_run, reasons: vec![reason] };
+pub fn why(run: &Run, phase: &Phase, state: &PhaseState) -> WillRun {
+    let answer = |will_run, reason: String| WillRun { phase: phase.id.clone(), will_run, reasons: vec![reason] };
     if run.archived {
         return answer(false, "its run is archived".to_owned());
     }
@@ -343,7 +343,7 @@ pub fn why(run: &Run, phase: &Phase, state: &PhaseState) -> Why {
     }
     let blocked: Vec<String> = phase.needs.iter().filter_map(|need| blocked_by(run, &need.phase)).collect();
     if !blocked.is_empty() {
-        return Why { phase: phase.id.clone(), will_run: false, reasons: blocked };
+        return WillRun { phase: phase.id.clone(), will_run: false, reasons: blocked };
     }
     answer(true, reason_to_run(run, phase, state))
 }
@@ -397,10 +397,10 @@ fn reason_to_run(run: &Run, phase: &Phase, state: &PhaseState) -> String {
 }
 
 /// What `run --dry-run` says of a plan that has no run yet.
-pub fn why_new(phase: &Phase) -> Why {
+pub fn why_new(phase: &Phase) -> WillRun {
     let needs: Vec<&str> = phase.needs.iter().map(|need| need.phase.as_str()).collect();
     let reason = if needs.is_empty() { "it needs nothing".to_owned() } else { format!("after {}", needs.join(", ")) };
-    Why { phase: phase.id.clone(), will_run: true, reasons: vec![reason] }
+    WillRun { phase: phase.id.clone(), will_run: true, reasons: vec![reason] }
 }
 
 /// How a run ended, in a word.

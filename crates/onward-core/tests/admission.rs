@@ -6,8 +6,8 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use onward_core::id::PhaseId;
 use onward_core::plan::globs::may_overlap;
-use onward_core::plan::{Body, Budget, Effects, Limit, Matrix, Phase, Priority, Rate, Value};
-use onward_core::rate_limit::Hit;
+use onward_core::plan::{Body, Budget, Effects, Limit, LossKind, Matrix, Phase, Priority, Rate};
+use onward_core::rate_limit::RecognisedLimit;
 use onward_core::run::admission::{Claim, Obstacle, Pools, Usage, rank, rate_opens};
 use proptest::prelude::*;
 
@@ -51,7 +51,7 @@ fn writers_and_committers_take_turns() {
     let w1 = Phase { writes: vec!["out/**".into()], ..phase("w1") };
     let w2 = Phase { writes: vec!["other".into(), "out/two.txt".into()], ..phase("w2") };
     let g1 = Phase { locks: vec!["git".into()], ..phase("g1") };
-    let g2 = Phase { value: Some(Value::Commit), ..phase("g2") };
+    let g2 = Phase { value: Some(LossKind::Commit), ..phase("g2") };
     let world = World::new();
     let writes = Obstacle::Writes { other: w1.id.clone(), glob: "out/two.txt".into() };
     let lock = Obstacle::Lock { name: "git".into(), holder: g1.id.clone() };
@@ -149,7 +149,7 @@ fn what_is_known_of_a_limit_stays_small_and_true() {
     assert_eq!(usage.starts.len(), 60);
     usage.started(None, now());
     assert_eq!(usage.starts.len(), 60);
-    let hit = |told, minutes| Hit {
+    let hit = |told, minutes| RecognisedLimit {
         limits: BTreeSet::new(),
         until: now() + SignedDuration::from_mins(minutes),
         told,
@@ -184,12 +184,12 @@ fn the_hardest_to_get_back_goes_first() {
     let of = |id: &str, value, priority, effects| Phase { value, priority, effects, ..phase(id) };
     let normal = Priority::Normal;
     let mut ready = [
-        of("docs", Some(Value::Docs), normal, Effects::Files),
+        of("docs", Some(LossKind::Docs), normal, Effects::Files),
         of("plain", None, normal, Effects::Files),
-        of("commit", Some(Value::Commit), normal, Effects::Files),
+        of("commit", Some(LossKind::Commit), normal, Effects::Files),
         of("mail", None, normal, Effects::External),
-        of("late", Some(Value::Issue), Priority::Low, Effects::Files),
-        of("first", Some(Value::Docs), Priority::Critical, Effects::Files),
+        of("late", Some(LossKind::Issue), Priority::Low, Effects::Files),
+        of("first", Some(LossKind::Docs), Priority::Critical, Effects::Files),
     ];
     ready.sort_by_key(rank);
     assert_eq!(ready.map(|phase| phase.id.to_string()), ["first", "mail", "commit", "plain", "docs", "late"]);

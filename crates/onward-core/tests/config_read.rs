@@ -4,7 +4,7 @@ use onward_core::checkpoint::Trigger;
 use onward_core::config::{self, Config, ConfigValue, Layer};
 use onward_core::diagnostic::{Code, Diagnostic, Place};
 use onward_core::resume::Auto;
-use onward_core::retention::Keep;
+use onward_core::retention::KeepCount;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -238,7 +238,7 @@ fn all_is_another_word_for_minus_one_and_one_value_for_a_list_of_it() {
         "checkpoint: { retention: { batch_complete: all }, mirror: workflow, git-commit: { every: 3, trailers: 'A: b' } }",
     );
     assert_eq!(value(&config, "checkpoint.retention.batch_complete").value, json!(-1));
-    assert_eq!(config.retention().keep[&Trigger::BatchComplete], Keep::All);
+    assert_eq!(config.retention().keep[&Trigger::BatchComplete], KeepCount::All);
     assert_eq!(value(&config, "checkpoint.mirror").value, json!(["workflow"]));
     assert_eq!(value(&config, "checkpoint.git-commit.trailers").value, json!(["A: b"]));
 }
@@ -249,16 +249,16 @@ fn defaults_are_those_of_the_documents() {
     assert_eq!((config.resume_auto(), config.resume_max_age()), (Auto::Safe, Duration::from_hours(7 * 24)));
     assert_eq!(config.triggers(), Trigger::ALL);
     let policy = config.retention();
-    let kept: Vec<(Trigger, Keep)> = policy.keep.into_iter().collect();
+    let kept: Vec<(Trigger, KeepCount)> = policy.keep.into_iter().collect();
     assert_eq!(
         kept,
         [
-            (Trigger::RunStart, Keep::Newest(1)),
-            (Trigger::PhaseTransition, Keep::All),
-            (Trigger::BatchComplete, Keep::Newest(3)),
-            (Trigger::UserInterrupt, Keep::Newest(1)),
-            (Trigger::SessionEnd, Keep::Newest(1)),
-            (Trigger::Manual, Keep::All),
+            (Trigger::RunStart, KeepCount::Newest(1)),
+            (Trigger::PhaseTransition, KeepCount::All),
+            (Trigger::BatchComplete, KeepCount::Newest(3)),
+            (Trigger::UserInterrupt, KeepCount::Newest(1)),
+            (Trigger::SessionEnd, KeepCount::Newest(1)),
+            (Trigger::Manual, KeepCount::All),
         ]
     );
     assert_eq!(policy.runs.unfinished, Duration::from_hours(7 * 24));

@@ -8,7 +8,8 @@ use onward_core::checkpoint::Trigger;
 use onward_core::config::Config;
 use onward_core::id::{CheckpointId, PhaseId, RunId, Seq};
 use onward_core::retention::{
-    CheckpointFacts, Consent, Item, Keep, Line, Policy, PrunePlan, RunAges, RunFacts, plan as plan_of,
+    CheckpointFacts, KeepCount, Policy, PruneConsent, PruneItem, PruneLine, PrunePlan, RunAges, RunFacts,
+    plan as plan_of,
 };
 use onward_core::run::RunStatus;
 use proptest::prelude::*;
@@ -59,7 +60,7 @@ fn today(mut checkpoints: Vec<CheckpointFacts>) -> RunFacts {
     RunFacts { checkpoints, ..run("r", RunStatus::Interrupted, 0) }
 }
 
-fn keeping(keep: &[(Trigger, Keep)]) -> Policy {
+fn keeping(keep: &[(Trigger, KeepCount)]) -> Policy {
     Policy { keep: keep.iter().copied().collect(), runs: RunAges::default() }
 }
 
@@ -70,7 +71,7 @@ fn deleted(policy: &Policy, runs: &[RunFacts]) -> Vec<String> {
 }
 
 #[track_caller]
-fn line(plan: &PrunePlan, id: &str) -> Line {
+fn line(plan: &PrunePlan, id: &str) -> PruneLine {
     plan.delete
         .iter()
         .chain(&plan.keep)
@@ -88,13 +89,13 @@ fn keep_all_keep_none_keep_some() {
     let mut checkpoints: Vec<_> = (1..=4).map(|n| manual(n, "a")).chain((5..=8).map(|n| manual(n, "b"))).collect();
     checkpoints[7].can_resume = true;
     let runs = [today(checkpoints)];
-    let cases: [(Keep, &[u64]); 6] = [
-        (Keep::All, &[]),
-        (Keep::Newest(0), &[1, 2, 3, 4, 5, 6, 7]),
-        (Keep::Newest(1), &[1, 2, 3, 5, 6, 7]),
-        (Keep::Newest(2), &[1, 2, 5, 6]),
-        (Keep::Newest(4), &[]),
-        (Keep::Newest(9), &[]),
+    let cases: [(KeepCount, &[u64]); 6] = [
+        (KeepCount::All, &[]),
+        (KeepCount::Newest(0), &[1, 2, 3, 4, 5, 6, 7]),
+        (KeepCount::Newest(1), &[1, 2, 3, 5, 6, 7]),
+        (KeepCount::Newest(2), &[1, 2, 5, 6]),
+        (KeepCount::Newest(4), &[]),
+        (KeepCount::Newest(9), &[]),
     ];
     for (keep, gone) in cases {
         let expected: Vec<String> = gone.iter().map(|n| format!("CP-{n}")).collect();
@@ -113,7 +114,7 @@ fn minus_one_in_the_configuration_deletes_nothing() {
 fn some_triggers_are_counted_per_phase_and_some_per_run() {
     for trigger in Trigger::ALL {
         let runs = [today(vec![checkpoint(1, &[trigger], "a"), checkpoint(2, &[trigger], "b")])];
-        let gone = deleted(&keeping(&[(trigger, Keep::Newest(1))]), &runs);
+        let gone = deleted(&keeping(&[(trigger, KeepCount::Newest(1))]), &runs);
         let per_run = matches!(trigger, Trigger::RunStart | Trigger::UserInterrupt | Trigger::SessionEnd);
         assert_eq!(gone, if per_run { vec!["CP-1"] } else { Vec::new() }, "{trigger:?}");
     }
@@ -125,7 +126,7 @@ fn runs_are_counted_apart() {
         let checkpoints = vec![CheckpointFacts { id: CheckpointId::new(id.replace('r', "CP-")), ..manual(1, "a") }];
         RunFacts { id: RunId::new(id), checkpoints, ..today(Vec::new()) }
     });
-    assert_eq!(deleted(&keeping(&[(Trigger::Manual, Keep::Newest(1))]), &two), Vec::<String>::new());
+    assert_eq!(deleted(&keeping(&[(Trigger::Manual, KeepCount::Newest(1))]), &two), Vec::<String>::new());
 }
 
 #[test]
@@ -135,36 +136,36 @@ fn a_checkpoint_with_several_triggers_stays_for_the_longest() {
     let gone = |transitions, batches| {
         deleted(&keeping(&[(Trigger::PhaseTransition, transitions), (Trigger::BatchComplete, batches)]), &runs)
     };
-    assert_eq!(gone(Keep::All, Keep::Newest(0)), ["CP-2"]);
-    assert_eq!(gone(Keep::Newest(0), Keep::All), Vec::<String>::new());
-    assert_eq!(gone(Keep::Newest(1), Keep::Newest(1)), Vec::<String>::new());
-    assert_eq!(gone(Keep::Newest(0), Keep::Newest(1)), ["CP-1"]);
-    assert_eq!(gone(Keep::Newest(0), Keep::Newest(0)), ["CP-1", "CP-2"]);
+    assert_eq!(gone(KeepCount::All, KeepCount::Newest(0)), ["CP-2"]);
+    assert_eq!(gone(KeepCount::Newest(0), KeepCount::All), Vec::<String>::new());
+    assert_eq!(gone(KeepCount::Newest(1), KeepCount::Newest(1)), Vec::<String>::new());
+    assert_eq!(gone(KeepCount::Newest(0), KeepCount::Newest(1)), ["CP-1"]);
+    assert_eq!(gone(KeepCount::Newest(0), KeepCount::Newest(0)), ["CP-1", "CP-2"]);
 }
 
 #[test]
 fn what_nobody_decided_about_stays() {
     let runs = [today(vec![manual(1, "a"), checkpoint(2, &[], "a")])];
     assert_eq!(deleted(&keeping(&[]), &runs), Vec::<String>::new());
-    assert_eq!(deleted(&keeping(&[(Trigger::Manual, Keep::Newest(0))]), &runs), ["CP-1"]);
+    assert_eq!(deleted(&keeping(&[(Trigger::Manual, KeepCount::Newest(0))]), &runs), ["CP-1"]);
 }
 
 /// The order in which the facts come does not matter: the position in the journal tells which is newer.
 #[test]
 fn newer_is_told_by_the_position_in_the_journal() {
     let runs = [RunFacts { checkpoints: vec![manual(1, "a"), manual(3, "a"), manual(2, "a")], ..today(Vec::new()) }];
-    assert_eq!(deleted(&keeping(&[(Trigger::Manual, Keep::Newest(1))]), &runs), ["CP-1", "CP-2"]);
+    assert_eq!(deleted(&keeping(&[(Trigger::Manual, KeepCount::Newest(1))]), &runs), ["CP-1", "CP-2"]);
 }
 
 // ---- what is never deleted ----
 
-const NOTHING: [(Trigger, Keep); 6] = [
-    (Trigger::RunStart, Keep::Newest(0)),
-    (Trigger::PhaseTransition, Keep::Newest(0)),
-    (Trigger::BatchComplete, Keep::Newest(0)),
-    (Trigger::UserInterrupt, Keep::Newest(0)),
-    (Trigger::SessionEnd, Keep::Newest(0)),
-    (Trigger::Manual, Keep::Newest(0)),
+const NOTHING: [(Trigger, KeepCount); 6] = [
+    (Trigger::RunStart, KeepCount::Newest(0)),
+    (Trigger::PhaseTransition, KeepCount::Newest(0)),
+    (Trigger::BatchComplete, KeepCount::Newest(0)),
+    (Trigger::UserInterrupt, KeepCount::Newest(0)),
+    (Trigger::SessionEnd, KeepCount::Newest(0)),
+    (Trigger::Manual, KeepCount::Newest(0)),
 ];
 
 #[test]
@@ -172,7 +173,7 @@ fn named_ones_stay_and_take_no_place() {
     let named = CheckpointFacts { name: Some("before-the-rewrite".to_owned()), ..manual(3, "a") };
     let runs = [today(vec![manual(1, "a"), manual(2, "a"), named])];
     assert_eq!(deleted(&keeping(&NOTHING), &runs), ["CP-1", "CP-2"]);
-    assert_eq!(deleted(&keeping(&[(Trigger::Manual, Keep::Newest(1))]), &runs), ["CP-1"]);
+    assert_eq!(deleted(&keeping(&[(Trigger::Manual, KeepCount::Newest(1))]), &runs), ["CP-1"]);
     assert!(line(&plan_of(&keeping(&NOTHING), &runs, now()), "CP-3").reason.contains("before-the-rewrite"));
 }
 
@@ -273,7 +274,7 @@ fn a_clock_that_went_back_deletes_nothing_by_age() {
         updated_at: now() + SignedDuration::from_secs(seconds),
         ..run("ahead", RunStatus::Completed, 0)
     };
-    let policy = keeping(&[(Trigger::Manual, Keep::All)]);
+    let policy = keeping(&[(Trigger::Manual, KeepCount::All)]);
     assert_eq!(deleted(&policy, &[old.clone(), ahead(DAY)]), ["CP-1", "old"]);
     let runs = [old, ahead(DAY + 1)];
     assert_eq!(deleted(&policy, &runs), Vec::<String>::new());
@@ -286,8 +287,8 @@ fn a_clock_that_went_back_deletes_nothing_by_age() {
 fn checkpoints_go_with_their_run() {
     let gone = RunFacts { checkpoints: vec![manual(2, "a"), manual(1, "a")], ..run("old", RunStatus::Completed, 31) };
     let plan = plan_of(&Config::default().retention(), &[gone], now());
-    let lines: Vec<(&str, Item)> = plan.delete.iter().map(|line| (line.id.as_str(), line.item)).collect();
-    assert_eq!(lines, [("old", Item::Run), ("CP-2", Item::Checkpoint), ("CP-1", Item::Checkpoint)]);
+    let lines: Vec<(&str, PruneItem)> = plan.delete.iter().map(|line| (line.id.as_str(), line.item)).collect();
+    assert_eq!(lines, [("old", PruneItem::Run), ("CP-2", PruneItem::Checkpoint), ("CP-1", PruneItem::Checkpoint)]);
     assert!(plan.delete[1].reason.contains("its run old goes"));
     assert_eq!((plan.bytes_freed(), plan.keep.len()), (20, 0));
 }
@@ -303,16 +304,16 @@ fn housekeeping_leaves_what_somebody_could_go_on_with() {
         today(vec![manual(1, "a"), manual(2, "a")]),
     ];
     runs[0].checkpoints.push(manual(7, "a"));
-    let plan = plan_of(&keeping(&[(Trigger::Manual, Keep::Newest(1))]), &runs, now());
+    let plan = plan_of(&keeping(&[(Trigger::Manual, KeepCount::Newest(1))]), &runs, now());
     assert_eq!(plan.standing().map(|line| line.id.as_str()).collect::<Vec<_>>(), ["completed", "archived", "CP-1"]);
-    let asked = plan.delete.iter().filter(|line| line.consent == Some(Consent::Asked));
+    let asked = plan.delete.iter().filter(|line| line.consent == Some(PruneConsent::Asked));
     assert_eq!(asked.map(|line| line.id.as_str()).collect::<Vec<_>>(), ["unfinished", "CP-7", "failed"]);
 }
 
 #[test]
 fn a_line_as_scripts_see_it() {
     let runs = [today(vec![manual(1, "a"), manual(2, "a"), manual(3, "a")])];
-    let plan = plan_of(&keeping(&[(Trigger::Manual, Keep::Newest(2))]), &runs, now());
+    let plan = plan_of(&keeping(&[(Trigger::Manual, KeepCount::Newest(2))]), &runs, now());
     let told = |id: &str| serde_json::to_value(line(&plan, id)).expect("a line can be written");
     assert_eq!(
         told("CP-1"),
@@ -374,9 +375,9 @@ fn a_store() -> impl Strategy<Value = Vec<RunFacts>> {
 }
 
 fn a_policy() -> impl Strategy<Value = Policy> {
-    let keep = prop_oneof![Just(Keep::All), (0_u32..4).prop_map(Keep::Newest)];
+    let keep = prop_oneof![Just(KeepCount::All), (0_u32..4).prop_map(KeepCount::Newest)];
     proptest::collection::vec(keep, Trigger::ALL.len()).prop_map(|keep| {
-        let keep: BTreeMap<Trigger, Keep> = Trigger::ALL.into_iter().zip(keep).collect();
+        let keep: BTreeMap<Trigger, KeepCount> = Trigger::ALL.into_iter().zip(keep).collect();
         Policy { keep, runs: RunAges::default() }
     })
 }

@@ -9,7 +9,7 @@ use onward_core::plan::expand::{
     DEPTH_MAX, ExpandError, at_start, children, combinations, insert, is_compound, outputs, read_used,
 };
 use onward_core::plan::{Plan, definition_digest, digest, parse, phase_digest};
-use onward_core::run::readiness::Fate::{self, Completed, Failed, Open, Skipped, Unreachable};
+use onward_core::run::readiness::NeedOutcome::{self, Completed, Failed, Open, Skipped, Unreachable};
 use onward_core::run::readiness::{Readiness, is_cut_short, readiness, readiness_of_finally, whole};
 
 fn plan(text: &str) -> Plan {
@@ -286,7 +286,7 @@ phases:
   strict: { needs: [a, { phase: b, state: completed }], run: x }
 ",
     );
-    let of = |id: &str, needs: &[Fate], target: &'static str| {
+    let of = |id: &str, needs: &[NeedOutcome], target: &'static str| {
         let phase = plan.phase(&PhaseId::new(id)).expect("a phase");
         readiness(phase, needs, &move |reference| matches!(reference, Reference::Input(_)).then(|| target.to_owned()))
     };
@@ -328,7 +328,7 @@ finally:
   plain: { needs: clean, run: x }
 ",
     );
-    let of = |at: usize, needs: &[Fate], main| {
+    let of = |at: usize, needs: &[NeedOutcome], main| {
         readiness_of_finally(&plan.finally[at], needs, main, &|_| Some("false".to_owned()))
     };
     for (main, tells) in [(Past::Good, Readiness::Skip), (Past::Failed, Readiness::Run)] {

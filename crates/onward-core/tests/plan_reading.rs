@@ -7,8 +7,8 @@ use onward_core::diagnostic::{Diagnostic, render};
 use onward_core::expression::Condition;
 use onward_core::id::PhaseId;
 use onward_core::plan::{
-    Axis, Body, Budget, Effects, InputKind, MayEdit, OnChange, OnInterrupt, PhaseFailure, Plan, PlanFailure, Priority,
-    Rate, ReplanWhen, RetryWhen, Scope, Value, WhenLimited, digest, graph, parse, phase_digest,
+    Axis, Body, Budget, Effects, InputKind, LossKind, MayEdit, OnChange, OnInterrupt, PhaseFailure, Plan, PlanFailure,
+    Priority, Rate, ReplanWhen, RetryWhen, Scope, WhenLimited, digest, graph, parse, phase_digest,
 };
 
 fn plan(text: &str) -> Plan {
@@ -112,7 +112,7 @@ phases:
     let [a, b, c] = plan.phases.as_slice() else { panic!("three phases") };
     assert_eq!(
         (a.title(), a.effects, a.priority, a.value),
-        ("First", Effects::None, Priority::High, Some(Value::Code))
+        ("First", Effects::None, Priority::High, Some(LossKind::Code))
     );
     assert_eq!(a.outputs, BTreeMap::from([("n".to_owned(), "a number".to_owned())]));
     assert_eq!((b.needs.len(), b.needs[0].must_be_completed), (1, true));

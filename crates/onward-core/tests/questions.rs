@@ -3,11 +3,11 @@
 mod common;
 
 use onward_core::effect::Effect;
-use onward_core::event::{Outcome, RunStarted, Snapshot};
+use onward_core::event::{Outcome, RunStarted, SnapshotRef};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Input};
-use onward_core::question::{self, Typed};
-use onward_core::resume::{Finding, Kind, Offered};
+use onward_core::question::{self, TypedWords};
+use onward_core::resume::{Finding, FindingKind, Offered};
 use onward_core::run::{self, Run};
 
 const FAILED: Outcome = Outcome::Exited { code: 1 };
@@ -19,7 +19,7 @@ fn driven(phases: &str) -> Run {
     let (mut run, _) = run::start(started, "ada", common::now());
     take(&mut run, &Input::Begin(common::begin(1)));
     while run::wanted(&run, common::now()).contains(&Effect::Snapshot) {
-        let snapshot = Snapshot { commit: "c1".to_owned(), number: 1, left_out: Vec::new(), head: None };
+        let snapshot = SnapshotRef { commit: "c1".to_owned(), number: 1, left_out: Vec::new(), head: None };
         take(&mut run, &Input::Snapshotted(Ok(snapshot)));
     }
     run
@@ -35,9 +35,9 @@ fn fail_a(run: &mut Run) {
 }
 
 /// The flags that are offered on a resume for a finding about phase `a`.
-fn offered(run: &Run, kind: Kind) -> Vec<String> {
+fn offered(run: &Run, kind: FindingKind) -> Vec<String> {
     let open = [Finding::of(kind, &PhaseId::new("a"), "found".to_owned())];
-    let asked = question::on_resume(run, &open, &open, &[Offered::Choice].into(), &Typed::default());
+    let asked = question::on_resume(run, &open, &open, &[Offered::Choice].into(), &TypedWords::default());
     let about_a = asked.choices.iter().filter_map(|offer| offer.command.split_once(" --"));
     about_a.map(|(_, flag)| flag.to_owned()).collect()
 }
@@ -48,21 +48,21 @@ fn a_clean_retry_is_offered_where_it_is_possible() {
     let mut run = driven("  a: { run: x, writes: [out], on-failure: ask }\n");
     fail_a(&mut run);
     let all = ["retry a", "retry a=clean", "adopt a", "skip a"];
-    assert_eq!(offered(&run, Kind::Failed), all);
+    assert_eq!(offered(&run, FindingKind::Failed), all);
     let after = question::after_stop(&run);
     let flags: Vec<&str> = after.choices.iter().filter_map(|o| Some(o.command.split_once(" --")?.1)).collect();
     assert_eq!(flags, all);
 
     let mut run = driven("  a: { run: x, on-failure: ask }\n");
     fail_a(&mut run);
-    assert_eq!(offered(&run, Kind::Failed), ["retry a", "adopt a", "skip a"]);
+    assert_eq!(offered(&run, FindingKind::Failed), ["retry a", "adopt a", "skip a"]);
 }
 
 /// A person said no to an approval. Nobody may take it as done in its place, so that is not offered.
 #[test]
 fn an_approval_is_never_offered_as_done() {
     let run = driven("  a: { approval: Really? }\n");
-    assert_eq!(offered(&run, Kind::Failed), ["retry a", "skip a"]);
+    assert_eq!(offered(&run, FindingKind::Failed), ["retry a", "skip a"]);
 }
 
 /// A driver died while the phase was at work. By the time the answer counts the attempt is over: all answers are offered.
@@ -70,5 +70,5 @@ fn an_approval_is_never_offered_as_done() {
 fn a_phase_that_was_cut_off_has_all_answers() {
     let run = driven("  a: { run: x }\n");
     assert!(run.phase_state(&PhaseId::new("a")).expect("a phase").attempt.is_some(), "it is at work");
-    assert_eq!(offered(&run, Kind::InDoubt), ["retry a", "adopt a", "skip a"]);
+    assert_eq!(offered(&run, FindingKind::InDoubt), ["retry a", "adopt a", "skip a"]);
 }

@@ -6,7 +6,8 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use onward_core::plan::{Detect, Limit, WhenLimited};
 use onward_core::rate_limit::{
-    Evidence, GUESS_FIRST, GUESS_MAX, Hit, Patience, RESET_AWAY_MAX, Response, Speaker, guess, recognise, respond,
+    FailedAttempt, GUESS_FIRST, GUESS_MAX, RESET_AWAY_MAX, RecognisedLimit, Response, Speaker, WaitPolicy, guess,
+    recognise, respond,
 };
 use proptest::prelude::*;
 
@@ -14,8 +15,8 @@ fn now() -> Timestamp {
     "2026-11-15T10:00:00Z".parse().expect("a time")
 }
 
-fn agent(text: &str) -> Option<Hit> {
-    let evidence = Evidence {
+fn agent(text: &str) -> Option<RecognisedLimit> {
+    let evidence = FailedAttempt {
         speaker: Speaker::Agent,
         exit_code: Some(1),
         text: text.as_bytes(),
@@ -25,8 +26,8 @@ fn agent(text: &str) -> Option<Hit> {
     recognise(&evidence, [], now())
 }
 
-fn program(code: i32, text: &str, limits: &[(&str, &Limit)]) -> Option<Hit> {
-    let evidence = Evidence {
+fn program(code: i32, text: &str, limits: &[(&str, &Limit)]) -> Option<RecognisedLimit> {
+    let evidence = FailedAttempt {
         speaker: Speaker::Program,
         exit_code: Some(code),
         text: text.as_bytes(),
@@ -37,7 +38,7 @@ fn program(code: i32, text: &str, limits: &[(&str, &Limit)]) -> Option<Hit> {
 }
 
 /// Seconds from now that were told; none if it is a guess.
-fn told(hit: &Hit) -> Option<i64> {
+fn told(hit: &RecognisedLimit) -> Option<i64> {
     hit.told.then(|| hit.until.duration_since(now()).as_secs())
 }
 
@@ -249,7 +250,7 @@ fn clocks_that_are_put_forward_and_back() {
     // the first one ahead counts.
     let at = |now: &str, text: &str| {
         let now: Timestamp = now.parse().expect("a time");
-        let evidence = Evidence {
+        let evidence = FailedAttempt {
             speaker: Speaker::Agent,
             exit_code: Some(1),
             text: text.as_bytes(),
@@ -284,7 +285,7 @@ fn a_clock_without_a_zone_is_the_one_on_the_wall() {
         ("regain access on 2026-11-16 at 00:00", 5),
         ("resets 21:00 on 16 November", 26),
     ] {
-        let evidence = Evidence {
+        let evidence = FailedAttempt {
             speaker: Speaker::Program,
             exit_code: Some(75),
             text: text.as_bytes(),
@@ -316,7 +317,7 @@ fn a_time_that_passed_before_midnight() {
     // It is five past midnight, and the message says two minutes to twelve: that was just now, and not tonight.
     let now: Timestamp = "2026-11-15T00:05:00Z".parse().expect("a time");
     let text = "You've hit your session limit · resets 11:58pm (UTC)";
-    let evidence = Evidence {
+    let evidence = FailedAttempt {
         speaker: Speaker::Agent,
         exit_code: Some(1),
         text: text.as_bytes(),
@@ -336,7 +337,7 @@ fn waits_that_nobody_told_grow() {
 
 #[test]
 fn waiting_leaving_failing() {
-    let hit = |seconds: i64| Hit {
+    let hit = |seconds: i64| RecognisedLimit {
         limits: std::collections::BTreeSet::new(),
         until: now() + SignedDuration::from_secs(seconds),
         told: true,
@@ -347,26 +348,28 @@ fn waiting_leaving_failing() {
         (limit(WhenLimited::Wait, 1), limit(WhenLimited::Pause, 1), limit(WhenLimited::Fail, 1));
     let near = now() + SignedDuration::from_secs(30);
     let far = now() + SignedDuration::from_hours(2);
-    let ask = |hit: &Hit, limits: &[&Limit], patience| respond(hit, limits.iter().copied(), patience, now(), now());
-    assert_eq!(ask(&hit(30), &[&waits], Patience::Plan), Response::Wait { until: near });
-    assert_eq!(ask(&hit(30), &[], Patience::Plan), Response::Wait { until: near });
-    assert_eq!(ask(&hit(7200), &[&waits], Patience::Plan), Response::Pause { until: far });
-    assert_eq!(ask(&hit(7200), &[], Patience::Plan), Response::Wait { until: far });
-    assert_eq!(ask(&hit(30), &[&waits, &pauses], Patience::Plan), Response::Pause { until: near });
-    assert_eq!(ask(&hit(30), &[&waits, &fails], Patience::Plan), Response::Fail);
-    assert_eq!(ask(&hit(30), &[&waits], Patience::AtMost(Duration::ZERO)), Response::Pause { until: near });
+    let ask = |hit: &RecognisedLimit, limits: &[&Limit], patience| {
+        respond(hit, limits.iter().copied(), patience, now(), now())
+    };
+    assert_eq!(ask(&hit(30), &[&waits], WaitPolicy::Plan), Response::Wait { until: near });
+    assert_eq!(ask(&hit(30), &[], WaitPolicy::Plan), Response::Wait { until: near });
+    assert_eq!(ask(&hit(7200), &[&waits], WaitPolicy::Plan), Response::Pause { until: far });
+    assert_eq!(ask(&hit(7200), &[], WaitPolicy::Plan), Response::Wait { until: far });
+    assert_eq!(ask(&hit(30), &[&waits, &pauses], WaitPolicy::Plan), Response::Pause { until: near });
+    assert_eq!(ask(&hit(30), &[&waits, &fails], WaitPolicy::Plan), Response::Fail);
+    assert_eq!(ask(&hit(30), &[&waits], WaitPolicy::AtMost(Duration::ZERO)), Response::Pause { until: near });
     // As long as may be is not too long, and one limit that is not waited for is enough.
     let hour = now() + SignedDuration::from_hours(1);
-    assert_eq!(ask(&hit(3600), &[&waits], Patience::Plan), Response::Wait { until: hour });
-    let at_most = Patience::AtMost(Duration::from_hours(1));
+    assert_eq!(ask(&hit(3600), &[&waits], WaitPolicy::Plan), Response::Wait { until: hour });
+    let at_most = WaitPolicy::AtMost(Duration::from_hours(1));
     assert_eq!(ask(&hit(3600), &[&waits], at_most), Response::Wait { until: hour });
     assert_eq!(
-        ask(&hit(7200), &[&waits, &limit(WhenLimited::Wait, 3)], Patience::Plan),
+        ask(&hit(7200), &[&waits, &limit(WhenLimited::Wait, 3)], WaitPolicy::Plan),
         Response::Pause { until: far }
     );
     let since = now() - SignedDuration::from_hours(1);
     assert_eq!(
-        respond(&hit(30), [&waits], Patience::Plan, since, now()),
+        respond(&hit(30), [&waits], WaitPolicy::Plan, since, now()),
         Response::Pause { until: near },
         "an hour was waited"
     );
@@ -378,7 +381,7 @@ proptest! {
     #[test]
     fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..6000), code in -1..256_i32) {
         let limit = detecting(Detect { exit_codes: vec![75], output_matches: Some(".".into()), reset_at: Some("(.*)".into()) });
-        let evidence = Evidence { speaker: Speaker::Agent, exit_code: Some(code), text: &bytes, hits_before: 3, local: &TimeZone::UTC };
+        let evidence = FailedAttempt { speaker: Speaker::Agent, exit_code: Some(code), text: &bytes, hits_before: 3, local: &TimeZone::UTC };
         if let Some(hit) = recognise(&evidence, [("x", &limit)], now()) {
             prop_assert!(hit.until > now() && hit.until.duration_since(now()) <= RESET_AWAY_MAX);
         }
@@ -390,7 +393,7 @@ proptest! {
         seconds in -30_000_000_000_i64..250_000_000_000,
     ) {
         let now = Timestamp::from_second(seconds).expect("a time");
-        let evidence = Evidence { speaker: Speaker::Program, exit_code: Some(75), text: text.as_bytes(), hits_before: 0, local: &TimeZone::UTC };
+        let evidence = FailedAttempt { speaker: Speaker::Program, exit_code: Some(75), text: text.as_bytes(), hits_before: 0, local: &TimeZone::UTC };
         let hit = recognise(&evidence, [], now).expect("75 is a limit");
         prop_assert!(hit.until > now && hit.until.duration_since(now) <= RESET_AWAY_MAX);
     }

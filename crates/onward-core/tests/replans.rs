@@ -6,7 +6,9 @@ use onward_core::id::PhaseId;
 use onward_core::plan::expand::at_start;
 use onward_core::plan::graph;
 use onward_core::plan::{MayEdit, Plan, digest_of_all, parse};
-use onward_core::replan::{Kind, Limits, Progress, Refused, Revision, Standing, judge, may_ask};
+use onward_core::replan::{
+    PhaseProgress, Refused, ReplanLimits, ReplanStanding, Revision, RevisionKind, judge, may_ask,
+};
 
 use proptest::prelude::*;
 
@@ -26,11 +28,11 @@ const FIRST: &str =
 struct World {
     plan: Plan,
     asked_by: PhaseId,
-    progress: BTreeMap<PhaseId, Progress>,
+    progress: BTreeMap<PhaseId, PhaseProgress>,
     tried: BTreeSet<String>,
     made: u32,
     made_for_phase: u32,
-    limits: Limits,
+    limits: ReplanLimits,
 }
 
 impl World {
@@ -38,17 +40,17 @@ impl World {
         let plan = plan(FIRST);
         Self {
             asked_by: id("b"),
-            progress: [(id("a"), Progress::Finished)].into(),
+            progress: [(id("a"), PhaseProgress::Finished)].into(),
             tried: [digest_of_all(&plan)].into(),
             made: 0,
             made_for_phase: 0,
-            limits: Limits::Hold,
+            limits: ReplanLimits::Hold,
             plan,
         }
     }
 
-    fn standing(&self) -> Standing<'_> {
-        Standing {
+    fn standing(&self) -> ReplanStanding<'_> {
+        ReplanStanding {
             plan: &self.plan,
             asked_by: Some(&self.asked_by),
             progress: &self.progress,
@@ -77,26 +79,26 @@ fn kinds_of_revisions() {
         // another phase stands between the one that asked and the next
         (
             "  a: { run: a }\n  b: { needs: a, run: b2 }\n  b2: { needs: b, run: x }\n  c: { needs: b2, run: c }\n  side: { needs: a, run: side }\n",
-            Kind::Expand,
+            RevisionKind::Expand,
         ),
         (
             "  a: { run: a }\n  pre: { needs: a, run: x }\n  b: { needs: pre, run: b }\n  c: { needs: b, run: c }\n  side: { needs: a, run: side }\n",
-            Kind::Expand,
+            RevisionKind::Expand,
         ),
         // one beside it
         (
             "  a: { run: a }\n  b: { needs: a, run: b2 }\n  x: { needs: a, run: x }\n  c: { needs: b, run: c }\n  side: { needs: a, run: side }\n",
-            Kind::Add,
+            RevisionKind::Add,
         ),
         (
             "  a: { run: a }\n  b1: { needs: a, run: x }\n  b2: { needs: b1, run: y }\n  c: { needs: b2, run: c }\n  side: { needs: a, run: side }\n",
-            Kind::Split,
+            RevisionKind::Split,
         ),
         (
             "  a: { run: a }\n  b: { needs: a, run: other }\n  c: { needs: b, run: c }\n  side: { needs: a, run: side }\n",
-            Kind::Update,
+            RevisionKind::Update,
         ),
-        ("  a: { run: a }\n  b: { needs: a, run: b and c }\n  side: { needs: a, run: side }\n", Kind::Collapse),
+        ("  a: { run: a }\n  b: { needs: a, run: b and c }\n  side: { needs: a, run: side }\n", RevisionKind::Collapse),
     ] {
         let revision = world.propose(phases).unwrap_or_else(|why| panic!("{why}\n{phases}"));
         assert_eq!(revision.kind, kind, "{phases}");
@@ -124,9 +126,9 @@ fn limits_per_phase_and_per_run() {
     world.made_for_phase = 2;
     let refused = world.propose(again).expect_err("the limit");
     assert!(refused.is_limit() && matches!(refused, Refused::LimitOfPhase { made: 2, .. }));
-    world.limits = Limits::Waived;
+    world.limits = ReplanLimits::Waived;
     assert!(world.propose(again).is_ok());
-    (world.limits, world.made_for_phase, world.made) = (Limits::Hold, 0, 9);
+    (world.limits, world.made_for_phase, world.made) = (ReplanLimits::Hold, 0, 9);
     assert_eq!(world.propose(again).expect_err("the limit"), Refused::LimitOfRun { made: 9 });
 }
 
@@ -155,9 +157,9 @@ fn only_what_comes_after_may_change() {
         Refused::NotDownstream { phase: id("side") }
     );
     assert!(world.judge(&other, MayEdit::Pending).is_ok());
-    world.progress.insert(id("side"), Progress::AtWork);
+    world.progress.insert(id("side"), PhaseProgress::AtWork);
     assert_eq!(world.judge(&other, MayEdit::All).expect_err("at work"), Refused::ChangesAtWork { phase: id("side") });
-    world.progress.insert(id("b"), Progress::AtWork);
+    world.progress.insert(id("b"), PhaseProgress::AtWork);
     let own = plan(&FIRST.replace("run: b", "run: better"));
     assert!(world.judge(&own, MayEdit::Downstream).is_ok(), "the phase that asks is still at work");
 }
@@ -176,7 +178,7 @@ fn what_is_kept_stands_in_front() {
     // Two phases are finished and one of them is left out. It stays with what it needs, and the plan still has an order.
     let mut world = World::new();
     world.plan = plan("  z: { run: z }\n  a: { needs: z, run: a }\n  b: { needs: a, run: b }\n");
-    world.progress = [(id("a"), Progress::Finished), (id("z"), Progress::Finished)].into();
+    world.progress = [(id("a"), PhaseProgress::Finished), (id("z"), PhaseProgress::Finished)].into();
     let revision = world.propose("  z: { run: z }\n  b: { needs: z, run: b2 }\n").expect("z stays");
     let all: Vec<&str> = revision.plan.phases.iter().map(|phase| phase.id.as_str()).collect();
     assert_eq!((all, revision.kept), (vec!["a", "z", "b"], vec![id("a")]));
@@ -189,7 +191,7 @@ fn what_is_left_out_and_kept_is_no_other_plan() {
     let mut world = World::new();
     world.plan = plan("  z: { run: z }\n  b: { run: b }\n");
     world.tried = [digest_of_all(&world.plan)].into();
-    world.progress = [(id("z"), Progress::Finished)].into();
+    world.progress = [(id("z"), PhaseProgress::Finished)].into();
     assert_eq!(world.propose("  b: { run: b }\n").expect_err("the same"), Refused::TriedBefore);
 }
 
@@ -203,13 +205,13 @@ fn a_whole_is_as_far_as_its_parts() {
     let (one, two) = (world.plan.phases[1].id.clone(), world.plan.phases[2].id.clone());
     world.asked_by = one.clone();
     let other = plan(&text.replace("run: x", "run: y"));
-    world.progress = [(one.clone(), Progress::AtWork)].into();
+    world.progress = [(one.clone(), PhaseProgress::AtWork)].into();
     assert!(world.judge(&other, MayEdit::Pending).is_ok(), "it asks itself");
     for (progress, refused) in [
-        (Progress::AtWork, Refused::ChangesAtWork { phase: id("days") }),
-        (Progress::Finished, Refused::ChangesFinished { phase: id("days") }),
+        (PhaseProgress::AtWork, Refused::ChangesAtWork { phase: id("days") }),
+        (PhaseProgress::Finished, Refused::ChangesFinished { phase: id("days") }),
     ] {
-        world.progress = [(one.clone(), Progress::AtWork), (two.clone(), progress)].into();
+        world.progress = [(one.clone(), PhaseProgress::AtWork), (two.clone(), progress)].into();
         assert_eq!(world.judge(&other, MayEdit::Pending).expect_err("the other part"), refused);
     }
     assert_eq!(world.judge(&other, MayEdit::All).expect("all may change").redone, [id("days")]);
@@ -220,9 +222,9 @@ fn phases_that_were_taken_apart_stay_so() {
     let text = "  days: { matrix: { day: [mon, tue] }, run: x }\n  b: { needs: days, run: b }\n";
     let mut world = World::new();
     world.plan = at_start(&plan(text), &BTreeMap::new()).expect("known");
-    world.progress = world.plan.phases[..3].iter().map(|phase| (phase.id.clone(), Progress::Finished)).collect();
+    world.progress = world.plan.phases[..3].iter().map(|phase| (phase.id.clone(), PhaseProgress::Finished)).collect();
     let revision = world.propose(&text.replace("run: b", "run: b2")).expect("allowed");
-    assert_eq!((revision.kind, revision.plan.phases.len()), (Kind::Update, 4));
+    assert_eq!((revision.kind, revision.plan.phases.len()), (RevisionKind::Update, 4));
     assert_eq!(revision.plan.phases[0].children, world.plan.phases[0].children);
     let first = format!("  new: {{ run: n }}\n{}", text.replace("day: [mon, tue] }", "day: [mon, tue] }, needs: new"));
     let revision = world.propose(&first).expect("needs are no other work");
@@ -269,17 +271,17 @@ proptest! {
     #[test]
     fn a_revision_loses_nothing(old in small_plan(), new in small_plan(), fates in proptest::collection::vec(0..3_u8, 24), mode in 0..3_u8) {
         let old = at_start(&old, &BTreeMap::new()).expect("known");
-        let mut progress: BTreeMap<PhaseId, Progress> = BTreeMap::new();
+        let mut progress: BTreeMap<PhaseId, PhaseProgress> = BTreeMap::new();
         for (phase, fate) in old.phases.iter().zip(&fates) {
-            let ready = phase.needs.iter().all(|need| progress.get(&need.phase) == Some(&Progress::Finished));
+            let ready = phase.needs.iter().all(|need| progress.get(&need.phase) == Some(&PhaseProgress::Finished));
             let fate = match (ready, fate) {
-                (true, 0) => Progress::Finished,
-                (true, 1) if phase.children.is_none() => Progress::AtWork,
-                (true | false, _) => Progress::Open,
+                (true, 0) => PhaseProgress::Finished,
+                (true, 1) if phase.children.is_none() => PhaseProgress::AtWork,
+                (true | false, _) => PhaseProgress::Open,
             };
             // A whole that is finished has finished parts.
             let whole = phase.situation.parent.as_ref().and_then(|parent| progress.get(parent));
-            let fate = if whole == Some(&Progress::Finished) { Progress::Finished } else { fate };
+            let fate = if whole == Some(&PhaseProgress::Finished) { PhaseProgress::Finished } else { fate };
             progress.insert(phase.id.clone(), fate);
         }
         let world = World { plan: old.clone(), asked_by: id("last"), progress: progress.clone(), ..World::new() };
@@ -294,11 +296,11 @@ proptest! {
             let placed: usize = graph::batches(&revision.plan).iter().map(Vec::len).sum();
             prop_assert_eq!(placed, revision.plan.phases.len());
             let changed = |id: &PhaseId| revision.changed.iter().any(|other| id.as_str().starts_with(other.as_str()));
-            let finished = old.phases.iter().filter(|phase| progress[&phase.id] == Progress::Finished);
+            let finished = old.phases.iter().filter(|phase| progress[&phase.id] == PhaseProgress::Finished);
             for phase in finished.filter(|phase| !changed(&phase.id)) {
                 prop_assert!(ids.contains(&phase.id), "{} was finished", phase.id);
             }
-            let at_work = old.phases.iter().filter(|phase| progress[&phase.id] == Progress::AtWork);
+            let at_work = old.phases.iter().filter(|phase| progress[&phase.id] == PhaseProgress::AtWork);
             for phase in at_work.filter(|phase| phase.id.as_str() != "last") {
                 prop_assert!(ids.contains(&phase.id) && !changed(&phase.id), "{} is at work", phase.id);
             }

@@ -12,8 +12,8 @@ use onward_core::evidence::{Evidence, FileSeen, Files};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Begin, Choice, Input, Resumption};
 use onward_core::plan::{self, Plan};
-use onward_core::resume::{Auto, BranchFact, Facts, Finding, Kind, PlanFact, observe, stale};
-use onward_core::run::proof::{Effect, Proof};
+use onward_core::resume::{Auto, BranchFact, Finding, FindingKind, PlanFact, ResumeFacts, observe, stale};
+use onward_core::run::proof::{EffectFound, Proof};
 use onward_core::run::{self, Ending, PhaseStatus, Run, cache};
 
 fn parsed(text: &str) -> Plan {
@@ -50,7 +50,7 @@ fn status(run: &Run, phase: &str) -> PhaseStatus {
     run.phase_state(&PhaseId::new(phase)).expect("a phase").status
 }
 
-fn kinds(findings: &[Finding]) -> Vec<Kind> {
+fn kinds(findings: &[Finding]) -> Vec<FindingKind> {
     findings.iter().map(|finding| finding.kind).collect()
 }
 
@@ -62,11 +62,11 @@ fn clock_went_backwards() {
     let run = started(&parsed("  a: { run: x }\n"));
     let found = |now: Timestamp| {
         let (plan, branch, auto, max_age) = (PlanFact::Same, BranchFact::None, Auto::Safe, Duration::from_hours(1));
-        kinds(&observe(&Facts { run: &run, plan, branch, head: None, auto, max_age, now }))
+        kinds(&observe(&ResumeFacts { run: &run, plan, branch, head: None, auto, max_age, now }))
     };
     assert_eq!(found(now()), []);
-    assert_eq!(found(now() - SignedDuration::from_secs(1)), [Kind::FromTheFuture]);
-    assert_eq!(found(now() + SignedDuration::from_hours(2)), [Kind::Old]);
+    assert_eq!(found(now() - SignedDuration::from_secs(1)), [FindingKind::FromTheFuture]);
+    assert_eq!(found(now() + SignedDuration::from_hours(2)), [FindingKind::Old]);
 }
 
 /// A probe could not tell. The run stops for an answer; the next driver asks the probe again, and what it says counts.
@@ -79,11 +79,11 @@ fn a_probe_that_cannot_tell_is_asked_again() {
         phase: PhaseId::new("a"),
         proof: Box::new(Proof { artifacts: Vec::new(), checks: Vec::new(), effect: Some(effect) }),
     };
-    take(&mut run, &probed(Effect::CannotTell));
+    take(&mut run, &probed(EffectFound::CannotTell));
     assert_eq!(run.ending(), Some(Ending::Stopped(onward_core::event::StopBy::Question)));
     begin(&mut run, true, &[], Resumption::default());
     assert_eq!(run.ending(), None);
-    take(&mut run, &probed(Effect::There));
+    take(&mut run, &probed(EffectFound::There));
     assert_eq!((status(&run, "a"), status(&run, "b")), (PhaseStatus::Completed, PhaseStatus::Running));
 }
 
@@ -138,10 +138,10 @@ fn what_was_read_has_changed() {
         let end = AttemptEnd { seen, ..AttemptEnd::bare(DONE) };
         take(&mut run, &Input::AttemptEnded { phase: PhaseId::new(phase), attempt: Attempt(1), end });
     }
-    let look = |hash: &str| -> Vec<Kind> {
+    let look = |hash: &str| -> Vec<FindingKind> {
         let seen = |phase: &str| (PhaseId::new(phase), Evidence { reads: files(hash), ..Evidence::default() });
         kinds(&stale::findings(&run, None, &["none", "files", "keep"].map(seen).into(), &[]))
     };
     assert_eq!(look("then"), []);
-    assert_eq!(look("now"), [Kind::StaleReruns, Kind::Stale]);
+    assert_eq!(look("now"), [FindingKind::StaleReruns, FindingKind::Stale]);
 }

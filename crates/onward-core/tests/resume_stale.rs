@@ -11,8 +11,8 @@ use onward_core::evidence::{Evidence, FileSeen, Files, ProbeSeen, World};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Begin, Input, Resumption};
 use onward_core::plan::{self, Plan};
-use onward_core::resume::{Finding, Kind, count_lines, stale, world};
-use onward_core::run::proof::{ArtifactFound, ArtifactState, Copied, Proof};
+use onward_core::resume::{Finding, FindingKind, count_lines, stale, world};
+use onward_core::run::proof::{ArtifactCopied, ArtifactFound, ArtifactState, Proof};
 use onward_core::run::{self, PhaseStatus, Run};
 use proptest::prelude::*;
 
@@ -48,7 +48,7 @@ fn done(run: &mut Run, phase: &str, seen: Evidence) {
     run::step(run, &ended, "ada", later).expect("it was at work");
 }
 
-fn told(findings: &[Finding]) -> Vec<(Kind, &str)> {
+fn told(findings: &[Finding]) -> Vec<(FindingKind, &str)> {
     findings.iter().map(|finding| (finding.kind, finding.phase.as_ref().map_or("", PhaseId::as_str))).collect()
 }
 
@@ -120,14 +120,14 @@ proptest! {
             (PhaseId::new(format!("p{at}")), seen(at, word(node.reads_changed), word(node.writes_changed)))
         }).collect();
         let found = stale::findings(&run, None, &now, &[]);
-        let of = |kind: Kind| -> BTreeSet<String> {
+        let of = |kind: FindingKind| -> BTreeSet<String> {
             found.iter().filter(|finding| finding.kind == kind).filter_map(|finding| Some(finding.phase.as_ref()?.to_string())).collect()
         };
         let expected = |is: &dyn Fn(usize) -> bool| -> BTreeSet<String> {
             (0..nodes.len()).filter(|at| is(*at)).map(|at| format!("p{at}")).collect()
         };
-        prop_assert_eq!(of(Kind::Stale), expected(&|at| is_stale(&nodes, at)));
-        prop_assert_eq!(of(Kind::OutputChanged), expected(&|at| nodes[at].writes_changed));
+        prop_assert_eq!(of(FindingKind::Stale), expected(&|at| is_stale(&nodes, at)));
+        prop_assert_eq!(of(FindingKind::OutputChanged), expected(&|at| nodes[at].writes_changed));
     }
 }
 
@@ -161,7 +161,7 @@ fn through_the_parts_of_a_phase() {
     }
     let now = BTreeMap::from([(parts[1].clone(), reads("now"))]);
     let found = stale::findings(&run, None, &now, &[]);
-    assert_eq!(told(&found), [(Kind::Stale, parts[1].as_str()), (Kind::StaleReruns, "harmless")]);
+    assert_eq!(told(&found), [(FindingKind::Stale, parts[1].as_str()), (FindingKind::StaleReruns, "harmless")]);
 }
 
 /// A harmless phase is done again, and two finished ones need it. The one that inherits is done again too; the other is named and
@@ -183,7 +183,10 @@ fn what_is_kept_behind_is_named() {
         done(&mut run, phase, Evidence::default());
     }
     let found = stale::findings(&run, None, &BTreeMap::from([(PhaseId::new("a"), reads("now"))]), &[]);
-    assert_eq!(told(&found), [(Kind::StaleReruns, "a"), (Kind::StaleReruns, "with"), (Kind::KeptBehind, "a")]);
+    assert_eq!(
+        told(&found),
+        [(FindingKind::StaleReruns, "a"), (FindingKind::StaleReruns, "with"), (FindingKind::KeptBehind, "a")]
+    );
     assert!(found[2].message.contains("kept") && found[2].message.contains("--from a"), "{}", found[2].message);
     assert!(!found[2].message.contains("last"), "{}", found[2].message);
 }
@@ -204,7 +207,7 @@ fn what_a_later_phase_wrote_is_no_edit() {
     };
     assert_eq!(told(&look(&run, "second")), []);
     let mut found = look(&run, "by hand");
-    assert_eq!(told(&found), [(Kind::OutputChanged, "b")]);
+    assert_eq!(told(&found), [(FindingKind::OutputChanged, "b")]);
     count_lines(&mut found[0], |path| (path == "f").then_some((3, 1)));
     assert!(found[0].message.contains("f (+3 -1)"), "{}", found[0].message);
     assert_eq!((found[0].files[0].lines_added, found[0].files_total), (Some(3), 1));
@@ -218,7 +221,8 @@ fn artifacts_on_resume() {
         parsed("phases:\n  a: { run: x, artifacts: { one: one.txt, two: two.txt } }\n  b: { needs: a, run: x }\n");
     let mut run = begun(&plan, None);
     done(&mut run, "a", Evidence::default());
-    let there = |digest: &str| ArtifactState::There { bytes: 1, digest: digest.to_owned(), copy: Copied::NotWanted };
+    let there =
+        |digest: &str| ArtifactState::There { bytes: 1, digest: digest.to_owned(), copy: ArtifactCopied::NotWanted };
     let artifacts = [("one", "one.txt"), ("two", "two.txt")].map(|(name, path)| ArtifactFound {
         name: name.to_owned(),
         path: path.to_owned(),
@@ -242,7 +246,7 @@ fn artifacts_on_resume() {
     };
     assert_eq!(told(&look(&run, vec![seen("one", "then"), seen("two", "then")])), []);
     let found = look(&run, vec![seen("two", "now")]);
-    assert_eq!(told(&found), [(Kind::Stale, "a"), (Kind::OutputChanged, "a")]);
+    assert_eq!(told(&found), [(FindingKind::Stale, "a"), (FindingKind::OutputChanged, "a")]);
     assert!(found[0].message.contains("one.txt") && found[1].message.contains("two.txt"), "{found:?}");
     let accepted = onward_core::event::Recorded {
         seq: run.seq.next(),
@@ -280,12 +284,16 @@ phases:
         }
         let look = |world: &World| stale::findings(&run, None, &BTreeMap::new(), &world::again(&run, world));
         assert_eq!(told(&look(&world("then"))), []);
-        assert_eq!(told(&world::findings(&run, &world("now"))), [(Kind::WorldWarns, "")]);
+        assert_eq!(told(&world::findings(&run, &world("now"))), [(FindingKind::WorldWarns, "")]);
         let found = look(&world("now"));
         told(&found).into_iter().map(|(kind, phase)| (kind, phase.to_owned())).collect::<Vec<_>>()
     };
     let named = |kind, phase: &str| (kind, phase.to_owned());
-    assert_eq!(of("files: [conf/*.csv]"), [named(Kind::StaleReruns, "reads")]);
-    let all = [named(Kind::StaleReruns, "reads"), named(Kind::StaleReruns, "other"), named(Kind::Stale, "outward")];
+    assert_eq!(of("files: [conf/*.csv]"), [named(FindingKind::StaleReruns, "reads")]);
+    let all = [
+        named(FindingKind::StaleReruns, "reads"),
+        named(FindingKind::StaleReruns, "other"),
+        named(FindingKind::Stale, "outward"),
+    ];
     assert_eq!(of("command: date"), all);
 }

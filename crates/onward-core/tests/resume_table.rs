@@ -4,34 +4,37 @@
 use std::collections::BTreeSet;
 
 use onward_core::id::PhaseId;
-use onward_core::resume::{Accept, Answers, Finding, Kind, Offered, Standing, Verdict, Weight, Wording, decide, table};
+use onward_core::resume::{
+    Accept, Answers, Finding, FindingKind, Offered, RunStanding, Verdict, Weight, Wording, decide, table,
+};
 
 /// Kinds that can stand in the way. Of those about a phase, the phase may have got an answer of its own.
-const ABOUT_A_PHASE: [Kind; 5] = [Kind::Renamed, Kind::Stale, Kind::WorkChanged, Kind::InDoubt, Kind::Failed];
-const OTHERS: [Kind; 11] = [
-    Kind::BranchGone,
-    Kind::WorldStops,
-    Kind::BranchUnknown,
-    Kind::WorldAsks,
-    Kind::WorldUnknown,
-    Kind::PlanGone,
-    Kind::PlanChanged,
-    Kind::NeverByItself,
-    Kind::Old,
-    Kind::FromTheFuture,
-    Kind::OrphanInTheWay,
+const ABOUT_A_PHASE: [FindingKind; 5] =
+    [FindingKind::Renamed, FindingKind::Stale, FindingKind::WorkChanged, FindingKind::InDoubt, FindingKind::Failed];
+const OTHERS: [FindingKind; 11] = [
+    FindingKind::BranchGone,
+    FindingKind::WorldStops,
+    FindingKind::BranchUnknown,
+    FindingKind::WorldAsks,
+    FindingKind::WorldUnknown,
+    FindingKind::PlanGone,
+    FindingKind::PlanChanged,
+    FindingKind::NeverByItself,
+    FindingKind::Old,
+    FindingKind::FromTheFuture,
+    FindingKind::OrphanInTheWay,
 ];
-const HARMLESS: [Kind; 10] = [
-    Kind::WorldWarns,
-    Kind::BranchElsewhere,
-    Kind::HeadMoved,
-    Kind::PlanTouched,
-    Kind::StaleReruns,
-    Kind::KeptBehind,
-    Kind::OutputChanged,
-    Kind::CheckpointDamaged,
-    Kind::ArtifactRestored,
-    Kind::Orphan,
+const HARMLESS: [FindingKind; 10] = [
+    FindingKind::WorldWarns,
+    FindingKind::BranchElsewhere,
+    FindingKind::HeadMoved,
+    FindingKind::PlanTouched,
+    FindingKind::StaleReruns,
+    FindingKind::KeptBehind,
+    FindingKind::OutputChanged,
+    FindingKind::CheckpointDamaged,
+    FindingKind::ArtifactRestored,
+    FindingKind::Orphan,
 ];
 
 /// What was found about a phase, and whether the phase got an answer.
@@ -50,17 +53,17 @@ struct Case {
 }
 
 impl Case {
-    fn has(&self, kind: Kind) -> bool {
+    fn has(&self, kind: FindingKind) -> bool {
         OTHERS.iter().position(|other| *other == kind).is_some_and(|at| self.others & (1 << at) != 0)
     }
 
-    fn of(&self, kind: Kind) -> Of {
+    fn of(&self, kind: FindingKind) -> Of {
         ABOUT_A_PHASE.iter().position(|other| *other == kind).map_or(Of::Absent, |at| self.phases[at])
     }
 
     /// `about` has the findings about phases, open and answered: to make them anew each time takes longer than to decide.
     fn findings(&self, about: &[[Finding; 2]]) -> Vec<Finding> {
-        let plain = |kind: &Kind| Finding::new(*kind, "");
+        let plain = |kind: &FindingKind| Finding::new(*kind, "");
         let mut all: Vec<Finding> = if self.harmless { HARMLESS.iter().map(plain).collect() } else { Vec::new() };
         all.extend(OTHERS.iter().filter(|kind| self.has(**kind)).map(plain));
         for ([open, answered], of) in about.iter().zip(self.phases) {
@@ -77,26 +80,29 @@ impl Case {
 /// The contract in its own words, one sentence after the other.
 fn oracle(case: &Case, resume: bool, accept: bool, orphans: bool) -> Verdict {
     // Branch gone, or a probe with stop: refused, whatever else is answered.
-    if case.has(Kind::BranchGone) || case.has(Kind::WorldStops) {
+    if case.has(FindingKind::BranchGone) || case.has(FindingKind::WorldStops) {
         return Verdict::Refuse;
     }
     // An outward effect of unknown outcome wants an answer of its own, and so does a phase that is in the way.
-    let mut asks = case.of(Kind::InDoubt) == Of::Open;
-    asks |= case.has(Kind::OrphanInTheWay) && !orphans;
+    let mut asks = case.of(FindingKind::InDoubt) == Of::Open;
+    asks |= case.has(FindingKind::OrphanInTheWay) && !orphans;
     // A plan that is gone is never silently continued.
-    asks |= case.has(Kind::PlanGone);
+    asks |= case.has(FindingKind::PlanGone);
     // `--accept-stale` answers every finding about the world that asks, and only that or the phase's own answer does.
     if !accept {
-        asks |= case.has(Kind::BranchUnknown) || case.has(Kind::WorldAsks) || case.has(Kind::WorldUnknown);
-        asks |= case.of(Kind::Stale) == Of::Open || case.of(Kind::Renamed) == Of::Open;
+        asks |= case.has(FindingKind::BranchUnknown)
+            || case.has(FindingKind::WorldAsks)
+            || case.has(FindingKind::WorldUnknown);
+        asks |= case.of(FindingKind::Stale) == Of::Open || case.of(FindingKind::Renamed) == Of::Open;
         // Files that the attempt to be continued writes: ask.
-        asks |= case.of(Kind::WorkChanged) == Of::Open;
+        asks |= case.of(FindingKind::WorkChanged) == Of::Open;
     }
     // `--resume` answers "go on?": a failed phase, the age, the configuration, an edited plan.
     if !resume {
-        asks |= case.of(Kind::Failed) == Of::Open;
-        asks |= case.has(Kind::NeverByItself) || case.has(Kind::Old) || case.has(Kind::FromTheFuture);
-        asks |= case.has(Kind::PlanChanged);
+        asks |= case.of(FindingKind::Failed) == Of::Open;
+        asks |=
+            case.has(FindingKind::NeverByItself) || case.has(FindingKind::Old) || case.has(FindingKind::FromTheFuture);
+        asks |= case.has(FindingKind::PlanChanged);
     }
     if asks { Verdict::Ask } else { Verdict::GoOn }
 }
@@ -121,20 +127,20 @@ fn yes(accept: bool) -> Accept {
 fn the_table_against_the_contract() {
     let chosen: BTreeSet<PhaseId> =
         ABOUT_A_PHASE.iter().map(|kind| PhaseId::new(format!("{}-answered", kind.as_str()))).collect();
-    let of = |kind: &Kind, how: &str| Finding::of(*kind, &PhaseId::new(format!("{}-{how}", kind.as_str())), "");
+    let of = |kind: &FindingKind, how: &str| Finding::of(*kind, &PhaseId::new(format!("{}-{how}", kind.as_str())), "");
     let about: Vec<[Finding; 2]> = ABOUT_A_PHASE.iter().map(|kind| [of(kind, "open"), of(kind, "answered")]).collect();
     let mut states = 0_u64;
     for case in cases() {
         let findings = case.findings(&about);
         for bits in 0..8 {
             let (resume, accept, orphans) = (bits & 1 != 0, bits & 2 != 0, bits & 4 != 0);
-            if orphans && !case.has(Kind::OrphanInTheWay) {
+            if orphans && !case.has(FindingKind::OrphanInTheWay) {
                 // An answer to what nobody asked.
                 continue;
             }
             let wording = if resume { Wording::Resume } else { Wording::Plain };
             let answers = Answers { wording, accept: yes(accept), chosen: &chosen, orphans: yes(orphans) };
-            let decision = decide(Standing::Open, &findings, answers);
+            let decision = decide(RunStanding::Open, &findings, answers);
             states += 1;
             assert_eq!(decision.verdict, oracle(&case, resume, accept, orphans), "{findings:?} {answers:?}");
             assert_eq!(decision.open.is_empty(), decision.verdict == Verdict::GoOn);
@@ -147,19 +153,22 @@ fn the_table_against_the_contract() {
                 Verdict::GoOn => assert!(offered.is_empty()),
                 Verdict::Complete | Verdict::Driven | Verdict::NoPhases => unreachable!("the run is open"),
             }
-            assert_eq!(offered.contains(&Offered::Fresh), !case.has(Kind::PlanGone) && !decision.open.is_empty());
+            assert_eq!(
+                offered.contains(&Offered::Fresh),
+                !case.has(FindingKind::PlanGone) && !decision.open.is_empty()
+            );
         }
     }
-    for standing in [Standing::Driven, Standing::NoPhases, Standing::Archived, Standing::Complete] {
+    for standing in [RunStanding::Driven, RunStanding::NoPhases, RunStanding::Archived, RunStanding::Complete] {
         for resume in [Wording::Plain, Wording::Resume] {
-            let findings: Vec<Finding> = Kind::ALL.iter().map(|kind| Finding::new(*kind, "")).collect();
+            let findings: Vec<Finding> = FindingKind::ALL.iter().map(|kind| Finding::new(*kind, "")).collect();
             let answers = Answers { wording: resume, accept: Accept::Yes, chosen: &chosen, orphans: Accept::Yes };
             let verdict = decide(standing, &findings, answers).verdict;
             let expected = match standing {
-                Standing::Driven => Verdict::Driven,
-                Standing::NoPhases => Verdict::NoPhases,
-                Standing::Archived => Verdict::Refuse,
-                Standing::Complete | Standing::Open => Verdict::Complete,
+                RunStanding::Driven => Verdict::Driven,
+                RunStanding::NoPhases => Verdict::NoPhases,
+                RunStanding::Archived => Verdict::Refuse,
+                RunStanding::Complete | RunStanding::Open => Verdict::Complete,
             };
             assert_eq!(verdict, expected, "how a run stands goes before all that is found");
             states += 1;
@@ -172,9 +181,9 @@ fn the_table_against_the_contract() {
 /// Every kind of finding is in one of the lists above, and weighs what its list says.
 #[test]
 fn no_finding_is_left_out() {
-    let asking: BTreeSet<Kind> = ABOUT_A_PHASE.iter().chain(&OTHERS).copied().collect();
-    let harmless: BTreeSet<Kind> = HARMLESS.into_iter().collect();
-    for kind in Kind::ALL {
+    let asking: BTreeSet<FindingKind> = ABOUT_A_PHASE.iter().chain(&OTHERS).copied().collect();
+    let harmless: BTreeSet<FindingKind> = HARMLESS.into_iter().collect();
+    for kind in FindingKind::ALL {
         assert_ne!(asking.contains(&kind), harmless.contains(&kind), "{kind:?}");
         assert_eq!(asking.contains(&kind), kind.row().weight >= Weight::Ask, "{kind:?}");
     }

@@ -99,7 +99,7 @@ fn unreadable(outcome: Outcome) -> AttemptEnd {
     AttemptEnd { outputs: Err("line 2".to_owned()), ..AttemptEnd::bare(outcome) }
 }
 
-fn seen(effect: proof::Effect) -> Proof {
+fn seen(effect: proof::EffectFound) -> Proof {
     Proof { effect: Some(effect), ..Proof::default() }
 }
 
@@ -175,13 +175,13 @@ fn a_probe_speaks_before_the_retry_of_what_was_cut_short() {
         story.probe(seen(seen_there));
         story
     };
-    assert_eq!(story(proof::Effect::There).stands(), Stands::Done);
-    assert_eq!(story(proof::Effect::CannotTell).stands(), Stands::Asked);
-    let mut again = story(proof::Effect::Absent);
+    assert_eq!(story(proof::EffectFound::There).stands(), Stands::Done);
+    assert_eq!(story(proof::EffectFound::CannotTell).stands(), Stands::Asked);
+    let mut again = story(proof::EffectFound::Absent);
     assert_eq!((again.stands(), again.a().failures), (Stands::Retried, 1));
     again.later();
     again.end(KILLED);
-    again.probe(seen(proof::Effect::Absent));
+    again.probe(seen(proof::EffectFound::Absent));
     assert_eq!((again.stands(), again.a().failures), (Stands::Failed, 2));
     assert_eq!(again.a().error.as_ref().map(|error| error.code.as_str()), Some("signal"));
 }

@@ -9,7 +9,7 @@ use onward_core::effect::Effect;
 use onward_core::event::{Event, Outcome, Recorded, RewindBegun, StopBy};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Begin, Choice, CommitIs, DoneSaid, Input, Posted, Says};
-use onward_core::run::proof::{ArtifactFound, ArtifactState, CheckEnd, Copied, Proof};
+use onward_core::run::proof::{ArtifactCopied, ArtifactFound, ArtifactState, CheckEnd, Proof};
 use onward_core::run::{self, Ending, NoNext, PhaseStatus, Refusal, Run, RunStatus};
 
 struct Story {
@@ -168,7 +168,7 @@ fn reports_are_taken_once() {
     let retry = Posted::Choose { phase: PhaseId::new("a"), choice: Choice::Retry };
     story.step(&Input::Posted(retry)).expect("a person may");
     assert_eq!(story.next(), Ok("a"));
-    let there = ArtifactState::There { bytes: 1, digest: "d".into(), copy: Copied::NotWanted };
+    let there = ArtifactState::There { bytes: 1, digest: "d".into(), copy: ArtifactCopied::NotWanted };
     let proof = Proof {
         artifacts: vec![ArtifactFound { name: "doc".into(), path: "d.md".into(), state: there }],
         ..Proof::default()
@@ -453,7 +453,7 @@ fn what_cannot_be_begun() {
 #[test]
 fn what_nobody_can_tell_is_not_done() {
     let mut story = Story::new("  a: { external: { instructions: do it }, done-when: [test -e x] }\n");
-    let proof = Proof { effect: Some(onward_core::run::proof::Effect::CannotTell), ..Proof::default() };
+    let proof = Proof { effect: Some(onward_core::run::proof::EffectFound::CannotTell), ..Proof::default() };
     story.report("a", Says::Start).expect("it is open");
     story.report("a", claim(proof)).expect("it is heard");
     assert_eq!(story.state("a").status, PhaseStatus::Running);

@@ -5,7 +5,7 @@ mod common;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use onward_core::effect::Effect;
-use onward_core::event::{Event, Outcome, Recorded, RunStarted, Snapshot, StopBy};
+use onward_core::event::{Event, Outcome, Recorded, RunStarted, SnapshotRef, StopBy};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Choice, Input, LastWords, Posted};
 use onward_core::run::proof::{self, Proof};
@@ -181,9 +181,9 @@ fn a_probe_is_asked_also_where_outputs_cannot_be_read() {
 #[test]
 fn a_probe_is_asked_before_the_second_attempt() {
     for (seen, status, in_doubt) in [
-        (proof::Effect::There, PhaseStatus::Completed, false),
-        (proof::Effect::Absent, PhaseStatus::Running, false),
-        (proof::Effect::CannotTell, PhaseStatus::Interrupted, true),
+        (proof::EffectFound::There, PhaseStatus::Completed, false),
+        (proof::EffectFound::Absent, PhaseStatus::Running, false),
+        (proof::EffectFound::CannotTell, PhaseStatus::Interrupted, true),
     ] {
         let mut story = Story::of_a(", effects: external, done-when: [test -e x]");
         story.end(Outcome::Unknown);
@@ -201,7 +201,7 @@ fn a_probe_is_asked_before_the_second_attempt() {
 fn a_probe_that_says_no_is_no_answer_where_a_person_is_to_give_it() {
     let mut story = Story::of_a(", on-interrupt: ask, done-when: [test -e x]");
     story.end(Outcome::Unknown);
-    let proof = Box::new(Proof { effect: Some(proof::Effect::Absent), ..Proof::default() });
+    let proof = Box::new(Proof { effect: Some(proof::EffectFound::Absent), ..Proof::default() });
     story.take(&Input::Probed { phase: PhaseId::new("a"), proof: proof.clone() });
     assert!(story.a().in_doubt && story.a().attempts == 1);
     assert!(story.take(&Input::Probed { phase: PhaseId::new("a"), proof }).is_empty(), "it was heard once");
@@ -331,7 +331,7 @@ fn files_are_put_back_after_an_interruption() {
     let mut snapshots = |story: &mut Story| {
         while run::wanted(&story.run, story.now).contains(&Effect::Snapshot) {
             number += 1;
-            let snapshot = Snapshot { commit: format!("c{number}"), number, left_out: Vec::new(), head: None };
+            let snapshot = SnapshotRef { commit: format!("c{number}"), number, left_out: Vec::new(), head: None };
             story.take(&Input::Snapshotted(Ok(snapshot)));
         }
     };
@@ -387,7 +387,7 @@ fn files_are_left_as_they_are_without_a_word() {
         let (run, stepped) = run::start(started, "ada", common::now());
         let mut story = Story { run, journal: stepped.events, now: common::now(), epoch: 0 };
         story.drive();
-        let snapshot = Snapshot { commit: "c1".to_owned(), number: 1, left_out: Vec::new(), head: None };
+        let snapshot = SnapshotRef { commit: "c1".to_owned(), number: 1, left_out: Vec::new(), head: None };
         story.take(&Input::Snapshotted(Ok(snapshot)));
         story.end(STOPPED);
         let attempt = story.a().attempt.as_ref().expect("it is at work again");

@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use onward_core::effect::Effect;
 use onward_core::event::{Event, Outcome, Recorded, StopBy};
 use onward_core::id::{Attempt, PhaseId};
-use onward_core::input::{AttemptEnd, Begin, Bounds, Elsewhere, Input, LastWords, Posted, Says};
+use onward_core::input::{AttemptEnd, Begin, Bounds, ClosedElsewhere, Input, LastWords, Posted, Says};
 use onward_core::plan;
 use onward_core::run::{self, Ending, Run, RunStatus, schedule};
 
@@ -35,7 +35,7 @@ impl Story {
         story
     }
 
-    fn begin(&mut self, bounds: Bounds, closed: Vec<Elsewhere>) {
+    fn begin(&mut self, bounds: Bounds, closed: Vec<ClosedElsewhere>) {
         self.epoch += 1;
         self.take(&Input::Begin(Begin { bounds, closed, ..common::begin(self.epoch) }));
     }
@@ -224,10 +224,10 @@ fn when_limited_decides() {
 fn what_another_run_has_hit_is_closed_here_too() {
     let mut story = Story::new(POOL, Bounds::default());
     assert_eq!(story.at_work(), ["x", "free"]);
-    let closed = Elsewhere { limit: "api".to_owned(), until: story.in_seconds(60), told: true };
+    let closed = ClosedElsewhere { limit: "api".to_owned(), until: story.in_seconds(60), told: true };
     assert_eq!(story.take(&Input::LimitElsewhere(closed.clone())).len(), 1);
     assert_eq!(story.take(&Input::LimitElsewhere(closed.clone())), [], "it is no news");
-    let unknown = Elsewhere { limit: "other".to_owned(), ..closed };
+    let unknown = ClosedElsewhere { limit: "other".to_owned(), ..closed };
     assert_eq!(story.take(&Input::LimitElsewhere(unknown)), [], "nothing draws on it");
     story.end("x", 0, "");
     assert_eq!(story.at_work(), ["free"]);
@@ -241,7 +241,7 @@ fn what_another_run_says_of_years_ahead_is_not_believed() {
     let mut story = Story::new(POOL, Bounds::default());
     story.end("x", 0, "");
     let until = story.in_seconds(86_400 * 400);
-    let closed = Elsewhere { limit: "api".to_owned(), until, told: true };
+    let closed = ClosedElsewhere { limit: "api".to_owned(), until, told: true };
     assert_eq!(story.take(&Input::LimitElsewhere(closed)), []);
     story.end("y", 0, "");
 }
@@ -459,8 +459,11 @@ fn a_rate_spaces_the_starts() {
 /// sooner or later; a guess only where it is later; and what is over is no news.
 #[test]
 fn news_of_other_runs() {
-    let closed =
-        |story: &Story, seconds, told| Elsewhere { limit: "api".to_owned(), until: story.in_seconds(seconds), told };
+    let closed = |story: &Story, seconds, told| ClosedElsewhere {
+        limit: "api".to_owned(),
+        until: story.in_seconds(seconds),
+        told,
+    };
     let mut story = Story::new(POOL, Bounds::default());
     for (seconds, told, news) in [
         (60, false, true),

@@ -11,8 +11,8 @@ use onward_core::event::{Event, Outcome, PlanRevised, Recorded, StopBy};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Begin, Choice, Consent, Input, LastWords, Posted, Resumption, Says};
 use onward_core::plan;
-use onward_core::replan::{Because, Limits};
-use onward_core::run::proof::{CheckEnd, Effect as EffectSeen, Proof};
+use onward_core::replan::{Because, ReplanLimits};
+use onward_core::run::proof::{CheckEnd, EffectFound as EffectSeen, Proof};
 use onward_core::run::replans::Stage;
 use onward_core::run::{self, Before, Ending, PhaseStatus, Refusal, Run};
 
@@ -189,7 +189,7 @@ fn one_more_is_one_more() {
     story.end("a", 79);
     assert_eq!((story.refused("a"), story.a_plan_is_wanted()), (Some(Because::Limit), false));
     assert!(story.asks());
-    let waived = || Resumption { replan_limits: Limits::Waived, ..Resumption::default() };
+    let waived = || Resumption { replan_limits: ReplanLimits::Waived, ..Resumption::default() };
     story.drive_told(waived());
     assert!(story.a_plan_is_wanted());
     story.made("a", rules, &other_work("2"));

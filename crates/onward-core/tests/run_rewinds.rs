@@ -5,7 +5,7 @@ mod checked;
 mod common;
 
 use jiff::{SignedDuration, Timestamp};
-use onward_core::checkpoint::{self, Checkpoint, Head, Trigger};
+use onward_core::checkpoint::{self, Checkpoint, CheckpointHead, Trigger};
 use onward_core::event::{Event, Outcome, Recorded, RewindBegun, RunRewound};
 use onward_core::id::{Attempt, CheckpointId, PhaseId};
 use onward_core::input::{AttemptEnd, Begin, Choice, Input, Posted, Says};
@@ -59,7 +59,7 @@ impl Story {
 
     /// The run as a checkpoint would show it now.
     fn document(&self) -> Checkpoint {
-        let head = Head {
+        let head = CheckpointHead {
             id: CheckpointId::new("00000001"),
             seq: self.run.seq,
             triggers: vec![Trigger::Manual],

@@ -3,7 +3,7 @@
 mod common;
 
 use jiff::{SignedDuration, Timestamp};
-use onward_core::checkpoint::{self, Content, Taken};
+use onward_core::checkpoint::{self, CheckpointBytes, NewCheckpointDocument};
 use onward_core::effect::Effect;
 use onward_core::event::{Event, Orphans, Outcome, Recorded, StopBy};
 use onward_core::id::{Attempt, PhaseId};
@@ -14,7 +14,7 @@ use onward_core::run::{self, Ending, PhaseStatus, Run, RunStatus, cache};
 struct Story {
     run: Run,
     journal: Vec<Recorded>,
-    taken: Vec<Taken>,
+    taken: Vec<NewCheckpointDocument>,
     now: Timestamp,
     epoch: u64,
 }
@@ -348,10 +348,10 @@ fn posted_requests_are_decided_like_everything_else() {
 #[test]
 fn i8_a_checkpoint_is_read_without_its_journal() {
     let mut story = Story::new(CHAIN);
-    let Content::Whole(keyframe) = story.taken[0].content.clone() else { panic!("the first one is whole") };
+    let CheckpointBytes::Whole(keyframe) = story.taken[0].content.clone() else { panic!("the first one is whole") };
     story.take(&Input::Posted(Posted::Merge { patch: object(r#"{"note": "kept"}"#) }));
     story.done("a");
-    let Content::Patch(patch) = story.taken[1].content.clone() else { panic!("later ones are patches") };
+    let CheckpointBytes::Patch(patch) = story.taken[1].content.clone() else { panic!("later ones are patches") };
     let first = checkpoint::assemble(&keyframe, &[]).expect("our own bytes");
     let second = checkpoint::assemble(&keyframe, &[patch]).expect("our own bytes");
     assert_eq!((first.completed_phases.len(), first.state.len()), (0, 0));

@@ -4,7 +4,7 @@ mod common;
 
 use jiff::{SignedDuration, Timestamp};
 use onward_core::effect::Effect;
-use onward_core::event::{CommitRule, Event, Outcome, RunStarted, Snapshot, StopBy};
+use onward_core::event::{CommitRule, Event, Outcome, RunStarted, SnapshotRef, StopBy};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Input};
 use onward_core::run::{self, Ending, Run};
@@ -60,7 +60,7 @@ fn a_stop_does_not_wait_for_a_snapshot() {
     for by in [StopBy::Interrupt, StopBy::SessionEnd, StopBy::Hangup] {
         let mut story = Story::new(CHAIN, snapshots);
         assert_eq!(story.wanted(), [Effect::Snapshot], "of the start");
-        let kept = Snapshot { commit: "1".repeat(40), number: 1, left_out: Vec::new(), head: None };
+        let kept = SnapshotRef { commit: "1".repeat(40), number: 1, left_out: Vec::new(), head: None };
         story.take(&Input::Snapshotted(Ok(kept)));
         story.end("a", Outcome::Exited { code: 0 });
         assert_eq!(story.wanted(), [Effect::Snapshot]);
@@ -122,7 +122,7 @@ fn a_stop_begins_nothing() {
         ";
     for by in [StopBy::Interrupt, StopBy::SessionEnd] {
         let mut story = Story::new(plan, snapshots);
-        let kept = Snapshot { commit: "1".repeat(40), number: 1, left_out: Vec::new(), head: None };
+        let kept = SnapshotRef { commit: "1".repeat(40), number: 1, left_out: Vec::new(), head: None };
         story.take(&Input::Snapshotted(Ok(kept)));
         story.end("a", Outcome::Exited { code: 1 });
         let mut events = story.stop(by);

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use onward_core::plan::{IfExpired, IfSilent, Keep, Phase, Plan, parse};
-use onward_core::run::iteration::{Next, Round, next, nothing_remains};
+use onward_core::plan::{IfExpired, IfSilent, KeepCopy, Phase, Plan, parse};
+use onward_core::run::iteration::{NextRound, Round, next, nothing_remains};
 use onward_core::run::proof::{
-    ArtifactFound, ArtifactState, CheckEnd, Copied, Effect, Judgement, Proof, effect, judge,
+    ArtifactCopied, ArtifactFound, ArtifactState, CheckEnd, EffectFound, Judgement, Proof, effect, judge,
 };
 use onward_core::run::waits::{Wait, approval, deadline, external};
 
@@ -37,16 +37,16 @@ phases:
     done-when: [test -e made]
 ");
     let phase = &plan.phases[0];
-    let kept: Vec<Keep> = phase.artifacts.iter().map(|artifact| artifact.keep).collect();
-    assert_eq!(kept, [Keep::No, Keep::For(Duration::from_hours(30 * 24)), Keep::Forever]);
+    let kept: Vec<KeepCopy> = phase.artifacts.iter().map(|artifact| artifact.keep).collect();
+    assert_eq!(kept, [KeepCopy::No, KeepCopy::For(Duration::from_hours(30 * 24)), KeepCopy::Forever]);
     assert_eq!((phase.artifacts[1].max_bytes, phase.artifacts[1].required), (Some(2000), false));
-    let there = || ArtifactState::There { bytes: 1, digest: "d".into(), copy: Copied::NotWanted };
+    let there = || ArtifactState::There { bytes: 1, digest: "d".into(), copy: ArtifactCopied::NotWanted };
     let found = |name: &str, state| ArtifactFound { name: name.into(), path: format!("{name}.txt"), state };
     let passed = |code| CheckEnd { command: "make check".into(), code, said: "2 tests failed".into() };
     let good = Proof {
         artifacts: vec![found("report", there()), found("log", ArtifactState::Missing), found("all", there())],
         checks: vec![passed(Some(0)), passed(Some(0))],
-        effect: Some(Effect::There),
+        effect: Some(EffectFound::There),
     };
     assert_eq!(judge(phase, &good), Judgement::Done);
     let missing = Proof { artifacts: vec![found("report", ArtifactState::Missing)], ..good.clone() };
@@ -61,8 +61,8 @@ phases:
         ("verify-failed", "its verify command `make check` ended with code 2: 2 tests failed")
     );
     assert_eq!(error(phase, &Proof { checks: vec![passed(None)], ..good.clone() }).0, "verify-failed");
-    assert_eq!(error(phase, &Proof { effect: Some(Effect::Absent), ..good.clone() }).0, "effect-missing");
-    assert_eq!(judge(phase, &Proof { effect: Some(Effect::CannotTell), ..good.clone() }), Judgement::Unclear);
+    assert_eq!(error(phase, &Proof { effect: Some(EffectFound::Absent), ..good.clone() }).0, "effect-missing");
+    assert_eq!(judge(phase, &Proof { effect: Some(EffectFound::CannotTell), ..good.clone() }), Judgement::Unclear);
     assert_eq!(judge(phase, &Proof { effect: None, ..good.clone() }), Judgement::Unclear, "it was not asked");
     for half in [Proof { artifacts: Vec::new(), ..good.clone() }, Proof { checks: vec![passed(Some(0))], ..good }] {
         assert_eq!(error(phase, &half).0, "not-looked-at");
@@ -74,13 +74,13 @@ phases:
 #[test]
 fn answers_of_a_probe() {
     for (codes, answer) in [
-        (vec![Some(0)], Effect::There),
-        (vec![Some(0), Some(0)], Effect::There),
-        (vec![Some(0), Some(1)], Effect::Absent),
-        (vec![Some(2), Some(1)], Effect::Absent),
-        (vec![Some(0), Some(2)], Effect::CannotTell),
-        (vec![Some(127)], Effect::CannotTell),
-        (vec![None], Effect::CannotTell),
+        (vec![Some(0)], EffectFound::There),
+        (vec![Some(0), Some(0)], EffectFound::There),
+        (vec![Some(0), Some(1)], EffectFound::Absent),
+        (vec![Some(2), Some(1)], EffectFound::Absent),
+        (vec![Some(0), Some(2)], EffectFound::CannotTell),
+        (vec![Some(127)], EffectFound::CannotTell),
+        (vec![None], EffectFound::CannotTell),
     ] {
         assert_eq!(effect(&codes), answer, "{codes:?}");
     }
@@ -127,15 +127,15 @@ fn loops_end() {
     // What remains stays the same twice: stuck. An agent that says finished while work remains is overruled; one without room to
     // think hands over to a fresh session.
     let work = |words: &[&str]| -> Vec<Round> { words.iter().map(|words| round(false, words, false)).collect() };
-    let stuck = Next::Stuck { remaining: "Phase_4  phase_5".into() };
-    assert_eq!(next(&[], 5), Next::GoOn);
-    assert_eq!(next(&work(&["4 5", "5"]), 5), Next::GoOn);
-    assert_eq!(next(&work(&["phase_4 phase_5", "phase_4 phase_5"]), 5), Next::GoOn, "unchanged once");
+    let stuck = NextRound::Stuck { remaining: "Phase_4  phase_5".into() };
+    assert_eq!(next(&[], 5), NextRound::GoOn);
+    assert_eq!(next(&work(&["4 5", "5"]), 5), NextRound::GoOn);
+    assert_eq!(next(&work(&["phase_4 phase_5", "phase_4 phase_5"]), 5), NextRound::GoOn, "unchanged once");
     assert_eq!(next(&work(&["phase_4 phase_5", "phase_4\nphase_5", "Phase_4  phase_5"]), 5), stuck);
-    assert_eq!(next(&work(&["a", "b", "a", "b", "a"]), 5), Next::LimitReached { rounds: 5 });
-    assert_eq!(next(&[round(true, "phase_4", false)], 5), Next::Overruled { remaining: "phase_4".into() });
-    assert_eq!(next(&[round(false, "phase_4", true)], 5), Next::HandOff);
-    assert_eq!(next(&[round(true, " [] ", false)], 1), Next::Done);
+    assert_eq!(next(&work(&["a", "b", "a", "b", "a"]), 5), NextRound::LimitReached { rounds: 5 });
+    assert_eq!(next(&[round(true, "phase_4", false)], 5), NextRound::Overruled { remaining: "phase_4".into() });
+    assert_eq!(next(&[round(false, "phase_4", true)], 5), NextRound::HandOff);
+    assert_eq!(next(&[round(true, " [] ", false)], 1), NextRound::Done);
     for (text, nothing) in [("", true), (" 0 ", true), ("[]", true), ("None", true), ("Phase_4", false), ("00", false)]
     {
         assert_eq!(nothing_remains(text), nothing, "{text}");

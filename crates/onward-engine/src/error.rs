@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use onward_core::data_limits::Unfit;
 use onward_core::diagnostic::Diagnostic;
 use onward_core::id::{CheckpointId, PhaseId, RunId};
-use onward_core::question::{Question, Typed};
+use onward_core::question::{Question, TypedWords};
 use onward_core::resume::Finding;
 use onward_core::run::Refusal;
-use onward_core::view::Driver;
+use onward_core::view::DriverView;
 use onward_store::{StoreError, Vanished};
 
 use crate::trust::Doubt;
 
-use crate::vcs::tree_lock::AtWork;
+use crate::vcs::tree_lock::TreeUser;
 
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -62,7 +62,7 @@ pub enum Error {
     #[error("{file} is not a valid configuration")]
     Config { file: String, text: String, diagnostics: Vec<Diagnostic> },
     #[error("run {run} is driven by process {} on {} since {}", driver.pid, driver.host, driver.since)]
-    Driven { run: RunId, driver: Driver },
+    Driven { run: RunId, driver: DriverView },
     #[error("run {run} may not go on")]
     Refused { run: RunId, reasons: Vec<String> },
     /// What was found around the run forbids it.
@@ -82,7 +82,7 @@ pub enum Error {
     #[error("phase {phase} of run {run} is still at work")]
     PhaseLives { run: RunId, phase: PhaseId },
     #[error("files of run {run} stay as they are: {by}")]
-    TreeInUse { run: RunId, by: AtWork },
+    TreeInUse { run: RunId, by: TreeUser },
     #[error("something that a run has started is still at work: {}", path.display())]
     StillAtWork { path: PathBuf },
     /// A process of a run that the store has lost.
@@ -99,7 +99,7 @@ pub enum Error {
     #[error("run {run} holds saved state and has no phases to go on with: onward load gives the state back")]
     NoPhases { run: RunId },
     #[error("several runs of this work are unfinished")]
-    Several { runs: Vec<RunId>, typed: Typed },
+    Several { runs: Vec<RunId>, typed: TypedWords },
     /// Data, or what would come of it, is beyond what is kept and read again.
     #[error("this cannot be kept: {why}")]
     Unfit { why: String },

@@ -1,12 +1,12 @@
 //! Events as bytes, and the fold of what is stored.
 
-use onward_core::checkpoint::{self, Behind, CheckpointMeta, Taken};
+use onward_core::checkpoint::{self, CheckpointMeta, NewCheckpointDocument, PatchDebt};
 use onward_core::event::{Event, Recorded};
 use onward_core::id::{RunId, Seq};
 use onward_core::read_back::{self, Part};
 use onward_core::run::{self, Run, cache};
 use onward_core::view;
-use onward_store::{Chain, Content, NewCheckpoint, NewEvent, Record, Store};
+use onward_store::{Chain, NewCheckpoint, NewEvent, Record, Store, StoredContent};
 use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ const BYTES_PER_READ: usize = 4 << 20;
 const BUILT_AGAIN_BYTES_MAX: usize = 64 * 1024;
 
 #[derive(Serialize)]
-struct Out<'a> {
+struct EventOut<'a> {
     v: u32,
     event: &'a Event,
 }
@@ -47,7 +47,7 @@ fn known_version<'de, D: serde::Deserializer<'de>>(deserializer: D) -> std::resu
 }
 
 pub(crate) fn encode(event: &Event) -> Vec<u8> {
-    serde_json::to_vec(&Out { v: VERSION, event }).expect("an event has only string keys")
+    serde_json::to_vec(&EventOut { v: VERSION, event }).expect("an event has only string keys")
 }
 
 /// An event on its way into the journal, read again from its own bytes; or why it must not go there.
@@ -153,21 +153,21 @@ pub(crate) fn summary_bytes(run: &Run) -> Vec<u8> {
     serde_json::to_vec(&view::summary(run)).expect("a summary has only string keys")
 }
 
-pub(crate) fn stored(taken: &Taken) -> NewCheckpoint {
+pub(crate) fn stored(taken: &NewCheckpointDocument) -> NewCheckpoint {
     NewCheckpoint {
         id: taken.id.clone(),
         seq: taken.seq,
         meta: serde_json::to_vec(&taken.meta).expect("it has only string keys"),
         content: match &taken.content {
-            checkpoint::Content::Whole(bytes) => Content::Whole(bytes.clone()),
-            checkpoint::Content::Patch(bytes) => Content::Patch(bytes.clone()),
+            checkpoint::CheckpointBytes::Whole(bytes) => StoredContent::Whole(bytes.clone()),
+            checkpoint::CheckpointBytes::Patch(bytes) => StoredContent::Patch(bytes.clone()),
         },
     }
 }
 
 /// What the store says a reader of the newest checkpoint goes through.
-pub(crate) fn behind(chain: &Chain) -> Behind {
-    Behind { whole_bytes: chain.keyframe_bytes, patch_bytes: chain.patch_bytes }
+pub(crate) fn behind(chain: &Chain) -> PatchDebt {
+    PatchDebt { whole_bytes: chain.keyframe_bytes, patch_bytes: chain.patch_bytes }
 }
 
 pub(crate) fn meta(bytes: &[u8]) -> Option<CheckpointMeta> {

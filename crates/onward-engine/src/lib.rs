@@ -22,17 +22,17 @@ pub mod vcs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use commands::external_phases::{Done, Next, NextPhase, Report, Reported};
+pub use commands::external_phases::{DoneClaim, NextPhase, NextWork, PhaseReport, Reported};
 pub use commands::init_and_delete::{FirstPlan, InitReport};
 pub use commands::replan::Proposed;
-pub use commands::rewind::{Diff, Forked, Parts, Preview, Rewound};
+pub use commands::rewind::{CheckpointDiff, Forked, Preview, RewindParts, Rewound};
 pub use commands::rewind_steps;
 pub use commands::saved_state::Books;
-pub use doctor::{Finding, Findings, Repair, Repaired, StoreFacts};
+pub use doctor::{DoctorFinding, Findings, Repair, Repaired, StoreFacts};
 pub use drive::committer::begin as begin_run;
-pub use drive::keyframes::{Keep, KeepNothing, keyframe_is_due, put_fold, put_keyframe};
+pub use drive::keyframes::{CommitObserver, KeepNothing, keyframe_is_due, put_fold, put_keyframe};
 pub use drive::reporter::{Reporter, Silent, Update};
-pub use drive::world::{Begun, Direction, FilesOutcome, Happened, Tree, Urgency, World};
+pub use drive::world::{Direction, FilesOutcome, Happened, RewindSince, TreeWorld, Urgency, World};
 pub use drive::{Arrived, Committer, Driver};
 pub use error::{CopyInGit, Error, Left, Result};
 pub use journal::load as load_run;
@@ -40,16 +40,16 @@ pub use plan_files::{Checked, check};
 pub use project::{FOLDER, Project};
 pub use queries::runs::{ListFilter, ListItem, LogItem, Logged, RunShown, Shown};
 pub use start::findings::{Going, Judged, Unfinished};
-pub use start::starting::{Finished, Found, PlanFrom, Ready, Request, Want};
+pub use start::starting::{Finished, PlanFrom, Ready, Request, StartFound, Want};
 pub use sys::caller_guard::{Inside, inside};
 pub use sys::{process, stop};
 pub use trust::{Doubt, Trusted};
-pub use vcs::tree_lock::AtWork;
+pub use vcs::tree_lock::TreeUser;
 
 use onward_core::config::{Config, OnNetwork};
 use onward_core::run::Run;
-pub use onward_store::{Cause, StoreError, Vanished, kill_point};
 use onward_store::{Inspection, OpenMode, Store};
+pub use onward_store::{StoreCause, StoreError, Vanished, kill_point};
 
 /// A project with its store: what every front end calls.
 pub struct Onward {
@@ -160,8 +160,8 @@ fn demand_a_store_of_our_own(config: &Config) -> Result<()> {
 }
 
 /// The names of variables that hold secrets, as the project has it.
-pub(crate) fn secret_names(config: &Config) -> redact::Names {
-    redact::Names { more: config.secret_names(), except: config.no_secret_names() }
+pub(crate) fn secret_names(config: &Config) -> redact::SecretNames {
+    redact::SecretNames { more: config.secret_names(), except: config.no_secret_names() }
 }
 
 fn no_store_is_no_runs(why: StoreError) -> Error {

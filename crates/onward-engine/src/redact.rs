@@ -33,9 +33,9 @@ use key_material::KeyMaterial;
 pub use known::secrets;
 pub(crate) use known::{given, go_by, learn_inputs, names, secret_in, whole_input, whole_text};
 use literals::Literals;
-pub use names::{Names, names_a_secret};
+pub use names::{SecretNames, names_a_secret};
 pub use onward_core::run::MARK;
-use shapes::{Behind, Class, KeyBlockLine};
+use shapes::{BytesBefore, Class, KeyBlockLine};
 use starts::Starts;
 
 /// Shorter values are no secrets: cutting them out would cut words out of every text.
@@ -76,14 +76,14 @@ impl Secrets {
     }
 
     /// The secrets of an environment: values of variables whose names say so or are listed, and passwords inside URLs.
-    pub fn from_env<'a>(variables: impl IntoIterator<Item = (&'a OsStr, &'a OsStr)>, names: &Names) -> Self {
+    pub fn from_env<'a>(variables: impl IntoIterator<Item = (&'a OsStr, &'a OsStr)>, names: &SecretNames) -> Self {
         Self::from_env_and(variables, names, &[])
     }
 
     /// The same with values that were learnt in another way.
     pub fn from_env_and<'a>(
         variables: impl IntoIterator<Item = (&'a OsStr, &'a OsStr)>,
-        names: &Names,
+        names: &SecretNames,
         more: &[Vec<u8>],
     ) -> Self {
         let mut values = values_of(variables, names);
@@ -110,7 +110,10 @@ impl Secrets {
 }
 
 /// The secret values of an environment. A variable that the configuration takes out has none.
-fn values_of<'a>(variables: impl IntoIterator<Item = (&'a OsStr, &'a OsStr)>, names: &Names) -> BTreeSet<Vec<u8>> {
+fn values_of<'a>(
+    variables: impl IntoIterator<Item = (&'a OsStr, &'a OsStr)>,
+    names: &SecretNames,
+) -> BTreeSet<Vec<u8>> {
     let mut values = BTreeSet::new();
     for (name, value) in variables {
         let (name, value) = (name.as_bytes(), value.as_bytes().trim_ascii());
@@ -178,7 +181,7 @@ enum More {
 
 /// What can be said of a place in the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Look {
+enum PlaceMatch {
     Nothing,
     /// The bytes at hand may be the beginning of a secret.
     Undecided,
@@ -202,7 +205,7 @@ enum Follow {
 
 /// How far a decision goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum DecidedTo {
     /// All before this place is done.
     To(usize),
     /// The same, and what begins here cannot be decided yet.
@@ -237,8 +240,8 @@ impl Scan {
                 self.step_outside(secrets, bytes, at, more, out)
             };
             match step {
-                Step::To(next) => at = next,
-                Step::HoldFrom(place) => {
+                DecidedTo::To(next) => at = next,
+                DecidedTo::HoldFrom(place) => {
                     at = place;
                     break;
                 }
@@ -253,77 +256,86 @@ impl Scan {
     }
 
     /// Copies what is plain up to the next place that may be a secret, and decides about that place.
-    fn step_outside(&mut self, secrets: &Secrets, bytes: &[u8], from: usize, more: More, out: &mut Vec<u8>) -> Step {
+    fn step_outside(
+        &mut self,
+        secrets: &Secrets,
+        bytes: &[u8],
+        from: usize,
+        more: More,
+        out: &mut Vec<u8>,
+    ) -> DecidedTo {
         let at = secrets.starts.next(bytes, from, more);
         out.extend_from_slice(&bytes[from..at]);
         if at == bytes.len() {
-            return Step::To(at);
+            return DecidedTo::To(at);
         }
         match self.look(secrets, bytes, at, more) {
             // The candidate stays as it is; the next look begins behind its first byte.
-            Look::Nothing => {
+            PlaceMatch::Nothing => {
                 out.push(bytes[at]);
-                Step::To(at + 1)
+                DecidedTo::To(at + 1)
             }
-            Look::Undecided => Step::HoldFrom(at),
-            Look::Secret { keep, cut, follow } => {
+            PlaceMatch::Undecided => DecidedTo::HoldFrom(at),
+            PlaceMatch::Secret { keep, cut, follow } => {
                 out.extend_from_slice(&bytes[at..at + keep]);
                 out.extend_from_slice(MARK.as_bytes());
                 self.count += 1;
                 (self.cut, self.follow) = (cut, follow);
-                Step::To(at + keep)
+                DecidedTo::To(at + keep)
             }
         }
     }
 
     /// Drops one byte of a secret, unless the secret is over. Another known value may begin inside it and reach beyond it.
-    fn step_inside(&mut self, secrets: &Secrets, bytes: &[u8], at: usize, more: More) -> Step {
+    fn step_inside(&mut self, secrets: &Secrets, bytes: &[u8], at: usize, more: More) -> DecidedTo {
         match secrets.literals.look(&bytes[at..], more) {
-            literals::Look::Nothing => {}
-            literals::Look::Undecided => return Step::HoldFrom(at),
-            literals::Look::Whole(length) => self.cut = self.cut.max(length),
+            literals::LiteralMatch::Nothing => {}
+            literals::LiteralMatch::Undecided => return DecidedTo::HoldFrom(at),
+            literals::LiteralMatch::Whole(length) => self.cut = self.cut.max(length),
         }
         if self.cut > 0 {
             self.cut -= 1;
-            return Step::To(at + 1);
+            return DecidedTo::To(at + 1);
         }
         match self.follow {
-            Follow::Nothing => Step::To(at),
-            Follow::Class(class) if class.has(bytes[at]) => Step::To(at + 1),
+            Follow::Nothing => DecidedTo::To(at),
+            Follow::Class(class) if class.has(bytes[at]) => DecidedTo::To(at + 1),
             Follow::Class(_) => {
                 self.follow = Follow::Nothing;
-                Step::To(at)
+                DecidedTo::To(at)
             }
             Follow::KeyBlock(material) => self.step_key_block(bytes, at, more, material),
         }
     }
 
-    fn step_key_block(&mut self, bytes: &[u8], at: usize, more: More, material: KeyMaterial) -> Step {
+    fn step_key_block(&mut self, bytes: &[u8], at: usize, more: More, material: KeyMaterial) -> DecidedTo {
         match shapes::key_block_end(&bytes[at..], more) {
-            KeyBlockLine::Undecided => Step::HoldFrom(at),
+            KeyBlockLine::Undecided => DecidedTo::HoldFrom(at),
             KeyBlockLine::Here(length) => {
                 (self.cut, self.follow) = (length, Follow::Nothing);
-                Step::To(at)
+                DecidedTo::To(at)
             }
             KeyBlockLine::NotHere => {
                 let goes_on = material.with(bytes[at]);
                 self.follow = goes_on.map_or(Follow::Nothing, Follow::KeyBlock);
-                Step::To(if goes_on.is_some() { at + 1 } else { at })
+                DecidedTo::To(if goes_on.is_some() { at + 1 } else { at })
             }
         }
     }
 
     /// Known values first, since they may be longer than what a shape proves; where both fit, the longer cut counts.
-    fn look(&self, secrets: &Secrets, bytes: &[u8], at: usize, more: More) -> Look {
+    fn look(&self, secrets: &Secrets, bytes: &[u8], at: usize, more: More) -> PlaceMatch {
         let literal = secrets.literals.look(&bytes[at..], more);
-        let shape = shapes::look(secrets, &bytes[at..], Behind::new(&self.behind, &bytes[..at]), more);
+        let shape = shapes::look(secrets, &bytes[at..], BytesBefore::new(&self.behind, &bytes[..at]), more);
         match (literal, shape) {
-            (literals::Look::Undecided, _) | (_, Look::Undecided) => Look::Undecided,
-            (literals::Look::Nothing, shape) => shape,
-            (literals::Look::Whole(length), Look::Secret { keep: 0, cut, follow }) => {
-                Look::Secret { keep: 0, cut: cut.max(length), follow }
+            (literals::LiteralMatch::Undecided, _) | (_, PlaceMatch::Undecided) => PlaceMatch::Undecided,
+            (literals::LiteralMatch::Nothing, shape) => shape,
+            (literals::LiteralMatch::Whole(length), PlaceMatch::Secret { keep: 0, cut, follow }) => {
+                PlaceMatch::Secret { keep: 0, cut: cut.max(length), follow }
             }
-            (literals::Look::Whole(length), _) => Look::Secret { keep: 0, cut: length, follow: Follow::Nothing },
+            (literals::LiteralMatch::Whole(length), _) => {
+                PlaceMatch::Secret { keep: 0, cut: length, follow: Follow::Nothing }
+            }
         }
     }
 

@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use onward_core::config::Layer;
-use onward_store::ownership::{self, Foreign, Mark, Standing, is_for_people};
+use onward_store::ownership::{self, FolderStanding, Foreign, OwnerMark, is_for_people};
 use onward_store::{StoreError, Unsafe};
 
 use crate::Onward;
-use crate::doctor::Aside;
+use crate::doctor::RepairFolder;
 use crate::error::{Error, Result};
 use crate::plan_files;
 use crate::project::{FOLDER, Project};
@@ -67,10 +67,10 @@ pub struct Trusted {
 pub(crate) fn doubt(project: &Project) -> Option<Doubt> {
     let folder = project.store_folder();
     match ownership::standing(&folder) {
-        Standing::New => None,
-        Standing::Foreign(why) => Some(Doubt::NotMadeHere(why)),
-        Standing::Ours if Mark::read(&folder).allows(TRACKED) => None,
-        Standing::Ours => tracked(&project.top).map(Doubt::Tracked),
+        FolderStanding::New => None,
+        FolderStanding::Foreign(why) => Some(Doubt::NotMadeHere(why)),
+        FolderStanding::Ours if OwnerMark::read(&folder).allows(TRACKED) => None,
+        FolderStanding::Ours => tracked(&project.top).map(Doubt::Tracked),
     }
 }
 
@@ -93,7 +93,7 @@ impl Onward {
         }
         let mut aside = None;
         if before.is_some() && fs::symlink_metadata(folder.join("git")).is_ok() {
-            let place = Aside::new(&folder, Timestamp::now());
+            let place = RepairFolder::new(&folder, Timestamp::now());
             place.take(&folder.join("git"))?;
             aside = Some(place.shown());
         }
@@ -128,7 +128,7 @@ pub(crate) fn allows(project: &Project, cautious: &Layer) -> bool {
         return true;
     }
     let folder = project.store_folder();
-    let mark = Mark::read(&folder);
+    let mark = OwnerMark::read(&folder);
     mark.fits(&folder) && mark.allows(&word_for(cautious))
 }
 

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::sync::{Arc, LazyLock};
 
-use onward_engine::redact::{MARK, Names, Redactor, Secrets, names_a_secret, redact_text};
+use onward_engine::redact::{MARK, Redactor, SecretNames, Secrets, names_a_secret, redact_text};
 
 const SHAPES: [&str; 14] = [
     "ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8",
@@ -397,8 +397,10 @@ fn names_that_say_it() {
 fn the_configuration_has_its_say() {
     let env = [("Harmless_Name", "listed-by-name"), ("SORT_KEY", "created_at"), ("page_key", "https://a:tulip-99@h")];
     let env = env.map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
-    let names =
-        Names { more: vec!["HARMLESS_NAME".to_owned()], except: vec!["sort_key".to_owned(), "PAGE_KEY".to_owned()] };
+    let names = SecretNames {
+        more: vec!["HARMLESS_NAME".to_owned()],
+        except: vec!["sort_key".to_owned(), "PAGE_KEY".to_owned()],
+    };
     let text = Secrets::from_env(env, &names).text("listed-by-name created_at tulip-99").into_owned();
     assert_eq!(text, format!("{MARK} created_at tulip-99"));
 }
@@ -433,7 +435,7 @@ fn secrets_of_an_environment() {
         ("EXTRA", "listed-by-name"),
     ];
     let env = env.map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
-    let secrets = Secrets::from_env(env, &Names { more: vec!["EXTRA".to_owned()], except: Vec::new() });
+    let secrets = Secrets::from_env(env, &SecretNames { more: vec!["EXTRA".to_owned()], except: Vec::new() });
     let text = secrets.text("staple-4711-mango name idempotency-1 tulip-rain-99 listed-by-name");
     assert_eq!(text, format!("{MARK} name idempotency-1 {MARK} {MARK}"));
     assert!(!format!("{secrets:?}").contains("mango"));

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use onward_core::data_limits::{self, DEPTH_LEVELS_MAX};
-use onward_engine::{Books, Done, Error, FOLDER, Onward, Ready, Report, Request, Shown, Silent, Want};
+use onward_engine::{Books, DoneClaim, Error, FOLDER, Onward, PhaseReport, Ready, Request, Shown, Silent, Want};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -417,12 +417,13 @@ fn told(onward: &mut Onward, run: &str, text: &str, tally: &mut Tally) {
     let id = onward.checkpoint(Some(run), Some(text)).expect("a name is a text");
     let Shown::Checkpoint(shown) = onward.show(&id).expect("it can be read") else { panic!("{id} is a checkpoint") };
     assert_eq!(shown.name.as_deref(), Some(text));
-    let note = Report::Progress { note: Some(text.to_owned()) };
+    let note = PhaseReport::Progress { note: Some(text.to_owned()) };
     onward.report(Some(run), "work", &note, None).expect("a note is a text");
     let outputs = [("x".to_owned(), text.replace(['\n', '\r'], " "))].into();
     // What remains keeps the phase open.
-    let claim = Done { outputs, remaining: text.to_owned(), summary: Some(text.to_owned()), ..Done::default() };
-    let reported = onward.report(Some(run), "work", &Report::Done(claim), None).expect("a claim is heard");
+    let claim =
+        DoneClaim { outputs, remaining: text.to_owned(), summary: Some(text.to_owned()), ..DoneClaim::default() };
+    let reported = onward.report(Some(run), "work", &PhaseReport::Done(claim), None).expect("a claim is heard");
     if reported.accepted { tally.taken += 1 } else { tally.refused += 1 }
 }
 

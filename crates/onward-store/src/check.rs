@@ -5,7 +5,7 @@ use onward_core::id::{RunId, Seq};
 use crate::{
     VALUE_BYTES_MAX,
     error::StoreError,
-    types::{Content, Entry, NewRun},
+    types::{Entry, NewRun, StoredContent},
 };
 
 /// Ids become names of files, which may have 255 bytes, an ending included.
@@ -56,7 +56,7 @@ pub(crate) fn entry(entry: &Entry, expected: Seq) -> Result<(), StoreError> {
 /// What the contents of an entry must fit: `stored` were stored in the run before them.
 pub(crate) fn contents(entry: &Entry, stored: u32) -> Result<(), StoreError> {
     let Some(first) = entry.checkpoints.first() else { return Ok(()) };
-    if let (Content::Patch(_), 0) = (&first.content, stored) {
+    if let (StoredContent::Patch(_), 0) = (&first.content, stored) {
         let what = format!("checkpoint {} is a patch, and the run has nothing that it could change", first.id);
         return Err(StoreError::BadEntry { what });
     }

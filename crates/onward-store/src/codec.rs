@@ -43,7 +43,7 @@ pub(crate) type BlobId = [u8; 32];
 
 /// What an envelope holds.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Content {
+pub(crate) enum PackedContent {
     Plain(Vec<u8>),
     Blob { id: BlobId, bytes: u64 },
 }
@@ -100,7 +100,7 @@ fn checksum(format_and_flags: [u8; 2], parts: &[&[u8]]) -> [u8; 8] {
 }
 
 /// Opens an envelope. The checksum is compared before anything else is believed, the format included.
-pub(crate) fn open(envelope: &[u8]) -> Result<Content, StoreError> {
+pub(crate) fn open(envelope: &[u8]) -> Result<PackedContent, StoreError> {
     let Some((header, payload)) = envelope.split_at_checked(HEADER_BYTES) else {
         return Err(damaged("a stored value is too short"));
     };
@@ -112,21 +112,21 @@ pub(crate) fn open(envelope: &[u8]) -> Result<Content, StoreError> {
         return Err(StoreError::Newer { what: "a stored value", found: format.into(), known: FORMAT.into() });
     }
     match flags {
-        0 => Ok(Content::Plain(payload.to_vec())),
-        COMPRESSED => decompress(payload).map(Content::Plain),
+        0 => Ok(PackedContent::Plain(payload.to_vec())),
+        COMPRESSED => decompress(payload).map(PackedContent::Plain),
         BLOB => blob_name(payload),
         other => Err(StoreError::Newer { what: "the flags of a stored value", found: other.into(), known: 2 }),
     }
 }
 
 /// What an envelope seems to hold, whatever its checksum says: to be shown, never to be used.
-pub(crate) fn raw(envelope: &[u8]) -> Content {
+pub(crate) fn raw(envelope: &[u8]) -> PackedContent {
     let Some((header, payload)) = envelope.split_at_checked(HEADER_BYTES) else {
-        return Content::Plain(envelope.to_vec());
+        return PackedContent::Plain(envelope.to_vec());
     };
-    let as_it_is = || Content::Plain(payload.to_vec());
+    let as_it_is = || PackedContent::Plain(payload.to_vec());
     match header[1] {
-        COMPRESSED => decompress(payload).map_or_else(|_| as_it_is(), Content::Plain),
+        COMPRESSED => decompress(payload).map_or_else(|_| as_it_is(), PackedContent::Plain),
         BLOB => blob_name(payload).unwrap_or_else(|_| as_it_is()),
         _ => as_it_is(),
     }
@@ -157,10 +157,12 @@ fn decompress(payload: &[u8]) -> Result<Vec<u8>, StoreError> {
     }
 }
 
-fn blob_name(payload: &[u8]) -> Result<Content, StoreError> {
+fn blob_name(payload: &[u8]) -> Result<PackedContent, StoreError> {
     let name = payload.split_first_chunk::<32>().and_then(|(id, rest)| Some((id, rest.first_chunk::<8>()?)));
     match name {
-        Some((id, bytes)) if payload.len() == 40 => Ok(Content::Blob { id: *id, bytes: u64::from_le_bytes(*bytes) }),
+        Some((id, bytes)) if payload.len() == 40 => {
+            Ok(PackedContent::Blob { id: *id, bytes: u64::from_le_bytes(*bytes) })
+        }
         _ => Err(damaged("the name of a blob has the wrong length")),
     }
 }
@@ -178,8 +180,8 @@ mod tests {
     proptest! {
         #[test]
         fn what_goes_in_comes_out(value in prop::collection::vec(any::<u8>(), 0..5000)) {
-            prop_assert_eq!(open(&plain(&value)).ok(), Some(Content::Plain(value.clone())));
-            prop_assert_eq!(open(&compressed(&value)).ok(), Some(Content::Plain(value)));
+            prop_assert_eq!(open(&plain(&value)).ok(), Some(PackedContent::Plain(value.clone())));
+            prop_assert_eq!(open(&compressed(&value)).ok(), Some(PackedContent::Plain(value)));
         }
 
         #[test]
@@ -227,14 +229,14 @@ mod tests {
     fn what_was_stored_once_is_read_for_ever() {
         // Never adapted: a new format gets lines of its own.
         let stored = [
-            ("0000fa3dcee8d235b4886f6e77617264", Content::Plain(b"onward".to_vec())),
+            ("0000fa3dcee8d235b4886f6e77617264", PackedContent::Plain(b"onward".to_vec())),
             (
                 "0001018f299165303d8c282300000000000028b52ffd6028224d0000106161010023830758",
-                Content::Plain(vec![b'a'; 9000]),
+                PackedContent::Plain(vec![b'a'; 9000]),
             ),
             (
                 "0002e68ff3a90970aeb807070707070707070707070707070707070707070707070707070707070707072823000000000000",
-                Content::Blob { id: [7; 32], bytes: 9000 },
+                PackedContent::Blob { id: [7; 32], bytes: 9000 },
             ),
         ];
         for (hex, content) in stored {

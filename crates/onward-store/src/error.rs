@@ -51,7 +51,7 @@ pub enum StoreError {
 
     /// Nothing of what was asked for is there, which was looked up again after the failure.
     #[error("not saved in {}: {detail}", path.display())]
-    NotSaved { cause: Cause, path: PathBuf, detail: String },
+    NotSaved { cause: StoreCause, path: PathBuf, detail: String },
 
     /// A flush failed, so nobody can tell whether what was asked for is there. The handle writes nothing more; whoever opens
     /// the store next empties its log first, and can tell then.
@@ -60,7 +60,7 @@ pub enum StoreError {
 
     /// Reading failed; what is stored was not touched.
     #[error("cannot read {}: {detail}", path.display())]
-    Unreadable { cause: Cause, path: PathBuf, detail: String },
+    Unreadable { cause: StoreCause, path: PathBuf, detail: String },
 
     /// A file of the store was taken away while it was in use. What was asked for last may be in it, and nobody finds it there.
     #[error("{} {how} while it was in use", path.display())]
@@ -101,7 +101,7 @@ pub enum StoreError {
 
 /// What stood in the way of a read or a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Cause {
+pub enum StoreCause {
     /// No room: disk, quota or inodes.
     Full,
     /// The place may not be written.
@@ -183,11 +183,11 @@ pub enum Unsafe {
 impl StoreError {
     /// Turns a failed system call during a write into what a caller can act on.
     pub(crate) fn not_saved(path: impl Into<PathBuf>, error: &io::Error) -> Self {
-        Self::NotSaved { cause: Cause::of(error), path: path.into(), detail: error.to_string() }
+        Self::NotSaved { cause: StoreCause::of(error), path: path.into(), detail: error.to_string() }
     }
 
     pub(crate) fn unreadable(path: impl Into<PathBuf>, error: &io::Error) -> Self {
-        Self::Unreadable { cause: Cause::of(error), path: path.into(), detail: error.to_string() }
+        Self::Unreadable { cause: StoreCause::of(error), path: path.into(), detail: error.to_string() }
     }
 
     /// The same, with the database that it is about: a person must know which file is meant.
@@ -201,11 +201,11 @@ impl StoreError {
 
     /// Whether room on the disk is all that was missing.
     pub(crate) fn is_full(&self) -> bool {
-        matches!(self, Self::NotSaved { cause: Cause::Full, .. })
+        matches!(self, Self::NotSaved { cause: StoreCause::Full, .. })
     }
 }
 
-impl Cause {
+impl StoreCause {
     pub(crate) fn of(error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => Self::Full,

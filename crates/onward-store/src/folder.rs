@@ -43,7 +43,7 @@ pub(crate) struct Folder {
 impl Folder {
     /// Finds an existing folder and refuses it if it is not safe. `None` if there is nothing.
     pub(crate) fn find(path: &Path) -> Result<Option<Self>, StoreError> {
-        match check(path, Kind::Folder) {
+        match check(path, EntryKind::Folder) {
             Ok(true) => {}
             Ok(false) => return Ok(None),
             Err(error) => return Err(error),
@@ -66,7 +66,7 @@ impl Folder {
         }
         for part in [folder.run(), folder.blobs()] {
             make_folder(&part)?;
-            check(&part, Kind::Folder)?;
+            check(&part, EntryKind::Folder)?;
         }
         folder.hide_from_git();
         folder.keep_reserve();
@@ -93,7 +93,7 @@ impl Folder {
     pub(crate) fn check_database(&self) -> Result<bool, StoreError> {
         let mut is_there = false;
         for name in DATABASE_FILES {
-            is_there = check(&self.root.join(name), Kind::File)?;
+            is_there = check(&self.root.join(name), EntryKind::File)?;
         }
         Ok(is_there)
     }
@@ -165,7 +165,7 @@ impl Folder {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum EntryKind {
     File,
     Folder,
 }
@@ -192,11 +192,11 @@ pub(crate) fn bytes_of(path: &Path) -> u64 {
 
 /// Refuses what is no folder of this user's alone.
 pub(crate) fn check_folder(path: &Path) -> Result<(), StoreError> {
-    check(path, Kind::Folder).map(drop)
+    check(path, EntryKind::Folder).map(drop)
 }
 
 /// `false` when nothing is there, an error when what is there is not safe.
-fn check(path: &Path, kind: Kind) -> Result<bool, StoreError> {
+fn check(path: &Path, kind: EntryKind) -> Result<bool, StoreError> {
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_PATH | libc::O_NOFOLLOW).open(path);
     let seen = match opened.and_then(|file| file.metadata()) {
         Ok(seen) => seen,
@@ -204,8 +204,8 @@ fn check(path: &Path, kind: Kind) -> Result<bool, StoreError> {
         Err(error) => return Err(StoreError::unreadable(path, &error)),
     };
     let right_kind = match kind {
-        Kind::File => seen.is_file(),
-        Kind::Folder => seen.is_dir(),
+        EntryKind::File => seen.is_file(),
+        EntryKind::Folder => seen.is_dir(),
     };
     let why = if seen.file_type().is_symlink() {
         Unsafe::Link
@@ -215,7 +215,7 @@ fn check(path: &Path, kind: Kind) -> Result<bool, StoreError> {
         Unsafe::Owner
     } else if seen.mode() & WRITABLE_BY_OTHERS != 0 {
         Unsafe::Writable
-    } else if kind == Kind::File && seen.nlink() > 1 {
+    } else if kind == EntryKind::File && seen.nlink() > 1 {
         Unsafe::SecondName
     } else {
         return Ok(true);

@@ -39,33 +39,33 @@ const WAIT_STEP_SHORT: Duration = Duration::from_micros(50);
 pub(crate) type StoreId = [u8; 16];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Head {
+pub(crate) struct StoreHead {
     pub(crate) store: StoreId,
     pub(crate) commits: u64,
     pub(crate) hash: Hash,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum HeadFound {
     Missing,
     Unreadable,
     /// A slot fits its checksum and has a version that this program does not know.
     Newer(u8),
-    Head(Head),
+    Head(StoreHead),
 }
 
 /// Reads the newer of the two slots. Call it before opening a transaction: a commit in between then makes the database
 /// newer than the head, which is normal, and never the other way round.
-pub(crate) fn read(path: &Path) -> Found {
+pub(crate) fn read(path: &Path) -> HeadFound {
     match private::open(path) {
         Ok(file) => newest(&file),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Found::Missing,
-        Err(_) => Found::Unreadable,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => HeadFound::Missing,
+        Err(_) => HeadFound::Unreadable,
     }
 }
 
 /// Moves the head forward, never back. Failing to is not an error: the commit it tells of is safe already.
-pub(crate) fn advance(path: &Path, head: &Head) {
+pub(crate) fn advance(path: &Path, head: &StoreHead) {
     reached("head.before-write");
     if write(path, head, Overwrite::Older).is_ok() {
         reached("head.after-write");
@@ -73,7 +73,7 @@ pub(crate) fn advance(path: &Path, head: &Head) {
 }
 
 /// Makes the head say what the database says, even if that is less. Only for a person who has seen the alarm.
-pub(crate) fn force(path: &Path, head: &Head) -> io::Result<()> {
+pub(crate) fn force(path: &Path, head: &StoreHead) -> io::Result<()> {
     write(path, head, Overwrite::Anything)
 }
 
@@ -83,14 +83,14 @@ enum Overwrite {
     Anything,
 }
 
-fn write(path: &Path, head: &Head, overwrite: Overwrite) -> io::Result<()> {
+fn write(path: &Path, head: &StoreHead, overwrite: Overwrite) -> io::Result<()> {
     let file = open_for_writing(path)?;
     wait_for_lock(&file)?;
     if overwrite == Overwrite::Older {
         let stays = match newest(&file) {
-            Found::Head(old) => old.store != head.store || old.commits >= head.commits,
-            Found::Newer(_) => true,
-            Found::Missing | Found::Unreadable => false,
+            HeadFound::Head(old) => old.store != head.store || old.commits >= head.commits,
+            HeadFound::Newer(_) => true,
+            HeadFound::Missing | HeadFound::Unreadable => false,
         };
         if stays {
             return Ok(());
@@ -122,21 +122,23 @@ fn wait_for_lock(file: &File) -> io::Result<()> {
     Err(io::ErrorKind::TimedOut.into())
 }
 
-fn newest(file: &File) -> Found {
+fn newest(file: &File) -> HeadFound {
     let slots = (0..SLOTS).map(|slot| {
         let mut part = [0; SLOT_BYTES];
         // A slot that was never written is simply not there.
         let read = file.read_at(&mut part, (slot * SLOT_BYTES) as u64).unwrap_or(0);
         decode(&part[..read])
     });
-    slots.fold(Found::Unreadable, |best, slot| match (best, slot) {
-        (Found::Head(one), Found::Head(other)) => Found::Head(if other.commits > one.commits { other } else { one }),
-        (Found::Newer(_), _) | (Found::Head(_), Found::Missing | Found::Unreadable) => best,
-        (Found::Missing | Found::Unreadable, _) | (Found::Head(_), Found::Newer(_)) => slot,
+    slots.fold(HeadFound::Unreadable, |best, slot| match (best, slot) {
+        (HeadFound::Head(one), HeadFound::Head(other)) => {
+            HeadFound::Head(if other.commits > one.commits { other } else { one })
+        }
+        (HeadFound::Newer(_), _) | (HeadFound::Head(_), HeadFound::Missing | HeadFound::Unreadable) => best,
+        (HeadFound::Missing | HeadFound::Unreadable, _) | (HeadFound::Head(_), HeadFound::Newer(_)) => slot,
     })
 }
 
-fn encode(head: &Head) -> [u8; SLOT_BYTES] {
+fn encode(head: &StoreHead) -> [u8; SLOT_BYTES] {
     let mut slot = [0; SLOT_BYTES];
     slot[..7].copy_from_slice(MAGIC);
     slot[7] = VERSION;
@@ -149,23 +151,23 @@ fn encode(head: &Head) -> [u8; SLOT_BYTES] {
 }
 
 /// The checksum is compared before the version is believed: a flipped bit in that is damage.
-fn decode(slot: &[u8]) -> Found {
+fn decode(slot: &[u8]) -> HeadFound {
     let (Some(body), Some(check)) = (slot.get(..BODY_BYTES), slot.get(BODY_BYTES..BODY_BYTES + 16)) else {
-        return Found::Unreadable;
+        return HeadFound::Unreadable;
     };
     if body[..7] != *MAGIC || blake3::hash(body).as_bytes()[..16] != *check {
-        return Found::Unreadable;
+        return HeadFound::Unreadable;
     }
     if body[7] != VERSION {
-        return Found::Newer(body[7]);
+        return HeadFound::Newer(body[7]);
     }
-    let mut head = Head { store: [0; 16], commits: 0, hash: [0; 32] };
+    let mut head = StoreHead { store: [0; 16], commits: 0, hash: [0; 32] };
     head.store.copy_from_slice(&body[8..24]);
     let mut commits = [0; 8];
     commits.copy_from_slice(&body[24..32]);
     head.commits = u64::from_le_bytes(commits);
     head.hash.copy_from_slice(&body[32..64]);
-    Found::Head(head)
+    HeadFound::Head(head)
 }
 
 #[cfg(test)]
@@ -174,21 +176,21 @@ mod tests {
 
     use super::*;
 
-    fn head(commits: u64) -> Head {
-        Head { store: [9; 16], commits, hash: [u8::try_from(commits).unwrap_or(0); 32] }
+    fn head(commits: u64) -> StoreHead {
+        StoreHead { store: [9; 16], commits, hash: [u8::try_from(commits).unwrap_or(0); 32] }
     }
 
     #[test]
     fn it_only_moves_forward() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("HEAD");
-        assert_eq!(read(&path), Found::Missing);
+        assert_eq!(read(&path), HeadFound::Missing);
         for commits in [1, 2, 5, 3, 4] {
             advance(&path, &head(commits));
         }
-        assert_eq!(read(&path), Found::Head(head(5)));
+        assert_eq!(read(&path), HeadFound::Head(head(5)));
         force(&path, &head(2)).expect("the file can be written");
-        assert_eq!(read(&path), Found::Head(head(2)));
+        assert_eq!(read(&path), HeadFound::Head(head(2)));
     }
 
     #[test]
@@ -200,12 +202,12 @@ mod tests {
         let mut bytes = fs::read(&path).expect("the head file");
         bytes[SLOT_BYTES + 30] ^= 1;
         fs::write(&path, &bytes).expect("the head file can be written");
-        assert_eq!(read(&path), Found::Head(head(4)));
+        assert_eq!(read(&path), HeadFound::Head(head(4)));
         bytes[30] ^= 1;
         fs::write(&path, &bytes).expect("the head file can be written");
-        assert_eq!(read(&path), Found::Unreadable);
+        assert_eq!(read(&path), HeadFound::Unreadable);
         advance(&path, &head(6));
-        assert_eq!(read(&path), Found::Head(head(6)));
+        assert_eq!(read(&path), HeadFound::Head(head(6)));
     }
 
     /// Each byte of a slot becomes each other byte. It is never believed, and never taken for a later version.
@@ -215,7 +217,7 @@ mod tests {
         for (at, by) in (0..BODY_BYTES + 16).flat_map(|at| (1..=u8::MAX).map(move |by| (at, by))) {
             let mut changed = slot;
             changed[at] ^= by;
-            assert_eq!(decode(&changed), Found::Unreadable, "byte {at} changed by {by:#x}");
+            assert_eq!(decode(&changed), HeadFound::Unreadable, "byte {at} changed by {by:#x}");
         }
     }
 
@@ -232,7 +234,7 @@ mod tests {
         bytes.resize(SLOT_BYTES, 0);
         bytes.extend(later);
         fs::write(&path, &bytes).expect("the head file can be written");
-        assert_eq!(read(&path), Found::Newer(3));
+        assert_eq!(read(&path), HeadFound::Newer(3));
         advance(&path, &head(9));
         assert_eq!(fs::read(&path).expect("the head file"), bytes);
     }

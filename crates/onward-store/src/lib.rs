@@ -29,7 +29,7 @@ mod store_ext;
 pub mod testing;
 mod types;
 
-pub use error::{Cause, Damage, StoreError, Unsafe, Vanished};
+pub use error::{Damage, StoreCause, StoreError, Unsafe, Vanished};
 pub use file_system::network_file_system;
 pub use folder::{DATABASE, DATABASE_FILES, HEAD};
 pub use inspection::Inspection;
@@ -38,9 +38,9 @@ pub use open::{OpenMode, demand_safe, open, open_if_there, open_to_repair};
 pub use sqlite::{Journal, Letter, Naming, OldCheckpoint, OldRun, Salvage};
 pub use store_ext::StoreExt;
 pub use types::{
-    Alarm, Appended, Chain, CheckpointFilter, CheckpointRow, Consumed, Content, Derived, Entry, Fold, Health,
-    InboxItem, Kept, NewCheckpoint, NewEvent, NewRun, Page, Posted, PruneList, Pruned, Record, RunFilter, RunRow,
-    StoredCheckpoint, TakenBack,
+    Alarm, Appended, Chain, CheckpointFilter, CheckpointRow, Consumed, Derived, Entry, Fold, Health, InboxItem,
+    KeyframeKept, NewCheckpoint, NewEvent, NewRun, Page, PostedAs, PruneList, Pruned, Record, RunFilter, RunRow,
+    StoredCheckpoint, StoredContent, TakenBack,
 };
 
 use jiff::Timestamp;
@@ -83,7 +83,7 @@ pub trait Store: Send {
     /// Keeps something that the caller made of what is stored.
     ///
     /// It needs no lease: it says nothing new, and a driver may go on meanwhile. Whether it is right the caller must know.
-    fn put_derived(&mut self, derived: Derived) -> Result<Kept, StoreError>;
+    fn put_derived(&mut self, derived: Derived) -> Result<KeyframeKept, StoreError>;
 
     /// The fold that was kept last, if it is whole and belongs to the journal as it is. It can be made again from the journal, so
     /// damage to it is no error: there is none then.
@@ -98,7 +98,7 @@ pub trait Store: Send {
     fn holder(&mut self, run: &RunId) -> Result<Option<(LeaseKind, Holder)>, StoreError>;
 
     /// Leaves something for whoever drives the run. Posting the same id again changes nothing.
-    fn post(&mut self, run: &RunId, id: &str, at: Timestamp, body: Vec<u8>) -> Result<Posted, StoreError>;
+    fn post(&mut self, run: &RunId, id: &str, at: Timestamp, body: Vec<u8>) -> Result<PostedAs, StoreError>;
 
     /// Answers an item in place of whoever drives the run, so that it is not carried out any more. An append that would still
     /// consume it is refused.

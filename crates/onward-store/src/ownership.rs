@@ -42,7 +42,7 @@ struct Birth {
 
 /// What a folder was marked with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Mark {
+pub struct OwnerMark {
     folder: Option<Birth>,
     files: Vec<(String, Birth)>,
     allowed: BTreeSet<String>,
@@ -50,7 +50,7 @@ pub struct Mark {
 
 /// What is known of the folder of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum FolderStanding {
     /// There is no store yet: nothing, or only what people wrote.
     New,
     Ours,
@@ -87,7 +87,7 @@ impl Birth {
     }
 }
 
-impl Mark {
+impl OwnerMark {
     /// The mark that lies in a folder; an empty one if there is none that can be used.
     pub fn read(folder: &Path) -> Self {
         let text = private::read(&folder.join(MARK), MARK_BYTES_MAX).ok().and_then(|text| String::from_utf8(text).ok());
@@ -148,7 +148,7 @@ fn flush(folder: &Path) -> io::Result<()> {
 }
 
 fn write(folder: &Path, files: &[(&str, &Path)], allowed: &[&str]) -> io::Result<()> {
-    let old = Mark::read(folder);
+    let old = OwnerMark::read(folder);
     let mut text = format!("{FORM}\nfolder {}\n", Birth::of(&fs::symlink_metadata(folder)?).words());
     for (name, path) in files {
         let _ = writeln!(text, "file {name} {}", Birth::of(&fs::symlink_metadata(path)?).words());
@@ -176,35 +176,35 @@ fn alone(folder: &Path) -> io::Result<File> {
 }
 
 /// What is known of the folder of a store. Nothing is written.
-pub fn standing(folder: &Path) -> Standing {
+pub fn standing(folder: &Path) -> FolderStanding {
     match look(folder) {
         // Somebody may be just making it: the mark is there before anything else is.
-        Standing::Foreign(_) => look(folder),
+        FolderStanding::Foreign(_) => look(folder),
         known => known,
     }
 }
 
-fn look(folder: &Path) -> Standing {
+fn look(folder: &Path) -> FolderStanding {
     if fs::symlink_metadata(folder.join(BROUGHT)).is_ok() {
-        return Standing::Foreign(Foreign::Brought);
+        return FolderStanding::Foreign(Foreign::Brought);
     }
-    let mark = Mark::read(folder);
+    let mark = OwnerMark::read(folder);
     if mark.fits(folder) {
         let length = fs::symlink_metadata(folder.join(DATABASE)).map_or(0, |about| about.len());
         // An empty one holds nothing that could be taken for ours.
         let ours = length == 0 || mark.names(folder, DATABASE);
-        return if ours { Standing::Ours } else { Standing::Foreign(Foreign::Replaced) };
+        return if ours { FolderStanding::Ours } else { FolderStanding::Foreign(Foreign::Replaced) };
     }
-    let Ok(names) = fs::read_dir(folder) else { return Standing::New };
+    let Ok(names) = fs::read_dir(folder) else { return FolderStanding::New };
     let is_store = names.flatten().any(|entry| {
         let name = entry.file_name();
         let name = Path::new(&name);
         !name.to_string_lossy().starts_with(MARK) && !is_for_people(name) && !is_begun(&entry.path())
     });
     match (is_store, mark.folder) {
-        (false, _) => Standing::New,
-        (true, None) => Standing::Foreign(Foreign::Unmarked),
-        (true, Some(_)) => Standing::Foreign(Foreign::Elsewhere),
+        (false, _) => FolderStanding::New,
+        (true, None) => FolderStanding::Foreign(Foreign::Unmarked),
+        (true, Some(_)) => FolderStanding::Foreign(Foreign::Elsewhere),
     }
 }
 
@@ -229,19 +229,19 @@ fn is_begun(path: &Path) -> bool {
 /// Refuses to write to a store that was not made here.
 pub(crate) fn demand(folder: &Path) -> Result<(), StoreError> {
     match standing(folder) {
-        Standing::New | Standing::Ours => Ok(()),
-        Standing::Foreign(why) => Err(StoreError::Foreign { folder: folder.to_owned(), why }),
+        FolderStanding::New | FolderStanding::Ours => Ok(()),
+        FolderStanding::Foreign(why) => Err(StoreError::Foreign { folder: folder.to_owned(), why }),
     }
 }
 
 /// Marks the folder of a new store. Not flushed: that is done when its database is noted, and before that nothing is in it.
 pub(crate) fn mark_folder(folder: &Path) -> Result<(), StoreError> {
-    if Mark::read(folder).fits(folder) {
+    if OwnerMark::read(folder).fits(folder) {
         return Ok(());
     }
     let marked = alone(folder).and_then(|_alone| {
         // Somebody may have been faster, and have noted more.
-        if Mark::read(folder).fits(folder) { Ok(()) } else { write(folder, &[], &[]) }
+        if OwnerMark::read(folder).fits(folder) { Ok(()) } else { write(folder, &[], &[]) }
     });
     marked.map_err(|error| StoreError::not_saved(folder.join(MARK), &error))
 }
@@ -249,11 +249,11 @@ pub(crate) fn mark_folder(folder: &Path) -> Result<(), StoreError> {
 /// Notes the file that is the database of a store, or will take its place.
 pub(crate) fn mark_database(folder: &Path, database: &Path) -> Result<(), StoreError> {
     let there = folder.join(DATABASE);
-    if database == there && Mark::read(folder).names(folder, DATABASE) {
+    if database == there && OwnerMark::read(folder).names(folder, DATABASE) {
         return Ok(());
     }
     let marked = alone(folder).and_then(|_alone| {
-        let known = Mark::read(folder).names(folder, DATABASE);
+        let known = OwnerMark::read(folder).names(folder, DATABASE);
         match (known, database == there) {
             (true, true) => return Ok(()),
             (true, false) => write(folder, &[(DATABASE, database), (DATABASE, &there)], &[])?,
@@ -318,14 +318,14 @@ mod tests {
         let top = tempfile::tempdir().expect("a folder");
         let folder = top.path().join("store");
         fs::create_dir(&folder).expect("a folder");
-        assert_eq!(standing(&folder), Standing::New);
+        assert_eq!(standing(&folder), FolderStanding::New);
         mark_folder(&folder).expect("it can be marked");
         fs::create_dir(folder.join("run")).expect("a folder");
-        assert_eq!(standing(&folder), Standing::Ours);
+        assert_eq!(standing(&folder), FolderStanding::Ours);
         fs::write(folder.join(DATABASE), "").expect("a file");
         mark_database(&folder, &folder.join(DATABASE)).expect("it can be marked");
         fs::write(folder.join(DATABASE), "records").expect("a file");
-        assert_eq!(standing(&folder), Standing::Ours);
+        assert_eq!(standing(&folder), FolderStanding::Ours);
         (top, folder)
     }
 
@@ -335,7 +335,7 @@ mod tests {
         let (top, folder) = store();
         let moved = top.path().join("elsewhere");
         fs::rename(&folder, &moved).expect("a move");
-        assert_eq!(standing(&moved), Standing::Ours);
+        assert_eq!(standing(&moved), FolderStanding::Ours);
     }
 
     /// A person trusts settings again and again as they change. Only the last ones are trusted, and other words stay.
@@ -345,7 +345,7 @@ mod tests {
         for number in 0..100 {
             mark(&folder, &[], &["tracked", "filters-1", &format!("config-{number:064}")]).expect("it can be marked");
         }
-        let mark = Mark::read(&folder);
+        let mark = OwnerMark::read(&folder);
         assert!(mark.fits(&folder) && mark.allows("tracked") && mark.allows("filters-1"));
         assert!(mark.allows(&format!("config-{:064}", 99)) && !mark.allows(&format!("config-{:064}", 98)));
     }
@@ -359,15 +359,15 @@ mod tests {
         for name in [MARK, DATABASE] {
             fs::copy(folder.join(name), copy.join(name)).expect("a copy");
         }
-        assert_eq!(standing(&copy), Standing::Foreign(Foreign::Elsewhere));
+        assert_eq!(standing(&copy), FolderStanding::Foreign(Foreign::Elsewhere));
         trust(&copy, &["tracked"]).expect("a person says so");
-        assert_eq!(standing(&copy), Standing::Ours);
-        assert!(Mark::read(&copy).allows("tracked"));
+        assert_eq!(standing(&copy), FolderStanding::Ours);
+        assert!(OwnerMark::read(&copy).allows("tracked"));
         fs::remove_file(folder.join(DATABASE)).expect("it was there");
         fs::write(folder.join(DATABASE), "others").expect("a file");
-        assert_eq!(standing(&folder), Standing::Foreign(Foreign::Replaced));
+        assert_eq!(standing(&folder), FolderStanding::Foreign(Foreign::Replaced));
         fs::remove_file(folder.join(MARK)).expect("it was there");
-        assert_eq!(standing(&folder), Standing::Foreign(Foreign::Unmarked));
+        assert_eq!(standing(&folder), FolderStanding::Foreign(Foreign::Unmarked));
     }
 
     /// A team keeps configuration and plan under version control. A store may be made beside them.
@@ -377,14 +377,14 @@ mod tests {
         for name in ["config.yaml", "plan.yaml", ".gitignore", "README.md"] {
             fs::write(top.path().join(name), "").expect("a file");
         }
-        assert_eq!(standing(top.path()), Standing::New);
+        assert_eq!(standing(top.path()), FolderStanding::New);
         for folder in ["run", "blobs"] {
             fs::create_dir(top.path().join(folder)).expect("a folder");
         }
         fs::write(top.path().join(DATABASE), "").expect("a file");
-        assert_eq!(standing(top.path()), Standing::New, "what a power cut leaves");
+        assert_eq!(standing(top.path()), FolderStanding::New, "what a power cut leaves");
         fs::create_dir(top.path().join("git")).expect("a folder");
-        assert_eq!(standing(top.path()), Standing::Foreign(Foreign::Unmarked));
+        assert_eq!(standing(top.path()), FolderStanding::Foreign(Foreign::Unmarked));
     }
 
     /// A note proves itself; a copy of it with the same bytes does not.
@@ -405,9 +405,9 @@ mod tests {
     fn what_was_brought_is_distrusted_until_a_person_trusts_it() {
         let (_top, folder) = store();
         distrust(&folder).expect("it can be written");
-        assert_eq!(standing(&folder), Standing::Foreign(Foreign::Brought));
+        assert_eq!(standing(&folder), FolderStanding::Foreign(Foreign::Brought));
         trust(&folder, &[]).expect("a person says so");
-        assert_eq!(standing(&folder), Standing::Ours);
+        assert_eq!(standing(&folder), FolderStanding::Ours);
     }
 
     /// A database is built anew and takes the place of the old one. Killed before or after the move, the store is ours.
@@ -417,8 +417,8 @@ mod tests {
         let built = top.path().join("built");
         fs::write(&built, "rebuilt").expect("a file");
         mark_database(&folder, &built).expect("it can be marked");
-        assert_eq!(standing(&folder), Standing::Ours);
+        assert_eq!(standing(&folder), FolderStanding::Ours);
         fs::rename(&built, folder.join(DATABASE)).expect("a move");
-        assert_eq!(standing(&folder), Standing::Ours);
+        assert_eq!(standing(&folder), FolderStanding::Ours);
     }
 }

@@ -23,7 +23,7 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 
 /// Whether folders that are missing are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Missing {
+enum MissingFolders {
     Made,
     Refused,
 }
@@ -31,15 +31,15 @@ enum Missing {
 /// Makes the folders from `root` down to `folder`, which lies below it, each for this user alone. One that is there must
 /// be a folder of this user's that others cannot write to.
 pub fn make_folders(root: &Path, folder: &Path) -> io::Result<()> {
-    walk(root, folder, Missing::Made)
+    walk(root, folder, MissingFolders::Made)
 }
 
 /// Demands that everything from `root` down to `folder` is a folder of this user's own.
 pub fn demand_folders(root: &Path, folder: &Path) -> io::Result<()> {
-    walk(root, folder, Missing::Refused)
+    walk(root, folder, MissingFolders::Refused)
 }
 
-fn walk(root: &Path, folder: &Path, missing: Missing) -> io::Result<()> {
+fn walk(root: &Path, folder: &Path, missing: MissingFolders) -> io::Result<()> {
     let below = folder.strip_prefix(root).map_err(|_| refused(folder, "it lies outside of the store"))?;
     let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC | OFlag::O_RDONLY;
     let mut at = open_fd(root, flags, Mode::empty()).map_err(|why| no_folder(root, why))?;
@@ -49,7 +49,7 @@ fn walk(root: &Path, folder: &Path, missing: Missing) -> io::Result<()> {
         let Component::Normal(name) = part else { return Err(refused(folder, "its name climbs out of the store")) };
         path.push(name);
         at = match openat(at.as_fd(), name, flags, Mode::empty()) {
-            Err(Errno::ENOENT) if missing == Missing::Made => {
+            Err(Errno::ENOENT) if missing == MissingFolders::Made => {
                 match mkdirat(at.as_fd(), name, Mode::from_bits_truncate(FOLDER_MODE)) {
                     // Somebody else of ours may have made it meanwhile.
                     Ok(()) | Err(Errno::EEXIST) => {}

@@ -5,7 +5,7 @@ use onward_core::id::{CheckpointId, RunId, Seq};
 use crate::{
     Store,
     error::StoreError,
-    types::{CheckpointFilter, CheckpointRow, Derived, Kept, Page, RunFilter, RunRow},
+    types::{CheckpointFilter, CheckpointRow, Derived, KeyframeKept, Page, RunFilter, RunRow},
 };
 
 /// Rows that are read at a time where all of them are wanted.
@@ -24,12 +24,12 @@ pub trait StoreExt: Store {
     }
 
     /// Adds the whole document of a checkpoint that was stored as a patch.
-    fn put_keyframe(&mut self, checkpoint: &CheckpointId, document: Vec<u8>) -> Result<Kept, StoreError> {
+    fn put_keyframe(&mut self, checkpoint: &CheckpointId, document: Vec<u8>) -> Result<KeyframeKept, StoreError> {
         self.put_derived(Derived::Keyframe { checkpoint: checkpoint.clone(), document })
     }
 
     /// Keeps the caller's own form of a journal up to `seq`.
-    fn put_fold(&mut self, run: &RunId, seq: Seq, version: u32, bytes: Vec<u8>) -> Result<Kept, StoreError> {
+    fn put_fold(&mut self, run: &RunId, seq: Seq, version: u32, bytes: Vec<u8>) -> Result<KeyframeKept, StoreError> {
         self.put_derived(Derived::Fold { run: run.clone(), seq, version, bytes })
     }
 

@@ -45,12 +45,12 @@ pub struct NewCheckpoint {
     pub seq: Seq,
     /// What lists show without reading the content.
     pub meta: Vec<u8>,
-    pub content: Content,
+    pub content: StoredContent,
 }
 
 /// What a checkpoint is made of. How a patch is applied only the caller knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Content {
+pub enum StoredContent {
     /// A document that stands for itself.
     Whole(Vec<u8>),
     /// What changed since the newest checkpoint of the same run, in order of storing. The first one of a run cannot be
@@ -58,7 +58,7 @@ pub enum Content {
     Patch(Vec<u8>),
 }
 
-impl Content {
+impl StoredContent {
     /// The bytes as they were given.
     pub fn bytes(&self) -> &[u8] {
         match self {
@@ -194,7 +194,7 @@ pub enum Derived {
 
 /// What became of something derived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum KeyframeKept {
     New,
     /// The checkpoint has a whole document already, or the run a later fold; this one was not stored.
     AlreadyThere,
@@ -215,7 +215,7 @@ pub struct Fold {
 
 /// Whether a post was the first of its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Posted {
+pub enum PostedAs {
     New,
     AlreadyThere,
 }

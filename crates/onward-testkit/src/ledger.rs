@@ -2,7 +2,7 @@
 
 /// One line of the ledger: `begin NAME ATTEMPT PID`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct LedgerEntry {
     /// `begin`, `end`, `fail`, or `overlap` where an earlier step of that name was still alive.
     pub what: String,
     pub phase: String,
@@ -15,7 +15,7 @@ pub struct Entry {
 const KINDS: [&str; 4] = ["begin", "end", "fail", "overlap"];
 
 /// Reads a ledger. A last line without its newline is still being written and is left out.
-pub fn parse_ledger(text: &str) -> Vec<Entry> {
+pub fn parse_ledger(text: &str) -> Vec<LedgerEntry> {
     text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')).map(parse_line).collect()
 }
 
@@ -25,12 +25,12 @@ pub(crate) fn assert_kind(what: &str) {
     assert!(KINDS.contains(&what), "the ledger has {KINDS:?}, not {what:?}");
 }
 
-fn parse_line(line: &str) -> Entry {
+fn parse_line(line: &str) -> LedgerEntry {
     let mut words = line.split(' ');
     let mut next = || words.next().unwrap_or_else(|| panic!("a word is missing in the ledger's line {line:?}"));
     let (what, phase, attempt, pid) = (next(), next(), next(), next());
     assert_kind(what);
-    Entry {
+    LedgerEntry {
         what: what.to_owned(),
         phase: phase.to_owned(),
         attempt: attempt.to_owned(),
@@ -48,7 +48,7 @@ mod tests {
         assert_eq!(entries.len(), 2);
         assert_eq!(
             entries[1],
-            Entry { what: "end".to_owned(), phase: "a".to_owned(), attempt: "1".to_owned(), pid: 40 }
+            LedgerEntry { what: "end".to_owned(), phase: "a".to_owned(), attempt: "1".to_owned(), pid: 40 }
         );
     }
 

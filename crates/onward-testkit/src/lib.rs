@@ -43,7 +43,7 @@ pub mod tidy;
 mod wait;
 mod write_lock;
 
-pub use ledger::{Entry, parse_ledger};
+pub use ledger::{LedgerEntry, parse_ledger};
 pub use nix::sys::signal::Signal;
 pub use process::{is_alive, send};
 pub use project::TestProject;

@@ -13,7 +13,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use tempfile::TempDir;
 
-use crate::ledger::{Entry, assert_kind, parse_ledger};
+use crate::ledger::{LedgerEntry, assert_kind, parse_ledger};
 use crate::process;
 use crate::ran::Ran;
 use crate::running::Running;
@@ -235,7 +235,7 @@ impl TestProject {
 impl TestProject {
     /// Every line of the ledger, oldest first.
     #[track_caller]
-    pub fn ledger(&self) -> Vec<Entry> {
+    pub fn ledger(&self) -> Vec<LedgerEntry> {
         parse_ledger(&fs::read_to_string(self.root().join("ledger")).expect("the ledger is there"))
     }
 
@@ -254,7 +254,7 @@ impl TestProject {
 
     /// Waits until the ledger has that many such lines; gives the last of them.
     #[track_caller]
-    pub fn wait_ledger(&self, what: &str, phase: &str, count: usize) -> Entry {
+    pub fn wait_ledger(&self, what: &str, phase: &str, count: usize) -> LedgerEntry {
         assert!(count > 0, "there is nothing to wait for");
         wait_until(&format!("line {count} of `{what} {phase}` in the ledger"), || {
             let mut found = self.entries(what, phase);
@@ -287,7 +287,7 @@ impl TestProject {
     }
 
     #[track_caller]
-    fn entries(&self, what: &str, phase: &str) -> Vec<Entry> {
+    fn entries(&self, what: &str, phase: &str) -> Vec<LedgerEntry> {
         assert_kind(what);
         self.ledger().into_iter().filter(|entry| entry.what == what && entry.phase == phase).collect()
     }

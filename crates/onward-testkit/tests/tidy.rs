@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use onward_testkit::tidy::{self, CrateDependencies, FILE_LINES_MAX, Finding, TextFile};
+use onward_testkit::tidy::{self, Breach, CrateDependencies, FILE_LINES_MAX, TextFile};
 
 fn top() -> PathBuf {
     tidy::workspace_top(env!("CARGO_MANIFEST_DIR"))
@@ -20,7 +20,7 @@ fn is_rust(path: &str) -> bool {
 }
 
 #[track_caller]
-fn none(findings: impl IntoIterator<Item = Finding>) {
+fn none(findings: impl IntoIterator<Item = Breach>) {
     let lines: Vec<String> = findings.into_iter().map(|finding| finding.to_string()).collect();
     assert!(lines.is_empty(), "\n{}", lines.join("\n"));
 }

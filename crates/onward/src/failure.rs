@@ -13,7 +13,7 @@ use onward_core::resume::Finding;
 use onward_core::view;
 use onward_engine::{Error, stop};
 
-use crate::args::Reader;
+use crate::args::Audience;
 use crate::render;
 use pages::{
     answer_needed, bad_checkpoint, bad_record, damaged, forbidden, going_back, halfway_back, illegal, loss_unknown,
@@ -22,11 +22,11 @@ use pages::{
 
 /// Why a command did not do what it was asked for. Boxed, because it travels through every result.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Failure(Box<Page>);
+pub(crate) struct Failure(Box<FailurePage>);
 
 /// What is said about it.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Page {
+pub(crate) struct FailurePage {
     pub(crate) code: u8,
     /// A word for the kind of failure, for people who search for it.
     pub(crate) name: &'static str,
@@ -53,7 +53,7 @@ const LEFT: &str = "the request stays, and is carried out when the driver goes o
 const STORE_LEFT: &str = "the store was left as it is";
 const ALL_RECORDED: &str = "everything that was recorded before is still there";
 
-impl Page {
+impl FailurePage {
     fn new(code: u8, name: &'static str, what: impl Into<String>) -> Self {
         Self {
             code,
@@ -99,12 +99,13 @@ impl Page {
 
 impl Failure {
     pub(crate) fn usage(what: impl Into<String>) -> Self {
-        Page::new(exit::USAGE, "usage", what).into()
+        FailurePage::new(exit::USAGE, "usage", what).into()
     }
 
     /// Whatever the command did is done, and whoever asked does not know all of it.
     pub(crate) fn answer_not_written(why: &str, code: u8) -> Self {
-        let page = Page::new(exit::STORE, "no-answer", format!("the answer could not be written to stdout: {why}"));
+        let page =
+            FailurePage::new(exit::STORE, "no-answer", format!("the answer could not be written to stdout: {why}"));
         let without = format!(
             "the command itself came to its end, with exit code {code}; what was written of its answer is not all"
         );
@@ -133,7 +134,7 @@ impl Failure {
     /// A person was asked about a run that came to its end, and left by a signal instead.
     pub(crate) fn stopped_at_a_question(run: &RunId, signal: i32) -> Self {
         let what = format!("stopped by {}, and nothing was decided", signal_in_words(signal));
-        let page = Page::new(code_of(signal), "stopped", what).of_run(run).kept(ALL_RECORDED);
+        let page = FailurePage::new(code_of(signal), "stopped", what).of_run(run).kept(ALL_RECORDED);
         page.next(view::resume_command(run)).into()
     }
 
@@ -148,7 +149,7 @@ impl Failure {
         let what = format!("stopped by {}", signal_in_words(signal));
         let more = if page.question.is_some() { Vec::new() } else { vec![page.what] };
         let (question, findings) = (None, Vec::new());
-        Page { code: code_of(signal), name: "stopped", what, more, question, findings, ..page }.into()
+        FailurePage { code: code_of(signal), name: "stopped", what, more, question, findings, ..page }.into()
     }
 }
 
@@ -166,33 +167,33 @@ fn signal_in_words(signal: i32) -> String {
     }
 }
 
-impl From<Page> for Failure {
-    fn from(page: Page) -> Self {
+impl From<FailurePage> for Failure {
+    fn from(page: FailurePage) -> Self {
         Self(Box::new(page))
     }
 }
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Page::of(error).into()
+        FailurePage::of(error).into()
     }
 }
 
 impl Deref for Failure {
-    type Target = Page;
+    type Target = FailurePage;
 
-    fn deref(&self) -> &Page {
+    fn deref(&self) -> &FailurePage {
         &self.0
     }
 }
 
 impl DerefMut for Failure {
-    fn deref_mut(&mut self) -> &mut Page {
+    fn deref_mut(&mut self) -> &mut FailurePage {
         &mut self.0
     }
 }
 
-impl Page {
+impl FailurePage {
     fn of(error: Error) -> Self {
         let what = error.to_string();
         match error {
@@ -267,9 +268,9 @@ impl Page {
 }
 
 /// Set as soon as it is known: a program must get its last word, whatever happens.
-static READER: OnceLock<Reader> = OnceLock::new();
+static READER: OnceLock<Audience> = OnceLock::new();
 
-pub(crate) fn is_read_by(reader: Reader) {
+pub(crate) fn is_read_by(reader: Audience) {
     READER.get_or_init(|| reader);
 }
 
@@ -282,18 +283,18 @@ pub(crate) fn turn_panics_into_pages() {
         let page = Failure::from(bug(literal, &place));
         render::say(&render::failure::page(&page));
         match READER.get() {
-            None | Some(Reader::Person) => {}
-            Some(Reader::Program) => render::answer_json(&render::failure::Told::of(&page)),
-            Some(Reader::ProgramOfLines) => render::answer_json(&render::run::Exit::failed(&page, None)),
+            None | Some(Audience::Person) => {}
+            Some(Audience::Program) => render::answer_json(&render::failure::ErrorJson::of(&page)),
+            Some(Audience::ProgramOfLines) => render::answer_json(&render::run::ExitLine::failed(&page, None)),
         }
         render::drain();
         std::process::exit(i32::from(exit::BUG));
     }));
 }
 
-fn bug(literal: &str, place: &str) -> Page {
+fn bug(literal: &str, place: &str) -> FailurePage {
     let report = format!("please report this text with the output of `onward --version`; it happened at {place}");
-    Page::new(exit::BUG, "bug", format!("a bug in onward: {literal}"))
+    FailurePage::new(exit::BUG, "bug", format!("a bug in onward: {literal}"))
         .more(vec![report])
         .kept("everything that was recorded so far; phases at work go on, and the next start takes their results")
         .next("onward status")
@@ -301,13 +302,13 @@ fn bug(literal: &str, place: &str) -> Page {
 
 #[cfg(test)]
 mod tests {
-    use onward_core::question::{Offer, Typed};
+    use onward_core::question::{Offer, TypedWords};
     use onward_core::run::Refusal;
-    use onward_engine::{Cause, CopyInGit, Left, StoreError, Vanished};
+    use onward_engine::{CopyInGit, Left, StoreCause, StoreError, Vanished};
 
     use super::*;
     use onward_core::id::{Attempt, PhaseId, Seq};
-    use onward_core::view::Driver;
+    use onward_core::view::DriverView;
 
     fn run() -> RunId {
         RunId::new("run_demo_1")
@@ -332,7 +333,7 @@ mod tests {
     fn all() -> Vec<(u8, Error)> {
         let text = String::new;
         let io = || std::io::Error::from(std::io::ErrorKind::PermissionDenied);
-        let driver = Driver { host: "here".into(), pid: 7, since: jiff::Timestamp::UNIX_EPOCH };
+        let driver = DriverView { host: "here".into(), pid: 7, since: jiff::Timestamp::UNIX_EPOCH };
         vec![
             (10, Error::NoProject { from: "/x".into() }),
             (10, Error::NoSuchRun("nosuch".into())),
@@ -344,7 +345,7 @@ mod tests {
             (10, Error::NothingToRedo),
             (10, Error::NothingToUndo { run: RunId::new("r") }),
             (11, Error::PhaseLives { run: RunId::new("r"), phase: PhaseId::new("p") }),
-            (11, Error::TreeInUse { run: RunId::new("r"), by: onward_engine::AtWork::Somebody }),
+            (11, Error::TreeInUse { run: RunId::new("r"), by: onward_engine::TreeUser::Somebody }),
             (13, Error::RewindPending { run: RunId::new("r"), reason: "git does not answer".into() }),
             (13, Error::NotRewound { run: RunId::new("r"), reason: "a file is in the way".into() }),
             (13, Error::NotForked { reason: "there is a folder already".into() }),
@@ -365,7 +366,7 @@ mod tests {
             (13, Error::Forbidden { run: run(), findings: Vec::new() }),
             (13, Error::Refused { run: run(), reasons: vec!["the branch is gone".into()] }),
             (14, Error::AnswerNeeded(Box::new(question()))),
-            (14, Error::Several { runs: vec![run(), run()], typed: Typed::new(["plan.yaml"], []) }),
+            (14, Error::Several { runs: vec![run(), run()], typed: TypedWords::new(["plan.yaml"], []) }),
             (10, Error::Illegal(Refusal::NoSuchPhase(PhaseId::new("x")))),
             (2, Error::Illegal(Refusal::Illegal("skip", PhaseId::new("x"), "it is done".into()))),
             (13, Error::Illegal(Refusal::Archived)),
@@ -392,12 +393,22 @@ mod tests {
             (12, Error::Store(StoreError::LostCommits { head: 9, database: 8, path: "onward.db".into() })),
             (11, Error::Store(StoreError::LeaseLost { run: run() })),
             (11, Error::Store(StoreError::Conflict { expected: Seq(1), found: Seq(2) })),
-            (74, Error::Store(StoreError::NotSaved { cause: Cause::Full, path: "/x/.onward".into(), detail: text() })),
+            (
+                74,
+                Error::Store(StoreError::NotSaved {
+                    cause: StoreCause::Full,
+                    path: "/x/.onward".into(),
+                    detail: text(),
+                }),
+            ),
             (74, Error::Store(StoreError::Unclear { path: "/x/.onward".into(), detail: text() })),
             (74, Error::Store(StoreError::Network { path: "/x/.onward".into(), kind: "NFS" })),
             (11, Error::StillAtWork { path: "attempts/r/p/1".into() }),
             (11, Error::Survives { run: "r".into(), phase: "p".into(), pid: 7 }),
-            (74, Error::Store(StoreError::Unreadable { cause: Cause::ReadOnly, path: "/x".into(), detail: text() })),
+            (
+                74,
+                Error::Store(StoreError::Unreadable { cause: StoreCause::ReadOnly, path: "/x".into(), detail: text() }),
+            ),
             (70, Error::Store(StoreError::LookOnly)),
         ]
     }

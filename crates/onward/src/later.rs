@@ -9,30 +9,30 @@ use crate::commands::here;
 
 /// What the first words behind a verb name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Names {
+enum NamedByWords {
     Nothing,
     Run,
 }
 
-const VERBS: &[(&str, Names)] = &[
-    ("plan", Names::Nothing),
-    ("message", Names::Nothing),
-    ("team", Names::Nothing),
-    ("conflict", Names::Nothing),
-    ("knowledge", Names::Nothing),
-    ("decision", Names::Nothing),
-    ("brief", Names::Run),
-    ("keep", Names::Nothing),
-    ("archive", Names::Run),
-    ("import", Names::Nothing),
-    ("export", Names::Run),
-    ("man", Names::Nothing),
-    ("summary", Names::Run),
-    ("demo", Names::Nothing),
-    ("serve", Names::Nothing),
-    ("mcp", Names::Nothing),
-    ("worker", Names::Nothing),
-    ("hook", Names::Nothing),
+const VERBS: &[(&str, NamedByWords)] = &[
+    ("plan", NamedByWords::Nothing),
+    ("message", NamedByWords::Nothing),
+    ("team", NamedByWords::Nothing),
+    ("conflict", NamedByWords::Nothing),
+    ("knowledge", NamedByWords::Nothing),
+    ("decision", NamedByWords::Nothing),
+    ("brief", NamedByWords::Run),
+    ("keep", NamedByWords::Nothing),
+    ("archive", NamedByWords::Run),
+    ("import", NamedByWords::Nothing),
+    ("export", NamedByWords::Run),
+    ("man", NamedByWords::Nothing),
+    ("summary", NamedByWords::Run),
+    ("demo", NamedByWords::Nothing),
+    ("serve", NamedByWords::Nothing),
+    ("mcp", NamedByWords::Nothing),
+    ("worker", NamedByWords::Nothing),
+    ("hook", NamedByWords::Nothing),
 ];
 
 /// Whether a flag takes a value.
@@ -124,13 +124,13 @@ pub(crate) fn refuse(later: &Later) -> Error {
 }
 
 fn look_up(verb: &str, words: &[String]) -> Result<()> {
-    let names = VERBS.iter().find(|(known, _)| *known == verb).map_or(Names::Nothing, |(_, names)| *names);
+    let names = VERBS.iter().find(|(known, _)| *known == verb).map_or(NamedByWords::Nothing, |(_, names)| *names);
     // Words behind a flag may be its value, so only those before the first flag count.
     let words: Vec<&String> =
         words.iter().filter(|word| *word != "--").take_while(|word| !word.starts_with('-')).collect();
     match (names, words.first()) {
-        (Names::Nothing, _) | (_, None) => Ok(()),
-        (Names::Run, Some(run)) => Onward::look(&here()?)?.find_run(Some(run)).map(drop),
+        (NamedByWords::Nothing, _) | (_, None) => Ok(()),
+        (NamedByWords::Run, Some(run)) => Onward::look(&here()?)?.find_run(Some(run)).map(drop),
     }
 }
 

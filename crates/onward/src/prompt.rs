@@ -44,7 +44,7 @@ pub(crate) fn ask(question: &str) -> Option<String> {
 
 /// An answer to the question whether to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum ResumeAnswer {
     Resume,
     Pick,
     View,
@@ -57,16 +57,16 @@ pub(crate) enum Answer {
 }
 
 /// The letters, and the words that people type instead.
-pub(crate) fn answer(text: &str) -> Answer {
+pub(crate) fn answer(text: &str) -> ResumeAnswer {
     match text.to_lowercase().as_str() {
-        "" | "r" | "resume" | "y" | "yes" => Answer::Resume,
-        "p" | "pick" => Answer::Pick,
-        "v" | "view" => Answer::View,
-        "s" | "start" | "fresh" | "restart" => Answer::Fresh,
-        "d" | "delete" => Answer::Delete,
-        "a" | "abandon" => Answer::Abandon,
-        "n" | "no" => Answer::No,
-        _ => Answer::Unclear,
+        "" | "r" | "resume" | "y" | "yes" => ResumeAnswer::Resume,
+        "p" | "pick" => ResumeAnswer::Pick,
+        "v" | "view" => ResumeAnswer::View,
+        "s" | "start" | "fresh" | "restart" => ResumeAnswer::Fresh,
+        "d" | "delete" => ResumeAnswer::Delete,
+        "a" | "abandon" => ResumeAnswer::Abandon,
+        "n" | "no" => ResumeAnswer::No,
+        _ => ResumeAnswer::Unclear,
     }
 }
 
@@ -115,17 +115,17 @@ mod tests {
     #[test]
     fn letters_and_words_are_understood() {
         for text in ["", "r", "R", "y", "Yes", "resume"] {
-            assert_eq!(answer(text), Answer::Resume, "{text}");
+            assert_eq!(answer(text), ResumeAnswer::Resume, "{text}");
         }
         for text in ["s", "restart", "fresh"] {
-            assert_eq!(answer(text), Answer::Fresh, "{text}");
+            assert_eq!(answer(text), ResumeAnswer::Fresh, "{text}");
         }
         assert_eq!(
             ["p", "v", "d", "a", "n"].map(answer),
-            [Answer::Pick, Answer::View, Answer::Delete, Answer::Abandon, Answer::No]
+            [ResumeAnswer::Pick, ResumeAnswer::View, ResumeAnswer::Delete, ResumeAnswer::Abandon, ResumeAnswer::No]
         );
         for text in ["q", "rr", "delete everything", "\u{1b}[A", "ja"] {
-            assert_eq!(answer(text), Answer::Unclear, "{text}");
+            assert_eq!(answer(text), ResumeAnswer::Unclear, "{text}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use onward_core::checkpoint::Checkpoint;
 use onward_core::event::Event;
-use onward_core::view::{PhaseRecord, StatusView, Why};
+use onward_core::view::{PhaseRecord, StatusView, WillRun};
 use onward_core::{config, plan};
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value, json};
@@ -67,7 +67,7 @@ fn event() -> Value {
 fn output() -> Value {
     let mut generator = generator();
     let status = generator.subschema_for::<StatusView>();
-    let why = generator.subschema_for::<Why>();
+    let why = generator.subschema_for::<WillRun>();
     let phase = generator.subschema_for::<PhaseRecord>();
     let mut verbs = vec![("status", status.to_value()), ("why", why.to_value()), ("phase-record", phase.to_value())];
     verbs.extend(by_hand());
@@ -314,8 +314,8 @@ mod tests {
             damage: None,
         };
         has_exactly(&log_item(), &item);
-        has_exactly(&exit(), &crate::render::run::Exit::usage(2));
+        has_exactly(&exit(), &crate::render::run::ExitLine::usage(2));
         let failure = crate::failure::Failure::usage("it cannot be");
-        has_exactly(&error(), crate::render::failure::Told::of(&failure).about());
+        has_exactly(&error(), crate::render::failure::ErrorJson::of(&failure).about());
     }
 }

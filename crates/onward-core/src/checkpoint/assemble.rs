@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::kernel::{Fixed, Head, Kernel, StoredPatch, bytes};
-use super::model::{Artifact, Checkpoint, Context, FORMAT, Graph, Knowledge, LastError, Messages, Recovery, Replans};
+use super::kernel::{CheckpointHead, Fixed, Kernel, StoredPatch, bytes};
+use super::model::{
+    ArtifactRecord, Checkpoint, FORMAT, Knowledge, LastError, Messages, PlanGraph, Recovery, ReplanSummary, WorkContext,
+};
 use crate::event::{ArtifactSeen, PhaseError};
 use crate::failure::FailureCode;
 use crate::id::PhaseId;
@@ -117,8 +119,8 @@ fn complete(kernel: Kernel) -> Checkpoint {
     }
 }
 
-fn artifacts(phases: &[PhaseRecord]) -> Vec<Artifact> {
-    let of = |phase: &PhaseRecord, seen: &ArtifactSeen| Artifact {
+fn artifacts(phases: &[PhaseRecord]) -> Vec<ArtifactRecord> {
+    let of = |phase: &PhaseRecord, seen: &ArtifactSeen| ArtifactRecord {
         phase: phase.id.clone(),
         name: seen.name.clone(),
         path: seen.path.clone(),
@@ -129,8 +131,8 @@ fn artifacts(phases: &[PhaseRecord]) -> Vec<Artifact> {
     phases.iter().flat_map(|phase| phase.artifacts.iter().map(move |seen| of(phase, seen))).collect()
 }
 
-fn context(fixed: &Fixed) -> Context {
-    Context {
+fn context(fixed: &Fixed) -> WorkContext {
+    WorkContext {
         branch: fixed.branch.clone(),
         decisions: Vec::new(),
         files: Vec::new(),
@@ -140,22 +142,22 @@ fn context(fixed: &Fixed) -> Context {
     }
 }
 
-fn replans(fixed: &Fixed) -> Replans {
+fn replans(fixed: &Fixed) -> ReplanSummary {
     let mut counts = BTreeMap::new();
     for phase in fixed.revisions.iter().filter_map(|record| record.phase.as_ref()) {
         *counts.entry(phase.to_string()).or_default() += 1;
     }
-    Replans { history: fixed.revisions.clone(), counts }
+    ReplanSummary { history: fixed.revisions.clone(), counts }
 }
 
-fn graph(fixed: &Fixed, phases: &[PhaseRecord]) -> Graph {
+fn graph(fixed: &Fixed, phases: &[PhaseRecord]) -> PlanGraph {
     let nodes: BTreeMap<PhaseId, PhaseStatus> = phases.iter().map(|phase| (phase.id.clone(), phase.status)).collect();
     let finished = |id: &PhaseId| matches!(nodes.get(id), Some(PhaseStatus::Completed | PhaseStatus::Skipped));
     let batches_completed = fixed.batches.iter().filter(|batch| batch.iter().all(finished)).count();
-    Graph { batches: fixed.batches.clone(), batches_completed, nodes }
+    PlanGraph { batches: fixed.batches.clone(), batches_completed, nodes }
 }
 
-fn recovery(head: &Head, phases: &[PhaseRecord]) -> Recovery {
+fn recovery(head: &CheckpointHead, phases: &[PhaseRecord]) -> Recovery {
     let begun =
         |p: &&PhaseRecord| !matches!(p.status, PhaseStatus::Pending | PhaseStatus::Completed | PhaseStatus::Skipped);
     let mut from: Vec<PhaseId> = phases.iter().filter(begun).map(|phase| phase.id.clone()).collect();

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::model::{CheckpointMeta, FORMAT, Kept, PlanReference, Trigger};
+use super::model::{CheckpointMeta, FORMAT, KeptTree, PlanReference, Trigger};
 use crate::id::{CheckpointId, PhaseId, RunId, Seq};
 use crate::patch::{Below, Op};
 use crate::read_back::{self, Part};
@@ -21,7 +21,7 @@ pub struct Kernel {
     /// The format version.
     pub onward: u32,
     pub fixed: Fixed,
-    pub head: Head,
+    pub head: CheckpointHead,
     pub phases: Vec<PhaseRecord>,
     pub state: Value,
 }
@@ -46,7 +46,7 @@ pub struct Fixed {
 
 /// What is new in every checkpoint.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Head {
+pub struct CheckpointHead {
     pub id: CheckpointId,
     pub seq: Seq,
     pub triggers: Vec<Trigger>,
@@ -56,21 +56,21 @@ pub struct Head {
     pub status: RunStatus,
     pub can_resume: bool,
     #[serde(default)]
-    pub snapshot: Option<Kept>,
+    pub snapshot: Option<KeptTree>,
 }
 
 /// A checkpoint that is about to be stored.
 #[derive(Clone, Debug)]
-pub struct Taken {
+pub struct NewCheckpointDocument {
     pub id: CheckpointId,
     pub seq: Seq,
     pub meta: CheckpointMeta,
-    pub content: Content,
+    pub content: CheckpointBytes,
 }
 
 /// The bytes of a checkpoint: all of it, or what changed since the one before.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Content {
+pub enum CheckpointBytes {
     Whole(Vec<u8>),
     Patch(Vec<u8>),
 }
@@ -90,7 +90,7 @@ const STATE: &str = "/state";
 
 /// What a reader of the newest checkpoint goes through, as far as this process knows: nothing, before it was told.
 #[derive(Clone, Copy, Default)]
-pub struct Behind {
+pub struct PatchDebt {
     /// How long the last whole document is; 0 as long as that is not known.
     pub whole_bytes: u64,
     /// How long the patches behind it are together.
@@ -98,13 +98,13 @@ pub struct Behind {
 }
 
 /// Runs are compared by what they show, and this is no part of what a journal tells.
-impl fmt::Debug for Behind {
+impl fmt::Debug for PatchDebt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Behind").finish_non_exhaustive()
     }
 }
 
-impl Behind {
+impl PatchDebt {
     /// Once the patches weigh as much as the document, writing a small one anew at most doubles what is written, and no
     /// reader goes through more than that.
     fn is_whole_due(self) -> bool {
@@ -114,17 +114,17 @@ impl Behind {
 
     /// What there is to go through once this is stored, too.
     #[must_use]
-    pub fn then(self, content: &Content) -> Self {
+    pub fn then(self, content: &CheckpointBytes) -> Self {
         match content {
-            Content::Whole(bytes) => Self { whole_bytes: bytes.len() as u64, patch_bytes: 0 },
-            Content::Patch(bytes) => Self { patch_bytes: self.patch_bytes + bytes.len() as u64, ..self },
+            CheckpointBytes::Whole(bytes) => Self { whole_bytes: bytes.len() as u64, patch_bytes: 0 },
+            CheckpointBytes::Patch(bytes) => Self { patch_bytes: self.patch_bytes + bytes.len() as u64, ..self },
         }
     }
 }
 
 /// The checkpoint of a run at `head`, which is the very next position. The first one of a run is whole, and so is one
 /// now and then as long as they are small.
-pub fn taken(run: &Run, head: Head) -> Taken {
+pub fn taken(run: &Run, head: CheckpointHead) -> NewCheckpointDocument {
     let meta = CheckpointMeta {
         triggers: head.triggers.clone(),
         phase: head.phase.clone(),
@@ -135,11 +135,11 @@ pub fn taken(run: &Run, head: Head) -> Taken {
     };
     let (id, seq) = (head.id.clone(), head.seq);
     let content = if run.last_checkpoint.is_none() || run.whole_is_due || run.behind.is_whole_due() {
-        Content::Whole(bytes(&WholeOut { beside: &beside(run, head), state: &run.state }))
+        CheckpointBytes::Whole(bytes(&WholeOut { beside: &beside(run, head), state: &run.state }))
     } else {
-        Content::Patch(changes(run, &head))
+        CheckpointBytes::Patch(changes(run, &head))
     };
-    Taken { id, seq, meta, content }
+    NewCheckpointDocument { id, seq, meta, content }
 }
 
 /// [`Kernel`] without the state, which may be large.
@@ -147,7 +147,7 @@ pub fn taken(run: &Run, head: Head) -> Taken {
 struct Beside {
     onward: u32,
     fixed: Fixed,
-    head: Head,
+    head: CheckpointHead,
     phases: Vec<PhaseRecord>,
 }
 
@@ -160,12 +160,12 @@ struct WholeOut<'a> {
 }
 
 /// The whole kernel of a run.
-pub fn whole(run: &Run, head: Head) -> Kernel {
+pub fn whole(run: &Run, head: CheckpointHead) -> Kernel {
     let Beside { onward, fixed, head, phases } = beside(run, head);
     Kernel { onward, fixed, head, phases, state: run.state.clone() }
 }
 
-fn beside(run: &Run, head: Head) -> Beside {
+fn beside(run: &Run, head: CheckpointHead) -> Beside {
     let started = &run.started;
     Beside {
         onward: FORMAT,
@@ -192,13 +192,13 @@ fn beside(run: &Run, head: Head) -> Beside {
 
 /// The patch that is stored: what changed since the last checkpoint. What changed of the state may be large, so nothing
 /// of it is copied on the way.
-fn changes(run: &Run, head: &Head) -> Vec<u8> {
+fn changes(run: &Run, head: &CheckpointHead) -> Vec<u8> {
     let beside = beside_the_state(run, head);
-    bytes(&Out { onward: FORMAT, ops: below(run, &beside) })
+    bytes(&PatchOut { onward: FORMAT, ops: below(run, &beside) })
 }
 
 /// What changed of all but the state: little.
-fn beside_the_state(run: &Run, head: &Head) -> Vec<Op> {
+fn beside_the_state(run: &Run, head: &CheckpointHead) -> Vec<Op> {
     let mut ops = vec![Op::Set { path: "/head".to_owned(), value: json!(head) }];
     if run.vcs.branch_moved {
         ops.push(Op::Set { path: "/fixed/branch".to_owned(), value: json!(run.branch()) });
@@ -211,10 +211,10 @@ fn beside_the_state(run: &Run, head: &Head) -> Vec<Op> {
 
 /// Whether the bytes of a checkpoint of `run` at `head` say what they were made from. Costs what they cost to read; nothing of
 /// the state is copied.
-pub fn reads_back(run: &Run, head: &Head, content: &Content) -> Result<(), String> {
+pub fn reads_back(run: &Run, head: &CheckpointHead, content: &CheckpointBytes) -> Result<(), String> {
     let unreadable = |why: String| format!("its checkpoint could not be read again: {why}");
     match content {
-        Content::Whole(bytes) => {
+        CheckpointBytes::Whole(bytes) => {
             let read: Beside = serde_json::from_slice(bytes).map_err(|why| unreadable(why.to_string()))?;
             if read != beside(run, head.clone()) {
                 return Err("its checkpoint would be read as something else".to_owned());
@@ -223,7 +223,7 @@ pub fn reads_back(run: &Run, head: &Head, content: &Content) -> Result<(), Strin
             let state = ("state", Part::Value(&run.state));
             read_back::demand(bytes, &Part::Object(members.into_iter().chain([state]).collect())).map_err(unreadable)
         }
-        Content::Patch(bytes) => {
+        CheckpointBytes::Patch(bytes) => {
             let beside = beside_the_state(run, head);
             let parts = vec![("onward", Part::Number(FORMAT.into())), ("ops", Part::Changes(below(run, &beside)))];
             read_back::demand(bytes, &Part::Object(parts)).map_err(unreadable)
@@ -239,7 +239,7 @@ fn below<'a>(run: &'a Run, beside: &'a [Op]) -> Vec<Below<'a>> {
 
 /// [`StoredPatch`] on its way out.
 #[derive(Serialize)]
-struct Out<'a> {
+struct PatchOut<'a> {
     onward: u32,
     ops: Vec<Below<'a>>,
 }

@@ -11,6 +11,8 @@ mod saved;
 
 pub use assemble::{BadDocument, assemble, keyframe};
 pub use compare::{Differences, PhaseChange, ValueChange, ValueOp, compare, values};
-pub use kernel::{Behind, Content, Fixed, Head, Kernel, Taken, reads_back, taken, whole};
+pub use kernel::{
+    CheckpointBytes, CheckpointHead, Fixed, Kernel, NewCheckpointDocument, PatchDebt, reads_back, taken, whole,
+};
 pub use model::*;
 pub use saved::saved_form;

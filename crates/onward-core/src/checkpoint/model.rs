@@ -47,13 +47,13 @@ pub struct Checkpoint {
     pub phases: Vec<PhaseRecord>,
     /// Free-form state of the run.
     pub state: Map<String, Value>,
-    pub replans: Replans,
-    pub artifacts: Vec<Artifact>,
-    pub context: Context,
+    pub replans: ReplanSummary,
+    pub artifacts: Vec<ArtifactRecord>,
+    pub context: WorkContext,
     /// The issue as it was last seen.
     pub issue: Option<Map<String, Value>>,
     pub team: Vec<Map<String, Value>>,
-    pub graph: Graph,
+    pub graph: PlanGraph,
     /// What agents gave out.
     pub agents: Vec<Map<String, Value>>,
     pub messages: Messages,
@@ -61,14 +61,14 @@ pub struct Checkpoint {
     pub files_modified: Vec<FileModified>,
     /// The working tree, where it was kept.
     #[serde(default)]
-    pub snapshot: Option<Kept>,
+    pub snapshot: Option<KeptTree>,
     pub recovery: Recovery,
     pub error: Option<LastError>,
 }
 
 /// The working tree of a checkpoint: a commit under a hidden ref.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Kept {
+pub struct KeptTree {
     pub commit: String,
     /// The last part of the ref's name.
     pub number: u64,
@@ -89,7 +89,7 @@ pub enum Trigger {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Replans {
+pub struct ReplanSummary {
     /// Every revision of the plan, the oldest first, edits of its file included.
     pub history: Vec<RevisionRecord>,
     /// How many revisions each phase has asked for and got.
@@ -97,7 +97,7 @@ pub struct Replans {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Artifact {
+pub struct ArtifactRecord {
     pub phase: PhaseId,
     pub name: String,
     pub path: String,
@@ -109,7 +109,7 @@ pub struct Artifact {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Context {
+pub struct WorkContext {
     pub branch: Option<String>,
     pub decisions: Vec<String>,
     pub files: Vec<String>,
@@ -127,7 +127,7 @@ pub struct PlanReference {
 
 /// The graph of the plan as it stands.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Graph {
+pub struct PlanGraph {
     pub batches: Vec<Vec<PhaseId>>,
     pub batches_completed: usize,
     pub nodes: BTreeMap<PhaseId, PhaseStatus>,
@@ -179,7 +179,7 @@ pub struct CheckpointMeta {
     pub name: Option<String>,
     pub can_resume: bool,
     #[serde(default)]
-    pub snapshot: Option<Kept>,
+    pub snapshot: Option<KeptTree>,
 }
 
 impl Trigger {

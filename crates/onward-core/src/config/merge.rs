@@ -12,7 +12,7 @@ use crate::document::units;
 use crate::event::CommitRule;
 use crate::plan::GitCommit;
 use crate::resume::Auto;
-use crate::retention::{Keep, Policy, RunAges};
+use crate::retention::{KeepCount, Policy, RunAges};
 
 use super::keys::{EXECUTORS, leaves};
 use super::read::Layer;
@@ -179,7 +179,7 @@ impl Config {
         let keep = |trigger: Trigger| {
             let count = self.value(&format!("checkpoint.retention.{}", trigger.as_str())).as_i64();
             // Only -1 is below zero, and it means all.
-            count.and_then(|count| u32::try_from(count).ok()).map_or(Keep::All, Keep::Newest)
+            count.and_then(|count| u32::try_from(count).ok()).map_or(KeepCount::All, KeepCount::Newest)
         };
         Policy {
             keep: Trigger::ALL.into_iter().map(|trigger| (trigger, keep(trigger))).collect(),

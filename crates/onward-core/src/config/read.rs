@@ -9,7 +9,7 @@ use crate::document::check::Checker;
 use crate::document::check_value::{boolean, integer, number};
 use crate::document::reference::preset;
 use crate::document::shape::{Caution, Field, Keys, Shape};
-use crate::document::tree::{Builder, Content, Entry, Node, TEXT_BYTES_MAX};
+use crate::document::tree::{Builder, Node, NodeContent, NodeEntry, TEXT_BYTES_MAX};
 use crate::document::yaml;
 
 use super::keys::{ALL, CONFIG, leaves};
@@ -127,7 +127,7 @@ fn understand(mut root: Node, diagnostics: Vec<Diagnostic>) -> ParsedConfig {
 
 /// A group whose keys are all commented out is left with nothing, and sets nothing.
 fn drop_empty_groups(keys: &'static Keys, node: &mut Node) {
-    let Content::Mapping(entries) = &mut node.content else { return };
+    let NodeContent::Mapping(entries) = &mut node.content else { return };
     entries.retain(|entry| !(is_nothing(&entry.value) && keys.find(&entry.key).is_some_and(is_group)));
     for entry in entries {
         if let Some(Field { shape: Shape::Mapping(inner), .. }) = keys.find(&entry.key) {
@@ -141,7 +141,7 @@ fn is_group(field: &Field) -> bool {
 }
 
 fn is_nothing(node: &Node) -> bool {
-    matches!(&node.content, Content::Scalar { text, plain: true } if matches!(text.as_str(), "" | "~" | "null"))
+    matches!(&node.content, NodeContent::Scalar { text, plain: true } if matches!(text.as_str(), "" | "~" | "null"))
 }
 
 /// Notes what a checked mapping sets, key by key.
@@ -149,7 +149,7 @@ fn collect(keys: &'static Keys, prefix: &str, node: &Node, layer: &mut Layer) {
     for entry in node.entries() {
         let Some(field) = keys.find(&entry.key) else { continue };
         let key = format!("{prefix}{}", entry.key);
-        let group = matches!(entry.value.content, Content::Mapping(_));
+        let group = matches!(entry.value.content, NodeContent::Mapping(_));
         match &field.shape {
             Shape::Mapping(inner) => collect(inner, &format!("{key}."), &entry.value, layer),
             Shape::Either([_, Shape::Mapping(inner)]) if group => {
@@ -165,7 +165,7 @@ fn collect(keys: &'static Keys, prefix: &str, node: &Node, layer: &mut Layer) {
     }
 }
 
-fn set(layer: &mut Layer, key: String, entry: &Entry, value: Value) {
+fn set(layer: &mut Layer, key: String, entry: &NodeEntry, value: Value) {
     layer.settings.insert(key, Setting { value, place: entry.place });
 }
 
@@ -186,12 +186,12 @@ fn value(shape: &Shape, node: &Node) -> Value {
 /// Plain words that YAML 1.2 gives a meaning get it; all other text stays text.
 fn as_written(node: &Node) -> Value {
     match &node.content {
-        Content::Sequence(items) => items.iter().map(as_written).collect(),
-        Content::Mapping(entries) => {
+        NodeContent::Sequence(items) => items.iter().map(as_written).collect(),
+        NodeContent::Mapping(entries) => {
             Value::Object(entries.iter().map(|entry| (entry.key.clone(), as_written(&entry.value))).collect())
         }
-        Content::Scalar { .. } if is_nothing(node) => Value::Null,
-        Content::Scalar { text, plain } => {
+        NodeContent::Scalar { .. } if is_nothing(node) => Value::Null,
+        NodeContent::Scalar { text, plain } => {
             let whole = || integer(text, *plain).map(Value::from);
             let float = || number(text, *plain).and_then(Number::from_f64).map(Value::Number);
             let known = boolean(text, *plain).map(Value::Bool).or_else(whole).or_else(float);

@@ -5,14 +5,14 @@ use crate::expression::Reference;
 
 use super::shape::{Field, Keys, NameRule, Rest, Shape, one_of};
 use super::suggest::{did_you_mean, nearest, worth_it};
-use super::tree::{Content, Entry, Node};
+use super::tree::{Node, NodeContent, NodeEntry};
 
 /// The step of a path that leads into a phase.
 const PHASE: &str = "phase";
 
 /// Whose text an expression stands in: it decides what the expression may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Owner {
+pub(crate) enum ExpressionOwner {
     Plan,
     Defaults,
     /// By position among the phases.
@@ -23,49 +23,53 @@ pub(crate) enum Owner {
 
 /// An expression asks for something. Whether it is there is known once all phases are read.
 #[derive(Debug)]
-pub(crate) struct Use {
+pub(crate) struct ReferenceUse {
     pub(crate) reference: Reference,
     pub(crate) place: Place,
-    pub(crate) owner: Owner,
+    pub(crate) owner: ExpressionOwner,
     /// It says what a matrix goes over, which is needed before the phase exists.
     pub(crate) in_matrix: bool,
 }
 
 pub(crate) struct Checker {
     pub(crate) diagnostics: Vec<Diagnostic>,
-    pub(crate) uses: Vec<Use>,
+    pub(crate) uses: Vec<ReferenceUse>,
     /// The keys that lead here; [`PHASE`] stands for `phases`, `finally` and `defaults`.
     path: Vec<&'static str>,
     /// The key in hand as its author wrote it, for messages.
     key: String,
-    owner: Owner,
+    owner: ExpressionOwner,
 }
 
 impl Checker {
     pub(crate) fn new(diagnostics: Vec<Diagnostic>) -> Self {
-        Self { diagnostics, uses: Vec::new(), path: Vec::new(), key: "plan".to_owned(), owner: Owner::Plan }
+        Self { diagnostics, uses: Vec::new(), path: Vec::new(), key: "plan".to_owned(), owner: ExpressionOwner::Plan }
     }
 
     pub(crate) fn check(&mut self, shape: &Shape, node: &Node) {
         match (shape, &node.content) {
             (Shape::Anything, _) => {}
-            (Shape::Mapping(keys), Content::Mapping(entries)) => self.mapping(keys, entries, node.place),
-            (Shape::Table(rule, value), Content::Mapping(entries)) => self.table(*rule, value, entries),
-            (Shape::List(item) | Shape::OneOrMany(item), Content::Sequence(items)) => {
+            (Shape::Mapping(keys), NodeContent::Mapping(entries)) => self.mapping(keys, entries, node.place),
+            (Shape::Table(rule, value), NodeContent::Mapping(entries)) => self.table(*rule, value, entries),
+            (Shape::List(item) | Shape::OneOrMany(item), NodeContent::Sequence(items)) => {
                 for node in items {
                     self.check(item, node);
                 }
             }
-            (Shape::OneOrMany(item), Content::Scalar { .. } | Content::Mapping(_)) if fits_kind(item, node) => {
+            (Shape::OneOrMany(item), NodeContent::Scalar { .. } | NodeContent::Mapping(_)) if fits_kind(item, node) => {
                 self.check(item, node);
             }
             (Shape::Either(shapes), _) => self.either(shapes, shape, node),
-            (_, Content::Scalar { text, plain }) if fits_kind(shape, node) => self.scalar(shape, text, *plain, node),
-            (_, Content::Scalar { .. } | Content::Sequence(_) | Content::Mapping(_)) => self.wrong_type(shape, node),
+            (_, NodeContent::Scalar { text, plain }) if fits_kind(shape, node) => {
+                self.scalar(shape, text, *plain, node)
+            }
+            (_, NodeContent::Scalar { .. } | NodeContent::Sequence(_) | NodeContent::Mapping(_)) => {
+                self.wrong_type(shape, node)
+            }
         }
     }
 
-    fn mapping(&mut self, keys: &'static Keys, entries: &[Entry], place: Place) {
+    fn mapping(&mut self, keys: &'static Keys, entries: &[NodeEntry], place: Place) {
         let mut mistyped = false;
         for entry in entries {
             match keys.find(&entry.key) {
@@ -83,13 +87,13 @@ impl Checker {
         self.one_of(keys, entries, place, mistyped);
     }
 
-    fn field(&mut self, field: &'static Field, entry: &Entry) {
+    fn field(&mut self, field: &'static Field, entry: &NodeEntry) {
         // A message about a key of a phase, of `finally` or of `defaults` names the key alone.
         let (segment, owner) = match (self.path.is_empty(), field.key) {
-            (true, "phases") => (PHASE, Owner::Phase(0)),
-            (true, "finally") => (PHASE, Owner::Finally(0)),
-            (true, "defaults") => (PHASE, Owner::Defaults),
-            (true, _) => (field.key, Owner::Plan),
+            (true, "phases") => (PHASE, ExpressionOwner::Phase(0)),
+            (true, "finally") => (PHASE, ExpressionOwner::Finally(0)),
+            (true, "defaults") => (PHASE, ExpressionOwner::Defaults),
+            (true, _) => (field.key, ExpressionOwner::Plan),
             (false, _) => (field.key, self.owner),
         };
         if let Some(said) = field.unsupported(entry.value.text()) {
@@ -111,7 +115,7 @@ impl Checker {
     }
 
     /// A key that is not in the table. True if it was meant to say how the phase is done.
-    fn other_key(&mut self, keys: &'static Keys, entry: &Entry) -> bool {
+    fn other_key(&mut self, keys: &'static Keys, entry: &NodeEntry) -> bool {
         match keys.rest {
             Rest::Extensions if entry.key.starts_with("x-") => false,
             Rest::Names(rule, shape) => {
@@ -133,7 +137,7 @@ impl Checker {
         }
     }
 
-    fn one_of(&mut self, keys: &'static Keys, entries: &[Entry], place: Place, mistyped: bool) {
+    fn one_of(&mut self, keys: &'static Keys, entries: &[NodeEntry], place: Place, mistyped: bool) {
         let mut said = entries.iter().filter(|entry| keys.one_of.contains(&entry.key.as_str()));
         let Some(first) = said.next() else {
             if !keys.one_of.is_empty() && !mistyped {
@@ -150,12 +154,14 @@ impl Checker {
         }
     }
 
-    fn table(&mut self, rule: NameRule, shape: &'static Shape, entries: &[Entry]) {
+    fn table(&mut self, rule: NameRule, shape: &'static Shape, entries: &[NodeEntry]) {
         for (index, entry) in entries.iter().enumerate() {
             if rule == NameRule::PhaseId {
                 self.owner = match self.owner {
-                    Owner::Finally(_) => Owner::Finally(index),
-                    Owner::Phase(_) | Owner::Plan | Owner::Defaults => Owner::Phase(index),
+                    ExpressionOwner::Finally(_) => ExpressionOwner::Finally(index),
+                    ExpressionOwner::Phase(_) | ExpressionOwner::Plan | ExpressionOwner::Defaults => {
+                        ExpressionOwner::Phase(index)
+                    }
                 };
             }
             self.name(rule, entry);
@@ -163,7 +169,7 @@ impl Checker {
         }
     }
 
-    fn name(&mut self, rule: NameRule, entry: &Entry) {
+    fn name(&mut self, rule: NameRule, entry: &NodeEntry) {
         if rule.fits(&entry.key) {
             return;
         }
@@ -205,7 +211,7 @@ impl Checker {
 
     pub(crate) fn use_of(&mut self, reference: Reference, place: Place) {
         let in_matrix = self.path.contains(&"matrix");
-        self.uses.push(Use { reference, place, owner: self.owner, in_matrix });
+        self.uses.push(ReferenceUse { reference, place, owner: self.owner, in_matrix });
     }
 
     pub(crate) fn key(&self) -> &str {
@@ -218,10 +224,10 @@ impl Checker {
 
     fn wrong_type(&mut self, shape: &Shape, node: &Node) {
         let found = match &node.content {
-            Content::Scalar { text, plain: true } if text.is_empty() || text == "null" || text == "~" => "nothing",
-            Content::Scalar { .. } => "a single value",
-            Content::Sequence(_) => "a list",
-            Content::Mapping(_) => "a mapping",
+            NodeContent::Scalar { text, plain: true } if text.is_empty() || text == "null" || text == "~" => "nothing",
+            NodeContent::Scalar { .. } => "a single value",
+            NodeContent::Sequence(_) => "a list",
+            NodeContent::Mapping(_) => "a mapping",
         };
         let message = format!("`{}` is {found}; expected {}", self.key(), shape.describe());
         self.error(Code::WrongType, message, "", node.place);
@@ -241,11 +247,11 @@ impl Checker {
 /// True if the node is of the kind (single value, list, mapping) that the shape wants.
 fn fits_kind(shape: &Shape, node: &Node) -> bool {
     match (shape, &node.content) {
-        (Shape::Anything, _) | (Shape::List(_) | Shape::OneOrMany(_), Content::Sequence(_)) => true,
+        (Shape::Anything, _) | (Shape::List(_) | Shape::OneOrMany(_), NodeContent::Sequence(_)) => true,
         (Shape::Either(shapes), _) => shapes.iter().any(|shape| fits_kind(shape, node)),
         (Shape::OneOrMany(item), _) => fits_kind(item, node),
-        (Shape::Mapping(_) | Shape::Table(_, _), content) => matches!(content, Content::Mapping(_)),
-        (Shape::List(_), Content::Scalar { .. } | Content::Mapping(_)) => false,
-        (_, content) => matches!(content, Content::Scalar { .. }),
+        (Shape::Mapping(_) | Shape::Table(_, _), content) => matches!(content, NodeContent::Mapping(_)),
+        (Shape::List(_), NodeContent::Scalar { .. } | NodeContent::Mapping(_)) => false,
+        (_, content) => matches!(content, NodeContent::Scalar { .. }),
     }
 }

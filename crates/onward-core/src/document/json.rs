@@ -9,7 +9,7 @@ use super::tree::{Builder, Fatal};
 
 /// What may come next.
 #[derive(Clone, Copy, PartialEq)]
-enum Next {
+enum Expected {
     Value,
     /// After an opening bracket: a value or the end.
     ValueOrEnd,
@@ -27,82 +27,82 @@ enum Open {
     Object,
 }
 
-struct Reader<'a> {
+struct JsonReader<'a> {
     rest: Peekable<Chars<'a>>,
     line: usize,
     column: usize,
 }
 
 pub(crate) fn read(text: &str, builder: &mut Builder) -> Result<(), Fatal> {
-    let mut reader = Reader { rest: text.chars().peekable(), line: 1, column: 1 };
+    let mut reader = JsonReader { rest: text.chars().peekable(), line: 1, column: 1 };
     let mut open: Vec<Open> = Vec::new();
-    let mut next = Next::Value;
+    let mut next = Expected::Value;
     loop {
         reader.skip_blanks();
         let place = reader.place();
         let Some(character) = reader.rest.peek().copied() else {
-            return if next == Next::Nothing { Ok(()) } else { Err(fault(place, "the text ends too early")) };
+            return if next == Expected::Nothing { Ok(()) } else { Err(fault(place, "the text ends too early")) };
         };
         next = match (next, character) {
-            (Next::Value | Next::ValueOrEnd, '{') => {
+            (Expected::Value | Expected::ValueOrEnd, '{') => {
                 reader.take();
                 open.push(Open::Object);
                 builder.open_mapping(0, place)?;
-                Next::KeyOrEnd
+                Expected::KeyOrEnd
             }
-            (Next::Value | Next::ValueOrEnd, '[') => {
+            (Expected::Value | Expected::ValueOrEnd, '[') => {
                 reader.take();
                 open.push(Open::List);
                 builder.open_sequence(0, place)?;
-                Next::ValueOrEnd
+                Expected::ValueOrEnd
             }
-            (Next::ValueOrEnd | Next::CommaOrEnd, ']') if open.last() == Some(&Open::List) => {
+            (Expected::ValueOrEnd | Expected::CommaOrEnd, ']') if open.last() == Some(&Open::List) => {
                 close(&mut reader, &mut open, builder)?
             }
-            (Next::KeyOrEnd | Next::CommaOrEnd, '}') if open.last() == Some(&Open::Object) => {
+            (Expected::KeyOrEnd | Expected::CommaOrEnd, '}') if open.last() == Some(&Open::Object) => {
                 close(&mut reader, &mut open, builder)?
             }
-            (Next::CommaOrEnd, ',') => {
+            (Expected::CommaOrEnd, ',') => {
                 reader.take();
-                if open.last() == Some(&Open::Object) { Next::Key } else { Next::Value }
+                if open.last() == Some(&Open::Object) { Expected::Key } else { Expected::Value }
             }
-            (Next::Colon, ':') => {
+            (Expected::Colon, ':') => {
                 reader.take();
-                Next::Value
+                Expected::Value
             }
-            (Next::Key | Next::KeyOrEnd, '"') => {
+            (Expected::Key | Expected::KeyOrEnd, '"') => {
                 builder.scalar(reader.string()?, false, 0, place)?;
-                Next::Colon
+                Expected::Colon
             }
-            (Next::Value | Next::ValueOrEnd, _) => {
+            (Expected::Value | Expected::ValueOrEnd, _) => {
                 let (text, plain) =
                     if character == '"' { (reader.string()?, false) } else { (reader.word(place)?, true) };
                 builder.scalar(text, plain, 0, place)?;
                 after_value(&open)
             }
-            (Next::Key | Next::KeyOrEnd | Next::Colon | Next::CommaOrEnd | Next::Nothing, _) => {
+            (Expected::Key | Expected::KeyOrEnd | Expected::Colon | Expected::CommaOrEnd | Expected::Nothing, _) => {
                 return Err(fault(place, &format!("`{character}` cannot stand here")));
             }
         };
     }
 }
 
-fn close(reader: &mut Reader<'_>, open: &mut Vec<Open>, builder: &mut Builder) -> Result<Next, Fatal> {
+fn close(reader: &mut JsonReader<'_>, open: &mut Vec<Open>, builder: &mut Builder) -> Result<Expected, Fatal> {
     reader.take();
     open.pop();
     builder.close()?;
     Ok(after_value(open))
 }
 
-fn after_value(open: &[Open]) -> Next {
-    if open.is_empty() { Next::Nothing } else { Next::CommaOrEnd }
+fn after_value(open: &[Open]) -> Expected {
+    if open.is_empty() { Expected::Nothing } else { Expected::CommaOrEnd }
 }
 
 fn fault(place: Place, what: &str) -> Fatal {
     Diagnostic::error(Code::Syntax, format!("this is not JSON: {what}")).at(place)
 }
 
-impl Reader<'_> {
+impl JsonReader<'_> {
     fn place(&self) -> Place {
         Place::new(self.line, self.column)
     }

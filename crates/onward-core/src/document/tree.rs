@@ -16,22 +16,22 @@ pub const EXPANDED_BYTES_MAX: usize = 16 << 20;
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) place: Place,
-    pub(crate) content: Content,
+    pub(crate) content: NodeContent,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Content {
+pub(crate) enum NodeContent {
     /// `plain` is text without quotes: only that can be a number, a boolean or nothing.
     Scalar {
         text: String,
         plain: bool,
     },
     Sequence(Vec<Node>),
-    Mapping(Vec<Entry>),
+    Mapping(Vec<NodeEntry>),
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct NodeEntry {
     pub(crate) key: String,
     /// Of the key; the value has its own.
     pub(crate) place: Place,
@@ -41,19 +41,19 @@ pub(crate) struct Entry {
 impl Node {
     pub(crate) fn text(&self) -> Option<&str> {
         match &self.content {
-            Content::Scalar { text, .. } => Some(text),
-            Content::Sequence(_) | Content::Mapping(_) => None,
+            NodeContent::Scalar { text, .. } => Some(text),
+            NodeContent::Sequence(_) | NodeContent::Mapping(_) => None,
         }
     }
 
-    pub(crate) fn entries(&self) -> &[Entry] {
+    pub(crate) fn entries(&self) -> &[NodeEntry] {
         match &self.content {
-            Content::Mapping(entries) => entries,
-            Content::Scalar { .. } | Content::Sequence(_) => &[],
+            NodeContent::Mapping(entries) => entries,
+            NodeContent::Scalar { .. } | NodeContent::Sequence(_) => &[],
         }
     }
 
-    pub(crate) fn entry(&self, key: &str) -> Option<&Entry> {
+    pub(crate) fn entry(&self, key: &str) -> Option<&NodeEntry> {
         self.entries().iter().find(|entry| entry.key == key)
     }
 
@@ -64,8 +64,8 @@ impl Node {
     /// The items of a list, or the one value that stands in its place.
     pub(crate) fn items(&self) -> &[Node] {
         match &self.content {
-            Content::Sequence(items) => items,
-            Content::Scalar { .. } | Content::Mapping(_) => std::slice::from_ref(self),
+            NodeContent::Sequence(items) => items,
+            NodeContent::Scalar { .. } | NodeContent::Mapping(_) => std::slice::from_ref(self),
         }
     }
 
@@ -73,9 +73,9 @@ impl Node {
     pub(crate) fn cost(&self) -> Cost {
         let mut cost = Cost { nodes: 1, bytes: 0, depth: 0 };
         match &self.content {
-            Content::Scalar { text, .. } => cost.bytes = text.len(),
-            Content::Sequence(items) => items.iter().for_each(|item| cost.add(item.cost())),
-            Content::Mapping(entries) => entries.iter().for_each(|entry| {
+            NodeContent::Scalar { text, .. } => cost.bytes = text.len(),
+            NodeContent::Sequence(items) => items.iter().for_each(|item| cost.add(item.cost())),
+            NodeContent::Mapping(entries) => entries.iter().for_each(|entry| {
                 cost.bytes += entry.key.len();
                 cost.add(entry.value.cost());
             }),
@@ -103,7 +103,7 @@ impl Cost {
 struct Frame {
     place: Place,
     anchor: usize,
-    content: Content,
+    content: NodeContent,
     /// The key whose value comes next; none in a list, and none where a key comes next.
     key: Option<(String, Place)>,
     seen: BTreeMap<String, Place>,
@@ -132,15 +132,15 @@ impl Builder {
                 Diagnostic::error(Code::BadValue, "a text holds the character NUL, which no program can be given");
             self.diagnostics.push(fault.at(place).help("leave it out"));
         }
-        self.attach(Node { place, content: Content::Scalar { text, plain } }, anchor)
+        self.attach(Node { place, content: NodeContent::Scalar { text, plain } }, anchor)
     }
 
     pub(crate) fn open_sequence(&mut self, anchor: usize, place: Place) -> Result<(), Fatal> {
-        self.open(Content::Sequence(Vec::new()), anchor, place)
+        self.open(NodeContent::Sequence(Vec::new()), anchor, place)
     }
 
     pub(crate) fn open_mapping(&mut self, anchor: usize, place: Place) -> Result<(), Fatal> {
-        self.open(Content::Mapping(Vec::new()), anchor, place)
+        self.open(NodeContent::Mapping(Vec::new()), anchor, place)
     }
 
     pub(crate) fn close(&mut self) -> Result<(), Fatal> {
@@ -166,7 +166,7 @@ impl Builder {
         (self.root, self.diagnostics)
     }
 
-    fn open(&mut self, content: Content, anchor: usize, place: Place) -> Result<(), Fatal> {
+    fn open(&mut self, content: NodeContent, anchor: usize, place: Place) -> Result<(), Fatal> {
         self.charge(Cost { nodes: 1, bytes: 0, depth: 1 }, place)?;
         if self.wants_key() {
             return Err(complex_key(place));
@@ -176,7 +176,7 @@ impl Builder {
     }
 
     fn wants_key(&self) -> bool {
-        self.open.last().is_some_and(|frame| matches!(frame.content, Content::Mapping(_)) && frame.key.is_none())
+        self.open.last().is_some_and(|frame| matches!(frame.content, NodeContent::Mapping(_)) && frame.key.is_none())
     }
 
     fn charge(&mut self, cost: Cost, place: Place) -> Result<(), Fatal> {
@@ -206,19 +206,19 @@ impl Builder {
             return Ok(());
         };
         match &mut frame.content {
-            Content::Sequence(items) => items.push(node),
-            Content::Mapping(entries) => match frame.key.take() {
+            NodeContent::Sequence(items) => items.push(node),
+            NodeContent::Mapping(entries) => match frame.key.take() {
                 None => frame.key = Some(key_of(node)?),
                 Some((key, place)) => {
                     if let Some(fault) = refused_key(&frame.seen, &key, place) {
                         self.diagnostics.push(fault);
                     } else {
                         frame.seen.insert(key.clone(), place);
-                        entries.push(Entry { key, place, value: node });
+                        entries.push(NodeEntry { key, place, value: node });
                     }
                 }
             },
-            Content::Scalar { .. } => unreachable!("a frame is a list or a mapping"),
+            NodeContent::Scalar { .. } => unreachable!("a frame is a list or a mapping"),
         }
         Ok(())
     }
@@ -231,8 +231,8 @@ pub(crate) fn too_deep(place: Place) -> Diagnostic {
 
 fn key_of(node: Node) -> Result<(String, Place), Fatal> {
     match node.content {
-        Content::Scalar { text, .. } => Ok((text, node.place)),
-        Content::Sequence(_) | Content::Mapping(_) => Err(complex_key(node.place)),
+        NodeContent::Scalar { text, .. } => Ok((text, node.place)),
+        NodeContent::Sequence(_) | NodeContent::Mapping(_) => Err(complex_key(node.place)),
     }
 }
 

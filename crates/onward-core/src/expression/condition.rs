@@ -25,7 +25,7 @@ pub enum Past {
 enum Term {
     Text(String),
     Value(Reference),
-    Outcome(Word),
+    Outcome(StatusWord),
     Not(Box<Term>),
     Same(Box<Term>, Box<Term>),
     Different(Box<Term>, Box<Term>),
@@ -34,7 +34,7 @@ enum Term {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Word {
+enum StatusWord {
     Success,
     Failure,
     Always,
@@ -44,14 +44,14 @@ enum Word {
 const DEPTH_MAX: usize = 32;
 
 #[derive(Clone, Debug, PartialEq)]
-enum Token {
+enum ConditionToken {
     /// `==`, `!=`, `&&`, `||`, `!`, `(`, `)`.
     Mark(&'static str),
     /// Text in single quotes, a number, `true` or `false`.
     Literal(String),
     Value(Reference),
     /// `success()`, `failure()`, `always()`.
-    Outcome(Word),
+    Outcome(StatusWord),
 }
 
 const MARKS: &[&str] = &["==", "!=", "&&", "||", "!", "(", ")"];
@@ -67,7 +67,7 @@ impl Condition {
         let inner = bare(text);
         let offset = inner.as_ptr().addr() - text.as_ptr().addr();
         let tokens = tokens(inner, offset)?;
-        let mut reader = Reader { tokens: &tokens, at: 0, end: offset + inner.len() };
+        let mut reader = ConditionReader { tokens: &tokens, at: 0, end: offset + inner.len() };
         let term = reader.any_of(0)?;
         match reader.peek() {
             None => Ok(Self { text: text.to_owned(), term }),
@@ -78,7 +78,7 @@ impl Condition {
     /// Holds whatever went before, as long as `own` does.
     #[must_use]
     pub fn always(own: Option<&Self>) -> Self {
-        let always = Term::Outcome(Word::Always);
+        let always = Term::Outcome(StatusWord::Always);
         match own {
             None => Self { text: "always()".to_owned(), term: always },
             Some(own) => Self {
@@ -156,9 +156,9 @@ impl Term {
     fn holds(&self, context: &dyn Fn(&Reference) -> Option<String>, past: Past) -> bool {
         match self {
             Term::Text(_) | Term::Value(_) => !matches!(self.text(context, past).as_str(), "" | "false" | "0"),
-            Term::Outcome(Word::Success) => past == Past::Good,
-            Term::Outcome(Word::Failure) => past == Past::Failed,
-            Term::Outcome(Word::Always) => true,
+            Term::Outcome(StatusWord::Success) => past == Past::Good,
+            Term::Outcome(StatusWord::Failure) => past == Past::Failed,
+            Term::Outcome(StatusWord::Always) => true,
             Term::Not(inner) => !inner.holds(context, past),
             Term::Same(left, right) => same(&left.text(context, past), &right.text(context, past)),
             Term::Different(left, right) => !same(&left.text(context, past), &right.text(context, past)),
@@ -187,7 +187,7 @@ fn malformed(offset: usize, what: impl Into<String>) -> ExpressionError {
     ExpressionError::Malformed { offset, what: what.into() }
 }
 
-fn tokens(text: &str, base: usize) -> Result<Vec<(Token, usize)>, ExpressionError> {
+fn tokens(text: &str, base: usize) -> Result<Vec<(ConditionToken, usize)>, ExpressionError> {
     let mut tokens = Vec::new();
     let mut at = 0;
     while let Some(first) = text[at..].chars().next() {
@@ -196,11 +196,11 @@ fn tokens(text: &str, base: usize) -> Result<Vec<(Token, usize)>, ExpressionErro
         if first.is_whitespace() {
             at += first.len_utf8();
         } else if let Some(mark) = MARKS.iter().find(|mark| rest.starts_with(**mark)) {
-            tokens.push((Token::Mark(mark), offset));
+            tokens.push((ConditionToken::Mark(mark), offset));
             at += mark.len();
         } else if first == '\'' {
             let length = quoted(rest).ok_or_else(|| malformed(offset, "the text in single quotes has no end"))?;
-            tokens.push((Token::Literal(rest[1..length - 1].replace("''", "'")), offset));
+            tokens.push((ConditionToken::Literal(rest[1..length - 1].replace("''", "'")), offset));
             at += length;
         } else if first.is_ascii_alphanumeric() || first == '-' || first == '_' {
             let length =
@@ -229,30 +229,30 @@ fn quoted(rest: &str) -> Option<usize> {
     }
 }
 
-fn word(word: &str, called: bool, offset: usize) -> Result<Token, ExpressionError> {
+fn word(word: &str, called: bool, offset: usize) -> Result<ConditionToken, ExpressionError> {
     match word {
-        "success" if called => Ok(Token::Outcome(Word::Success)),
-        "failure" if called => Ok(Token::Outcome(Word::Failure)),
-        "always" if called => Ok(Token::Outcome(Word::Always)),
+        "success" if called => Ok(ConditionToken::Outcome(StatusWord::Success)),
+        "failure" if called => Ok(ConditionToken::Outcome(StatusWord::Failure)),
+        "always" if called => Ok(ConditionToken::Outcome(StatusWord::Always)),
         "success" | "failure" | "always" => Err(malformed(offset, format!("write `{word}()`"))),
         _ if called => {
             Err(malformed(offset, format!("`{word}()` is not known; there are success(), failure() and always()")))
         }
-        "true" | "false" => Ok(Token::Literal(word.to_owned())),
-        _ if word.parse::<f64>().is_ok_and(f64::is_finite) => Ok(Token::Literal(word.to_owned())),
-        _ => Reference::parse(word).map(Token::Value).map_err(|what| malformed(offset, what)),
+        "true" | "false" => Ok(ConditionToken::Literal(word.to_owned())),
+        _ if word.parse::<f64>().is_ok_and(f64::is_finite) => Ok(ConditionToken::Literal(word.to_owned())),
+        _ => Reference::parse(word).map(ConditionToken::Value).map_err(|what| malformed(offset, what)),
     }
 }
 
 /// One level of the grammar per function; `depth` bounds the recursion.
-struct Reader<'a> {
-    tokens: &'a [(Token, usize)],
+struct ConditionReader<'a> {
+    tokens: &'a [(ConditionToken, usize)],
     at: usize,
     end: usize,
 }
 
-impl Reader<'_> {
-    fn peek(&self) -> Option<&Token> {
+impl ConditionReader<'_> {
+    fn peek(&self) -> Option<&ConditionToken> {
         self.tokens.get(self.at).map(|(token, _)| token)
     }
 
@@ -261,7 +261,7 @@ impl Reader<'_> {
     }
 
     fn takes(&mut self, mark: &str) -> bool {
-        let fits = matches!(self.peek(), Some(Token::Mark(found)) if *found == mark);
+        let fits = matches!(self.peek(), Some(ConditionToken::Mark(found)) if *found == mark);
         self.at += usize::from(fits);
         fits
     }
@@ -305,10 +305,10 @@ impl Reader<'_> {
             return if self.takes(")") { Ok(inner) } else { Err(self.fault("`)` is missing")) };
         }
         let term = match self.peek() {
-            Some(Token::Literal(text)) => Term::Text(text.clone()),
-            Some(Token::Value(reference)) => Term::Value(reference.clone()),
-            Some(Token::Outcome(word)) => Term::Outcome(*word),
-            Some(Token::Mark(_)) | None => return Err(self.fault("a value is missing here")),
+            Some(ConditionToken::Literal(text)) => Term::Text(text.clone()),
+            Some(ConditionToken::Value(reference)) => Term::Value(reference.clone()),
+            Some(ConditionToken::Outcome(word)) => Term::Outcome(*word),
+            Some(ConditionToken::Mark(_)) | None => return Err(self.fault("a value is missing here")),
         };
         self.at += 1;
         Ok(term)

@@ -6,7 +6,7 @@ const OPEN: &str = "${{";
 const CLOSE: &str = "}}";
 
 /// A text in pieces.
-enum Piece<'a> {
+enum TemplatePiece<'a> {
     Text(&'a str),
     Value(Reference),
 }
@@ -21,8 +21,8 @@ pub fn substitute(template: &str, context: &dyn Fn(&Reference) -> Option<String>
     let mut out = String::with_capacity(template.len());
     for piece in pieces(template)? {
         match piece {
-            Piece::Text(text) => out.push_str(text),
-            Piece::Value(reference) => match context(&reference) {
+            TemplatePiece::Text(text) => out.push_str(text),
+            TemplatePiece::Value(reference) => match context(&reference) {
                 Some(value) => out.push_str(&value),
                 None => return Err(ExpressionError::NoValue { reference }),
             },
@@ -40,8 +40,8 @@ pub(crate) fn substitute_known(
     let mut out = String::with_capacity(template.len());
     for piece in pieces(template)? {
         match piece {
-            Piece::Text(text) => out.push_str(text),
-            Piece::Value(reference) => match context(&reference) {
+            TemplatePiece::Text(text) => out.push_str(text),
+            TemplatePiece::Value(reference) => match context(&reference) {
                 Some(value) => out.push_str(&value),
                 None => out.extend([OPEN, " ", &reference.to_string(), " ", CLOSE]),
             },
@@ -53,13 +53,13 @@ pub(crate) fn substitute_known(
 /// Everything the text asks for, in order.
 pub fn references(template: &str) -> Result<Vec<Reference>, ExpressionError> {
     let found = pieces(template)?.into_iter().filter_map(|piece| match piece {
-        Piece::Text(_) => None,
-        Piece::Value(reference) => Some(reference),
+        TemplatePiece::Text(_) => None,
+        TemplatePiece::Value(reference) => Some(reference),
     });
     Ok(found.collect())
 }
 
-fn pieces(template: &str) -> Result<Vec<Piece<'_>>, ExpressionError> {
+fn pieces(template: &str) -> Result<Vec<TemplatePiece<'_>>, ExpressionError> {
     let mut pieces = Vec::new();
     let mut offset = 0;
     while let Some(start) = template[offset..].find(OPEN).map(|found| offset + found) {
@@ -69,10 +69,10 @@ fn pieces(template: &str) -> Result<Vec<Piece<'_>>, ExpressionError> {
         };
         let text = template[inside..inside + length].trim();
         let reference = Reference::parse(text).map_err(|what| ExpressionError::Malformed { offset: start, what })?;
-        pieces.push(Piece::Text(&template[offset..start]));
-        pieces.push(Piece::Value(reference));
+        pieces.push(TemplatePiece::Text(&template[offset..start]));
+        pieces.push(TemplatePiece::Value(reference));
         offset = inside + length + CLOSE.len();
     }
-    pieces.push(Piece::Text(&template[offset..]));
+    pieces.push(TemplatePiece::Text(&template[offset..]));
     Ok(pieces)
 }

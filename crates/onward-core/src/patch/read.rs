@@ -11,7 +11,7 @@ use super::Op;
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Kind {
+enum OpKind {
     Set,
     Remove,
     Splice,
@@ -20,7 +20,7 @@ enum Kind {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Field {
+enum OpField {
     Op,
     Path,
     Value,
@@ -34,8 +34,8 @@ enum Field {
 
 /// What was read so far; the kind may come last.
 #[derive(Default)]
-struct Parts {
-    kind: Option<Kind>,
+struct OpParts {
+    kind: Option<OpKind>,
     path: Option<String>,
     value: Option<Value>,
     at: Option<usize>,
@@ -44,22 +44,22 @@ struct Parts {
     text: Option<String>,
 }
 
-impl Parts {
+impl OpParts {
     fn op<E: Error>(self) -> Result<Op, E> {
         fn need<T, E: Error>(part: Option<T>, name: &'static str) -> Result<T, E> {
             part.ok_or_else(|| E::missing_field(name))
         }
         let path = need(self.path, "path")?;
         Ok(match need(self.kind, "op")? {
-            Kind::Set => Op::Set { path, value: need(self.value, "value")? },
-            Kind::Remove => Op::Remove { path },
-            Kind::Splice => Op::Splice {
+            OpKind::Set => Op::Set { path, value: need(self.value, "value")? },
+            OpKind::Remove => Op::Remove { path },
+            OpKind::Splice => Op::Splice {
                 path,
                 at: need(self.at, "at")?,
                 remove: need(self.remove, "remove")?,
                 insert: need(self.insert, "insert")?,
             },
-            Kind::Extend => Op::Extend { path, text: need(self.text, "text")? },
+            OpKind::Extend => Op::Extend { path, text: need(self.text, "text")? },
         })
     }
 }
@@ -77,17 +77,17 @@ impl<'de> Visitor<'de> for OpVisitor {
         fn once<T, E: Error>(part: &mut Option<T>, value: T, name: &'static str) -> Result<(), E> {
             if part.replace(value).is_some() { Err(E::duplicate_field(name)) } else { Ok(()) }
         }
-        let mut parts = Parts::default();
+        let mut parts = OpParts::default();
         while let Some(field) = map.next_key()? {
             match field {
-                Field::Op => once(&mut parts.kind, map.next_value()?, "op")?,
-                Field::Path => once(&mut parts.path, map.next_value()?, "path")?,
-                Field::Value => once(&mut parts.value, map.next_value()?, "value")?,
-                Field::At => once(&mut parts.at, map.next_value()?, "at")?,
-                Field::Remove => once(&mut parts.remove, map.next_value()?, "remove")?,
-                Field::Insert => once(&mut parts.insert, map.next_value()?, "insert")?,
-                Field::Text => once(&mut parts.text, map.next_value()?, "text")?,
-                Field::Unknown => drop(map.next_value::<IgnoredAny>()?),
+                OpField::Op => once(&mut parts.kind, map.next_value()?, "op")?,
+                OpField::Path => once(&mut parts.path, map.next_value()?, "path")?,
+                OpField::Value => once(&mut parts.value, map.next_value()?, "value")?,
+                OpField::At => once(&mut parts.at, map.next_value()?, "at")?,
+                OpField::Remove => once(&mut parts.remove, map.next_value()?, "remove")?,
+                OpField::Insert => once(&mut parts.insert, map.next_value()?, "insert")?,
+                OpField::Text => once(&mut parts.text, map.next_value()?, "text")?,
+                OpField::Unknown => drop(map.next_value::<IgnoredAny>()?),
             }
         }
         parts.op()
@@ -95,17 +95,17 @@ impl<'de> Visitor<'de> for OpVisitor {
 
     /// In the fold cache there are no names: the kind comes first, and then its parts in the order of [`Op`].
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Op, A::Error> {
-        let kind: Kind = seq.next_element()?.ok_or_else(|| A::Error::missing_field("op"))?;
-        let mut parts = Parts { kind: Some(kind), path: seq.next_element()?, ..Parts::default() };
+        let kind: OpKind = seq.next_element()?.ok_or_else(|| A::Error::missing_field("op"))?;
+        let mut parts = OpParts { kind: Some(kind), path: seq.next_element()?, ..OpParts::default() };
         match kind {
-            Kind::Set => parts.value = seq.next_element()?,
-            Kind::Remove => {}
-            Kind::Splice => {
+            OpKind::Set => parts.value = seq.next_element()?,
+            OpKind::Remove => {}
+            OpKind::Splice => {
                 parts.at = seq.next_element()?;
                 parts.remove = seq.next_element()?;
                 parts.insert = seq.next_element()?;
             }
-            Kind::Extend => parts.text = seq.next_element()?,
+            OpKind::Extend => parts.text = seq.next_element()?,
         }
         parts.op()
     }

@@ -34,7 +34,7 @@ pub fn digest(plan: &Plan) -> String {
 
 /// Changes when the author says that the phase is other work: what it does, where, and with which variables, as written.
 pub fn definition_digest(plan: &Plan, phase: &Phase) -> String {
-    Work::of(phase, plan.env.iter().chain(&phase.env)).hash()
+    DigestedWork::of(phase, plan.env.iter().chain(&phase.env)).hash()
 }
 
 /// Changes when doing the phase again would be other work. `resolved_env` is all of its variables, filled in.
@@ -44,7 +44,7 @@ pub fn phase_digest(plan: &Plan, phase: &Phase, resolved_env: &[(String, String)
         Body::Uses(uses) => plan.used.get(&normal(&uses.path)),
         Body::Run { .. } | Body::Agent(_) | Body::Approval(_) | Body::External(_) => None,
     };
-    Work { plan: inner.map(digest), ..Work::of(phase, resolved_env) }.hash()
+    DigestedWork { plan: inner.map(digest), ..DigestedWork::of(phase, resolved_env) }.hash()
 }
 
 /// What makes a phase the work it is. The fields stand in the order of their names, and so does all that is in them, so that
@@ -52,7 +52,7 @@ pub fn phase_digest(plan: &Plan, phase: &Phase, resolved_env: &[(String, String)
 ///
 /// What came later is named only where there is something to name: a phase without it keeps the digest it always had.
 #[derive(Serialize)]
-struct Work<'a> {
+struct DigestedWork<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     axes: Option<&'a [(String, Axis)]>,
     body: BodyInOrder<'a>,
@@ -78,7 +78,7 @@ enum BodyInOrder<'a> {
     Sorted(Value),
 }
 
-impl<'a> Work<'a> {
+impl<'a> DigestedWork<'a> {
     fn of(phase: &'a Phase, env: impl IntoIterator<Item = &'a (String, String)>) -> Self {
         let body = match &phase.body {
             script @ Body::Run { .. } => BodyInOrder::Script(script),
@@ -108,8 +108,7 @@ impl<'a> Work<'a> {
 
 /// The phase at its place in the graph.
 fn place(phase: &Phase) -> Value {
-    let mut place =
-        json!({ "id": phase.id, "needs": phase.needs, "work": Work::of(phase, &phase.env), "effects": phase.effects });
+    let mut place = json!({ "id": phase.id, "needs": phase.needs, "work": DigestedWork::of(phase, &phase.env), "effects": phase.effects });
     if let Value::Object(all) = &mut place {
         all.extend(phase.condition.iter().map(|condition| ("if".to_owned(), json!(condition))));
     }

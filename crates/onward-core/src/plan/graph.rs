@@ -14,12 +14,12 @@ const SEARCH_STEPS_MAX: usize = 5_000_000;
 /// The waves of the plan: each phase stands in the first batch in which all it needs is behind it.
 pub fn batches(plan: &Plan) -> Vec<Vec<PhaseId>> {
     let ids = |wave: Vec<usize>| wave.into_iter().map(|at| plan.phases[at].id.clone()).collect();
-    Graph::of(plan).waves().into_iter().map(ids).collect()
+    NeedsGraph::of(plan).waves().into_iter().map(ids).collect()
 }
 
 /// The same where the needs are known by position.
 pub(crate) fn waves(needs: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
-    Graph::new(needs).waves()
+    NeedsGraph::new(needs).waves()
 }
 
 /// For every phase those that need it directly, in plan order.
@@ -37,12 +37,12 @@ pub fn dependents(plan: &Plan) -> BTreeMap<PhaseId, Vec<PhaseId>> {
 }
 
 /// Needs by position. Unknown needs and self needs are left out: they have diagnostics of their own.
-pub(super) struct Graph {
+pub(super) struct NeedsGraph {
     needs: Vec<Vec<usize>>,
     dependents: Vec<Vec<usize>>,
 }
 
-impl Graph {
+impl NeedsGraph {
     pub(super) fn new(needs: Vec<Vec<usize>>) -> Self {
         let mut dependents = vec![Vec::new(); needs.len()];
         for (index, list) in needs.iter().enumerate() {
@@ -179,7 +179,7 @@ fn smallest_first(cycle: &[usize]) -> Vec<usize> {
 
 /// Who comes before whom.
 pub(super) struct Ancestors<'a> {
-    graph: &'a Graph,
+    graph: &'a NeedsGraph,
     levels: Vec<Option<usize>>,
     /// One row of bits per phase; empty for large plans.
     table: Vec<Vec<u64>>,
@@ -187,7 +187,7 @@ pub(super) struct Ancestors<'a> {
 }
 
 impl<'a> Ancestors<'a> {
-    pub(super) fn new(graph: &'a Graph) -> Self {
+    pub(super) fn new(graph: &'a NeedsGraph) -> Self {
         let count = graph.needs.len();
         let mut table = Vec::new();
         if count <= TABLE_PHASES_MAX {

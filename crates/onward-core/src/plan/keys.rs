@@ -10,7 +10,7 @@ use crate::document::shape::{Field, Keys, NameRule, Rest, Shape, field};
 
 use super::freshness::IfChanged;
 use super::model::{
-    Effects, OnChange, OnInterrupt, PhaseFailure, PlanFailure, Priority, RetryWhen, Staleness, Value as PhaseValue,
+    Effects, LossKind as PhaseValue, OnChange, OnInterrupt, PhaseFailure, PlanFailure, Priority, RetryWhen, Staleness,
 };
 use super::parts::{IfExpired, IfSilent, MayEdit, ReplanWhen, Scope, WhenLimited};
 

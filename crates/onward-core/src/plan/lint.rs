@@ -8,17 +8,22 @@ use crate::id::PhaseId;
 
 use super::globs::{GLOB_CHARS_MAX, may_overlap};
 use super::graph::Ancestors;
-use super::model::{Body, Effects, Priority, Value};
+use super::model::{Body, Effects, LossKind, Priority};
 use super::parts::{CHOICE, REJECT};
 use super::read::Draft;
-use crate::document::check::{Owner, Use};
+use crate::document::check::{ExpressionOwner, ReferenceUse};
 
 /// Pairs of phases that are compared; a plan with more is too large for this kindness.
 const PAIRS_MAX: usize = 200_000;
 /// Characters that are compared with characters, over all pairs of globs.
 const GLOB_STEPS_MAX: usize = 5_000_000;
 
-pub(super) fn check(drafts: &[Draft], ancestors: &mut Ancestors<'_>, uses: &[Use], faults: &mut Vec<Diagnostic>) {
+pub(super) fn check(
+    drafts: &[Draft],
+    ancestors: &mut Ancestors<'_>,
+    uses: &[ReferenceUse],
+    faults: &mut Vec<Diagnostic>,
+) {
     without_probe(drafts, faults);
     low_before_high(drafts, uses, faults);
     choices_without_effect(drafts, uses, faults);
@@ -43,7 +48,7 @@ fn without_probe(drafts: &[Draft], faults: &mut Vec<Diagnostic>) {
 
 /// Whoever reads `[ship, hold]` thinks that `hold` holds something. Every answer but `reject` lets what follows begin, unless
 /// something asks which one it was.
-fn choices_without_effect(drafts: &[Draft], uses: &[Use], faults: &mut Vec<Diagnostic>) {
+fn choices_without_effect(drafts: &[Draft], uses: &[ReferenceUse], faults: &mut Vec<Diagnostic>) {
     for draft in drafts {
         let Body::Approval(approval) = &draft.phase.body else { continue };
         let goes_on: Vec<&str> = approval.choices.iter().map(String::as_str).filter(|word| *word != REJECT).collect();
@@ -99,7 +104,7 @@ fn overlapping_writes(drafts: &[Draft], ancestors: &mut Ancestors<'_>, faults: &
 /// Two that both hold the lock `git` cannot meet: their author has seen to it.
 fn two_committers(drafts: &[Draft], ancestors: &mut Ancestors<'_>, faults: &mut Vec<Diagnostic>) {
     let locked = |draft: &Draft| draft.phase.locks.iter().any(|lock| lock == "git");
-    let commits = |draft: &Draft| draft.phase.value == Some(Value::Commit) || locked(draft);
+    let commits = |draft: &Draft| draft.phase.value == Some(LossKind::Commit) || locked(draft);
     let committers: Vec<usize> = (0..drafts.len()).filter(|index| commits(&drafts[*index])).collect();
     if committers.len().saturating_mul(committers.len()) / 2 > PAIRS_MAX {
         return;
@@ -117,9 +122,9 @@ fn two_committers(drafts: &[Draft], ancestors: &mut Ancestors<'_>, faults: &mut 
 }
 
 /// Something cheap stands before something that is hard to get back, and nothing is handed over between them.
-fn low_before_high(drafts: &[Draft], uses: &[Use], faults: &mut Vec<Diagnostic>) {
-    let low = |draft: &Draft| draft.phase.value == Some(Value::Docs) || draft.phase.priority == Priority::Low;
-    let high = |draft: &Draft| draft.phase.value == Some(Value::Issue) || draft.phase.priority <= Priority::High;
+fn low_before_high(drafts: &[Draft], uses: &[ReferenceUse], faults: &mut Vec<Diagnostic>) {
+    let low = |draft: &Draft| draft.phase.value == Some(LossKind::Docs) || draft.phase.priority == Priority::Low;
+    let high = |draft: &Draft| draft.phase.value == Some(LossKind::Issue) || draft.phase.priority <= Priority::High;
     let lows: BTreeMap<&str, &Draft> =
         drafts.iter().filter(|draft| low(draft)).map(|draft| (draft.id(), draft)).collect();
     if lows.is_empty() {
@@ -151,10 +156,10 @@ fn hands_over(before: &Draft, after: &Draft, asked: Option<&Vec<&PhaseId>>) -> b
 }
 
 /// By phase, the phases its expressions are about.
-fn asked_for(uses: &[Use]) -> BTreeMap<usize, Vec<&PhaseId>> {
+fn asked_for(uses: &[ReferenceUse]) -> BTreeMap<usize, Vec<&PhaseId>> {
     let mut asked: BTreeMap<usize, Vec<&PhaseId>> = BTreeMap::new();
     for usage in uses {
-        if let (Owner::Phase(own), Reference::Output { phase, .. } | Reference::Status(phase)) =
+        if let (ExpressionOwner::Phase(own), Reference::Output { phase, .. } | Reference::Status(phase)) =
             (usage.owner, &usage.reference)
         {
             asked.entry(own).or_default().push(phase);

@@ -4,17 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::{Code, Diagnostic};
 
-use super::graph::{Ancestors, Graph};
+use super::graph::{Ancestors, NeedsGraph};
 use super::keys::BUILT_IN_AGENTS;
 use super::read::Draft;
 use super::{inputs, lint, meaning_parts, references};
 use crate::document::check::Checker;
 use crate::document::suggest::{did_you_mean, worth_it};
-use crate::document::tree::{Content, Entry, Node};
+use crate::document::tree::{Node, NodeContent, NodeEntry};
 
 pub(super) fn check(root: &Node, drafts: &[Draft], finally: &[Draft], checker: &mut Checker) {
     let faults = &mut checker.diagnostics;
-    let empty = |entry: &&Entry| matches!(&entry.value.content, Content::Mapping(entries) if entries.is_empty());
+    let empty =
+        |entry: &&NodeEntry| matches!(&entry.value.content, NodeContent::Mapping(entries) if entries.is_empty());
     if let Some(phases) = root.entry("phases").filter(empty) {
         let fault = Diagnostic::error(Code::MissingKey, "`phases` is empty");
         faults.push(fault.at(phases.place).help("a plan has at least one phase"));
@@ -41,7 +42,7 @@ fn same_id(drafts: &[Draft], finally: &[Draft], faults: &mut Vec<Diagnostic>) {
     }
 }
 
-fn connect(drafts: &[Draft], faults: &mut Vec<Diagnostic>) -> Graph {
+fn connect(drafts: &[Draft], faults: &mut Vec<Diagnostic>) -> NeedsGraph {
     let index: BTreeMap<&str, usize> = drafts.iter().enumerate().map(|(index, draft)| (draft.id(), index)).collect();
     let mut needs = Vec::with_capacity(drafts.len());
     for (own, draft) in drafts.iter().enumerate() {
@@ -77,10 +78,10 @@ fn connect(drafts: &[Draft], faults: &mut Vec<Diagnostic>) -> Graph {
         }
         needs.push(known.into_iter().collect());
     }
-    Graph::new(needs)
+    NeedsGraph::new(needs)
 }
 
-fn cycles(drafts: &[Draft], graph: &Graph, faults: &mut Vec<Diagnostic>) {
+fn cycles(drafts: &[Draft], graph: &NeedsGraph, faults: &mut Vec<Diagnostic>) {
     for cycle in graph.cycles() {
         let Some(first) = cycle.first().map(|index| &drafts[*index]) else {
             continue;

@@ -9,7 +9,7 @@ use super::no_effect;
 use super::parts::Axis;
 use super::read;
 use super::read::texts;
-use crate::document::tree::{Entry, Node};
+use crate::document::tree::{Node, NodeEntry};
 
 /// Phases that one phase may be multiplied into.
 pub(crate) const COMBINATIONS_MAX: usize = 10_000;
@@ -22,7 +22,7 @@ pub(super) fn check(root: &Node, faults: &mut Vec<Diagnostic>) {
     }
 }
 
-fn phase(entry: &Entry, faults: &mut Vec<Diagnostic>) {
+fn phase(entry: &NodeEntry, faults: &mut Vec<Diagnostic>) {
     let node = &entry.value;
     no_effect::check(node, faults);
     if let Some(block) = node.entry("matrix") {
@@ -49,7 +49,7 @@ fn phase(entry: &Entry, faults: &mut Vec<Diagnostic>) {
     }
 }
 
-fn matrix(id: &str, block: &Entry, faults: &mut Vec<Diagnostic>) {
+fn matrix(id: &str, block: &NodeEntry, faults: &mut Vec<Diagnostic>) {
     let matrix = read::matrix(&block.value);
     if matrix.axes.is_empty() {
         let fault = Diagnostic::error(Code::MissingKey, format!("the matrix of `{id}` goes over nothing"));

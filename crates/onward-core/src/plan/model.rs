@@ -12,7 +12,7 @@ use crate::expression::Condition;
 use crate::id::PhaseId;
 
 use super::keys::BUILT_IN_AGENTS;
-use super::parts::{Approval, Artifact, External, Limit, Matrix, ReplanKeys, ReplanRules, Situation, Uses};
+use super::parts::{Approval, DeclaredArtifact, External, Limit, Matrix, ReplanKeys, ReplanRules, Situation, Uses};
 
 /// Phases that run side by side where neither plan nor command line says otherwise.
 pub const MAX_PARALLEL_DEFAULT: u32 = 4;
@@ -81,7 +81,7 @@ pub struct Phase {
     pub writes: Vec<String>,
     pub effects: Effects,
     pub priority: Priority,
-    pub value: Option<Value>,
+    pub value: Option<LossKind>,
     pub on_interrupt: Option<OnInterrupt>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<Condition>,
@@ -99,7 +99,7 @@ pub struct Phase {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub artifacts: Vec<Artifact>,
+    pub artifacts: Vec<DeclaredArtifact>,
     /// Commands that prove the work.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verify: Vec<String>,
@@ -252,7 +252,7 @@ words! {
 words! {
     /// The kind of loss, hardest to reconstruct first: the key `kind` of a phase.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-    pub enum Value {
+    pub enum LossKind {
         Issue = "issue",
         Commit = "commit",
         Code = "code",

@@ -3,7 +3,7 @@
 
 use crate::diagnostic::{Code, Diagnostic, Severity};
 
-use crate::document::tree::{Entry, Node};
+use crate::document::tree::{Node, NodeEntry};
 
 /// A way in which phases are done, what cannot be said of those, and what to write instead.
 struct Idle {
@@ -64,7 +64,7 @@ pub(super) fn check(phase: &Node, faults: &mut Vec<Diagnostic>) {
     by_value(phase, faults);
 }
 
-fn fault(entry: &Entry, what: &str, help: &str) -> Diagnostic {
+fn fault(entry: &NodeEntry, what: &str, help: &str) -> Diagnostic {
     let key = &entry.key;
     let proves = PROOFS.contains(&key.as_str());
     let why = if proves { "nobody would look" } else { "it changes nothing" };
@@ -80,7 +80,7 @@ fn by_value(phase: &Node, faults: &mut Vec<Diagnostic>) {
         let help = "`heartbeat` and `if-silent` of `external` say how long it is waited for";
         faults.push(fault(entry, "done by somebody else", help));
     }
-    let replans = |entry: &&Entry| entry.value.text() == Some("replan") && phase.get("uses").is_some();
+    let replans = |entry: &&NodeEntry| entry.value.text() == Some("replan") && phase.get("uses").is_some();
     if let Some(entry) = phase.entry("on-failure").filter(replans) {
         let message = format!("`on-failure: replan` has no effect in a phase that is {USES}: it fails");
         let help = "put it into the phases of that plan, or into its `defaults`";

@@ -7,12 +7,12 @@ use crate::expression::Reference;
 
 use super::graph::Ancestors;
 use super::read::Draft;
-use crate::document::check::{Owner, Use};
+use crate::document::check::{ExpressionOwner, ReferenceUse};
 use crate::document::suggest::{did_you_mean, worth_it};
 use crate::document::tree::Node;
 
 /// What expressions can be about.
-struct World<'a> {
+struct KnownNames<'a> {
     inputs: BTreeSet<&'a str>,
     drafts: &'a [Draft],
     finally: &'a [Draft],
@@ -25,11 +25,11 @@ pub(super) fn check(
     drafts: &[Draft],
     finally: &[Draft],
     ancestors: &mut Ancestors<'_>,
-    uses: &[Use],
+    uses: &[ReferenceUse],
     faults: &mut Vec<Diagnostic>,
 ) {
     let inputs = root.get("inputs").map(Node::entries).unwrap_or_default();
-    let mut world = World {
+    let mut world = KnownNames {
         suggests: true,
         inputs: inputs.iter().map(|entry| entry.key.as_str()).collect(),
         drafts,
@@ -51,7 +51,7 @@ pub(super) fn check(
     }
 }
 
-impl World<'_> {
+impl KnownNames<'_> {
     fn near<'b>(&self, word: &str, candidates: impl IntoIterator<Item = &'b str>) -> String {
         if self.suggests { did_you_mean(word, candidates) } else { String::new() }
     }
@@ -67,12 +67,16 @@ impl World<'_> {
         Some(Diagnostic::error(Code::UnknownInput, format!("there is no input `{name}`")).help(help))
     }
 
-    fn matrix(&self, name: &str, owner: Owner) -> Option<Diagnostic> {
+    fn matrix(&self, name: &str, owner: ExpressionOwner) -> Option<Diagnostic> {
         let axes: &[String] = match owner {
-            Owner::Phase(index) => self.drafts.get(index).map(|draft| draft.axes.as_slice()).unwrap_or_default(),
-            Owner::Finally(index) => self.finally.get(index).map(|draft| draft.axes.as_slice()).unwrap_or_default(),
-            Owner::Defaults => return None,
-            Owner::Plan => &[],
+            ExpressionOwner::Phase(index) => {
+                self.drafts.get(index).map(|draft| draft.axes.as_slice()).unwrap_or_default()
+            }
+            ExpressionOwner::Finally(index) => {
+                self.finally.get(index).map(|draft| draft.axes.as_slice()).unwrap_or_default()
+            }
+            ExpressionOwner::Defaults => return None,
+            ExpressionOwner::Plan => &[],
         };
         if axes.iter().any(|axis| axis == name) {
             return None;
@@ -87,24 +91,25 @@ impl World<'_> {
         )
     }
 
-    fn phase(&self, id: &str, usage: &Use, ancestors: &mut Ancestors<'_>) -> Option<Diagnostic> {
-        let closing = matches!(usage.owner, Owner::Finally(_)) && self.finally.iter().any(|draft| draft.id() == id);
+    fn phase(&self, id: &str, usage: &ReferenceUse, ancestors: &mut Ancestors<'_>) -> Option<Diagnostic> {
+        let closing =
+            matches!(usage.owner, ExpressionOwner::Finally(_)) && self.finally.iter().any(|draft| draft.id() == id);
         let Some(target) = self.index.get(id).copied() else {
             let help = self.near(id, self.index.keys().copied());
             let fault = Diagnostic::error(Code::UnknownPhase, format!("there is no phase `{id}`")).help(help);
             return if closing { None } else { Some(fault) };
         };
         match usage.owner {
-            Owner::Finally(_) | Owner::Defaults => None,
-            Owner::Plan => {
+            ExpressionOwner::Finally(_) | ExpressionOwner::Defaults => None,
+            ExpressionOwner::Plan => {
                 let message = format!("`{}` stands where no phase has run yet", usage.reference);
                 Some(
                     Diagnostic::error(Code::NotAnAncestor, message)
                         .help("use it in the `env` of a phase that needs that one"),
                 )
             }
-            Owner::Phase(own) if ancestors.may_come_before(target, own) => None,
-            Owner::Phase(own) => {
+            ExpressionOwner::Phase(own) if ancestors.may_come_before(target, own) => None,
+            ExpressionOwner::Phase(own) => {
                 let own = self.drafts.get(own).map(Draft::id).unwrap_or_default();
                 let (code, message) = if usage.in_matrix {
                     (

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use crate::id::{PhaseId, RunId};
 use crate::input::Choice;
-use crate::resume::{Finding, Kind, Offered, Verdict, Weight};
+use crate::resume::{Finding, FindingKind, Offered, Verdict, Weight};
 use crate::run::Run;
 
 use super::commands::{fresh, go_on, orphans, phase_offers, show};
-use super::{Offer, Question, Typed};
+use super::{Offer, Question, TypedWords};
 
 /// Phases that are offered one by one; the others are answered in the same way.
 const PHASES_OFFERED_MAX: usize = 10;
@@ -22,10 +22,10 @@ pub fn on_resume(
     findings: &[Finding],
     open: &[Finding],
     offered: &BTreeSet<Offered>,
-    typed: &Typed,
+    typed: &TypedWords,
 ) -> Question {
     // Without its file nothing goes on but by the plan that is kept, whatever else is answered.
-    let plan_gone = open.iter().any(|finding| finding.kind == Kind::PlanGone);
+    let plan_gone = open.iter().any(|finding| finding.kind == FindingKind::PlanGone);
     let again = format!("onward resume {}{}", run.id, typed.answers);
     let kept = if plan_gone { " --plan-from run" } else { "" };
     let mut choices = Vec::new();
@@ -45,21 +45,22 @@ pub fn on_resume(
         }
     }
     choices.push(show(&run.id));
-    let of = |kind: Kind| open.iter().filter(move |finding| finding.kind == kind).filter_map(|f| f.phase.clone());
+    let of =
+        |kind: FindingKind| open.iter().filter(move |finding| finding.kind == kind).filter_map(|f| f.phase.clone());
     Question {
         reasons: open.iter().map(|finding| finding.message.clone()).collect(),
-        in_doubt: of(Kind::InDoubt).collect(),
-        orphans: of(Kind::OrphanInTheWay).collect(),
+        in_doubt: of(FindingKind::InDoubt).collect(),
+        orphans: of(FindingKind::OrphanInTheWay).collect(),
         choices,
         findings: findings.to_vec(),
-        stale: of(Kind::Stale).chain(of(Kind::Renamed)).collect(),
+        stale: of(FindingKind::Stale).chain(of(FindingKind::Renamed)).collect(),
         offered: offered.clone(),
         ..Question::new(run.id.clone())
     }
 }
 
 fn go_on_words(open: &[Finding]) -> &'static str {
-    if open.iter().any(|finding| finding.kind == Kind::PlanChanged) {
+    if open.iter().any(|finding| finding.kind == FindingKind::PlanChanged) {
         "go on, with the edited plan for all that is not done"
     } else {
         "go on"
@@ -75,32 +76,32 @@ fn about_phases(run: &Run, open: &[Finding], again: &str) -> Vec<Offer> {
 }
 
 /// Answers that help against a finding.
-fn wanted(kind: Kind) -> &'static [Choice] {
+fn wanted(kind: FindingKind) -> &'static [Choice] {
     match kind {
-        Kind::Failed => &[Choice::Retry, Choice::RetryClean, Choice::Adopt, Choice::Skip],
-        Kind::InDoubt => &[Choice::Retry, Choice::Adopt, Choice::Skip],
-        Kind::Stale | Kind::Renamed => &[Choice::Retry],
+        FindingKind::Failed => &[Choice::Retry, Choice::RetryClean, Choice::Adopt, Choice::Skip],
+        FindingKind::InDoubt => &[Choice::Retry, Choice::Adopt, Choice::Skip],
+        FindingKind::Stale | FindingKind::Renamed => &[Choice::Retry],
         // Edited after it was cut off: a clean retry would take the edits away.
-        Kind::WorkChanged => &[Choice::Retry, Choice::Skip],
+        FindingKind::WorkChanged => &[Choice::Retry, Choice::Skip],
         _ => &[],
     }
 }
 
 /// A fresh start is wanted while phases of the old run are still at work.
-pub fn fresh_start(run: &RunId, at_work: Vec<PhaseId>, typed: &Typed) -> Question {
+pub fn fresh_start(run: &RunId, at_work: Vec<PhaseId>, typed: &TypedWords) -> Question {
     let message = |phase: PhaseId| (format!("phase {phase} of the old run is still at work"), phase);
     beside_a_fresh_start(run, at_work.into_iter().map(message).collect(), typed)
 }
 
 /// The same where the store has lost the old run, and a process of each phase is all that is known.
-pub fn fresh_start_after_a_loss(run: &RunId, at_work: Vec<(PhaseId, i32)>, typed: &Typed) -> Question {
+pub fn fresh_start_after_a_loss(run: &RunId, at_work: Vec<(PhaseId, i32)>, typed: &TypedWords) -> Question {
     let words = "which the store does not know, is still at work: process";
     let message = |(phase, pid)| (format!("phase {phase} of run {run}, {words} {pid}"), phase);
     beside_a_fresh_start(run, at_work.into_iter().map(message).collect(), typed)
 }
 
-fn beside_a_fresh_start(run: &RunId, at_work: Vec<(String, PhaseId)>, typed: &Typed) -> Question {
-    let finding = |(message, phase): (String, PhaseId)| Finding::of(Kind::OrphanInTheWay, &phase, message);
+fn beside_a_fresh_start(run: &RunId, at_work: Vec<(String, PhaseId)>, typed: &TypedWords) -> Question {
+    let finding = |(message, phase): (String, PhaseId)| Finding::of(FindingKind::OrphanInTheWay, &phase, message);
     let findings: Vec<Finding> = at_work.into_iter().map(finding).collect();
     let start = fresh(FRESH, typed).command;
     Question {
@@ -113,7 +114,7 @@ fn beside_a_fresh_start(run: &RunId, at_work: Vec<(String, PhaseId)>, typed: &Ty
 }
 
 /// The question about an unfinished run where a person was there and gave no answer.
-pub fn unanswered(run: &Run, findings: &[Finding], verdict: Verdict, typed: &Typed) -> Question {
+pub fn unanswered(run: &Run, findings: &[Finding], verdict: Verdict, typed: &TypedWords) -> Question {
     let resume = (verdict != Verdict::Refuse).then(|| go_on("go on", &run.id, ""));
     let choices = resume.into_iter().chain([fresh(FRESH, typed), show(&run.id)]).collect();
     let worth = findings.iter().filter(|finding| finding.kind.row().weight > Weight::Note);
@@ -127,7 +128,7 @@ pub fn unanswered(run: &Run, findings: &[Finding], verdict: Verdict, typed: &Typ
 }
 
 /// Several runs of the same work are unfinished: which one is meant.
-pub fn which_run(first: &RunId, runs: &[RunId], reason: String, typed: &Typed) -> Question {
+pub fn which_run(first: &RunId, runs: &[RunId], reason: String, typed: &TypedWords) -> Question {
     let each = runs.iter().map(|run| go_on(&format!("go on with {run}"), run, ""));
     let choices = each.chain([fresh("start fresh and keep them in the archive", typed)]).collect();
     Question { reasons: vec![reason], choices, ..Question::new(first.clone()) }

@@ -9,7 +9,7 @@ use super::Offer;
 
 /// The parts of the command line that brought the question up, each with a space before it: an answer repeats them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Typed {
+pub struct TypedWords {
     /// The plan and the inputs.
     pub plan: String,
     /// Answers that were given already.
@@ -34,7 +34,7 @@ pub(super) fn go_on(choice: &str, run: &RunId, answers: &str) -> Offer {
     Offer::new(choice, format!("onward run --resume={run}{answers}"))
 }
 
-pub(super) fn fresh(choice: &str, typed: &Typed) -> Offer {
+pub(super) fn fresh(choice: &str, typed: &TypedWords) -> Offer {
     Offer::new(choice, format!("onward run{} --fresh", typed.plan))
 }
 
@@ -62,7 +62,7 @@ fn flag(phase: &PhaseId, choice: Choice) -> String {
     }
 }
 
-impl Typed {
+impl TypedWords {
     /// Words as they would be typed: the plan with its inputs, and the answers given so far.
     pub fn new<'a>(plan: impl IntoIterator<Item = &'a str>, answers: impl IntoIterator<Item = &'a str>) -> Self {
         Self { plan: line(plan), answers: line(answers) }

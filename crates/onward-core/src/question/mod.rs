@@ -10,5 +10,5 @@ mod types;
 
 pub use after_stop::{FailedPhase, after_stop, asks, failed, of_doubts};
 pub use before_start::{fresh_start, fresh_start_after_a_loss, on_resume, unanswered, which_run};
-pub use commands::{Typed, quoted};
+pub use commands::{TypedWords, quoted};
 pub use types::{Offer, Question};

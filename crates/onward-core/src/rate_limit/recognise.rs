@@ -30,7 +30,7 @@ pub enum Speaker {
 
 /// How an attempt failed. Nobody asks about one that did not.
 #[derive(Clone, Copy, Debug)]
-pub struct Evidence<'a> {
+pub struct FailedAttempt<'a> {
     pub speaker: Speaker,
     /// None where it was ended by a signal.
     pub exit_code: Option<i32>,
@@ -44,7 +44,7 @@ pub struct Evidence<'a> {
 
 /// A limit was hit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hit {
+pub struct RecognisedLimit {
     /// The limits of the phase that this closes; empty if only the phase itself has to wait.
     pub limits: BTreeSet<String>,
     /// Not before this time. Always ahead of `now`.
@@ -59,10 +59,10 @@ pub struct Hit {
 ///
 /// Programs that draw on no limit are believed by their exit code only: their output may be about anything.
 pub fn recognise<'a>(
-    evidence: &Evidence<'_>,
+    evidence: &FailedAttempt<'_>,
     limits: impl IntoIterator<Item = (&'a str, &'a Limit)>,
     now: Timestamp,
-) -> Option<Hit> {
+) -> Option<RecognisedLimit> {
     if evidence.speaker == Speaker::Program && evidence.exit_code == Some(0) {
         return None;
     }
@@ -84,7 +84,7 @@ pub fn recognise<'a>(
         .find_map(|value| times::caught(value, now, evidence.local))
         .or_else(|| times::named(near(&text, refusal.as_ref()), now, evidence.local));
     let every = || limits.iter().map(|(name, _)| (*name).to_owned()).collect();
-    Some(Hit {
+    Some(RecognisedLimit {
         limits: if declared.is_empty() { every() } else { declared },
         until: told.unwrap_or_else(|| now + guess(evidence.hits_before)),
         told: told.is_some(),

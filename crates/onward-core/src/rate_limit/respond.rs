@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::plan::{Limit, WhenLimited};
 
-use super::Hit;
+use super::RecognisedLimit;
 
 /// The first wait where nobody says how long.
 pub const GUESS_FIRST: Duration = Duration::from_mins(1);
@@ -20,7 +20,7 @@ const SHARE_OF_THE_ROW: u64 = 10;
 
 /// What the command line says about waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Patience {
+pub enum WaitPolicy {
     /// As the plan says.
     Plan,
     /// At most this long: `--wait-limit`.
@@ -52,9 +52,9 @@ pub fn shortest(since: Timestamp, now: Timestamp) -> Duration {
 /// What to do about a hit. `limits` are those that it closes; `since` is when the first of an unbroken row of hits
 /// happened, so that many short waits do not add up to more than the longest one allowed.
 pub fn respond<'a>(
-    hit: &Hit,
+    hit: &RecognisedLimit,
     limits: impl IntoIterator<Item = &'a Limit>,
-    patience: Patience,
+    patience: WaitPolicy,
     since: Timestamp,
     now: Timestamp,
 ) -> Response {
@@ -68,8 +68,8 @@ pub fn respond<'a>(
         return Response::Fail;
     }
     let waits = |limit: &&Limit| match patience {
-        Patience::Plan => until.duration_since(since.min(now)).unsigned_abs() <= limit.max_wait,
-        Patience::AtMost(longest) => until.duration_since(now).unsigned_abs() <= longest,
+        WaitPolicy::Plan => until.duration_since(since.min(now)).unsigned_abs() <= limit.max_wait,
+        WaitPolicy::AtMost(longest) => until.duration_since(now).unsigned_abs() <= longest,
     };
     let pauses = limits.iter().any(|limit| limit.when_limited == WhenLimited::Pause);
     if pauses || !limits.iter().all(waits) { Response::Pause { until } } else { Response::Wait { until } }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::model::{Kind, Refused};
+use super::model::{Refused, RevisionKind};
 use crate::failure::FailureCode;
 use crate::id::PhaseId;
 use crate::mutant::{self, Mutant};
@@ -13,7 +13,7 @@ use crate::plan::{Plan, ReplanWhen};
 /// Why another plan is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Cause {
+pub enum ReplanCause {
     /// The phase ended with the code that asks for it.
     Asked,
     /// Somebody who does the phase brought a plan along.
@@ -26,7 +26,7 @@ pub enum Cause {
     TooComplex,
 }
 
-impl Cause {
+impl ReplanCause {
     /// What the end of a phase is to the key `when`, by the code of its error.
     pub fn of_failure(code: FailureCode) -> Self {
         let unheard = mutant::is(Mutant::DoneWhenIsNoProof) && code == FailureCode::EffectMissing;
@@ -81,8 +81,8 @@ pub struct Replanned {
     pub number: u32,
     pub phase: PhaseId,
     pub reason: String,
-    pub cause: Cause,
-    pub kind: Kind,
+    pub cause: ReplanCause,
+    pub kind: RevisionKind,
     #[schemars(with = "serde_json::Value")]
     pub plan: Plan,
     pub plan_digest: String,
@@ -105,7 +105,7 @@ pub struct RevisionRecord {
     pub phase: Option<PhaseId>,
     pub reason: String,
     /// None where a person edited the plan's file.
-    pub kind: Option<Kind>,
+    pub kind: Option<RevisionKind>,
     pub plan_digest: String,
     pub added: Vec<PhaseId>,
     pub removed: Vec<PhaseId>,

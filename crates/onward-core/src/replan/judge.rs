@@ -7,13 +7,13 @@ use crate::id::PhaseId;
 use crate::plan::{MayEdit, Phase, Plan, ReplanRules, digest_of_all, graph, phase_digest};
 
 use super::kept::{parts, with_what_is_kept, written};
-use super::model::{Kind, Limits, Progress, Refused, Revision, Standing};
+use super::model::{PhaseProgress, Refused, ReplanLimits, ReplanStanding, Revision, RevisionKind};
 
 /// Whether another revision may be asked for at all. Asked before a replan command is run: what it prints could not be used.
-pub fn may_ask(standing: &Standing<'_>) -> Result<ReplanRules, Refused> {
+pub fn may_ask(standing: &ReplanStanding<'_>) -> Result<ReplanRules, Refused> {
     let phase = standing.asked_by.and_then(|id| standing.plan.phase(id));
     let rules = standing.plan.replan_rules(phase);
-    if standing.limits == Limits::Hold {
+    if standing.limits == ReplanLimits::Hold {
         if standing.made >= rules.max {
             return Err(Refused::LimitOfRun { made: standing.made });
         }
@@ -25,12 +25,12 @@ pub fn may_ask(standing: &Standing<'_>) -> Result<ReplanRules, Refused> {
 }
 
 /// Holds a proposed plan against the run. The limits were asked about before.
-pub fn judge(standing: &Standing<'_>, proposed: &Plan, rules: &ReplanRules) -> Result<Revision, Refused> {
+pub fn judge(standing: &ReplanStanding<'_>, proposed: &Plan, rules: &ReplanRules) -> Result<Revision, Refused> {
     let digest = digest_of_all(proposed);
     if standing.tried.contains(&digest) {
         return Err(Refused::TriedBefore);
     }
-    let changes = Changes::between(standing.plan, proposed);
+    let changes = PlanChanges::between(standing.plan, proposed);
     let redone = allowed(standing, &changes, rules.may_edit)?;
     let plan = with_what_is_kept(standing, proposed, &changes);
     // With what is kept it may come to the same as a plan that was tried, or as the present one.
@@ -48,14 +48,14 @@ pub fn judge(standing: &Standing<'_>, proposed: &Plan, rules: &ReplanRules) -> R
 
 /// What differs, by id, in the order of the plans.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Changes {
+pub struct PlanChanges {
     pub added: Vec<PhaseId>,
     pub removed: Vec<PhaseId>,
     /// The work of the phase is other work.
     pub changed: Vec<PhaseId>,
 }
 
-impl fmt::Display for Changes {
+impl fmt::Display for PlanChanges {
     /// A part for every kind of change, each after a semicolon.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let named = [("added", &self.added), ("removed", &self.removed), ("changed", &self.changed)];
@@ -67,7 +67,7 @@ impl fmt::Display for Changes {
     }
 }
 
-impl Changes {
+impl PlanChanges {
     pub fn between(old: &Plan, new: &Plan) -> Self {
         let before: BTreeMap<&PhaseId, &Phase> = old.phases.iter().map(|phase| (&phase.id, phase)).collect();
         let after: BTreeMap<&PhaseId, &Phase> = new.phases.iter().map(|phase| (&phase.id, phase)).collect();
@@ -91,24 +91,24 @@ impl Changes {
 
 /// How far a phase is for whoever wants to change it: one that was taken apart is at work while a part of it is, the part that
 /// asks aside, and what is done of it is done.
-fn progress(standing: &Standing<'_>, id: &PhaseId, edit: Edit) -> Progress {
-    let own = |id: &PhaseId| standing.progress.get(id).copied().unwrap_or(Progress::Open);
+fn progress(standing: &ReplanStanding<'_>, id: &PhaseId, edit: Edit) -> PhaseProgress {
+    let own = |id: &PhaseId| standing.progress.get(id).copied().unwrap_or(PhaseProgress::Open);
     let others = |part: &&&Phase| standing.asked_by != Some(&part.id);
     let parts = parts(standing.plan, id);
-    if parts.iter().filter(others).any(|part| own(&part.id) == Progress::AtWork) {
-        return Progress::AtWork;
+    if parts.iter().filter(others).any(|part| own(&part.id) == PhaseProgress::AtWork) {
+        return PhaseProgress::AtWork;
     }
     match (own(id), edit) {
-        (Progress::AtWork, _) if standing.asked_by == Some(id) => Progress::Open,
-        (Progress::Open, Edit::Changed) if parts.iter().any(|part| own(&part.id) == Progress::Finished) => {
-            Progress::Finished
+        (PhaseProgress::AtWork, _) if standing.asked_by == Some(id) => PhaseProgress::Open,
+        (PhaseProgress::Open, Edit::Changed) if parts.iter().any(|part| own(&part.id) == PhaseProgress::Finished) => {
+            PhaseProgress::Finished
         }
-        (found @ (Progress::Open | Progress::AtWork | Progress::Finished), _) => found,
+        (found @ (PhaseProgress::Open | PhaseProgress::AtWork | PhaseProgress::Finished), _) => found,
     }
 }
 
 /// The finished phases that are done anew, or the first change that may not be made.
-fn allowed(standing: &Standing<'_>, changes: &Changes, may_edit: MayEdit) -> Result<Vec<PhaseId>, Refused> {
+fn allowed(standing: &ReplanStanding<'_>, changes: &PlanChanges, may_edit: MayEdit) -> Result<Vec<PhaseId>, Refused> {
     let asked_by = standing.asked_by.map(|asked| written(standing.plan, asked));
     let downstream = asked_by.map(|asked| with_dependents(standing.plan, asked));
     let mut redone = Vec::new();
@@ -116,16 +116,16 @@ fn allowed(standing: &Standing<'_>, changes: &Changes, may_edit: MayEdit) -> Res
     for (id, edit) in changes.changed.iter().map(|id| (id, Edit::Changed)).chain(removed) {
         let below = downstream.as_ref().is_none_or(|below| below.contains(id));
         match (progress(standing, id, edit), edit, may_edit) {
-            (Progress::Finished, Edit::Changed, MayEdit::All) => redone.push(id.clone()),
-            (Progress::Finished, Edit::Changed, MayEdit::Downstream | MayEdit::Pending) => {
+            (PhaseProgress::Finished, Edit::Changed, MayEdit::All) => redone.push(id.clone()),
+            (PhaseProgress::Finished, Edit::Changed, MayEdit::Downstream | MayEdit::Pending) => {
                 return Err(Refused::ChangesFinished { phase: id.clone() });
             }
-            (Progress::AtWork, _, _) => return Err(Refused::ChangesAtWork { phase: id.clone() }),
-            (Progress::Open, _, MayEdit::Downstream) if !below => {
+            (PhaseProgress::AtWork, _, _) => return Err(Refused::ChangesAtWork { phase: id.clone() }),
+            (PhaseProgress::Open, _, MayEdit::Downstream) if !below => {
                 return Err(Refused::NotDownstream { phase: id.clone() });
             }
             // What is finished and left out is kept.
-            (Progress::Finished, Edit::Removed, _) | (Progress::Open, _, _) => {}
+            (PhaseProgress::Finished, Edit::Removed, _) | (PhaseProgress::Open, _, _) => {}
         }
     }
     Ok(redone)
@@ -157,17 +157,17 @@ fn first_on_a_circle(plan: &Plan) -> Option<PhaseId> {
     plan.phases.iter().map(|phase| &phase.id).find(|id| !placed.contains(*id)).cloned()
 }
 
-fn kind(standing: &Standing<'_>, proposed: &Plan, added: &[PhaseId], removed: &[PhaseId]) -> Kind {
+fn kind(standing: &ReplanStanding<'_>, proposed: &Plan, added: &[PhaseId], removed: &[PhaseId]) -> RevisionKind {
     let asked_by = standing.asked_by.map(|asked| written(standing.plan, asked));
     let asked_gone = asked_by.is_some_and(|asked| removed.contains(asked));
     if asked_gone && added.len() > 1 {
-        return Kind::Split;
+        return RevisionKind::Split;
     }
     if removed.len() > added.len() {
-        return Kind::Collapse;
+        return RevisionKind::Collapse;
     }
     if added.is_empty() || removed.len() == added.len() {
-        return Kind::Update;
+        return RevisionKind::Update;
     }
     let related = |asked: &PhaseId| {
         let below = with_dependents(proposed, asked);
@@ -175,5 +175,5 @@ fn kind(standing: &Standing<'_>, proposed: &Plan, added: &[PhaseId], removed: &[
             proposed.phase(asked).is_some_and(|phase| phase.needs.iter().any(|need| added.contains(&need.phase)));
         needs_new || added.iter().any(|id| below.contains(id))
     };
-    if asked_by.is_some_and(related) { Kind::Expand } else { Kind::Add }
+    if asked_by.is_some_and(related) { RevisionKind::Expand } else { RevisionKind::Add }
 }

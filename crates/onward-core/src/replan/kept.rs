@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use crate::id::PhaseId;
 use crate::plan::{Phase, Plan};
 
-use super::judge::Changes;
-use super::model::{Progress, Standing};
+use super::judge::PlanChanges;
+use super::model::{PhaseProgress, ReplanStanding};
 
 /// All that a phase was taken apart into, and what that was taken apart into, in the order of the plan.
 pub(super) fn parts<'a>(plan: &'a Plan, id: &PhaseId) -> Vec<&'a Phase> {
@@ -37,7 +37,7 @@ pub(super) fn written<'a>(plan: &'a Plan, id: &'a PhaseId) -> &'a PhaseId {
 }
 
 /// The proposal, with the finished phases that it left out in front. All that they need is finished too, and so is there.
-pub(super) fn with_what_is_kept(standing: &Standing<'_>, proposed: &Plan, changes: &Changes) -> Plan {
+pub(super) fn with_what_is_kept(standing: &ReplanStanding<'_>, proposed: &Plan, changes: &PlanChanges) -> Plan {
     let mut phases: Vec<Phase> = Vec::new();
     for id in &changes.removed {
         phases.extend(what_is_done_of(standing, id));
@@ -54,8 +54,8 @@ pub(super) fn with_what_is_kept(standing: &Standing<'_>, proposed: &Plan, change
 }
 
 /// What stays of a phase that is left out: itself if it is finished, and else, of one that was taken apart, what is.
-fn what_is_done_of(standing: &Standing<'_>, id: &PhaseId) -> Vec<Phase> {
-    let finished = |id: &PhaseId| standing.progress.get(id) == Some(&Progress::Finished);
+fn what_is_done_of(standing: &ReplanStanding<'_>, id: &PhaseId) -> Vec<Phase> {
+    let finished = |id: &PhaseId| standing.progress.get(id) == Some(&PhaseProgress::Finished);
     let Some(whole) = standing.plan.phase(id) else { return Vec::new() };
     let parts = parts(standing.plan, id);
     if finished(id) {
@@ -86,7 +86,7 @@ fn ancestors_of<'a>(plan: &'a Plan, id: &PhaseId) -> Vec<&'a PhaseId> {
 }
 
 /// A phase of the proposal, with the parts into which it was taken apart if it is still the same work.
-fn still_apart(old: &Plan, phase: &Phase, changes: &Changes) -> Vec<Phase> {
+fn still_apart(old: &Plan, phase: &Phase, changes: &PlanChanges) -> Vec<Phase> {
     let children = old.phase(&phase.id).and_then(|before| before.children.clone());
     if children.is_none() || changes.changed.contains(&phase.id) {
         return vec![phase.clone()];

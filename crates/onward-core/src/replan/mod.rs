@@ -5,6 +5,6 @@ mod judge;
 mod kept;
 mod model;
 
-pub use facts::{Because, Cause, Replanned, RevisionRecord};
-pub use judge::{Changes, judge, may_ask};
-pub use model::{EXIT_REPLAN, Kind, Limits, Progress, Refused, Revision, Standing};
+pub use facts::{Because, ReplanCause, Replanned, RevisionRecord};
+pub use judge::{PlanChanges, judge, may_ask};
+pub use model::{EXIT_REPLAN, PhaseProgress, Refused, ReplanLimits, ReplanStanding, Revision, RevisionKind};

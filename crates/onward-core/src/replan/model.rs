@@ -16,7 +16,7 @@ pub const EXIT_REPLAN: i32 = 79;
 /// What a revision does to the plan, by its largest step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum RevisionKind {
     /// The phase that asked stays, and there are others that it now needs or that need it.
     Expand,
     /// There are more phases, none of which has to do with the one that asked.
@@ -31,7 +31,7 @@ pub enum Kind {
 
 /// How far a phase has come, as far as a revision cares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
+pub enum PhaseProgress {
     /// Completed or skipped.
     Finished,
     AtWork,
@@ -41,22 +41,22 @@ pub enum Progress {
 
 /// What the run knows when somebody proposes a revision.
 #[derive(Clone, Debug)]
-pub struct Standing<'a> {
+pub struct ReplanStanding<'a> {
     pub plan: &'a Plan,
     /// The phase that asked, if one did.
     pub asked_by: Option<&'a PhaseId>,
-    pub progress: &'a BTreeMap<PhaseId, Progress>,
+    pub progress: &'a BTreeMap<PhaseId, PhaseProgress>,
     /// Revisions so far: in the run, and for this phase.
     pub made: u32,
     pub made_for_phase: u32,
     /// [`digest_of_all`] of every plan that this run has had, the present one included.
     pub tried: &'a BTreeSet<String>,
-    pub limits: Limits,
+    pub limits: ReplanLimits,
 }
 
 /// Whether the limits count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Limits {
+pub enum ReplanLimits {
     #[default]
     Hold,
     /// A person lets one more through: `--force-replan`.
@@ -66,7 +66,7 @@ pub enum Limits {
 /// A revision that may be made.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Revision {
-    pub kind: Kind,
+    pub kind: RevisionKind,
     /// The new plan, with what had to be kept.
     pub plan: Plan,
     /// To be remembered among the plans that were tried.
@@ -110,7 +110,7 @@ impl Refused {
     }
 }
 
-impl Kind {
+impl RevisionKind {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Expand => "expand",

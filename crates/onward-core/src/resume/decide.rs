@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use crate::id::PhaseId;
 
-use super::finding::{AnsweredBy, Finding, Kind, Weight};
+use super::finding::{AnsweredBy, Finding, FindingKind, Weight};
 
 /// What is known of the run before anything is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum RunStanding {
     /// Another live process has it.
     Driven,
     /// It holds saved state: there is nothing to go on with.
@@ -90,14 +90,14 @@ impl Answers<'_> {
     }
 }
 
-pub fn decide<'a>(standing: Standing, findings: &'a [Finding], answers: Answers<'_>) -> Decision<'a> {
+pub fn decide<'a>(standing: RunStanding, findings: &'a [Finding], answers: Answers<'_>) -> Decision<'a> {
     let without = |verdict| Decision { verdict, open: Vec::new(), offered: BTreeSet::new() };
     match standing {
-        Standing::Driven => without(Verdict::Driven),
-        Standing::NoPhases => without(Verdict::NoPhases),
-        Standing::Archived => without(Verdict::Refuse),
-        Standing::Complete => without(Verdict::Complete),
-        Standing::Open => of_findings(findings, answers),
+        RunStanding::Driven => without(Verdict::Driven),
+        RunStanding::NoPhases => without(Verdict::NoPhases),
+        RunStanding::Archived => without(Verdict::Refuse),
+        RunStanding::Complete => without(Verdict::Complete),
+        RunStanding::Open => of_findings(findings, answers),
     }
 }
 
@@ -118,7 +118,7 @@ fn of_findings<'a>(findings: &'a [Finding], answers: Answers<'_>) -> Decision<'a
 /// What may be answered. A refusal leaves nothing but to start fresh, and that needs a plan.
 fn offered(verdict: Verdict, findings: &[Finding], open: &[&Finding]) -> BTreeSet<Offered> {
     let mut offered = BTreeSet::new();
-    let plan_is_gone = findings.iter().any(|finding| finding.kind == Kind::PlanGone);
+    let plan_is_gone = findings.iter().any(|finding| finding.kind == FindingKind::PlanGone);
     if verdict != Verdict::GoOn && !plan_is_gone {
         offered.insert(Offered::Fresh);
     }

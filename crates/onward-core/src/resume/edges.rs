@@ -7,7 +7,7 @@ use crate::plan::{OnChange, Phase, Plan, Staleness};
 
 /// What has happened to a finished phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Change {
+pub(super) enum FinishedPhaseChange {
     /// It is out of date itself.
     Stale,
     /// What it left behind was changed by somebody else.
@@ -19,13 +19,14 @@ pub(super) enum Change {
 pub(super) fn spread(
     plan: &Plan,
     done: &BTreeSet<&PhaseId>,
-    first: Vec<(&PhaseId, Change)>,
+    first: Vec<(&PhaseId, FinishedPhaseChange)>,
 ) -> BTreeMap<PhaseId, BTreeSet<String>> {
     let mut found: BTreeMap<PhaseId, BTreeSet<String>> = BTreeMap::new();
     let by_id: BTreeMap<&PhaseId, &Phase> = plan.phases.iter().map(|phase| (&phase.id, phase)).collect();
     let dependents = dependents(plan);
     let mut reached = BTreeSet::new();
-    let mut next: Vec<(PhaseId, Change)> = first.into_iter().map(|(id, change)| (id.clone(), change)).collect();
+    let mut next: Vec<(PhaseId, FinishedPhaseChange)> =
+        first.into_iter().map(|(id, change)| (id.clone(), change)).collect();
     while let Some((id, change)) = next.pop() {
         if !reached.insert((id.clone(), change)) {
             continue;
@@ -35,7 +36,7 @@ pub(super) fn spread(
         for leaf in passed.flat_map(|(dependent, _)| leaves(&by_id, dependent)) {
             if done.contains(&leaf.id) && leaf.on_change != Some(OnChange::Keep) {
                 found.entry(leaf.id.clone()).or_default().insert(words(&id, change));
-                next.push((leaf.id.clone(), Change::Stale));
+                next.push((leaf.id.clone(), FinishedPhaseChange::Stale));
             }
         }
     }
@@ -53,17 +54,17 @@ pub(super) fn kept_behind<'a>(plan: &'a Plan, again: &PhaseId, is_kept: impl Fn(
 }
 
 /// Whether a change of what is needed is one of the phase that needs it.
-fn passes(staleness: Staleness, change: Change) -> bool {
+fn passes(staleness: Staleness, change: FinishedPhaseChange) -> bool {
     match (staleness, change) {
-        (Staleness::Inherit, _) | (Staleness::Outputs, Change::Outputs) => true,
-        (Staleness::Outputs, Change::Stale) | (Staleness::Ignore, _) => false,
+        (Staleness::Inherit, _) | (Staleness::Outputs, FinishedPhaseChange::Outputs) => true,
+        (Staleness::Outputs, FinishedPhaseChange::Stale) | (Staleness::Ignore, _) => false,
     }
 }
 
-fn words(need: &PhaseId, change: Change) -> String {
+fn words(need: &PhaseId, change: FinishedPhaseChange) -> String {
     match change {
-        Change::Stale => format!("{need}, which it needs, is out of date"),
-        Change::Outputs => format!("what {need}, which it needs, left behind was changed"),
+        FinishedPhaseChange::Stale => format!("{need}, which it needs, is out of date"),
+        FinishedPhaseChange::Outputs => format!("what {need}, which it needs, left behind was changed"),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::id::PhaseId;
 /// Something that was found, with its reason in words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
-    pub kind: Kind,
+    pub kind: FindingKind,
     /// The phase that it is about, if it is about one.
     #[serde(default)]
     pub phase: Option<PhaseId>,
@@ -32,10 +32,10 @@ pub struct FileChanged {
     pub lines_removed: Option<u64>,
 }
 
-/// What can be found. Each is a row of the table in [`Kind::row`].
+/// What can be found. Each is a row of the table in [`FindingKind::row`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum FindingKind {
     BranchGone,
     WorldStops,
     BranchUnknown,
@@ -92,7 +92,7 @@ pub enum AnsweredBy {
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub struct FindingRow {
     /// What was found, in words.
     pub what: &'static str,
     pub weight: Weight,
@@ -100,7 +100,7 @@ pub struct Row {
     pub answered_by: &'static [AnsweredBy],
 }
 
-impl Kind {
+impl FindingKind {
     pub const ALL: [Self; 26] = [
         Self::BranchGone,
         Self::WorldStops,
@@ -130,10 +130,10 @@ impl Kind {
         Self::Orphan,
     ];
 
-    pub fn row(self) -> Row {
+    pub fn row(self) -> FindingRow {
         use AnsweredBy::{AcceptStale, Choice, Orphan, PlanFromRun, Resume};
         use Weight::{Ask, Note, Refuse, Warn};
-        let row = |what, weight, answered_by| Row { what, weight, answered_by };
+        let row = |what, weight, answered_by| FindingRow { what, weight, answered_by };
         match self {
             Self::BranchGone => row("the branch of the run is gone", Refuse, &[]),
             Self::WorldStops => row("a probe with `if-changed: stop` sees a change", Refuse, &[]),
@@ -182,11 +182,11 @@ impl Kind {
 }
 
 impl Finding {
-    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+    pub fn new(kind: FindingKind, message: impl Into<String>) -> Self {
         Self { kind, phase: None, message: message.into(), files: Vec::new(), files_total: 0 }
     }
 
-    pub fn of(kind: Kind, phase: &PhaseId, message: impl Into<String>) -> Self {
+    pub fn of(kind: FindingKind, phase: &PhaseId, message: impl Into<String>) -> Self {
         Self { phase: Some(phase.clone()), ..Self::new(kind, message) }
     }
 }

@@ -14,9 +14,9 @@ mod page;
 pub mod stale;
 pub mod world;
 
-pub use decide::{Accept, Answers, Decision, Offered, Standing, Verdict, Wording, decide};
-pub use finding::{AnsweredBy, FileChanged, Finding, Kind, Weight};
+pub use decide::{Accept, Answers, Decision, Offered, RunStanding, Verdict, Wording, decide};
+pub use finding::{AnsweredBy, FileChanged, Finding, FindingKind, Weight};
 pub use lines::lines_changed;
-pub use observe::{Auto, BranchFact, Facts, HeadMoved, PlanFact, observe};
+pub use observe::{Auto, BranchFact, HeadMoved, PlanFact, ResumeFacts, observe};
 pub use outside::{count_lines, has_lines, reworked};
 pub use page::table;

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::finding::{Finding, Kind};
+use super::finding::{Finding, FindingKind};
 use crate::run::vcs::short;
 use crate::run::{PhaseStatus, Run};
 use crate::words;
 
 /// What is known when somebody wants to go on.
 #[derive(Debug)]
-pub struct Facts<'a> {
+pub struct ResumeFacts<'a> {
     pub run: &'a Run,
     pub plan: PlanFact,
     pub branch: BranchFact,
@@ -69,17 +69,17 @@ pub enum Auto {
 }
 
 /// All that the record and these facts give rise to.
-pub fn observe(facts: &Facts<'_>) -> Vec<Finding> {
+pub fn observe(facts: &ResumeFacts<'_>) -> Vec<Finding> {
     let mut found: Vec<Finding> = branch(facts).into_iter().chain(head(facts)).chain(plan(facts)).collect();
     found.extend(phases(facts.run));
     if facts.auto == Auto::Never {
-        found.push(Finding::new(Kind::NeverByItself, "the configuration says resume.auto: never"));
+        found.push(Finding::new(FindingKind::NeverByItself, "the configuration says resume.auto: never"));
     }
     found.extend(age(facts));
     found
 }
 
-fn branch(facts: &Facts<'_>) -> Option<Finding> {
+fn branch(facts: &ResumeFacts<'_>) -> Option<Finding> {
     let branch = facts.run.branch().unwrap_or_default();
     match facts.branch {
         BranchFact::Gone => {
@@ -88,14 +88,14 @@ fn branch(facts: &Facts<'_>) -> Option<Finding> {
         }
         BranchFact::Unknown => {
             let message = format!("git did not say whether the branch {branch} of the run is still there");
-            Some(Finding::new(Kind::BranchUnknown, message))
+            Some(Finding::new(FindingKind::BranchUnknown, message))
         }
         BranchFact::There | BranchFact::None => None,
     }
 }
 
 /// A commit of ours that was begun may have been made: the driver finds out, and nobody else moved HEAD then.
-fn head(facts: &Facts<'_>) -> Option<Finding> {
+fn head(facts: &ResumeFacts<'_>) -> Option<Finding> {
     let moved = facts.head.as_ref().filter(|_| facts.run.vcs.begun.is_none())?;
     let how = match moved.commits {
         Some((new, 0)) => format!("has moved by {}", commits(new)),
@@ -109,7 +109,7 @@ fn head(facts: &Facts<'_>) -> Option<Finding> {
     let meanwhile =
         if at_work.is_empty() { String::new() } else { format!("; {} was at work then", at_work.join(", ")) };
     let message = format!("HEAD {how} since the run last recorded it: {to} now, {from} then{meanwhile}");
-    Some(Finding::new(Kind::HeadMoved, message))
+    Some(Finding::new(FindingKind::HeadMoved, message))
 }
 
 fn commits(number: u64) -> String {
@@ -120,20 +120,22 @@ fn commits_are(number: u64) -> String {
     if number == 1 { "1 commit is".to_owned() } else { format!("{number} commits are") }
 }
 
-fn plan(facts: &Facts<'_>) -> Option<Finding> {
+fn plan(facts: &ResumeFacts<'_>) -> Option<Finding> {
     let path = &facts.run.started.plan_path;
     let (kind, message) = match &facts.plan {
         PlanFact::Same | PlanFact::Kept => return None,
-        PlanFact::Touched => (Kind::PlanTouched, format!("the plan {path} was edited in what does not matter")),
-        PlanFact::Changed => (Kind::PlanChanged, format!("the plan {path} was changed since the run was started")),
-        PlanFact::Gone => (Kind::PlanGone, format!("the plan {path} is gone or can no longer be read")),
+        PlanFact::Touched => (FindingKind::PlanTouched, format!("the plan {path} was edited in what does not matter")),
+        PlanFact::Changed => {
+            (FindingKind::PlanChanged, format!("the plan {path} was changed since the run was started"))
+        }
+        PlanFact::Gone => (FindingKind::PlanGone, format!("the plan {path} is gone or can no longer be read")),
         PlanFact::Invalid(faults) => {
             let shown = faults.iter().take(FAULTS_SHOWN_MAX).map(String::as_str).collect::<Vec<_>>().join("; ");
             let more = match faults.len().saturating_sub(FAULTS_SHOWN_MAX) {
                 0 => String::new(),
                 more => format!("; and {more} more, which `onward check {path}` shows"),
             };
-            (Kind::PlanGone, format!("the plan {path} is no valid plan any more: {shown}{more}"))
+            (FindingKind::PlanGone, format!("the plan {path} is no valid plan any more: {shown}{more}"))
         }
     };
     Some(Finding::new(kind, message))
@@ -144,19 +146,21 @@ fn phases(run: &Run) -> impl Iterator<Item = Finding> {
         // A doubt that a probe can settle is not put to a person.
         if state.in_doubt && phase.done_when.is_empty() {
             let message = format!("nobody knows whether the effect of {} happened", phase.id);
-            return Some(Finding::of(Kind::InDoubt, &phase.id, message));
+            return Some(Finding::of(FindingKind::InDoubt, &phase.id, message));
         }
         (state.status == PhaseStatus::Failed).then(|| {
             let error = state.error.as_ref().map_or("", |error| error.message.as_str());
-            Finding::of(Kind::Failed, &phase.id, format!("phase {} failed: {error}", phase.id))
+            Finding::of(FindingKind::Failed, &phase.id, format!("phase {} failed: {error}", phase.id))
         })
     })
 }
 
-fn age(facts: &Facts<'_>) -> Option<Finding> {
+fn age(facts: &ResumeFacts<'_>) -> Option<Finding> {
     match Duration::try_from(facts.now.duration_since(facts.run.updated_at)) {
         Ok(age) if age <= facts.max_age => None,
-        Ok(age) => Some(Finding::new(Kind::Old, format!("the run last moved {} ago", words::duration(age)))),
-        Err(_) => Some(Finding::new(Kind::FromTheFuture, "the run last moved in the future: the clock went back")),
+        Ok(age) => Some(Finding::new(FindingKind::Old, format!("the run last moved {} ago", words::duration(age)))),
+        Err(_) => {
+            Some(Finding::new(FindingKind::FromTheFuture, "the run last moved in the future: the clock went back"))
+        }
     }
 }

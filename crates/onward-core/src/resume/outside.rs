@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::finding::{FileChanged, Finding, Kind};
+use super::finding::{FileChanged, Finding, FindingKind};
 use super::stale::{PATHS_SHOWN_MAX, and_more};
 use crate::event::{ArtifactSeen, StopBy};
 use crate::evidence::Evidence;
@@ -78,7 +78,7 @@ fn is_at_or_below(path: &str, folder: &str) -> bool {
 
 /// A warning that names the files. How much of each was changed is told by [`count_lines`].
 pub(super) fn finding(phase: &PhaseId, paths: Vec<String>) -> Option<Finding> {
-    named(Kind::OutputChanged, phase, paths)
+    named(FindingKind::OutputChanged, phase, paths)
 }
 
 /// Phases that were interrupted, and what of their files was changed since: the next attempt would find it, and may overwrite it.
@@ -92,12 +92,12 @@ pub fn reworked(run: &Run, since: BTreeMap<PhaseId, Vec<String>>) -> Vec<Finding
     for (phase, mut paths) in since {
         let ended_at = run.phase_state(&phase).and_then(|state| state.ended_at);
         paths.retain(|path| !writers.wrote_since(&phase, ended_at, path));
-        found.extend(named(Kind::WorkChanged, &phase, paths));
+        found.extend(named(FindingKind::WorkChanged, &phase, paths));
     }
     found
 }
 
-fn named(kind: Kind, phase: &PhaseId, paths: Vec<String>) -> Option<Finding> {
+fn named(kind: FindingKind, phase: &PhaseId, paths: Vec<String>) -> Option<Finding> {
     let files_total = paths.len();
     let files = paths.into_iter().take(FILES_LISTED_MAX);
     let files = files.map(|path| FileChanged { path, lines_added: None, lines_removed: None }).collect();
@@ -120,7 +120,7 @@ pub fn count_lines(finding: &mut Finding, count: impl Fn(&str) -> Option<(u64, u
 
 /// Whether a finding is about files whose lines can be counted.
 pub fn has_lines(finding: &Finding) -> bool {
-    matches!(finding.kind, Kind::OutputChanged | Kind::WorkChanged)
+    matches!(finding.kind, FindingKind::OutputChanged | FindingKind::WorkChanged)
 }
 
 fn message(finding: &Finding) -> String {
@@ -130,7 +130,7 @@ fn message(finding: &Finding) -> String {
     };
     let shown = finding.files.iter().take(PATHS_SHOWN_MAX).map(told).collect::<Vec<_>>().join(", ");
     let (phase, more) = (finding.phase.as_ref().map_or("", PhaseId::as_str), and_more(finding.files_total));
-    if finding.kind == Kind::WorkChanged {
+    if finding.kind == FindingKind::WorkChanged {
         return format!("phase {phase} was interrupted, and {shown}{more}, which it writes, was changed since");
     }
     format!("phase {phase}: {shown}{more}, which it wrote, was changed outside the run; it is left as it is")

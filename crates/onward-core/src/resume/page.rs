@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::finding::{AnsweredBy, Kind, Weight};
+use super::finding::{AnsweredBy, FindingKind, Weight};
 
-/// The rows of [`Kind`] in Markdown. A test compares the page in the documents with this.
+/// The rows of [`FindingKind`] in Markdown. A test compares the page in the documents with this.
 pub fn table() -> String {
     let mut out = String::from("| finding | what was found | weight | answered by |\n|---|---|---|---|\n");
-    for kind in Kind::ALL {
+    for kind in FindingKind::ALL {
         let row = kind.row();
         let answers: Vec<&str> = row.answered_by.iter().map(|by| words(*by)).collect();
         let answers = match (row.weight, answers.is_empty()) {

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::edges::{self, Change};
-use super::finding::{Finding, Kind};
+use super::edges::{self, FinishedPhaseChange};
+use super::finding::{Finding, FindingKind};
 use super::outside;
 use super::world::Again;
 use crate::evidence::{Evidence, Files};
@@ -15,17 +15,17 @@ use crate::run::{PhaseState, PhaseStatus, Run};
 pub(super) const PATHS_SHOWN_MAX: usize = 5;
 
 /// A finished phase, and what has changed by itself and not through what it needs.
-struct Own<'a> {
+struct OwnChanges<'a> {
     phase: &'a Phase,
     reasons: Vec<String>,
     /// What it left behind and somebody else has changed.
     outside: Vec<String>,
-    wish: Wish,
+    wish: StalePolicy,
 }
 
 /// What the plan says of the reason why a phase is out of date.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Wish {
+enum StalePolicy {
     /// Nothing: the phase decides.
     None,
     /// It is to be done again.
@@ -43,9 +43,9 @@ pub fn findings(
     let by_id: BTreeMap<&PhaseId, &Phase> = plan.phases.iter().map(|phase| (&phase.id, phase)).collect();
     let completed = run.phases().filter(|(_, state)| state.status == PhaseStatus::Completed);
     let writers = outside::Writers::of(run);
-    let mut all: Vec<Own<'_>> = completed
+    let mut all: Vec<OwnChanges<'_>> = completed
         .filter_map(|(old, state)| Some((*by_id.get(&old.id)?, state)))
-        .map(|(phase, state)| Own::of(plan, phase, state, now.get(&phase.id), &writers))
+        .map(|(phase, state)| OwnChanges::of(plan, phase, state, now.get(&phase.id), &writers))
         .collect();
     probed(&mut all, again);
     let inherited = match changes(&all) {
@@ -62,13 +62,13 @@ pub fn findings(
         }
         found.extend(outside::finding(&own.phase.id, own.outside));
     }
-    if found.iter().any(|finding| finding.kind == Kind::StaleReruns) {
+    if found.iter().any(|finding| finding.kind == FindingKind::StaleReruns) {
         found.extend(kept_behind(plan, &done.into_iter().collect(), &found));
     }
     if let Some(revised) = revised {
         for (old, new) in renamed(run, revised) {
             let message = format!("phase {new} of the edited plan is what {old} was, which is done: is it the same?");
-            found.push(Finding::of(Kind::Renamed, &new, message));
+            found.push(Finding::of(FindingKind::Renamed, &new, message));
         }
     }
     found
@@ -76,52 +76,52 @@ pub fn findings(
 
 /// Who is kept although what it needs is done again.
 fn kept_behind(plan: &Plan, done: &BTreeSet<&PhaseId>, found: &[Finding]) -> Vec<Finding> {
-    let of = |kinds: &[Kind]| -> BTreeSet<&PhaseId> {
+    let of = |kinds: &[FindingKind]| -> BTreeSet<&PhaseId> {
         found
             .iter()
             .filter(|finding| kinds.contains(&finding.kind))
             .filter_map(|finding| finding.phase.as_ref())
             .collect()
     };
-    let (again, stale) = (of(&[Kind::StaleReruns]), of(&[Kind::StaleReruns, Kind::Stale]));
+    let (again, stale) = (of(&[FindingKind::StaleReruns]), of(&[FindingKind::StaleReruns, FindingKind::Stale]));
     let behind = again.into_iter().filter_map(|id| {
         let kept = edges::kept_behind(plan, id, |other| done.contains(other) && !stale.contains(other));
         let names: Vec<&str> = kept.iter().take(PATHS_SHOWN_MAX).map(|phase| phase.as_str()).collect();
         let (names, more) = (names.join(", "), and_more(kept.len()));
         let message =
             format!("phase {id} is done again, and {names}{more}, behind it, is kept: --from {id} does both again");
-        (!kept.is_empty()).then(|| Finding::of(Kind::KeptBehind, id, message))
+        (!kept.is_empty()).then(|| Finding::of(FindingKind::KeptBehind, id, message))
     });
     behind.collect()
 }
 
 /// What probes want to be done again.
-fn probed(all: &mut [Own<'_>], again: &[Again<'_>]) {
+fn probed(all: &mut [OwnChanges<'_>], again: &[Again<'_>]) {
     let done: Vec<&Phase> = all.iter().map(|own| own.phase).collect();
     for probe in again {
         let meant: BTreeSet<&PhaseId> = probe.of(&done).into_iter().map(|phase| &phase.id).collect();
         for own in all.iter_mut().filter(|own| meant.contains(&own.phase.id)) {
-            own.wish = Wish::Again;
+            own.wish = StalePolicy::Again;
             own.reasons.push(probe.reason());
         }
     }
 }
 
 /// What has happened to each, as far as it reaches others. What is kept as it is is not out of date.
-fn changes<'a>(all: &[Own<'a>]) -> Vec<(&'a PhaseId, Change)> {
+fn changes<'a>(all: &[OwnChanges<'a>]) -> Vec<(&'a PhaseId, FinishedPhaseChange)> {
     let mut changes = Vec::new();
     for own in all {
         if !own.reasons.is_empty() && own.phase.on_change != Some(OnChange::Keep) {
-            changes.push((&own.phase.id, Change::Stale));
+            changes.push((&own.phase.id, FinishedPhaseChange::Stale));
         }
         if !own.outside.is_empty() {
-            changes.push((&own.phase.id, Change::Outputs));
+            changes.push((&own.phase.id, FinishedPhaseChange::Outputs));
         }
     }
     changes
 }
 
-impl<'a> Own<'a> {
+impl<'a> OwnChanges<'a> {
     fn of(
         plan: &Plan,
         phase: &'a Phase,
@@ -147,23 +147,23 @@ impl<'a> Own<'a> {
                 .iter()
                 .map(|artifact| format!("its artifact {} ({}) is no longer there", artifact.name, artifact.path)),
         );
-        Self { phase, reasons, outside, wish: Wish::None }
+        Self { phase, reasons, outside, wish: StalePolicy::None }
     }
 }
 
 /// Something that repeating does not hurt is repeated; the rest is asked about.
-fn weighed(phase: &Phase, wish: Wish, reasons: &str) -> Option<Finding> {
+fn weighed(phase: &Phase, wish: StalePolicy, reasons: &str) -> Option<Finding> {
     let reruns = match (phase.on_change, phase.effects) {
         (Some(OnChange::Keep), _) => return None,
         (Some(OnChange::Rerun), _) | (None, Effects::None) => true,
-        (None, Effects::Files) => wish == Wish::Again,
+        (None, Effects::Files) => wish == StalePolicy::Again,
         (Some(OnChange::Ask), _) | (None, Effects::External) => false,
     };
     Some(if reruns {
         let message = format!("phase {} is done again: {reasons}", phase.id);
-        Finding::of(Kind::StaleReruns, &phase.id, message)
+        Finding::of(FindingKind::StaleReruns, &phase.id, message)
     } else {
-        Finding::of(Kind::Stale, &phase.id, format!("phase {} is done, but {reasons}", phase.id))
+        Finding::of(FindingKind::Stale, &phase.id, format!("phase {} is done, but {reasons}", phase.id))
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::finding::{Finding, Kind};
+use super::finding::{Finding, FindingKind};
 use crate::evidence::{IssueSeen, ProbeSeen, World};
 use crate::plan::globs::may_overlap;
 use crate::plan::{IfChanged, Phase, Plan, Probe, ProbeOf};
@@ -68,7 +68,7 @@ impl Again<'_> {
 fn elsewhere(then: &World, now: &World) -> Option<Finding> {
     let (before, after) = (then.branch.as_ref()?, now.branch.as_deref().unwrap_or("no branch"));
     let message = format!("{after} is checked out, the run was last seen on {before}");
-    (before != after).then(|| Finding::new(Kind::BranchElsewhere, message))
+    (before != after).then(|| Finding::new(FindingKind::BranchElsewhere, message))
 }
 
 fn work_branch_gone(plan: &Plan, then: &World, now: &World) -> Option<Finding> {
@@ -79,9 +79,9 @@ fn work_branch_gone(plan: &Plan, then: &World, now: &World) -> Option<Finding> {
 }
 
 /// What it means that a branch is gone: a refusal, unless the plan says otherwise.
-pub(super) fn kind_if_gone(plan: &Plan) -> Option<Kind> {
+pub(super) fn kind_if_gone(plan: &Plan) -> Option<FindingKind> {
     match plan.freshness.git.if_branch_gone {
-        None | Some(IfChanged::Stop) => Some(Kind::BranchGone),
+        None | Some(IfChanged::Stop) => Some(FindingKind::BranchGone),
         Some(other) => kind_of(other),
     }
 }
@@ -108,7 +108,7 @@ fn dirty(plan: &Plan, now: &World) -> Option<Finding> {
 
 fn probed(name: &str, means: IfChanged, then: Option<&ProbeSeen>, now: Option<&ProbeSeen>) -> Option<Finding> {
     let before = then?.hash.as_ref()?;
-    let kind = if means == IfChanged::Rerun { Kind::WorldWarns } else { kind_of(means)? };
+    let kind = if means == IfChanged::Rerun { FindingKind::WorldWarns } else { kind_of(means)? };
     let then = if means == IfChanged::Rerun { ", and what was done with it is done again" } else { "" };
     match now.map(|now| (&now.hash, &now.excerpt)) {
         Some((Some(after), _)) if after == before => None,
@@ -121,8 +121,8 @@ fn probed(name: &str, means: IfChanged, then: Option<&ProbeSeen>, now: Option<&P
 }
 
 /// Where a change would only be a warning, so is a probe that cannot tell.
-fn unknown(means: IfChanged) -> Kind {
-    if means == IfChanged::Warn { Kind::WorldWarns } else { Kind::WorldUnknown }
+fn unknown(means: IfChanged) -> FindingKind {
+    if means == IfChanged::Warn { FindingKind::WorldWarns } else { FindingKind::WorldUnknown }
 }
 
 fn issue(run: &Run, then: &IssueSeen, now: &IssueSeen) -> Vec<Finding> {
@@ -137,22 +137,22 @@ fn issue(run: &Run, then: &IssueSeen, now: &IssueSeen) -> Vec<Finding> {
     for label in after.difference(&before) {
         let means = states.iter().find(|(name, _)| name == *label).map(|(_, phase)| phase);
         let ahead = means.is_some_and(|phase| run.phase_state(phase).is_some_and(|state| !state.is_finished()));
-        let kind = if ahead { Kind::WorldAsks } else { Kind::WorldWarns };
+        let kind = if ahead { FindingKind::WorldAsks } else { FindingKind::WorldWarns };
         let what = if ahead { ", which is ahead of the run" } else { "" };
         found.push(Finding::new(kind, format!("the issue has the label {label} now{what}")));
     }
     for label in before.difference(&after) {
-        found.push(Finding::new(Kind::WorldWarns, format!("the issue no longer has the label {label}")));
+        found.push(Finding::new(FindingKind::WorldWarns, format!("the issue no longer has the label {label}")));
     }
     found
 }
 
 /// What a change means; none where it is to be ignored. That git has moved is no reason to do anything again by itself.
-fn kind_of(means: IfChanged) -> Option<Kind> {
+fn kind_of(means: IfChanged) -> Option<FindingKind> {
     match means {
         IfChanged::Ignore => None,
-        IfChanged::Warn => Some(Kind::WorldWarns),
-        IfChanged::Ask | IfChanged::Rerun => Some(Kind::WorldAsks),
-        IfChanged::Stop => Some(Kind::WorldStops),
+        IfChanged::Warn => Some(FindingKind::WorldWarns),
+        IfChanged::Ask | IfChanged::Rerun => Some(FindingKind::WorldAsks),
+        IfChanged::Stop => Some(FindingKind::WorldStops),
     }
 }

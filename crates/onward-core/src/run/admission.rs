@@ -10,8 +10,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::id::PhaseId;
-use crate::plan::{Budget, Effects, Limit, Phase, Priority, Rate, Value, globs};
-use crate::rate_limit::Hit;
+use crate::plan::{Budget, Effects, Limit, LossKind, Phase, Priority, Rate, globs};
+use crate::rate_limit::RecognisedLimit;
 use crate::words;
 
 /// The lock that all phases take that commit.
@@ -32,7 +32,7 @@ impl<'a> Claim<'a> {
     /// `parent` is the phase that this one is part of, if it is part of one.
     pub fn of(phase: &'a Phase, parent: Option<&'a Phase>) -> Self {
         let mut locks: Vec<&str> = phase.locks.iter().map(String::as_str).collect();
-        if phase.value == Some(Value::Commit) && !locks.contains(&GIT_LOCK) {
+        if phase.value == Some(LossKind::Commit) && !locks.contains(&GIT_LOCK) {
             locks.push(GIT_LOCK);
         }
         let group = parent.and_then(|parent| Some((&parent.id, parent.matrix.as_ref()?.max_parallel?)));
@@ -60,7 +60,7 @@ impl Usage {
     }
 
     /// The limit was hit. A time that was told counts for what it is; a guess never shortens what is known.
-    pub fn hit(&mut self, hit: &Hit) {
+    pub fn hit(&mut self, hit: &RecognisedLimit) {
         let until =
             if hit.told { hit.until } else { self.closed_until.map_or(hit.until, |known| known.max(hit.until)) };
         self.closed_until = Some(until);
@@ -259,11 +259,11 @@ impl Obstacle {
 
 /// The order among phases that are ready: what is more urgent, then what is harder to get back. An outward effect is as
 /// hard to get back as an issue, whatever its phase is called; what says nothing counts as code.
-pub fn rank(phase: &Phase) -> (Priority, Value) {
+pub fn rank(phase: &Phase) -> (Priority, LossKind) {
     let value = match (phase.value, phase.effects) {
         (Some(value), _) => value,
-        (None, Effects::External) => Value::Issue,
-        (None, Effects::None | Effects::Files) => Value::Code,
+        (None, Effects::External) => LossKind::Issue,
+        (None, Effects::None | Effects::Files) => LossKind::Code,
     };
     (phase.priority, value)
 }

@@ -401,7 +401,7 @@ impl Run {
     /// Changes one phase and brings everything derived from it up to date.
     pub(super) fn change(&mut self, phase: &PhaseId, change: impl FnOnce(&mut PhaseState)) {
         let at = self.at(phase);
-        let before = Standing::of(&self.phases[at]);
+        let before = CountedPhase::of(&self.phases[at]);
         let fate = self.fate(at);
         change(&mut self.phases[at]);
         self.dirty.phases.insert(at);
@@ -413,8 +413,8 @@ impl Run {
     }
 
     /// Counts that change when a phase becomes finished or failed, or stops being so.
-    fn count(&mut self, at: usize, before: &Standing) {
-        let after = Standing::of(&self.phases[at]);
+    fn count(&mut self, at: usize, before: &CountedPhase) {
+        let after = CountedPhase::of(&self.phases[at]);
         if self.derived.index.counts_for_the_plan(at) {
             match (before.failed, after.failed) {
                 (false, true) => self.derived.failed += 1,
@@ -441,7 +441,7 @@ impl Run {
     pub(super) fn derive(&mut self) {
         let index = Arc::new(PlanIndex::new(&self.started.plan));
         self.derived = Derived { index, state_size: size(&self.state), ..Derived::default() };
-        let standings: Vec<Standing> = self.phases.iter().map(Standing::of).collect();
+        let standings: Vec<CountedPhase> = self.phases.iter().map(CountedPhase::of).collect();
         self.derived.finished = standings.iter().filter(|standing| standing.finished).count();
         let counts = |at: &usize| standings[*at].failed && self.derived.index.counts_for_the_plan(*at);
         self.derived.failed = (0..standings.len()).filter(counts).count();
@@ -478,7 +478,7 @@ impl Run {
 }
 
 /// What the counts of a run depend on in one of its phases.
-struct Standing {
+struct CountedPhase {
     status: PhaseStatus,
     finished: bool,
     /// A parked phase does not keep the others from going on, so it does not count here.
@@ -487,7 +487,7 @@ struct Standing {
     not_before: Option<Timestamp>,
 }
 
-impl Standing {
+impl CountedPhase {
     fn of(state: &PhaseState) -> Self {
         Self {
             status: state.status,

@@ -69,15 +69,15 @@ impl Run {
     /// is a part of.
     pub fn with_dependents(&self, phase: &PhaseId) -> Vec<PhaseId> {
         let (mut found, mut with_parts) = (BTreeSet::new(), BTreeSet::new());
-        let mut next: Vec<(usize, Reached)> =
-            self.derived.index.by_id.get(phase).map(|&at| (at, Reached::Directly)).into_iter().collect();
+        let mut next: Vec<(usize, ReachedBy)> =
+            self.derived.index.by_id.get(phase).map(|&at| (at, ReachedBy::Directly)).into_iter().collect();
         while let Some((at, reached)) = next.pop() {
             if found.insert(at) {
-                next.extend(self.derived.index.dependents[at].iter().map(|&at| (at, Reached::Directly)));
-                next.extend(self.derived.index.parent[at].map(|at| (at, Reached::FromAPart)));
+                next.extend(self.derived.index.dependents[at].iter().map(|&at| (at, ReachedBy::Directly)));
+                next.extend(self.derived.index.parent[at].map(|at| (at, ReachedBy::FromAPart)));
             }
-            if reached == Reached::Directly && with_parts.insert(at) {
-                next.extend(self.derived.index.children[at].iter().map(|&at| (at, Reached::Directly)));
+            if reached == ReachedBy::Directly && with_parts.insert(at) {
+                next.extend(self.derived.index.children[at].iter().map(|&at| (at, ReachedBy::Directly)));
             }
         }
         found.into_iter().map(|at| self.plan().phases[at].id.clone()).collect()
@@ -105,7 +105,7 @@ impl Run {
 
 /// How the search for dependents came to a phase: of what is reached from one of its parts the other parts stay.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Reached {
+enum ReachedBy {
     Directly,
     FromAPart,
 }

@@ -32,7 +32,7 @@ impl Outside for BTreeMap<String, String> {
 }
 
 /// The meaning of expressions at one place: a phase, or the plan as a whole.
-pub struct Context<'a> {
+pub struct ExpressionContext<'a> {
     run: &'a Run,
     phase: Option<&'a Phase>,
     attempt: u32,
@@ -40,7 +40,7 @@ pub struct Context<'a> {
     variables: OnceCell<Vec<(&'a str, Result<String, String>)>>,
 }
 
-impl<'a> Context<'a> {
+impl<'a> ExpressionContext<'a> {
     pub fn of_plan(run: &'a Run, outside: &'a dyn Outside) -> Self {
         Self { run, phase: None, attempt: 0, outside, variables: OnceCell::new() }
     }
@@ -111,14 +111,14 @@ impl<'a> Context<'a> {
                 .plan()
                 .env
                 .iter()
-                .map(|one| (Place::Plan, one))
-                .chain(own.iter().map(|one| (Place::Phase, one)));
+                .map(|one| (VariableOrigin::Plan, one))
+                .chain(own.iter().map(|one| (VariableOrigin::Phase, one)));
             for (place, (name, template)) in all {
                 let value = self.outside.text(template).and_then(|template| {
                     let variable = |name: &str| last(&filled, name, self.outside);
                     let value = expression::substitute(&template, &|reference| match place {
-                        Place::Plan => self.outer(reference, &variable),
-                        Place::Phase => self.here(reference, &variable),
+                        VariableOrigin::Plan => self.outer(reference, &variable),
+                        VariableOrigin::Phase => self.here(reference, &variable),
                     });
                     value.map_err(|why| why.to_string())
                 });
@@ -131,7 +131,7 @@ impl<'a> Context<'a> {
 
 /// Where a variable is written.
 #[derive(Clone, Copy)]
-enum Place {
+enum VariableOrigin {
     Plan,
     Phase,
 }
@@ -145,9 +145,9 @@ fn last(filled: &[(&str, Result<String, String>)], name: &str, outside: &dyn Out
 
 impl Run {
     /// The context of a phase's expressions, as far as it is on record.
-    pub(super) fn context<'a>(&'a self, phase: &'a Phase) -> Context<'a> {
+    pub(super) fn context<'a>(&'a self, phase: &'a Phase) -> ExpressionContext<'a> {
         let attempts = self.phase_state(&phase.id).map_or(0, |state| state.attempts);
-        Context::of_phase(self, phase, attempts + 1, &self.environment)
+        ExpressionContext::of_phase(self, phase, attempts + 1, &self.environment)
     }
 
     /// A text of a phase as people read it. What is not known stays as it is written.

@@ -11,7 +11,7 @@ use super::settle::{a_failure_stops, is_wanted};
 use super::skip_and_expand::has_a_place;
 use super::state::{Before, PhaseState, PhaseStatus, Run};
 use super::waits::{self, Wait};
-use crate::event::{Event, PhaseError, Report, RunResult, StopBy};
+use crate::event::{Event, ExternalReport, PhaseError, RunResult, StopBy};
 use crate::failure::FailureCode;
 use crate::id::{Attempt, PhaseId};
 use crate::mutant::{self, Mutant};
@@ -218,15 +218,15 @@ impl Run {
         }
     }
 
-    fn reported(&mut self, phase: &PhaseId, report: &Report, at: Timestamp) {
+    fn reported(&mut self, phase: &PhaseId, report: &ExternalReport, at: Timestamp) {
         let if_silent = as_external(&self.plan().phases[self.at(phase)]).map(|external| external.if_silent);
         match report {
-            Report::Started { attempt } => self.others_started(phase, *attempt, at),
-            Report::Progress { note } => self.change(phase, |state| {
+            ExternalReport::Started { attempt } => self.others_started(phase, *attempt, at),
+            ExternalReport::Progress { note } => self.change(phase, |state| {
                 state.external = Some(ExternalState::AtWork { heard_at: at });
                 state.note = note.clone().or(state.note.take());
             }),
-            Report::Overruled { remaining, .. } => self.change(phase, |state| {
+            ExternalReport::Overruled { remaining, .. } => self.change(phase, |state| {
                 state.rounds.extend(remaining.clone());
                 let old = state.rounds.len().saturating_sub(UNCHANGED_MAX + 1);
                 state.rounds.drain(..old);
@@ -234,15 +234,15 @@ impl Run {
                     *heard_at = at;
                 }
             }),
-            Report::Done { commit } => self.change(phase, |state| {
+            ExternalReport::Done { commit } => self.change(phase, |state| {
                 others_ended(state, phase, at);
                 state.commit_sha = commit.clone().or(state.commit_sha.take());
             }),
-            Report::Failed { .. } => self.change(phase, |state| {
+            ExternalReport::Failed { .. } => self.change(phase, |state| {
                 others_ended(state, phase, at);
                 (state.failures, state.last_end) = (state.failures + 1, Some(Before::Failed));
             }),
-            Report::Silent => self.change(phase, |state| {
+            ExternalReport::Silent => self.change(phase, |state| {
                 others_ended(state, phase, at);
                 state.last_end = Some(Before::Interrupted);
                 match if_silent {
@@ -366,7 +366,7 @@ fn follow(run: &Run, phase: &Phase, state: &PhaseState, now: Timestamp) -> Optio
         (ExternalState::Asked { .. }, Over::Expired(IfExpired::Approve)) => Some(by_time(phase, APPROVE)),
         (ExternalState::Asked { .. }, Over::Expired(IfExpired::Reject)) => Some(by_time(phase, REJECT)),
         (ExternalState::AtWork { .. }, Over::Silent(_)) => {
-            Some(Event::Reported { phase: phase.id.clone(), by: TIME.to_owned(), report: Report::Silent })
+            Some(Event::Reported { phase: phase.id.clone(), by: TIME.to_owned(), report: ExternalReport::Silent })
         }
         (ExternalState::Silent, Over::Silent(IfSilent::Fail)) => {
             let why = (FailureCode::Silent, "whoever did it was not heard for too long".to_owned());

@@ -7,7 +7,7 @@ use super::context::watched;
 use super::schedule::FREE;
 use crate::expression::Reference;
 use crate::id::PhaseId;
-use crate::plan::{Phase, Plan, Priority, Value, graph};
+use crate::plan::{LossKind, Phase, Plan, Priority, graph};
 
 #[derive(Debug, Default)]
 pub(super) struct PlanIndex {
@@ -169,11 +169,11 @@ fn priority_rank(priority: Priority) -> u8 {
 }
 
 /// The hardest to reconstruct goes first.
-fn value_rank(value: Value) -> u8 {
+fn value_rank(value: LossKind) -> u8 {
     match value {
-        Value::Issue => 0,
-        Value::Commit => 1,
-        Value::Code => 2,
-        Value::Docs => 3,
+        LossKind::Issue => 0,
+        LossKind::Commit => 1,
+        LossKind::Code => 2,
+        LossKind::Docs => 3,
     }
 }

@@ -16,7 +16,7 @@ pub struct Round {
 
 /// What comes after the last round.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum NextRound {
     Done,
     /// In the same session.
     GoOn,
@@ -42,25 +42,25 @@ pub fn nothing_remains(text: &str) -> bool {
 }
 
 /// Decides on what the rounds so far left behind, oldest first.
-pub fn next(rounds: &[Round], rounds_max: usize) -> Next {
-    let Some(last) = rounds.last() else { return Next::GoOn };
+pub fn next(rounds: &[Round], rounds_max: usize) -> NextRound {
+    let Some(last) = rounds.last() else { return NextRound::GoOn };
     if nothing_remains(&last.remaining) {
         // Nothing is left, whatever was said: a check of the phase has the last word.
-        return Next::Done;
+        return NextRound::Done;
     }
     let remaining = last.remaining.trim().to_owned();
     let unchanged =
         rounds.iter().rev().skip(1).take_while(|round| plain(&round.remaining) == plain(&remaining)).count();
     if unchanged >= UNCHANGED_MAX {
-        return Next::Stuck { remaining };
+        return NextRound::Stuck { remaining };
     }
     if rounds.len() >= rounds_max {
-        return Next::LimitReached { rounds: rounds.len() };
+        return NextRound::LimitReached { rounds: rounds.len() };
     }
     match (last.finished, last.exhausted) {
-        (true, _) => Next::Overruled { remaining },
-        (false, true) => Next::HandOff,
-        (false, false) => Next::GoOn,
+        (true, _) => NextRound::Overruled { remaining },
+        (false, true) => NextRound::HandOff,
+        (false, false) => NextRound::GoOn,
     }
 }
 

@@ -13,15 +13,15 @@ use crate::event::{Event, LimitHit, StopBy};
 use crate::id::PhaseId;
 use crate::input::Bounds;
 use crate::mutant::{self, Mutant};
-use crate::rate_limit::{Hit, Patience};
+use crate::rate_limit::{RecognisedLimit, WaitPolicy};
 
 /// The part of a run that is about limits and time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Limits {
+pub struct LimitState {
     /// What is known of each limit that was drawn on.
     pub(super) usage: BTreeMap<String, Usage>,
     /// Hits in an unbroken row, by limit; a phase that draws on no limit has a row of its own.
-    pub(super) rows: BTreeMap<Who, Row>,
+    pub(super) rows: BTreeMap<Who, HitStreak>,
     /// How long the present driver waits for a reset at most; none: as the plan says.
     pub(super) wait_limit: Option<Duration>,
     /// When the present driver has to stop.
@@ -39,18 +39,18 @@ pub(super) enum Who {
 
 /// Hits with nothing else between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Row {
+pub(super) struct HitStreak {
     pub(super) hits: u32,
     pub(super) since: Timestamp,
     pub(super) until: Timestamp,
 }
 
-impl Limits {
-    pub(super) fn patience(&self) -> Patience {
-        self.wait_limit.map_or(Patience::Plan, Patience::AtMost)
+impl LimitState {
+    pub(super) fn patience(&self) -> WaitPolicy {
+        self.wait_limit.map_or(WaitPolicy::Plan, WaitPolicy::AtMost)
     }
 
-    pub(super) fn row(&self, who: &Who) -> Option<Row> {
+    pub(super) fn row(&self, who: &Who) -> Option<HitStreak> {
         self.rows.get(who).copied()
     }
 }
@@ -71,12 +71,17 @@ impl Run {
 
     /// The failure before it was none: it uses no retry, and whoever draws on the limit waits.
     fn limit_hit(&mut self, event: &LimitHit, at: Timestamp) {
-        let hit = Hit { limits: event.limits.clone(), until: event.until, told: event.told, said: event.said.clone() };
+        let hit = RecognisedLimit {
+            limits: event.limits.clone(),
+            until: event.until,
+            told: event.told,
+            said: event.said.clone(),
+        };
         for name in &event.limits {
             self.limits.usage.entry(name.clone()).or_default().hit(&hit);
         }
         for who in those_of(event) {
-            let row = self.limits.rows.entry(who).or_insert(Row { hits: 0, since: at, until: event.until });
+            let row = self.limits.rows.entry(who).or_insert(HitStreak { hits: 0, since: at, until: event.until });
             (row.hits, row.until) = (row.hits.saturating_add(1), event.until);
         }
         let Some(phase) = &event.phase else { return };

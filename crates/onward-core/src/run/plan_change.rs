@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::decide::ended::failure_of;
 use super::state::{Before, Dirty, PhaseState, PhaseStatus, ProbeDue, Run};
 use super::{external_phases, proof};
-use crate::event::{Answer, Claimed, Event, Outcome, PhaseError, PlanRevised, RunStarted};
+use crate::event::{Claimed, Event, Outcome, PhaseError, PlanRevised, ProbeAnswer, RunStarted};
 use crate::evidence::{Evidence, LastLook, World};
 use crate::id::{Generation, PhaseId};
 use crate::plan::expand::is_compound;
@@ -164,11 +164,11 @@ impl Run {
         self.change(phase, |state| state.probe = Some(due));
     }
 
-    fn phase_probed(&mut self, phase: &PhaseId, answer: Answer) {
+    fn phase_probed(&mut self, phase: &PhaseId, answer: ProbeAnswer) {
         self.change(phase, |state| match answer {
             // What the attempt claims is kept for the next time that the probe is asked.
-            Answer::CannotTell | Answer::Done => {}
-            Answer::NotDone => {
+            ProbeAnswer::CannotTell | ProbeAnswer::Done => {}
+            ProbeAnswer::NotDone => {
                 if let Some(ProbeDue::AfterTheRun(_)) = state.probe.take() {
                     (state.failures, state.last_end) = (state.failures + 1, Some(Before::Failed));
                 }

@@ -14,7 +14,7 @@ pub struct Proof {
     /// As far as they were run: the first that fails ends it.
     pub checks: Vec<CheckEnd>,
     /// None if the phase has no `done-when`.
-    pub effect: Option<Effect>,
+    pub effect: Option<EffectFound>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ pub enum ArtifactState {
         bytes: u64,
         digest: String,
         #[serde(default)]
-        copy: Copied,
+        copy: ArtifactCopied,
     },
     Missing,
     /// It lies outside the project, by name or through a link, or cannot be read.
@@ -42,7 +42,7 @@ pub enum ArtifactState {
 
 /// Whether a copy of an artifact was put into the store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Copied {
+pub enum ArtifactCopied {
     /// The plan does not ask for one.
     #[default]
     NotWanted,
@@ -64,9 +64,9 @@ impl Proof {
                 path: found.path.clone(),
                 bytes: *bytes,
                 digest: digest.clone(),
-                kept: matches!(copy, Copied::Kept { .. }),
-                kept_until: if let Copied::Kept { until } = copy { *until } else { None },
-                not_kept: if let Copied::Not { why } = copy { Some(why.clone()) } else { None },
+                kept: matches!(copy, ArtifactCopied::Kept { .. }),
+                kept_until: if let ArtifactCopied::Kept { until } = copy { *until } else { None },
+                not_kept: if let ArtifactCopied::Not { why } = copy { Some(why.clone()) } else { None },
             }),
             ArtifactState::Missing | ArtifactState::Refused { .. } => None,
         });
@@ -91,7 +91,7 @@ pub struct CheckEnd {
 
 /// What `done-when` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Effect {
+pub enum EffectFound {
     There,
     Absent,
     CannotTell,
@@ -108,13 +108,13 @@ pub enum Judgement {
 
 /// The answer of `done-when`, going by the exit codes of its commands; none for one that did not end by itself. One that says
 /// no settles it; otherwise one that cannot tell does.
-pub fn effect(codes: &[Option<i32>]) -> Effect {
+pub fn effect(codes: &[Option<i32>]) -> EffectFound {
     if codes.contains(&Some(1)) {
-        Effect::Absent
+        EffectFound::Absent
     } else if codes.iter().all(|code| *code == Some(0)) {
-        Effect::There
+        EffectFound::There
     } else {
-        Effect::CannotTell
+        EffectFound::CannotTell
     }
 }
 
@@ -132,16 +132,16 @@ pub fn judge(phase: &Phase, proof: &Proof) -> Judgement {
         ));
     }
     match (proof.effect, phase.done_when.is_empty()) {
-        (None, true) | (Some(Effect::There), _) if is_whole(phase, proof) => Judgement::Done,
-        (None, true) | (Some(Effect::There), _) => {
+        (None, true) | (Some(EffectFound::There), _) if is_whole(phase, proof) => Judgement::Done,
+        (None, true) | (Some(EffectFound::There), _) => {
             let message = "not all that is to prove it was looked at; say once more that it is done".to_owned();
             Judgement::NotDone(error(FailureCode::NotLookedAt, message))
         }
-        (Some(Effect::Absent), _) => {
+        (Some(EffectFound::Absent), _) => {
             let message = "it says it is done, but its `done-when` sees no effect".to_owned();
             Judgement::NotDone(error(FailureCode::EffectMissing, message))
         }
-        (Some(Effect::CannotTell), _) | (None, false) => Judgement::Unclear,
+        (Some(EffectFound::CannotTell), _) | (None, false) => Judgement::Unclear,
     }
 }
 

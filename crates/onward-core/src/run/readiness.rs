@@ -8,7 +8,7 @@ use crate::plan::Phase;
 
 /// What has become of something that a phase needs, or of a part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum NeedOutcome {
     /// It may still be done.
     Open,
     Completed,
@@ -30,12 +30,16 @@ pub enum Readiness {
 }
 
 /// `needs` are the fates of what the phase needs, in the order of its `needs`.
-pub fn readiness(phase: &Phase, needs: &[Fate], context: &dyn Fn(&Reference) -> Option<String>) -> Readiness {
-    let fates: Vec<Fate> = phase
+pub fn readiness(phase: &Phase, needs: &[NeedOutcome], context: &dyn Fn(&Reference) -> Option<String>) -> Readiness {
+    let fates: Vec<NeedOutcome> = phase
         .needs
         .iter()
         .zip(needs)
-        .map(|(need, fate)| if need.must_be_completed && *fate == Fate::Skipped { Fate::Unreachable } else { *fate })
+        .map(
+            |(need, fate)| {
+                if need.must_be_completed && *fate == NeedOutcome::Skipped { NeedOutcome::Unreachable } else { *fate }
+            },
+        )
         .collect();
     decide(phase, &fates, Past::Good, context)
 }
@@ -44,20 +48,25 @@ pub fn readiness(phase: &Phase, needs: &[Fate], context: &dyn Fn(&Reference) -> 
 /// unless its condition says otherwise; `needs` are those among `finally`.
 pub fn readiness_of_finally(
     phase: &Phase,
-    needs: &[Fate],
+    needs: &[NeedOutcome],
     main: Past,
     context: &dyn Fn(&Reference) -> Option<String>,
 ) -> Readiness {
     decide(phase, needs, main, context)
 }
 
-fn decide(phase: &Phase, fates: &[Fate], main: Past, context: &dyn Fn(&Reference) -> Option<String>) -> Readiness {
-    let failed = fates.iter().any(|fate| matches!(fate, Fate::Failed | Fate::Unreachable));
+fn decide(
+    phase: &Phase,
+    fates: &[NeedOutcome],
+    main: Past,
+    context: &dyn Fn(&Reference) -> Option<String>,
+) -> Readiness {
+    let failed = fates.iter().any(|fate| matches!(fate, NeedOutcome::Failed | NeedOutcome::Unreachable));
     let judges = phase.condition.as_ref().is_some_and(Condition::judges_the_past);
     if failed && !judges {
         return Readiness::Never;
     }
-    if fates.contains(&Fate::Open) {
+    if fates.contains(&NeedOutcome::Open) {
         return Readiness::NotYet;
     }
     let past = if judges && (failed || main == Past::Failed) { Past::Failed } else { Past::Good };
@@ -77,21 +86,21 @@ fn decide(phase: &Phase, fates: &[Fate], main: Past, context: &dyn Fn(&Reference
 }
 
 /// Whether parts that have not started never will: one has failed, and the matrix says that this is enough.
-pub fn is_cut_short(whole: &Phase, parts: &[Fate]) -> bool {
-    whole.matrix.as_ref().is_some_and(|matrix| matrix.fail_fast) && parts.contains(&Fate::Failed)
+pub fn is_cut_short(whole: &Phase, parts: &[NeedOutcome]) -> bool {
+    whole.matrix.as_ref().is_some_and(|matrix| matrix.fail_fast) && parts.contains(&NeedOutcome::Failed)
 }
 
 /// What becomes of a phase that was taken apart, going by its parts; none while one of them is open. A matrix without a
 /// combination is completed.
-pub fn whole(parts: &[Fate]) -> Option<Fate> {
-    if parts.contains(&Fate::Open) {
+pub fn whole(parts: &[NeedOutcome]) -> Option<NeedOutcome> {
+    if parts.contains(&NeedOutcome::Open) {
         return None;
     }
-    let bad = parts.iter().any(|fate| matches!(fate, Fate::Failed | Fate::Unreachable));
-    let all_skipped = !parts.is_empty() && parts.iter().all(|fate| *fate == Fate::Skipped);
+    let bad = parts.iter().any(|fate| matches!(fate, NeedOutcome::Failed | NeedOutcome::Unreachable));
+    let all_skipped = !parts.is_empty() && parts.iter().all(|fate| *fate == NeedOutcome::Skipped);
     Some(match (bad, all_skipped) {
-        (true, _) => Fate::Failed,
-        (false, true) => Fate::Skipped,
-        (false, false) => Fate::Completed,
+        (true, _) => NeedOutcome::Failed,
+        (false, true) => NeedOutcome::Skipped,
+        (false, false) => NeedOutcome::Completed,
     })
 }

@@ -1,7 +1,7 @@
 //! The readiness of every phase, kept up to date as phases change. [`super::readiness`] has the rules; here they are asked again
 //! where an answer may have changed, and nowhere else.
 
-use super::readiness::{Fate, Readiness, is_cut_short, readiness, readiness_of_finally};
+use super::readiness::{NeedOutcome, Readiness, is_cut_short, readiness, readiness_of_finally};
 use super::state::{Before, PhaseStatus, Run};
 use crate::event::RunResult;
 use crate::expression::{Condition, Past, Reference};
@@ -17,22 +17,22 @@ impl Run {
     }
 
     /// The fate of a phase, as those see it that wait for it.
-    pub(super) fn fate(&self, at: usize) -> Fate {
+    pub(super) fn fate(&self, at: usize) -> NeedOutcome {
         let state = &self.phases[at];
         match state.status {
-            PhaseStatus::Completed => Fate::Completed,
-            PhaseStatus::Skipped => Fate::Skipped,
-            PhaseStatus::Failed => Fate::Failed,
-            PhaseStatus::Running | PhaseStatus::Waiting => Fate::Open,
+            PhaseStatus::Completed => NeedOutcome::Completed,
+            PhaseStatus::Skipped => NeedOutcome::Skipped,
+            PhaseStatus::Failed => NeedOutcome::Failed,
+            PhaseStatus::Running | PhaseStatus::Waiting => NeedOutcome::Open,
             PhaseStatus::Pending | PhaseStatus::Interrupted => {
                 let never = self.derived.readiness[at] == Readiness::Never && !state.in_doubt && state.probe.is_none();
-                if never { Fate::Unreachable } else { Fate::Open }
+                if never { NeedOutcome::Unreachable } else { NeedOutcome::Open }
             }
         }
     }
 
     /// A phase has changed: its own turn, and that of all that looks at it.
-    pub(super) fn spread(&mut self, at: usize, fate: Fate, status: PhaseStatus, opened: bool) {
+    pub(super) fn spread(&mut self, at: usize, fate: NeedOutcome, status: PhaseStatus, opened: bool) {
         let index = self.derived.index.clone();
         let mut next = Vec::new();
         if self.phases[at].status != status {
@@ -46,7 +46,9 @@ impl Run {
             next.extend(&index.children[at]);
         }
         // One part that failed may keep the others from starting.
-        if let Some(parent) = index.parent[at].filter(|_| (after == Fate::Failed) != (fate == Fate::Failed)) {
+        if let Some(parent) =
+            index.parent[at].filter(|_| (after == NeedOutcome::Failed) != (fate == NeedOutcome::Failed))
+        {
             next.extend(&index.children[parent]);
         }
         next.push(at);
@@ -75,11 +77,11 @@ impl Run {
         if let Some(turn) = self.derived.index.parent[at].and_then(|parent| self.as_a_part(at, parent)) {
             return turn;
         }
-        let mut fates: Vec<Fate> = self.derived.index.needs[at].iter().map(|&need| self.fate(need)).collect();
+        let mut fates: Vec<NeedOutcome> = self.derived.index.needs[at].iter().map(|&need| self.fate(need)).collect();
         if mutant::is(Mutant::IgnoreOneNeed)
-            && let Some(open) = fates.iter_mut().find(|fate| **fate == Fate::Open)
+            && let Some(open) = fates.iter_mut().find(|fate| **fate == NeedOutcome::Open)
         {
-            *open = Fate::Completed;
+            *open = NeedOutcome::Completed;
         }
         let context = self.context(phase);
         let context = |reference: &Reference| context.value(reference);
@@ -122,8 +124,9 @@ impl Run {
             }
             Body::Run { .. } | Body::Agent(_) | Body::Approval(_) | Body::External(_) => true,
         };
-        let fates: Vec<Fate> = self.derived.index.children[parent].iter().map(|&child| self.fate(child)).collect();
-        is_cut_short(phase, &fates) || (!goes_on && fates.contains(&Fate::Failed))
+        let fates: Vec<NeedOutcome> =
+            self.derived.index.children[parent].iter().map(|&child| self.fate(child)).collect();
+        is_cut_short(phase, &fates) || (!goes_on && fates.contains(&NeedOutcome::Failed))
     }
 }
 

@@ -12,7 +12,8 @@ use crate::failure::FailureCode;
 use crate::id::PhaseId;
 use crate::plan::{MayEdit, Plan, ReplanRules, digest_of_all};
 use crate::replan::{
-    Because, Cause, Changes, Limits, Progress, Refused, Replanned, Revision, RevisionRecord, Standing, judge, may_ask,
+    Because, PhaseProgress, PlanChanges, Refused, ReplanCause, ReplanLimits, ReplanStanding, Replanned, Revision,
+    RevisionRecord, judge, may_ask,
 };
 
 /// The part of a run that is about its plan being another one.
@@ -32,7 +33,7 @@ pub struct Replans {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
     pub reason: String,
-    pub cause: Cause,
+    pub cause: ReplanCause,
     pub stage: Stage,
 }
 
@@ -155,10 +156,10 @@ impl Run {
         let rules = self.may_ask_for_a_plan(phase)?;
         let progress = self.phases().map(|(phase, state)| {
             let progress = match state.status {
-                PhaseStatus::Completed | PhaseStatus::Skipped => Progress::Finished,
-                PhaseStatus::Running => Progress::AtWork,
+                PhaseStatus::Completed | PhaseStatus::Skipped => PhaseProgress::Finished,
+                PhaseStatus::Running => PhaseProgress::AtWork,
                 PhaseStatus::Pending | PhaseStatus::Failed | PhaseStatus::Interrupted | PhaseStatus::Waiting => {
-                    Progress::Open
+                    PhaseProgress::Open
                 }
             };
             (phase.id.clone(), progress)
@@ -169,28 +170,28 @@ impl Run {
     }
 
     /// What the plan that waits for a person would change: what is finished and left out is kept.
-    pub fn proposed_changes(&self, phase: &PhaseId) -> Option<Changes> {
+    pub fn proposed_changes(&self, phase: &PhaseId) -> Option<PlanChanges> {
         let Stage::Proposed(plan) = &self.replans.of(phase)?.stage else { return None };
         Some(match self.judge_proposal(phase, plan) {
-            Ok((Revision { added, removed, changed, .. }, _)) => Changes { added, removed, changed },
-            Err(_) => Changes::between(self.plan(), plan),
+            Ok((Revision { added, removed, changed, .. }, _)) => PlanChanges { added, removed, changed },
+            Err(_) => PlanChanges::between(self.plan(), plan),
         })
     }
 
     fn standing<'a>(
         &'a self,
         phase: &'a PhaseId,
-        progress: &'a BTreeMap<PhaseId, Progress>,
+        progress: &'a BTreeMap<PhaseId, PhaseProgress>,
         tried: &'a BTreeSet<String>,
-    ) -> Standing<'a> {
-        Standing {
+    ) -> ReplanStanding<'a> {
+        ReplanStanding {
             plan: self.plan(),
             asked_by: Some(phase),
             progress,
             made: self.replans.made(),
             made_for_phase: self.replans.made_for(phase),
             tried,
-            limits: if self.replans.waived { Limits::Waived } else { Limits::Hold },
+            limits: if self.replans.waived { ReplanLimits::Waived } else { ReplanLimits::Hold },
         }
     }
 }
@@ -228,7 +229,7 @@ impl Run {
 
     /// A person made another plan.
     fn edited(&mut self, plan: &Plan, plan_digest: &str, at: Timestamp) {
-        let changes = Changes::between(self.plan(), plan);
+        let changes = PlanChanges::between(self.plan(), plan);
         self.replans.tried.insert(digest_of_all(self.plan()));
         self.remember(None, "the plan was edited", plan_digest, changes, at);
     }
@@ -238,7 +239,7 @@ impl Run {
         replanned: Option<&Replanned>,
         reason: &str,
         plan_digest: &str,
-        changes: Changes,
+        changes: PlanChanges,
         at: Timestamp,
     ) {
         self.replans.history.push(RevisionRecord {
@@ -303,7 +304,7 @@ impl Run {
         self.replans.waived = false;
         self.replans.asked.remove(phase);
         self.replans.asked.retain(|id, _| plan.phase(id).is_some() && !replanned.changed.contains(id));
-        let changes = Changes {
+        let changes = PlanChanges {
             added: replanned.added.clone(),
             removed: replanned.removed.clone(),
             changed: replanned.changed.clone(),

@@ -16,7 +16,7 @@ use crate::event::{Event, StopBy};
 use crate::id::PhaseId;
 use crate::mutant::{self, Mutant};
 use crate::plan::{Limit, Phase};
-use crate::rate_limit::{Hit, Response, respond};
+use crate::rate_limit::{RecognisedLimit, Response, respond};
 
 /// Phases that take nothing for themselves.
 pub(super) const FREE: u32 = 0;
@@ -26,7 +26,7 @@ pub(super) fn next(run: &Run, now: Timestamp) -> Option<usize> {
     if run.derived.running.len() >= side_by_side(run) || !may_start(run) {
         return None;
     }
-    let mut look = Look::new(run, now);
+    let mut look = ReadyScan::new(run, now);
     let due = delayed(run).take_while(|(time, _)| *time <= now).map(|(_, at)| at);
     ready(run).chain(due).find(|&at| has_a_place(run, at) && look.obstacle(at).is_none())
 }
@@ -36,7 +36,7 @@ fn side_by_side(run: &Run) -> usize {
 }
 
 /// One look over the phases that are ready.
-struct Look<'a> {
+struct ReadyScan<'a> {
     run: &'a Run,
     pools: Option<Pools<'a>>,
     /// What stands in the way of the classes that were judged.
@@ -44,7 +44,7 @@ struct Look<'a> {
     now: Timestamp,
 }
 
-impl<'a> Look<'a> {
+impl<'a> ReadyScan<'a> {
     fn new(run: &'a Run, now: Timestamp) -> Self {
         Self { run, pools: None, judged: BTreeMap::new(), now }
     }
@@ -134,7 +134,7 @@ pub(super) fn pause(run: &Run, now: Timestamp) -> Option<Event> {
     if (run.limits.rows.is_empty() && !closed) || !run.derived.running.is_empty() || !may_start(run) {
         return None;
     }
-    let mut look = Look::new(run, now);
+    let mut look = ReadyScan::new(run, now);
     let mut until: Option<Timestamp> = None;
     let mut seen = BTreeSet::new();
     for at in ready(run) {
@@ -174,7 +174,7 @@ fn not_waited_for<'a>(
     if until <= now {
         return None;
     }
-    let hit = Hit { limits: BTreeSet::new(), until, told: true, said: String::new() };
+    let hit = RecognisedLimit { limits: BTreeSet::new(), until, told: true, said: String::new() };
     match respond(&hit, limits, run.limits.patience(), since, now) {
         Response::Pause { until } => Some(until),
         // A limit that makes phases fail is not waited for either, but it was somebody else who was turned away.
@@ -227,7 +227,7 @@ pub fn awaited(run: &Run, now: Timestamp) -> Option<Awaited> {
     if !may_start(run) {
         return None;
     }
-    let mut look = Look::new(run, now);
+    let mut look = ReadyScan::new(run, now);
     let mut seen = BTreeSet::from([FREE]);
     let classes = ready(run).filter(|&at| seen.insert(run.derived.index.class[at]));
     let closed = classes.filter_map(|at| look.obstacle(at).and_then(opens)).min();
@@ -237,7 +237,7 @@ pub fn awaited(run: &Run, now: Timestamp) -> Option<Awaited> {
 
 /// All phases that wait for a time, whether or not somebody drives the run, by their ids.
 pub fn waits(run: &Run, now: Timestamp) -> BTreeMap<PhaseId, Awaited> {
-    let mut look = Look::new(run, now);
+    let mut look = ReadyScan::new(run, now);
     let closed = ready(run).filter_map(|at| Some((at, look.obstacle(at).and_then(opens)?))).collect::<Vec<_>>();
     let later = delayed(run).filter(|(time, _)| *time > now).map(|(until, at)| (at, of_itself(run, at, until)));
     closed.into_iter().chain(later).map(|(at, awaited)| (run.plan().phases[at].id.clone(), awaited)).collect()

@@ -2,7 +2,7 @@
 
 use super::compound::is_taken_apart_late;
 use super::cut::uses_what_was_cut;
-use super::readiness::{Fate, whole};
+use super::readiness::{NeedOutcome, whole};
 use super::settle::{is_wanted, may_start};
 use super::state::{PhaseStatus, Run};
 use crate::event::{Event, PhaseError, RunResult, SkippedBy};
@@ -36,10 +36,10 @@ fn over_with_its_parts(run: &Run) -> Option<Event> {
     };
     run.derived.index.with_parts.iter().copied().filter(open).find_map(|at| {
         let parts = &run.derived.index.children[at];
-        let fates: Vec<Fate> = parts.iter().map(|&part| run.fate(part)).collect();
+        let fates: Vec<NeedOutcome> = parts.iter().map(|&part| run.fate(part)).collect();
         let phase = &run.plan().phases[at];
         match whole(&fates)? {
-            Fate::Completed => Some(Event::PhaseCompleted {
+            NeedOutcome::Completed => Some(Event::PhaseCompleted {
                 phase: phase.id.clone(),
                 summary: None,
                 outputs: outputs(phase, parts.iter().map(|&part| &run.phases[part].outputs)),
@@ -47,9 +47,9 @@ fn over_with_its_parts(run: &Run) -> Option<Event> {
                 seen: None,
                 artifacts: Vec::new(),
             }),
-            Fate::Skipped => Some(skipped(run, at, SkippedBy::Parts)),
-            Fate::Failed => Some(Event::PhaseFailed { phase: phase.id.clone(), error: part_failed(run, parts) }),
-            Fate::Open | Fate::Unreachable => None,
+            NeedOutcome::Skipped => Some(skipped(run, at, SkippedBy::Parts)),
+            NeedOutcome::Failed => Some(Event::PhaseFailed { phase: phase.id.clone(), error: part_failed(run, parts) }),
+            NeedOutcome::Open | NeedOutcome::Unreachable => None,
         }
     })
 }

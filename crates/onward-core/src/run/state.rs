@@ -10,11 +10,11 @@ use serde_json::{Map, Value};
 
 use super::external_phases::ExternalState;
 use super::index::PlanIndex;
-use super::limits::{Limits, is_a_pause};
+use super::limits::{LimitState, is_a_pause};
 use super::readiness::Readiness;
 use super::replans::Replans;
 use super::vcs::Vcs;
-use crate::checkpoint::{Behind, Trigger};
+use crate::checkpoint::{PatchDebt, Trigger};
 use crate::data_size::Size;
 use crate::event::{
     ArtifactSeen, Claimed, Event, LeftRunning, Orphans, PhaseError, Recorded, RunResult, RunStarted, StopBy,
@@ -71,7 +71,7 @@ pub struct Run {
     /// Other plans that were asked for, and those that were made.
     pub replans: Replans,
     /// Which limits are closed, and how long this driver may wait.
-    pub limits: Limits,
+    pub limits: LimitState,
     /// Checkpoints that are to be taken, the oldest first.
     pub(super) due: VecDeque<Due>,
     /// The phase that was settled last.
@@ -79,7 +79,7 @@ pub struct Run {
     pub(super) batches_recorded: BTreeSet<u32>,
     /// Not folded: the caller tells it after each append, so that small documents are whole now and then.
     #[serde(skip)]
-    pub behind: Behind,
+    pub behind: PatchDebt,
     /// Not folded: raised while an append is tried again whose checkpoints had ids that are taken.
     #[serde(skip)]
     pub ids: IdTry,
@@ -306,11 +306,11 @@ impl Run {
             whole_is_due: false,
             vcs: Vcs::default(),
             replans: Replans::default(),
-            limits: Limits::default(),
+            limits: LimitState::default(),
             due: VecDeque::new(),
             settled_last: None,
             batches_recorded: BTreeSet::new(),
-            behind: Behind::default(),
+            behind: PatchDebt::default(),
             ids: IdTry::FIRST,
             derived: Derived::default(),
             started: Arc::new((**started).clone()),

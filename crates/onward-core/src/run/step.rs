@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 
 use super::{Refusal, Run, decide, settle};
-use crate::checkpoint::{self, Head, Kept, Taken};
+use crate::checkpoint::{self, CheckpointHead, KeptTree, NewCheckpointDocument};
 use crate::event::{Event, Recorded, RunStarted};
 use crate::input::{Begin, Input};
 use crate::naming::IdTry;
@@ -13,7 +13,7 @@ use crate::naming::IdTry;
 #[derive(Debug, Default)]
 pub struct Stepped {
     pub events: Vec<Recorded>,
-    pub checkpoints: Vec<Taken>,
+    pub checkpoints: Vec<NewCheckpointDocument>,
     /// A checkpoint among them would not be read as it was meant: nothing of this may be appended.
     pub flaw: Option<String>,
 }
@@ -88,9 +88,9 @@ pub fn fold<'a>(events: impl IntoIterator<Item = &'a Recorded>) -> Option<Run> {
 
 /// The head of the checkpoint that an event tells of, if it tells of one. `run` is what the event is about to be folded
 /// into: the same checkpoint can be made from the journal again at any time.
-pub fn checkpoint_at(run: &Run, recorded: &Recorded) -> Option<Head> {
+pub fn checkpoint_at(run: &Run, recorded: &Recorded) -> Option<CheckpointHead> {
     let Event::CheckpointTaken { id, triggers, phase, name } = &recorded.event else { return None };
-    Some(Head {
+    Some(CheckpointHead {
         id: id.clone(),
         seq: recorded.seq,
         triggers: triggers.clone(),
@@ -99,7 +99,7 @@ pub fn checkpoint_at(run: &Run, recorded: &Recorded) -> Option<Head> {
         created_at: recorded.at,
         status: run.status(),
         can_resume: run.is_unfinished(),
-        snapshot: run.fresh_snapshot().map(|snapshot| Kept {
+        snapshot: run.fresh_snapshot().map(|snapshot| KeptTree {
             commit: snapshot.commit.clone(),
             number: snapshot.number,
             mixed: run.running().map(|(phase, _)| phase.id.clone()).collect(),

@@ -10,7 +10,8 @@ use super::state::{Before, PhaseState, Run};
 use crate::checkpoint::Checkpoint;
 use crate::data_size::json_bytes;
 use crate::event::{
-    CommitRule, Event, NoCommit, PhaseBack, PhaseError, Restored, RewindBegun, RunResult, RunRewound, Snapshot, StopBy,
+    CommitRule, Event, NoCommit, PhaseBack, PhaseError, RestoredState, RewindBegun, RunResult, RunRewound, SnapshotRef,
+    StopBy,
 };
 use crate::evidence::{Around, LastLook, World};
 use crate::failure::FailureCode;
@@ -18,7 +19,7 @@ use crate::id::{Attempt, Generation, PhaseId};
 use crate::mutant::{self, Mutant};
 use crate::patch::{self, Op};
 use crate::plan::expand::is_compound;
-use crate::plan::{Effects, Phase, Value};
+use crate::plan::{Effects, LossKind, Phase};
 use crate::run::{PhaseStatus, RunStatus};
 
 /// Characters of a commit's name that are shown and kept in a phase's record.
@@ -30,13 +31,13 @@ pub struct Vcs {
     /// The commit that was checked out when we last looked.
     pub head: Option<String>,
     /// The newest snapshot.
-    pub last: Option<Snapshot>,
+    pub last: Option<SnapshotRef>,
     /// Whether the newest snapshot shows the working tree as it is at this very position.
     pub(super) fresh: Fresh,
     /// Completed phases that no commit has yet, in the order of their completion.
     pub(super) uncommitted: Vec<PhaseId>,
     /// A commit was begun, and nobody knows yet whether it was made.
-    pub begun: Option<Begun>,
+    pub begun: Option<CommitIntent>,
     /// The number of the last commit that was begun.
     pub(super) commits: u32,
     /// A due commit could not be made; it is not tried again before something has changed.
@@ -81,7 +82,7 @@ pub struct Between {
 
 /// The intent of a commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Begun {
+pub struct CommitIntent {
     pub number: u32,
     pub token: String,
     pub head: Option<String>,
@@ -99,7 +100,7 @@ pub struct CommitText {
 
 impl Run {
     /// The snapshot that shows the working tree at this position, if there is one.
-    pub(crate) fn fresh_snapshot(&self) -> Option<&Snapshot> {
+    pub(crate) fn fresh_snapshot(&self) -> Option<&SnapshotRef> {
         self.vcs.last.as_ref().filter(|_| self.vcs.fresh == Fresh::Yes)
     }
 
@@ -186,7 +187,7 @@ impl Run {
         }
     }
 
-    fn snapshot_taken(&mut self, snapshot: &Snapshot) {
+    fn snapshot_taken(&mut self, snapshot: &SnapshotRef) {
         if let Some(theirs) = self.changed_by_others(snapshot) {
             self.vcs.theirs.push(theirs);
             let too_many = self.vcs.theirs.len().saturating_sub(THEIRS_MAX);
@@ -199,7 +200,7 @@ impl Run {
     }
 
     /// Files that came since the newest snapshot, where neither a phase nor a rewind can have made it.
-    fn changed_by_others(&self, snapshot: &Snapshot) -> Option<Between> {
+    fn changed_by_others(&self, snapshot: &SnapshotRef) -> Option<Between> {
         let of_a_phase =
             self.ending().is_none() || !self.derived.external.is_empty() || self.due.iter().any(|due| due.waits);
         let older = self.vcs.last.as_ref().filter(|_| !of_a_phase && !self.vcs.moved)?.commit.clone();
@@ -210,7 +211,7 @@ impl Run {
         assert_eq!(number, self.vcs.commits + 1, "commits are numbered without gaps");
         assert!(self.vcs.begun.is_none(), "one commit at a time");
         self.vcs.commits = number;
-        self.vcs.begun = Some(Begun { number, token: token.to_owned(), head: head.cloned() });
+        self.vcs.begun = Some(CommitIntent { number, token: token.to_owned(), head: head.cloned() });
     }
 
     fn commit_made(&mut self, number: u32, commit: &str) {
@@ -277,12 +278,12 @@ impl Run {
         }
     }
 
-    fn forked(&mut self, restored: &Restored) {
+    fn forked(&mut self, restored: &RestoredState) {
         self.restore(restored);
         self.stopped = Some(StopBy::Rewind);
     }
 
-    fn restore(&mut self, restored: &Restored) {
+    fn restore(&mut self, restored: &RestoredState) {
         self.end_is_off();
         for back in &restored.phases {
             self.undone_in_git(&back.phase);
@@ -309,7 +310,7 @@ impl Run {
     pub(super) fn own_commit(&self, phase: &PhaseId, head: Option<&String>) -> Option<String> {
         let at = self.at(phase);
         let attempt = self.phases[at].attempt.as_ref()?;
-        let commits = self.plan().phases[at].value == Some(Value::Commit);
+        let commits = self.plan().phases[at].value == Some(LossKind::Commit);
         let own = attempt.head.as_ref() != head && (commits || !attempt.beside_others);
         head.filter(|_| own).map(|head| short(head))
     }
@@ -413,13 +414,13 @@ pub(super) fn leaves_the_tree_alone(event: &Event) -> bool {
 }
 
 /// What has to change for a run to stand as a checkpoint of it says.
-pub fn back_to(run: &Run, checkpoint: &Checkpoint) -> Restored {
+pub fn back_to(run: &Run, checkpoint: &Checkpoint) -> RestoredState {
     restored(run, checkpoint, |_, state| state)
 }
 
 /// What has to change for a new run to stand as a checkpoint of another says. What that other one has done outside since, or may
 /// have done, is there for the new one too.
-pub fn branched_off(new: &Run, other: &Run, checkpoint: &Checkpoint) -> Restored {
+pub fn branched_off(new: &Run, other: &Run, checkpoint: &Checkpoint) -> RestoredState {
     restored(new, checkpoint, |phase, state| other.phase_state(&phase.id).unwrap_or(state))
 }
 
@@ -428,7 +429,7 @@ fn restored<'a>(
     run: &'a Run,
     checkpoint: &Checkpoint,
     known: impl Fn(&Phase, &'a PhaseState) -> &'a PhaseState,
-) -> Restored {
+) -> RestoredState {
     let phases =
         run.phases().filter_map(|(phase, state)| back(phase, state, known(phase, state), checkpoint)).collect();
     let back = serde_json::Value::Object(checkpoint.state.clone());
@@ -436,7 +437,7 @@ fn restored<'a>(
     // Many small changes may be longer than all of it, and longer than what can be kept.
     let whole_is_shorter = patch::bytes_about(&ops) > json_bytes(&back);
     let state = if whole_is_shorter { vec![Op::Set { path: String::new(), value: back }] } else { ops };
-    Restored { phases, state }
+    RestoredState { phases, state }
 }
 
 /// The run as it would stand if it were brought back to a checkpoint now.

@@ -23,16 +23,16 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd;
 use onward_core::mutant::{self, Defect};
 
-use super::capture::{Account, Capture, Taken};
-use super::ending::{Act, Cause, Ending};
+use super::capture::{Account, Capture, PipeRead};
+use super::ending::{EndCause, EndUnderWay, NextAct};
 use super::folder::AttemptFolder;
 use super::record::{
-    self, AfterSuccess, Exit, LeftRunning, Main, Outcome, RecordError, Spec, Started, Stop, StopBy, StopMode,
+    self, AfterSuccess, ExitRecord, LeftRunning, Main, Outcome, RecordError, Spec, Started, Stop, StopBy, StopMode,
 };
-use super::wake::{Wake, Woken};
+use super::wake::{AttendantWake, AttendantWoken};
 use crate::kill_point::reached;
 use crate::redact::{self, Digests, Secrets};
-use crate::sys::process::{self, Mark, Pid};
+use crate::sys::process::{self, AttemptMark, Pid};
 
 /// Where the lock is kept: out of the way of the low numbers that shell scripts use. A small limit on descriptors may forbid the
 /// higher places.
@@ -95,26 +95,26 @@ struct Attendant {
     folder: AttemptFolder,
     secrets: Arc<Secrets>,
     capture: Capture,
-    wake: Wake,
+    wake: AttendantWake,
     /// The main child and its group.
     phase: Option<Pid>,
     /// The group may still have members. Once it was seen empty its number belongs to nobody and is not used again.
     group_alive: bool,
-    ending: Option<Ending>,
-    begun: Begun,
+    ending: Option<EndUnderWay>,
+    begun: StartMoment,
     ended: Option<Ended>,
     /// What is there of the attempt after its end.
     left_running: Vec<LeftRunning>,
 }
 
 #[derive(Clone, Copy)]
-struct Begun {
+struct StartMoment {
     at: Timestamp,
     boottime: Duration,
     moment: Instant,
 }
 
-impl Begun {
+impl StartMoment {
     fn now() -> Self {
         Self { at: Timestamp::now(), boottime: process::boottime(), moment: Instant::now() }
     }
@@ -129,7 +129,7 @@ struct Ended {
 impl Attendant {
     /// Everything that must be in place before the phase is: signals, the lock for those to come, the way back for orphans.
     fn prepare(spec: Spec, folder: AttemptFolder) -> io::Result<Self> {
-        let wake = Wake::install()?;
+        let wake = AttendantWake::install()?;
         process::reset_ignored_signals();
         // The driver started us with signals blocked that would have ended us before we were ready for them.
         pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)?;
@@ -148,7 +148,7 @@ impl Attendant {
             phase: None,
             group_alive: false,
             ending: None,
-            begun: Begun::now(),
+            begun: StartMoment::now(),
             ended: None,
             left_running: Vec::new(),
         })
@@ -160,7 +160,7 @@ impl Attendant {
         reached("attend.after-started");
         // A request that was written before our record was there came without a signal. Nothing is executed then.
         if let Some(stop) = self.requested() {
-            self.ending = Some(Ending::by_request(stop, Instant::now()));
+            self.ending = Some(EndUnderWay::by_request(stop, Instant::now()));
             self.end_with(Outcome::CouldNotStart("stopped before it began".to_owned()));
         } else if let Err(error) = self.start_phase() {
             let reason = self.reason(&error);
@@ -198,7 +198,7 @@ impl Attendant {
         command.args(arguments).current_dir(&self.spec.working_directory).process_group(0);
         // All that can fail comes before the phase does: once it lives, nothing says any more that it could not be started.
         command.stdin(Stdio::null()).stdout(self.pipe()?).stderr(self.pipe()?);
-        self.begun = Begun::now();
+        self.begun = StartMoment::now();
         // Our own handlers fall back to the defaults in the new program, and nothing is blocked or ignored for it.
         let child = command.spawn()?;
         self.phase = Some(Pid::from_raw(i32::try_from(child.id()).expect("the kernel's pids are small numbers")));
@@ -309,7 +309,7 @@ impl Attendant {
         let ends_all = !succeeded || self.spec.after_success == AfterSuccess::EndAll;
         let ends_all = ends_all && !mutant::has(Defect::LetTheRestLive);
         if ends_all && self.ending.is_none() && self.phase.is_some() {
-            let act = self.ending.insert(Ending::of_the_rest(Instant::now())).act();
+            let act = self.ending.insert(EndUnderWay::of_the_rest(Instant::now())).act();
             self.perform(Some(act));
         }
     }
@@ -329,8 +329,8 @@ impl Attendant {
     }
 
     /// All that was ever started for this attempt.
-    fn mark(&self) -> Mark {
-        Mark { root: Some(Pid::this()), ..Mark::tagged(&self.spec.tag) }
+    fn mark(&self) -> AttemptMark {
+        AttemptMark { root: Some(Pid::this()), ..AttemptMark::tagged(&self.spec.tag) }
     }
 
     /// The request that is on record, if any. One that cannot be read still is one.
@@ -343,7 +343,7 @@ impl Attendant {
         }
     }
 
-    fn obey(&mut self, woken: Woken, now: Instant) {
+    fn obey(&mut self, woken: AttendantWoken, now: Instant) {
         let on_record = self.requested();
         if self.ended.is_some() && self.ending.is_none() {
             // Too late: the outcome came first, and it stays what it was.
@@ -358,7 +358,7 @@ impl Attendant {
             stop.mode = StopMode::Kill;
         }
         let act = match &mut self.ending {
-            None => Some(self.ending.insert(Ending::by_request(stop, now)).act()),
+            None => Some(self.ending.insert(EndUnderWay::by_request(stop, now)).act()),
             Some(ending) if stop.mode == StopMode::Kill => ending.hurry(now),
             Some(_) => None,
         };
@@ -368,23 +368,23 @@ impl Attendant {
     fn look_at_the_clock(&mut self, now: Instant) {
         let time_is_up = self.timeout().is_some_and(|due| now >= due);
         let act = match &mut self.ending {
-            None if time_is_up && self.ended.is_none() => Some(self.ending.insert(Ending::by_timeout(now)).act()),
+            None if time_is_up && self.ended.is_none() => Some(self.ending.insert(EndUnderWay::by_timeout(now)).act()),
             None => None,
             Some(ending) => ending.advance(&self.spec, now),
         };
         self.perform(act);
     }
 
-    fn perform(&mut self, act: Option<Act>) {
+    fn perform(&mut self, act: Option<NextAct>) {
         let Some(act) = act else { return };
         match act {
-            Act::Interrupt => self.signal_group(Signal::SIGINT),
-            Act::Terminate => {
+            NextAct::Interrupt => self.signal_group(Signal::SIGINT),
+            NextAct::Terminate => {
                 self.signal_group(Signal::SIGTERM);
                 // One that was stopped could not hear it.
                 self.signal_group(Signal::SIGCONT);
             }
-            Act::Kill => {
+            NextAct::Kill => {
                 self.signal_group(Signal::SIGKILL);
                 // Where not even /proc can be read the group is all that is known.
                 let left = self.mark().kill().unwrap_or_default();
@@ -410,7 +410,7 @@ impl Attendant {
         let gone = self.phase.is_none_or(|group| killpg(group, None) == Err(Errno::ESRCH));
         if gone {
             self.group_alive = false;
-            self.perform(Some(Act::Kill));
+            self.perform(Some(NextAct::Kill));
         }
     }
 
@@ -419,12 +419,13 @@ impl Attendant {
         let limit = Instant::now() + Duration::from_millis(self.spec.drain_ms);
         loop {
             let places: Vec<usize> = self.capture.open().map(|(place, _)| place).collect();
-            let taken: Vec<Taken> = places.into_iter().map(|place| self.capture.take(place, Instant::now())).collect();
+            let taken: Vec<PipeRead> =
+                places.into_iter().map(|place| self.capture.take(place, Instant::now())).collect();
             let now = Instant::now();
-            if now >= limit || taken.iter().all(|one| *one == Taken::End) {
+            if now >= limit || taken.iter().all(|one| *one == PipeRead::End) {
                 return;
             }
-            if !taken.contains(&Taken::Bytes) && !self.more_comes(limit.min(now + DRAIN_PATIENCE), now) {
+            if !taken.contains(&PipeRead::Bytes) && !self.more_comes(limit.min(now + DRAIN_PATIENCE), now) {
                 return;
             }
         }
@@ -436,7 +437,7 @@ impl Attendant {
         matches!(poll(&mut fds, poll_timeout(until, now)), Ok(1..) | Err(Errno::EINTR))
     }
 
-    fn exit(&self, account: Account) -> Exit {
+    fn exit(&self, account: Account) -> ExitRecord {
         let (outcome, ended_at, duration) = match &self.ended {
             Some(ended) => (ended.outcome.clone(), ended.at, ended.duration),
             None => unreachable!("the record is made after the end"),
@@ -446,12 +447,12 @@ impl Attendant {
             Err(error) => (0, Some(format!("the phase's own files could not be cleaned: {error}"))),
         };
         let uncleaned = clean_error.is_some();
-        Exit {
+        ExitRecord {
             outcome,
-            timed_out: self.ending.is_some_and(|ending| ending.cause == Cause::TimedOut),
+            timed_out: self.ending.is_some_and(|ending| ending.cause == EndCause::TimedOut),
             stopped_by: self.ending.and_then(|ending| match ending.cause {
-                Cause::TimedOut | Cause::Over => None,
-                Cause::Stopped(by) => Some(by),
+                EndCause::TimedOut | EndCause::Over => None,
+                EndCause::Stopped(by) => Some(by),
             }),
             started_at: self.begun.at,
             ended_at,
@@ -467,7 +468,7 @@ impl Attendant {
 
     /// The outcome matters more than the output: where there is no room for it, the output makes room, and if that does not help
     /// either, the record of the start gives its place away.
-    fn write_exit(&self, exit: &mut Exit) -> io::Result<()> {
+    fn write_exit(&self, exit: &mut ExitRecord) -> io::Result<()> {
         let mut tries = 0;
         let file = loop {
             let written = match tries {

@@ -25,13 +25,13 @@ const LINE_WAIT_MAX: Duration = Duration::from_millis(200);
 /// The two pipes of a phase and the files behind them.
 pub(super) struct Capture {
     streams: Vec<Stream>,
-    log: Log,
+    log: OutputFiles,
     buffer: Box<[u8]>,
 }
 
 /// What one look at a pipe gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(super) enum PipeRead {
     Bytes,
     /// Nothing now, but someone still holds the other end.
     Nothing,
@@ -50,7 +50,7 @@ pub(super) struct Account {
 impl Capture {
     pub(super) fn new(spec: &Spec) -> Self {
         let buffer = vec![0; READ_BYTES_MAX].into_boxed_slice();
-        Self { streams: Vec::new(), log: Log::new(spec), buffer }
+        Self { streams: Vec::new(), log: OutputFiles::new(spec), buffer }
     }
 
     /// Reads from this pipe from now on, without ever waiting in it.
@@ -68,23 +68,23 @@ impl Capture {
     }
 
     /// Takes what one pipe has, up to one buffer.
-    pub(super) fn take(&mut self, place: usize, now: Instant) -> Taken {
+    pub(super) fn take(&mut self, place: usize, now: Instant) -> PipeRead {
         let stream = &mut self.streams[place];
-        let Some(pipe) = stream.pipe.as_mut() else { return Taken::End };
+        let Some(pipe) = stream.pipe.as_mut() else { return PipeRead::End };
         match pipe.read(&mut self.buffer) {
             Ok(0) => {
                 stream.close(&mut self.log);
-                Taken::End
+                PipeRead::End
             }
             Ok(count) => {
                 stream.push(&self.buffer[..count], &mut self.log, now);
-                Taken::Bytes
+                PipeRead::Bytes
             }
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Taken::Nothing,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => PipeRead::Nothing,
             Err(error) => {
                 self.log.note_error(&error);
                 stream.close(&mut self.log);
-                Taken::End
+                PipeRead::End
             }
         }
     }
@@ -122,7 +122,7 @@ struct Stream {
 }
 
 impl Stream {
-    fn push(&mut self, bytes: &[u8], log: &mut Log, now: Instant) {
+    fn push(&mut self, bytes: &[u8], log: &mut OutputFiles, now: Instant) {
         self.redactor.push(bytes, &mut self.line);
         let whole = self.line.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
         if self.line.len() - whole > LINE_BYTES_MAX {
@@ -139,13 +139,13 @@ impl Stream {
         }
     }
 
-    fn write_line(&mut self, log: &mut Log) {
+    fn write_line(&mut self, log: &mut OutputFiles) {
         log.write(&self.line);
         self.line.clear();
         self.waiting_since = None;
     }
 
-    fn close(&mut self, log: &mut Log) {
+    fn close(&mut self, log: &mut OutputFiles) {
         self.pipe = None;
         self.redactor.finish(&mut self.line);
         self.write_line(log);
@@ -154,7 +154,7 @@ impl Stream {
 
 /// The files: `output` takes the beginning; when it is full, `tail.1` takes what follows, and each time that is full it becomes
 /// `tail.0` in place of the one before. So the end of the output is always there, in that order, and the files never grow further.
-struct Log {
+struct OutputFiles {
     folder: PathBuf,
     head: Option<File>,
     head_left: u64,
@@ -168,7 +168,7 @@ struct Log {
     error: Option<String>,
 }
 
-impl Log {
+impl OutputFiles {
     fn new(spec: &Spec) -> Self {
         Self {
             folder: spec.folder.clone(),

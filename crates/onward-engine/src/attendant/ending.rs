@@ -8,7 +8,7 @@ use super::record::{Spec, Stop, StopBy, StopMode};
 
 /// Why a phase is being ended. The first reason stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cause {
+pub(super) enum EndCause {
     TimedOut,
     Stopped(StopBy),
     /// Its main process has ended by itself, and what it left behind is not to live on.
@@ -17,7 +17,7 @@ pub(super) enum Cause {
 
 /// What is to be done to the phase now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Act {
+pub(super) enum NextAct {
     /// `SIGINT` to its group, as Ctrl+C would.
     Interrupt,
     /// `SIGTERM` to its group.
@@ -28,66 +28,66 @@ pub(super) enum Act {
 
 /// An end under way.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ending {
-    pub(super) cause: Cause,
-    act: Act,
+pub(super) struct EndUnderWay {
+    pub(super) cause: EndCause,
+    act: NextAct,
     since: Instant,
 }
 
-impl Ending {
+impl EndUnderWay {
     /// The time of the phase is up: it is told firmly at once.
     pub(super) fn by_timeout(now: Instant) -> Self {
-        Self { cause: Cause::TimedOut, act: Act::Terminate, since: now }
+        Self { cause: EndCause::TimedOut, act: NextAct::Terminate, since: now }
     }
 
     /// The main process has ended and the rest is to go with it: it is told firmly at once.
     pub(super) fn of_the_rest(now: Instant) -> Self {
-        Self { cause: Cause::Over, act: Act::Terminate, since: now }
+        Self { cause: EndCause::Over, act: NextAct::Terminate, since: now }
     }
 
     pub(super) fn by_request(stop: Stop, now: Instant) -> Self {
         let act = match stop.mode {
-            StopMode::Ask => Act::Interrupt,
-            StopMode::Kill => Act::Kill,
+            StopMode::Ask => NextAct::Interrupt,
+            StopMode::Kill => NextAct::Kill,
         };
-        Self { cause: Cause::Stopped(stop.by), act, since: now }
+        Self { cause: EndCause::Stopped(stop.by), act, since: now }
     }
 
     /// The step that was taken last, or is to be taken first.
-    pub(super) fn act(&self) -> Act {
+    pub(super) fn act(&self) -> NextAct {
         self.act
     }
 
     /// When the next step is due, if there is one.
     pub(super) fn next_deadline(&self, spec: &Spec) -> Option<Instant> {
         match self.act {
-            Act::Interrupt => self.since.checked_add(Duration::from_millis(spec.grace_int_ms)),
-            Act::Terminate => self.since.checked_add(Duration::from_millis(spec.grace_term_ms)),
-            Act::Kill => None,
+            NextAct::Interrupt => self.since.checked_add(Duration::from_millis(spec.grace_int_ms)),
+            NextAct::Terminate => self.since.checked_add(Duration::from_millis(spec.grace_term_ms)),
+            NextAct::Kill => None,
         }
     }
 
     /// Goes to the next step if it is due.
-    pub(super) fn advance(&mut self, spec: &Spec, now: Instant) -> Option<Act> {
+    pub(super) fn advance(&mut self, spec: &Spec, now: Instant) -> Option<NextAct> {
         if self.next_deadline(spec).is_none_or(|due| now < due) {
             return None;
         }
         self.act = match self.act {
-            Act::Interrupt => Act::Terminate,
-            Act::Terminate | Act::Kill => Act::Kill,
+            NextAct::Interrupt => NextAct::Terminate,
+            NextAct::Terminate | NextAct::Kill => NextAct::Kill,
         };
         self.since = now;
         Some(self.act)
     }
 
     /// Somebody asked again and wants it to be now.
-    pub(super) fn hurry(&mut self, now: Instant) -> Option<Act> {
-        if self.act == Act::Kill {
+    pub(super) fn hurry(&mut self, now: Instant) -> Option<NextAct> {
+        if self.act == NextAct::Kill {
             return None;
         }
-        self.act = Act::Kill;
+        self.act = NextAct::Kill;
         self.since = now;
-        Some(Act::Kill)
+        Some(NextAct::Kill)
     }
 }
 
@@ -111,7 +111,7 @@ mod tests {
             output_head_bytes_max: 0,
             output_tail_bytes_max: 0,
             driver_pid: 0,
-            secret_names: crate::redact::Names::default(),
+            secret_names: crate::redact::SecretNames::default(),
             secret_values: Vec::new(),
             folder: "/".into(),
             after_success: AfterSuccess::LetBe,
@@ -123,19 +123,22 @@ mod tests {
     fn a_request_grows_firmer() {
         let (spec, start) = (spec(), Instant::now());
         let at = |seconds| start + Duration::from_secs(seconds);
-        let mut ending = Ending::by_request(Stop { by: StopBy::Interrupt, mode: StopMode::Ask }, start);
-        assert_eq!((ending.act(), ending.advance(&spec, at(4))), (Act::Interrupt, None));
-        assert_eq!((ending.advance(&spec, at(5)), ending.advance(&spec, at(7))), (Some(Act::Terminate), None));
-        assert_eq!((ending.advance(&spec, at(8)), ending.advance(&spec, at(99))), (Some(Act::Kill), None));
-        assert_eq!(ending.cause, Cause::Stopped(StopBy::Interrupt));
+        let mut ending = EndUnderWay::by_request(Stop { by: StopBy::Interrupt, mode: StopMode::Ask }, start);
+        assert_eq!((ending.act(), ending.advance(&spec, at(4))), (NextAct::Interrupt, None));
+        assert_eq!((ending.advance(&spec, at(5)), ending.advance(&spec, at(7))), (Some(NextAct::Terminate), None));
+        assert_eq!((ending.advance(&spec, at(8)), ending.advance(&spec, at(99))), (Some(NextAct::Kill), None));
+        assert_eq!(ending.cause, EndCause::Stopped(StopBy::Interrupt));
     }
 
     /// The time of a phase is up, and while it is given its grace somebody presses Ctrl+C twice. It is killed, because of the time.
     #[test]
     fn the_first_reason_stays() {
         let start = Instant::now();
-        let mut ending = Ending::by_timeout(start);
-        assert_eq!((ending.act(), ending.hurry(start), ending.hurry(start)), (Act::Terminate, Some(Act::Kill), None));
-        assert_eq!(ending.cause, Cause::TimedOut);
+        let mut ending = EndUnderWay::by_timeout(start);
+        assert_eq!(
+            (ending.act(), ending.hurry(start), ending.hurry(start)),
+            (NextAct::Terminate, Some(NextAct::Kill), None)
+        );
+        assert_eq!(ending.cause, EndCause::TimedOut);
     }
 }

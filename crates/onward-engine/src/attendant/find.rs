@@ -11,11 +11,11 @@ use nix::sys::signal::Signal;
 use onward_store::lock::is_locked;
 
 use super::folder::AttemptFolder;
-use super::record::{self, Exit, RecordError, Started, Stop, StopBy, StopMode};
+use super::record::{self, ExitRecord, RecordError, Started, Stop, StopBy, StopMode};
 use super::survivors::was_given_to_somebody;
 use crate::drive::running_attempt;
 use crate::kill_point::reached;
-use crate::sys::process::{self, Mark, Member, Pid};
+use crate::sys::process::{self, AttemptMark, Member, Pid};
 
 /// How long an attendant that holds its lock may take to say who it is. It needs a millisecond.
 const STARTING_WAIT_MAX: Duration = Duration::from_millis(500);
@@ -23,9 +23,9 @@ const STARTING_WAIT_STEP: Duration = Duration::from_millis(2);
 
 /// What was found of an attempt that is on record as running.
 #[derive(Debug)]
-pub enum Found {
+pub enum AttemptFound {
     /// It ended, and its outcome is on record. A daemon that it left behind may still hold the lock; that changes nothing.
-    Exited(Exit),
+    Exited(ExitRecord),
     /// Its attendant lives and will write the outcome.
     Alive(Adopted),
     /// Its attendant is dead or cannot be watched, yet something that the phase started is still there: it holds the lock, or
@@ -54,7 +54,7 @@ impl Adopted {
 
 /// Whether a request to stop met anyone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reached {
+pub enum StopReached {
     /// The attendant was woken.
     Signalled,
     /// There is no attendant yet; it reads the request before it executes anything.
@@ -68,11 +68,11 @@ pub enum Reached {
 /// The order is what makes it right: the outcome counts whatever the lock says, and it is looked for once more after the lock was
 /// found free and nobody was found at work, because it may have been written in between. A phase may close every descriptor that
 /// it inherited, so a lock that is free does not say that nobody is at work.
-pub fn find(folder: &AttemptFolder, boot_now: &str, attempt_boot: &str) -> Result<Found, RecordError> {
+pub fn find(folder: &AttemptFolder, boot_now: &str, attempt_boot: &str) -> Result<AttemptFound, RecordError> {
     let patience = Instant::now() + STARTING_WAIT_MAX;
     loop {
         if let Some(exit) = usable(folder.exit())? {
-            return Ok(Found::Exited(exit));
+            return Ok(AttemptFound::Exited(exit));
         }
         if !lock_is_held(folder)? {
             return without_lock(folder, boot_now, attempt_boot);
@@ -80,7 +80,7 @@ pub fn find(folder: &AttemptFolder, boot_now: &str, attempt_boot: &str) -> Resul
         match folder.started() {
             Ok(Some(started)) => {
                 if let Some(adopted) = adopt(started, boot_now) {
-                    return Ok(Found::Alive(adopted));
+                    return Ok(AttemptFound::Alive(adopted));
                 }
                 break;
             }
@@ -90,16 +90,16 @@ pub fn find(folder: &AttemptFolder, boot_now: &str, attempt_boot: &str) -> Resul
         }
     }
     // The attendant ended between the two looks if its outcome is there now.
-    Ok(usable(folder.exit())?.map_or(Found::Holding, Found::Exited))
+    Ok(usable(folder.exit())?.map_or(AttemptFound::Holding, AttemptFound::Exited))
 }
 
-fn without_lock(folder: &AttemptFolder, boot_now: &str, attempt_boot: &str) -> Result<Found, RecordError> {
+fn without_lock(folder: &AttemptFolder, boot_now: &str, attempt_boot: &str) -> Result<AttemptFound, RecordError> {
     let carried = somebody_is_there(folder, boot_now)?;
     if let Some(exit) = usable(folder.exit())? {
-        return Ok(Found::Exited(exit));
+        return Ok(AttemptFound::Exited(exit));
     }
     if carried {
-        return Ok(Found::Holding);
+        return Ok(AttemptFound::Holding);
     }
     // Only what was looked at may be said never to have begun; that it could not be looked at says nothing.
     let begun = match folder.started() {
@@ -107,7 +107,7 @@ fn without_lock(folder: &AttemptFolder, boot_now: &str, attempt_boot: &str) -> R
         Ok(Some(_)) | Err(RecordError::Damaged { .. } | RecordError::Newer { .. }) => true,
         Err(why @ RecordError::Unreadable { .. }) => return Err(why),
     };
-    Ok(if begun || boot_now != attempt_boot { Found::Unknown } else { Found::NeverStarted })
+    Ok(if begun || boot_now != attempt_boot { AttemptFound::Unknown } else { AttemptFound::NeverStarted })
 }
 
 /// Whether something of an attempt that is on record as running is at work now, by the same order as [`find`] but without waiting
@@ -146,33 +146,33 @@ fn lock_is_held(folder: &AttemptFolder) -> Result<bool, RecordError> {
 }
 
 /// Asks the phase to end: politely, then firmly, then by force. The attendant sees to that; this returns at once.
-pub fn ask_to_stop(folder: &AttemptFolder, by: StopBy) -> io::Result<Reached> {
+pub fn ask_to_stop(folder: &AttemptFolder, by: StopBy) -> io::Result<StopReached> {
     request(folder, Stop { by, mode: StopMode::Ask }, (Signal::SIGUSR1, Signal::SIGURG))
 }
 
 /// Has the phase and everything it started killed now.
-pub fn kill(folder: &AttemptFolder, by: StopBy) -> io::Result<Reached> {
+pub fn kill(folder: &AttemptFolder, by: StopBy) -> io::Result<StopReached> {
     request(folder, Stop { by, mode: StopMode::Kill }, (Signal::SIGUSR2, Signal::SIGUSR2))
 }
 
 /// Writes the request first and looks for the attendant afterwards; the attendant does it the other way round. So one of the two
 /// always sees the other. Where there is no room for the record the attendant is told all the same, by a signal that says it alone;
 /// one that is not there yet cannot be, and that is an error.
-fn request(folder: &AttemptFolder, stop: Stop, (signal, alone): (Signal, Signal)) -> io::Result<Reached> {
+fn request(folder: &AttemptFolder, stop: Stop, (signal, alone): (Signal, Signal)) -> io::Result<StopReached> {
     reached("stop.before-record");
     let written = folder.demand_ours().and_then(|()| record::write(folder.path(), &stop));
     reached("stop.after-record");
     let signal = if written.is_ok() { signal } else { alone };
     let started = match folder.started() {
         Ok(Some(started)) => started,
-        Ok(None) => return written.map(|_| Reached::NotYetStarted),
-        Err(_) => return Ok(Reached::Gone),
+        Ok(None) => return written.map(|_| StopReached::NotYetStarted),
+        Err(_) => return Ok(StopReached::Gone),
     };
     if started.boot_id != process::boot_id()? {
-        return Ok(Reached::Gone);
+        return Ok(StopReached::Gone);
     }
     let reached = tell(started.member(), signal)?;
-    Ok(if reached { Reached::Signalled } else { Reached::Gone })
+    Ok(if reached { StopReached::Signalled } else { StopReached::Gone })
 }
 
 /// The same where nothing can be written down and the folder of the attempt may be gone: an attendant that is known by its number.
@@ -195,9 +195,9 @@ fn tell(attendant: Member, signal: Signal) -> io::Result<bool> {
 
 /// Ends all of an attempt by force, and its attendant with it, which goes last: as long as it is there, also stopped, whatever loses
 /// its parent becomes its child and is found. Gives what is still there.
-pub(crate) fn end_by_force(mark: &Mark, attendant: Option<Member>) -> io::Result<Vec<Member>> {
+pub(crate) fn end_by_force(mark: &AttemptMark, attendant: Option<Member>) -> io::Result<Vec<Member>> {
     if let Some(Member { pid, start_time }) = attendant.filter(|one| process::alive(one.pid, one.start_time)) {
-        let _ = Mark { root: Some(pid), spared: Some(pid), ..mark.clone() }.kill();
+        let _ = AttemptMark { root: Some(pid), spared: Some(pid), ..mark.clone() }.kill();
         let _ = process::signal(pid, start_time, Signal::SIGKILL);
     }
     mark.kill()

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use onward_core::id::{Attempt, PhaseId, RunId};
 
-use super::record::{self, Exit, Main, RECORD_BYTES_MAX, Record, RecordError, Started, Stop};
-use crate::sys::process::{Mark, Member, Pid};
+use super::record::{self, AttemptRecord, ExitRecord, Main, RECORD_BYTES_MAX, RecordError, Started, Stop};
+use crate::sys::process::{AttemptMark, Member, Pid};
 
 /// `attempts`, the run, the phase and the number of the attempt: the levels of folders below the store.
 const LEVELS: usize = 4;
@@ -99,10 +99,10 @@ impl AttemptFolder {
     }
 
     /// What tells the processes of this attempt from all others: its tag, and its main process if it is known and of this boot.
-    pub fn mark(&self, boot_now: &str) -> Mark {
+    pub fn mark(&self, boot_now: &str) -> AttemptMark {
         let main = self.record::<Main>().ok().flatten().filter(|main| main.boot_id == boot_now);
         let main = main.map(|main| Member { pid: Pid::from_raw(main.pid), start_time: main.start_time });
-        Mark { main, ..Mark::tagged(&self.tag()) }
+        AttemptMark { main, ..AttemptMark::tagged(&self.tag()) }
     }
 
     /// The folder itself as an open file, which stays the same wherever it is moved to.
@@ -113,7 +113,7 @@ impl AttemptFolder {
 
     /// Whether there is nothing in the folder that a phase or its attendant would have left, besides the record of the start.
     pub(super) fn is_untouched(&self) -> io::Result<bool> {
-        for name in [Exit::NAME, "output", "tail.0", "tail.1", "dropped", "result", "summary"] {
+        for name in [ExitRecord::NAME, "output", "tail.0", "tail.1", "dropped", "result", "summary"] {
             match fs::symlink_metadata(self.path.join(name)) {
                 Ok(about) if about.len() > 0 || !about.is_file() => return Ok(false),
                 Ok(_) => {}
@@ -143,7 +143,7 @@ impl AttemptFolder {
         self.path.join("summary")
     }
 
-    pub fn exit(&self) -> Result<Option<Exit>, RecordError> {
+    pub fn exit(&self) -> Result<Option<ExitRecord>, RecordError> {
         self.record()
     }
 
@@ -155,7 +155,7 @@ impl AttemptFolder {
         self.record()
     }
 
-    fn record<T: Record>(&self) -> Result<Option<T>, RecordError> {
+    fn record<T: AttemptRecord>(&self) -> Result<Option<T>, RecordError> {
         let unreadable = |source| RecordError::Unreadable { name: T::NAME, source };
         let file = match open_plain(&self.path.join(T::NAME)) {
             Ok(file) => file,

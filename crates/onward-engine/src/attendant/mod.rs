@@ -27,12 +27,12 @@ mod survivors;
 mod wake;
 
 pub use attend::main;
-pub use find::{Adopted, Found, Reached, ask_to_stop, find, is_at_work, kill};
+pub use find::{Adopted, AttemptFound, StopReached, ask_to_stop, find, is_at_work, kill};
 pub(crate) use find::{attendant_of, end_by_force, is_attended, tell_to_stop};
 pub(crate) use folder::open_plain;
 pub use folder::{AttemptFolder, FolderError};
 pub(crate) use logs::CHECKS;
 pub use logs::{Output, OutputsError};
-pub use record::{AfterSuccess, Exit, LeftRunning, Outcome, RecordError, Spec, Started, Stop, StopBy, StopMode};
+pub use record::{AfterSuccess, ExitRecord, LeftRunning, Outcome, RecordError, Spec, Started, Stop, StopBy, StopMode};
 pub use spawn::{ARGUMENT, Attending, SpawnError, spawn, tree_value};
 pub(crate) use survivors::{Survivor, survivors};

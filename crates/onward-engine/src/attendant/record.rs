@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::redact::{Digests, Names};
+use crate::redact::{Digests, SecretNames};
 use crate::sys::process::{self, Member, Pid};
 
 /// The version of all records of this module; a reader refuses a newer one.
@@ -47,7 +47,7 @@ pub struct Spec {
     pub output_tail_bytes_max: u64,
     pub driver_pid: i32,
     /// Which variables hold secrets, beside those whose names say so.
-    pub secret_names: Names,
+    pub secret_names: SecretNames,
     /// Secrets that are no variables: inputs of the run, and what stands in its plan.
     #[serde(default)]
     pub secret_values: Vec<Vec<u8>>,
@@ -106,7 +106,7 @@ pub(crate) struct Main {
 
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Exit {
+pub struct ExitRecord {
     pub outcome: Outcome,
     /// The phase was ended because its time was up. Never together with `stopped_by`: what came first counts.
     pub timed_out: bool,
@@ -200,23 +200,23 @@ pub enum RecordError {
 }
 
 /// A kind of record with the name of its file.
-pub(crate) trait Record: Serialize + DeserializeOwned {
+pub(crate) trait AttemptRecord: Serialize + DeserializeOwned {
     const NAME: &'static str;
 }
 
-impl Record for Started {
+impl AttemptRecord for Started {
     const NAME: &'static str = "STARTED";
 }
 
-impl Record for Main {
+impl AttemptRecord for Main {
     const NAME: &'static str = "MAIN";
 }
 
-impl Record for Exit {
+impl AttemptRecord for ExitRecord {
     const NAME: &'static str = "EXIT";
 }
 
-impl Record for Stop {
+impl AttemptRecord for Stop {
     const NAME: &'static str = "STOP";
 }
 
@@ -239,7 +239,7 @@ struct EnvelopeIn<T> {
     body: T,
 }
 
-pub(crate) fn encode<T: Record>(body: &T) -> io::Result<Vec<u8>> {
+pub(crate) fn encode<T: AttemptRecord>(body: &T) -> io::Result<Vec<u8>> {
     let mut text = serde_json::to_vec(&EnvelopeOut { record: T::NAME, version: RECORD_VERSION, body })?;
     let hash = blake3::hash(&text).to_hex();
     text.push(b'\n');
@@ -248,7 +248,7 @@ pub(crate) fn encode<T: Record>(body: &T) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-pub(crate) fn decode<T: Record>(text: &[u8]) -> Result<T, RecordError> {
+pub(crate) fn decode<T: AttemptRecord>(text: &[u8]) -> Result<T, RecordError> {
     let damaged = |reason: String| RecordError::Damaged { name: T::NAME, reason };
     let mut lines = text.split(|&byte| byte == b'\n');
     let (line, hash) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
@@ -267,7 +267,7 @@ pub(crate) fn decode<T: Record>(text: &[u8]) -> Result<T, RecordError> {
 }
 
 /// Puts a record into place, all at once.
-pub(crate) fn write<T: Record>(folder: &Path, body: &T) -> io::Result<File> {
+pub(crate) fn write<T: AttemptRecord>(folder: &Path, body: &T) -> io::Result<File> {
     let text = encode(body)?;
     // The writer's pid keeps two writers of one record from sharing a half-written file.
     let temporary = folder.join(format!("{}.{}", T::NAME, std::process::id()));
@@ -284,7 +284,7 @@ pub(crate) fn write<T: Record>(folder: &Path, body: &T) -> io::Result<File> {
 
 /// Puts a record into the place on disk of another one, which is lost: on a full disk that needs no room. Killed in between it
 /// leaves a damaged record of the old kind.
-pub(crate) fn write_in_place_of<Old: Record, New: Record>(folder: &Path, body: &New) -> io::Result<File> {
+pub(crate) fn write_in_place_of<Old: AttemptRecord, New: AttemptRecord>(folder: &Path, body: &New) -> io::Result<File> {
     let text = encode(body)?;
     let old = folder.join(Old::NAME);
     let file = OpenOptions::new().write(true).custom_flags(libc::O_NOFOLLOW).open(&old)?;
@@ -298,8 +298,8 @@ pub(crate) fn write_in_place_of<Old: Record, New: Record>(folder: &Path, body: &
 mod tests {
     use super::*;
 
-    fn exit() -> Exit {
-        Exit {
+    fn exit() -> ExitRecord {
+        ExitRecord {
             outcome: Outcome::Code(3),
             timed_out: false,
             stopped_by: Some(StopBy::OrphanKill),
@@ -325,14 +325,14 @@ mod tests {
             r#""output_dropped_bytes":0,"log_error":null,"redacted":1}}"#,
         );
         assert_eq!(text.split(|&byte| byte == b'\n').next(), Some(line.as_bytes()));
-        assert_eq!(decode::<Exit>(&text).expect("our own bytes"), exit());
+        assert_eq!(decode::<ExitRecord>(&text).expect("our own bytes"), exit());
     }
 
     /// Any byte of a record is changed, or its end is missing. It is never taken for a record.
     #[test]
     fn every_damage_is_seen() {
         let text = encode(&exit()).expect("a plain struct");
-        let damaged = |text: &[u8]| matches!(decode::<Exit>(text), Err(RecordError::Damaged { .. }));
+        let damaged = |text: &[u8]| matches!(decode::<ExitRecord>(text), Err(RecordError::Damaged { .. }));
         for at in 0..text.len() - 1 {
             for by in 1..=u8::MAX {
                 let mut changed = text.clone();
@@ -341,7 +341,7 @@ mod tests {
             }
             assert!(damaged(&text[..at]), "a cut at byte {at} was not called damage");
         }
-        assert!(decode::<Exit>(&vec![0; text.len()]).is_err(), "zeros were taken for a record");
+        assert!(decode::<ExitRecord>(&vec![0; text.len()]).is_err(), "zeros were taken for a record");
     }
 
     /// The disk is full and the outcome takes the place of the record of the start. It is whole, and the start is gone.
@@ -353,7 +353,7 @@ mod tests {
         write(folder.path(), &started).expect("a writable folder");
         write_in_place_of::<Started, _>(folder.path(), &exit()).expect("a writable folder");
         let text = fs::read(folder.path().join("EXIT")).expect("it is there");
-        assert_eq!(decode::<Exit>(&text).expect("a whole record"), exit());
+        assert_eq!(decode::<ExitRecord>(&text).expect("a whole record"), exit());
         assert!(!folder.path().join("STARTED").exists());
     }
 
@@ -362,6 +362,6 @@ mod tests {
     fn a_newer_record_is_called_newer() {
         let line = r#"{"record":"EXIT","version":2,"body":7}"#;
         let text = format!("{line}\n{}\n", blake3::hash(line.as_bytes()).to_hex());
-        assert!(matches!(decode::<Exit>(text.as_bytes()), Err(RecordError::Newer { version: 2, .. })));
+        assert!(matches!(decode::<ExitRecord>(text.as_bytes()), Err(RecordError::Newer { version: 2, .. })));
     }
 }

@@ -9,7 +9,7 @@ use nix::sys::signal::Signal;
 use super::find::end_by_force;
 use super::folder::AttemptFolder;
 use super::spawn::ARGUMENT;
-use crate::sys::process::{self, Mark, Member, Pid};
+use crate::sys::process::{self, AttemptMark, Member, Pid};
 
 /// The variable of every attempt with the path of a file in its folder.
 const PLACE_VARIABLE: &str = "ONWARD_OUTPUT";
@@ -34,7 +34,7 @@ impl Survivor {
         let same = |one: &&Self| (&one.run, &one.phase) == (&self.run, &self.phase);
         let attendant = all.iter().filter(same).map(|one| one.pid).find(|pid| is_attendant(*pid));
         let attendant = attendant.and_then(|pid| Some(Member { pid, start_time: process::start_time(pid).ok()? }));
-        end_by_force(&Mark::tagged(&tag), attendant).map(drop)
+        end_by_force(&AttemptMark::tagged(&tag), attendant).map(drop)
     }
 }
 

@@ -13,7 +13,7 @@ use nix::unistd::{pipe2, read};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGURG, SIGUSR1, SIGUSR2, SIGXFSZ};
 use signal_hook::{flag, low_level};
 
-pub(super) struct Wake {
+pub(super) struct AttendantWake {
     pipe: OwnedFd,
     asked: Arc<AtomicBool>,
     hurried: Arc<AtomicBool>,
@@ -22,7 +22,7 @@ pub(super) struct Wake {
 
 /// What came since the last look. That a child has ended is not in it: children are looked at in any case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Woken {
+pub(super) struct AttendantWoken {
     /// There may be a request to stop.
     pub(super) asked: bool,
     /// The phase is to be killed.
@@ -32,7 +32,7 @@ pub(super) struct Woken {
     pub(super) told: bool,
 }
 
-impl Wake {
+impl AttendantWake {
     pub(super) fn install() -> io::Result<Self> {
         let (pipe, waker) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)?;
         let wake = Self { pipe, asked: Arc::default(), hurried: Arc::default(), told: Arc::default() };
@@ -55,10 +55,10 @@ impl Wake {
         self.pipe.as_fd()
     }
 
-    pub(super) fn take(&self) -> Woken {
+    pub(super) fn take(&self) -> AttendantWoken {
         let mut bytes = [0; 64];
         while read(&self.pipe, &mut bytes).is_ok_and(|count| count == bytes.len()) {}
         let taken = |flag: &AtomicBool| flag.swap(false, Ordering::SeqCst);
-        Woken { asked: taken(&self.asked), hurried: taken(&self.hurried), told: taken(&self.told) }
+        AttendantWoken { asked: taken(&self.asked), hurried: taken(&self.hurried), told: taken(&self.told) }
     }
 }

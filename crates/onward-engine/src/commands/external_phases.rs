@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use onward_core::data_limits::text_fits;
 use onward_core::id::{PhaseId, RunId};
 use onward_core::input::{CommitIs, DoneSaid, Posted, Reply, Says};
-use onward_core::plan::{Artifact, Body, Phase};
+use onward_core::plan::{Body, DeclaredArtifact, Phase};
 use onward_core::run::replans::Stage;
 use onward_core::run::{PhaseStatus, Run};
 use serde::Serialize;
@@ -29,14 +29,14 @@ use crate::vcs::working_tree::WorkingTree;
 
 /// What somebody reports.
 #[derive(Clone, Debug)]
-pub enum Report {
+pub enum PhaseReport {
     Start,
     Progress { note: Option<String> },
-    Done(Done),
+    Done(DoneClaim),
     Fail { reason: String },
 }
 
-impl Report {
+impl PhaseReport {
     /// All that is said in it.
     fn texts(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let (note, reason, done) = match self {
@@ -57,7 +57,7 @@ impl Report {
 
 /// A claim that a phase is done.
 #[derive(Clone, Debug, Default)]
-pub struct Done {
+pub struct DoneClaim {
     pub summary: Option<String>,
     pub artifacts: Vec<String>,
     pub outputs: BTreeMap<String, String>,
@@ -70,12 +70,12 @@ pub struct Done {
 pub struct Reported {
     pub accepted: bool,
     pub reason: Option<String>,
-    pub next: Next,
+    pub next: NextWork,
 }
 
 /// What somebody who asks is to do.
 #[derive(Clone, Debug, Serialize)]
-pub struct Next {
+pub struct NextWork {
     pub run: RunId,
     pub phase: Option<NextPhase>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -123,19 +123,19 @@ impl Onward {
         &mut self,
         name: Option<&str>,
         phase: &str,
-        report: &Report,
+        report: &PhaseReport,
         complexity: Option<u32>,
     ) -> Result<Reported> {
         report.texts().try_for_each(|(what, text)| text_fits(what, text))?;
         let id = self.find_run(name)?;
         let run = self.load(&id)?;
         let phase = require_phase(&run, phase)?;
-        if let Report::Done(done) = report
+        if let PhaseReport::Done(done) = report
             && let Err(why) = logs::outputs_fit(&done.outputs)
         {
             return Ok(Reported { accepted: false, reason: Some(why.to_string()), next: next_of(&run) });
         }
-        if let Report::Done(done) = report {
+        if let PhaseReport::Done(done) = report {
             demand_outputs_apart(&done.outputs).map_err(|why| Error::Unfit { why })?;
         }
         let says = self.says(&run, &phase, report);
@@ -153,20 +153,20 @@ impl Onward {
     }
 
     /// What somebody who asks is to do next.
-    pub fn next(&mut self, name: Option<&str>) -> Result<Next> {
+    pub fn next(&mut self, name: Option<&str>) -> Result<NextWork> {
         let id = self.find_run(name)?;
         Ok(next_of(&self.load(&id)?))
     }
 
-    fn says(&self, run: &Run, id: &PhaseId, report: &Report) -> Says {
+    fn says(&self, run: &Run, id: &PhaseId, report: &PhaseReport) -> Says {
         let clean = |text: &str| secrets().text(text).into_owned();
         match report {
-            Report::Start => Says::Start,
-            Report::Progress { note } => {
+            PhaseReport::Start => Says::Start,
+            PhaseReport::Progress { note } => {
                 Says::Progress { note: note.as_deref().map(clean).as_deref().and_then(logs::note_of) }
             }
-            Report::Fail { reason } => Says::Fail { reason: logs::cut(&clean(reason)).to_owned() },
-            Report::Done(done) => {
+            PhaseReport::Fail { reason } => Says::Fail { reason: logs::cut(&clean(reason)).to_owned() },
+            PhaseReport::Done(done) => {
                 let phase = run.plan().phase(id).expect("the phase was found in this run");
                 let open = run.phase_state(id).is_some_and(|state| !state.is_finished());
                 // Of what is not theirs, or is done, nothing is looked at: the answer is known.
@@ -202,12 +202,12 @@ fn commit(tree: &WorkingTree, named: &str) -> (Option<String>, CommitIs) {
     }
 }
 
-pub(crate) fn next_of(run: &Run) -> Next {
+pub(crate) fn next_of(run: &Run) -> NextWork {
     let remaining = run.phases_total() - run.phases_finished();
-    let nothing = Next { run: run.id.clone(), phase: None, context: None, remaining, reason: None, hint: None };
+    let nothing = NextWork { run: run.id.clone(), phase: None, context: None, remaining, reason: None, hint: None };
     match run.next_for_others(Timestamp::now()) {
-        Ok(phase) => Next { phase: Some(handed_out(run, phase)), context: Some(context(run, phase)), ..nothing },
-        Err(why) => Next { reason: Some(why.as_str()), hint: hint(run), ..nothing },
+        Ok(phase) => NextWork { phase: Some(handed_out(run, phase)), context: Some(context(run, phase)), ..nothing },
+        Err(why) => NextWork { reason: Some(why.as_str()), hint: hint(run), ..nothing },
     }
 }
 
@@ -235,7 +235,7 @@ fn context(run: &Run, phase: &Phase) -> Value {
         let told = json!({ "status": state.status, "summary": state.summary, "outputs": state.outputs, "artifacts": state.artifacts });
         Some((need.phase.to_string(), told))
     });
-    let path = |it: &Artifact| shell::fill_for(run, phase, &it.path).unwrap_or_else(|| it.path.clone());
+    let path = |it: &DeclaredArtifact| shell::fill_for(run, phase, &it.path).unwrap_or_else(|| it.path.clone());
     let artifacts: BTreeMap<&str, String> = phase.artifacts.iter().map(|it| (it.name.as_str(), path(it))).collect();
     json!({
         "plan": run.plan().name,

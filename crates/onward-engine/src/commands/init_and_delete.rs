@@ -113,7 +113,7 @@ impl Onward {
         match self.store()?.prune(&list) {
             Ok(_) => {}
             Err(StoreError::Held { run, holder, .. }) => {
-                let driver = view::Driver { host: holder.host, pid: holder.pid, since: holder.since };
+                let driver = view::DriverView { host: holder.host, pid: holder.pid, since: holder.since };
                 return Err(Error::Driven { run, driver });
             }
             Err(other) => return Err(other.into()),

@@ -20,8 +20,8 @@ use crate::commands::external_phases::{Reported, next_of};
 use crate::error::{Error, Result};
 use crate::executor::shell;
 use crate::plan_files;
-use crate::probe::command::{self, Flood, Patience};
-use crate::probe::turn::{Place, Why};
+use crate::probe::command::{self, CommandBounds, Flood};
+use crate::probe::turn::{TurnPlace, TurnReason};
 use crate::project::Project;
 use crate::queries::runs::require_phase;
 use crate::redact::secrets;
@@ -46,7 +46,7 @@ impl Replanning {
         let phase = run.plan().phase(id).expect("wanted phases are in the plan");
         let script = run.plan().replan_rules(Some(phase)).run;
         let reason = run.replans.of(id).map(|asked| asked.reason.clone()).unwrap_or_default();
-        let place = Place::of(project, &run.id, id, Why::Replan);
+        let place = TurnPlace::of(project, &run.id, id, TurnReason::Replan);
         let (mark, marked) = place.variable();
         let env = shell::probe_environment(project, run, phase).map(|mut env| {
             env.push(("ONWARD_REPLAN_REASON".into(), reason.into()));
@@ -60,7 +60,7 @@ impl Replanning {
             // One at a time: the command of a driver that was killed is ended first.
             let turn = place.take(&given_up).map_err(|why| format!("the replan command cannot be started: {why}"))?;
             let turn = turn.ok_or_else(|| "nobody waits for another plan any more".to_owned())?;
-            let patience = Patience {
+            let patience = CommandBounds {
                 time_max: TIME_MAX,
                 bytes_max: TEXT_BYTES_MAX as u64 + 1,
                 given_up: &given_up,

@@ -13,24 +13,24 @@ use onward_core::view;
 use onward_store::{Lease, LeaseKind, RunFilter, RunRow};
 
 use crate::Onward;
-use crate::commands::rewind_steps::{self, NotBack, Wish};
+use crate::commands::rewind_steps::{self, NotBack, RewindWish};
 use crate::drive::keyframes::KeepNothing;
 use crate::drive::running_attempt::{Flight, Landed};
-use crate::drive::world::Begun;
+use crate::drive::world::RewindSince;
 use crate::drive::{Committer, committer};
 use crate::error::{Error, Result};
 use crate::executor::shell;
 use crate::journal;
-use crate::probe::phase::Look;
+use crate::probe::phase::ProofLook;
 use crate::start::meant_work::summary_of;
 use crate::start::starting::actor;
-use crate::vcs::Change;
+use crate::vcs::PathChange;
 use crate::vcs::journal_piece;
 use crate::vcs::working_tree::WorkingTree;
 
 /// What is brought back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Parts {
+pub enum RewindParts {
     #[default]
     Both,
     State,
@@ -44,7 +44,7 @@ pub struct Preview {
     pub to: CheckpointId,
     pub phases: Vec<PhaseId>,
     /// None where no files are brought back, with the reason.
-    pub files: std::result::Result<Vec<Change>, String>,
+    pub files: std::result::Result<Vec<PathChange>, String>,
     /// Phases that may have been writing while the snapshot was taken.
     pub mixed: Vec<PhaseId>,
 }
@@ -105,19 +105,19 @@ pub struct Forked {
 
 /// Two checkpoints side by side.
 #[derive(Debug)]
-pub struct Diff {
+pub struct CheckpointDiff {
     pub from: CheckpointId,
     pub to: CheckpointId,
     pub differences: Differences,
     /// What changed in the working tree, or why that is not known.
-    pub files: std::result::Result<Vec<Change>, String>,
+    pub files: std::result::Result<Vec<PathChange>, String>,
 }
 
 type Confirm<'a> = dyn FnMut(&Preview) -> Result<bool> + 'a;
 
 impl Onward {
     /// Brings a run back to one of its checkpoints.
-    pub fn rewind(&mut self, name: &str, parts: Parts, confirm: Option<&mut Confirm<'_>>) -> Result<Rewound> {
+    pub fn rewind(&mut self, name: &str, parts: RewindParts, confirm: Option<&mut Confirm<'_>>) -> Result<Rewound> {
         let name = Name::parse(name).ok_or(Error::EmptyName("checkpoint"))?;
         let to = self.show_checkpoint(&name, None)?;
         let run = to.run.clone();
@@ -147,9 +147,9 @@ impl Onward {
         let last = run.vcs.undoable.last().cloned().ok_or_else(|| Error::NothingToUndo { run: id.clone() })?;
         let to = self.read_checkpoint(&last.before)?;
         let parts = match (last.state, last.files.is_some()) {
-            (true, true) => Parts::Both,
-            (true, false) => Parts::State,
-            (false, _) => Parts::Files,
+            (true, true) => RewindParts::Both,
+            (true, false) => RewindParts::State,
+            (false, _) => RewindParts::Files,
         };
         let mut rewound = self.go_back(&id, &to, parts, Some(&last), confirm)?;
         if let Rewound::Done { notes, .. } = &mut rewound {
@@ -162,7 +162,7 @@ impl Onward {
         &mut self,
         id: &RunId,
         to: &Checkpoint,
-        parts: Parts,
+        parts: RewindParts,
         undoes: Option<&RewindBegun>,
         confirm: Option<&mut Confirm<'_>>,
     ) -> Result<Rewound> {
@@ -170,13 +170,13 @@ impl Onward {
         let lease = self.take_lease(id, LeaseKind::Brief)?;
         let run = self.load(id)?;
         let tree = WorkingTree::of(&self.project, run.started.worktree.as_deref());
-        let touches_files = parts != Parts::State || run.vcs.rewinding.is_some();
+        let touches_files = parts != RewindParts::State || run.vcs.rewinding.is_some();
         let mut alone = if touches_files { self.hold_tree_alone(&run)? } else { None };
         let (run, ended) = self.finish_rewind(run, &lease)?;
         let notes = ended.as_ref().map(EndedRewind::notes).unwrap_or_default();
         let ends = self.ends(&run)?;
         let files = self.files_back(&run, to, parts, &tree)?;
-        let without_files = files.as_ref().err().filter(|_| parts == Parts::Both).cloned();
+        let without_files = files.as_ref().err().filter(|_| parts == RewindParts::Both).cloned();
         if let Some(confirm) = confirm {
             let preview = preview(&run, to, parts, &files, &tree);
             // Others may start something while a person thinks about it.
@@ -190,15 +190,15 @@ impl Onward {
         }
         // An undo right after its rewind leaves nothing behind that is not kept already.
         let present = undoes.map(|last| self.read_checkpoint(&last.to)).transpose()?;
-        let (state, present) = (parts != Parts::Files, present.as_ref());
-        let wish = Wish { to, files: files.ok(), state, undoes: undoes.is_some(), present };
+        let (state, present) = (parts != RewindParts::Files, present.as_ref());
+        let wish = RewindWish { to, files: files.ok(), state, undoes: undoes.is_some(), present };
         let mut tree = tree;
         let (mut run, actor, mut keep, now) = (run, actor(), KeepNothing, Timestamp::now());
         let mut hand = Committer::new(self.store()?, &lease, &mut keep, &mut run, &actor);
         rewind_steps::begin(&mut hand, &mut tree, ends, &wish, now)?;
         let before = hand.run().vcs.rewinding.as_ref().expect("it was just begun").before.clone();
         let brings_files = wish.files.is_some();
-        let done = rewind_steps::finish(&mut hand, &mut tree, to, Begun::Now, now)?;
+        let done = rewind_steps::finish(&mut hand, &mut tree, to, RewindSince::Now, now)?;
         let last = hand.run().vcs.last.as_ref().filter(|_| brings_files);
         let left_out = last.map(|last| last.left_out.clone()).unwrap_or_default();
         drop(alone);
@@ -226,7 +226,7 @@ impl Onward {
         let edited = edited.map_err(|why| not_back(&begun_by, NotBack::Pending(why)))?.flatten();
         let now = Timestamp::now();
         let edited = edited.map(|edited| rewind_steps::keep_edited(&mut hand, edited, now)).transpose()?.flatten();
-        let done = rewind_steps::finish(&mut hand, &mut tree, &to, Begun::Earlier, now)?;
+        let done = rewind_steps::finish(&mut hand, &mut tree, &to, RewindSince::Earlier, now)?;
         done.map_err(|why| not_back(&begun_by, why.and(edited.as_ref().map(edited_words))))?;
         let last = run.vcs.last.as_ref().filter(|_| begun.files.is_some());
         let left_out = last.map(|last| last.left_out.clone()).unwrap_or_default();
@@ -286,7 +286,7 @@ impl Onward {
         for (phase, state) in run.running() {
             let attempt = state.attempt.as_ref().expect("a running phase has its attempt");
             let folder = shell::folder(&self.project, run, &phase.id, attempt.number);
-            let look = Look::of(&self.project, run, phase);
+            let look = ProofLook::of(&self.project, run, phase);
             let end = match Flight::recovered(folder, attempt.number, &attempt.boot, look) {
                 Landed::Ended(end) => end,
                 Landed::NeverStarted => AttemptEnd::bare(Outcome::NeverRan),
@@ -304,10 +304,10 @@ impl Onward {
         &mut self,
         run: &Run,
         to: &Checkpoint,
-        parts: Parts,
+        parts: RewindParts,
         tree: &WorkingTree,
     ) -> Result<std::result::Result<FilesBack, String>> {
-        if parts == Parts::State {
+        if parts == RewindParts::State {
             return Ok(Err("only the state was asked for".to_owned()));
         }
         let found = match &to.snapshot {
@@ -320,7 +320,7 @@ impl Onward {
         };
         match found {
             Ok(kept) => Ok(Ok(FilesBack { to: kept.commit.clone(), later: self.later(&run.id, to.seq)? })),
-            Err(why) if parts == Parts::Files => Err(Error::NotRewound { run: run.id.clone(), reason: why }),
+            Err(why) if parts == RewindParts::Files => Err(Error::NotRewound { run: run.id.clone(), reason: why }),
             Err(why) => Ok(Err(why)),
         }
     }
@@ -381,14 +381,14 @@ impl Onward {
     }
 
     /// What differs between two checkpoints.
-    pub fn diff(&mut self, from: &str, to: &str) -> Result<Diff> {
+    pub fn diff(&mut self, from: &str, to: &str) -> Result<CheckpointDiff> {
         let mut read = |name: &str| {
             let name = Name::parse(name).ok_or(Error::EmptyName("checkpoint"))?;
             self.show_checkpoint(&name, None)
         };
         let (from, to) = (read(from)?, read(to)?);
         let files = self.with_snapshots(&from, &to, crate::vcs::Repository::changes);
-        Ok(Diff { from: from.id.clone(), to: to.id.clone(), differences: compare(&from, &to), files })
+        Ok(CheckpointDiff { from: from.id.clone(), to: to.id.clone(), differences: compare(&from, &to), files })
     }
 
     /// The files of two checkpoints as git compares them, line by line.
@@ -408,7 +408,7 @@ impl Onward {
         &self,
         from: &Checkpoint,
         to: &Checkpoint,
-        compare: impl FnOnce(&crate::vcs::Repository, &str, &str) -> std::result::Result<T, crate::vcs::Trouble>,
+        compare: impl FnOnce(&crate::vcs::Repository, &str, &str) -> std::result::Result<T, crate::vcs::GitTrouble>,
     ) -> std::result::Result<T, String> {
         let missing = |side: &Checkpoint| format!("checkpoint {} has no snapshot of the files", side.id);
         match (&from.snapshot, &to.snapshot) {
@@ -441,12 +441,12 @@ fn not_back(run: &RunId, why: NotBack) -> Error {
 fn preview(
     run: &Run,
     to: &Checkpoint,
-    parts: Parts,
+    parts: RewindParts,
     files: &std::result::Result<FilesBack, String>,
     tree: &WorkingTree,
 ) -> Preview {
     let changes = files.as_ref().map_err(Clone::clone).and_then(|files| tree.preview(run, files));
-    let phases = if parts == Parts::Files { Vec::new() } else { vcs::back_to(run, to).phases };
+    let phases = if parts == RewindParts::Files { Vec::new() } else { vcs::back_to(run, to).phases };
     Preview {
         run: run.id.clone(),
         to: to.id.clone(),

@@ -3,20 +3,20 @@
 
 use jiff::Timestamp;
 use onward_core::checkpoint::Checkpoint;
-use onward_core::event::{FilesBack, RewindBegun, RunRewound, Snapshot, StopBy};
+use onward_core::event::{FilesBack, RewindBegun, RunRewound, SnapshotRef, StopBy};
 use onward_core::id::CheckpointId;
 use onward_core::input::{Input, Posted};
 use onward_core::run::{Run, vcs};
 
 use crate::drive::Committer;
-use crate::drive::world::{Begun, Direction, FilesOutcome, Tree};
+use crate::drive::world::{Direction, FilesOutcome, RewindSince, TreeWorld};
 use crate::error::Result;
 use crate::kill_point::reached;
 use crate::sys::stop;
 
 /// The parts that are to be brought back.
 #[derive(Debug)]
-pub struct Wish<'a> {
+pub struct RewindWish<'a> {
     pub to: &'a Checkpoint,
     pub files: Option<FilesBack>,
     pub state: bool,
@@ -29,9 +29,9 @@ pub struct Wish<'a> {
 /// Keeps the present and records the intent. `ends` is what became of attempts that nobody drives any more.
 pub fn begin(
     hand: &mut Committer<'_>,
-    tree: &mut dyn Tree,
+    tree: &mut dyn TreeWorld,
     ends: Vec<Input>,
-    wish: &Wish<'_>,
+    wish: &RewindWish<'_>,
     now: Timestamp,
 ) -> Result<()> {
     let mut inputs = Vec::new();
@@ -63,7 +63,7 @@ pub fn begin(
 /// Whether a checkpoint shows the run as it stands, and nothing is told that changes it: the files that were kept last are
 /// those that are there, and a rewind to it would change nothing.
 fn stands_as(run: &Run, checkpoint: &Checkpoint, told: &[Input]) -> bool {
-    let is_last = |taken: &Snapshot| run.vcs.last.as_ref().is_some_and(|last| last.commit == taken.commit);
+    let is_last = |taken: &SnapshotRef| run.vcs.last.as_ref().is_some_and(|last| last.commit == taken.commit);
     let files = told.iter().all(|input| matches!(input, Input::Snapshotted(Ok(taken)) if is_last(taken)));
     let back = vcs::back_to(run, checkpoint);
     files && back.phases.is_empty() && back.state.is_empty() && vcs::result_of(checkpoint) == run.result
@@ -90,7 +90,11 @@ impl NotBack {
 }
 
 /// Leaves a checkpoint with files that were edited since a rewind was cut off: its end may replace them.
-pub(crate) fn keep_edited(hand: &mut Committer<'_>, edited: Snapshot, now: Timestamp) -> Result<Option<CheckpointId>> {
+pub(crate) fn keep_edited(
+    hand: &mut Committer<'_>,
+    edited: SnapshotRef,
+    now: Timestamp,
+) -> Result<Option<CheckpointId>> {
     let taken = Input::Snapshotted(Ok(edited));
     hand.tell(vec![taken, Input::Posted(Posted::Checkpoint { name: None })], now)?;
     reached("rewind.edited-kept");
@@ -100,9 +104,9 @@ pub(crate) fn keep_edited(hand: &mut Committer<'_>, edited: Snapshot, now: Times
 /// Does what was begun, also after a kill. What cannot be done is put back as far as it was done.
 pub fn finish(
     hand: &mut Committer<'_>,
-    tree: &mut dyn Tree,
+    tree: &mut dyn TreeWorld,
     to: &Checkpoint,
-    when: Begun,
+    when: RewindSince,
     now: Timestamp,
 ) -> Result<std::result::Result<(), NotBack>> {
     let begun = hand.run().vcs.rewinding.clone().expect("a rewind was begun");
@@ -129,7 +133,7 @@ pub fn finish(
 /// The way there is closed: files that an earlier try has moved go back to where they were.
 fn put_back(
     hand: &mut Committer<'_>,
-    tree: &mut dyn Tree,
+    tree: &mut dyn TreeWorld,
     reason: String,
     now: Timestamp,
 ) -> Result<std::result::Result<(), NotBack>> {
@@ -137,7 +141,7 @@ fn put_back(
         return Ok(Err(NotBack::Pending(reason)));
     };
     let files = FilesBack { to: before, later: Vec::new() };
-    match tree.restore(hand.run(), &files, Begun::Earlier, Direction::BackAgain)? {
+    match tree.restore(hand.run(), &files, RewindSince::Earlier, Direction::BackAgain)? {
         FilesOutcome::Back(snapshot) => called_off(hand, reason, Some(snapshot), now),
         FilesOutcome::AsBefore(_) => called_off(hand, reason, None, now),
         FilesOutcome::Halfway(_) | FilesOutcome::Refused(_) => Ok(Err(NotBack::Pending(reason))),
@@ -147,7 +151,7 @@ fn put_back(
 fn called_off(
     hand: &mut Committer<'_>,
     reason: String,
-    after: Option<Snapshot>,
+    after: Option<SnapshotRef>,
     now: Timestamp,
 ) -> Result<std::result::Result<(), NotBack>> {
     let mut inputs = vec![Input::Rewound(Err(reason.clone()))];

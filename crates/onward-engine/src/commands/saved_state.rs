@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 
 use crate::Onward;
 use crate::drive::Committer;
-use crate::drive::committer::{self, Standing};
+use crate::drive::committer::{self, CommitterState};
 use crate::drive::keyframes::Keeper;
 use crate::error::{Error, Result};
 use crate::queries::runs::checkpoint_from;
@@ -38,7 +38,7 @@ pub struct Books {
     onward: Onward,
     lease: Lease,
     run: Run,
-    standing: Standing,
+    standing: CommitterState,
     actor: String,
 }
 
@@ -55,7 +55,7 @@ impl Books {
         let run = onward.load(id)?;
         let (run, _) = onward.end_a_rewind_that_was_cut_off(run, &lease)?;
         let keeper = Keeper::new(onward.project.store_folder(), run.seq.0);
-        Ok(Self { keeper, onward, lease, run, standing: Standing::AsStored, actor: actor() })
+        Ok(Self { keeper, onward, lease, run, standing: CommitterState::AsStored, actor: actor() })
     }
 
     pub fn run(&self) -> &RunId {
@@ -111,9 +111,9 @@ impl Books {
 
     /// After a failure that could not be made good at once: what is compared with must be what is stored.
     fn demand_as_stored(&mut self) -> Result<()> {
-        if self.standing == Standing::Ahead {
+        if self.standing == CommitterState::Ahead {
             self.run = self.onward.load(&self.run.id)?;
-            self.standing = Standing::AsStored;
+            self.standing = CommitterState::AsStored;
         }
         Ok(())
     }
@@ -136,7 +136,7 @@ impl Books {
 
 impl Drop for Books {
     fn drop(&mut self) {
-        if self.standing == Standing::AsStored {
+        if self.standing == CommitterState::AsStored {
             self.keeper.finish(&self.run);
         }
     }

@@ -25,7 +25,7 @@ const REPORT_BYTES_MAX: u64 = 1024 * 1024;
 const REPORTS_READ_MAX: usize = 20;
 
 /// The folder of one repair. It is made when it is first needed.
-pub(crate) struct Aside {
+pub(crate) struct RepairFolder {
     store: PathBuf,
     folder: PathBuf,
 }
@@ -52,7 +52,7 @@ pub(super) struct Recovered {
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct RepairReport<'a> {
     onward: u32,
     at: Timestamp,
     repaired: &'a [Repair],
@@ -68,7 +68,7 @@ struct CutsOnly {
     recovered: Vec<Recovered>,
 }
 
-impl Aside {
+impl RepairFolder {
     /// A folder named after the time that does not exist yet.
     pub(crate) fn new(store: &Path, now: Timestamp) -> Self {
         let time = now.strftime("%Y-%m-%dT%H%M%SZ").to_string();
@@ -143,7 +143,7 @@ impl Aside {
         cut: &[Cut],
         recovered: &[Recovered],
     ) -> Result<()> {
-        let report = Report { onward: VERSION, at: now, repaired, cut, recovered };
+        let report = RepairReport { onward: VERSION, at: now, repaired, cut, recovered };
         let text = serde_json::to_vec_pretty(&report).expect("a report has only string keys");
         let path = self.target(&self.store.join(REPORT))?;
         private::create(&path)

@@ -12,7 +12,7 @@ use onward_core::view;
 use onward_store::RunRow;
 use onward_store::lock::held_runs;
 
-use super::findings::{Found, REPAIR, relative};
+use super::findings::{FindingsSoFar, REPAIR, relative};
 use super::places::{children, shown};
 use crate::attendant::{self, AttemptFolder, Outcome};
 use crate::drive::running_attempt;
@@ -20,7 +20,7 @@ use crate::executor::shell;
 use crate::project::Project;
 
 /// Attempts that are on record as running although nobody drives the run.
-pub(super) fn orphans(project: &Project, run: &Run, found: &mut Found) {
+pub(super) fn orphans(project: &Project, run: &Run, found: &mut FindingsSoFar) {
     if run.status() == RunStatus::Archived {
         return;
     }
@@ -28,19 +28,19 @@ pub(super) fn orphans(project: &Project, run: &Run, found: &mut Found) {
         let Some(attempt) = &state.attempt else { continue };
         let folder = shell::folder(project, run, &phase.id, attempt.number);
         let message = match attendant::find(&folder, &running_attempt::boot_now(), &attempt.boot) {
-            Ok(attendant::Found::Alive(_) | attendant::Found::Holding) => {
+            Ok(attendant::AttemptFound::Alive(_) | attendant::AttemptFound::Holding) => {
                 format!(
                     "phase {} is still at work although nobody drives the run; the next start waits for it",
                     phase.id
                 )
             }
-            Ok(attendant::Found::Exited(_)) => {
+            Ok(attendant::AttemptFound::Exited(_)) => {
                 format!("phase {} ended after its driver did; the next start takes its result", phase.id)
             }
-            Ok(attendant::Found::NeverStarted) => {
+            Ok(attendant::AttemptFound::NeverStarted) => {
                 format!("phase {} was about to be started and never was; the next start does so", phase.id)
             }
-            Ok(attendant::Found::Unknown) | Err(_) => {
+            Ok(attendant::AttemptFound::Unknown) | Err(_) => {
                 format!("phase {} was at work when its driver ended, and nobody knows how it ended", phase.id)
             }
         };
@@ -99,7 +99,7 @@ fn says_something(folder: &AttemptFolder, is_last: bool) -> bool {
     }
 }
 
-pub(super) fn unrecorded(project: &Project, run: &Run, found: &mut Found) {
+pub(super) fn unrecorded(project: &Project, run: &Run, found: &mut FindingsSoFar) {
     for Unrecorded { path, phase, lives, is_taken_up } in all_unrecorded(project, run) {
         if let (true, Some(phase)) = (is_taken_up, &phase) {
             let message = format!("an attempt at phase {phase} is not in the journal of run {}", run.id);
@@ -184,7 +184,7 @@ pub(super) fn all_strays(project: &Project, rows: &[RunRow]) -> Vec<Stray> {
     all
 }
 
-pub(super) fn strays(project: &Project, rows: &[RunRow], found: &mut Found) {
+pub(super) fn strays(project: &Project, rows: &[RunRow], found: &mut FindingsSoFar) {
     let help = format!("it is in nobody's way; {REPAIR} puts it into .onward/damaged");
     for Stray { code, path, message } in all_strays(project, rows) {
         found.info(code, shown(&project.store_folder(), &path), message, &help);

@@ -9,14 +9,14 @@ use onward_core::run::{self, Run};
 use onward_store::{CheckpointFilter, Inspection, StoreExt};
 use serde_json::Value;
 
-use super::findings::{Found, NEWER, REPAIR, of_run, rebuilt};
+use super::findings::{FindingsSoFar, NEWER, REPAIR, of_run, rebuilt};
 use crate::error::Error;
 
 /// Of more than these, only some are compared with the journal, spread evenly. All of them are read.
 const COMPARED_MAX: usize = 200;
 
 /// Names the checkpoints of a run that cannot be read; how many there are in all.
-pub(super) fn unreadable(store: &mut dyn Inspection, id: &RunId, found: &mut Found) -> Vec<CheckpointId> {
+pub(super) fn unreadable(store: &mut dyn Inspection, id: &RunId, found: &mut FindingsSoFar) -> Vec<CheckpointId> {
     match store.unreadable_checkpoints(id) {
         Ok(bad) => {
             for (checkpoint, damage) in &bad {
@@ -40,29 +40,35 @@ pub(super) fn unreadable(store: &mut dyn Inspection, id: &RunId, found: &mut Fou
 /// The checkpoints of one run, held against its journal while that is folded.
 pub(super) struct Comparison {
     /// What is listed and can be read, and whether its document is to be compared.
-    listed: BTreeMap<CheckpointId, Listed>,
+    listed: BTreeMap<CheckpointId, ListedCheckpoint>,
     bad: Vec<CheckpointId>,
 }
 
-struct Listed {
+struct ListedCheckpoint {
     seq: Seq,
     is_sample: bool,
     is_seen: bool,
 }
 
 impl Comparison {
-    pub(super) fn new(store: &mut dyn Inspection, id: &RunId, found: &mut Found) -> Self {
+    pub(super) fn new(store: &mut dyn Inspection, id: &RunId, found: &mut FindingsSoFar) -> Self {
         let bad = unreadable(store, id, found);
         let rows = store.all_checkpoints(CheckpointFilter::OfRun(id)).unwrap_or_default();
         let step = rows.len().div_ceil(COMPARED_MAX).max(1);
         let listed = rows.into_iter().enumerate().filter(|(_, row)| !bad.contains(&row.id));
-        let listed =
-            listed.map(|(at, row)| (row.id, Listed { seq: row.seq, is_sample: at % step == 0, is_seen: false }));
+        let listed = listed
+            .map(|(at, row)| (row.id, ListedCheckpoint { seq: row.seq, is_sample: at % step == 0, is_seen: false }));
         Self { listed: listed.collect(), bad }
     }
 
     /// `run` stands right before the event.
-    pub(super) fn compare(&mut self, store: &mut dyn Inspection, run: &Run, recorded: &Recorded, found: &mut Found) {
+    pub(super) fn compare(
+        &mut self,
+        store: &mut dyn Inspection,
+        run: &Run,
+        recorded: &Recorded,
+        found: &mut FindingsSoFar,
+    ) {
         let Some(head) = run::checkpoint_at(run, recorded) else { return };
         let id = head.id.clone();
         let Some(listed) = self.listed.get_mut(&id) else {
@@ -90,9 +96,9 @@ impl Comparison {
     }
 
     /// What the journal does not tell of.
-    pub(super) fn finish(self, store: &mut dyn Inspection, run: &Run, found: &mut Found) {
+    pub(super) fn finish(self, store: &mut dyn Inspection, run: &Run, found: &mut FindingsSoFar) {
         // One behind the end was taken after the journal was read.
-        let unknown = |listed: &Listed| !listed.is_seen && listed.seq <= run.seq;
+        let unknown = |listed: &ListedCheckpoint| !listed.is_seen && listed.seq <= run.seq;
         for (id, _) in self.listed.into_iter().filter(|(_, listed)| unknown(listed)) {
             match document(store, &id) {
                 Ok(_) => {
@@ -118,7 +124,7 @@ pub(super) fn document(store: &mut dyn Inspection, id: &CheckpointId) -> Result<
     serde_json::from_slice(&bytes).map_err(|why| damaged(why.to_string()))
 }
 
-fn not_understood(id: &CheckpointId, why: &BadDocument, found: &mut Found) {
+fn not_understood(id: &CheckpointId, why: &BadDocument, found: &mut FindingsSoFar) {
     match why {
         BadDocument::Newer(_) => found.error("newer", id.as_str(), why.to_string(), NEWER),
         BadDocument::Damaged(_) => {

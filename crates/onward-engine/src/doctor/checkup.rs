@@ -2,14 +2,14 @@
 
 use onward_store::{Alarm, Damage, Health, Inspection, OpenMode, RunFilter, RunRow, Store, StoreError, StoreExt};
 
-use super::findings::{Finding, Findings, Found, NEWER, REPAIR, StoreFacts, UNREADABLE, rebuilt};
+use super::findings::{DoctorFinding, Findings, FindingsSoFar, NEWER, REPAIR, StoreFacts, UNREADABLE, rebuilt};
 use super::{attempts, places, recover, remotes, runs};
 use crate::Onward;
 
 impl Onward {
     /// Checks the folder, the database, every journal, every checkpoint and every attempt. Writes nothing.
     pub fn doctor(&self) -> Findings {
-        let mut found = Found::default();
+        let mut found = FindingsSoFar::default();
         let folder = self.project.store_folder();
         places::examine(&folder, &mut found);
         if let Some(words) = self.doubt_in_words() {
@@ -31,7 +31,7 @@ impl Onward {
         Findings { ok, findings: found.0, store }
     }
 
-    fn examine(&self, store: &mut dyn Inspection, found: &mut Found) -> Option<StoreFacts> {
+    fn examine(&self, store: &mut dyn Inspection, found: &mut FindingsSoFar) -> Option<StoreFacts> {
         let health = store.health();
         found.0.extend(health.alarms.iter().filter_map(alarm));
         let facts = facts(&health);
@@ -63,7 +63,7 @@ fn facts(health: &Health) -> Option<StoreFacts> {
 }
 
 /// Why the store cannot be opened at all.
-fn not_opened(why: &StoreError, found: &mut Found) {
+fn not_opened(why: &StoreError, found: &mut FindingsSoFar) {
     match why {
         StoreError::NoStore { .. } => {}
         StoreError::Unsafe { .. } if found.0.iter().any(|finding| finding.severity == "error") => {}
@@ -79,7 +79,7 @@ fn not_opened(why: &StoreError, found: &mut Found) {
     }
 }
 
-fn lost(head: u64, database: u64, found: &mut Found) {
+fn lost(head: u64, database: u64, found: &mut FindingsSoFar) {
     let message = format!(
         "{head} commits were acknowledged and the database has {database}: it was replaced by an older one, or its log \
          (onward.db-wal) was lost"
@@ -91,7 +91,7 @@ fn lost(head: u64, database: u64, found: &mut Found) {
     found.error("head-ahead", ".onward/HEAD", message, &help);
 }
 
-fn structure(store: &mut dyn Inspection, found: &mut Found) {
+fn structure(store: &mut dyn Inspection, found: &mut FindingsSoFar) {
     match store.check_structure() {
         Ok(damage) => {
             for Damage { what, .. } in damage {
@@ -125,8 +125,8 @@ pub(super) fn all_rows(store: &mut dyn Store) -> std::result::Result<Vec<RunRow>
     store.all_runs(&RunFilter::default())
 }
 
-fn alarm(alarm: &Alarm) -> Option<Finding> {
-    let mut found = Found::default();
+fn alarm(alarm: &Alarm) -> Option<DoctorFinding> {
+    let mut found = FindingsSoFar::default();
     let message = alarm.to_string();
     let head = ".onward/HEAD";
     let anew = "nothing is lost by that: the next commit writes it anew; until then lost commits would not be noticed";

@@ -11,7 +11,7 @@ pub(super) const REPAIR: &str = "onward doctor --repair";
 
 /// One thing that a person should know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub struct DoctorFinding {
     pub code: &'static str,
     /// `error`, `warning` or `info`.
     pub severity: &'static str,
@@ -25,7 +25,7 @@ pub struct Finding {
 pub struct Findings {
     /// No finding is an error.
     pub ok: bool,
-    pub findings: Vec<Finding>,
+    pub findings: Vec<DoctorFinding>,
     /// Absent where there is no store, or none that can be opened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<StoreFacts>,
@@ -54,9 +54,9 @@ impl Findings {
 
 /// The findings so far.
 #[derive(Debug, Default)]
-pub(super) struct Found(pub(super) Vec<Finding>);
+pub(super) struct FindingsSoFar(pub(super) Vec<DoctorFinding>);
 
-impl Found {
+impl FindingsSoFar {
     pub(super) fn error(
         &mut self,
         code: &'static str,
@@ -82,7 +82,7 @@ impl Found {
     }
 
     fn add(&mut self, severity: &'static str, code: &'static str, path: String, message: String, help: &str) {
-        self.0.push(Finding { code, severity, path, message, help: help.to_owned() });
+        self.0.push(DoctorFinding { code, severity, path, message, help: help.to_owned() });
     }
 
     /// What a call on the store said, about something that belongs to no single run.
@@ -109,7 +109,7 @@ pub(super) fn rebuilt() -> String {
 }
 
 /// Adds an error about one run.
-pub(super) fn of_run(why: &Error, path: &str, code: &'static str, help: &str, found: &mut Found) {
+pub(super) fn of_run(why: &Error, path: &str, code: &'static str, help: &str, found: &mut FindingsSoFar) {
     match why {
         Error::Store(StoreError::Newer { .. }) => found.error("newer", path, why.to_string(), NEWER),
         other => found.error(code, path, other.to_string(), help),

@@ -14,8 +14,8 @@ mod remotes;
 mod repair;
 mod runs;
 
-pub(crate) use crate::vcs::journal_piece::Copied;
-pub(crate) use aside::{Aside, notes};
-pub use findings::{Finding, Findings, StoreFacts};
+pub(crate) use crate::vcs::journal_piece::CopiedJournal;
+pub(crate) use aside::{RepairFolder, notes};
+pub use findings::{DoctorFinding, Findings, StoreFacts};
 pub(crate) use recover::{Copies, copies, lost_project, repository};
 pub use repair::{Repair, Repaired};

@@ -4,7 +4,7 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use super::findings::{Found, REPAIR};
+use super::findings::{FindingsSoFar, REPAIR};
 
 /// Files that a person writes, and may want others to read.
 const FOR_PEOPLE: [&str; 3] = ["config.yaml", "plan.yaml", ".gitignore"];
@@ -12,7 +12,7 @@ const FOR_PEOPLE: [&str; 3] = ["config.yaml", "plan.yaml", ".gitignore"];
 pub(super) const UNFINISHED: &str = "repair-";
 
 /// Owner, mode and kind of everything that the store relies on. What phases wrote for themselves is not looked at.
-pub(super) fn examine(folder: &Path, found: &mut Found) {
+pub(super) fn examine(folder: &Path, found: &mut FindingsSoFar) {
     for path in relied_on(folder) {
         let Ok(seen) = fs::symlink_metadata(&path) else { continue };
         judge(folder, &path, &seen, found);
@@ -51,7 +51,7 @@ pub(super) fn unfinished(folder: &Path) -> Vec<PathBuf> {
     children(folder).into_iter().filter(is_one).collect()
 }
 
-fn judge(folder: &Path, path: &Path, seen: &Metadata, found: &mut Found) {
+fn judge(folder: &Path, path: &Path, seen: &Metadata, found: &mut FindingsSoFar) {
     let name = shown(folder, path);
     let by_hand = "the files are left as they are: find out who put it there, put what belongs there in its place, then \
                    type onward doctor";

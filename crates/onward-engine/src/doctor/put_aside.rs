@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use onward_store::{DATABASE_FILES, HEAD};
 
-use super::aside::Aside;
+use super::aside::RepairFolder;
 use super::places::{children, shown};
 use super::repair::Repair;
 use crate::Onward;
@@ -30,7 +30,7 @@ impl Onward {
         if let Some(path) = at_work(&folder) {
             return Err(Error::StillAtWork { path });
         }
-        let aside = Aside::new(&folder, now);
+        let aside = RepairFolder::new(&folder, now);
         // The head file goes last: as long as it is there, nobody takes what is left for an empty store.
         for name in EXPLAINED.into_iter().chain(DATABASE_FILES).chain([HEAD]) {
             let path = folder.join(name);

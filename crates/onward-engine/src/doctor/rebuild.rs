@@ -7,13 +7,13 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
 
-use onward_core::checkpoint::{self, Taken};
+use onward_core::checkpoint::{self, NewCheckpointDocument};
 use onward_core::event::{Event, Recorded};
 use onward_core::id::{CheckpointId, RunId, Seq};
 use onward_core::run::{self, Run};
 use onward_store::{
-    Appended, Consumed, Content, Damage, Entry, Journal, Lease, LeaseKind, Letter, NewCheckpoint, NewRun,
-    OldCheckpoint, OldRun, PruneList, Record, Salvage, Store, StoreError, ownership,
+    Appended, Consumed, Damage, Entry, Journal, Lease, LeaseKind, Letter, NewCheckpoint, NewRun, OldCheckpoint, OldRun,
+    PruneList, Record, Salvage, Store, StoreError, StoredContent, ownership,
 };
 
 use super::aside::{Cut, Recovered};
@@ -25,7 +25,7 @@ use crate::journal;
 use crate::project::Project;
 use crate::queries::runs::{LOST, NEW};
 use crate::start::starting::holder;
-use crate::vcs::journal_piece::Copied;
+use crate::vcs::journal_piece::CopiedJournal;
 
 const EVENTS_PER_APPEND: usize = 2_000;
 
@@ -45,7 +45,7 @@ pub(super) struct Rebuilt {
 }
 
 /// What is kept of one run.
-pub(super) struct Kept {
+pub(super) struct KeptRun {
     pub(super) id: RunId,
     work: String,
     records: Vec<Record>,
@@ -54,7 +54,7 @@ pub(super) struct Kept {
     /// `None` if there is no record.
     pub(super) run: Option<Run>,
     /// Its checkpoints, made again.
-    taken: Vec<Taken>,
+    taken: Vec<NewCheckpointDocument>,
     /// Readable checkpoints that the records do not tell of.
     beyond: Vec<NewCheckpoint>,
     letters: Vec<Letter>,
@@ -115,14 +115,20 @@ pub(super) fn rebuild(project: &Project, aside: &Path, shown: &str) -> Result<Re
 }
 
 /// Copies of runs of which the old database has nothing, in order of creation.
-fn only_in_git(salvage: &Salvage, old: &[OldRun], copies: &mut Vec<Copied>) -> VecDeque<Copied> {
+fn only_in_git(salvage: &Salvage, old: &[OldRun], copies: &mut Vec<CopiedJournal>) -> VecDeque<CopiedJournal> {
     let known: BTreeSet<RunId> = old.iter().filter_map(|old| salvage.journal(*old, &name).run).collect();
-    let (both, only): (Vec<Copied>, Vec<Copied>) = copies.drain(..).partition(|copied| known.contains(&copied.run));
+    let (both, only): (Vec<CopiedJournal>, Vec<CopiedJournal>) =
+        copies.drain(..).partition(|copied| known.contains(&copied.run));
     *copies = both;
     only.into()
 }
 
-fn bring_back(project: &Project, salvage: &mut Salvage, copied: Option<Copied>, rebuilt: &mut Rebuilt) -> Result<()> {
+fn bring_back(
+    project: &Project,
+    salvage: &mut Salvage,
+    copied: Option<CopiedJournal>,
+    rebuilt: &mut Rebuilt,
+) -> Result<()> {
     let Some(copied) = copied else { return Ok(()) };
     let journal = recover::completed(recover::nothing_of(&copied), &mut vec![copied], rebuilt);
     let Some(mut kept) = sift(journal, Vec::new(), rebuilt)? else { return Ok(()) };
@@ -150,7 +156,7 @@ pub(super) fn name(body: &[u8]) -> Option<(RunId, String)> {
 }
 
 /// Decides what of a run is kept; none if nothing is left of it.
-fn sift(found: Journal, checkpoints: Vec<OldCheckpoint>, rebuilt: &mut Rebuilt) -> Result<Option<Kept>> {
+fn sift(found: Journal, checkpoints: Vec<OldCheckpoint>, rebuilt: &mut Rebuilt) -> Result<Option<KeptRun>> {
     let Journal { run, work, mut records, mut cut, mut lost } = found;
     let Some(id) = run.or_else(|| named_by(&checkpoints)) else { return Ok(None) };
     let mut events: Vec<Recorded> = Vec::new();
@@ -181,7 +187,7 @@ fn sift(found: Journal, checkpoints: Vec<OldCheckpoint>, rebuilt: &mut Rebuilt) 
     let beyond = beyond(checkpoints, &taken, Seq(records.len() as u64), rebuilt);
     // A run that cannot go on must not stand in the way of the same work.
     let work = work.filter(|_| run.is_some()).unwrap_or_default();
-    Ok(Some(Kept { id, work, records, added: Vec::new(), run, taken, beyond, letters: Vec::new() }))
+    Ok(Some(KeptRun { id, work, records, added: Vec::new(), run, taken, beyond, letters: Vec::new() }))
 }
 
 fn told(cut: &Cut) -> Repair {
@@ -216,7 +222,7 @@ fn whole_steps(events: &[Recorded]) -> usize {
 }
 
 /// Folds the events, and takes each checkpoint that they tell of once more.
-fn replay(events: &[Recorded]) -> Option<(Run, Vec<Taken>)> {
+fn replay(events: &[Recorded]) -> Option<(Run, Vec<NewCheckpointDocument>)> {
     let (first, rest) = events.split_first()?;
     let mut run = run::fold([first])?;
     let mut taken = Vec::new();
@@ -232,7 +238,12 @@ fn replay(events: &[Recorded]) -> Option<(Run, Vec<Taken>)> {
 }
 
 /// Checkpoints that can be read and that the journal does not tell of any more, each as a whole.
-fn beyond(checkpoints: Vec<OldCheckpoint>, taken: &[Taken], end: Seq, rebuilt: &mut Rebuilt) -> Vec<NewCheckpoint> {
+fn beyond(
+    checkpoints: Vec<OldCheckpoint>,
+    taken: &[NewCheckpointDocument],
+    end: Seq,
+    rebuilt: &mut Rebuilt,
+) -> Vec<NewCheckpoint> {
     let made: BTreeSet<&CheckpointId> = taken.iter().map(|taken| &taken.id).collect();
     let mut kept = Vec::new();
     for OldCheckpoint { id, stored } in checkpoints.into_iter().filter(|checkpoint| !made.contains(&checkpoint.id)) {
@@ -247,7 +258,7 @@ fn beyond(checkpoints: Vec<OldCheckpoint>, taken: &[Taken], end: Seq, rebuilt: &
                     id,
                     seq: row.seq.min(end),
                     meta: row.meta,
-                    content: Content::Whole(document),
+                    content: StoredContent::Whole(document),
                 });
             }
             Err(why) => {
@@ -261,11 +272,11 @@ fn beyond(checkpoints: Vec<OldCheckpoint>, taken: &[Taken], end: Seq, rebuilt: &
 fn write(
     salvage: &mut Salvage,
     old: Option<OldRun>,
-    kept: Kept,
+    kept: KeptRun,
     pruned: Vec<CheckpointId>,
     rebuilt: &mut Rebuilt,
 ) -> Result<()> {
-    let Kept { id, work, records, added, run, taken, beyond, letters } = kept;
+    let KeptRun { id, work, records, added, run, taken, beyond, letters } = kept;
     rebuilt.last = rebuilt.last.filter(|(_, hash)| !records.iter().any(|record| record.hash == *hash));
     let is_new = run.is_none() && beyond.is_empty();
     let epoch = run.as_ref().map_or(0, |run| run.epoch);

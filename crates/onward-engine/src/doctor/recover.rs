@@ -10,16 +10,16 @@ use onward_store::{Inspection, Journal, RunRow};
 
 use super::aside::Recovered;
 use super::attempts;
-use super::findings::{Found, REPAIR};
-use super::rebuild::{Kept, Rebuilt};
+use super::findings::{FindingsSoFar, REPAIR};
+use super::rebuild::{KeptRun, Rebuilt};
 use super::repair::Repair;
 use crate::project::{FOLDER, Project, looked_for_from};
 use crate::start::starting::actor;
-use crate::vcs::journal_piece::{self, Copied};
-use crate::vcs::{self, Origin, Repository, Without};
+use crate::vcs::journal_piece::{self, CopiedJournal};
+use crate::vcs::{self, CopyOrigin, Repository, Without};
 
 /// Runs, or ends of runs, that git has and the store has not.
-pub(super) fn examine(project: &Project, store: &mut dyn Inspection, rows: &[RunRow], found: &mut Found) {
+pub(super) fn examine(project: &Project, store: &mut dyn Inspection, rows: &[RunRow], found: &mut FindingsSoFar) {
     let repository = match Repository::open(&project.top, &project.store_folder()) {
         Ok(repository) => repository,
         Err(Without::Other(why)) => return git_failed(&why, found),
@@ -59,19 +59,19 @@ pub(super) fn examine(project: &Project, store: &mut dyn Inspection, rows: &[Run
 }
 
 /// The same where there is no store at all.
-pub(super) fn examine_without_store(project: &Project, found: &mut Found) {
+pub(super) fn examine_without_store(project: &Project, found: &mut FindingsSoFar) {
     let Copies { all, failed } = copies(project, &[]);
     if let Some(why) = failed {
         git_failed(&why, found);
     }
-    for Copied { run, records, .. } in all {
+    for CopiedJournal { run, records, .. } in all {
         let message = format!("git has {} records of it, and the store is gone", records.len());
         let help = format!("{REPAIR} makes a new store and brings the run back, as far as git has it");
         found.error("run-lost", format!("run {run}"), message, &help);
     }
 }
 
-fn git_failed(why: &str, found: &mut Found) {
+fn git_failed(why: &str, found: &mut FindingsSoFar) {
     let message = format!("whether runs were lost is not known: {why}");
     let help = format!("nothing was changed by that: when git answers again, type {REPAIR}");
     found.error("git-failed", ".git", message, &help);
@@ -94,7 +94,7 @@ pub(crate) fn lost_project(from: &Path) -> Option<Project> {
 #[derive(Default)]
 pub(crate) struct Copies {
     /// In order of creation.
-    pub(crate) all: Vec<Copied>,
+    pub(crate) all: Vec<CopiedJournal>,
     /// Why there may be more: git did not answer.
     pub(crate) failed: Option<String>,
 }
@@ -118,7 +118,7 @@ pub(crate) fn copies(project: &Project, left_out: &[RunId]) -> Copies {
             Err(why) => copies.failed = copies.failed.or_else(|| Some(why.to_string())),
         }
     }
-    copies.all.sort_by_key(Copied::begun);
+    copies.all.sort_by_key(CopiedJournal::begun);
     copies
 }
 
@@ -127,21 +127,21 @@ pub(crate) fn repository(project: &Project) -> Option<Repository> {
 }
 
 /// A journal of which the store has nothing.
-pub(super) fn nothing_of(copied: &Copied) -> Journal {
+pub(super) fn nothing_of(copied: &CopiedJournal) -> Journal {
     Journal { run: Some(copied.run.clone()), ..Journal::default() }
 }
 
 /// The journal with what git has of it, where that goes on from what the store has, and not elsewhere.
-pub(super) fn completed(found: Journal, copies: &mut Vec<Copied>, rebuilt: &mut Rebuilt) -> Journal {
+pub(super) fn completed(found: Journal, copies: &mut Vec<CopiedJournal>, rebuilt: &mut Rebuilt) -> Journal {
     let Some(at) = copies.iter().position(|copied| found.run.as_ref() == Some(&copied.run)) else { return found };
-    let Copied { run, records, origin, .. } = copies.remove(at);
+    let CopiedJournal { run, records, origin, .. } = copies.remove(at);
     let have = found.records.len();
     let same = found.records.iter().zip(&records).all(|(one, other)| one.hash == other.hash);
     if records.len() <= have || !same {
         return found;
     }
     let gained = (records.len() - have) as u64;
-    if origin == Origin::Unknown {
+    if origin == CopyOrigin::Unknown {
         rebuilt.unproven.push(run.clone());
     }
     rebuilt.recovered.push(Recovered { run: run.clone(), records: gained, end: records.len() as u64 });
@@ -154,7 +154,7 @@ pub(super) fn completed(found: Journal, copies: &mut Vec<Copied>, rebuilt: &mut 
 
 /// Where the folders of attempts are gone as well, nobody knows what had its effect outside since the journal ends. Where they
 /// are there, they tell: whoever goes on finds them.
-pub(super) fn doubt_what_nobody_knows(project: &Project, kept: &mut Kept, rebuilt: &mut Rebuilt) {
+pub(super) fn doubt_what_nobody_knows(project: &Project, kept: &mut KeptRun, rebuilt: &mut Rebuilt) {
     let Some(run) = kept.run.as_mut() else { return };
     let is_recovered = rebuilt.recovered.iter().any(|recovered| recovered.run == kept.id);
     let is_cut = rebuilt.cut.iter().any(|cut| cut.run == kept.id);

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use super::findings::Found;
+use super::findings::FindingsSoFar;
 use crate::vcs;
 
 /// Says which remotes get the snapshots with every push.
-pub(super) fn examine(top: &Path, found: &mut Found) {
+pub(super) fn examine(top: &Path, found: &mut FindingsSoFar) {
     if !vcs::is_repository(top) {
         return;
     }

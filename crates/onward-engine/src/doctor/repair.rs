@@ -5,14 +5,14 @@ use std::os::unix::fs::PermissionsExt;
 
 use jiff::Timestamp;
 use onward_core::id::RunId;
-use onward_core::view::Driver;
+use onward_core::view::DriverView;
 use onward_store::lock::held_runs;
 use onward_store::{Alarm, DATABASE, DATABASE_FILES, Inspection, LeaseKind, OpenMode, StoreExt};
 use serde::Serialize;
 
-use super::aside::{Aside, Cut, Recovered};
+use super::aside::{Cut, Recovered, RepairFolder};
 use super::checkup::all_rows;
-use super::findings::{Finding, Findings, StoreFacts};
+use super::findings::{DoctorFinding, Findings, StoreFacts};
 use super::{attempts, places, rebuild};
 use crate::Onward;
 use crate::drive::keyframes::put_fold;
@@ -34,7 +34,7 @@ pub struct Repair {
 #[derive(Clone, Debug, Serialize)]
 pub struct Repaired {
     pub ok: bool,
-    pub findings: Vec<Finding>,
+    pub findings: Vec<DoctorFinding>,
     pub repaired: Vec<Repair>,
     /// Where the originals are, if anything was moved or replaced.
     pub aside: Option<String>,
@@ -74,14 +74,14 @@ const REBUILD: [&str; 11] = [
 const BY_HAND: [&str; 4] = ["store", "unsafe", "owner", "link"];
 
 /// What a repair has done so far.
-struct Work {
-    aside: Aside,
+struct RepairWork {
+    aside: RepairFolder,
     repaired: Vec<Repair>,
     cut: Vec<Cut>,
     recovered: Vec<Recovered>,
 }
 
-impl Work {
+impl RepairWork {
     fn did(&mut self, code: &'static str, path: impl Into<String>, message: impl Into<String>) {
         self.repaired.push(Repair::new(code, path, message.into()));
     }
@@ -94,8 +94,12 @@ impl Onward {
         self.store = None;
         let now = Timestamp::now();
         let folder = self.project.store_folder();
-        let mut work =
-            Work { aside: Aside::new(&folder, now), repaired: Vec::new(), cut: Vec::new(), recovered: Vec::new() };
+        let mut work = RepairWork {
+            aside: RepairFolder::new(&folder, now),
+            repaired: Vec::new(),
+            cut: Vec::new(),
+            recovered: Vec::new(),
+        };
         let mut found = self.doctor();
         if found.is_newer() {
             return Ok(outcome(found, work));
@@ -156,7 +160,7 @@ impl Onward {
         let holder = || {
             let pid = process::who_has_open(&path)?;
             let (host, since) = (process::hostname(), process::started_at(pid)?);
-            Some(Driver { host, pid: pid.as_raw().unsigned_abs(), since })
+            Some(DriverView { host, pid: pid.as_raw().unsigned_abs(), since })
         };
         Err(match known.or_else(holder) {
             Some(driver) => Error::Driven { run, driver },
@@ -164,7 +168,7 @@ impl Onward {
         })
     }
 
-    fn close_to_others(&self, work: &mut Work) -> Result<bool> {
+    fn close_to_others(&self, work: &mut RepairWork) -> Result<bool> {
         let folder = self.project.store_folder();
         let loose = places::loose(&folder);
         for (path, mode) in &loose {
@@ -177,7 +181,7 @@ impl Onward {
     }
 
     /// The head file says again what the database says; the old one is kept.
-    fn set_head(&self, store: &mut dyn Inspection, before: &Findings, work: &mut Work) -> Result<()> {
+    fn set_head(&self, store: &mut dyn Inspection, before: &Findings, work: &mut RepairWork) -> Result<()> {
         let lost = before.findings.iter().find(|finding| finding.code == "head-ahead");
         let health = store.health();
         let head = |alarm: &&Alarm| match alarm {
@@ -229,7 +233,7 @@ impl Onward {
     }
 
     /// What is in the way, or in nobody's way, goes aside.
-    fn tidy(&self, store: &mut dyn Inspection, work: &mut Work) -> Result<()> {
+    fn tidy(&self, store: &mut dyn Inspection, work: &mut RepairWork) -> Result<()> {
         let folder = self.project.store_folder();
         let rows = all_rows(store)?;
         for row in rows.iter().filter(|row| row.head.0 > 0) {
@@ -256,7 +260,7 @@ impl Onward {
 }
 
 /// Rows and folds, from the journals.
-fn write_anew(store: &mut dyn Inspection, found: &Findings, work: &mut Work) -> Result<()> {
+fn write_anew(store: &mut dyn Inspection, found: &Findings, work: &mut RepairWork) -> Result<()> {
     let stale = |code: &str| -> Vec<RunId> {
         let of_run = found.findings.iter().filter(|finding| finding.code == code);
         of_run.filter_map(|finding| finding.path.strip_prefix("run ").map(RunId::new)).collect()
@@ -277,7 +281,7 @@ fn write_anew(store: &mut dyn Inspection, found: &Findings, work: &mut Work) -> 
     Ok(())
 }
 
-fn outcome(found: Findings, work: Work) -> Repaired {
+fn outcome(found: Findings, work: RepairWork) -> Repaired {
     let aside = work.aside.is_made().then(|| work.aside.shown());
     let Findings { ok, findings, store } = found;
     Repaired { ok, findings, repaired: work.repaired, aside, store }

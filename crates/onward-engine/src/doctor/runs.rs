@@ -7,7 +7,7 @@ use onward_core::run::{Run, cache};
 use onward_core::view::{self, Summary};
 use onward_store::{Fold, Inspection, LeaseKind, RunRow};
 
-use super::findings::{Found, REPAIR, of_run, rebuilt};
+use super::findings::{FindingsSoFar, REPAIR, of_run, rebuilt};
 use super::{attempts, checkpoints};
 use crate::error::Error;
 use crate::journal;
@@ -15,7 +15,7 @@ use crate::probe::artifact::{self, Spoilt};
 use crate::project::Project;
 use crate::queries::runs::NEW;
 
-pub(super) fn examine(project: &Project, store: &mut dyn Inspection, row: &RunRow, found: &mut Found) {
+pub(super) fn examine(project: &Project, store: &mut dyn Inspection, row: &RunRow, found: &mut FindingsSoFar) {
     let path = format!("run {}", row.run);
     let before = found.0.len();
     if let Err(damage) = &row.summary {
@@ -48,7 +48,7 @@ pub(super) fn examine(project: &Project, store: &mut dyn Inspection, row: &RunRo
 }
 
 /// What a start leaves that was killed before its first record, or a journal of which nothing could be kept.
-fn without_journal(store: &mut dyn Inspection, row: &RunRow, path: &str, found: &mut Found) {
+fn without_journal(store: &mut dyn Inspection, row: &RunRow, path: &str, found: &mut FindingsSoFar) {
     if row.status == NEW {
         let message = "it has a row and no journal: its start was ended before the first record; nothing was done";
         found.info("no-journal", path, message, "it is not listed and in nobody's way");
@@ -60,14 +60,21 @@ fn without_journal(store: &mut dyn Inspection, row: &RunRow, path: &str, found: 
     checkpoints::unreadable(store, &row.run, found);
 }
 
-fn inbox(store: &mut dyn Inspection, run: &RunId, path: &str, found: &mut Found) {
+fn inbox(store: &mut dyn Inspection, run: &RunId, path: &str, found: &mut FindingsSoFar) {
     if let Err(why) = store.check_inbox(run) {
         let help = format!("its journal and its checkpoints are judged by themselves; {}", rebuilt());
         of_run(&why.into(), path, "inbox", &help, found);
     }
 }
 
-fn damaged_journal(store: &mut dyn Inspection, run: &RunId, why: &Error, path: &str, before: usize, found: &mut Found) {
+fn damaged_journal(
+    store: &mut dyn Inspection,
+    run: &RunId,
+    why: &Error,
+    path: &str,
+    before: usize,
+    found: &mut FindingsSoFar,
+) {
     // What is wrong with its row keeps the journal from being read; once is enough.
     if found.0.len() == before || matches!(why, Error::BadRecord { .. }) {
         let help = format!(
@@ -80,7 +87,7 @@ fn damaged_journal(store: &mut dyn Inspection, run: &RunId, why: &Error, path: &
 }
 
 /// Folds the journal from its first record on, and on the way compares what was once made of it.
-fn fold(store: &mut dyn Inspection, id: &RunId, events: &[Recorded], found: &mut Found) -> Option<Run> {
+fn fold(store: &mut dyn Inspection, id: &RunId, events: &[Recorded], found: &mut FindingsSoFar) -> Option<Run> {
     let (first, rest) = events.split_first()?;
     let cached = store.fold(id).ok().flatten().filter(|fold| fold.version == cache::FOLD_VERSION);
     let mut taken = checkpoints::Comparison::new(store, id, found);
@@ -95,7 +102,7 @@ fn fold(store: &mut dyn Inspection, id: &RunId, events: &[Recorded], found: &mut
     Some(run)
 }
 
-fn compare_fold(cached: Option<&Fold>, run: &Run, found: &mut Found) {
+fn compare_fold(cached: Option<&Fold>, run: &Run, found: &mut FindingsSoFar) {
     let Some(fold) = cached.filter(|fold| fold.seq == run.seq) else { return };
     let path = format!("run {}", run.id);
     let help = format!("the journal is good, and everything can be made from it again: {REPAIR} does so");
@@ -113,7 +120,7 @@ fn compare_fold(cached: Option<&Fold>, run: &Run, found: &mut Found) {
 }
 
 /// The row in the list of runs must say what the journal says.
-fn listed(row: &RunRow, run: &Run, path: &str, found: &mut Found) {
+fn listed(row: &RunRow, run: &Run, path: &str, found: &mut FindingsSoFar) {
     // One that is not at the end of the journal is out of date: somebody has written since it was read.
     let Some(bytes) = row.summary.as_ref().ok().filter(|_| row.head == run.seq) else { return };
     let stored = serde_json::from_slice::<Summary>(bytes).ok();
@@ -125,7 +132,7 @@ fn listed(row: &RunRow, run: &Run, path: &str, found: &mut Found) {
 }
 
 /// Copies of artifacts: what a resume would put back where the artifact itself is gone.
-fn copies(project: &Project, run: &Run, path: &str, found: &mut Found) {
+fn copies(project: &Project, run: &Run, path: &str, found: &mut FindingsSoFar) {
     for (phase, artifact, spoilt) in artifact::spoilt(project, run, Timestamp::now()) {
         let what = match spoilt {
             Spoilt::Missing => "is not in the store any more".to_owned(),

@@ -16,7 +16,7 @@ use onward_core::run::{self, Refusal, Run, Stepped};
 use onward_store::{Appended, Entry, Lease, Store, StoreError, VALUE_BYTES_MAX};
 
 use super::inbox::{answered, reply};
-use crate::drive::keyframes::Keep;
+use crate::drive::keyframes::CommitObserver;
 use crate::error::{Error, Result};
 use crate::journal;
 use crate::kill_point::reached;
@@ -43,16 +43,16 @@ impl From<Input> for Arrived {
 pub struct Committer<'a> {
     store: &'a mut dyn Store,
     lease: &'a Lease,
-    keep: &'a mut dyn Keep,
+    keep: &'a mut dyn CommitObserver,
     run: &'a mut Run,
     actor: &'a str,
     /// Whether the run may tell of more than its journal does.
-    standing: Standing,
+    standing: CommitterState,
 }
 
 /// How a run stands to its journal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Standing {
+pub enum CommitterState {
     #[default]
     AsStored,
     /// It could not be folded anew after a failure, and has to be before anything else.
@@ -60,13 +60,13 @@ pub enum Standing {
 }
 
 /// One commit that is not made yet.
-struct Prepared {
+struct PreparedCommit {
     entry: Entry,
     all: Stepped,
 }
 
 /// Why one of several inputs has no part in a commit.
-enum Aside {
+enum LeftAside {
     /// The result cannot be kept, for this reason.
     Unfit(String),
     /// Whoever posted it took it back meanwhile.
@@ -74,7 +74,7 @@ enum Aside {
 }
 
 /// Why a commit was not made.
-enum Failed {
+enum CommitFailed {
     /// What came of the input at this place cannot be kept.
     Unfit {
         at: usize,
@@ -89,20 +89,20 @@ impl<'a> Committer<'a> {
     pub fn new(
         store: &'a mut dyn Store,
         lease: &'a Lease,
-        keep: &'a mut dyn Keep,
+        keep: &'a mut dyn CommitObserver,
         run: &'a mut Run,
         actor: &'a str,
     ) -> Self {
-        Self { store, lease, keep, run, actor, standing: Standing::AsStored }
+        Self { store, lease, keep, run, actor, standing: CommitterState::AsStored }
     }
 
     /// The same for a run that an earlier committer left like this.
     #[must_use]
-    pub fn standing(self, standing: Standing) -> Self {
+    pub fn standing(self, standing: CommitterState) -> Self {
         Self { standing, ..self }
     }
 
-    pub fn left(&self) -> Standing {
+    pub fn left(&self) -> CommitterState {
         self.standing
     }
 
@@ -132,7 +132,7 @@ impl<'a> Committer<'a> {
     /// Decides what came and makes it durable in one commit. What somebody posted and cannot be is answered, alone;
     /// what they took back meanwhile is left out.
     pub fn commit(&mut self, arrived: &[Arrived], now: Timestamp) -> Result<Stepped> {
-        if self.standing == Standing::Ahead {
+        if self.standing == CommitterState::Ahead {
             self.fold_anew()?;
         }
         let (before, mut aside) = (self.run.seq, BTreeMap::new());
@@ -144,31 +144,31 @@ impl<'a> Committer<'a> {
                 }
                 Err(why) => why,
             };
-            if let (Failed::Refused(why), true) = (&why, self.run.seq == before) {
+            if let (CommitFailed::Refused(why), true) = (&why, self.run.seq == before) {
                 return Err(refused(why.clone()));
             }
             let ids = self.run.ids;
             // Whatever it was: the run tells of what is not on record.
-            self.standing = Standing::Ahead;
+            self.standing = CommitterState::Ahead;
             let folded = self.fold_anew();
             match why {
-                Failed::Unfit { at, why } if arrived[at].item.is_some() => {
+                CommitFailed::Unfit { at, why } if arrived[at].item.is_some() => {
                     folded?;
-                    aside.insert(at, Aside::Unfit(why));
+                    aside.insert(at, LeftAside::Unfit(why));
                 }
-                Failed::Unfit { why, .. } => return Err(Error::Unfit { why }),
-                Failed::Refused(why) => return Err(refused(why)),
-                Failed::Store(why @ StoreError::AlreadyThere { .. }) => {
+                CommitFailed::Unfit { why, .. } => return Err(Error::Unfit { why }),
+                CommitFailed::Refused(why) => return Err(refused(why)),
+                CommitFailed::Store(why @ StoreError::AlreadyThere { .. }) => {
                     folded?;
                     self.run.ids = ids.next().ok_or(why)?;
                 }
-                Failed::Store(StoreError::NotWaiting { run, id }) => {
+                CommitFailed::Store(StoreError::NotWaiting { run, id }) => {
                     folded?;
                     let gone = arrived.iter().position(|one| one.item.as_ref() == Some(&id));
-                    let gone = gone.filter(|at| !matches!(aside.get(at), Some(Aside::TakenBack)));
-                    aside.insert(gone.ok_or(StoreError::NotWaiting { run, id })?, Aside::TakenBack);
+                    let gone = gone.filter(|at| !matches!(aside.get(at), Some(LeftAside::TakenBack)));
+                    aside.insert(gone.ok_or(StoreError::NotWaiting { run, id })?, LeftAside::TakenBack);
                 }
-                Failed::Store(why) => return Err(why.into()),
+                CommitFailed::Store(why) => return Err(why.into()),
             }
         }
     }
@@ -176,13 +176,15 @@ impl<'a> Committer<'a> {
     fn try_to_commit(
         &mut self,
         arrived: &[Arrived],
-        aside: &BTreeMap<usize, Aside>,
+        aside: &BTreeMap<usize, LeftAside>,
         now: Timestamp,
-    ) -> std::result::Result<Stepped, Failed> {
+    ) -> std::result::Result<Stepped, CommitFailed> {
         let before = self.run.seq;
-        let Some(Prepared { entry, all }) = self.prepare(arrived, aside, now)? else { return Ok(Stepped::default()) };
+        let Some(PreparedCommit { entry, all }) = self.prepare(arrived, aside, now)? else {
+            return Ok(Stepped::default());
+        };
         reached("commit.before-append");
-        let appended = self.store.append(self.lease, before, entry).map_err(Failed::Store)?;
+        let appended = self.store.append(self.lease, before, entry).map_err(CommitFailed::Store)?;
         reached("commit.after-append");
         self.appended(&appended);
         Ok(all)
@@ -192,26 +194,26 @@ impl<'a> Committer<'a> {
     fn prepare(
         &mut self,
         arrived: &[Arrived],
-        aside: &BTreeMap<usize, Aside>,
+        aside: &BTreeMap<usize, LeftAside>,
         now: Timestamp,
-    ) -> std::result::Result<Option<Prepared>, Failed> {
+    ) -> std::result::Result<Option<PreparedCommit>, CommitFailed> {
         let (mut all, mut entry) = (Stepped::default(), Entry::default());
         for (at, Arrived { asked, item }) in arrived.iter().enumerate() {
             let declined = |reason: String| Reply::Refused { reason };
             let answer = match (aside.get(&at), asked) {
-                (Some(Aside::TakenBack), _) => continue,
-                (Some(Aside::Unfit(why)), _) => Reply::Unfit { reason: why.clone() },
+                (Some(LeftAside::TakenBack), _) => continue,
+                (Some(LeftAside::Unfit(why)), _) => Reply::Unfit { reason: why.clone() },
                 (None, Err(answer)) => answer.clone(),
                 (None, Ok(input)) => match run::step(self.run, input, self.actor, now) {
                     Ok(stepped) => {
-                        add(&mut entry, &stepped).map_err(|why| Failed::Unfit { at, why })?;
+                        add(&mut entry, &stepped).map_err(|why| CommitFailed::Unfit { at, why })?;
                         let answer = reply(input, &stepped);
                         all.extend(stepped);
                         answer
                     }
                     Err(Refusal::Unfit(why)) if item.is_some() => Reply::Unfit { reason: why.to_string() },
                     Err(why) if item.is_some() => declined(why.to_string()),
-                    Err(why) => return Err(Failed::Refused(why)),
+                    Err(why) => return Err(CommitFailed::Refused(why)),
                 },
             };
             entry.consumed.extend(item.clone().map(|id| answered(id, answer)));
@@ -221,7 +223,7 @@ impl<'a> Committer<'a> {
         }
         self.run.status().as_str().clone_into(&mut entry.status);
         entry.summary = journal::summary_bytes(self.run);
-        Ok(Some(Prepared { entry, all }))
+        Ok(Some(PreparedCommit { entry, all }))
     }
 
     fn appended(&mut self, appended: &Appended) {
@@ -232,7 +234,7 @@ impl<'a> Committer<'a> {
     /// The run as the store tells it, whatever it is held to be here.
     fn fold_anew(&mut self) -> Result<()> {
         *self.run = journal::load(self.store, &self.run.id)?;
-        self.standing = Standing::AsStored;
+        self.standing = CommitterState::AsStored;
         Ok(())
     }
 }

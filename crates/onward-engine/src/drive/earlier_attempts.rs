@@ -12,7 +12,7 @@ use onward_core::id::{Attempt, PhaseId};
 use onward_core::mutant::{self, Defect};
 use onward_core::run::Run;
 
-use crate::attendant::{AttemptFolder, Exit, Outcome};
+use crate::attendant::{AttemptFolder, ExitRecord, Outcome};
 use crate::drive::running_attempt::boot_now;
 use crate::executor::shell;
 use crate::project::Project;
@@ -28,10 +28,10 @@ const FORMER_LOOK_EVERY: Duration = Duration::from_millis(250);
 /// The phases that wait for the end of an earlier attempt.
 #[derive(Default)]
 pub(crate) struct Former {
-    waiting: BTreeMap<(PhaseId, Attempt), Waiting>,
+    waiting: BTreeMap<(PhaseId, Attempt), WaitedFor>,
 }
 
-struct Waiting {
+struct WaitedFor {
     since: Instant,
     looked: Instant,
 }
@@ -67,7 +67,7 @@ impl Former {
             Ok(left) => format!("of an earlier attempt there is still {} and cannot be ended", left.join(", ")),
             Err(why) => format!("whether anything of an earlier attempt is still there cannot be seen: {why}"),
         };
-        let waiting = self.waiting.entry(key.clone()).or_insert(Waiting { since: now, looked: now });
+        let waiting = self.waiting.entry(key.clone()).or_insert(WaitedFor { since: now, looked: now });
         waiting.looked = now;
         if now < waiting.since + FORMER_WAIT_MAX {
             return Cleared::NotYet;
@@ -108,10 +108,10 @@ fn in_words(pid: Pid) -> String {
     format!("process {pid} ({})", process::program_name(pid))
 }
 
-fn exit_of(folder: &AttemptFolder) -> Option<Exit> {
+fn exit_of(folder: &AttemptFolder) -> Option<ExitRecord> {
     folder.exit().ok().flatten()
 }
 
-fn succeeded(exit: &Exit) -> bool {
+fn succeeded(exit: &ExitRecord) -> bool {
     exit.outcome == Outcome::Code(0) && exit.stopped_by.is_none() && !exit.timed_out
 }

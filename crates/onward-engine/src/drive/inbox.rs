@@ -1,7 +1,7 @@
 //! What others posted, and how it is answered.
 
 use jiff::Timestamp;
-use onward_core::event::{Event, Report};
+use onward_core::event::{Event, ExternalReport};
 use onward_core::input::{Input, Posted, Reply};
 use onward_core::mutant::{self, Mutant};
 use onward_core::patch;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::committer::{Arrived, Committer};
 use crate::commands::replan;
-use crate::drive::world::Tree;
+use crate::drive::world::TreeWorld;
 use crate::error::Result;
 use crate::redact;
 use crate::sys::stop;
@@ -23,7 +23,7 @@ const LOOKS_MAX: usize = 64;
 const REASON_BYTES_MAX: usize = 4096;
 
 /// What waits, the oldest first; a checkpoint by hand comes with the working tree of this moment.
-pub(crate) fn waiting(committer: &mut Committer<'_>, tree: &mut dyn Tree) -> Result<Vec<Arrived>> {
+pub(crate) fn waiting(committer: &mut Committer<'_>, tree: &mut dyn TreeWorld) -> Result<Vec<Arrived>> {
     let id = committer.run().id.clone();
     let items = committer.store().inbox(&id, ITEMS_PER_LOOK_MAX)?;
     let mut asked = Vec::with_capacity(items.len());
@@ -36,7 +36,7 @@ pub(crate) fn waiting(committer: &mut Committer<'_>, tree: &mut dyn Tree) -> Res
 }
 
 /// Answers all that waits for a run that nobody drives: nothing is started by it.
-pub(crate) fn answer_all(committer: &mut Committer<'_>, tree: &mut dyn Tree, now: Timestamp) -> Result<Stepped> {
+pub(crate) fn answer_all(committer: &mut Committer<'_>, tree: &mut dyn TreeWorld, now: Timestamp) -> Result<Stepped> {
     let mut all = Stepped::default();
     for _ in 0..LOOKS_MAX {
         let arrived = waiting(committer, tree)?;
@@ -116,7 +116,7 @@ fn wants_the_tree(arrived: &Arrived) -> bool {
 /// The answer to what was asked. What follows from it for others in the same step is no part of it.
 pub(crate) fn reply(asked: &Input, stepped: &Stepped) -> Reply {
     let overruled = stepped.events.iter().find_map(|recorded| match &recorded.event {
-        Event::Reported { report: Report::Overruled { reason, .. }, .. } => Some(reason.clone()),
+        Event::Reported { report: ExternalReport::Overruled { reason, .. }, .. } => Some(reason.clone()),
         _ => None,
     });
     if let Some(reason) = overruled {

@@ -24,7 +24,7 @@ const PATCH_WEIGHT_MIN: u64 = 512;
 const PATCH_BYTES_MIN: u64 = 16 * 1024;
 
 /// Told after every commit.
-pub trait Keep {
+pub trait CommitObserver {
     fn appended(&mut self, run: &Run, appended: &Appended);
 }
 
@@ -32,7 +32,7 @@ pub trait Keep {
 #[derive(Debug)]
 pub struct KeepNothing;
 
-impl Keep for KeepNothing {
+impl CommitObserver for KeepNothing {
     fn appended(&mut self, _: &Run, _: &Appended) {}
 }
 
@@ -44,11 +44,11 @@ pub fn keyframe_is_due(chain: &Chain) -> bool {
 
 enum Job {
     Keyframe(CheckpointId),
-    Fold(Fold),
+    Fold(FoldSource),
 }
 
 /// What the fold cache is to be made of.
-enum Fold {
+enum FoldSource {
     /// The run as it stands, copied.
     Run(Box<Run>),
     /// All but written.
@@ -83,7 +83,7 @@ impl Keeper {
         }
         if run.seq.0 - self.folded >= EVENTS_WORTH_A_FOLD {
             self.folded = run.seq.0;
-            self.send(Job::Fold(Fold::Bytes(run.id.clone(), run.seq, cache::encode(run))));
+            self.send(Job::Fold(FoldSource::Bytes(run.id.clone(), run.seq, cache::encode(run))));
         }
     }
 
@@ -91,7 +91,7 @@ impl Keeper {
     /// much longer, and the commits wait for that one, too.
     fn fold(&mut self, run: &Run) {
         self.folded = run.seq.0;
-        self.send(Job::Fold(Fold::Run(Box::new(run.clone()))));
+        self.send(Job::Fold(FoldSource::Run(Box::new(run.clone()))));
     }
 
     fn send(&mut self, job: Job) {
@@ -108,7 +108,7 @@ impl Keeper {
     }
 }
 
-impl Keep for Keeper {
+impl CommitObserver for Keeper {
     fn appended(&mut self, run: &Run, appended: &Appended) {
         let chain = &appended.chain;
         // A shorter chain than a moment ago: the whole document that was asked for is there.
@@ -154,8 +154,8 @@ fn work(folder: &std::path::Path, jobs: &Receiver<Job>) {
             }
         }
         match fold {
-            Some(Fold::Run(run)) => drop(put_fold(&mut *store, &run)),
-            Some(Fold::Bytes(run, seq, bytes)) => drop(store.put_fold(&run, seq, cache::FOLD_VERSION, bytes)),
+            Some(FoldSource::Run(run)) => drop(put_fold(&mut *store, &run)),
+            Some(FoldSource::Bytes(run, seq, bytes)) => drop(store.put_fold(&run, seq, cache::FOLD_VERSION, bytes)),
             None => {}
         }
         if let Some(id) = keyframe {

@@ -19,12 +19,12 @@ use crate::drive::in_place::InPlace;
 use crate::drive::running_attempt::{Flight, Landed, boot_now};
 use crate::drive::shared_limits::SharedLimits;
 use crate::drive::waiter::Waiter;
-use crate::drive::world::{Happened, Tree, Urgency, World};
+use crate::drive::world::{Happened, TreeWorld, Urgency, World};
 use crate::error::{Error, Result};
-use crate::executor::shell::{self, Trouble};
+use crate::executor::shell::{self, PrepareTrouble};
 use crate::probe::{
     self,
-    phase::Look,
+    phase::ProofLook,
     proof::{Looking, Proving},
 };
 use crate::project::Project;
@@ -44,7 +44,7 @@ pub(crate) struct Flights<'a> {
     place: InPlace,
     waiter: Waiter,
     /// Who this process is, for whoever asks how far it is.
-    me: view::Driver,
+    me: view::DriverView,
     in_flight: BTreeMap<PhaseId, Flight>,
     /// What is still there of earlier attempts.
     former: Former,
@@ -59,7 +59,7 @@ pub(crate) struct Flights<'a> {
 }
 
 impl<'a> Flights<'a> {
-    pub(crate) fn new(project: &'a Project, waiter: Waiter, me: view::Driver, tree: WorkingTree) -> Self {
+    pub(crate) fn new(project: &'a Project, waiter: Waiter, me: view::DriverView, tree: WorkingTree) -> Self {
         let shared = SharedLimits::new(&project.store_folder());
         let (in_flight, proving) = (BTreeMap::new(), BTreeMap::new());
         let former = Former::default();
@@ -157,7 +157,7 @@ impl World for Flights<'_> {
             }));
         }
         let cleaned = clean.map_or(Ok(()), |snapshot| self.tree.clean(run, id, snapshot));
-        let cleaned = cleaned.map_err(|why| Trouble::Phase(format!("what it writes cannot be put back: {why}")));
+        let cleaned = cleaned.map_err(|why| PrepareTrouble::Phase(format!("what it writes cannot be put back: {why}")));
         let started = cleaned.and_then(|()| shell::prepare(self.project, run, phase, attempt)).and_then(|prepared| {
             probe::phase::note_the_beginning(self.project, run, phase, &prepared.folder);
             if stop::asked().is_some() {
@@ -166,14 +166,16 @@ impl World for Flights<'_> {
             // This very program, also when its file was replaced meanwhile.
             let exe = Path::new("/proc/self/exe");
             let attending = attendant::spawn(exe, &prepared.folder, &prepared.spec, &prepared.env);
-            let look = Look::of(self.project, run, phase);
+            let look = ProofLook::of(self.project, run, phase);
             match attending {
                 Ok(attending) => Ok(Some(Landed::Flying(Flight::attending(prepared.folder, attempt, attending, look)))),
-                Err(why @ (SpawnError::Lock(_) | SpawnError::Handover(_))) => Err(Trouble::Machine(why.to_string())),
+                Err(why @ (SpawnError::Lock(_) | SpawnError::Handover(_))) => {
+                    Err(PrepareTrouble::Machine(why.to_string()))
+                }
                 // What the error means for the attempt is asked of the attempt.
                 Err(why @ (SpawnError::Held | SpawnError::StartedBefore | SpawnError::Process(_))) => {
                     match Flight::recovered(prepared.folder, attempt, &boot_now(), look) {
-                        Landed::NeverStarted => Err(Trouble::Phase(why.to_string())),
+                        Landed::NeverStarted => Err(PrepareTrouble::Phase(why.to_string())),
                         found @ (Landed::Ended(_) | Landed::Flying(_)) => Ok(Some(found)),
                     }
                 }
@@ -186,14 +188,16 @@ impl World for Flights<'_> {
             }
             // It was given up before it began.
             Ok(None) => Ok(None),
-            Err(Trouble::Phase(_)) if stop::asked().is_some() => Ok(None),
+            Err(PrepareTrouble::Phase(_)) if stop::asked().is_some() => Ok(None),
             Ok(Some(Landed::Ended(end))) => {
                 let end = AttemptEnd { head: self.tree.head(), ..end };
                 Ok(Some(Input::AttemptEnded { phase: id.clone(), attempt, end }))
             }
             Ok(Some(Landed::NeverStarted)) => unreachable!("that is a trouble with its reason"),
-            Err(Trouble::Machine(why)) => Err(Error::NoRoom { what: format!("phase {id} cannot be started: {why}") }),
-            Err(Trouble::Phase(reason)) => Ok(Some(could_not_start(id, attempt, reason))),
+            Err(PrepareTrouble::Machine(why)) => {
+                Err(Error::NoRoom { what: format!("phase {id} cannot be started: {why}") })
+            }
+            Err(PrepareTrouble::Phase(reason)) => Ok(Some(could_not_start(id, attempt, reason))),
         }
     }
 
@@ -202,7 +206,7 @@ impl World for Flights<'_> {
         let boot = state.attempt.as_ref().map_or("", |running| running.boot.as_str());
         let folder = shell::folder(self.project, run, id, attempt);
         let phase = id.clone();
-        let look = Look::of(self.project, run, run.plan().phase(id).expect("wanted phases are in the plan"));
+        let look = ProofLook::of(self.project, run, run.plan().phase(id).expect("wanted phases are in the plan"));
         Ok(match Flight::recovered(folder, attempt, boot, look) {
             Landed::Ended(end) => {
                 Input::AttemptEnded { phase, attempt, end: AttemptEnd { head: self.tree.head(), ..end } }
@@ -298,7 +302,7 @@ impl World for Flights<'_> {
         self.shared.look(run, now)
     }
 
-    fn tree(&mut self) -> &mut dyn Tree {
+    fn tree(&mut self) -> &mut dyn TreeWorld {
         &mut self.tree
     }
 

@@ -11,14 +11,14 @@ use onward_core::input::{AttemptEnd, LastWords};
 use onward_core::tail::TAIL_BYTES_MAX;
 
 use crate::attendant::{
-    self, Adopted, AttemptFolder, Attending, Exit, Found, OutputsError, RecordError, Spec, StopMode,
+    self, Adopted, AttemptFolder, AttemptFound, Attending, ExitRecord, OutputsError, RecordError, Spec, StopMode,
 };
 use crate::drive::world::Urgency;
 use crate::error::{Error, Result};
-use crate::probe::around::Watch;
-use crate::probe::phase::Look;
+use crate::probe::around::WorldWatch;
+use crate::probe::phase::ProofLook;
 use crate::redact::secrets;
-use crate::sys::process::{self, Mark, Member};
+use crate::sys::process::{self, AttemptMark, Member};
 
 /// How long an attempt may be looked at in vain for want of memory, open files and the like.
 const BLIND_TIME_MAX: Duration = Duration::from_secs(10);
@@ -42,7 +42,7 @@ pub(crate) struct Flight {
     by: By,
     boot: String,
     /// What is noted when it is done.
-    look: Look,
+    look: ProofLook,
     /// What it was asked so far; asked again only when it is more urgent, or when nobody heard it.
     asked: Option<(StopBy, Urgency)>,
     heard: bool,
@@ -64,7 +64,7 @@ enum By {
 }
 
 /// What one look at an attempt showed.
-enum Evidence {
+enum AttemptLook {
     Over(Box<AttemptEnd>),
     AtWork,
     /// There was no room to look, or to read what decides.
@@ -79,27 +79,34 @@ pub(crate) enum Landed {
 }
 
 impl Flight {
-    pub(crate) fn attending(folder: AttemptFolder, attempt: Attempt, attending: Attending, look: Look) -> Self {
+    pub(crate) fn attending(folder: AttemptFolder, attempt: Attempt, attending: Attending, look: ProofLook) -> Self {
         let start_time = process::start_time(attending.pid).ok();
         let attendant = start_time.map(|start_time| Member { pid: attending.pid, start_time });
         Self::new(folder, attempt, By::Child(attending), &boot_now(), look, attendant)
     }
 
-    fn new(folder: AttemptFolder, attempt: Attempt, by: By, boot: &str, look: Look, attendant: Option<Member>) -> Self {
+    fn new(
+        folder: AttemptFolder,
+        attempt: Attempt,
+        by: By,
+        boot: &str,
+        look: ProofLook,
+        attendant: Option<Member>,
+    ) -> Self {
         let (tag, boot, asked_at) = (folder.tag(), boot.to_owned(), Instant::now());
         Self { attempt, folder, by, boot, look, asked: None, heard: false, asked_at, tag, attendant, blind_since: None }
     }
 
-    pub(crate) fn recovered(folder: AttemptFolder, attempt: Attempt, boot: &str, after: Look) -> Landed {
+    pub(crate) fn recovered(folder: AttemptFolder, attempt: Attempt, boot: &str, after: ProofLook) -> Landed {
         let by = match look(&folder, boot) {
-            Some(Found::Exited(exit)) => match end_of(&folder, &exit, &after) {
+            Some(AttemptFound::Exited(exit)) => match end_of(&folder, &exit, &after) {
                 Some(end) => return Landed::Ended(end),
                 None => By::Lock,
             },
-            Some(Found::NeverStarted) => return Landed::NeverStarted,
-            Some(Found::Unknown) => return Landed::Ended(unknown(&folder)),
-            Some(Found::Alive(adopted)) => By::Adopted(adopted),
-            Some(Found::Holding) | None => By::Lock,
+            Some(AttemptFound::NeverStarted) => return Landed::NeverStarted,
+            Some(AttemptFound::Unknown) => return Landed::Ended(unknown(&folder)),
+            Some(AttemptFound::Alive(adopted)) => By::Adopted(adopted),
+            Some(AttemptFound::Holding) | None => By::Lock,
         };
         let attendant = attendant::attendant_of(&folder);
         Landed::Flying(Self::new(folder, attempt, by, boot, after, attendant))
@@ -120,7 +127,7 @@ impl Flight {
     }
 
     /// What is looked at again when it has ended.
-    pub(crate) fn watch(&self) -> &Watch {
+    pub(crate) fn watch(&self) -> &WorldWatch {
         &self.look.around
     }
 
@@ -144,13 +151,13 @@ impl Flight {
             }
             By::Lock => self.end_what_is_overdue(),
         }
-        match look(&self.folder, &self.boot).map_or(Evidence::Nothing, |found| self.seen(found)) {
-            Evidence::Over(end) => return Ok(Some(*end)),
-            Evidence::AtWork => {
+        match look(&self.folder, &self.boot).map_or(AttemptLook::Nothing, |found| self.seen(found)) {
+            AttemptLook::Over(end) => return Ok(Some(*end)),
+            AttemptLook::AtWork => {
                 self.blind_since = None;
                 return Ok(None);
             }
-            Evidence::Nothing => {}
+            AttemptLook::Nothing => {}
         }
         if self.blind_since.get_or_insert_with(Instant::now).elapsed() > BLIND_TIME_MAX {
             let what = format!("what became of the attempt in {} cannot be read", self.folder.path().display());
@@ -161,30 +168,30 @@ impl Flight {
         Ok(None)
     }
 
-    fn seen(&mut self, found: Found) -> Evidence {
+    fn seen(&mut self, found: AttemptFound) -> AttemptLook {
         let end = match found {
-            Found::Exited(exit) => {
+            AttemptFound::Exited(exit) => {
                 // An attendant that could only be told by a signal does not know who asked.
                 let stopped_by = exit.stopped_by.map(|by| self.asked.map_or(by, |(by, _)| record_of(by)));
-                end_of(&self.folder, &Exit { stopped_by, ..exit }, &self.look)
+                end_of(&self.folder, &ExitRecord { stopped_by, ..exit }, &self.look)
             }
-            Found::Alive(_) => return Evidence::AtWork,
-            Found::Holding => {
+            AttemptFound::Alive(_) => return AttemptLook::AtWork,
+            AttemptFound::Holding => {
                 self.by = By::Lock;
                 self.repeat_the_kill();
-                return Evidence::AtWork;
+                return AttemptLook::AtWork;
             }
             // Its own attendant was started from that folder: if the folder is gone, somebody took it away.
-            Found::NeverStarted if !self.folder.path().exists() => Some(unknown(&self.folder)),
-            Found::NeverStarted => Some(AttemptEnd::bare(Outcome::NeverRan)),
-            Found::Unknown => Some(match self.asked {
+            AttemptFound::NeverStarted if !self.folder.path().exists() => Some(unknown(&self.folder)),
+            AttemptFound::NeverStarted => Some(AttemptEnd::bare(Outcome::NeverRan)),
+            AttemptFound::Unknown => Some(match self.asked {
                 Some((by, _)) => {
                     AttemptEnd { outcome: Outcome::Stopped { by, said_done: false }, ..unknown(&self.folder) }
                 }
                 None => unknown(&self.folder),
             }),
         };
-        end.map_or(Evidence::Nothing, |end| Evidence::Over(Box::new(end)))
+        end.map_or(AttemptLook::Nothing, |end| AttemptLook::Over(Box::new(end)))
     }
 
     pub(crate) fn ask_to_stop(&mut self, by: StopBy, urgency: Urgency) {
@@ -227,7 +234,7 @@ impl Flight {
             return;
         }
         let Some(attendant) = self.attendant().filter(|_| self.is_attended()) else { return };
-        let beside = Mark { root: Some(attendant.pid), spared: Some(attendant.pid), ..self.mark() };
+        let beside = AttemptMark { root: Some(attendant.pid), spared: Some(attendant.pid), ..self.mark() };
         let something_lives = || beside.members().is_ok_and(|members| !members.is_empty());
         if process::is_stopped(attendant.pid) || something_lives() || since >= limit + LAST_TIME_MAX {
             // What is left then is found by the next look.
@@ -244,35 +251,35 @@ impl Flight {
     }
 
     /// What tells the processes of this attempt from all others, by the tag that they were given.
-    fn mark(&self) -> Mark {
-        Mark { tag: self.tag.clone(), ..self.folder.mark(&boot_now()) }
+    fn mark(&self) -> AttemptMark {
+        AttemptMark { tag: self.tag.clone(), ..self.folder.mark(&boot_now()) }
     }
 }
 
 /// What became of an attempt; none where we had no room to look, which says nothing about it. A record that a newer onward
 /// wrote, or that nobody can read, tells us nothing either: as long as something of the attempt is there it is waited for,
 /// and after that nobody knows.
-fn look(folder: &AttemptFolder, boot: &str) -> Option<Found> {
+fn look(folder: &AttemptFolder, boot: &str) -> Option<AttemptFound> {
     let found = match attendant::find(folder, &process::boot_id().ok()?, boot) {
         Ok(found) => found,
         Err(RecordError::Unreadable { source, .. }) if process::is_shortage(&source) => return None,
         Err(_) => match attendant::is_at_work(folder) {
-            Ok(true) => Found::Holding,
-            Ok(false) => Found::Unknown,
+            Ok(true) => AttemptFound::Holding,
+            Ok(false) => AttemptFound::Unknown,
             Err(_) => return None,
         },
     };
     // No folder: it was never made, or it was taken away. The folder of the run is made before anything is started.
     let of_the_run = || folder.path().ancestors().nth(2).is_some_and(std::path::Path::exists);
-    let lost = matches!(found, Found::NeverStarted) && !folder.path().exists() && !of_the_run();
-    Some(if lost { Found::Unknown } else { found })
+    let lost = matches!(found, AttemptFound::NeverStarted) && !folder.path().exists() && !of_the_run();
+    Some(if lost { AttemptFound::Unknown } else { found })
 }
 
 /// Whether something of an attempt that nobody drives still works.
 pub(crate) fn is_at_work(folder: &AttemptFolder, boot: &str) -> bool {
     match look(folder, boot) {
-        Some(Found::Alive(_) | Found::Holding) | None => true,
-        Some(Found::Exited(_) | Found::NeverStarted | Found::Unknown) => false,
+        Some(AttemptFound::Alive(_) | AttemptFound::Holding) | None => true,
+        Some(AttemptFound::Exited(_) | AttemptFound::NeverStarted | AttemptFound::Unknown) => false,
     }
 }
 
@@ -311,7 +318,7 @@ fn unknown(folder: &AttemptFolder) -> AttemptEnd {
 }
 
 /// All that the files of an attempt say about its end; none where we had no room to read what decides.
-fn end_of(folder: &AttemptFolder, exit: &Exit, look: &Look) -> Option<AttemptEnd> {
+fn end_of(folder: &AttemptFolder, exit: &ExitRecord, look: &ProofLook) -> Option<AttemptEnd> {
     let outcome = outcome_of(exit);
     let last_words = match last_words(folder, &outcome) {
         Err(why) if process::is_shortage(&why) => return None,
@@ -364,7 +371,7 @@ fn says_done(outcome: &Outcome) -> bool {
 }
 
 /// An end that we asked for is never a failure; whether it is a success is for core to say.
-fn outcome_of(exit: &Exit) -> Outcome {
+fn outcome_of(exit: &ExitRecord) -> Outcome {
     match (exit.stopped_by, exit.timed_out, &exit.outcome) {
         (Some(by), _, outcome) => {
             Outcome::Stopped { by: event_of(by), said_done: *outcome == attendant::Outcome::Code(0) }

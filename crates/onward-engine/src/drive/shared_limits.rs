@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use onward_core::event::LimitHit;
-use onward_core::input::{Elsewhere, Input};
+use onward_core::input::{ClosedElsewhere, Input};
 use onward_core::plan::Scope;
 use onward_core::run::Run;
 use onward_store::private;
@@ -25,26 +25,26 @@ const ENTRIES_MAX: usize = 256;
 const BYTES_MAX: u64 = 256 << 10;
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Stored {
+struct StoredLimits {
     version: u32,
-    closed: Vec<Elsewhere>,
+    closed: Vec<ClosedElsewhere>,
 }
 
 /// The two files, and how they looked when they were last read.
 pub(crate) struct SharedLimits {
-    project: Place,
-    user: Option<Place>,
+    project: LimitFolder,
+    user: Option<LimitFolder>,
 }
 
-struct Place {
+struct LimitFolder {
     folder: PathBuf,
-    missing: Missing,
+    missing: MissingFolder,
     seen: Option<Stamp>,
 }
 
 /// The way of a folder that is not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Missing {
+enum MissingFolder {
     Made,
     /// A store that is not there was moved or deleted, and does not begin anew in its old place.
     LeftAlone,
@@ -59,9 +59,9 @@ struct Stamp {
 
 impl SharedLimits {
     pub(crate) fn new(store_folder: &Path) -> Self {
-        let place = |folder, missing| Place { folder, missing, seen: None };
-        let user = state_folder().map(|folder| place(folder, Missing::Made));
-        Self { project: place(store_folder.to_owned(), Missing::LeftAlone), user }
+        let place = |folder, missing| LimitFolder { folder, missing, seen: None };
+        let user = state_folder().map(|folder| place(folder, MissingFolder::Made));
+        Self { project: place(store_folder.to_owned(), MissingFolder::LeftAlone), user }
     }
 
     /// Tells the others of a limit that this run has hit.
@@ -73,7 +73,7 @@ impl SharedLimits {
                 Scope::User => self.user.as_ref(),
             };
             if let Some(place) = place {
-                let closed = Elsewhere { limit: name.clone(), until: hit.until, told: hit.told };
+                let closed = ClosedElsewhere { limit: name.clone(), until: hit.until, told: hit.told };
                 // The run itself knows of it; that the others do not costs them a refusal of their own.
                 let _ = place.add(closed, now);
             }
@@ -83,7 +83,7 @@ impl SharedLimits {
     /// What others have hit since the last look, as far as this run draws on it.
     pub(crate) fn look(&mut self, run: &Run, now: Timestamp) -> Vec<Input> {
         let project = self.project.changed().into_iter().map(|closed| (Scope::Project, closed));
-        let user = self.user.as_mut().map(Place::changed).unwrap_or_default();
+        let user = self.user.as_mut().map(LimitFolder::changed).unwrap_or_default();
         let all = project.chain(user.into_iter().map(|closed| (Scope::User, closed)));
         all.filter(|(scope, closed)| closed.until > now && run.plan().scope_of(&closed.limit) == *scope)
             .map(|(_, closed)| Input::LimitElsewhere(closed))
@@ -91,8 +91,8 @@ impl SharedLimits {
     }
 }
 
-impl Place {
-    fn changed(&mut self) -> Vec<Elsewhere> {
+impl LimitFolder {
+    fn changed(&mut self) -> Vec<ClosedElsewhere> {
         let Ok(facts) = fs::symlink_metadata(self.folder.join(FILE)) else { return Vec::new() };
         let stamp = Stamp { inode: facts.ino(), changed: (facts.mtime(), facts.mtime_nsec()) };
         if self.seen == Some(stamp) || !facts.is_file() {
@@ -102,15 +102,15 @@ impl Place {
         self.read().closed
     }
 
-    fn read(&self) -> Stored {
+    fn read(&self) -> StoredLimits {
         let read = private::read(&self.folder.join(FILE), BYTES_MAX);
-        let stored = read.ok().and_then(|text| serde_json::from_slice::<Stored>(&text).ok());
+        let stored = read.ok().and_then(|text| serde_json::from_slice::<StoredLimits>(&text).ok());
         stored.filter(|stored| stored.version == VERSION).unwrap_or_default()
     }
 
     /// Whole or not at all, one writer after the other.
-    fn add(&self, new: Elsewhere, now: Timestamp) -> std::io::Result<()> {
-        if self.missing == Missing::Made {
+    fn add(&self, new: ClosedElsewhere, now: Timestamp) -> std::io::Result<()> {
+        if self.missing == MissingFolder::Made {
             fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
         }
         let _alone = exclusive(&self.folder.join("limits.lock")).map_err(std::io::Error::other)?;
@@ -119,10 +119,10 @@ impl Place {
         let known = closed.iter().find(|known| known.limit == new.limit).map(|known| known.until);
         let until = if new.told { new.until } else { known.map_or(new.until, |known| known.max(new.until)) };
         closed.retain(|known| known.limit != new.limit);
-        closed.push(Elsewhere { until, ..new });
+        closed.push(ClosedElsewhere { until, ..new });
         closed.sort_by_key(|known| std::cmp::Reverse(known.until));
         closed.truncate(ENTRIES_MAX);
-        let text = serde_json::to_vec(&Stored { version: VERSION, closed }).map_err(std::io::Error::other)?;
+        let text = serde_json::to_vec(&StoredLimits { version: VERSION, closed }).map_err(std::io::Error::other)?;
         private::replace(&self.folder.join(FILE), &text)
     }
 }
@@ -185,7 +185,7 @@ mod tests {
     }
 
     fn places(top: &Path, project: &str) -> SharedLimits {
-        let place = |name: &str| Place { folder: top.join(name), missing: Missing::Made, seen: None };
+        let place = |name: &str| LimitFolder { folder: top.join(name), missing: MissingFolder::Made, seen: None };
         SharedLimits { project: place(project), user: Some(place("user")) }
     }
 
@@ -229,9 +229,9 @@ mod tests {
     #[test]
     fn the_file_stays_small_and_true() {
         let top = tempfile::tempdir().expect("a folder");
-        let place = Place { folder: top.path().join("one"), missing: Missing::Made, seen: None };
+        let place = LimitFolder { folder: top.path().join("one"), missing: MissingFolder::Made, seen: None };
         let add = |name: &str, minutes, told| {
-            let closed = Elsewhere { limit: name.to_owned(), until: in_minutes(minutes), told };
+            let closed = ClosedElsewhere { limit: name.to_owned(), until: in_minutes(minutes), told };
             place.add(closed, now()).expect("it can be written");
             place.read().closed
         };
@@ -239,7 +239,7 @@ mod tests {
             let all = add("api", minutes, told);
             assert_eq!((all.len(), all[0].until), (1, in_minutes(until)), "{minutes} min, told: {told}");
         }
-        let later = Elsewhere { limit: "other".to_owned(), until: in_minutes(99), told: true };
+        let later = ClosedElsewhere { limit: "other".to_owned(), until: in_minutes(99), told: true };
         place.add(later, in_minutes(6)).expect("it can be written");
         assert_eq!(place.read().closed.len(), 1, "the first one is over");
         for number in 0..ENTRIES_MAX {

@@ -12,15 +12,15 @@ use onward_core::patch::Op;
 use onward_core::plan::Plan;
 use onward_core::run::Run;
 use onward_store::{
-    Content, Entry, Holder, Lease, LeaseKind, NewCheckpoint, NewRun, Store, StoreError, TakenBack, VALUE_BYTES_MAX,
-    testing::MemoryStore,
+    Entry, Holder, Lease, LeaseKind, NewCheckpoint, NewRun, Store, StoreError, StoredContent, TakenBack,
+    VALUE_BYTES_MAX, testing::MemoryStore,
 };
 use serde_json::{Map, Value, json};
 
-use super::committer::{self, Committer, Standing};
+use super::committer::{self, Committer, CommitterState};
 use super::inbox;
 use crate::drive::keyframes::KeepNothing;
-use crate::drive::world::{Begun, Direction, FilesOutcome, Tree};
+use crate::drive::world::{Direction, FilesOutcome, RewindSince, TreeWorld};
 use crate::error::{Error, Result};
 use crate::journal;
 use crate::redact;
@@ -28,7 +28,7 @@ use crate::redact;
 /// Nothing here asks for a working tree.
 struct NoTree;
 
-impl Tree for NoTree {
+impl TreeWorld for NoTree {
     fn snapshot(&mut self, _: &Run) -> Result<Input> {
         unreachable!("no snapshots are taken")
     }
@@ -37,7 +37,7 @@ impl Tree for NoTree {
         unreachable!("no commits are made")
     }
 
-    fn restore(&mut self, _: &Run, _: &FilesBack, _: Begun, _: Direction) -> Result<FilesOutcome> {
+    fn restore(&mut self, _: &Run, _: &FilesBack, _: RewindSince, _: Direction) -> Result<FilesOutcome> {
         unreachable!("nothing is brought back")
     }
 }
@@ -205,7 +205,7 @@ fn after_a_failed_append_the_run_is_what_is_stored() {
     let mut late = Committer::new(&mut store, &old, &mut keep, &mut run, "me");
     let failed = late.tell(set(1), noon()).expect_err("somebody else has it");
     assert!(matches!(failed, Error::Store(StoreError::LeaseLost { .. })), "{failed}");
-    assert_eq!(late.left(), Standing::AsStored);
+    assert_eq!(late.left(), CommitterState::AsStored);
     assert_eq!(run.state, json!({}));
     is_as_stored(&mut store, &run);
     let mut again = Committer::new(&mut store, &new, &mut keep, &mut run, "me");
@@ -241,7 +241,7 @@ fn an_id_that_is_taken_is_replaced() {
         id: expected.clone(),
         seq: Seq(1),
         meta: b"{}".to_vec(),
-        content: Content::Whole(b"{}".to_vec()),
+        content: StoredContent::Whole(b"{}".to_vec()),
     };
     let entry = Entry { checkpoints: vec![new], ..Entry::default() };
     store.append(&theirs, other.seq, entry).expect("a store in memory");

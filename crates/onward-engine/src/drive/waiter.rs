@@ -21,13 +21,13 @@ pub(crate) struct Woken {
 }
 
 pub(crate) struct Waiter {
-    wake: Wake,
+    wake: InboxFifo,
 }
 
 impl Waiter {
     pub(crate) fn new(wake: PathBuf) -> io::Result<Self> {
         stop::listen_to_questions()?;
-        Ok(Self { wake: Wake::open(wake)? })
+        Ok(Self { wake: InboxFifo::open(wake)? })
     }
 
     /// Waits until one of `others` is readable, a signal or a byte came, or the time is up.
@@ -54,12 +54,12 @@ impl Waiter {
 }
 
 /// The FIFO into which others drop a byte after they posted. The byte is a hint; the row in the inbox is the truth.
-struct Wake {
+struct InboxFifo {
     file: File,
     path: PathBuf,
 }
 
-impl Wake {
+impl InboxFifo {
     fn open(path: PathBuf) -> io::Result<Self> {
         // Whatever lies there is no pipe of a living driver's: there is one driver, and it is this one.
         match std::fs::remove_file(&path) {
@@ -79,7 +79,7 @@ impl Wake {
     }
 }
 
-impl Drop for Wake {
+impl Drop for InboxFifo {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
     }

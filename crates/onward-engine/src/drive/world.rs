@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use onward_core::event::{FilesBack, LimitHit, Snapshot, StopBy};
+use onward_core::event::{FilesBack, LimitHit, SnapshotRef, StopBy};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::Input;
 use onward_core::run::Run;
@@ -47,7 +47,7 @@ pub trait World {
     /// Sees to it that an attempt ends. Asking again for the same is harmless.
     fn stop(&mut self, phase: &PhaseId, attempt: Attempt, by: StopBy, urgency: Urgency) -> Result<Option<Input>>;
 
-    fn tree(&mut self) -> &mut dyn Tree;
+    fn tree(&mut self) -> &mut dyn TreeWorld;
 
     /// A limit was hit, and that is on record: others in its scope may be told.
     fn limit_hit(&mut self, run: &Run, hit: &LimitHit);
@@ -76,7 +76,7 @@ pub trait World {
 }
 
 /// The working tree of a run. The real one is `tree.rs`.
-pub trait Tree {
+pub trait TreeWorld {
     /// Keeps the working tree as it is.
     fn snapshot(&mut self, run: &Run) -> Result<Input>;
 
@@ -84,12 +84,18 @@ pub trait Tree {
     fn commit(&mut self, run: &Run, number: u32) -> Result<Input>;
 
     /// Brings files back, all of them or none.
-    fn restore(&mut self, run: &Run, files: &FilesBack, begun: Begun, direction: Direction) -> Result<FilesOutcome>;
+    fn restore(
+        &mut self,
+        run: &Run,
+        files: &FilesBack,
+        begun: RewindSince,
+        direction: Direction,
+    ) -> Result<FilesOutcome>;
 }
 
 /// When the rewind was begun that is being done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Begun {
+pub enum RewindSince {
     /// A moment ago, by this process: nothing has been moved yet.
     Now,
     /// Earlier: some files may have been moved.
@@ -109,7 +115,7 @@ pub enum Direction {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FilesOutcome {
     /// All are there; the snapshot shows them.
-    Back(Snapshot),
+    Back(SnapshotRef),
     /// All is as it was before the rewind was begun, for this reason.
     AsBefore(String),
     /// It was not ended, for this reason, and may be the next time. Some files may have been moved.

@@ -10,7 +10,7 @@ use onward_core::expression::{self, Reference};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::naming::attempt_key;
 use onward_core::plan::{Body, Phase, Plan};
-use onward_core::run::context::{Context, Outside, variables_asked_for};
+use onward_core::run::context::{ExpressionContext, Outside, variables_asked_for};
 use onward_core::run::{Before, Run};
 use onward_store::private;
 
@@ -19,14 +19,14 @@ use crate::project::Project;
 use crate::redact::{self, MARK};
 
 /// Everything that is needed to start one attempt.
-pub(crate) struct Prepared {
+pub(crate) struct PreparedAttempt {
     pub(crate) folder: AttemptFolder,
     pub(crate) spec: Spec,
     pub(crate) env: Vec<(OsString, OsString)>,
 }
 
 /// Why an attempt cannot be prepared.
-pub(crate) enum Trouble {
+pub(crate) enum PrepareTrouble {
     /// Something about the phase itself.
     Phase(String),
     /// Something about the machine: no phase is to blame.
@@ -34,17 +34,22 @@ pub(crate) enum Trouble {
 }
 
 /// Makes the attempt's folder and works out its environment.
-pub(crate) fn prepare(project: &Project, run: &Run, phase: &Phase, attempt: Attempt) -> Result<Prepared, Trouble> {
+pub(crate) fn prepare(
+    project: &Project,
+    run: &Run,
+    phase: &Phase,
+    attempt: Attempt,
+) -> Result<PreparedAttempt, PrepareTrouble> {
     let Body::Run { script, shell } = &phase.body else {
-        return Err(Trouble::Phase(format!("phase {} is not a shell phase", phase.id)));
+        return Err(PrepareTrouble::Phase(format!("phase {} is not a shell phase", phase.id)));
     };
     let folder = folder(project, run, &phase.id, attempt);
-    folder.create().map_err(|why| Trouble::Machine(why.to_string()))?;
-    let scratch = scratch(project, run, &phase.id).map_err(Trouble::Machine)?;
-    hand_on_the_note(&folder, run, &phase.id).map_err(Trouble::Machine)?;
+    folder.create().map_err(|why| PrepareTrouble::Machine(why.to_string()))?;
+    let scratch = scratch(project, run, &phase.id).map_err(PrepareTrouble::Machine)?;
+    hand_on_the_note(&folder, run, &phase.id).map_err(PrepareTrouble::Machine)?;
     let tag = folder.tag();
-    let env = environment(run, phase, &folder, &scratch, &tag).map_err(Trouble::Phase)?;
-    let script = redact::whole_text(script).map_err(Trouble::Phase)?;
+    let env = environment(run, phase, &folder, &scratch, &tag).map_err(PrepareTrouble::Phase)?;
+    let script = redact::whole_text(script).map_err(PrepareTrouble::Phase)?;
     let spec = Spec {
         run: run.id.to_string(),
         phase: phase.id.to_string(),
@@ -64,7 +69,7 @@ pub(crate) fn prepare(project: &Project, run: &Run, phase: &Phase, attempt: Atte
         folder: folder.path().to_owned(),
         after_success: AfterSuccess::LetBe,
     };
-    Ok(Prepared { folder, spec, env })
+    Ok(PreparedAttempt { folder, spec, env })
 }
 
 /// Where the phases of a run work.
@@ -168,7 +173,7 @@ pub(crate) fn probe_environment(
 /// What a probe of the plan is given.
 pub(crate) fn plan_environment(run: &Run) -> Result<Vec<(OsString, OsString)>, String> {
     let mut env = inherited();
-    for (name, value) in Context::of_plan(run, &AsGiven).variables()? {
+    for (name, value) in ExpressionContext::of_plan(run, &AsGiven).variables()? {
         set(&mut env, &name, value.into());
     }
     set(&mut env, "ONWARD_RUN", run.id.as_str().into());
@@ -177,13 +182,13 @@ pub(crate) fn plan_environment(run: &Run) -> Result<Vec<(OsString, OsString)>, S
 
 /// A text of the plan with its `${{ }}` filled in, as far as the run alone can do it.
 pub(crate) fn fill(run: &Run, template: &str) -> Option<String> {
-    Context::of_plan(run, &InputsAsKept).fill(template)
+    ExpressionContext::of_plan(run, &InputsAsKept).fill(template)
 }
 
 /// The same for a text of one phase, with the variables that the plan and the phase give it.
 pub(crate) fn fill_for(run: &Run, phase: &Phase, template: &str) -> Option<String> {
     let attempt = run.phase_state(&phase.id).map_or(0, |state| state.attempts);
-    Context::of_phase(run, phase, attempt, &InputsAsKept).fill(template)
+    ExpressionContext::of_phase(run, phase, attempt, &InputsAsKept).fill(template)
 }
 
 /// The variables of this process that decisions about the plan ask for, as they are put on record.
@@ -247,14 +252,14 @@ fn is_ours(name: &std::ffi::OsStr) -> bool {
 /// The variables of the plan and of the phase, with their `${{ }}` filled in; the phase's own win.
 fn resolved_env(run: &Run, phase: &Phase, attempt: Attempt) -> Result<Vec<(String, String)>, String> {
     refuse_what_was_cut(run, phase)?;
-    Context::of_phase(run, phase, attempt.0, &AsGiven).variables()
+    ExpressionContext::of_phase(run, phase, attempt.0, &AsGiven).variables()
 }
 
 /// A value out of which a secret was cut is not the one that was given: nothing starts with it.
 fn refuse_what_was_cut(run: &Run, phase: &Phase) -> Result<(), String> {
     let was_cut = |reference: &Reference| match reference {
         Reference::Input(_) => {
-            let value = Context::of_phase(run, phase, 0, &AsGiven).value(reference);
+            let value = ExpressionContext::of_phase(run, phase, 0, &AsGiven).value(reference);
             value.is_some_and(|value| value.contains(MARK))
         }
         // Core has looked at these before.

@@ -13,13 +13,13 @@ use crate::vcs::{ask, is_repository};
 
 /// Where to look when an attempt has ended.
 #[derive(Clone, Debug)]
-pub(crate) struct Watch {
+pub(crate) struct WorldWatch {
     top: PathBuf,
     work_branch: Option<String>,
     issue: Option<issue::Watched>,
 }
 
-impl Watch {
+impl WorldWatch {
     pub(crate) fn of(project: &Project, run: &Run) -> Self {
         let work_branch = run.plan().freshness.git.branch.as_ref().and_then(|name| shell::fill(run, name));
         Self { top: git::top_of(project, run), work_branch, issue: issue::Watched::of(project, run) }

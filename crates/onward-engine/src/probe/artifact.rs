@@ -13,7 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 use onward_core::event::ArtifactSeen;
 use onward_core::evidence::Files;
 use onward_core::id::{PhaseId, RunId};
-use onward_core::run::proof::{ArtifactState, Copied};
+use onward_core::run::proof::{ArtifactCopied, ArtifactState};
 use onward_core::run::{PhaseState, PhaseStatus, Run};
 use onward_store::private;
 
@@ -39,7 +39,7 @@ const NO_FILE: &str = "it is neither a file nor a folder";
 const UNTIL: &str = ".until-";
 
 /// A file or a folder as it was read.
-pub(super) struct Taken {
+pub(super) struct ArtifactRead {
     pub(super) bytes: u64,
     pub(super) digest: String,
 }
@@ -47,13 +47,13 @@ pub(super) struct Taken {
 /// What lies at a path below the top. What leads out of it is not even looked at.
 pub(super) fn seen(top: &Path, path: &str) -> ArtifactState {
     let read = real(top, path).and_then(|real| {
-        let taken =
-            take(&real, None, Readers::Owner).map_err(|why| Elsewhere::Refused(format!("it cannot be read: {why}")))?;
-        Ok(ArtifactState::There { bytes: taken.bytes, digest: taken.digest, copy: Copied::NotWanted })
+        let taken = take(&real, None, Readers::Owner)
+            .map_err(|why| Unreadable::Refused(format!("it cannot be read: {why}")))?;
+        Ok(ArtifactState::There { bytes: taken.bytes, digest: taken.digest, copy: ArtifactCopied::NotWanted })
     });
     read.unwrap_or_else(|why| match why {
-        Elsewhere::Missing => ArtifactState::Missing,
-        Elsewhere::Refused(why) => ArtifactState::Refused { why },
+        Unreadable::Missing => ArtifactState::Missing,
+        Unreadable::Refused(why) => ArtifactState::Refused { why },
     })
 }
 
@@ -102,14 +102,14 @@ pub(super) fn put_back_later(project: &Project, run: &Run) -> Files {
 }
 
 /// Why there is nothing to be read at a path.
-pub(super) enum Elsewhere {
+pub(super) enum Unreadable {
     Missing,
     Refused(String),
 }
 
 /// Where a path below the top really leads.
-pub(super) fn real(top: &Path, path: &str) -> Result<PathBuf, Elsewhere> {
-    let refused = |why: &str| Err(Elsewhere::Refused(why.to_owned()));
+pub(super) fn real(top: &Path, path: &str) -> Result<PathBuf, Unreadable> {
+    let refused = |why: &str| Err(Unreadable::Refused(why.to_owned()));
     let inside = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
     if path.is_empty() || !Path::new(path).components().all(inside) {
         return refused("it is outside the project");
@@ -131,7 +131,7 @@ pub(super) fn real(top: &Path, path: &str) -> Result<PathBuf, Elsewhere> {
             refused("it is a link that leads nowhere")
         }
         (Err(why), _) if matches!(why.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            Err(Elsewhere::Missing)
+            Err(Unreadable::Missing)
         }
         (Err(why), _) | (_, Err(why)) => refused(&why.to_string()),
     }
@@ -139,10 +139,10 @@ pub(super) fn real(top: &Path, path: &str) -> Result<PathBuf, Elsewhere> {
 
 /// Reads a file or a folder, and writes what it reads to `copy`, where there is to be one: what has the digest is what was
 /// copied, even if somebody writes to it meanwhile.
-fn take(path: &Path, copy: Option<&Path>, readers: Readers) -> io::Result<Taken> {
+fn take(path: &Path, copy: Option<&Path>, readers: Readers) -> io::Result<ArtifactRead> {
     let mut taking = Taking { hasher: blake3::Hasher::new(), files_left: FILES_PER_ARTIFACT_MAX, readers };
     let bytes = taking.any(path, copy)?;
-    Ok(Taken { bytes, digest: taking.hasher.finalize().to_hex().to_string() })
+    Ok(ArtifactRead { bytes, digest: taking.hasher.finalize().to_hex().to_string() })
 }
 
 struct Taking {
@@ -252,7 +252,7 @@ impl Shelf {
     }
 
     /// Puts a copy on the shelf; durable when it returns. `aside` is a name that nobody else uses meanwhile.
-    pub(super) fn put(&self, real: &Path, aside: &str, until: Option<Timestamp>) -> io::Result<Taken> {
+    pub(super) fn put(&self, real: &Path, aside: &str, until: Option<Timestamp>) -> io::Result<ArtifactRead> {
         self.make()?;
         let aside = self.folder.join(format!("new-{aside}"));
         remove(&aside)?;

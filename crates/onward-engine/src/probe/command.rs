@@ -33,7 +33,7 @@ const SHORTAGE_PAUSE: Duration = Duration::from_millis(50);
 
 /// How a command ended.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct CommandEnd {
     /// None where it was ended by a signal, took too long or could not be started.
     pub(crate) code: Option<i32>,
     /// Why there is no code.
@@ -41,7 +41,7 @@ pub(crate) struct Ran {
     pub(crate) output: Vec<u8>,
 }
 
-impl Ran {
+impl CommandEnd {
     fn without(why: impl Into<String>) -> Self {
         Self { code: None, why: why.into(), output: Vec::new() }
     }
@@ -49,7 +49,7 @@ impl Ran {
 
 /// How long a command is waited for, and how much of what it prints is read.
 #[derive(Clone, Copy)]
-pub(crate) struct Patience<'a> {
+pub(crate) struct CommandBounds<'a> {
     pub(crate) time_max: Duration,
     pub(crate) bytes_max: u64,
     /// Set by somebody who does not want to know any more.
@@ -70,7 +70,7 @@ pub(crate) enum Flood {
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 
-impl Patience<'_> {
+impl CommandBounds<'_> {
     fn usual() -> Self {
         Self { time_max: TIME_MAX, bytes_max: OUTPUT_BYTES_MAX, given_up: &NEVER, tag: None, flood: Flood::ReadOn }
     }
@@ -81,10 +81,10 @@ pub(crate) fn default_shell() -> Vec<String> {
 }
 
 /// Runs a script in a folder and waits for it. What it prints on stdout comes back; stderr is nobody's.
-pub(crate) fn run(folder: &Path, shell: &[String], script: &str, env: Vec<(OsString, OsString)>) -> Ran {
+pub(crate) fn run(folder: &Path, shell: &[String], script: &str, env: Vec<(OsString, OsString)>) -> CommandEnd {
     match words(folder, shell, script, env) {
         Some(command) => program_output(command),
-        None => Ran::without("there is no shell, or a secret was cut out of the command"),
+        None => CommandEnd::without("there is no shell, or a secret was cut out of the command"),
     }
 }
 
@@ -94,10 +94,10 @@ pub(crate) fn run_within(
     shell: &[String],
     script: &str,
     env: Vec<(OsString, OsString)>,
-    patience: Patience<'_>,
-) -> Ran {
+    patience: CommandBounds<'_>,
+) -> CommandEnd {
     let Some(mut command) = words(folder, shell, script, env) else {
-        return Ran::without("there is no shell, or a secret was cut out of the command");
+        return CommandEnd::without("there is no shell, or a secret was cut out of the command");
     };
     command.stdout(Stdio::piped()).stderr(Stdio::null());
     started(command, None, patience)
@@ -109,10 +109,10 @@ pub(crate) fn run_and_hear(
     shell: &[String],
     script: &str,
     env: Vec<(OsString, OsString)>,
-    patience: Patience<'_>,
-) -> Ran {
+    patience: CommandBounds<'_>,
+) -> CommandEnd {
     let Some(mut command) = words(folder, shell, script, env) else {
-        return Ran::without("there is no shell, or a secret was cut out of the command");
+        return CommandEnd::without("there is no shell, or a secret was cut out of the command");
     };
     let pipe = || std::io::pipe().and_then(|(reader, writer)| Ok((reader, writer.try_clone()?, writer)));
     match through_shortages(patience.given_up, pipe) {
@@ -120,7 +120,7 @@ pub(crate) fn run_and_hear(
             command.stdout(out).stderr(err);
             started(command, Some(Box::new(reader)), patience)
         }
-        Err(why) => Ran::without(format!("it could not be started: {why}")),
+        Err(why) => CommandEnd::without(format!("it could not be started: {why}")),
     }
 }
 
@@ -134,24 +134,24 @@ fn words(folder: &Path, shell: &[String], script: &str, env: Vec<(OsString, OsSt
 }
 
 /// The same for a program with its words.
-pub(crate) fn program_output(command: Command) -> Ran {
+pub(crate) fn program_output(command: Command) -> CommandEnd {
     program_output_within(command, TIME_MAX)
 }
 
 /// The same, and it is waited for so long.
-pub(crate) fn program_output_within(mut command: Command, time_max: Duration) -> Ran {
+pub(crate) fn program_output_within(mut command: Command, time_max: Duration) -> CommandEnd {
     command.stdout(Stdio::piped()).stderr(Stdio::null());
-    started(command, None, Patience { time_max, ..Patience::usual() })
+    started(command, None, CommandBounds { time_max, ..CommandBounds::usual() })
 }
 
-fn started(mut command: Command, heard: Option<Box<dyn Read + Send>>, patience: Patience<'_>) -> Ran {
+fn started(mut command: Command, heard: Option<Box<dyn Read + Send>>, patience: CommandBounds<'_>) -> CommandEnd {
     command.stdin(Stdio::null()).process_group(0);
     if stop::asked().is_some() {
-        return Ran::without("it was not started, since a stop was asked for");
+        return CommandEnd::without("it was not started, since a stop was asked for");
     }
     let mut child = match through_shortages(patience.given_up, || command.spawn()) {
         Ok(child) => child,
-        Err(why) => return Ran::without(format!("it could not be started: {why}")),
+        Err(why) => return CommandEnd::without(format!("it could not be started: {why}")),
     };
     // It holds the other ends of the pipe, which is at its end only when nobody does.
     drop(command);
@@ -177,7 +177,7 @@ fn started(mut command: Command, heard: Option<Box<dyn Read + Send>>, patience: 
     while let Ok(bytes) = receiver.recv_timeout(until.saturating_duration_since(Instant::now())) {
         output.extend(bytes);
     }
-    Ran { code, why, output }
+    CommandEnd { code, why, output }
 }
 
 /// Tries again what fails for want of something that may be there a moment later.
@@ -200,7 +200,7 @@ fn may_pass(why: &io::Error) -> bool {
     may_pass && !mutant::has(Defect::NoPatienceWithShortages)
 }
 
-fn wait(child: &mut Child, patience: Patience<'_>, full: &AtomicBool) -> (Option<i32>, String) {
+fn wait(child: &mut Child, patience: CommandBounds<'_>, full: &AtomicBool) -> (Option<i32>, String) {
     let deadline = Instant::now() + patience.time_max;
     loop {
         let stopped = stop::asked().is_some();

@@ -20,7 +20,7 @@ const PROVIDER_DEFAULT: &str = "gh";
 const WATCH_TIME_MAX: Duration = Duration::from_secs(5);
 
 #[derive(Deserialize)]
-struct Told {
+struct IssueTold {
     #[serde(default)]
     title: String,
     #[serde(default)]
@@ -49,22 +49,22 @@ pub(super) fn text(project: &Project, run: &Run, number: &str) -> ProbeSeen {
         .map_or_else(|why| ProbeSeen { hash: None, excerpt: excerpt(&why) }, |told| text_of(&told))
 }
 
-fn seen(told: &Told) -> IssueSeen {
+fn seen(told: &IssueTold) -> IssueSeen {
     let mut labels: Vec<String> = told.labels.iter().map(|label| label.name.clone()).collect();
     labels.sort_unstable();
     IssueSeen { text: text_of(told), labels }
 }
 
-fn text_of(told: &Told) -> ProbeSeen {
+fn text_of(told: &IssueTold) -> ProbeSeen {
     answer(format!("{}\n{}", told.title, told.body.as_deref().unwrap_or_default()).as_bytes())
 }
 
-fn told(project: &Project, run: &Run, provider: Option<&str>, number: &str) -> Result<Told, String> {
+fn told(project: &Project, run: &Run, provider: Option<&str>, number: &str) -> Result<IssueTold, String> {
     let number = shell::fill(run, number).ok_or("its number cannot be filled in")?;
     asked(&project.top, provider, &number, command::TIME_MAX)
 }
 
-fn asked(top: &Path, provider: Option<&str>, number: &str, time_max: Duration) -> Result<Told, String> {
+fn asked(top: &Path, provider: Option<&str>, number: &str, time_max: Duration) -> Result<IssueTold, String> {
     if number.starts_with('-') {
         return Err(format!("{number} is no number of an issue"));
     }

@@ -9,7 +9,7 @@ use onward_core::plan::{Body, Phase};
 use onward_core::run::Run;
 use onward_store::private;
 
-use super::around::Watch;
+use super::around::WorldWatch;
 use super::{command, files};
 use crate::attendant::{AttemptFolder, open_plain};
 use crate::executor::shell;
@@ -91,15 +91,15 @@ pub(crate) fn as_it_is(project: &Project, run: &Run, phase: &Phase) -> Option<Bo
 
 /// Where to look when an attempt has come to its end.
 #[derive(Clone, Debug)]
-pub(crate) struct Look {
+pub(crate) struct ProofLook {
     top: PathBuf,
     writes: Vec<String>,
-    pub(crate) around: Watch,
+    pub(crate) around: WorldWatch,
 }
 
-impl Look {
+impl ProofLook {
     pub(crate) fn of(project: &Project, run: &Run, phase: &Phase) -> Self {
-        let (writes, around) = (filled(run, phase, &phase.writes), Watch::of(project, run));
+        let (writes, around) = (filled(run, phase, &phase.writes), WorldWatch::of(project, run));
         Self { top: project.top.clone(), writes, around }
     }
 

@@ -12,16 +12,16 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use onward_core::id::Attempt;
-use onward_core::plan::{Artifact, Keep, Phase};
+use onward_core::plan::{DeclaredArtifact, KeepCopy, Phase};
 use onward_core::run::Run;
-use onward_core::run::proof::{self, ArtifactFound, ArtifactState, CheckEnd, Copied, Effect, Proof};
+use onward_core::run::proof::{self, ArtifactCopied, ArtifactFound, ArtifactState, CheckEnd, EffectFound, Proof};
 use onward_core::words;
 use onward_store::private;
 
 use super::artifact::{self, Shelf};
-use super::command::{self, Flood, Patience};
+use super::command::{self, CommandBounds, Flood};
 use super::phase::shell_of;
-use super::turn::{Place, Why};
+use super::turn::{TurnPlace, TurnReason};
 use crate::attendant::{AttemptFolder, CHECKS};
 use crate::executor::shell;
 use crate::project::Project;
@@ -46,7 +46,7 @@ pub(crate) struct Looking {
     done_when: Vec<String>,
     time_max: Duration,
     log: AttemptFolder,
-    place: Place,
+    place: TurnPlace,
     shelf: Shelf,
 }
 
@@ -56,12 +56,12 @@ struct Wanted {
     /// Filled in; none where that cannot be done.
     path: Option<String>,
     required: bool,
-    keep: Keep,
+    keep: KeepCopy,
     max_bytes: Option<u64>,
 }
 
 impl Wanted {
-    fn planned(run: &Run, phase: &Phase, artifact: &Artifact) -> Self {
+    fn planned(run: &Run, phase: &Phase, artifact: &DeclaredArtifact) -> Self {
         Self {
             name: artifact.name.clone(),
             path: shell::fill_for(run, phase, &artifact.path),
@@ -73,7 +73,7 @@ impl Wanted {
 
     /// One that whoever did the phase names.
     fn named(path: &str) -> Self {
-        Self { name: path.to_owned(), path: Some(path.to_owned()), required: true, keep: Keep::No, max_bytes: None }
+        Self { name: path.to_owned(), path: Some(path.to_owned()), required: true, keep: KeepCopy::No, max_bytes: None }
     }
 }
 
@@ -83,7 +83,7 @@ impl Looking {
         let top = shell::top(project, run);
         let attempts = run.phase_state(&phase.id).map_or(1, |state| state.attempts.max(1));
         let planned = phase.artifacts.iter().map(|artifact| Wanted::planned(run, phase, artifact));
-        let place = Place::of(project, &run.id, &phase.id, Why::Proof);
+        let place = TurnPlace::of(project, &run.id, &phase.id, TurnReason::Proof);
         let (mark, marked) = place.variable();
         let env = shell::probe_environment(project, run, phase).map(|mut env| {
             env.push((mark.into(), marked.into()));
@@ -106,7 +106,7 @@ impl Looking {
 
     /// Looks when nobody else does, where anything is started or copied for it.
     pub(crate) fn look(&self, given_up: &AtomicBool) -> Proof {
-        let copies = self.artifacts.iter().any(|wanted| wanted.keep != Keep::No);
+        let copies = self.artifacts.iter().any(|wanted| wanted.keep != KeepCopy::No);
         if self.verify.is_empty() && self.done_when.is_empty() && !copies {
             return self.look_alone(given_up);
         }
@@ -116,7 +116,7 @@ impl Looking {
                 drop(turn);
                 proof
             }
-            Ok(None) => Proof { effect: Some(Effect::CannotTell), ..Proof::default() },
+            Ok(None) => Proof { effect: Some(EffectFound::CannotTell), ..Proof::default() },
             Err(why) => {
                 let command = self.verify.iter().chain(&self.done_when).next().cloned().unwrap_or_default();
                 let said = format!("it was not started, since nothing can be written about it: {why}");
@@ -144,7 +144,7 @@ impl Looking {
         if !self.done_when.is_empty() {
             proof.effect = Some(self.effect(given_up));
         }
-        if matches!(proof.effect, None | Some(Effect::There)) && !given_up.load(Ordering::Relaxed) {
+        if matches!(proof.effect, None | Some(EffectFound::There)) && !given_up.load(Ordering::Relaxed) {
             self.keep_copies(&mut proof);
         }
         proof
@@ -155,11 +155,11 @@ impl Looking {
         let there = |found: &ArtifactFound| matches!(found.state, ArtifactState::There { .. });
         let complete =
             self.artifacts.iter().zip(&proof.artifacts).all(|(wanted, found)| !wanted.required || there(found));
-        let kept = self.artifacts.iter().zip(&mut proof.artifacts).filter(|(wanted, _)| wanted.keep != Keep::No);
+        let kept = self.artifacts.iter().zip(&mut proof.artifacts).filter(|(wanted, _)| wanted.keep != KeepCopy::No);
         for (wanted, found) in kept.filter(|_| complete) {
             let until = match wanted.keep {
-                Keep::For(span) => Some(Timestamp::now().checked_add(span).unwrap_or(Timestamp::MAX)),
-                Keep::Forever | Keep::No => None,
+                KeepCopy::For(span) => Some(Timestamp::now().checked_add(span).unwrap_or(Timestamp::MAX)),
+                KeepCopy::Forever | KeepCopy::No => None,
             };
             if let ArtifactState::There { bytes, digest, copy } = &mut found.state {
                 *copy = self.copied(wanted, &found.path, (bytes, digest), until);
@@ -174,18 +174,18 @@ impl Looking {
         path: &str,
         (bytes, digest): (&mut u64, &mut String),
         until: Option<Timestamp>,
-    ) -> Copied {
+    ) -> ArtifactCopied {
         if let Some(most) = wanted.max_bytes.filter(|most| *bytes > *most) {
             let (is, most) = (words::bytes(*bytes), words::bytes(most));
-            return Copied::Not { why: format!("it is {is}, and no more than {most} is kept") };
+            return ArtifactCopied::Not { why: format!("it is {is}, and no more than {most} is kept") };
         }
         let put = artifact::real(&self.top, path).map_err(|_| io::Error::from(io::ErrorKind::NotFound));
         match put.and_then(|real| self.shelf.put(&real, self.place.tag(), until)) {
             Ok(taken) => {
                 (*bytes, *digest) = (taken.bytes, taken.digest);
-                Copied::Kept { until }
+                ArtifactCopied::Kept { until }
             }
-            Err(why) => Copied::Not { why: format!("it cannot be copied: {why}") },
+            Err(why) => ArtifactCopied::Not { why: format!("it cannot be copied: {why}") },
         }
     }
 
@@ -208,7 +208,7 @@ impl Looking {
             Ok(env) => env.clone(),
             Err(why) => return CheckEnd { command: script.to_owned(), code: None, said: why.clone() },
         };
-        let patience = Patience {
+        let patience = CommandBounds {
             time_max: self.time_max,
             bytes_max: command::OUTPUT_BYTES_MAX,
             given_up,
@@ -243,9 +243,9 @@ impl Looking {
         file.write_all(behind.as_bytes())
     }
 
-    fn effect(&self, given_up: &AtomicBool) -> Effect {
-        let Ok(env) = &self.env else { return Effect::CannotTell };
-        let patience = Patience {
+    fn effect(&self, given_up: &AtomicBool) -> EffectFound {
+        let Ok(env) = &self.env else { return EffectFound::CannotTell };
+        let patience = CommandBounds {
             time_max: command::TIME_MAX,
             bytes_max: command::OUTPUT_BYTES_MAX,
             given_up,
@@ -293,7 +293,7 @@ impl Proving {
     pub(crate) fn proof(&mut self) -> Option<Proof> {
         let thread = self.thread.take_if(|thread| thread.is_finished())?;
         // A look that broke down has seen nothing; a probe that did not answer cannot tell.
-        Some(thread.join().unwrap_or(Proof { effect: Some(Effect::CannotTell), ..Proof::default() }))
+        Some(thread.join().unwrap_or(Proof { effect: Some(EffectFound::CannotTell), ..Proof::default() }))
     }
 }
 

@@ -21,26 +21,26 @@ use crate::sys::stop;
 
 /// Where it stands that a phase is looked at.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct TurnPlace {
     folder: PathBuf,
     tag: String,
 }
 
 /// What is started for a phase beside its attempts.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Why {
+pub(crate) enum TurnReason {
     /// To see whether it is done.
     Proof,
     /// To make another plan.
     Replan,
 }
 
-impl Place {
-    pub(crate) fn of(project: &Project, run: &RunId, phase: &PhaseId, why: Why) -> Self {
+impl TurnPlace {
+    pub(crate) fn of(project: &Project, run: &RunId, phase: &PhaseId, why: TurnReason) -> Self {
         let folder = folder(project, run);
         let why: &[u8] = match why {
-            Why::Proof => b"",
-            Why::Replan => b"\0replan",
+            TurnReason::Proof => b"",
+            TurnReason::Replan => b"\0replan",
         };
         let name = [folder.as_os_str().as_encoded_bytes(), b"\0", phase.as_str().as_bytes(), why].concat();
         Self { folder, tag: blake3::hash(&name).to_hex()[..24].to_owned() }
@@ -68,7 +68,7 @@ impl Place {
                 Err(why) if why.kind() == io::ErrorKind::NotFound && root.is_dir() => continue,
                 other => other?,
             }
-            let opened = match open(&path, Missing::Make) {
+            let opened = match open(&path, MissingTurn::Make) {
                 // The folder goes with the last look in it.
                 Err(why) if why.kind() == io::ErrorKind::NotFound => continue,
                 other => other?,
@@ -110,7 +110,7 @@ pub(crate) fn end_what_was_left(project: &Project, run: &RunId) {
     let folder = folder(project, run);
     for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
         let (path, name) = (entry.path(), entry.file_name());
-        let (Ok(file), Some(tag)) = (open(&path, Missing::Fails), name.to_str()) else { continue };
+        let (Ok(file), Some(tag)) = (open(&path, MissingTurn::Fails), name.to_str()) else { continue };
         let alone = try_lock(&file, Hold::Alone).unwrap_or(false) && is_still_there(&file, &path);
         if alone && end_what_is_left(&file, tag).unwrap_or(false) {
             drop(Turn { file, path });
@@ -128,15 +128,15 @@ fn end_what_is_left(file: &File, tag: &str) -> io::Result<bool> {
 }
 
 #[derive(Clone, Copy)]
-enum Missing {
+enum MissingTurn {
     Make,
     Fails,
 }
 
-fn open(path: &Path, missing: Missing) -> io::Result<File> {
+fn open(path: &Path, missing: MissingTurn) -> io::Result<File> {
     match missing {
-        Missing::Make => private::open_or_create(path),
-        Missing::Fails => private::open_to_write(path),
+        MissingTurn::Make => private::open_or_create(path),
+        MissingTurn::Fails => private::open_to_write(path),
     }
 }
 
@@ -152,7 +152,7 @@ mod tests {
         let folder = top.path().join("looks/run");
         std::thread::scope(|scope| {
             for tag in ["a", "b", "c"] {
-                let place = Place { folder: folder.clone(), tag: tag.to_owned() };
+                let place = TurnPlace { folder: folder.clone(), tag: tag.to_owned() };
                 scope.spawn(move || {
                     for _ in 0..3000 {
                         let turn = place.take(&AtomicBool::new(false)).expect("the folder can be made");
@@ -163,7 +163,7 @@ mod tests {
         });
         fs::create_dir_all(folder.parent().expect("a folder above")).expect("it can be made");
         fs::write(&folder, "").expect("a file");
-        let place = Place { folder, tag: "a".to_owned() };
+        let place = TurnPlace { folder, tag: "a".to_owned() };
         assert!(place.take(&AtomicBool::new(false)).is_err(), "a file in the way is said");
     }
 
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn one_look_at_a_time() {
         let top = tempfile::tempdir().expect("a folder");
-        let place = Place { folder: top.path().join("looks/run"), tag: "a".to_owned() };
+        let place = TurnPlace { folder: top.path().join("looks/run"), tag: "a".to_owned() };
         let first = place.take(&AtomicBool::new(false)).expect("the folder can be made");
         let (given_up, asked) = (AtomicBool::new(false), std::time::Instant::now());
         std::thread::scope(|scope| {

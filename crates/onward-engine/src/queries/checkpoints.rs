@@ -2,7 +2,7 @@
 
 use onward_core::checkpoint::{Checkpoint, CheckpointMeta};
 use onward_core::id::{CheckpointId, RunId};
-use onward_core::lookup::{self, Looked, Name};
+use onward_core::lookup::{self, LookedUp, Name};
 use onward_store::{CheckpointFilter, CheckpointRow, RunFilter, StoreExt};
 
 use crate::Onward;
@@ -42,9 +42,9 @@ impl Onward {
         let named = if exact { Vec::new() } else { self.checkpoints_named(text, of)? };
         let of_run = |id: &CheckpointId| named.iter().find(|row| row.id == *id).map(|row| &row.run);
         match lookup::choose_named(text, ids, named.iter().map(|row| row.id.clone()).collect()) {
-            Looked::Found(found) => Ok(found),
-            Looked::NotThere => Err(Error::NoSuchCheckpoint(text.to_owned())),
-            Looked::Ambiguous(candidates) => {
+            LookedUp::Found(found) => Ok(found),
+            LookedUp::NotThere => Err(Error::NoSuchCheckpoint(text.to_owned())),
+            LookedUp::Ambiguous(candidates) => {
                 let told = candidates.into_iter().map(|id| match of_run(&id) {
                     Some(run) => format!("{id} of run {run}"),
                     None => id.to_string(),

@@ -2,7 +2,7 @@
 
 use onward_core::checkpoint::Checkpoint;
 use onward_core::id::{CheckpointId, RunId};
-use onward_core::resume::{Finding, Kind};
+use onward_core::resume::{Finding, FindingKind};
 use onward_core::run::Run;
 use onward_store::{CheckpointFilter, StoreError, StoreExt};
 
@@ -61,7 +61,7 @@ impl Onward {
         let message = format!(
             "the latest checkpoint {id} cannot be read: {damage}; it is left as it is, {good}, and the run goes on by its journal"
         );
-        Some(Finding::new(Kind::CheckpointDamaged, message))
+        Some(Finding::new(FindingKind::CheckpointDamaged, message))
     }
 
     /// The run as its journal tells it; where that is damaged, with the last checkpoint that can be read.

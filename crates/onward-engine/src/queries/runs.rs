@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use onward_core::checkpoint::{self, BadDocument, Checkpoint, CheckpointMeta, FORMAT};
 use onward_core::event::{LeftRunning, Recorded};
 use onward_core::id::{Attempt, CheckpointId, PhaseId, RunId, Seq};
-use onward_core::lookup::{self, Looked, Name};
+use onward_core::lookup::{self, LookedUp, Name};
 use onward_core::plan::{Need, Phase};
 use onward_core::run::{PhaseState, Run, RunStatus, schedule};
-use onward_core::view::{self, Alive, Driver, StatusView, Summary, Why};
+use onward_core::view::{self, Alive, DriverView, StatusView, Summary, WillRun};
 use onward_store::{
     Alarm, CheckpointFilter, CheckpointRow, DATABASE, DATABASE_FILES, Damage, HEAD, LeaseKind, OpenMode, RunFilter,
     RunRow, StoreError, StoreExt, StoredCheckpoint,
@@ -27,7 +27,7 @@ use crate::executor::shell;
 use crate::journal;
 use crate::project::Project;
 use crate::start::open_question;
-use crate::start::prepared_plan::Prepared;
+use crate::start::prepared_plan::PreparedPlan;
 use crate::sys::process;
 
 /// The status of a run that was created and not yet begun.
@@ -145,7 +145,7 @@ impl Onward {
         let driver = self.driver(&id)?;
         if run.running().next().is_some() {
             // Notes are shown to whoever knows the secrets of the plan.
-            Prepared::learn_what_was_cut(&self.project, &run);
+            PreparedPlan::learn_what_was_cut(&self.project, &run);
         }
         Ok(status_of(&self.project, &run, driver, warnings))
     }
@@ -206,7 +206,7 @@ impl Onward {
         }
     }
 
-    pub fn why(&mut self, name: Option<&str>, phase: &str) -> Result<Why> {
+    pub fn why(&mut self, name: Option<&str>, phase: &str) -> Result<WillRun> {
         let id = self.find_run(name)?;
         let run = self.load(&id)?;
         require_phase(&run, phase)?;
@@ -221,8 +221,8 @@ impl Onward {
     }
 
     /// The same, with what the attempt's own folder says: an end that nobody has recorded yet, or a process that lives.
-    pub(crate) fn why_now(&self, run: &Run, phase: &Phase, state: &PhaseState) -> Why {
-        let not = |reason: &str| Why { phase: phase.id.clone(), will_run: false, reasons: vec![reason.to_owned()] };
+    pub(crate) fn why_now(&self, run: &Run, phase: &Phase, state: &PhaseState) -> WillRun {
+        let not = |reason: &str| WillRun { phase: phase.id.clone(), will_run: false, reasons: vec![reason.to_owned()] };
         let Some(attempt) = &state.attempt else { return view::why(run, phase, state) };
         let folder = shell::folder(&self.project, run, &phase.id, attempt.number);
         match folder.exit() {
@@ -247,10 +247,10 @@ impl Onward {
         })
     }
 
-    pub fn driver(&mut self, run: &RunId) -> Result<Option<Driver>> {
+    pub fn driver(&mut self, run: &RunId) -> Result<Option<DriverView>> {
         let held = self.store()?.holder(run)?;
         Ok(held.and_then(|(kind, holder)| match kind {
-            LeaseKind::Driving => Some(Driver { host: holder.host, pid: holder.pid, since: holder.since }),
+            LeaseKind::Driving => Some(DriverView { host: holder.host, pid: holder.pid, since: holder.since }),
             LeaseKind::Brief => None,
         }))
     }
@@ -311,12 +311,12 @@ impl Onward {
     fn run_by_id(&mut self, id: &str) -> Result<RunId> {
         let rows = self.rows(&RunFilter { run_prefix: Some(id.to_owned()), ..RunFilter::default() })?;
         match lookup::choose(id, rows.into_iter().map(|row| row.run).collect()) {
-            Looked::Found(run) => Ok(run),
-            Looked::NotThere => match self.lost_run(id) {
+            LookedUp::Found(run) => Ok(run),
+            LookedUp::NotThere => match self.lost_run(id) {
                 Some(lost) => Err(lost),
                 None => Err(self.nothing_or_lost(Error::NoSuchRun(id.to_owned()))),
             },
-            Looked::Ambiguous(runs) => Err(ambiguous("run", id, &runs)),
+            LookedUp::Ambiguous(runs) => Err(ambiguous("run", id, &runs)),
         }
     }
 
@@ -396,7 +396,7 @@ fn is_worth_a_warning(alarm: &onward_store::Alarm) -> bool {
     }
 }
 
-fn readable(project: &Project, summary: Summary, driver: Option<&Driver>) -> ListItem {
+fn readable(project: &Project, summary: Summary, driver: Option<&DriverView>) -> ListItem {
     let status = view::status_seen(summary.status, driver);
     let findings = if view::is_resumable(status) {
         open_question::last_of_row(project, &summary.run, &summary.findings, summary.looked_at)
@@ -477,7 +477,7 @@ pub(crate) fn checkpoint_from(id: &CheckpointId, found: &StoredCheckpoint) -> Re
 }
 
 /// A run with what can be seen of its processes now.
-pub(crate) fn status_of(project: &Project, run: &Run, driver: Option<Driver>, warnings: Vec<String>) -> StatusView {
+pub(crate) fn status_of(project: &Project, run: &Run, driver: Option<DriverView>, warnings: Vec<String>) -> StatusView {
     let warnings = warnings.into_iter().chain(left_running(run)).collect();
     view::status(run, &alive(project, run, driver), warnings)
 }
@@ -492,7 +492,7 @@ fn left_running(run: &Run) -> impl Iterator<Item = String> {
 }
 
 /// What can be seen of the processes of a run now.
-pub(crate) fn alive(project: &Project, run: &Run, driver: Option<Driver>) -> Alive {
+pub(crate) fn alive(project: &Project, run: &Run, driver: Option<DriverView>) -> Alive {
     let mut alive = Alive { driver, now: Timestamp::now(), ..Alive::default() };
     for (phase, state) in run.running() {
         let Some(attempt) = &state.attempt else { continue };

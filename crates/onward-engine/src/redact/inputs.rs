@@ -8,7 +8,7 @@ use onward_core::event::{NoCommit, Outcome};
 use onward_core::input::{AttemptEnd, DoneSaid, Input, Posted, Says};
 use onward_core::patch::Op;
 use onward_core::plan::Plan;
-use onward_core::run::proof::{ArtifactState, Copied, Proof};
+use onward_core::run::proof::{ArtifactCopied, ArtifactState, Proof};
 use serde_json::{Map, Value};
 
 use super::collisions::demand_outputs_apart;
@@ -97,12 +97,12 @@ pub(crate) fn plan(plan: &Plan, store: &Path) -> Result<Plan, String> {
     let whole = serde_json::to_value(plan).map_err(|why| why.to_string())?;
     // A word of the format that happens to be somebody's secret says nothing about the secret.
     let twins = Twins::of(&whole, &clean, store)?;
-    serde_json::from_value(plan_value(whole, Place::Text, &twins))
+    serde_json::from_value(plan_value(whole, TextPlace::Text, &twins))
         .map_err(|why| format!("a secret of the environment stands where it cannot be cut out of the plan: {why}"))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum TextPlace {
     Text,
     /// Ids and words of the format.
     Word,
@@ -138,16 +138,19 @@ const WORDS: [&str; 26] = [
     "shell",
 ];
 
-fn plan_value(value: Value, place: Place, twins: &Twins) -> Value {
+fn plan_value(value: Value, place: TextPlace, twins: &Twins) -> Value {
     match value {
-        Value::String(string) if place == Place::Text => Value::String(known::cut_text(&string, twins)),
+        Value::String(string) if place == TextPlace::Text => Value::String(known::cut_text(&string, twins)),
         Value::Array(list) => Value::Array(list.into_iter().map(|one| plan_value(one, place, twins)).collect()),
         Value::Object(entries) => Value::Object(
             entries
                 .into_iter()
                 .map(|(key, inner)| {
-                    let place =
-                        if WORDS.contains(&key.as_str()) && !inner.is_object() { Place::Word } else { Place::Text };
+                    let place = if WORDS.contains(&key.as_str()) && !inner.is_object() {
+                        TextPlace::Word
+                    } else {
+                        TextPlace::Text
+                    };
                     (key, plan_value(inner, place, twins))
                 })
                 .collect(),
@@ -196,7 +199,7 @@ fn proof(proof: Proof) -> Proof {
     for artifact in &mut artifacts {
         artifact.path = text(std::mem::take(&mut artifact.path));
         match &mut artifact.state {
-            ArtifactState::Refused { why } | ArtifactState::There { copy: Copied::Not { why }, .. } => {
+            ArtifactState::Refused { why } | ArtifactState::There { copy: ArtifactCopied::Not { why }, .. } => {
                 *why = text(std::mem::take(why));
             }
             ArtifactState::There { .. } | ArtifactState::Missing => {}

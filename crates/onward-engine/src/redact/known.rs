@@ -9,12 +9,12 @@ use std::ffi::OsStr;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::twins::Twins;
-use super::{MARK, Names, SECRET_BYTES_MIN, Secrets, redact_text, values_of};
+use super::{MARK, SECRET_BYTES_MIN, SecretNames, Secrets, redact_text, values_of};
 
-static KNOWN: RwLock<Option<Known>> = RwLock::new(None);
+static KNOWN: RwLock<Option<KnownSecrets>> = RwLock::new(None);
 
-struct Known {
-    names: Names,
+struct KnownSecrets {
+    names: SecretNames,
     /// Values that are no variables of ours.
     given: BTreeSet<Vec<u8>>,
     /// Where they were given: names of inputs and of variables of a plan, each with its last secret value.
@@ -26,8 +26,8 @@ struct Known {
     texts: BTreeMap<String, Option<String>>,
 }
 
-impl Known {
-    fn new(names: Names) -> Self {
+impl KnownSecrets {
+    fn new(names: SecretNames) -> Self {
         let secrets = Arc::new(Secrets::new(&[]));
         let (sources, inputs, texts) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let mut known = Self { names, given: BTreeSet::new(), sources, secrets, inputs, texts };
@@ -63,9 +63,9 @@ impl Known {
     }
 }
 
-fn with<T>(work: impl FnOnce(&mut Known) -> T) -> T {
+fn with<T>(work: impl FnOnce(&mut KnownSecrets) -> T) -> T {
     let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
-    work(known.get_or_insert_with(|| Known::new(Names::default())))
+    work(known.get_or_insert_with(|| KnownSecrets::new(SecretNames::default())))
 }
 
 /// The secrets that are cut out of everything this process writes and shows.
@@ -79,7 +79,7 @@ pub fn secrets() -> Arc<Secrets> {
 }
 
 /// The names that the configuration adds and takes out.
-pub(crate) fn names() -> Names {
+pub(crate) fn names() -> SecretNames {
     with(|known| known.names.clone())
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn given() -> Vec<Vec<u8>> {
 }
 
 /// From now on the configuration has its say.
-pub(crate) fn go_by(names: &Names) {
+pub(crate) fn go_by(names: &SecretNames) {
     with(|known| {
         if known.names != *names {
             known.names = names.clone();

@@ -47,7 +47,7 @@ enum Kind {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Look {
+pub(super) enum LiteralMatch {
     Nothing,
     /// The bytes end within what may become one of the values.
     Undecided,
@@ -55,7 +55,7 @@ pub(super) enum Look {
     Whole(usize),
 }
 
-impl Look {
+impl LiteralMatch {
     fn open(more: More) -> Self {
         match more {
             More::Yes => Self::Undecided,
@@ -105,22 +105,22 @@ impl Literals {
     }
 
     /// Whether one of the values stands at the beginning of these bytes. A longer one that is still possible is waited for.
-    pub(super) fn look(&self, bytes: &[u8], more: More) -> Look {
+    pub(super) fn look(&self, bytes: &[u8], more: More) -> LiteralMatch {
         let first = &bytes[..bytes.len().min(2)];
         if first.is_empty() {
-            return Look::Nothing;
+            return LiteralMatch::Nothing;
         }
-        let mut found = Look::Nothing;
+        let mut found = LiteralMatch::Nothing;
         for form in self.beginning_with(first) {
             found = found.or(form.look(bytes, more));
-            if found == Look::Undecided {
+            if found == LiteralMatch::Undecided {
                 return found;
             }
         }
         Escape::ALL.into_iter().filter(|escape| escape.may_be_in(first)).fold(found, |found, escape| {
             let looks = match first_two(bytes, escape) {
                 Some(two) => self.look_escaped(two, bytes, escape, more),
-                None => Look::open(more),
+                None => LiteralMatch::open(more),
             };
             found.or(looks)
         })
@@ -132,12 +132,12 @@ impl Literals {
     }
 
     /// The same for values of which the first or the second letter is escaped.
-    fn look_escaped(&self, two: [u8; 2], bytes: &[u8], escape: Escape, more: More) -> Look {
+    fn look_escaped(&self, two: [u8; 2], bytes: &[u8], escape: Escape, more: More) -> LiteralMatch {
         let also = if escape == Escape::Percent { two.map(|byte| if byte == b'+' { b' ' } else { byte }) } else { two };
         let blank = if also == two { None } else { Some(also) };
         let forms = std::iter::once(two).chain(blank).flat_map(|two| self.beginning_with(two));
         let texts = forms.filter(|form| form.kind == Kind::Text);
-        texts.fold(Look::Nothing, |found, form| found.or(unescape(&form.bytes, bytes, escape, more)))
+        texts.fold(LiteralMatch::Nothing, |found, form| found.or(unescape(&form.bytes, bytes, escape, more)))
     }
 }
 
@@ -160,22 +160,23 @@ fn first_two(bytes: &[u8], escape: Escape) -> Option<[u8; 2]> {
 }
 
 impl Form {
-    fn look(&self, bytes: &[u8], more: More) -> Look {
+    fn look(&self, bytes: &[u8], more: More) -> LiteralMatch {
         let same = self.bytes.iter().zip(bytes).take_while(|(one, other)| one == other).count();
         if same == self.bytes.len() {
-            return Look::Whole(same);
+            return LiteralMatch::Whole(same);
         }
         if same == bytes.len() {
-            return Look::open(more);
+            return LiteralMatch::open(more);
         }
         match self.kind {
             Kind::Text => {
                 let escapes = Escape::ALL.into_iter().filter(|escape| escape.may_be_in(&bytes[..=same]));
-                escapes.fold(Look::Nothing, |found, escape| found.or(unescape(&self.bytes, bytes, escape, more)))
+                escapes
+                    .fold(LiteralMatch::Nothing, |found, escape| found.or(unescape(&self.bytes, bytes, escape, more)))
             }
             Kind::Base64 if same >= DIGITS_BEFORE_A_BREAK_MIN => self.over_lines(bytes, same, more),
             Kind::Hex if same >= 2 => self.apart(bytes, same / 2 * 2, more),
-            Kind::Base64 | Kind::Hex => Look::Nothing,
+            Kind::Base64 | Kind::Hex => LiteralMatch::Nothing,
         }
     }
 
@@ -184,30 +185,30 @@ impl Form {
     }
 
     /// Base64 with line breaks, of which the first so many digits are there. A digit of its own may be escaped, as `/` is.
-    fn over_lines(&self, bytes: &[u8], same: usize, more: More) -> Look {
+    fn over_lines(&self, bytes: &[u8], same: usize, more: More) -> LiteralMatch {
         let mut at = same;
         for &digit in &self.bytes[same..] {
             if bytes.get(at) != Some(&digit) {
                 match gaps::line_break(&bytes[at..]) {
                     Gap::Length(length) | Gap::Margins(length) => at += length,
-                    Gap::Open => return Look::open(more),
+                    Gap::Open => return LiteralMatch::open(more),
                     Gap::None => {}
                 }
             }
             at += match digit_length(&bytes[at..], digit) {
                 Gap::Length(length) | Gap::Margins(length) => length,
-                Gap::Open => return Look::open(more),
-                Gap::None => return Look::Nothing,
+                Gap::Open => return LiteralMatch::open(more),
+                Gap::None => return LiteralMatch::Nothing,
             };
             if at > self.bytes_max() {
-                return Look::Nothing;
+                return LiteralMatch::Nothing;
             }
         }
-        Look::Whole(at)
+        LiteralMatch::Whole(at)
     }
 
     /// Hex with something between the bytes, of which the first so many digits are there.
-    fn apart(&self, bytes: &[u8], same: usize, more: More) -> Look {
+    fn apart(&self, bytes: &[u8], same: usize, more: More) -> LiteralMatch {
         let (mut at, mut in_a_dump) = (same, false);
         for (number, digits) in self.bytes[same..].chunks_exact(2).enumerate() {
             let digits = [digits[0], digits[1]];
@@ -219,21 +220,21 @@ impl Form {
                 match gaps::before_digits(&bytes[at..], digits, within) {
                     Gap::Length(length) => at += length,
                     Gap::Margins(length) => (at, in_a_dump) = (at + length, true),
-                    Gap::Open => return Look::open(more),
-                    Gap::None => return Look::Nothing,
+                    Gap::Open => return LiteralMatch::open(more),
+                    Gap::None => return LiteralMatch::Nothing,
                 }
             }
             at += digits.len();
             if at > self.bytes_max() {
-                return Look::Nothing;
+                return LiteralMatch::Nothing;
             }
         }
         // The text at the end of the last line has the last letters of the value.
         match (in_a_dump, gaps::end_of_line(&bytes[at..])) {
-            (true, Gap::Length(rest) | Gap::Margins(rest)) => Look::Whole(at + rest),
-            (true, Gap::Open) if more == More::Yes => Look::Undecided,
-            (true, Gap::Open) => Look::Whole(bytes.len()),
-            (true, Gap::None) | (false, _) => Look::Whole(at),
+            (true, Gap::Length(rest) | Gap::Margins(rest)) => LiteralMatch::Whole(at + rest),
+            (true, Gap::Open) if more == More::Yes => LiteralMatch::Undecided,
+            (true, Gap::Open) => LiteralMatch::Whole(bytes.len()),
+            (true, Gap::None) | (false, _) => LiteralMatch::Whole(at),
         }
     }
 }
@@ -254,7 +255,7 @@ fn digit_length(bytes: &[u8], digit: u8) -> Gap {
 }
 
 /// Whether the bytes begin with a text in which letters may be escaped.
-fn unescape(text: &[u8], bytes: &[u8], escape: Escape, more: More) -> Look {
+fn unescape(text: &[u8], bytes: &[u8], escape: Escape, more: More) -> LiteralMatch {
     let (mut at, mut done) = (0, 0);
     while done < text.len() {
         match escape.unit(&bytes[at..]) {
@@ -262,11 +263,11 @@ fn unescape(text: &[u8], bytes: &[u8], escape: Escape, more: More) -> Look {
             Unit::Escaped { length, means, count } if text[done..].starts_with(&means[..count]) => {
                 (at, done) = (at + length, done + count);
             }
-            Unit::Plain(_) | Unit::Escaped { .. } => return Look::Nothing,
-            Unit::Open => return Look::open(more),
+            Unit::Plain(_) | Unit::Escaped { .. } => return LiteralMatch::Nothing,
+            Unit::Open => return LiteralMatch::open(more),
         }
     }
-    Look::Whole(at)
+    LiteralMatch::Whole(at)
 }
 
 /// The lines of a value that has several, in all forms: programs print such values line by line. The frame of a key is no secret.
@@ -348,7 +349,7 @@ mod tests {
     fn every_line_of_a_value_is_known() {
         let value = "-----BEGIN OWN KEY-----\r\nfirst-line-4711\r\n  second-line-4712\nshort\n-----END OWN KEY-----";
         let literals = Literals::new(&[value.as_bytes().to_vec()]);
-        let known = |text: &str| matches!(literals.look(text.as_bytes(), More::No), Look::Whole(_));
+        let known = |text: &str| matches!(literals.look(text.as_bytes(), More::No), LiteralMatch::Whole(_));
         let encoded = ["c2Vjb25kLWxpbmUtNDcxMg==", "7365636f6e642d6c696e652d34373132"];
         assert!(["first-line-4711", "second-line-4712"].into_iter().chain(encoded).all(known));
         assert!(known(value) && !known("-----BEGIN OWN KEY-----") && !known("short"));
@@ -358,9 +359,9 @@ mod tests {
     #[test]
     fn the_longest_value_counts() {
         let literals = Literals::new(&[b"abcdefgh".to_vec(), b"abcdefghijkl".to_vec()]);
-        assert_eq!(literals.look(b"abcdefghij", More::Yes), Look::Undecided);
-        assert_eq!(literals.look(b"abcdefghij", More::No), Look::Whole(8));
-        assert_eq!(literals.look(b"abcdefghijklm", More::Yes), Look::Whole(12));
-        assert_eq!(literals.look(b"abcdefgx", More::Yes), Look::Nothing);
+        assert_eq!(literals.look(b"abcdefghij", More::Yes), LiteralMatch::Undecided);
+        assert_eq!(literals.look(b"abcdefghij", More::No), LiteralMatch::Whole(8));
+        assert_eq!(literals.look(b"abcdefghijklm", More::Yes), LiteralMatch::Whole(12));
+        assert_eq!(literals.look(b"abcdefgx", More::Yes), LiteralMatch::Nothing);
     }
 }

@@ -8,12 +8,12 @@ const ENDS: [&str; 11] =
 
 /// Names that the configuration adds to those that say it themselves, and names that it takes out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Names {
+pub struct SecretNames {
     pub more: Vec<String>,
     pub except: Vec<String>,
 }
 
-impl Names {
+impl SecretNames {
     /// Whether the value under this name is secret.
     pub fn mean(&self, name: &[u8]) -> bool {
         !self.take_out(name) && (names_a_secret(name) || has(&self.more, name))

@@ -1,7 +1,7 @@
 //! Tokens that are known by their shape, with few false hits: a sha, a uuid or a long word is none.
 
 use super::key_material::KeyMaterial;
-use super::{BEHIND_BYTES, Follow, Look, More, Secrets};
+use super::{BEHIND_BYTES, Follow, More, PlaceMatch, Secrets};
 
 /// How far a token is looked at for its proof.
 const TOKEN_BYTES_LOOKED_AT_MAX: usize = 40;
@@ -39,38 +39,38 @@ impl Class {
 
 /// What makes a token more than a word with the same beginning.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Proof {
+enum TokenProof {
     Length,
     /// A digit, or a long stretch of mixed letters, which words that are joined by dashes do not have.
     Random,
 }
 
-struct Token {
+struct TokenShape {
     prefix: &'static str,
     class: Class,
     /// Bytes behind the prefix.
     length_min: usize,
-    proof: Proof,
-    place: Place,
+    proof: TokenProof,
+    place: PrefixPlace,
 }
 
 /// Where a prefix counts.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum PrefixPlace {
     Anywhere,
     /// Only where a word could begin: the prefix is the end of common words.
     WordBorder,
 }
 
-const fn token(prefix: &'static str, class: Class, length_min: usize) -> Token {
-    Token { prefix, class, length_min, proof: Proof::Length, place: Place::Anywhere }
+const fn token(prefix: &'static str, class: Class, length_min: usize) -> TokenShape {
+    TokenShape { prefix, class, length_min, proof: TokenProof::Length, place: PrefixPlace::Anywhere }
 }
 
-const fn random(prefix: &'static str, class: Class, length_min: usize, place: Place) -> Token {
-    Token { prefix, class, length_min, proof: Proof::Random, place }
+const fn random(prefix: &'static str, class: Class, length_min: usize, place: PrefixPlace) -> TokenShape {
+    TokenShape { prefix, class, length_min, proof: TokenProof::Random, place }
 }
 
-const TOKENS: [Token; 22] = [
+const TOKENS: [TokenShape; 22] = [
     token("ghp_", Class::Word, 20),
     token("gho_", Class::Word, 20),
     token("ghu_", Class::Word, 20),
@@ -78,20 +78,20 @@ const TOKENS: [Token; 22] = [
     token("ghr_", Class::Word, 20),
     token("github_pat_", Class::Name, 22),
     token("glpat-", Class::Dashed, 20),
-    random("sk-", Class::Dashed, 20, Place::WordBorder),
+    random("sk-", Class::Dashed, 20, PrefixPlace::WordBorder),
     token("sk_live_", Class::Word, 16),
     token("rk_live_", Class::Word, 16),
-    random("xoxa-", Class::Dashed, 10, Place::Anywhere),
-    random("xoxb-", Class::Dashed, 10, Place::Anywhere),
-    random("xoxe-", Class::Dashed, 10, Place::Anywhere),
-    random("xoxp-", Class::Dashed, 10, Place::Anywhere),
-    random("xoxr-", Class::Dashed, 10, Place::Anywhere),
-    random("xoxs-", Class::Dashed, 10, Place::Anywhere),
+    random("xoxa-", Class::Dashed, 10, PrefixPlace::Anywhere),
+    random("xoxb-", Class::Dashed, 10, PrefixPlace::Anywhere),
+    random("xoxe-", Class::Dashed, 10, PrefixPlace::Anywhere),
+    random("xoxp-", Class::Dashed, 10, PrefixPlace::Anywhere),
+    random("xoxr-", Class::Dashed, 10, PrefixPlace::Anywhere),
+    random("xoxs-", Class::Dashed, 10, PrefixPlace::Anywhere),
     token("AKIA", Class::Capital, 16),
-    random("ASIA", Class::Capital, 16, Place::WordBorder),
+    random("ASIA", Class::Capital, 16, PrefixPlace::WordBorder),
     token("AIza", Class::Dashed, 35),
     token("npm_", Class::Word, 36),
-    random("hf_", Class::Word, 30, Place::WordBorder),
+    random("hf_", Class::Word, 30, PrefixPlace::WordBorder),
     token("pypi-AgE", Class::Dashed, 30),
 ];
 
@@ -111,12 +111,12 @@ pub(super) fn starts() -> impl Iterator<Item = [u8; 3]> {
 
 /// The bytes before the place that is looked at, across pieces.
 #[derive(Clone, Copy)]
-pub(super) struct Behind<'a> {
+pub(super) struct BytesBefore<'a> {
     earlier: &'a [u8; BEHIND_BYTES],
     here: &'a [u8],
 }
 
-impl<'a> Behind<'a> {
+impl<'a> BytesBefore<'a> {
     pub(super) fn new(earlier: &'a [u8; BEHIND_BYTES], here: &'a [u8]) -> Self {
         Self { earlier, here }
     }
@@ -147,55 +147,57 @@ impl<'a> Behind<'a> {
 }
 
 /// Whether one of the shapes begins here.
-pub(super) fn look(secrets: &Secrets, bytes: &[u8], behind: Behind<'_>, more: More) -> Look {
+pub(super) fn look(secrets: &Secrets, bytes: &[u8], behind: BytesBefore<'_>, more: More) -> PlaceMatch {
     let looks = [
         look_for_token(bytes, behind, more),
         look_for_key_block(bytes, more),
         look_for_jwt(bytes, more),
         look_for_url(secrets, bytes, more),
     ];
-    looks.into_iter().find(|look| *look != Look::Nothing).unwrap_or(Look::Nothing)
+    looks.into_iter().find(|look| *look != PlaceMatch::Nothing).unwrap_or(PlaceMatch::Nothing)
 }
 
 /// What is known of a fixed text at the beginning of the bytes.
-fn begins(bytes: &[u8], prefix: &[u8], more: More) -> Look {
+fn begins(bytes: &[u8], prefix: &[u8], more: More) -> PlaceMatch {
     if bytes.starts_with(prefix) {
-        Look::Secret { keep: 0, cut: prefix.len(), follow: Follow::Nothing }
+        PlaceMatch::Secret { keep: 0, cut: prefix.len(), follow: Follow::Nothing }
     } else if more == More::Yes && prefix.starts_with(bytes) {
-        Look::Undecided
+        PlaceMatch::Undecided
     } else {
-        Look::Nothing
+        PlaceMatch::Nothing
     }
 }
 
-fn look_for_token(bytes: &[u8], behind: Behind<'_>, more: More) -> Look {
+fn look_for_token(bytes: &[u8], behind: BytesBefore<'_>, more: More) -> PlaceMatch {
     for token in &TOKENS {
         let prefix = token.prefix.as_bytes();
         let look = match begins(bytes, prefix, more) {
-            Look::Nothing => continue,
-            Look::Undecided | Look::Secret { .. } if token.place == Place::WordBorder && !behind.is_word_border() => {
+            PlaceMatch::Nothing => continue,
+            PlaceMatch::Undecided | PlaceMatch::Secret { .. }
+                if token.place == PrefixPlace::WordBorder && !behind.is_word_border() =>
+            {
                 continue;
             }
-            Look::Undecided => Look::Undecided,
-            Look::Secret { .. } => prove(token, &bytes[prefix.len()..], more),
+            PlaceMatch::Undecided => PlaceMatch::Undecided,
+            PlaceMatch::Secret { .. } => prove(token, &bytes[prefix.len()..], more),
         };
-        if look != Look::Nothing {
+        if look != PlaceMatch::Nothing {
             return look;
         }
     }
-    Look::Nothing
+    PlaceMatch::Nothing
 }
 
-fn prove(token: &Token, body: &[u8], more: More) -> Look {
+fn prove(token: &TokenShape, body: &[u8], more: More) -> PlaceMatch {
     let seen = &body[..body.len().min(TOKEN_BYTES_LOOKED_AT_MAX)];
     let length = seen.iter().position(|&byte| !token.class.has(byte)).unwrap_or(seen.len());
     let run = &seen[..length];
-    let proven = length >= token.length_min && (token.proof == Proof::Length || looks_random(run));
+    let proven = length >= token.length_min && (token.proof == TokenProof::Length || looks_random(run));
     if proven {
-        return Look::Secret { keep: 0, cut: token.prefix.len() + length, follow: Follow::Class(token.class) };
+        return PlaceMatch::Secret { keep: 0, cut: token.prefix.len() + length, follow: Follow::Class(token.class) };
     }
     let open = length == body.len() && length < TOKEN_BYTES_LOOKED_AT_MAX;
-    if open && more == More::Yes { Look::Undecided } else { Look::Nothing }
+    if open && more == More::Yes { PlaceMatch::Undecided } else { PlaceMatch::Nothing }
 }
 
 fn looks_random(run: &[u8]) -> bool {
@@ -206,13 +208,13 @@ fn looks_random(run: &[u8]) -> bool {
 }
 
 /// `-----BEGIN … PRIVATE KEY-----` and all that follows up to its end line.
-fn look_for_key_block(bytes: &[u8], more: More) -> Look {
+fn look_for_key_block(bytes: &[u8], more: More) -> PlaceMatch {
     match key_block_line(bytes, KEY_BLOCK_BEGIN, more) {
         KeyBlockLine::Here(length) if has_key_name(&bytes[..length]) => {
-            Look::Secret { keep: 0, cut: length, follow: Follow::KeyBlock(KeyMaterial::default()) }
+            PlaceMatch::Secret { keep: 0, cut: length, follow: Follow::KeyBlock(KeyMaterial::default()) }
         }
-        KeyBlockLine::Here(_) | KeyBlockLine::NotHere => Look::Nothing,
-        KeyBlockLine::Undecided => Look::Undecided,
+        KeyBlockLine::Here(_) | KeyBlockLine::NotHere => PlaceMatch::Nothing,
+        KeyBlockLine::Undecided => PlaceMatch::Undecided,
     }
 }
 
@@ -235,10 +237,11 @@ pub(super) fn key_block_end(bytes: &[u8], more: More) -> KeyBlockLine {
 
 /// A beginning, a name in capitals, and five dashes.
 fn key_block_line(bytes: &[u8], begin: &[u8], more: More) -> KeyBlockLine {
-    let undecided = |look: Look| if look == Look::Undecided { KeyBlockLine::Undecided } else { KeyBlockLine::NotHere };
+    let undecided =
+        |look: PlaceMatch| if look == PlaceMatch::Undecided { KeyBlockLine::Undecided } else { KeyBlockLine::NotHere };
     match begins(bytes, begin, more) {
-        Look::Secret { .. } => {}
-        other @ (Look::Nothing | Look::Undecided) => return undecided(other),
+        PlaceMatch::Secret { .. } => {}
+        other @ (PlaceMatch::Nothing | PlaceMatch::Undecided) => return undecided(other),
     }
     let name = &bytes[begin.len()..];
     let name = &name[..name.len().min(KEY_BLOCK_NAME_BYTES_MAX)];
@@ -248,46 +251,46 @@ fn key_block_line(bytes: &[u8], begin: &[u8], more: More) -> KeyBlockLine {
         return if open { KeyBlockLine::Undecided } else { KeyBlockLine::NotHere };
     };
     match begins(&bytes[begin.len() + end..], KEY_BLOCK_DASHES, more) {
-        Look::Secret { .. } => KeyBlockLine::Here(begin.len() + end + KEY_BLOCK_DASHES.len()),
-        other @ (Look::Nothing | Look::Undecided) => undecided(other),
+        PlaceMatch::Secret { .. } => KeyBlockLine::Here(begin.len() + end + KEY_BLOCK_DASHES.len()),
+        other @ (PlaceMatch::Nothing | PlaceMatch::Undecided) => undecided(other),
     }
 }
 
 /// A JSON web token: two JSON objects in base64, which both begin with `eyJ`, and a signature.
-fn look_for_jwt(bytes: &[u8], more: More) -> Look {
+fn look_for_jwt(bytes: &[u8], more: More) -> PlaceMatch {
     match begins(bytes, JWT_BEGIN, more) {
-        Look::Secret { .. } => {}
-        other @ (Look::Nothing | Look::Undecided) => return other,
+        PlaceMatch::Secret { .. } => {}
+        other @ (PlaceMatch::Nothing | PlaceMatch::Undecided) => return other,
     }
     let seen = &bytes[..bytes.len().min(JWT_HEADER_BYTES_MAX)];
     let Some(dot) = seen.iter().position(|&byte| !Class::Dashed.has(byte)) else {
         let open = seen.len() < JWT_HEADER_BYTES_MAX && more == More::Yes;
-        return if open { Look::Undecided } else { Look::Nothing };
+        return if open { PlaceMatch::Undecided } else { PlaceMatch::Nothing };
     };
     match begins(&bytes[dot..], b".eyJ", more) {
-        Look::Secret { .. } => Look::Secret { keep: 0, cut: dot, follow: Follow::Class(Class::Dotted) },
-        other @ (Look::Nothing | Look::Undecided) => other,
+        PlaceMatch::Secret { .. } => PlaceMatch::Secret { keep: 0, cut: dot, follow: Follow::Class(Class::Dotted) },
+        other @ (PlaceMatch::Nothing | PlaceMatch::Undecided) => other,
     }
 }
 
 /// The password in `scheme://user:password@host`. The user stays readable, unless it is a secret itself.
-fn look_for_url(secrets: &Secrets, bytes: &[u8], more: More) -> Look {
+fn look_for_url(secrets: &Secrets, bytes: &[u8], more: More) -> PlaceMatch {
     match begins(bytes, URL_BEGIN, more) {
-        Look::Secret { .. } => {}
-        other @ (Look::Nothing | Look::Undecided) => return other,
+        PlaceMatch::Secret { .. } => {}
+        other @ (PlaceMatch::Nothing | PlaceMatch::Undecided) => return other,
     }
     match credentials(&bytes[URL_BEGIN.len()..]) {
-        Credentials::Open if more == More::Yes => Look::Undecided,
-        Credentials::None | Credentials::Open => Look::Nothing,
+        Credentials::Open if more == More::Yes => PlaceMatch::Undecided,
+        Credentials::None | Credentials::Open => PlaceMatch::Nothing,
         Credentials::Found { user, password } => {
             let info = &bytes[URL_BEGIN.len()..URL_BEGIN.len() + user + 1 + password];
             if info[user + 1..] == *super::MARK.as_bytes() {
                 // Cut before; cutting again would only count it twice.
-                return Look::Nothing;
+                return PlaceMatch::Nothing;
             }
             let user_is_secret = !secrets.bytes(info).starts_with(&info[..=user]);
             let (keep, cut) = if user_is_secret { (0, user + 1 + password) } else { (user + 1, password) };
-            Look::Secret { keep: URL_BEGIN.len() + keep, cut, follow: Follow::Nothing }
+            PlaceMatch::Secret { keep: URL_BEGIN.len() + keep, cut, follow: Follow::Nothing }
         }
     }
 }

@@ -10,10 +10,10 @@ use onward_core::id::{PhaseId, RunId};
 use onward_core::input::{Begin, Bounds, Choice, Resumption};
 use onward_core::plan;
 use onward_core::resume::{
-    self, Accept, Answers, Facts, Finding, Kind, Offered, PlanFact, Standing, Verdict, Wording, stale,
+    self, Accept, Answers, Finding, FindingKind, Offered, PlanFact, ResumeFacts, RunStanding, Verdict, Wording, stale,
 };
 use onward_core::run::{self, Run};
-use onward_core::view::{self, Alive, Driver, StatusView, Why};
+use onward_core::view::{self, Alive, DriverView, StatusView, WillRun};
 
 use crate::Onward;
 use crate::error::{Error, Result};
@@ -22,8 +22,8 @@ use crate::plan_files;
 use crate::probe;
 use crate::queries::runs::{self, require_phase};
 use crate::start::offers::{fresh, question, refuse_if_driven};
-use crate::start::prepared_plan::{Prepared, is_known_by, text_key};
-use crate::start::starting::{Found, PlanFrom, Ready, Request, Want};
+use crate::start::prepared_plan::{PreparedPlan, is_known_by, text_key};
+use crate::start::starting::{PlanFrom, Ready, Request, StartFound, Want};
 use crate::sys::stop;
 use crate::trust;
 use crate::vcs;
@@ -80,7 +80,7 @@ pub(crate) enum FilesNow {
 }
 
 impl FileNow {
-    pub(crate) fn of(run: &Run, prepared: &Prepared, text: &str) -> Self {
+    pub(crate) fn of(run: &Run, prepared: &PreparedPlan, text: &str) -> Self {
         let plan = prepared.beside(run);
         if text == run.started.plan_text || plan == *run.plan() {
             return Self::Same;
@@ -113,7 +113,7 @@ impl Onward {
         }
         let started = &run.started;
         let prepared = plan_files::plan_from_text(&self.project, &path, text)
-            .and_then(|plan| Prepared::of(&self.project, &started.plan_path, &plan, &started.inputs));
+            .and_then(|plan| PreparedPlan::of(&self.project, &started.plan_path, &plan, &started.inputs));
         match prepared {
             Ok(prepared) => {
                 let text = text_key(&self.project, &hash, prepared.plan.used.keys().map(String::as_str));
@@ -178,7 +178,7 @@ impl Onward {
                 (seen.reads, seen.writes, seen.artifacts) = (None, None, None);
             }
         }
-        let facts = Facts {
+        let facts = ResumeFacts {
             run,
             plan: one.plan.clone(),
             branch: vcs::branch_fact(&self.project.top, run.branch()),
@@ -196,14 +196,14 @@ impl Onward {
             findings.extend(probe::artifact::restorable(&self.project, run).map(|(phase, artifact)| {
                 let (name, path) = (&artifact.name, &artifact.path);
                 let message = format!("phase {phase}: its artifact {name} ({path}) is gone, and its copy is put back");
-                Finding::of(Kind::ArtifactRestored, phase, message)
+                Finding::of(FindingKind::ArtifactRestored, phase, message)
             }));
         }
         findings.extend(self.latest_is_damaged(run));
         self.count_lines(run, &mut findings);
         findings.extend(one.orphans().map(|phase| {
             let message = format!("phase {phase} is still at work, and is waited for");
-            Finding::of(Kind::Orphan, phase, message)
+            Finding::of(FindingKind::Orphan, phase, message)
         }));
         findings.sort_by_key(|finding| std::cmp::Reverse(finding.kind.row().weight));
         one.world = Some(Box::new(world)).filter(|world| **world != World::default());
@@ -211,7 +211,7 @@ impl Onward {
     }
 
     /// What is to be done, or the question that stands in the way.
-    pub fn ready(&mut self, request: &Request, found: &Found) -> Result<Ready> {
+    pub fn ready(&mut self, request: &Request, found: &StartFound) -> Result<Ready> {
         let one = match (&request.want, found.unfinished.as_slice()) {
             (Want::Fresh, all) => {
                 self.ask_about_survivors(request)?;
@@ -248,14 +248,14 @@ impl Onward {
     }
 
     /// What would run, and why.
-    pub fn would_do(&self, request: &Request, found: &Found) -> Result<Vec<Why>> {
+    pub fn would_do(&self, request: &Request, found: &StartFound) -> Result<Vec<WillRun>> {
         let new = matches!(request.want, Want::Fresh) || found.unfinished.is_empty();
         match (new, &found.work, found.unfinished.first()) {
             (true, Some(work), _) => Ok(work.plan.phases.iter().map(|phase| of_new(request, phase)).collect()),
             (_, _, Some(one)) => {
                 one.demand_phases(request)?;
                 let ahead = one.preview(request)?;
-                let mut all: Vec<Why> =
+                let mut all: Vec<WillRun> =
                     ahead.phases().map(|(phase, state)| self.why_now(&ahead, phase, state)).collect();
                 for why in &mut all {
                     one.explain(request, why);
@@ -274,7 +274,7 @@ impl Unfinished {
     }
 
     /// Who drives it now.
-    pub fn driver(&self) -> Option<&Driver> {
+    pub fn driver(&self) -> Option<&DriverView> {
         self.alive.driver.as_ref()
     }
 
@@ -301,18 +301,18 @@ impl Unfinished {
         Judged { verdict: decision.verdict, open, offered: decision.offered }
     }
 
-    fn standing(&self, request: &Request) -> Standing {
+    fn standing(&self, request: &Request) -> RunStanding {
         let again = !request.choices.is_empty() || request.from.is_some();
         if self.driver().is_some() {
-            Standing::Driven
+            RunStanding::Driven
         } else if self.run.phases_total() == 0 {
-            Standing::NoPhases
+            RunStanding::NoPhases
         } else if self.run.archived {
-            Standing::Archived
+            RunStanding::Archived
         } else if !self.run.is_unfinished() && !again {
-            Standing::Complete
+            RunStanding::Complete
         } else {
-            Standing::Open
+            RunStanding::Open
         }
     }
 
@@ -332,7 +332,7 @@ impl Unfinished {
         let alive = self.orphans().filter(|phase| redone.contains(phase));
         let finding = |id: &PhaseId| {
             let message = format!("phase {id} is to be done again and is still at work");
-            Finding::of(Kind::OrphanInTheWay, id, message)
+            Finding::of(FindingKind::OrphanInTheWay, id, message)
         };
         alive.map(finding).collect()
     }
@@ -362,13 +362,13 @@ impl Unfinished {
 
     fn resumption(&self, request: &Request) -> Resumption {
         let chosen = self.chosen(request);
-        let of = |kinds: &[Kind]| -> Vec<PhaseId> {
+        let of = |kinds: &[FindingKind]| -> Vec<PhaseId> {
             let found = self.findings.iter().filter(|finding| kinds.contains(&finding.kind));
             found.filter_map(|finding| finding.phase.clone()).filter(|phase| !chosen.contains(phase)).collect()
         };
-        let rerun = of(&[Kind::StaleReruns]);
+        let rerun = of(&[FindingKind::StaleReruns]);
         let seen = |phase: PhaseId| (self.seen.get(&phase).cloned().unwrap_or_default(), phase);
-        let mut accepted: Vec<(PhaseId, Evidence)> = of(&[Kind::Stale, Kind::OutputChanged])
+        let mut accepted: Vec<(PhaseId, Evidence)> = of(&[FindingKind::Stale, FindingKind::OutputChanged])
             .into_iter()
             .filter(|phase| !rerun.contains(phase))
             .map(|phase| {
@@ -383,7 +383,7 @@ impl Unfinished {
             revised.renamed = pairs.filter(|(_, new)| accept && !chosen.contains(new)).collect();
             revised
         });
-        let said = self.findings.iter().filter(|finding| finding.kind != Kind::Orphan);
+        let said = self.findings.iter().filter(|finding| finding.kind != FindingKind::Orphan);
         Resumption {
             revised,
             world: self.world.clone().or_else(|| (!self.findings.is_empty()).then(Box::default)),
@@ -419,7 +419,7 @@ impl Unfinished {
     }
 
     /// Adds what was found about a phase, and what was said about it.
-    fn explain(&self, request: &Request, why: &mut Why) {
+    fn explain(&self, request: &Request, why: &mut WillRun) {
         let chosen = request.choices.iter().find(|(phase, _)| phase == why.phase.as_str());
         if let Some((_, choice)) = chosen {
             *why = of_choice(&why.phase, *choice);
@@ -427,10 +427,11 @@ impl Unfinished {
             why.reasons = vec![format!("--from {}", request.from.as_deref().unwrap_or_default())];
         }
         if request.only.as_ref().is_some_and(|only| only != why.phase.as_str()) && why.will_run {
-            *why = Why { will_run: false, reasons: vec!["another phase alone is wanted".to_owned()], ..why.clone() };
+            *why =
+                WillRun { will_run: false, reasons: vec!["another phase alone is wanted".to_owned()], ..why.clone() };
         }
         let about = |finding: &&Finding| finding.phase.as_ref() == Some(&why.phase);
-        let told = [Kind::Stale, Kind::StaleReruns, Kind::Renamed, Kind::OutputChanged];
+        let told = [FindingKind::Stale, FindingKind::StaleReruns, FindingKind::Renamed, FindingKind::OutputChanged];
         let found = self.findings.iter().filter(about).filter(|finding| told.contains(&finding.kind));
         let found: Vec<String> = found.map(|finding| finding.message.clone()).collect();
         why.reasons.extend(found);
@@ -447,17 +448,17 @@ fn wording(request: &Request) -> Wording {
     }
 }
 
-fn of_new(request: &Request, phase: &plan::Phase) -> Why {
+fn of_new(request: &Request, phase: &plan::Phase) -> WillRun {
     let chosen = request.choices.iter().find(|(name, _)| name == phase.id.as_str());
     chosen.map_or_else(|| view::why_new(phase), |(_, choice)| of_choice(&phase.id, *choice))
 }
 
-fn of_choice(phase: &PhaseId, choice: Choice) -> Why {
+fn of_choice(phase: &PhaseId, choice: Choice) -> WillRun {
     let (will_run, reason) = match choice {
         Choice::Retry => (true, "it is to be retried"),
         Choice::RetryClean => (true, "what it writes is put back, and it is to be retried"),
         Choice::Skip => (false, "it is to be skipped"),
         Choice::Adopt => (false, "it is to be taken as done"),
     };
-    Why { phase: phase.clone(), will_run, reasons: vec![reason.to_owned()] }
+    WillRun { phase: phase.clone(), will_run, reasons: vec![reason.to_owned()] }
 }

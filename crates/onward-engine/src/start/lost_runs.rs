@@ -14,7 +14,7 @@ use onward_store::{OpenMode, RunFilter};
 
 use crate::Onward;
 use crate::attendant::{self, Survivor};
-use crate::doctor::{self, Copied, Copies};
+use crate::doctor::{self, CopiedJournal, Copies};
 use crate::drive::reporter::{Reporter, Update};
 use crate::error::{CopyInGit, Error, Result};
 use crate::journal;
@@ -35,7 +35,7 @@ struct Lost {
 }
 
 impl Lost {
-    fn of(copied: Copied) -> Self {
+    fn of(copied: CopiedJournal) -> Self {
         let events = copied.records.into_iter().map_while(|record| journal::decode(&copied.run, record).ok());
         let events: Vec<Recorded> = events.collect();
         Self { folded: run::fold(&events), run: copied.run }
@@ -51,23 +51,23 @@ impl Lost {
 }
 
 /// The store's own knowledge of runs that were started from a plan.
-struct Known {
+struct KnownRuns {
     runs: Vec<RunId>,
     /// None of them has a phase: the store is new, or holds saved state alone.
     no_plan: bool,
 }
 
 impl Onward {
-    fn known(&mut self) -> Option<Known> {
+    fn known(&mut self) -> Option<KnownRuns> {
         let rows = self.rows(&RunFilter::default()).ok()?;
         let phases =
             |bytes: &Vec<u8>| serde_json::from_slice::<Summary>(bytes).map_or(1, |summary| summary.phases_total);
         let no_plan = rows.iter().all(|row| row.summary.as_ref().is_ok_and(|bytes| phases(bytes) == 0));
-        Some(Known { runs: rows.into_iter().map(|row| row.run).collect(), no_plan })
+        Some(KnownRuns { runs: rows.into_iter().map(|row| row.run).collect(), no_plan })
     }
 
     /// Runs that git has and the store has not; and why there may be more, where git did not answer.
-    fn lost_runs(&self, known: &Known) -> (Vec<Lost>, Option<String>) {
+    fn lost_runs(&self, known: &KnownRuns) -> (Vec<Lost>, Option<String>) {
         let mut store = onward_store::open(&self.project.store_folder(), OpenMode::Look).ok();
         let mut was_deleted =
             |run: &RunId| store.as_mut().is_some_and(|store| store.run_was_deleted(run).unwrap_or(false));

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use onward_core::checkpoint::Kept;
+use onward_core::checkpoint::KeptTree;
 use onward_core::data_limits::text_fits;
 use onward_core::id::{CheckpointId, RunId};
 use onward_core::lookup::Name;
@@ -12,8 +12,8 @@ use onward_core::view::Summary;
 use onward_store::{RunFilter, RunRow};
 
 use super::findings::{FileNow, FilesNow, Unfinished};
-use super::prepared_plan::{Prepared, is_known_by, text_key};
-use super::starting::{Found, Request, Want, Work};
+use super::prepared_plan::{PreparedPlan, is_known_by, text_key};
+use super::starting::{Request, StartFound, StartablePlan, Want};
 use crate::Onward;
 use crate::error::{Error, Result};
 use crate::plan_files;
@@ -30,7 +30,7 @@ pub(super) struct Source {
 
 impl Onward {
     /// Reads the plan, if one is meant, and finds the unfinished runs of the same work.
-    pub fn find(&mut self, request: &Request) -> Result<Found> {
+    pub fn find(&mut self, request: &Request) -> Result<StartFound> {
         if let Some(name) = &request.checkpoint {
             return self.find_at(request, name);
         }
@@ -42,7 +42,7 @@ impl Onward {
             let run = self.load_to_go_on(&id)?;
             let file = self.file_now(&run);
             let unfinished = vec![self.judged(run, request.plan_from, file)?];
-            return Ok(Found { work: None, unfinished });
+            return Ok(StartFound { work: None, unfinished });
         }
         let source = match self.plan_source(request) {
             Err(Error::NoPlan { folder }) if request.want != Want::Fresh => {
@@ -57,7 +57,7 @@ impl Onward {
         if request.want != Want::Fresh
             && let Some(unfinished) = self.known_by_its_text(request, &source)?
         {
-            return Ok(Found { work: None, unfinished });
+            return Ok(StartFound { work: None, unfinished });
         }
         let work = self.read_work(request, source)?;
         let rows = self.rows(&RunFilter { work: Some(work.key.clone()), ..RunFilter::default() })?;
@@ -79,7 +79,7 @@ impl Onward {
             let file = FileNow::of(&run, &work.prepared, &work.plan_text);
             unfinished.push(self.judged(run, request.plan_from, file)?);
         }
-        Ok(Found { work: Some(work), unfinished })
+        Ok(StartFound { work: Some(work), unfinished })
     }
 
     /// A run that is likely to be gone on with: it is kept, so that it need not be read twice.
@@ -91,21 +91,21 @@ impl Onward {
     }
 
     /// The run of a checkpoint, as it would stand there.
-    fn find_at(&mut self, request: &Request, name: &str) -> Result<Found> {
+    fn find_at(&mut self, request: &Request, name: &str) -> Result<StartFound> {
         let to = self.checkpoint_meant(request, name)?;
         let to = self.read_checkpoint(&to)?;
         let run = self.load_or_tell(&to.run)?;
         let file = self.file_now(&run);
         let tree = WorkingTree::of(&self.project, run.started.worktree.as_deref());
         // Where git cannot say so the rewind itself refuses, before anything is changed.
-        let is_there = |kept: &Kept| tree.has_commit(&kept.commit).is_ok_and(|known| known == Ok(true));
+        let is_there = |kept: &KeptTree| tree.has_commit(&kept.commit).is_ok_and(|known| known == Ok(true));
         let files = if to.snapshot.as_ref().is_some_and(is_there) { FilesNow::PutBack } else { FilesNow::AsTheyAre };
         let unfinished = vec![self.judged_with(run::vcs::as_of(&run, &to), request.plan_from, file, files)?];
-        Ok(Found { work: None, unfinished })
+        Ok(StartFound { work: None, unfinished })
     }
 
     /// The plan file that is meant where none is named is not there: unfinished runs of it are found all the same.
-    fn known_by_their_place(&mut self, request: &Request) -> Result<Option<Found>> {
+    fn known_by_their_place(&mut self, request: &Request) -> Result<Option<StartFound>> {
         let rows = self.rows(&RunFilter { statuses: Some(unfinished_statuses()), ..RunFilter::default() })?;
         let rows = self.of_this_tree(rows);
         let places = self.project.default_plans(&self.from);
@@ -115,7 +115,7 @@ impl Onward {
             let run = self.load_or_tell(&row.run)?;
             unfinished.push(self.judged(run, request.plan_from, FileNow::Gone)?);
         }
-        Ok((!unfinished.is_empty()).then_some(Found { work: None, unfinished }))
+        Ok((!unfinished.is_empty()).then_some(StartFound { work: None, unfinished }))
     }
 
     fn newest_unfinished(&mut self) -> Result<RunId> {
@@ -188,7 +188,7 @@ impl Onward {
         Ok(Some(unfinished))
     }
 
-    pub(super) fn read_work(&self, request: &Request, source: Source) -> Result<Work> {
+    pub(super) fn read_work(&self, request: &Request, source: Source) -> Result<StartablePlan> {
         let Source { path, plan_path, text, hash } = source;
         request.inputs.values().try_for_each(|value| text_fits("an input", value))?;
         let plan = plan_files::plan_from_text(&self.project, &path, text)?;
@@ -196,10 +196,10 @@ impl Onward {
             .map_err(|diagnostics| Error::Inputs { file: plan_path.clone(), diagnostics })?;
         let inputs = redact::learn_inputs(&inputs);
         let key = self.work_key(&plan_path, &inputs)?;
-        let prepared = Prepared::of(&self.project, &plan_path, &plan, &inputs)?;
+        let prepared = PreparedPlan::of(&self.project, &plan_path, &plan, &inputs)?;
         let plan = prepared.plan.clone();
         let plan_text = text_key(&self.project, &hash, plan.used.keys().map(String::as_str));
-        Ok(Work { plan, prepared, plan_path, plan_text, inputs, key })
+        Ok(StartablePlan { plan, prepared, plan_path, plan_text, inputs, key })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use onward_core::id::PhaseId;
 use onward_core::input::Choice;
-use onward_core::question::{self, Question, Typed};
+use onward_core::question::{self, Question, TypedWords};
 use onward_core::resume::Accept;
 
 use crate::error::{Error, Result};
@@ -34,14 +34,14 @@ pub(crate) fn question(one: &Unfinished, judged: &Judged, request: &Request) -> 
 
 impl Request {
     /// The words of this start, as they would be typed again.
-    pub fn typed(&self) -> Typed {
+    pub fn typed(&self) -> TypedWords {
         let plan = self.plan.as_ref().map(|plan| {
             let plan = plan.display().to_string();
             if plan.starts_with('-') { format!("./{plan}") } else { plan }
         });
         let inputs = self.inputs.iter().map(|(name, value)| format!("--input={name}={value}"));
         let plan: Vec<String> = plan.into_iter().chain(inputs).collect();
-        Typed::new(plan.iter().map(String::as_str), answers(self).iter().map(String::as_str))
+        TypedWords::new(plan.iter().map(String::as_str), answers(self).iter().map(String::as_str))
     }
 }
 

@@ -17,12 +17,12 @@ use crate::redact::twins::Twins;
 
 /// A plan as a run stores it, and the digest of what its author wrote.
 #[derive(Clone, Debug)]
-pub(crate) struct Prepared {
+pub(crate) struct PreparedPlan {
     pub(crate) plan: Plan,
     pub(crate) digest: String,
 }
 
-impl Prepared {
+impl PreparedPlan {
     pub(crate) fn of(project: &Project, file: &str, plan: &Plan, inputs: &BTreeMap<String, String>) -> Result<Self> {
         let whole = with_used(project, plan)?;
         redact::uncuttable::demand_whole_inputs(&whole, inputs).map_err(|why| holds_a_secret(file, why))?;

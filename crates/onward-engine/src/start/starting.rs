@@ -9,11 +9,11 @@ use onward_core::event::{Orphans, RunStarted};
 use onward_core::evidence::World;
 use onward_core::expression::{self, Reference};
 use onward_core::id::{PhaseId, RunId};
-use onward_core::input::{Begin, Bounds, Choice, Elsewhere, Input, Posted, Resumption};
+use onward_core::input::{Begin, Bounds, Choice, ClosedElsewhere, Input, Posted, Resumption};
 use onward_core::naming;
 use onward_core::plan::Plan;
-use onward_core::question::Typed;
-use onward_core::replan::Limits;
+use onward_core::question::TypedWords;
+use onward_core::replan::ReplanLimits;
 use onward_core::resume::Accept;
 use onward_core::run::{Ending, Refusal, Run, RunStatus, waits};
 use onward_core::view;
@@ -28,7 +28,7 @@ use crate::drive::process_world::Flights;
 use crate::drive::reporter::Reporter;
 use crate::drive::running_attempt;
 use crate::drive::waiter::Waiter;
-use crate::drive::world::{Tree as _, World as _};
+use crate::drive::world::{TreeWorld as _, World as _};
 use crate::drive::{Committer, Driver, committer};
 use crate::error::{Error, Result};
 use crate::executor::shell;
@@ -41,7 +41,7 @@ use crate::redact::input_key::{KeptKey, keep_key};
 use crate::redact::twins::Twins;
 use crate::start::findings::{Going, Unfinished};
 use crate::start::meant_work::unfinished_statuses;
-use crate::start::prepared_plan::Prepared;
+use crate::start::prepared_plan::PreparedPlan;
 use crate::sys::file_lock::{LOCK_LOOK_EVERY, end, exclusive};
 use crate::sys::process;
 use crate::sys::stop;
@@ -70,7 +70,7 @@ pub struct Request {
     /// No other phase is to be started.
     pub only: Option<String>,
     /// Whether one revision is let through that the limits forbid.
-    pub replan_limits: Limits,
+    pub replan_limits: ReplanLimits,
     /// How long limits are waited for at most; none: as the plan says.
     pub wait_limit: Option<Duration>,
     /// How long the run may take.
@@ -100,17 +100,17 @@ pub enum PlanFrom {
 
 /// What was found before anything was started.
 #[derive(Debug)]
-pub struct Found {
+pub struct StartFound {
     /// The plan that was named, unless a run was.
-    pub(crate) work: Option<Work>,
+    pub(crate) work: Option<StartablePlan>,
     pub unfinished: Vec<Unfinished>,
 }
 
 /// A plan that can be started.
 #[derive(Debug)]
-pub(crate) struct Work {
+pub(crate) struct StartablePlan {
     pub(crate) plan: Plan,
-    pub(super) prepared: Prepared,
+    pub(super) prepared: PreparedPlan,
     pub(super) plan_path: String,
     pub(crate) plan_text: String,
     pub(super) inputs: BTreeMap<String, String>,
@@ -135,7 +135,7 @@ pub struct Finished {
 
 impl Onward {
     /// Starts a new run and drives it.
-    pub fn start(&mut self, request: &Request, found: Found, reporter: &mut dyn Reporter) -> Result<Finished> {
+    pub fn start(&mut self, request: &Request, found: StartFound, reporter: &mut dyn Reporter) -> Result<Finished> {
         stop::demand_none()?;
         match request.orphans.filter(|_| request.want == Want::Fresh) {
             Some(orphans) => self.see_the_end_of_survivors(orphans, reporter)?,
@@ -222,7 +222,7 @@ impl Onward {
             }
             return Err(match self.driver(&row.run)? {
                 Some(driver) => Error::Driven { run: row.run, driver },
-                None => Error::Several { runs: vec![row.run], typed: Typed::default() },
+                None => Error::Several { runs: vec![row.run], typed: TypedWords::default() },
             });
         }
         Ok(())
@@ -336,7 +336,7 @@ impl Onward {
         match self.store()?.take_lease(id, kind, holder()) {
             Ok(lease) => Ok(lease),
             Err(StoreError::Held { run, holder, .. }) => {
-                let driver = view::Driver { host: holder.host, pid: holder.pid, since: holder.since };
+                let driver = view::DriverView { host: holder.host, pid: holder.pid, since: holder.since };
                 Err(Error::Driven { run, driver })
             }
             Err(other) => Err(other.into()),
@@ -352,12 +352,12 @@ impl Onward {
         reporter: &mut dyn Reporter,
     ) -> Result<Finished> {
         redact::learn_inputs(&request.inputs);
-        Prepared::learn_what_was_cut(&self.project, &run);
+        PreparedPlan::learn_what_was_cut(&self.project, &run);
         let wake = self.wake_path(&run.id);
         let waiter = Waiter::new(wake).map_err(Error::io("preparing to wait"))?;
         let project = self.project.clone();
         let me = holder();
-        let me = view::Driver { host: me.host, pid: me.pid, since: me.since };
+        let me = view::DriverView { host: me.host, pid: me.pid, since: me.since };
         let head = tree.head();
         // The driver before may have been killed in the middle of a look; what it started must not go on beside ours.
         probe::turn::end_what_was_left(&project, &run.id);
@@ -446,13 +446,13 @@ impl Onward {
 }
 
 /// The same, as a driver is told it before it begins.
-fn elsewhere(inputs: Vec<Input>) -> Vec<Elsewhere> {
+fn elsewhere(inputs: Vec<Input>) -> Vec<ClosedElsewhere> {
     let closed =
         inputs.into_iter().filter_map(|input| if let Input::LimitElsewhere(one) = input { Some(one) } else { None });
     closed.collect()
 }
 
-fn title(work: &Work) -> String {
+fn title(work: &StartablePlan) -> String {
     let fill = |reference: &Reference| match reference {
         Reference::Input(name) => work.inputs.get(name).cloned(),
         Reference::Env(name) => std::env::var(name).ok(),

@@ -1,7 +1,7 @@
 //! Processes as Linux shows them: who lives, since when, and what belongs to an attempt.
 //!
 //! A pid alone names nothing, because the kernel gives it out again. A process is named here by its pid together with its start
-//! time, or by a descriptor that the kernel ties to it (a pidfd). What an attempt started is found by [`Mark`].
+//! time, or by a descriptor that the kernel ties to it (a pidfd). What an attempt started is found by [`AttemptMark`].
 
 #![expect(
     unsafe_code,
@@ -18,7 +18,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
-pub use members::{Mark, Member, carried, kill_tree, sweep};
+pub use members::{AttemptMark, Member, carried, kill_tree, sweep};
 pub(crate) use members::{given_paths, is_shortage, last_tag};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use onward_core::resume::BranchFact;
 
-use super::call::{self, Call};
+use super::call::{self, GitCall};
 use super::filters::Filters;
 
 /// The top of the working tree that `from` lies in.
@@ -28,7 +28,7 @@ pub(crate) fn dirty(top: &Path) -> Option<Vec<String>> {
     let mut command = call::command(top);
     command.arg("--no-optional-locks");
     let words = ["--porcelain", "--untracked-files=all", "--ignore-submodules=dirty"];
-    let out = filters.off(Call::new(command, "status").args(words)).output().ok()?;
+    let out = filters.off(GitCall::new(command, "status").args(words)).output().ok()?;
     Some(String::from_utf8_lossy(&out).lines().filter_map(|line| line.get(3..)).map(str::to_owned).collect())
 }
 
@@ -73,8 +73,8 @@ pub(crate) fn ask(folder: &Path, words: &[&str]) -> Option<String> {
     (!line.is_empty()).then(|| line.to_owned())
 }
 
-fn git(folder: &Path, words: &[&str]) -> Call {
+fn git(folder: &Path, words: &[&str]) -> GitCall {
     let mut command = call::command(folder);
     command.arg("--no-optional-locks").args(words);
-    Call::worded(command)
+    GitCall::worded(command)
 }

@@ -13,7 +13,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, killpg};
 use onward_core::mutant::{self, Defect};
 
-use super::trouble::Trouble;
+use super::trouble::GitTrouble;
 use crate::sys::process;
 use crate::sys::stop::{self, Patient};
 
@@ -72,7 +72,7 @@ pub(super) fn command_with_hooks(folder: &Path) -> Command {
 }
 
 /// A call that is being put together.
-pub(super) struct Call {
+pub(super) struct GitCall {
     command: Command,
     what: &'static str,
     input: Option<Vec<u8>>,
@@ -80,14 +80,14 @@ pub(super) struct Call {
 }
 
 /// What came of a call.
-pub(super) struct Answer {
+pub(super) struct GitAnswer {
     what: &'static str,
     pub(super) code: Option<i32>,
     pub(super) out: Vec<u8>,
     pub(super) said: String,
 }
 
-impl Call {
+impl GitCall {
     /// A call of one of git's verbs. Options of git itself are in the command already.
     pub(super) fn new(mut command: Command, what: &'static str) -> Self {
         command.arg(what).stdin(Stdio::null());
@@ -135,13 +135,16 @@ impl Call {
     }
 
     /// The answer, whatever the exit code.
-    pub(super) fn ask(self) -> Result<Answer, Trouble> {
+    pub(super) fn ask(self) -> Result<GitAnswer, GitTrouble> {
         let (answer, out) = self.run(|from| Ok(read_all(from)))?;
-        Ok(Answer { out, ..answer })
+        Ok(GitAnswer { out, ..answer })
     }
 
     /// Hands over the output of a call that has to succeed while it comes, for what may be large.
-    pub(super) fn stream<T>(self, read: impl FnOnce(&mut dyn BufRead) -> Result<T, Trouble>) -> Result<T, Trouble> {
+    pub(super) fn stream<T>(
+        self,
+        read: impl FnOnce(&mut dyn BufRead) -> Result<T, GitTrouble>,
+    ) -> Result<T, GitTrouble> {
         let (answer, read) = self.run(read)?;
         if answer.code == Some(0) { Ok(read) } else { Err(answer.failed()) }
     }
@@ -152,12 +155,15 @@ impl Call {
         Self { command, what: "", input: None, time_max: GIT_TIME_MAX }
     }
 
-    fn run<T>(mut self, read: impl FnOnce(&mut dyn BufRead) -> Result<T, Trouble>) -> Result<(Answer, T), Trouble> {
+    fn run<T>(
+        mut self,
+        read: impl FnOnce(&mut dyn BufRead) -> Result<T, GitTrouble>,
+    ) -> Result<(GitAnswer, T), GitTrouble> {
         self.command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         if stop::asked().is_some() {
             return Err(self.given_up());
         }
-        let mut child = self.command.spawn().map_err(|why| Trouble::NotStarted { why })?;
+        let mut child = self.command.spawn().map_err(|why| GitTrouble::NotStarted { why })?;
         // Somebody whom git started may hold the pipes when git is gone; nothing is read or written after that time.
         let until = Some(Instant::now() + self.time_max + ENDING_TIME_MAX);
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -182,33 +188,33 @@ impl Call {
             if stop::asked().is_some() {
                 return Err(self.given_up());
             }
-            Ok((Answer { what: self.what, code, out: Vec::new(), said }, read?))
+            Ok((GitAnswer { what: self.what, code, out: Vec::new(), said }, read?))
         })
     }
 
-    fn given_up(&self) -> Trouble {
-        Trouble::GivenUp { what: self.what.to_owned() }
+    fn given_up(&self) -> GitTrouble {
+        GitTrouble::GivenUp { what: self.what.to_owned() }
     }
 
     /// The output of a call that has to succeed.
-    pub(super) fn output(self) -> Result<Vec<u8>, Trouble> {
+    pub(super) fn output(self) -> Result<Vec<u8>, GitTrouble> {
         self.ask()?.output()
     }
 
     /// The one line that a call that has to succeed gives.
-    pub(super) fn line(self) -> Result<String, Trouble> {
+    pub(super) fn line(self) -> Result<String, GitTrouble> {
         let what = self.what;
         let out = self.output()?;
         match String::from_utf8(out) {
             Ok(text) if !text.trim_end().is_empty() => Ok(text.trim_end().to_owned()),
-            Ok(text) => Err(Trouble::unclear(what, text.as_bytes())),
-            Err(bytes) => Err(Trouble::unclear(what, bytes.as_bytes())),
+            Ok(text) => Err(GitTrouble::unclear(what, text.as_bytes())),
+            Err(bytes) => Err(GitTrouble::unclear(what, bytes.as_bytes())),
         }
     }
 
-    fn wait(&self, child: &mut Child) -> Result<Option<i32>, Trouble> {
+    fn wait(&self, child: &mut Child) -> Result<Option<i32>, GitTrouble> {
         let begun = Instant::now();
-        let failed = |why| Trouble::NotStarted { why };
+        let failed = |why| GitTrouble::NotStarted { why };
         let pid = process::Pid::from_raw(i32::try_from(child.id()).expect("a pid is a small number"));
         if let Ok(pidfd) = process::pidfd_open(pid) {
             while !process::pidfd_ended(pidfd.as_fd()) {
@@ -218,7 +224,7 @@ impl Call {
                     end(pid, pidfd.as_fd());
                     child.wait().map_err(failed)?;
                     let (what, seconds) = (self.what.to_owned(), self.time_max.as_secs());
-                    return Err(if stopped { self.given_up() } else { Trouble::TooSlow { what, seconds } });
+                    return Err(if stopped { self.given_up() } else { GitTrouble::TooSlow { what, seconds } });
                 }
                 let mut fds = vec![PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)];
                 fds.extend(stop::fd().map(|stop| PollFd::new(stop, PollFlags::POLLIN)));
@@ -239,14 +245,14 @@ fn end(group: process::Pid, pidfd: BorrowedFd<'_>) {
     let _ = killpg(group, Signal::SIGKILL);
 }
 
-impl Answer {
-    pub(super) fn output(self) -> Result<Vec<u8>, Trouble> {
+impl GitAnswer {
+    pub(super) fn output(self) -> Result<Vec<u8>, GitTrouble> {
         if self.code == Some(0) { Ok(self.out) } else { Err(self.failed()) }
     }
 
-    pub(super) fn failed(self) -> Trouble {
+    pub(super) fn failed(self) -> GitTrouble {
         let said = if self.said.is_empty() { format!("exit code {:?}", self.code) } else { self.said };
-        Trouble::Failed { what: self.what.to_owned(), said }
+        GitTrouble::Failed { what: self.what.to_owned(), said }
     }
 }
 
@@ -271,7 +277,7 @@ mod tests {
     #[test]
     fn no_object_takes_the_place_of_another() {
         let folder = tempfile::tempdir().expect("a folder");
-        let git = |verb| Call::new(command(folder.path()), verb);
+        let git = |verb| GitCall::new(command(folder.path()), verb);
         git("init").args(["-q", "-b", "main"]).output().expect("a repository");
         let tree = git("hash-object").args(["-w", "-t", "tree", "/dev/null"]).line().expect("a tree");
         let commit = |message: &str| {

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use super::call::Call;
+use super::call::GitCall;
 use super::repository::Repository;
-use super::scan::Entry;
-use super::trouble::Trouble;
+use super::scan::TreeEntry;
+use super::trouble::GitTrouble;
 
 /// One path that is not the same in two snapshots, relative to the top of the project.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Change {
+pub struct PathChange {
     pub path: PathBuf,
     pub kind: ChangeKind,
     /// None for what is not text.
@@ -32,13 +32,13 @@ pub enum ChangeKind {
 
 /// What a path was and is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Step {
+pub(super) struct PathStep {
     pub(super) path: Vec<u8>,
-    pub(super) before: Option<Entry>,
-    pub(super) after: Option<Entry>,
+    pub(super) before: Option<TreeEntry>,
+    pub(super) after: Option<TreeEntry>,
 }
 
-impl Step {
+impl PathStep {
     fn kind(&self) -> ChangeKind {
         match (&self.before, &self.after) {
             (None, _) => ChangeKind::Added,
@@ -53,39 +53,39 @@ impl Step {
 }
 
 /// How many lines came and went.
-type Lines = (Option<u64>, Option<u64>);
+type LineCounts = (Option<u64>, Option<u64>);
 
 impl Repository {
     /// What differs between two snapshots, in the order of paths.
-    pub fn changes(&self, from: &str, to: &str) -> Result<Vec<Change>, Trouble> {
+    pub fn changes(&self, from: &str, to: &str) -> Result<Vec<PathChange>, GitTrouble> {
         let (steps, lines) = self.steps_and_lines(from, to)?;
         Ok(self.shown(steps.iter().zip(lines)))
     }
 
     /// The differences between two snapshots as git shows them, without anything that a repository could have started.
-    pub fn diff_text(&self, from: &str, to: &str, mut into: impl Write) -> Result<(), Trouble> {
+    pub fn diff_text(&self, from: &str, to: &str, mut into: impl Write) -> Result<(), GitTrouble> {
         self.diff_tree(from, to).arg("--patch").stream(|out| {
             io::copy(out, &mut into)
-                .map_err(|why| Trouble::Failed { what: "diff-tree".to_owned(), said: why.to_string() })?;
+                .map_err(|why| GitTrouble::Failed { what: "diff-tree".to_owned(), said: why.to_string() })?;
             Ok(())
         })
     }
 
-    pub(super) fn steps_and_lines(&self, from: &str, to: &str) -> Result<(Vec<Step>, Vec<Lines>), Trouble> {
+    pub(super) fn steps_and_lines(&self, from: &str, to: &str) -> Result<(Vec<PathStep>, Vec<LineCounts>), GitTrouble> {
         let out = self.diff_tree(from, to).args(["--raw", "--numstat"]).output()?;
-        parse(&out).ok_or_else(|| Trouble::unclear("diff-tree", &out))
+        parse(&out).ok_or_else(|| GitTrouble::unclear("diff-tree", &out))
     }
 
-    pub(super) fn shown<'a>(&self, steps: impl Iterator<Item = (&'a Step, Lines)>) -> Vec<Change> {
+    pub(super) fn shown<'a>(&self, steps: impl Iterator<Item = (&'a PathStep, LineCounts)>) -> Vec<PathChange> {
         let ours = steps.filter(|(step, _)| !self.is_store(&step.path));
         let shown = ours.filter_map(|(step, (lines_added, lines_removed))| {
-            Some(Change { path: self.in_project(&step.path)?, kind: step.kind(), lines_added, lines_removed })
+            Some(PathChange { path: self.in_project(&step.path)?, kind: step.kind(), lines_added, lines_removed })
         });
         shown.collect()
     }
 
     /// Paths that the second snapshot of some pair has and the first has not.
-    pub(super) fn added(&self, pairs: &[(&str, &str)]) -> Result<BTreeSet<Vec<u8>>, Trouble> {
+    pub(super) fn added(&self, pairs: &[(&str, &str)]) -> Result<BTreeSet<Vec<u8>>, GitTrouble> {
         if pairs.is_empty() {
             return Ok(BTreeSet::new());
         }
@@ -97,7 +97,7 @@ impl Repository {
     }
 
     /// Those of some commits that the repository has.
-    pub(crate) fn commits_there<'a>(&self, commits: &BTreeSet<&'a str>) -> Result<BTreeSet<&'a str>, Trouble> {
+    pub(crate) fn commits_there<'a>(&self, commits: &BTreeSet<&'a str>) -> Result<BTreeSet<&'a str>, GitTrouble> {
         if commits.is_empty() {
             return Ok(BTreeSet::new());
         }
@@ -105,19 +105,19 @@ impl Repository {
         let answer = self.call("cat-file").arg("--batch-check").input(asked).output()?;
         let answer = String::from_utf8_lossy(&answer).into_owned();
         if answer.lines().count() != commits.len() {
-            return Err(Trouble::unclear("cat-file", answer.as_bytes()));
+            return Err(GitTrouble::unclear("cat-file", answer.as_bytes()));
         }
         let there = commits.iter().zip(answer.lines()).filter(|(_, line)| !line.ends_with(" missing"));
         Ok(there.map(|(commit, _)| *commit).collect())
     }
 
-    fn diff_tree(&self, from: &str, to: &str) -> Call {
+    fn diff_tree(&self, from: &str, to: &str) -> GitCall {
         let words = ["-r", "-z", "--no-renames", "--full-index", "--no-ext-diff", "--no-textconv"];
         self.call("diff-tree").args(words).args([from, to])
     }
 }
 
-impl Entry {
+impl TreeEntry {
     pub(super) fn is_link(&self) -> bool {
         self.mode == "120000"
     }
@@ -133,23 +133,23 @@ impl Entry {
 }
 
 /// All `:mode mode hash hash letter NUL path NUL`, then all `added TAB removed TAB path NUL`, in the same order.
-fn parse(out: &[u8]) -> Option<(Vec<Step>, Vec<Lines>)> {
+fn parse(out: &[u8]) -> Option<(Vec<PathStep>, Vec<LineCounts>)> {
     let mut parts = super::call::parts(out).peekable();
     let mut steps = Vec::new();
     while let Some(about) = parts.next_if(|part| part.starts_with(b":")) {
         let fields: Vec<&str> = std::str::from_utf8(&about[1..]).ok()?.split(' ').collect();
         let [mode_before, mode_after, hash_before, hash_after, _] = *fields.as_slice() else { return None };
-        let entry = |mode: &str, hash: &str| Entry { mode: mode.to_owned(), hash: hash.to_owned() };
+        let entry = |mode: &str, hash: &str| TreeEntry { mode: mode.to_owned(), hash: hash.to_owned() };
         let side = |mode: &str, hash: &str| (mode != "000000").then(|| entry(mode, hash));
         let path = parts.next()?.to_vec();
-        steps.push(Step { path, before: side(mode_before, hash_before), after: side(mode_after, hash_after) });
+        steps.push(PathStep { path, before: side(mode_before, hash_before), after: side(mode_after, hash_after) });
     }
-    let lines: Option<Vec<Lines>> = parts.map(parse_lines).collect();
+    let lines: Option<Vec<LineCounts>> = parts.map(parse_lines).collect();
     let lines = lines?;
     (lines.len() == steps.len()).then_some((steps, lines))
 }
 
-fn parse_lines(part: &[u8]) -> Option<Lines> {
+fn parse_lines(part: &[u8]) -> Option<LineCounts> {
     let mut fields = part.splitn(3, |&byte| byte == b'\t').map(|field| std::str::from_utf8(field).ok());
     let (added, removed) = (fields.next()??, fields.next()??);
     Some((added.parse().ok(), removed.parse().ok()))

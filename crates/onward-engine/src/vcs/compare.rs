@@ -5,7 +5,7 @@ use std::io::BufRead;
 use std::time::Duration;
 
 use super::repository::Repository;
-use super::trouble::Trouble;
+use super::trouble::GitTrouble;
 
 /// What takes longer has no answer.
 const TIME_MAX: Duration = Duration::from_secs(5);
@@ -29,7 +29,7 @@ impl Repository {
     }
 
     /// Paths and the names of their content.
-    fn small_files(&self, commit: &str, paths: &[&str]) -> Result<Vec<(String, String)>, Trouble> {
+    fn small_files(&self, commit: &str, paths: &[&str]) -> Result<Vec<(String, String)>, GitTrouble> {
         let prefix = String::from_utf8_lossy(&self.prefix).into_owned();
         let paths: Vec<&&str> = paths.iter().filter(|path| !path.contains('\n')).collect();
         let asked = paths.iter().map(|path| format!("{commit}:{prefix}{path}\n")).collect::<Vec<_>>().concat();
@@ -43,12 +43,12 @@ impl Repository {
         Ok(small.collect())
     }
 
-    fn contents(&self, files: &[(String, String)]) -> Result<BTreeMap<String, Vec<u8>>, Trouble> {
+    fn contents(&self, files: &[(String, String)]) -> Result<BTreeMap<String, Vec<u8>>, GitTrouble> {
         let asked = files.iter().map(|(_, name)| format!("{name}\n")).collect::<Vec<_>>().concat();
         self.call("cat-file").arg("--batch").input(asked.into_bytes()).at_most(TIME_MAX).stream(|from| {
             let mut contents = BTreeMap::new();
             for (path, _) in files {
-                contents.insert(path.clone(), next(from).ok_or_else(|| Trouble::unclear("cat-file", b""))?);
+                contents.insert(path.clone(), next(from).ok_or_else(|| GitTrouble::unclear("cat-file", b""))?);
             }
             Ok(contents)
         })

@@ -7,12 +7,12 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use onward_store::ownership::Mark;
+use onward_store::ownership::OwnerMark;
 
-use super::call::{Call, command, parts};
+use super::call::{GitCall, command, parts};
 use super::commit::NotCommitted;
 use super::repository::Repository;
-use super::trouble::Trouble;
+use super::trouble::GitTrouble;
 
 /// What is set of a filter to switch it off: nothing is run, and the content is taken as it is.
 const OFF: [(&str, &str); 4] = [("clean", ""), ("smudge", ""), ("process", ""), ("required", "false")];
@@ -26,9 +26,9 @@ pub(crate) struct Filters {
 
 impl Filters {
     /// Those of the repository that a folder lies in.
-    pub(crate) fn of(folder: &Path) -> Result<Self, Trouble> {
+    pub(crate) fn of(folder: &Path) -> Result<Self, GitTrouble> {
         let words = ["-z", "--show-scope", "--get-regexp", r"^filter\."];
-        let answer = Call::new(command(folder), "config").args(words).ask()?;
+        let answer = GitCall::new(command(folder), "config").args(words).ask()?;
         if answer.code == Some(1) {
             return Ok(Self::default());
         }
@@ -59,7 +59,7 @@ impl Filters {
     }
 
     /// The call without these filters. The settings go by the environment: a name may hold any character.
-    pub(super) fn off(&self, call: Call) -> Call {
+    pub(super) fn off(&self, call: GitCall) -> GitCall {
         let all = self
             .names
             .iter()
@@ -75,17 +75,17 @@ impl Filters {
 
 impl Repository {
     /// The word by which the mark of a store allows the filters that this repository names; none where it names none.
-    pub fn filters_word(&self) -> Result<Option<String>, Trouble> {
+    pub fn filters_word(&self) -> Result<Option<String>, GitTrouble> {
         Ok(self.filters()?.word())
     }
 
-    pub(super) fn filters(&self) -> Result<Filters, Trouble> {
+    pub(super) fn filters(&self) -> Result<Filters, GitTrouble> {
         Filters::of(&self.top)
     }
 
     /// Refuses a commit of files that go through a filter which nobody has trusted.
     pub(super) fn demand_trusted(&self, filters: &Filters, paths: &BTreeSet<Vec<u8>>) -> Result<(), NotCommitted> {
-        let mark = Mark::read(&self.store);
+        let mark = OwnerMark::read(&self.store);
         let trusted = filters.word().is_none_or(|word| mark.allows(&word) && mark.fits(&self.store));
         if trusted || paths.is_empty() {
             return Ok(());

@@ -10,7 +10,7 @@ const SYMBOLIC_DEPTH_MAX: usize = 5;
 
 /// What is checked out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Head {
+pub struct CheckedOut {
     /// None on a branch without a commit.
     pub commit: Option<String>,
     /// None where HEAD is detached.
@@ -27,7 +27,7 @@ enum Resolved {
 
 impl Repository {
     /// Where HEAD is. Nothing is started unless the files are of a kind that only git can read.
-    pub fn head(&self) -> Head {
+    pub fn head(&self) -> CheckedOut {
         self.head_from_files().unwrap_or_else(|| self.head_from_git())
     }
 
@@ -48,18 +48,18 @@ impl Repository {
         mark.or_else(|| self.head().branch.is_none().then_some("HEAD is detached"))
     }
 
-    fn head_from_files(&self) -> Option<Head> {
+    fn head_from_files(&self) -> Option<CheckedOut> {
         if self.reftable {
             return None;
         }
         let text = fs::read_to_string(self.git_dir.join("HEAD")).ok()?;
         let Some(name) = text.trim_end().strip_prefix("ref: ") else {
-            return Some(Head { commit: Some(self.hash(text.trim_end())?), branch: None });
+            return Some(CheckedOut { commit: Some(self.hash(text.trim_end())?), branch: None });
         };
         let branch = Some(name.strip_prefix("refs/heads/")?.to_owned());
         match self.resolve(name) {
-            Resolved::Commit(commit) => Some(Head { commit: Some(commit), branch }),
-            Resolved::Missing => Some(Head { commit: None, branch }),
+            Resolved::Commit(commit) => Some(CheckedOut { commit: Some(commit), branch }),
+            Resolved::Missing => Some(CheckedOut { commit: None, branch }),
             Resolved::Unclear => None,
         }
     }
@@ -107,9 +107,9 @@ impl Repository {
         (text.len() == self.hash_chars() && text.bytes().all(|byte| byte.is_ascii_hexdigit())).then(|| text.to_owned())
     }
 
-    fn head_from_git(&self) -> Head {
+    fn head_from_git(&self) -> CheckedOut {
         let branch = self.call("symbolic-ref").args(["--quiet", "--short", "HEAD"]).line().ok();
         let commit = self.call("rev-parse").args(["--verify", "--quiet", "HEAD^{commit}"]).line().ok();
-        Head { commit, branch }
+        CheckedOut { commit, branch }
     }
 }

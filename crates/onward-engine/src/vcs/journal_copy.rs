@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::repository::Repository;
 use super::snapshot::{ADDRESS, NAME, ref_name};
-use super::trouble::Trouble;
+use super::trouble::GitTrouble;
 
 /// Nobody should have to wait for a copy: where git takes longer, there is none.
 const TIME_MAX: Duration = Duration::from_secs(3);
@@ -42,7 +42,7 @@ struct Note {
 
 /// Where a copy of a journal comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum CopyOrigin {
     /// It was written here, by this program.
     Here,
     /// Nothing shows that.
@@ -51,7 +51,7 @@ pub(crate) enum Origin {
 
 impl Repository {
     /// Adds a piece to the copy of a journal, durably; it ends with record `end`.
-    pub(crate) fn keep_piece(&self, run: &RunId, text: String, end: u64) -> Result<(), Trouble> {
+    pub(crate) fn keep_piece(&self, run: &RunId, text: String, end: u64) -> Result<(), GitTrouble> {
         let name = copy_name(run)?;
         let empty = self.object_format.empty_tree();
         // Git knows it without having it, and misses it when it checks the repository.
@@ -74,7 +74,7 @@ impl Repository {
     /// Notes which commit is about to hold the newest piece. What goes on from a piece that was not written here is not ours either.
     fn write_note(&self, run: &RunId, last: Option<&str>, (commit, end): (&str, u64)) -> std::io::Result<()> {
         let path = self.note_path(run);
-        if last.is_some_and(|last| self.origin_of(run, last) == Origin::Unknown) {
+        if last.is_some_and(|last| self.origin_of(run, last) == CopyOrigin::Unknown) {
             return match fs::remove_file(&path) {
                 Err(why) if why.kind() == std::io::ErrorKind::NotFound => Ok(()),
                 other => other,
@@ -94,20 +94,20 @@ impl Repository {
     }
 
     /// Where the copy of a journal comes from. The copy is there: that git does not find it says nothing about where it is from.
-    pub(crate) fn origin(&self, run: &RunId) -> Result<Origin, Trouble> {
+    pub(crate) fn origin(&self, run: &RunId) -> Result<CopyOrigin, GitTrouble> {
         let name = copy_name(run)?;
-        let found = self.commit_named(&name).ok_or_else(|| Trouble::unclear("rev-parse", name.as_bytes()))?;
+        let found = self.commit_named(&name).ok_or_else(|| GitTrouble::unclear("rev-parse", name.as_bytes()))?;
         Ok(self.origin_of(run, &found))
     }
 
     /// The same, of the piece that is in a commit. One that a piece of ours goes on from is ours, too.
-    fn origin_of(&self, run: &RunId, commit: &str) -> Origin {
-        let Some(note) = self.note(run) else { return Origin::Unknown };
+    fn origin_of(&self, run: &RunId, commit: &str) -> CopyOrigin {
+        let Some(note) = self.note(run) else { return CopyOrigin::Unknown };
         let is_before = || {
             let asked = self.call("merge-base").args(["--is-ancestor", commit, &note.commit]).at_most(TIME_MAX).ask();
             asked.is_ok_and(|answer| answer.code == Some(0))
         };
-        if note.commit == commit || is_before() { Origin::Here } else { Origin::Unknown }
+        if note.commit == commit || is_before() { CopyOrigin::Here } else { CopyOrigin::Unknown }
     }
 
     /// Whether the run of a copy has its store in another working tree of the repository, and is not missing there.
@@ -129,7 +129,7 @@ impl Repository {
     }
 
     /// Runs whose journals have a copy here.
-    pub(crate) fn copied_journals(&self) -> Result<Vec<RunId>, Trouble> {
+    pub(crate) fn copied_journals(&self) -> Result<Vec<RunId>, GitTrouble> {
         let call = self.call("for-each-ref").args(["--format=%(refname)", "refs/onward"]);
         let listed = call.at_most(LIST_TIME_MAX).output()?;
         let listed = String::from_utf8_lossy(&listed).into_owned();
@@ -138,22 +138,22 @@ impl Repository {
     }
 
     /// The pieces of a copy, oldest first.
-    pub(crate) fn pieces(&self, run: &RunId) -> Result<Vec<String>, Trouble> {
+    pub(crate) fn pieces(&self, run: &RunId) -> Result<Vec<String>, GitTrouble> {
         let name = copy_name(run)?;
         let listed = self.call("rev-list").args(["--reverse", "--first-parent", &name]).output()?;
         let all = self.call("cat-file").arg("--batch").input(listed).output()?;
-        messages(&all).ok_or_else(|| Trouble::unclear("cat-file", &all[..all.len().min(200)]))
+        messages(&all).ok_or_else(|| GitTrouble::unclear("cat-file", &all[..all.len().min(200)]))
     }
 
     /// The last piece of a copy; none where there is no copy.
-    pub(crate) fn last_piece(&self, run: &RunId) -> Result<Option<String>, Trouble> {
+    pub(crate) fn last_piece(&self, run: &RunId) -> Result<Option<String>, GitTrouble> {
         let name = copy_name(run)?;
         let asked = self.call("cat-file").at_most(TIME_MAX).arg("--batch").input(format!("{name}\n").into_bytes());
         Ok(messages(&asked.output()?).and_then(|mut all| all.pop()))
     }
 
     /// Lets go of the copy, with the run that was deleted.
-    pub(crate) fn drop_copy(&self, run: &RunId) -> Result<(), Trouble> {
+    pub(crate) fn drop_copy(&self, run: &RunId) -> Result<(), GitTrouble> {
         let name = copy_name(run)?;
         drop(fs::remove_file(self.note_path(run)));
         self.wherever_it_is(self.call("update-ref")).args(["--no-deref", "-d", &name]).output().map(drop)
@@ -180,7 +180,7 @@ pub(crate) fn noted_end(top: &Path, run: &RunId) -> Option<u64> {
     note_in(&common_dir.canonicalize().ok()?, run).map(|note| note.end)
 }
 
-fn copy_name(run: &RunId) -> Result<String, Trouble> {
+fn copy_name(run: &RunId) -> Result<String, GitTrouble> {
     let first = ref_name(run, 0)?;
     Ok(format!("{}{COPY}", first.trim_end_matches('0')))
 }

@@ -13,7 +13,7 @@ use onward_store::{Record, Store};
 use serde::{Deserialize, Serialize};
 
 use crate::journal;
-use crate::vcs::{Origin, Repository, Trouble};
+use crate::vcs::{CopyOrigin, GitTrouble, Repository};
 
 /// Tries at one copy.
 const TRIES_MAX: u32 = 3;
@@ -32,7 +32,7 @@ const END_WAIT_MAX: Duration = Duration::from_secs(3);
 
 /// The first line of a piece.
 #[derive(Serialize, Deserialize)]
-struct Head {
+struct PieceHead {
     onward: u32,
     run: RunId,
     /// The folder of the project below the top of the repository.
@@ -44,7 +44,7 @@ struct Head {
 
 /// One record, a line each.
 #[derive(Serialize, Deserialize)]
-struct Line {
+struct PieceLine {
     at: Timestamp,
     actor: String,
     /// The hash of the chain of records, in hexadecimal digits.
@@ -54,14 +54,14 @@ struct Line {
 
 /// A journal as its copy tells it.
 #[derive(Clone, Debug)]
-pub(crate) struct Copied {
+pub(crate) struct CopiedJournal {
     pub(crate) run: RunId,
     pub(crate) place: String,
     pub(crate) records: Vec<Record>,
-    pub(crate) origin: Origin,
+    pub(crate) origin: CopyOrigin,
 }
 
-impl Copied {
+impl CopiedJournal {
     /// When the run was begun.
     pub(crate) fn begun(&self) -> Option<Timestamp> {
         self.records.first().map(|first| first.at)
@@ -178,14 +178,16 @@ impl JournalCopy {
 
 fn piece(run: &RunId, place: &str, after: u64, records: &[Record]) -> Option<String> {
     let count = records.len() as u64;
-    let head = Head { onward: FORMAT, run: run.clone(), place: place.to_owned(), after, records: count };
+    let head = PieceHead { onward: FORMAT, run: run.clone(), place: place.to_owned(), after, records: count };
     let mut text = format!("onward: journal of {run}, records {} to {}\n\n", after + 1, after + count);
     text.push_str(&serde_json::to_string(&head).ok()?);
     for record in records {
         let hash = blake3::Hash::from_bytes(record.hash).to_hex().to_string();
         let body = String::from_utf8(record.body.clone()).ok()?;
         text.push('\n');
-        text.push_str(&serde_json::to_string(&Line { at: record.at, actor: record.actor.clone(), hash, body }).ok()?);
+        text.push_str(
+            &serde_json::to_string(&PieceLine { at: record.at, actor: record.actor.clone(), hash, body }).ok()?,
+        );
     }
     text.push('\n');
     Some(text)
@@ -196,22 +198,22 @@ fn end_of(piece: &str) -> Option<u64> {
     Some(head.after + head.records)
 }
 
-fn head_of(piece: &str) -> Option<Head> {
-    let head: Head = serde_json::from_str(piece.lines().nth(2)?).ok()?;
+fn head_of(piece: &str) -> Option<PieceHead> {
+    let head: PieceHead = serde_json::from_str(piece.lines().nth(2)?).ok()?;
     (head.onward == FORMAT).then_some(head)
 }
 
 /// How far the copy of a journal goes, and for which project it is.
-pub(crate) fn end_and_place(repository: &Repository, run: &RunId) -> Result<Option<(u64, String)>, Trouble> {
+pub(crate) fn end_and_place(repository: &Repository, run: &RunId) -> Result<Option<(u64, String)>, GitTrouble> {
     let head = repository.last_piece(run)?.and_then(|piece| head_of(&piece)).filter(|head| head.run == *run);
     Ok(head.map(|head| (head.after + head.records, head.place)))
 }
 
 /// Reads the copy of a journal, as far as its pieces fit each other.
-pub(crate) fn read(repository: &Repository, run: &RunId) -> Result<Option<Copied>, Trouble> {
+pub(crate) fn read(repository: &Repository, run: &RunId) -> Result<Option<CopiedJournal>, GitTrouble> {
     let pieces = repository.pieces(run)?;
     let origin = repository.origin(run)?;
-    let mut copied = Copied { run: run.clone(), place: String::new(), records: Vec::new(), origin };
+    let mut copied = CopiedJournal { run: run.clone(), place: String::new(), records: Vec::new(), origin };
     for piece in &pieces {
         let Some(head) = head_of(piece).filter(|head| head.run == *run) else { break };
         let lines: Vec<Record> = piece.lines().skip(3).map_while(|line| record(line, 0)).collect();
@@ -230,7 +232,7 @@ pub(crate) fn read(repository: &Repository, run: &RunId) -> Result<Option<Copied
 }
 
 fn record(line: &str, seq: u64) -> Option<Record> {
-    let Line { at, actor, hash, body } = serde_json::from_str(line).ok()?;
+    let PieceLine { at, actor, hash, body } = serde_json::from_str(line).ok()?;
     let hash = *blake3::Hash::from_hex(hash).ok()?.as_bytes();
     Some(Record { seq: Seq(seq), at, actor, body: body.into_bytes(), hash })
 }

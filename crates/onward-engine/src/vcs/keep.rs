@@ -8,13 +8,13 @@ use onward_core::id::RunId;
 use super::repository::Repository;
 use super::shadow::Shadow;
 use super::snapshot::ref_name;
-use super::trouble::Trouble;
+use super::trouble::GitTrouble;
 use crate::sys::stop;
 
 impl Repository {
     /// Lets go of the snapshots of a run but for those to keep, by their numbers and commits, and says how many went. Git removes what
     /// nothing refers to any more when it tidies up.
-    pub fn drop_snapshots(&self, run: &RunId, keep: &dyn Fn(u64, &str) -> bool) -> Result<usize, Trouble> {
+    pub fn drop_snapshots(&self, run: &RunId, keep: &dyn Fn(u64, &str) -> bool) -> Result<usize, GitTrouble> {
         let first = ref_name(run, 0)?;
         let folder = first.trim_end_matches('0');
         let listed = self.call("for-each-ref").args(["--format=%(objectname) %(refname)", folder]).output()?;
@@ -37,7 +37,7 @@ impl Repository {
 
     /// Makes a working tree on a new branch at a commit, and fills it with a snapshot, byte by byte. What differs from the commit shows
     /// up there as changes that are not staged.
-    pub fn add_worktree(&self, folder: &Path, branch: &str, commit: &str, snapshot: &str) -> Result<(), Trouble> {
+    pub fn add_worktree(&self, folder: &Path, branch: &str, commit: &str, snapshot: &str) -> Result<(), GitTrouble> {
         let shadow = Shadow::take(self)?;
         let mut add = self.filters()?.off(self.call("worktree")).args(["add", "--quiet", "-b", branch]);
         if self.prefix.is_empty() {
@@ -52,13 +52,13 @@ impl Repository {
         })
     }
 
-    fn fill_worktree(&self, shadow: &Shadow<'_>, folder: &Path, snapshot: &str) -> Result<(), Trouble> {
-        let folder = folder.canonicalize().map_err(Trouble::read(folder))?;
+    fn fill_worktree(&self, shadow: &Shadow<'_>, folder: &Path, snapshot: &str) -> Result<(), GitTrouble> {
+        let folder = folder.canonicalize().map_err(GitTrouble::read(folder))?;
         if !self.prefix.is_empty() {
             let project = folder.join(super::path_of(&self.prefix));
             match fs::remove_dir_all(&project) {
                 Err(why) if why.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(Trouble::file(&project, "removed")(why));
+                    return Err(GitTrouble::file(&project, "removed")(why));
                 }
                 Ok(()) | Err(_) => {}
             }
@@ -71,7 +71,7 @@ impl Repository {
         call("read-tree").arg(snapshot).output()?;
         call("checkout-index").args(["--all", "--force", "--quiet"]).within(&folder).output()?;
         let _ = fs::remove_file(index);
-        let own = |what| super::call::Call::new(super::call::command(&folder), what);
+        let own = |what| super::call::GitCall::new(super::call::command(&folder), what);
         own("read-tree").arg("HEAD").output()?;
         // Its exit code says whether files differ, which they may.
         self.filters()?.off(own("update-index")).args(["-q", "--refresh"]).ask()?;

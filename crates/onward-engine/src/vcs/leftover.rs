@@ -8,19 +8,19 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use crate::attendant::tree_value;
-use crate::sys::process::{self, Mark, Pid, TREE_VARIABLE};
+use crate::sys::process::{self, AttemptMark, Pid, TREE_VARIABLE};
 
 /// Two numbers.
 const OWNER_BYTES_MAX: usize = 64;
 
 /// The process that has the shadow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Owner {
+pub(super) struct ShadowOwner {
     pid: i32,
     start_time: u64,
 }
 
-impl Owner {
+impl ShadowOwner {
     pub(super) fn this() -> io::Result<Self> {
         let pid = Pid::this();
         Ok(Self { pid: pid.as_raw(), start_time: process::start_time(pid)? })
@@ -54,12 +54,12 @@ impl Owner {
 
 /// Ends what an owner that is gone has left behind. Nothing happens as long as it lives.
 pub(super) fn end_what_was_left(lock: &File) {
-    let Some(owner) = Owner::read(lock) else { return };
+    let Some(owner) = ShadowOwner::read(lock) else { return };
     if process::alive(Pid::from_raw(owner.pid), owner.start_time) {
         return;
     }
     // What cannot be ended is waited for.
-    let _ = Mark::tagged(&owner.tag()).kill();
+    let _ = AttemptMark::tagged(&owner.tag()).kill();
 }
 
 /// The shadow is given back in order: nothing is left of its owner.

@@ -17,12 +17,12 @@ use nix::sys::stat::{Mode, fstatat, mkdirat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 use onward_store::private;
 
-use super::changes::Step;
+use super::changes::PathStep;
 use super::path_of;
 use super::repository::Repository;
-use super::scan::Entry;
+use super::scan::TreeEntry;
 use super::shadow::Shadow;
-use super::trouble::Trouble;
+use super::trouble::GitTrouble;
 use crate::kill_point::reached;
 
 /// In the shadow: what is to be put into its place, and what was there.
@@ -31,23 +31,23 @@ const FOLDER: &str = "restore";
 const PATHS: &str = "paths";
 
 /// Files that lie ready, each named by the number of its step.
-pub(super) struct Stage {
+pub(super) struct StagedFiles {
     folder: PathBuf,
 }
 
-impl Stage {
+impl StagedFiles {
     pub(super) fn of(shadow: &Shadow<'_>) -> Self {
         Self { folder: shadow.folder.join(FOLDER) }
     }
 
     /// Writes everything that the steps bring, and flushes it. The stage must have been cleared.
-    pub(super) fn fill(shadow: &Shadow<'_>, steps: &[Step]) -> Result<Self, Trouble> {
+    pub(super) fn fill(shadow: &Shadow<'_>, steps: &[PathStep]) -> Result<Self, GitTrouble> {
         let stage = Self::of(shadow);
-        DirBuilder::new().mode(0o700).create(&stage.folder).map_err(Trouble::file(&stage.folder, "made"))?;
+        DirBuilder::new().mode(0o700).create(&stage.folder).map_err(GitTrouble::file(&stage.folder, "made"))?;
         let paths: Vec<u8> = steps.iter().flat_map(|step| [step.path.as_slice(), b"\0"].concat()).collect();
         let list = stage.folder.join(PATHS);
-        private::replace(&list, &paths).map_err(Trouble::written(&list))?;
-        let wanted: Vec<(usize, &Step, &Entry)> =
+        private::replace(&list, &paths).map_err(GitTrouble::written(&list))?;
+        let wanted: Vec<(usize, &PathStep, &TreeEntry)> =
             steps.iter().enumerate().filter_map(|(at, step)| Some((at, step, step.after.as_ref()?))).collect();
         let names: Vec<u8> = wanted.iter().flat_map(|(_, _, entry)| [entry.hash.as_bytes(), b"\n"].concat()).collect();
         if !wanted.is_empty() {
@@ -56,7 +56,7 @@ impl Stage {
             })?;
         }
         let flushed = File::open(&stage.folder).and_then(|folder| Ok(nix::unistd::syncfs(folder.as_fd())?));
-        flushed.map_err(Trouble::written(&stage.folder))?;
+        flushed.map_err(GitTrouble::written(&stage.folder))?;
         Ok(stage)
     }
 
@@ -64,16 +64,16 @@ impl Stage {
         &self,
         from: &mut dyn BufRead,
         at: usize,
-        step: &Step,
-        entry: &Entry,
+        step: &PathStep,
+        entry: &TreeEntry,
         repository: &Repository,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), GitTrouble> {
         let path = self.folder.join(at.to_string());
         let mut line = String::new();
-        from.read_line(&mut line).map_err(Trouble::read(&path))?;
+        from.read_line(&mut line).map_err(GitTrouble::read(&path))?;
         let size: u64 = match line.trim_end().split(' ').collect::<Vec<_>>().as_slice() {
-            [_, "blob", size] => size.parse().map_err(|_| Trouble::unclear("cat-file", line.as_bytes()))?,
-            _ => return Err(Trouble::unclear("cat-file", line.as_bytes())),
+            [_, "blob", size] => size.parse().map_err(|_| GitTrouble::unclear("cat-file", line.as_bytes()))?,
+            _ => return Err(GitTrouble::unclear("cat-file", line.as_bytes())),
         };
         let mut content = from.take(size);
         let written = if entry.is_link() {
@@ -87,16 +87,16 @@ impl Stage {
                 keep_permissions(&file, step, entry, repository)
             })
         };
-        written.map_err(Trouble::written(&path))?;
+        written.map_err(GitTrouble::written(&path))?;
         if content.limit() > 0 {
-            return Err(Trouble::unclear("cat-file", b"the object is cut short"));
+            return Err(GitTrouble::unclear("cat-file", b"the object is cut short"));
         }
-        from.read_exact(&mut [0]).map_err(Trouble::read(&path))
+        from.read_exact(&mut [0]).map_err(GitTrouble::read(&path))
     }
 
     /// Removes what lies there, from an earlier try that was killed as well. A file with a content that git has not, because it was
     /// edited while it was swapped out, is moved to the folder of kept files instead.
-    pub(super) fn clear(&self, shadow: &Shadow<'_>) -> Result<Vec<Kept>, Trouble> {
+    pub(super) fn clear(&self, shadow: &Shadow<'_>) -> Result<Vec<KeptFile>, GitTrouble> {
         let names = self.names()?;
         let mut kept = Vec::new();
         if !names.is_empty() {
@@ -107,55 +107,55 @@ impl Stage {
                 let path = paths.get(at).map_or_else(PathBuf::new, |path| path_of(path));
                 let now = jiff::Timestamp::now().as_nanosecond();
                 let place = shadow.repository.store.join(KEPT).join(format!("{now}-{at}"));
-                private::make_folders(&shadow.repository.store, &place).map_err(Trouble::file(&place, "made"))?;
+                private::make_folders(&shadow.repository.store, &place).map_err(GitTrouble::file(&place, "made"))?;
                 kept.push(self.keep(at, path, &place)?);
             }
         }
         match fs::remove_dir_all(&self.folder) {
-            Err(why) if why.kind() != io::ErrorKind::NotFound => Err(Trouble::file(&self.folder, "removed")(why)),
+            Err(why) if why.kind() != io::ErrorKind::NotFound => Err(GitTrouble::file(&self.folder, "removed")(why)),
             Ok(()) | Err(_) => Ok(kept),
         }
     }
 
-    fn keep(&self, at: usize, path: PathBuf, place: &Path) -> Result<Kept, Trouble> {
+    fn keep(&self, at: usize, path: PathBuf, place: &Path) -> Result<KeptFile, GitTrouble> {
         let name = path.file_name().map_or_else(|| at.to_string().into(), std::ffi::OsStr::to_owned);
         let place = place.join(name);
-        fs::rename(self.folder.join(at.to_string()), &place).map_err(Trouble::written(&place))?;
-        Ok(Kept { path, place })
+        fs::rename(self.folder.join(at.to_string()), &place).map_err(GitTrouble::written(&place))?;
+        Ok(KeptFile { path, place })
     }
 
     /// The numbers of the steps whose files lie here.
-    fn names(&self) -> Result<Vec<usize>, Trouble> {
+    fn names(&self) -> Result<Vec<usize>, GitTrouble> {
         let entries = match fs::read_dir(&self.folder) {
             Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            other => other.map_err(Trouble::read(&self.folder))?,
+            other => other.map_err(GitTrouble::read(&self.folder))?,
         };
         Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
     }
 
     /// Those whose content is no object of the repository.
-    fn unknown_to_git(&self, shadow: &Shadow<'_>, names: &[usize]) -> Result<Vec<usize>, Trouble> {
+    fn unknown_to_git(&self, shadow: &Shadow<'_>, names: &[usize]) -> Result<Vec<usize>, GitTrouble> {
         let hashes = self.hashes(shadow, names)?;
         let asked: Vec<u8> = hashes.iter().flat_map(|hash| [hash.as_bytes(), b"\n"].concat()).collect();
         let answer = shadow.call("cat-file").arg("--batch-check").input(asked).output()?;
         let missing =
             String::from_utf8_lossy(&answer).lines().map(|line| line.ends_with(" missing")).collect::<Vec<_>>();
         if missing.len() != names.len() {
-            return Err(Trouble::unclear("cat-file", &answer));
+            return Err(GitTrouble::unclear("cat-file", &answer));
         }
         Ok(names.iter().zip(missing).filter(|(_, missing)| *missing).map(|(at, _)| *at).collect())
     }
 
     /// What git would call the contents of files on the stage; that of a link is where it leads to.
-    fn hashes(&self, shadow: &Shadow<'_>, names: &[usize]) -> Result<Vec<String>, Trouble> {
+    fn hashes(&self, shadow: &Shadow<'_>, names: &[usize]) -> Result<Vec<String>, GitTrouble> {
         let mut listed = Vec::new();
         for at in names {
             let path = self.folder.join(at.to_string());
-            let about = fs::symlink_metadata(&path).map_err(Trouble::read(&path))?;
+            let about = fs::symlink_metadata(&path).map_err(GitTrouble::read(&path))?;
             if about.is_symlink() {
-                let target = fs::read_link(&path).map_err(Trouble::read(&path))?;
+                let target = fs::read_link(&path).map_err(GitTrouble::read(&path))?;
                 let beside = self.folder.join(format!("{at}.link"));
-                private::replace(&beside, target.as_os_str().as_bytes()).map_err(Trouble::written(&beside))?;
+                private::replace(&beside, target.as_os_str().as_bytes()).map_err(GitTrouble::written(&beside))?;
                 listed.extend_from_slice(quoted(&beside).as_bytes());
             } else {
                 listed.extend_from_slice(quoted(&path).as_bytes());
@@ -164,7 +164,7 @@ impl Stage {
         let words = ["--no-filters", "--stdin-paths"];
         let answer = shadow.call("hash-object").args(words).input(listed).output()?;
         let hashes: Vec<String> = String::from_utf8_lossy(&answer).lines().map(str::to_owned).collect();
-        if hashes.len() == names.len() { Ok(hashes) } else { Err(Trouble::unclear("hash-object", &answer)) }
+        if hashes.len() == names.len() { Ok(hashes) } else { Err(GitTrouble::unclear("hash-object", &answer)) }
     }
 }
 
@@ -183,15 +183,15 @@ const KEPT: &str = "kept";
 
 /// A file that would have been lost, and where it is now.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct KeptFile {
     /// From the top of the working tree.
     pub path: PathBuf,
     pub place: PathBuf,
 }
 
 /// Git knows only whether a file may be executed; who may read and write it is taken from the file that is replaced.
-fn keep_permissions(file: &File, step: &Step, entry: &Entry, repository: &Repository) -> io::Result<()> {
-    if step.before.as_ref().is_none_or(Entry::is_link) {
+fn keep_permissions(file: &File, step: &PathStep, entry: &TreeEntry, repository: &Repository) -> io::Result<()> {
+    if step.before.as_ref().is_none_or(TreeEntry::is_link) {
         return Ok(());
     }
     let Ok(about) = fs::symlink_metadata(repository.top.join(path_of(&step.path))) else { return Ok(()) };
@@ -201,7 +201,7 @@ fn keep_permissions(file: &File, step: &Step, entry: &Entry, repository: &Reposi
 }
 
 /// Where it stopped.
-pub(super) struct Failed {
+pub(super) struct MoveFailed {
     pub(super) path: PathBuf,
     pub(super) why: io::Error,
     /// Something that was moved away and could not be moved back.
@@ -209,7 +209,7 @@ pub(super) struct Failed {
 }
 
 /// What was done, so that it can be undone.
-enum Done {
+enum MoveDone {
     /// A file went away, to the stage.
     Away(usize),
     /// A file went from the stage to a free place.
@@ -224,21 +224,21 @@ pub(super) struct Placing<'a> {
     shadow: &'a Shadow<'a>,
     repository: &'a Repository,
     top: OwnedFd,
-    on_stage: &'a Stage,
+    on_stage: &'a StagedFiles,
     stage: OwnedFd,
-    done: Vec<Done>,
+    done: Vec<MoveDone>,
 }
 
 impl<'a> Placing<'a> {
-    pub(super) fn new(shadow: &'a Shadow<'a>, on_stage: &'a Stage) -> Result<Self, Trouble> {
-        let open = |path: &PathBuf| File::open(path).map(OwnedFd::from).map_err(Trouble::read(path));
+    pub(super) fn new(shadow: &'a Shadow<'a>, on_stage: &'a StagedFiles) -> Result<Self, GitTrouble> {
+        let open = |path: &PathBuf| File::open(path).map(OwnedFd::from).map_err(GitTrouble::read(path));
         let repository = shadow.repository;
         let (top, stage) = (open(&repository.top)?, open(&on_stage.folder)?);
         Ok(Self { shadow, repository, top, on_stage, stage, done: Vec::new() })
     }
 
     /// Removes, then writes. At the first failure everything goes back, also where something was edited meanwhile.
-    pub(super) fn all(mut self, steps: &[Step]) -> Result<(), Failed> {
+    pub(super) fn all(mut self, steps: &[PathStep]) -> Result<(), MoveFailed> {
         let numbered = || steps.iter().enumerate();
         let removals = numbered().filter(|(_, step)| step.after.is_none());
         let writes = numbered().filter(|(_, step)| step.after.is_some());
@@ -247,13 +247,13 @@ impl<'a> Placing<'a> {
             if let Err(why) = done {
                 let path = self.repository.in_project(&step.path).unwrap_or_default();
                 let not_rolled_back = self.roll_back(steps);
-                return Err(Failed { path, why: why.into(), not_rolled_back });
+                return Err(MoveFailed { path, why: why.into(), not_rolled_back });
             }
             reached("vcs.restore-one");
         }
         if let Some((path, why)) = self.edited_meanwhile(steps) {
             let not_rolled_back = self.roll_back(steps);
-            return Err(Failed { path, why, not_rolled_back });
+            return Err(MoveFailed { path, why, not_rolled_back });
         }
         // What is not flushed yet is done again by whoever finds no record of the end.
         let _ = nix::unistd::syncfs(self.top.as_fd());
@@ -261,10 +261,10 @@ impl<'a> Placing<'a> {
     }
 
     /// A file that was swapped out and is not what the snapshot has: somebody wrote into it between the snapshot and the swap.
-    fn edited_meanwhile(&self, steps: &[Step]) -> Option<(PathBuf, io::Error)> {
+    fn edited_meanwhile(&self, steps: &[PathStep]) -> Option<(PathBuf, io::Error)> {
         let out = self.done.iter().filter_map(|done| match done {
-            Done::Away(at) | Done::Swapped(at) => Some(*at),
-            Done::Placed(_) | Done::MadeFolder(_) | Done::RemovedFolder(_) => None,
+            MoveDone::Away(at) | MoveDone::Swapped(at) => Some(*at),
+            MoveDone::Placed(_) | MoveDone::MadeFolder(_) | MoveDone::RemovedFolder(_) => None,
         });
         let out: Vec<usize> = out.collect();
         if out.is_empty() {
@@ -280,7 +280,7 @@ impl<'a> Placing<'a> {
         edited.map(|(at, _)| (named(at), io::Error::other("it was edited in the same moment")))
     }
 
-    fn remove(&mut self, at: usize, step: &Step) -> nix::Result<()> {
+    fn remove(&mut self, at: usize, step: &PathStep) -> nix::Result<()> {
         let (folder, name) = match self.enter(&step.path) {
             // Somebody else was quicker.
             Err(Errno::ENOENT) => return Ok(()),
@@ -290,19 +290,19 @@ impl<'a> Placing<'a> {
             Err(Errno::ENOENT) => return Ok(()),
             other => other?,
         }
-        self.done.push(Done::Away(at));
+        self.done.push(MoveDone::Away(at));
         self.tidy_above(&step.path);
         Ok(())
     }
 
-    fn write(&mut self, at: usize, step: &Step) -> nix::Result<()> {
+    fn write(&mut self, at: usize, step: &PathStep) -> nix::Result<()> {
         self.make_above(&step.path)?;
         let (folder, name) = self.enter(&step.path)?;
         let staged = at.to_string();
         if step.before.is_some() {
             match swap(folder.as_fd(), name, self.stage.as_fd(), staged.as_bytes()) {
                 Ok(()) => {
-                    self.done.push(Done::Swapped(at));
+                    self.done.push(MoveDone::Swapped(at));
                     return Ok(());
                 }
                 // It went away in the meantime: its place is free.
@@ -313,7 +313,7 @@ impl<'a> Placing<'a> {
             self.remove_empty_folders(&step.path);
         }
         move_file(self.stage.as_fd(), staged.as_bytes(), folder.as_fd(), name)?;
-        self.done.push(Done::Placed(at));
+        self.done.push(MoveDone::Placed(at));
         Ok(())
     }
 
@@ -333,7 +333,7 @@ impl<'a> Placing<'a> {
         for above in folders_above(path) {
             let (folder, name) = self.enter(above)?;
             match mkdirat(folder.as_fd(), name, Mode::from_bits_truncate(0o777)) {
-                Ok(()) => self.done.push(Done::MadeFolder(above.to_vec())),
+                Ok(()) => self.done.push(MoveDone::MadeFolder(above.to_vec())),
                 Err(Errno::EEXIST) => {}
                 Err(why) => return Err(why),
             }
@@ -366,18 +366,18 @@ impl<'a> Placing<'a> {
         let removed =
             self.enter(path).and_then(|(folder, name)| unlinkat(folder.as_fd(), name, UnlinkatFlags::RemoveDir));
         if removed.is_ok() {
-            self.done.push(Done::RemovedFolder(path.to_vec()));
+            self.done.push(MoveDone::RemovedFolder(path.to_vec()));
         }
         removed.is_ok()
     }
 
     /// Undoes everything, newest first; gives the first path that would not go back.
-    fn roll_back(&mut self, steps: &[Step]) -> Option<PathBuf> {
+    fn roll_back(&mut self, steps: &[PathStep]) -> Option<PathBuf> {
         let mut lost = None;
         for done in std::mem::take(&mut self.done).into_iter().rev() {
             let path = match &done {
-                Done::Away(at) | Done::Placed(at) | Done::Swapped(at) => steps[*at].path.clone(),
-                Done::MadeFolder(path) | Done::RemovedFolder(path) => path.clone(),
+                MoveDone::Away(at) | MoveDone::Placed(at) | MoveDone::Swapped(at) => steps[*at].path.clone(),
+                MoveDone::MadeFolder(path) | MoveDone::RemovedFolder(path) => path.clone(),
             };
             if self.undo(&done, &path).is_err() && lost.is_none() {
                 lost = self.repository.in_project(&path);
@@ -386,16 +386,16 @@ impl<'a> Placing<'a> {
         lost
     }
 
-    fn undo(&self, done: &Done, path: &[u8]) -> nix::Result<()> {
+    fn undo(&self, done: &MoveDone, path: &[u8]) -> nix::Result<()> {
         let (folder, name) = self.enter(path)?;
         let (folder, stage) = (folder.as_fd(), self.stage.as_fd());
         match done {
-            Done::Away(at) => move_file(stage, at.to_string().as_bytes(), folder, name),
-            Done::Placed(at) => move_file(folder, name, stage, at.to_string().as_bytes()),
-            Done::Swapped(at) => swap(folder, name, stage, at.to_string().as_bytes()),
+            MoveDone::Away(at) => move_file(stage, at.to_string().as_bytes(), folder, name),
+            MoveDone::Placed(at) => move_file(folder, name, stage, at.to_string().as_bytes()),
+            MoveDone::Swapped(at) => swap(folder, name, stage, at.to_string().as_bytes()),
             // One that somebody has put something into meanwhile may stay.
-            Done::MadeFolder(_) => unlinkat(folder, name, UnlinkatFlags::RemoveDir).or(Ok(())),
-            Done::RemovedFolder(_) => mkdirat(folder, name, Mode::from_bits_truncate(0o777)),
+            MoveDone::MadeFolder(_) => unlinkat(folder, name, UnlinkatFlags::RemoveDir).or(Ok(())),
+            MoveDone::RemovedFolder(_) => mkdirat(folder, name, Mode::from_bits_truncate(0o777)),
         }
     }
 }

@@ -5,8 +5,8 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::call::{Call, command};
-use super::trouble::Trouble;
+use super::call::{GitCall, command};
+use super::trouble::GitTrouble;
 
 /// The git repository that a project lies in.
 #[derive(Debug)]
@@ -79,8 +79,8 @@ impl Repository {
         }
         let words =
             ["--show-toplevel", "--show-prefix", "--absolute-git-dir", "--git-common-dir", "--show-object-format"];
-        let answer = Call::new(command(project_top), "rev-parse").args(words).ask().map_err(|why| match why {
-            Trouble::NotStarted { .. } => Without::NoProgram,
+        let answer = GitCall::new(command(project_top), "rev-parse").args(words).ask().map_err(|why| match why {
+            GitTrouble::NotStarted { .. } => Without::NoProgram,
             other => Without::Other(other.to_string()),
         })?;
         if answer.code != Some(0) {
@@ -127,7 +127,7 @@ impl Repository {
     }
 
     /// Whether the repository still has a commit.
-    pub fn has_commit(&self, commit: &str) -> Result<bool, Trouble> {
+    pub fn has_commit(&self, commit: &str) -> Result<bool, GitTrouble> {
         // Of the codes of `cat-file -e` nobody can tell what is missing from what went wrong.
         Ok(self.commits_there(&BTreeSet::from([commit]))?.contains(commit))
     }
@@ -145,22 +145,22 @@ impl Repository {
     }
 
     /// A call in the user's repository whose objects are on disk when it ends.
-    pub(super) fn durable_call(&self, what: &'static str) -> Call {
+    pub(super) fn durable_call(&self, what: &'static str) -> GitCall {
         let mut command = command(&self.top);
         command.args(super::call::DURABLE).env("GIT_DIR", &self.git_dir).env("GIT_WORK_TREE", &self.top);
-        Call::new(command, what)
+        GitCall::new(command, what)
     }
 
     /// A call in the user's repository. It takes no locks that it can do without.
-    pub(super) fn call(&self, what: &'static str) -> Call {
+    pub(super) fn call(&self, what: &'static str) -> GitCall {
         let mut command = command(&self.top);
         command.arg("--no-optional-locks").env("GIT_DIR", &self.git_dir).env("GIT_WORK_TREE", &self.top);
-        Call::new(command, what)
+        GitCall::new(command, what)
     }
 
     /// A call that writes refs, by paths that go with the folder: where it is renamed in that moment git would make folders in its
     /// old place. The books of a linked working tree lie elsewhere; there it is left as it is.
-    pub(super) fn wherever_it_is(&self, call: Call) -> Call {
+    pub(super) fn wherever_it_is(&self, call: GitCall) -> GitCall {
         if self.git_dir != self.top.join(".git") {
             return call;
         }

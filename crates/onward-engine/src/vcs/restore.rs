@@ -7,29 +7,29 @@ use std::path::{Path, PathBuf};
 
 use onward_core::id::RunId;
 
-use super::changes::{Change, Step};
-use super::place::{Kept, Placing, Stage};
+use super::changes::{PathChange, PathStep};
+use super::place::{KeptFile, Placing, StagedFiles};
 use super::repository::Repository;
-use super::scan::Entry;
+use super::scan::TreeEntry;
 use super::shadow::Shadow;
-use super::snapshot::{Snapshot, ref_name};
-use super::trouble::Trouble;
+use super::snapshot::{TreeSnapshot, ref_name};
+use super::trouble::GitTrouble;
 use crate::kill_point::reached;
 use crate::sys::stop;
 
 /// What the working tree is after a restore.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Restored {
+pub struct RestoredTree {
     /// Taken right afterwards, so that a later undo knows what the restore itself brought.
-    pub snapshot: Snapshot,
-    pub changes: Vec<Change>,
+    pub snapshot: TreeSnapshot,
+    pub changes: Vec<PathChange>,
     /// Files that were edited in the middle of it, or of an earlier one that was killed, and lie elsewhere now.
-    pub kept: Vec<Kept>,
+    pub kept: Vec<KeptFile>,
 }
 
 /// Where the working tree is to go.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Way<'a> {
+pub struct RestoreTarget<'a> {
     /// The snapshot that is brought back.
     pub target: &'a str,
     /// Snapshots that a run took since: what one of them has and the target has not is removed.
@@ -53,9 +53,9 @@ pub enum NotRestored {
     #[error("{} cannot be brought back ({why}), and {} could not be put back either; its content is in the snapshot {present}", path.display(), kept.display())]
     HalfDone { path: PathBuf, why: io::Error, kept: PathBuf, present: String },
     #[error("the files are in their places, but {why}")]
-    NotEnded { why: Trouble },
+    NotEnded { why: GitTrouble },
     #[error(transparent)]
-    Trouble(#[from] Trouble),
+    Trouble(#[from] GitTrouble),
 }
 
 impl NotRestored {
@@ -87,7 +87,7 @@ fn named(paths: &[PathBuf]) -> String {
 
 impl Repository {
     /// What [`Repository::restore`] would change.
-    pub fn preview(&self, present: &str, way: &Way<'_>) -> Result<Vec<Change>, Trouble> {
+    pub fn preview(&self, present: &str, way: &RestoreTarget<'_>) -> Result<Vec<PathChange>, GitTrouble> {
         let (steps, lines) = self.steps_and_lines(present, way.target)?;
         let removable = self.removable(way)?;
         let wanted = steps.iter().zip(lines).filter(|(step, _)| removable.allow(step));
@@ -96,7 +96,12 @@ impl Repository {
 
     /// Brings the working tree from the snapshot `present`, which was taken a moment ago, to the target of the way. Removed is only
     /// what the way names; other files that came since stay. HEAD, branch and index stay.
-    pub fn restore(&self, (run, number): (&RunId, u64), present: &str, way: &Way<'_>) -> Result<Restored, NotRestored> {
+    pub fn restore(
+        &self,
+        (run, number): (&RunId, u64),
+        present: &str,
+        way: &RestoreTarget<'_>,
+    ) -> Result<RestoredTree, NotRestored> {
         let shadow = Shadow::take(self)?;
         let (steps, _) = self.steps_and_lines(present, way.target)?;
         let removable = self.removable(way)?;
@@ -106,10 +111,10 @@ impl Repository {
         let Brought { changes, kept } = shadow.bring(steps, present, Others::Rest, &whole)?;
         let taken = ref_name(run, number).and_then(|name| shadow.snapshot(&name, Some(way.target)));
         let snapshot = taken.map_err(|why| NotRestored::NotEnded { why })?;
-        Ok(Restored { snapshot, changes, kept })
+        Ok(RestoredTree { snapshot, changes, kept })
     }
 
-    fn removable(&self, way: &Way<'_>) -> Result<Removable, Trouble> {
+    fn removable(&self, way: &RestoreTarget<'_>) -> Result<Removable, GitTrouble> {
         let later: Vec<(&str, &str)> = way.later.iter().map(|one| (way.target, *one)).collect();
         let mut paths = self.added(&later)?;
         if !paths.is_empty() {
@@ -141,12 +146,12 @@ impl Repository {
     }
 
     /// Whether two snapshots have the same at the paths that are wanted.
-    pub fn same_at(&self, one: &str, other: &str, is_wanted: &dyn Fn(&Path) -> bool) -> Result<bool, Trouble> {
+    pub fn same_at(&self, one: &str, other: &str, is_wanted: &dyn Fn(&Path) -> bool) -> Result<bool, GitTrouble> {
         Ok(self.steps_at(one, other, is_wanted)?.is_empty())
     }
 
     /// Whether a snapshot has a file that none of the known ones has in its place.
-    pub fn has_other_files(&self, snapshot: &str, known: &[&str]) -> Result<bool, Trouble> {
+    pub fn has_other_files(&self, snapshot: &str, known: &[&str]) -> Result<bool, GitTrouble> {
         let mut others: Option<BTreeSet<Vec<u8>>> = None;
         for one in known {
             let (steps, _) = self.steps_and_lines(one, snapshot)?;
@@ -159,9 +164,9 @@ impl Repository {
         Ok(others.is_none_or(|others| !others.is_empty()))
     }
 
-    fn steps_at(&self, from: &str, to: &str, is_wanted: &dyn Fn(&Path) -> bool) -> Result<Vec<Step>, Trouble> {
+    fn steps_at(&self, from: &str, to: &str, is_wanted: &dyn Fn(&Path) -> bool) -> Result<Vec<PathStep>, GitTrouble> {
         let (steps, _) = self.steps_and_lines(from, to)?;
-        let ours = |step: &Step| self.in_project(&step.path).is_some_and(|path| is_wanted(&path));
+        let ours = |step: &PathStep| self.in_project(&step.path).is_some_and(|path| is_wanted(&path));
         Ok(steps.into_iter().filter(ours).collect())
     }
 }
@@ -169,9 +174,9 @@ impl Repository {
 /// What a restore has brought.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Brought {
-    pub changes: Vec<Change>,
+    pub changes: Vec<PathChange>,
     /// Files that were edited in the middle of it, or of an earlier one that was killed, and lie elsewhere now.
-    pub kept: Vec<Kept>,
+    pub kept: Vec<KeptFile>,
 }
 
 /// Whether the rest of the working tree may change while files are brought back.
@@ -186,11 +191,11 @@ enum Others {
 struct Removable {
     paths: BTreeSet<Vec<u8>>,
     /// Only as long as it is what was brought.
-    brought: BTreeMap<Vec<u8>, Entry>,
+    brought: BTreeMap<Vec<u8>, TreeEntry>,
 }
 
 impl Removable {
-    fn allow(&self, step: &Step) -> bool {
+    fn allow(&self, step: &PathStep) -> bool {
         let as_brought = || self.brought.get(&step.path).is_some_and(|entry| step.before.as_ref() == Some(entry));
         step.after.is_some() || self.paths.contains(&step.path) || as_brought()
     }
@@ -199,21 +204,22 @@ impl Removable {
 impl Shadow<'_> {
     fn bring(
         &self,
-        steps: Vec<Step>,
+        steps: Vec<PathStep>,
         present: &str,
         others: Others,
         whole: &stop::Whole,
     ) -> Result<Brought, NotRestored> {
         let repository = self.repository;
-        let untouched = |step: &Step| {
+        let untouched = |step: &PathStep| {
             let sides = [&step.before, &step.after];
-            repository.is_store(&step.path) || sides.iter().any(|side| side.as_ref().is_some_and(Entry::is_repository))
+            repository.is_store(&step.path)
+                || sides.iter().any(|side| side.as_ref().is_some_and(TreeEntry::is_repository))
         };
-        let steps: Vec<Step> = steps.into_iter().filter(|step| !untouched(step)).collect();
+        let steps: Vec<PathStep> = steps.into_iter().filter(|step| !untouched(step)).collect();
         repository.check_the_way(&steps)?;
         reached("vcs.restore-checked");
-        let mut kept = Stage::of(self).clear(self)?;
-        let stage = Stage::fill(self, &steps)?;
+        let mut kept = StagedFiles::of(self).clear(self)?;
+        let stage = StagedFiles::fill(self, &steps)?;
         reached("vcs.restore-staged");
         if others == Others::Rest && self.tree_now()? != self.tree_of(present)? {
             return Err(NotRestored::Moved);
@@ -241,13 +247,14 @@ impl Shadow<'_> {
 
 impl Repository {
     /// Refuses if something that no snapshot has lies where something is to be written.
-    fn check_the_way(&self, steps: &[Step]) -> Result<(), NotRestored> {
+    fn check_the_way(&self, steps: &[PathStep]) -> Result<(), NotRestored> {
         let removed: BTreeSet<&[u8]> =
             steps.iter().filter(|step| step.after.is_none()).map(|step| step.path.as_slice()).collect();
         let mut parents = BTreeMap::new();
         let mut blocking = BTreeSet::new();
         for step in steps.iter().filter(|step| step.before.is_none()) {
-            let mut way = Look { top: &self.top, removed: &removed, parents: &mut parents, blocking: &mut blocking };
+            let mut way =
+                PathScan { top: &self.top, removed: &removed, parents: &mut parents, blocking: &mut blocking };
             if way.leads_to(&step.path) {
                 way.look_at(&step.path);
             }
@@ -261,7 +268,7 @@ impl Repository {
 }
 
 /// The look along one path, from the top down.
-struct Look<'a> {
+struct PathScan<'a> {
     top: &'a Path,
     removed: &'a BTreeSet<&'a [u8]>,
     /// Folders that were looked at before: whether there is one.
@@ -269,7 +276,7 @@ struct Look<'a> {
     blocking: &'a mut BTreeSet<Vec<u8>>,
 }
 
-impl Look<'_> {
+impl PathScan<'_> {
     /// Whether the folder of this path is there. If something else is there that stays, it is in the way.
     fn leads_to(&mut self, path: &[u8]) -> bool {
         let slashes: Vec<usize> =

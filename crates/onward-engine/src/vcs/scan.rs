@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 
 use super::call::parts;
 use super::repository::Repository;
-use super::trouble::Trouble;
+use super::trouble::GitTrouble;
 use super::{LeftOut, WhyLeftOut};
 
 /// The words for `git status` that [`parse`] understands.
@@ -16,7 +16,7 @@ pub(super) const STATUS_WORDS: [&str; 5] =
 
 /// A mode and the name of an object, as git writes them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct TreeEntry {
     pub(super) mode: String,
     pub(super) hash: String,
 }
@@ -26,7 +26,7 @@ pub(super) struct Entry {
 pub(super) struct Difference {
     pub(super) path: Vec<u8>,
     /// What HEAD has there.
-    pub(super) head: Option<Entry>,
+    pub(super) head: Option<TreeEntry>,
     /// Whether the index differs from HEAD.
     pub(super) staged: bool,
     /// A merge left more than one version in the index.
@@ -81,9 +81,9 @@ fn fields<const COUNT: usize>(record: &[u8]) -> Option<[&[u8]; COUNT]> {
     found.try_into().ok()
 }
 
-fn entry(mode: &[u8], hash: &[u8]) -> Entry {
+fn entry(mode: &[u8], hash: &[u8]) -> TreeEntry {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Entry { mode: text(mode), hash: text(hash) }
+    TreeEntry { mode: text(mode), hash: text(hash) }
 }
 
 fn in_tree(letter: u8) -> Option<InTree> {
@@ -178,8 +178,8 @@ impl Repository {
 }
 
 /// Understands the answer of `git status`, or says what it was.
-pub(super) fn understand(answer: &[u8]) -> Result<Vec<Difference>, Trouble> {
-    parse(answer).ok_or_else(|| Trouble::unclear("status", answer))
+pub(super) fn understand(answer: &[u8]) -> Result<Vec<Difference>, GitTrouble> {
+    parse(answer).ok_or_else(|| GitTrouble::unclear("status", answer))
 }
 
 #[cfg(test)]

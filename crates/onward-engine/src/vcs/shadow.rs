@@ -16,11 +16,11 @@ use nix::sys::statfs::{BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, FsType, TMPFS_MAGIC,
 
 use onward_store::{ownership, private};
 
-use super::call::{Call, command, parts};
-use super::leftover::{self, Owner};
+use super::call::{GitCall, command, parts};
+use super::leftover::{self, ShadowOwner};
 use super::repository::{ObjectFormat, Repository};
 use super::shadow_folder;
-use super::trouble::Trouble;
+use super::trouble::GitTrouble;
 use crate::sys::stop;
 
 /// In the folder of the store.
@@ -53,7 +53,7 @@ pub(super) struct Shadow<'a> {
     pub(super) repository: &'a Repository,
     pub(super) folder: PathBuf,
     lock: File,
-    owner: Owner,
+    owner: ShadowOwner,
 }
 
 impl Drop for Shadow<'_> {
@@ -65,7 +65,7 @@ impl Drop for Shadow<'_> {
 impl<'a> Shadow<'a> {
     /// Takes the shadow, makes it if need be, and clears what a killed process left in it. One that we did not make, or that
     /// somebody has put something into, is put aside and made anew: its settings could name commands.
-    pub(super) fn take(repository: &'a Repository) -> Result<Self, Trouble> {
+    pub(super) fn take(repository: &'a Repository) -> Result<Self, GitTrouble> {
         let (store, folder) = (&repository.store, repository.store.join(FOLDER));
         for _ in 0..TRIES_MAX {
             let Ok(lock) = private::make_folders(store, &folder).map_err(drop).and_then(|()| open_lock(&folder)) else {
@@ -76,36 +76,36 @@ impl<'a> Shadow<'a> {
             if !is_still_there(&lock, &folder.join("lock")) {
                 continue;
             }
-            if !shadow_folder::is_ours(&folder).map_err(Trouble::file(&folder, "marked"))? {
+            if !shadow_folder::is_ours(&folder).map_err(GitTrouble::file(&folder, "marked"))? {
                 put_aside(store, &folder)?;
                 continue;
             }
             for part in ["info", "objects", "refs"] {
                 let path = folder.join(part);
-                private::make_folders(store, &path).map_err(Trouble::file(&path, "made"))?;
+                private::make_folders(store, &path).map_err(GitTrouble::file(&path, "made"))?;
             }
-            let owner = Owner::this().and_then(|owner| owner.write(&lock).map(|()| owner));
-            let owner = owner.map_err(Trouble::written(&folder))?;
+            let owner = ShadowOwner::this().and_then(|owner| owner.write(&lock).map(|()| owner));
+            let owner = owner.map_err(GitTrouble::written(&folder))?;
             let shadow = Self { repository, folder, lock, owner };
             shadow.clear_leftovers()?;
             shadow.set_up()?;
             return Ok(shadow);
         }
-        Err(Trouble::Locked { path: folder })
+        Err(GitTrouble::Locked { path: folder })
     }
 
     /// A call in the shadow.
-    pub(super) fn call(&self, what: &'static str) -> Call {
+    pub(super) fn call(&self, what: &'static str) -> GitCall {
         self.call_with(what, &[])
     }
 
     /// A call whose objects are on disk when it ends.
-    pub(super) fn durable(&self, what: &'static str) -> Call {
+    pub(super) fn durable(&self, what: &'static str) -> GitCall {
         self.call_with(what, &super::call::DURABLE)
     }
 
     /// A call whose objects are on their way to the disk when it ends; the next durable one makes them last.
-    pub(super) fn written_out(&self, what: &'static str) -> Call {
+    pub(super) fn written_out(&self, what: &'static str) -> GitCall {
         // Only such file systems make everything last that came before a flush.
         if is_one_of(&self.repository.common_dir, &[EXT4_SUPER_MAGIC, TMPFS_MAGIC, XFS_SUPER_MAGIC]) {
             self.call_with(what, &super::call::WRITTEN_OUT)
@@ -114,7 +114,7 @@ impl<'a> Shadow<'a> {
         }
     }
 
-    fn call_with(&self, what: &'static str, options: &[&str]) -> Call {
+    fn call_with(&self, what: &'static str, options: &[&str]) -> GitCall {
         let mut command = command(&self.repository.top);
         command.args(options);
         command.env("GIT_DIR", &self.folder).env("GIT_WORK_TREE", &self.repository.top);
@@ -123,7 +123,7 @@ impl<'a> Shadow<'a> {
         command.env("GIT_ATTR_NOSYSTEM", "1").env("GIT_LITERAL_PATHSPECS", "1");
         let (name, value) = self.owner.variable();
         command.env(name, value);
-        Call::new(command, what).holding(&self.lock)
+        GitCall::new(command, what).holding(&self.lock)
     }
 
     /// The commit that the index was last made into, with its tree.
@@ -134,7 +134,7 @@ impl<'a> Shadow<'a> {
     }
 
     /// Notes what the index was made into. A hint only, so it is not flushed; HEAD keeps `git status` from listing everything.
-    pub(super) fn set_last(&self, commit: &str, tree: &str) -> Result<(), Trouble> {
+    pub(super) fn set_last(&self, commit: &str, tree: &str) -> Result<(), GitTrouble> {
         self.put("HEAD", format!("{commit}\n").as_bytes())?;
         self.put("last", format!("{commit} {tree}\n").as_bytes())
     }
@@ -146,7 +146,7 @@ impl<'a> Shadow<'a> {
         }
     }
 
-    fn clear_leftovers(&self) -> Result<(), Trouble> {
+    fn clear_leftovers(&self) -> Result<(), GitTrouble> {
         let begun = Instant::now();
         for name in ["index.lock", "HEAD.lock", "config.lock"] {
             let path = self.folder.join(name);
@@ -154,14 +154,16 @@ impl<'a> Shadow<'a> {
                 std::thread::sleep(LOOK_EVERY);
             }
             match fs::remove_file(&path) {
-                Err(why) if why.kind() != io::ErrorKind::NotFound => return Err(Trouble::file(&path, "removed")(why)),
+                Err(why) if why.kind() != io::ErrorKind::NotFound => {
+                    return Err(GitTrouble::file(&path, "removed")(why));
+                }
                 Ok(()) | Err(_) => {}
             }
         }
         Ok(())
     }
 
-    pub(super) fn set_up(&self) -> Result<(), Trouble> {
+    pub(super) fn set_up(&self) -> Result<(), GitTrouble> {
         self.put_if_other("info/attributes", ATTRIBUTES.as_bytes())?;
         let theirs = self.repository.common_dir.join("info/exclude");
         let mut exclude = super::read_plain(&theirs, EXCLUDE_BYTES_MAX).unwrap_or_default();
@@ -181,7 +183,7 @@ impl<'a> Shadow<'a> {
     }
 
     /// The configuration and the first index.
-    fn build(&self) -> Result<(), Trouble> {
+    fn build(&self) -> Result<(), GitTrouble> {
         let theirs = self.their_settings()?;
         let mut config = String::from("[core]\n\tbare = false\n\tlogAllRefUpdates = false\n");
         // There the time of a folder surely changes when something is put into it.
@@ -210,7 +212,7 @@ impl<'a> Shadow<'a> {
         let _ = fs::remove_file(self.folder.join("last"));
         self.put("config", config.as_bytes())?;
         let path = self.folder.join("config");
-        ownership::mark(&self.folder, &[("config", &path)], &[]).map_err(Trouble::written(&path))?;
+        ownership::mark(&self.folder, &[("config", &path)], &[]).map_err(GitTrouble::written(&path))?;
         let converts =
             theirs.get("autocrlf").is_some_and(|value| !matches!(value.as_str(), "false" | "no" | "off" | "0"));
         if converts || self.copy_index().is_err() {
@@ -220,7 +222,7 @@ impl<'a> Shadow<'a> {
         Ok(())
     }
 
-    fn their_settings(&self) -> Result<BTreeMap<String, String>, Trouble> {
+    fn their_settings(&self) -> Result<BTreeMap<String, String>, GitTrouble> {
         let answer = self.repository.call("config").args(["-z", "--get-regexp", TAKEN_OVER]).ask()?;
         if answer.code == Some(1) {
             return Ok(BTreeMap::new());
@@ -241,7 +243,7 @@ impl<'a> Shadow<'a> {
 
     /// The user's index knows which files have not changed, and what is in them. It keeps its time: by it git tells whether a file
     /// may have changed in the moment after it was looked at.
-    fn copy_index(&self) -> Result<(), Trouble> {
+    fn copy_index(&self) -> Result<(), GitTrouble> {
         self.repository.copy_index(&self.folder.join("index"))?;
         let unfit = self.unfit_entries()?;
         if !unfit.is_empty() {
@@ -251,12 +253,13 @@ impl<'a> Shadow<'a> {
     }
 
     /// Entries of the copied index that do not say what is on disk, byte by byte.
-    fn unfit_entries(&self) -> Result<BTreeSet<Vec<u8>>, Trouble> {
+    fn unfit_entries(&self) -> Result<BTreeSet<Vec<u8>>, GitTrouble> {
         let listed = self.call("ls-files").args(["-z", "-v", "--stage"]).output()?;
         let mut unfit = BTreeSet::new();
         let mut asked = Vec::new();
         for line in parts(&listed) {
-            let tab = line.iter().position(|&byte| byte == b'\t').ok_or_else(|| Trouble::unclear("ls-files", line))?;
+            let tab =
+                line.iter().position(|&byte| byte == b'\t').ok_or_else(|| GitTrouble::unclear("ls-files", line))?;
             let (about, path) = (&line[..tab], &line[tab + 1..]);
             let plain = about.starts_with(b"H ") && about.ends_with(b" 0") && !about.starts_with(b"H 160000");
             if !plain || !path.starts_with(&self.repository.prefix) || self.repository.is_store(path) {
@@ -277,33 +280,33 @@ impl<'a> Shadow<'a> {
         Ok(unfit)
     }
 
-    pub(super) fn drop_entries(&self, paths: &BTreeSet<Vec<u8>>) -> Result<(), Trouble> {
+    pub(super) fn drop_entries(&self, paths: &BTreeSet<Vec<u8>>) -> Result<(), GitTrouble> {
         self.call("update-index").args(["-z", "--force-remove", "--stdin"]).input(list(paths)).output().map(drop)
     }
 
-    fn put_if_other(&self, name: &str, bytes: &[u8]) -> Result<(), Trouble> {
+    fn put_if_other(&self, name: &str, bytes: &[u8]) -> Result<(), GitTrouble> {
         match private::read(&self.folder.join(name), EXCLUDE_BYTES_MAX) {
             Ok(found) if found == bytes => Ok(()),
             Ok(_) | Err(_) => self.put(name, bytes),
         }
     }
 
-    fn put(&self, name: &str, bytes: &[u8]) -> Result<(), Trouble> {
+    fn put(&self, name: &str, bytes: &[u8]) -> Result<(), GitTrouble> {
         let path = self.folder.join(name);
-        private::replace(&path, bytes).map_err(Trouble::written(&path))
+        private::replace(&path, bytes).map_err(GitTrouble::written(&path))
     }
 }
 
 impl Repository {
     /// A copy of the user's index, with its time.
-    pub(super) fn copy_index(&self, to: &Path) -> Result<(), Trouble> {
+    pub(super) fn copy_index(&self, to: &Path) -> Result<(), GitTrouble> {
         let from = self.git_dir.join("index");
-        let mut source = super::open_plain(&from).map_err(Trouble::read(&from))?;
+        let mut source = super::open_plain(&from).map_err(GitTrouble::read(&from))?;
         let copied = super::create_anew(to).and_then(|mut target| {
             io::copy(&mut source, &mut target)?;
             target.set_modified(source.metadata()?.modified()?)
         });
-        copied.map_err(Trouble::written(to))
+        copied.map_err(GitTrouble::written(to))
     }
 }
 
@@ -328,7 +331,7 @@ fn open_lock(folder: &Path) -> Result<File, ()> {
 }
 
 /// Locks the file until it is closed by us and by every git that was started with it.
-fn wait_for(file: File, path: &Path) -> Result<File, Trouble> {
+fn wait_for(file: File, path: &Path) -> Result<File, GitTrouble> {
     let begun = Instant::now();
     loop {
         let locked = file.try_lock();
@@ -338,8 +341,8 @@ fn wait_for(file: File, path: &Path) -> Result<File, Trouble> {
             Err(fs::TryLockError::WouldBlock) if begun.elapsed() < LOCK_TIME_MAX && stop::asked().is_none() => {
                 std::thread::sleep(LOOK_EVERY);
             }
-            Err(fs::TryLockError::WouldBlock) => return Err(Trouble::Locked { path: path.to_owned() }),
-            Err(fs::TryLockError::Error(why)) => return Err(Trouble::file(path, "locked")(why)),
+            Err(fs::TryLockError::WouldBlock) => return Err(GitTrouble::Locked { path: path.to_owned() }),
+            Err(fs::TryLockError::Error(why)) => return Err(GitTrouble::file(path, "locked")(why)),
         }
     }
 }
@@ -351,12 +354,12 @@ fn is_still_there(file: &File, path: &Path) -> bool {
 }
 
 /// Moves what is not ours to where damaged things lie. Nothing in it is followed, and nothing is lost.
-fn put_aside(store: &Path, folder: &Path) -> Result<(), Trouble> {
+fn put_aside(store: &Path, folder: &Path) -> Result<(), GitTrouble> {
     let place = store.join("damaged");
     let target = place.join(format!("git-{}", jiff::Timestamp::now().as_nanosecond()));
     let moved = private::make_folders(store, &place).and_then(|()| fs::rename(folder, &target));
     match moved {
-        Err(why) if why.kind() != io::ErrorKind::NotFound => Err(Trouble::file(folder, "put aside")(why)),
+        Err(why) if why.kind() != io::ErrorKind::NotFound => Err(GitTrouble::file(folder, "put aside")(why)),
         Ok(()) | Err(_) => Ok(()),
     }
 }

@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use onward_store::ownership::{self, MARK, Mark};
+use onward_store::ownership::{self, MARK, OwnerMark};
 
 const FOLDERS: [&str; 4] = ["info", "objects", "refs", "restore"];
 
@@ -20,7 +20,7 @@ const INFO_FILES: [&str; 2] = ["attributes", "exclude"];
 
 /// Whether we made this folder; one with nothing in it is made ours.
 pub(super) fn is_ours(folder: &Path) -> io::Result<bool> {
-    let mark = Mark::read(folder);
+    let mark = OwnerMark::read(folder);
     if !mark.fits(folder) {
         let empty = fs::read_dir(folder)?.flatten().all(|entry| {
             let name = entry.file_name();

@@ -10,7 +10,7 @@ use onward_core::id::RunId;
 use super::repository::Repository;
 use super::scan::{self, STATUS_WORDS};
 use super::shadow::{Shadow, list};
-use super::trouble::Trouble;
+use super::trouble::GitTrouble;
 use super::{LeftOut, create_anew};
 use crate::kill_point::reached;
 
@@ -23,7 +23,7 @@ const TRIES_MAX: u32 = 3;
 
 /// What the working tree was at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Snapshot {
+pub struct TreeSnapshot {
     /// The commit that has it; the last one where nothing changed since.
     pub commit: String,
     pub tree: String,
@@ -33,12 +33,12 @@ pub struct Snapshot {
 }
 
 /// The tree in the private index, and what is not in it.
-struct Looked {
-    tree: Tree,
+struct IndexedTree {
+    tree: ShadowTree,
     left_out: BTreeSet<LeftOut>,
 }
 
-enum Tree {
+enum ShadowTree {
     /// The one that the shadow was last made into.
     Same {
         commit: String,
@@ -52,7 +52,7 @@ impl Repository {
     /// HEAD, the stash and all that the user sees stay as they are.
     ///
     /// The parent of the commit is HEAD and not the snapshot before: each one can be dropped without keeping or losing another.
-    pub fn snapshot(&self, run: &RunId, number: u64, last: Option<&str>) -> Result<Snapshot, Trouble> {
+    pub fn snapshot(&self, run: &RunId, number: u64, last: Option<&str>) -> Result<TreeSnapshot, GitTrouble> {
         let shadow = Shadow::take(self)?;
         shadow.snapshot(&ref_name(run, number)?, last)
     }
@@ -60,44 +60,44 @@ impl Repository {
 
 impl Shadow<'_> {
     /// The snapshot under a ref; none is made if it is the one in `last`.
-    pub(super) fn snapshot(&self, name: &str, last: Option<&str>) -> Result<Snapshot, Trouble> {
+    pub(super) fn snapshot(&self, name: &str, last: Option<&str>) -> Result<TreeSnapshot, GitTrouble> {
         reached("vcs.snapshot-begun");
         let looked = self.look()?;
         let left_out = looked.left_out.into_iter().collect();
         reached("vcs.snapshot-looked");
         let tree = match looked.tree {
-            Tree::Same { commit, tree } if last == Some(commit.as_str()) => {
-                return Ok(Snapshot { commit, tree, same_as_last: true, left_out });
+            ShadowTree::Same { commit, tree } if last == Some(commit.as_str()) => {
+                return Ok(TreeSnapshot { commit, tree, same_as_last: true, left_out });
             }
-            Tree::Same { tree, .. } | Tree::Other(tree) => tree,
+            ShadowTree::Same { tree, .. } | ShadowTree::Other(tree) => tree,
         };
         if let Some(last) = last
             && self.tree_of(last).is_ok_and(|found| found == tree)
         {
             self.set_last(last, &tree)?;
-            return Ok(Snapshot { commit: last.to_owned(), tree, same_as_last: true, left_out });
+            return Ok(TreeSnapshot { commit: last.to_owned(), tree, same_as_last: true, left_out });
         }
         let commit = self.commit(&tree, name)?;
         reached("vcs.snapshot-committed");
         self.repository.set_ref(name, &commit)?;
         reached("vcs.snapshot-named");
         self.set_last(&commit, &tree)?;
-        Ok(Snapshot { commit, tree, same_as_last: false, left_out })
+        Ok(TreeSnapshot { commit, tree, same_as_last: false, left_out })
     }
 
     /// The tree that the working tree is now.
-    pub(super) fn tree_now(&self) -> Result<String, Trouble> {
+    pub(super) fn tree_now(&self) -> Result<String, GitTrouble> {
         match self.look()?.tree {
-            Tree::Same { tree, .. } | Tree::Other(tree) => Ok(tree),
+            ShadowTree::Same { tree, .. } | ShadowTree::Other(tree) => Ok(tree),
         }
     }
 
     /// Brings the private index up to date.
-    fn look(&self) -> Result<Looked, Trouble> {
+    fn look(&self) -> Result<IndexedTree, GitTrouble> {
         let mut tries = 1;
         loop {
             match self.look_once() {
-                Err(Trouble::Failed { .. } | Trouble::Unclear { .. }) if tries < TRIES_MAX => {
+                Err(GitTrouble::Failed { .. } | GitTrouble::Unclear { .. }) if tries < TRIES_MAX => {
                     tries += 1;
                     self.forget();
                     self.set_up()?;
@@ -107,7 +107,7 @@ impl Shadow<'_> {
         }
     }
 
-    fn look_once(&self) -> Result<Looked, Trouble> {
+    fn look_once(&self) -> Result<IndexedTree, GitTrouble> {
         let repository = self.repository;
         let mut status = self.call("status").args(STATUS_WORDS);
         if !repository.prefix.is_empty() {
@@ -121,7 +121,7 @@ impl Shadow<'_> {
             && !sorted.staged
             && let Some((commit, tree)) = self.last()
         {
-            return Ok(Looked { tree: Tree::Same { commit, tree }, left_out: sorted.left_out });
+            return Ok(IndexedTree { tree: ShadowTree::Same { commit, tree }, left_out: sorted.left_out });
         }
         if !sorted.drop.is_empty() {
             self.drop_entries(&sorted.drop)?;
@@ -139,12 +139,12 @@ impl Shadow<'_> {
             // Git knows it without having it, and misses it when it checks the repository.
             self.written_out("hash-object").args(["-w", "-t", "tree", "--stdin"]).input(Vec::new()).output()?;
         }
-        Ok(Looked { tree: Tree::Other(tree), left_out: sorted.left_out })
+        Ok(IndexedTree { tree: ShadowTree::Other(tree), left_out: sorted.left_out })
     }
 
     /// A file that was in snapshots and is ignored from now on is the user's alone. Git goes on with what its index knows; only what
     /// the user's own index has as well is meant to stay.
-    fn drop_ignored(&self) -> Result<(), Trouble> {
+    fn drop_ignored(&self) -> Result<(), GitTrouble> {
         let ignored = self.call("ls-files").args(["-z", "--cached", "--ignored", "--exclude-standard"]).output()?;
         let ignored: BTreeSet<Vec<u8>> = super::call::parts(&ignored).map(<[u8]>::to_vec).collect();
         if ignored.is_empty() {
@@ -155,7 +155,7 @@ impl Shadow<'_> {
         self.drop_entries(&ignored.difference(&tracked).cloned().collect())
     }
 
-    pub(super) fn tree_of(&self, commit: &str) -> Result<String, Trouble> {
+    pub(super) fn tree_of(&self, commit: &str) -> Result<String, GitTrouble> {
         match self.last() {
             Some((last, tree)) if last == commit => Ok(tree),
             Some(_) | None => {
@@ -165,7 +165,7 @@ impl Shadow<'_> {
         }
     }
 
-    fn commit(&self, tree: &str, name: &str) -> Result<String, Trouble> {
+    fn commit(&self, tree: &str, name: &str) -> Result<String, GitTrouble> {
         let mut call = self.durable("commit-tree");
         if let Some(parent) = self.repository.head().commit {
             call = call.args(["-p", &parent]);
@@ -183,13 +183,13 @@ impl Shadow<'_> {
 }
 
 /// The ref under which the snapshot of a run is kept.
-pub(super) fn ref_name(run: &RunId, number: u64) -> Result<String, Trouble> {
+pub(super) fn ref_name(run: &RunId, number: u64) -> Result<String, GitTrouble> {
     let run = run.as_str();
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.');
     let odd =
         run.is_empty() || run.starts_with('.') || run.ends_with('.') || run.contains("..") || run.contains(".lock");
     if odd || !run.chars().all(plain) {
-        return Err(Trouble::RefName { what: run.to_owned() });
+        return Err(GitTrouble::RefName { what: run.to_owned() });
     }
     Ok(format!("refs/onward/{run}/{number}"))
 }
@@ -197,7 +197,7 @@ pub(super) fn ref_name(run: &RunId, number: u64) -> Result<String, Trouble> {
 impl Repository {
     /// Points a ref of ours to a commit, durably. Nobody else writes below `refs/onward`, so a file that is renamed into its place is
     /// all that it takes, and no process; only where refs are kept in another form git has to do it.
-    pub(super) fn set_ref(&self, name: &str, commit: &str) -> Result<(), Trouble> {
+    pub(super) fn set_ref(&self, name: &str, commit: &str) -> Result<(), GitTrouble> {
         if self.reftable {
             let call = self.wherever_it_is(self.call("update-ref"));
             return call.args([name, commit]).output().map(drop);
@@ -209,22 +209,22 @@ impl Repository {
         let mut tries = 1;
         while let Err(why) = put_ref(&path, commit) {
             if tries == TRIES_MAX {
-                return Err(Trouble::written(&path)(why));
+                return Err(GitTrouble::written(&path)(why));
             }
             tries += 1;
         }
         if was_there {
-            return File::open(folder).and_then(|folder| folder.sync_all()).map_err(Trouble::written(folder));
+            return File::open(folder).and_then(|folder| folder.sync_all()).map_err(GitTrouble::written(folder));
         }
         self.flush_folders_of(name)
     }
 
     /// Makes sure that a ref in a file of its own is found after a power cut: git flushes the file, not the way to it.
-    pub(super) fn flush_folders_of(&self, name: &str) -> Result<(), Trouble> {
+    pub(super) fn flush_folders_of(&self, name: &str) -> Result<(), GitTrouble> {
         let path = self.common_dir.join(name);
         for folder in path.ancestors().skip(1).take_while(|folder| folder.starts_with(&self.common_dir)) {
             match File::open(folder).and_then(|folder| folder.sync_all()) {
-                Err(why) if why.kind() != io::ErrorKind::NotFound => return Err(Trouble::written(folder)(why)),
+                Err(why) if why.kind() != io::ErrorKind::NotFound => return Err(GitTrouble::written(folder)(why)),
                 Ok(()) | Err(_) => {}
             }
         }
@@ -255,7 +255,7 @@ fn put_ref(path: &Path, commit: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::vcs::call::{Call, command};
+    use crate::vcs::call::{GitCall, command};
 
     /// The project was renamed after its repository was found. A ref that is written then makes no folders where it was.
     #[test]
@@ -263,7 +263,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let (top, moved) = (folder.path().join("top"), folder.path().join("moved"));
         fs::create_dir(&top).expect("our own folder");
-        Call::new(command(&top), "init").args(["-q", "-b", "main"]).output().expect("a repository");
+        GitCall::new(command(&top), "init").args(["-q", "-b", "main"]).output().expect("a repository");
         let repository = Repository::open(&top, &top.join(".onward")).expect("a repository");
         let commit = "0".repeat(repository.hash_chars());
         repository.set_ref("refs/onward/run/1", &commit).expect("a ref");

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use onward_core::id::{PhaseId, RunId};
 use onward_core::mutant::{self, Defect};
 use onward_core::run::{PhaseStatus, Run, RunStatus};
-use onward_core::view::Driver;
+use onward_core::view::DriverView;
 use onward_store::RunFilter;
 use onward_store::lock::{Hold, try_lock};
 
@@ -29,10 +29,10 @@ const SHARE_WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// Somebody who works in a tree, so that nobody else may bring its files back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AtWork {
+pub enum TreeUser {
     Driven {
         run: RunId,
-        driver: Driver,
+        driver: DriverView,
     },
     /// A phase that has outlived its driver, or that somebody else does and reports on.
     Phase {
@@ -43,7 +43,7 @@ pub enum AtWork {
     Somebody,
 }
 
-impl AtWork {
+impl TreeUser {
     pub fn run(&self) -> Option<&RunId> {
         match self {
             Self::Driven { run, .. } | Self::Phase { run, .. } => Some(run),
@@ -52,7 +52,7 @@ impl AtWork {
     }
 }
 
-impl fmt::Display for AtWork {
+impl fmt::Display for TreeUser {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Driven { run, driver } => write!(
@@ -127,13 +127,13 @@ impl Onward {
     pub(crate) fn hold_tree_alone(&mut self, run: &Run) -> Result<Option<TreeLock>> {
         let tree = WorkingTree::of(&self.project, run.started.worktree.as_deref());
         let Some(path) = tree.lock_path() else { return Ok(None) };
-        let in_use = |by: AtWork| Error::TreeInUse { run: run.id.clone(), by };
+        let in_use = |by: TreeUser| Error::TreeInUse { run: run.id.clone(), by };
         let lock = TreeLock::alone(path)?;
         // First the others of this store, who have names.
         if let Some(by) = self.at_work_beside(run)? {
             return Err(in_use(by));
         }
-        lock.map(Some).ok_or_else(|| in_use(AtWork::Somebody))
+        lock.map(Some).ok_or_else(|| in_use(TreeUser::Somebody))
     }
 
     /// Refuses if anybody else works in the tree of a run.
@@ -145,7 +145,7 @@ impl Onward {
     }
 
     /// Another run of the same working tree that has a driver or a phase at work.
-    pub(crate) fn at_work_beside(&mut self, me: &Run) -> Result<Option<AtWork>> {
+    pub(crate) fn at_work_beside(&mut self, me: &Run) -> Result<Option<TreeUser>> {
         if mutant::has(Defect::IgnoreTheNeighbours) {
             return Ok(None);
         }
@@ -159,10 +159,10 @@ impl Onward {
                 continue;
             }
             if let Some(driver) = driver {
-                return Ok(Some(AtWork::Driven { run: row.run, driver }));
+                return Ok(Some(TreeUser::Driven { run: row.run, driver }));
             }
             if let Some(phase) = other.and_then(|other| self.phase_at_work(&other)) {
-                return Ok(Some(AtWork::Phase { run: row.run, phase }));
+                return Ok(Some(TreeUser::Phase { run: row.run, phase }));
             }
         }
         Ok(None)

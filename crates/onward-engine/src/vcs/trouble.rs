@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Something that was asked of git or of the disk did not work.
 #[derive(Debug, thiserror::Error)]
-pub enum Trouble {
+pub enum GitTrouble {
     #[error("the git program cannot be started: {why}")]
     NotStarted { why: io::Error },
     #[error("git {what} failed: {said}")]
@@ -24,7 +24,7 @@ pub enum Trouble {
     RefName { what: String },
 }
 
-impl Trouble {
+impl GitTrouble {
     pub(super) fn read(path: &Path) -> impl FnOnce(io::Error) -> Self {
         Self::file(path, "read")
     }

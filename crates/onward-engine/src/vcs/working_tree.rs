@@ -3,23 +3,23 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use onward_core::event::{ChangedBefore, FilesBack, NoCommit, Snapshot};
+use onward_core::event::{ChangedBefore, FilesBack, NoCommit, SnapshotRef};
 use onward_core::id::PhaseId;
 use onward_core::input::{Input, Made};
 use onward_core::plan::globs::Globs;
 use onward_core::run::Run;
 
 use crate::Onward;
-use crate::drive::world::{Begun, Direction, FilesOutcome, Tree};
+use crate::drive::world::{Direction, FilesOutcome, RewindSince, TreeWorld};
 use crate::error::Result;
 use crate::probe;
 use crate::project::Project;
 use crate::redact;
 use crate::sys::stop;
-use crate::vcs::tree_lock::{AtWork, TreeLock};
+use crate::vcs::tree_lock::{TreeLock, TreeUser};
 use crate::vcs::{
-    self, CommitRequest, Committed, Head, Hooks, IndexAfter, Kept, LeftOut, NotCommitted, Repository, Way, Whose,
-    Without,
+    self, CheckedOut, CommitRequest, Committed, Hooks, IndexAfter, KeptFile, LeftOut, NotCommitted, Repository,
+    RestoreTarget, Whose, Without,
 };
 
 /// The repository, or why there is none.
@@ -90,7 +90,7 @@ impl WorkingTree {
         self.repository.as_ref().ok()?.head().branch
     }
 
-    pub(crate) fn take(&self, run: &Run) -> std::result::Result<Snapshot, String> {
+    pub(crate) fn take(&self, run: &Run) -> std::result::Result<SnapshotRef, String> {
         let repository = self.repository()?;
         let last = run.vcs.last.as_ref();
         let number = run.next_snapshot();
@@ -102,7 +102,7 @@ impl WorkingTree {
     }
 
     /// Keeps what is there before a phase puts back what it writes. Refused while another run works here.
-    pub(crate) fn keep_before_clean(&self, run: &Run) -> std::result::Result<Snapshot, String> {
+    pub(crate) fn keep_before_clean(&self, run: &Run) -> std::result::Result<SnapshotRef, String> {
         self.demand_nobody_beside(run)?;
         self.take(run)
     }
@@ -120,7 +120,7 @@ impl WorkingTree {
         self.demand_nobody_beside(run)?;
         let Some(lock) = &self.lock else { return self.put_back(run, phase, snapshot) };
         let alone = lock.while_alone(|| self.put_back(run, phase, snapshot)).map_err(|why| why.to_string())?;
-        alone.unwrap_or_else(|| Err(AtWork::Somebody.to_string()))
+        alone.unwrap_or_else(|| Err(TreeUser::Somebody.to_string()))
     }
 
     fn put_back(&self, run: &Run, phase: &PhaseId, snapshot: &str) -> std::result::Result<(), String> {
@@ -153,12 +153,12 @@ impl WorkingTree {
     }
 }
 
-fn told(taken: vcs::Snapshot, number: u64, repository: &Repository) -> Snapshot {
+fn told(taken: vcs::TreeSnapshot, number: u64, repository: &Repository) -> SnapshotRef {
     let left_out = taken.left_out.iter().map(words).collect();
-    Snapshot { commit: taken.commit, number, left_out, head: repository.head().commit }
+    SnapshotRef { commit: taken.commit, number, left_out, head: repository.head().commit }
 }
 
-fn kept_words(kept: &Kept) -> String {
+fn kept_words(kept: &KeptFile) -> String {
     format!("{}, edited while files were brought back: it lies in {}", kept.path.display(), kept.place.display())
 }
 
@@ -166,7 +166,7 @@ fn words(left_out: &LeftOut) -> String {
     format!("{} {}", left_out.path.display(), left_out.why.words())
 }
 
-impl Tree for WorkingTree {
+impl TreeWorld for WorkingTree {
     fn snapshot(&mut self, run: &Run) -> Result<Input> {
         match self.take(run) {
             // It was given up, which says nothing about the tree.
@@ -183,7 +183,13 @@ impl Tree for WorkingTree {
         }
     }
 
-    fn restore(&mut self, run: &Run, files: &FilesBack, begun: Begun, direction: Direction) -> Result<FilesOutcome> {
+    fn restore(
+        &mut self,
+        run: &Run,
+        files: &FilesBack,
+        begun: RewindSince,
+        direction: Direction,
+    ) -> Result<FilesOutcome> {
         Ok(self.restored(run, files, begun, direction))
     }
 }
@@ -198,7 +204,7 @@ impl WorkingTree {
         let text = run.commit_text(rule, number);
         let whose = self.changes_of(run);
         // The commit goes on top of what was there; a branch that a phase made meanwhile is the one that is meant.
-        let at = Head { commit: begun.head.clone(), branch: repository.head().branch };
+        let at = CheckedOut { commit: begun.head.clone(), branch: repository.head().branch };
         let request = CommitRequest {
             token: &begun.token,
             run: &run.id,
@@ -228,11 +234,11 @@ impl WorkingTree {
         }
     }
 
-    fn changes_of<'a>(&'a self, run: &'a Run) -> Changes<'a> {
+    fn changes_of<'a>(&'a self, run: &'a Run) -> TreeChanges<'a> {
         let begun = run.phases().filter(|(_, state)| state.attempts > 0 || state.is_finished());
         let globs: Vec<String> = begun.flat_map(|(phase, _)| probe::phase::written(run, phase)).collect();
         let top = run.started.worktree.as_deref().map_or(self.project.top.as_path(), Path::new);
-        Changes {
+        TreeChanges {
             before: run.started.changed_before.as_ref(),
             declared: globs.iter().filter_map(|glob| Globs::meant(glob)).collect(),
             top,
@@ -240,10 +246,10 @@ impl WorkingTree {
     }
 
     /// What is there now is kept first, also after a kill in the middle of an earlier try.
-    fn restored(&self, run: &Run, files: &FilesBack, begun: Begun, direction: Direction) -> FilesOutcome {
+    fn restored(&self, run: &Run, files: &FilesBack, begun: RewindSince, direction: Direction) -> FilesOutcome {
         let unknown = |why: String| match begun {
-            Begun::Now => FilesOutcome::AsBefore(why),
-            Begun::Earlier => FilesOutcome::Halfway(why),
+            RewindSince::Now => FilesOutcome::AsBefore(why),
+            RewindSince::Earlier => FilesOutcome::Halfway(why),
         };
         let (repository, present) = match self.repository().and_then(|there| Ok((there, self.take(run)?))) {
             Ok(found) => found,
@@ -263,7 +269,7 @@ impl WorkingTree {
                 told.left_out.extend(restored.kept.iter().map(kept_words));
                 FilesOutcome::Back(told)
             }
-            Err(why) if why.left_all_as_it_was() && (begun == Begun::Now || nothing_moved) => {
+            Err(why) if why.left_all_as_it_was() && (begun == RewindSince::Now || nothing_moved) => {
                 FilesOutcome::AsBefore(why.to_string())
             }
             Err(why) if why.is_a_refusal() => FilesOutcome::Refused(why.to_string()),
@@ -273,7 +279,11 @@ impl WorkingTree {
 
     /// Files that somebody edited since a rewind was cut off, as a snapshot of all that is there; none where each file is as it was
     /// before the rewind, or as the rewind brings it.
-    pub(crate) fn edited_since(&self, run: &Run, files: &FilesBack) -> std::result::Result<Option<Snapshot>, String> {
+    pub(crate) fn edited_since(
+        &self,
+        run: &Run,
+        files: &FilesBack,
+    ) -> std::result::Result<Option<SnapshotRef>, String> {
         let present = self.take(run)?;
         let last = run.vcs.last.as_ref().map(|last| last.commit.as_str());
         let known: Vec<&str> = run.files_before_rewind().into_iter().chain(last).chain([files.to.as_str()]).collect();
@@ -283,11 +293,11 @@ impl WorkingTree {
     }
 
     /// The changes that a rewind to these files would make.
-    pub(crate) fn preview(&self, run: &Run, files: &FilesBack) -> std::result::Result<Vec<vcs::Change>, String> {
+    pub(crate) fn preview(&self, run: &Run, files: &FilesBack) -> std::result::Result<Vec<vcs::PathChange>, String> {
         let repository = self.repository()?;
         let present = self.take(run)?;
         let seen = along(repository, run, files, None, |way| repository.preview(&present.commit, way));
-        seen.map_err(|trouble: vcs::Trouble| trouble.to_string())
+        seen.map_err(|trouble: vcs::GitTrouble| trouble.to_string())
     }
 }
 
@@ -298,12 +308,12 @@ fn brought_before(run: &Run) -> Option<&FilesBack> {
 }
 
 /// Does something with the way to these files. Snapshots that are not there any more say nothing.
-fn along<T, E: From<vcs::Trouble>>(
+fn along<T, E: From<vcs::GitTrouble>>(
     repository: &Repository,
     run: &Run,
     files: &FilesBack,
     brought: Option<&FilesBack>,
-    work: impl FnOnce(&Way<'_>) -> std::result::Result<T, E>,
+    work: impl FnOnce(&RestoreTarget<'_>) -> std::result::Result<T, E>,
 ) -> std::result::Result<T, E> {
     let theirs = || run.vcs.theirs.iter().map(|pair| (pair.older.as_str(), pair.newer.as_str()));
     let brought = brought.map(|files| files.to.as_str());
@@ -312,18 +322,18 @@ fn along<T, E: From<vcs::Trouble>>(
     let later: Vec<&str> = files.later.iter().map(String::as_str).filter(|one| there.contains(one)).collect();
     let theirs: Vec<_> = theirs().filter(|(older, newer)| there.contains(older) && there.contains(newer)).collect();
     let brought = brought.filter(|one| there.contains(one));
-    work(&Way { target: &files.to, later: &later, theirs: &theirs, brought })
+    work(&RestoreTarget { target: &files.to, later: &later, theirs: &theirs, brought })
 }
 
 /// Whose changes there are in a working tree.
-struct Changes<'a> {
+struct TreeChanges<'a> {
     before: Option<&'a ChangedBefore>,
     /// What phases that have begun say they write.
     declared: Vec<Globs>,
     top: &'a Path,
 }
 
-impl Changes<'_> {
+impl TreeChanges<'_> {
     fn of(&self, path: &Path) -> Whose {
         let bytes = path.as_os_str().as_bytes();
         if self.declared.iter().any(|globs| globs.mean(bytes)) {

@@ -124,7 +124,7 @@ fn background_child_delays_nothing() {
     assert_eq!((exit.outcome, world.output().as_str()), (Outcome::Code(0), "done\n"));
     assert!(exit.duration_ms < 5_000);
     assert!(crate::world::lives(world.pid_in("daemon")), "the daemon was killed");
-    assert!(matches!(world.find(), onward_engine::attendant::Found::Exited(_)), "the held lock was asked first");
+    assert!(matches!(world.find(), onward_engine::attendant::AttemptFound::Exited(_)), "the held lock was asked first");
 }
 
 /// Somebody wants to stop a phase that has just ended. The outcome stays what it was.
@@ -132,7 +132,7 @@ fn stop_that_comes_too_late() {
     let world = World::new("true");
     world.run();
     let reached = ask_to_stop(&world.folder, StopBy::Interrupt).expect("a writable folder");
-    assert_eq!(reached, onward_engine::attendant::Reached::Gone);
+    assert_eq!(reached, onward_engine::attendant::StopReached::Gone);
     assert_eq!(world.exit().stopped_by, None);
 }
 

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use nix::sys::signal::Signal;
 use onward_core::id::{Attempt, PhaseId, RunId};
-use onward_engine::attendant::{AfterSuccess, AttemptFolder, Found, Outcome, StopBy, is_at_work, kill};
-use onward_engine::process::{self, Mark, Pid};
+use onward_engine::attendant::{AfterSuccess, AttemptFolder, AttemptFound, Outcome, StopBy, is_at_work, kill};
+use onward_engine::process::{self, AttemptMark, Pid};
 
 use crate::world::{Tests, World, hold, lives, send, wait_for, wait_for_end};
 
@@ -98,11 +98,11 @@ fn phase_that_closed_its_descriptors_is_at_work() {
     let phase = world.pid_in("phase");
     send(attending.pid, Signal::SIGKILL);
     attending.reap().expect("our own child");
-    assert!(matches!(world.find(), Found::Holding), "{:?}", world.find());
+    assert!(matches!(world.find(), AttemptFound::Holding), "{:?}", world.find());
     assert!(is_at_work(&world.folder).expect("readable records"));
     world.open("gate");
     wait_for(|| !lives(phase), "the phase to end");
-    assert!(matches!(world.find(), Found::Unknown));
+    assert!(matches!(world.find(), AttemptFound::Unknown));
     assert!(!is_at_work(&world.folder).expect("readable records"));
 }
 
@@ -115,10 +115,10 @@ fn phase_without_tag_and_descriptors_is_at_work() {
     wait_for(|| process::sweep(&world.spec.tag, &[attending.pid]).is_ok_and(|all| all.is_empty()), "the tag to go");
     send(attending.pid, Signal::SIGKILL);
     attending.reap().expect("our own child");
-    assert!(matches!(world.find(), Found::Holding), "{:?}", world.find());
+    assert!(matches!(world.find(), AttemptFound::Holding), "{:?}", world.find());
     let boot = process::boot_id().expect("a boot id");
     assert_eq!(world.folder.mark(&boot).kill().expect("a readable /proc"), []);
-    assert!(!lives(phase) && matches!(world.find(), Found::Unknown));
+    assert!(!lives(phase) && matches!(world.find(), AttemptFound::Unknown));
 }
 
 /// The project is renamed while an orphan works. Its lock, its tag, its output and its outcome are found where the project is now.
@@ -133,10 +133,10 @@ fn folder_that_was_renamed_has_the_outcome() {
     let (folder, boot) = (there("renamed"), process::boot_id().expect("a boot id"));
     assert_eq!(folder.tag(), world.spec.tag, "nobody would find it by its tag");
     let found = || onward_engine::attendant::find(&folder, &boot, &boot).expect("readable records");
-    let Found::Alive(adopted) = found() else { panic!("not found alive") };
+    let AttemptFound::Alive(adopted) = found() else { panic!("not found alive") };
     world.open("gate");
     wait_for_end(adopted.fd());
-    let Found::Exited(exit) = found() else { panic!("its outcome is not there") };
+    let AttemptFound::Exited(exit) = found() else { panic!("its outcome is not there") };
     assert_eq!((exit.outcome, exit.log_error), (Outcome::Code(4), None));
     assert_eq!(fs::read_to_string(folder.path().join("output")).expect("its output"), "before\nafter\n");
     assert!(!Path::new(world.folder.path()).exists(), "something was written to the old place");
@@ -155,7 +155,7 @@ fn folder_with_traces_was_not_untouched() {
     world.run();
     fs::remove_file(world.folder.path().join("STARTED")).expect("it is there");
     fs::remove_file(world.folder.path().join("EXIT")).expect("it is there");
-    assert!(matches!(world.find(), Found::Unknown));
+    assert!(matches!(world.find(), AttemptFound::Unknown));
 }
 
 /// A phase works as the first process of another pid namespace, which takes no signal that it does not handle. It is ended all the
@@ -180,7 +180,7 @@ fn phase_in_another_pid_namespace_is_ended() {
     let exit = world.exit();
     assert_eq!((exit.stopped_by, exit.left_running), (Some(StopBy::Interrupt), vec![]));
     assert_eq!(inside.into_iter().filter(|pid| lives(*pid)).collect::<Vec<_>>(), []);
-    assert_eq!(Mark::tagged(&world.spec.tag).members().expect("a readable /proc"), []);
+    assert_eq!(AttemptMark::tagged(&world.spec.tag).members().expect("a readable /proc"), []);
 }
 
 /// All that descends from a process now.
@@ -214,6 +214,6 @@ fn processes_that_fork_while_they_are_killed() {
     assert_eq!(world.exit().left_running, []);
     // One look may miss somebody who is about to begin and to end; many do not.
     for _ in 0..LOOKS_AT_THOSE_WHO_FORK {
-        assert_eq!(Mark::tagged(&world.spec.tag).members().expect("a readable /proc"), []);
+        assert_eq!(AttemptMark::tagged(&world.spec.tag).members().expect("a readable /proc"), []);
     }
 }

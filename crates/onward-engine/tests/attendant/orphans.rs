@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use nix::sys::signal::Signal;
-use onward_engine::attendant::{self, Found, Outcome, Reached, StopBy};
+use onward_engine::attendant::{self, AttemptFound, Outcome, StopBy, StopReached};
 use onward_engine::process;
 
 use crate::world::{Tests, World, hold, lives, send, wait_for, wait_for_end};
@@ -29,12 +29,12 @@ fn phase_outlives_its_driver() {
     world.wait_for_file("ready");
     let attendant = driver.attendant;
     driver.kill();
-    let Found::Alive(adopted) = world.find() else { panic!("not found alive") };
+    let AttemptFound::Alive(adopted) = world.find() else { panic!("not found alive") };
     assert_eq!(adopted.pid, attendant);
     assert!(!process::pidfd_ended(adopted.fd()));
     world.open("gate");
     wait_for_end(adopted.fd());
-    let Found::Exited(exit) = world.find() else { panic!("its outcome is not there") };
+    let AttemptFound::Exited(exit) = world.find() else { panic!("its outcome is not there") };
     assert_eq!((exit.outcome, exit.stopped_by, world.output().as_str()), (Outcome::Code(4), None, "done\n"));
 }
 
@@ -47,7 +47,7 @@ fn phase_ends_while_no_driver_lives() {
     driver.kill();
     world.open("gate");
     wait_for(|| !lives(attendant), "the attendant to end");
-    let Found::Exited(exit) = world.find() else { panic!("its outcome is not there") };
+    let AttemptFound::Exited(exit) = world.find() else { panic!("its outcome is not there") };
     assert_eq!(exit.outcome, Outcome::Code(0));
 }
 
@@ -57,11 +57,11 @@ fn orphan_is_stopped_by_the_next_driver() {
     let driver = world.start_by_another_driver();
     let phase = world.pid_in("phase");
     driver.kill();
-    let Found::Alive(adopted) = world.find() else { panic!("not found alive") };
-    assert_eq!(attendant::kill(&world.folder, StopBy::OrphanKill).expect("a writable folder"), Reached::Signalled);
+    let AttemptFound::Alive(adopted) = world.find() else { panic!("not found alive") };
+    assert_eq!(attendant::kill(&world.folder, StopBy::OrphanKill).expect("a writable folder"), StopReached::Signalled);
     wait_for_end(adopted.fd());
     assert!(!lives(phase), "the orphan lives");
-    let Found::Exited(exit) = world.find() else { panic!("its outcome is not there") };
+    let AttemptFound::Exited(exit) = world.find() else { panic!("its outcome is not there") };
     assert_eq!((exit.outcome, exit.stopped_by), (Outcome::Signal(9), Some(StopBy::OrphanKill)));
 }
 
@@ -75,12 +75,12 @@ fn attendant_killed_and_phase_alive() {
     wait_for_end(attending.fd());
     attending.reap().expect("our own child");
     assert!(lives(phase));
-    assert!(matches!(world.find(), Found::Holding));
+    assert!(matches!(world.find(), AttemptFound::Holding));
     assert!(matches!(world.try_start(), Err(attendant::SpawnError::Held)));
-    assert_eq!(attendant::ask_to_stop(&world.folder, StopBy::Interrupt).expect("a writable folder"), Reached::Gone);
+    assert_eq!(attendant::ask_to_stop(&world.folder, StopBy::Interrupt).expect("a writable folder"), StopReached::Gone);
     assert_eq!(process::kill_tree(None, &world.spec.tag).expect("a readable /proc"), []);
     assert!(!lives(phase));
-    assert!(matches!(world.find(), Found::Unknown));
+    assert!(matches!(world.find(), AttemptFound::Unknown));
 }
 
 /// Attendant and phase are both killed, but a grandchild in a session of its own goes on. It holds the attempt all the same.
@@ -92,9 +92,9 @@ fn child_in_another_session_holds_the_lock() {
     send(phase, Signal::SIGKILL);
     attending.reap().expect("our own child");
     wait_for(|| !lives(phase), "the phase to end");
-    assert!(matches!(world.find(), Found::Holding));
+    assert!(matches!(world.find(), AttemptFound::Holding));
     process::kill_tree(None, &world.spec.tag).expect("a readable /proc");
-    assert!(!lives(daemon) && matches!(world.find(), Found::Unknown));
+    assert!(!lives(daemon) && matches!(world.find(), AttemptFound::Unknown));
 }
 
 /// The driver died between its intent and the start. In the same boot that is certain; after another boot the record may have been
@@ -102,21 +102,21 @@ fn child_in_another_session_holds_the_lock() {
 fn never_started() {
     let world = World::new("true");
     let found = |now, then| attendant::find(&world.folder, now, then).expect("readable records");
-    assert!(matches!(found("boot-a", "boot-a"), Found::NeverStarted));
-    assert!(matches!(found("boot-b", "boot-a"), Found::Unknown));
+    assert!(matches!(found("boot-a", "boot-a"), AttemptFound::NeverStarted));
+    assert!(matches!(found("boot-b", "boot-a"), AttemptFound::Unknown));
     fs::remove_dir_all(world.folder.path()).expect("our own folder");
-    assert!(matches!(found("boot-a", "boot-a"), Found::NeverStarted));
-    assert!(matches!(found("boot-b", "boot-a"), Found::Unknown));
+    assert!(matches!(found("boot-a", "boot-a"), AttemptFound::NeverStarted));
+    assert!(matches!(found("boot-b", "boot-a"), AttemptFound::Unknown));
 }
 
 /// A power cut has left records of zeros. A start that cannot be read is a start, an outcome that cannot be read is none.
 fn damaged_records() {
     let world = World::new("true");
     fs::write(world.folder.path().join("STARTED"), [0; 200]).expect("a writable folder");
-    assert!(matches!(world.find(), Found::Unknown));
+    assert!(matches!(world.find(), AttemptFound::Unknown));
     assert!(matches!(world.try_start(), Err(attendant::SpawnError::StartedBefore)));
     fs::write(world.folder.path().join("EXIT"), [0; 300]).expect("a writable folder");
-    assert!(matches!(world.find(), Found::Unknown));
+    assert!(matches!(world.find(), AttemptFound::Unknown));
 }
 
 /// A driver may open no more files just when it looks for the outcome. It says so, and does not call the outcome unknown or the
@@ -137,7 +137,7 @@ fn no_room_to_look_says_nothing() {
     assert!(without_room().is_err(), "it was called never begun");
     world.run();
     assert!(without_room().is_err(), "its outcome was called unknown");
-    assert!(matches!(look(), Ok(Found::Exited(exit)) if exit.outcome == Outcome::Code(4)));
+    assert!(matches!(look(), Ok(AttemptFound::Exited(exit)) if exit.outcome == Outcome::Code(4)));
 }
 
 /// The next driver looks in the moment in which the attendant has its lock but has not yet said who it is. It is found alive, never
@@ -146,7 +146,7 @@ fn starting_attendant_is_waited_for() {
     for _ in 0..20 {
         let world = World::new(&hold("gate"));
         let attending = world.start();
-        let Found::Alive(adopted) = world.find() else { panic!("not found alive") };
+        let AttemptFound::Alive(adopted) = world.find() else { panic!("not found alive") };
         assert_eq!(adopted.pid, attending.pid);
         world.open("gate");
         wait_for_end(attending.fd());
@@ -165,9 +165,11 @@ fn killed_at_random_moments() {
         driver.kill();
         let outcome = loop {
             match world.find() {
-                Found::Alive(adopted) => wait_for_end(adopted.fd()),
-                Found::Exited(exit) => break exit.outcome,
-                other @ (Found::Holding | Found::NeverStarted | Found::Unknown) => panic!("round {round}: {other:?}"),
+                AttemptFound::Alive(adopted) => wait_for_end(adopted.fd()),
+                AttemptFound::Exited(exit) => break exit.outcome,
+                other @ (AttemptFound::Holding | AttemptFound::NeverStarted | AttemptFound::Unknown) => {
+                    panic!("round {round}: {other:?}")
+                }
             }
         };
         assert_eq!(outcome, Outcome::Code(0), "round {round}");

@@ -3,7 +3,7 @@
 use std::fs;
 
 use nix::sys::signal::Signal;
-use onward_engine::attendant::{Outcome, Reached, StopBy, ask_to_stop, kill};
+use onward_engine::attendant::{Outcome, StopBy, StopReached, ask_to_stop, kill};
 use onward_engine::process;
 
 use crate::world::{Tests, World, hold, lives, send, wait_for, wait_for_end};
@@ -52,7 +52,7 @@ fn asked_phase_ends_well() {
     let world = World::new(&format!("trap 'echo asked; exit 0' INT; echo ready > ready; {}", hold("never")));
     let attending = world.start();
     world.wait_for_file("ready");
-    assert_eq!(ask_to_stop(&world.folder, StopBy::SessionEnd).expect("a writable folder"), Reached::Signalled);
+    assert_eq!(ask_to_stop(&world.folder, StopBy::SessionEnd).expect("a writable folder"), StopReached::Signalled);
     wait_for_end(attending.fd());
     let exit = world.exit();
     assert_eq!((exit.outcome, exit.stopped_by), (Outcome::Code(0), Some(StopBy::SessionEnd)));
@@ -108,7 +108,7 @@ fn second_request_kills_at_once() {
     let attending = world.start();
     world.wait_for_file("ready");
     ask_to_stop(&world.folder, StopBy::Interrupt).expect("a writable folder");
-    assert_eq!(kill(&world.folder, StopBy::Interrupt).expect("a writable folder"), Reached::Signalled);
+    assert_eq!(kill(&world.folder, StopBy::Interrupt).expect("a writable folder"), StopReached::Signalled);
     wait_for_end(attending.fd());
     let exit = world.exit();
     assert_eq!((exit.outcome, exit.stopped_by), (Outcome::Signal(9), Some(StopBy::Interrupt)));
@@ -150,7 +150,7 @@ const PERL_WITH_WORKER: &str = "if (fork) { sleep } else { exec 'sh', '-c', @ARG
 /// A request to stop is on record before the attendant has begun. Nothing is executed.
 fn request_before_the_start() {
     let world = World::new("echo ran > ran");
-    assert_eq!(ask_to_stop(&world.folder, StopBy::Cancel).expect("a writable folder"), Reached::NotYetStarted);
+    assert_eq!(ask_to_stop(&world.folder, StopBy::Cancel).expect("a writable folder"), StopReached::NotYetStarted);
     let exit = world.run();
     assert!(matches!(exit.outcome, Outcome::CouldNotStart(_)), "{:?}", exit.outcome);
     assert_eq!((exit.stopped_by, world.there("ran")), (Some(StopBy::Cancel), false));

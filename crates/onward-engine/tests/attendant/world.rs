@@ -11,9 +11,11 @@ use std::time::{Duration, Instant};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
 use onward_core::id::{Attempt, PhaseId, RunId};
-use onward_engine::attendant::{self, AfterSuccess, AttemptFolder, Attending, Exit, Found, SpawnError, Spec};
+use onward_engine::attendant::{
+    self, AfterSuccess, AttemptFolder, AttemptFound, Attending, ExitRecord, SpawnError, Spec,
+};
 use onward_engine::process::{self, Pid};
-use onward_engine::redact::Names;
+use onward_engine::redact::SecretNames;
 
 /// Started with this, the test program is a driver: it starts one attempt, says so, and waits to be killed.
 pub(crate) const DRIVE: &str = "__drive";
@@ -84,20 +86,20 @@ impl World {
     }
 
     /// Starts the attempt and waits for its outcome.
-    pub(crate) fn run(&self) -> Exit {
+    pub(crate) fn run(&self) -> ExitRecord {
         let mut attending = self.start();
         wait_for_end(attending.fd());
         attending.reap().expect("our own child");
         self.exit()
     }
 
-    pub(crate) fn exit(&self) -> Exit {
+    pub(crate) fn exit(&self) -> ExitRecord {
         let log = fs::read_to_string(self.folder.path().join("attendant.log")).unwrap_or_default();
         let exit = self.folder.exit().expect("a whole record");
         exit.unwrap_or_else(|| panic!("no outcome was recorded; {log}"))
     }
 
-    pub(crate) fn find(&self) -> Found {
+    pub(crate) fn find(&self) -> AttemptFound {
         let boot = process::boot_id().expect("a boot id");
         attendant::find(&self.folder, &boot, &boot).expect("readable records")
     }
@@ -182,7 +184,7 @@ fn spec(tag: &str, working_directory: &Path) -> Spec {
         output_head_bytes_max: Spec::OUTPUT_HEAD_BYTES_MAX,
         output_tail_bytes_max: Spec::OUTPUT_TAIL_BYTES_MAX,
         driver_pid: Pid::this().as_raw(),
-        secret_names: Names::default(),
+        secret_names: SecretNames::default(),
         secret_values: Vec::new(),
         folder: PathBuf::new(),
         after_success: AfterSuccess::LetBe,

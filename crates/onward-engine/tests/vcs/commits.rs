@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::PathBuf;
 
-use onward_engine::vcs::{CommitRequest, Committed, Head, Hooks, IndexAfter, LeftOut, NotCommitted, Whose, WhyLeftOut};
+use onward_engine::vcs::{
+    CheckedOut, CommitRequest, Committed, Hooks, IndexAfter, LeftOut, NotCommitted, Whose, WhyLeftOut,
+};
 
 use crate::world::{World, run};
 
@@ -11,7 +13,7 @@ fn looks_secret(content: &[u8]) -> bool {
     content.windows(6).any(|part| part == b"SECRET")
 }
 
-fn ask(world: &World, at: &Head, batch: &str, hooks: Hooks) -> Result<Committed, NotCommitted> {
+fn ask(world: &World, at: &CheckedOut, batch: &str, hooks: Hooks) -> Result<Committed, NotCommitted> {
     world.repository().commit(&CommitRequest {
         run: &run(),
         batch,

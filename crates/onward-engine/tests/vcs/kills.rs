@@ -6,7 +6,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::Command;
 
-use onward_engine::vcs::{CommitRequest, Head, Hooks, NotRestored, Repository, Whose, WhyLeftOut};
+use onward_engine::vcs::{CheckedOut, CommitRequest, Hooks, NotRestored, Repository, Whose, WhyLeftOut};
 
 use crate::world::{World, run, to};
 
@@ -14,7 +14,7 @@ use crate::world::{World, run, to};
 const PASSES_MAX: u32 = 8;
 
 /// What the child does, by the name of a story.
-fn act(story: &str, top: &Path, at: &Head, commits: &[String]) {
+fn act(story: &str, top: &Path, at: &CheckedOut, commits: &[String]) {
     let repository = Repository::open(top, &top.join(".onward")).expect("a repository");
     match story {
         "snapshot" => {
@@ -66,18 +66,18 @@ fn child() {
     let variable = |name: &str| std::env::var(name).expect("set by the test");
     let (top, head) = (variable("VCS_TOP"), variable("VCS_HEAD"));
     let commits: Vec<String> = variable("VCS_COMMITS").split_whitespace().map(str::to_owned).collect();
-    act(&story, Path::new(&top), &Head { commit: Some(head), branch: Some("main".to_owned()) }, &commits);
+    act(&story, Path::new(&top), &CheckedOut { commit: Some(head), branch: Some("main".to_owned()) }, &commits);
 }
 
 /// Runs a story in a child that is killed at a point; true if it was.
-fn killed(world: &World, story: &str, point: &str, at: &Head, commits: &[String]) -> bool {
+fn killed(world: &World, story: &str, point: &str, at: &CheckedOut, commits: &[String]) -> bool {
     let status =
         in_child(world, story, at, commits).env("ONWARD_KILL_POINT", point).output().expect("it starts").status;
     assert!(status.signal() == Some(9) || status.success(), "{story} at {point}: {status}");
     status.signal() == Some(9)
 }
 
-fn in_child(world: &World, story: &str, at: &Head, commits: &[String]) -> Command {
+fn in_child(world: &World, story: &str, at: &CheckedOut, commits: &[String]) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
     command.args(["--exact", "kills::child", "--ignored", "--quiet"]);
     command.env("VCS_STORY", story).env("VCS_TOP", &world.top).env("VCS_COMMITS", commits.join(" "));
@@ -86,7 +86,7 @@ fn in_child(world: &World, story: &str, at: &Head, commits: &[String]) -> Comman
 }
 
 /// Runs a story as a user whom permissions stop. Root is stopped by none, so it becomes somebody else for this.
-fn as_a_plain_user(world: &World, story: &str, at: &Head, commits: &[String]) {
+fn as_a_plain_user(world: &World, story: &str, at: &CheckedOut, commits: &[String]) {
     const NOBODY: u32 = 65_534;
     let mut command = in_child(world, story, at, commits);
     if nix::unistd::geteuid().is_root() {
@@ -136,7 +136,7 @@ fn what_cannot_be_read() {
 }
 
 /// A tree with two snapshots and work on top.
-fn begun() -> (World, Vec<String>, Head) {
+fn begun() -> (World, Vec<String>, CheckedOut) {
     let world = World::new();
     world.write("dir/one.txt", "1\n");
     let first = world.snapshot(1, None);

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use onward_engine::vcs::Snapshot;
+use onward_engine::vcs::TreeSnapshot;
 use proptest::prelude::*;
 
 use crate::world::{Thing, World, run, to};
@@ -57,14 +57,14 @@ fn make_room(world: &World, path: &str) {
 /// The snapshots so far, oldest first, each with what was there.
 struct Books {
     world: World,
-    snapshots: Vec<(Snapshot, BTreeMap<PathBuf, Thing>)>,
+    snapshots: Vec<(TreeSnapshot, BTreeMap<PathBuf, Thing>)>,
     /// The tree before the last restore, and the snapshot that the restore left.
-    undo: Option<(Snapshot, BTreeMap<PathBuf, Thing>, Snapshot)>,
+    undo: Option<(TreeSnapshot, BTreeMap<PathBuf, Thing>, TreeSnapshot)>,
     number: u64,
 }
 
 impl Books {
-    fn snapshot(&mut self) -> Snapshot {
+    fn snapshot(&mut self) -> TreeSnapshot {
         self.number += 1;
         let taken = self.world.snapshot(self.number, self.snapshots.last().map(|(last, _)| last));
         let mut things = self.world.things();
@@ -74,7 +74,7 @@ impl Books {
         taken
     }
 
-    fn bring(&mut self, target: &Snapshot, later: &[String]) -> Snapshot {
+    fn bring(&mut self, target: &TreeSnapshot, later: &[String]) -> TreeSnapshot {
         let present = self.snapshot();
         let later: Vec<&str> = later.iter().map(String::as_str).chain([present.commit.as_str()]).collect();
         self.number += 1;

@@ -4,11 +4,16 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use onward_engine::vcs::{ChangeKind, NotRestored, Restored, Snapshot};
+use onward_engine::vcs::{ChangeKind, NotRestored, RestoredTree, TreeSnapshot};
 
 use crate::world::{World, run, to};
 
-fn restore(world: &World, present: &Snapshot, target: &Snapshot, later: &[&Snapshot]) -> Result<Restored, NotRestored> {
+fn restore(
+    world: &World,
+    present: &TreeSnapshot,
+    target: &TreeSnapshot,
+    later: &[&TreeSnapshot],
+) -> Result<RestoredTree, NotRestored> {
     let later: Vec<&str> = later.iter().map(|one| one.commit.as_str()).collect();
     let numbers = world.git(&["for-each-ref", "refs/onward"]).lines().count() as u64 + 100;
     world.repository().restore((&run(), numbers), &present.commit, &to(&target.commit, &later))

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use onward_core::id::RunId;
-use onward_engine::vcs::{Repository, Snapshot, Way};
+use onward_engine::vcs::{Repository, RestoreTarget, TreeSnapshot};
 use tempfile::TempDir;
 
 pub(crate) struct World {
@@ -104,7 +104,7 @@ impl World {
         self.path(path).symlink_metadata().is_ok()
     }
 
-    pub(crate) fn snapshot(&self, number: u64, last: Option<&Snapshot>) -> Snapshot {
+    pub(crate) fn snapshot(&self, number: u64, last: Option<&TreeSnapshot>) -> TreeSnapshot {
         let last = last.map(|last| last.commit.as_str());
         self.repository().snapshot(&run(), number, last).expect("a snapshot")
     }
@@ -181,8 +181,8 @@ pub(crate) fn run() -> RunId {
 }
 
 /// The way to a snapshot, where these were taken since.
-pub(crate) fn to<'a>(target: &'a str, later: &'a [&'a str]) -> Way<'a> {
-    Way { target, later, ..Way::default() }
+pub(crate) fn to<'a>(target: &'a str, later: &'a [&'a str]) -> RestoreTarget<'a> {
+    RestoreTarget { target, later, ..RestoreTarget::default() }
 }
 
 pub(crate) fn file(content: impl AsRef<[u8]>) -> Thing {

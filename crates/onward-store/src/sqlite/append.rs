@@ -7,14 +7,14 @@ use rusqlite::{Connection, params};
 
 use super::{
     contents::{self, Tail},
-    fault::Answer,
+    fault::SqliteResult,
     inbox,
     journal::{place, recorded_hash},
     leases,
-    runs::{Run, is_buried},
+    runs::{RunColumns, is_buried},
     store::SqliteStore,
     sweep,
-    values::{Deleted, Packed, Released, Use},
+    values::{BlobUse, Deleted, Packed, Released},
     write::APPEND,
 };
 use crate::{
@@ -23,11 +23,11 @@ use crate::{
     error::StoreError,
     lease::Lease,
     seal::Seal,
-    types::{Appended, Content, Entry, NewCheckpoint, NewEvent},
+    types::{Appended, Entry, NewCheckpoint, NewEvent, StoredContent},
 };
 
 /// An entry whose values are compressed, hashed and, where they are large, on the disk already.
-struct Prepared<'a> {
+struct PreparedEntry<'a> {
     entry: &'a Entry,
     bodies: Vec<Packed>,
     /// The meta and the content of each checkpoint.
@@ -36,7 +36,7 @@ struct Prepared<'a> {
     summary: Packed,
 }
 
-impl<'a> Prepared<'a> {
+impl<'a> PreparedEntry<'a> {
     fn new(entry: &'a Entry, blobs: &Path) -> Result<Self, StoreError> {
         let pack = |value: &[u8]| Packed::new(value, blobs);
         let both = |new: &NewCheckpoint| Ok((pack(&new.meta)?, pack(new.content.bytes())?));
@@ -63,7 +63,7 @@ impl SqliteStore {
 
     fn append_once(&mut self, lease: &Lease, expected: Seq, entry: &Entry) -> Result<Appended, StoreError> {
         let blobs = self.folder.blobs();
-        let prepared = Prepared::new(entry, &blobs)?;
+        let prepared = PreparedEntry::new(entry, &blobs)?;
         let (appended, deleted) = self.write(
             &APPEND,
             |connection, meta| {
@@ -80,9 +80,10 @@ impl SqliteStore {
 }
 
 /// The three conditions of an append: the run exists, the lease is the newest one, the journal stands where it should.
-fn demand_right(connection: &Connection, lease: &Lease, expected: Seq) -> Answer<Run> {
+fn demand_right(connection: &Connection, lease: &Lease, expected: Seq) -> SqliteResult<RunColumns> {
     let lost = || StoreError::LeaseLost { run: lease.run().clone() };
-    let run = Run::by_number(connection, lease.number())?.filter(|run| run.id == *lease.run()).ok_or_else(lost)?;
+    let run =
+        RunColumns::by_number(connection, lease.number())?.filter(|run| run.id == *lease.run()).ok_or_else(lost)?;
     if leases::epoch(connection, run.number)? != Some(lease.epoch()) {
         return Err(lost().into());
     }
@@ -92,39 +93,44 @@ fn demand_right(connection: &Connection, lease: &Lease, expected: Seq) -> Answer
     Ok(run)
 }
 
-fn fill(connection: &Connection, blobs: &Path, run: &Run, prepared: &Prepared<'_>) -> Answer<(Appended, Deleted)> {
+fn fill(
+    connection: &Connection,
+    blobs: &Path,
+    run: &RunColumns,
+    prepared: &PreparedEntry<'_>,
+) -> SqliteResult<(Appended, Deleted)> {
     let entry = prepared.entry;
     let mut after = run.clone();
     after.status.clone_from(&entry.status);
     for (event, body) in entry.events.iter().zip(&prepared.bodies) {
         after.head = after.head.next();
         after.hash = insert_record(connection, &after, event, body)?;
-        body.keep(connection, blobs, run.number, Use::Record, after.head.0.cast_signed())?;
+        body.keep(connection, blobs, run.number, BlobUse::Record, after.head.0.cast_signed())?;
     }
     check::contents(entry, run.tail.contents)?;
     for (new, (meta, content)) in entry.checkpoints.iter().zip(&prepared.checkpoints) {
         let number = insert_checkpoint(connection, &after, new, meta)?;
-        meta.keep(connection, blobs, run.number, Use::CheckpointMeta, number)?;
+        meta.keep(connection, blobs, run.number, BlobUse::CheckpointMeta, number)?;
         after.tail = contents::insert(connection, blobs, run.number, &after.tail, new, content)?;
     }
     let mut released = Released::default();
     for (consumed, reply) in entry.consumed.iter().zip(&prepared.replies) {
         let number = inbox::consume(connection, run, &consumed.id, reply, &mut released)?;
-        reply.keep(connection, blobs, run.number, Use::Reply, number)?;
+        reply.keep(connection, blobs, run.number, BlobUse::Reply, number)?;
     }
-    if entry.checkpoints.iter().any(|new| matches!(new.content, Content::Whole(_))) {
+    if entry.checkpoints.iter().any(|new| matches!(new.content, StoredContent::Whole(_))) {
         // The next patch builds on the new document, so what it would have built on may be needed no more.
         sweep::around(connection, &[contents::place(run.number, run.tail.contents)], &mut released)?;
     }
-    released.one(connection, run.number, Use::Summary, 0)?;
+    released.one(connection, run.number, BlobUse::Summary, 0)?;
     update_run(connection, run, &after, &prepared.summary)?;
-    prepared.summary.keep(connection, blobs, run.number, Use::Summary, 0)?;
+    prepared.summary.keep(connection, blobs, run.number, BlobUse::Summary, 0)?;
     let appended = Appended { head: after.head, hash: after.hash, chain: after.tail.chain };
     Ok((appended, released.delete_unused(connection)?))
 }
 
 /// Stores the record at the head of `run`, whose hash is still that of the record before.
-fn insert_record(connection: &Connection, run: &Run, event: &NewEvent, body: &Packed) -> Answer<Hash> {
+fn insert_record(connection: &Connection, run: &RunColumns, event: &NewEvent, body: &Packed) -> SqliteResult<Hash> {
     let micros = event.at.as_microsecond();
     let hash = chain::next(&run.hash, run.head, micros, &event.actor, &event.body);
     connection
@@ -134,7 +140,12 @@ fn insert_record(connection: &Connection, run: &Run, event: &NewEvent, body: &Pa
 }
 
 /// Stores the row of a checkpoint, whose content is the next one of `run`.
-fn insert_checkpoint(connection: &Connection, run: &Run, new: &NewCheckpoint, meta: &Packed) -> Answer<i64> {
+fn insert_checkpoint(
+    connection: &Connection,
+    run: &RunColumns,
+    new: &NewCheckpoint,
+    meta: &Packed,
+) -> SqliteResult<i64> {
     let id = new.id.as_str();
     let taken = connection.prepare_cached("SELECT 1 FROM checkpoints WHERE id = ?1")?.exists([id])?;
     if taken || is_buried(connection, "checkpoint", id)? {
@@ -157,7 +168,7 @@ pub(super) fn checkpoint_seal(id: &str, run: i64, seq: i64, bytes: i64, place: i
 }
 
 /// Moves the row of a run on to `after`.
-fn update_run(connection: &Connection, run: &Run, after: &Run, summary: &Packed) -> Answer<()> {
+fn update_run(connection: &Connection, run: &RunColumns, after: &RunColumns, summary: &Packed) -> SqliteResult<()> {
     let Tail { contents, link, chain } = &after.tail;
     connection
         .prepare_cached(
@@ -186,8 +197,8 @@ fn update_run(connection: &Connection, run: &Run, after: &Run, summary: &Packed)
 }
 
 /// Looks for the traces of an entry whose commit gave no clear answer.
-fn is_saved(connection: &Connection, lease: &Lease, expected: Seq, entry: &Entry) -> Answer<bool> {
-    let Some(run) = Run::by_number(connection, lease.number())? else { return Ok(false) };
+fn is_saved(connection: &Connection, lease: &Lease, expected: Seq, entry: &Entry) -> SqliteResult<bool> {
+    let Some(run) = RunColumns::by_number(connection, lease.number())? else { return Ok(false) };
     if !entry.events.is_empty() {
         return has_records(connection, &run, expected, &entry.events);
     }
@@ -202,7 +213,7 @@ fn is_saved(connection: &Connection, lease: &Lease, expected: Seq, entry: &Entry
 }
 
 /// The hash of the last record stands for all that came before it, so it alone need be compared.
-fn has_records(connection: &Connection, run: &Run, expected: Seq, events: &[NewEvent]) -> Answer<bool> {
+fn has_records(connection: &Connection, run: &RunColumns, expected: Seq, events: &[NewEvent]) -> SqliteResult<bool> {
     let hash_at = |seq: Seq| recorded_hash(connection, run.number, seq);
     let before = if expected == Seq(0) { Some(chain::start(&run.id)) } else { hash_at(expected)? };
     let Some(before) = before else { return Ok(false) };

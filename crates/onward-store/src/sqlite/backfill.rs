@@ -16,7 +16,7 @@ use std::{
 use rusqlite::Connection;
 
 use super::{
-    fault::{Answer, Fault},
+    fault::{SqliteFault, SqliteResult},
     flush, open,
 };
 
@@ -100,12 +100,12 @@ fn copy(database: &Path, nudges: &Receiver<()>, is_done: &AtomicBool) {
 /// Copies what no reader is in the way of. What cannot be copied now is copied later; nothing depends on it.
 fn checkpoint(connection: &Connection, database: &Path) {
     let copied = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", (), |_| Ok(()));
-    note(copied.map_err(Fault::from), database);
+    note(copied.map_err(SqliteFault::from), database);
 }
 
 /// A flush that failed is noted: before the next append all of the log is copied again.
-fn note<T>(copied: Answer<T>, database: &Path) {
-    if let Err(Fault::Database(error)) = copied
+fn note<T>(copied: SqliteResult<T>, database: &Path) {
+    if let Err(SqliteFault::Database(error)) = copied
         && flush::has_failed(&error)
     {
         drop(flush::mark(database));

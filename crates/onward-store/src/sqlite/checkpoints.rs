@@ -8,8 +8,8 @@ use rusqlite::{Connection, OptionalExtension, Row, params_from_iter, types::Valu
 use super::{
     append::checkpoint_seal,
     contents::{self, Read},
-    fault::{Answer, Fault},
-    runs::Run,
+    fault::{SqliteFault, SqliteResult},
+    runs::RunColumns,
     store::SqliteStore,
     values,
 };
@@ -23,7 +23,7 @@ const SELECT: &str = "SELECT c.number, c.id, c.run, c.seq, c.bytes, c.seal, c.me
                       FROM checkpoints c LEFT JOIN runs r ON r.number = c.run";
 
 /// A checkpoint as lists show it, and where its content lies.
-pub(super) struct Listed {
+pub(super) struct ListedRow {
     pub(super) row: CheckpointRow,
     /// The number of the run.
     pub(super) run: i64,
@@ -45,14 +45,14 @@ impl SqliteStore {
         connection: &Connection,
         filter: CheckpointFilter<'_>,
         page: Page,
-    ) -> Answer<Vec<Listed>> {
+    ) -> SqliteResult<Vec<ListedRow>> {
         let before = page.before.and_then(|before| i64::try_from(before).ok()).unwrap_or(i64::MAX);
         let max = i64::try_from(page.max).unwrap_or(i64::MAX);
         let mut values: Vec<Value> = vec![max.into(), before.into()];
         let wheres = match filter {
             CheckpointFilter::All => "c.number < ?2",
             CheckpointFilter::OfRun(run) => {
-                values.push(Run::find(connection, run)?.number.into());
+                values.push(RunColumns::find(connection, run)?.number.into());
                 "c.number < ?2 AND c.run = ?3"
             }
             // The sign keeps the numbers from being searched instead of the ids.
@@ -74,7 +74,7 @@ impl SqliteStore {
     pub(super) fn read_checkpoint(&self, id: &CheckpointId) -> Result<Option<StoredCheckpoint>, StoreError> {
         let blobs = self.folder.blobs();
         self.read(|connection| {
-            let Some(Listed { row, place, .. }) = find(connection, &blobs, id)? else { return Ok(None) };
+            let Some(ListedRow { row, place, .. }) = find(connection, &blobs, id)? else { return Ok(None) };
             if let Some(damage) = row.damage {
                 return Err(damage.into());
             }
@@ -104,7 +104,7 @@ impl SqliteStore {
 }
 
 /// The checkpoint with this id. Its row may be damaged; then it says so.
-pub(super) fn find(connection: &Connection, blobs: &Path, id: &CheckpointId) -> Answer<Option<Listed>> {
+pub(super) fn find(connection: &Connection, blobs: &Path, id: &CheckpointId) -> SqliteResult<Option<ListedRow>> {
     let found = rows(connection, blobs, "WHERE c.id = ?1", &[id.as_str().to_owned().into()])?;
     match found.into_iter().next() {
         Some(listed) => Ok(Some(listed)),
@@ -112,7 +112,7 @@ pub(super) fn find(connection: &Connection, blobs: &Path, id: &CheckpointId) -> 
     }
 }
 
-fn rows(connection: &Connection, blobs: &Path, tail: &str, values: &[Value]) -> Answer<Vec<Listed>> {
+fn rows(connection: &Connection, blobs: &Path, tail: &str, values: &[Value]) -> SqliteResult<Vec<ListedRow>> {
     let mut statement = connection.prepare_cached(&format!("{SELECT} {tail}"))?;
     let mut rows = statement.query(params_from_iter(values))?;
     let mut found = Vec::new();
@@ -122,7 +122,7 @@ fn rows(connection: &Connection, blobs: &Path, tail: &str, values: &[Value]) -> 
     Ok(found)
 }
 
-fn from_row(connection: &Connection, blobs: &Path, row: &Row<'_>) -> Answer<Listed> {
+fn from_row(connection: &Connection, blobs: &Path, row: &Row<'_>) -> SqliteResult<ListedRow> {
     let (number, id): (i64, String) = (row.get(0)?, row.get(1)?);
     let (run, seq, bytes): (i64, i64, i64) = (row.get(2)?, row.get(3)?, row.get(4)?);
     let (seal, column): (Vec<u8>, Vec<u8>) = (row.get(5)?, row.get(6)?);
@@ -139,18 +139,20 @@ fn from_row(connection: &Connection, blobs: &Path, row: &Row<'_>) -> Answer<List
     if name.is_none() || !checkpoint_seal(found.id.as_str(), run, seq, bytes, place).fits(&seal) {
         let what = format!("the row of checkpoint {} does not match its checksum", found.id);
         found.damage = Some(Damage::new(what).of_run(&found.run));
-        return Ok(Listed { row: found, run, place });
+        return Ok(ListedRow { row: found, run, place });
     }
     match values::unpack(connection, blobs, &column) {
         Ok(meta) => found.meta = meta,
-        Err(Fault::Store(StoreError::Damaged(damage))) => found.damage = Some(damage.of_run(&found.run).at(found.seq)),
+        Err(SqliteFault::Store(StoreError::Damaged(damage))) => {
+            found.damage = Some(damage.of_run(&found.run).at(found.seq))
+        }
         Err(other) => return Err(other),
     }
-    Ok(Listed { row: found, run, place })
+    Ok(ListedRow { row: found, run, place })
 }
 
 /// A damaged index can hide a row that is there; telling the two apart is worth a scan.
-fn demand_absent(connection: &Connection, id: &CheckpointId) -> Answer<()> {
+fn demand_absent(connection: &Connection, id: &CheckpointId) -> SqliteResult<()> {
     let hidden: Option<i64> = connection
         .prepare_cached("SELECT number FROM checkpoints NOT INDEXED WHERE id = ?1")?
         .query_row([id.as_str()], |row| row.get(0))

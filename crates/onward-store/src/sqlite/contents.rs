@@ -6,14 +6,14 @@ use onward_core::id::{RunId, Seq};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
-    fault::Answer,
-    values::{self, Packed, Use},
+    fault::SqliteResult,
+    values::{self, BlobUse, Packed},
 };
 use crate::{
     chain::{self, Hash},
     error::Damage,
     seal::Seal,
-    types::{Chain, Content, NewCheckpoint},
+    types::{Chain, NewCheckpoint, StoredContent},
 };
 
 /// Where the contents of a run end: how many it was given, the link of the last, and what a reader of that goes through.
@@ -36,7 +36,7 @@ pub(super) fn places(run: i64) -> (i64, i64) {
 
 /// How a whole document came here.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum ContentOrigin {
     /// As the content of its checkpoint.
     Given,
     /// Later, for a checkpoint that is a patch.
@@ -47,13 +47,13 @@ pub(super) enum Origin {
 pub(super) struct Keyframe {
     pub(super) place: i64,
     pub(super) seq: i64,
-    pub(super) origin: Origin,
+    pub(super) origin: ContentOrigin,
     pub(super) link: Hash,
 }
 
 impl Keyframe {
     /// `hash` is that of the document behind `column`.
-    pub(super) fn insert(&self, connection: &Connection, hash: &Hash, column: &[u8]) -> Answer<()> {
+    pub(super) fn insert(&self, connection: &Connection, hash: &Hash, column: &[u8]) -> SqliteResult<()> {
         connection
             .prepare_cached(
                 "INSERT INTO keyframes (place, seq, added, link, seal, document) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -61,7 +61,7 @@ impl Keyframe {
             .execute(params![
                 self.place,
                 self.seq,
-                self.origin == Origin::Added,
+                self.origin == ContentOrigin::Added,
                 self.link,
                 self.seal(hash).finish(),
                 column
@@ -71,14 +71,14 @@ impl Keyframe {
 
     /// The document is covered as well: nothing else ties one that was added to its place.
     fn seal(&self, hash: &Hash) -> Seal {
-        let added = i64::from(self.origin == Origin::Added);
+        let added = i64::from(self.origin == ContentOrigin::Added);
         Seal::of("keyframes").number(self.place).number(self.seq).number(added).bytes(&self.link).bytes(hash)
     }
 
     fn is_right(&self, hash: &Hash, seal: &[u8]) -> bool {
         let linked = match self.origin {
-            Origin::Given => self.link == *hash,
-            Origin::Added => true,
+            ContentOrigin::Given => self.link == *hash,
+            ContentOrigin::Added => true,
         };
         linked && self.seal(hash).fits(seal)
     }
@@ -92,24 +92,24 @@ pub(super) fn insert(
     tail: &Tail,
     new: &NewCheckpoint,
     packed: &Packed,
-) -> Answer<Tail> {
+) -> SqliteResult<Tail> {
     let contents = tail.contents + 1;
     let place = place(run, contents);
     let seq = new.seq.0.cast_signed();
     match &new.content {
-        Content::Whole(document) => {
+        StoredContent::Whole(document) => {
             let link = packed.hash_of(document);
-            Keyframe { place, seq, origin: Origin::Given, link }.insert(connection, &link, &packed.column)?;
-            packed.keep(connection, blobs, run, Use::Keyframe, place)?;
+            Keyframe { place, seq, origin: ContentOrigin::Given, link }.insert(connection, &link, &packed.column)?;
+            packed.keep(connection, blobs, run, BlobUse::Keyframe, place)?;
             let chain = Chain { keyframe_bytes: document.len() as u64, ..Chain::default() };
             Ok(Tail { contents, link, chain })
         }
-        Content::Patch(patch) => {
+        StoredContent::Patch(patch) => {
             let link = chain::patch(&tail.link, patch);
             connection
                 .prepare_cached("INSERT INTO patches (place, seq, bytes, link, body) VALUES (?1, ?2, ?3, ?4, ?5)")?
                 .execute(params![place, seq, (patch.len() as u64).cast_signed(), link, packed.column])?;
-            packed.keep(connection, blobs, run, Use::Patch, place)?;
+            packed.keep(connection, blobs, run, BlobUse::Patch, place)?;
             let chain = Chain {
                 patches: tail.chain.patches + 1,
                 patch_bytes: tail.chain.patch_bytes + patch.len() as u64,
@@ -129,7 +129,7 @@ pub(super) struct Read {
 }
 
 /// Reads the nearest keyframe at or before `wanted`, and the patches behind it, each one checked.
-pub(super) fn read(connection: &Connection, blobs: &Path, run: &RunId, seq: Seq, wanted: i64) -> Answer<Read> {
+pub(super) fn read(connection: &Connection, blobs: &Path, run: &RunId, seq: Seq, wanted: i64) -> SqliteResult<Read> {
     let Some(start) = keyframe_at_or_before(connection, wanted)? else {
         return Err(Damage::new("there is no keyframe at the checkpoint or before it").of_run(run).at(seq).into());
     };
@@ -144,7 +144,7 @@ pub(super) fn read(connection: &Connection, blobs: &Path, run: &RunId, seq: Seq,
     Ok(Read { keyframe, patches, is_added })
 }
 
-pub(super) fn keyframe_at_or_before(connection: &Connection, wanted: i64) -> Answer<Option<i64>> {
+pub(super) fn keyframe_at_or_before(connection: &Connection, wanted: i64) -> SqliteResult<Option<i64>> {
     let (first, _) = places(wanted >> 32);
     Ok(connection
         .prepare_cached("SELECT place FROM keyframes WHERE place > ?1 AND place <= ?2 ORDER BY place DESC LIMIT 1")?
@@ -152,7 +152,7 @@ pub(super) fn keyframe_at_or_before(connection: &Connection, wanted: i64) -> Ans
         .optional()?)
 }
 
-fn has_patch(connection: &Connection, place: i64) -> Answer<bool> {
+fn has_patch(connection: &Connection, place: i64) -> SqliteResult<bool> {
     Ok(connection.prepare_cached("SELECT 1 FROM patches WHERE place = ?1")?.exists([place])?)
 }
 
@@ -163,11 +163,11 @@ pub(super) fn read_keyframe(
     run: &RunId,
     place: i64,
     link: &mut Hash,
-) -> Answer<Vec<u8>> {
+) -> SqliteResult<Vec<u8>> {
     let mut statement =
         connection.prepare_cached("SELECT seq, added, link, seal, document FROM keyframes WHERE place = ?1")?;
     let (keyframe, seal, column) = statement.query_row([place], |row| {
-        let origin = if row.get::<_, i64>(1)? == 0 { Origin::Given } else { Origin::Added };
+        let origin = if row.get::<_, i64>(1)? == 0 { ContentOrigin::Given } else { ContentOrigin::Added };
         let keyframe = Keyframe { place, seq: row.get(0)?, origin, link: row.get(2)? };
         Ok((keyframe, row.get::<_, Vec<u8>>(3)?, row.get::<_, Vec<u8>>(4)?))
     })?;
@@ -189,7 +189,7 @@ pub(super) fn walk(
     (from, to): (i64, i64),
     link: &mut Hash,
     mut visit: impl FnMut(Vec<u8>),
-) -> Answer<i64> {
+) -> SqliteResult<i64> {
     let mut statement = connection
         .prepare_cached("SELECT place, seq, link, body FROM patches WHERE place > ?1 AND place <= ?2 ORDER BY place")?;
     let mut rows = statement.query([from, to])?;

@@ -14,7 +14,7 @@ use std::{
 use nix::unistd::{AccessFlags, access};
 
 use crate::{
-    error::{Cause, StoreError},
+    error::{StoreCause, StoreError},
     folder::{Folder, make_folder},
 };
 
@@ -74,7 +74,7 @@ impl Copy {
             thread::sleep(TRY_AGAIN_AFTER);
         }
         let detail = "it changes faster than it can be copied".to_owned();
-        Err(StoreError::Unreadable { cause: Cause::Busy, path: folder.database(), detail })
+        Err(StoreError::Unreadable { cause: StoreCause::Busy, path: folder.database(), detail })
     }
 }
 

@@ -9,38 +9,38 @@ use nix::{
 use onward_core::id::{RunId, Seq};
 use rusqlite::ErrorCode;
 
-use crate::error::{Cause, Damage, StoreError};
+use crate::error::{Damage, StoreCause, StoreError};
 
 /// Below this a failed write is put down to the full disk, whatever `SQLite` called it.
 const ROOM_BYTES_MIN: u64 = 64 * 1024;
 
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(super) enum SqliteFault {
     Database(rusqlite::Error),
     Store(StoreError),
 }
 
-pub(super) type Answer<T> = Result<T, Fault>;
+pub(super) type SqliteResult<T> = Result<T, SqliteFault>;
 
-impl From<rusqlite::Error> for Fault {
+impl From<rusqlite::Error> for SqliteFault {
     fn from(error: rusqlite::Error) -> Self {
         Self::Database(error)
     }
 }
 
-impl From<StoreError> for Fault {
+impl From<StoreError> for SqliteFault {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
 }
 
-impl From<Damage> for Fault {
+impl From<Damage> for SqliteFault {
     fn from(damage: Damage) -> Self {
         Self::Store(damage.into())
     }
 }
 
-impl Fault {
+impl SqliteFault {
     pub(super) fn while_reading(self, path: &Path) -> StoreError {
         self.sorted(path, |cause, path, detail| StoreError::Unreadable { cause, path, detail })
     }
@@ -65,7 +65,11 @@ impl Fault {
         }
     }
 
-    fn sorted(self, path: &Path, failed: impl FnOnce(Cause, std::path::PathBuf, String) -> StoreError) -> StoreError {
+    fn sorted(
+        self,
+        path: &Path,
+        failed: impl FnOnce(StoreCause, std::path::PathBuf, String) -> StoreError,
+    ) -> StoreError {
         match self {
             Self::Store(error) => error.in_database(path),
             Self::Database(error) => match cause(&error, path) {
@@ -78,23 +82,25 @@ impl Fault {
 
 /// `None` when the database itself is not what we made: our statements never change, so whatever is wrong with them is
 /// wrong with the file.
-fn cause(error: &rusqlite::Error, path: &Path) -> Option<Cause> {
+fn cause(error: &rusqlite::Error, path: &Path) -> Option<StoreCause> {
     let rusqlite::Error::SqliteFailure(code, _) = error else { return None };
     match code.code {
-        ErrorCode::DiskFull => Some(Cause::Full),
+        ErrorCode::DiskFull => Some(StoreCause::Full),
         // Its header forbids writing, and nothing else does.
         ErrorCode::ReadOnly if code.extended_code == rusqlite::ffi::SQLITE_READONLY && may_be_written(path) => None,
-        ErrorCode::ReadOnly | ErrorCode::PermissionDenied => Some(Cause::ReadOnly),
+        ErrorCode::ReadOnly | ErrorCode::PermissionDenied => Some(StoreCause::ReadOnly),
         // SQLite has one word for a failed disk and for a shared-memory file that could not grow.
-        ErrorCode::SystemIoFailure if is_full(path) => Some(Cause::Full),
-        ErrorCode::SystemIoFailure => Some(Cause::Io),
-        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed => Some(Cause::Busy),
+        ErrorCode::SystemIoFailure if is_full(path) => Some(StoreCause::Full),
+        ErrorCode::SystemIoFailure => Some(StoreCause::Io),
+        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed => {
+            Some(StoreCause::Busy)
+        }
         ErrorCode::CannotOpen
         | ErrorCode::OutOfMemory
         | ErrorCode::OperationInterrupted
         | ErrorCode::OperationAborted
         | ErrorCode::NoLargeFileSupport
-        | ErrorCode::TooBig => Some(Cause::Other),
+        | ErrorCode::TooBig => Some(StoreCause::Other),
         _ => None,
     }
 }

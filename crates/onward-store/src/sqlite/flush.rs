@@ -16,11 +16,11 @@ use std::{
 use rusqlite::{Connection, ffi};
 
 use super::{
-    fault::{Answer, Fault},
+    fault::{SqliteFault, SqliteResult},
     store::SqliteStore,
 };
 use crate::{
-    error::{Cause, StoreError},
+    error::{StoreCause, StoreError},
     folder::{Folder, create_file, sync_folder},
 };
 
@@ -65,13 +65,13 @@ impl SqliteStore {
             Ok(true) => {}
             Ok(false) => {
                 let why = "an earlier flush failed, and others read the log that must be emptied first".to_owned();
-                return Err(refused(Cause::Busy, why));
+                return Err(refused(StoreCause::Busy, why));
             }
-            Err(Fault::Database(error)) => {
+            Err(SqliteFault::Database(error)) => {
                 let why = format!("an earlier flush failed, and the log cannot be emptied: {error}");
-                return Err(refused(Cause::Io, why));
+                return Err(refused(StoreCause::Io, why));
             }
-            Err(Fault::Store(error)) => return Err(error),
+            Err(SqliteFault::Store(error)) => return Err(error),
         }
         let mark = mark_of(&self.folder);
         fs::remove_file(&mark).map_err(|error| StoreError::not_saved(&mark, &error))
@@ -79,7 +79,7 @@ impl SqliteStore {
 }
 
 /// Copies all of the log into the database, flushes that and empties the log; `false` if somebody is in the way.
-pub(super) fn empty_the_log(connection: &Connection) -> Answer<bool> {
+pub(super) fn empty_the_log(connection: &Connection) -> SqliteResult<bool> {
     let busy: i64 = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |row| row.get(0))?;
     Ok(busy == 0)
 }

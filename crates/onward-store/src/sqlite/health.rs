@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{
-    fault::Fault,
+    fault::SqliteFault,
     flush, schema,
     store::SqliteStore,
     write::{Meta, demand_nothing_lost},
@@ -12,7 +12,7 @@ use crate::{
     blob_files,
     file_system::network_file_system,
     folder::bytes_of,
-    head::{self, Found},
+    head::{self, HeadFound},
     types::{Alarm, Health},
 };
 
@@ -26,7 +26,7 @@ impl SqliteStore {
             reserve: self.folder.has_reserve(),
             ..Health::default()
         };
-        match self.read(|connection| Ok::<_, Fault>((schema::version(connection)?, schema::meta(connection)?))) {
+        match self.read(|connection| Ok::<_, SqliteFault>((schema::version(connection)?, schema::meta(connection)?))) {
             Ok((schema, meta)) => {
                 health.alarms.extend(alarm(&found, &meta));
                 health.schema = schema;
@@ -37,10 +37,10 @@ impl SqliteStore {
             Err(error) => health.alarms.push(Alarm::Unreadable(error.to_string())),
         }
         match found {
-            Found::Head(head) => health.head_commits = Some(head.commits),
-            Found::Missing => health.alarms.push(Alarm::HeadMissing),
-            Found::Unreadable => health.alarms.push(Alarm::HeadUnreadable),
-            Found::Newer(found) => health.alarms.push(Alarm::HeadNewer { found }),
+            HeadFound::Head(head) => health.head_commits = Some(head.commits),
+            HeadFound::Missing => health.alarms.push(Alarm::HeadMissing),
+            HeadFound::Unreadable => health.alarms.push(Alarm::HeadUnreadable),
+            HeadFound::Newer(found) => health.alarms.push(Alarm::HeadNewer { found }),
         }
         if !health.reserve {
             health.alarms.push(Alarm::NoReserve);
@@ -55,8 +55,8 @@ impl SqliteStore {
     }
 }
 
-fn alarm(found: &Found, meta: &Meta) -> Option<Alarm> {
-    let Found::Head(head) = found else { return None };
+fn alarm(found: &HeadFound, meta: &Meta) -> Option<Alarm> {
+    let HeadFound::Head(head) = found else { return None };
     // Which file it is about is not asked here.
     if demand_nothing_lost(found, meta, Path::new("")).is_ok() {
         return None;

@@ -5,17 +5,17 @@ use onward_core::id::RunId;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
-    fault::Answer,
-    runs::Run,
+    fault::SqliteResult,
+    runs::RunColumns,
     store::SqliteStore,
-    values::{self, Packed, Released, Use},
+    values::{self, BlobUse, Packed, Released},
     write::OTHER,
 };
 use crate::{
     check, codec,
     error::{Damage, StoreError},
     seal::Seal,
-    types::{InboxItem, Posted, TakenBack},
+    types::{InboxItem, PostedAs, TakenBack},
 };
 
 impl SqliteStore {
@@ -25,26 +25,26 @@ impl SqliteStore {
         item: &str,
         at: Timestamp,
         body: &[u8],
-    ) -> Result<Posted, StoreError> {
+    ) -> Result<PostedAs, StoreError> {
         self.demand_writable()?;
         check::value(body)?;
         // Posting again is how a poster makes sure, so the usual second time costs no commit.
-        let number = self.read(|connection| Ok(Run::find(connection, id)?.number))?;
+        let number = self.read(|connection| Ok(RunColumns::find(connection, id)?.number))?;
         if self.read(|connection| is_posted(connection, number, item))? {
-            return Ok(Posted::AlreadyThere);
+            return Ok(PostedAs::AlreadyThere);
         }
         let blobs = self.folder.blobs();
         let packed = Packed::new(body, &blobs)?;
         self.write(
             &OTHER,
             |connection, _| {
-                let run = Run::find(connection, id)?;
+                let run = RunColumns::find(connection, id)?;
                 if is_posted(connection, run.number, item)? {
-                    return Ok(Posted::AlreadyThere);
+                    return Ok(PostedAs::AlreadyThere);
                 }
                 let place = insert(connection, run.number, item, at, &packed)?;
-                packed.keep(connection, &blobs, run.number, Use::Item, place)?;
-                Ok(Posted::New)
+                packed.keep(connection, &blobs, run.number, BlobUse::Item, place)?;
+                Ok(PostedAs::New)
             },
             |connection| is_posted(connection, number, item),
         )
@@ -53,15 +53,15 @@ impl SqliteStore {
     pub(super) fn answer_item(&mut self, id: &RunId, item: &str, reply: &[u8]) -> Result<TakenBack, StoreError> {
         self.demand_writable()?;
         check::value(reply)?;
-        let number = self.read(|connection| Ok(Run::find(connection, id)?.number))?;
+        let number = self.read(|connection| Ok(RunColumns::find(connection, id)?.number))?;
         let blobs = self.folder.blobs();
         let packed = Packed::new(reply, &blobs)?;
         let taken = self.write(
             &OTHER,
             |connection, _| {
                 let mut released = Released::default();
-                let place = consume(connection, &Run::find(connection, id)?, item, &packed, &mut released)?;
-                packed.keep(connection, &blobs, number, Use::Reply, place)?;
+                let place = consume(connection, &RunColumns::find(connection, id)?, item, &packed, &mut released)?;
+                packed.keep(connection, &blobs, number, BlobUse::Reply, place)?;
                 released.delete_unused(connection)
             },
             |connection| is_answered(connection, number, item),
@@ -79,7 +79,7 @@ impl SqliteStore {
     pub(super) fn waiting_items(&self, id: &RunId, max: usize) -> Result<Vec<InboxItem>, StoreError> {
         let blobs = self.folder.blobs();
         self.read(|connection| {
-            let run = Run::find(connection, id)?;
+            let run = RunColumns::find(connection, id)?;
             let mut statement = connection.prepare_cached(
                 "SELECT id, at, seal, body FROM inbox WHERE run = ?1 AND reply IS NULL ORDER BY number LIMIT ?2",
             )?;
@@ -100,7 +100,7 @@ impl SqliteStore {
 
     pub(super) fn item_ids(&self, id: &RunId) -> Result<Vec<String>, StoreError> {
         self.read(|connection| {
-            let run = Run::find(connection, id)?;
+            let run = RunColumns::find(connection, id)?;
             let mut statement = connection.prepare_cached("SELECT id FROM inbox WHERE run = ?1 ORDER BY number")?;
             let ids = statement.query_map([run.number], |row| row.get(0))?;
             Ok(ids.collect::<rusqlite::Result<_>>()?)
@@ -110,7 +110,7 @@ impl SqliteStore {
     pub(super) fn read_reply(&self, id: &RunId, item: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let blobs = self.folder.blobs();
         self.read(|connection| {
-            let run = Run::find(connection, id)?;
+            let run = RunColumns::find(connection, id)?;
             let column: Option<Option<Vec<u8>>> = connection
                 .prepare_cached("SELECT reply FROM inbox WHERE run = ?1 AND id = ?2")?
                 .query_row((run.number, item), |row| row.get(0))
@@ -121,7 +121,7 @@ impl SqliteStore {
     }
 }
 
-fn insert(connection: &Connection, run: i64, item: &str, at: Timestamp, body: &Packed) -> Answer<i64> {
+fn insert(connection: &Connection, run: i64, item: &str, at: Timestamp, body: &Packed) -> SqliteResult<i64> {
     let micros = at.as_microsecond();
     connection
         .prepare_cached("INSERT INTO inbox (run, id, at, seal, body) VALUES (?1, ?2, ?3, ?4, ?5)")?
@@ -133,11 +133,11 @@ fn insert(connection: &Connection, run: i64, item: &str, at: Timestamp, body: &P
 /// emptied: whoever posted it may not have known what in it is secret, and nobody reads it any more.
 pub(super) fn consume(
     connection: &Connection,
-    run: &Run,
+    run: &RunColumns,
     item: &str,
     reply: &Packed,
     released: &mut Released,
-) -> Answer<i64> {
+) -> SqliteResult<i64> {
     let mut statement = connection.prepare_cached(
         "UPDATE inbox SET reply = ?3, body = ?4 WHERE run = ?1 AND id = ?2 AND reply IS NULL RETURNING number",
     )?;
@@ -145,16 +145,16 @@ pub(super) fn consume(
     let number: Option<i64> = statement.query_row(row, |row| row.get(0)).optional()?;
     let not_waiting = || StoreError::NotWaiting { run: run.id.clone(), id: item.to_owned() };
     let number = number.ok_or_else(not_waiting)?;
-    released.one(connection, run.number, Use::Item, number)?;
+    released.one(connection, run.number, BlobUse::Item, number)?;
     Ok(number)
 }
 
-pub(super) fn is_answered(connection: &Connection, run: i64, item: &str) -> Answer<bool> {
+pub(super) fn is_answered(connection: &Connection, run: i64, item: &str) -> SqliteResult<bool> {
     let sql = "SELECT 1 FROM inbox WHERE run = ?1 AND id = ?2 AND reply IS NOT NULL";
     Ok(connection.prepare_cached(sql)?.exists((run, item))?)
 }
 
-fn is_posted(connection: &Connection, run: i64, item: &str) -> Answer<bool> {
+fn is_posted(connection: &Connection, run: i64, item: &str) -> SqliteResult<bool> {
     Ok(connection.prepare_cached("SELECT 1 FROM inbox WHERE run = ?1 AND id = ?2")?.exists((run, item))?)
 }
 

@@ -4,12 +4,12 @@ use onward_core::id::{CheckpointId, RunId, Seq};
 use rusqlite::{Connection, params};
 
 use super::{
-    fault::{Answer, Fault},
+    fault::{SqliteFault, SqliteResult},
     journal,
-    runs::{Run, is_buried},
+    runs::{RunColumns, is_buried},
     schema,
     store::SqliteStore,
-    values::{Packed, Released, Use},
+    values::{BlobUse, Packed, Released},
     verify::check_structure,
     write::OTHER,
 };
@@ -53,7 +53,7 @@ impl Inspection for SqliteStore {
             let (mut after, mut found) = (0_i64, 0);
             while let Some(place) = next_record(connection, after)? {
                 let number = place >> 32;
-                found += usize::from(Run::unchecked(connection, number)?.is_none());
+                found += usize::from(RunColumns::unchecked(connection, number)?.is_none());
                 if number >= RUNS_MAX {
                     break;
                 }
@@ -100,15 +100,15 @@ impl Inspection for SqliteStore {
         let deleted = self.write(
             &OTHER,
             |connection, _| {
-                let lost = || Fault::from(StoreError::LeaseLost { run: lease.run().clone() });
-                let mut run = Run::by_number(connection, lease.number())?.ok_or_else(lost)?;
+                let lost = || SqliteFault::from(StoreError::LeaseLost { run: lease.run().clone() });
+                let mut run = RunColumns::by_number(connection, lease.number())?.ok_or_else(lost)?;
                 status.clone_into(&mut run.status);
                 let mut released = Released::default();
-                released.one(connection, run.number, Use::Summary, 0)?;
+                released.one(connection, run.number, BlobUse::Summary, 0)?;
                 connection
                     .prepare_cached("UPDATE runs SET status = ?2, summary = ?3, seal = ?4 WHERE number = ?1")?
                     .execute(params![run.number, run.status, packed.column, run.seal().finish()])?;
-                packed.keep(connection, &blobs, run.number, Use::Summary, 0)?;
+                packed.keep(connection, &blobs, run.number, BlobUse::Summary, 0)?;
                 released.delete_unused(connection)
             },
             |_| Ok(false),
@@ -118,7 +118,7 @@ impl Inspection for SqliteStore {
     }
 }
 
-fn next_record(connection: &Connection, after: i64) -> Answer<Option<i64>> {
+fn next_record(connection: &Connection, after: i64) -> SqliteResult<Option<i64>> {
     let mut statement = connection.prepare_cached("SELECT min(place) FROM records WHERE place > ?1")?;
     Ok(statement.query_row([after], |row| row.get(0))?)
 }

@@ -8,13 +8,13 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
     append::checkpoint_seal,
-    contents::{self, Keyframe, Origin, Tail},
-    fault::Answer,
-    runs::Run,
+    contents::{self, ContentOrigin, Keyframe, Tail},
+    fault::SqliteResult,
+    runs::RunColumns,
 };
 use crate::{
     chain::{self, Hash},
-    codec::{self, Content},
+    codec::{self, PackedContent},
     seal::Seal,
     types::Chain,
 };
@@ -30,7 +30,7 @@ struct Old {
     document: Vec<u8>,
 }
 
-pub(super) fn move_documents(connection: &Connection) -> Answer<()> {
+pub(super) fn move_documents(connection: &Connection) -> SqliteResult<()> {
     let mut tails: BTreeMap<i64, Tail> = BTreeMap::new();
     let mut after = 0;
     while let Some(old) = next(connection, after)? {
@@ -46,7 +46,7 @@ pub(super) fn move_documents(connection: &Connection) -> Answer<()> {
     Ok(())
 }
 
-fn next(connection: &Connection, after: i64) -> Answer<Option<Old>> {
+fn next(connection: &Connection, after: i64) -> SqliteResult<Option<Old>> {
     let mut statement = connection.prepare_cached(
         "SELECT number, id, run, seq, bytes, seal, document FROM checkpoints WHERE number > ?1 ORDER BY number LIMIT 1",
     )?;
@@ -68,15 +68,15 @@ fn next(connection: &Connection, after: i64) -> Answer<Option<Old>> {
 /// enough to miss it.
 fn link(document: &[u8]) -> Hash {
     match codec::open(document) {
-        Ok(Content::Plain(value)) => chain::whole(&value),
-        Ok(Content::Blob { id, .. }) => id,
+        Ok(PackedContent::Plain(value)) => chain::whole(&value),
+        Ok(PackedContent::Blob { id, .. }) => id,
         Err(_) => Hash::default(),
     }
 }
 
-fn move_document(connection: &Connection, old: &Old, tail: &Tail) -> Answer<()> {
+fn move_document(connection: &Connection, old: &Old, tail: &Tail) -> SqliteResult<()> {
     let place = contents::place(old.run, tail.contents);
-    let keyframe = Keyframe { place, seq: old.seq, origin: Origin::Given, link: tail.link };
+    let keyframe = Keyframe { place, seq: old.seq, origin: ContentOrigin::Given, link: tail.link };
     keyframe.insert(connection, &tail.link, &old.document)?;
     connection
         .prepare_cached("UPDATE blob_uses SET place = ?1 WHERE run = ?2 AND kind = 2 AND place = ?3")?
@@ -93,11 +93,11 @@ fn move_document(connection: &Connection, old: &Old, tail: &Tail) -> Answer<()> 
     Ok(())
 }
 
-fn seal_runs(connection: &Connection, tails: &BTreeMap<i64, Tail>) -> Answer<()> {
+fn seal_runs(connection: &Connection, tails: &BTreeMap<i64, Tail>) -> SqliteResult<()> {
     let mut statement = connection.prepare("SELECT number FROM runs")?;
     let numbers: Vec<i64> = statement.query_map((), |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     for number in numbers {
-        let Some(mut run) = Run::unchecked(connection, number)? else { continue };
+        let Some(mut run) = RunColumns::unchecked(connection, number)? else { continue };
         run.tail = tails.get(&number).copied().unwrap_or_default();
         if run.fits_first_format() {
             run.update_tail(connection)?;

@@ -7,8 +7,8 @@ use onward_core::id::{RunId, Seq};
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::{
-    fault::{Answer, Fault},
-    runs::Run,
+    fault::{SqliteFault, SqliteResult},
+    runs::RunColumns,
     store::SqliteStore,
     values,
 };
@@ -23,7 +23,7 @@ pub(super) fn place(run: i64, seq: Seq) -> i64 {
     (run << 32) | seq.0.min(u64::from(u32::MAX)).cast_signed()
 }
 
-struct Stored {
+struct StoredRecord {
     seq: Seq,
     at: i64,
     actor: String,
@@ -34,7 +34,7 @@ struct Stored {
 impl SqliteStore {
     pub(super) fn read_journal(&self, id: &RunId, after: Seq, max: usize) -> Result<Vec<Record>, StoreError> {
         self.read(|connection| {
-            let run = Run::find(connection, id)?;
+            let run = RunColumns::find(connection, id)?;
             if after >= run.head || max == 0 {
                 return Ok(Vec::new());
             }
@@ -42,7 +42,13 @@ impl SqliteStore {
         })
     }
 
-    fn read_from(&self, connection: &Connection, run: &Run, after: Seq, max: usize) -> Answer<Vec<Record>> {
+    fn read_from(
+        &self,
+        connection: &Connection,
+        run: &RunColumns,
+        after: Seq,
+        max: usize,
+    ) -> SqliteResult<Vec<Record>> {
         let blobs = self.folder.blobs();
         let mut previous = hash_at(connection, run, after)?;
         let mut expected = after;
@@ -74,7 +80,7 @@ impl SqliteStore {
 }
 
 /// What the record behind `after` is tied to.
-fn hash_at(connection: &Connection, run: &Run, after: Seq) -> Answer<Hash> {
+fn hash_at(connection: &Connection, run: &RunColumns, after: Seq) -> SqliteResult<Hash> {
     if after == Seq(0) {
         return Ok(chain::start(&run.id));
     }
@@ -83,12 +89,12 @@ fn hash_at(connection: &Connection, run: &Run, after: Seq) -> Answer<Hash> {
 }
 
 /// The hash on record with one record.
-pub(super) fn recorded_hash(connection: &Connection, run: i64, seq: Seq) -> Answer<Option<Hash>> {
+pub(super) fn recorded_hash(connection: &Connection, run: i64, seq: Seq) -> SqliteResult<Option<Hash>> {
     let mut statement = connection.prepare_cached("SELECT hash FROM records WHERE place = ?1")?;
     Ok(statement.query_row([place(run, seq)], |row| row.get(0)).optional()?)
 }
 
-fn stored(connection: &Connection, run: &Run, after: Seq, max: usize) -> Answer<Vec<Stored>> {
+fn stored(connection: &Connection, run: &RunColumns, after: Seq, max: usize) -> SqliteResult<Vec<StoredRecord>> {
     let mut statement = connection.prepare_cached(
         "SELECT place, at, actor, hash, body FROM records WHERE place > ?1 AND place <= ?2 ORDER BY place LIMIT ?3",
     )?;
@@ -103,8 +109,8 @@ fn stored(connection: &Connection, run: &Run, after: Seq, max: usize) -> Answer<
     Ok(found)
 }
 
-fn from_row(row: &Row<'_>) -> rusqlite::Result<Stored> {
-    Ok(Stored {
+fn from_row(row: &Row<'_>) -> rusqlite::Result<StoredRecord> {
+    Ok(StoredRecord {
         seq: Seq((row.get::<_, i64>(0)? & i64::from(u32::MAX)).cast_unsigned()),
         at: row.get(1)?,
         actor: row.get(2)?,
@@ -114,14 +120,14 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Stored> {
 }
 
 /// Says where the damage is, if it is damage.
-fn name(fault: Fault, run: &Run, seq: Seq) -> Fault {
-    Fault::from(fault.while_reading(Path::new("onward.db"))).at(&run.id, seq)
+fn name(fault: SqliteFault, run: &RunColumns, seq: Seq) -> SqliteFault {
+    SqliteFault::from(fault.while_reading(Path::new("onward.db"))).at(&run.id, seq)
 }
 
-fn missing(run: &Run, seq: Seq) -> Fault {
+fn missing(run: &RunColumns, seq: Seq) -> SqliteFault {
     damage(run, seq, "the record is missing")
 }
 
-fn damage(run: &Run, seq: Seq, what: &str) -> Fault {
+fn damage(run: &RunColumns, seq: Seq, what: &str) -> SqliteFault {
     Damage::new(what).of_run(&run.id).at(seq).into()
 }

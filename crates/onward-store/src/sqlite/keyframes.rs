@@ -6,30 +6,30 @@ use onward_core::id::CheckpointId;
 use rusqlite::{Connection, OptionalExtension};
 
 use super::{
-    checkpoints::{self, Listed},
-    contents::{self, Keyframe, Origin},
-    fault::Answer,
-    runs::Run,
+    checkpoints::{self, ListedRow},
+    contents::{self, ContentOrigin, Keyframe},
+    fault::SqliteResult,
+    runs::RunColumns,
     store::SqliteStore,
     sweep,
-    values::{self, Deleted, Packed, Released, Use},
+    values::{self, BlobUse, Deleted, Packed, Released},
     write::KEYFRAME,
 };
 use crate::{
     chain::{self, Hash},
     check,
     error::{Damage, StoreError},
-    types::{Chain, Kept},
+    types::{Chain, KeyframeKept},
 };
 
 impl SqliteStore {
-    pub(super) fn insert_keyframe(&mut self, id: &CheckpointId, document: &[u8]) -> Result<Kept, StoreError> {
+    pub(super) fn insert_keyframe(&mut self, id: &CheckpointId, document: &[u8]) -> Result<KeyframeKept, StoreError> {
         self.demand_writable()?;
         check::value(document)?;
         let blobs = self.folder.blobs();
         let state = |connection: &Connection| Ok(look(connection, &blobs, id)?.1);
         match self.read(state)? {
-            Kept::New => {}
+            KeyframeKept::New => {}
             // Nothing to do is no reason for a commit, nor for a large file.
             nothing => return Ok(nothing),
         }
@@ -37,16 +37,16 @@ impl SqliteStore {
         let (kept, deleted) = self.write(
             &KEYFRAME,
             |connection, _| match look(connection, &blobs, id)? {
-                (Some(listed), Kept::New) => {
+                (Some(listed), KeyframeKept::New) => {
                     demand_linked(connection, &blobs, &listed)?;
                     let mut released = Released::default();
                     insert(connection, &listed, document, &packed, &mut released)?;
-                    packed.keep(connection, &blobs, listed.run, Use::Keyframe, listed.place)?;
-                    Ok((Kept::New, released.delete_unused(connection)?))
+                    packed.keep(connection, &blobs, listed.run, BlobUse::Keyframe, listed.place)?;
+                    Ok((KeyframeKept::New, released.delete_unused(connection)?))
                 }
                 (_, nothing) => Ok((nothing, Deleted::default())),
             },
-            |connection| Ok(state(connection)? == Kept::AlreadyThere),
+            |connection| Ok(state(connection)? == KeyframeKept::AlreadyThere),
         )?;
         self.remove_blob_files(&deleted.files);
         Ok(kept)
@@ -54,17 +54,17 @@ impl SqliteStore {
 }
 
 /// The checkpoint, and what would become of a keyframe for it.
-fn look(connection: &Connection, blobs: &Path, id: &CheckpointId) -> Answer<(Option<Listed>, Kept)> {
-    let Some(listed) = checkpoints::find(connection, blobs, id)? else { return Ok((None, Kept::Gone)) };
+fn look(connection: &Connection, blobs: &Path, id: &CheckpointId) -> SqliteResult<(Option<ListedRow>, KeyframeKept)> {
+    let Some(listed) = checkpoints::find(connection, blobs, id)? else { return Ok((None, KeyframeKept::Gone)) };
     if let Some(damage) = listed.row.damage {
         return Err(damage.into());
     }
     let there = contents::keyframe_at_or_before(connection, listed.place)? == Some(listed.place);
-    Ok((Some(listed), if there { Kept::AlreadyThere } else { Kept::New }))
+    Ok((Some(listed), if there { KeyframeKept::AlreadyThere } else { KeyframeKept::New }))
 }
 
 /// The keyframe takes over the link of the patch, so that link must be right: later patches are measured by it.
-fn demand_linked(connection: &Connection, blobs: &Path, listed: &Listed) -> Answer<()> {
+fn demand_linked(connection: &Connection, blobs: &Path, listed: &ListedRow) -> SqliteResult<()> {
     let before = link_at(connection, listed.place - 1)?;
     let here: Option<(Hash, Vec<u8>)> = connection
         .prepare_cached("SELECT link, body FROM patches WHERE place = ?1")?
@@ -81,7 +81,7 @@ fn demand_linked(connection: &Connection, blobs: &Path, listed: &Listed) -> Answ
 }
 
 /// The link of whatever lies at a place. Where there are both, a keyframe and a patch have the same.
-fn link_at(connection: &Connection, place: i64) -> Answer<Option<Hash>> {
+fn link_at(connection: &Connection, place: i64) -> SqliteResult<Option<Hash>> {
     Ok(connection
         .prepare_cached(
             "SELECT link FROM keyframes WHERE place = ?1 UNION ALL SELECT link FROM patches WHERE place = ?1 LIMIT 1",
@@ -91,7 +91,7 @@ fn link_at(connection: &Connection, place: i64) -> Answer<Option<Hash>> {
 }
 
 /// The patches behind a keyframe if it is the last one of its run. A driver may have gone on while it was made.
-fn chain_behind(connection: &Connection, place: i64) -> Answer<Option<Chain>> {
+fn chain_behind(connection: &Connection, place: i64) -> SqliteResult<Option<Chain>> {
     let (_, last) = contents::places(place >> 32);
     let later = "SELECT 1 FROM keyframes WHERE place > ?1 AND place <= ?2";
     if connection.prepare_cached(later)?.exists([place, last])? {
@@ -105,16 +105,16 @@ fn chain_behind(connection: &Connection, place: i64) -> Answer<Option<Chain>> {
 
 fn insert(
     connection: &Connection,
-    listed: &Listed,
+    listed: &ListedRow,
     document: &[u8],
     packed: &Packed,
     released: &mut Released,
-) -> Answer<()> {
+) -> SqliteResult<()> {
     let link = link_at(connection, listed.place)?.unwrap_or_default();
     let seq = listed.row.seq.0.cast_signed();
-    let keyframe = Keyframe { place: listed.place, seq, origin: Origin::Added, link };
+    let keyframe = Keyframe { place: listed.place, seq, origin: ContentOrigin::Added, link };
     keyframe.insert(connection, &packed.hash_of(document), &packed.column)?;
-    let mut run = Run::find(connection, &listed.row.run)?;
+    let mut run = RunColumns::find(connection, &listed.row.run)?;
     if let Some(mut chain) = chain_behind(connection, listed.place)? {
         chain.keyframe_bytes = document.len() as u64;
         run.tail.chain = chain;

@@ -11,7 +11,7 @@ use nix::{errno::Errno, sys::signal::kill, unistd::Pid};
 use onward_core::id::RunId;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{fault::Answer, runs::Run, store::SqliteStore, write::OTHER};
+use super::{fault::SqliteResult, runs::RunColumns, store::SqliteStore, write::OTHER};
 use crate::{
     check,
     error::StoreError,
@@ -25,7 +25,7 @@ const STEP: Duration = Duration::from_millis(1);
 const ANNOUNCEMENT_STEPS_MAX: u32 = 100;
 
 /// The epoch of the newest lease on a run.
-pub(super) fn epoch(connection: &Connection, run: i64) -> Answer<Option<u64>> {
+pub(super) fn epoch(connection: &Connection, run: i64) -> SqliteResult<Option<u64>> {
     let found: Option<i64> = connection
         .prepare_cached("SELECT epoch FROM leases WHERE run = ?1")?
         .query_row([run], |row| row.get(0))
@@ -43,14 +43,14 @@ impl SqliteStore {
         self.demand_writable()?;
         check::run_name(id)?;
         // A run that does not exist gets no lock file.
-        let number = self.read(|connection| Run::find(connection, id))?.number;
+        let number = self.read(|connection| RunColumns::find(connection, id))?.number;
         let lock = self.wait_for_lock(id, kind)?;
         reached("lease.after-lock");
         let epoch = self.write(
             &OTHER,
             |connection, _| {
                 // It may have been deleted while we waited for its lock.
-                Run::find(connection, id)?;
+                RunColumns::find(connection, id)?;
                 record(connection, number, kind, holder)
             },
             |connection| Ok(read_holder(connection, number)?.as_ref() == Some(holder)),
@@ -93,7 +93,7 @@ impl SqliteStore {
     pub(super) fn who_holds(&self, id: &RunId) -> Result<Option<(LeaseKind, Holder)>, StoreError> {
         check::run_name(id)?;
         let path = self.lock_path(id);
-        let number = self.read(|connection| Run::find(connection, id))?.number;
+        let number = self.read(|connection| RunColumns::find(connection, id))?.number;
         for step in 1..=ANNOUNCEMENT_STEPS_MAX {
             let seen = lock::look(&path).map_err(|error| StoreError::unreadable(&path, &error))?;
             match seen {
@@ -126,7 +126,7 @@ fn is_gone(holder: &Holder) -> bool {
     pid > 0 && kill(Pid::from_raw(pid), None) == Err(Errno::ESRCH)
 }
 
-fn record(connection: &Connection, run: i64, kind: LeaseKind, holder: &Holder) -> Answer<u64> {
+fn record(connection: &Connection, run: i64, kind: LeaseKind, holder: &Holder) -> SqliteResult<u64> {
     let mut statement = connection.prepare_cached(
         "INSERT INTO leases (run, epoch, kind, host, pid, since) VALUES (?1, 1, ?2, ?3, ?4, ?5) \
          ON CONFLICT (run) DO UPDATE SET epoch = epoch + 1, kind = ?2, host = ?3, pid = ?4, since = ?5 \
@@ -136,7 +136,7 @@ fn record(connection: &Connection, run: i64, kind: LeaseKind, holder: &Holder) -
     Ok(statement.query_row(values, |row| row.get::<_, i64>(0))?.cast_unsigned())
 }
 
-fn read_holder(connection: &Connection, run: i64) -> Answer<Option<Holder>> {
+fn read_holder(connection: &Connection, run: i64) -> SqliteResult<Option<Holder>> {
     let mut statement = connection.prepare_cached("SELECT host, pid, since FROM leases WHERE run = ?1")?;
     let holder = statement.query_row([run], |row| {
         let since = Timestamp::from_microsecond(row.get(2)?).unwrap_or(Timestamp::UNIX_EPOCH);

@@ -12,7 +12,7 @@ use std::{
 
 use rusqlite::{Connection, OpenFlags, config::DbConfig, limits::Limit};
 
-use super::fault::Answer;
+use super::fault::SqliteResult;
 use crate::{VALUE_BYTES_MAX, error::StoreError, file_system::network_file_system};
 
 /// How often a locked database is asked again, and how long to wait between two times. `SQLite`'s own handler waits
@@ -29,7 +29,7 @@ const SYNCHRONOUS_FULL: i64 = 2;
 const SYNCHRONOUS_EXTRA: i64 = 3;
 
 /// Opens for writing. The pages in the write-ahead log are counted in `wal_pages` at each commit.
-pub(super) fn for_writing(path: &Path, wal_pages: &Arc<AtomicI32>) -> Answer<Connection> {
+pub(super) fn for_writing(path: &Path, wal_pages: &Arc<AtomicI32>) -> SqliteResult<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | common_flags();
     let mut connection = Connection::open_with_flags(path, flags)?;
     // Closing the last connection would copy the log into the database: work that a short command need not wait for, and that
@@ -57,7 +57,7 @@ pub(super) fn for_writing(path: &Path, wal_pages: &Arc<AtomicI32>) -> Answer<Con
 }
 
 /// Opens so that nothing can be written, whatever is asked.
-pub(super) fn for_looking(path: &Path) -> Answer<Connection> {
+pub(super) fn for_looking(path: &Path) -> SqliteResult<Connection> {
     let mut connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | common_flags())?;
     settle(&mut connection)?;
     connection.pragma_update(None, "query_only", true)?;
@@ -69,7 +69,7 @@ fn common_flags() -> OpenFlags {
 }
 
 /// What every connection has: our own patience, and no trust in what the file says about itself.
-fn settle(connection: &mut Connection) -> Answer<()> {
+fn settle(connection: &mut Connection) -> SqliteResult<()> {
     connection.busy_handler(Some(|asked: i32| {
         thread::sleep(if asked < BUSY_STEPS_SHORT { BUSY_STEP_SHORT } else { BUSY_STEP });
         asked < BUSY_STEPS_MAX
@@ -84,7 +84,7 @@ fn settle(connection: &mut Connection) -> Answer<()> {
 }
 
 /// Two processes that make a new database at once may meet here, and `SQLite` does not call the busy handler then.
-fn demand_journal(connection: &Connection, path: &Path, wanted: &str) -> Answer<()> {
+fn demand_journal(connection: &Connection, path: &Path, wanted: &str) -> SqliteResult<()> {
     let mut steps = 0;
     loop {
         let answer = connection.pragma_update_and_check(None, "journal_mode", wanted, |row| row.get::<_, String>(0));
@@ -100,7 +100,7 @@ fn demand_journal(connection: &Connection, path: &Path, wanted: &str) -> Answer<
     }
 }
 
-fn demand_synchronous(connection: &Connection, path: &Path, wanted: i64) -> Answer<()> {
+fn demand_synchronous(connection: &Connection, path: &Path, wanted: i64) -> SqliteResult<()> {
     let found: i64 = connection.pragma_query_value(None, "synchronous", |row| row.get(0))?;
     if found == wanted {
         return Ok(());
@@ -112,6 +112,6 @@ fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked))
 }
 
-fn not_durable(path: &Path, setting: &'static str, found: String) -> super::fault::Fault {
+fn not_durable(path: &Path, setting: &'static str, found: String) -> super::fault::SqliteFault {
     StoreError::NotDurable { path: path.to_owned(), setting, found }.into()
 }

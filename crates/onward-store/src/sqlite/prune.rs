@@ -7,12 +7,12 @@ use rusqlite::{Connection, params};
 
 use super::{
     append::checkpoint_seal,
-    fault::Answer,
+    fault::SqliteResult,
     journal::place,
-    runs::{Run, is_there},
+    runs::{RunColumns, is_there},
     store::SqliteStore,
     sweep,
-    values::{Deleted, Released, Use},
+    values::{BlobUse, Deleted, Released},
     write::OTHER,
 };
 use crate::{
@@ -98,12 +98,12 @@ impl SqliteStore {
     }
 }
 
-fn is_named(connection: &Connection, id: &BlobId) -> Answer<bool> {
+fn is_named(connection: &Connection, id: &BlobId) -> SqliteResult<bool> {
     Ok(connection.prepare_cached("SELECT 1 FROM blobs WHERE id = ?1 AND body IS NULL")?.exists([id])?)
 }
 
 /// Whether nothing of the list is left, which is what the commit was to bring about.
-fn is_pruned(connection: &Connection, list: &PruneList) -> Answer<bool> {
+fn is_pruned(connection: &Connection, list: &PruneList) -> SqliteResult<bool> {
     for id in &list.runs {
         if is_there(connection, id)? {
             return Ok(false);
@@ -124,7 +124,7 @@ fn delete_checkpoint(
     id: &CheckpointId,
     places: &mut Vec<i64>,
     released: &mut Released,
-) -> Answer<u64> {
+) -> SqliteResult<u64> {
     let mut statement = connection.prepare_cached(
         "DELETE FROM checkpoints WHERE id = ?1 RETURNING number, run, seq, bytes, place, seal, length(meta)",
     )?;
@@ -140,16 +140,16 @@ fn delete_checkpoint(
         sweep::add_ghost(connection, place)?;
         places.push(place);
     }
-    released.one(connection, run, Use::CheckpointMeta, number)?;
+    released.one(connection, run, BlobUse::CheckpointMeta, number)?;
     bury(connection, "checkpoint", id.as_str())?;
     Ok(freed.cast_unsigned())
 }
 
-fn delete_run(connection: &Connection, id: &RunId, released: &mut Released) -> Answer<u64> {
+fn delete_run(connection: &Connection, id: &RunId, released: &mut Released) -> SqliteResult<u64> {
     if !is_there(connection, id)? {
         return Ok(0);
     }
-    let run = Run::find(connection, id)?;
+    let run = RunColumns::find(connection, id)?;
     let (first, last) = (place(run.number, Seq(0)), place(run.number, Seq(u64::from(u32::MAX))));
     let bytes: i64 = connection
         .prepare_cached(
@@ -182,7 +182,7 @@ fn delete_run(connection: &Connection, id: &RunId, released: &mut Released) -> A
     Ok(bytes.cast_unsigned())
 }
 
-fn bury(connection: &Connection, kind: &str, id: &str) -> Answer<()> {
+fn bury(connection: &Connection, kind: &str, id: &str) -> SqliteResult<()> {
     connection.prepare_cached("INSERT INTO tombstones (kind, id) VALUES (?1, ?2)")?.execute(params![kind, id])?;
     Ok(())
 }

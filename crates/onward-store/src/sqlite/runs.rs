@@ -7,9 +7,9 @@ use rusqlite::{Connection, OptionalExtension, Row, params, types::Value};
 
 use super::{
     contents::Tail,
-    fault::{Answer, Fault},
+    fault::{SqliteFault, SqliteResult},
     store::SqliteStore,
-    values::{self, Packed, Use},
+    values::{self, BlobUse, Packed},
     write::OTHER,
 };
 use crate::{
@@ -22,7 +22,7 @@ use crate::{
 
 /// The narrow columns of a run, which its seal covers.
 #[derive(Clone)]
-pub(super) struct Run {
+pub(super) struct RunColumns {
     pub(super) number: i64,
     pub(super) id: RunId,
     pub(super) work: String,
@@ -36,9 +36,9 @@ pub(super) struct Run {
 const COLUMNS: &str =
     "number, run, work, status, head, hash, seal, contents, link, patches, patch_bytes, keyframe_bytes";
 
-impl Run {
+impl RunColumns {
     /// The run with this id, checked; an error if there is none.
-    pub(super) fn find(connection: &Connection, run: &RunId) -> Answer<Self> {
+    pub(super) fn find(connection: &Connection, run: &RunId) -> SqliteResult<Self> {
         let sql = format!("SELECT {COLUMNS} FROM runs WHERE run = ?1");
         let found = connection.prepare_cached(&sql)?.query_row([run.as_str()], Self::from_row).optional()?;
         match found {
@@ -55,12 +55,12 @@ impl Run {
     }
 
     /// The run with this number, checked; `None` if it was deleted.
-    pub(super) fn by_number(connection: &Connection, number: i64) -> Answer<Option<Self>> {
+    pub(super) fn by_number(connection: &Connection, number: i64) -> SqliteResult<Option<Self>> {
         Self::unchecked(connection, number)?.map(Self::checked).transpose()
     }
 
     /// The run with this number as its row has it, right or wrong.
-    pub(super) fn unchecked(connection: &Connection, number: i64) -> Answer<Option<Self>> {
+    pub(super) fn unchecked(connection: &Connection, number: i64) -> SqliteResult<Option<Self>> {
         let sql = format!("SELECT {COLUMNS} FROM runs WHERE number = ?1");
         Ok(connection.prepare_cached(&sql)?.query_row([number], Self::from_row).optional()?)
     }
@@ -86,7 +86,7 @@ impl Run {
         })
     }
 
-    fn checked(self) -> Answer<Self> {
+    fn checked(self) -> SqliteResult<Self> {
         self.check()?;
         Ok(self)
     }
@@ -125,16 +125,16 @@ impl Run {
     }
 
     /// Writes where the contents end, with a seal that fits.
-    pub(super) fn update_tail(&self, connection: &Connection) -> Answer<()> {
+    pub(super) fn update_tail(&self, connection: &Connection) -> SqliteResult<()> {
         self.write_tail(connection, &self.seal().finish())
     }
 
     /// Writes where the contents end into a row that is damaged, and leaves it so.
-    pub(super) fn update_tail_unsealed(&self, connection: &Connection) -> Answer<()> {
+    pub(super) fn update_tail_unsealed(&self, connection: &Connection) -> SqliteResult<()> {
         self.write_tail(connection, &self.seal)
     }
 
-    fn write_tail(&self, connection: &Connection, seal: &[u8]) -> Answer<()> {
+    fn write_tail(&self, connection: &Connection, seal: &[u8]) -> SqliteResult<()> {
         let Tail { contents, link, chain } = &self.tail;
         connection
             .prepare_cached(
@@ -160,20 +160,20 @@ fn count(stored: i64) -> u32 {
     u32::try_from(stored).unwrap_or(u32::MAX)
 }
 
-fn index_damage(run: &RunId) -> Fault {
+fn index_damage(run: &RunId) -> SqliteFault {
     Damage::new("the index of runs does not match its table").of_run(run).into()
 }
 
-pub(super) fn is_there(connection: &Connection, id: &RunId) -> Answer<bool> {
-    match Run::find(connection, id) {
+pub(super) fn is_there(connection: &Connection, id: &RunId) -> SqliteResult<bool> {
+    match RunColumns::find(connection, id) {
         Ok(_) => Ok(true),
-        Err(Fault::Store(StoreError::NoRun { .. })) => Ok(false),
+        Err(SqliteFault::Store(StoreError::NoRun { .. })) => Ok(false),
         Err(other) => Err(other),
     }
 }
 
 /// Whether an id was deleted once.
-pub(super) fn is_buried(connection: &Connection, kind: &str, id: &str) -> Answer<bool> {
+pub(super) fn is_buried(connection: &Connection, kind: &str, id: &str) -> SqliteResult<bool> {
     let mut statement = connection.prepare_cached("SELECT 1 FROM tombstones WHERE kind = ?1 AND id = ?2")?;
     Ok(statement.exists([kind, id])?)
 }
@@ -192,7 +192,7 @@ impl SqliteStore {
                 }
                 insert(connection, new, &summary, &blobs)
             },
-            |connection| Ok(Run::find(connection, &new.run).is_ok()),
+            |connection| Ok(RunColumns::find(connection, &new.run).is_ok()),
         )
     }
 
@@ -211,13 +211,13 @@ impl SqliteStore {
     }
 }
 
-fn insert(connection: &Connection, new: &NewRun, summary: &Packed, blobs: &Path) -> Answer<()> {
+fn insert(connection: &Connection, new: &NewRun, summary: &Packed, blobs: &Path) -> SqliteResult<()> {
     connection
         .prepare_cached(
             "INSERT INTO runs (run, work, status, head, hash, seal, summary) VALUES (?1, ?2, ?3, 0, ?4, x'', ?5)",
         )?
         .execute(params![new.run.as_str(), new.work, new.status, chain::start(&new.run), summary.column])?;
-    let run = Run {
+    let run = RunColumns {
         number: connection.last_insert_rowid(),
         id: new.run.clone(),
         work: new.work.clone(),
@@ -231,7 +231,7 @@ fn insert(connection: &Connection, new: &NewRun, summary: &Packed, blobs: &Path)
     connection
         .prepare_cached("UPDATE runs SET seal = ?2 WHERE number = ?1")?
         .execute(params![run.number, run.seal().finish()])?;
-    summary.keep(connection, blobs, run.number, Use::Summary, 0)
+    summary.keep(connection, blobs, run.number, BlobUse::Summary, 0)
 }
 
 fn list_query(filter: &RunFilter, page: Page) -> (String, Vec<Value>) {
@@ -260,14 +260,14 @@ fn list_query(filter: &RunFilter, page: Page) -> (String, Vec<Value>) {
     (sql, values)
 }
 
-fn list_row(connection: &Connection, blobs: &Path, row: &Row<'_>) -> Answer<RunRow> {
-    let run = Run::from_row(row)?;
+fn list_row(connection: &Connection, blobs: &Path, row: &Row<'_>) -> SqliteResult<RunRow> {
+    let run = RunColumns::from_row(row)?;
     let column: Vec<u8> = row.get(12)?;
     let summary = match run.check() {
         Err(damage) => Err(damage),
         Ok(()) => match values::unpack(connection, blobs, &column) {
             Ok(summary) => Ok(summary),
-            Err(Fault::Store(StoreError::Damaged(damage))) => Err(damage.of_run(&run.id)),
+            Err(SqliteFault::Store(StoreError::Damaged(damage))) => Err(damage.of_run(&run.id)),
             Err(other) => return Err(other),
         },
     };

@@ -9,7 +9,7 @@
 use rusqlite::Connection;
 
 use super::{
-    fault::{Answer, Fault},
+    fault::{SqliteFault, SqliteResult},
     into_chains,
     write::Meta,
 };
@@ -30,11 +30,11 @@ pub(super) const KNOWN: u32 = 2;
 /// One step to the next format: a change of the tables, and then what takes a program.
 struct Migration {
     sql: &'static str,
-    then: fn(&Connection) -> Answer<()>,
+    then: fn(&Connection) -> SqliteResult<()>,
 }
 
 /// How many migrations the database has seen; refused if that is more than we know.
-pub(super) fn version(connection: &Connection) -> Answer<u32> {
+pub(super) fn version(connection: &Connection) -> SqliteResult<u32> {
     // Both are signed there and are read as the bits that they are.
     let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
     let version = agreed(|| Ok((number("user_version")?.cast_unsigned(), number("application_id")?.cast_unsigned())))?;
@@ -46,7 +46,7 @@ pub(super) fn version(connection: &Connection) -> Answer<u32> {
 
 /// The format, once it and the number beside it fit each other. Each is a read of its own, so somebody who makes the store, or
 /// brings it to the next format, may come between the two: then they fit at the next try.
-fn agreed(mut read: impl FnMut() -> Answer<(u32, u32)>) -> Answer<u32> {
+fn agreed(mut read: impl FnMut() -> SqliteResult<(u32, u32)>) -> SqliteResult<u32> {
     for _ in 0..HEADER_READS_MAX {
         let (version, beside) = read()?;
         if beside == mark(version) {
@@ -71,7 +71,7 @@ fn mark(version: u32) -> u32 {
 }
 
 /// Brings the database to the present format. The usual case, nothing to do, writes nothing and takes no lock.
-pub(super) fn migrate(connection: &Connection) -> Answer<()> {
+pub(super) fn migrate(connection: &Connection) -> SqliteResult<()> {
     if version(connection)? == KNOWN {
         return Ok(());
     }
@@ -79,10 +79,10 @@ pub(super) fn migrate(connection: &Connection) -> Answer<()> {
     // Somebody else may have done it while we waited for the lock.
     let outcome = version(connection).and_then(|from| upgrade(connection, from));
     let ended = connection.execute_batch(if outcome.is_ok() { "COMMIT" } else { "ROLLBACK" });
-    outcome.and_then(|()| ended.map_err(Fault::from))
+    outcome.and_then(|()| ended.map_err(SqliteFault::from))
 }
 
-fn upgrade(connection: &Connection, from: u32) -> Answer<()> {
+fn upgrade(connection: &Connection, from: u32) -> SqliteResult<()> {
     for migration in MIGRATIONS.iter().skip(from as usize) {
         connection.execute_batch(migration.sql)?;
         (migration.then)(connection)?;
@@ -93,7 +93,7 @@ fn upgrade(connection: &Connection, from: u32) -> Answer<()> {
 }
 
 /// Reads what the store says about itself. A format that a later version wrote is refused, once the row fits its seal.
-pub(super) fn meta(connection: &Connection) -> Answer<Meta> {
+pub(super) fn meta(connection: &Connection) -> SqliteResult<Meta> {
     let meta = Meta::read(connection)?;
     if meta.format == FORMAT {
         return Ok(meta);
@@ -102,19 +102,19 @@ pub(super) fn meta(connection: &Connection) -> Answer<Meta> {
 }
 
 /// Refuses a format that a later version wrote. A row that is damaged is in nobody's way: it can be looked past.
-pub(super) fn demand_known_format(connection: &Connection) -> Answer<()> {
+pub(super) fn demand_known_format(connection: &Connection) -> SqliteResult<()> {
     match meta(connection) {
-        Ok(_) | Err(Fault::Store(StoreError::Damaged(_))) => Ok(()),
+        Ok(_) | Err(SqliteFault::Store(StoreError::Damaged(_))) => Ok(()),
         Err(fault) => Err(fault),
     }
 }
 
 /// Writes the first row about the store, with a name that no other store has.
-fn describe_itself(connection: &Connection) -> Answer<()> {
+fn describe_itself(connection: &Connection) -> SqliteResult<()> {
     Meta::first(*uuid::Uuid::now_v7().as_bytes()).insert(connection)
 }
 
-fn newer(what: &'static str, found: u64, known: u64) -> Fault {
+fn newer(what: &'static str, found: u64, known: u64) -> SqliteFault {
     StoreError::Newer { what, found, known }.into()
 }
 
@@ -129,6 +129,6 @@ mod tests {
         let mut reads = vec![(KNOWN, mark(KNOWN)), (0, mark(KNOWN))];
         let version = agreed(|| Ok(reads.pop().unwrap_or_default()));
         assert!(matches!(version, Ok(KNOWN)));
-        assert!(matches!(agreed(|| Ok((0, mark(KNOWN)))), Err(Fault::Store(StoreError::Damaged(_)))));
+        assert!(matches!(agreed(|| Ok((0, mark(KNOWN)))), Err(SqliteFault::Store(StoreError::Damaged(_)))));
     }
 }

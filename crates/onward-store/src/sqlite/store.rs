@@ -12,7 +12,7 @@ use rusqlite::Connection;
 use super::{
     backfill::{self, Backfill},
     copy::Copy,
-    fault::Fault,
+    fault::SqliteFault,
     open,
     place::Place,
     schema,
@@ -21,12 +21,12 @@ use crate::{
     OpenMode, Store,
     error::{Damage, StoreError},
     folder::{Folder, bytes_of},
-    head::{self, Found},
+    head::{self, HeadFound},
     lease::{Holder, Lease, LeaseKind},
     ownership,
     types::{
-        Appended, CheckpointFilter, CheckpointRow, Derived, Entry, Fold, InboxItem, Kept, NewRun, Page, Posted,
-        PruneList, Pruned, Record, RunFilter, RunRow, StoredCheckpoint, TakenBack,
+        Appended, CheckpointFilter, CheckpointRow, Derived, Entry, Fold, InboxItem, KeyframeKept, NewRun, Page,
+        PostedAs, PruneList, Pruned, Record, RunFilter, RunRow, StoredCheckpoint, TakenBack,
     },
 };
 
@@ -81,7 +81,7 @@ impl SqliteStore {
         }
         ownership::mark_database(folder.root(), &database)?;
         let wal_pages = Arc::new(AtomicI32::new(0));
-        let failed = |fault: Fault| fault.while_writing(&database);
+        let failed = |fault: SqliteFault| fault.while_writing(&database);
         let connection = open::for_writing(&database, &wal_pages).map_err(failed)?;
         if schema::version(&connection).map_err(failed)? == 0 {
             demand_nothing_remembered(&head, &folder)?;
@@ -152,7 +152,7 @@ impl SqliteStore {
         let now: i64 = self
             .connection
             .pragma_query_value(None, "data_version", |row| row.get(0))
-            .map_err(|error| Fault::from(error).while_reading(&self.folder.database()))?;
+            .map_err(|error| SqliteFault::from(error).while_reading(&self.folder.database()))?;
         Ok(std::mem::replace(&mut self.seen, now) != now)
     }
 }
@@ -209,13 +209,13 @@ fn demand_a_database_for_the_log(folder: &Folder) -> Result<(), StoreError> {
 }
 
 /// A missing or empty database beside a head file that knows of commits is a loss, not a fresh start.
-fn demand_nothing_remembered(head: &Found, folder: &Folder) -> Result<(), StoreError> {
+fn demand_nothing_remembered(head: &HeadFound, folder: &Folder) -> Result<(), StoreError> {
     match head {
-        Found::Head(head) if head.commits > 0 => {
+        HeadFound::Head(head) if head.commits > 0 => {
             Err(StoreError::LostCommits { head: head.commits, database: 0, path: folder.database() })
         }
-        Found::Newer(found) => Err(newer_head(*found)),
-        Found::Head(_) | Found::Missing | Found::Unreadable => Ok(()),
+        HeadFound::Newer(found) => Err(newer_head(*found)),
+        HeadFound::Head(_) | HeadFound::Missing | HeadFound::Unreadable => Ok(()),
     }
 }
 
@@ -259,7 +259,7 @@ impl Store for SqliteStore {
         self.read_checkpoint(id)
     }
 
-    fn put_derived(&mut self, derived: Derived) -> Result<Kept, StoreError> {
+    fn put_derived(&mut self, derived: Derived) -> Result<KeyframeKept, StoreError> {
         match derived {
             Derived::Keyframe { checkpoint, document } => self.insert_keyframe(&checkpoint, &document),
             Derived::Fold { run, seq, version, bytes } => self.replace_fold(&run, seq, version, &bytes),
@@ -279,7 +279,7 @@ impl Store for SqliteStore {
         self.who_holds(run)
     }
 
-    fn post(&mut self, run: &RunId, id: &str, at: Timestamp, body: Vec<u8>) -> Result<Posted, StoreError> {
+    fn post(&mut self, run: &RunId, id: &str, at: Timestamp, body: Vec<u8>) -> Result<PostedAs, StoreError> {
         self.insert_item(run, id, at, &body)
     }
 

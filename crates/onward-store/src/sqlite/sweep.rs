@@ -9,8 +9,8 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
     contents::{keyframe_at_or_before, places},
-    fault::Answer,
-    values::{Released, Use},
+    fault::SqliteResult,
+    values::{BlobUse, Released},
 };
 use crate::seal::Seal;
 
@@ -22,7 +22,7 @@ struct Stretch {
 }
 
 /// Notes that the checkpoint at a place is deleted.
-pub(super) fn add_ghost(connection: &Connection, place: i64) -> Answer<()> {
+pub(super) fn add_ghost(connection: &Connection, place: i64) -> SqliteResult<()> {
     connection
         .prepare_cached("INSERT INTO ghosts (place, seal) VALUES (?1, ?2) ON CONFLICT (place) DO NOTHING")?
         .execute(params![place, seal(place).finish()])?;
@@ -35,7 +35,7 @@ fn seal(place: i64) -> Seal {
 
 /// Deletes what nothing needs in the stretches around some places, which are in order; how many bytes of rows that
 /// freed. What lies in other stretches cannot have changed. Costs next to nothing in a run without ghosts.
-pub(super) fn around(connection: &Connection, places: &[i64], released: &mut Released) -> Answer<u64> {
+pub(super) fn around(connection: &Connection, places: &[i64], released: &mut Released) -> SqliteResult<u64> {
     let (mut swept_to, mut bytes) = (i64::MIN, 0);
     for place in places {
         if *place < swept_to || !has_ghosts(connection, place >> 32)? {
@@ -48,13 +48,13 @@ pub(super) fn around(connection: &Connection, places: &[i64], released: &mut Rel
     Ok(bytes)
 }
 
-fn has_ghosts(connection: &Connection, run: i64) -> Answer<bool> {
+fn has_ghosts(connection: &Connection, run: i64) -> SqliteResult<bool> {
     let mut statement = connection.prepare_cached("SELECT 1 FROM ghosts WHERE place BETWEEN ?1 AND ?2")?;
     Ok(statement.exists(places(run))?)
 }
 
 /// In order. A ghost whose seal does not fit may be a checkpoint that is there, so it counts as one.
-fn ghosts(connection: &Connection, stretch: &Stretch) -> Answer<Vec<i64>> {
+fn ghosts(connection: &Connection, stretch: &Stretch) -> SqliteResult<Vec<i64>> {
     let mut statement =
         connection.prepare_cached("SELECT place, seal FROM ghosts WHERE place >= ?1 AND place < ?2 ORDER BY place")?;
     let mut rows = statement.query([stretch.start, stretch.behind()])?;
@@ -70,7 +70,7 @@ fn ghosts(connection: &Connection, stretch: &Stretch) -> Answer<Vec<i64>> {
 
 impl Stretch {
     /// `None` if the keyframe is missing, which only damage can explain: then nothing more is deleted.
-    fn around(connection: &Connection, place: i64) -> Answer<Option<Self>> {
+    fn around(connection: &Connection, place: i64) -> SqliteResult<Option<Self>> {
         let Some(start) = keyframe_at_or_before(connection, place)? else { return Ok(None) };
         let (_, last) = places(place >> 32);
         let end = connection
@@ -85,7 +85,7 @@ impl Stretch {
         self.end.unwrap_or(places(self.start >> 32).1 + 1)
     }
 
-    fn sweep(&self, connection: &Connection, released: &mut Released) -> Answer<u64> {
+    fn sweep(&self, connection: &Connection, released: &mut Released) -> SqliteResult<u64> {
         let ghosts = ghosts(connection, self)?;
         let needed = self.last_needed(connection, &ghosts)?;
         let mut bytes = 0;
@@ -94,10 +94,10 @@ impl Stretch {
             let is_needed = needed.is_some_and(|needed| ghost <= needed);
             // Beside a keyframe a patch is of no use: whoever comes here starts with the keyframe.
             if is_start || !is_needed {
-                bytes += delete(connection, "patches", "body", Use::Patch, ghost, released)?;
+                bytes += delete(connection, "patches", "body", BlobUse::Patch, ghost, released)?;
             }
             if is_start && !is_needed {
-                bytes += delete(connection, "keyframes", "document", Use::Keyframe, ghost, released)?;
+                bytes += delete(connection, "keyframes", "document", BlobUse::Keyframe, ghost, released)?;
             }
             if !is_needed {
                 // A ghost that stays shows that what lies here may go one day.
@@ -108,7 +108,7 @@ impl Stretch {
     }
 
     /// The last place of the stretch that is read by somebody.
-    fn last_needed(&self, connection: &Connection, ghosts: &[i64]) -> Answer<Option<i64>> {
+    fn last_needed(&self, connection: &Connection, ghosts: &[i64]) -> SqliteResult<Option<i64>> {
         let Some(end) = self.end else { return Ok(Some(i64::MAX)) };
         let mut statement = connection
             .prepare_cached("SELECT place FROM patches WHERE place > ?1 AND place < ?2 ORDER BY place DESC")?;
@@ -128,10 +128,10 @@ fn delete(
     connection: &Connection,
     table: &str,
     column: &str,
-    kind: Use,
+    kind: BlobUse,
     place: i64,
     released: &mut Released,
-) -> Answer<u64> {
+) -> SqliteResult<u64> {
     let sql = format!("DELETE FROM {table} WHERE place = ?1 RETURNING length({column})");
     let bytes: Option<i64> = connection.prepare_cached(&sql)?.query_row([place], |row| row.get(0)).optional()?;
     released.one(connection, place >> 32, kind, place)?;

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::fault::Answer;
+use super::fault::SqliteResult;
 use crate::{
     blob_files,
     chain::{self, Hash},
-    codec::{self, BlobId, Content},
+    codec::{self, BlobId, PackedContent},
     error::{Damage, StoreError},
 };
 
@@ -34,7 +34,7 @@ struct Blob {
 
 /// What names a blob; together with the run and a number it is the key of a use. The numbers are stored.
 #[derive(Clone, Copy)]
-pub(super) enum Use {
+pub(super) enum BlobUse {
     Record = 1,
     Keyframe = 2,
     CheckpointMeta = 3,
@@ -74,7 +74,14 @@ impl Packed {
     }
 
     /// Stores the blob, if there is one, and notes what names it.
-    pub(super) fn keep(&self, connection: &Connection, blobs: &Path, run: i64, kind: Use, place: i64) -> Answer<()> {
+    pub(super) fn keep(
+        &self,
+        connection: &Connection,
+        blobs: &Path,
+        run: i64,
+        kind: BlobUse,
+        place: i64,
+    ) -> SqliteResult<()> {
         let Some(blob) = &self.blob else { return Ok(()) };
         // Another process may have deleted the file again before our transaction began. From here on it cannot.
         if blob.is_file() && !blob_files::is_there(blobs, &blob.id) {
@@ -92,18 +99,18 @@ impl Packed {
 }
 
 /// The value behind a column.
-pub(super) fn unpack(connection: &Connection, blobs: &Path, column: &[u8]) -> Answer<Vec<u8>> {
+pub(super) fn unpack(connection: &Connection, blobs: &Path, column: &[u8]) -> SqliteResult<Vec<u8>> {
     match codec::open(column)? {
-        Content::Plain(value) => Ok(value),
-        Content::Blob { id, bytes } => read_blob(connection, blobs, &id, bytes),
+        PackedContent::Plain(value) => Ok(value),
+        PackedContent::Blob { id, bytes } => read_blob(connection, blobs, &id, bytes),
     }
 }
 
 /// What is behind a column as far as that can be told, unchecked.
-pub(super) fn raw(connection: &Connection, blobs: &Path, column: &[u8]) -> Answer<Vec<u8>> {
+pub(super) fn raw(connection: &Connection, blobs: &Path, column: &[u8]) -> SqliteResult<Vec<u8>> {
     let id = match codec::raw(column) {
-        Content::Plain(value) => return Ok(value),
-        Content::Blob { id, .. } => id,
+        PackedContent::Plain(value) => return Ok(value),
+        PackedContent::Blob { id, .. } => id,
     };
     let row: Option<Option<Vec<u8>>> = connection
         .prepare_cached("SELECT body FROM blobs WHERE id = ?1")?
@@ -111,23 +118,23 @@ pub(super) fn raw(connection: &Connection, blobs: &Path, column: &[u8]) -> Answe
         .optional()?;
     let envelope = row.flatten().or_else(|| blob_files::get(blobs, &id).ok()).unwrap_or_default();
     match codec::raw(&envelope) {
-        Content::Plain(value) => Ok(value),
-        Content::Blob { .. } => Ok(envelope),
+        PackedContent::Plain(value) => Ok(value),
+        PackedContent::Blob { .. } => Ok(envelope),
     }
 }
 
 /// The value behind a column, and its hash.
-pub(super) fn unpack_hashed(connection: &Connection, blobs: &Path, column: &[u8]) -> Answer<(Vec<u8>, Hash)> {
+pub(super) fn unpack_hashed(connection: &Connection, blobs: &Path, column: &[u8]) -> SqliteResult<(Vec<u8>, Hash)> {
     match codec::open(column)? {
-        Content::Plain(value) => {
+        PackedContent::Plain(value) => {
             let hash = chain::whole(&value);
             Ok((value, hash))
         }
-        Content::Blob { id, bytes } => Ok((read_blob(connection, blobs, &id, bytes)?, id)),
+        PackedContent::Blob { id, bytes } => Ok((read_blob(connection, blobs, &id, bytes)?, id)),
     }
 }
 
-fn read_blob(connection: &Connection, blobs: &Path, id: &BlobId, bytes: u64) -> Answer<Vec<u8>> {
+fn read_blob(connection: &Connection, blobs: &Path, id: &BlobId, bytes: u64) -> SqliteResult<Vec<u8>> {
     let row: Option<Option<Vec<u8>>> = connection
         .prepare_cached("SELECT body FROM blobs WHERE id = ?1")?
         .query_row([id], |row| row.get(0))
@@ -138,8 +145,8 @@ fn read_blob(connection: &Connection, blobs: &Path, id: &BlobId, bytes: u64) -> 
         None => return Err(Damage::new("a blob is missing").into()),
     };
     match codec::open(&envelope)? {
-        Content::Plain(value) if value.len() as u64 == bytes && blake3::hash(&value) == *id => Ok(value),
-        Content::Plain(_) | Content::Blob { .. } => {
+        PackedContent::Plain(value) if value.len() as u64 == bytes && blake3::hash(&value) == *id => Ok(value),
+        PackedContent::Plain(_) | PackedContent::Blob { .. } => {
             Err(Damage::new("a blob is not the value it is named after").into())
         }
     }
@@ -162,17 +169,17 @@ pub(super) struct Deleted {
 
 impl Released {
     /// Forgets one use of a blob.
-    pub(super) fn one(&mut self, connection: &Connection, run: i64, kind: Use, place: i64) -> Answer<()> {
+    pub(super) fn one(&mut self, connection: &Connection, run: i64, kind: BlobUse, place: i64) -> SqliteResult<()> {
         let sql = "DELETE FROM blob_uses WHERE run = ?1 AND kind = ?2 AND place = ?3 RETURNING blob";
         self.collect(connection, sql, params![run, kind as i64, place])
     }
 
     /// Forgets every use that a run makes of blobs.
-    pub(super) fn all_of(&mut self, connection: &Connection, run: i64) -> Answer<()> {
+    pub(super) fn all_of(&mut self, connection: &Connection, run: i64) -> SqliteResult<()> {
         self.collect(connection, "DELETE FROM blob_uses WHERE run = ?1 RETURNING blob", params![run])
     }
 
-    fn collect(&mut self, connection: &Connection, sql: &str, keys: impl rusqlite::Params) -> Answer<()> {
+    fn collect(&mut self, connection: &Connection, sql: &str, keys: impl rusqlite::Params) -> SqliteResult<()> {
         let mut statement = connection.prepare_cached(sql)?;
         let ids = statement.query_map(keys, |row| row.get(0))?;
         for id in ids {
@@ -182,7 +189,7 @@ impl Released {
     }
 
     /// Deletes those that nothing names any more.
-    pub(super) fn delete_unused(mut self, connection: &Connection) -> Answer<Deleted> {
+    pub(super) fn delete_unused(mut self, connection: &Connection) -> SqliteResult<Deleted> {
         self.ids.sort_unstable();
         self.ids.dedup();
         let mut deleted = Deleted::default();

@@ -3,10 +3,10 @@
 use onward_core::id::{CheckpointId, RunId, Seq};
 
 use super::{
-    checkpoints::Listed,
+    checkpoints::ListedRow,
     contents,
-    fault::{Answer, Fault},
-    runs::Run,
+    fault::{SqliteFault, SqliteResult},
+    runs::RunColumns,
     store::SqliteStore,
 };
 use crate::{
@@ -51,7 +51,7 @@ impl SqliteStore {
         let all = Page::first(usize::MAX);
         let listed = self.read(|connection| self.listed(connection, CheckpointFilter::OfRun(run), all))?;
         let mut bad = Vec::new();
-        for Listed { row, place, .. } in listed {
+        for ListedRow { row, place, .. } in listed {
             if row.damage.is_none() && good.binary_search(&place).is_ok() {
                 continue;
             }
@@ -69,7 +69,7 @@ impl SqliteStore {
     fn good_contents(&self, run: &RunId) -> Result<Vec<i64>, StoreError> {
         let blobs = self.folder.blobs();
         self.read(|connection| {
-            let (first, last) = contents::places(Run::find(connection, run)?.number);
+            let (first, last) = contents::places(RunColumns::find(connection, run)?.number);
             let mut statement =
                 connection.prepare("SELECT place FROM keyframes WHERE place BETWEEN ?1 AND ?2 ORDER BY place")?;
             let starts: Vec<i64> =
@@ -107,10 +107,10 @@ impl SqliteStore {
     }
 }
 
-pub(super) fn check_structure(connection: &rusqlite::Connection) -> Answer<Vec<Damage>> {
+pub(super) fn check_structure(connection: &rusqlite::Connection) -> SqliteResult<Vec<Damage>> {
     let mut statement = connection.prepare("PRAGMA integrity_check(10)")?;
     let rows = statement.query_map((), |row| row.get::<_, String>(0))?;
-    let said: Vec<String> = rows.collect::<rusqlite::Result<_>>().map_err(Fault::from)?;
+    let said: Vec<String> = rows.collect::<rusqlite::Result<_>>().map_err(SqliteFault::from)?;
     let bad = said.into_iter().filter(|line| line != "ok");
     Ok(bad.map(|line| Damage::new(format!("the database says: {line}"))).collect())
 }

@@ -5,15 +5,15 @@ use std::{path::Path, sync::atomic::Ordering};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
-    fault::{Answer, Fault},
+    fault::{SqliteFault, SqliteResult},
     flush, open, schema,
     store::{SqliteStore, newer_head},
 };
 use crate::{
     OpenMode,
     chain::Hash,
-    error::{Cause, Damage, StoreError},
-    head::{self, Found, Head, StoreId},
+    error::{Damage, StoreCause, StoreError},
+    head::{self, HeadFound, StoreHead, StoreId},
     kill_point::reached,
     seal::Seal,
 };
@@ -58,11 +58,11 @@ impl Meta {
         Self { format: schema::FORMAT.to_owned(), store, commits: 0, last_hash: [0; 32] }
     }
 
-    pub(super) fn head(&self) -> Head {
-        Head { store: self.store, commits: self.commits, hash: self.last_hash }
+    pub(super) fn head(&self) -> StoreHead {
+        StoreHead { store: self.store, commits: self.commits, hash: self.last_hash }
     }
 
-    pub(super) fn read(connection: &Connection) -> Answer<Self> {
+    pub(super) fn read(connection: &Connection) -> SqliteResult<Self> {
         let mut statement =
             connection.prepare_cached("SELECT format, store_id, commits, last_hash, seal FROM meta WHERE one = 1")?;
         let found = statement
@@ -83,7 +83,7 @@ impl Meta {
         }
     }
 
-    pub(super) fn insert(&self, connection: &Connection) -> Answer<()> {
+    pub(super) fn insert(&self, connection: &Connection) -> SqliteResult<()> {
         let sql = "INSERT INTO meta (one, format, store_id, commits, last_hash, seal) VALUES (1, ?1, ?2, ?3, ?4, ?5)";
         connection.execute(
             sql,
@@ -92,7 +92,7 @@ impl Meta {
         Ok(())
     }
 
-    fn update(&self, connection: &Connection) -> Answer<()> {
+    fn update(&self, connection: &Connection) -> SqliteResult<()> {
         connection
             .prepare_cached("UPDATE meta SET commits = ?1, last_hash = ?2, seal = ?3 WHERE one = 1")?
             .execute(params![self.commits.cast_signed(), self.last_hash, self.seal().finish()])?;
@@ -105,11 +105,11 @@ impl Meta {
 }
 
 /// Refuses to build on a database that lost what was acknowledged.
-pub(super) fn demand_nothing_lost(found: &Found, meta: &Meta, path: &Path) -> Result<(), StoreError> {
+pub(super) fn demand_nothing_lost(found: &HeadFound, meta: &Meta, path: &Path) -> Result<(), StoreError> {
     let head = match found {
-        Found::Head(head) => head,
-        Found::Newer(found) => return Err(newer_head(*found)),
-        Found::Missing | Found::Unreadable => return Ok(()),
+        HeadFound::Head(head) => head,
+        HeadFound::Newer(found) => return Err(newer_head(*found)),
+        HeadFound::Missing | HeadFound::Unreadable => return Ok(()),
     };
     let same_past = head.commits < meta.commits || (head.commits == meta.commits && head.hash == meta.last_hash);
     if head.store == meta.store && same_past {
@@ -126,7 +126,7 @@ impl SqliteStore {
         match &self.broken {
             None => Ok(()),
             Some(detail) => Err(StoreError::NotSaved {
-                cause: Cause::Io,
+                cause: StoreCause::Io,
                 path: self.database.clone(),
                 detail: format!("an earlier write failed and the store must be opened again: {detail}"),
             }),
@@ -140,8 +140,8 @@ impl SqliteStore {
     pub(super) fn write<T>(
         &mut self,
         points: &Points,
-        work: impl FnOnce(&Connection, &mut Meta) -> Answer<T>,
-        is_saved: impl FnOnce(&Connection) -> Answer<bool>,
+        work: impl FnOnce(&Connection, &mut Meta) -> SqliteResult<T>,
+        is_saved: impl FnOnce(&Connection) -> SqliteResult<bool>,
     ) -> Result<T, StoreError> {
         self.demand_writable()?;
         self.demand_flushed()?;
@@ -174,7 +174,11 @@ impl SqliteStore {
         Ok(answer)
     }
 
-    fn fill<T>(&self, found: &Found, work: impl FnOnce(&Connection, &mut Meta) -> Answer<T>) -> Answer<(T, Meta)> {
+    fn fill<T>(
+        &self,
+        found: &HeadFound,
+        work: impl FnOnce(&Connection, &mut Meta) -> SqliteResult<T>,
+    ) -> SqliteResult<(T, Meta)> {
         let mut meta = schema::meta(&self.connection)?;
         demand_nothing_lost(found, &meta, &self.database)?;
         let answer = work(&self.connection, &mut meta)?;
@@ -183,7 +187,7 @@ impl SqliteStore {
         Ok((answer, meta))
     }
 
-    fn execute(&self, sql: &str) -> Answer<()> {
+    fn execute(&self, sql: &str) -> SqliteResult<()> {
         self.connection.prepare_cached(sql)?.execute(())?;
         Ok(())
     }
@@ -196,14 +200,14 @@ impl SqliteStore {
     }
 
     /// After a failed flush the kernel may forget what it could not write, so the same handle must not try again.
-    fn note_failure(&mut self, fault: Fault) -> StoreError {
-        if let Fault::Database(error) = &fault
+    fn note_failure(&mut self, fault: SqliteFault) -> StoreError {
+        if let SqliteFault::Database(error) = &fault
             && flush::has_failed(error)
         {
             return self.note_failed_flush(error.to_string());
         }
         let error = fault.while_writing(&self.database);
-        if let StoreError::NotSaved { cause: Cause::Io, detail, .. } = &error {
+        if let StoreError::NotSaved { cause: StoreCause::Io, detail, .. } = &error {
             self.broken = Some(detail.clone());
         }
         error
@@ -221,7 +225,7 @@ impl SqliteStore {
         StoreError::Unclear { path: self.database.clone(), detail }
     }
 
-    fn was_saved(&self, is_saved: impl FnOnce(&Connection) -> Answer<bool>) -> bool {
+    fn was_saved(&self, is_saved: impl FnOnce(&Connection) -> SqliteResult<bool>) -> bool {
         open::for_looking(&self.database).and_then(|fresh| is_saved(&fresh)).unwrap_or(false)
     }
 
@@ -229,16 +233,16 @@ impl SqliteStore {
     ///
     /// A blob file may be deleted by another process between the row that names it and the file, so damage is believed
     /// only when it is there on a second look.
-    pub(super) fn read<T>(&self, work: impl Fn(&Connection) -> Answer<T>) -> Result<T, StoreError> {
+    pub(super) fn read<T>(&self, work: impl Fn(&Connection) -> SqliteResult<T>) -> Result<T, StoreError> {
         match self.read_once(&work) {
-            Err(Fault::Store(StoreError::Damaged(_))) => self.read_once(&work),
+            Err(SqliteFault::Store(StoreError::Damaged(_))) => self.read_once(&work),
             other => other,
         }
         // The file in the folder is named also where a copy of it is read.
         .map_err(|fault| fault.while_reading(&self.folder.database()))
     }
 
-    fn read_once<T>(&self, work: impl Fn(&Connection) -> Answer<T>) -> Answer<T> {
+    fn read_once<T>(&self, work: impl Fn(&Connection) -> SqliteResult<T>) -> SqliteResult<T> {
         self.execute("BEGIN")?;
         let outcome = work(&self.connection);
         if !self.connection.is_autocommit() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use onward_core::id::{CheckpointId, Seq};
-use onward_store::{Content, Inspection, Kept, Lease, NewCheckpoint, PruneList, StoreExt};
+use onward_store::{Inspection, KeyframeKept, Lease, NewCheckpoint, PruneList, StoreExt, StoredContent};
 use proptest::prelude::*;
 use rusqlite::Connection;
 
@@ -95,7 +95,7 @@ impl World {
             let bytes = noise(*size, index.to_le_bytes()[0]);
             let before = self.model.pieces.last().filter(|_| !is_whole).map(|piece| piece.document.clone());
             let document = [before.unwrap_or_default(), bytes.clone()].concat();
-            let content = if is_whole { Content::Whole(bytes) } else { Content::Patch(bytes) };
+            let content = if is_whole { StoredContent::Whole(bytes) } else { StoredContent::Patch(bytes) };
             let (id, seq, meta) = (id(index), Seq(self.appends + 1), b"meta".to_vec());
             next.checkpoints.push(NewCheckpoint { id, seq, meta, content });
             self.model.pieces.push(Piece { is_whole, has_added: false, is_listed: true, document });
@@ -116,12 +116,12 @@ impl World {
         let index = index % self.model.pieces.len();
         let piece = &mut self.model.pieces[index];
         let expected = if !piece.is_listed {
-            Kept::Gone
+            KeyframeKept::Gone
         } else if piece.is_whole || piece.has_added {
-            Kept::AlreadyThere
+            KeyframeKept::AlreadyThere
         } else {
             piece.has_added = true;
-            Kept::New
+            KeyframeKept::New
         };
         let kept = self.store.put_keyframe(&id(index), piece.document.clone());
         assert_eq!(kept.expect("an answer"), expected);

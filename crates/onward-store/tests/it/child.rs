@@ -20,7 +20,8 @@ use nix::{
 };
 use onward_core::id::{CheckpointId, Seq};
 use onward_store::{
-    Cause, Holder, Inspection, Kept, LeaseKind, OpenMode, Page, RunFilter, StoreError, StoreExt, kill_point,
+    Holder, Inspection, KeyframeKept, LeaseKind, OpenMode, Page, RunFilter, StoreCause, StoreError, StoreExt,
+    kill_point,
 };
 
 use crate::kit::{at, drive, entry, noise, run, take, with_checkpoint, with_patch};
@@ -147,7 +148,7 @@ fn append_forever(folder: &Path) {
         say(&head.to_string());
         if appended.chain.patches == 2 {
             let kept = store.put_keyframe(&CheckpointId::new(id), noise(1_200_000, seed)).expect("a keyframe");
-            assert_eq!(kept, Kept::New);
+            assert_eq!(kept, KeyframeKept::New);
         }
     }
 }
@@ -196,10 +197,10 @@ fn fail_to_commit(folder: &Path) {
     let failed = store.append(&lease, Seq(1), entry(b"record 2"));
     kill_point::set_hook(None);
     limit("unlimited");
-    let io = matches!(failed, Err(StoreError::NotSaved { cause: Cause::Io, .. }));
+    let io = matches!(failed, Err(StoreError::NotSaved { cause: StoreCause::Io, .. }));
     // The disk would work again, but this handle must not be believed any more.
     let refused = store.append(&lease, Seq(1), entry(b"record 2"));
-    let still = matches!(refused, Err(StoreError::NotSaved { cause: Cause::Io, .. }));
+    let still = matches!(refused, Err(StoreError::NotSaved { cause: StoreCause::Io, .. }));
     say(&format!("{io} {still} {}", store.events(&run(), Seq(0), 9).map_or(0, |records| records.len())));
 }
 

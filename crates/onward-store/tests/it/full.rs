@@ -8,7 +8,7 @@ use std::{
 };
 
 use onward_core::id::Seq;
-use onward_store::{Cause, Inspection, OpenMode, StoreError};
+use onward_store::{Inspection, OpenMode, StoreCause, StoreError};
 
 use crate::kit::{drive, entry, journal, noise, run, take};
 
@@ -75,7 +75,7 @@ fn the_last_record_is_written_on_a_full_disk() {
             break;
         }
     }
-    assert!(matches!(refused, Some(StoreError::NotSaved { cause: Cause::Full, .. })), "{refused:?}");
+    assert!(matches!(refused, Some(StoreError::NotSaved { cause: StoreCause::Full, .. })), "{refused:?}");
     assert_eq!(journal(&mut *store).len() as u64, head, "a full disk can be read");
 
     for filler in ["filler", "filler-2"] {
@@ -94,7 +94,7 @@ fn a_large_value_on_a_full_disk_leaves_nothing_behind() {
     let mut store = disk.store();
     let lease = drive(&mut *store);
     let refused = store.append(&lease, Seq(0), entry(&noise(6_000_000, 1)));
-    assert!(matches!(refused, Err(StoreError::NotSaved { cause: Cause::Full, .. })), "{refused:?}");
+    assert!(matches!(refused, Err(StoreError::NotSaved { cause: StoreCause::Full, .. })), "{refused:?}");
     let left = fs::read_dir(disk.mount.join(".onward/blobs")).expect("a folder").flatten();
     let left: Vec<PathBuf> = left.map(|entry| entry.path()).filter(|path| path.is_file()).collect();
     assert_eq!(left, Vec::<PathBuf>::new());
@@ -111,7 +111,7 @@ fn a_disk_without_inodes_is_refused_in_words() {
     }
     store.append(&lease, Seq(0), entry(b"small")).expect("an append needs no new file");
     let refused = store.append(&lease, Seq(1), entry(&noise(1_500_000, 1)));
-    assert!(matches!(refused, Err(StoreError::NotSaved { cause: Cause::Full, .. })), "{refused:?}");
+    assert!(matches!(refused, Err(StoreError::NotSaved { cause: StoreCause::Full, .. })), "{refused:?}");
     drop(lease);
     assert_eq!(store.events(&run(), Seq(0), 9).expect("a journal").len(), 1);
     drop(take(&mut *store));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use onward_core::id::{CheckpointId, RunId, Seq};
 use onward_store::{
-    Content, Entry, Holder, Inspection, Lease, LeaseKind, NewCheckpoint, NewEvent, NewRun, OpenMode, Store,
+    Entry, Holder, Inspection, Lease, LeaseKind, NewCheckpoint, NewEvent, NewRun, OpenMode, Store, StoredContent,
     testing::{MemoryStore, conformance::Fixture},
 };
 
@@ -98,13 +98,13 @@ pub(crate) fn entry(body: &[u8]) -> Entry {
 
 pub(crate) fn with_checkpoint(mut entry: Entry, id: &str, seq: u64, document: &[u8]) -> Entry {
     let (id, meta) = (CheckpointId::new(id), id.as_bytes().to_vec());
-    entry.checkpoints.push(NewCheckpoint { id, seq: Seq(seq), meta, content: Content::Whole(document.to_vec()) });
+    entry.checkpoints.push(NewCheckpoint { id, seq: Seq(seq), meta, content: StoredContent::Whole(document.to_vec()) });
     entry
 }
 
 pub(crate) fn with_patch(mut entry: Entry, id: &str, seq: u64, patch: &[u8]) -> Entry {
     let (id, meta) = (CheckpointId::new(id), id.as_bytes().to_vec());
-    entry.checkpoints.push(NewCheckpoint { id, seq: Seq(seq), meta, content: Content::Patch(patch.to_vec()) });
+    entry.checkpoints.push(NewCheckpoint { id, seq: Seq(seq), meta, content: StoredContent::Patch(patch.to_vec()) });
     entry
 }
 

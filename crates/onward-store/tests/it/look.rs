@@ -159,7 +159,7 @@ fn a_store_that_cannot_be_written_can_be_looked_at() {
         assert_eq!(journal(&mut *look).len(), 3);
         let refused = onward_store::open(&folder, OpenMode::ReadWrite)
             .and_then(|mut store| store.take_lease(&run(), LeaseKind::Driving, holder()).map(drop));
-        let cause = matches!(refused, Err(StoreError::NotSaved { cause: onward_store::Cause::ReadOnly, .. }));
+        let cause = matches!(refused, Err(StoreError::NotSaved { cause: onward_store::StoreCause::ReadOnly, .. }));
         assert!(cause, "{refused:?}");
     });
     Command::new("umount").arg(&mount).status().expect("an unmount");

@@ -8,7 +8,7 @@ use std::{
 };
 
 use onward_core::id::{CheckpointId, Seq};
-use onward_store::{CheckpointFilter, Kept, OpenMode, Page, RunFilter, StoreExt};
+use onward_store::{CheckpointFilter, KeyframeKept, OpenMode, Page, RunFilter, StoreExt};
 
 use crate::kit::{OnDisk, drive, entry, noise, run, with_checkpoint, with_patch};
 
@@ -155,13 +155,13 @@ fn a_keyframe_of_ten_megabytes_and_a_hundred_patches() {
         "put a keyframe of that size",
         &times(1, |_| {
             let kept = store.put_keyframe(&CheckpointId::new("CP-100"), [&document[..], b"end"].concat());
-            assert_eq!(kept.expect("a keyframe"), onward_store::Kept::New);
+            assert_eq!(kept.expect("a keyframe"), onward_store::KeyframeKept::New);
         }),
     );
     let state = noise(100_000, 9);
     say(
         "put a fold of 100 KB",
-        &times(50, |_| assert_eq!(store.put_fold(&run(), Seq(100), 0, state.clone()).ok(), Some(Kept::New))),
+        &times(50, |_| assert_eq!(store.put_fold(&run(), Seq(100), 0, state.clone()).ok(), Some(KeyframeKept::New))),
     );
     say("read a fold of 100 KB", &times(50, |_| assert!(store.fold(&run()).expect("a look").is_some())));
 }

@@ -21,7 +21,7 @@ use onward_testkit::rig::{Aim, Role, faults};
 const USAGE: &str = "usage: onward-rigs kills --bin PATH [--runs N] [--seed N] [--kills N] [--jobs N] [--seconds N] [--tale]
        onward-rigs faults --bin PATH [--points N] [--seed N] [--every] [--at ROLE:PROCESS:CALL:WAY] [--jobs N] [--seconds N] [--tale]";
 
-struct Options {
+struct RigOptions {
     rig: String,
     bin: PathBuf,
     seed: u64,
@@ -52,7 +52,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn kill(options: &Options) -> ExitCode {
+fn kill(options: &RigOptions) -> ExitCode {
     let seeds: Vec<u64> = (options.seed..options.seed + options.runs).collect();
     let all = side_by_side(&seeds, options, |seed| {
         let told = kills::play(&options.bin, *seed, Force { kills_max: options.kills_max });
@@ -64,7 +64,7 @@ fn kill(options: &Options) -> ExitCode {
     for (name, count) in all.iter().flat_map(|told| &told.hits) {
         *hits.entry(name).or_default() += count;
     }
-    let sum = |of: fn(&kills::Told) -> u64| all.iter().map(of).sum::<u64>();
+    let sum = |of: fn(&kills::KillsTold) -> u64| all.iter().map(of).sum::<u64>();
     let mut bad: Vec<u64> = all.iter().filter(|told| !told.faults.is_empty()).map(|told| told.seed).collect();
     bad.sort_unstable();
     say(&format!(
@@ -82,13 +82,13 @@ fn kill(options: &Options) -> ExitCode {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn fail(_: &Options) -> ExitCode {
+fn fail(_: &RigOptions) -> ExitCode {
     say("the rig of faults knows the registers of x86-64 only");
     ExitCode::from(2)
 }
 
 #[cfg(target_arch = "x86_64")]
-fn fail(options: &Options) -> ExitCode {
+fn fail(options: &RigOptions) -> ExitCode {
     let Some(aims) = aims(options) else {
         say(USAGE);
         return ExitCode::from(2);
@@ -115,7 +115,7 @@ fn fail(options: &Options) -> ExitCode {
 }
 
 /// Does something with each of many, so many at once, until the time is up.
-fn side_by_side<T: Sync, R: Send>(of: &[T], options: &Options, each: impl Fn(&T) -> R + Sync) -> Vec<R> {
+fn side_by_side<T: Sync, R: Send>(of: &[T], options: &RigOptions, each: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let (next, all) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let began = Instant::now();
     let is_late = || options.seconds.is_some_and(|limit| began.elapsed() >= Duration::from_secs(limit));
@@ -157,9 +157,9 @@ fn verdict(bad: usize) -> ExitCode {
     if bad == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn options() -> Option<Options> {
+fn options() -> Option<RigOptions> {
     let mut words = std::env::args().skip(1);
-    let mut options = Options {
+    let mut options = RigOptions {
         rig: words.next()?,
         bin: PathBuf::new(),
         seed: 1,
@@ -192,7 +192,7 @@ fn options() -> Option<Options> {
 
 /// The points that are played; none if the one that was named cannot be read.
 #[cfg(target_arch = "x86_64")]
-fn aims(options: &Options) -> Option<Vec<Aim>> {
+fn aims(options: &RigOptions) -> Option<Vec<Aim>> {
     if let Some(text) = &options.at {
         return Some(vec![aim(text)?]);
     }

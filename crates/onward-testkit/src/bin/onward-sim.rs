@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use onward_testkit::sim::{self, Coverage, Told};
+use onward_testkit::sim::{self, Coverage, SeedTold};
 
 /// What to play.
-struct Options {
+struct SimOptions {
     first: u64,
     seeds: u64,
     seconds: Option<u64>,
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
 }
 
 fn work(
-    options: &Options,
+    options: &SimOptions,
     started: Instant,
     next: &AtomicU64,
     stop: &AtomicBool,
@@ -90,7 +90,7 @@ fn work(
     }
 }
 
-fn add(sum: &mut Sum, told: Told) {
+fn add(sum: &mut Sum, told: SeedTold) {
     sum.kills += told.kills;
     sum.starts += told.starts;
     sum.events += told.events;
@@ -114,8 +114,8 @@ fn report(played: u64, took: Duration, sum: &Sum) {
     }
 }
 
-fn options() -> Option<Options> {
-    let mut options = Options { first: 0, seeds: u64::MAX, seconds: None, trace: None };
+fn options() -> Option<SimOptions> {
+    let mut options = SimOptions { first: 0, seeds: u64::MAX, seconds: None, trace: None };
     let mut words = std::env::args().skip(1);
     let mut bounded = false;
     while let Some(word) = words.next() {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// One line of the ledger: `WHAT RUN PHASE ATTEMPT KEY PID BORN MICROSECONDS`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct BookLine {
     /// `begin`, `effect`, `end`, `fail`, `posted:WORD`, or `overlap:ATTEMPT` where a process of another attempt was alive.
     pub what: String,
     pub run: String,
@@ -18,19 +18,19 @@ pub struct Line {
 
 /// All whole lines of a ledger, in the order in which they were written.
 #[track_caller]
-pub fn read_book(path: &Path) -> Vec<Line> {
+pub fn read_book(path: &Path) -> Vec<BookLine> {
     let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')).map(parse).collect()
 }
 
 #[track_caller]
-fn parse(line: &str) -> Line {
+fn parse(line: &str) -> BookLine {
     let words: Vec<&str> = line.split(' ').collect();
     let &[what, run, phase, attempt, key, pid, _born, micros] = words.as_slice() else {
         panic!("eight words are wanted in the ledger's line {line:?}")
     };
     let number = |text: &str| text.parse().unwrap_or_else(|_| panic!("no number in the ledger's line {line:?}"));
-    Line {
+    BookLine {
         what: what.to_owned(),
         run: run.to_owned(),
         phase: phase.to_owned(),

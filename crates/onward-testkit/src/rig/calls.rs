@@ -5,7 +5,7 @@ use nix::libc;
 
 /// How a call is made to fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum CallFault {
     /// It fails with this error, this once.
     Once(Errno),
     /// It fails with this error, and so does every later call of the same name in the same process.
@@ -14,7 +14,7 @@ pub enum Fault {
     Kill,
 }
 
-impl std::fmt::Display for Fault {
+impl std::fmt::Display for CallFault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Once(errno) => write!(f, "{errno:?}"),
@@ -122,8 +122,8 @@ pub(super) fn name(number: i64) -> Option<&'static str> {
 }
 
 /// All the ways in which a call may fail.
-pub(super) fn ways(number: i64) -> Vec<Fault> {
-    use Fault::{Kill, Lasting, Once};
+pub(super) fn ways(number: i64) -> Vec<CallFault> {
+    use CallFault::{Kill, Lasting, Once};
     let Some((_, _, gives)) = CALLS.iter().find(|(one, _, _)| *one == number) else { return Vec::new() };
     let (once, lasting): (&[Errno], &[Errno]) = match gives {
         Descriptor => {

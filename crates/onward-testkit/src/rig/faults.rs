@@ -12,12 +12,12 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::book::read_book;
-use super::calls::{self, Fault};
+use super::calls::{self, CallFault};
 use super::deeds::{self, Manners};
 use super::judge::{self, Case, Disturbed};
 use super::lane::Lane;
-use super::tracer::{self, Aim, Evidence, Hit, Role, Traced};
-use super::tree::{AttemptName, Kind};
+use super::tracer::{self, Aim, CallHit, Role, SeenCall, Traced};
+use super::tree::{AttemptName, ProcessKind};
 use crate::TestProject;
 use crate::sim::dice::Dice;
 
@@ -34,10 +34,10 @@ const CODES: [i32; 4] = [0, 1, 14, 15];
 
 /// What came of one point.
 #[derive(Debug)]
-pub struct Told {
+pub struct PointTold {
     pub aim: Aim,
     /// None if the run took another way and never came to that call.
-    pub hit: Option<Hit>,
+    pub hit: Option<CallHit>,
     /// How the command ended that met the fault.
     pub code: Option<i32>,
     pub faults: Vec<String>,
@@ -46,9 +46,9 @@ pub struct Told {
 }
 
 /// Runs the plan once under a tracer and gives every call that a fault could meet.
-pub fn record(binary: &Path) -> Vec<Evidence> {
+pub fn record(binary: &Path) -> Vec<SeenCall> {
     let mut all = Vec::new();
-    let mut stage = Stage::new(binary);
+    let mut stage = FaultStage::new(binary);
     let (_, traced) = stage.traced(&["run", "a.yaml", "--no-input"], None);
     all.extend(traced.seen);
     let run = stage.run();
@@ -57,13 +57,13 @@ pub fn record(binary: &Path) -> Vec<Evidence> {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let (_, traced) = stage.traced(&words, None);
         let before = all.iter().filter(|seen| seen.role == Role::Poster).map(|seen| seen.process).max().unwrap_or(0);
-        all.extend(traced.seen.into_iter().map(|seen| Evidence { process: before + 1, ..seen }));
+        all.extend(traced.seen.into_iter().map(|seen| SeenCall { process: before + 1, ..seen }));
     }
     all
 }
 
 /// Every point of a recording.
-pub fn points(seen: &[Evidence]) -> Vec<Aim> {
+pub fn points(seen: &[SeenCall]) -> Vec<Aim> {
     let mut all = Vec::new();
     for one in seen {
         let ways = u32::try_from(calls::ways(one.number).len()).expect("few ways");
@@ -75,9 +75,9 @@ pub fn points(seen: &[Evidence]) -> Vec<Aim> {
 }
 
 /// So many points of a recording, chosen by the seed: each role gets its share, each call of it the same chance.
-pub fn sample(recorded: &[Evidence], count: usize, seed: u64) -> Vec<Aim> {
+pub fn sample(recorded: &[SeenCall], count: usize, seed: u64) -> Vec<Aim> {
     let mut dice = Dice::new(seed);
-    let mut seen_by: BTreeMap<Role, BTreeMap<i64, Vec<&Evidence>>> = BTreeMap::new();
+    let mut seen_by: BTreeMap<Role, BTreeMap<i64, Vec<&SeenCall>>> = BTreeMap::new();
     for one in recorded {
         seen_by.entry(one.role).or_default().entry(one.number).or_default().push(one);
     }
@@ -86,8 +86,8 @@ pub fn sample(recorded: &[Evidence], count: usize, seed: u64) -> Vec<Aim> {
     while chosen.len() < count && !roles.is_empty() {
         let of_role = roles[chosen.len() % roles.len()];
         // Half of the points by the call's name, so that rare calls are met; half by its place, so that all places are.
-        let names: Vec<&Vec<&Evidence>> = of_role.values().collect();
-        let all: Vec<&Evidence> = of_role.values().flatten().copied().collect();
+        let names: Vec<&Vec<&SeenCall>> = of_role.values().collect();
+        let all: Vec<&SeenCall> = of_role.values().flatten().copied().collect();
         let one = if dice.percent(50) {
             let of_name = *dice.pick(&names);
             *dice.pick(of_name)
@@ -102,8 +102,8 @@ pub fn sample(recorded: &[Evidence], count: usize, seed: u64) -> Vec<Aim> {
 }
 
 /// Has one call fail, goes on without faults until the run is complete, and judges.
-pub fn play(binary: &Path, aim: Aim) -> Told {
-    let mut stage = Stage::new(binary);
+pub fn play(binary: &Path, aim: Aim) -> PointTold {
+    let mut stage = FaultStage::new(binary);
     let (code, traced) = match aim.role {
         Role::Driver | Role::Attendant => stage.traced(&["run", "a.yaml", "--no-input"], Some(aim)),
         Role::Poster => stage.post_with_fault(aim),
@@ -125,21 +125,21 @@ pub fn play(binary: &Path, aim: Aim) -> Told {
     }
     stage.project.kill_everything();
     let kept = (!stage.faults.is_empty()).then(|| stage.project.keep());
-    Told { aim, hit: traced.hit, code, faults: stage.faults, tale: stage.tale, kept }
+    PointTold { aim, hit: traced.hit, code, faults: stage.faults, tale: stage.tale, kept }
 }
 
-struct Stage {
+struct FaultStage {
     project: TestProject,
     binary: PathBuf,
     disturbed: Disturbed,
-    hit: Option<Hit>,
+    hit: Option<CallHit>,
     /// Words whose merge was acknowledged.
     acknowledged: Vec<String>,
     faults: Vec<String>,
     tale: Vec<String>,
 }
 
-impl Stage {
+impl FaultStage {
     fn new(binary: &Path) -> Self {
         let project = deeds::project(binary);
         deeds::write_plan(&project, "a", Manners::Plain, &mut Dice::new(1));
@@ -224,10 +224,10 @@ impl Stage {
     }
 
     /// The attempt of an attendant that met a fault: of its end nobody may know.
-    fn disturb(&mut self, hit: &Hit) {
+    fn disturb(&mut self, hit: &CallHit) {
         let [_, _, run, phase, attempt, ..] = hit.words.as_slice() else { return };
         let name = AttemptName { run: run.clone(), phase: phase.clone(), attempt: attempt.parse().unwrap_or(0) };
-        self.disturbed.killed.entry(name).or_default().insert((Kind::Attendant, 0));
+        self.disturbed.killed.entry(name).or_default().insert((ProcessKind::Attendant, 0));
     }
 
     fn ask(&mut self, words: &[&str]) -> Value {
@@ -302,9 +302,9 @@ impl Stage {
 }
 
 /// The name of a fault's kind, for figures.
-pub fn kind_of(hit: &Hit) -> String {
+pub fn kind_of(hit: &CallHit) -> String {
     match hit.fault {
-        Fault::Once(errno) | Fault::Lasting(errno) => format!("{errno:?}"),
-        Fault::Kill => "SIGKILL".to_owned(),
+        CallFault::Once(errno) | CallFault::Lasting(errno) => format!("{errno:?}"),
+        CallFault::Kill => "SIGKILL".to_owned(),
     }
 }

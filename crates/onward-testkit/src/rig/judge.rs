@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::book::Line;
+use super::book::BookLine;
 use super::deeds::OUTWARD;
-use super::tree::{AttemptName, Kind};
+use super::tree::{AttemptName, ProcessKind};
 
 /// What the rig did to a run.
 #[derive(Debug, Default)]
 pub struct Disturbed {
     /// What was killed of attempts whose outcome was not on record yet, with its process id.
-    pub killed: BTreeMap<AttemptName, BTreeSet<(Kind, u32)>>,
+    pub killed: BTreeMap<AttemptName, BTreeSet<(ProcessKind, u32)>>,
     /// Runs whose driver was asked to stop.
     pub stopped: BTreeSet<String>,
 }
@@ -20,7 +20,7 @@ pub struct Disturbed {
 /// Everything of one run that is looked at.
 pub(super) struct Case<'a> {
     pub(super) run: &'a str,
-    pub(super) book: &'a [Line],
+    pub(super) book: &'a [BookLine],
     pub(super) events: &'a [Value],
     pub(super) disturbed: &'a Disturbed,
 }
@@ -28,8 +28,8 @@ pub(super) struct Case<'a> {
 /// All that must not be, in words; empty if all is well.
 pub(super) fn faults(case: &Case<'_>) -> Vec<String> {
     let mut found = Vec::new();
-    let mut by_phase: BTreeMap<&str, Vec<&Line>> = BTreeMap::new();
-    let mut by_key: BTreeMap<(&str, &str), Vec<&Line>> = BTreeMap::new();
+    let mut by_phase: BTreeMap<&str, Vec<&BookLine>> = BTreeMap::new();
+    let mut by_key: BTreeMap<(&str, &str), Vec<&BookLine>> = BTreeMap::new();
     for line in case.book.iter().filter(|line| line.run == case.run) {
         by_phase.entry(&line.phase).or_default().push(line);
         by_key.entry((&line.phase, &line.key)).or_default().push(line);
@@ -47,7 +47,7 @@ pub(super) fn faults(case: &Case<'_>) -> Vec<String> {
 }
 
 /// No attempt works beside another one of the same phase, and none begins twice.
-fn judge_order(phase: &str, lines: &[&Line], found: &mut Vec<String>) {
+fn judge_order(phase: &str, lines: &[&BookLine], found: &mut Vec<String>) {
     let mut newest = 0;
     let mut begun = BTreeSet::new();
     for line in lines {
@@ -66,7 +66,7 @@ fn judge_order(phase: &str, lines: &[&Line], found: &mut Vec<String>) {
 }
 
 /// The work of one phase in one generation, which is what a key stands for, is done once as far as anybody can know.
-fn judge_work(case: &Case<'_>, phase: &str, lines: &[&Line], found: &mut Vec<String>) {
+fn judge_work(case: &Case<'_>, phase: &str, lines: &[&BookLine], found: &mut Vec<String>) {
     let mut finished: Option<u32> = None;
     for line in lines {
         if let (Some(before), "begin") = (finished, line.what.as_str()) {
@@ -90,7 +90,7 @@ fn judge_work(case: &Case<'_>, phase: &str, lines: &[&Line], found: &mut Vec<Str
 }
 
 /// There are as many keys as generations on record: a retry never gets a key of its own.
-fn judge_keys(case: &Case<'_>, phase: &str, lines: &[&Line], found: &mut Vec<String>) {
+fn judge_keys(case: &Case<'_>, phase: &str, lines: &[&BookLine], found: &mut Vec<String>) {
     let keys: BTreeSet<&str> = lines.iter().map(|line| line.key.as_str()).collect();
     let started = case.events.iter().filter(|event| event["type"] == "attempt_started" && event["phase"] == phase);
     let generations: BTreeSet<u64> = started.filter_map(|event| event["generation"].as_u64()).collect();
@@ -101,10 +101,12 @@ fn judge_keys(case: &Case<'_>, phase: &str, lines: &[&Line], found: &mut Vec<Str
 
 /// Whether the rig did something to an attempt after which nobody can know that it was done, or a check may have said no. That
 /// a child of it died is no such thing, unless it was the child itself that said so.
-fn is_excused(case: &Case<'_>, end: &Line) -> bool {
+fn is_excused(case: &Case<'_>, end: &BookLine) -> bool {
     let killed = case.disturbed.killed.get(&name(case, &end.phase, u64::from(end.attempt)));
     let was_killed = killed.is_some_and(|them| {
-        them.iter().any(|(kind, pid)| *pid == end.pid || matches!(kind, Kind::Main | Kind::Attendant | Kind::Check))
+        them.iter().any(|(kind, pid)| {
+            *pid == end.pid || matches!(kind, ProcessKind::Main | ProcessKind::Attendant | ProcessKind::Check)
+        })
     });
     was_stopped(case, &end.phase, end.attempt) || was_killed
 }
@@ -122,7 +124,7 @@ fn was_stopped(case: &Case<'_>, phase: &str, attempt: u32) -> bool {
 }
 
 /// What the journal says about the attempts of one phase, against what they wrote themselves.
-fn judge_journal(case: &Case<'_>, phase: &str, lines: &[&Line], found: &mut Vec<String>) {
+fn judge_journal(case: &Case<'_>, phase: &str, lines: &[&BookLine], found: &mut Vec<String>) {
     let of_phase = || case.events.iter().filter(|event| event["phase"] == phase);
     let has =
         |attempt: u64, what: &str| lines.iter().any(|line| u64::from(line.attempt) == attempt && line.what == what);
@@ -169,7 +171,7 @@ fn name(case: &Case<'_>, phase: &str, attempt: u64) -> AttemptName {
 }
 
 /// A phase that the journal calls completed did its work, unless a person said so.
-fn judge_completions(case: &Case<'_>, by_phase: &BTreeMap<&str, Vec<&Line>>, found: &mut Vec<String>) {
+fn judge_completions(case: &Case<'_>, by_phase: &BTreeMap<&str, Vec<&BookLine>>, found: &mut Vec<String>) {
     let tried: BTreeSet<&str> = case
         .events
         .iter()
@@ -191,8 +193,8 @@ mod tests {
 
     use super::*;
 
-    fn line(what: &str, attempt: u32) -> Line {
-        Line {
+    fn line(what: &str, attempt: u32) -> BookLine {
+        BookLine {
             what: what.to_owned(),
             run: "r".to_owned(),
             phase: "pay".to_owned(),
@@ -203,7 +205,7 @@ mod tests {
         }
     }
 
-    fn judged(lines: &[Line], events: &[Value], disturbed: &Disturbed) -> Vec<String> {
+    fn judged(lines: &[BookLine], events: &[Value], disturbed: &Disturbed) -> Vec<String> {
         faults(&Case { run: "r", book: lines, events, disturbed })
     }
 
@@ -272,8 +274,12 @@ mod tests {
         };
         let again = [line("begin", 1), line("end", 1), line("begin", 2), line("effect", 2), line("end", 2)];
         let both = [started(1), started(2)];
-        assert_eq!(judged(&again, &both, &killed(Kind::Attendant, 1)), Vec::<String>::new());
-        assert_eq!(judged(&again, &both, &killed(Kind::Child, 1)).len(), 1, "a child's death is no excuse");
-        assert_eq!(judged(&again, &both, &killed(Kind::Child, 7)), Vec::<String>::new(), "it was the one that said so");
+        assert_eq!(judged(&again, &both, &killed(ProcessKind::Attendant, 1)), Vec::<String>::new());
+        assert_eq!(judged(&again, &both, &killed(ProcessKind::Child, 1)).len(), 1, "a child's death is no excuse");
+        assert_eq!(
+            judged(&again, &both, &killed(ProcessKind::Child, 7)),
+            Vec::<String>::new(),
+            "it was the one that said so"
+        );
     }
 }

@@ -15,9 +15,9 @@ use serde_json::Value;
 use super::book::read_book;
 use super::deeds::{self, Manners};
 use super::judge::{self, Case, Disturbed};
-use super::lane::{AtWork, Lane};
-use super::post::{self, Post, What};
-use super::tree::{self, Kind, Process};
+use super::lane::{DriverAtWork, Lane};
+use super::post::{self, Post, PostedWhat};
+use super::tree::{self, Process, ProcessKind};
 use crate::TestProject;
 use crate::process::{is_alive, send};
 use crate::sim::dice::Dice;
@@ -47,7 +47,7 @@ const MOVED: i32 = 74;
 
 /// What happened in one seed.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct KillsTold {
     pub seed: u64,
     /// Kills and signals by what they hit, such as `SIGKILL driver`.
     pub hits: BTreeMap<String, u64>,
@@ -85,19 +85,19 @@ struct Rig<'a> {
     lanes: Vec<Lane>,
     posts: Vec<Post>,
     /// Words and names whose post was acknowledged, by run.
-    kept: Vec<(String, What)>,
+    kept: Vec<(String, PostedWhat)>,
     /// Words that waited for an answer when their run's driver was dead: the run, the word, and how long its journal was.
     waiting: Vec<(String, String, usize)>,
     disturbed: Disturbed,
     /// Processes that were killed; one may take a moment to go.
     killed: BTreeSet<u32>,
-    told: Told,
+    told: KillsTold,
     began: Instant,
     words: u32,
 }
 
 /// Plays one seed to its end.
-pub fn play(binary: &Path, seed: u64, force: Force) -> Told {
+pub fn play(binary: &Path, seed: u64, force: Force) -> KillsTold {
     let mut dice = Dice::new(seed);
     let project = deeds::project(binary);
     let mut lanes = vec![Lane::new("a")];
@@ -110,7 +110,7 @@ pub fn play(binary: &Path, seed: u64, force: Force) -> Told {
     if dice.percent(30) {
         project.git_init();
     }
-    let told = Told { seed, ..Told::default() };
+    let told = KillsTold { seed, ..KillsTold::default() };
     let began = Instant::now();
     let (posts, kept, disturbed) = (Vec::new(), Vec::new(), Disturbed::default());
     let (waiting, killed) = (Vec::new(), BTreeSet::new());
@@ -220,7 +220,7 @@ impl Rig<'_> {
         if let (15, Some(run)) = (code, run)
             && self.dice.percent(70)
         {
-            for what in [What::Approve, What::Done] {
+            for what in [PostedWhat::Approve, PostedWhat::Done] {
                 let post = post::start(&self.project, &run, what);
                 self.posts.push(post);
                 self.told.posts += 1;
@@ -249,7 +249,7 @@ impl Rig<'_> {
             let text = format!("{} starts of {} do not bring it to its end", lane.starts, lane.name);
             return self.fault(text);
         }
-        lane.driver = Some(AtWork { running: self.project.start(words), since: Instant::now(), asked: None });
+        lane.driver = Some(DriverAtWork { running: self.project.start(words), since: Instant::now(), asked: None });
     }
 
     /// The answer of a verb that only looks. It must come in any case.
@@ -323,7 +323,15 @@ impl Rig<'_> {
     }
 
     fn kill_one(&mut self) {
-        let kinds = [Kind::Driver, Kind::Attendant, Kind::Main, Kind::Child, Kind::Check, Kind::Poster, Kind::Helper];
+        let kinds = [
+            ProcessKind::Driver,
+            ProcessKind::Attendant,
+            ProcessKind::Main,
+            ProcessKind::Child,
+            ProcessKind::Check,
+            ProcessKind::Poster,
+            ProcessKind::Helper,
+        ];
         let wanted = *self.dice.pick(&kinds);
         // Some kinds live for milliseconds only: they are waited for, a little.
         for _ in 0..40 {
@@ -375,11 +383,11 @@ impl Rig<'_> {
         send(pid, Signal::SIGSTOP);
         let word = self.next_word();
         self.told.posts += 1;
-        self.posts.push(post::start(&self.project, &run, What::Merge(word)));
+        self.posts.push(post::start(&self.project, &run, PostedWhat::Merge(word)));
         sleep(Duration::from_millis(10 + self.dice.below(60)));
         let all = tree::processes(&self.project, self.binary);
         let both: Vec<Process> =
-            all.into_iter().filter(|process| process.pid == pid || process.kind == Kind::Poster).collect();
+            all.into_iter().filter(|process| process.pid == pid || process.kind == ProcessKind::Poster).collect();
         self.kill(&both);
         // A driver that dies inside a commit may still bring it to its end.
         let since = Instant::now();
@@ -435,7 +443,7 @@ impl Rig<'_> {
     fn disturb(&mut self, process: &Process) {
         let Some(name) = &process.of else { return };
         let on_record = name.exit_record(&self.project).exists();
-        if !on_record || process.kind == Kind::Check {
+        if !on_record || process.kind == ProcessKind::Check {
             self.disturbed.killed.entry(name.clone()).or_default().insert((process.kind, process.pid));
         }
     }
@@ -539,7 +547,7 @@ impl Rig<'_> {
         }
         let left = tree::processes(&self.project, self.binary);
         let ours: Vec<&Process> =
-            left.iter().filter(|one| matches!(one.kind, Kind::Driver | Kind::Attendant)).collect();
+            left.iter().filter(|one| matches!(one.kind, ProcessKind::Driver | ProcessKind::Attendant)).collect();
         if !ours.is_empty() {
             self.fault(format!("still there after the end: {ours:?}"));
         }
@@ -569,7 +577,7 @@ impl Rig<'_> {
     }
 
     /// Everything that was acknowledged is there.
-    fn judge_posts(&mut self, run: &str, book: &[super::book::Line]) {
+    fn judge_posts(&mut self, run: &str, book: &[super::book::BookLine]) {
         let ran = self.project.command(["state", "get", "--run", run]);
         let state: Value = serde_json::from_str(&ran.out).unwrap_or_default();
         let log = self.ask(&["log", run, "--json"]);
@@ -580,10 +588,12 @@ impl Rig<'_> {
         let mut lost = Vec::new();
         for (_, what) in self.kept.iter().filter(|(of, _)| of == run) {
             match what {
-                What::Merge(word) => words.push(word.clone()),
-                What::Checkpoint(name) if !names.contains(name.as_str()) => lost.push(format!("checkpoint {name}")),
+                PostedWhat::Merge(word) => words.push(word.clone()),
+                PostedWhat::Checkpoint(name) if !names.contains(name.as_str()) => {
+                    lost.push(format!("checkpoint {name}"))
+                }
                 // The run is complete, so the answer of the person and the report counted.
-                What::Checkpoint(_) | What::Progress | What::Done | What::Approve => {}
+                PostedWhat::Checkpoint(_) | PostedWhat::Progress | PostedWhat::Done | PostedWhat::Approve => {}
             }
         }
         lost.extend(words.into_iter().filter(|word| state["posts"][word] != word.as_str()));

@@ -11,7 +11,7 @@ use crate::running::Running;
 use crate::sim::dice::Dice;
 
 /// A driver at work.
-pub(super) struct AtWork {
+pub(super) struct DriverAtWork {
     pub(super) running: Running,
     pub(super) since: Instant,
     /// When it was asked to stop.
@@ -22,7 +22,7 @@ pub(super) struct AtWork {
 pub(super) struct Lane {
     pub(super) name: String,
     pub(super) run: Option<String>,
-    pub(super) driver: Option<AtWork>,
+    pub(super) driver: Option<DriverAtWork>,
     pub(super) starts: u32,
     /// Starts in a row that ended with a question although all that is known was answered.
     pub(super) asked_again: u32,

@@ -17,9 +17,9 @@ mod post;
 mod tracer;
 mod tree;
 
-pub use book::{Line, read_book};
+pub use book::{BookLine, read_book};
 #[cfg(target_arch = "x86_64")]
-pub use calls::Fault;
+pub use calls::CallFault;
 pub use judge::Disturbed;
 #[cfg(target_arch = "x86_64")]
-pub use tracer::{Aim, Evidence, Hit, Role, Traced};
+pub use tracer::{Aim, CallHit, Role, SeenCall, Traced};

@@ -8,7 +8,7 @@ use crate::sim::dice::Dice;
 
 /// What is posted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum PostedWhat {
     /// A word of its own in the state of the run.
     Merge(String),
     /// A checkpoint of this name.
@@ -21,40 +21,40 @@ pub(super) enum What {
 
 /// A post under way.
 pub(super) struct Post {
-    pub(super) what: What,
+    pub(super) what: PostedWhat,
     pub(super) run: String,
     pub(super) running: Running,
     pub(super) since: Instant,
 }
 
 /// Something to post, as the dice say.
-pub(super) fn any(word: String, dice: &mut Dice) -> What {
+pub(super) fn any(word: String, dice: &mut Dice) -> PostedWhat {
     match dice.below(10) {
-        0..=4 => What::Merge(word),
-        5..=6 => What::Checkpoint(word),
-        7 => What::Progress,
-        8 => What::Done,
-        _ => What::Approve,
+        0..=4 => PostedWhat::Merge(word),
+        5..=6 => PostedWhat::Checkpoint(word),
+        7 => PostedWhat::Progress,
+        8 => PostedWhat::Done,
+        _ => PostedWhat::Approve,
     }
 }
 
 /// Starts the command.
-pub(super) fn start(project: &TestProject, run: &str, what: What) -> Post {
+pub(super) fn start(project: &TestProject, run: &str, what: PostedWhat) -> Post {
     let mut args: Vec<String> = match &what {
-        What::Merge(word) => {
+        PostedWhat::Merge(word) => {
             let file = project.root().join("rig").join(format!("{word}.json"));
             std::fs::write(&file, format!("{{\"posts\":{{\"{word}\":\"{word}\"}}}}")).expect("the folder is ours");
             vec!["state".into(), "merge".into(), file.to_string_lossy().into_owned(), "--run".into()]
         }
-        What::Checkpoint(name) => vec!["checkpoint".into(), "--name".into(), name.clone()],
-        What::Progress => {
+        PostedWhat::Checkpoint(name) => vec!["checkpoint".into(), "--name".into(), name.clone()],
+        PostedWhat::Progress => {
             ["report", "progress", "hand", "--note", "1/3", "--run"].into_iter().map(str::to_owned).collect()
         }
-        What::Done => ["report", "done", "hand", "--run"].into_iter().map(str::to_owned).collect(),
-        What::Approve => vec!["approve".into()],
+        PostedWhat::Done => ["report", "done", "hand", "--run"].into_iter().map(str::to_owned).collect(),
+        PostedWhat::Approve => vec!["approve".into()],
     };
     args.push(run.to_owned());
-    if what == What::Approve {
+    if what == PostedWhat::Approve {
         args.push("agree".to_owned());
     }
     Post { what, run: run.to_owned(), running: project.start(args), since: Instant::now() }

@@ -16,7 +16,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-use super::calls::{self, Fault};
+use super::calls::{self, CallFault};
 
 /// What a process of the binary does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,16 +50,16 @@ pub struct Aim {
 
 /// What was hit.
 #[derive(Clone, Debug)]
-pub struct Hit {
+pub struct CallHit {
     pub call: &'static str,
-    pub fault: Fault,
+    pub fault: CallFault,
     /// The arguments of the process.
     pub words: Vec<String>,
 }
 
 /// A call that was seen.
 #[derive(Clone, Copy, Debug)]
-pub struct Evidence {
+pub struct SeenCall {
     pub role: Role,
     pub process: u32,
     pub call: u32,
@@ -69,8 +69,8 @@ pub struct Evidence {
 /// What a tracer has seen when all its processes are gone.
 #[derive(Debug, Default)]
 pub struct Traced {
-    pub hit: Option<Hit>,
-    pub seen: Vec<Evidence>,
+    pub hit: Option<CallHit>,
+    pub seen: Vec<SeenCall>,
 }
 
 /// A command under a tracer.
@@ -108,7 +108,7 @@ pub(super) fn start(mut command: Command, binary: &Path, aim: Option<Aim>) -> Un
 }
 
 /// One process of the binary.
-struct Own {
+struct TracedProcess {
     role: Role,
     number: u32,
     calls: u32,
@@ -131,7 +131,7 @@ struct Tracer {
     /// A call that goes on failing: in which of our processes, which one, and how.
     lasting: Option<(usize, i64, Errno)>,
     all: HashMap<Pid, Tracee>,
-    own: Vec<Own>,
+    own: Vec<TracedProcess>,
     traced: Traced,
 }
 
@@ -207,7 +207,7 @@ impl Tracer {
     }
 
     /// What this process is, if it is one of ours.
-    fn look(&self, pid: Pid) -> Option<Own> {
+    fn look(&self, pid: Pid) -> Option<TracedProcess> {
         if std::fs::read_link(format!("/proc/{pid}/exe")).ok()? != self.binary {
             return None;
         }
@@ -220,7 +220,7 @@ impl Tracer {
             _ => Role::Poster,
         };
         let before = self.own.iter().filter(|own| own.role == role).count();
-        Some(Own { role, number: u32::try_from(before).expect("few processes") + 1, calls: 0, words })
+        Some(TracedProcess { role, number: u32::try_from(before).expect("few processes") + 1, calls: 0, words })
     }
 
     fn at_call(&mut self, pid: Pid) {
@@ -236,11 +236,11 @@ impl Tracer {
         let number = i64::try_from(regs.orig_rax).unwrap_or(-1);
         if let Some(fault) = self.fault_for(owner, number) {
             match fault {
-                Fault::Kill => {
+                CallFault::Kill => {
                     let _ = kill(group_of(pid), Signal::SIGKILL);
                     return;
                 }
-                Fault::Once(errno) | Fault::Lasting(errno) => {
+                CallFault::Once(errno) | CallFault::Lasting(errno) => {
                     let mut skipped = regs;
                     skipped.orig_rax = u64::MAX;
                     if ptrace::setregs(pid, skipped).is_ok()
@@ -255,26 +255,26 @@ impl Tracer {
     }
 
     /// Counts a call, and says how it shall fail.
-    fn fault_for(&mut self, owner: usize, number: i64) -> Option<Fault> {
+    fn fault_for(&mut self, owner: usize, number: i64) -> Option<CallFault> {
         let call = calls::name(number)?;
         if let Some((of, which, errno)) = self.lasting
             && (of, which) == (owner, number)
         {
-            return Some(Fault::Once(errno));
+            return Some(CallFault::Once(errno));
         }
         let own = &mut self.own[owner];
         own.calls += 1;
-        let seen = Evidence { role: own.role, process: own.number, call: own.calls, number };
+        let seen = SeenCall { role: own.role, process: own.number, call: own.calls, number };
         if self.aim.is_none() {
             self.traced.seen.push(seen);
         }
         let aim = self.aim.filter(|aim| (aim.role, aim.process, aim.call) == (seen.role, seen.process, seen.call))?;
         let ways = calls::ways(number);
         let fault = ways[usize::try_from(aim.way).expect("a small number") % ways.len()];
-        if let Fault::Lasting(errno) = fault {
+        if let CallFault::Lasting(errno) = fault {
             self.lasting = Some((owner, number, errno));
         }
-        self.traced.hit = Some(Hit { call, fault, words: own.words.clone() });
+        self.traced.hit = Some(CallHit { call, fault, words: own.words.clone() });
         Some(fault)
     }
 }

@@ -15,7 +15,7 @@ use crate::TestProject;
 const HELD_MAX: Duration = Duration::from_millis(200);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum ProcessKind {
     Driver,
     Attendant,
     /// The main process of a phase.
@@ -30,7 +30,7 @@ pub enum Kind {
     Helper,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for ProcessKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Driver => "driver",
@@ -63,7 +63,7 @@ impl AttemptName {
 #[derive(Clone, Debug)]
 pub(super) struct Process {
     pub(super) pid: u32,
-    pub(super) kind: Kind,
+    pub(super) kind: ProcessKind,
     /// The attempt that it belongs to, if it belongs to one.
     pub(super) of: Option<AttemptName>,
     pub(super) command: String,
@@ -73,7 +73,7 @@ pub(super) struct Process {
 pub(super) fn after_an_effect(project: &TestProject, binary: &Path) -> Vec<Process> {
     let is_outward =
         |name: &AttemptName| OUTWARD.contains(&name.phase.as_str()) && has_effect(project, &name.run, &name.phase);
-    let is_work = |process: &Process| matches!(process.kind, Kind::Main | Kind::Child);
+    let is_work = |process: &Process| matches!(process.kind, ProcessKind::Main | ProcessKind::Child);
     let all = processes(project, binary).into_iter();
     all.filter(|process| is_work(process) && process.of.as_ref().is_some_and(is_outward)).collect()
 }
@@ -112,17 +112,19 @@ fn look(pid: u32, binary: &Path) -> Option<Process> {
                 phase: words.get(3)?.clone(),
                 attempt: words.get(4)?.parse().ok()?,
             });
-            Kind::Attendant
+            ProcessKind::Attendant
         }
-        (true, "run" | "resume") => Kind::Driver,
-        (true, _) => Kind::Poster,
-        (false, _) if of.is_none() && words.first().is_some_and(|word| word.ends_with("git")) => Kind::Helper,
+        (true, "run" | "resume") => ProcessKind::Driver,
+        (true, _) => ProcessKind::Poster,
+        (false, _) if of.is_none() && words.first().is_some_and(|word| word.ends_with("git")) => ProcessKind::Helper,
         // It is just becoming another program and shows no environment: nobody can tell whose it is.
         (false, _) if of.is_none() => return None,
-        (false, _) if is_attendant(parent(pid)?, binary) && group(pid) == Some(pid) => Kind::Main,
+        (false, _) if is_attendant(parent(pid)?, binary) && group(pid) == Some(pid) => ProcessKind::Main,
         // What a driver or a poster starts for a phase has no progress to tell.
-        (false, _) if !environment.contains_key("ONWARD_OUTPUT") && !environment.contains_key("RIG_OF") => Kind::Check,
-        (false, _) => Kind::Child,
+        (false, _) if !environment.contains_key("ONWARD_OUTPUT") && !environment.contains_key("RIG_OF") => {
+            ProcessKind::Check
+        }
+        (false, _) => ProcessKind::Child,
     };
     Some(Process { pid, kind, of, command: words.join(" ").chars().take(100).collect() })
 }

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use onward_core::id::PhaseId;
 use onward_core::input::{DoneSaid, Input, Posted, Says};
 use onward_core::plan::{Body, Phase};
-use onward_core::run::proof::{ArtifactFound, ArtifactState, CheckEnd, Copied, Effect, Proof};
+use onward_core::run::proof::{ArtifactCopied, ArtifactFound, ArtifactState, CheckEnd, EffectFound, Proof};
 use onward_core::run::{PhaseStatus, Run};
 use onward_engine::{Committer, Error, KeepNothing, Result, World};
 use onward_store::Lease;
@@ -13,7 +13,7 @@ use onward_store::Lease;
 use super::ACTOR;
 use super::dice::Dice;
 use super::store::FaultyStore;
-use super::world::{ALONE, Eyes, Shared};
+use super::world::{ALONE, Eyes, SharedMachine};
 
 /// What is said to a run that nobody drives, before the next driver comes.
 const WORDS_MAX: u64 = 5;
@@ -59,7 +59,7 @@ fn says(phase: &Phase, dice: &mut Dice) -> Says {
 
 /// What is found when somebody looks whether a phase is done: mostly it is.
 pub(super) fn proof(phase: &Phase, dice: &mut Dice) -> Proof {
-    let there = ArtifactState::There { bytes: 1, digest: "d".to_owned(), copy: Copied::NotWanted };
+    let there = ArtifactState::There { bytes: 1, digest: "d".to_owned(), copy: ArtifactCopied::NotWanted };
     let lacks = dice.percent(15);
     let artifact = |name: &String| ArtifactFound {
         name: name.clone(),
@@ -70,7 +70,13 @@ pub(super) fn proof(phase: &Phase, dice: &mut Dice) -> Proof {
     let fails = dice.percent(15);
     let check =
         |command: &String| CheckEnd { command: command.clone(), code: Some(i32::from(fails)), said: String::new() };
-    let effect = *dice.pick(&[Effect::There, Effect::There, Effect::There, Effect::Absent, Effect::CannotTell]);
+    let effect = *dice.pick(&[
+        EffectFound::There,
+        EffectFound::There,
+        EffectFound::There,
+        EffectFound::Absent,
+        EffectFound::CannotTell,
+    ]);
     Proof {
         artifacts,
         checks: phase.verify.iter().map(check).collect(),
@@ -88,7 +94,7 @@ fn told_again(run: &Run, said: &Posted, now: Timestamp) -> Option<(PhaseId, u32)
 
 /// Nobody drives: some of them say something, and write it down themselves.
 pub(super) fn speak(
-    machine: &Shared,
+    machine: &SharedMachine,
     store: &mut FaultyStore,
     lease: &Lease,
     world: &mut Eyes,

@@ -8,7 +8,7 @@ use onward_core::run::PhaseStatus;
 /// What the journal says of a phase, counted the simple way.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, and any may hold beside the others")]
 #[derive(Clone, Debug, Default)]
-pub(super) struct Facts {
+pub(super) struct PhaseFacts {
     pub(super) started: BTreeSet<Attempt>,
     pub(super) open: Option<Attempt>,
     pub(super) finished_as: Option<PhaseStatus>,
@@ -31,7 +31,7 @@ pub(super) struct Facts {
     /// Somebody else is at work on it.
     pub(super) begun: bool,
     /// What a person said, or the one who did it: the phase may be done.
-    pub(super) word: Option<Word>,
+    pub(super) word: Option<YesNo>,
     /// The generation of the last attempt, which the world outside knows by its key.
     pub(super) key: Option<Generation>,
     /// It was put back since, and nobody has asked for it to be done anew.
@@ -39,7 +39,7 @@ pub(super) struct Facts {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Word {
+pub(super) enum YesNo {
     Yes,
     No,
 }

@@ -1,17 +1,17 @@
 //! The simulated repository: commits with their numbers, and a working tree of which only the version is known.
 
-use onward_core::event::{FilesBack, NoCommit, Snapshot};
+use onward_core::event::{FilesBack, NoCommit, SnapshotRef};
 use onward_core::input::{Input, Made};
 use onward_core::mutant::{self, Mutant};
 use onward_core::run::Run;
-use onward_engine::{Begun, FilesOutcome, Result};
+use onward_engine::{FilesOutcome, Result, RewindSince};
 
 use super::oracle::Oracle;
 use super::world::Machine;
 
 /// What git knows. It survives every driver.
 #[derive(Debug, Default)]
-pub(super) struct Repository {
+pub(super) struct SimulatedGit {
     /// Raised by every phase that has done something.
     pub(super) tree: u64,
     committed: u64,
@@ -19,7 +19,7 @@ pub(super) struct Repository {
     commits: Vec<u32>,
 }
 
-impl Repository {
+impl SimulatedGit {
     pub(super) fn head(&self) -> String {
         format!("commit{}", self.commits.len())
     }
@@ -35,7 +35,7 @@ impl Machine {
         let same = last.filter(|last| last.commit == commit);
         let number = same.map_or_else(|| run.next_snapshot(), |last| last.number);
         self.tick()?;
-        Ok(Input::Snapshotted(Ok(Snapshot { commit, number, left_out: Vec::new(), head: Some(self.git.head()) })))
+        Ok(Input::Snapshotted(Ok(SnapshotRef { commit, number, left_out: Vec::new(), head: Some(self.git.head()) })))
     }
 
     pub(super) fn commit(&mut self, run: &Run, number: u32) -> Result<Input> {
@@ -61,20 +61,20 @@ impl Machine {
     }
 
     /// The tree is what it was, under a number of its own: what is on disk now is not what was there a moment ago.
-    pub(super) fn restore(&mut self, run: &Run, files: &FilesBack, begun: Begun) -> Result<FilesOutcome> {
+    pub(super) fn restore(&mut self, run: &Run, files: &FilesBack, begun: RewindSince) -> Result<FilesOutcome> {
         self.tick()?;
         let why = "a file is in the way".to_owned();
         match (self.dice.below(20), begun) {
-            (0 | 1, Begun::Now) => return Ok(FilesOutcome::AsBefore(why)),
-            (0, Begun::Earlier) => return Ok(FilesOutcome::Refused(why)),
-            (1, Begun::Earlier) => return Ok(FilesOutcome::Halfway(why)),
-            (_, Begun::Now | Begun::Earlier) => {}
+            (0 | 1, RewindSince::Now) => return Ok(FilesOutcome::AsBefore(why)),
+            (0, RewindSince::Earlier) => return Ok(FilesOutcome::Refused(why)),
+            (1, RewindSince::Earlier) => return Ok(FilesOutcome::Halfway(why)),
+            (_, RewindSince::Now | RewindSince::Earlier) => {}
         }
         let version = files.to.strip_prefix("tree").expect("a commit of ours");
         self.git.tree = version.parse().expect("a number");
         self.tick()?;
         let head = Some(self.git.head());
         let (commit, number) = (files.to.clone(), run.next_snapshot());
-        Ok(FilesOutcome::Back(Snapshot { commit, number, left_out: Vec::new(), head }))
+        Ok(FilesOutcome::Back(SnapshotRef { commit, number, left_out: Vec::new(), head }))
     }
 }

@@ -7,8 +7,8 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use onward_core::event::{LimitHit, Outcome};
 use onward_core::id::PhaseId;
-use onward_core::input::{AttemptEnd, Bounds, Elsewhere, LastWords};
-use onward_core::plan::{Limit, Phase, Plan, Rate, Value, WhenLimited};
+use onward_core::input::{AttemptEnd, Bounds, ClosedElsewhere, LastWords};
+use onward_core::plan::{Limit, LossKind, Phase, Plan, Rate, WhenLimited};
 
 use super::dice::Dice;
 use super::world::Machine;
@@ -49,13 +49,17 @@ pub(super) fn bounds(machine: &mut Machine, start: u32) -> Bounds {
 }
 
 /// Now and then another run has hit a limit.
-pub(super) fn elsewhere(machine: &mut Machine) -> Vec<Elsewhere> {
+pub(super) fn elsewhere(machine: &mut Machine) -> Vec<ClosedElsewhere> {
     if !machine.dice.percent(2) {
         return Vec::new();
     }
     let limit = (*machine.dice.pick(&["api", "disk", "other"])).to_owned();
     let seconds = i64::try_from(machine.dice.below(200)).expect("small");
-    vec![Elsewhere { limit, until: machine.now + SignedDuration::from_secs(seconds), told: machine.dice.percent(50) }]
+    vec![ClosedElsewhere {
+        limit,
+        until: machine.now + SignedDuration::from_secs(seconds),
+        told: machine.dice.percent(50),
+    }]
 }
 
 /// What an attempt that was turned away says last: sometimes a time, sometimes none.
@@ -70,13 +74,13 @@ pub(super) fn with_last_words(end: AttemptEnd, at: Timestamp) -> AttemptEnd {
 
 /// What the journal says of limits, counted the simple way.
 #[derive(Debug, Default)]
-pub(super) struct Closed {
+pub(super) struct ClosedLimits {
     limits: BTreeMap<String, Timestamp>,
     phases: BTreeMap<PhaseId, Timestamp>,
     starts: BTreeMap<String, Vec<Timestamp>>,
 }
 
-impl Closed {
+impl ClosedLimits {
     pub(super) fn hit(&mut self, hit: &LimitHit) {
         if let (true, Some(phase)) = (hit.limits.is_empty(), &hit.phase) {
             self.phases.insert(phase.clone(), hit.until);
@@ -125,6 +129,6 @@ impl Closed {
 }
 
 fn locks(phase: &Phase) -> BTreeSet<String> {
-    let commits = (phase.value == Some(Value::Commit)).then(|| "git".to_owned());
+    let commits = (phase.value == Some(LossKind::Commit)).then(|| "git".to_owned());
     phase.locks.iter().cloned().chain(commits).collect()
 }

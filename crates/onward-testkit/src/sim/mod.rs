@@ -18,4 +18,4 @@ mod world;
 
 pub use oracle::Coverage;
 use play::ACTOR;
-pub use play::{Told, play, play_and_tell};
+pub use play::{SeedTold, play, play_and_tell};

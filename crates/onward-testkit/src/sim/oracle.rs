@@ -4,16 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use onward_core::checkpoint::{self, Head};
-use onward_core::event::{Event, LimitHit, PhaseBack, Recorded, Report};
+use onward_core::checkpoint::{self, CheckpointHead};
+use onward_core::event::{Event, ExternalReport, LimitHit, PhaseBack, Recorded};
 use onward_core::id::{Attempt, Generation, PhaseId, Seq};
 use onward_core::plan::{Body, Effects, IfSilent, Phase, PhaseFailure, Plan, ReplanWhen, RetryWhen, globs};
 use onward_core::run::{PhaseStatus, Run};
 use onward_store::{Lease, Record, StoredCheckpoint};
 
 use super::compound::{Composed, ancestors, is_whole, judges};
-use super::facts::{Facts, Unprobed, Word};
-use super::limits::Closed;
+use super::facts::{PhaseFacts, Unprobed, YesNo};
+use super::limits::ClosedLimits;
 use super::replans::Revisions;
 use super::silence::Silence;
 
@@ -30,7 +30,7 @@ pub(super) struct Oracle {
     /// What the durable journal gives, event by event.
     replayed: Option<Run>,
     epoch: u64,
-    facts: BTreeMap<PhaseId, Facts>,
+    facts: BTreeMap<PhaseId, PhaseFacts>,
     /// Processes that were started, by attempt.
     spawned: BTreeMap<(PhaseId, Attempt), u32>,
     pub(super) answered: BTreeSet<String>,
@@ -39,7 +39,7 @@ pub(super) struct Oracle {
     commits: BTreeSet<u32>,
     jobs: Option<u32>,
     replans: Revisions,
-    closed: Closed,
+    closed: ClosedLimits,
     silence: Silence,
     pub(super) coverage: Coverage,
     /// Tells every event as it becomes durable.
@@ -48,7 +48,8 @@ pub(super) struct Oracle {
 
 impl Oracle {
     pub(super) fn new(plan: &Plan) -> Self {
-        let facts = plan.phases.iter().map(|p| (p.id.clone(), Facts { generation: 1, ..Facts::default() })).collect();
+        let facts =
+            plan.phases.iter().map(|p| (p.id.clone(), PhaseFacts { generation: 1, ..PhaseFacts::default() })).collect();
         Self {
             plan: plan.clone(),
             journal: Vec::new(),
@@ -61,7 +62,7 @@ impl Oracle {
             commits: BTreeSet::new(),
             jobs: None,
             replans: Revisions::default(),
-            closed: Closed::default(),
+            closed: ClosedLimits::default(),
             silence: Silence::default(),
             coverage: Coverage::new(),
             trace: None,
@@ -73,7 +74,7 @@ impl Oracle {
         assert!(lease.epoch() >= self.epoch, "I4: a driver that lost its lease appended");
         self.epoch = lease.epoch();
         for record in records {
-            let event: Stored = serde_json::from_slice(&record.body).expect("our own bytes");
+            let event: OracleRecord = serde_json::from_slice(&record.body).expect("our own bytes");
             let recorded = Recorded { seq: record.seq, at: record.at, actor: record.actor.clone(), event: event.event };
             let expected = self.journal.last().map_or(Seq(1), |last| last.seq.next());
             assert_eq!(recorded.seq, expected, "the journal has no gaps");
@@ -195,8 +196,8 @@ impl Oracle {
             assert!(adopted || self.facts[part].finished_as.is_some(), "{phase} is done, and its part {part} is not");
         }
         let alone = match self.plan.phase(phase).expect("of the plan").body {
-            Body::External(_) => facts.word == Some(Word::Yes) || facts.confirmed,
-            Body::Approval(_) => facts.word == Some(Word::Yes),
+            Body::External(_) => facts.word == Some(YesNo::Yes) || facts.confirmed,
+            Body::Approval(_) => facts.word == Some(YesNo::Yes),
             Body::Run { .. } | Body::Agent(_) | Body::Uses(_) => true,
         };
         assert!(adopted || whole || alone, "{phase} is done, and whoever had to say so did not");
@@ -209,16 +210,16 @@ impl Oracle {
     }
 
     fn answered(&mut self, phase: &PhaseId, choice: &str) {
-        let word = if choice == "reject" { Word::No } else { Word::Yes };
+        let word = if choice == "reject" { YesNo::No } else { YesNo::Yes };
         let before = self.facts.get_mut(phase).expect("of the plan").word.replace(word);
         assert_eq!(before, None, "{phase} is answered twice");
     }
 
     /// One beginning, and one end to each.
-    fn reported(&mut self, phase: &PhaseId, report: &Report) {
+    fn reported(&mut self, phase: &PhaseId, report: &ExternalReport) {
         let what = serde_json::to_value(report).expect("plain data")["what"].as_str().expect("a tag").to_owned();
         *self.coverage.entry(format!("reported:{what}")).or_default() += 1;
-        if let Report::Started { .. } = report {
+        if let ExternalReport::Started { .. } = report {
             self.needs_are_met(phase);
         }
         let Body::External(external) = &self.plan.phase(phase).expect("of the plan").body else {
@@ -229,23 +230,25 @@ impl Oracle {
         let has_probe = !self.plan.phase(phase).expect("of the plan").done_when.is_empty();
         let facts = self.facts.get_mut(phase).expect("of the plan");
         match report {
-            Report::Started { attempt } => {
+            ExternalReport::Started { attempt } => {
                 assert!(!facts.begun && facts.finished_as.is_none(), "{phase} is begun twice");
                 assert!(facts.started.insert(*attempt), "I5: attempt {attempt} of {phase} was recorded twice");
                 (facts.begun, facts.word) = (true, None);
             }
-            Report::Progress { .. } => assert!(facts.begun, "{phase} goes on without a beginning"),
-            Report::Overruled { .. } => assert!(facts.finished_as.is_none(), "{phase} is overruled after its end"),
-            Report::Done { .. } => {
+            ExternalReport::Progress { .. } => assert!(facts.begun, "{phase} goes on without a beginning"),
+            ExternalReport::Overruled { .. } => {
+                assert!(facts.finished_as.is_none(), "{phase} is overruled after its end")
+            }
+            ExternalReport::Done { .. } => {
                 assert!(facts.begun, "a second end of {phase}");
                 // Whoever reports proves it at the same time, or is overruled.
-                (facts.begun, facts.word, facts.unprobed) = (false, Some(Word::Yes), None);
+                (facts.begun, facts.word, facts.unprobed) = (false, Some(YesNo::Yes), None);
             }
-            Report::Failed { .. } => {
+            ExternalReport::Failed { .. } => {
                 assert!(facts.begun, "a second end of {phase}");
                 (facts.begun, facts.failures) = (false, facts.failures + 1);
             }
-            Report::Silent => {
+            ExternalReport::Silent => {
                 assert!(facts.begun, "a second end of {phase}");
                 (facts.begun, facts.failures) = (false, facts.failures + u32::from(silence_fails));
                 facts.unprobed = (silence_asks && has_probe).then_some(Unprobed::NobodyKnows);
@@ -292,7 +295,7 @@ impl Oracle {
     fn at_work_elsewhere(&self) -> impl Iterator<Item = PhaseId> {
         let external = |id: &PhaseId| self.plan.phase(id).is_some_and(|phase| matches!(phase.body, Body::External(_)));
         let at_work =
-            move |(id, facts): &(&PhaseId, &Facts)| facts.begun && facts.finished_as.is_none() && external(id);
+            move |(id, facts): &(&PhaseId, &PhaseFacts)| facts.begun && facts.finished_as.is_none() && external(id);
         self.facts.iter().filter(at_work).map(|(id, _)| id.clone())
     }
 
@@ -314,7 +317,7 @@ impl Oracle {
     fn expanded(&mut self, phase: &PhaseId, children: &[Phase]) {
         self.composed.expanded(&mut self.plan, phase, children);
         for child in children {
-            self.facts.entry(child.id.clone()).or_insert_with(|| Facts { generation: 1, ..Facts::default() });
+            self.facts.entry(child.id.clone()).or_insert_with(|| PhaseFacts { generation: 1, ..PhaseFacts::default() });
         }
     }
 
@@ -354,7 +357,7 @@ impl Oracle {
 
     fn revised(&mut self, plan: &Plan) {
         for phase in &plan.phases {
-            let new = || Facts { generation: 1, ..Facts::default() };
+            let new = || PhaseFacts { generation: 1, ..PhaseFacts::default() };
             let facts = self.facts.entry(phase.id.clone()).or_insert_with(new);
             // What is not for us to try any more has nothing to prove by a probe.
             let proves = match &phase.body {
@@ -410,7 +413,7 @@ impl Oracle {
         }
         let facts = self.facts.get_mut(phase).expect("of the plan");
         if code == "rejected" {
-            assert_eq!(facts.word, Some(Word::No), "{phase} is rejected and nobody said so");
+            assert_eq!(facts.word, Some(YesNo::No), "{phase} is rejected and nobody said so");
         } else if code == "crash-loop" {
             assert!(facts.unknowns >= 3, "{phase} was parked after {} unknown ends", facts.unknowns);
             (facts.parked, facts.unprobed) = (true, None);
@@ -497,7 +500,7 @@ impl Oracle {
         let before: Vec<&Recorded> = self.journal.iter().filter(|recorded| recorded.seq < seq).collect();
         let run = onward_core::run::fold(before).expect("a journal");
         let stored = checkpoint::assemble(&found.keyframe, &found.patches).expect("I8: it can be read");
-        let head = Head {
+        let head = CheckpointHead {
             id: stored.id.clone(),
             seq,
             triggers: stored.triggers.clone(),
@@ -539,6 +542,6 @@ pub(super) fn has_a_reason_to_fail(run: &Run) -> bool {
 }
 
 #[derive(serde::Deserialize)]
-struct Stored {
+struct OracleRecord {
     event: Event,
 }

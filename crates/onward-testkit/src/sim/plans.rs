@@ -6,8 +6,8 @@ use std::time::Duration;
 use onward_core::expression::Condition;
 use onward_core::id::PhaseId;
 use onward_core::plan::{
-    Approval, Artifact, Axis, Backoff, Body, Effects, External, IfExpired, IfSilent, Keep, Matrix, Need, OnInterrupt,
-    Phase, PhaseFailure, Plan, PlanFailure, Priority, Retry, RetryWhen, Uses, Value, expand,
+    Approval, Axis, Backoff, Body, DeclaredArtifact, Effects, External, IfExpired, IfSilent, KeepCopy, LossKind,
+    Matrix, Need, OnInterrupt, Phase, PhaseFailure, Plan, PlanFailure, Priority, Retry, RetryWhen, Uses, expand,
 };
 
 use super::dice::Dice;
@@ -116,7 +116,9 @@ fn simple_phase(dice: &mut Dice, id: PhaseId, earlier: &[PhaseId]) -> Phase {
         writes: if dice.percent(30) { vec![format!("out{}/**", dice.below(2))] } else { Vec::new() },
         effects,
         priority: *dice.pick(&[Priority::Critical, Priority::High, Priority::Normal, Priority::Low]),
-        value: dice.percent(40).then(|| *dice.pick(&[Value::Issue, Value::Commit, Value::Code, Value::Docs])),
+        value: dice
+            .percent(40)
+            .then(|| *dice.pick(&[LossKind::Issue, LossKind::Commit, LossKind::Code, LossKind::Docs])),
         on_interrupt: dice.percent(20).then(|| *dice.pick(&[OnInterrupt::Rerun, OnInterrupt::Ask])),
         on_failure: dice.percent(5).then_some(PhaseFailure::Replan),
         done_when: if dice.percent(25) { vec!["probe".to_owned()] } else { Vec::new() },
@@ -148,12 +150,12 @@ pub(super) fn body(dice: &mut Dice) -> Body {
     }
 }
 
-fn artifact(dice: &mut Dice) -> Artifact {
-    Artifact {
+fn artifact(dice: &mut Dice) -> DeclaredArtifact {
+    DeclaredArtifact {
         name: "made".to_owned(),
         path: "made".to_owned(),
         required: dice.percent(70),
-        keep: Keep::No,
+        keep: KeepCopy::No,
         max_bytes: None,
     }
 }

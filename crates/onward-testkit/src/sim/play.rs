@@ -11,9 +11,9 @@ use onward_core::evidence::Evidence;
 use onward_core::id::{PhaseId, RunId, Seq};
 use onward_core::input::{Begin, Choice, Posted, Reply, Resumption};
 use onward_core::plan::{self, Plan};
-use onward_core::replan::Limits;
+use onward_core::replan::ReplanLimits;
 use onward_core::run::{Ending, PhaseStatus, Run};
-use onward_engine::{Committer, Driver, Error, Keep, Reporter, Update, begin_run, put_fold, put_keyframe};
+use onward_engine::{CommitObserver, Committer, Driver, Error, Reporter, Update, begin_run, put_fold, put_keyframe};
 use onward_store::{
     Appended, CheckpointFilter, Entry, Holder, Lease, LeaseKind, NewCheckpoint, NewEvent, NewRun, Page, Store,
     testing::MemoryStore,
@@ -24,7 +24,7 @@ use serde_json::{Map, Value, json};
 use super::dice::Dice;
 use super::oracle::{Coverage, Oracle, has_a_reason_to_fail};
 use super::store::FaultyStore;
-use super::world::{ALONE, Eyes, Machine, Shared};
+use super::world::{ALONE, Eyes, Machine, SharedMachine};
 use super::{external_phases, limits, plans, replans, rewind, store, world};
 
 /// Kills in one world at most, and starts before it must have come to its end.
@@ -36,7 +36,7 @@ pub(super) const ACTOR: &str = "sim";
 
 /// What one seed did.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct SeedTold {
     pub kills: u64,
     pub starts: u64,
     pub events: u64,
@@ -45,15 +45,15 @@ pub struct Told {
 }
 
 /// Plays one world to its end. Panics where an invariant does not hold.
-pub fn play(seed: u64) -> Told {
+pub fn play(seed: u64) -> SeedTold {
     play_and_tell(seed, None)
 }
 
 /// The same, telling every event as it becomes durable.
-pub fn play_and_tell(seed: u64, trace: Option<fn(&str)>) -> Told {
+pub fn play_and_tell(seed: u64, trace: Option<fn(&str)>) -> SeedTold {
     let mut dice = Dice::new(seed);
     let plan = plans::random_plan(&mut dice);
-    let mut told = Told::default();
+    let mut told = SeedTold::default();
     let mut story = Story::new(dice, plan);
     story.machine.lock().expect(ALONE).oracle.trace = trace;
     let mut kills_left = story.throw(KILLS_MAX);
@@ -88,7 +88,7 @@ pub fn play_and_tell(seed: u64, trace: Option<fn(&str)>) -> Told {
 }
 
 struct Story {
-    machine: Shared,
+    machine: SharedMachine,
     store: MemoryStore,
     id: RunId,
     plan: Plan,
@@ -99,9 +99,9 @@ struct Story {
     poison: BTreeSet<String>,
 }
 
-struct Watch(Shared);
+struct EventWatch(SharedMachine);
 
-impl Reporter for Watch {
+impl Reporter for EventWatch {
     fn update(&mut self, update: &Update<'_>) {
         if let Update::Event { recorded, run } = update {
             let mut machine = self.0.lock().expect(ALONE);
@@ -117,7 +117,7 @@ impl Reporter for Watch {
 
 /// Writes fold caches and whole documents at odd moments, as a thread beside the driver does.
 struct Keeping {
-    machine: Shared,
+    machine: SharedMachine,
     store: MemoryStore,
 }
 
@@ -140,7 +140,7 @@ impl Keeping {
     }
 }
 
-impl Keep for Keeping {
+impl CommitObserver for Keeping {
     fn appended(&mut self, run: &Run, _: &Appended) {
         let (fold, whole) = {
             let mut machine = self.machine.lock().expect(ALONE);
@@ -253,7 +253,7 @@ impl Story {
         let begin = Begin { choices, resumption, ..begin };
         let found = self.store.inbox(&self.id, usize::MAX).expect("readable");
         self.machine.lock().expect(ALONE).waiting = found.into_iter().map(|item| item.id).collect();
-        let mut watch = Watch(self.machine.clone());
+        let mut watch = EventWatch(self.machine.clone());
         let mut keep = Keeping { machine: self.machine.clone(), store: self.store.clone() };
         let mut run = run;
         let committer = Committer::new(&mut store, &lease, &mut keep, &mut run, ACTOR);
@@ -348,7 +348,7 @@ impl Story {
         let world = dice.percent(20).then(Box::default);
         let kept = run.phases().filter(|(_, state)| state.status == PhaseStatus::Completed && dice.percent(3));
         let accepted = kept.map(|(phase, _)| (phase.id.clone(), Evidence::default())).collect();
-        let replan_limits = if dice.percent(25) { Limits::Waived } else { Limits::Hold };
+        let replan_limits = if dice.percent(25) { ReplanLimits::Waived } else { ReplanLimits::Hold };
         Resumption { from, only, revised, world, accepted, replan_limits, ..Resumption::default() }
     }
 

@@ -13,7 +13,7 @@ use onward_store::Lease;
 
 use super::dice::Dice;
 use super::store::FaultyStore;
-use super::world::{ALONE, Machine, Shared};
+use super::world::{ALONE, Machine, SharedMachine};
 use super::{ACTOR, compound, plans};
 
 pub(super) fn random_keys(dice: &mut Dice) -> ReplanKeys {
@@ -88,7 +88,7 @@ pub(super) fn person_speaks(run: &Run, phase: &PhaseId, dice: &mut Dice) -> bool
 }
 
 /// Between two drivers a person answers for the plans that wait, or brings one.
-pub(super) fn answered(machine: &Shared, store: &mut FaultyStore, lease: &Lease, run: Run) -> Result<Run> {
+pub(super) fn answered(machine: &SharedMachine, store: &mut FaultyStore, lease: &Lease, run: Run) -> Result<Run> {
     let (inputs, now) = {
         let mut machine = machine.lock().expect(ALONE);
         let dice = &mut machine.dice;

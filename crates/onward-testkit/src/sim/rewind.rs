@@ -8,11 +8,11 @@ use onward_core::input::{AttemptEnd, Begin, Choice, Input, Resumption};
 use onward_core::plan::{Body, Need};
 use onward_core::run::{PhaseStatus, Run};
 use onward_engine::rewind_steps::{self, NotBack};
-use onward_engine::{Begun, Committer, KeepNothing, Result, World};
+use onward_engine::{Committer, KeepNothing, Result, RewindSince, World};
 use onward_store::{CheckpointFilter, Lease, Page, Store};
 
 use super::store::FaultyStore;
-use super::world::{ALONE, Eyes, Shared};
+use super::world::{ALONE, Eyes, SharedMachine};
 use super::{ACTOR, compound};
 
 /// So often a rewind that is not ended is tried again; the dice do not say no for ever.
@@ -20,7 +20,7 @@ const TRIES_MAX: u32 = 100;
 
 /// Ends a rewind that was cut off, and perhaps begins another.
 pub(super) fn maybe(
-    machine: &Shared,
+    machine: &SharedMachine,
     store: &mut FaultyStore,
     lease: &Lease,
     world: &mut Eyes,
@@ -31,7 +31,7 @@ pub(super) fn maybe(
         let to = read(store, &begun.to);
         let mut hand = Committer::new(store, lease, &mut keep, &mut run, ACTOR);
         for _ in 0..TRIES_MAX {
-            match rewind_steps::finish(&mut hand, world, &to, Begun::Earlier, now)? {
+            match rewind_steps::finish(&mut hand, world, &to, RewindSince::Earlier, now)? {
                 Ok(()) | Err(NotBack::AsBefore(_)) => break,
                 // Nothing else is done with a run before it is ended.
                 Err(NotBack::Pending(_)) => {}
@@ -51,10 +51,10 @@ pub(super) fn maybe(
     let files = to.snapshot.as_ref().map(|kept| FilesBack { to: kept.commit.clone(), later: Vec::new() });
     let undo = run.vcs.undoable.last().is_some_and(|begun| begun.before == to.id);
     let present = run.vcs.undoable.last().filter(|_| undo).map(|last| read(store, &last.to));
-    let wish = rewind_steps::Wish { to: &to, files, state: true, undoes: undo, present: present.as_ref() };
+    let wish = rewind_steps::RewindWish { to: &to, files, state: true, undoes: undo, present: present.as_ref() };
     let mut hand = Committer::new(store, lease, &mut keep, &mut run, ACTOR);
     rewind_steps::begin(&mut hand, world, ends, &wish, now)?;
-    let _ = rewind_steps::finish(&mut hand, world, &to, Begun::Now, now)?;
+    let _ = rewind_steps::finish(&mut hand, world, &to, RewindSince::Now, now)?;
     Ok(run)
 }
 
@@ -83,7 +83,7 @@ pub(super) fn still_possible(run: &Run, told: Resumption) -> Resumption {
 }
 
 /// What became of the attempts of a dead driver; nothing where one still lives.
-fn ends(machine: &Shared, world: &mut Eyes, run: &Run) -> Result<Option<Vec<Input>>> {
+fn ends(machine: &SharedMachine, world: &mut Eyes, run: &Run) -> Result<Option<Vec<Input>>> {
     let mut ends = Vec::new();
     for (phase, state) in run.running() {
         let attempt = state.attempt.as_ref().expect("it is at work").number;

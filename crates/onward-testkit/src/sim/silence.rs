@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use onward_core::event::{Event, Report};
+use onward_core::event::{Event, ExternalReport};
 use onward_core::id::PhaseId;
 use onward_core::plan::{Body, IfSilent, Plan};
 
@@ -15,7 +15,7 @@ pub(super) struct Silence {
 impl Silence {
     pub(super) fn fold(&mut self, event: &Event, plan: &Plan) {
         match event {
-            Event::Reported { phase, report: Report::Silent, .. } => {
+            Event::Reported { phase, report: ExternalReport::Silent, .. } => {
                 let body = plan.phase(phase).map(|phase| &phase.body);
                 if matches!(body, Some(Body::External(external)) if external.if_silent == IfSilent::Pause) {
                     self.unheeded.insert(phase.clone());

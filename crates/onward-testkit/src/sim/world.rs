@@ -11,16 +11,16 @@ use onward_core::input::{AttemptEnd, Input};
 use onward_core::replan::EXIT_REPLAN;
 use onward_core::run::Run;
 use onward_core::view::{self, Alive, StatusView};
-use onward_engine::{Begun, Direction, Error, FilesOutcome, Happened, Result, Tree, Urgency, World};
+use onward_engine::{Direction, Error, FilesOutcome, Happened, Result, RewindSince, TreeWorld, Urgency, World};
 
 use super::dice::Dice;
-use super::git::Repository;
+use super::git::SimulatedGit;
 use super::limits;
 use super::oracle::Oracle;
 use super::{external_phases, replans};
 
 /// The machine as driver, store and world share it.
-pub(super) type Shared = Arc<Mutex<Machine>>;
+pub(super) type SharedMachine = Arc<Mutex<Machine>>;
 
 /// How long a driver sleeps that waits for nothing in particular, and how long it may be kept from waking.
 const LOOK_EVERY: SignedDuration = SignedDuration::from_millis(250);
@@ -34,7 +34,7 @@ pub(super) struct Machine {
     pub(super) dice: Dice,
     pub(super) now: Timestamp,
     pub(super) boot: u32,
-    attempts: BTreeMap<(PhaseId, Attempt), Process>,
+    attempts: BTreeMap<(PhaseId, Attempt), SimulatedProcess>,
     /// Steps until the driver is killed; none while it is left in peace.
     pub(super) fuse: Option<u64>,
     pub(super) oracle: Oracle,
@@ -45,12 +45,12 @@ pub(super) struct Machine {
     pub(super) words: Vec<String>,
     /// Messages that this driver found: whoever left them may be dead, and the driver before it is.
     pub(super) waiting: Vec<String>,
-    pub(super) git: Repository,
+    pub(super) git: SimulatedGit,
 }
 
 /// An attempt's process with its attendant.
 #[derive(Clone, Debug)]
-struct Process {
+struct SimulatedProcess {
     state: ProcessState,
     boot: u32,
     asked: Option<(StopBy, Urgency)>,
@@ -86,7 +86,7 @@ impl Machine {
             posts: Vec::new(),
             words: Vec::new(),
             waiting: Vec::new(),
-            git: Repository::default(),
+            git: SimulatedGit::default(),
         }
     }
 
@@ -129,7 +129,7 @@ impl Machine {
         if !self.dice.percent(1) {
             return;
         }
-        let at_work = |process: &&mut Process| matches!(process.state, ProcessState::AtWork { .. });
+        let at_work = |process: &&mut SimulatedProcess| matches!(process.state, ProcessState::AtWork { .. });
         if let Some(process) = self.attempts.values_mut().find(at_work) {
             process.state = ProcessState::Lost;
         }
@@ -185,7 +185,8 @@ impl Machine {
         };
         let seconds = i64::try_from(self.dice.below(40)).expect("small");
         let state = ProcessState::AtWork { until: self.now + SignedDuration::from_secs(seconds), outcome };
-        self.attempts.insert((phase.clone(), attempt), Process { state, boot: self.boot, asked: None, deaf: false });
+        self.attempts
+            .insert((phase.clone(), attempt), SimulatedProcess { state, boot: self.boot, asked: None, deaf: false });
     }
 }
 
@@ -199,12 +200,12 @@ pub(super) fn is_killed(error: &Error) -> bool {
 
 /// What one driver sees of the machine. Its memory ends with it.
 pub(super) struct Eyes {
-    machine: Shared,
+    machine: SharedMachine,
     in_flight: BTreeSet<(PhaseId, Attempt)>,
 }
 
 impl Eyes {
-    pub(super) fn new(machine: Shared) -> Self {
+    pub(super) fn new(machine: SharedMachine) -> Self {
         Self { machine, in_flight: BTreeSet::new() }
     }
 
@@ -281,15 +282,15 @@ impl World for Eyes {
             run.phase_state(phase).and_then(|state| state.attempt.as_ref()).map(|running| running.boot.clone());
         let phase = phase.clone();
         Ok(match machine.attempts.get(&key) {
-            Some(Process { state: ProcessState::AtWork { .. }, boot, .. }) => {
+            Some(SimulatedProcess { state: ProcessState::AtWork { .. }, boot, .. }) => {
                 assert_eq!(*boot, machine.boot, "a process does not survive a reboot");
                 self.in_flight.insert(key);
                 Input::AttemptFound { phase, attempt, alive: true }
             }
-            Some(Process { state: ProcessState::Exited { outcome, at }, .. }) => {
+            Some(SimulatedProcess { state: ProcessState::Exited { outcome, at }, .. }) => {
                 Input::AttemptEnded { phase, attempt, end: end(outcome.clone(), *at) }
             }
-            Some(Process { state: ProcessState::Lost, .. }) => {
+            Some(SimulatedProcess { state: ProcessState::Lost, .. }) => {
                 Input::AttemptEnded { phase, attempt, end: AttemptEnd::bare(Outcome::Unknown) }
             }
             None if started_in == Some(machine.boot.to_string()) => {
@@ -384,7 +385,7 @@ impl World for Eyes {
         limits::elsewhere(&mut machine).into_iter().map(Input::LimitElsewhere).collect()
     }
 
-    fn tree(&mut self) -> &mut dyn Tree {
+    fn tree(&mut self) -> &mut dyn TreeWorld {
         self
     }
 
@@ -393,7 +394,7 @@ impl World for Eyes {
     }
 }
 
-impl Tree for Eyes {
+impl TreeWorld for Eyes {
     fn snapshot(&mut self, run: &Run) -> Result<Input> {
         self.machine.lock().expect(ALONE).snapshot(run)
     }
@@ -402,7 +403,7 @@ impl Tree for Eyes {
         self.machine.lock().expect(ALONE).commit(run, number)
     }
 
-    fn restore(&mut self, run: &Run, files: &FilesBack, begun: Begun, _: Direction) -> Result<FilesOutcome> {
+    fn restore(&mut self, run: &Run, files: &FilesBack, begun: RewindSince, _: Direction) -> Result<FilesOutcome> {
         self.machine.lock().expect(ALONE).restore(run, files, begun)
     }
 }

@@ -1,6 +1,6 @@
 //! Which database a store is kept in only the store knows, and in there only its own folder.
 
-use super::{Finding, TextFile};
+use super::{Breach, TextFile};
 
 /// Names of the database and of what is built on it, as code has them. Sentences may say which one it is.
 const NAMES: [&str; 2] = ["rusqlite", "Sqlite"];
@@ -16,7 +16,7 @@ const HOME: [(&str, &str); 6] = [
 ];
 
 /// No other source names the backend: what it needs goes through the traits of the store.
-pub fn check_backend(file: &TextFile) -> Vec<Finding> {
+pub fn check_backend(file: &TextFile) -> Vec<Breach> {
     if HOME.iter().any(|(place, _)| file.path == *place || place.ends_with('/') && file.path.starts_with(place)) {
         return Vec::new();
     }
@@ -24,7 +24,7 @@ pub fn check_backend(file: &TextFile) -> Vec<Finding> {
     let found = lines.filter_map(|(index, line)| {
         let name = NAMES.iter().find(|name| line.contains(**name))?;
         let message = format!("`{name}` is known to the store alone: go through its traits `Store` and `Inspection`");
-        Some(Finding::at(&file.path, index + 1, message))
+        Some(Breach::at(&file.path, index + 1, message))
     });
     found.collect()
 }

@@ -1,6 +1,6 @@
 //! The commands that the documents show.
 
-use super::{Finding, TextFile};
+use super::{Breach, TextFile};
 
 /// The verbs of this version, as documents may show them.
 const VERBS: [&str; 29] = [
@@ -83,12 +83,12 @@ fn extend(commands: &mut [ConsoleCommand], line: &str) -> bool {
 }
 
 /// Every command shown calls a program that is known here, and onward with a verb that exists.
-pub fn check_console(document: &TextFile) -> Vec<Finding> {
+pub fn check_console(document: &TextFile) -> Vec<Breach> {
     console_commands(&document.text)
         .into_iter()
         .filter_map(|shown| {
             let message = unknown(&shown.command)?;
-            Some(Finding::at(&document.path, shown.line, message))
+            Some(Breach::at(&document.path, shown.line, message))
         })
         .collect()
 }

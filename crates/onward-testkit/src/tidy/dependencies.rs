@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Finding;
+use super::Breach;
 
 /// What a crate may name in its manifest.
 struct Wall {
@@ -119,7 +119,7 @@ pub fn direct_dependencies(metadata: &str) -> Vec<CrateDependencies> {
 }
 
 /// Every crate depends on what its wall allows, and product crates depend downwards.
-pub fn check_dependencies(crates: &[CrateDependencies]) -> Vec<Finding> {
+pub fn check_dependencies(crates: &[CrateDependencies]) -> Vec<Breach> {
     crates.iter().flat_map(check_crate).collect()
 }
 
@@ -137,17 +137,17 @@ fn crate_dependencies(package: &Value) -> CrateDependencies {
     found
 }
 
-fn check_crate(found: &CrateDependencies) -> Vec<Finding> {
-    let finding = |message| Finding::of(&found.name, message);
+fn check_crate(found: &CrateDependencies) -> Vec<Breach> {
+    let finding = |message| Breach::of(&found.name, message);
     let Some(wall) = WALLS.iter().find(|wall| wall.name == found.name) else {
         return vec![finding("a new crate: it needs a design note and a place among the walls".to_owned())];
     };
-    let outside = |names: &[String], allowed: &[&str], kind: &str| -> Vec<Finding> {
+    let outside = |names: &[String], allowed: &[&str], kind: &str| -> Vec<Breach> {
         let outside = names.iter().filter(|name| !allowed.contains(&name.as_str()));
         outside.map(|name| finding(format!("`{name}` is not allowed as a {kind} of this crate"))).collect()
     };
     let upwards = found.normal.iter().filter(|name| level(name).is_some_and(|level| level >= wall.level));
-    let mut findings: Vec<Finding> =
+    let mut findings: Vec<Breach> =
         upwards.map(|name| finding(format!("depends on `{name}`, which stands above it"))).collect();
     if found.normal.iter().any(|name| name == TESTKIT) {
         findings.push(finding(format!("`{TESTKIT}` is for tests only")));

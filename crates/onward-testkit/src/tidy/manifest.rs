@@ -1,9 +1,9 @@
 //! What every manifest must say.
 
-use super::{Finding, TextFile};
+use super::{Breach, TextFile};
 
 /// Every crate takes the lints of the workspace.
-pub fn check_lints(manifest: &TextFile) -> Vec<Finding> {
+pub fn check_lints(manifest: &TextFile) -> Vec<Breach> {
     let mut section = "";
     for line in manifest.text.lines().map(str::trim) {
         if line.starts_with('[') {
@@ -12,5 +12,5 @@ pub fn check_lints(manifest: &TextFile) -> Vec<Finding> {
             return Vec::new();
         }
     }
-    vec![Finding::of(&manifest.path, "takes no lints: add `[lints]` with `workspace = true`".to_owned())]
+    vec![Breach::of(&manifest.path, "takes no lints: add `[lints]` with `workspace = true`".to_owned())]
 }

@@ -15,7 +15,7 @@ pub use backend::check_backend;
 pub use console::{ConsoleCommand, check_console, console_commands};
 pub use dependencies::{CrateDependencies, check_dependencies, direct_dependencies};
 pub use files::{TextFile, text_files, workspace_top};
-pub use finding::Finding;
+pub use finding::Breach;
 pub use manifest::check_lints;
 pub use module_roots::check_module_root;
 pub use private_files::check_private_files;

@@ -1,19 +1,19 @@
 //! A `mod.rs` is a table of contents: it names the files of its folder and re-exports from them.
 
-use super::{Finding, TextFile};
+use super::{Breach, TextFile};
 
 /// The words with which something begins that has a body.
 const ITEMS: [&str; 6] = ["fn ", "impl ", "impl<", "struct ", "enum ", "trait "];
 
 /// No `mod.rs` of a product crate, nor of the testkit, has anything of its own.
-pub fn check_module_root(file: &TextFile) -> Vec<Finding> {
+pub fn check_module_root(file: &TextFile) -> Vec<Breach> {
     if !file.path.contains("/src/") || !file.path.ends_with("/mod.rs") {
         return Vec::new();
     }
     let lines = file.text.lines().enumerate();
     let found = lines.filter(|(_, line)| is_item(line)).map(|(index, _)| {
         let message = "a mod.rs only names and re-exports: this belongs into a file whose name tells its duty";
-        Finding::at(&file.path, index + 1, message.to_owned())
+        Breach::at(&file.path, index + 1, message.to_owned())
     });
     found.collect()
 }

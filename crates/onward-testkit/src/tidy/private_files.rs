@@ -1,6 +1,6 @@
 //! Files below `.onward` are made and opened by `onward_store::private` alone, which follows no link.
 
-use super::{Finding, TextFile};
+use super::{Breach, TextFile};
 
 /// Calls of the standard library that write through a link, or make folders behind one.
 const WORDS: [&str; 6] =
@@ -20,7 +20,7 @@ const ELSEWHERE: [(&str, &str); 7] = [
 const CRATES: [&str; 2] = ["crates/onward-engine/src/", "crates/onward-store/src/"];
 
 /// No source of the engine or the store writes past links by itself.
-pub fn check_private_files(file: &TextFile) -> Vec<Finding> {
+pub fn check_private_files(file: &TextFile) -> Vec<Breach> {
     let of_interest = CRATES.iter().any(|folder| file.path.starts_with(folder));
     let elsewhere = |place: &&str| file.path == **place || place.ends_with('/') && file.path.starts_with(*place);
     if !of_interest || ELSEWHERE.iter().any(|(place, _)| elsewhere(place)) {
@@ -30,7 +30,7 @@ pub fn check_private_files(file: &TextFile) -> Vec<Finding> {
     let found = lines.filter_map(|(index, line)| {
         let word = WORDS.iter().find(|word| line.contains(**word))?;
         let message = format!("`{word}` follows links that somebody may have planted: use onward_store::private");
-        Some(Finding::at(&file.path, index + 1, message))
+        Some(Breach::at(&file.path, index + 1, message))
     });
     found.collect()
 }

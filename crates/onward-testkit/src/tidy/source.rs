@@ -1,6 +1,6 @@
 //! What stands in source files, and how much of it.
 
-use super::{Finding, TextFile};
+use super::{Breach, TextFile};
 
 /// Lines of a file without its tests: what fits a sitting.
 pub const FILE_LINES_MAX: usize = 600;
@@ -9,14 +9,14 @@ pub const FILE_LINES_MAX: usize = 600;
 const TESTS_START: &str = "#[cfg(test)]";
 
 /// A file is at most [`FILE_LINES_MAX`] lines long, its tests not counted.
-pub fn check_length(file: &TextFile) -> Option<Finding> {
+pub fn check_length(file: &TextFile) -> Option<Breach> {
     let lines = file.text.lines().take_while(|line| line.trim() != TESTS_START).count();
     let message = || format!("{lines} lines without tests, {FILE_LINES_MAX} at most: split it by what it does");
-    (lines > FILE_LINES_MAX).then(|| Finding::of(&file.path, message()))
+    (lines > FILE_LINES_MAX).then(|| Breach::of(&file.path, message()))
 }
 
 /// Nothing is left for later, and no lint is switched off without a reason.
-pub fn check_words(file: &TextFile) -> Vec<Finding> {
+pub fn check_words(file: &TextFile) -> Vec<Breach> {
     // Put together here, so that this file may be checked like any other.
     let unfinished = [["to", "do!"].concat(), ["unimplemen", "ted!"].concat(), ["FIX", "ME"].concat()];
     let silenced = [["#[al", "low("].concat(), ["#![al", "low("].concat()];
@@ -26,12 +26,12 @@ pub fn check_words(file: &TextFile) -> Vec<Finding> {
 }
 
 /// No path that exists on one machine only.
-pub fn check_paths(file: &TextFile) -> Vec<Finding> {
+pub fn check_paths(file: &TextFile) -> Vec<Breach> {
     let folders = ["root", "work", "home"].map(|name| format!("/{name}/"));
     numbered(file)
         .filter_map(|(number, line)| {
             let folder = folders.iter().find(|folder| has_absolute(line, folder))?;
-            Some(Finding::at(&file.path, number, format!("`{folder}` is a path of one machine: use a relative one")))
+            Some(Breach::at(&file.path, number, format!("`{folder}` is a path of one machine: use a relative one")))
         })
         .collect()
 }
@@ -44,10 +44,10 @@ fn has_absolute(line: &str, folder: &str) -> bool {
     })
 }
 
-fn find(file: &TextFile, words: &[String], advice: &str) -> impl Iterator<Item = Finding> {
+fn find(file: &TextFile, words: &[String], advice: &str) -> impl Iterator<Item = Breach> {
     numbered(file).filter_map(move |(number, line)| {
         let word = words.iter().find(|word| line.contains(word.as_str()))?;
-        Some(Finding::at(&file.path, number, format!("`{word}`: {advice}")))
+        Some(Breach::at(&file.path, number, format!("`{word}`: {advice}")))
     })
 }
 

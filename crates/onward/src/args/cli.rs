@@ -6,8 +6,10 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use super::help;
 use super::{
-    Approve, Check, Checkpoint, Completions, Config, Delete, Diff, Doctor, Fork, Graph, Halt, Init, List, Load, Log,
-    Logs, Next, Prune, Report, Resume, Rewind, Run, Save, Schema, Show, State, Status, Steer, Trust, Undo, Why,
+    ApproveArgs, CheckArgs, CheckpointArgs, CompletionsArgs, ConfigArgs, DeleteArgs, DiffArgs, DoctorArgs, ForkArgs,
+    GraphArgs, HaltArgs, InitArgs, ListArgs, LoadArgs, LogArgs, LogsArgs, NextArgs, PruneArgs, ReportArgs, ResumeArgs,
+    RewindArgs, RunArgs, SaveArgs, SchemaArgs, ShowArgs, StateArgs, StatusArgs, SteerArgs, TrustArgs, UndoArgs,
+    WhyArgs,
 };
 use crate::later::{self, Later};
 
@@ -32,75 +34,75 @@ pub(crate) enum Color {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// Start a plan, or go on with its unfinished run.
-    Run(Box<Run>),
+    Run(Box<RunArgs>),
     /// Go on with an unfinished run.
-    Resume(Box<Resume>),
+    Resume(Box<ResumeArgs>),
     /// Show how far a run is.
-    Status(Status),
+    Status(StatusArgs),
     /// List the runs of this project.
-    List(List),
+    List(ListArgs),
     /// List the checkpoints of a run, or the events of its journal.
-    Log(Log),
+    Log(LogArgs),
     /// Show one checkpoint or one run in full.
-    Show(Show),
+    Show(ShowArgs),
     /// Show the output of the phases.
-    Logs(Logs),
+    Logs(LogsArgs),
     /// Explain why a phase will or will not run.
-    Why(Why),
+    Why(WhyArgs),
     /// Draw the graph of a plan or of a run.
-    Graph(Graph),
+    Graph(GraphArgs),
     /// Compare two checkpoints: state, phases, plan and files.
-    Diff(Diff),
+    Diff(DiffArgs),
     /// Approve a phase that waits for a person.
-    Approve(Approve),
+    Approve(ApproveArgs),
     /// Reject a phase that waits for a person.
-    Reject(Approve),
+    Reject(ApproveArgs),
     /// Run a phase again.
-    Retry(Steer),
+    Retry(SteerArgs),
     /// Skip a phase.
-    Skip(Steer),
+    Skip(SteerArgs),
     /// Mark a phase as done, because its work was done by hand.
-    Adopt(Steer),
+    Adopt(SteerArgs),
     /// Pause a run: phases at work end, no other starts.
-    Pause(Halt),
+    Pause(HaltArgs),
     /// Cancel and archive a run.
-    Cancel(Halt),
+    Cancel(HaltArgs),
     /// Take a checkpoint by hand.
-    Checkpoint(Checkpoint),
+    Checkpoint(CheckpointArgs),
     /// Bring a run and its files back to a checkpoint.
-    Rewind(Rewind),
+    Rewind(RewindArgs),
     /// Undo the last rewind of a run.
-    Undo(Undo),
+    Undo(UndoArgs),
     /// Start a new run from a checkpoint.
-    Fork(Fork),
+    Fork(ForkArgs),
     /// Print the next phase for a worker who reports.
-    Next(Next),
+    Next(NextArgs),
     /// Report on a phase that onward does not run itself.
-    Report(Report),
+    Report(ReportArgs),
     /// Read or change the free-form state of a run.
-    State(State),
+    State(StateArgs),
     /// Save the state of a script that has no plan.
-    Save(Save),
+    Save(SaveArgs),
     /// Print the newest saved state.
-    Load(Load),
+    Load(LoadArgs),
     /// Make a project here: the folder .onward with a commented configuration.
-    Init(Init),
+    Init(InitArgs),
     /// Check a plan without running it.
-    Check(Check),
+    Check(CheckArgs),
     /// Show the configuration in force.
-    Config(Config),
+    Config(ConfigArgs),
     /// Print a JSON Schema of the files and output of onward.
-    Schema(Schema),
+    Schema(SchemaArgs),
     /// Check the store, its journals and its checkpoints, and repair them.
-    Doctor(Doctor),
+    Doctor(DoctorArgs),
     /// Mark a store that came with a clone, an archive or a copy as your own.
-    Trust(Trust),
+    Trust(TrustArgs),
     /// Show what retention would delete.
-    Prune(Prune),
+    Prune(PruneArgs),
     /// Delete a run for good.
-    Delete(Delete),
+    Delete(DeleteArgs),
     /// Print a completion script for a shell.
-    Completions(Completions),
+    Completions(CompletionsArgs),
 }
 
 /// The command line.
@@ -135,7 +137,7 @@ mod tests {
         parse(&words.split(' ').map(OsString::from).collect::<Vec<_>>())
     }
 
-    fn run(words: &str) -> Run {
+    fn run(words: &str) -> RunArgs {
         match typed(words) {
             Ok(Typed::Now(Cli { verb: Some(Verb::Run(run)), .. })) => *run,
             other => panic!("{words}: {other:?}"),

@@ -7,7 +7,7 @@ use clap::Args;
 use super::Json;
 
 #[derive(Debug, Args)]
-pub(crate) struct Checkpoint {
+pub(crate) struct CheckpointArgs {
     /// Run id or its beginning [default: the newest run].
     pub(crate) run: Option<String>,
     /// Name of the checkpoint; one with a name is never pruned.
@@ -18,7 +18,7 @@ pub(crate) struct Checkpoint {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Rewind {
+pub(crate) struct RewindArgs {
     /// Id of the checkpoint; `@-` is the one before the newest.
     pub(crate) checkpoint: String,
     /// Rewind the state of the run and leave the files.
@@ -35,7 +35,7 @@ pub(crate) struct Rewind {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Undo {
+pub(crate) struct UndoArgs {
     /// Run id or its beginning [default: the newest run].
     pub(crate) run: Option<String>,
     #[command(flatten)]
@@ -43,7 +43,7 @@ pub(crate) struct Undo {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Fork {
+pub(crate) struct ForkArgs {
     /// Id of the checkpoint.
     pub(crate) checkpoint: String,
     /// Check out a git worktree for the new run in DIR, which must not exist yet.

@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use super::Json;
 
 #[derive(Debug, Args)]
-pub(crate) struct Status {
+pub(crate) struct StatusArgs {
     /// Run id or its beginning [default: the newest run].
     pub(crate) run: Option<String>,
     /// Exit 3 while work is left.
@@ -16,7 +16,7 @@ pub(crate) struct Status {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct List {
+pub(crate) struct ListArgs {
     /// Include archived runs.
     #[arg(long)]
     pub(crate) all: bool,
@@ -31,7 +31,7 @@ pub(crate) struct List {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Log {
+pub(crate) struct LogArgs {
     /// Run id or its beginning [default: the newest run].
     pub(crate) run: Option<String>,
     /// List the events of the journal instead, oldest first.
@@ -42,7 +42,7 @@ pub(crate) struct Log {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Show {
+pub(crate) struct ShowArgs {
     /// Id of a checkpoint or of a run.
     pub(crate) id: String,
     #[command(flatten)]
@@ -50,7 +50,7 @@ pub(crate) struct Show {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Logs {
+pub(crate) struct LogsArgs {
     /// Run id or its beginning, or a phase of the newest run [default: the newest run].
     #[arg(value_name = "RUN|PHASE")]
     pub(crate) run: Option<String>,
@@ -62,7 +62,7 @@ pub(crate) struct Logs {
 
 #[derive(Debug, Args)]
 #[command(allow_missing_positional = true)]
-pub(crate) struct Why {
+pub(crate) struct WhyArgs {
     /// Run id or its beginning [default: the newest run].
     pub(crate) run: Option<String>,
     /// Id of the phase.
@@ -72,7 +72,7 @@ pub(crate) struct Why {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Graph {
+pub(crate) struct GraphArgs {
     /// Plan file or run id [default: the newest run].
     #[arg(value_name = "PLAN|RUN")]
     pub(crate) of: Option<String>,
@@ -91,7 +91,7 @@ pub(crate) enum GraphFormat {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Diff {
+pub(crate) struct DiffArgs {
     /// Older checkpoint; `@` is the newest of the current run, `@-` the one before.
     pub(crate) from: String,
     /// Newer checkpoint.

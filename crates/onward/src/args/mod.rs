@@ -14,12 +14,18 @@ mod values;
 #[cfg(test)]
 pub(crate) use cli::command;
 pub(crate) use cli::{Cli, Color, Typed, Verb, parse};
-pub(crate) use go_back::{Checkpoint, Fork, Rewind, Undo};
-pub(crate) use look::{Diff, Graph, GraphFormat, List, Log, Logs, Show, Status, Why};
-pub(crate) use reader::{Reader, reader};
-pub(crate) use scripts::{About, Done, Load, Next, Replan, Report, Save, State, StateGet, StateMerge, StateVerb, What};
-pub(crate) use setup::{Check, Completions, Config, Delete, Doctor, Init, Prune, Schema, SchemaName, Trust};
-pub(crate) use start::{Damaged, Resume, Run, Start};
-pub(crate) use steer::{Approve, Halt, Steer};
+pub(crate) use go_back::{CheckpointArgs, ForkArgs, RewindArgs, UndoArgs};
+pub(crate) use look::{DiffArgs, GraphArgs, GraphFormat, ListArgs, LogArgs, LogsArgs, ShowArgs, StatusArgs, WhyArgs};
+pub(crate) use reader::{Audience, reader};
+pub(crate) use scripts::{
+    LoadArgs, NextArgs, ReportArgs, ReportDone, ReportReplan, ReportVerb, ReportedPhase, SaveArgs, StateArgs, StateGet,
+    StateMerge, StateVerb,
+};
+pub(crate) use setup::{
+    CheckArgs, CompletionsArgs, ConfigArgs, DeleteArgs, DoctorArgs, InitArgs, PruneArgs, SchemaArgs, SchemaName,
+    TrustArgs,
+};
+pub(crate) use start::{Damaged, ResumeArgs, RunArgs, StartArgs};
+pub(crate) use steer::{ApproveArgs, HaltArgs, SteerArgs};
 pub(crate) use values::Json;
 use values::{key_and_value, span};

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 /// Who reads what a command answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reader {
+pub(crate) enum Audience {
     Person,
     /// One object.
     Program,
@@ -13,7 +13,7 @@ pub(crate) enum Reader {
 }
 
 /// Asked of the bare words, because it must be known even of a command line that cannot be understood.
-pub(crate) fn reader(words: &[OsString]) -> Reader {
+pub(crate) fn reader(words: &[OsString]) -> Audience {
     let mut before = words.iter();
     let mut pairs = words.iter().skip(1).map(|word| (before.next(), word));
     let verb = pairs.find(|(before, word)| {
@@ -21,11 +21,11 @@ pub(crate) fn reader(words: &[OsString]) -> Reader {
         !value_of_a_flag && !word.to_string_lossy().starts_with('-')
     });
     if !words.iter().any(|word| word == "--json") {
-        Reader::Person
+        Audience::Person
     } else if verb.is_some_and(|(_, verb)| verb == "run" || verb == "resume") {
-        Reader::ProgramOfLines
+        Audience::ProgramOfLines
     } else {
-        Reader::Program
+        Audience::Program
     }
 }
 
@@ -36,9 +36,9 @@ mod tests {
     #[test]
     fn a_program_that_reads_is_known_even_from_a_command_line_that_makes_no_sense() {
         let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
-        assert_eq!(reader(&words("onward run --frobnicate --json")), Reader::ProgramOfLines);
-        assert_eq!(reader(&words("onward --color never resume --json")), Reader::ProgramOfLines);
-        assert_eq!(reader(&words("onward status --frobnicate --json")), Reader::Program);
-        assert_eq!(reader(&words("onward run")), Reader::Person);
+        assert_eq!(reader(&words("onward run --frobnicate --json")), Audience::ProgramOfLines);
+        assert_eq!(reader(&words("onward --color never resume --json")), Audience::ProgramOfLines);
+        assert_eq!(reader(&words("onward status --frobnicate --json")), Audience::Program);
+        assert_eq!(reader(&words("onward run")), Audience::Person);
     }
 }

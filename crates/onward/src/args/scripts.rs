@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use super::{Json, key_and_value};
 
 #[derive(Debug, Args)]
-pub(crate) struct Next {
+pub(crate) struct NextArgs {
     /// Run id or its beginning [default: inside a phase its own run, else the newest].
     #[arg(long, value_name = "RUN")]
     pub(crate) run: Option<String>,
@@ -16,28 +16,28 @@ pub(crate) struct Next {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Report {
+pub(crate) struct ReportArgs {
     #[command(subcommand)]
-    pub(crate) what: What,
+    pub(crate) what: ReportVerb,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum What {
+pub(crate) enum ReportVerb {
     /// Report that work on a phase begins.
-    Start(About),
+    Start(ReportedPhase),
     /// Report progress; also a sign of life.
-    Progress(Progress),
+    Progress(ReportProgress),
     /// Report a phase as done; verified before it is accepted.
-    Done(Done),
+    Done(ReportDone),
     /// Report that a phase cannot be done.
-    Fail(Fail),
+    Fail(ReportFail),
     /// Ask for a revision of the plan, or supply one.
-    Replan(Replan),
+    Replan(ReportReplan),
 }
 
 /// The phase that a report is about.
 #[derive(Debug, Args)]
-pub(crate) struct About {
+pub(crate) struct ReportedPhase {
     /// Id of the phase.
     pub(crate) phase: String,
     /// Run id or its beginning [default: inside a phase its own run, else the newest].
@@ -51,18 +51,18 @@ pub(crate) struct About {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Progress {
+pub(crate) struct ReportProgress {
     #[command(flatten)]
-    pub(crate) about: About,
+    pub(crate) about: ReportedPhase,
     /// Progress note; `3/10` moves the bar.
     #[arg(long, value_name = "TEXT")]
     pub(crate) note: Option<String>,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Done {
+pub(crate) struct ReportDone {
     #[command(flatten)]
-    pub(crate) about: About,
+    pub(crate) about: ReportedPhase,
     /// Summary of the work, up to 50 words.
     #[arg(long, value_name = "TEXT")]
     pub(crate) summary: Option<String>,
@@ -81,18 +81,18 @@ pub(crate) struct Done {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Fail {
+pub(crate) struct ReportFail {
     #[command(flatten)]
-    pub(crate) about: About,
+    pub(crate) about: ReportedPhase,
     /// Reason of the failure.
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: String,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Replan {
+pub(crate) struct ReportReplan {
     #[command(flatten)]
-    pub(crate) about: About,
+    pub(crate) about: ReportedPhase,
     /// Reason for the revision.
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
@@ -102,7 +102,7 @@ pub(crate) struct Replan {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct State {
+pub(crate) struct StateArgs {
     #[command(subcommand)]
     pub(crate) verb: StateVerb,
 }
@@ -140,7 +140,7 @@ pub(crate) struct StateGet {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Save {
+pub(crate) struct SaveArgs {
     /// Type of the work, such as implement.
     #[arg(value_name = "TYPE")]
     pub(crate) kind: String,
@@ -154,7 +154,7 @@ pub(crate) struct Save {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Load {
+pub(crate) struct LoadArgs {
     /// Type, matched exactly.
     #[arg(value_name = "TYPE")]
     pub(crate) kind: String,

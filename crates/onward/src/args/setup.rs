@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use super::Json;
 
 #[derive(Debug, Args)]
-pub(crate) struct Init {
+pub(crate) struct InitArgs {
     /// Write a commented onward.yaml too.
     #[arg(long)]
     pub(crate) plan: bool,
@@ -16,7 +16,7 @@ pub(crate) struct Init {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Check {
+pub(crate) struct CheckArgs {
     /// Plan file [default: onward.yaml, else .onward/plan.yaml].
     pub(crate) plan: Option<PathBuf>,
     #[command(flatten)]
@@ -24,7 +24,7 @@ pub(crate) struct Check {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Config {
+pub(crate) struct ConfigArgs {
     /// Show the file and line that set each value.
     #[arg(long)]
     pub(crate) origin: bool,
@@ -33,7 +33,7 @@ pub(crate) struct Config {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Schema {
+pub(crate) struct SchemaArgs {
     /// Name of the schema; without one all are listed.
     pub(crate) name: Option<SchemaName>,
     #[command(flatten)]
@@ -50,7 +50,7 @@ pub(crate) enum SchemaName {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Prune {
+pub(crate) struct PruneArgs {
     /// Show what would be deleted and why; delete nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -59,7 +59,7 @@ pub(crate) struct Prune {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Doctor {
+pub(crate) struct DoctorArgs {
     /// Repair what is found; damaged files are kept in `.onward/damaged`.
     #[arg(long)]
     pub(crate) repair: bool,
@@ -68,7 +68,7 @@ pub(crate) struct Doctor {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Delete {
+pub(crate) struct DeleteArgs {
     /// Whole run id; a prefix is not enough.
     pub(crate) run: String,
     /// Do not ask.
@@ -77,13 +77,13 @@ pub(crate) struct Delete {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Completions {
+pub(crate) struct CompletionsArgs {
     /// Name of the shell.
     pub(crate) shell: clap_complete::Shell,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Trust {
+pub(crate) struct TrustArgs {
     #[command(flatten)]
     pub(crate) output: Json,
 }

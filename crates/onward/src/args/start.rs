@@ -10,7 +10,7 @@ use onward_engine::PlanFrom;
 use super::{key_and_value, span};
 
 #[derive(Debug, Args)]
-pub(crate) struct Run {
+pub(crate) struct RunArgs {
     /// Plan file [default: onward.yaml, else .onward/plan.yaml].
     pub(crate) plan: Option<PathBuf>,
     /// Go on with the unfinished run of this plan, or with RUN.
@@ -21,21 +21,21 @@ pub(crate) struct Run {
     #[arg(long, conflicts_with = "from")]
     pub(crate) fresh: bool,
     #[command(flatten)]
-    pub(crate) start: Start,
+    pub(crate) start: StartArgs,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Resume {
+pub(crate) struct ResumeArgs {
     /// Run id or its beginning [default: the newest unfinished run].
     pub(crate) run: Option<String>,
     #[command(flatten)]
-    pub(crate) start: Start,
+    pub(crate) start: StartArgs,
 }
 
 /// Flags that `run` and `resume` share.
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "switches of a command line are independent of each other")]
-pub(crate) struct Start {
+pub(crate) struct StartArgs {
     /// Run this phase again; `clean` first puts back the files it writes.
     #[arg(long, value_name = "PHASE[=keep|clean]")]
     pub(crate) retry: Vec<String>,
@@ -62,7 +62,7 @@ pub(crate) struct Start {
     pub(crate) force_replan: bool,
     /// Wait for, or kill, phases that still run without a driver.
     #[arg(long, value_enum, value_name = "HOW")]
-    pub(crate) orphan: Option<Orphan>,
+    pub(crate) orphan: Option<OrphanArg>,
     /// Repair a damaged store that is in the way of a fresh start, or put it aside.
     #[arg(long, value_enum, value_name = "HOW")]
     pub(crate) damaged: Option<Damaged>,
@@ -80,7 +80,7 @@ pub(crate) struct Start {
     pub(crate) input: Vec<(String, String)>,
     /// Use the edited plan file, or the plan stored with the run.
     #[arg(long, value_enum, value_name = "WHICH", default_value = "file")]
-    pub(crate) plan_from: From,
+    pub(crate) plan_from: PlanFromArg,
     /// Show what would run and why; start and write nothing.
     #[arg(long, short = 'n')]
     pub(crate) dry_run: bool,
@@ -99,7 +99,7 @@ pub(crate) struct Start {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Orphan {
+pub(crate) enum OrphanArg {
     Wait,
     Kill,
 }
@@ -111,25 +111,25 @@ pub(crate) enum Damaged {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum From {
+pub(crate) enum PlanFromArg {
     File,
     Run,
 }
 
-impl std::convert::From<Orphan> for Orphans {
-    fn from(how: Orphan) -> Self {
+impl std::convert::From<OrphanArg> for Orphans {
+    fn from(how: OrphanArg) -> Self {
         match how {
-            Orphan::Wait => Self::Wait,
-            Orphan::Kill => Self::Kill,
+            OrphanArg::Wait => Self::Wait,
+            OrphanArg::Kill => Self::Kill,
         }
     }
 }
 
-impl std::convert::From<From> for PlanFrom {
-    fn from(which: From) -> Self {
+impl std::convert::From<PlanFromArg> for PlanFrom {
+    fn from(which: PlanFromArg) -> Self {
         match which {
-            From::File => Self::File,
-            From::Run => Self::Run,
+            PlanFromArg::File => Self::File,
+            PlanFromArg::Run => Self::Run,
         }
     }
 }

@@ -6,7 +6,7 @@ use super::Json;
 
 #[derive(Debug, Args)]
 #[command(allow_missing_positional = true)]
-pub(crate) struct Approve {
+pub(crate) struct ApproveArgs {
     /// Run id or its beginning [default: inside a phase its own run, else the newest].
     pub(crate) run: Option<String>,
     /// Id of the phase.
@@ -23,7 +23,7 @@ pub(crate) struct Approve {
 
 #[derive(Debug, Args)]
 #[command(allow_missing_positional = true)]
-pub(crate) struct Steer {
+pub(crate) struct SteerArgs {
     /// Run id or its beginning [default: inside a phase its own run, else the newest].
     pub(crate) run: Option<String>,
     /// Id of the phase.
@@ -33,7 +33,7 @@ pub(crate) struct Steer {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Halt {
+pub(crate) struct HaltArgs {
     /// Run id or its beginning [default: inside a phase its own run, else the newest].
     pub(crate) run: Option<String>,
     #[command(flatten)]

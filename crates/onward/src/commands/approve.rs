@@ -12,7 +12,7 @@ use crate::args;
 use crate::failure::Failure;
 use crate::render;
 
-pub(super) fn approve(args: &args::Approve) -> Result<u8, Failure> {
+pub(super) fn approve(args: &args::ApproveArgs) -> Result<u8, Failure> {
     match args.choice.as_deref() {
         Some(REJECT) => contradiction("`onward approve` does not say no: `onward reject` does"),
         Some(choice) => answer(args, choice, choice),
@@ -20,7 +20,7 @@ pub(super) fn approve(args: &args::Approve) -> Result<u8, Failure> {
     }
 }
 
-pub(super) fn reject(args: &args::Approve) -> Result<u8, Failure> {
+pub(super) fn reject(args: &args::ApproveArgs) -> Result<u8, Failure> {
     match args.choice.as_deref() {
         None | Some(REJECT) => answer(args, REJECT, "rejected"),
         Some(_) => contradiction("`onward reject` says no and nothing else: `onward approve --choice` makes a choice"),
@@ -32,7 +32,7 @@ fn contradiction(why: &str) -> Result<u8, Failure> {
     Err(Failure::usage(why.to_owned()))
 }
 
-fn answer(args: &args::Approve, choice: &str, done: &str) -> Result<u8, Failure> {
+fn answer(args: &args::ApproveArgs, choice: &str, done: &str) -> Result<u8, Failure> {
     inside::refuse("approved or rejected")?;
     let mut onward = Onward::work(&here()?)?;
     let run = onward.answer(the_run(args.run.as_deref()).as_deref(), &args.phase, choice)?;

@@ -7,11 +7,11 @@ use onward_core::input::Choice;
 use onward_core::question::{self as questions, Question};
 use onward_core::resume::{Accept, Offered, Verdict};
 use onward_core::view;
-use onward_engine::{Error, Found, Onward, PlanFrom, Ready, Request, Unfinished, Want};
+use onward_engine::{Error, Onward, PlanFrom, Ready, Request, StartFound, Unfinished, Want};
 
 use crate::args::Damaged;
 use crate::failure::Failure;
-use crate::prompt::{self, Answer, TRIES_MAX};
+use crate::prompt::{self, ResumeAnswer, TRIES_MAX};
 use crate::render::{self, question};
 
 /// What a person said about the unfinished run.
@@ -29,7 +29,7 @@ pub(super) enum Said {
 }
 
 /// The unfinished run of the same work, if nothing was said about it yet and nobody drives it.
-pub(super) fn open_question<'a>(request: &Request, found: &'a Found) -> Option<&'a Unfinished> {
+pub(super) fn open_question<'a>(request: &Request, found: &'a StartFound) -> Option<&'a Unfinished> {
     match (&request.want, found.unfinished.as_slice()) {
         (Want::Plain, [one]) if one.driver().is_none() && one.run.is_unfinished() => Some(one),
         _ => None,
@@ -37,7 +37,12 @@ pub(super) fn open_question<'a>(request: &Request, found: &'a Found) -> Option<&
 }
 
 /// Shows the unfinished run and asks what is to become of it.
-pub(super) fn about(onward: &mut Onward, request: &Request, found: &Found, one: &Unfinished) -> Result<Said, Failure> {
+pub(super) fn about(
+    onward: &mut Onward,
+    request: &Request,
+    found: &StartFound,
+    one: &Unfinished,
+) -> Result<Said, Failure> {
     let next = onward.would_do(&Request { want: Want::Resume(None), ..request.clone() }, found).unwrap_or_default();
     render::say(&question::summary(one, &next, Timestamp::now()));
     let run = &one.run.id;
@@ -45,27 +50,27 @@ pub(super) fn about(onward: &mut Onward, request: &Request, found: &Found, one: 
     for _ in 0..TRIES_MAX {
         let Some(answer) = asked(on_resume(one, request)) else { break };
         match answer {
-            Answer::Resume => return Ok(Said::Resume),
-            Answer::Fresh => return Ok(Said::Fresh),
-            Answer::Abandon => return abandoned(one, request),
-            Answer::No if said_no => return abandoned(one, request),
-            Answer::No => {
+            ResumeAnswer::Resume => return Ok(Said::Resume),
+            ResumeAnswer::Fresh => return Ok(Said::Fresh),
+            ResumeAnswer::Abandon => return abandoned(one, request),
+            ResumeAnswer::No if said_no => return abandoned(one, request),
+            ResumeAnswer::No => {
                 said_no = true;
                 render::say("What then? Once more no leaves everything as it is.\n");
             }
-            Answer::Pick => match picked(one) {
+            ResumeAnswer::Pick => match picked(one) {
                 Some(phase) => return Ok(Said::From(phase)),
                 None => render::say("This run has no such phase.\n"),
             },
-            Answer::View => render::say(&render::show::show(&onward.show(run.as_str())?, Timestamp::now())),
-            Answer::Delete => {
+            ResumeAnswer::View => render::say(&render::show::show(&onward.show(run.as_str())?, Timestamp::now())),
+            ResumeAnswer::Delete => {
                 if prompt::ask(&question::delete(run.as_str())).is_some_and(|answer| prompt::is_yes(&answer)) {
                     onward.delete(run.as_str())?;
                     let words = format!("run {} is deleted, nothing was started\n", render::safe::line(run.as_str()));
                     return Ok(Said::Left { run: run.clone(), resumable: false, words });
                 }
             }
-            Answer::Unclear => render::say("Please answer with one of the letters in brackets.\n"),
+            ResumeAnswer::Unclear => render::say("Please answer with one of the letters in brackets.\n"),
         }
     }
     render::say("\n");
@@ -75,14 +80,14 @@ pub(super) fn about(onward: &mut Onward, request: &Request, found: &Found, one: 
 }
 
 /// One round of the question; none when there is nobody any more.
-fn asked(verdict: Verdict) -> Option<Answer> {
+fn asked(verdict: Verdict) -> Option<ResumeAnswer> {
     if verdict != Verdict::Refuse {
         return prompt::ask(question::RESUME).map(|text| prompt::answer(&text));
     }
     let text = prompt::ask(question::REFUSED)?;
     Some(match prompt::answer(&text) {
-        Answer::Resume if text.is_empty() => Answer::Abandon,
-        Answer::Resume | Answer::Pick => Answer::Unclear,
+        ResumeAnswer::Resume if text.is_empty() => ResumeAnswer::Abandon,
+        ResumeAnswer::Resume | ResumeAnswer::Pick => ResumeAnswer::Unclear,
         other => other,
     })
 }
@@ -136,7 +141,7 @@ pub(super) fn way_out(onward: &mut Onward, why: Error, said: Option<Damaged>, pe
 /// What is to be done, with everything answered that had to be.
 pub(super) struct Settled {
     pub(super) request: Request,
-    pub(super) found: Found,
+    pub(super) found: StartFound,
     pub(super) ready: Ready,
 }
 
@@ -144,7 +149,7 @@ pub(super) struct Settled {
 pub(super) fn settle(
     onward: &mut Onward,
     mut request: Request,
-    mut found: Found,
+    mut found: StartFound,
     person: bool,
 ) -> Result<Settled, Failure> {
     for _ in 0..TRIES_MAX {

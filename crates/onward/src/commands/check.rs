@@ -7,7 +7,7 @@ use crate::args;
 use crate::failure::Failure;
 use crate::render;
 
-pub(super) fn check(args: &args::Check) -> Result<u8, Failure> {
+pub(super) fn check(args: &args::CheckArgs) -> Result<u8, Failure> {
     let checked = onward_engine::check(&here()?, args.plan.as_deref())?;
     if args.output.json {
         render::answer_json(&render::check::answer(&checked));

@@ -10,7 +10,7 @@ use crate::args;
 use crate::failure::Failure;
 use crate::render;
 
-pub(super) fn checkpoint(args: &args::Checkpoint) -> Result<u8, Failure> {
+pub(super) fn checkpoint(args: &args::CheckpointArgs) -> Result<u8, Failure> {
     let mut onward = Onward::work(&here()?)?;
     let own = own_run();
     let run = onward.find_run(args.run.as_deref().or(own.as_deref()))?;

@@ -9,7 +9,7 @@ use crate::args;
 use crate::failure::Failure;
 use crate::render;
 
-pub(super) fn config(args: &args::Config) -> Result<u8, Failure> {
+pub(super) fn config(args: &args::ConfigArgs) -> Result<u8, Failure> {
     let onward = Onward::look(&here()?)?;
     let values = onward.config.values();
     if args.output.json {

@@ -10,7 +10,7 @@ use crate::args;
 use crate::failure::Failure;
 use crate::{prompt, render};
 
-pub(super) fn delete(args: &args::Delete) -> Result<u8, Failure> {
+pub(super) fn delete(args: &args::DeleteArgs) -> Result<u8, Failure> {
     inside::refuse("deleted")?;
     let mut onward = Onward::work(&here()?)?;
     let run = whole(&mut onward, &args.run)?;

@@ -8,7 +8,7 @@ use crate::args;
 use crate::failure::Failure;
 use crate::render;
 
-pub(super) fn diff(args: &args::Diff) -> Result<u8, Failure> {
+pub(super) fn diff(args: &args::DiffArgs) -> Result<u8, Failure> {
     let mut onward = Onward::look(&here()?)?;
     let diff = onward.diff(&args.from, &args.to)?;
     if args.output.json {

@@ -8,7 +8,7 @@ use crate::args;
 use crate::failure::Failure;
 use crate::render;
 
-pub(super) fn doctor(args: &args::Doctor) -> Result<u8, Failure> {
+pub(super) fn doctor(args: &args::DoctorArgs) -> Result<u8, Failure> {
     if args.repair {
         return repair(args);
     }
@@ -21,7 +21,7 @@ pub(super) fn doctor(args: &args::Doctor) -> Result<u8, Failure> {
     Ok(code(found.ok, found.is_newer()))
 }
 
-fn repair(args: &args::Doctor) -> Result<u8, Failure> {
+fn repair(args: &args::DoctorArgs) -> Result<u8, Failure> {
     let done = Onward::look_or_lost(&here()?)?.repair()?;
     if args.output.json {
         render::answer_json(&done);

@@ -9,7 +9,7 @@ use crate::args;
 use crate::failure::Failure;
 use crate::render;
 
-pub(super) fn fork(args: &args::Fork) -> Result<u8, Failure> {
+pub(super) fn fork(args: &args::ForkArgs) -> Result<u8, Failure> {
     let Forked { run, in_doubt } = Onward::work(&here()?)?.fork(&args.checkpoint, args.worktree.as_deref())?;
     if args.output.json {
         render::answer_json(&json!({ "run": run, "in_doubt": in_doubt }));

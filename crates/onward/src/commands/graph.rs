@@ -9,16 +9,16 @@ use super::here;
 use crate::args::{self, GraphFormat};
 use crate::failure::Failure;
 use crate::render;
-use crate::render::graph::Graph;
+use crate::render::graph::GraphJson;
 
-pub(super) fn graph(args: &args::Graph) -> Result<u8, Failure> {
+pub(super) fn graph(args: &args::GraphArgs) -> Result<u8, Failure> {
     let from = here()?;
     let graph = match &args.of {
         Some(path) if from.join(path).is_file() => of_plan(&from, path)?,
         name => {
             let mut onward = Onward::look(&from)?;
             let run = onward.find_run(name.as_deref())?;
-            Graph::of_run(&onward.load(&run)?)
+            GraphJson::of_run(&onward.load(&run)?)
         }
     };
     if args.output.json {
@@ -33,11 +33,11 @@ pub(super) fn graph(args: &args::Graph) -> Result<u8, Failure> {
     Ok(exit::DONE)
 }
 
-fn of_plan(from: &Path, path: &str) -> Result<Graph, Error> {
+fn of_plan(from: &Path, path: &str) -> Result<GraphJson, Error> {
     let Checked { file, text, parsed } = onward_engine::check(from, Some(Path::new(path)))?;
     let (newer, diagnostics) = (parsed.newer(), parsed.diagnostics);
     match parsed.plan {
-        Some(plan) => Ok(Graph::of_plan(&plan)),
+        Some(plan) => Ok(GraphJson::of_plan(&plan)),
         None if newer => Err(Error::PlanNewer { file, text, diagnostics }),
         None => Err(Error::PlanInvalid { file, text, diagnostics }),
     }

@@ -11,7 +11,7 @@ use crate::args;
 use crate::failure::Failure;
 use crate::render;
 
-pub(super) fn pause(args: &args::Halt) -> Result<u8, Failure> {
+pub(super) fn pause(args: &args::HaltArgs) -> Result<u8, Failure> {
     let mut onward = Onward::work(&here()?)?;
     let run = onward.pause(the_run(args.run.as_deref()).as_deref())?;
     if args.output.json {
@@ -23,7 +23,7 @@ pub(super) fn pause(args: &args::Halt) -> Result<u8, Failure> {
     Ok(exit::DONE)
 }
 
-pub(super) fn cancel(args: &args::Halt) -> Result<u8, Failure> {
+pub(super) fn cancel(args: &args::HaltArgs) -> Result<u8, Failure> {
     let mut onward = Onward::work(&here()?)?;
     let run = onward.cancel(the_run(args.run.as_deref()).as_deref())?;
     if args.output.json {

@@ -17,7 +17,7 @@ commits along the way are off; to commit after every third phase, write this int
   checkpoint: { git-commit: { every: 3 } }
 ";
 
-pub(super) fn init(args: &args::Init) -> Result<u8, Failure> {
+pub(super) fn init(args: &args::InitArgs) -> Result<u8, Failure> {
     let plan = if args.plan { FirstPlan::Yes } else { FirstPlan::No };
     let report = Onward::init(&here()?, plan)?;
     if args.output.json {

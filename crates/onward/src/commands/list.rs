@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::render;
 use crate::render::list::ListAnswer;
 
-pub(super) fn list(args: &args::List) -> Result<u8, Failure> {
+pub(super) fn list(args: &args::ListArgs) -> Result<u8, Failure> {
     let filter = ListFilter { all: args.all, kind: args.kind.clone(), project: args.project.clone() };
     let (runs, warnings) = match Onward::look_or_lost(&here()?) {
         Ok(mut onward) => {

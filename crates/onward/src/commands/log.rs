@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::render;
 use crate::render::log::{EventsAnswer, LogAnswer};
 
-pub(super) fn log(args: &args::Log) -> Result<u8, Failure> {
+pub(super) fn log(args: &args::LogArgs) -> Result<u8, Failure> {
     let mut onward = Onward::look(&here()?)?;
     match (args.events, args.output.json) {
         (false, false) => {

@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use super::here;
 use crate::args;
 use crate::failure::Failure;
-use crate::render::{self, Copied};
+use crate::render::{self, Readership};
 
 /// More of one attempt is not put into a JSON object; `logs` without `--json` has it all.
 const OUTPUT_BYTES_MAX: u64 = 8 << 20;
 
-pub(super) fn logs(args: &args::Logs) -> Result<u8, Failure> {
+pub(super) fn logs(args: &args::LogsArgs) -> Result<u8, Failure> {
     let mut onward = Onward::look(&here()?)?;
     let (run, phase) = match (args.run.as_deref(), args.phase.as_deref()) {
         // One word is a phase of the run that is meant where it has one of that name, else a run.
@@ -38,7 +38,7 @@ pub(super) fn logs(args: &args::Logs) -> Result<u8, Failure> {
             } else {
                 render::say(&header);
             }
-            if render::copy(bytes).map_err(cannot_read)? == Copied::NobodyReads {
+            if render::copy(bytes).map_err(cannot_read)? == Readership::NobodyReads {
                 return Ok(exit::DONE);
             }
         }

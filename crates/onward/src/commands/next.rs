@@ -8,7 +8,7 @@ use crate::args;
 use crate::failure::Failure;
 use crate::render;
 
-pub(super) fn next(args: &args::Next) -> Result<u8, Failure> {
+pub(super) fn next(args: &args::NextArgs) -> Result<u8, Failure> {
     let mut onward = Onward::look(&here()?)?;
     let next = onward.next(the_run(args.run.as_deref()).as_deref())?;
     if args.output.json {

@@ -11,10 +11,10 @@ use super::{
     approve, bare, check, checkpoint, completions, config, delete, diff, doctor, fork, graph, halt, init, list, load,
     log, logs, next, prune, report, resume, rewind, run, save, schema, show, state, status, steer, trust, why,
 };
-use crate::args::{self, Cli, Color, Reader, StateVerb, Typed, Verb};
+use crate::args::{self, Audience, Cli, Color, StateVerb, Typed, Verb};
 use crate::failure::{self, Failure};
 use crate::later;
-use crate::render::{self, failure::Told, run::Exit};
+use crate::render::{self, failure::ErrorJson, run::ExitLine};
 
 /// Does what was typed and waits until it is written; gives the exit code.
 pub(crate) fn perform_and_write(words: &[OsString]) -> u8 {
@@ -53,17 +53,17 @@ fn perform(words: &[OsString]) -> u8 {
             let code = u8::try_from(error.exit_code()).unwrap_or(onward_core::exit::USAGE);
             match reader {
                 // Help was asked for.
-                Reader::Program | Reader::ProgramOfLines if code == onward_core::exit::DONE => {}
-                Reader::Person => {}
-                Reader::Program => render::answer_json(&Told::of(&not_understood(&error))),
-                Reader::ProgramOfLines => render::answer_json(&Exit::usage(code)),
+                Audience::Program | Audience::ProgramOfLines if code == onward_core::exit::DONE => {}
+                Audience::Person => {}
+                Audience::Program => render::answer_json(&ErrorJson::of(&not_understood(&error))),
+                Audience::ProgramOfLines => render::answer_json(&ExitLine::usage(code)),
             }
             code
         }
     }
 }
 
-fn dispatch(cli: &Cli, reader: Reader) -> u8 {
+fn dispatch(cli: &Cli, reader: Audience) -> u8 {
     let heeds = cli.verb.as_ref().is_some_and(heeds_signals);
     if let Some(Err(why)) = heeds.then(heed_signals) {
         return fail(&why.into(), reader);
@@ -160,13 +160,13 @@ fn heeds_signals(verb: &Verb) -> bool {
     }
 }
 
-fn fail(failure: &Failure, reader: Reader) -> u8 {
-    if reader == Reader::ProgramOfLines {
-        return render::run::Report::new(render::run::Style::Json).failed(failure);
+fn fail(failure: &Failure, reader: Audience) -> u8 {
+    if reader == Audience::ProgramOfLines {
+        return render::run::RunReporter::new(render::run::Style::Json).failed(failure);
     }
     render::say(&render::failure::page(failure));
-    if reader == Reader::Program {
-        render::answer_json(&Told::of(failure));
+    if reader == Audience::Program {
+        render::answer_json(&ErrorJson::of(failure));
     }
     failure.code
 }

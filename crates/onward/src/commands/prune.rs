@@ -8,7 +8,7 @@ use crate::args;
 use crate::failure::Failure;
 use crate::render;
 
-pub(super) fn prune(args: &args::Prune) -> Result<u8, Failure> {
+pub(super) fn prune(args: &args::PruneArgs) -> Result<u8, Failure> {
     if !args.dry_run {
         let what = "this version deletes nothing by retention yet; `onward prune --dry-run` says what would go";
         return Err(Error::NotYet(what.to_owned()).into());

@@ -2,21 +2,21 @@
 
 use onward_core::exit;
 use onward_core::replan::Because;
-use onward_engine::{Done, Onward, Proposed, Report, Reported};
+use onward_engine::{DoneClaim, Onward, PhaseReport, Proposed, Reported};
 
 use super::here;
 use super::next::the_run;
-use crate::args::{self, What};
+use crate::args::{self, ReportVerb};
 use crate::failure::Failure;
 use crate::render;
 
-pub(super) fn report(args: &args::Report) -> Result<u8, Failure> {
+pub(super) fn report(args: &args::ReportArgs) -> Result<u8, Failure> {
     let (about, report) = match &args.what {
-        What::Start(about) => (about, Report::Start),
-        What::Progress(progress) => (&progress.about, Report::Progress { note: progress.note.clone() }),
-        What::Done(done) => (&done.about, Report::Done(claim(done))),
-        What::Fail(fail) => (&fail.about, Report::Fail { reason: fail.reason.clone() }),
-        What::Replan(replan) => return another_plan(replan),
+        ReportVerb::Start(about) => (about, PhaseReport::Start),
+        ReportVerb::Progress(progress) => (&progress.about, PhaseReport::Progress { note: progress.note.clone() }),
+        ReportVerb::Done(done) => (&done.about, PhaseReport::Done(claim(done))),
+        ReportVerb::Fail(fail) => (&fail.about, PhaseReport::Fail { reason: fail.reason.clone() }),
+        ReportVerb::Replan(replan) => return another_plan(replan),
     };
     let mut onward = Onward::work(&here()?)?;
     let reported = onward.report(the_run(about.run.as_deref()).as_deref(), &about.phase, &report, about.complexity)?;
@@ -24,7 +24,7 @@ pub(super) fn report(args: &args::Report) -> Result<u8, Failure> {
     Ok(if reported.accepted { exit::DONE } else { exit::FAILED })
 }
 
-fn another_plan(args: &args::Replan) -> Result<u8, Failure> {
+fn another_plan(args: &args::ReportReplan) -> Result<u8, Failure> {
     let about = &args.about;
     let mut onward = Onward::work(&here()?)?;
     let run = the_run(about.run.as_deref());
@@ -39,7 +39,7 @@ fn another_plan(args: &args::Replan) -> Result<u8, Failure> {
     })
 }
 
-fn say(about: &args::About, reported: &Reported) {
+fn say(about: &args::ReportedPhase, reported: &Reported) {
     if about.output.json {
         render::answer_json(reported);
     } else if let Some(reason) = &reported.reason {
@@ -49,8 +49,8 @@ fn say(about: &args::About, reported: &Reported) {
     }
 }
 
-fn claim(done: &args::Done) -> Done {
-    Done {
+fn claim(done: &args::ReportDone) -> DoneClaim {
+    DoneClaim {
         summary: done.summary.clone(),
         artifacts: done.artifact.clone(),
         outputs: done.values.iter().cloned().collect(),

@@ -8,7 +8,7 @@ use onward_engine::Want;
 use super::start;
 use crate::args::{self, Cli, Typed, Verb};
 
-pub(super) fn resume(args: &args::Resume) -> u8 {
+pub(super) fn resume(args: &args::ResumeArgs) -> u8 {
     start::start(Want::ResumeRun(args.run.clone()), None, &args.start)
 }
 

@@ -1,7 +1,7 @@
 //! `onward rewind CHECKPOINT` and `onward undo`.
 
 use onward_core::exit;
-use onward_engine::{Onward, Parts, Preview, Rewound};
+use onward_engine::{Onward, Preview, RewindParts, Rewound};
 use serde_json::json;
 
 use super::here;
@@ -10,11 +10,11 @@ use crate::args;
 use crate::failure::Failure;
 use crate::{prompt, render};
 
-pub(super) fn rewind(args: &args::Rewind) -> Result<u8, Failure> {
+pub(super) fn rewind(args: &args::RewindArgs) -> Result<u8, Failure> {
     let parts = match (args.state_only, args.files_only) {
-        (true, _) => Parts::State,
-        (_, true) => Parts::Files,
-        (false, false) => Parts::Both,
+        (true, _) => RewindParts::State,
+        (_, true) => RewindParts::Files,
+        (false, false) => RewindParts::Both,
     };
     let mut onward = Onward::work(&here()?)?;
     let somebody = !args.yes && !args.output.json && prompt::somebody_is_there(false);
@@ -27,7 +27,7 @@ pub(super) fn rewind(args: &args::Rewind) -> Result<u8, Failure> {
     Ok(exit::DONE)
 }
 
-pub(super) fn undo(args: &args::Undo) -> Result<u8, Failure> {
+pub(super) fn undo(args: &args::UndoArgs) -> Result<u8, Failure> {
     let rewound = Onward::work(&here()?)?.undo(args.run.as_deref(), None)?;
     tell(&rewound, args.output.json);
     Ok(exit::DONE)

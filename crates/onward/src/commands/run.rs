@@ -5,7 +5,7 @@ use onward_engine::Want;
 use super::start;
 use crate::args;
 
-pub(super) fn run(args: &args::Run) -> u8 {
+pub(super) fn run(args: &args::RunArgs) -> u8 {
     let want = match (&args.resume, args.fresh) {
         (Some(run), _) => Want::Resume(run.clone()),
         (None, true) => Want::Fresh,

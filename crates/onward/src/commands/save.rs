@@ -14,7 +14,7 @@ use crate::args;
 use crate::failure::Failure;
 use crate::render;
 
-pub(super) fn save(args: &args::Save) -> Result<u8, Failure> {
+pub(super) fn save(args: &args::SaveArgs) -> Result<u8, Failure> {
     let named = |what: &'static str, name: &str| {
         if name.trim().is_empty() { Err(Failure::from(Error::EmptyName(what))) } else { Ok(()) }
     };
@@ -36,9 +36,9 @@ pub(super) fn save(args: &args::Save) -> Result<u8, Failure> {
 }
 
 /// Stdin, as long as nobody asks for a stop.
-struct Patient(Stdin);
+struct StoppableStdin(Stdin);
 
-impl Read for Patient {
+impl Read for StoppableStdin {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if stop::is_readable(&self.0) { self.0.read(buffer) } else { Err(io::Error::other("a stop was asked for")) }
     }
@@ -49,7 +49,7 @@ pub(super) fn object(path: &Path) -> Result<Map<String, Value>, Failure> {
     let refuse = |why: String| Failure::from(Error::NotAnObject { file: path.display().to_string(), why });
     let mut text = Vec::new();
     let read = if path == Path::new("-") {
-        Patient(std::io::stdin()).take(STATE_BYTES_MAX + 1).read_to_end(&mut text)
+        StoppableStdin(std::io::stdin()).take(STATE_BYTES_MAX + 1).read_to_end(&mut text)
     } else {
         File::open(path).and_then(|file| file.take(STATE_BYTES_MAX + 1).read_to_end(&mut text))
     };

@@ -8,7 +8,7 @@ use crate::args::{self, SchemaName};
 use crate::render;
 use crate::schema::of;
 
-pub(super) fn schema(args: &args::Schema) -> u8 {
+pub(super) fn schema(args: &args::SchemaArgs) -> u8 {
     if let Some(name) = args.name {
         render::answer_bytes(of(name).as_bytes());
         return exit::DONE;

@@ -9,7 +9,7 @@ use crate::args;
 use crate::failure::Failure;
 use crate::render;
 
-pub(super) fn show(args: &args::Show) -> Result<u8, Failure> {
+pub(super) fn show(args: &args::ShowArgs) -> Result<u8, Failure> {
     let shown = Onward::look(&here()?)?.show(&args.id).map_err(|why| {
         let failure = Failure::from(why);
         // What cannot be understood is still somebody's only record: they get to see it. A program finds it in the error.

@@ -7,11 +7,11 @@ use onward_core::exit;
 use onward_core::id::{PhaseId, RunId};
 use onward_core::input::{Choice, Resumption};
 use onward_core::question;
-use onward_core::replan::Limits;
+use onward_core::replan::ReplanLimits;
 use onward_core::resume::Accept;
 use onward_core::run::Ending;
-use onward_core::view::Why;
-use onward_engine::{Error, Found, Going, Onward, Parts, Ready, Request, Rewound, Want, stop};
+use onward_core::view::WillRun;
+use onward_engine::{Error, Going, Onward, Ready, Request, RewindParts, Rewound, StartFound, Want, stop};
 use serde_json::json;
 
 use super::after_failure::{self, Decided};
@@ -20,23 +20,23 @@ use super::steer::refuse_inside_a_phase;
 use super::{here, or_lost, replan};
 use crate::args;
 use crate::failure::Failure;
-use crate::render::run::{Report, Style};
+use crate::render::run::{RunReporter, Style};
 use crate::{prompt, render};
 
-pub(super) fn start(want: Want, plan: Option<PathBuf>, args: &args::Start) -> u8 {
+pub(super) fn start(want: Want, plan: Option<PathBuf>, args: &args::StartArgs) -> u8 {
     let style = match (args.json, args.quiet) {
         (true, _) => Style::Json,
         (false, true) => Style::Quiet,
         (false, false) => Style::Text,
     };
-    let mut report = Report::new(style);
+    let mut report = RunReporter::new(style);
     let ended = request(want, plan, args).and_then(|request| {
         if args.dry_run { dry_run(&request, args.json) } else { perform(request, args, &mut report) }
     });
     ended.unwrap_or_else(|failure| report.failed(&or_lost(failure).or_stopped()))
 }
 
-fn perform(mut request: Request, args: &args::Start, report: &mut Report) -> Result<u8, Failure> {
+fn perform(mut request: Request, args: &args::StartArgs, report: &mut RunReporter) -> Result<u8, Failure> {
     let from = here()?;
     let mut onward = match &request.want {
         Want::ResumeRun(_) => Onward::work(&from)?,
@@ -98,7 +98,7 @@ fn go_back(onward: &mut Onward, request: Request, person: bool) -> Result<Reques
     let found = onward.find(&request)?;
     let Settled { mut request, .. } = ask::settle(onward, request, found, person)?;
     let checkpoint = request.checkpoint.take().expect("the caller has seen it");
-    match onward.rewind(&checkpoint, Parts::Both, None)? {
+    match onward.rewind(&checkpoint, RewindParts::Both, None)? {
         Rewound::Done { run, notes, .. } => {
             say_notes(&notes);
             Ok(Request { want: Want::ResumeRun(Some(run.to_string())), ..request })
@@ -107,7 +107,13 @@ fn go_back(onward: &mut Onward, request: Request, person: bool) -> Result<Reques
     }
 }
 
-fn drive(mut onward: Onward, request: Request, found: Found, person: bool, report: &mut Report) -> Result<u8, Failure> {
+fn drive(
+    mut onward: Onward,
+    request: Request,
+    found: StartFound,
+    person: bool,
+    report: &mut RunReporter,
+) -> Result<u8, Failure> {
     let Settled { mut request, found, ready } = ask::settle(&mut onward, request, found, person)?;
     let mut finished = match ready {
         Ready::Start => onward.start(&request, found, report)?,
@@ -160,7 +166,7 @@ fn nothing_left(run: &RunId) -> String {
 }
 
 /// What was typed, as the engine understands it.
-fn request(want: Want, plan: Option<PathBuf>, args: &args::Start) -> Result<Request, Failure> {
+fn request(want: Want, plan: Option<PathBuf>, args: &args::StartArgs) -> Result<Request, Failure> {
     // Who names a checkpoint wants to go on from there, whatever the verb.
     let want = match want {
         Want::Plain | Want::Fresh if args.checkpoint.is_some() => Want::ResumeRun(None),
@@ -178,7 +184,7 @@ fn request(want: Want, plan: Option<PathBuf>, args: &args::Start) -> Result<Requ
         accept_stale: if args.accept_stale { Accept::Yes } else { Accept::No },
         from: named(args.from.as_deref())?,
         only: named(args.only.as_deref())?,
-        replan_limits: if args.force_replan { Limits::Waived } else { Limits::Hold },
+        replan_limits: if args.force_replan { ReplanLimits::Waived } else { ReplanLimits::Hold },
         wait_limit: args.wait_limit,
         deadline: args.deadline,
     })
@@ -191,7 +197,7 @@ fn named(phase: Option<&str>) -> Result<Option<String>, Failure> {
     }
 }
 
-fn choices(args: &args::Start) -> Result<Vec<(String, Choice)>, Failure> {
+fn choices(args: &args::StartArgs) -> Result<Vec<(String, Choice)>, Failure> {
     let mut choices: Vec<(String, Choice)> = Vec::new();
     for text in &args.retry {
         let (phase, choice) = retried(text)?;
@@ -248,7 +254,7 @@ fn dry_run(request: &Request, json: bool) -> Result<u8, Failure> {
     Ok(exit::DONE)
 }
 
-fn would(why: &Why) -> String {
+fn would(why: &WillRun) -> String {
     let (phase, reasons) = (render::safe::line(why.phase.as_str()), render::safe::line(&why.reasons.join("; ")));
     let sign = if why.will_run { render::paint::busy("▸") } else { render::paint::dim("-") };
     format!("{sign} {phase}  {}: {reasons}\n", if why.will_run { "runs" } else { "does not run" })

@@ -10,7 +10,7 @@ use crate::args;
 use crate::failure::Failure;
 use crate::render;
 
-pub(super) fn status(args: &args::Status) -> Result<u8, Failure> {
+pub(super) fn status(args: &args::StatusArgs) -> Result<u8, Failure> {
     let mut onward = Onward::look(&here()?)?;
     let view = onward.status(args.run.as_deref())?;
     render::say(&render::others::line(&onward.project.left_by_others()));

@@ -12,7 +12,7 @@ use crate::args;
 use crate::failure::Failure;
 use crate::render;
 
-pub(super) fn steer(args: &args::Steer, choice: Choice) -> Result<u8, Failure> {
+pub(super) fn steer(args: &args::SteerArgs, choice: Choice) -> Result<u8, Failure> {
     refuse_inside_a_phase(choice)?;
     let mut onward = Onward::work(&here()?)?;
     let run = onward.choose(the_run(args.run.as_deref()).as_deref(), &args.phase, choice)?;

@@ -11,7 +11,7 @@ use crate::args;
 use crate::failure::Failure;
 use crate::render;
 
-pub(super) fn trust(args: &args::Trust) -> Result<u8, Failure> {
+pub(super) fn trust(args: &args::TrustArgs) -> Result<u8, Failure> {
     inside::refuse("trusted")?;
     let done = Onward::trust(&here()?)?;
     if args.output.json {

@@ -9,7 +9,7 @@ use crate::args;
 use crate::failure::Failure;
 use crate::render;
 
-pub(super) fn why(args: &args::Why) -> Result<u8, Failure> {
+pub(super) fn why(args: &args::WhyArgs) -> Result<u8, Failure> {
     let why = Onward::look(&here()?)?.why(the_run(args.run.as_deref()).as_deref(), &args.phase)?;
     if args.output.json {
         render::answer_json(&why);

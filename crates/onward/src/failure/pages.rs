@@ -4,31 +4,31 @@ use std::path::Path;
 
 use onward_core::exit;
 use onward_core::id::RunId;
-use onward_core::question::{self, Question, Typed};
+use onward_core::question::{self, Question, TypedWords};
 use onward_core::resume::{Finding, Weight};
 use onward_core::run::Refusal;
-use onward_engine::{Cause, CopyInGit, Left, StoreError, Vanished};
+use onward_engine::{CopyInGit, Left, StoreCause, StoreError, Vanished};
 
-use super::{ALL_RECORDED, AS_BEFORE, Page, STORE_LEFT, code_of, signal_in_words};
+use super::{ALL_RECORDED, AS_BEFORE, FailurePage, STORE_LEFT, code_of, signal_in_words};
 
-pub(super) fn halfway_back(what: String, run: &RunId) -> Page {
+pub(super) fn halfway_back(what: String, run: &RunId) -> FailurePage {
     let kept = "some files may be there already, others not; what was there before is in the newest checkpoint";
-    Page::new(exit::REFUSED, "halfway-back", what).kept(kept).look_at("status", run)
+    FailurePage::new(exit::REFUSED, "halfway-back", what).kept(kept).look_at("status", run)
 }
 
-pub(super) fn stopped(signal: i32) -> Page {
+pub(super) fn stopped(signal: i32) -> FailurePage {
     let what = format!("stopped by {} before it was done", signal_in_words(signal));
-    Page::new(code_of(signal), "stopped", what).next("onward status")
+    FailurePage::new(code_of(signal), "stopped", what).next("onward status")
 }
 
-pub(super) fn moved(what: String, to: Option<&Path>) -> Page {
+pub(super) fn moved(what: String, to: Option<&Path>) -> FailurePage {
     let kept = "all that was recorded has moved along; phases at work go on, and the next start takes their results";
     let there = to.map(|to| format!("it is in {} now", to.display()));
-    Page::new(exit::STORE, "moved", what).kept(kept).more(there.into_iter().collect()).next("onward resume")
+    FailurePage::new(exit::STORE, "moved", what).kept(kept).more(there.into_iter().collect()).next("onward resume")
 }
 
 /// The store of a run that was being driven is gone: what is left of its records, and what to do first.
-pub(super) fn store_gone(what: String, run: &RunId, how: &Vanished, copy: CopyInGit) -> Page {
+pub(super) fn store_gone(what: String, run: &RunId, how: &Vanished, copy: CopyInGit) -> FailurePage {
     let ended = "nothing more was started, and the phases that were at work were asked to end; their files are as they left them";
     let mut more = vec![ended.to_owned()];
     let (kept, next) = match (how, copy) {
@@ -46,83 +46,83 @@ pub(super) fn store_gone(what: String, run: &RunId, how: &Vanished, copy: CopyIn
             ("nothing of the records of this run: they were in what was deleted, and git has no copy", "onward doctor")
         }
     };
-    Page::new(exit::STORE, "store-gone", what).more(more).kept(kept).of_run(run).next(next)
+    FailurePage::new(exit::STORE, "store-gone", what).more(more).kept(kept).of_run(run).next(next)
 }
 
 /// A request to a run without an answer, and what becomes of it.
-pub(super) fn unanswered(name: &'static str, what: String, kept: &'static str, run: &RunId) -> Page {
-    Page::new(exit::DRIVEN, name, what).kept(kept).look_at("status", run)
+pub(super) fn unanswered(name: &'static str, what: String, kept: &'static str, run: &RunId) -> FailurePage {
+    FailurePage::new(exit::DRIVEN, name, what).kept(kept).look_at("status", run)
 }
 
-pub(super) fn tree_in_use(what: String, by: Option<&RunId>) -> Page {
+pub(super) fn tree_in_use(what: String, by: Option<&RunId>) -> FailurePage {
     let next = by.map_or_else(|| "onward list".to_owned(), |run| format!("onward status {run}"));
-    Page::new(exit::DRIVEN, "tree-in-use", what).kept("files and state are as they were").next(next)
+    FailurePage::new(exit::DRIVEN, "tree-in-use", what).kept("files and state are as they were").next(next)
 }
 
 /// All that is worth saying, the worst first.
-pub(super) fn forbidden(what: String, run: &RunId, findings: Vec<Finding>) -> Page {
+pub(super) fn forbidden(what: String, run: &RunId, findings: Vec<Finding>) -> FailurePage {
     let worth = findings.iter().filter(|finding| finding.kind.row().weight >= Weight::Warn);
     let reasons = worth.map(|finding| finding.message.clone()).collect();
-    let page = Page::new(exit::REFUSED, "refused", what).of_run(run).more(reasons);
-    Page { findings, ..page.next(format!("onward show {run}")) }
+    let page = FailurePage::new(exit::REFUSED, "refused", what).of_run(run).more(reasons);
+    FailurePage { findings, ..page.next(format!("onward show {run}")) }
 }
 
-pub(super) fn going_back(code: u8, name: &'static str, what: String) -> Page {
-    Page::new(code, name, what).kept("files and state are as they were").next("onward log")
+pub(super) fn going_back(code: u8, name: &'static str, what: String) -> FailurePage {
+    FailurePage::new(code, name, what).kept("files and state are as they were").next("onward log")
 }
 
 /// Where the damage is, and the last good checkpoint.
-pub(super) fn damaged(what: String, left: &Left) -> Page {
+pub(super) fn damaged(what: String, left: &Left) -> FailurePage {
     let Left { place, run, good, .. } = left;
     let mut more = Vec::new();
     if !place.as_os_str().is_empty() {
         more.push(format!("it lies in {}", place.display()));
     }
     more.extend(good.iter().map(|good| format!("the last good checkpoint of the run is {good}")));
-    let page = Page::new(exit::DAMAGED, "damaged", what).more(more).kept(STORE_LEFT);
-    Page { run: run.clone(), next: good.iter().map(|good| format!("onward show {good}")).collect(), ..page }
+    let page = FailurePage::new(exit::DAMAGED, "damaged", what).more(more).kept(STORE_LEFT);
+    FailurePage { run: run.clone(), next: good.iter().map(|good| format!("onward show {good}")).collect(), ..page }
 }
 
-pub(super) fn bad_checkpoint(what: String, id: &str, left: Left) -> Page {
+pub(super) fn bad_checkpoint(what: String, id: &str, left: Left) -> FailurePage {
     let page = damaged(what, &left).next(format!("onward show {id}")).next("onward doctor");
-    Page { raw: Some(left.raw), ..page }
+    FailurePage { raw: Some(left.raw), ..page }
 }
 
-pub(super) fn bad_record(what: String, run: &RunId) -> Page {
-    let page = Page::new(exit::DAMAGED, "damaged", what).of_run(run).kept(ALL_RECORDED);
+pub(super) fn bad_record(what: String, run: &RunId) -> FailurePage {
+    let page = FailurePage::new(exit::DAMAGED, "damaged", what).of_run(run).kept(ALL_RECORDED);
     page.next(format!("onward log {run}")).next("onward doctor")
 }
 
-pub(super) fn answer_needed(question: Question) -> Page {
+pub(super) fn answer_needed(question: Question) -> FailurePage {
     let what = format!("an answer is needed about run {}", question.run);
-    let page = Page::new(exit::ANSWER_NEEDED, "answer-needed", what);
+    let page = FailurePage::new(exit::ANSWER_NEEDED, "answer-needed", what);
     let page = page.of_run(&question.run).more(question.reasons.clone());
-    Page { question: Some(Box::new(question)), ..page }
+    FailurePage { question: Some(Box::new(question)), ..page }
 }
 
 /// The page names no run, because it is open which one is meant.
-pub(super) fn several(what: String, runs: &[RunId], typed: &Typed) -> Page {
-    let page = Page::new(exit::ANSWER_NEEDED, "several-runs", what);
+pub(super) fn several(what: String, runs: &[RunId], typed: &TypedWords) -> FailurePage {
+    let page = FailurePage::new(exit::ANSWER_NEEDED, "several-runs", what);
     let Some(first) = runs.first() else { return page };
     let question = question::which_run(first, runs, page.what.clone(), typed);
-    Page { question: Some(Box::new(question)), ..page }
+    FailurePage { question: Some(Box::new(question)), ..page }
 }
 
-pub(super) fn illegal(what: String, why: &Refusal) -> Page {
+pub(super) fn illegal(what: String, why: &Refusal) -> FailurePage {
     match why {
-        Refusal::NoSuchPhase(_) => Page::new(exit::NOT_FOUND, "no-phase", what),
-        Refusal::NotTheirs(..) | Refusal::Illegal(..) => Page::new(exit::USAGE, "illegal-choice", what),
-        Refusal::Misfit(_) => Page::new(exit::USAGE, "misfit", what),
-        Refusal::Unfit(_) => Page::new(exit::USAGE, "unfit", what).kept(AS_BEFORE),
-        Refusal::Archived => Page::new(exit::REFUSED, "archived", what).next("onward list --all"),
-        Refusal::Over => Page::new(exit::REFUSED, "over", what).next("onward status"),
-        Refusal::AtWork | Refusal::Rewinding => Page::new(exit::DRIVEN, "at-work", what).next("onward status"),
-        Refusal::NotAtWork(..) => Page::new(exit::BUG, "bug", what).kept(ALL_RECORDED),
+        Refusal::NoSuchPhase(_) => FailurePage::new(exit::NOT_FOUND, "no-phase", what),
+        Refusal::NotTheirs(..) | Refusal::Illegal(..) => FailurePage::new(exit::USAGE, "illegal-choice", what),
+        Refusal::Misfit(_) => FailurePage::new(exit::USAGE, "misfit", what),
+        Refusal::Unfit(_) => FailurePage::new(exit::USAGE, "unfit", what).kept(AS_BEFORE),
+        Refusal::Archived => FailurePage::new(exit::REFUSED, "archived", what).next("onward list --all"),
+        Refusal::Over => FailurePage::new(exit::REFUSED, "over", what).next("onward status"),
+        Refusal::AtWork | Refusal::Rewinding => FailurePage::new(exit::DRIVEN, "at-work", what).next("onward status"),
+        Refusal::NotAtWork(..) => FailurePage::new(exit::BUG, "bug", what).kept(ALL_RECORDED),
     }
 }
 
-pub(super) fn store(what: &str, why: &StoreError) -> Page {
-    let page = |code, name| Page::new(code, name, what);
+pub(super) fn store(what: &str, why: &StoreError) -> FailurePage {
+    let page = |code, name| FailurePage::new(code, name, what);
     match why {
         StoreError::NoStore { .. } | StoreError::NoRun { .. } => {
             page(exit::NOT_FOUND, "no-run").next("onward list --all")
@@ -167,42 +167,42 @@ pub(super) fn store(what: &str, why: &StoreError) -> Page {
 }
 
 /// A store that came from elsewhere can be looked at; only a person says that it is theirs.
-pub(super) fn lost(what: String) -> Page {
+pub(super) fn lost(what: String) -> FailurePage {
     let more =
         "repair brings back what is under refs/onward in git; begin anew without it by  onward run --fresh".to_owned();
-    let page = Page::new(exit::DAMAGED, "runs-lost", what).more(vec![more]).kept(AS_BEFORE);
+    let page = FailurePage::new(exit::DAMAGED, "runs-lost", what).more(vec![more]).kept(AS_BEFORE);
     page.next("onward doctor").next("onward doctor --repair")
 }
 
 /// There is no store, and git cannot be asked whether there was one.
-pub(super) fn loss_unknown(what: String) -> Page {
+pub(super) fn loss_unknown(what: String) -> FailurePage {
     let more = "there is no store here and a .git folder, in which runs may be on record: see to it that git answers (git status) \
                 and give the command again; begin without asking it by  onward run --fresh";
-    Page::new(exit::DAMAGED, "git-failed", what).more(vec![more.to_owned()]).kept(AS_BEFORE).next("onward run")
+    FailurePage::new(exit::DAMAGED, "git-failed", what).more(vec![more.to_owned()]).kept(AS_BEFORE).next("onward run")
 }
 
 /// Nothing is started beside a process of a run that was lost.
-pub(super) fn survives(what: String) -> Page {
+pub(super) fn survives(what: String) -> FailurePage {
     let more = "nothing is started or brought back beside it: wait for its end, or end it, and give the command again";
-    Page::new(exit::DRIVEN, "at-work", what).more(vec![more.to_owned()]).kept(AS_BEFORE).next("onward doctor")
+    FailurePage::new(exit::DRIVEN, "at-work", what).more(vec![more.to_owned()]).kept(AS_BEFORE).next("onward doctor")
 }
 
-pub(super) fn untrusted(what: String) -> Page {
+pub(super) fn untrusted(what: String) -> FailurePage {
     let more = vec![
         "looking works as always, and executes nothing".to_owned(),
         "if you made this store (moved it to another disk, restored or copied it), or trust who did, type onward trust"
             .to_owned(),
     ];
-    Page::new(exit::STORE, "untrusted", what).more(more).next("onward list --all").next("onward trust")
+    FailurePage::new(exit::STORE, "untrusted", what).more(more).next("onward list --all").next("onward trust")
 }
 
-pub(super) fn cause_in_words(cause: Cause) -> Vec<String> {
+pub(super) fn cause_in_words(cause: StoreCause) -> Vec<String> {
     let words = match cause {
-        Cause::Full => "there is no room left: make room and give the same command again",
-        Cause::ReadOnly => "the place may not be written: look at its owner, its mode and how the disk is mounted",
-        Cause::Io => "the disk reported an error",
-        Cause::Busy => "another process kept the store busy for too long",
-        Cause::Other => return Vec::new(),
+        StoreCause::Full => "there is no room left: make room and give the same command again",
+        StoreCause::ReadOnly => "the place may not be written: look at its owner, its mode and how the disk is mounted",
+        StoreCause::Io => "the disk reported an error",
+        StoreCause::Busy => "another process kept the store busy for too long",
+        StoreCause::Other => return Vec::new(),
     };
     vec![words.to_owned()]
 }

@@ -21,20 +21,20 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// The two ways out of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum OutputStream {
     Out,
     Err,
 }
 
 /// A piece of text and how it is let out.
-pub(super) struct Piece {
+pub(super) struct Printout {
     pub(super) text: Vec<u8>,
     pub(super) write: fn(&[u8]),
 }
 
 #[derive(Default)]
 struct Queue {
-    pieces: VecDeque<Piece>,
+    pieces: VecDeque<Printout>,
     bytes: usize,
     /// A piece is being written.
     at_work: bool,
@@ -46,12 +46,12 @@ struct Queue {
 }
 
 #[derive(Default)]
-struct Line {
+struct WriterQueue {
     queue: Mutex<Queue>,
     changed: Condvar,
 }
 
-impl Line {
+impl WriterQueue {
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -61,7 +61,7 @@ impl Line {
     }
 
     /// Passes a piece on; it comes back where no thread writes.
-    fn put(&self, piece: Piece) -> Option<Piece> {
+    fn put(&self, piece: Printout) -> Option<Printout> {
         let begun = Instant::now();
         let mut queue = self.lock();
         if queue.is_alone {
@@ -82,13 +82,13 @@ impl Line {
     }
 
     /// Has a thread write what is put, where there is one to be had.
-    fn write_beside(&'static self, told: fn(u64) -> Piece) {
+    fn write_beside(&'static self, told: fn(u64) -> Printout) {
         if thread::Builder::new().spawn(move || self.write_for_ever(told)).is_err() {
             self.lock().is_alone = true;
         }
     }
 
-    fn write_for_ever(&self, told: fn(u64) -> Piece) {
+    fn write_for_ever(&self, told: fn(u64) -> Printout) {
         loop {
             let mut queue = self.lock();
             while queue.pieces.is_empty() {
@@ -126,16 +126,16 @@ impl Line {
     }
 }
 
-struct Lines {
-    out: Line,
-    err: Line,
+struct WriterQueues {
+    out: WriterQueue,
+    err: WriterQueue,
 }
 
-static LINES: OnceLock<Lines> = OnceLock::new();
+static LINES: OnceLock<WriterQueues> = OnceLock::new();
 
 /// Writes beside everything else from now on.
-pub(super) fn begin(told_out: fn(u64) -> Piece, told_err: fn(u64) -> Piece) {
-    if LINES.set(Lines { out: Line::default(), err: Line::default() }).is_err() {
+pub(super) fn begin(told_out: fn(u64) -> Printout, told_err: fn(u64) -> Printout) {
+    if LINES.set(WriterQueues { out: WriterQueue::default(), err: WriterQueue::default() }).is_err() {
         return;
     }
     let Some(lines) = LINES.get() else { return };
@@ -144,11 +144,11 @@ pub(super) fn begin(told_out: fn(u64) -> Piece, told_err: fn(u64) -> Piece) {
 }
 
 /// Passes a piece on; it comes back where nobody writes beside.
-pub(super) fn put(way: Way, piece: Piece) -> Option<Piece> {
+pub(super) fn put(way: OutputStream, piece: Printout) -> Option<Printout> {
     let Some(lines) = LINES.get() else { return Some(piece) };
     match way {
-        Way::Out => lines.out.put(piece),
-        Way::Err => lines.err.put(piece),
+        OutputStream::Out => lines.out.put(piece),
+        OutputStream::Err => lines.err.put(piece),
     }
 }
 

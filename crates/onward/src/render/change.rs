@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use onward_core::event::{Answer, Event, LeftRunning, Outcome, PhaseError, Recorded, StopBy};
+use onward_core::event::{Event, LeftRunning, Outcome, PhaseError, ProbeAnswer, Recorded, StopBy};
 use onward_core::id::PhaseId;
 use onward_core::resume::{Finding, Weight};
 use onward_core::run::Run;
@@ -12,13 +12,13 @@ use super::{artifacts, composed, limits, paint, people, replan, run, safe, time,
 
 /// What was said already, as far as the next line depends on it.
 #[derive(Debug, Default)]
-pub(super) struct Changes {
+pub(super) struct ChangeLines {
     greeted: bool,
     /// How the last attempt at a phase ended, until it is clear what follows from it.
     ends: BTreeMap<PhaseId, String>,
 }
 
-impl Changes {
+impl ChangeLines {
     pub(super) fn line(&mut self, recorded: &Recorded, run: &Run) -> Option<String> {
         if !self.greeted
             && let Some(greeting) = run::greeting(&recorded.event, run)
@@ -101,18 +101,18 @@ impl Changes {
     }
 
     /// That a phase is done is said by what follows; why it is not may be what the next line is about.
-    fn proven(&mut self, phase: &PhaseId, answer: Answer, error: Option<&PhaseError>) -> Option<String> {
+    fn proven(&mut self, phase: &PhaseId, answer: ProbeAnswer, error: Option<&PhaseError>) -> Option<String> {
         let name = safe::line(phase.as_str());
         match (answer, error) {
-            (Answer::Done, _) => None,
-            (Answer::NotDone, Some(error)) => {
+            (ProbeAnswer::Done, _) => None,
+            (ProbeAnswer::NotDone, Some(error)) => {
                 self.ends.insert(phase.clone(), safe::line(&error.message));
                 None
             }
-            (Answer::NotDone, None) => {
+            (ProbeAnswer::NotDone, None) => {
                 Some(format!("{} {name} its probe does not see the effect", paint::doubtful("?")))
             }
-            (Answer::CannotTell, _) => Some(format!("{} {name} its probe cannot tell", paint::doubtful("?"))),
+            (ProbeAnswer::CannotTell, _) => Some(format!("{} {name} its probe cannot tell", paint::doubtful("?"))),
         }
     }
 

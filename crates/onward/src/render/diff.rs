@@ -2,8 +2,8 @@
 
 use onward_core::checkpoint::{PhaseChange, ValueChange, ValueOp};
 use onward_core::run::PhaseStatus;
-use onward_engine::Diff;
-use onward_engine::vcs::{Change, ChangeKind};
+use onward_engine::CheckpointDiff;
+use onward_engine::vcs::{ChangeKind, PathChange};
 use serde_json::{Value, json};
 
 use super::{paint, safe};
@@ -11,7 +11,7 @@ use super::{paint, safe};
 /// Longer values are cut; `--json` has them whole.
 const VALUE_CHARS_MAX: usize = 120;
 
-pub(crate) fn json(diff: &Diff) -> Value {
+pub(crate) fn json(diff: &CheckpointDiff) -> Value {
     let files: Vec<Value> = diff.files.iter().flatten().map(file_json).collect();
     json!({
         "from": diff.from,
@@ -25,7 +25,7 @@ pub(crate) fn json(diff: &Diff) -> Value {
     })
 }
 
-fn file_json(change: &Change) -> Value {
+fn file_json(change: &PathChange) -> Value {
     json!({
         "path": change.path.to_string_lossy(),
         "change": word(change.kind),
@@ -44,7 +44,7 @@ fn word(kind: ChangeKind) -> &'static str {
     }
 }
 
-pub(crate) fn text(diff: &Diff) -> String {
+pub(crate) fn text(diff: &CheckpointDiff) -> String {
     let mut text = String::new();
     section(&mut text, "phases", diff.differences.phases.iter().map(phase));
     section(&mut text, "state", diff.differences.state.iter().map(value));
@@ -90,7 +90,7 @@ fn value(change: &ValueChange) -> String {
 }
 
 /// One line for a file, as in a preview too.
-pub(super) fn file(change: &Change) -> String {
+pub(super) fn file(change: &PathChange) -> String {
     let path = safe::line(&change.path.to_string_lossy());
     let count =
         |sign: &str, lines: Option<u64>| lines.filter(|lines| *lines > 0).map(|lines| format!(" {sign}{lines}"));

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use onward_engine::{Finding, Findings, Repaired};
+use onward_engine::{DoctorFinding, Findings, Repaired};
 
 use super::{paint, safe};
 
@@ -41,7 +41,7 @@ pub(crate) fn repair(done: &Repaired) -> String {
     out
 }
 
-fn findings(all: &[Finding]) -> String {
+fn findings(all: &[DoctorFinding]) -> String {
     let mut out = String::new();
     for finding in all {
         let severity = match finding.severity {

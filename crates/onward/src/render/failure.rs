@@ -28,12 +28,12 @@ pub(crate) fn page(failure: &Failure) -> String {
 
 /// The page for a program, where the answer would have been.
 #[derive(Debug, Serialize)]
-pub(crate) struct Told<'a> {
-    error: About<'a>,
+pub(crate) struct ErrorJson<'a> {
+    error: ErrorBody<'a>,
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct About<'a> {
+pub(crate) struct ErrorBody<'a> {
     /// The word for the kind of failure.
     code: &'a str,
     /// The exit code.
@@ -49,11 +49,11 @@ pub(crate) struct About<'a> {
     raw: Option<&'a str>,
 }
 
-impl<'a> Told<'a> {
+impl<'a> ErrorJson<'a> {
     pub(crate) fn of(failure: &'a Failure) -> Self {
         let details = failure.diagnostics.lines().chain(failure.more.iter().map(String::as_str)).collect();
         Self {
-            error: About {
+            error: ErrorBody {
                 code: failure.name,
                 exit: failure.code,
                 message: &failure.what,
@@ -68,7 +68,7 @@ impl<'a> Told<'a> {
     }
 
     #[cfg(test)]
-    pub(crate) fn about(&self) -> &About<'a> {
+    pub(crate) fn about(&self) -> &ErrorBody<'a> {
         &self.error
     }
 }

@@ -12,20 +12,20 @@ use super::{paint, safe};
 
 /// `graph --json`, and what the drawings are made from.
 #[derive(Debug, Serialize)]
-pub(crate) struct Graph {
-    phases: Vec<Node>,
+pub(crate) struct GraphJson {
+    phases: Vec<GraphNode>,
     batches: Vec<Vec<PhaseId>>,
 }
 
 #[derive(Debug, Serialize)]
-struct Node {
+struct GraphNode {
     id: PhaseId,
     name: String,
     needs: Vec<PhaseId>,
     status: PhaseStatus,
 }
 
-impl Graph {
+impl GraphJson {
     pub(crate) fn of_plan(plan: &Plan) -> Self {
         let status = |_: &PhaseId| PhaseStatus::Pending;
         Self { phases: nodes(plan, status), batches: plan::graph::batches(plan) }
@@ -38,7 +38,7 @@ impl Graph {
 
     /// Batches from top to bottom, each phase with what it needs.
     pub(crate) fn text(&self) -> String {
-        let by_id: BTreeMap<&PhaseId, &Node> = self.phases.iter().map(|node| (&node.id, node)).collect();
+        let by_id: BTreeMap<&PhaseId, &GraphNode> = self.phases.iter().map(|node| (&node.id, node)).collect();
         let mut out = String::new();
         for (number, batch) in self.batches.iter().enumerate() {
             for (row, node) in batch.iter().filter_map(|id| by_id.get(id)).enumerate() {
@@ -87,8 +87,8 @@ impl Graph {
     }
 }
 
-fn nodes(plan: &Plan, status: impl Fn(&PhaseId) -> PhaseStatus) -> Vec<Node> {
-    let node = |phase: &plan::Phase| Node {
+fn nodes(plan: &Plan, status: impl Fn(&PhaseId) -> PhaseStatus) -> Vec<GraphNode> {
+    let node = |phase: &plan::Phase| GraphNode {
         id: phase.id.clone(),
         name: phase.title().to_owned(),
         needs: phase.needs.iter().map(|need| need.phase.clone()).collect(),
@@ -101,10 +101,10 @@ fn nodes(plan: &Plan, status: impl Fn(&PhaseId) -> PhaseStatus) -> Vec<Node> {
 mod tests {
     use super::*;
 
-    fn graph() -> Graph {
+    fn graph() -> GraphJson {
         let text =
             "onward: 1\nname: x\nphases:\n  a: { run: x }\n  b: { needs: a, run: x }\n  c: { needs: [a, b], run: x }\n";
-        Graph::of_plan(&plan::parse(text).plan.expect("the plan is valid"))
+        GraphJson::of_plan(&plan::parse(text).plan.expect("the plan is valid"))
     }
 
     #[test]

@@ -29,4 +29,4 @@ pub(crate) mod vcs;
 mod write;
 
 pub(crate) use beside::drain;
-pub(crate) use write::{Copied, answer, answer_bytes, answer_json, copy, not_written, say, usage, write_beside};
+pub(crate) use write::{Readership, answer, answer_bytes, answer_json, copy, not_written, say, usage, write_beside};

@@ -1,10 +1,10 @@
 //! What others do: questions that a person has to answer, reports, and what is handed out next.
 
-use onward_core::event::{Event, Report};
+use onward_core::event::{Event, ExternalReport};
 use onward_core::id::PhaseId;
 use onward_core::run::Run;
 use onward_core::view;
-use onward_engine::Next;
+use onward_engine::NextWork;
 
 use super::{paint, safe};
 
@@ -18,11 +18,13 @@ pub(super) fn line(event: &Event, run: &Run) -> Option<String> {
         }
         Event::Reported { phase, by, report } => {
             let told = match report {
-                Report::Started { .. } => format!("is begun by {}", safe::line(by)),
-                Report::Progress { note } => note.as_deref().map(|note| format!("\"{}\"", safe::line(note)))?,
-                Report::Overruled { reason, .. } => format!("is said to be done and is not: {}", safe::line(reason)),
-                Report::Failed { .. } | Report::Done { .. } => return None,
-                Report::Silent => "was not heard of for too long".to_owned(),
+                ExternalReport::Started { .. } => format!("is begun by {}", safe::line(by)),
+                ExternalReport::Progress { note } => note.as_deref().map(|note| format!("\"{}\"", safe::line(note)))?,
+                ExternalReport::Overruled { reason, .. } => {
+                    format!("is said to be done and is not: {}", safe::line(reason))
+                }
+                ExternalReport::Failed { .. } | ExternalReport::Done { .. } => return None,
+                ExternalReport::Silent => "was not heard of for too long".to_owned(),
             };
             Some(format!("{} {} {told}", paint::busy("▸"), name(phase)))
         }
@@ -61,7 +63,7 @@ pub(super) fn awaited(run: &Run) -> String {
 }
 
 /// `onward next`.
-pub(crate) fn next(next: &Next) -> String {
+pub(crate) fn next(next: &NextWork) -> String {
     let run = safe::line(next.run.as_str());
     match (&next.phase, next.reason) {
         (Some(phase), _) => {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use onward_core::retention::{Line, PrunePlan};
+use onward_core::retention::{PruneLine, PrunePlan};
 use serde::Serialize;
 
 use super::{paint, safe};
@@ -10,8 +10,8 @@ use super::{paint, safe};
 /// `prune --dry-run --json`.
 #[derive(Debug, Serialize)]
 pub(crate) struct PruneAnswer<'a> {
-    delete: &'a [Line],
-    keep: &'a [Line],
+    delete: &'a [PruneLine],
+    keep: &'a [PruneLine],
     bytes_freed: u64,
 }
 
@@ -22,7 +22,7 @@ pub(crate) fn answer(plan: &PrunePlan) -> PruneAnswer<'_> {
 /// `onward prune --dry-run`.
 pub(crate) fn prune(plan: &PrunePlan) -> String {
     let mut out = String::new();
-    let mut row = |word: String, line: &Line| {
+    let mut row = |word: String, line: &PruneLine| {
         let _ = writeln!(out, "{word}  {}   {}", safe::line(&line.id), safe::line(&line.reason));
     };
     plan.delete.iter().for_each(|line| row(paint::bad("would go"), line));

@@ -7,7 +7,7 @@ use onward_core::event::{RunResult, StopBy};
 use onward_core::id::PhaseId;
 use onward_core::resume::Weight;
 use onward_core::run::{PhaseStatus, Run};
-use onward_core::view::{PhaseRecord, StatusView, Why};
+use onward_core::view::{PhaseRecord, StatusView, WillRun};
 use onward_engine::Unfinished;
 
 use super::{paint, safe, status, time};
@@ -33,7 +33,7 @@ const COLUMNS_MAX: usize = 100;
 const ENTRIES_MAX: usize = 40;
 
 /// What is done, what was at work, what is left, and what would be next.
-pub(crate) fn summary(one: &Unfinished, next: &[Why], now: Timestamp) -> String {
+pub(crate) fn summary(one: &Unfinished, next: &[WillRun], now: Timestamp) -> String {
     let view = &one.view();
     let mut out = heading(view, &one.run, now);
     out.push_str(&entries(&view.completed, |record| done(record, now)));

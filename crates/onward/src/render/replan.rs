@@ -2,7 +2,7 @@
 
 use onward_core::event::Event;
 use onward_core::id::PhaseId;
-use onward_core::replan::Changes;
+use onward_core::replan::PlanChanges;
 
 use super::{paint, safe};
 
@@ -21,7 +21,7 @@ pub(super) fn line(event: &Event) -> Option<String> {
         }
         Event::Replanned(revision) => {
             let (number, kind) = (revision.number, revision.kind.as_str());
-            let differs = Changes {
+            let differs = PlanChanges {
                 added: revision.added.clone(),
                 removed: revision.removed.clone(),
                 changed: revision.changed.clone(),

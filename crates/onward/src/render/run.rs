@@ -13,7 +13,7 @@ use onward_engine::{Finished, Reporter, Update};
 use serde::Serialize;
 use serde_json::json;
 
-use super::change::Changes;
+use super::change::ChangeLines;
 use super::live::Live;
 use super::write::line_json;
 use super::{json, limits, paint, people, safe, say, status, time};
@@ -34,17 +34,17 @@ pub(crate) enum Style {
 
 /// Tells what happens, and remembers which run it was about.
 #[derive(Debug)]
-pub(crate) struct Report {
+pub(crate) struct RunReporter {
     style: Style,
     run: Option<RunId>,
-    changes: Changes,
+    changes: ChangeLines,
     last_word: Option<Timestamp>,
     live: Live,
     /// What was last said to be waited for.
     awaited: Option<Awaited>,
 }
 
-impl Reporter for Report {
+impl Reporter for RunReporter {
     fn update(&mut self, update: &Update<'_>) {
         match update {
             Update::Event { recorded, run } => self.event(recorded, run),
@@ -58,9 +58,9 @@ impl Reporter for Report {
     }
 }
 
-impl Report {
+impl RunReporter {
     pub(crate) fn new(style: Style) -> Self {
-        Self { style, run: None, changes: Changes::default(), last_word: None, live: Live::new(), awaited: None }
+        Self { style, run: None, changes: ChangeLines::default(), last_word: None, live: Live::new(), awaited: None }
     }
 
     fn event(&mut self, recorded: &Recorded, run: &Run) {
@@ -142,7 +142,7 @@ impl Report {
         self.live.clear();
         let code = exit_code(finished.ending);
         match self.style {
-            Style::Json => line_json(&Exit::of(&finished.run, code)),
+            Style::Json => line_json(&ExitLine::of(&finished.run, code)),
             Style::Quiet if code == exit::DONE => {}
             Style::Text | Style::Quiet => say(&last_words(finished)),
         }
@@ -152,7 +152,7 @@ impl Report {
     /// Nothing was started, and that is all right.
     pub(crate) fn left(&self, run: &RunId, resumable: bool, words: &str) {
         match self.style {
-            Style::Json => line_json(&Exit::new(exit::DONE, Some(run), resumable)),
+            Style::Json => line_json(&ExitLine::new(exit::DONE, Some(run), resumable)),
             Style::Text => say(words),
             Style::Quiet => {}
         }
@@ -170,7 +170,7 @@ impl Report {
                 let (run, reasons, findings) = (&failure.run, &failure.more, &failure.findings);
                 line_json(&json!({ "type": "refusal", "run": run, "reasons": reasons, "findings": findings }));
             }
-            line_json(&Exit::failed(failure, self.run.as_ref()));
+            line_json(&ExitLine::failed(failure, self.run.as_ref()));
         }
         failure.code
     }
@@ -178,7 +178,7 @@ impl Report {
 
 /// The last line for a program.
 #[derive(Debug, Serialize)]
-pub(crate) struct Exit {
+pub(crate) struct ExitLine {
     #[serde(rename = "type")]
     kind: &'static str,
     code: u8,
@@ -190,7 +190,7 @@ pub(crate) struct Exit {
     error: Option<String>,
 }
 
-impl Exit {
+impl ExitLine {
     fn new(code: u8, run: Option<&RunId>, resumable: bool) -> Self {
         let resume = run.filter(|_| resumable).map(view::resume_command);
         Self { kind: "exit", code, run: run.cloned(), resumable, resume, retry_at: None, error: None }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use onward_core::event::{Event, NoCommit, Snapshot};
+use onward_core::event::{Event, NoCommit, SnapshotRef};
 use onward_core::id::{CheckpointId, PhaseId};
 use onward_core::run::{Run, vcs};
 use onward_core::view;
@@ -55,7 +55,7 @@ fn kept_before(id: &CheckpointId, phase: &PhaseId, named: &str, run: &Run) -> Op
 }
 
 /// Said once, when it is new: the same is left out of every snapshot.
-fn left_out(snapshot: &Snapshot, run: &Run) -> Option<String> {
+fn left_out(snapshot: &SnapshotRef, run: &Run) -> Option<String> {
     let first = run.vcs.last.as_ref().is_none_or(|last| last.number == snapshot.number);
     let paths: Vec<String> = snapshot.left_out.iter().map(|path| safe::line(path)).collect();
     let worth_it = first && !paths.is_empty();

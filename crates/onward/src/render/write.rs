@@ -8,7 +8,7 @@ use onward_engine::redact::secrets;
 use serde::Serialize;
 use serde_json::json;
 
-use super::beside::{self, Piece, Way};
+use super::beside::{self, OutputStream, Printout};
 use super::{json, safe};
 
 /// Bytes that are copied at once.
@@ -24,7 +24,7 @@ pub(crate) fn not_written() -> Option<&'static str> {
 
 /// The answer to a command, on stdout. Colour is taken out where nobody would see it.
 pub(crate) fn answer(text: &str) {
-    let_out(Way::Out, text.as_bytes(), |bytes| remember(write_to(anstream::stdout().lock(), bytes)));
+    let_out(OutputStream::Out, text.as_bytes(), |bytes| remember(write_to(anstream::stdout().lock(), bytes)));
 }
 
 /// The answer as a line of JSON.
@@ -34,41 +34,41 @@ pub(crate) fn answer_json(value: &impl Serialize) {
 
 /// The answer as it is, for programs.
 pub(crate) fn answer_bytes(bytes: &[u8]) {
-    let_out(Way::Out, bytes, |bytes| remember(write_to(io::stdout().lock(), bytes)));
+    let_out(OutputStream::Out, bytes, |bytes| remember(write_to(io::stdout().lock(), bytes)));
 }
 
 /// A line about a run that is being driven, for programs. The run is not over because nobody can take it down.
 pub(super) fn line_json(value: &impl Serialize) {
-    let_out(Way::Out, json::line(value).as_bytes(), |bytes| ignore(write_to(io::stdout().lock(), bytes)));
+    let_out(OutputStream::Out, json::line(value).as_bytes(), |bytes| ignore(write_to(io::stdout().lock(), bytes)));
 }
 
 /// All that is not the answer, on stderr.
 pub(crate) fn say(text: &str) {
-    let_out(Way::Err, text.as_bytes(), |bytes| ignore(write_to(anstream::stderr().lock(), bytes)));
+    let_out(OutputStream::Err, text.as_bytes(), |bytes| ignore(write_to(anstream::stderr().lock(), bytes)));
 }
 
 /// What a terminal is told about the line of the cursor; such words are no colour and are not taken out.
 pub(super) fn rewrite(text: &str) {
-    let_out(Way::Err, text.as_bytes(), |bytes| ignore(write_to(io::stderr().lock(), bytes)));
+    let_out(OutputStream::Err, text.as_bytes(), |bytes| ignore(write_to(io::stderr().lock(), bytes)));
 }
 
 /// From now on nobody stands still because nobody reads.
 pub(crate) fn write_beside() {
     beside::begin(
-        |count| Piece {
+        |count| Printout {
             text: json::line(&json!({ "type": "left_out", "lines": count })).into_bytes(),
             write: |bytes| ignore(write_to(io::stdout().lock(), bytes)),
         },
-        |count| Piece {
+        |count| Printout {
             text: format!("[… {count} lines left out, nobody read them …]\n").into_bytes(),
             write: |bytes| ignore(write_to(anstream::stderr().lock(), bytes)),
         },
     );
 }
 
-fn let_out(way: Way, bytes: &[u8], write: fn(&[u8])) {
+fn let_out(way: OutputStream, bytes: &[u8], write: fn(&[u8])) {
     let text = secrets().bytes(bytes).into_owned();
-    if let Some(piece) = beside::put(way, Piece { text, write }) {
+    if let Some(piece) = beside::put(way, Printout { text, write }) {
         (piece.write)(&piece.text);
     }
 }
@@ -99,13 +99,13 @@ pub(crate) fn usage(error: &clap::Error) {
 
 /// Whether anybody still reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Copied {
+pub(crate) enum Readership {
     All,
     NobodyReads,
 }
 
 /// Copies what a phase printed to stdout: as it is for programs, harmless for a terminal, which would obey it.
-pub(crate) fn copy(mut from: impl Read) -> io::Result<Copied> {
+pub(crate) fn copy(mut from: impl Read) -> io::Result<Readership> {
     let mut out = io::stdout().lock();
     let terminal = out.is_terminal();
     let mut buffer = vec![0; COPIED_BYTES];
@@ -124,11 +124,11 @@ pub(crate) fn copy(mut from: impl Read) -> io::Result<Copied> {
         };
         if written.is_err() {
             remember(written);
-            return Ok(Copied::NobodyReads);
+            return Ok(Readership::NobodyReads);
         }
     }
     let ended = write_to(&mut out, safe::block(&String::from_utf8_lossy(&rest)).as_bytes());
-    let copied = if ended.is_ok() { Copied::All } else { Copied::NobodyReads };
+    let copied = if ended.is_ok() { Readership::All } else { Readership::NobodyReads };
     remember(ended);
     Ok(copied)
 }

@@ -1,11 +1,11 @@
 //! Matching of paths. What it decides may be removed, so unlike the comparison of two globs it never guesses; and it takes no
 //! longer than the lengths of glob and path multiplied, whatever somebody writes.
 
-use super::tokens::{Reading, SLASH, Token, WILDCARDS, names, tokens};
+use super::tokens::{GlobToken, Reading, SLASH, WILDCARDS, names, tokens};
 
 /// Globs relative to the top of the project.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Globs(Vec<Vec<Token>>);
+pub struct Globs(Vec<Vec<GlobToken>>);
 
 /// A glob that is not understood well enough to act on it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -39,8 +39,8 @@ impl Globs {
 
     /// A path to the letter, and all that lies below it.
     fn below(path: &str) -> Self {
-        let letters: Vec<Token> = path.chars().map(|letter| Token::Is(u32::from(letter))).collect();
-        Self(vec![if letters.is_empty() { vec![Token::Any] } else { letters }])
+        let letters: Vec<GlobToken> = path.chars().map(|letter| GlobToken::Is(u32::from(letter))).collect();
+        Self(vec![if letters.is_empty() { vec![GlobToken::Any] } else { letters }])
     }
 
     /// Whether one of the globs means this path or a folder above it. Names need not be text.
@@ -76,7 +76,7 @@ fn letters(path: &[u8]) -> Vec<u32> {
 }
 
 /// For every length of the beginning of the path, whether the whole glob means it.
-fn reach(glob: &[Token], path: &[u32]) -> Vec<bool> {
+fn reach(glob: &[GlobToken], path: &[u32]) -> Vec<bool> {
     let mut at = vec![false; path.len() + 1];
     at[0] = true;
     for token in glob {
@@ -84,19 +84,19 @@ fn reach(glob: &[Token], path: &[u32]) -> Vec<bool> {
         for from in (0..=path.len()).filter(|&from| at[from]) {
             let rest = &path[from..];
             match token {
-                Token::Is(letter) => mark(&mut next, from + 1, rest.first() == Some(letter)),
-                Token::One => mark(&mut next, from + 1, rest.first().is_some_and(|&letter| letter != SLASH)),
-                Token::Class { ranges, inverted } => {
+                GlobToken::Is(letter) => mark(&mut next, from + 1, rest.first() == Some(letter)),
+                GlobToken::One => mark(&mut next, from + 1, rest.first().is_some_and(|&letter| letter != SLASH)),
+                GlobToken::Class { ranges, inverted } => {
                     let has = |letter: u32| ranges.iter().any(|&(first, last)| (first..=last).contains(&letter));
                     let fits = rest.first().is_some_and(|&letter| letter != SLASH && has(letter) != *inverted);
                     mark(&mut next, from + 1, fits);
                 }
-                Token::Some => {
+                GlobToken::Some => {
                     let length = rest.iter().take_while(|&&letter| letter != SLASH).count();
                     next[from..=from + length].fill(true);
                 }
-                Token::Any => next[from..].fill(true),
-                Token::Folders => {
+                GlobToken::Any => next[from..].fill(true),
+                GlobToken::Folders => {
                     next[from] = true;
                     for (index, _) in rest.iter().enumerate().filter(|(_, letter)| **letter == SLASH) {
                         next[from + index + 1] = true;

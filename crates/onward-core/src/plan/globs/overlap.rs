@@ -1,6 +1,6 @@
 //! Whether two globs can mean the same file. Wrong only in one direction: when unsure, they can.
 
-use super::tokens::{Reading, SLASH, Token as Exact, tokens};
+use super::tokens::{GlobToken as Exact, Reading, SLASH, tokens};
 
 /// Alternatives of two globs that are compared with each other.
 const PAIRS_MAX: usize = 64;

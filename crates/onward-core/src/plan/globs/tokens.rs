@@ -11,7 +11,7 @@ pub(super) const SLASH: u32 = '/' as u32;
 const EXPRESSION: char = '\0';
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Token {
+pub(super) enum GlobToken {
     /// This character, or `/`.
     Is(u32),
     /// Any one character but `/`.
@@ -35,7 +35,7 @@ pub(super) enum Reading {
 }
 
 /// The tokens of a glob, once for each alternative in its braces; none if it is not understood.
-pub(super) fn tokens(glob: &str, reading: Reading) -> Option<Vec<Vec<Token>>> {
+pub(super) fn tokens(glob: &str, reading: Reading) -> Option<Vec<Vec<GlobToken>>> {
     let glob = glob.trim();
     if glob.chars().count() > GLOB_CHARS_MAX || glob.contains(EXPRESSION) {
         return None;
@@ -76,7 +76,7 @@ fn alternatives(glob: &str) -> Option<Vec<String>> {
     (all.len() <= ALTERNATIVES_MAX).then_some(all)
 }
 
-fn alternative_tokens(glob: &str, reading: Reading) -> Option<Vec<Token>> {
+fn alternative_tokens(glob: &str, reading: Reading) -> Option<Vec<GlobToken>> {
     let parts = names(glob);
     let unclear = glob.starts_with(['/', '!', '~']) || glob.contains('\\') || parts.contains(&"..");
     let unresolved = reading == Reading::Exact && glob.contains(['$', EXPRESSION]);
@@ -87,12 +87,12 @@ fn alternative_tokens(glob: &str, reading: Reading) -> Option<Vec<Token>> {
     for (at, part) in parts.iter().enumerate() {
         let last = at + 1 == parts.len();
         match *part {
-            "**" if last => tokens.push(Token::Any),
-            "**" => tokens.push(Token::Folders),
+            "**" if last => tokens.push(GlobToken::Any),
+            "**" => tokens.push(GlobToken::Folders),
             part => {
                 part_tokens(part, reading, &mut tokens)?;
                 if !last {
-                    tokens.push(Token::Is(SLASH));
+                    tokens.push(GlobToken::Is(SLASH));
                 }
             }
         }
@@ -100,21 +100,21 @@ fn alternative_tokens(glob: &str, reading: Reading) -> Option<Vec<Token>> {
     Some(tokens)
 }
 
-fn part_tokens(part: &str, reading: Reading, tokens: &mut Vec<Token>) -> Option<()> {
+fn part_tokens(part: &str, reading: Reading, tokens: &mut Vec<GlobToken>) -> Option<()> {
     let mut rest = part;
     while let Some(first) = rest.chars().next() {
         let length = match first {
             '*' => {
                 let stars = rest.len() - rest.trim_start_matches('*').len();
-                tokens.push(if stars > 1 && reading == Reading::Rough { Token::Any } else { Token::Some });
+                tokens.push(if stars > 1 && reading == Reading::Rough { GlobToken::Any } else { GlobToken::Some });
                 stars
             }
             EXPRESSION if reading == Reading::Rough => {
-                tokens.push(Token::Any);
+                tokens.push(GlobToken::Any);
                 first.len_utf8()
             }
             '?' => {
-                tokens.push(Token::One);
+                tokens.push(GlobToken::One);
                 1
             }
             '[' => {
@@ -123,7 +123,7 @@ fn part_tokens(part: &str, reading: Reading, tokens: &mut Vec<Token>) -> Option<
                 end + 1
             }
             other => {
-                tokens.push(Token::Is(u32::from(other)));
+                tokens.push(GlobToken::Is(u32::from(other)));
                 other.len_utf8()
             }
         };
@@ -132,7 +132,7 @@ fn part_tokens(part: &str, reading: Reading, tokens: &mut Vec<Token>) -> Option<
     Some(())
 }
 
-fn class(inside: &str) -> Option<Token> {
+fn class(inside: &str) -> Option<GlobToken> {
     let (inverted, inside) = match inside.strip_prefix(['!', '^']) {
         Some(rest) => (true, rest),
         None => (false, inside),
@@ -152,5 +152,5 @@ fn class(inside: &str) -> Option<Token> {
             }
         }
     }
-    (!ranges.is_empty()).then_some(Token::Class { ranges, inverted })
+    (!ranges.is_empty()).then_some(GlobToken::Class { ranges, inverted })
 }

@@ -5,13 +5,13 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Artifact {
+pub struct DeclaredArtifact {
     pub name: String,
     /// Below the top of the project; may hold `${{ }}`.
     pub path: String,
     /// The phase is not done without it.
     pub required: bool,
-    pub keep: Keep,
+    pub keep: KeepCopy,
     /// What is larger is not kept.
     pub max_bytes: Option<u64>,
 }
@@ -19,7 +19,7 @@ pub struct Artifact {
 /// Whether a copy is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Keep {
+pub enum KeepCopy {
     No,
     /// As long as the run is.
     Forever,

@@ -6,7 +6,7 @@ mod limits;
 mod matrix;
 mod revision;
 
-pub use done::{Artifact, Keep};
+pub use done::{DeclaredArtifact, KeepCopy};
 pub use external_phases::{APPROVE, Approval, CHOICE, External, IfExpired, IfSilent, REJECT};
 pub use limits::{Budget, Detect, Limit, MAX_WAIT_DEFAULT, Rate, Scope, WhenLimited};
 pub use matrix::{Axis, Matrix, Situation, Uses};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::document::check_value::{boolean, integer, number};
 use crate::document::shape::Keys;
-use crate::document::tree::{Content, Node};
+use crate::document::tree::{Node, NodeContent};
 use crate::document::units;
 use crate::document::word::Word;
 
@@ -129,7 +129,7 @@ pub(super) fn pairs(node: &Node) -> Vec<(String, String)> {
 
 pub(super) fn scalar(node: &Node) -> Option<Scalar<'_>> {
     match &node.content {
-        Content::Scalar { text, plain } => Some((text, *plain)),
-        Content::Sequence(_) | Content::Mapping(_) => None,
+        NodeContent::Scalar { text, plain } => Some((text, *plain)),
+        NodeContent::Sequence(_) | NodeContent::Mapping(_) => None,
     }
 }

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::document::tree::{Content, Node};
+use crate::document::tree::{Node, NodeContent};
 use crate::document::units;
 use crate::plan::keys::{APPROVAL, ARTIFACT_KEYS, BUDGET_KEYS, BUILT_IN_AGENTS, DETECT, EXTERNAL, LIMIT_KEYS, MATRIX};
 use crate::plan::parts::{
-    Approval, Artifact, Axis, Budget, Detect, External, Keep, Limit, MAX_WAIT_DEFAULT, Matrix, Rate, ReplanKeys, Scope,
+    Approval, Axis, Budget, DeclaredArtifact, Detect, External, KeepCopy, Limit, MAX_WAIT_DEFAULT, Matrix, Rate,
+    ReplanKeys, Scope,
 };
 
 use super::layers::{Layers, texts};
@@ -49,8 +50,8 @@ pub(in crate::plan) fn matrix(node: &Node) -> Matrix {
     let keys = Layers::alone(node, &MATRIX);
     let axes = node.entries().iter().filter(|axis| MATRIX.find(&axis.key).is_none());
     let of_node = |node: &Node| match &node.content {
-        Content::Scalar { text, .. } => Axis::From(text.clone()),
-        Content::Sequence(_) | Content::Mapping(_) => Axis::Values(texts(node)),
+        NodeContent::Scalar { text, .. } => Axis::From(text.clone()),
+        NodeContent::Sequence(_) | NodeContent::Mapping(_) => Axis::Values(texts(node)),
     };
     Matrix {
         axes: axes.map(|entry| (entry.key.clone(), of_node(&entry.value))).collect(),
@@ -59,11 +60,11 @@ pub(in crate::plan) fn matrix(node: &Node) -> Matrix {
     }
 }
 
-pub(super) fn artifacts(node: &Node) -> Vec<Artifact> {
+pub(super) fn artifacts(node: &Node) -> Vec<DeclaredArtifact> {
     let read = node.entries().iter().map(|entry| {
         let block = &entry.value;
         let keys = Layers::alone(block, &ARTIFACT_KEYS);
-        Artifact {
+        DeclaredArtifact {
             name: entry.key.clone(),
             path: block.text().map(str::to_owned).or_else(|| keys.text("path")).unwrap_or_default(),
             required: keys.flag("required"),
@@ -74,11 +75,11 @@ pub(super) fn artifacts(node: &Node) -> Vec<Artifact> {
     read.collect()
 }
 
-fn keep(artifact: Layers<'_>) -> Keep {
+fn keep(artifact: Layers<'_>) -> KeepCopy {
     match (artifact.flag("keep"), artifact.text("keep").as_deref()) {
-        (true, _) | (false, Some("forever")) => Keep::Forever,
-        (false, None) => Keep::No,
-        (false, Some(text)) => units::duration(text).map_or(Keep::No, Keep::For),
+        (true, _) | (false, Some("forever")) => KeepCopy::Forever,
+        (false, None) => KeepCopy::No,
+        (false, Some(text)) => units::duration(text).map_or(KeepCopy::No, KeepCopy::For),
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Number};
 
 use crate::diagnostic::Place;
 use crate::document::check_value::{boolean, integer, number};
-use crate::document::tree::{Content, Node};
+use crate::document::tree::{Node, NodeContent};
 use crate::expression::Condition;
 use crate::id::PhaseId;
 use crate::plan::keys::{AGENT, BACKOFF, KINDS, NEED_KEYS, PHASE, REPLAN, RETRY};
@@ -171,12 +171,14 @@ fn merged(keys: Layers<'_>) -> serde_json::Value {
 /// Plain words that YAML 1.2 gives a meaning get it; all other text stays text.
 fn to_json(node: &Node) -> serde_json::Value {
     match &node.content {
-        Content::Sequence(items) => items.iter().map(to_json).collect(),
-        Content::Mapping(entries) => {
+        NodeContent::Sequence(items) => items.iter().map(to_json).collect(),
+        NodeContent::Mapping(entries) => {
             serde_json::Value::Object(entries.iter().map(|entry| (entry.key.clone(), to_json(&entry.value))).collect())
         }
-        Content::Scalar { text, plain: true } if matches!(text.as_str(), "" | "~" | "null") => serde_json::Value::Null,
-        Content::Scalar { text, plain } => {
+        NodeContent::Scalar { text, plain: true } if matches!(text.as_str(), "" | "~" | "null") => {
+            serde_json::Value::Null
+        }
+        NodeContent::Scalar { text, plain } => {
             let float = || number(text, *plain).and_then(Number::from_f64).map(serde_json::Value::Number);
             let whole = || integer(text, *plain).map(serde_json::Value::from);
             let known = boolean(text, *plain).map(serde_json::Value::Bool).or_else(whole).or_else(float);

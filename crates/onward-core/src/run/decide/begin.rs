@@ -9,7 +9,7 @@ use crate::event::{Event, SkippedBy};
 use crate::id::{Generation, PhaseId};
 use crate::input::{Begin, Choice, Resumption};
 use crate::plan::Body;
-use crate::replan::Limits;
+use crate::replan::ReplanLimits;
 use crate::run::state::{PhaseState, PhaseStatus, Run};
 
 pub(super) fn begin(run: &Run, begin: &Begin, now: Timestamp) -> Result<Vec<Event>, Refusal> {
@@ -30,7 +30,7 @@ pub(super) fn begin(run: &Run, begin: &Begin, now: Timestamp) -> Result<Vec<Even
         environment: begin.environment.clone(),
     }];
     events.extend(begin.closed.iter().filter_map(|closed| limited::elsewhere(run, closed, now)));
-    if told.replan_limits == Limits::Waived {
+    if told.replan_limits == ReplanLimits::Waived {
         events.push(Event::ReplanAllowed);
     }
     if let Some(world) = &told.world {

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::Refusal;
 use super::ended::{retried_or_failed, seen};
-use crate::event::{Event, Report};
+use crate::event::{Event, ExternalReport};
 use crate::failure::FailureCode;
 use crate::id::{Attempt, PhaseId};
 use crate::input::{CommitIs, DoneSaid, Says};
@@ -12,7 +12,7 @@ use crate::mutant::{self, Mutant};
 use crate::plan::{Phase, RetryWhen};
 use crate::run::cut::uses_what_was_cut;
 use crate::run::external_phases::{ExternalState, answered, as_approval, as_external};
-use crate::run::iteration::{self, Next, Round, nothing_remains};
+use crate::run::iteration::{self, NextRound, Round, nothing_remains};
 use crate::run::proof::{self, Judgement};
 use crate::run::schedule;
 use crate::run::skip_and_expand::has_a_place;
@@ -64,17 +64,19 @@ pub(super) fn report(run: &Run, id: &PhaseId, by: &str, says: &Says, now: Timest
     let tell = |report| Event::Reported { phase: id.clone(), by: by.to_owned(), report };
     Ok(match says {
         Says::Start => begun.into_iter().collect(),
-        Says::Progress { note } => begun.into_iter().chain([tell(Report::Progress { note: note.clone() })]).collect(),
+        Says::Progress { note } => {
+            begun.into_iter().chain([tell(ExternalReport::Progress { note: note.clone() })]).collect()
+        }
         Says::Fail { reason } => {
             let attempt = Attempt(state.attempts + u32::from(begun.is_some()));
             let why = (FailureCode::Reported, reason.clone());
             let next = retried_or_failed(run, phase, state.failures, RetryWhen::Failed, why, attempt, now);
-            begun.into_iter().chain([tell(Report::Failed { reason: reason.clone() }), next]).collect()
+            begun.into_iter().chain([tell(ExternalReport::Failed { reason: reason.clone() }), next]).collect()
         }
         Says::Done(said) => {
             if let Some(reason) = overruled(phase, said) {
                 let remaining = Some(said.remaining.clone()).filter(|text| !nothing_remains(text));
-                let overruled = tell(Report::Overruled { reason, remaining });
+                let overruled = tell(ExternalReport::Overruled { reason, remaining });
                 // The failure that this would be was counted: its retry has not begun.
                 let why = stuck(state, said).filter(|_| !a_retry_is_due_later(state, now));
                 let Some(why) = why else { return Ok(vec![overruled]) };
@@ -88,9 +90,9 @@ pub(super) fn report(run: &Run, id: &PhaseId, by: &str, says: &Says, now: Timest
                     attempt,
                     now,
                 );
-                begun.into_iter().chain([overruled, tell(Report::Failed { reason: why }), next]).collect()
+                begun.into_iter().chain([overruled, tell(ExternalReport::Failed { reason: why }), next]).collect()
             } else {
-                let done = tell(Report::Done { commit: said.commit.clone() });
+                let done = tell(ExternalReport::Done { commit: said.commit.clone() });
                 begun.into_iter().chain([done, completed(run, phase, said)]).collect()
             }
         }
@@ -159,7 +161,7 @@ fn begun(run: &Run, phase: &Phase, state: &PhaseState, by: &str) -> Result<Optio
     if let Some(why) = uses_what_was_cut(run, phase) {
         return no(format!("phase {id} is not begun: {}", why.message));
     }
-    let report = Report::Started { attempt: Attempt(state.attempts + 1) };
+    let report = ExternalReport::Started { attempt: Attempt(state.attempts + 1) };
     Ok(Some(Event::Reported { phase: id.clone(), by: by.to_owned(), report }))
 }
 
@@ -169,8 +171,12 @@ fn stuck(state: &PhaseState, said: &DoneSaid) -> Option<String> {
     let rounds: Vec<Round> =
         rounds.map(|remaining| Round { finished: true, remaining: remaining.clone(), exhausted: false }).collect();
     match iteration::next(&rounds, usize::MAX) {
-        Next::Stuck { remaining } => Some(format!("it is stuck: what remains has not changed: {remaining}")),
-        Next::Done | Next::GoOn | Next::HandOff | Next::Overruled { .. } | Next::LimitReached { .. } => None,
+        NextRound::Stuck { remaining } => Some(format!("it is stuck: what remains has not changed: {remaining}")),
+        NextRound::Done
+        | NextRound::GoOn
+        | NextRound::HandOff
+        | NextRound::Overruled { .. }
+        | NextRound::LimitReached { .. } => None,
     }
 }
 

@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::event::{Event, LimitHit, Outcome};
-use crate::input::{AttemptEnd, Elsewhere, LastWords};
+use crate::input::{AttemptEnd, ClosedElsewhere, LastWords};
 use crate::plan::{Body, Limit, Phase};
-use crate::rate_limit::{Evidence, RESET_AWAY_MAX, Response, Speaker, recognise, respond, shortest};
+use crate::rate_limit::{FailedAttempt, RESET_AWAY_MAX, Response, Speaker, recognise, respond, shortest};
 use crate::run::limits::Who;
 use crate::run::state::Run;
 
@@ -29,7 +29,7 @@ pub(super) fn limited(run: &Run, phase: &Phase, end: &AttemptEnd, now: Timestamp
     let rows = drawn.iter().map(|(name, _)| Who::Limit((*name).to_owned())).chain([Who::Phase(phase.id.clone())]);
     let rows: Vec<_> = rows.filter_map(|who| run.limits.row(&who)).collect();
     let hits_before = rows.iter().map(|row| row.hits).max().unwrap_or(0);
-    let evidence = Evidence { speaker, exit_code, text: text.as_bytes(), hits_before, local };
+    let evidence = FailedAttempt { speaker, exit_code, text: text.as_bytes(), hits_before, local };
     let since = rows.iter().map(|row| row.since).min().unwrap_or(now);
     let mut hit = recognise(&evidence, drawn.iter().copied(), now)?;
     hit.until = hit.until.max(now + shortest(since, now));
@@ -47,8 +47,8 @@ pub(super) fn limited(run: &Run, phase: &Phase, end: &AttemptEnd, now: Timestamp
 }
 
 /// A limit that another run has hit is closed for this one too, if that is news and it draws on it.
-pub(super) fn elsewhere(run: &Run, closed: &Elsewhere, now: Timestamp) -> Option<Event> {
-    let Elsewhere { limit, until, told } = closed.clone();
+pub(super) fn elsewhere(run: &Run, closed: &ClosedElsewhere, now: Timestamp) -> Option<Event> {
+    let ClosedElsewhere { limit, until, told } = closed.clone();
     let drawn =
         run.plan().limits.contains_key(&limit) || run.plan().phases.iter().any(|p| p.pools().contains(&&*limit));
     let known = run.limits.usage.get(&limit).and_then(|usage| usage.closed_until);

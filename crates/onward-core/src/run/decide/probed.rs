@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::Refusal;
 use super::ended::{failed_for_good, has_probe, is_another_failure, retried_or_failed, tells_of_a_signal};
-use crate::event::{Answer, Claimed, Event, PhaseError};
+use crate::event::{Claimed, Event, PhaseError, ProbeAnswer};
 use crate::failure::FailureCode;
 use crate::id::{Attempt, PhaseId};
 use crate::plan::{Effects, OnInterrupt, Phase, RetryWhen};
@@ -23,10 +23,10 @@ pub(super) fn probed(run: &Run, id: &PhaseId, proof: &Proof, now: Timestamp) -> 
             Judgement::Done,
             ProbeDue::AfterTheRun(claimed) | ProbeDue::BeforeARerun(claimed) | ProbeDue::AfterAStop(claimed),
         ) => {
-            vec![first(Answer::Done, None), completed(id, claimed, proof)]
+            vec![first(ProbeAnswer::Done, None), completed(id, claimed, proof)]
         }
         (Judgement::Done, ProbeDue::AfterACut(cut)) => {
-            vec![first(Answer::Done, None), completed(id, &cut.0, proof)]
+            vec![first(ProbeAnswer::Done, None), completed(id, &cut.0, proof)]
         }
         (Judgement::NotDone(_), ProbeDue::AfterACut(cut)) => {
             let PhaseError { code, message } = cut.1.clone();
@@ -38,7 +38,7 @@ pub(super) fn probed(run: &Run, id: &PhaseId, proof: &Proof, now: Timestamp) -> 
                 let attempt = Attempt(state.attempts);
                 retried_or_failed(run, phase, failures, kind_of(code), (code, message), attempt, now)
             };
-            vec![first(Answer::NotDone, Some(cut.1.clone())), next]
+            vec![first(ProbeAnswer::NotDone, Some(cut.1.clone())), next]
         }
         (Judgement::NotDone(error), ProbeDue::AfterTheRun(_)) => {
             let why = (error.code, error.message.clone());
@@ -47,19 +47,21 @@ pub(super) fn probed(run: &Run, id: &PhaseId, proof: &Proof, now: Timestamp) -> 
             } else {
                 retried_or_failed(run, phase, state.failures, RetryWhen::Failed, why, Attempt(state.attempts), now)
             };
-            vec![first(Answer::NotDone, Some(error)), next]
+            vec![first(ProbeAnswer::NotDone, Some(error)), next]
         }
         (Judgement::NotDone(error), ProbeDue::AfterAStop(_)) => {
             // Without a `done-when` nothing says that its outward effect is absent.
             let doubt = asks(phase) || (phase.effects == Effects::External && !has_probe(phase));
             let doubt = doubt.then(|| Event::PhaseInDoubt { phase: id.clone() });
-            std::iter::once(first(Answer::NotDone, Some(error))).chain(doubt).collect()
+            std::iter::once(first(ProbeAnswer::NotDone, Some(error))).chain(doubt).collect()
         }
         (Judgement::NotDone(error), ProbeDue::BeforeARerun(_)) => {
             let doubt = asks(phase).then(|| Event::PhaseInDoubt { phase: id.clone() });
-            std::iter::once(first(Answer::NotDone, Some(error))).chain(doubt).collect()
+            std::iter::once(first(ProbeAnswer::NotDone, Some(error))).chain(doubt).collect()
         }
-        (Judgement::Unclear, _) => vec![first(Answer::CannotTell, None), Event::PhaseInDoubt { phase: id.clone() }],
+        (Judgement::Unclear, _) => {
+            vec![first(ProbeAnswer::CannotTell, None), Event::PhaseInDoubt { phase: id.clone() }]
+        }
     })
 }
 

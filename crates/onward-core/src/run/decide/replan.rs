@@ -8,7 +8,7 @@ use crate::failure::FailureCode;
 use crate::id::PhaseId;
 use crate::input::{Choice, Consent, LastWords, Says};
 use crate::plan::{self, Phase, PhaseFailure, Plan, ReplanRules};
-use crate::replan::{Because, Cause, Replanned, Revision};
+use crate::replan::{Because, ReplanCause, Replanned, Revision};
 use crate::run::replans::{Stage, refusal};
 use crate::run::state::{PhaseStatus, Run};
 use crate::tail;
@@ -17,12 +17,12 @@ use crate::tail;
 pub(super) fn asked(phase: &Phase, last_words: Option<&LastWords>) -> Event {
     let reason = last_words.and_then(|words| tail::last_line(words.text.as_bytes()));
     let reason = reason.unwrap_or_else(|| "it gives no reason".to_owned());
-    Event::ReplanAsked { phase: phase.id.clone(), reason, cause: Cause::Asked }
+    Event::ReplanAsked { phase: phase.id.clone(), reason, cause: ReplanCause::Asked }
 }
 
 /// What failed for good asks for another plan where the plan says so: `on-failure: replan` of the phase, or `when`.
 pub(super) fn instead_of_failing(run: &Run, phase: &Phase, code: FailureCode, message: &str) -> Option<Event> {
-    let cause = Cause::of_failure(code);
+    let cause = ReplanCause::of_failure(code);
     let rules = run.plan().replan_rules(Some(phase));
     let asks = phase.on_failure == Some(PhaseFailure::Replan) || cause.when().is_some_and(|w| rules.when.contains(&w));
     asks.then(|| Event::ReplanAsked { phase: phase.id.clone(), reason: message.to_owned(), cause })
@@ -47,7 +47,7 @@ pub(super) fn reported(run: &Run, phase: &PhaseId, reason: &str, plan: Option<&P
     if state.attempt.is_some() {
         return illegal("it is at work, and asks by ending with code 79");
     }
-    let cause = Cause::Reported;
+    let cause = ReplanCause::Reported;
     let Some(plan) = plan else {
         return match run.may_ask_for_a_plan(phase) {
             Ok(ReplanRules { run: None, .. }) => {
@@ -71,7 +71,7 @@ pub(super) fn too_complex(run: &Run, phase: &PhaseId, says: &Says, figure: u32) 
     let rules = run.plan().replan_rules(run.plan().phase(phase));
     let asks = goes_on && run.replans.of(phase).is_none() && rules.too_complex(Some(figure), None);
     let reason = format!("its complexity is {figure}, and {} is the most", rules.complexity_max);
-    asks.then(|| Event::ReplanAsked { phase: phase.clone(), reason, cause: Cause::TooComplex })
+    asks.then(|| Event::ReplanAsked { phase: phase.clone(), reason, cause: ReplanCause::TooComplex })
 }
 
 /// A person has looked at the plan that was proposed.
@@ -87,7 +87,13 @@ pub(super) fn settled(run: &Run, phase: &PhaseId, answer: Consent) -> Result<Vec
 }
 
 /// The revision, the wait for a person, or the refusal.
-fn judged(run: &Run, phase: &PhaseId, (reason, cause): (&str, Cause), plan: &Plan, consent: Consent) -> Vec<Event> {
+fn judged(
+    run: &Run,
+    phase: &PhaseId,
+    (reason, cause): (&str, ReplanCause),
+    plan: &Plan,
+    consent: Consent,
+) -> Vec<Event> {
     let (revision, rules) = match run.judge_proposal(phase, plan) {
         Ok(judged) => judged,
         Err(refused) => return vec![refusal(phase, Because::from(&refused), refused.to_string())],

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::Refusal;
 use crate::checkpoint::Trigger;
-use crate::event::{Event, NoCommit, Restored, RewindBegun, RunRewound, Snapshot};
+use crate::event::{Event, NoCommit, RestoredState, RewindBegun, RunRewound, SnapshotRef};
 use crate::id::{Attempt, CheckpointId, PhaseId, RunId, Seq};
 use crate::input::Made;
 use crate::naming::checkpoint_id;
@@ -12,7 +12,7 @@ use crate::patch;
 use crate::run::state::Run;
 use crate::run::vcs::copy_name;
 
-pub(super) fn snapshotted(result: &Result<Snapshot, String>) -> Event {
+pub(super) fn snapshotted(result: &Result<SnapshotRef, String>) -> Event {
     match result {
         Ok(snapshot) => Event::SnapshotTaken(snapshot.clone()),
         Err(reason) => Event::SnapshotMissed { reason: reason.clone() },
@@ -24,7 +24,7 @@ pub(super) fn kept_before_clean(
     run: &Run,
     phase: &PhaseId,
     attempt: Attempt,
-    snapshot: &Snapshot,
+    snapshot: &SnapshotRef,
     now: Timestamp,
 ) -> Vec<Event> {
     let at_work = run.phase_state(phase).and_then(|state| state.attempt.as_ref());
@@ -73,6 +73,6 @@ pub(super) fn rewound(run: &Run, result: &Result<Box<RunRewound>, String>) -> Re
     }
 }
 
-pub(super) fn forked(from: &RunId, checkpoint: &CheckpointId, restored: &Restored) -> Event {
+pub(super) fn forked(from: &RunId, checkpoint: &CheckpointId, restored: &RestoredState) -> Event {
     Event::RunForked { from: from.clone(), checkpoint: checkpoint.clone(), restored: restored.clone() }
 }

@@ -29,7 +29,7 @@ const LOOK_PAUSE: Duration = Duration::from_millis(4);
 
 /// What tells the processes of one attempt, or of one look, from all others.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mark {
+pub struct AttemptMark {
     /// An element of `ONWARD_TREE`.
     pub tag: String,
     /// The main process, where it is known.
@@ -55,12 +55,12 @@ const EMPTY_LOOKS_AFTER_A_CHASE: u32 = 12;
 const CHASE_ROUNDS_MAX: u32 = 2_000;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Act {
+enum MemberAct {
     Look,
     Kill,
 }
 
-impl Mark {
+impl AttemptMark {
     pub fn tagged(tag: &str) -> Self {
         Self { tag: tag.to_owned(), main: None, root: None, spared: None }
     }
@@ -68,12 +68,12 @@ impl Mark {
     /// All that is there of it now. A process that is just becoming another program shows no environment for a moment, so nobody
     /// counts as gone before two looks.
     pub fn members(&self) -> io::Result<Vec<Member>> {
-        let found = self.pass(Act::Look)?;
+        let found = self.pass(MemberAct::Look)?;
         if !found.is_empty() {
             return Ok(found);
         }
         thread::sleep(LOOK_PAUSE);
-        self.pass(Act::Look)
+        self.pass(MemberAct::Look)
     }
 
     /// Kills all of it, again and again until two looks in a row find nothing; more of them where it had to be chased, since what
@@ -86,7 +86,7 @@ impl Mark {
             if self.root == Some(Pid::this()) {
                 chase_children();
             }
-            left = self.pass(Act::Kill);
+            left = self.pass(MemberAct::Kill);
             let empty = left.as_ref().is_ok_and(Vec::is_empty);
             (empty_in_a_row, rounds_that_met_some) =
                 if empty { (empty_in_a_row + 1, rounds_that_met_some) } else { (0, rounds_that_met_some + 1) };
@@ -101,12 +101,12 @@ impl Mark {
 
     /// One look at every process there is, from the oldest number to the newest: one that forks and ends at once, again and again,
     /// is met where it goes. A look that could not see everything is an error, and kills what it saw all the same.
-    fn pass(&self, act: Act) -> io::Result<Vec<Member>> {
+    fn pass(&self, act: MemberAct) -> io::Result<Vec<Member>> {
         let mut others: BTreeMap<Pid, Vec<(Pid, Stat)>> = BTreeMap::new();
         let (mut found, mut trouble) = (Vec::new(), None);
         let take = |pid: Pid, stat: Stat, found: &mut Vec<Member>| {
             found.push(Member { pid, start_time: stat.start_time });
-            if act == Act::Kill {
+            if act == MemberAct::Kill {
                 // A group that one of ours leads is ours; first, while its leader is there and its number can be nobody else's.
                 // One that is gone or cannot be killed is found out by the next look.
                 if stat.group == pid && pid != getpgrp() && alive(pid, stat.start_time) {
@@ -218,7 +218,7 @@ pub fn kill_tree(group: Option<Pid>, tag: &str) -> io::Result<Vec<Member>> {
         // A group that is empty by now is what we want.
         let _ = killpg(group, Signal::SIGKILL);
     }
-    Mark::tagged(tag).kill()
+    AttemptMark::tagged(tag).kill()
 }
 
 /// Whether one of the tags in the environment of the process is this one.

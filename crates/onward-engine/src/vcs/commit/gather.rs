@@ -8,12 +8,12 @@ use onward_core::secret_names::is_secret_name;
 
 use super::message::run_hook;
 use super::{CommitRequest, Hooks, NotCommitted, Whose};
-use crate::vcs::call::{Call, DURABLE, command};
-use crate::vcs::head::Head;
+use crate::vcs::call::{DURABLE, GitCall, command};
+use crate::vcs::head::CheckedOut;
 use crate::vcs::repository::Repository;
-use crate::vcs::scan::{self, Difference, Entry, InTree, STATUS_WORDS};
+use crate::vcs::scan::{self, Difference, InTree, STATUS_WORDS, TreeEntry};
 use crate::vcs::shadow::{Shadow, list};
-use crate::vcs::trouble::Trouble;
+use crate::vcs::trouble::GitTrouble;
 use crate::vcs::{LeftOut, WhyLeftOut, path_of};
 
 /// A tree to commit.
@@ -24,10 +24,10 @@ pub(super) struct Gathered {
 
 /// What is done to the index before the tree is written.
 #[derive(Default)]
-struct Plan {
+struct IndexPlan {
     take: std::collections::BTreeSet<Vec<u8>>,
     /// Entries set as they are in HEAD, or removed.
-    set: Vec<(Vec<u8>, Option<Entry>)>,
+    set: Vec<(Vec<u8>, Option<TreeEntry>)>,
     left_out: Vec<LeftOut>,
     /// Something is in the index already that HEAD has not.
     staged: bool,
@@ -44,7 +44,7 @@ impl Repository {
         &self,
         shadow: &Shadow<'_>,
         request: &CommitRequest<'_>,
-        head: &Head,
+        head: &CheckedOut,
     ) -> Result<Gathered, NotCommitted> {
         let index = shadow.commit_index();
         for leftover in [index.clone(), index.with_extension("lock")] {
@@ -57,7 +57,7 @@ impl Repository {
             let mut command = command(&self.top);
             command.args(DURABLE).args(["-c", "core.safecrlf=false"]);
             command.env("GIT_DIR", &self.git_dir).env("GIT_WORK_TREE", &self.top).env("GIT_INDEX_FILE", &index);
-            Call::new(command, what)
+            GitCall::new(command, what)
         };
         // Compared without filters, so that nothing is run for a file that is not committed; with them it may be the same.
         let filters = self.filters()?;
@@ -90,15 +90,15 @@ impl Repository {
         Ok(Gathered { tree, left_out: plan.left_out })
     }
 
-    fn tree_of_head(&self, head: &Head) -> Result<String, Trouble> {
+    fn tree_of_head(&self, head: &CheckedOut) -> Result<String, GitTrouble> {
         match &head.commit {
             None => Ok(self.object_format.empty_tree().to_owned()),
             Some(commit) => self.call("rev-parse").args(["--verify", "--quiet", &format!("{commit}^{{tree}}")]).line(),
         }
     }
 
-    fn plan_commit(&self, request: &CommitRequest<'_>, differences: Vec<Difference>) -> Plan {
-        let mut plan = Plan::default();
+    fn plan_commit(&self, request: &CommitRequest<'_>, differences: Vec<Difference>) -> IndexPlan {
+        let mut plan = IndexPlan::default();
         for one in differences {
             let shown = self.in_project(&one.path).filter(|_| !self.is_store(&one.path));
             let Some(shown) = shown else {
@@ -165,7 +165,7 @@ impl Repository {
     }
 
     /// Paths that are not as HEAD has them, staged and untracked ones included, as seen from the project.
-    pub fn changed_now(&self) -> Result<Vec<PathBuf>, Trouble> {
+    pub fn changed_now(&self) -> Result<Vec<PathBuf>, GitTrouble> {
         let differences = scan::understand(&self.filters()?.off(self.call("status")).args(STATUS_WORDS).output()?)?;
         let ours = differences.into_iter().filter(|one| !self.is_store(&one.path));
         Ok(ours.filter_map(|one| self.in_project(&one.path)).collect())
@@ -185,12 +185,12 @@ fn committed_content(path: &Path) -> Option<Vec<u8>> {
 }
 
 /// Entries in the form of `update-index --index-info`; removals come first, so that a file can take the place of a folder.
-pub(super) fn index_info(entries: &[(Vec<u8>, Option<Entry>)], hash_chars: usize) -> Vec<u8> {
+pub(super) fn index_info(entries: &[(Vec<u8>, Option<TreeEntry>)], hash_chars: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     let removed = entries.iter().filter(|(_, entry)| entry.is_none());
     for (path, entry) in removed.chain(entries.iter().filter(|(_, entry)| entry.is_some())) {
         let about = match entry {
-            Some(Entry { mode, hash }) => format!("{mode} {hash}\t"),
+            Some(TreeEntry { mode, hash }) => format!("{mode} {hash}\t"),
             None => format!("0 {}\t", "0".repeat(hash_chars)),
         };
         bytes.extend_from_slice(about.as_bytes());

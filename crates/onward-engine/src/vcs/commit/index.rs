@@ -10,34 +10,34 @@ use super::gather::index_info;
 use super::{IndexAfter, NotCommitted};
 use crate::kill_point::reached;
 use crate::sys::stop;
-use crate::vcs::call::{Call, command, parts};
-use crate::vcs::changes::Step;
+use crate::vcs::call::{GitCall, command, parts};
+use crate::vcs::changes::PathStep;
 use crate::vcs::create_anew;
 use crate::vcs::repository::Repository;
-use crate::vcs::scan::Entry;
-use crate::vcs::trouble::Trouble;
+use crate::vcs::scan::TreeEntry;
+use crate::vcs::trouble::GitTrouble;
 
 /// How long a git of the user's may hold the index before the commit is given up.
 const LOCK_TIME_MAX: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Where the lock of the index is, and how ours is known.
-struct Place<'a> {
+struct IndexLockPlace<'a> {
     repository: &'a Repository,
     path: PathBuf,
     content: String,
 }
 
 /// `index.lock`, held by us until this goes. What it contains tells a later try that it is ours.
-pub(super) struct IndexLock<'a>(Place<'a>);
+pub(super) struct IndexLock<'a>(IndexLockPlace<'a>);
 
 impl<'a> IndexLock<'a> {
     /// Waits for the lock.
     pub(super) fn take(repository: &'a Repository, token: &str) -> Result<Self, NotCommitted> {
-        let place = Place::new(repository, token);
+        let place = IndexLockPlace::new(repository, token);
         let beside = place.beside("lock");
         let written = create_anew(&beside).and_then(|mut file| file.write_all(place.content.as_bytes()));
-        written.map_err(Trouble::written(&beside))?;
+        written.map_err(GitTrouble::written(&beside))?;
         let begun = Instant::now();
         let outcome = loop {
             match place.try_take(&beside) {
@@ -46,7 +46,7 @@ impl<'a> IndexLock<'a> {
                     std::thread::sleep(LOOK_EVERY);
                 }
                 Ok(false) => break Err(NotCommitted::IndexLocked),
-                Err(why) => break Err(Trouble::written(&place.path)(why).into()),
+                Err(why) => break Err(GitTrouble::written(&place.path)(why).into()),
             }
         };
         let _ = fs::remove_file(&beside);
@@ -55,13 +55,13 @@ impl<'a> IndexLock<'a> {
 
     /// The lock of an earlier try that was killed.
     pub(super) fn left_behind(repository: &'a Repository, token: &str) -> Option<Self> {
-        let place = Place::new(repository, token);
+        let place = IndexLockPlace::new(repository, token);
         // Not made unless it is ours: whatever this value is, its end removes the lock.
         if place.is_ours() { Some(Self(place)) } else { None }
     }
 }
 
-impl<'a> Place<'a> {
+impl<'a> IndexLockPlace<'a> {
     fn new(repository: &'a Repository, token: &str) -> Self {
         Self { repository, path: repository.git_dir.join("index.lock"), content: format!("onward {token}\n") }
     }
@@ -97,28 +97,28 @@ impl<'a> Place<'a> {
 impl IndexLock<'_> {
     /// Writes the index that belongs to the new commit and lets go of the lock.
     pub(super) fn write_index(self, parent: Option<&str>, commit: &str) -> IndexAfter {
-        let Place { repository, .. } = &self.0;
+        let IndexLockPlace { repository, .. } = &self.0;
         let fresh = self.0.beside("new");
         let written = self.prepare(&fresh, parent, commit).and_then(|()| {
             reached("vcs.commit-index-ready");
             let path = repository.git_dir.join("index");
-            fs::rename(&fresh, &path).map_err(Trouble::written(&path))?;
+            fs::rename(&fresh, &path).map_err(GitTrouble::written(&path))?;
             reached("vcs.commit-index-in-place");
             let folder = &repository.git_dir;
-            File::open(folder).and_then(|folder| folder.sync_all()).map_err(Trouble::written(folder))
+            File::open(folder).and_then(|folder| folder.sync_all()).map_err(GitTrouble::written(folder))
         });
         match written {
             Ok(()) => IndexAfter::Updated,
             Err(why) => {
                 let _ = fs::remove_file(&fresh);
-                Behind::note(&self.0, parent, commit);
+                IndexBehind::note(&self.0, parent, commit);
                 IndexAfter::AsItWas { why: why.to_string() }
             }
         }
     }
 
     /// Where the user's entry is that of the parent, it becomes that of the commit. What they had staged stays staged.
-    fn prepare(&self, fresh: &Path, parent: Option<&str>, commit: &str) -> Result<(), Trouble> {
+    fn prepare(&self, fresh: &Path, parent: Option<&str>, commit: &str) -> Result<(), GitTrouble> {
         let repository = self.0.repository;
         for leftover in [fresh.to_owned(), fresh.with_extension("lock")] {
             let _ = fs::remove_file(leftover);
@@ -131,14 +131,14 @@ impl IndexLock<'_> {
             command.args(["-c", "core.fsync=index", "-c", "core.safecrlf=false"]);
             command.env("GIT_DIR", &repository.git_dir).env("GIT_WORK_TREE", &repository.top);
             command.env("GIT_INDEX_FILE", fresh);
-            Call::new(command, what)
+            GitCall::new(command, what)
         };
         let parent = parent.unwrap_or(repository.object_format.empty_tree());
         let words = ["--cached", "-z", "--name-only", "--no-renames", "--ita-invisible-in-index", parent];
         let staged: BTreeSet<Vec<u8>> = parts(&call("diff-index").args(words).output()?).map(<[u8]>::to_vec).collect();
         let (steps, _) = repository.steps_and_lines(parent, commit)?;
-        let fits = |step: &Step| !staged.iter().any(|path| in_conflict(path, &step.path));
-        let set: Vec<(Vec<u8>, Option<Entry>)> =
+        let fits = |step: &PathStep| !staged.iter().any(|path| in_conflict(path, &step.path));
+        let set: Vec<(Vec<u8>, Option<TreeEntry>)> =
             steps.into_iter().filter(fits).map(|step| (step.path, step.after)).collect();
         if !set.is_empty() {
             let info = index_info(&set, repository.hash_chars());
@@ -151,14 +151,14 @@ impl IndexLock<'_> {
 }
 
 /// Commits that the user's index has not been told of, since its update failed or was given up. On record in git's folder.
-struct Behind {
+struct IndexBehind {
     token: String,
     /// Empty where the first of them has none.
     parent: String,
     commit: String,
 }
 
-impl Behind {
+impl IndexBehind {
     fn path(repository: &Repository) -> PathBuf {
         repository.git_dir.join("onward-index-behind")
     }
@@ -170,7 +170,7 @@ impl Behind {
     }
 
     /// One after another is one longer way. What cannot be noted is said all the same.
-    fn note(place: &Place<'_>, parent: Option<&str>, commit: &str) {
+    fn note(place: &IndexLockPlace<'_>, parent: Option<&str>, commit: &str) {
         let earlier = Self::read(place.repository).map(|behind| behind.parent);
         let parent = earlier.unwrap_or_else(|| parent.unwrap_or_default().to_owned());
         let token = place.content.trim_start_matches("onward ").trim_end();
@@ -186,12 +186,12 @@ impl Behind {
 
 /// Whether [`catch_up`] has something to do.
 pub(super) fn is_behind(repository: &Repository) -> bool {
-    Behind::path(repository).exists()
+    IndexBehind::path(repository).exists()
 }
 
 /// Tells the user's index of commits whose update of it failed. What fails again stays noted.
 pub(super) fn catch_up(repository: &Repository) {
-    let Some(behind) = Behind::read(repository) else { return };
+    let Some(behind) = IndexBehind::read(repository) else { return };
     let words = ["--is-ancestor", behind.commit.as_str(), "HEAD"];
     let Ok(answer) = repository.call("merge-base").args(words).ask() else { return };
     // On another branch the index has nothing to do with it.
@@ -203,7 +203,7 @@ pub(super) fn catch_up(repository: &Repository) {
             return;
         }
     }
-    let _ = fs::remove_file(Behind::path(repository));
+    let _ = fs::remove_file(IndexBehind::path(repository));
 }
 
 impl Drop for IndexLock<'_> {

@@ -5,10 +5,10 @@ use std::fs;
 use onward_store::private;
 
 use super::{CommitRequest, Hooks, NotCommitted};
-use crate::vcs::call::{Call, command, command_with_hooks};
+use crate::vcs::call::{GitCall, command, command_with_hooks};
 use crate::vcs::repository::Repository;
 use crate::vcs::shadow::Shadow;
-use crate::vcs::trouble::Trouble;
+use crate::vcs::trouble::GitTrouble;
 
 /// Who commits may be said in the environment; nothing else of it steers git.
 const IDENTITY: [&str; 4] = ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"];
@@ -43,30 +43,30 @@ impl Repository {
             Hooks::Skip => Ok(text),
             Hooks::Run => {
                 let path = shadow.folder.join("COMMIT_EDITMSG");
-                private::replace(&path, text.as_bytes()).map_err(Trouble::written(&path))?;
+                private::replace(&path, text.as_bytes()).map_err(GitTrouble::written(&path))?;
                 let call = self.hook(shadow, "commit-msg").arg("--").arg(&path);
                 run_hook(call, "commit-msg")?;
-                Ok(fs::read_to_string(&path).map_err(Trouble::read(&path))?)
+                Ok(fs::read_to_string(&path).map_err(GitTrouble::read(&path))?)
             }
         }
     }
 
-    pub(super) fn hook(&self, shadow: &Shadow<'_>, name: &str) -> Call {
+    pub(super) fn hook(&self, shadow: &Shadow<'_>, name: &str) -> GitCall {
         let mut command = command_with_hooks(&self.top);
         command.env("GIT_DIR", &self.git_dir).env("GIT_WORK_TREE", &self.top);
         command.env("GIT_INDEX_FILE", shadow.commit_index()).env("GIT_EDITOR", ":");
-        Call::new(with_identity(command), "hook").args(["run", "--ignore-missing", name])
+        GitCall::new(with_identity(command), "hook").args(["run", "--ignore-missing", name])
     }
 
     /// A call that says who does it.
-    pub(super) fn call_with_identity(&self, what: &'static str, options: &[&str]) -> Call {
+    pub(super) fn call_with_identity(&self, what: &'static str, options: &[&str]) -> GitCall {
         let mut command = command(&self.top);
         command.args(options).env("GIT_DIR", &self.git_dir).env("GIT_WORK_TREE", &self.top);
-        Call::new(with_identity(command), what)
+        GitCall::new(with_identity(command), what)
     }
 }
 
-pub(super) fn run_hook(call: Call, hook: &'static str) -> Result<(), NotCommitted> {
+pub(super) fn run_hook(call: GitCall, hook: &'static str) -> Result<(), NotCommitted> {
     let answer = call.ask()?;
     if answer.code == Some(0) {
         return Ok(());

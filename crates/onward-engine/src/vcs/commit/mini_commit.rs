@@ -10,10 +10,10 @@ use crate::kill_point::reached;
 use crate::sys::stop;
 use crate::vcs::LeftOut;
 use crate::vcs::call::{self, DURABLE};
-use crate::vcs::head::Head;
+use crate::vcs::head::CheckedOut;
 use crate::vcs::repository::Repository;
 use crate::vcs::shadow::Shadow;
-use crate::vcs::trouble::Trouble;
+use crate::vcs::trouble::GitTrouble;
 
 /// So many commits are searched for the one that may have been made before.
 const COMMITS_SEARCHED_MAX: u32 = 10_000;
@@ -26,7 +26,7 @@ pub struct CommitRequest<'a> {
     /// Marks what a killed try left behind; the same for every try.
     pub token: &'a str,
     /// Where HEAD was when the commit was decided.
-    pub at: &'a Head,
+    pub at: &'a CheckedOut,
     pub subject: &'a str,
     pub body: &'a str,
     pub trailers: &'a [String],
@@ -91,7 +91,7 @@ pub enum NotCommitted {
     #[error("another git process has the index locked for too long")]
     IndexLocked,
     #[error(transparent)]
-    Trouble(#[from] Trouble),
+    Trouble(#[from] GitTrouble),
 }
 
 impl Repository {
@@ -131,14 +131,14 @@ impl Repository {
     }
 
     /// Removes what a killed try left behind, for a commit that is not wanted any more.
-    pub fn forget_commit(&self, token: &str) -> Result<(), Trouble> {
+    pub fn forget_commit(&self, token: &str) -> Result<(), GitTrouble> {
         let _shadow = Shadow::take(self)?;
         index::release(self, token);
         Ok(())
     }
 
     /// The commit of this batch, if an earlier try made it.
-    fn find_commit(&self, request: &CommitRequest<'_>, head: &Head) -> Result<Option<String>, Trouble> {
+    fn find_commit(&self, request: &CommitRequest<'_>, head: &CheckedOut) -> Result<Option<String>, GitTrouble> {
         let Some(tip) = head.commit.as_deref().filter(|tip| request.at.commit.as_deref() != Some(tip)) else {
             return Ok(None);
         };
@@ -175,7 +175,7 @@ impl Repository {
     }
 
     /// A commit belongs on the branch for which it was decided, and on top of what was there then.
-    fn check_head(&self, request: &CommitRequest<'_>, head: &Head) -> Result<(), NotCommitted> {
+    fn check_head(&self, request: &CommitRequest<'_>, head: &CheckedOut) -> Result<(), NotCommitted> {
         if let Some(busy) = self.busy() {
             return Err(NotCommitted::Busy(busy));
         }
@@ -189,7 +189,7 @@ impl Repository {
         if same_branch && goes_on { Ok(()) } else { Err(moved(request, head)) }
     }
 
-    fn make_commit(&self, head: &Head, tree: &str, message: &str) -> Result<String, NotCommitted> {
+    fn make_commit(&self, head: &CheckedOut, tree: &str, message: &str) -> Result<String, NotCommitted> {
         let mut call = self.call_with_identity("commit-tree", &DURABLE).args(["-F", "-"]);
         if let Some(parent) = &head.commit {
             call = call.args(["-p", parent]);
@@ -204,7 +204,7 @@ impl Repository {
         Ok(String::from_utf8_lossy(&out).trim_end().to_owned())
     }
 
-    fn move_branch(&self, request: &CommitRequest<'_>, head: &Head, commit: &str) -> Result<(), NotCommitted> {
+    fn move_branch(&self, request: &CommitRequest<'_>, head: &CheckedOut, commit: &str) -> Result<(), NotCommitted> {
         let Some(branch) = &head.branch else { return Err(NotCommitted::Busy("HEAD is detached")) };
         let name = format!("refs/heads/{branch}");
         let (kind, old) = match &head.commit {
@@ -222,8 +222,8 @@ impl Repository {
     }
 }
 
-fn moved(request: &CommitRequest<'_>, head: &Head) -> NotCommitted {
-    let words = |head: &Head| {
+fn moved(request: &CommitRequest<'_>, head: &CheckedOut) -> NotCommitted {
+    let words = |head: &CheckedOut| {
         let branch = head.branch.as_deref().unwrap_or("no branch");
         format!("{branch} at {}", head.commit.as_deref().unwrap_or("no commit"))
     };

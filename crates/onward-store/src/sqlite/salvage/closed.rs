@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    error::{Cause, StoreError},
+    error::{StoreCause, StoreError},
     folder::{Folder, make_folder},
     lease::{Holder, LeaseKind},
     lock::{self, Hold, held_runs},
@@ -21,12 +21,12 @@ const STEP: Duration = Duration::from_millis(2);
 const SQLITE_LOCKS: (i64, i64) = (0x4000_0000, 512);
 
 /// Two locks: one against a second repair, and the one that `SQLite` asks for before it opens the database.
-pub(super) struct Closed {
+pub(super) struct ClosedDatabase {
     _repair: File,
     database: Option<File>,
 }
 
-impl Closed {
+impl ClosedDatabase {
     pub(super) fn close(folder: &Folder) -> Result<Self, StoreError> {
         make_folder(&folder.run())?;
         let path = folder.run().join("repair");
@@ -62,7 +62,7 @@ fn wait_for(folder: &Folder, mut lock: impl FnMut() -> std::io::Result<bool>) ->
         }
         if late {
             let detail = "another process has the store open".to_owned();
-            return Err(StoreError::NotSaved { cause: Cause::Busy, path: folder.database(), detail });
+            return Err(StoreError::NotSaved { cause: StoreCause::Busy, path: folder.database(), detail });
         }
         thread::sleep(STEP);
     }

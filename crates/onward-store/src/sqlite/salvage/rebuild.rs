@@ -11,7 +11,7 @@ use rusqlite::{Connection, params};
 
 use super::{
     Journal, Letter, Naming, OldCheckpoint, OldRun,
-    closed::Closed,
+    closed::ClosedDatabase,
     log,
     swap::{copy_whole, fold_log, move_blobs, swap, verify},
     transplant,
@@ -21,10 +21,10 @@ use crate::{
     Inspection, OpenMode, Store,
     error::StoreError,
     folder::{Folder, make_folder, sync_folder},
-    head::{self, Found, StoreId},
+    head::{self, HeadFound, StoreId},
     kill_point::reached,
     sqlite::{
-        fault::{Answer, Fault},
+        fault::{SqliteFault, SqliteResult},
         open, schema,
         store::SqliteStore,
         write::Meta,
@@ -37,13 +37,13 @@ pub struct Salvage {
     folder: Folder,
     identity: Identity,
     /// The head file as it was found.
-    head: Found,
+    head: HeadFound,
     wreck: Wreck,
     new: SqliteStore,
     /// Goes after the two databases in it are closed.
     scratch: Scratch,
     /// Dropped last: then others can open the store again.
-    closed: Closed,
+    closed: ClosedDatabase,
 }
 
 /// What the new database calls itself, so that the head file, and copies of the old one, are judged rightly.
@@ -59,7 +59,7 @@ impl Salvage {
     pub fn begin(path: &Path, aside: &Path) -> Result<Self, StoreError> {
         let folder = Folder::find(path)?.ok_or_else(|| StoreError::NoStore { folder: path.to_owned() })?;
         folder.check_database()?;
-        let closed = Closed::close(&folder)?;
+        let closed = ClosedDatabase::close(&folder)?;
         reached("salvage.before-copy");
         make_folder(aside)?;
         for original in [folder.database(), folder.wal(), folder.head()] {
@@ -72,7 +72,7 @@ impl Salvage {
         make_folder(&old)?;
         let mut new = SqliteStore::open(&new, OpenMode::ReadWrite)?;
         let quick = new.connection.pragma_update(None, "synchronous", 0);
-        quick.map_err(|error| Fault::from(error).while_writing(&new.database))?;
+        quick.map_err(|error| SqliteFault::from(error).while_writing(&new.database))?;
         for original in [folder.database(), folder.wal()] {
             copy_whole(&original, &old)?;
         }
@@ -85,7 +85,7 @@ impl Salvage {
 
     /// The last record that was acknowledged, as the head file tells it: the commits up to there, and its hash.
     pub fn last_acknowledged(&self) -> Option<(u64, [u8; 32])> {
-        let Found::Head(head) = self.head else { return None };
+        let HeadFound::Head(head) = self.head else { return None };
         (head.store == self.identity.store && head.hash != [0; 32]).then_some((head.commits, head.hash))
     }
 
@@ -138,7 +138,7 @@ impl Salvage {
         Ok(())
     }
 
-    fn in_new<T>(&self, work: impl FnOnce(&Connection) -> Answer<T>) -> Result<T, StoreError> {
+    fn in_new<T>(&self, work: impl FnOnce(&Connection) -> SqliteResult<T>) -> Result<T, StoreError> {
         work(&self.new.connection).map_err(|fault| fault.while_writing(&self.new.database))
     }
 
@@ -217,10 +217,10 @@ impl Drop for Scratch {
 }
 
 impl Identity {
-    fn of(connection: &Connection, found: Found) -> Self {
+    fn of(connection: &Connection, found: HeadFound) -> Self {
         let head = match found {
-            Found::Head(head) => Some(head),
-            Found::Missing | Found::Unreadable | Found::Newer(_) => None,
+            HeadFound::Head(head) => Some(head),
+            HeadFound::Missing | HeadFound::Unreadable | HeadFound::Newer(_) => None,
         };
         match (schema::meta(connection), head) {
             (Ok(meta), Some(head)) if head.store == meta.store => {
@@ -235,14 +235,14 @@ impl Identity {
 
 /// Opens the copy of the old database, with the beginning of a new one in place of its own if need be.
 fn open_wreck(path: &Path, new: &mut SqliteStore) -> Result<Connection, StoreError> {
-    let open = || -> Answer<Connection> {
+    let open = || -> SqliteResult<Connection> {
         let connection = open::for_writing(path, &Arc::default())?;
         schema::migrate(&connection)?;
         connection.prepare("SELECT place FROM records")?;
         Ok(connection)
     };
     let first = open();
-    if let Err(Fault::Store(StoreError::Newer { .. })) = &first {
+    if let Err(SqliteFault::Store(StoreError::Newer { .. })) = &first {
         return first.map_err(|fault| fault.while_reading(path));
     }
     let opened = first.or_else(|_| {
@@ -251,7 +251,7 @@ fn open_wreck(path: &Path, new: &mut SqliteStore) -> Result<Connection, StoreErr
         open()
     });
     // Nothing can be read at all: an empty database stands in for it.
-    let connection = opened.or_else(|_| Ok::<_, Fault>(Connection::open_in_memory()?));
+    let connection = opened.or_else(|_| Ok::<_, SqliteFault>(Connection::open_in_memory()?));
     let connection = connection.map_err(|fault| fault.while_reading(path))?;
     // The index of blobs can be made again from its table, and a damaged one would hide what is there.
     drop(connection.execute_batch("REINDEX blobs"));

@@ -6,7 +6,7 @@ use crate::{
     OpenMode,
     error::{Damage, StoreError},
     folder::{self, Folder, make_folder, sync_folder},
-    sqlite::{fault::Fault, flush, open, store::SqliteStore},
+    sqlite::{fault::SqliteFault, flush, open, store::SqliteStore},
 };
 
 /// Copies the log into the database and empties it.
@@ -19,7 +19,7 @@ pub(super) fn fold_log(store: &SqliteStore) -> Result<(), StoreError> {
 }
 
 pub(super) fn verify(scratch: &Path, database: &Path) -> Result<(), StoreError> {
-    let reading = |fault: Fault| fault.while_reading(database);
+    let reading = |fault: SqliteFault| fault.while_reading(database);
     let folder = Folder::find(&scratch.join("new"))?;
     let folder = folder.ok_or_else(|| StoreError::NoStore { folder: scratch.to_owned() })?;
     let connection = open::for_looking(database).map_err(reading)?;

@@ -15,7 +15,9 @@ use super::{Journal, Letter, Naming, OldCheckpoint, OldRun};
 use crate::{
     chain,
     error::Damage,
-    sqlite::{append::checkpoint_seal, contents, inbox, inspect::RUNS_MAX, journal::place, leases, runs::Run, values},
+    sqlite::{
+        append::checkpoint_seal, contents, inbox, inspect::RUNS_MAX, journal::place, leases, runs::RunColumns, values,
+    },
     types::{CheckpointRow, InboxItem, Record, StoredCheckpoint},
 };
 
@@ -88,8 +90,8 @@ impl Wreck {
 
     /// The longest part of a journal, from its beginning, in which every record fits the one before it.
     pub(super) fn journal(&self, run: OldRun, name: &Naming<'_>) -> Journal {
-        let row = Run::unchecked(&self.connection, run.0).ok().flatten();
-        let sealed = matches!(Run::by_number(&self.connection, run.0), Ok(Some(_)));
+        let row = RunColumns::unchecked(&self.connection, run.0).ok().flatten();
+        let sealed = matches!(RunColumns::by_number(&self.connection, run.0), Ok(Some(_)));
         let id = row.as_ref().map(|row| row.id.clone());
         let mut journal = Journal { run: id, work: row.as_ref().map(|row| row.work.clone()), ..Journal::default() };
         let end = row.as_ref().filter(|_| sealed).map_or(u64::MAX, |row| row.head.0);
@@ -175,7 +177,7 @@ impl Wreck {
             return Err(Damage::new(format!("the row of checkpoint {own} does not match its checksum")).of_run(id));
         }
         let seq = Seq(seq.cast_unsigned());
-        let damage = |fault: crate::sqlite::fault::Fault| match fault.while_reading(Path::new("onward.db")) {
+        let damage = |fault: crate::sqlite::fault::SqliteFault| match fault.while_reading(Path::new("onward.db")) {
             crate::error::StoreError::Damaged(damage) => damage,
             other => Damage::new(other.to_string()).of_run(id).at(seq),
         };

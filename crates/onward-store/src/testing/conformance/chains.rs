@@ -9,7 +9,7 @@ use super::{
         read,
     },
 };
-use crate::{Chain, CheckpointFilter, Kept, LeaseKind, NewCheckpoint, Page, Store, StoreError, StoreExt};
+use crate::{Chain, CheckpointFilter, KeyframeKept, LeaseKind, NewCheckpoint, Page, Store, StoreError, StoreExt};
 
 clauses![
     a_patch_is_read_behind_its_keyframe,
@@ -141,9 +141,9 @@ fn reading_starts_at_the_nearest_keyframe(fixture: &dyn Fixture) {
 fn a_keyframe_is_put_once(fixture: &dyn Fixture) {
     let (mut store, _, _lease) = chained(fixture);
     let (whole, patched) = (CheckpointId::new("w"), CheckpointId::new("p1"));
-    assert_eq!(store.put_keyframe(&whole, b"other".to_vec()).ok(), Some(Kept::AlreadyThere));
+    assert_eq!(store.put_keyframe(&whole, b"other".to_vec()).ok(), Some(KeyframeKept::AlreadyThere));
     put(store.as_mut(), "p1", b"first");
-    assert_eq!(fixture.open().put_keyframe(&patched, b"other".to_vec()).ok(), Some(Kept::AlreadyThere));
+    assert_eq!(fixture.open().put_keyframe(&patched, b"other".to_vec()).ok(), Some(KeyframeKept::AlreadyThere));
     assert_eq!(read(store.as_mut(), "w"), ["whole"]);
     assert_eq!(read(store.as_mut(), "p1"), ["first"]);
 }
@@ -153,7 +153,7 @@ fn a_keyframe_for_nothing_is_gone(fixture: &dyn Fixture) {
     store.prune(&checkpoints(&["p3"])).expect("a prune");
     for id in ["nobody", "p3"] {
         let kept = store.put_keyframe(&CheckpointId::new(id), b"document".to_vec());
-        assert!(matches!(kept, Ok(Kept::Gone)), "{id}: {kept:?}");
+        assert!(matches!(kept, Ok(KeyframeKept::Gone)), "{id}: {kept:?}");
     }
 }
 

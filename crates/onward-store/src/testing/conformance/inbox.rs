@@ -6,7 +6,7 @@ use super::{
     Fixture,
     kit::{SIZES, append, at, bodies, clauses, driven, entry, new_run, noise},
 };
-use crate::{Consumed, Entry, InboxItem, Posted, Store, StoreError, TakenBack};
+use crate::{Consumed, Entry, InboxItem, PostedAs, Store, StoreError, TakenBack};
 
 clauses![
     items_wait_in_order,
@@ -19,7 +19,7 @@ clauses![
     posting_needs_no_lease,
 ];
 
-fn post(store: &mut dyn Store, run: &RunId, id: &str, body: &[u8]) -> Posted {
+fn post(store: &mut dyn Store, run: &RunId, id: &str, body: &[u8]) -> PostedAs {
     store.post(run, id, at(1), body.to_vec()).expect("a post")
 }
 
@@ -35,7 +35,7 @@ fn answer(id: &str, reply: &[u8]) -> Entry {
 fn items_wait_in_order(fixture: &dyn Fixture) {
     let (mut store, run, _lease) = driven(fixture);
     for id in ["z", "a", "m"] {
-        assert_eq!(post(store.as_mut(), &run, id, id.as_bytes()), Posted::New);
+        assert_eq!(post(store.as_mut(), &run, id, id.as_bytes()), PostedAs::New);
     }
     assert_eq!(waiting(store.as_mut(), &run), ["z", "a", "m"]);
     let first = store.inbox(&run, 1).expect("an inbox");
@@ -44,11 +44,11 @@ fn items_wait_in_order(fixture: &dyn Fixture) {
 
 fn posting_twice_changes_nothing(fixture: &dyn Fixture) {
     let (mut store, run, lease) = driven(fixture);
-    assert_eq!(post(store.as_mut(), &run, "x", b"first"), Posted::New);
-    assert_eq!(post(fixture.open().as_mut(), &run, "x", b"second"), Posted::AlreadyThere);
+    assert_eq!(post(store.as_mut(), &run, "x", b"first"), PostedAs::New);
+    assert_eq!(post(fixture.open().as_mut(), &run, "x", b"second"), PostedAs::AlreadyThere);
     assert_eq!(store.inbox(&run, 9).expect("an inbox")[0].body, b"first");
     append(store.as_mut(), &lease, 0, answer("x", b"done")).expect("an append");
-    assert_eq!(post(store.as_mut(), &run, "x", b"third"), Posted::AlreadyThere);
+    assert_eq!(post(store.as_mut(), &run, "x", b"third"), PostedAs::AlreadyThere);
     assert!(waiting(store.as_mut(), &run).is_empty(), "an answered item waits no more");
 }
 
@@ -87,15 +87,15 @@ fn an_item_that_was_taken_back_is_consumed_by_nobody(fixture: &dyn Fixture) {
     append(store.as_mut(), &lease, 0, answer("y", b"done")).expect("an append");
     assert_eq!(poster.take_back(&run, "y", b"too late".to_vec()).expect("a look"), TakenBack::Answered);
     assert_eq!(poster.reply(&run, "y").expect("a look"), Some(b"done".to_vec()));
-    assert_eq!(post(poster.as_mut(), &run, "x", b"question"), Posted::AlreadyThere);
+    assert_eq!(post(poster.as_mut(), &run, "x", b"question"), PostedAs::AlreadyThere);
 }
 
 fn items_belong_to_their_run(fixture: &dyn Fixture) {
     let (mut store, run, _lease) = driven(fixture);
     store.create_run(new_run("b")).expect("a new run");
     let other = RunId::new("b");
-    assert_eq!(post(store.as_mut(), &run, "x", b"one"), Posted::New);
-    assert_eq!(post(store.as_mut(), &other, "x", b"two"), Posted::New);
+    assert_eq!(post(store.as_mut(), &run, "x", b"one"), PostedAs::New);
+    assert_eq!(post(store.as_mut(), &other, "x", b"two"), PostedAs::New);
     assert_eq!(store.inbox(&other, 9).expect("an inbox")[0].body, b"two");
 }
 
@@ -113,8 +113,8 @@ fn items_and_answers_of_every_size(fixture: &dyn Fixture) {
 fn posting_needs_no_lease(fixture: &dyn Fixture) {
     let (mut store, run, lease) = driven(fixture);
     let mut poster = fixture.open();
-    assert_eq!(post(poster.as_mut(), &run, "while driven", b"x"), Posted::New);
+    assert_eq!(post(poster.as_mut(), &run, "while driven", b"x"), PostedAs::New);
     drop(lease);
-    assert_eq!(post(poster.as_mut(), &run, "while free", b"x"), Posted::New);
+    assert_eq!(post(poster.as_mut(), &run, "while free", b"x"), PostedAs::New);
     assert_eq!(waiting(store.as_mut(), &run), ["while driven", "while free"]);
 }

@@ -5,8 +5,8 @@ use onward_core::id::{CheckpointId, RunId, Seq};
 
 use super::Fixture;
 use crate::{
-    Content, Entry, Holder, Kept, Lease, LeaseKind, NewCheckpoint, NewEvent, NewRun, PruneList, Store, StoreError,
-    StoreExt,
+    Entry, Holder, KeyframeKept, Lease, LeaseKind, NewCheckpoint, NewEvent, NewRun, PruneList, Store, StoreError,
+    StoreExt, StoredContent,
 };
 
 /// Lists the functions of a file with their names, so that none is written and never called.
@@ -52,18 +52,18 @@ pub(super) fn entry(bodies: &[&[u8]]) -> Entry {
 }
 
 pub(super) fn checkpoint(id: &str, seq: u64, document: &[u8]) -> NewCheckpoint {
-    let content = Content::Whole(document.to_vec());
+    let content = StoredContent::Whole(document.to_vec());
     NewCheckpoint { id: CheckpointId::new(id), seq: Seq(seq), meta: id.as_bytes().to_vec(), content }
 }
 
 pub(super) fn patch(id: &str, seq: u64, patch: &[u8]) -> NewCheckpoint {
-    NewCheckpoint { content: Content::Patch(patch.to_vec()), ..checkpoint(id, seq, &[]) }
+    NewCheckpoint { content: StoredContent::Patch(patch.to_vec()), ..checkpoint(id, seq, &[]) }
 }
 
 /// Puts a keyframe that is not there yet.
 pub(super) fn put(store: &mut dyn Store, id: &str, document: &[u8]) {
     let kept = store.put_keyframe(&CheckpointId::new(id), document.to_vec());
-    assert!(matches!(kept, Ok(Kept::New)), "{id}: {kept:?}");
+    assert!(matches!(kept, Ok(KeyframeKept::New)), "{id}: {kept:?}");
 }
 
 /// The keyframe of a checkpoint that must be there, and the patches behind it.

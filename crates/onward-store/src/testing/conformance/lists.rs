@@ -6,7 +6,7 @@ use super::{
     Fixture,
     kit::{append, checkpoint, clauses, driven, entry, holder, new_run},
 };
-use crate::{CheckpointFilter, Content, LeaseKind, NewRun, Page, RunFilter, RunRow, Store, StoreError};
+use crate::{CheckpointFilter, LeaseKind, NewRun, Page, RunFilter, RunRow, Store, StoreError, StoredContent};
 
 clauses![
     runs_are_listed_newest_first,
@@ -114,7 +114,7 @@ fn a_checkpoint_id_is_given_once(fixture: &dyn Fixture) {
     let mut first = entry(&[b"one"]);
     first.checkpoints = vec![checkpoint("cp", 1, b"first")];
     append(store.as_mut(), &lease, 0, first.clone()).expect("an append");
-    first.checkpoints[0].content = Content::Whole(b"second".to_vec());
+    first.checkpoints[0].content = StoredContent::Whole(b"second".to_vec());
     let refused = append(store.as_mut(), &lease, 1, first);
     assert!(matches!(refused, Err(StoreError::AlreadyThere { .. })), "{refused:?}");
     let stored = store.checkpoint(&CheckpointId::new("cp")).expect("a look").expect("the first one");

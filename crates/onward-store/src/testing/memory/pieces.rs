@@ -1,6 +1,6 @@
 //! The contents of one run, by the plainest means: what is needed is found by going through all of them.
 
-use crate::types::{Chain, Content, Kept};
+use crate::types::{Chain, KeyframeKept, StoredContent};
 
 /// Every content that the run was given, in order of storing.
 #[derive(Default)]
@@ -8,7 +8,7 @@ pub(super) struct Pieces(Vec<Piece>);
 
 struct Piece {
     /// `None` once it is deleted and nothing needs it.
-    own: Option<Content>,
+    own: Option<StoredContent>,
     /// A whole document that was added later.
     added: Option<Vec<u8>>,
     is_listed: bool,
@@ -17,8 +17,8 @@ struct Piece {
 impl Piece {
     fn whole(&self) -> Option<&[u8]> {
         match (&self.added, &self.own) {
-            (Some(document), _) | (None, Some(Content::Whole(document))) => Some(document),
-            (None, Some(Content::Patch(_)) | None) => None,
+            (Some(document), _) | (None, Some(StoredContent::Whole(document))) => Some(document),
+            (None, Some(StoredContent::Patch(_)) | None) => None,
         }
     }
 
@@ -40,7 +40,7 @@ impl Pieces {
         self.0.iter().map(|piece| piece.bytes() as u64).sum()
     }
 
-    pub(super) fn push(&mut self, content: Content) -> usize {
+    pub(super) fn push(&mut self, content: StoredContent) -> usize {
         self.0.push(Piece { own: Some(content), added: None, is_listed: true });
         if self.0.iter().any(|piece| !piece.is_listed) {
             self.sweep();
@@ -55,13 +55,13 @@ impl Pieces {
         (keyframe, self.0[start + 1..=index].iter().map(|piece| piece.own().to_vec()).collect())
     }
 
-    pub(super) fn put_keyframe(&mut self, index: usize, document: Vec<u8>) -> Kept {
+    pub(super) fn put_keyframe(&mut self, index: usize, document: Vec<u8>) -> KeyframeKept {
         if self.0[index].whole().is_some() {
-            return Kept::AlreadyThere;
+            return KeyframeKept::AlreadyThere;
         }
         self.0[index].added = Some(document);
         self.sweep();
-        Kept::New
+        KeyframeKept::New
     }
 
     /// Takes a content out of the lists; how many bytes that freed.

@@ -12,7 +12,9 @@ use crate::{
     check,
     error::StoreError,
     lease::{Holder, Lease, LeaseKind},
-    types::{CheckpointRow, Entry, Fold, Kept, NewCheckpoint, Page, Record, RunFilter, RunRow, StoredCheckpoint},
+    types::{
+        CheckpointRow, Entry, Fold, KeyframeKept, NewCheckpoint, Page, Record, RunFilter, RunRow, StoredCheckpoint,
+    },
 };
 
 #[derive(Default)]
@@ -126,8 +128,8 @@ impl Shared {
         Some(StoredCheckpoint { row: row.clone(), keyframe, patches })
     }
 
-    pub(super) fn put_keyframe(&mut self, id: &CheckpointId, document: Vec<u8>) -> Kept {
-        let Some(Listed { row, index }) = self.checkpoints.get(id) else { return Kept::Gone };
+    pub(super) fn put_keyframe(&mut self, id: &CheckpointId, document: Vec<u8>) -> KeyframeKept {
+        let Some(Listed { row, index }) = self.checkpoints.get(id) else { return KeyframeKept::Gone };
         let run = self.runs.get_mut(&row.run).expect("a checkpoint goes with its run");
         run.pieces.put_keyframe(*index, document)
     }
@@ -179,14 +181,14 @@ impl Run {
         self.journal.push(Record { seq, at, actor, body, hash });
     }
 
-    pub(super) fn put_fold(&mut self, seq: Seq, version: u32, bytes: Vec<u8>) -> Result<Kept, StoreError> {
+    pub(super) fn put_fold(&mut self, seq: Seq, version: u32, bytes: Vec<u8>) -> Result<KeyframeKept, StoreError> {
         check::fold(seq, self.head())?;
         if self.fold.as_ref().is_some_and(|kept| kept.seq > seq) {
-            return Ok(Kept::AlreadyThere);
+            return Ok(KeyframeKept::AlreadyThere);
         }
         let hash = self.hash_at(seq).expect("the position was checked above");
         self.fold = Some(Fold { seq, version, hash, bytes });
-        Ok(Kept::New)
+        Ok(KeyframeKept::New)
     }
 
     /// The hash of a record that is there.

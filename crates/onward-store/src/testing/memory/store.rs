@@ -19,8 +19,8 @@ use crate::{
     error::StoreError,
     lease::{BRIEF_WAIT_MAX, Holder, Lease, LeaseKind},
     types::{
-        Appended, CheckpointFilter, CheckpointRow, Derived, Entry, Fold, InboxItem, Kept, NewRun, Page, Posted,
-        PruneList, Pruned, Record, RunFilter, RunRow, StoredCheckpoint, TakenBack,
+        Appended, CheckpointFilter, CheckpointRow, Derived, Entry, Fold, InboxItem, KeyframeKept, NewRun, Page,
+        PostedAs, PruneList, Pruned, Record, RunFilter, RunRow, StoredCheckpoint, TakenBack,
     },
 };
 
@@ -171,7 +171,7 @@ impl Store for MemoryStore {
         Ok(lock(&self.shared).read_checkpoint(id))
     }
 
-    fn put_derived(&mut self, derived: Derived) -> Result<Kept, StoreError> {
+    fn put_derived(&mut self, derived: Derived) -> Result<KeyframeKept, StoreError> {
         let handle = Arc::clone(&self.shared);
         let mut shared = lock(&handle);
         let kept = match derived {
@@ -185,12 +185,12 @@ impl Store for MemoryStore {
             }
             Derived::NoFold { run } => {
                 shared.run_mut(&run)?.fold = None;
-                Kept::New
+                KeyframeKept::New
             }
         };
         match kept {
-            Kept::New => self.committed(shared, Ok(Kept::New)),
-            nothing @ (Kept::AlreadyThere | Kept::Gone) => Ok(nothing),
+            KeyframeKept::New => self.committed(shared, Ok(KeyframeKept::New)),
+            nothing @ (KeyframeKept::AlreadyThere | KeyframeKept::Gone) => Ok(nothing),
         }
     }
 
@@ -226,16 +226,16 @@ impl Store for MemoryStore {
         Ok(shared.run(run)?.held.as_ref().map(|held| (held.kind, held.holder.clone())))
     }
 
-    fn post(&mut self, run: &RunId, id: &str, _at: Timestamp, body: Vec<u8>) -> Result<Posted, StoreError> {
+    fn post(&mut self, run: &RunId, id: &str, _at: Timestamp, body: Vec<u8>) -> Result<PostedAs, StoreError> {
         check::value(&body)?;
         let handle = Arc::clone(&self.shared);
         let mut shared = lock(&handle);
         let found = shared.run_mut(run)?;
         if found.inbox.iter().any(|item| item.id == id) {
-            return Ok(Posted::AlreadyThere);
+            return Ok(PostedAs::AlreadyThere);
         }
         found.inbox.push(Item { id: id.to_owned(), body, reply: None });
-        self.committed(shared, Ok(Posted::New))
+        self.committed(shared, Ok(PostedAs::New))
     }
 
     fn take_back(&mut self, run: &RunId, id: &str, reply: Vec<u8>) -> Result<TakenBack, StoreError> {

@@ -1,7 +1,7 @@
 //! Ends of attempts: what the phase itself said, what nobody can know, and who has to be asked before anything is repeated.
 
 use jiff::Timestamp;
-use onward_core::event::{Answer, Outcome};
+use onward_core::event::{Outcome, ProbeAnswer};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::plan::{Effects, OnInterrupt, Phase};
 use onward_core::replan::EXIT_REPLAN;
@@ -64,21 +64,21 @@ impl Oracle {
     }
 
     /// The word of a probe about an attempt that said it was done counts like its exit code.
-    pub(super) fn probed(&mut self, phase: &PhaseId, answer: Answer) {
+    pub(super) fn probed(&mut self, phase: &PhaseId, answer: ProbeAnswer) {
         let plan = self.plan.phase(phase).expect("of the plan");
         let outward = plan.effects == Effects::External && plan.done_when.is_empty();
         let facts = self.facts.get_mut(phase).expect("of the plan");
         assert!(facts.open.is_none(), "{phase} is probed while it is at work");
         assert!(facts.unprobed.is_some(), "{phase} is probed without an end that needs it");
         match (answer, facts.unprobed) {
-            (Answer::NotDone, Some(Unprobed::SaysDone)) => {
+            (ProbeAnswer::NotDone, Some(Unprobed::SaysDone)) => {
                 (facts.failures, facts.unprobed) = (facts.failures + 1, None);
             }
             // No failure: somebody had asked it to end.
-            (Answer::NotDone, Some(Unprobed::SaysDoneLate)) => (facts.unprobed, facts.must_ask) = (None, outward),
-            (Answer::NotDone, Some(Unprobed::NobodyKnows) | None) => facts.unprobed = None,
-            (Answer::Done, _) => facts.confirmed = true,
-            (Answer::CannotTell, _) => {}
+            (ProbeAnswer::NotDone, Some(Unprobed::SaysDoneLate)) => (facts.unprobed, facts.must_ask) = (None, outward),
+            (ProbeAnswer::NotDone, Some(Unprobed::NobodyKnows) | None) => facts.unprobed = None,
+            (ProbeAnswer::Done, _) => facts.confirmed = true,
+            (ProbeAnswer::CannotTell, _) => {}
         }
     }
 
