@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::Trigger;
-use crate::evidence::{Around, Evidence, World};
+use crate::evidence::{Around, Evidence, WorldSeen};
 use crate::failure::FailureCode;
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId, RunId, Seq};
 use crate::input::Bounds;
@@ -64,7 +64,7 @@ pub enum Event {
     },
     /// What a driver saw around the run when it began, and what it made of it.
     WorldSeen {
-        world: Box<World>,
+        world: Box<WorldSeen>,
         findings: Vec<Finding>,
     },
     /// The edited plan counts from here on. Phases keep their records by their ids.

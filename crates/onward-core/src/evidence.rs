@@ -59,7 +59,7 @@ impl Files {
 
 /// The world around a run, as a driver saw it when it began.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct World {
+pub struct WorldSeen {
     #[serde(default)]
     pub branch: Option<String>,
     #[serde(default)]
@@ -112,6 +112,6 @@ pub struct IssueSeen {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastLook {
     pub at: Timestamp,
-    pub world: World,
+    pub world: WorldSeen,
     pub findings: Vec<Finding>,
 }

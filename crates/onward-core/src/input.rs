@@ -13,7 +13,7 @@ use crate::event::{
     LeftRunning, NoCommit, Orphans, Outcome, PlanRevised, RestoredState, RewindBegun, RunResult, RunRewound,
     SnapshotRef, StopBy,
 };
-use crate::evidence::{Around, Evidence, World};
+use crate::evidence::{Around, Evidence, WorldSeen};
 use crate::id::{Attempt, CheckpointId, PhaseId, RunId};
 use crate::patch::Op;
 use crate::plan::Plan;
@@ -135,7 +135,7 @@ impl Bounds {
 pub struct Resumption {
     /// The edited plan, where it is to count.
     pub revised: Option<Box<PlanRevised>>,
-    pub world: Option<Box<World>>,
+    pub world: Option<Box<WorldSeen>>,
     pub findings: Vec<Finding>,
     /// Finished phases that have changed and are kept, with what they are compared with from now on.
     pub accepted: Vec<(PhaseId, Evidence)>,

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use common::now;
 use onward_core::event::{ArtifactSeen, Outcome};
-use onward_core::evidence::{Evidence, FileSeen, Files, ProbeSeen, World};
+use onward_core::evidence::{Evidence, FileSeen, Files, ProbeSeen, WorldSeen};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Begin, Input, Resumption};
 use onward_core::plan::{self, Plan};
@@ -27,7 +27,7 @@ fn files(of: &[(&str, &str)]) -> Files {
 }
 
 /// A run of which a driver has seen the world and begun.
-fn begun(plan: &Plan, world: Option<World>) -> Run {
+fn begun(plan: &Plan, world: Option<WorldSeen>) -> Run {
     let mut run = run::start(common::started(plan.clone()), "ada", now()).0;
     let begin = Begin {
         jobs: Some(100),
@@ -276,13 +276,13 @@ phases:
         ));
         let world = |hash: &str| {
             let seen = ProbeSeen { hash: Some(hash.to_owned()), excerpt: hash.to_owned() };
-            World { probes: BTreeMap::from([("it".to_owned(), seen)]), ..World::default() }
+            WorldSeen { probes: BTreeMap::from([("it".to_owned(), seen)]), ..WorldSeen::default() }
         };
         let mut run = begun(&plan, Some(world("then")));
         for phase in ["reads", "other", "outward"] {
             done(&mut run, phase, Evidence::default());
         }
-        let look = |world: &World| stale::findings(&run, None, &BTreeMap::new(), &world::again(&run, world));
+        let look = |world: &WorldSeen| stale::findings(&run, None, &BTreeMap::new(), &world::again(&run, world));
         assert_eq!(told(&look(&world("then"))), []);
         assert_eq!(told(&world::findings(&run, &world("now"))), [(FindingKind::WorldWarns, "")]);
         let found = look(&world("now"));

@@ -200,3 +200,16 @@ fn logic_in_a_module_root_is_found() {
     assert_eq!(lines, [Some(3), Some(4), Some(5), Some(6), Some(8)], "{found:?}");
     assert_eq!(tidy::check_module_root(&made_up("crates/onward-core/src/a.rs", text)), []);
 }
+
+#[test]
+fn a_type_has_one_name() {
+    none(tidy::check_type_names(&files(|path| is_rust(path) && path.starts_with("crates/"))));
+}
+
+#[test]
+fn a_name_of_two_types_is_found() {
+    let one = made_up("crates/onward-core/src/a.rs", "pub(crate) struct Same<T>(T);\nenum Other {}\n");
+    let two = made_up("crates/onward-store/src/b.rs", "pub enum Same {}\n#[cfg(test)]\nmod tests {}\nenum Other {}\n");
+    let found = tidy::check_type_names(&[one, two]);
+    assert_eq!(found.iter().map(|breach| breach.line).collect::<Vec<_>>(), [Some(1)], "{found:?}");
+}

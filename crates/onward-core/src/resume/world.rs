@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::finding::{Finding, FindingKind};
-use crate::evidence::{IssueSeen, ProbeSeen, World};
+use crate::evidence::{IssueSeen, ProbeSeen, WorldSeen};
 use crate::plan::globs::may_overlap;
 use crate::plan::{IfChanged, Phase, Plan, Probe, ProbeOf};
 use crate::run::Run;
@@ -12,7 +12,7 @@ use crate::run::Run;
 const PATHS_SHOWN_MAX: usize = 5;
 
 /// All that has changed around a run since a driver last looked.
-pub fn findings(run: &Run, now: &World) -> Vec<Finding> {
+pub fn findings(run: &Run, now: &WorldSeen) -> Vec<Finding> {
     let Some(then) = run.last_look().map(|look| &look.world) else { return Vec::new() };
     let plan = run.plan();
     let mut found: Vec<Finding> = elsewhere(then, now).into_iter().collect();
@@ -34,7 +34,7 @@ pub fn findings(run: &Run, now: &World) -> Vec<Finding> {
 pub struct Again<'a>(&'a Probe);
 
 /// The probes that want what was done to be done again.
-pub fn again<'a>(run: &'a Run, now: &World) -> Vec<Again<'a>> {
+pub fn again<'a>(run: &'a Run, now: &WorldSeen) -> Vec<Again<'a>> {
     let then = run.last_look().map(|look| &look.world);
     let sees_a_change = |probe: &&Probe| {
         let before = then.and_then(|then| then.probes.get(&probe.name)).and_then(|seen| seen.hash.as_ref());
@@ -65,13 +65,13 @@ impl Again<'_> {
     }
 }
 
-fn elsewhere(then: &World, now: &World) -> Option<Finding> {
+fn elsewhere(then: &WorldSeen, now: &WorldSeen) -> Option<Finding> {
     let (before, after) = (then.branch.as_ref()?, now.branch.as_deref().unwrap_or("no branch"));
     let message = format!("{after} is checked out, the run was last seen on {before}");
     (before != after).then(|| Finding::new(FindingKind::BranchElsewhere, message))
 }
 
-fn work_branch_gone(plan: &Plan, then: &World, now: &World) -> Option<Finding> {
+fn work_branch_gone(plan: &Plan, then: &WorldSeen, now: &WorldSeen) -> Option<Finding> {
     let name = plan.freshness.git.branch.as_deref()?;
     let kind = kind_if_gone(plan)?;
     let gone = then.work_branch.is_some() && now.work_branch.is_none();
@@ -86,7 +86,7 @@ pub(super) fn kind_if_gone(plan: &Plan) -> Option<FindingKind> {
     }
 }
 
-fn base_moved(plan: &Plan, then: &World, now: &World) -> Option<Finding> {
+fn base_moved(plan: &Plan, then: &WorldSeen, now: &WorldSeen) -> Option<Finding> {
     let name = plan.freshness.git.base.as_deref()?;
     let kind = kind_of(plan.freshness.git.if_base_moved.unwrap_or(IfChanged::Warn))?;
     match (&then.base, &now.base) {
@@ -97,7 +97,7 @@ fn base_moved(plan: &Plan, then: &World, now: &World) -> Option<Finding> {
     }
 }
 
-fn dirty(plan: &Plan, now: &World) -> Option<Finding> {
+fn dirty(plan: &Plan, now: &WorldSeen) -> Option<Finding> {
     let kind = kind_of(plan.freshness.git.if_dirty?)?;
     let files = now.dirty.as_ref().filter(|files| !files.is_empty())?;
     let shown = files.iter().take(PATHS_SHOWN_MAX).cloned().collect::<Vec<_>>().join(", ");

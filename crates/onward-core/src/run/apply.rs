@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use super::external_phases::is_for_others;
 use super::index::PlanIndex;
 use super::readiness::Readiness;
-use super::state::{Before, Derived, Dirty, Due, Kill, PhaseState, PhaseStatus, Run, RunningAttempt};
+use super::state::{Before, DerivedState, Dirty, Due, Kill, PhaseState, PhaseStatus, Run, RunningAttempt};
 use super::vcs::{Fresh, leaves_the_tree_alone};
 use crate::checkpoint::Trigger;
 use crate::data_size::size;
@@ -440,7 +440,7 @@ impl Run {
     /// Works out everything that is derived, from nothing but the rest.
     pub(super) fn derive(&mut self) {
         let index = Arc::new(PlanIndex::new(&self.started.plan));
-        self.derived = Derived { index, state_size: size(&self.state), ..Derived::default() };
+        self.derived = DerivedState { index, state_size: size(&self.state), ..DerivedState::default() };
         let standings: Vec<CountedPhase> = self.phases.iter().map(CountedPhase::of).collect();
         self.derived.finished = standings.iter().filter(|standing| standing.finished).count();
         let counts = |at: &usize| standings[*at].failed && self.derived.index.counts_for_the_plan(*at);

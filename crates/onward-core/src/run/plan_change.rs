@@ -9,7 +9,7 @@ use super::decide::ended::failure_of;
 use super::state::{Before, Dirty, PhaseState, PhaseStatus, ProbeDue, Run};
 use super::{external_phases, proof};
 use crate::event::{Claimed, Event, Outcome, PhaseError, PlanRevised, ProbeAnswer, RunStarted};
-use crate::evidence::{Evidence, LastLook, World};
+use crate::evidence::{Evidence, LastLook, WorldSeen};
 use crate::id::{Generation, PhaseId};
 use crate::plan::expand::is_compound;
 use crate::plan::{Body, Effects, Phase, Plan};
@@ -128,7 +128,7 @@ impl Run {
         });
     }
 
-    fn world_seen(&mut self, world: &World, findings: &[Finding], at: Timestamp) {
+    fn world_seen(&mut self, world: &WorldSeen, findings: &[Finding], at: Timestamp) {
         self.vcs.branch_moved |= self.branch() != world.branch.as_deref();
         self.look = Some(Arc::new(LastLook { at, world: world.clone(), findings: findings.to_vec() }));
     }

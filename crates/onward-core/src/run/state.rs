@@ -84,12 +84,12 @@ pub struct Run {
     #[serde(skip)]
     pub ids: IdTry,
     #[serde(skip)]
-    pub(super) derived: Derived,
+    pub(super) derived: DerivedState,
 }
 
 /// Worked out from the rest of a run, and kept up to date for speed only.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Derived {
+pub(super) struct DerivedState {
     pub(super) index: Arc<PlanIndex>,
     /// How large the free-form state is.
     pub(super) state_size: Size,
@@ -312,7 +312,7 @@ impl Run {
             batches_recorded: BTreeSet::new(),
             behind: PatchDebt::default(),
             ids: IdTry::FIRST,
-            derived: Derived::default(),
+            derived: DerivedState::default(),
             started: Arc::new((**started).clone()),
         };
         run.derive();

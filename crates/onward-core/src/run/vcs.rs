@@ -13,7 +13,7 @@ use crate::event::{
     CommitRule, Event, NoCommit, PhaseBack, PhaseError, RestoredState, RewindBegun, RunResult, RunRewound, SnapshotRef,
     StopBy,
 };
-use crate::evidence::{Around, LastLook, World};
+use crate::evidence::{Around, LastLook, WorldSeen};
 use crate::failure::FailureCode;
 use crate::id::{Attempt, Generation, PhaseId};
 use crate::mutant::{self, Mutant};
@@ -327,7 +327,7 @@ impl Run {
     /// What the run itself did to its branch and its issue is no change from outside.
     pub(super) fn around_seen(&mut self, around: &Around, at: Timestamp) {
         self.vcs.branch_moved |= self.branch() != around.branch.as_deref();
-        let first = || Arc::new(LastLook { at, world: World::default(), findings: Vec::new() });
+        let first = || Arc::new(LastLook { at, world: WorldSeen::default(), findings: Vec::new() });
         let world = &mut Arc::make_mut(self.look.get_or_insert_with(first)).world;
         world.branch.clone_from(&around.branch);
         world.work_branch.clone_from(&around.work_branch);

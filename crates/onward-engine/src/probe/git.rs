@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use onward_core::evidence::World;
+use onward_core::evidence::WorldSeen;
 use onward_core::run::Run;
 
 use crate::executor::shell;
@@ -17,21 +17,21 @@ pub(super) fn top_of(project: &Project, run: &Run) -> PathBuf {
     run.started.worktree.as_deref().map_or_else(|| project.top.clone(), PathBuf::from)
 }
 
-pub(super) fn look(project: &Project, run: &Run) -> World {
+pub(super) fn look(project: &Project, run: &Run) -> WorldSeen {
     let top = top_of(project, run);
     let top = top.as_path();
     if !is_repository(top) {
-        return World::default();
+        return WorldSeen::default();
     }
     let wishes = &run.plan().freshness.git;
     let commit = |name: String| ask(top, &["rev-parse", "--verify", "--quiet", &format!("{name}^{{commit}}")]);
     let named = |template: &Option<String>| template.as_ref().and_then(|template| shell::fill(run, template));
-    World {
+    WorldSeen {
         branch: branch(top),
         head: commit("HEAD".to_owned()),
         base: named(&wishes.base).and_then(commit),
         work_branch: named(&wishes.branch).and_then(|name| commit(format!("refs/heads/{name}"))),
         dirty: wishes.if_dirty.map(|_| dirty(top).unwrap_or_default().into_iter().take(DIRTY_MAX).collect()),
-        ..World::default()
+        ..WorldSeen::default()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use onward_core::evidence::{Evidence, Files, ProbeSeen, World};
+use onward_core::evidence::{Evidence, Files, ProbeSeen, WorldSeen};
 use onward_core::id::PhaseId;
 use onward_core::plan::ProbeOf;
 use onward_core::run::{PhaseStatus, Run};
@@ -13,7 +13,7 @@ use crate::executor::shell;
 use crate::project::Project;
 
 /// What is seen of the world around a run, by the plan that is stored in it.
-pub(crate) fn world(project: &Project, run: &Run) -> World {
+pub(crate) fn world(project: &Project, run: &Run) -> WorldSeen {
     let freshness = &run.plan().freshness;
     let mut world = git::look(project, run);
     for probe in &freshness.probes {

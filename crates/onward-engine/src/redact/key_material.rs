@@ -13,12 +13,12 @@ pub(super) struct KeyMaterial {
     bytes: usize,
     /// Since the last piece of a key.
     others: usize,
-    piece: Piece,
+    piece: KeyPiece,
 }
 
 /// Digits of base64 in a row, and which there are among them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Piece {
+struct KeyPiece {
     digits: usize,
     capitals: usize,
     small: usize,
@@ -35,7 +35,7 @@ impl KeyMaterial {
     }
 }
 
-impl Piece {
+impl KeyPiece {
     fn with(self, byte: u8) -> Self {
         let Self { digits, capitals, small, numbers } = self;
         let digits = digits + 1;

@@ -26,12 +26,12 @@ const SPREAD_BYTES_MAX: usize = 256;
 
 /// All forms of all values, sorted, so that those with the same beginning stand together.
 pub(super) struct Literals {
-    sorted: Vec<Form>,
+    sorted: Vec<EncodedForm>,
 }
 
 /// A value as it is, or its digits.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Form {
+struct EncodedForm {
     bytes: Vec<u8>,
     kind: Kind,
 }
@@ -92,7 +92,7 @@ impl Literals {
 
     /// The first three bytes of each form, in all the ways in which it may be written.
     pub(super) fn starts(&self) -> impl Iterator<Item = [u8; 3]> {
-        let starts = |form: &Form| {
+        let starts = |form: &EncodedForm| {
             let plain = [form.bytes[0], form.bytes[1], form.bytes[2]];
             let others = match form.kind {
                 Kind::Text => Escape::starts(plain),
@@ -126,7 +126,7 @@ impl Literals {
         })
     }
 
-    fn beginning_with<B: AsRef<[u8]>>(&self, first: B) -> impl Iterator<Item = &Form> {
+    fn beginning_with<B: AsRef<[u8]>>(&self, first: B) -> impl Iterator<Item = &EncodedForm> {
         let from = self.sorted.partition_point(|form| form.bytes.as_slice() < first.as_ref());
         self.sorted[from..].iter().take_while(move |form| form.bytes.starts_with(first.as_ref()))
     }
@@ -159,7 +159,7 @@ fn first_two(bytes: &[u8], escape: Escape) -> Option<[u8; 2]> {
     Some(two)
 }
 
-impl Form {
+impl EncodedForm {
     fn look(&self, bytes: &[u8], more: More) -> LiteralMatch {
         let same = self.bytes.iter().zip(bytes).take_while(|(one, other)| one == other).count();
         if same == self.bytes.len() {
@@ -271,7 +271,7 @@ fn unescape(text: &[u8], bytes: &[u8], escape: Escape, more: More) -> LiteralMat
 }
 
 /// The lines of a value that has several, in all forms: programs print such values line by line. The frame of a key is no secret.
-fn lines(value: &[u8]) -> Vec<Form> {
+fn lines(value: &[u8]) -> Vec<EncodedForm> {
     if !value.contains(&b'\n') {
         return Vec::new();
     }
@@ -280,9 +280,9 @@ fn lines(value: &[u8]) -> Vec<Form> {
     pieces.filter(|piece| piece.len() >= SECRET_BYTES_MIN).flat_map(forms).collect()
 }
 
-fn forms(value: &[u8]) -> Vec<Form> {
-    let mut forms = vec![Form { bytes: value.to_vec(), kind: Kind::Text }];
-    let mut add = |bytes: &[u8], kind: Kind| forms.push(Form { bytes: bytes.to_vec(), kind });
+fn forms(value: &[u8]) -> Vec<EncodedForm> {
+    let mut forms = vec![EncodedForm { bytes: value.to_vec(), kind: Kind::Text }];
+    let mut add = |bytes: &[u8], kind: Kind| forms.push(EncodedForm { bytes: bytes.to_vec(), kind });
     for alphabet in [BASE64, BASE64_URL] {
         for shift in 0..3 {
             let digits = base64_inside(value, shift, alphabet);

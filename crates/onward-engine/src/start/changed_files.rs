@@ -1,6 +1,6 @@
 //! How much of what finished phases left behind was changed, going by the snapshots of the run.
 
-use onward_core::evidence::World;
+use onward_core::evidence::WorldSeen;
 use onward_core::id::PhaseId;
 use onward_core::resume::{self, Finding, HeadMoved};
 use onward_core::run::Run;
@@ -40,7 +40,7 @@ impl Onward {
     }
 
     /// How HEAD has moved since the run last recorded it, on the same branch.
-    pub(crate) fn head_moved(&self, run: &Run, world: &World) -> Option<HeadMoved> {
+    pub(crate) fn head_moved(&self, run: &Run, world: &WorldSeen) -> Option<HeadMoved> {
         let from = run.vcs.head.clone()?;
         let same_branch = run.last_look().is_some_and(|look| look.world.branch == world.branch);
         let elsewhere = run.started.worktree.as_deref();

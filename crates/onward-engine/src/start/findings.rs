@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use onward_core::diagnostic::{self, Diagnostic};
 use onward_core::event::PlanRevised;
-use onward_core::evidence::{Evidence, World};
+use onward_core::evidence::{Evidence, WorldSeen};
 use onward_core::id::{PhaseId, RunId};
 use onward_core::input::{Begin, Bounds, Choice, Resumption};
 use onward_core::plan;
@@ -40,7 +40,7 @@ pub struct Unfinished {
     pub findings: Vec<Finding>,
     /// The edited plan, where it is another one.
     revised: Option<Box<PlanRevised>>,
-    world: Option<Box<World>>,
+    world: Option<Box<WorldSeen>>,
     /// What finished phases were done with, as it is now.
     seen: BTreeMap<PhaseId, Evidence>,
 }
@@ -206,7 +206,7 @@ impl Onward {
             Finding::of(FindingKind::Orphan, phase, message)
         }));
         findings.sort_by_key(|finding| std::cmp::Reverse(finding.kind.row().weight));
-        one.world = Some(Box::new(world)).filter(|world| **world != World::default());
+        one.world = Some(Box::new(world)).filter(|world| **world != WorldSeen::default());
         one.findings = findings;
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use onward_core::event::{Orphans, RunStarted};
-use onward_core::evidence::World;
+use onward_core::evidence::WorldSeen;
 use onward_core::expression::{self, Reference};
 use onward_core::id::{PhaseId, RunId};
 use onward_core::input::{Begin, Bounds, Choice, ClosedElsewhere, Input, Posted, Resumption};
@@ -205,7 +205,7 @@ impl Onward {
         for recorded in &stepped.events {
             reporter.update(&crate::Update::Event { recorded, run: &run });
         }
-        let world = Some(Box::new(probe::world(&self.project, &run))).filter(|world| **world != World::default());
+        let world = Some(Box::new(probe::world(&self.project, &run))).filter(|world| **world != WorldSeen::default());
         let world = world.filter(|_| stop::asked().is_none());
         let only = request.only.as_deref().map(PhaseId::new);
         let resumption = Resumption { world, only, replan_limits: request.replan_limits, ..Resumption::default() };

@@ -18,7 +18,7 @@ use crate::error::{StoreError, Vanished};
 const FILES: [&str; 3] = ["", "-wal", "-shm"];
 
 /// The files of a database as they were when it was opened.
-pub(super) struct Place {
+pub(super) struct DatabaseFiles {
     files: Vec<OpenedFile>,
 }
 
@@ -30,7 +30,7 @@ struct OpenedFile {
     handle: File,
 }
 
-impl Place {
+impl DatabaseFiles {
     /// Notes the files that are there. A store without a log has one file.
     pub(super) fn of(database: &Path) -> Self {
         let beside = |ending: &&str| {
@@ -96,7 +96,7 @@ mod tests {
             for other in FILES {
                 fs::write(folder.join(format!("onward.db{other}")), "ours").expect("our own folder");
             }
-            let place = Place::of(&database);
+            let place = DatabaseFiles::of(&database);
             let file = folder.join(format!("onward.db{ending}"));
             assert!(place.demand().is_ok(), "nothing happened yet");
             let elsewhere = folder.join("elsewhere");

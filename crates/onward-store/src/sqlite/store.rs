@@ -14,7 +14,7 @@ use super::{
     copy::Copy,
     fault::SqliteFault,
     open,
-    place::Place,
+    place::DatabaseFiles,
     schema,
 };
 use crate::{
@@ -43,7 +43,7 @@ pub(crate) struct SqliteStore {
     /// What `SQLite` called the state of the database when [`Store::changed`] was last asked.
     seen: i64,
     /// Where the files were that are open for writing.
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<DatabaseFiles>,
     /// What the disk said when it failed. From then on this handle writes nothing.
     pub(super) broken: Option<String>,
     /// Kept last, so that the copy goes after the connection to it.
@@ -138,13 +138,13 @@ impl SqliteStore {
         };
         store.has_changed()?;
         // Noted after the first read, which opens the log.
-        store.place = (mode == OpenMode::ReadWrite).then(|| Place::of(&store.database));
+        store.place = (mode == OpenMode::ReadWrite).then(|| DatabaseFiles::of(&store.database));
         Ok(store)
     }
 
     /// Refuses to go on with files that nobody would find again.
     pub(super) fn demand_in_place(&self) -> Result<(), StoreError> {
-        self.place.as_ref().map_or(Ok(()), Place::demand)
+        self.place.as_ref().map_or(Ok(()), DatabaseFiles::demand)
     }
 
     fn has_changed(&mut self) -> Result<bool, StoreError> {

@@ -2,6 +2,8 @@
 //!
 //! Moments are random by nature: the same seed gives the same plan and the same intentions, and the tale says what was hit.
 
+mod renames;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::thread::sleep;
@@ -462,65 +464,6 @@ impl Rig<'_> {
         if signal != Signal::SIGHUP {
             self.disturbed.stopped.insert(run);
         }
-    }
-}
-
-/// The project is renamed under its drivers.
-impl Rig<'_> {
-    /// Moves the project away, lets its drivers notice that, and moves it back. What works meanwhile goes on; its outcome is to be
-    /// there afterwards. Nothing is renamed before the outputs are there on which all else depends, since those are written by path.
-    fn rename_the_project(&mut self) {
-        let book = read_book(&self.project.root().join("rig/ledger"));
-        let listed =
-            |run: &String| book.iter().any(|line| line.what == "end" && line.phase == "list" && line.run == *run);
-        let begun = self.lanes.iter().all(|lane| lane.run.as_ref().is_some_and(listed));
-        // Whoever posts from outside has the old path.
-        let since = Instant::now();
-        while begun && !self.posts.is_empty() && since.elapsed() < POST_MAX {
-            self.look_after_posts();
-            sleep(STEP);
-        }
-        if !begun || !self.posts.is_empty() || self.lanes.iter().all(|lane| lane.driver.is_none()) {
-            return;
-        }
-        let (here, away) = (self.project.dir(), self.project.root().join("away"));
-        if std::fs::rename(&here, &away).is_err() {
-            return self.fault("the project cannot be renamed".to_owned());
-        }
-        *self.told.hits.entry("renamed under drivers".to_owned()).or_default() += 1;
-        self.tell("the project is renamed");
-        let since = Instant::now();
-        while self.lanes.iter().any(|lane| lane.driver.is_some()) && since.elapsed() < STOP_MAX {
-            for at in 0..self.lanes.len() {
-                let Some(work) = &mut self.lanes[at].driver else { continue };
-                let Some(code) = work.running.ended() else { continue };
-                let err = work.running.err();
-                self.lanes[at].driver = None;
-                self.tell(&format!("driver of {} ended with {code}", self.lanes[at].name));
-                // One that had only just begun finds its plan gone, and has started nothing.
-                let not_begun = code == i32::from(onward_core::exit::USAGE) && err.contains("error[plan-unreadable]");
-                if code != MOVED && !CODES.contains(&code) && !not_begun {
-                    self.fault(format!(
-                        "a driver whose project was renamed ended with {code}: {}",
-                        crate::ran::tail(&err)
-                    ));
-                }
-            }
-            sleep(STEP);
-        }
-        if self.lanes.iter().any(|lane| lane.driver.is_some()) {
-            self.fault("a driver does not notice that its project was renamed".to_owned());
-        }
-        // A git that was writing a ref by its path makes the folders above it anew. Nothing else may be there.
-        let left =
-            |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
-        if left(&here).all(|name| name == ".git") && left(&here.join(".git")).all(|name| name == "refs") {
-            let _ = std::fs::remove_dir_all(&here);
-        }
-        if std::fs::rename(&away, &here).is_err() {
-            self.fault("the project cannot be renamed back: something is in its place".to_owned());
-        }
-        self.tell("the project is back");
     }
 }
 

@@ -10,6 +10,7 @@ mod manifest;
 mod module_roots;
 mod private_files;
 mod source;
+mod type_names;
 
 pub use backend::check_backend;
 pub use console::{ConsoleCommand, check_console, console_commands};
@@ -20,3 +21,4 @@ pub use manifest::check_lints;
 pub use module_roots::check_module_root;
 pub use private_files::check_private_files;
 pub use source::{FILE_LINES_MAX, check_length, check_paths, check_words};
+pub use type_names::check_type_names;

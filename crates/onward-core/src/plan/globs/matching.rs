@@ -1,7 +1,7 @@
 //! Matching of paths. What it decides may be removed, so unlike the comparison of two globs it never guesses; and it takes no
 //! longer than the lengths of glob and path multiplied, whatever somebody writes.
 
-use super::tokens::{GlobToken, Reading, SLASH, WILDCARDS, names, tokens};
+use super::tokens::{GlobReading, GlobToken, SLASH, WILDCARDS, names, tokens};
 
 /// Globs relative to the top of the project.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,7 +17,7 @@ impl Globs {
         let mut all = Vec::new();
         for glob in globs {
             let glob = glob.as_ref();
-            all.extend(tokens(glob, Reading::Exact).ok_or_else(|| NoGlob(glob.to_owned()))?);
+            all.extend(tokens(glob, GlobReading::Exact).ok_or_else(|| NoGlob(glob.to_owned()))?);
         }
         Ok(Self(all))
     }

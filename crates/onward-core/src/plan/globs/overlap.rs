@@ -1,6 +1,6 @@
 //! Whether two globs can mean the same file. Wrong only in one direction: when unsure, they can.
 
-use super::tokens::{GlobToken as Exact, Reading, SLASH, tokens};
+use super::tokens::{GlobReading, GlobToken as Exact, SLASH, tokens};
 
 /// Alternatives of two globs that are compared with each other.
 const PAIRS_MAX: usize = 64;
@@ -35,7 +35,7 @@ fn starts_apart(a: &[Rough], b: &[Rough]) -> bool {
 
 /// The alternatives of a glob; none if it cannot be understood well enough to rule anything out.
 fn rough(glob: &str) -> Option<Vec<Vec<Rough>>> {
-    let all = tokens(glob, Reading::Rough)?;
+    let all = tokens(glob, GlobReading::Rough)?;
     Some(all.iter().map(|one| one.iter().map(roughly).collect()).collect())
 }
 

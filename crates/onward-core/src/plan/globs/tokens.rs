@@ -27,7 +27,7 @@ pub(super) enum GlobToken {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reading {
+pub(super) enum GlobReading {
     /// To the letter: an expression that is not resolved yet is refused.
     Exact,
     /// All that could be meant: an expression stands for anything.
@@ -35,7 +35,7 @@ pub(super) enum Reading {
 }
 
 /// The tokens of a glob, once for each alternative in its braces; none if it is not understood.
-pub(super) fn tokens(glob: &str, reading: Reading) -> Option<Vec<Vec<GlobToken>>> {
+pub(super) fn tokens(glob: &str, reading: GlobReading) -> Option<Vec<Vec<GlobToken>>> {
     let glob = glob.trim();
     if glob.chars().count() > GLOB_CHARS_MAX || glob.contains(EXPRESSION) {
         return None;
@@ -76,10 +76,10 @@ fn alternatives(glob: &str) -> Option<Vec<String>> {
     (all.len() <= ALTERNATIVES_MAX).then_some(all)
 }
 
-fn alternative_tokens(glob: &str, reading: Reading) -> Option<Vec<GlobToken>> {
+fn alternative_tokens(glob: &str, reading: GlobReading) -> Option<Vec<GlobToken>> {
     let parts = names(glob);
     let unclear = glob.starts_with(['/', '!', '~']) || glob.contains('\\') || parts.contains(&"..");
-    let unresolved = reading == Reading::Exact && glob.contains(['$', EXPRESSION]);
+    let unresolved = reading == GlobReading::Exact && glob.contains(['$', EXPRESSION]);
     if unclear || unresolved || parts.is_empty() {
         return None;
     }
@@ -100,16 +100,16 @@ fn alternative_tokens(glob: &str, reading: Reading) -> Option<Vec<GlobToken>> {
     Some(tokens)
 }
 
-fn part_tokens(part: &str, reading: Reading, tokens: &mut Vec<GlobToken>) -> Option<()> {
+fn part_tokens(part: &str, reading: GlobReading, tokens: &mut Vec<GlobToken>) -> Option<()> {
     let mut rest = part;
     while let Some(first) = rest.chars().next() {
         let length = match first {
             '*' => {
                 let stars = rest.len() - rest.trim_start_matches('*').len();
-                tokens.push(if stars > 1 && reading == Reading::Rough { GlobToken::Any } else { GlobToken::Some });
+                tokens.push(if stars > 1 && reading == GlobReading::Rough { GlobToken::Any } else { GlobToken::Some });
                 stars
             }
-            EXPRESSION if reading == Reading::Rough => {
+            EXPRESSION if reading == GlobReading::Rough => {
                 tokens.push(GlobToken::Any);
                 first.len_utf8()
             }

@@ -19,7 +19,7 @@ use crate::{
 
 #[derive(Default)]
 pub(super) struct Shared {
-    pub(super) runs: BTreeMap<RunId, Run>,
+    pub(super) runs: BTreeMap<RunId, MemoryRun>,
     pub(super) checkpoints: BTreeMap<CheckpointId, Listed>,
     pub(super) buried_runs: BTreeSet<RunId>,
     buried_checkpoints: BTreeSet<CheckpointId>,
@@ -34,7 +34,7 @@ pub(super) struct Listed {
     index: usize,
 }
 
-pub(super) struct Run {
+pub(super) struct MemoryRun {
     pub(super) number: u64,
     pub(super) work: String,
     pub(super) status: String,
@@ -69,11 +69,11 @@ pub(super) struct Held {
 }
 
 impl Shared {
-    pub(super) fn run(&self, id: &RunId) -> Result<&Run, StoreError> {
+    pub(super) fn run(&self, id: &RunId) -> Result<&MemoryRun, StoreError> {
         self.runs.get(id).ok_or_else(|| StoreError::NoRun { run: id.clone() })
     }
 
-    pub(super) fn run_mut(&mut self, id: &RunId) -> Result<&mut Run, StoreError> {
+    pub(super) fn run_mut(&mut self, id: &RunId) -> Result<&mut MemoryRun, StoreError> {
         self.runs.get_mut(id).ok_or_else(|| StoreError::NoRun { run: id.clone() })
     }
 
@@ -167,7 +167,7 @@ impl Shared {
     }
 }
 
-impl Run {
+impl MemoryRun {
     pub(super) fn head(&self) -> Seq {
         Seq(self.journal.len() as u64)
     }
@@ -216,7 +216,7 @@ impl Run {
 }
 
 /// What the real stores let pass and no caller should do.
-pub(super) fn assert_orderly(shared: &Shared, run: &Run, entry: &Entry) {
+pub(super) fn assert_orderly(shared: &Shared, run: &MemoryRun, entry: &Entry) {
     assert!(entry.events.iter().all(|event| !event.body.is_empty()), "an event without a body says nothing");
     let newest = shared
         .checkpoints

@@ -12,7 +12,7 @@ use onward_core::id::{CheckpointId, RunId, Seq};
 
 use super::{
     pieces::Pieces,
-    shared::{Held, Item, Run, Shared, assert_orderly},
+    shared::{Held, Item, MemoryRun, Shared, assert_orderly},
 };
 use crate::{
     Store, chain, check,
@@ -98,7 +98,7 @@ impl Store for MemoryStore {
             return Err(StoreError::AlreadyThere { id: new.run.to_string() });
         }
         shared.runs_made += 1;
-        let run = Run {
+        let run = MemoryRun {
             number: shared.runs_made,
             work: new.work,
             status: new.status,

@@ -1,0 +1,52 @@
+//! One name for one type: a reader who meets a name knows what is meant.
+
+use std::collections::BTreeMap;
+
+use super::{Breach, TextFile};
+
+/// Names that stand for the same thing on both sides of a wall.
+const SHARED: [(&str, &str); 3] = [
+    ("Outcome", "the end of an attempt, as the attendant writes it and as the journal has it"),
+    ("StopBy", "who stopped it, as the attendant writes it and as the journal has it"),
+    ("LeftRunning", "a process left behind, as the attendant writes it and as the journal has it"),
+];
+
+const KINDS: [&str; 4] = ["struct ", "enum ", "trait ", "type "];
+
+/// No name is given to two types of the workspace.
+pub fn check_type_names(files: &[TextFile]) -> Vec<Breach> {
+    let mut first: BTreeMap<&str, (&str, usize)> = BTreeMap::new();
+    let mut found = Vec::new();
+    for file in files.iter().filter(|file| file.path.contains("/src/")) {
+        for (index, name) in types(&file.text) {
+            if SHARED.iter().any(|(shared, _)| *shared == name) {
+                continue;
+            }
+            match first.get(name) {
+                Some((path, line)) => {
+                    let message = format!("`{name}` is the name of another type, in {path}:{line}");
+                    found.push(Breach::at(&file.path, index + 1, message));
+                }
+                None => {
+                    first.insert(name, (&file.path, index + 1));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The types that a text defines at its top, tests left out, each with the place of its line.
+fn types(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = text.lines().enumerate().take_while(|(_, line)| *line != "#[cfg(test)]");
+    lines.filter_map(|(index, line)| {
+        let line = match line.strip_prefix("pub") {
+            Some(rest) if rest.starts_with('(') => rest.split_once(") ")?.1,
+            Some(rest) => rest.trim_start(),
+            None => line,
+        };
+        let rest = KINDS.iter().find_map(|kind| line.strip_prefix(kind))?;
+        let end = rest.find(|letter: char| !letter.is_alphanumeric() && letter != '_').unwrap_or(rest.len());
+        Some((index, &rest[..end]))
+    })
+}
