@@ -126,6 +126,15 @@ impl Failure {
         self
     }
 
+    /// The run was brought back to a checkpoint before this happened.
+    pub(crate) fn after_a_rewind(mut self) -> Self {
+        if [NOTHING_CHANGED, AS_BEFORE].contains(&self.kept) {
+            self.kept = "the run and its files are at the checkpoint; nothing was started";
+            self.next.push("onward undo".to_owned());
+        }
+        self
+    }
+
     /// The same, of a run that was driven as far as it goes without an answer.
     pub(crate) fn stopped_for_an_answer(question: Question) -> Self {
         answer_needed(question).kept("all that is done is recorded; the rest waits for the answer").into()

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use onward_core::data_limits::text_fits;
+use onward_core::event::RunResult;
 use onward_core::id::{PhaseId, RunId};
 use onward_core::input::{Choice, Posted, Reply};
 use onward_core::run::{Refusal, Run};
@@ -50,6 +51,7 @@ impl Onward {
         let state = self.load(&run)?;
         let phase = require_phase(&state, phase)?;
         if matches!(choice, Choice::Retry | Choice::RetryClean) {
+            demand_something_is_left(&state, &phase)?;
             self.demand_it_has_ended(&state, &phase)?;
         }
         if choice == Choice::RetryClean {
@@ -158,4 +160,13 @@ fn understood(run: &RunId, bytes: &[u8]) -> Result<Reply> {
         Ok(reply) => Ok(reply),
         Err(why) => Err(Error::BadRecord { run: run.clone(), seq: 0, why: why.to_string() }),
     }
+}
+
+/// A run that is complete is opened again by a start alone.
+fn demand_something_is_left(run: &Run, phase: &PhaseId) -> Result<()> {
+    if run.result != Some(RunResult::Completed) {
+        return Ok(());
+    }
+    let why = format!("the run is complete; do it again with  onward resume {} --retry {phase}", run.id);
+    Err(Refusal::Illegal("a retry", phase.clone(), why).into())
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use onward_core::diagnostic::{self, Diagnostic};
-use onward_core::event::PlanRevised;
+use onward_core::event::{Orphans, PlanRevised};
 use onward_core::evidence::{Evidence, WorldSeen};
 use onward_core::id::{PhaseId, RunId};
 use onward_core::input::{Begin, Bounds, Choice, Resumption};
@@ -228,6 +228,7 @@ impl Onward {
         };
         refuse_if_driven(one)?;
         one.demand_phases(request)?;
+        one.demand_retried_have_ended(request)?;
         let judged = one.judge(request);
         let run = one.run.id.clone();
         match judged.verdict {
@@ -242,7 +243,8 @@ impl Onward {
             }
             Verdict::Ask => {
                 self.note(&run, &one.findings);
-                Err(Error::AnswerNeeded(Box::new(question(one, &judged, request))))
+                let typed = self.typed(one, request);
+                Err(Error::AnswerNeeded(Box::new(question(one, &judged, &typed))))
             }
         }
     }
@@ -347,6 +349,24 @@ impl Unfinished {
             }
         }
         Ok(())
+    }
+
+    /// A retry is an answer about an attempt that is over. One that still works has to be ended first: the answer would count for
+    /// its end too, which nobody has seen yet.
+    fn demand_retried_have_ended(&self, request: &Request) -> Result<()> {
+        if request.orphans == Some(Orphans::Kill) {
+            return Ok(());
+        }
+        let retried = |phase: &PhaseId| {
+            let again = |(name, choice): &(String, Choice)| {
+                name == phase.as_str() && matches!(choice, Choice::Retry | Choice::RetryClean)
+            };
+            request.choices.iter().any(again)
+        };
+        match self.orphans().find(|phase| retried(phase)) {
+            None => Ok(()),
+            Some(phase) => Err(run::Refusal::outlived_its_driver(phase).into()),
+        }
     }
 
     fn going(&self, request: &Request) -> Result<Going> {

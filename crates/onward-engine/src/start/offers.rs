@@ -1,10 +1,13 @@
 //! Where a start must ask: what was typed, and what stands in the way.
 
+use std::path::PathBuf;
+
 use onward_core::id::PhaseId;
 use onward_core::input::Choice;
 use onward_core::question::{self, Question, TypedWords};
 use onward_core::resume::Accept;
 
+use crate::Onward;
 use crate::error::{Error, Result};
 use crate::start::findings::{Judged, Unfinished};
 use crate::start::starting::{PlanFrom, Ready, Request};
@@ -28,8 +31,22 @@ pub(crate) fn refuse_if_driven(one: &Unfinished) -> Result<()> {
     }
 }
 
-pub(crate) fn question(one: &Unfinished, judged: &Judged, request: &Request) -> Question {
-    question::on_resume(&one.run, &one.findings, &judged.open, &judged.offered, &request.typed())
+pub(crate) fn question(one: &Unfinished, judged: &Judged, typed: &TypedWords) -> Question {
+    question::on_resume(&one.run, &one.findings, &judged.open, &judged.offered, typed)
+}
+
+impl Onward {
+    /// The words of this start. A `resume` names no plan: a fresh start of the same work names that of the run.
+    pub fn typed(&self, one: &Unfinished, request: &Request) -> TypedWords {
+        if request.plan.is_some() || !request.inputs.is_empty() {
+            return request.typed();
+        }
+        let started = &one.run.started;
+        let path = PathBuf::from(&started.plan_path);
+        let plan = if self.from == self.project.top { path } else { self.project.top.join(path) };
+        let inputs = started.given.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+        Request { plan: Some(plan), inputs, ..request.clone() }.typed()
+    }
 }
 
 impl Request {

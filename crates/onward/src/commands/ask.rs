@@ -75,7 +75,7 @@ pub(super) fn about(
     }
     render::say("\n");
     let verdict = on_resume(one, request);
-    let question = questions::unanswered(&one.run, &one.findings, verdict, &request.typed());
+    let question = questions::unanswered(&one.run, &one.findings, verdict, &onward.typed(one, request));
     Err(Failure::answer_needed(question))
 }
 

@@ -41,6 +41,8 @@ fn tell(rewound: &Rewound, json: bool) {
         Rewound::Done { run, to, before, without_files, .. } if json => {
             render::answer_json(&json!({ "run": run, "to": to, "before": before, "without_files": without_files }));
         }
-        Rewound::Done { .. } | Rewound::Declined => render::say(&render::vcs::rewound(rewound)),
+        Rewound::Done { .. } | Rewound::Declined => {
+            render::say(&render::vcs::rewound(rewound, render::vcs::Then::Stays))
+        }
     }
 }

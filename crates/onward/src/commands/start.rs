@@ -53,11 +53,22 @@ fn perform(mut request: Request, args: &args::StartArgs, report: &mut RunReporte
     };
     say_notes(&ended);
     let (person, said) = (prompt::somebody_is_there(args.no_input), onward.notices.len());
-    if let Some(name) = &request.checkpoint {
-        // Names and `@` may mean another one once something has happened.
-        request.checkpoint = Some(onward.checkpoint_meant(&request, name)?.to_string());
-        request = go_back(&mut onward, request, person)?;
-    }
+    let Some(name) = &request.checkpoint else { return go_on(onward, request, args, said, person, report) };
+    // Names and `@` may mean another one once something has happened.
+    request.checkpoint = Some(onward.checkpoint_meant(&request, name)?.to_string());
+    let request = go_back(&mut onward, request, person)?;
+    go_on(onward, request, args, said, person, report).map_err(Failure::after_a_rewind)
+}
+
+/// Finds what is unfinished, asks about it where that is needed, and drives it.
+fn go_on(
+    mut onward: Onward,
+    mut request: Request,
+    args: &args::StartArgs,
+    said: usize,
+    person: bool,
+    report: &mut RunReporter,
+) -> Result<u8, Failure> {
     let found = match onward.find(&request) {
         Err(why) if request.want == Want::Fresh && why.is_damage() => {
             ask::way_out(&mut onward, why, args.damaged, person)?;
@@ -99,7 +110,9 @@ fn go_back(onward: &mut Onward, request: Request, person: bool) -> Result<Reques
     let Settled { mut request, .. } = ask::settle(onward, request, found, person)?;
     let checkpoint = request.checkpoint.take().expect("the caller has seen it");
     match onward.rewind(&checkpoint, RewindParts::Both, None)? {
-        Rewound::Done { run, notes, .. } => {
+        rewound @ Rewound::Done { .. } => {
+            render::say(&render::vcs::rewound(&rewound, render::vcs::Then::GoesOn));
+            let Rewound::Done { run, notes, .. } = rewound else { unreachable!("it was just seen") };
             say_notes(&notes);
             Ok(Request { want: Want::ResumeRun(Some(run.to_string())), ..request })
         }

@@ -94,7 +94,15 @@ pub(crate) fn preview(preview: &Preview) -> String {
     lines.join("\n")
 }
 
-pub(crate) fn rewound(rewound: &Rewound) -> String {
+/// After a rewind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Then {
+    Stays,
+    /// The run is driven right away.
+    GoesOn,
+}
+
+pub(crate) fn rewound(rewound: &Rewound, then: Then) -> String {
     match rewound {
         Rewound::Declined => "nothing was changed\n".to_owned(),
         Rewound::Done { run, to, without_files, undone, left_out, before: _, notes: _ } => {
@@ -107,7 +115,8 @@ pub(crate) fn rewound(rewound: &Rewound) -> String {
             for line in left_out {
                 let _ = writeln!(files, "not in the snapshot of the files: {}", safe::line(line));
             }
-            format!("{} run {id} {done}\n{files}{undo}go on with  {resume}\n", paint::good("✓"))
+            let resume = if then == Then::GoesOn { String::new() } else { format!("go on with  {resume}\n") };
+            format!("{} run {id} {done}\n{files}{undo}{resume}", paint::good("✓"))
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Stories told to the real binary in a project of their own.
 
+mod answers;
 mod artifacts;
 mod branches;
 mod checkpoint_names;

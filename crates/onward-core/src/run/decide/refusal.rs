@@ -42,7 +42,7 @@ impl Refusal {
 
     /// The same where nobody drives the run.
     pub fn outlived_its_driver(phase: &PhaseId) -> Self {
-        let wait = "onward resume waits for its end, and with --orphan it can be ended first";
+        let wait = "onward resume waits for its end, and --orphan kill ends it first";
         Self::Illegal("a retry", phase.clone(), format!("it is still at work, though nobody drives the run: {wait}"))
     }
 }
