@@ -33,7 +33,11 @@ pub struct Driver<'a> {
 impl Driver<'_> {
     /// Drives the run until there is nothing more to do for this process.
     pub fn drive(mut self, begin: Begin) -> Result<Ending> {
-        let driven = self.drive_to_the_end(begin);
+        // With the project its store is in another place, too: that is no loss, and what is at work goes on.
+        let driven = self.drive_to_the_end(begin).map_err(|why| match self.world.demand_in_place() {
+            Err(moved) if is_without_a_store(&why) => moved,
+            _ => why,
+        });
         if let Err(why) = &driven {
             // Nobody would ever take the results of what goes on without a store.
             let by = is_without_a_store(why).then_some(StopBy::DriverGone);
