@@ -184,6 +184,8 @@ impl Oracle {
     fn replanned(&mut self, phase: &PhaseId, plan: &Plan) {
         if let Some(facts) = self.facts.get_mut(phase) {
             (facts.failures, facts.unknowns, facts.parked) = (0, 0, false);
+            // Somebody who took it up meanwhile is to look at it anew.
+            facts.begun = false;
         }
         self.revised(plan);
     }
