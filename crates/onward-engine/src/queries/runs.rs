@@ -11,6 +11,7 @@ use onward_core::lookup::{self, LookedUp, Name};
 use onward_core::plan::{Need, Phase};
 use onward_core::run::{PhaseState, Run, RunStatus, schedule};
 use onward_core::view::{self, Alive, DriverView, StatusView, Summary, WillRun};
+use onward_store::private;
 use onward_store::{
     Alarm, CheckpointFilter, CheckpointRow, DATABASE, DATABASE_FILES, Damage, HEAD, LeaseKind, OpenMode, RunFilter,
     RunRow, StoreError, StoreExt, StoredCheckpoint,
@@ -188,7 +189,9 @@ impl Onward {
         for (found, state) in run.phases().filter(|(found, _)| phase.is_none_or(|wanted| wanted == found.id.as_str())) {
             for number in 1..=state.attempts {
                 let folder = shell::folder(&self.project, &run, &found.id, Attempt(number));
-                if let Ok(output) = folder.read_output() {
+                // A link on the way may lead to what somebody else wants shown.
+                let ours = private::demand_folders(&self.project.store_folder(), folder.path()).is_ok();
+                if let Some(output) = ours.then(|| folder.read_output().ok()).flatten() {
                     let checks = folder.read_checks().unwrap_or_default();
                     all.push(Logged { phase: found.id.clone(), attempt: Attempt(number), output, checks });
                 }

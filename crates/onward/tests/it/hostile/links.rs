@@ -184,3 +184,23 @@ fn a_configuration_behind_a_linked_store_is_not_told() {
         assert!(!told.contains("open-sesame"), "{told}");
     }
 }
+
+/// The folder of an attempt, of its phase, of its run, or of all of them leads to what somebody wants shown. `logs` shows nothing
+/// of it.
+#[test]
+fn logs_are_not_read_through_links() {
+    for depth in 0..4 {
+        let project = crate::project();
+        project.plan("onward: 1\nname: demo\nphases:\n  a: { run: 'echo printed' }\n");
+        project.command(["run"]).expect(0);
+        let run = project.command(["status", "--json"]).expect(0).json()["run"].as_str().expect("an id").to_owned();
+        assert!(project.command(["logs"]).expect(0).out.contains("printed"));
+        let parts = ["attempts", run.as_str(), "a", "1"];
+        let at = parts[..=depth].iter().fold(project.path(".onward"), |path, part| path.join(part));
+        let away = project.root().join("away");
+        fs::rename(&at, &away).expect("our own folder");
+        std::os::unix::fs::symlink(&away, &at).expect("a link");
+        let told = project.command(["logs"]);
+        assert!(!told.out.contains("printed"), "depth {depth}: {}", told.out);
+    }
+}
