@@ -109,6 +109,8 @@ impl Onward {
             let reasons = at_work.iter().map(|phase| format!("phase {phase} is still at work")).collect();
             return Err(Error::Refused { run, reasons });
         }
+        // Saved state is never in git, and what lies there under its id is of another store. A run that cannot be read may be there.
+        let is_in_git = self.load(&run).map_or(true, |run| !run.started.plan.phases.is_empty());
         let list = PruneList { checkpoints: Vec::new(), runs: vec![run.clone()] };
         match self.store()?.prune(&list) {
             Ok(_) => {}
@@ -118,8 +120,7 @@ impl Onward {
             }
             Err(other) => return Err(other.into()),
         }
-        let tree = WorkingTree::of(&self.project, None);
-        if let Ok(repository) = tree.repository() {
+        if is_in_git && let Ok(repository) = WorkingTree::of(&self.project, None).repository() {
             // What cannot be let go stays behind hidden refs, where it harms nobody.
             let _ = repository.drop_snapshots(&run, &|_, _| false);
             let _ = repository.drop_copy(&run);

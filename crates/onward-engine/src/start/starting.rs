@@ -45,8 +45,8 @@ use crate::start::prepared_plan::PreparedPlan;
 use crate::sys::file_lock::{LOCK_LOOK_EVERY, end, exclusive};
 use crate::sys::process;
 use crate::sys::stop;
-use crate::vcs;
 use crate::vcs::working_tree::WorkingTree;
+use crate::vcs::{self, Repository, RunClaim};
 
 /// Ids of one second that are tried before something else must be wrong.
 const RUN_ID_TRIES_MAX: u32 = 10_000;
@@ -228,14 +228,26 @@ impl Onward {
         Ok(())
     }
 
+    /// The repository in which the id of a run has to be the only one of its name. Saved state is never in git.
+    fn repository_of_ids(&self, started: &RunStarted) -> Result<Option<Repository>> {
+        if started.plan.phases.is_empty() {
+            return Ok(None);
+        }
+        let found = doctor::repository(&self.project);
+        // A call that a stop cut short says nothing about git.
+        stop::demand_none()?;
+        Ok(found)
+    }
+
     /// A new id, and the right to write under it.
     pub(crate) fn create(&mut self, started: &RunStarted, kind: LeaseKind) -> Result<(RunId, Lease)> {
         let now = Timestamp::now();
-        let repository = if started.snapshots { doctor::repository(&self.project) } else { None };
+        let repository = self.repository_of_ids(started)?;
         for try_number in 1..RUN_ID_TRIES_MAX {
             let id = naming::run_id(&started.plan.kind, &started.project, now, try_number);
-            // One that git knows and the store does not was lost, perhaps in this very second.
-            if repository.as_ref().is_some_and(|repository| repository.has_refs_of(&id)) {
+            if let Some(repository) = &repository
+                && claim(repository, &id)? == RunClaim::Taken
+            {
                 continue;
             }
             let new = NewRun {
@@ -251,8 +263,14 @@ impl Onward {
                     let lease = self.store()?.take_lease(&id, kind, holder())?;
                     return Ok((id, lease));
                 }
+                // The claim is that run's from now on.
                 Err(StoreError::AlreadyThere { .. }) => {}
-                Err(other) => return Err(other.into()),
+                Err(other) => {
+                    if let Some(repository) = &repository {
+                        repository.drop_claim(&id);
+                    }
+                    return Err(other.into());
+                }
             }
         }
         unreachable!("a second does not hold {RUN_ID_TRIES_MAX} starts")
@@ -443,6 +461,14 @@ impl Onward {
         }
         self.post(&old.run.id, Posted::Archive).map(|_| ())
     }
+}
+
+/// Claims an id among all stores of the repository. One that git knows and nobody has claimed was lost, perhaps in this very second.
+fn claim(repository: &Repository, id: &RunId) -> Result<RunClaim> {
+    let is_known = repository.has_refs_of(id);
+    // A call that a stop cut short says nothing about refs.
+    stop::demand_none()?;
+    Ok(if is_known { RunClaim::Taken } else { repository.claim(id) })
 }
 
 /// The same, as a driver is told it before it begins.

@@ -121,7 +121,7 @@ impl Repository {
         let Ok(name) = copy_name(run) else { return false };
         let folder = name.trim_end_matches(COPY);
         if self.reftable {
-            let listed = self.call("for-each-ref").args(["--count=1", folder]).output();
+            let listed = self.call("for-each-ref").args(["--count=1", folder]).at_most(TIME_MAX).output();
             return listed.is_ok_and(|listed| !listed.is_empty());
         }
         let packed = || super::read_plain(&self.common_dir.join("packed-refs"), PACKED_BYTES_MAX).unwrap_or_default();
@@ -152,10 +152,11 @@ impl Repository {
         Ok(messages(&asked.output()?).and_then(|mut all| all.pop()))
     }
 
-    /// Lets go of the copy, with the run that was deleted.
+    /// Lets go of the copy and of the id, with the run that was deleted.
     pub(crate) fn drop_copy(&self, run: &RunId) -> Result<(), GitTrouble> {
         let name = copy_name(run)?;
         drop(fs::remove_file(self.note_path(run)));
+        self.drop_claim(run);
         self.wherever_it_is(self.call("update-ref")).args(["--no-deref", "-d", &name]).output().map(drop)
     }
 }

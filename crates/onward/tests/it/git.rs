@@ -26,7 +26,7 @@ fn failed_in_c() -> TestProject {
     project
 }
 
-fn checkpoint_of(project: &TestProject, phase: &str) -> String {
+pub(crate) fn checkpoint_of(project: &TestProject, phase: &str) -> String {
     let log = project.command(["log", "--json"]).json();
     let all = log["checkpoints"].as_array().expect("checkpoints").clone();
     let of = |row: &&Value| row["phase"] == phase && row["trigger"] == "phase_transition";

@@ -31,6 +31,7 @@ mod replan;
 mod resume;
 mod rewinds_cut_off;
 mod rigs;
+mod run_ids;
 mod secret_names;
 mod secrets;
 mod several_runs;
@@ -39,6 +40,13 @@ mod stories;
 mod trust;
 mod untrusted_settings;
 mod vanished_store;
+
+/// The library that gives a program another clock.
+fn faketime() -> std::path::PathBuf {
+    let folders = std::fs::read_dir("/usr/lib").expect("a folder").flatten();
+    let mut found = folders.map(|entry| entry.path().join("faketime/libfaketime.so.1"));
+    found.find(|path| path.exists()).expect("libfaketime, which scripts/test installs")
+}
 
 fn project() -> onward_testkit::TestProject {
     onward_testkit::TestProject::new(env!("CARGO_BIN_EXE_onward"))

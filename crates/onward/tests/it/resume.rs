@@ -27,10 +27,7 @@ fn killed_in_b(project: &TestProject, plan: &str) -> String {
 #[test]
 fn clock_went_backwards() {
     let mut project = project();
-    let library = std::fs::read_dir("/usr/lib").expect("a folder").flatten();
-    let library = library.map(|entry| entry.path().join("faketime/libfaketime.so.1")).find(|path| path.exists());
-    let library = library.expect("libfaketime, which scripts/test installs");
-    project.set_env("LD_PRELOAD", &library);
+    project.set_env("LD_PRELOAD", crate::faketime());
     project.set_env("FAKETIME", "+1h");
     killed_in_b(&project, CHAIN);
     project.remove_env("LD_PRELOAD");
