@@ -10,7 +10,7 @@ use onward_core::id::{PhaseId, RunId};
 use onward_core::question;
 use onward_core::run::{self, Run};
 use onward_core::view::Summary;
-use onward_store::{OpenMode, RunFilter};
+use onward_store::{OpenMode, RunFilter, RunRow};
 
 use crate::Onward;
 use crate::attendant::{self, Survivor};
@@ -60,9 +60,7 @@ struct KnownRuns {
 impl Onward {
     fn known(&mut self) -> Option<KnownRuns> {
         let rows = self.rows(&RunFilter::default()).ok()?;
-        let phases =
-            |bytes: &Vec<u8>| serde_json::from_slice::<Summary>(bytes).map_or(1, |summary| summary.phases_total);
-        let no_plan = rows.iter().all(|row| row.summary.as_ref().is_ok_and(|bytes| phases(bytes) == 0));
+        let no_plan = rows.iter().all(is_saved_state);
         Some(KnownRuns { runs: rows.into_iter().map(|row| row.run).collect(), no_plan })
     }
 
@@ -203,7 +201,9 @@ impl Onward {
         let Some(end) = end else { return Ok(()) };
         // Read after the end of the copy: who moves the run on copies it later.
         let rows = self.rows(&RunFilter { run_prefix: Some(run.to_string()), ..RunFilter::default() })?;
-        let Some(store) = rows.into_iter().find(|row| row.run == *run).map(|row| row.head.0) else { return Ok(()) };
+        // Saved state is never in git: a copy of the same name is of another store.
+        let row = rows.into_iter().find(|row| row.run == *run).filter(|row| !is_saved_state(row));
+        let Some(store) = row.map(|row| row.head.0) else { return Ok(()) };
         // What was noted and is not there any more cannot be brought back, and is in nobody's way.
         match Some(end).filter(|end| store < *end).and_then(|_| self.end_in_git(run)) {
             Some(git) if store < git => Err(Error::JournalBehind { run: run.clone(), store, git }),
@@ -223,6 +223,12 @@ impl Onward {
     fn end_in_git(&self, run: &RunId) -> Option<u64> {
         journal_piece::end_and_place(&doctor::repository(&self.project)?, run).ok().flatten().map(|(end, _)| end)
     }
+}
+
+/// Whether a run was begun without a plan, to keep saved state; not if that cannot be read.
+fn is_saved_state(row: &RunRow) -> bool {
+    let phases = |bytes: &Vec<u8>| serde_json::from_slice::<Summary>(bytes).map_or(1, |summary| summary.phases_total);
+    row.summary.as_ref().is_ok_and(|bytes| phases(bytes) == 0)
 }
 
 /// Whether the repository around a folder may have copies of journals, as far as its files tell: for where git itself cannot be

@@ -136,3 +136,23 @@ fn a_deleted_run_claims_nothing() {
     project.command(["delete", FIRST_ID, "--yes"]).expect(0);
     assert_eq!(claims(), 0);
 }
+
+/// Saved state is never in git, so its id is claimed nowhere. Where a run of another working tree has the same one, both go on, and the
+/// state is deleted without the snapshots of the run.
+#[test]
+fn saved_state_of_the_same_name_is_something_else() {
+    let (project, other) = two_trees();
+    project.write("state.json", r#"{"a": 1}"#);
+    let save = || project.command(["save", "run", "demo", "--state", "state.json"]);
+    save().expect(0);
+    assert_eq!(at(&project, &other, &["run"]).code, 1);
+    assert_eq!(newest(&project, &other), FIRST_ID, "this test needs two of the same name");
+    save().expect(0);
+    project.command(["state", "merge", "state.json"]).expect(0);
+    let refs = || project.git(["for-each-ref", "--format=%(refname)", "refs/onward"]);
+    let before = refs();
+    demand_all_is_well(&project, &project.dir());
+    project.command(["delete", FIRST_ID, "--yes"]).expect(0);
+    assert_eq!(refs(), before);
+    demand_all_is_well(&project, &other);
+}
