@@ -142,7 +142,7 @@ impl Onward {
             Err(other) => return Err(other.into()),
         };
         let state = self.load(run)?;
-        let (mut state, _) = self.end_a_rewind_that_was_cut_off(state, &lease)?;
+        let mut state = self.demand_no_files_halfway(state, &lease)?;
         let mut tree = WorkingTree::of(&self.project, state.started.worktree.as_deref());
         let (actor, mut keep, before) = (actor(), KeepNothing, state.last_checkpoint.clone());
         let mut committer = Committer::new(self.store()?, &lease, &mut keep, &mut state, &actor);

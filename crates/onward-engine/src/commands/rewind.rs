@@ -61,8 +61,6 @@ pub enum Rewound {
         left_out: Vec<String>,
         /// An earlier rewind was taken back.
         undone: bool,
-        /// The work that came first, since another rewind had been cut off.
-        notes: Vec<String>,
     },
     /// The person said no.
     Declined,
@@ -79,6 +77,12 @@ pub(crate) struct EndedRewind {
 }
 
 impl EndedRewind {
+    /// Lines for whoever ends it on the way to something else.
+    fn notes_with_the_way(&self, run: &RunId) -> Vec<String> {
+        let way = format!("run {run} was on its way back to {}, and is there now", self.begun.to);
+        std::iter::once(way).chain(self.notes()).collect()
+    }
+
     /// Lines for whoever ends it.
     pub(crate) fn notes(&self) -> Vec<String> {
         let left_out = self.left_out.iter().map(|line| format!("not in the snapshot of the files: {line}"));
@@ -116,7 +120,8 @@ pub struct CheckpointDiff {
 type Confirm<'a> = dyn FnMut(&Preview) -> Result<bool> + 'a;
 
 impl Onward {
-    /// Brings a run back to one of its checkpoints.
+    /// Brings a run back to one of its checkpoints. Where another rewind had been cut off, that is ended first, and the notices say
+    /// so, whatever comes of this one.
     pub fn rewind(&mut self, name: &str, parts: RewindParts, confirm: Option<&mut Confirm<'_>>) -> Result<Rewound> {
         let name = Name::parse(name).ok_or(Error::EmptyName("checkpoint"))?;
         let to = self.show_checkpoint(&name, None)?;
@@ -124,25 +129,19 @@ impl Onward {
         self.go_back(&run, &to, parts, None, confirm)
     }
 
-    /// Takes the last rewind of a run back.
+    /// Takes the last rewind of a run back. The notices say what came first, like those of a rewind.
     pub fn undo(&mut self, name: Option<&str>, confirm: Option<&mut Confirm<'_>>) -> Result<Rewound> {
         let id = self.find_run(name)?;
         let ended = self.end_rewind_of(&id)?;
-        let mut first = ended.as_ref().map(EndedRewind::notes).unwrap_or_default();
+        let notes = ended.as_ref().map(EndedRewind::notes).unwrap_or_default();
         if let Some(EndedRewind { begun, .. }) = ended.filter(|ended| ended.begun.undoes) {
             // It is what was asked for. Another rewind before it is not.
-            first.insert(0, "the undo that was cut off has been ended".to_owned());
+            self.notices.push("the undo that was cut off has been ended".to_owned());
+            self.notices.extend(notes);
             let (to, before, left_out) = (begun.to, begun.before, Vec::new());
-            return Ok(Rewound::Done {
-                run: id,
-                to,
-                before,
-                without_files: None,
-                left_out,
-                undone: true,
-                notes: first,
-            });
+            return Ok(Rewound::Done { run: id, to, before, without_files: None, left_out, undone: true });
         }
+        self.notices.extend(notes);
         let run = self.load(&id)?;
         let last = run.vcs.undoable.last().cloned().ok_or_else(|| Error::NothingToUndo { run: id.clone() })?;
         let to = self.read_checkpoint(&last.before)?;
@@ -151,11 +150,7 @@ impl Onward {
             (true, false) => RewindParts::State,
             (false, _) => RewindParts::Files,
         };
-        let mut rewound = self.go_back(&id, &to, parts, Some(&last), confirm)?;
-        if let Rewound::Done { notes, .. } = &mut rewound {
-            notes.splice(0..0, first);
-        }
-        Ok(rewound)
+        self.go_back(&id, &to, parts, Some(&last), confirm)
     }
 
     fn go_back(
@@ -173,7 +168,7 @@ impl Onward {
         let touches_files = parts != RewindParts::State || run.vcs.rewinding.is_some();
         let mut alone = if touches_files { self.hold_tree_alone(&run)? } else { None };
         let (run, ended) = self.finish_rewind(run, &lease)?;
-        let notes = ended.as_ref().map(EndedRewind::notes).unwrap_or_default();
+        self.notices.extend(ended.iter().flat_map(|ended| ended.notes_with_the_way(id)));
         let ends = self.ends(&run)?;
         let files = self.files_back(&run, to, parts, &tree)?;
         let without_files = files.as_ref().err().filter(|_| parts == RewindParts::Both).cloned();
@@ -208,7 +203,7 @@ impl Onward {
         match done {
             Ok(()) => {
                 let (run, to, undone) = (id.clone(), to.id.clone(), undoes.is_some());
-                Ok(Rewound::Done { run, to, before, without_files, left_out, undone, notes })
+                Ok(Rewound::Done { run, to, before, without_files, left_out, undone })
             }
             Err(why) => Err(not_back(id, why)),
         }
@@ -233,6 +228,18 @@ impl Onward {
         Ok((run, Some(EndedRewind { begun, left_out, edited })))
     }
 
+    /// For whoever steers a run and has nothing to do with its files: a rewind that was cut off is ended only where it brings back
+    /// none. Files may have been edited since, and nobody expects that they are replaced.
+    pub(crate) fn demand_no_files_halfway(&mut self, run: Run, lease: &Lease) -> Result<Run> {
+        if let Some(begun) = run.vcs.rewinding.as_ref().filter(|begun| begun.files.is_some()) {
+            let what = if begun.undoes { "an undo" } else { "a rewind" };
+            let reason =
+                format!("{what} to {} was cut off, and the next run, resume, rewind or undo ends it first", begun.to);
+            return Err(Error::RewindPending { run: run.id, reason });
+        }
+        self.finish_rewind(run, lease).map(|(run, _)| run)
+    }
+
     /// Ends the rewind of a run that was cut off, if there is one. Whoever holds the run sees to it.
     pub(crate) fn end_rewind_of(&mut self, id: &RunId) -> Result<Option<EndedRewind>> {
         let lease = match self.take_lease(id, LeaseKind::Brief) {
@@ -254,8 +261,7 @@ impl Onward {
                 Err(why) if why.is_damage() => {}
                 ended => {
                     let Some(ended) = ended? else { continue };
-                    notes.push(format!("run {id} was on its way back to {}, and is there now", ended.begun.to));
-                    notes.extend(ended.notes());
+                    notes.extend(ended.notes_with_the_way(&id));
                 }
             }
         }
@@ -338,12 +344,14 @@ impl Onward {
         Ok(commits)
     }
 
-    /// A new run that begins where a checkpoint stood; in a working tree of its own if a folder is named.
+    /// A new run that begins where a checkpoint stood; in a working tree of its own if a folder is named. The notices name rewinds that
+    /// had been cut off and were ended first.
     pub fn fork(&mut self, name: &str, worktree: Option<&Path>) -> Result<Forked> {
         let name = Name::parse(name).ok_or(Error::EmptyName("checkpoint"))?;
         let from = self.show_checkpoint(&name, None)?;
         self.demand_not_behind_notes(&from.run)?;
-        self.end_rewinds()?;
+        let notes = self.end_rewinds()?;
+        self.notices.extend(notes);
         let old = self.load(&from.run)?;
         let (actor, now) = (actor(), Timestamp::now());
         let (empty, _) = run::start((*old.started).clone(), &actor, now);

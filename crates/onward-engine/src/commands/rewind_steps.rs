@@ -74,7 +74,7 @@ fn stands_as(run: &Run, checkpoint: &Checkpoint, told: &[Input]) -> bool {
 pub enum NotBack {
     /// All is as it was before.
     AsBefore(String),
-    /// Some files may have been moved. It stays on record, and whoever writes next to the run ends it.
+    /// Some files may have been moved. It stays on record, and the next run, resume, rewind or undo ends it.
     Pending(String),
 }
 

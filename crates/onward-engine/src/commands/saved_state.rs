@@ -53,7 +53,7 @@ impl Books {
     fn hold(mut onward: Onward, id: &RunId, kind: LeaseKind) -> Result<Self> {
         let lease = onward.store()?.take_lease(id, kind, holder())?;
         let run = onward.load(id)?;
-        let (run, _) = onward.end_a_rewind_that_was_cut_off(run, &lease)?;
+        let run = onward.demand_no_files_halfway(run, &lease)?;
         let keeper = Keeper::new(onward.project.store_folder(), run.seq.0);
         Ok(Self { keeper, onward, lease, run, standing: CommitterState::AsStored, actor: actor() })
     }

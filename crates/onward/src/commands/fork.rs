@@ -5,12 +5,18 @@ use onward_engine::{Forked, Onward};
 use serde_json::json;
 
 use super::here;
+use super::start::say_notes;
 use crate::args;
 use crate::failure::Failure;
 use crate::render;
 
 pub(super) fn fork(args: &args::ForkArgs) -> Result<u8, Failure> {
-    let Forked { run, in_doubt } = Onward::work(&here()?)?.fork(&args.checkpoint, args.worktree.as_deref())?;
+    let mut onward = Onward::work(&here()?)?;
+    let said = onward.notices.len();
+    let forked = onward.fork(&args.checkpoint, args.worktree.as_deref());
+    // Also where no run came of it.
+    say_notes(&onward.notices[said..]);
+    let Forked { run, in_doubt } = forked?;
     if args.output.json {
         render::answer_json(&json!({ "run": run, "in_doubt": in_doubt }));
     } else {

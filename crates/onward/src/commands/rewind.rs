@@ -22,21 +22,24 @@ pub(super) fn rewind(args: &args::RewindArgs) -> Result<u8, Failure> {
         let question = render::vcs::preview(preview);
         Ok(prompt::ask(&question).is_some_and(|answer| prompt::is_yes(&answer)))
     };
-    let rewound = onward.rewind(&args.checkpoint, parts, if somebody { Some(&mut ask) } else { None })?;
-    tell(&rewound, args.output.json);
+    let said = onward.notices.len();
+    let rewound = onward.rewind(&args.checkpoint, parts, if somebody { Some(&mut ask) } else { None });
+    // Also where nothing else came of it.
+    say_notes(&onward.notices[said..]);
+    tell(&rewound?, args.output.json);
     Ok(exit::DONE)
 }
 
 pub(super) fn undo(args: &args::UndoArgs) -> Result<u8, Failure> {
-    let rewound = Onward::work(&here()?)?.undo(args.run.as_deref(), None)?;
-    tell(&rewound, args.output.json);
+    let mut onward = Onward::work(&here()?)?;
+    let said = onward.notices.len();
+    let rewound = onward.undo(args.run.as_deref(), None);
+    say_notes(&onward.notices[said..]);
+    tell(&rewound?, args.output.json);
     Ok(exit::DONE)
 }
 
 fn tell(rewound: &Rewound, json: bool) {
-    if let Rewound::Done { notes, .. } = rewound {
-        say_notes(notes);
-    }
     match rewound {
         Rewound::Done { run, to, before, without_files, .. } if json => {
             render::answer_json(&json!({ "run": run, "to": to, "before": before, "without_files": without_files }));

@@ -109,11 +109,13 @@ fn go_back(onward: &mut Onward, request: Request, person: bool) -> Result<Reques
     let found = onward.find(&request)?;
     let Settled { mut request, .. } = ask::settle(onward, request, found, person)?;
     let checkpoint = request.checkpoint.take().expect("the caller has seen it");
-    match onward.rewind(&checkpoint, RewindParts::Both, None)? {
+    let said = onward.notices.len();
+    let rewound = onward.rewind(&checkpoint, RewindParts::Both, None);
+    say_notes(&onward.notices.split_off(said));
+    match rewound? {
         rewound @ Rewound::Done { .. } => {
             render::say(&render::vcs::rewound(&rewound, render::vcs::Then::GoesOn));
-            let Rewound::Done { run, notes, .. } = rewound else { unreachable!("it was just seen") };
-            say_notes(&notes);
+            let Rewound::Done { run, .. } = rewound else { unreachable!("it was just seen") };
             Ok(Request { want: Want::ResumeRun(Some(run.to_string())), ..request })
         }
         Rewound::Declined => unreachable!("nobody was asked"),

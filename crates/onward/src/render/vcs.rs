@@ -105,7 +105,7 @@ pub(crate) enum Then {
 pub(crate) fn rewound(rewound: &Rewound, then: Then) -> String {
     match rewound {
         Rewound::Declined => "nothing was changed\n".to_owned(),
-        Rewound::Done { run, to, without_files, undone, left_out, before: _, notes: _ } => {
+        Rewound::Done { run, to, without_files, undone, left_out, before: _ } => {
             let (id, to) = (safe::line(run.as_str()), safe::line(to.as_str()));
             let files = without_files.as_ref().map(|why| format!("files stay as they are: {}\n", safe::line(why)));
             let done = if *undone { "is as it was before the rewind".to_owned() } else { format!("is back at {to}") };

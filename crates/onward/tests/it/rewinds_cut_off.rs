@@ -135,10 +135,12 @@ fn was_cut_off(case: Case) -> bool {
     let ran = going.wait();
     std::fs::remove_file(project.root().join("bin/git")).expect("it is there");
     told_the_truth(&project, case, before, &ran);
-    // Whatever is written next, what was cut off is ended first.
-    let next = project.command(["checkpoint", "--name", "next"]).expect(0);
+    // Whatever is started next, what was cut off is ended first.
+    let run = project.command(["status", "--json"]).json()["run"].as_str().expect("an id").to_owned();
+    project.plan_at("../other.yaml", "onward: 1\nname: other\nphases:\n  o: { run: step o }\n");
+    let next = project.command(["run", "../other.yaml"]).expect(0);
     assert!(next.took < NEXT_TIME_MAX, "{case:?}: it took {:?}", next.took);
-    let status = project.command(["status", "--json"]).json();
+    let status = project.command(["status", &run, "--json"]).json();
     assert!(!is_cut_off(&status), "{case:?}: {status}");
     assert_eq!(files(&project), Some(state(&status)), "{case:?}: files and state agree");
     assert_eq!(project.read("mine.txt"), "mine\n", "{case:?}");
@@ -407,6 +409,78 @@ fn a_rewind_keeps_what_was_edited_since_another_was_killed() {
 #[test]
 fn a_resume_keeps_what_was_edited_since_a_rewind_was_killed() {
     edited_in_between("vcs.restore-one:1", "resume", 1);
+}
+
+/// A rewind was killed half-way, and the user went on with their work.
+#[cfg(feature = "kill-points")]
+fn killed_and_edited() -> TestProject {
+    let mut project = failed_in_c();
+    let to = checkpoint_of(&project, "a");
+    project.set_env("ONWARD_KILL_POINT", "vcs.restore-one:1");
+    project.command(["rewind", &to]).expect(137);
+    project.remove_env("ONWARD_KILL_POINT");
+    project.write("made.txt", "two hours\n");
+    project.write("late.txt", "of work\n");
+    project
+}
+
+/// A rewind was killed, and the user edits on. Verbs that have nothing to do with files leave them alone, and name those that end it.
+#[cfg(feature = "kill-points")]
+#[test]
+fn steering_does_not_end_a_rewind_that_was_killed() {
+    let project = killed_and_edited();
+    project.write("../patch.json", r#"{"x": 1}"#);
+    let count = checkpoints(&project).len();
+    let all: [&[&str]; 6] = [
+        &["skip", "@", "c"],
+        &["checkpoint", "--name", "mine"],
+        &["state", "merge", "../patch.json"],
+        &["pause", "@"],
+        &["retry", "@", "c"],
+        &["cancel", "@"],
+    ];
+    for words in all {
+        let refused = project.command(words).expect(13);
+        refused.err_names(["on its way back", "resume, rewind or undo"]);
+        let edited = (project.read("made.txt"), project.read("late.txt"));
+        assert_eq!(edited, ("two hours\n".to_owned(), "of work\n".to_owned()), "{words:?}");
+        assert_eq!(checkpoints(&project).len(), count, "{words:?} left a checkpoint");
+    }
+    assert!(is_cut_off(&project.command(["status", "--json"]).json()));
+    let ended = project.command(["resume"]).expect(1);
+    let kept = checkpoint_with(&project, "made.txt", "two hours\n").expect("a checkpoint has what was edited");
+    ended.err_names([kept.as_str()]);
+    assert!(!is_cut_off(&project.command(["status", "--json"]).json()));
+    project.command(["checkpoint", "--name", "mine"]).expect(0);
+}
+
+/// A rewind was killed, and the user edits on. Another one ends it and then asks; also who says no is told where the edited files are.
+#[cfg(feature = "kill-points")]
+#[test]
+fn who_declines_a_rewind_is_told_what_was_kept() {
+    let project = killed_and_edited();
+    let mut terminal = project.terminal(["rewind", &checkpoint_of(&project, "b")]);
+    terminal.expect("Go back? (y/N): ");
+    terminal.send("n\n");
+    let declined = terminal.wait_code(0);
+    let kept = checkpoint_with(&project, "made.txt", "two hours\n").expect("a checkpoint has what was edited");
+    assert!(format!("{}{}", declined.out, declined.err).contains(&kept), "{kept} is named\n{}", declined.out);
+}
+
+/// The same where a run is branched off.
+#[cfg(feature = "kill-points")]
+#[test]
+fn a_fork_says_what_was_kept_of_files_that_were_edited() {
+    let project = killed_and_edited();
+    let run = project.command(["status", "--json"]).json()["run"].as_str().expect("an id").to_owned();
+    let forked = project.command(["fork", &checkpoint_of(&project, "b")]).expect(0);
+    let log = project.command(["log", &run, "--json"]).json();
+    let kept = log["checkpoints"]
+        .as_array()
+        .expect("checkpoints")
+        .iter()
+        .find(|row| forked.err.contains(row["id"].as_str().expect("an id")));
+    assert!(kept.is_some(), "no checkpoint is named\n{}", forked.err);
 }
 
 /// The end of a rewind that was cut off is killed itself, right after it kept what was edited. It is still there after the next one.
