@@ -37,6 +37,13 @@ pub(super) fn orphans(project: &Project, run: &Run, found: &mut FindingsSoFar) {
             Ok(attendant::AttemptFound::Exited(_)) => {
                 format!("phase {} ended after its driver did; the next start takes its result", phase.id)
             }
+            Ok(attendant::AttemptFound::NeverStarted) if running_attempt::is_lost(&folder) => {
+                format!(
+                    "the records that are left end before phase {} was started; whether it ran is not known, and the next \
+                     start asks first if it has effects outside",
+                    phase.id
+                )
+            }
             Ok(attendant::AttemptFound::NeverStarted) => {
                 format!("phase {} was about to be started and never was; the next start does so", phase.id)
             }
@@ -44,7 +51,9 @@ pub(super) fn orphans(project: &Project, run: &Run, found: &mut FindingsSoFar) {
                 format!("phase {} was at work when its driver ended, and nobody knows how it ended", phase.id)
             }
         };
-        let help = format!("what it did and what it will do is kept: {}", view::resume_command(&run.id));
+        let kept =
+            if running_attempt::is_lost(&folder) { "what it will do" } else { "what it did and what it will do" };
+        let help = format!("{kept} is kept: {}", view::resume_command(&run.id));
         found.info("orphan", format!("run {}", run.id), message, &help);
     }
 }

@@ -269,10 +269,15 @@ fn look(folder: &AttemptFolder, boot: &str) -> Option<AttemptFound> {
             Err(_) => return None,
         },
     };
-    // No folder: it was never made, or it was taken away. The folder of the run is made before anything is started.
-    let of_the_run = || folder.path().ancestors().nth(2).is_some_and(std::path::Path::exists);
-    let lost = matches!(found, AttemptFound::NeverStarted) && !folder.path().exists() && !of_the_run();
+    let lost = matches!(found, AttemptFound::NeverStarted) && is_lost(folder);
     Some(if lost { AttemptFound::Unknown } else { found })
+}
+
+/// Whether nothing is left that could tell if an attempt was begun. Its folder was never made, or was taken away; that of the run is
+/// made before anything is started.
+pub(crate) fn is_lost(folder: &AttemptFolder) -> bool {
+    let of_the_run = || folder.path().ancestors().nth(2).is_some_and(std::path::Path::exists);
+    !folder.path().exists() && !of_the_run()
 }
 
 /// Whether something of an attempt that nobody drives still works.

@@ -119,6 +119,25 @@ fn an_effect_that_nobody_knows_of_is_in_doubt() {
     project.ran_once(["a", "b", "c"]);
 }
 
+/// The books are swept away beside a driver whose phase works. The repair does not say that the phase was never started: nobody knows.
+#[test]
+fn a_repair_does_not_say_that_a_phase_never_ran() {
+    let project = in_git(OUTWARD);
+    let driver = project.start(["run"]);
+    project.wait_ledger("begin", "b", 1);
+    fs::remove_dir_all(project.path(".onward")).expect("a folder");
+    driver.wait();
+    let repaired = wait_until("the end of the attempt", || {
+        let repaired = project.command(["doctor", "--repair"]);
+        (repaired.code == 0).then_some(repaired)
+    });
+    let said = format!("{}{}", repaired.out, repaired.err);
+    assert!(!said.contains("never was"), "b has run\n{said}");
+    assert!(said.contains("whether it ran is not known"), "{said}");
+    project.command(["resume"]).expect(14).err_names(["b"]);
+    assert_eq!(project.count("begin", "b"), 1);
+}
+
 /// The copy in git ends before a phase with an effect outside was begun, and nothing else is left. It may have had its effect, so it
 /// is not run unasked.
 #[test]
