@@ -160,6 +160,7 @@ fn drive(
                     Decided::Choices(choices) => choices,
                     Decided::Abort => {
                         onward.archive(&finished.run.id)?;
+                        finished.run = onward.load(&finished.run.id)?;
                         return Ok(report.finished(&finished));
                     }
                     Decided::Quit => return Ok(report.finished(&finished)),

@@ -7,7 +7,7 @@ use onward_core::id::RunId;
 use onward_core::plan::{Body, Phase};
 use onward_core::question::Question;
 use onward_core::run::schedule::{self, Awaited};
-use onward_core::run::{Ending, PhaseStatus, Run};
+use onward_core::run::{Ending, PhaseStatus, Run, RunStatus};
 use onward_core::view::{self, StatusView};
 use onward_engine::{Finished, Reporter, Update};
 use serde::Serialize;
@@ -272,6 +272,9 @@ fn last_words(finished: &Finished) -> String {
     let done = format!("{} of {} phases done", run.phases_finished(), run.phases_total());
     let resume = format!("go on with  {}\n", safe::line(&view::resume_command(&run.id)));
     match finished.ending {
+        Ending::Failed if run.status() == RunStatus::Archived => {
+            format!("{} run {id} failed, {done}, and is archived\nlook at it with  onward show {id}\n", paint::bad("✗"))
+        }
         Ending::Completed => format!("{} run {id} is complete, {done}\n", paint::good("✓")),
         Ending::Failed => {
             format!("{} run {id} failed, {done}\n{}{resume}", paint::bad("✗"), after_a_failure(run))

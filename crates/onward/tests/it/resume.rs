@@ -285,6 +285,22 @@ fn words_after_a_failure() {
     assert_eq!(project.order("end"), ["b"]);
 }
 
+/// Who has the run put away after a failure is told that it is, and not to go on with it.
+#[test]
+fn abort_after_a_failure_says_that_the_run_is_archived() {
+    let project = project();
+    project.plan("onward: 1\nname: demo\nphases:\n  a: { run: step a false }\n");
+    let mut terminal = project.terminal(["run"]);
+    terminal.expect("[quit]: ");
+    terminal.send("abort\n");
+    terminal.expect("is archived");
+    terminal.expect("onward show ");
+    let ran = terminal.wait_code(1);
+    assert!(!format!("{}{}", ran.out, ran.err).contains("onward resume"), "it cannot be gone on with\n{}", ran.out);
+    let run = project.command(["list", "--all", "--json"]).json()["runs"][0]["run"].as_str().expect("an id").to_owned();
+    project.command(["show", &run]).expect(0);
+}
+
 /// The plan says that a person is asked what becomes of a failure. Where nobody is there, all answers are told as commands, also
 /// for programs; at a terminal the words are offered as after any failure.
 #[test]
