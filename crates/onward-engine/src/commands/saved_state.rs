@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::slice;
 use std::thread;
 
 use jiff::Timestamp;
@@ -14,7 +15,7 @@ use onward_core::input::{Input, Posted, Reply};
 use onward_core::naming;
 use onward_core::patch::{self, Op};
 use onward_core::plan::Plan;
-use onward_core::run::{self, Run, RunStatus};
+use onward_core::run::{self, Run, RunStatus, Stepped};
 use onward_store::{CheckpointFilter, CheckpointRow, Lease, LeaseKind, Page, RunFilter};
 use serde_json::{Map, Value};
 
@@ -148,7 +149,29 @@ impl Onward {
         data_limits::object_fits(&state)?;
         data_limits::text_fits("the type", kind)?;
         data_limits::text_fits("the project", project)?;
-        let run = self.books(kind, project)?;
+        demand_no_secret("the type", kind)?;
+        demand_no_secret("the project", project)?;
+        let work = work_key(kind, project);
+        if let Some(run) = self.open_books(&work)? {
+            return self.save_into(run, state);
+        }
+        let first = first_changes(state)?;
+        let started = started(kind, project, &work);
+        // What is refused leaves nothing behind, not even the folder of the books.
+        committer::demand_it_can_begin(&started, slice::from_ref(&first), Timestamp::now())?;
+        self.store()?;
+        let alone = exclusive(&self.project.runtime().join("start.lock"))?;
+        if let Some(run) = self.open_books(&work)? {
+            drop(alone);
+            return self.save_into(run, state_after(&first));
+        }
+        let (run, stepped) = self.begin_books(started, slice::from_ref(&first))?;
+        let taken = stepped.checkpoints.into_iter().next().expect("a save leaves a checkpoint");
+        Ok((run, taken.id))
+    }
+
+    /// The same for a run that is there.
+    fn save_into(mut self, run: RunId, state: Map<String, Value>) -> Result<(RunId, CheckpointId)> {
         if self.driver(&run)?.is_some() {
             // Somebody holds these books open: it is theirs to write, and ours to ask.
             apart(redact::collisions::demand_apart(&state))?;
@@ -182,7 +205,7 @@ impl Onward {
         let _alone = exclusive(&self.project.runtime().join("start.lock"))?;
         match self.open_books(&work)? {
             Some(id) => Ok(id),
-            None => self.begin_books(kind, project, &work),
+            None => self.begin_books(started(kind, project, &work), &[]).map(|(id, _)| id),
         }
     }
 
@@ -234,30 +257,55 @@ impl Onward {
         Ok(rows.into_iter().find(|row| !closed.contains(&row.status.as_str())).map(|row| row.run))
     }
 
-    fn begin_books(&mut self, kind: &str, project: &str, work: &str) -> Result<RunId> {
-        let started = RunStarted {
-            run: RunId::new(""),
-            work: work.to_owned(),
-            plan: no_plan(kind, project),
-            plan_path: String::new(),
-            plan_digest: String::new(),
-            plan_text: String::new(),
-            inputs: BTreeMap::new(),
-            given: BTreeMap::new(),
-            project: naming::word(project),
-            title: project.to_owned(),
-            branch: None,
-            triggers: vec![Trigger::Manual],
-            snapshots: false,
-            commits: None,
-            worktree: None,
-            changed_before: None,
-        };
+    /// The run and the first that is told to it, in one commit: there is never a run without what it was begun for.
+    fn begin_books(&mut self, started: RunStarted, first: &[Input]) -> Result<(RunId, Stepped)> {
         let (id, lease) = self.create(&started, LeaseKind::Brief)?;
         let started = RunStarted { run: id.clone(), ..started };
-        committer::begin(self.store()?, &lease, &started, &[], (&actor(), Timestamp::now()))?;
+        let (_, stepped) = committer::begin(self.store()?, &lease, &started, first, (&actor(), Timestamp::now()))?;
         drop(lease);
-        Ok(id)
+        Ok((id, stepped))
+    }
+}
+
+/// What the first save tells a run: all of its state, without its secrets.
+fn first_changes(state: Map<String, Value>) -> Result<Input> {
+    apart(redact::collisions::demand_apart(&state))?;
+    let ends = run::ends_with(&state);
+    let state = Value::Object(redact::inputs::map(state));
+    let ops = patch::diff(&Value::Object(Map::new()), &state);
+    Ok(Input::Posted(Posted::Change { ops, ends }))
+}
+
+/// The state that the first save makes.
+fn state_after(first: &Input) -> Map<String, Value> {
+    let mut state = Value::Object(Map::new());
+    if let Input::Posted(Posted::Change { ops, .. }) = first {
+        patch::apply(&mut state, ops).expect("changes of nothing fit nothing");
+    }
+    match state {
+        Value::Object(state) => state,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Map::new(),
+    }
+}
+
+fn started(kind: &str, project: &str, work: &str) -> RunStarted {
+    RunStarted {
+        run: RunId::new(""),
+        work: work.to_owned(),
+        plan: no_plan(kind, project),
+        plan_path: String::new(),
+        plan_digest: String::new(),
+        plan_text: String::new(),
+        inputs: BTreeMap::new(),
+        given: BTreeMap::new(),
+        project: naming::word(project),
+        title: project.to_owned(),
+        branch: None,
+        triggers: vec![Trigger::Manual],
+        snapshots: false,
+        commits: None,
+        worktree: None,
+        changed_before: None,
     }
 }
 

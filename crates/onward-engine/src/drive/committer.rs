@@ -250,7 +250,7 @@ fn refused(why: Refusal) -> Error {
 pub(crate) fn demand_it_can_begin(started: &RunStarted, inputs: &[Input], now: Timestamp) -> Result<()> {
     let (mut run, mut all) = run::start(started.clone(), "", now);
     for input in inputs {
-        all.extend(run::step(&mut run, input, "", now)?);
+        all.extend(run::step(&mut run, input, "", now).map_err(refused)?);
     }
     whole_entry(&run, &all).map(drop).map_err(|why| Error::Unfit { why })
 }
@@ -267,7 +267,7 @@ pub fn begin(
     loop {
         let (mut run, mut all) = run::start_with_ids(started.clone(), ids, actor, now);
         for input in inputs {
-            all.extend(run::step(&mut run, input, actor, now)?);
+            all.extend(run::step(&mut run, input, actor, now).map_err(refused)?);
         }
         let entry = whole_entry(&run, &all).map_err(|why| Error::Unfit { why })?;
         reached("start.before-append");

@@ -103,3 +103,21 @@ fn outputs_whose_names_are_secrets_do_not_take_each_others_place() {
     );
     project.command(["run", "two.yaml"]).expect(1);
 }
+
+/// The very first save is refused. There are no books afterwards, and with books of others there is no run more.
+#[test]
+fn a_first_save_that_is_refused_leaves_nothing() {
+    let project = with_everyday_passwords();
+    project.write("both.json", r#"{"postgres": 1, "productionx": 2}"#);
+    project.write("deep.json", r#"{"list": [{"postgres": 1, "[redacted]": 2}]}"#);
+    for state in ["both.json", "deep.json"] {
+        project.command(["save", "dep", "p", "--state", state]).expect(2);
+        assert!(!project.exists(".onward"), "{state}");
+    }
+    project.write("good.json", r#"{"x": 1}"#);
+    project.command(["save", "dep", "other", "--state", "good.json"]).expect(0);
+    project.command(["save", "dep", "p", "--state", "both.json"]).expect(2);
+    let runs = project.command(["list", "--all", "--json"]).expect(0).json();
+    assert_eq!(runs["runs"].as_array().expect("a list").len(), 1, "{runs}");
+    assert_eq!(project.command(["state", "get"]).expect(0).json()["x"], 1);
+}
