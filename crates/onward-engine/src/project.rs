@@ -11,6 +11,8 @@ use crate::vcs;
 
 /// The folder of the store, at the top of a project.
 pub const FOLDER: &str = ".onward";
+/// The folder in it for what is of this moment: locks and the like.
+pub(crate) const RUNTIME: &str = "run";
 
 /// Where other tools keep what they know of their work: files, folders of files with this ending, and folders of such folders.
 const OTHERS_FILE: &str = ".claude/pipeline-state.json";
@@ -117,7 +119,7 @@ impl Project {
     }
 
     pub(crate) fn runtime(&self) -> PathBuf {
-        self.store_folder().join("run")
+        self.store_folder().join(RUNTIME)
     }
 }
 

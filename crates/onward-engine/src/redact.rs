@@ -8,6 +8,7 @@
 pub(crate) mod collisions;
 mod digests;
 mod escapes;
+pub(crate) mod file_names;
 mod gaps;
 pub(crate) mod input_key;
 pub(crate) mod inputs;

@@ -21,6 +21,7 @@ use super::files;
 use crate::executor::shell;
 use crate::kill_point::reached;
 use crate::project::Project;
+use crate::redact::MARK;
 use crate::sys::stop::Heeding;
 
 /// Files of one folder that are read at most.
@@ -61,6 +62,10 @@ pub(super) fn seen(top: &Path, path: &str) -> ArtifactState {
 pub(super) fn artifacts_now(project: &Project, run: &Run, state: &PhaseState) -> Vec<ArtifactSeen> {
     let top = shell::top(project, run);
     let now = |then: &ArtifactSeen| {
+        // Where it lies is not known any more, so nothing can be said against it.
+        if is_cut(then) {
+            return Some(then.clone());
+        }
         if is_untouched(&top.join(&then.path), then, state.ended_at) {
             return Some(then.clone());
         }
@@ -73,6 +78,11 @@ pub(super) fn artifacts_now(project: &Project, run: &Run, state: &PhaseState) ->
         Some(ArtifactSeen { bytes, digest, ..then.clone() })
     };
     state.artifacts.iter().filter_map(now).collect()
+}
+
+/// Whether a secret was cut out of the path of an artifact: there it cannot be looked for.
+fn is_cut(artifact: &ArtifactSeen) -> bool {
+    artifact.path.contains(MARK)
 }
 
 /// Whether a large file certainly is what it was: nothing about it, not even its name, has changed since the phase ended. Nobody
@@ -93,10 +103,12 @@ pub(super) fn put_back_later(project: &Project, run: &Run) -> Files {
         let top = if copy.is_dir() { &copy } else { folder };
         let glob = if copy.is_dir() { "**" } else { name.unwrap_or_default() };
         let place = artifact.path.trim_end_matches('/');
-        all.files.extend(files::look(top, &[glob.to_owned()], &[], None).files.into_iter().map(|(path, file)| {
-            let path = if copy.is_dir() { format!("{place}/{path}") } else { place.to_owned() };
-            (path, file)
-        }));
+        all.files.extend(files::look(top, &[glob.to_owned()], &[], None, None).files.into_iter().map(
+            |(path, file)| {
+                let path = if copy.is_dir() { format!("{place}/{path}") } else { place.to_owned() };
+                (path, file)
+            },
+        ));
     }
     all
 }
@@ -321,8 +333,11 @@ pub(super) enum Gone {
     ForGood,
 }
 
-/// What became of an artifact; none where something is at its place, whatever it is.
+/// What became of an artifact; none where something is at its place, whatever it is, or the place is not known.
 pub(super) fn gone(project: &Project, run: &Run, artifact: &ArtifactSeen) -> Option<Gone> {
+    if is_cut(artifact) {
+        return None;
+    }
     fs::symlink_metadata(shell::top(project, run).join(&artifact.path)).err()?;
     let kept = artifact.kept && Shelf::of(project, &run.id).find(artifact).is_some();
     Some(if kept { Gone::Kept } else { Gone::ForGood })

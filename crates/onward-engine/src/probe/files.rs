@@ -1,5 +1,6 @@
 //! The content of files that globs name. Bounded in every direction, and never outside the project.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fs::{self, File, Metadata};
 use std::io::{Read, Seek, SeekFrom};
@@ -10,6 +11,7 @@ use jiff::Timestamp;
 use onward_core::evidence::{FileSeen, Files};
 use onward_core::plan::globs::{Globs, fixed_part};
 
+use crate::redact::file_names::FileNames;
 use crate::sys::stop::{self, Heeding};
 
 /// Files of one phase that are looked at; where there are more, that is said.
@@ -20,15 +22,24 @@ const ENTRIES_MAX: usize = 200_000;
 const WHOLE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 const SAMPLE_BYTES: u64 = 1024 * 1024;
 
-/// Looks at all files that the globs mean and the others do not. `before` saves reading what is the same by its size, time
+/// Looks at all files that the globs mean and the others do not, and names them as they are kept where that is wanted. `before` saves reading what is the same by its size, time
 /// and inode.
-pub(super) fn look(top: &Path, globs: &[String], but: &[String], before: Option<&Files>) -> Files {
+pub(super) fn look(
+    top: &Path,
+    globs: &[String],
+    but: &[String],
+    before: Option<&Files>,
+    names: Option<&FileNames>,
+) -> Files {
     let mut found = Files::default();
     let but: Vec<Globs> = but.iter().filter_map(|but| Globs::meant(but)).collect();
     let all_seen = each(top, globs, |path, about| {
         if !but.iter().any(|but| but.mean(path)) {
-            let before = before.and_then(|before| before.files.get(path));
-            found.files.insert(path.to_owned(), seen(&top.join(path), about, before));
+            // One that cannot be named is left out: what holds a secret is not kept as it is.
+            if let Some(name) = names.map_or(Some(Cow::Borrowed(path)), |names| names.kept(path)) {
+                let before = before.and_then(|before| before.files.get(name.as_ref()));
+                found.files.insert(name.into_owned(), seen(&top.join(path), about, before));
+            }
         }
         found.files.len() < FILES_MAX
     });

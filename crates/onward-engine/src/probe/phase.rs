@@ -14,6 +14,7 @@ use super::{command, files};
 use crate::attendant::{AttemptFolder, open_plain};
 use crate::executor::shell;
 use crate::project::Project;
+use crate::redact::file_names::{FileNames, NamesFor};
 use crate::sys::stop;
 
 /// The file beside an attempt that says what it was begun with.
@@ -22,11 +23,21 @@ const SEEN_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// What the globs of `reads` mean. What the phase writes itself is not its input.
 pub(super) fn reads(project: &Project, run: &Run, phase: &Phase, before: Option<&Files>) -> Files {
-    files::look(&project.top, &filled(run, phase, &phase.reads), &filled(run, phase, &phase.writes), before)
+    let (globs, but) = (filled(run, phase, &phase.reads), filled(run, phase, &phase.writes));
+    files::look(&project.top, &globs, &but, before, Some(&names(project, before)))
 }
 
 pub(super) fn writes(project: &Project, run: &Run, phase: &Phase, before: Option<&Files>) -> Files {
-    files::look(&project.top, &filled(run, phase, &phase.writes), &[], before)
+    files::look(&project.top, &filled(run, phase, &phase.writes), &[], before, Some(&names(project, before)))
+}
+
+/// Names for a look: one that is compared with an earlier one writes nothing.
+pub(super) fn names(project: &Project, before: Option<&Files>) -> FileNames {
+    let store = project.store_folder();
+    match before {
+        Some(before) => FileNames::of(&store, NamesFor::Comparison).beside(before.files.keys()),
+        None => FileNames::of(&store, NamesFor::Record),
+    }
 }
 
 /// What the globs of `writes` mean and was written after a time.
@@ -93,6 +104,7 @@ pub(crate) fn as_it_is(project: &Project, run: &Run, phase: &Phase) -> Option<Bo
 #[derive(Clone, Debug)]
 pub(crate) struct ProofLook {
     top: PathBuf,
+    store: PathBuf,
     writes: Vec<String>,
     pub(crate) around: WorldWatch,
 }
@@ -100,7 +112,7 @@ pub(crate) struct ProofLook {
 impl ProofLook {
     pub(crate) fn of(project: &Project, run: &Run, phase: &Phase) -> Self {
         let (writes, around) = (filled(run, phase, &phase.writes), WorldWatch::of(project, run));
-        Self { top: project.top.clone(), writes, around }
+        Self { top: project.top.clone(), store: project.store_folder(), writes, around }
     }
 
     /// What an attempt that is done was begun with, and what it leaves behind.
@@ -109,7 +121,8 @@ impl ProofLook {
         if begun.is_none() && self.writes.is_empty() {
             return None;
         }
-        let writes = (!self.writes.is_empty()).then(|| files::look(&self.top, &self.writes, &[], None));
+        let names = FileNames::of(&self.store, NamesFor::Record);
+        let writes = (!self.writes.is_empty()).then(|| files::look(&self.top, &self.writes, &[], None, Some(&names)));
         // Half of a look says nothing.
         let writes = writes.filter(|_| stop::asked().is_none());
         Some(Box::new(Evidence { writes, ..begun.unwrap_or_default() }))

@@ -35,8 +35,10 @@ pub(crate) fn finished(project: &Project, run: &Run) -> BTreeMap<PhaseId, Eviden
     // What will be put back was not changed.
     let back = artifact::put_back_later(project, run);
     let as_it_will_be = |then: &Files, mut now: Files| {
-        let meant = back.files.iter().filter(|(path, _)| then.files.contains_key(*path));
-        now.files.extend(meant.map(|(path, file)| (path.clone(), file.clone())));
+        let names = phase::names(project, Some(then));
+        let named = back.files.iter().filter_map(|(path, file)| Some((names.kept(path)?.into_owned(), file)));
+        let meant = named.filter(|(path, _)| then.files.contains_key(path));
+        now.files.extend(meant.map(|(path, file)| (path, file.clone())));
         now
     };
     for (phase, state) in run.phases().filter(|(_, state)| state.status == PhaseStatus::Completed) {
@@ -83,7 +85,7 @@ fn of_command(project: &Project, run: &Run, script: &str) -> ProbeSeen {
 
 fn of_files(project: &Project, run: &Run, globs: &[String]) -> ProbeSeen {
     let globs: Vec<String> = globs.iter().filter_map(|glob| shell::fill(run, glob)).collect();
-    let seen = files::look(&project.top, &globs, &[], None);
+    let seen = files::look(&project.top, &globs, &[], None, None);
     let mut hasher = blake3::Hasher::new();
     for (path, file) in &seen.files {
         hasher.update(format!("{path}\0{}\n", file.hash).as_bytes());

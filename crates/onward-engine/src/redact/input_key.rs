@@ -14,7 +14,9 @@ use onward_store::private;
 
 use crate::Onward;
 use crate::error::{Error, Result};
+use crate::project::RUNTIME;
 use crate::redact::{self, MARK};
+use crate::sys::file_lock::exclusive;
 
 const FILE: &str = "inputs.key";
 /// The key in hex.
@@ -67,14 +69,22 @@ pub(crate) enum KeptKey {
 /// Keeps the key that this process uses, unless the store has one.
 pub(crate) fn keep_key(store: &Path) -> Result<KeptKey> {
     if let Some(stored) = stored_key(store)? {
-        let as_used = NEW.get().is_none_or(|used| *used == stored);
-        return Ok(if as_used { KeptKey::AsUsed } else { KeptKey::Another });
+        return Ok(as_used(stored));
+    }
+    // Of several that need one at once one makes it; the others must see it.
+    let _alone = exclusive(&store.join(RUNTIME).join("key.lock"))?;
+    if let Some(stored) = stored_key(store)? {
+        return Ok(as_used(stored));
     }
     let path = key_path(store);
     let keep = |key: Hash| private::replace(&path, key.to_hex().as_bytes()).and_then(|()| private::open(&path));
     let flushed = keep(new_key()?).and_then(|file| file.sync_all());
     flushed.map_err(Error::io(format!("writing {}", path.display())))?;
     Ok(KeptKey::AsUsed)
+}
+
+fn as_used(stored: Hash) -> KeptKey {
+    if NEW.get().is_none_or(|used| *used == stored) { KeptKey::AsUsed } else { KeptKey::Another }
 }
 
 /// None where there is none yet, or what is there is no key.

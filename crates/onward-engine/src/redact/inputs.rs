@@ -167,8 +167,10 @@ pub(crate) fn posted(posted: Posted) -> Posted {
         Posted::Merge { patch } => Posted::Merge { patch: map(patch) },
         Posted::Change { ops: changes, ends } => Posted::Change { ops: ops(changes), ends },
         Posted::Save { state } => Posted::Save { state: map(state) },
-        Posted::Answer { phase, choice, by } => Posted::Answer { phase, choice: text(choice), by },
-        Posted::Report { phase, by, says, complexity } => Posted::Report { phase, by, says: said(says), complexity },
+        Posted::Answer { phase, choice, by } => Posted::Answer { phase, choice: text(choice), by: text(by) },
+        Posted::Report { phase, by, says, complexity } => {
+            Posted::Report { phase, by: text(by), says: said(says), complexity }
+        }
         plain @ (Posted::Archive
         | Posted::Pause
         | Posted::Cancel
@@ -197,6 +199,7 @@ fn said(says: Says) -> Says {
 fn proof(proof: Proof) -> Proof {
     let Proof { mut artifacts, mut checks, effect } = proof;
     for artifact in &mut artifacts {
+        artifact.name = text(std::mem::take(&mut artifact.name));
         artifact.path = text(std::mem::take(&mut artifact.path));
         match &mut artifact.state {
             ArtifactState::Refused { why } | ArtifactState::There { copy: ArtifactCopied::Not { why }, .. } => {
@@ -266,6 +269,12 @@ pub(crate) fn input(input: Input) -> Input {
         Input::Begin(mut begin) => {
             for finding in &mut begin.resumption.findings {
                 finding.message = text(std::mem::take(&mut finding.message));
+                for file in &mut finding.files {
+                    file.path = text(std::mem::take(&mut file.path));
+                }
+            }
+            if let Some(world) = &mut begin.resumption.world {
+                world.dirty = world.dirty.take().map(each);
             }
             Input::Begin(begin)
         }

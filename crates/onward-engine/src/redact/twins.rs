@@ -13,9 +13,9 @@ use super::input_key::key_of;
 use super::{MARK, Secrets};
 
 /// Digits of the mark. Two texts that share one cannot be run, and say so.
-const DIGITS: usize = 12;
+pub(super) const DIGITS: usize = 12;
 /// What stands between `[redacted]` and the digits.
-const SIGN: char = '#';
+pub(super) const SIGN: char = '#';
 
 /// The texts that are kept with a mark, and the key by which it is made: without the key of the store nobody can try guesses.
 pub(crate) struct Twins {

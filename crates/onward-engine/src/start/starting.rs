@@ -37,6 +37,7 @@ use crate::kill_point::reached;
 use crate::probe;
 use crate::queries::runs;
 use crate::redact;
+use crate::redact::file_names;
 use crate::redact::input_key::{KeptKey, keep_key};
 use crate::redact::twins::Twins;
 use crate::start::findings::{Going, Unfinished};
@@ -306,6 +307,10 @@ impl Onward {
         let mut tree = WorkingTree::to_drive(&self.project, run.started.worktree.as_deref())?;
         let run = self.see_what_others_made(run, &lease, &mut tree)?;
         self.put_artifacts_back(&run, going, request)?;
+        if going.resumption.accepted.iter().any(|(_, seen)| file_names::are_cut_in(seen)) {
+            // What is accepted is compared with tomorrow.
+            keep_key(&self.project.store_folder())?;
+        }
         self.drive(run, &lease, request, (tree, going.resumption.clone()), reporter)
     }
 

@@ -1,5 +1,6 @@
 //! The working tree of a run, as far as git can keep it.
 
+use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,7 @@ use crate::error::Result;
 use crate::probe;
 use crate::project::Project;
 use crate::redact;
+use crate::redact::file_names::{FileNames, NamesFor};
 use crate::sys::stop;
 use crate::vcs::tree_lock::{TreeLock, TreeUser};
 use crate::vcs::{
@@ -238,8 +240,11 @@ impl WorkingTree {
         let begun = run.phases().filter(|(_, state)| state.attempts > 0 || state.is_finished());
         let globs: Vec<String> = begun.flat_map(|(phase, _)| probe::phase::written(run, phase)).collect();
         let top = run.started.worktree.as_deref().map_or(self.project.top.as_path(), Path::new);
+        let before = run.started.changed_before.as_ref();
+        let names = FileNames::of(&self.project.store_folder(), NamesFor::Comparison);
         TreeChanges {
-            before: run.started.changed_before.as_ref(),
+            before,
+            names: names.beside(before.into_iter().flat_map(|before| before.paths.keys())),
             declared: globs.iter().filter_map(|glob| Globs::meant(glob)).collect(),
             top,
         }
@@ -328,6 +333,7 @@ fn along<T, E: From<vcs::GitTrouble>>(
 /// Whose changes there are in a working tree.
 struct TreeChanges<'a> {
     before: Option<&'a ChangedBefore>,
+    names: FileNames,
     /// What phases that have begun say they write.
     declared: Vec<Globs>,
     top: &'a Path,
@@ -340,7 +346,9 @@ impl TreeChanges<'_> {
             return Whose::Run;
         }
         let Some(before) = self.before else { return Whose::BeforeAndSince };
-        match before.paths.get(path.to_string_lossy().as_ref()) {
+        let name = path.to_string_lossy();
+        let Some(name) = self.names.kept(&name) else { return Whose::BeforeAndSince };
+        match before.paths.get(name.as_ref()) {
             Some(then) if *then == state_of(&self.top.join(path)) => Whose::Before,
             Some(_) => Whose::BeforeAndSince,
             None if before.too_many => Whose::BeforeAndSince,
@@ -358,8 +366,13 @@ impl WorkingTree {
         let mut paths = self.repository().ok()?.changed_now().ok()?;
         let too_many = paths.len() > CHANGED_BEFORE_MAX;
         paths.truncate(CHANGED_BEFORE_MAX);
-        let seen = |path: PathBuf| (path.to_string_lossy().into_owned(), state_of(&self.top.join(&path)));
-        Some(ChangedBefore { paths: paths.into_iter().map(seen).collect(), too_many })
+        let names = FileNames::of(&self.project.store_folder(), NamesFor::Record);
+        let seen = |path: PathBuf| {
+            let name = names.kept(&path.to_string_lossy())?.into_owned();
+            Some((name, state_of(&self.top.join(&path))))
+        };
+        let found: Option<BTreeMap<_, _>> = paths.into_iter().map(seen).collect();
+        Some(ChangedBefore { paths: found?, too_many })
     }
 }
 

@@ -473,3 +473,108 @@ fn a_path_that_holds_a_secret_is_refused() {
     project.plan("onward: 1\nname: demo\nphases:\n  a: { run: 'mkdir -p out/postgres', writes: [out/postgres] }\n");
     project.command(["run", "--no-input"]).expect(0);
 }
+
+/// Nothing that is kept, and nothing that git is told in messages or keeps of the journal, holds the secret.
+fn nothing_kept_holds_the_secret(project: &TestProject) {
+    let mut all = kept::everything(&project.dir());
+    if project.exists(".git") {
+        let journal = project.git(["for-each-ref", "--format=%(refname)", "refs/onward"]);
+        all.push(("messages of commits".to_owned(), project.git(["log", "--all", "--format=%B"]).into_bytes()));
+        for name in journal.lines().filter(|name| name.contains("journal")) {
+            all.push((name.to_owned(), project.git(["log", "-p", "--text", name]).into_bytes()));
+        }
+    }
+    let told: Vec<&String> = all.iter().filter(|(_, bytes)| holds_the_secret(bytes)).map(|(name, _)| name).collect();
+    assert!(told.is_empty(), "{told:?}");
+}
+
+/// Somebody reports artifacts with a secret in their names: one that is there, one that is not, and one outside of the project.
+#[test]
+fn artifacts_that_are_reported_by_a_secret_name_are_cut() {
+    let mut project = project();
+    project.set_env("DEPLOY_TOKEN", SECRET);
+    project.plan(
+        "onward: 1\nname: demo\nphases:\n  b: { external: { instructions: do it } }\n  c: { external: { instructions: do it } }\n",
+    );
+    project.git_init();
+    project.command(["run"]).expect(15);
+    let there = format!("out-{SECRET}.txt");
+    project.write(&there, "1\n");
+    for (artifact, code) in [(format!("gone-{SECRET}"), 1), (format!("../{SECRET}"), 1), (there, 0)] {
+        let ran = project.command(["report", "done", "b", "--artifact", &artifact]).expect(code);
+        assert!(!holds_the_secret(format!("{}{}", ran.out, ran.err).as_bytes()), "{ran}");
+    }
+    nothing_kept_holds_the_secret(&project);
+    let checked = project.command(["status", "--json"]).expect(0);
+    assert!(!checked.out.contains("no longer there"), "{checked}");
+    project.command(["resume", "--no-input"]).expect(15);
+    nothing_kept_holds_the_secret(&project);
+}
+
+/// Files have a secret in their names: what a phase reads and writes, and what was changed before the run. No name is kept, and each
+/// is known again: by a shell that has the secret, and by one that has it no more.
+#[test]
+fn names_of_files_that_hold_a_secret_are_cut_and_known_again() {
+    let mut project = project();
+    project.set_env("DEPLOY_TOKEN", SECRET);
+    project.plan(
+        r#"
+onward: 1
+name: demo
+checkpoint: { git-commit: { every: 1 } }
+phases:
+  a:
+    reads: ['in/**']
+    writes: ['out/**']
+    run: mkdir -p out; for n in 1 2; do echo $n > "out/$n-$DEPLOY_TOKEN.c"; done
+  b: { needs: a, external: { instructions: do it } }
+  c: { needs: b, run: echo 1 > new.txt }
+"#,
+    );
+    project.git_init();
+    let mine = format!("mine-{SECRET}.txt");
+    project.write(&mine, "1\n");
+    project.write(format!("in/x-{SECRET}.h"), "1\n");
+    project.command(["run"]).expect(15);
+    nothing_kept_holds_the_secret(&project);
+    let stale = |project: &TestProject, code| {
+        let ran = project.command(["resume", "--no-input"]);
+        assert_eq!(ran.code, code, "{ran}");
+        assert!(!holds_the_secret(format!("{}{}", ran.out, ran.err).as_bytes()), "{ran}");
+    };
+    stale(&project, 15);
+    project.remove_env("DEPLOY_TOKEN");
+    stale(&project, 15);
+    project.set_env("DEPLOY_TOKEN", SECRET);
+    project.write(format!("in/x-{SECRET}.h"), "2\n");
+    stale(&project, 14);
+    project.command(["resume", "--no-input", "--accept-stale"]).expect(15);
+    stale(&project, 15);
+    nothing_kept_holds_the_secret(&project);
+    // What was the user's before the run stays theirs, also for a shell without the secret.
+    project.remove_env("DEPLOY_TOKEN");
+    project.command(["report", "done", "b"]).expect(0);
+    project.command(["resume", "--no-input"]).expect(0);
+    let committed = project.git(["log", "--name-only", "--format="]);
+    assert!(committed.contains("new.txt") && !committed.contains(&mine), "{committed}");
+}
+
+/// Files with a secret in their names are named as changed at a start. They are named without it.
+#[test]
+fn changed_files_are_told_without_the_secret_in_their_names() {
+    let mut project = project();
+    project.set_env("DEPLOY_TOKEN", SECRET);
+    project.plan(
+        "onward: 1\nname: demo\nfreshness: { git: { if-dirty: warn } }\nphases:\n  \
+         a: { external: { instructions: do it }, writes: ['out/**'] }\n  b: { needs: a, external: { instructions: do it } }\n",
+    );
+    project.git_init();
+    let out = format!("out/x-{SECRET}.c");
+    project.write(&out, "1\n");
+    project.command(["run"]).expect(15);
+    project.command(["report", "done", "a"]).expect(0);
+    project.write(&out, "2\n");
+    let ran = project.command(["resume", "--no-input"]).expect(15).err_names(["not committed", "out/x-[redacted]"]);
+    assert!(!holds_the_secret(format!("{}{}", ran.out, ran.err).as_bytes()), "{ran}");
+    nothing_kept_holds_the_secret(&project);
+}
