@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -163,6 +163,10 @@ impl GitCall {
         if stop::asked().is_some() {
             return Err(self.given_up());
         }
+        if let Some(path) = self.command.get_current_dir().and_then(waits_for_ever) {
+            let said = format!("{} is neither a file nor a folder, and git would wait for it", path.display());
+            return Err(GitTrouble::Failed { what: self.what.to_owned(), said });
+        }
         let mut child = self.command.spawn().map_err(|why| GitTrouble::NotStarted { why })?;
         // Somebody whom git started may hold the pipes when git is gone; nothing is read or written after that time.
         let until = Some(Instant::now() + self.time_max + ENDING_TIME_MAX);
@@ -235,6 +239,17 @@ impl GitCall {
         }
         Ok(child.wait().map_err(failed)?.code())
     }
+}
+
+/// Files that git opens whatever it is asked.
+const ALWAYS_OPENED: [&str; 4] = ["HEAD", "config", "packed-refs", "index"];
+
+/// What git would open in the repository around a folder and wait for: a pipe, or a device.
+fn waits_for_ever(folder: &Path) -> Option<PathBuf> {
+    let git = folder.ancestors().map(|folder| folder.join(".git")).find(|git| git.exists())?;
+    let opened = [git.clone()].into_iter().chain(ALWAYS_OPENED.map(|name| git.join(name)));
+    let is_other = |path: &PathBuf| path.metadata().is_ok_and(|about| !about.is_file() && !about.is_dir());
+    opened.into_iter().find(is_other)
 }
 
 /// Ends git with all of its group. It is asked first, since it then takes its lock files with it.

@@ -4,6 +4,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use onward_testkit::TestProject;
 use serde_json::Value;
@@ -479,4 +480,22 @@ fn a_repair_that_is_killed() {
         project.command(["run", "--resume"]).expect(0);
         project.ran_once(["a", "b"]);
     }
+}
+
+/// A file that git opens whatever it is asked is a pipe. Nobody waits for it: the doctor says so, and the runs of the store are looked at.
+#[test]
+fn a_pipe_in_the_place_of_a_file_of_git_is_not_waited_for() {
+    let project = failed();
+    project.git_init();
+    for name in [".git/HEAD", ".git/config"] {
+        let (file, aside) = (project.path(name), project.path("aside"));
+        fs::rename(&file, &aside).expect("a file of git");
+        assert!(Command::new("mkfifo").arg(&file).status().expect("mkfifo starts").success());
+        let found = project.command(["doctor", "--json"]).expect(12).json();
+        let said = found["findings"].as_array().expect("a list").iter().find(|one| one["code"] == "git-failed");
+        let said = said.unwrap_or_else(|| panic!("{found}"));
+        assert!(said["message"].as_str().is_some_and(|text| text.contains(name)), "{found}");
+        fs::rename(&aside, &file).expect("a file of git");
+    }
+    project.command(["doctor"]).expect(0);
 }
