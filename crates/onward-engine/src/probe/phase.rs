@@ -13,7 +13,7 @@ use super::around::WorldWatch;
 use super::{command, files};
 use crate::attendant::{AttemptFolder, open_plain};
 use crate::executor::shell;
-use crate::project::Project;
+use crate::project::{FOLDER, Project};
 use crate::redact::file_names::{FileNames, NamesFor};
 use crate::sys::stop;
 
@@ -104,7 +104,6 @@ pub(crate) fn as_it_is(project: &Project, run: &Run, phase: &Phase) -> Option<Bo
 #[derive(Clone, Debug)]
 pub(crate) struct ProofLook {
     top: PathBuf,
-    store: PathBuf,
     writes: Vec<String>,
     pub(crate) around: WorldWatch,
 }
@@ -112,7 +111,7 @@ pub(crate) struct ProofLook {
 impl ProofLook {
     pub(crate) fn of(project: &Project, run: &Run, phase: &Phase) -> Self {
         let (writes, around) = (filled(run, phase, &phase.writes), WorldWatch::of(project, run));
-        Self { top: project.top.clone(), store: project.store_folder(), writes, around }
+        Self { top: project.top.clone(), writes, around }
     }
 
     /// What an attempt that is done was begun with, and what it leaves behind.
@@ -121,7 +120,7 @@ impl ProofLook {
         if begun.is_none() && self.writes.is_empty() {
             return None;
         }
-        let names = FileNames::of(&self.store, NamesFor::Record);
+        let names = FileNames::of(&self.top.join(FOLDER), NamesFor::Record);
         let writes = (!self.writes.is_empty()).then(|| files::look(&self.top, &self.writes, &[], None, Some(&names)));
         // Half of a look says nothing.
         let writes = writes.filter(|_| stop::asked().is_none());

@@ -36,8 +36,8 @@ pub(crate) fn finished(project: &Project, run: &Run) -> BTreeMap<PhaseId, Eviden
     let back = artifact::put_back_later(project, run);
     let as_it_will_be = |then: &Files, mut now: Files| {
         let names = phase::names(project, Some(then));
-        let named = back.files.iter().filter_map(|(path, file)| Some((names.kept(path)?.into_owned(), file)));
-        let meant = named.filter(|(path, _)| then.files.contains_key(path));
+        let as_kept = back.files.iter().filter_map(|(path, file)| Some((names.kept(path)?.into_owned(), file)));
+        let meant = as_kept.filter(|(path, _)| then.files.contains_key(path));
         now.files.extend(meant.map(|(path, file)| (path, file.clone())));
         now
     };
