@@ -340,8 +340,11 @@ mod tests {
 
     /// Every error there is, with the exit code that the contract gives it.
     fn all() -> Vec<(u8, Error)> {
+        found_or_not().into_iter().chain(of_starts_and_stores()).collect()
+    }
+
+    fn found_or_not() -> Vec<(u8, Error)> {
         let text = String::new;
-        let io = || std::io::Error::from(std::io::ErrorKind::PermissionDenied);
         let driver = DriverView { host: "here".into(), pid: 7, since: jiff::Timestamp::UNIX_EPOCH };
         vec![
             (10, Error::NoProject { from: "/x".into() }),
@@ -376,6 +379,13 @@ mod tests {
             (13, Error::Refused { run: run(), reasons: vec!["the branch is gone".into()] }),
             (14, Error::AnswerNeeded(Box::new(question()))),
             (14, Error::Several { runs: vec![run(), run()], typed: TypedWords::new(["plan.yaml"], []) }),
+        ]
+    }
+
+    fn of_starts_and_stores() -> Vec<(u8, Error)> {
+        let text = String::new;
+        let io = || std::io::Error::from(std::io::ErrorKind::PermissionDenied);
+        vec![
             (10, Error::Illegal(Refusal::NoSuchPhase(PhaseId::new("x")))),
             (2, Error::Illegal(Refusal::Illegal("skip", PhaseId::new("x"), "it is done".into()))),
             (13, Error::Illegal(Refusal::Archived)),

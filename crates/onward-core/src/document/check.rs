@@ -61,10 +61,10 @@ impl Checker {
             }
             (Shape::Either(shapes), _) => self.either(shapes, shape, node),
             (_, NodeContent::Scalar { text, plain }) if fits_kind(shape, node) => {
-                self.scalar(shape, text, *plain, node)
+                self.scalar(shape, text, *plain, node);
             }
             (_, NodeContent::Scalar { .. } | NodeContent::Sequence(_) | NodeContent::Mapping(_)) => {
-                self.wrong_type(shape, node)
+                self.wrong_type(shape, node);
             }
         }
     }

@@ -11,7 +11,9 @@ pub(super) fn write_out(root: &mut Node) {
         match (entry.key.as_str(), &mut entry.value.content) {
             ("defaults", _) => phase(&mut entry.value),
             ("phases" | "finally", NodeContent::Mapping(phases)) => {
-                phases.iter_mut().for_each(|it| phase(&mut it.value))
+                for it in phases {
+                    phase(&mut it.value);
+                }
             }
             _ => {}
         }

@@ -144,7 +144,7 @@ fn from_row(connection: &Connection, blobs: &Path, row: &Row<'_>) -> SqliteResul
     match values::unpack(connection, blobs, &column) {
         Ok(meta) => found.meta = meta,
         Err(SqliteFault::Store(StoreError::Damaged(damage))) => {
-            found.damage = Some(damage.of_run(&found.run).at(found.seq))
+            found.damage = Some(damage.of_run(&found.run).at(found.seq));
         }
         Err(other) => return Err(other),
     }

@@ -533,7 +533,7 @@ impl Rig<'_> {
             match what {
                 PostedWhat::Merge(word) => words.push(word.clone()),
                 PostedWhat::Checkpoint(name) if !names.contains(name.as_str()) => {
-                    lost.push(format!("checkpoint {name}"))
+                    lost.push(format!("checkpoint {name}"));
                 }
                 // The run is complete, so the answer of the person and the report counted.
                 PostedWhat::Checkpoint(_) | PostedWhat::Progress | PostedWhat::Done | PostedWhat::Approve => {}

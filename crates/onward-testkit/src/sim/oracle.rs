@@ -239,7 +239,7 @@ impl Oracle {
             }
             ExternalReport::Progress { .. } => assert!(facts.begun, "{phase} goes on without a beginning"),
             ExternalReport::Overruled { .. } => {
-                assert!(facts.finished_as.is_none(), "{phase} is overruled after its end")
+                assert!(facts.finished_as.is_none(), "{phase} is overruled after its end");
             }
             ExternalReport::Done { .. } => {
                 assert!(facts.begun, "a second end of {phase}");

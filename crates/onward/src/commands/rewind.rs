@@ -45,7 +45,7 @@ fn tell(rewound: &Rewound, json: bool) {
             render::answer_json(&json!({ "run": run, "to": to, "before": before, "without_files": without_files }));
         }
         Rewound::Done { .. } | Rewound::Declined => {
-            render::say(&render::vcs::rewound(rewound, render::vcs::Then::Stays))
+            render::say(&render::vcs::rewound(rewound, render::vcs::Then::Stays));
         }
     }
 }
