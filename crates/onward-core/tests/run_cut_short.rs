@@ -5,9 +5,10 @@ mod common;
 
 use jiff::{SignedDuration, Timestamp};
 use onward_core::effect::Effect;
-use onward_core::event::{Event, Outcome, Recorded, StopBy};
+use onward_core::event::{Event, Outcome, PlanRevised, Recorded, StopBy};
 use onward_core::id::{Attempt, PhaseId};
-use onward_core::input::{AttemptEnd, Choice, Input, Posted};
+use onward_core::input::{AttemptEnd, Choice, Input, Posted, Says};
+use onward_core::plan;
 use onward_core::run::proof::{self, CheckEnd, Proof};
 use onward_core::run::{self, PhaseStatus, Run};
 
@@ -70,6 +71,12 @@ impl Story {
         self.now += SignedDuration::from_hours(1);
         self.take(&Input::Tick);
         assert_eq!(self.a().status, PhaseStatus::Running, "it is tried again");
+    }
+
+    fn later_begun_by_others(&mut self, start: &Input) {
+        self.now += SignedDuration::from_hours(1);
+        self.take(start);
+        assert_eq!(self.a().status, PhaseStatus::Running, "somebody is at work on it");
     }
 
     fn a(&self) -> &run::PhaseState {
@@ -321,4 +328,31 @@ fn a_retry_of_what_is_at_work_is_refused() {
     }
     story.take(&Input::DriverGone);
     story.take(&Input::Posted(Posted::Choose { phase, choice: Choice::Retry }));
+}
+
+/// The plan gives a phase to others while it is still to be looked whether its effect is there: nobody begins it before that.
+#[test]
+fn nobody_begins_what_may_have_been_done() {
+    let mut story = Story::of_a(&format!(", effects: external, done-when: c{RETRIES}"));
+    story.end(KILLED);
+    let plan = common::plan(&format!(
+        "onward: 1\nname: demo\nphases:\n  a: {{ external: {{ instructions: x }}, effects: external, done-when: c{RETRIES} }}\n  b: {{ needs: a, run: x }}\n"
+    ));
+    let revised = PlanRevised { plan_digest: plan::digest(&plan), plan, plan_text: String::new(), renamed: Vec::new() };
+    story.epoch += 1;
+    let mut begin = common::begin(story.epoch);
+    begin.resumption.revised = Some(Box::new(revised));
+    story.take(&Input::Begin(begin));
+    let report = |says| {
+        let (phase, by) = (PhaseId::new("a"), "ada@h".to_owned());
+        Input::Posted(Posted::Report { phase, by, says, complexity: None })
+    };
+    let mut tried = story.run.clone();
+    let refused = run::step(&mut tried, &report(Says::Start), "ada", story.now).expect_err("it is looked first");
+    assert!(refused.to_string().contains("whether its last attempt did it"), "{refused}");
+    story.probe(seen(proof::EffectFound::Absent));
+    story.later_begun_by_others(&report(Says::Start));
+    let late = Input::Probed { phase: PhaseId::new("a"), proof: Box::new(seen(proof::EffectFound::Absent)) };
+    assert_eq!(story.take(&late), [], "an answer that comes too late changes nothing");
+    assert_eq!(story.a().status, PhaseStatus::Running, "it stays with whoever began it");
 }

@@ -282,6 +282,8 @@ impl Run {
             (state.started_at, state.ended_at, state.duration_ms) = (Some(at), None, None);
             (state.not_before, state.error, state.parked) = (None, None, false);
             state.rounds.clear();
+            // Whoever reports an end proves it: an answer about the attempt before comes too late.
+            state.probe = None;
         });
         let nobody_drives = self.result.is_some() || self.stopped.is_some();
         if nobody_drives && self.derived.running.is_empty() {

@@ -61,6 +61,10 @@ pub(super) fn report(run: &Run, id: &PhaseId, by: &str, says: &Says, now: Timest
     if let Some(obstacle) = schedule::taken_by_another(run, run.at(id)).filter(|_| begins) {
         return Err(Refusal::NotTheirs(id.clone(), format!("phase {id} is not begun: {}", obstacle.words(now))));
     }
+    if begins && state.probe.is_some() {
+        let why = format!("phase {id} is not begun: it is first looked whether its last attempt did it");
+        return Err(Refusal::NotTheirs(id.clone(), why));
+    }
     let tell = |report| Event::Reported { phase: id.clone(), by: by.to_owned(), report };
     Ok(match says {
         Says::Start => begun.into_iter().collect(),
