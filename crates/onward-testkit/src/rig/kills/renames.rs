@@ -38,8 +38,9 @@ impl Rig<'_> {
                 let err = work.running.err();
                 self.lanes[at].driver = None;
                 self.tell(&format!("driver of {} ended with {code}", self.lanes[at].name));
-                // One that had only just begun finds its plan gone, and has started nothing.
-                let not_begun = code == i32::from(onward_core::exit::USAGE) && err.contains("error[plan-unreadable]");
+                // One that had only just begun finds its plan, or one that is used by it, gone and has started nothing.
+                let gone = err.contains("error[plan-unreadable]") || err.contains("which cannot be read");
+                let not_begun = code == i32::from(onward_core::exit::USAGE) && gone;
                 if code != MOVED && !CODES.contains(&code) && !not_begun {
                     self.fault(format!(
                         "a driver whose project was renamed ended with {code}: {}",
