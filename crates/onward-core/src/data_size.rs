@@ -33,7 +33,7 @@ impl std::iter::Sum for Size {
     }
 }
 
-/// What came, without what went.
+/// The values that came, without those that went.
 impl Sub for Size {
     type Output = Growth;
 

@@ -82,7 +82,7 @@ pub enum Defect {
     TakeAnyNumber,
     /// Data is taken however deep it is nested.
     TakeAnyDepth,
-    /// What an attempt started lives on after its failure.
+    /// Processes of an attempt live on after its failure.
     LetTheRestLive,
     /// A check that could not be started for want of something says no.
     NoPatienceWithShortages,

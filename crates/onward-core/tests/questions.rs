@@ -58,6 +58,21 @@ fn a_clean_retry_is_offered_where_it_is_possible() {
     assert_eq!(offered(&run, FindingKind::Failed), ["retry a", "adopt a", "skip a"]);
 }
 
+/// An input of the run was a secret, and only its place is known. A fresh start that would take the place for the input is not
+/// offered.
+#[test]
+fn a_cut_input_is_not_offered_to_be_typed() {
+    let run = driven("  a: { run: x }\n");
+    let open = [Finding::of(FindingKind::InDoubt, &PhaseId::new("a"), "found".to_owned())];
+    let fresh = |plan: &str| {
+        let typed = TypedWords::new([plan], []);
+        let asked = question::on_resume(&run, &open, &open, &[Offered::Fresh].into(), &typed);
+        asked.choices.iter().any(|offer| offer.command.contains("--fresh"))
+    };
+    assert!(fresh("--input=token=sunday"));
+    assert!(!fresh("--input=token=[redacted]"));
+}
+
 /// A person said no to an approval. Nobody may take it as done in its place, so that is not offered.
 #[test]
 fn an_approval_is_never_offered_as_done() {

@@ -126,7 +126,7 @@ fn not_in_force(value: &ConfigValue) -> String {
     )
 }
 
-/// What the configuration of a project sets that only a person may set.
+/// Settings in the configuration of a project that only a person may put in force.
 pub(crate) fn needing_trust(project: &Project) -> Result<Option<(PathBuf, Layer)>> {
     let Some((path, text)) = project_config(project)? else { return Ok(None) };
     let (mut layer, _) = layer(&path, text)?;

@@ -276,7 +276,7 @@ fn the_place_of_a_line_break_does_not_matter() {
     }
 }
 
-/// What looks like the beginning of an encoded value goes on for megabytes, or is followed by blanks without end. What is held back
+/// The seeming beginning of an encoded value goes on for megabytes, or is followed by blanks without end. What is held back
 /// stays small.
 #[test]
 fn gaps_without_end_are_not_held_back() {

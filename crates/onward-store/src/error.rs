@@ -156,7 +156,7 @@ impl Damage {
     }
 }
 
-/// What became of a file that is not where it was.
+/// The fate of a file that is not where it was.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Vanished {
     #[error("was deleted")]

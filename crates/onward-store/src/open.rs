@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::{error::StoreError, folder::Folder, inspection::Inspection, sqlite::SqliteStore};
 
-/// What a store is opened for.
+/// The purpose for which a store is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenMode {
     /// To write, too. Makes the store if there is none.

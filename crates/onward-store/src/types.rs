@@ -192,7 +192,7 @@ pub enum Derived {
     NoFold { run: RunId },
 }
 
-/// What became of something derived.
+/// The outcome of storing something derived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyframeKept {
     New,

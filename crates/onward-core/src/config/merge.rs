@@ -29,7 +29,7 @@ const DEFAULT: &str = "default";
 pub struct Config {
     /// Every known key, in the order of the tables of keys.
     values: Vec<ConfigValue>,
-    /// What a file sets that nobody has trusted.
+    /// Settings of a file that nobody has trusted.
     not_in_force: Vec<ConfigValue>,
 }
 
@@ -105,7 +105,7 @@ impl Config {
         self.values.clone()
     }
 
-    /// What a file sets and is not in force, since nobody has trusted it.
+    /// Settings of a file that are not in force, since nobody has trusted them.
     pub fn not_in_force(&self) -> &[ConfigValue] {
         &self.not_in_force
     }

@@ -7,7 +7,7 @@ use crate::input::Choice;
 use crate::resume::{Finding, FindingKind, Offered, Verdict, Weight};
 use crate::run::Run;
 
-use super::commands::{fresh, go_on, orphans, phase_offers, show};
+use super::commands::{fresh, fresh_command, fresh_if_known, go_on, orphans, phase_offers, show};
 use super::{Offer, Question, TypedWords};
 
 /// Phases that are offered one by one; the others are answered in the same way.
@@ -41,7 +41,7 @@ pub fn on_resume(
                 choices.push(Offer::new("go on with the plan kept with the run", format!("{again} --plan-from run")));
             }
             Offered::Orphan => choices.extend(orphans(&again, "wait until it has ended", "end it first")),
-            Offered::Fresh => choices.push(fresh(FRESH, typed)),
+            Offered::Fresh => choices.extend(fresh_if_known(FRESH, typed)),
         }
     }
     choices.push(show(&run.id));
@@ -103,7 +103,7 @@ pub fn fresh_start_after_a_loss(run: &RunId, at_work: Vec<(PhaseId, i32)>, typed
 fn beside_a_fresh_start(run: &RunId, at_work: Vec<(String, PhaseId)>, typed: &TypedWords) -> Question {
     let finding = |(message, phase): (String, PhaseId)| Finding::of(FindingKind::OrphanInTheWay, &phase, message);
     let findings: Vec<Finding> = at_work.into_iter().map(finding).collect();
-    let start = fresh(FRESH, typed).command;
+    let start = fresh_command(typed);
     Question {
         reasons: findings.iter().map(|finding| finding.message.clone()).collect(),
         orphans: findings.iter().filter_map(|finding| finding.phase.clone()).collect(),
@@ -116,7 +116,7 @@ fn beside_a_fresh_start(run: &RunId, at_work: Vec<(String, PhaseId)>, typed: &Ty
 /// The question about an unfinished run where a person was there and gave no answer.
 pub fn unanswered(run: &Run, findings: &[Finding], verdict: Verdict, typed: &TypedWords) -> Question {
     let resume = (verdict != Verdict::Refuse).then(|| go_on("go on", &run.id, ""));
-    let choices = resume.into_iter().chain([fresh(FRESH, typed), show(&run.id)]).collect();
+    let choices = resume.into_iter().chain(fresh_if_known(FRESH, typed)).chain([show(&run.id)]).collect();
     let worth = findings.iter().filter(|finding| finding.kind.row().weight > Weight::Note);
     Question {
         reasons: worth.map(|finding| finding.message.clone()).collect(),

@@ -2,7 +2,7 @@
 
 use crate::id::{PhaseId, RunId};
 use crate::input::Choice;
-use crate::run::{Run, is_legal};
+use crate::run::{MARK, Run, is_legal};
 use crate::view;
 
 use super::Offer;
@@ -35,7 +35,16 @@ pub(super) fn go_on(choice: &str, run: &RunId, answers: &str) -> Offer {
 }
 
 pub(super) fn fresh(choice: &str, typed: &TypedWords) -> Offer {
-    Offer::new(choice, format!("onward run{} --fresh", typed.plan))
+    Offer::new(choice, fresh_command(typed))
+}
+
+/// None where an input was cut out of what is known of the run: nobody could type it again from here.
+pub(super) fn fresh_if_known(choice: &str, typed: &TypedWords) -> Option<Offer> {
+    (!typed.plan.contains(MARK)).then(|| fresh(choice, typed))
+}
+
+pub(super) fn fresh_command(typed: &TypedWords) -> String {
+    format!("onward run{} --fresh", typed.plan)
 }
 
 pub(super) fn orphans(command: &str, wait: &str, kill: &str) -> [Offer; 2] {

@@ -32,7 +32,7 @@ pub struct FileChanged {
     pub lines_removed: Option<u64>,
 }
 
-/// What can be found. Each is a row of the table in [`FindingKind::row`].
+/// The kinds of findings. Each is a row of the table in [`FindingKind::row`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {

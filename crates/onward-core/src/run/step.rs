@@ -9,7 +9,7 @@ use crate::event::{Event, Recorded, RunStarted};
 use crate::input::{Begin, Input};
 use crate::naming::IdTry;
 
-/// What one input led to: the events to append, and a document for every checkpoint among them.
+/// The outcome of one input: the events to append, and a document for every checkpoint among them.
 #[derive(Debug, Default)]
 pub struct Stepped {
     pub events: Vec<Recorded>,
@@ -19,7 +19,7 @@ pub struct Stepped {
 }
 
 impl Stepped {
-    /// What came of two inputs, one after the other.
+    /// The outcomes of two inputs, one after the other, as one.
     pub fn extend(&mut self, next: Self) {
         self.events.extend(next.events);
         self.checkpoints.extend(next.checkpoints);

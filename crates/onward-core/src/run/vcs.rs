@@ -418,7 +418,7 @@ pub fn back_to(run: &Run, checkpoint: &Checkpoint) -> RestoredState {
     restored(run, checkpoint, |_, state| state)
 }
 
-/// What has to change for a new run to stand as a checkpoint of another says. What that other one has done outside since, or may
+/// The changes by which a new run stands as a checkpoint of another says. What that other one has done outside since, or may
 /// have done, is there for the new one too.
 pub fn branched_off(new: &Run, other: &Run, checkpoint: &Checkpoint) -> RestoredState {
     restored(new, checkpoint, |phase, state| other.phase_state(&phase.id).unwrap_or(state))

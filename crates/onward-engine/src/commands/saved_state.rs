@@ -267,7 +267,7 @@ impl Onward {
     }
 }
 
-/// What the first save tells a run: all of its state, without its secrets.
+/// The input of a first save: all of the state, without its secrets.
 fn first_changes(state: Map<String, Value>) -> Result<Input> {
     apart(redact::collisions::demand_apart(&state))?;
     let ends = run::ends_with(&state);

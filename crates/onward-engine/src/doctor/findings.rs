@@ -17,7 +17,7 @@ pub struct DoctorFinding {
     pub severity: &'static str,
     pub path: String,
     pub message: String,
-    /// What was kept, and what to type next.
+    /// Help: the things that were kept, and the command to type next.
     pub help: String,
 }
 
@@ -85,7 +85,7 @@ impl FindingsSoFar {
         self.0.push(DoctorFinding { code, severity, path, message, help: help.to_owned() });
     }
 
-    /// What a call on the store said, about something that belongs to no single run.
+    /// Adds the error of a call on the store that concerns no single run.
     pub(super) fn store(&mut self, why: &StoreError, what: &str) {
         let message = format!("{what}: {why}");
         match why {

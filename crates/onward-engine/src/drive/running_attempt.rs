@@ -48,7 +48,7 @@ pub(crate) struct Flight {
     heard: bool,
     /// Since when it has been asked so urgently.
     asked_at: Instant,
-    /// What everything that it started carries, and its attendant: known here also where its folder is gone.
+    /// The mark of all its processes, and its attendant: known here also where its folder is gone.
     tag: String,
     attendant: Option<Member>,
     /// Since when nothing can be told, because we have no room to look.
@@ -250,7 +250,7 @@ impl Flight {
         self.attendant().is_some_and(|one| process::alive(one.pid, one.start_time))
     }
 
-    /// What tells the processes of this attempt from all others, by the tag that they were given.
+    /// The mark that tells the processes of this attempt from all others, by the tag that they were given.
     fn mark(&self) -> AttemptMark {
         AttemptMark { tag: self.tag.clone(), ..self.folder.mark(&boot_now()) }
     }

@@ -333,7 +333,7 @@ pub(super) enum Gone {
     ForGood,
 }
 
-/// What became of an artifact; none where something is at its place, whatever it is, or the place is not known.
+/// The loss of an artifact; none where something is at its place, whatever it is, or the place is not known.
 pub(super) fn gone(project: &Project, run: &Run, artifact: &ArtifactSeen) -> Option<Gone> {
     if is_cut(artifact) {
         return None;

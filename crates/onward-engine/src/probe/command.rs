@@ -194,7 +194,7 @@ fn through_shortages<T>(given_up: &AtomicBool, mut make: impl FnMut() -> io::Res
     }
 }
 
-/// What forbids a start may be for the moment, too: it says nothing about what was to be started.
+/// A refusal of the system may be for the moment, too: it says nothing about what was to be started.
 fn may_pass(why: &io::Error) -> bool {
     let may_pass = process::is_shortage(why) || why.raw_os_error() == Some(libc::EPERM);
     may_pass && !mutant::has(Defect::NoPatienceWithShortages)

@@ -12,7 +12,7 @@ use super::{artifact, command, files, git, issue, phase};
 use crate::executor::shell;
 use crate::project::Project;
 
-/// What is seen of the world around a run, by the plan that is stored in it.
+/// The world around a run as it is now, as far as the stored plan asks.
 pub(crate) fn world(project: &Project, run: &Run) -> WorldSeen {
     let freshness = &run.plan().freshness;
     let mut world = git::look(project, run);
@@ -28,7 +28,7 @@ pub(crate) fn world(project: &Project, run: &Run) -> WorldSeen {
     world
 }
 
-/// What the finished phases of a run were done with, as it is now.
+/// The evidence of the finished phases of a run, taken now.
 pub(crate) fn finished(project: &Project, run: &Run) -> BTreeMap<PhaseId, Evidence> {
     let mut all = BTreeMap::new();
     let nothing = Evidence::default();

@@ -9,7 +9,7 @@ pub(super) enum Escape {
     Percent,
 }
 
-/// What stands at the beginning of some bytes.
+/// The beginning of some bytes, read as an escape or a plain letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
     /// A byte that means itself.

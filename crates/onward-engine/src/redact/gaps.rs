@@ -1,4 +1,4 @@
-//! What programs put between the digits of one encoded value: line breaks, separators, the margins of a dump.
+//! Gaps that programs put between the digits of one encoded value: line breaks, separators, the margins of a dump.
 
 /// The longest stretch of separators, with the indentation of a new line.
 const SEPARATORS_BYTES_MAX: usize = 64;
@@ -43,7 +43,7 @@ pub(super) fn line_break(bytes: &[u8]) -> Gap {
     }
 }
 
-/// What stands between two bytes in hex, before these digits.
+/// The gap between two bytes in hex, before these digits.
 pub(super) fn before_digits(bytes: &[u8], digits: [u8; 2], within: Within) -> Gap {
     let plain = between(bytes, digits, within);
     if plain != Gap::None || within == Within::TheBeginning {

@@ -141,7 +141,7 @@ impl Literals {
     }
 }
 
-/// What the beginning of the bytes means; none if they end too early.
+/// The letter that the beginning of the bytes means; none if they end too early.
 fn first_two(bytes: &[u8], escape: Escape) -> Option<[u8; 2]> {
     let (mut at, mut two, mut filled) = (0, [0; 2], 0);
     while filled < 2 {

@@ -14,7 +14,7 @@ use super::{MARK, Secrets};
 
 /// Digits of the mark. Two texts that share one cannot be run, and say so.
 pub(super) const DIGITS: usize = 12;
-/// What stands between `[redacted]` and the digits.
+/// The sign between `[redacted]` and the digits.
 pub(super) const SIGN: char = '#';
 
 /// The texts that are kept with a mark, and the key by which it is made: without the key of the store nobody can try guesses.

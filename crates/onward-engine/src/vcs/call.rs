@@ -244,7 +244,7 @@ impl GitCall {
 /// Files that git opens whatever it is asked.
 const ALWAYS_OPENED: [&str; 4] = ["HEAD", "config", "packed-refs", "index"];
 
-/// What git would open in the repository around a folder and wait for: a pipe, or a device.
+/// A pipe or a device that git would open in the repository around a folder, and wait for.
 fn waits_for_ever(folder: &Path) -> Option<PathBuf> {
     let git = folder.ancestors().map(|folder| folder.join(".git")).find(|git| git.exists())?;
     let opened = [git.clone()].into_iter().chain(ALWAYS_OPENED.map(|name| git.join(name)));

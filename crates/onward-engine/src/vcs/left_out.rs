@@ -1,4 +1,4 @@
-//! What snapshots and mini-commits leave out.
+//! Files that snapshots and mini-commits leave out.
 
 use std::path::PathBuf;
 

@@ -14,7 +14,7 @@ use super::snapshot::ref_name;
 /// write refs may claim.
 const CLAIMS: &str = "onward-claims";
 
-/// What came of a claim to an id.
+/// The outcome of a claim to an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunClaim {
     /// No other store of the repository gets it any more.

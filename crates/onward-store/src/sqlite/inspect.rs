@@ -1,4 +1,4 @@
-//! What a check-up asks and a repair does.
+//! Questions of a check-up, and steps of a repair.
 
 use onward_core::id::{CheckpointId, RunId, Seq};
 use rusqlite::{Connection, params};

@@ -34,7 +34,7 @@ const MESSAGES_PER_START_MAX: u64 = 2;
 /// By whose hand everything happens here.
 pub(super) const ACTOR: &str = "sim";
 
-/// What one seed did.
+/// Counts of one seed.
 #[derive(Debug, Default)]
 pub struct SeedTold {
     pub kills: u64,

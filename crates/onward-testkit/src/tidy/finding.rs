@@ -1,4 +1,4 @@
-//! What a rule found.
+//! Breaches of a rule.
 
 use std::fmt;
 

@@ -112,12 +112,10 @@ fn go_back(onward: &mut Onward, request: Request, person: bool) -> Result<Reques
     let said = onward.notices.len();
     let rewound = onward.rewind(&checkpoint, RewindParts::Both, None);
     say_notes(&onward.notices.split_off(said));
-    match rewound? {
-        rewound @ Rewound::Done { .. } => {
-            render::say(&render::vcs::rewound(&rewound, render::vcs::Then::GoesOn));
-            let Rewound::Done { run, .. } = rewound else { unreachable!("it was just seen") };
-            Ok(Request { want: Want::ResumeRun(Some(run.to_string())), ..request })
-        }
+    let rewound = rewound?;
+    render::say(&render::vcs::rewound(&rewound, render::vcs::Then::GoesOn));
+    match rewound {
+        Rewound::Done { run, .. } => Ok(Request { want: Want::ResumeRun(Some(run.to_string())), ..request }),
         Rewound::Declined => unreachable!("nobody was asked"),
     }
 }

@@ -285,7 +285,7 @@ fn words_after_a_failure() {
     assert_eq!(project.order("end"), ["b"]);
 }
 
-/// Who has the run put away after a failure is told that it is, and not to go on with it.
+/// A person who has the run put away after a failure is told that it is, and not to go on with it.
 #[test]
 fn abort_after_a_failure_says_that_the_run_is_archived() {
     let project = project();

@@ -27,7 +27,7 @@ fn files_of_the_database(project: &TestProject) -> Vec<std::path::PathBuf> {
     endings.map(|ending| project.path(format!(".onward/onward.db{ending}"))).filter(|path| path.exists()).collect()
 }
 
-/// What a driver says whose store is taken away while b works: that is where the phase is ended and nothing follows it.
+/// The words of a driver whose store is taken away while b works: the phase is ended there, and nothing follows it.
 fn driven_without_a_store(project: &TestProject, take_away: impl FnOnce()) -> Ran {
     let driver = project.start(["run"]);
     let pid = project.wait_ledger("begin", "b", 1).pid;

@@ -159,7 +159,7 @@ pub fn clean_retry(run: &Run, phase: &PhaseId) -> Result<(), &'static str> {
     }
 }
 
-/// What a person's answer does to one phase in this status, or why it is not possible.
+/// The event by which a person's answer changes one phase in this status, or why it is not possible.
 fn choose(
     run: &Run,
     phase: &PhaseId,

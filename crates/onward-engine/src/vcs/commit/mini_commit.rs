@@ -31,13 +31,13 @@ pub struct CommitRequest<'a> {
     pub body: &'a str,
     pub trailers: &'a [String],
     pub hooks: Hooks,
-    /// Whose change a path is, as seen from the project.
+    /// The author of the change at a path, as seen from the project.
     pub whose: &'a dyn Fn(&Path) -> Whose,
     /// Whether a content contains a secret.
     pub has_secret: &'a dyn Fn(&[u8]) -> bool,
 }
 
-/// Whose change it is that a file is not as HEAD has it.
+/// The author of the change by which a file is not as HEAD has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
     /// The run's, so it is committed.
@@ -65,7 +65,7 @@ pub struct Committed {
     pub index: IndexAfter,
 }
 
-/// What became of the user's index.
+/// The state of the user's index afterwards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IndexAfter {
     /// It has what was committed, beside what the user had staged.

@@ -46,7 +46,7 @@ pub struct Salvage {
     closed: ClosedDatabase,
 }
 
-/// What the new database calls itself, so that the head file, and copies of the old one, are judged rightly.
+/// The identity of the new database, so that the head file, and copies of the old one, are judged rightly.
 struct Identity {
     store: StoreId,
     commits: u64,
@@ -105,7 +105,7 @@ impl Salvage {
         self.wreck.checkpoints(run, id)
     }
 
-    /// What was posted to a run, in order.
+    /// Messages posted to a run, in order.
     pub fn letters(&self, run: OldRun) -> Vec<Letter> {
         self.wreck.letters(run)
     }
