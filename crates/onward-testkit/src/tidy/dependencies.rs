@@ -59,6 +59,7 @@ const WALLS: [Wall; 6] = [
             "jiff",
             "libc",
             "nix",
+            "rustix",
             "serde",
             "serde_json",
             "signal-hook",
