@@ -1,78 +1,24 @@
 //! What becomes of an attempt that did not end well: repeated, failed, parked, or asked about. Small stories in virtual time.
 
-mod common;
-
-use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use onward_core::effect::Effect;
-use onward_core::event::{Event, Outcome, Recorded, RunStarted, SnapshotRef, StopBy};
+use onward_core::event::{Event, Outcome, RunStarted, SnapshotRef, StopBy};
 use onward_core::id::{Attempt, PhaseId};
-use onward_core::input::{AttemptEnd, Choice, Input, LastWords, Posted};
+use onward_core::input::{AttemptEnd, Choice, Input, Posted};
 use onward_core::run::proof::{self, Proof};
-use onward_core::run::{self, PhaseStatus, Run, RunStatus};
+use onward_core::run::{self, PhaseStatus, RunStatus};
 
-struct Story {
-    run: Run,
-    journal: Vec<Recorded>,
-    now: Timestamp,
-    epoch: u64,
+use crate::common;
+use crate::story::Story;
+
+/// One phase `a` with these keys, and `b` beside it.
+fn driven_a(keys: &str) -> Story {
+    driven(&format!("  a: {{ run: x{keys} }}\n  b: {{ run: x }}\n"))
 }
 
-impl Story {
-    /// One phase `a` with these keys, and `b` beside it.
-    fn of_a(keys: &str) -> Self {
-        Self::new(&format!("  a: {{ run: x{keys} }}\n  b: {{ run: x }}\n"))
-    }
-
-    fn new(phases: &str) -> Self {
-        let plan = common::plan(&format!(
-            "onward: 1\nname: demo\non-failure: continue\nlimits: {{ api: {{}} }}\nphases:\n{phases}"
-        ));
-        let now = common::now();
-        let (run, stepped) = run::start(common::started(plan), "ada", now);
-        let mut story = Self { run, journal: stepped.events, now, epoch: 0 };
-        story.drive();
-        story
-    }
-
-    fn take(&mut self, input: &Input) -> Vec<Event> {
-        self.now += SignedDuration::from_secs(1);
-        let stepped = run::step(&mut self.run, input, "ada", self.now).expect("a legal input");
-        self.journal.extend(stepped.events.clone());
-        let replayed = run::fold(&self.journal).expect("a journal");
-        assert_eq!(format!("{:?}", self.run), format!("{replayed:?}"), "I1: live equals replayed");
-        stepped.events.into_iter().map(|recorded| recorded.event).collect()
-    }
-
-    fn drive(&mut self) {
-        self.epoch += 1;
-        self.take(&Input::Begin(common::begin(self.epoch)));
-    }
-
-    fn end(&mut self, outcome: Outcome) -> Vec<Event> {
-        self.end_as(AttemptEnd::bare(outcome))
-    }
-
-    fn says(&mut self, outcome: Outcome, text: &str) -> Vec<Event> {
-        let last_words = Some(Box::new(LastWords { text: text.to_owned(), local: TimeZone::UTC }));
-        self.end_as(AttemptEnd { last_words, ..AttemptEnd::bare(outcome) })
-    }
-
-    fn end_as(&mut self, end: AttemptEnd) -> Vec<Event> {
-        let attempt = Attempt(self.a().attempts);
-        self.take(&Input::AttemptEnded { phase: PhaseId::new("a"), attempt, end })
-    }
-
-    /// Lets the time of a retry come.
-    fn later(&mut self) {
-        self.now += SignedDuration::from_hours(1);
-        self.take(&Input::Tick);
-        assert_eq!(self.a().status, PhaseStatus::Running, "it is tried again");
-    }
-
-    fn a(&self) -> &run::PhaseState {
-        self.run.phase_state(&PhaseId::new("a")).expect("a phase of the plan")
-    }
+fn driven(phases: &str) -> Story {
+    let head = "onward: 1\nname: demo\non-failure: continue\nlimits: { api: {} }";
+    Story::of(common::plan(&format!("{head}\nphases:\n{phases}"))).driven()
 }
 
 fn retry_of(events: &[Event]) -> Option<Timestamp> {
@@ -97,10 +43,14 @@ fn each_kind_of_failure_has_its_word() {
     ];
     for word in ["failed", "timed-out", "infra"] {
         for (outcome, kind) in &ends {
-            let mut story = Story::of_a(&format!(", retry: {{ max: 1, when: [{word}] }}"));
-            let events = story.end(outcome.clone());
+            let mut story = driven_a(&format!(", retry: {{ max: 1, when: [{word}] }}"));
+            let events = story.end("a", outcome.clone());
             assert_eq!(retry_of(&events).is_some(), word == *kind, "when: [{word}], and {outcome:?}");
-            assert_eq!(story.a().status == PhaseStatus::Failed, word != *kind, "when: [{word}], and {outcome:?}");
+            assert_eq!(
+                story.state("a").status == PhaseStatus::Failed,
+                word != *kind,
+                "when: [{word}], and {outcome:?}"
+            );
         }
     }
 }
@@ -109,8 +59,8 @@ fn each_kind_of_failure_has_its_word() {
 #[test]
 fn only_a_certain_message_is_repeated() {
     for (text, repeated) in [("read ECONNRESET\n", true), ("a typo\n", false), ("", false)] {
-        let mut story = Story::of_a(", retry: { max: 2, output-matches: ECONN }");
-        assert_eq!(retry_of(&story.says(FAILED, text)).is_some(), repeated, "{text:?}");
+        let mut story = driven_a(", retry: { max: 2, output-matches: ECONN }");
+        assert_eq!(retry_of(&story.end_saying("a", FAILED, text)).is_some(), repeated, "{text:?}");
     }
 }
 
@@ -118,21 +68,21 @@ fn only_a_certain_message_is_repeated() {
 /// which nobody is there.
 #[test]
 fn nothing_is_repeated_while_the_run_stops() {
-    let mut story = Story::of_a(", retry: { max: 2 }");
+    let mut story = driven_a(", retry: { max: 2 }");
     story.take(&Input::StopAsked { by: StopBy::Interrupt });
-    assert_eq!(retry_of(&story.end(FAILED)), None);
-    assert_eq!(story.a().status, PhaseStatus::Failed);
+    assert_eq!(retry_of(&story.end("a", FAILED)), None);
+    assert_eq!(story.state("a").status, PhaseStatus::Failed);
 }
 
 /// Two phases fail at the same time. They do not come back at the same time, and neither before half of its wait is over.
 #[test]
 fn phases_that_failed_together_come_back_apart() {
-    let mut story = Story::of_a(", retry: { max: 9, backoff: { initial: 100s, factor: 1 } }");
+    let mut story = driven_a(", retry: { max: 9, backoff: { initial: 100s, factor: 1 } }");
     let mut waits = Vec::new();
     for _ in 0..4 {
-        let until = retry_of(&story.end(FAILED)).expect("it has retries left");
+        let until = retry_of(&story.end("a", FAILED)).expect("it has retries left");
         waits.push(until.duration_since(story.now).as_millis());
-        story.later();
+        story.later("a");
     }
     assert!(waits.iter().all(|wait| (50_000..=100_000).contains(wait)), "{waits:?}");
     waits.sort_unstable();
@@ -155,9 +105,9 @@ fn who_is_asked_about_an_end_that_nobody_saw() {
         (", writes: [out], on-interrupt: rerun-clean", true),
     ] {
         for outcome in [Outcome::Unknown, STOPPED] {
-            let mut story = Story::of_a(keys);
-            story.end(outcome.clone());
-            assert_eq!(story.a().in_doubt, asked, "{keys:?}, {outcome:?}");
+            let mut story = driven_a(keys);
+            story.end("a", outcome.clone());
+            assert_eq!(story.state("a").in_doubt, asked, "{keys:?}, {outcome:?}");
         }
     }
 }
@@ -167,11 +117,11 @@ fn who_is_asked_about_an_end_that_nobody_saw() {
 #[test]
 fn a_probe_is_asked_also_where_outputs_cannot_be_read() {
     for outcome in [Outcome::Unknown, STOPPED] {
-        let mut story = Story::of_a(", effects: external, done-when: [test -e x]");
+        let mut story = driven_a(", effects: external, done-when: [test -e x]");
         let phase = PhaseId::new("a");
         let end = AttemptEnd { outputs: Err("they are torn".to_owned()), ..AttemptEnd::bare(outcome) };
         story.take(&Input::AttemptEnded { phase: phase.clone(), attempt: Attempt(1), end });
-        assert_eq!(story.a().attempts, 1, "it is not begun again unseen");
+        assert_eq!(story.state("a").attempts, 1, "it is not begun again unseen");
         assert!(run::wanted(&story.run, story.now).contains(&Effect::Probe { phase }));
     }
 }
@@ -185,34 +135,35 @@ fn a_probe_is_asked_before_the_second_attempt() {
         (proof::EffectFound::Absent, PhaseStatus::Running, false),
         (proof::EffectFound::CannotTell, PhaseStatus::Interrupted, true),
     ] {
-        let mut story = Story::of_a(", effects: external, done-when: [test -e x]");
-        story.end(Outcome::Unknown);
-        assert_eq!(story.a().attempts, 1, "it is not begun again unseen");
+        let mut story = driven_a(", effects: external, done-when: [test -e x]");
+        story.end("a", Outcome::Unknown);
+        assert_eq!(story.state("a").attempts, 1, "it is not begun again unseen");
         let phase = PhaseId::new("a");
         assert!(run::wanted(&story.run, story.now).contains(&Effect::Probe { phase: phase.clone() }));
         let proof = Box::new(Proof { effect: Some(seen), ..Proof::default() });
         story.take(&Input::Probed { phase, proof });
-        assert_eq!((story.a().status, story.a().in_doubt), (status, in_doubt), "{seen:?}");
+        assert_eq!((story.state("a").status, story.state("a").in_doubt), (status, in_doubt), "{seen:?}");
     }
 }
 
 /// The effect is not there, and the plan wants a person to say what happens then.
 #[test]
 fn a_probe_that_says_no_is_no_answer_where_a_person_is_to_give_it() {
-    let mut story = Story::of_a(", on-interrupt: ask, done-when: [test -e x]");
-    story.end(Outcome::Unknown);
+    let mut story = driven_a(", on-interrupt: ask, done-when: [test -e x]");
+    story.end("a", Outcome::Unknown);
     let proof = Box::new(Proof { effect: Some(proof::EffectFound::Absent), ..Proof::default() });
     story.take(&Input::Probed { phase: PhaseId::new("a"), proof: proof.clone() });
-    assert!(story.a().in_doubt && story.a().attempts == 1);
+    assert!(story.state("a").in_doubt && story.state("a").attempts == 1);
     assert!(story.take(&Input::Probed { phase: PhaseId::new("a"), proof }).is_empty(), "it was heard once");
 }
 
 /// A phase says it is done, and what it gives out cannot be read. It has failed, and says so.
 #[test]
 fn outputs_that_cannot_be_read_are_a_failure() {
-    let mut story = Story::of_a("");
-    story.end_as(AttemptEnd { outputs: Err("line 2".to_owned()), ..AttemptEnd::bare(Outcome::Exited { code: 0 }) });
-    let error = story.a().error.as_ref().expect("it failed");
+    let mut story = driven_a("");
+    story
+        .end_as("a", AttemptEnd { outputs: Err("line 2".to_owned()), ..AttemptEnd::bare(Outcome::Exited { code: 0 }) });
+    let error = story.state("a").error.as_ref().expect("it failed");
     assert!(error.code.as_str() == "bad-outputs" && error.message.contains("line 2"), "{error:?}");
 }
 
@@ -221,27 +172,32 @@ fn outputs_that_cannot_be_read_are_a_failure() {
 fn outputs_that_cannot_be_read_are_retried_and_then_as_the_plan_says() {
     let unreadable =
         || AttemptEnd { outputs: Err("line 2".to_owned()), ..AttemptEnd::bare(Outcome::Exited { code: 0 }) };
-    let mut story = Story::of_a(", retry: { max: 1, backoff: { initial: 10s } }");
-    story.end_as(unreadable());
-    assert_eq!((story.a().status, story.a().failures), (PhaseStatus::Pending, 1), "{:?}", story.a().error);
-    assert!(story.a().not_before.is_some(), "a retry is due");
-    let mut story = Story::of_a(", on-failure: replan");
-    story.end_as(unreadable());
+    let mut story = driven_a(", retry: { max: 1, backoff: { initial: 10s } }");
+    story.end_as("a", unreadable());
+    assert_eq!(
+        (story.state("a").status, story.state("a").failures),
+        (PhaseStatus::Pending, 1),
+        "{:?}",
+        story.state("a").error
+    );
+    assert!(story.state("a").not_before.is_some(), "a retry is due");
+    let mut story = driven_a(", on-failure: replan");
+    story.end_as("a", unreadable());
     assert!(story.run.replans.of(&PhaseId::new("a")).is_some(), "another plan is asked for");
-    let mut story = Story::of_a(", on-failure: skip");
-    story.end_as(unreadable());
-    assert_eq!(story.a().status, PhaseStatus::Skipped);
+    let mut story = driven_a(", on-failure: skip");
+    story.end_as("a", unreadable());
+    assert_eq!(story.state("a").status, PhaseStatus::Skipped);
 }
 
 /// A phase never comes to run, three times in a row. It is parked as one that takes its host down.
 #[test]
 fn what_never_runs_is_parked() {
-    let mut story = Story::of_a("");
+    let mut story = driven_a("");
     for attempts in 1..=3 {
-        assert_eq!((story.a().attempts, story.a().parked), (attempts, false));
-        story.end(Outcome::NeverRan);
+        assert_eq!((story.state("a").attempts, story.state("a").parked), (attempts, false));
+        story.end("a", Outcome::NeverRan);
     }
-    assert!(story.a().parked && story.a().attempts == 3);
+    assert!(story.state("a").parked && story.state("a").attempts == 3);
 }
 
 /// Two ends that nobody saw, then one that somebody did. The row is broken, whatever that end was, and two more do not park the
@@ -249,16 +205,16 @@ fn what_never_runs_is_parked() {
 #[test]
 fn an_end_that_was_seen_breaks_the_row() {
     for seen in [FAILED, STOPPED] {
-        let mut story = Story::of_a(", retry: { max: 9 }");
+        let mut story = driven_a(", retry: { max: 9 }");
         for outcome in [Outcome::Unknown, Outcome::Unknown, seen.clone(), Outcome::Unknown, Outcome::Unknown] {
-            story.end(outcome);
-            if story.a().status != PhaseStatus::Running {
-                story.later();
+            story.end("a", outcome);
+            if story.state("a").status != PhaseStatus::Running {
+                story.later("a");
             }
         }
-        assert!(!story.a().parked, "{seen:?}");
-        story.end(Outcome::Unknown);
-        assert!(story.a().parked, "{seen:?}");
+        assert!(!story.state("a").parked, "{seen:?}");
+        story.end("a", Outcome::Unknown);
+        assert!(story.state("a").parked, "{seen:?}");
     }
 }
 
@@ -267,39 +223,39 @@ fn an_end_that_was_seen_breaks_the_row() {
 #[test]
 fn a_retry_by_hand_gives_everything_back() {
     let again = Input::Posted(Posted::Choose { phase: PhaseId::new("a"), choice: Choice::Retry });
-    let mut story = Story::of_a("");
+    let mut story = driven_a("");
     for _ in 0..3 {
-        story.end(Outcome::Unknown);
+        story.end("a", Outcome::Unknown);
     }
     story.take(&again);
-    story.end(Outcome::Unknown);
-    assert_eq!((story.a().parked, story.a().status), (false, PhaseStatus::Running));
+    story.end("a", Outcome::Unknown);
+    assert_eq!((story.state("a").parked, story.state("a").status), (false, PhaseStatus::Running));
 
-    let mut story = Story::of_a(", retry: { max: 1 }");
-    story.end(FAILED);
-    story.later();
-    story.end(FAILED);
-    assert_eq!(story.a().status, PhaseStatus::Failed);
+    let mut story = driven_a(", retry: { max: 1 }");
+    story.end("a", FAILED);
+    story.later("a");
+    story.end("a", FAILED);
+    assert_eq!(story.state("a").status, PhaseStatus::Failed);
     story.take(&again);
-    assert!(retry_of(&story.end(FAILED)).is_some(), "it has its retry again");
+    assert!(retry_of(&story.end("a", FAILED)).is_some(), "it has its retry again");
 }
 
 /// A phase takes its host down, and its plan would skip what fails. It is left alone all the same: nobody knows what it did.
 #[test]
 fn what_is_parked_is_not_skipped() {
-    let mut story = Story::of_a(", on-failure: skip");
+    let mut story = driven_a(", on-failure: skip");
     for _ in 0..3 {
-        story.end(Outcome::Unknown);
+        story.end("a", Outcome::Unknown);
     }
-    assert_eq!((story.a().status, story.run.status()), (PhaseStatus::Failed, RunStatus::Running), "b goes on");
+    assert_eq!((story.state("a").status, story.run.status()), (PhaseStatus::Failed, RunStatus::Running), "b goes on");
 }
 
 /// An agent is ended by its time limit, or by a signal, while a service turns it away. It was the limit, and not a failure.
 #[test]
 fn who_is_turned_away_until_it_is_killed_has_not_failed() {
     for outcome in [Outcome::TimedOut, Outcome::Killed { signal: 9 }] {
-        let mut story = Story::of_a(", limits: [api]");
-        let events = story.says(outcome.clone(), "HTTP 429 Too Many Requests\nretry-after: 30\n");
+        let mut story = driven_a(", limits: [api]");
+        let events = story.end_saying("a", outcome.clone(), "HTTP 429 Too Many Requests\nretry-after: 30\n");
         assert!(events.iter().any(|event| matches!(event, Event::LimitHit(_))), "{outcome:?}: {events:?}");
     }
 }
@@ -308,10 +264,10 @@ fn who_is_turned_away_until_it_is_killed_has_not_failed() {
 /// with it and has a place.
 #[test]
 fn nothing_begins_beside_a_doubt() {
-    let mut story = Story::new(
+    let mut story = driven(
         "  a: { run: x, effects: external, priority: critical }\n  b: { run: x }\n  c: { run: x, needs: b }\n  d: { run: x }\n",
     );
-    story.end(Outcome::Unknown);
+    story.end("a", Outcome::Unknown);
     let end = AttemptEnd::bare(Outcome::Exited { code: 0 });
     story.take(&Input::AttemptEnded { phase: PhaseId::new("b"), attempt: Attempt(1), end });
     let at_work: Vec<&str> = story.run.running().map(|(phase, _)| phase.id.as_str()).collect();
@@ -324,9 +280,7 @@ fn nothing_begins_beside_a_doubt() {
 fn files_are_put_back_after_an_interruption() {
     let text = "onward: 1\nname: demo\nphases:\n  a: { run: x, writes: [out], on-interrupt: rerun-clean, retry: { max: 1, backoff: { initial: 0s } } }\n";
     let started = RunStarted { snapshots: true, ..common::started(common::plan(text)) };
-    let (run, stepped) = run::start(started, "ada", common::now());
-    let mut story = Story { run, journal: stepped.events, now: common::now(), epoch: 0 };
-    story.drive();
+    let mut story = Story::started(started).driven();
     let mut number = 0;
     let mut snapshots = |story: &mut Story| {
         while run::wanted(&story.run, story.now).contains(&Effect::Snapshot) {
@@ -335,46 +289,50 @@ fn files_are_put_back_after_an_interruption() {
             story.take(&Input::Snapshotted(Ok(snapshot)));
         }
     };
-    let clean = |story: &Story| story.a().attempt.as_ref().expect("at work").clean.clone();
+    let clean = |story: &Story| story.state("a").attempt.as_ref().expect("at work").clean.clone();
     snapshots(&mut story);
-    assert_eq!((story.a().attempts, clean(&story)), (1, None));
-    story.end(FAILED);
-    assert_eq!((story.a().attempts, clean(&story)), (2, None), "a failure may leave something to go on with");
-    story.end(STOPPED);
-    assert_eq!((story.a().attempts, clean(&story).as_deref()), (3, Some("c1")));
-    story.end(FAILED);
+    assert_eq!((story.state("a").attempts, clean(&story)), (1, None));
+    story.end("a", FAILED);
+    assert_eq!((story.state("a").attempts, clean(&story)), (2, None), "a failure may leave something to go on with");
+    story.end("a", STOPPED);
+    assert_eq!((story.state("a").attempts, clean(&story).as_deref()), (3, Some("c1")));
+    story.end("a", FAILED);
     snapshots(&mut story);
-    assert_eq!(story.a().status, PhaseStatus::Failed);
+    assert_eq!(story.state("a").status, PhaseStatus::Failed);
     story.take(&Input::Posted(Posted::Choose { phase: PhaseId::new("a"), choice: Choice::RetryClean }));
     story.drive();
     snapshots(&mut story);
-    assert_eq!((story.a().attempts, clean(&story).as_deref()), (4, Some("c1")), "as it was before the first attempt");
+    assert_eq!(
+        (story.state("a").attempts, clean(&story).as_deref()),
+        (4, Some("c1")),
+        "as it was before the first attempt"
+    );
 }
 
 /// The end of an attempt is told that is not the one at work: it comes late, or from somebody who counts otherwise. It is refused,
 /// and the one at work goes on.
 #[test]
 fn the_end_of_another_attempt_is_refused() {
-    let mut story = Story::of_a(", retry: { max: 1 }");
-    story.end(FAILED);
-    story.later();
+    let mut story = driven_a(", retry: { max: 1 }");
+    story.end("a", FAILED);
+    story.later("a");
     for number in [1, 3] {
         let end = AttemptEnd::bare(Outcome::Exited { code: 0 });
         let input = Input::AttemptEnded { phase: PhaseId::new("a"), attempt: Attempt(number), end };
         let refused = run::step(&mut story.run, &input, "ada", story.now).map(|_| ());
         assert_eq!(refused, Err(run::Refusal::NotAtWork(PhaseId::new("a"), Attempt(number))));
     }
-    assert_eq!((story.a().status, story.a().attempts), (PhaseStatus::Running, 2));
+    assert_eq!((story.state("a").status, story.state("a").attempts), (PhaseStatus::Running, 2));
 }
 
 /// A driver is gone without a word. That is noted once, and not of a run that had come to its end.
 #[test]
 fn a_driver_that_is_gone_is_noted_once() {
-    let mut story = Story::new("  a: { run: x }\n");
+    let mut story = driven("  a: { run: x }\n");
     assert_eq!(story.take(&Input::DriverGone), [Event::RunStopped { by: StopBy::DriverGone }]);
     assert_eq!(story.take(&Input::DriverGone), []);
-    let mut story = Story::new("  a: { run: x }\n");
-    story.end(Outcome::Exited { code: 0 });
+    let mut story = driven("  a: { run: x }\n");
+    story.end("a", Outcome::Exited { code: 0 });
     assert_eq!((story.take(&Input::DriverGone), story.run.status()), (vec![], RunStatus::Completed));
 }
 
@@ -384,13 +342,11 @@ fn files_are_left_as_they_are_without_a_word() {
     for word in ["", ", on-interrupt: rerun", ", on-interrupt: continue"] {
         let text = format!("onward: 1\nname: demo\nphases:\n  a: {{ run: x, writes: [out]{word} }}\n");
         let started = RunStarted { snapshots: true, ..common::started(common::plan(&text)) };
-        let (run, stepped) = run::start(started, "ada", common::now());
-        let mut story = Story { run, journal: stepped.events, now: common::now(), epoch: 0 };
-        story.drive();
+        let mut story = Story::started(started).driven();
         let snapshot = SnapshotRef { commit: "c1".to_owned(), number: 1, left_out: Vec::new(), head: None };
         story.take(&Input::Snapshotted(Ok(snapshot)));
-        story.end(STOPPED);
-        let attempt = story.a().attempt.as_ref().expect("it is at work again");
+        story.end("a", STOPPED);
+        let attempt = story.state("a").attempt.as_ref().expect("it is at work again");
         assert_eq!((attempt.number, &attempt.clean), (Attempt(2), &None), "{word:?}");
     }
 }

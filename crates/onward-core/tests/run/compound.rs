@@ -1,70 +1,31 @@
 //! Conditions, phases that consist of others, and the phases at the end of a run: the rules, in virtual time.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use jiff::{SignedDuration, Timestamp};
-use onward_core::event::{Event, Outcome, Recorded, SkippedBy};
+use onward_core::event::{Event, Outcome, SkippedBy};
 use onward_core::id::PhaseId;
-use onward_core::input::{AttemptEnd, Begin, Choice, Input};
-use onward_core::plan::{self, expand};
-use onward_core::run::{self, Ending, PhaseStatus, Run};
+use onward_core::input::{AttemptEnd, Choice, Input};
+use onward_core::plan::expand;
+use onward_core::run::{Ending, PhaseStatus};
 
-struct Story {
-    run: Run,
-    journal: Vec<Recorded>,
-    now: Timestamp,
-    epoch: u64,
+use crate::common;
+use crate::story::Story;
+
+fn driven(text: &str, inner: &str) -> Story {
+    let plan = common::plan(text);
+    let (plan, _) = expand::read_used(&plan, &mut |_| Ok(inner.to_owned())).expect("it can be read");
+    Story::of(expand::joined(expand::at_start(&plan, &BTreeMap::new()).expect("it can be taken apart"))).driven()
 }
 
 impl Story {
-    fn new(text: &str, inner: &str) -> Self {
-        let plan = common::plan(text);
-        let (plan, _) = expand::read_used(&plan, &mut |_| Ok(inner.to_owned())).expect("it can be read");
-        let _plan_digest = plan::digest(&plan);
-        let plan = expand::joined(expand::at_start(&plan, &BTreeMap::new()).expect("it can be taken apart"));
-        let now = common::now();
-        let started = common::started(plan);
-        let (run, stepped) = run::start(started, "ada", now);
-        let mut story = Self { run, journal: stepped.events, now, epoch: 0 };
-        story.begin(&[]);
-        story
-    }
-
-    fn take(&mut self, input: &Input) {
-        self.now += SignedDuration::from_secs(1);
-        let stepped = run::step(&mut self.run, input, "ada", self.now).expect("a legal input");
-        self.journal.extend(stepped.events);
-        let replayed = run::fold(&self.journal).expect("a journal");
-        assert_eq!(format!("{:?}", self.run), format!("{replayed:?}"), "I1: live equals replayed");
-    }
-
-    fn begin(&mut self, choices: &[(&str, Choice)]) {
-        self.epoch += 1;
-        let begin = Begin {
-            choices: choices.iter().map(|(phase, choice)| (PhaseId::new(*phase), *choice)).collect(),
-            ..common::begin(self.epoch)
-        };
-        self.take(&Input::Begin(begin));
-    }
-
     /// Ends the attempt at work of this phase.
-    fn end(&mut self, phase: &str, code: i32, outputs: &[(&str, &str)]) {
+    fn end_giving(&mut self, phase: &str, code: i32, outputs: &[(&str, &str)]) {
         let phase = PhaseId::new(phase);
         let state = self.run.phase_state(&phase).unwrap_or_else(|| panic!("there is no {phase}"));
         let attempt = state.attempt.as_ref().unwrap_or_else(|| panic!("{phase} is not at work")).number;
         let outputs = outputs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let end = AttemptEnd { outputs: Ok(outputs), ..AttemptEnd::bare(Outcome::Exited { code }) };
         self.take(&Input::AttemptEnded { phase, attempt, end });
-    }
-
-    fn at_work(&self) -> Vec<String> {
-        self.run.running().map(|(phase, _)| phase.id.to_string()).collect()
-    }
-
-    fn status(&self, phase: &str) -> PhaseStatus {
-        self.run.phase_state(&PhaseId::new(phase)).expect("of the plan").status
     }
 
     fn skipped_by(&self, named: &str) -> Option<SkippedBy> {
@@ -79,7 +40,7 @@ impl Story {
 fn a_matrix_over_an_output() {
     // The list is known when the phase before it is done. Each value gets a phase, two at once at most, what needs them waits
     // for all, and their outputs come as a list.
-    let mut story = Story::new(
+    let mut story = driven(
         "onward: 1
 phases:
   days: { run: x }
@@ -88,18 +49,18 @@ phases:
 ",
         "",
     );
-    story.end("days", 0, &[("days", "[1, 2, 3]")]);
-    let first = story.at_work();
+    story.end_giving("days", 0, &[("days", "[1, 2, 3]")]);
+    let first = story.names_at_work();
     assert_eq!(first.len(), 2, "{first:?}");
-    story.end(&first[0], 0, &[("rows", "10")]);
-    story.end(&first[1], 0, &[("rows", "20")]);
+    story.end_giving(&first[0], 0, &[("rows", "10")]);
+    story.end_giving(&first[1], 0, &[("rows", "20")]);
     assert_eq!(story.status("join"), PhaseStatus::Pending);
-    let last = story.at_work();
-    story.end(&last[0], 0, &[("rows", "30")]);
+    let last = story.names_at_work();
+    story.end_giving(&last[0], 0, &[("rows", "30")]);
     assert_eq!(story.at_work(), ["join"]);
     let outputs = &story.run.phase_state(&PhaseId::new("fetch")).expect("it").outputs;
     assert_eq!(outputs["rows"], r#"["10","20","30"]"#);
-    story.end("join", 0, &[]);
+    story.end_giving("join", 0, &[]);
     assert_eq!(story.run.ending(), Some(Ending::Completed));
 }
 
@@ -111,15 +72,15 @@ phases:
   days: { run: x }
   fetch: { needs: days, matrix: { day: '${{ phases.days.outputs.days }}' }, run: x }
 ";
-    let mut story = Story::new(plan, "");
-    story.end("days", 0, &[("days", "monday")]);
+    let mut story = driven(plan, "");
+    story.end_giving("days", 0, &[("days", "monday")]);
     let (phase, error) = story.run.error().expect("an error");
     assert_eq!((phase.as_str(), error.code.as_str()), ("fetch", "cannot-expand"));
     assert!(error.message.contains("no JSON array"), "{}", error.message);
     assert_eq!(story.run.ending(), Some(Ending::Failed));
 
-    let mut story = Story::new(plan, "");
-    story.end("days", 0, &[("days", "[]")]);
+    let mut story = driven(plan, "");
+    story.end_giving("days", 0, &[("days", "[]")]);
     assert_eq!(story.status("fetch"), PhaseStatus::Completed);
     assert_eq!(story.run.ending(), Some(Ending::Completed));
 }
@@ -129,7 +90,7 @@ fn one_combination_fails() {
     // Without fail-fast the others are done and the whole fails; with it those that have not started never do. Taken as done
     // by hand, the one that failed lets the whole be done.
     for (fast, left) in [("false", PhaseStatus::Completed), ("true", PhaseStatus::Pending)] {
-        let mut story = Story::new(
+        let mut story = driven(
             &format!(
                 "onward: 1
 phases:
@@ -139,27 +100,27 @@ phases:
             ),
             "",
         );
-        let first = story.at_work().remove(0);
-        story.end(&first, 1, &[]);
+        let first = story.names_at_work().remove(0);
+        story.end_giving(&first, 1, &[]);
         if fast == "false" {
-            let second = story.at_work().remove(0);
-            story.end(&second, 0, &[]);
+            let second = story.names_at_work().remove(0);
+            story.end_giving(&second, 0, &[]);
         }
         assert_eq!(story.run.ending(), Some(Ending::Failed), "fail-fast: {fast}");
         let second = story.run.plan().phases[2].id.to_string();
         assert_eq!((story.status("fetch"), story.status(&second)), (PhaseStatus::Failed, left), "fail-fast: {fast}");
-        story.begin(&[(&first, Choice::Adopt)]);
+        story.drive_with(&[(&first, Choice::Adopt)]);
         if fast == "true" {
-            story.end(&second, 0, &[]);
+            story.end_giving(&second, 0, &[]);
         }
-        assert_eq!((story.status("fetch"), story.at_work()), (PhaseStatus::Completed, vec!["join".to_owned()]));
+        assert_eq!((story.status("fetch"), story.at_work()), (PhaseStatus::Completed, vec!["join"]));
     }
 }
 
 #[test]
 fn a_condition_that_does_not_hold() {
     // The phase is skipped when what it needs is settled, with the reason on record, and what needs it goes on.
-    let mut story = Story::new(
+    let mut story = driven(
         "onward: 1
 phases:
   a: { run: x }
@@ -168,57 +129,57 @@ phases:
 ",
         "",
     );
-    story.end("a", 0, &[("go", "no")]);
+    story.end_giving("a", 0, &[("go", "no")]);
     assert_eq!(story.skipped_by("b"), Some(SkippedBy::Condition));
     let part = story.run.plan().phases[2].id.to_string();
     assert_eq!(story.skipped_by(&part), Some(SkippedBy::Parent));
     assert_eq!(story.at_work(), ["c"]);
-    story.end("c", 0, &[]);
+    story.end_giving("c", 0, &[]);
     assert_eq!(story.run.ending(), Some(Ending::Completed));
 }
 
 #[test]
 fn the_end_comes_last_and_again() {
     // A phase fails, what belongs to the end runs, and the run has failed. Retried with success, the end comes once more.
-    let mut story = Story::new(
+    let mut story = driven(
         "onward: 1\non-failure: stop\nphases:\n  a: { run: x }\n  b: { run: x }\nfinally:\n  clean: { run: x }\n",
         "",
     );
     assert_eq!(story.at_work(), ["a", "b"]);
-    story.end("a", 1, &[]);
+    story.end_giving("a", 1, &[]);
     assert_eq!(story.at_work(), ["b"], "it is being stopped");
-    story.end("b", 0, &[]);
+    story.end_giving("b", 0, &[]);
     assert_eq!(story.at_work(), ["clean"]);
-    story.end("clean", 0, &[]);
+    story.end_giving("clean", 0, &[]);
     assert_eq!(story.run.ending(), Some(Ending::Failed));
-    story.begin(&[("a", Choice::Retry)]);
+    story.drive_with(&[("a", Choice::Retry)]);
     assert_eq!(story.at_work(), ["a"]);
-    story.end("a", 0, &[]);
+    story.end_giving("a", 0, &[]);
     assert_eq!(story.at_work(), ["clean"]);
-    story.end("clean", 0, &[]);
+    story.end_giving("clean", 0, &[]);
     assert_eq!(story.run.ending(), Some(Ending::Completed));
 }
 
 #[test]
 fn the_end_fails() {
     // All was done but what belongs to the end. The run has failed.
-    let mut story = Story::new("onward: 1\nphases:\n  a: { run: x }\nfinally:\n  clean: { run: x }\n", "");
-    story.end("a", 0, &[]);
-    story.end("clean", 1, &[]);
+    let mut story = driven("onward: 1\nphases:\n  a: { run: x }\nfinally:\n  clean: { run: x }\n", "");
+    story.end_giving("a", 0, &[]);
+    story.end_giving("clean", 1, &[]);
     assert_eq!(story.run.ending(), Some(Ending::Failed));
 }
 
 #[test]
 fn another_plan_and_its_own_end() {
     // The plan inside fails in its first phase. Its second never runs, its own end does, and then the whole has failed.
-    let mut story = Story::new(
+    let mut story = driven(
         "onward: 1\nphases:\n  p: { uses: inner.yaml }\n  z: { needs: p, run: x }\n",
         "onward: 1\nphases:\n  one: { run: x }\n  two: { needs: one, run: x }\nfinally:\n  close: { run: x }\n",
     );
     assert_eq!(story.at_work(), ["p/one"]);
-    story.end("p/one", 1, &[]);
+    story.end_giving("p/one", 1, &[]);
     assert_eq!(story.at_work(), ["p/close"]);
-    story.end("p/close", 0, &[]);
+    story.end_giving("p/close", 0, &[]);
     assert_eq!((story.status("p"), story.status("p/two")), (PhaseStatus::Failed, PhaseStatus::Pending));
     assert_eq!(story.run.ending(), Some(Ending::Failed));
 }
@@ -231,18 +192,18 @@ fn what_a_phase_says_about_its_own_failure() {
             "onward: 1\non-failure: continue\nphases:\n  a: {{ on-failure: {policy}, run: x }}\n  b: {{ needs: a, run: x }}\n  c: {{ run: x }}\n"
         )
     };
-    let mut story = Story::new(&plan("skip"), "");
-    story.end("a", 1, &[]);
+    let mut story = driven(&plan("skip"), "");
+    story.end_giving("a", 1, &[]);
     assert_eq!(story.skipped_by("a"), Some(SkippedBy::Failure));
     assert_eq!(story.at_work(), ["b", "c"]);
 
-    let mut story = Story::new(&plan("ask"), "");
-    story.end("a", 1, &[]);
-    story.end("c", 0, &[]);
+    let mut story = driven(&plan("ask"), "");
+    story.end_giving("a", 1, &[]);
+    story.end_giving("c", 0, &[]);
     assert_eq!(story.run.ending(), Some(Ending::Stopped(onward_core::event::StopBy::Question)));
 
-    let mut story = Story::new(&plan("stop"), "");
-    story.end("a", 1, &[]);
+    let mut story = driven(&plan("stop"), "");
+    story.end_giving("a", 1, &[]);
     assert!(story.run.stop.is_some(), "the other phase is ended");
 }
 
@@ -258,43 +219,43 @@ finally:
   tell: { if: failure(), run: x }
   praise: { if: success(), run: x }
 ";
-    let mut story = Story::new(plan, "");
-    story.end("a", 1, &[]);
+    let mut story = driven(plan, "");
+    story.end_giving("a", 1, &[]);
     assert_eq!(story.at_work(), ["tell"]);
-    story.end("tell", 0, &[]);
+    story.end_giving("tell", 0, &[]);
     assert_eq!((story.status("praise"), story.status("late")), (PhaseStatus::Skipped, PhaseStatus::Pending));
     assert_eq!(story.run.ending(), Some(Ending::Failed));
 
-    let mut story = Story::new(plan, "");
-    story.end("a", 0, &[]);
-    story.end("late", 0, &[]);
-    assert_eq!((story.at_work(), story.status("tell")), (vec!["praise".to_owned()], PhaseStatus::Skipped));
+    let mut story = driven(plan, "");
+    story.end_giving("a", 0, &[]);
+    story.end_giving("late", 0, &[]);
+    assert_eq!((story.at_work(), story.status("tell")), (vec!["praise"], PhaseStatus::Skipped));
 }
 
 #[test]
 fn the_end_is_done_to_the_end() {
     // A phase fails in a plan that stops everything at a failure. What belongs to the end is not stopped for it.
-    let mut story = Story::new(
+    let mut story = driven(
         "onward: 1\non-failure: stop\nphases:\n  a: { run: x }\nfinally:\n  one: { run: x }\n  two: { run: x }\n",
         "",
     );
-    story.end("a", 1, &[]);
-    assert_eq!((story.at_work(), story.run.stop), (vec!["one".to_owned(), "two".to_owned()], None));
-    story.end("one", 1, &[]);
-    assert_eq!((story.at_work(), story.run.stop), (vec!["two".to_owned()], None));
+    story.end_giving("a", 1, &[]);
+    assert_eq!((story.at_work(), story.run.stop), (vec!["one", "two"], None));
+    story.end_giving("one", 1, &[]);
+    assert_eq!((story.at_work(), story.run.stop), (vec!["two"], None));
 }
 
 #[test]
 fn parts_that_consist_of_parts_take_turns_too() {
     // One combination at a time, and each is another plan with two phases. The second begins when the first is over with both.
-    let mut story = Story::new(
+    let mut story = driven(
         "onward: 1\nphases:\n  m: { matrix: { k: [a, b], max-parallel: 1 }, uses: inner.yaml }\n",
         "onward: 1\nphases:\n  one: { run: x }\n  two: { needs: one, run: x }\n",
     );
     for _ in 0..4 {
-        let at_work = story.at_work();
+        let at_work = story.names_at_work();
         assert_eq!(at_work.len(), 1, "{at_work:?}");
-        story.end(&at_work[0], 0, &[]);
+        story.end_giving(&at_work[0], 0, &[]);
     }
     assert_eq!(story.run.ending(), Some(Ending::Completed));
 }

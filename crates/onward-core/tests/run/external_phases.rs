@@ -1,65 +1,26 @@
 //! What others do and say: approvals, reports, and silence. Small stories in virtual time.
 
-#[path = "common/checked.rs"]
-mod checked;
-mod common;
-
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use onward_core::effect::Effect;
-use onward_core::event::{Event, Outcome, Recorded, RewindBegun, StopBy};
+use onward_core::event::{Event, Outcome, RewindBegun, StopBy};
 use onward_core::id::{Attempt, PhaseId};
-use onward_core::input::{AttemptEnd, Begin, Choice, CommitIs, DoneSaid, Input, Posted, Says};
+use onward_core::input::{AttemptEnd, Choice, CommitIs, DoneSaid, Input, Posted, Says};
 use onward_core::run::proof::{ArtifactCopied, ArtifactFound, ArtifactState, CheckEnd, Proof};
-use onward_core::run::{self, Ending, NoNext, PhaseStatus, Refusal, Run, RunStatus};
+use onward_core::run::{self, Ending, NoNext, PhaseStatus, Refusal, RunStatus};
 
-struct Story {
-    run: Run,
-    journal: Vec<Recorded>,
-    now: Timestamp,
-    epoch: u64,
+use crate::common;
+use crate::story::{Story, names};
+
+fn driven(phases: &str) -> Story {
+    let mut story = Story::of(common::plan(&format!("onward: 1\nname: demo\nphases:\n{phases}")));
+    story.resume(&[]);
+    story
 }
 
 impl Story {
-    fn new(phases: &str) -> Self {
-        let plan = common::plan(&format!("onward: 1\nname: demo\nphases:\n{phases}"));
-        let now = common::now();
-        let started = common::started(plan);
-        let (run, stepped) = run::start(started, "ada", now);
-        let mut story = Self { run, journal: stepped.events, now, epoch: 0 };
-        story.drive();
-        story
-    }
-
-    fn step(&mut self, input: &Input) -> Result<Vec<String>, Refusal> {
-        self.now += SignedDuration::from_secs(1);
-        let events = checked::step(&mut self.run, &mut self.journal, input, self.now)?;
-        Ok(events.iter().map(name).collect())
-    }
-
-    fn drive(&mut self) -> Vec<String> {
-        self.epoch += 1;
-        let begin = Begin { renew: true, ..common::begin(self.epoch) };
-        self.step(&Input::Begin(begin)).expect("a driver may begin")
-    }
-
-    fn done(&mut self, phase: &str) -> Vec<String> {
-        let attempt = Attempt(self.state(phase).attempts);
-        let end = AttemptEnd::bare(Outcome::Exited { code: 0 });
-        self.step(&Input::AttemptEnded { phase: PhaseId::new(phase), attempt, end }).expect("it is at work")
-    }
-
-    fn answer(&mut self, phase: &str, choice: &str) -> Result<Vec<String>, Refusal> {
+    fn answer(&mut self, phase: &str, choice: &str) -> Result<Vec<Event>, Refusal> {
         let (phase, choice) = (PhaseId::new(phase), choice.to_owned());
         self.step(&Input::Posted(Posted::Answer { phase, choice, by: "ada@h".to_owned() }))
-    }
-
-    fn report(&mut self, phase: &str, says: Says) -> Result<Vec<String>, Refusal> {
-        let phase = PhaseId::new(phase);
-        self.step(&Input::Posted(Posted::Report { phase, by: "ada@h".to_owned(), says, complexity: None }))
-    }
-
-    fn state(&self, phase: &str) -> &run::PhaseState {
-        self.run.phase_state(&PhaseId::new(phase)).expect("a phase of the plan")
     }
 
     fn waits(&self) -> bool {
@@ -69,10 +30,6 @@ impl Story {
     fn next(&self) -> Result<&str, NoNext> {
         self.run.next_for_others(self.now).map(|phase| phase.id.as_str())
     }
-}
-
-fn name(event: &Event) -> String {
-    serde_json::to_value(event).expect("plain data")["type"].as_str().expect("a tag").to_owned()
 }
 
 fn claim(proof: Proof) -> Says {
@@ -92,31 +49,31 @@ const GATE: &str = "  a: { run: x }\n  gate: { needs: a, approval: { message: go
 /// A person says yes while nobody drives, and says it again. It counts once, and the next driver goes on.
 #[test]
 fn an_approval_is_given_once() {
-    let mut story = Story::new(GATE);
+    let mut story = driven(GATE);
     story.done("a");
     assert!(story.waits());
     assert_eq!(story.state("gate").status, PhaseStatus::Waiting);
     let events = story.answer("gate", "approve").expect("it was asked");
-    assert_eq!(events[..2], ["approval_answered", "phase_completed"]);
+    assert_eq!(names(&events)[..2], ["approval_answered", "phase_completed"]);
     assert_eq!(story.state("gate").outputs["choice"], "approve");
-    assert_eq!(story.answer("gate", "approve").expect("the same again"), Vec::<String>::new());
+    assert_eq!(story.answer("gate", "approve").expect("the same again"), []);
     assert!(story.answer("gate", "reject").is_err(), "it is decided");
     assert!(story.waits(), "nothing is started where nobody drives");
-    assert!(story.drive().contains(&"attempt_started".to_owned()));
+    assert!(names(&story.resume(&[])).contains(&"attempt_started".to_owned()));
 }
 
 /// A person says no. A resume does not ask again; a retry by hand does.
 #[test]
 fn a_rejection_stays_until_it_is_retried() {
-    let mut story = Story::new(GATE);
+    let mut story = driven(GATE);
     story.done("a");
     story.answer("gate", "reject").expect("it was asked");
     assert_eq!(story.run.status(), RunStatus::Failed);
-    story.drive();
+    story.resume(&[]);
     assert_eq!((story.run.ending(), story.state("gate").status), (Some(Ending::Failed), PhaseStatus::Failed));
     let retry = Posted::Choose { phase: PhaseId::new("gate"), choice: Choice::Retry };
     story.step(&Input::Posted(retry)).expect("a person may");
-    story.drive();
+    story.resume(&[]);
     assert_eq!(story.state("gate").status, PhaseStatus::Waiting);
 }
 
@@ -126,7 +83,7 @@ fn an_approval_expires() {
     for (policy, status) in
         [("approve", PhaseStatus::Completed), ("reject", PhaseStatus::Failed), ("pause", PhaseStatus::Waiting)]
     {
-        let mut story = Story::new(&format!(
+        let mut story = driven(&format!(
             "  gate: {{ approval: {{ message: go?, expires: 1h, if-expired: {policy} }} }}\n  side: {{ run: x }}\n"
         ));
         let due = story.now + SignedDuration::from_hours(1);
@@ -140,7 +97,7 @@ fn an_approval_expires() {
 /// Nobody takes an approval as done, and only those who are named decide.
 #[test]
 fn nobody_else_decides() {
-    let mut story = Story::new("  gate: { approval: { message: go?, who: [grace] } }\n");
+    let mut story = driven("  gate: { approval: { message: go?, who: [grace] } }\n");
     assert!(story.answer("gate", "approve").is_err());
     let adopt = Posted::Choose { phase: PhaseId::new("gate"), choice: Choice::Adopt };
     assert!(story.step(&Input::Posted(adopt)).is_err());
@@ -150,21 +107,21 @@ fn nobody_else_decides() {
 /// Somebody begins, claims too much, gives up, and is retried. Each report has one outcome, and repeats have none.
 #[test]
 fn reports_are_taken_once() {
-    let mut story = Story::new("  a: { external: { instructions: do it }, artifacts: { doc: d.md } }\n");
+    let mut story = driven("  a: { external: { instructions: do it }, artifacts: { doc: d.md } }\n");
     assert!(story.waits());
     assert_eq!(story.next(), Ok("a"));
-    assert_eq!(story.report("a", Says::Start).expect("it is open"), ["reported"]);
-    assert_eq!(story.report("a", Says::Start).expect("the same again"), Vec::<String>::new());
+    assert_eq!(names(&story.report("a", Says::Start).expect("it is open")), ["reported"]);
+    assert_eq!(story.report("a", Says::Start).expect("the same again"), []);
     assert!(story.waits() && story.state("a").status == PhaseStatus::Running);
     let missing = Proof {
         artifacts: vec![ArtifactFound { name: "doc".into(), path: "d.md".into(), state: ArtifactState::Missing }],
         ..Proof::default()
     };
-    assert_eq!(story.report("a", claim(missing)).expect("it is heard"), ["reported"]);
+    assert_eq!(names(&story.report("a", claim(missing)).expect("it is heard")), ["reported"]);
     assert_eq!(story.state("a").status, PhaseStatus::Running, "it stays open");
     story.report("a", fail("no luck")).expect("it is at work");
     assert_eq!((story.run.status(), story.next()), (RunStatus::Failed, Err(NoNext::Blocked)));
-    assert_eq!(story.report("a", fail("no luck")).expect("the same again"), Vec::<String>::new());
+    assert_eq!(story.report("a", fail("no luck")).expect("the same again"), []);
     let retry = Posted::Choose { phase: PhaseId::new("a"), choice: Choice::Retry };
     story.step(&Input::Posted(retry)).expect("a person may");
     assert_eq!(story.next(), Ok("a"));
@@ -175,7 +132,7 @@ fn reports_are_taken_once() {
     };
     story.report("a", claim(proof)).expect("it is open");
     assert_eq!((story.run.status(), story.state("a").attempts), (RunStatus::Completed, 2));
-    assert_eq!(story.report("a", claim(Proof::default())).expect("the same again"), Vec::<String>::new());
+    assert_eq!(story.report("a", claim(Proof::default())).expect("the same again"), []);
 }
 
 /// Somebody says that a phase is done before anybody could look: what it needs was done a moment later. What nobody has looked at is
@@ -183,8 +140,8 @@ fn reports_are_taken_once() {
 #[test]
 fn what_nobody_looked_at_is_not_done() {
     for proves in ["artifacts: { doc: d.md }", "verify: [make test]", "done-when: test -e d.md"] {
-        let mut story = Story::new(&format!("  a: {{ external: {{ instructions: do it }}, {proves} }}\n"));
-        assert_eq!(story.report("a", claim(Proof::default())).expect("it is heard"), ["reported"], "{proves}");
+        let mut story = driven(&format!("  a: {{ external: {{ instructions: do it }}, {proves} }}\n"));
+        assert_eq!(names(&story.report("a", claim(Proof::default())).expect("it is heard")), ["reported"], "{proves}");
         assert_ne!(story.state("a").status, PhaseStatus::Completed, "{proves}");
     }
 }
@@ -194,20 +151,20 @@ fn what_nobody_looked_at_is_not_done() {
 #[test]
 fn waiting_for_a_driver_is_not_being_blocked() {
     let mut story =
-        Story::new("  a: { matrix: { k: [1, 2] }, external: { instructions: do it } }\n  b: { needs: a, run: x }\n");
+        driven("  a: { matrix: { k: [1, 2] }, external: { instructions: do it } }\n  b: { needs: a, run: x }\n");
     assert!(story.waits());
     while let Ok(part) = story.next().map(str::to_owned) {
         story.report(&part, claim(Proof::default())).expect("it was handed out");
     }
     assert_eq!(story.next(), Err(NoNext::Waiting));
-    story.drive();
+    story.resume(&[]);
     assert_eq!(story.state("b").status, PhaseStatus::Running);
 }
 
 /// What a phase needs can never be done, and the phase wants its turn all the same. Whoever it is handed to can do it.
 #[test]
 fn what_is_handed_out_can_be_done() {
-    let mut story = Story::new(
+    let mut story = driven(
         "  a: { if: run.type == 'other', run: x }\n  b: { needs: [{ phase: a, state: completed }], run: x }\n  \
          c: { needs: b, if: always(), external: { instructions: clean up } }\n",
     );
@@ -221,7 +178,7 @@ fn what_is_handed_out_can_be_done() {
 /// it the others are not started, and the run waits; while one of ours is at work, it is not handed out.
 #[test]
 fn what_others_have_taken_is_taken() {
-    let mut story = Story::new(
+    let mut story = driven(
         "  s: { run: x }\n  a: { external: { instructions: do it }, locks: [m], writes: docs/** }\n  \
          b: { needs: s, locks: [m], run: x }\n  c: { needs: s, writes: docs/a.md, run: x }\n  \
          d: { needs: b, locks: [m], external: { instructions: do that } }\n",
@@ -230,10 +187,10 @@ fn what_others_have_taken_is_taken() {
     story.done("s");
     assert_eq!((story.state("b").status, story.state("c").status), (PhaseStatus::Pending, PhaseStatus::Pending));
     assert!(story.waits(), "nothing can be started before somebody has reported");
-    story.drive();
+    story.resume(&[]);
     assert!(story.waits());
     story.report("a", claim(Proof::default())).expect("it is at work");
-    story.drive();
+    story.resume(&[]);
     assert_eq!((story.state("b").status, story.state("c").status), (PhaseStatus::Running, PhaseStatus::Running));
     story.done("c");
     assert_eq!(story.next(), Err(NoNext::Waiting));
@@ -245,7 +202,7 @@ fn what_others_have_taken_is_taken() {
 #[test]
 fn what_we_have_taken_is_not_begun() {
     let plan = "  a: { run: x, kind: commit }\n  b: { external: { instructions: do it }, locks: [git] }\n";
-    let mut story = Story::new(plan);
+    let mut story = driven(plan);
     assert_eq!(story.next(), Err(NoNext::Waiting));
     let refused = story.report("b", Says::Start).expect_err("the lock is held");
     assert!(refused.to_string().contains("a holds the lock git"), "{refused}");
@@ -257,10 +214,10 @@ fn what_we_have_taken_is_not_begun() {
 /// would not help. A change in what remains gives it more time.
 #[test]
 fn who_goes_round_in_circles_is_stuck() {
-    let mut story = Story::new("  a: { external: { instructions: do it } }\n");
+    let mut story = driven("  a: { external: { instructions: do it } }\n");
     story.report("a", Says::Start).expect("it is open");
     for text in ["two tests", "Two  tests", "one test", "one test"] {
-        assert_eq!(story.report("a", remains(text)).expect("it is heard"), ["reported"], "{text}");
+        assert_eq!(names(&story.report("a", remains(text)).expect("it is heard")), ["reported"], "{text}");
         assert_eq!(story.state("a").status, PhaseStatus::Running, "{text}");
     }
     story.report("a", remains("one test")).expect("it is heard");
@@ -279,7 +236,7 @@ fn silence_means_what_the_plan_says() {
         ("ask", PhaseStatus::Interrupted, true),
     ];
     for (policy, status, in_doubt) in policies {
-        let mut story = Story::new(&format!(
+        let mut story = driven(&format!(
             "  a: {{ external: {{ instructions: do it, heartbeat: 10m, if-silent: {policy} }} }}\n  b: {{ run: x }}\n"
         ));
         story.report("a", Says::Start).expect("it is open");
@@ -298,7 +255,7 @@ fn silence_means_what_the_plan_says() {
 /// the run is paused, once: started again, it waits for somebody to take the phase in hand.
 #[test]
 fn silence_pauses_the_run_once() {
-    let mut story = Story::new(
+    let mut story = driven(
         "  a: { external: { instructions: do it, heartbeat: 10m, if-silent: pause } }\n  b: { run: x }\n  c: { needs: b, run: x }\n",
     );
     story.report("a", Says::Start).expect("it is open");
@@ -308,7 +265,7 @@ fn silence_pauses_the_run_once() {
     story.done("b");
     assert_eq!(story.run.ending(), Some(Ending::Stopped(StopBy::Pause)));
     assert_eq!((story.state("a").status, story.state("c").status), (PhaseStatus::Interrupted, PhaseStatus::Pending));
-    story.drive();
+    story.resume(&[]);
     assert_eq!(story.state("c").status, PhaseStatus::Running);
     story.done("c");
     assert_eq!(story.run.ending(), Some(Ending::Stopped(StopBy::Waiting)));
@@ -322,7 +279,7 @@ fn silence_pauses_the_run_once() {
 /// An attempt ends with code 0 and its check fails. It is tried again as after a failure, and the error names the command.
 #[test]
 fn what_is_not_proven_is_not_done() {
-    let mut story = Story::new("  a: { run: x, verify: [make test], retry: { max: 1, backoff: { initial: 1s } } }\n");
+    let mut story = driven("  a: { run: x, verify: [make test], retry: { max: 1, backoff: { initial: 1s } } }\n");
     for last in [false, true] {
         story.now += SignedDuration::from_mins(1);
         story.step(&Input::Tick).expect("time passes");
@@ -341,14 +298,14 @@ fn what_is_not_proven_is_not_done() {
 /// The first is told yes, the second is told no, and what was recorded stays.
 #[test]
 fn what_is_done_is_not_reported_otherwise() {
-    let mut story = Story::new("  a: { external: { instructions: do it } }\n");
+    let mut story = driven("  a: { external: { instructions: do it } }\n");
     let done = |value: &str| {
         let outputs = [("url".to_owned(), value.to_owned())].into();
         Says::Done(Box::new(DoneSaid { outputs, ..DoneSaid::default() }))
     };
     story.report("a", done("one")).expect("it is theirs");
-    assert_eq!(story.report("a", done("one")).expect("the same again"), Vec::<String>::new());
-    assert_eq!(story.report("a", claim(Proof::default())).expect("the same again"), Vec::<String>::new());
+    assert_eq!(story.report("a", done("one")).expect("the same again"), []);
+    assert_eq!(story.report("a", claim(Proof::default())).expect("the same again"), []);
     story.report("a", done("two")).expect_err("it was done otherwise");
     assert_eq!(story.state("a").outputs["url"], "one");
 }
@@ -356,7 +313,7 @@ fn what_is_done_is_not_reported_otherwise() {
 /// Whoever does a phase names a commit that nobody knows. The phase is not done.
 #[test]
 fn a_commit_that_nobody_knows() {
-    let mut story = Story::new("  a: { external: { instructions: do it } }\n");
+    let mut story = driven("  a: { external: { instructions: do it } }\n");
     let done = |commit_is| {
         Says::Done(Box::new(DoneSaid { commit: Some("c0ffee".to_owned()), commit_is, ..DoneSaid::default() }))
     };
@@ -370,7 +327,7 @@ fn a_commit_that_nobody_knows() {
 #[test]
 fn who_is_overruled_was_heard() {
     let mut story =
-        Story::new("  a: { external: { instructions: do it, heartbeat: 10m, if-silent: fail } }\n  b: { run: x }\n");
+        driven("  a: { external: { instructions: do it, heartbeat: 10m, if-silent: fail } }\n  b: { run: x }\n");
     story.report("a", Says::Start).expect("it is open");
     for text in ["three", "two", "one"] {
         story.now += SignedDuration::from_mins(9);
@@ -385,7 +342,7 @@ fn who_is_overruled_was_heard() {
 fn others_have_retries_too() {
     let phase = "  a: { retry: { max: 1, backoff: { initial: 1h, jitter: false } }, external: { instructions: do it, heartbeat: 10m, if-silent: fail } }\n  b: { needs: a, run: x }\n";
     for how in ["fail", "circles", "silence"] {
-        let mut story = Story::new(phase);
+        let mut story = driven(phase);
         for status in [PhaseStatus::Pending, PhaseStatus::Failed] {
             assert_eq!(story.next(), Ok("a"), "{how}");
             story.report("a", Says::Start).expect("it is open");
@@ -417,7 +374,7 @@ fn others_have_retries_too() {
 fn nothing_new_is_handed_out_after_a_failure() {
     let external = "external: { instructions: do it }";
     let phases = format!("  a: {{ {external} }}\n  b: {{ {external} }}\n  c: {{ {external} }}\n");
-    let mut story = Story::new(&phases);
+    let mut story = driven(&phases);
     story.report("a", Says::Start).expect("it is open");
     story.report("b", Says::Start).expect("it is open");
     story.report("a", fail("no luck")).expect("it is at work");
@@ -434,7 +391,7 @@ fn nothing_new_is_handed_out_after_a_failure() {
 #[test]
 fn what_cannot_be_begun() {
     let external = "external: { instructions: do it, heartbeat: 10m, if-silent: ask }";
-    let mut story = Story::new(&format!("  a: {{ {external} }}\n  b: {{ needs: a, {external} }}\n"));
+    let mut story = driven(&format!("  a: {{ {external} }}\n  b: {{ needs: a, {external} }}\n"));
     assert!(story.report("b", Says::Start).is_err(), "a is not done");
     story.report("a", remains("all of it")).expect("it is heard");
     assert_eq!((story.state("a").status, story.state("a").attempts), (PhaseStatus::Pending, 0));
@@ -452,7 +409,7 @@ fn what_cannot_be_begun() {
 /// The effect of what somebody did cannot be seen, and cannot be denied. That is not done.
 #[test]
 fn what_nobody_can_tell_is_not_done() {
-    let mut story = Story::new("  a: { external: { instructions: do it }, done-when: [test -e x] }\n");
+    let mut story = driven("  a: { external: { instructions: do it }, done-when: [test -e x] }\n");
     let proof = Proof { effect: Some(onward_core::run::proof::EffectFound::CannotTell), ..Proof::default() };
     story.report("a", Says::Start).expect("it is open");
     story.report("a", claim(proof)).expect("it is heard");
@@ -463,7 +420,7 @@ fn what_nobody_can_tell_is_not_done() {
 #[test]
 fn those_who_are_named_decide() {
     for (who, may) in [("ada", true), ("ada@h", true), ("ad", false), ("ada@g", false)] {
-        let mut story = Story::new(&format!("  gate: {{ approval: {{ message: go?, who: ['{who}'] }} }}\n"));
+        let mut story = driven(&format!("  gate: {{ approval: {{ message: go?, who: ['{who}'] }} }}\n"));
         assert_eq!(story.answer("gate", "approve").is_ok(), may, "{who}");
     }
 }
@@ -472,12 +429,12 @@ fn those_who_are_named_decide() {
 #[test]
 fn nobody_is_asked_in_vain() {
     let beside = "  a: { run: x }\n  bad: { run: x }\n  gate: { needs: a, approval: { message: go? } }\n";
-    let mut story = Story::new(beside);
+    let mut story = driven(beside);
     story.step(&Input::Posted(Posted::Pause)).expect("anybody may");
     story.done("a");
     assert_eq!(story.state("gate").status, PhaseStatus::Pending, "the run is being paused");
 
-    let mut story = Story::new(beside);
+    let mut story = driven(beside);
     let end = AttemptEnd::bare(Outcome::Exited { code: 1 });
     story.step(&Input::AttemptEnded { phase: PhaseId::new("bad"), attempt: Attempt(1), end }).expect("it is at work");
     story.done("a");
@@ -487,7 +444,7 @@ fn nobody_is_asked_in_vain() {
 /// Two questions stand open. The first that expires is what somebody wakes up for.
 #[test]
 fn the_first_patience_to_end_is_heard() {
-    let story = Story::new(
+    let story = driven(
         "  one: { approval: { message: go?, expires: 1h } }\n  two: { approval: { message: go?, expires: 2h } }\n  b: { run: x }\n",
     );
     let due: Vec<i64> = run::wanted(&story.run, story.now)
@@ -502,7 +459,7 @@ fn the_first_patience_to_end_is_heard() {
 /// Nobody drives the run, whoever was at work is not heard any more, and the plan says pause. It is paused at once.
 #[test]
 fn silence_where_nobody_drives() {
-    let mut story = Story::new("  a: { external: { instructions: do it, heartbeat: 10m, if-silent: pause } }\n");
+    let mut story = driven("  a: { external: { instructions: do it, heartbeat: 10m, if-silent: pause } }\n");
     story.report("a", Says::Start).expect("it is open");
     assert!(story.waits());
     story.now += SignedDuration::from_mins(11);
@@ -513,10 +470,8 @@ fn silence_where_nobody_drives() {
 fn with_an_end(result: &str) -> Story {
     let text =
         "onward: 1\nname: demo\nphases:\n  a: { external: { instructions: do it } }\nfinally:\n  clean: { run: x }\n";
-    let (run, stepped) =
-        run::start(common::started(onward_core::plan::expand::joined(common::plan(text))), "ada", common::now());
-    let mut story = Story { run, journal: stepped.events, now: common::now(), epoch: 0 };
-    story.drive();
+    let mut story = Story::of(onward_core::plan::expand::joined(common::plan(text)));
+    story.resume(&[]);
     story.report("a", Says::Start).expect("it is open");
     let says = if result == "done" { claim(Proof::default()) } else { fail("no luck") };
     story.report("a", says).expect("it is at work");
@@ -530,8 +485,7 @@ fn the_end_is_not_forgotten_where_nobody_drives() {
     for result in ["done", "failed"] {
         let mut story = with_an_end(result);
         assert_eq!(story.run.result, None, "{result}");
-        story.epoch += 1;
-        story.step(&Input::Begin(common::begin(story.epoch))).expect("a driver may begin");
+        story.drive();
         assert_eq!(story.state("clean").status, PhaseStatus::Running, "{result}");
     }
 }
@@ -542,8 +496,7 @@ fn the_end_is_not_forgotten_where_nobody_drives() {
 fn the_end_comes_again_where_nobody_drives() {
     let mut story = with_an_end("failed");
     let drive = |story: &mut Story| {
-        story.epoch += 1;
-        story.step(&Input::Begin(common::begin(story.epoch))).expect("a driver may begin");
+        story.drive();
     };
     drive(&mut story);
     story.done("clean");
@@ -564,9 +517,8 @@ fn a_run_is_not_over_while_something_can_go_on() {
     let plan =
         |more: &str| format!("onward: 1\nname: demo\non-failure: continue\nreplan: {{ run: x }}\nphases:\n{more}");
     let story_of = |phases: &str| {
-        let (run, stepped) = run::start(common::started(common::plan(&plan(phases))), "ada", common::now());
-        let mut story = Story { run, journal: stepped.events, now: common::now(), epoch: 0 };
-        story.drive();
+        let mut story = Story::of(common::plan(&plan(phases)));
+        story.resume(&[]);
         story
     };
     let mut story = story_of(&format!("  a: {{ {external} }}\n  b: {{ {external} }}\n  c: {{ needs: b, run: x }}\n"));
@@ -574,8 +526,7 @@ fn a_run_is_not_over_while_something_can_go_on() {
     assert!(story.report("a", Says::Start).is_err(), "nobody has said that it is retried");
     story.report("b", claim(Proof::default())).expect("it is open");
     assert!(story.waits(), "c can be done");
-    story.epoch += 1;
-    story.step(&Input::Begin(common::begin(story.epoch))).expect("a driver may begin");
+    story.drive();
     assert_eq!(story.state("c").status, PhaseStatus::Running);
 
     let mut story = story_of(&format!("  a: {{ {external} }}\n  b: {{ {external} }}\n"));
@@ -594,7 +545,7 @@ fn a_run_is_not_over_while_something_can_go_on() {
 /// The run is being taken back to an earlier state. Nobody begins anything until that is done.
 #[test]
 fn nothing_begins_during_a_rewind() {
-    let mut story = Story::new("  a: { external: { instructions: do it } }\n");
+    let mut story = driven("  a: { external: { instructions: do it } }\n");
     let checkpoint = story.run.last_checkpoint.clone().expect("one was taken at the start");
     let begun = RewindBegun { to: checkpoint.clone(), before: checkpoint, files: None, state: true, undoes: false };
     story.step(&Input::Rewind(begun)).expect("nothing is at work");

@@ -1,16 +1,17 @@
 //! Ends in the middle of something: what must not happen twice is asked about, and what was finished is done. Small stories in
 //! virtual time.
 
-mod common;
-
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use onward_core::effect::Effect;
-use onward_core::event::{Event, Outcome, PlanRevised, Recorded, StopBy};
+use onward_core::event::{Outcome, PlanRevised, StopBy};
 use onward_core::id::{Attempt, PhaseId};
-use onward_core::input::{AttemptEnd, Choice, Input, Posted, Says};
+use onward_core::input::{AttemptEnd, Choice, Input, Posted, Resumption, Says};
 use onward_core::plan;
 use onward_core::run::proof::{self, CheckEnd, Proof};
-use onward_core::run::{self, PhaseStatus, Run};
+use onward_core::run::{self, PhaseStatus};
+
+use crate::common;
+use crate::story::Story;
 
 const KILLED: Outcome = Outcome::Killed { signal: 9 };
 /// The code of a shell whose child was killed.
@@ -18,73 +19,27 @@ const CHILD_KILLED: Outcome = Outcome::Exited { code: 137 };
 const FINISHED: Outcome = Outcome::Stopped { by: StopBy::Interrupt, said_done: true };
 const RETRIES: &str = ", retry: { max: 1, when: [failed, timed-out, infra], backoff: { initial: 1s } }";
 
-struct Story {
-    run: Run,
-    journal: Vec<Recorded>,
-    now: Timestamp,
-    epoch: u64,
+/// One phase `a` with these keys, and `b` after it.
+fn driven_a(keys: &str) -> Story {
+    let phases = format!("  a: {{ run: x{keys} }}\n  b: {{ needs: a, run: x }}\n");
+    Story::of(common::plan(&format!("onward: 1\nname: demo\nphases:\n{phases}"))).driven()
 }
 
 impl Story {
-    /// One phase `a` with these keys, and `b` after it.
-    fn of_a(keys: &str) -> Self {
-        let plan = common::plan(&format!(
-            "onward: 1\nname: demo\nphases:\n  a: {{ run: x{keys} }}\n  b: {{ needs: a, run: x }}\n"
-        ));
-        let now = common::now();
-        let (run, stepped) = run::start(common::started(plan), "ada", now);
-        let mut story = Self { run, journal: stepped.events, now, epoch: 0 };
-        story.drive();
-        story
-    }
-
-    fn take(&mut self, input: &Input) -> Vec<Event> {
-        self.now += SignedDuration::from_secs(1);
-        let stepped = run::step(&mut self.run, input, "ada", self.now).expect("a legal input");
-        self.journal.extend(stepped.events.clone());
-        let replayed = run::fold(&self.journal).expect("a journal");
-        assert_eq!(format!("{:?}", self.run), format!("{replayed:?}"), "I1: live equals replayed");
-        stepped.events.into_iter().map(|recorded| recorded.event).collect()
-    }
-
-    fn drive(&mut self) {
-        self.epoch += 1;
-        self.take(&Input::Begin(common::begin(self.epoch)));
-    }
-
-    fn end(&mut self, outcome: Outcome) {
-        self.end_as(AttemptEnd::bare(outcome));
-    }
-
-    fn end_as(&mut self, end: AttemptEnd) {
-        let attempt = Attempt(self.a().attempts);
-        self.take(&Input::AttemptEnded { phase: PhaseId::new("a"), attempt, end });
-    }
-
     fn probe(&mut self, proof: Proof) {
         let phase = PhaseId::new("a");
         assert!(run::wanted(&self.run, self.now).contains(&Effect::Probe { phase: phase.clone() }), "it is looked at");
         self.take(&Input::Probed { phase, proof: Box::new(proof) });
     }
 
-    fn later(&mut self) {
-        self.now += SignedDuration::from_hours(1);
-        self.take(&Input::Tick);
-        assert_eq!(self.a().status, PhaseStatus::Running, "it is tried again");
-    }
-
     fn later_begun_by_others(&mut self, start: &Input) {
         self.now += SignedDuration::from_hours(1);
         self.take(start);
-        assert_eq!(self.a().status, PhaseStatus::Running, "somebody is at work on it");
-    }
-
-    fn a(&self) -> &run::PhaseState {
-        self.run.phase_state(&PhaseId::new("a")).expect("a phase of the plan")
+        assert_eq!(self.state("a").status, PhaseStatus::Running, "somebody is at work on it");
     }
 
     fn stands(&self) -> Stands {
-        match self.a() {
+        match self.state("a") {
             state if state.in_doubt => Stands::Asked,
             state if state.not_before.is_some() => Stands::Retried,
             state if state.status == PhaseStatus::Failed => Stands::Failed,
@@ -125,15 +80,15 @@ fn an_outward_effect_that_was_cut_short_is_not_repeated_unasked() {
             (", effects: external, on-interrupt: rerun", Stands::Retried),
             ("", Stands::Retried),
         ] {
-            let mut story = Story::of_a(&format!("{keys}{RETRIES}"));
-            story.end(outcome.clone());
+            let mut story = driven_a(&format!("{keys}{RETRIES}"));
+            story.end("a", outcome.clone());
             assert_eq!(story.stands(), stands, "{keys:?}, {outcome:?}");
         }
-        let mut story = Story::of_a(", effects: external");
-        story.end(outcome.clone());
+        let mut story = driven_a(", effects: external");
+        story.end("a", outcome.clone());
         assert_eq!(story.stands(), Stands::Asked, "without retries, {outcome:?}");
         story.drive();
-        assert_eq!((story.stands(), story.a().attempts), (Stands::Asked, 1), "the next start asks too");
+        assert_eq!((story.stands(), story.state("a").attempts), (Stands::Asked, 1), "the next start asks too");
     }
 }
 
@@ -142,8 +97,8 @@ fn an_outward_effect_that_was_cut_short_is_not_repeated_unasked() {
 fn an_outward_effect_that_failed_by_itself_is_retried_as_the_plan_says() {
     let could_not_start = Outcome::CouldNotStart { reason: "no such program".to_owned() };
     for outcome in [Outcome::Exited { code: 3 }, Outcome::Exited { code: 128 }, could_not_start] {
-        let mut story = Story::of_a(&format!(", effects: external{RETRIES}"));
-        story.end(outcome.clone());
+        let mut story = driven_a(&format!(", effects: external{RETRIES}"));
+        story.end("a", outcome.clone());
         assert_eq!(story.stands(), Stands::Retried, "{outcome:?}");
     }
 }
@@ -151,8 +106,8 @@ fn an_outward_effect_that_failed_by_itself_is_retried_as_the_plan_says() {
 /// A phase was killed from outside, and its plan wants to be asked about interruptions.
 #[test]
 fn a_foreign_signal_is_an_interruption_for_whoever_wants_to_be_asked() {
-    let mut story = Story::of_a(&format!(", on-interrupt: ask{RETRIES}"));
-    story.end(KILLED);
+    let mut story = driven_a(&format!(", on-interrupt: ask{RETRIES}"));
+    story.end("a", KILLED);
     assert_eq!(story.stands(), Stands::Asked);
 }
 
@@ -165,8 +120,8 @@ fn a_foreign_signal_is_retried_where_that_is_asked_for() {
         (Outcome::TimedOut, Stands::Retried),
         (Outcome::Exited { code: 1 }, Stands::Retried),
     ] {
-        let mut story = Story::of_a(", retry: { max: 2 }");
-        story.end(outcome.clone());
+        let mut story = driven_a(", retry: { max: 2 }");
+        story.end("a", outcome.clone());
         assert_eq!(story.stands(), stands, "{outcome:?}");
     }
 }
@@ -176,29 +131,29 @@ fn a_foreign_signal_is_retried_where_that_is_asked_for() {
 #[test]
 fn a_probe_speaks_before_the_retry_of_what_was_cut_short() {
     let story = |seen_there| {
-        let mut story = Story::of_a(&format!(", effects: external, done-when: [x]{RETRIES}"));
-        story.end(KILLED);
-        assert_eq!((story.a().attempts, story.a().failures), (1, 1));
+        let mut story = driven_a(&format!(", effects: external, done-when: [x]{RETRIES}"));
+        story.end("a", KILLED);
+        assert_eq!((story.state("a").attempts, story.state("a").failures), (1, 1));
         story.probe(seen(seen_there));
         story
     };
     assert_eq!(story(proof::EffectFound::There).stands(), Stands::Done);
     assert_eq!(story(proof::EffectFound::CannotTell).stands(), Stands::Asked);
     let mut again = story(proof::EffectFound::Absent);
-    assert_eq!((again.stands(), again.a().failures), (Stands::Retried, 1));
-    again.later();
-    again.end(KILLED);
+    assert_eq!((again.stands(), again.state("a").failures), (Stands::Retried, 1));
+    again.later("a");
+    again.end("a", KILLED);
     again.probe(seen(proof::EffectFound::Absent));
-    assert_eq!((again.stands(), again.a().failures), (Stands::Failed, 2));
-    assert_eq!(again.a().error.as_ref().map(|error| error.code.as_str()), Some("signal"));
+    assert_eq!((again.stands(), again.state("a").failures), (Stands::Failed, 2));
+    assert_eq!(again.state("a").error.as_ref().map(|error| error.code.as_str()), Some("signal"));
 }
 
 /// A phase pays and says so, and what it gives out cannot be read. It would pay once more.
 #[test]
 fn an_outward_effect_with_unreadable_outputs_is_not_repeated_unasked() {
     for (keys, stands) in [(", effects: external", Stands::Asked), ("", Stands::Retried)] {
-        let mut story = Story::of_a(&format!("{keys}{RETRIES}"));
-        story.end_as(unreadable(Outcome::Exited { code: 0 }));
+        let mut story = driven_a(&format!("{keys}{RETRIES}"));
+        story.end_as("a", unreadable(Outcome::Exited { code: 0 }));
         assert_eq!(story.stands(), stands, "{keys:?}");
     }
 }
@@ -207,13 +162,13 @@ fn an_outward_effect_with_unreadable_outputs_is_not_repeated_unasked() {
 #[test]
 fn a_check_of_an_outward_effect_says_no_or_nothing() {
     for (code, stands) in [(Some(1), Stands::Retried), (None, Stands::Asked), (Some(137), Stands::Asked)] {
-        let mut story = Story::of_a(&format!(", effects: external, verify: [c]{RETRIES}"));
-        story.end(Outcome::Exited { code: 0 });
+        let mut story = driven_a(&format!(", effects: external, verify: [c]{RETRIES}"));
+        story.end("a", Outcome::Exited { code: 0 });
         story.probe(checked(code));
         assert_eq!(story.stands(), stands, "{code:?}");
     }
-    let mut story = Story::of_a(&format!(", verify: [c]{RETRIES}"));
-    story.end(Outcome::Exited { code: 0 });
+    let mut story = driven_a(&format!(", verify: [c]{RETRIES}"));
+    story.end("a", Outcome::Exited { code: 0 });
     story.probe(checked(None));
     assert_eq!(story.stands(), Stands::Retried, "it may be done again");
 }
@@ -224,9 +179,9 @@ fn a_check_of_an_outward_effect_says_no_or_nothing() {
 fn a_phase_that_finished_after_a_stop_is_done() {
     for keys in ["", ", effects: external, on-interrupt: rerun", ", on-interrupt: ask"] {
         for by in [StopBy::Interrupt, StopBy::SessionEnd] {
-            let mut story = Story::of_a(keys);
+            let mut story = driven_a(keys);
             story.take(&Input::StopAsked { by });
-            story.end(Outcome::Stopped { by, said_done: true });
+            story.end("a", Outcome::Stopped { by, said_done: true });
             assert_eq!(
                 (story.stands(), story.run.ending()),
                 (Stands::Done, Some(run::Ending::Stopped(by))),
@@ -234,7 +189,7 @@ fn a_phase_that_finished_after_a_stop_is_done() {
             );
             story.drive();
             let b = story.run.phase_state(&PhaseId::new("b")).expect("of the plan");
-            assert_eq!((story.a().attempts, b.attempts), (1, 1));
+            assert_eq!((story.state("a").attempts, b.attempts), (1, 1));
         }
     }
 }
@@ -242,9 +197,9 @@ fn a_phase_that_finished_after_a_stop_is_done() {
 /// The same with an outward effect that nothing can prove: it may have been polite and stopped half-way, so a person is asked.
 #[test]
 fn an_outward_effect_that_ends_politely_after_a_stop_is_asked_about() {
-    let mut story = Story::of_a(", effects: external");
+    let mut story = driven_a(", effects: external");
     story.take(&Input::StopAsked { by: StopBy::Interrupt });
-    story.end(FINISHED);
+    story.end("a", FINISHED);
     assert_eq!(story.stands(), Stands::Asked);
 }
 
@@ -252,11 +207,11 @@ fn an_outward_effect_that_ends_politely_after_a_stop_is_asked_about() {
 #[test]
 fn a_phase_that_finished_after_a_stop_without_its_outputs_is_interrupted() {
     for (keys, asked) in [("", false), (", effects: external", true)] {
-        let mut story = Story::of_a(keys);
+        let mut story = driven_a(keys);
         story.take(&Input::StopAsked { by: StopBy::Interrupt });
-        story.end_as(unreadable(FINISHED));
-        assert_eq!((story.a().status, story.a().in_doubt), (PhaseStatus::Interrupted, asked), "{keys:?}");
-        assert_eq!(story.a().failures, 0);
+        story.end_as("a", unreadable(FINISHED));
+        assert_eq!((story.state("a").status, story.state("a").in_doubt), (PhaseStatus::Interrupted, asked), "{keys:?}");
+        assert_eq!(story.state("a").failures, 0);
     }
 }
 
@@ -265,18 +220,21 @@ fn a_phase_that_finished_after_a_stop_without_its_outputs_is_interrupted() {
 #[test]
 fn a_phase_that_finished_after_a_stop_proves_it_at_the_next_start() {
     let story = |keys: &str, code| {
-        let mut story = Story::of_a(&format!("{keys}, verify: [c]"));
+        let mut story = driven_a(&format!("{keys}, verify: [c]"));
         story.take(&Input::StopAsked { by: StopBy::Interrupt });
-        story.end(FINISHED);
-        assert_eq!((story.a().status, story.a().attempts), (PhaseStatus::Interrupted, 1));
+        story.end("a", FINISHED);
+        assert_eq!((story.state("a").status, story.state("a").attempts), (PhaseStatus::Interrupted, 1));
         story.drive();
-        assert_eq!(story.a().attempts, 1, "it is looked at before it is begun again");
+        assert_eq!(story.state("a").attempts, 1, "it is looked at before it is begun again");
         story.probe(checked(Some(code)));
         story
     };
     assert_eq!(story("", 0).stands(), Stands::Done);
     let again = story("", 1);
-    assert_eq!((again.a().status, again.a().failures, again.a().attempts), (PhaseStatus::Running, 0, 2));
+    assert_eq!(
+        (again.state("a").status, again.state("a").failures, again.state("a").attempts),
+        (PhaseStatus::Running, 0, 2)
+    );
     assert_eq!(story(", effects: external", 1).stands(), Stands::Asked);
 }
 
@@ -287,23 +245,22 @@ fn an_answer_about_what_is_at_work_counts_when_it_has_ended() {
     let killed = Outcome::Stopped { by: StopBy::OrphanKill, said_done: false };
     for outcome in [killed, Outcome::Unknown] {
         for answer in ["none", "retry", "from"] {
-            let mut story = Story::of_a(", effects: external");
-            let generation = story.a().generation;
-            story.epoch += 1;
-            let mut begin = common::begin(story.epoch);
+            let mut story = driven_a(", effects: external");
+            let generation = story.state("a").generation;
+            let mut begin = common::begin(0);
             match answer {
                 "retry" => begin.choices = vec![(PhaseId::new("a"), Choice::Retry)],
                 "from" => begin.resumption.from = Some(PhaseId::new("a")),
                 _ => {}
             }
-            story.take(&Input::Begin(begin));
+            story.begin(begin).expect("a person may");
             story.take(&Input::AttemptFound { phase: PhaseId::new("a"), attempt: Attempt(1), alive: true });
-            story.end(outcome.clone());
+            story.end("a", outcome.clone());
             if answer == "none" {
                 assert_eq!(story.stands(), Stands::Asked, "{outcome:?}");
                 continue;
             }
-            let state = story.a();
+            let state = story.state("a");
             assert_eq!(
                 (state.status, state.attempts, state.generation),
                 (PhaseStatus::Running, 2, generation),
@@ -317,7 +274,7 @@ fn an_answer_about_what_is_at_work_counts_when_it_has_ended() {
 /// any more, the answer is taken for whatever becomes of it.
 #[test]
 fn a_retry_of_what_is_at_work_is_refused() {
-    let mut story = Story::of_a("");
+    let mut story = driven_a("");
     let phase = PhaseId::new("a");
     for choice in [Choice::Retry, Choice::RetryClean] {
         let posted = Input::Posted(Posted::Choose { phase: phase.clone(), choice });
@@ -333,16 +290,13 @@ fn a_retry_of_what_is_at_work_is_refused() {
 /// The plan gives a phase to others while it is still to be looked whether its effect is there: nobody begins it before that.
 #[test]
 fn nobody_begins_what_may_have_been_done() {
-    let mut story = Story::of_a(&format!(", effects: external, done-when: c{RETRIES}"));
-    story.end(KILLED);
+    let mut story = driven_a(&format!(", effects: external, done-when: c{RETRIES}"));
+    story.end("a", KILLED);
     let plan = common::plan(&format!(
         "onward: 1\nname: demo\nphases:\n  a: {{ external: {{ instructions: x }}, effects: external, done-when: c{RETRIES} }}\n  b: {{ needs: a, run: x }}\n"
     ));
     let revised = PlanRevised { plan_digest: plan::digest(&plan), plan, plan_text: String::new(), renamed: Vec::new() };
-    story.epoch += 1;
-    let mut begin = common::begin(story.epoch);
-    begin.resumption.revised = Some(Box::new(revised));
-    story.take(&Input::Begin(begin));
+    story.drive_told(Resumption { revised: Some(Box::new(revised)), ..Resumption::default() });
     let report = |says| {
         let (phase, by) = (PhaseId::new("a"), "ada@h".to_owned());
         Input::Posted(Posted::Report { phase, by, says, complexity: None })
@@ -354,5 +308,5 @@ fn nobody_begins_what_may_have_been_done() {
     story.later_begun_by_others(&report(Says::Start));
     let late = Input::Probed { phase: PhaseId::new("a"), proof: Box::new(seen(proof::EffectFound::Absent)) };
     assert_eq!(story.take(&late), [], "an answer that comes too late changes nothing");
-    assert_eq!(story.a().status, PhaseStatus::Running, "it stays with whoever began it");
+    assert_eq!(story.state("a").status, PhaseStatus::Running, "it stays with whoever began it");
 }

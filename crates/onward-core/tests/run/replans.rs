@@ -1,61 +1,27 @@
 //! Phases that want another plan, and what comes of it, in the life of a run. Small stories in virtual time.
 
-#[path = "common/checked.rs"]
-mod checked;
-mod common;
-
-use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use onward_core::effect::Effect;
-use onward_core::event::{Event, Outcome, PlanRevised, Recorded, StopBy};
+use onward_core::event::{Event, Outcome, PlanRevised, StopBy};
 use onward_core::id::{Attempt, PhaseId};
-use onward_core::input::{AttemptEnd, Begin, Choice, Consent, Input, LastWords, Posted, Resumption, Says};
+use onward_core::input::{AttemptEnd, Choice, Consent, Input, Posted, Resumption, Says};
 use onward_core::plan;
 use onward_core::replan::{Because, ReplanLimits};
 use onward_core::run::proof::{CheckEnd, EffectFound as EffectSeen, Proof};
 use onward_core::run::replans::Stage;
-use onward_core::run::{self, Before, Ending, PhaseStatus, Refusal, Run};
+use onward_core::run::{self, Before, Ending, PhaseStatus, Refusal};
 
-struct Story {
-    run: Run,
-    journal: Vec<Recorded>,
-    now: Timestamp,
-    epoch: u64,
+use crate::common;
+use crate::story::Story;
+
+/// A plan with these rules about other plans, and these phases.
+fn driven(rules: &str, phases: &str) -> Story {
+    Story::of(text(rules, phases)).driven()
 }
 
 impl Story {
-    /// A plan with these rules about other plans, and these phases.
-    fn new(rules: &str, phases: &str) -> Self {
-        let now = common::now();
-        let (run, stepped) = run::start(common::started(text(rules, phases)), "ada", now);
-        let mut story = Self { run, journal: stepped.events, now, epoch: 0 };
-        story.drive();
-        story
-    }
-
-    fn step(&mut self, input: &Input) -> Result<Vec<Event>, Refusal> {
-        self.now += SignedDuration::from_secs(1);
-        checked::step(&mut self.run, &mut self.journal, input, self.now)
-    }
-
-    fn take(&mut self, input: &Input) -> Vec<Event> {
-        self.step(input).expect("a legal input")
-    }
-
-    fn drive(&mut self) {
-        self.drive_told(Resumption::default());
-    }
-
-    fn drive_told(&mut self, resumption: Resumption) {
-        self.epoch += 1;
-        self.take(&Input::Begin(Begin { resumption, ..common::begin(self.epoch) }));
-    }
-
-    fn end(&mut self, phase: &str, code: i32) -> Vec<Event> {
-        let attempt = Attempt(self.state(phase).attempts);
-        let last_words = Some(Box::new(LastWords { text: "too big\n".to_owned(), local: TimeZone::UTC }));
-        let end = AttemptEnd { last_words, ..AttemptEnd::bare(Outcome::Exited { code }) };
-        self.take(&Input::AttemptEnded { phase: PhaseId::new(phase), attempt, end })
+    fn find_too_big(&mut self, phase: &str, code: i32) -> Vec<Event> {
+        self.end_saying(phase, Outcome::Exited { code }, "too big\n")
     }
 
     /// The command that makes plans prints this one.
@@ -67,7 +33,7 @@ impl Story {
         self.step(&Input::Posted(Posted::SettleReplan { phase: PhaseId::new(phase), answer }))
     }
 
-    fn report(&mut self, phase: &str, says: Says, complexity: Option<u32>) -> Vec<Event> {
+    fn report_complexity(&mut self, phase: &str, says: Says, complexity: Option<u32>) -> Vec<Event> {
         let phase = PhaseId::new(phase);
         self.take(&Input::Posted(Posted::Report { phase, by: "ada@h".to_owned(), says, complexity }))
     }
@@ -75,14 +41,6 @@ impl Story {
     fn brought(&mut self, phase: &str, plan: &plan::Plan) -> Result<Vec<Event>, Refusal> {
         let (phase, plan) = (PhaseId::new(phase), Some(Box::new(plan.clone())));
         self.step(&Input::Posted(Posted::Replan { phase, reason: "more".to_owned(), plan }))
-    }
-
-    fn choose(&mut self, phase: &str, choice: Choice) {
-        self.take(&Input::Posted(Posted::Choose { phase: PhaseId::new(phase), choice }));
-    }
-
-    fn state(&self, phase: &str) -> &run::PhaseState {
-        self.run.phase_state(&PhaseId::new(phase)).expect("a phase of the plan")
     }
 
     fn stage(&self, phase: &str) -> Option<&Stage> {
@@ -94,10 +52,6 @@ impl Story {
             Some(Stage::Refused { because, .. }) => Some(*because),
             Some(Stage::Open | Stage::Proposed(_)) | None => None,
         }
-    }
-
-    fn at_work(&self) -> Vec<&str> {
-        self.run.running().map(|(phase, _)| phase.id.as_str()).collect()
     }
 
     fn a_plan_is_wanted(&self) -> bool {
@@ -127,8 +81,8 @@ fn other_work(words: &str) -> String {
 /// agrees.
 #[test]
 fn a_plan_waits_for_a_person() {
-    let mut story = Story::new(ASKS_FIRST, BIG);
-    story.end("a", 79);
+    let mut story = driven(ASKS_FIRST, BIG);
+    story.find_too_big("a", 79);
     assert!(story.a_plan_is_wanted() && story.at_work().is_empty());
     assert_eq!(story.run.ending(), None, "the run waits for the plan");
     story.made("a", ASKS_FIRST, SMALL);
@@ -143,8 +97,8 @@ fn a_plan_waits_for_a_person() {
 /// not brought before the person again.
 #[test]
 fn a_plan_that_was_turned_down_is_remembered() {
-    let mut story = Story::new(ASKS_FIRST, BIG);
-    story.end("a", 79);
+    let mut story = driven(ASKS_FIRST, BIG);
+    story.find_too_big("a", 79);
     story.made("a", ASKS_FIRST, SMALL);
     story.settle("a", Consent::No).expect("it was asked");
     assert_eq!(story.refused("a"), Some(Because::Rejected));
@@ -159,20 +113,20 @@ fn a_plan_that_was_turned_down_is_remembered() {
 /// No plan that the run ever had is taken a second time: not the present one, not one before it, not one that a person replaced.
 #[test]
 fn no_plan_is_tried_twice() {
-    let mut story = Story::new(FREE, BIG);
-    story.end("a", 79);
+    let mut story = driven(FREE, BIG);
+    story.find_too_big("a", 79);
     story.made("a", FREE, BIG);
     assert_eq!(story.refused("a"), Some(Because::TriedBefore), "it is the present one");
     story.drive();
     story.made("a", FREE, &other_work("y"));
     assert_eq!(story.at_work(), ["a"]);
-    story.end("a", 79);
+    story.find_too_big("a", 79);
     story.made("a", FREE, BIG);
     assert_eq!(story.refused("a"), Some(Because::TriedBefore), "it is the first one");
     let plan = text(FREE, &other_work("z"));
     let revised = PlanRevised { plan_digest: plan::digest(&plan), plan, plan_text: String::new(), renamed: Vec::new() };
     story.drive_told(Resumption { revised: Some(Box::new(revised)), ..Resumption::default() });
-    story.end("a", 79);
+    story.find_too_big("a", 79);
     story.made("a", FREE, &other_work("y"));
     assert_eq!(story.refused("a"), Some(Because::TriedBefore), "a person has replaced it");
 }
@@ -182,11 +136,11 @@ fn no_plan_is_tried_twice() {
 #[test]
 fn one_more_is_one_more() {
     let rules = "run: make-plan, approval: false, max: 9, max-per-phase: 1";
-    let mut story = Story::new(rules, BIG);
-    story.end("a", 79);
+    let mut story = driven(rules, BIG);
+    story.find_too_big("a", 79);
     story.made("a", rules, &other_work("1"));
     assert_eq!(story.run.replans.counts()["a"], 1);
-    story.end("a", 79);
+    story.find_too_big("a", 79);
     assert_eq!((story.refused("a"), story.a_plan_is_wanted()), (Some(Because::Limit), false));
     assert!(story.asks());
     let waived = || Resumption { replan_limits: ReplanLimits::Waived, ..Resumption::default() };
@@ -194,7 +148,7 @@ fn one_more_is_one_more() {
     assert!(story.a_plan_is_wanted());
     story.made("a", rules, &other_work("2"));
     assert_eq!(story.at_work(), ["a"]);
-    story.end("a", 79);
+    story.find_too_big("a", 79);
     assert_eq!(story.refused("a"), Some(Because::Limit), "it was one more");
     story.drive_told(waived());
     story.take(&Input::StopAsked { by: StopBy::Interrupt });
@@ -206,17 +160,17 @@ fn one_more_is_one_more() {
 #[test]
 fn what_people_edit_is_not_counted() {
     let rules = "run: make-plan, approval: false, max: 1";
-    let mut story = Story::new(rules, BIG);
+    let mut story = driven(rules, BIG);
     story.take(&Input::StopAsked { by: StopBy::Interrupt });
     let end = AttemptEnd::bare(Outcome::Stopped { by: StopBy::Interrupt, said_done: false });
     story.take(&Input::AttemptEnded { phase: PhaseId::new("a"), attempt: Attempt(1), end });
     let plan = text(rules, &other_work("edited"));
     let revised = PlanRevised { plan_digest: plan::digest(&plan), plan, plan_text: String::new(), renamed: Vec::new() };
     story.drive_told(Resumption { revised: Some(Box::new(revised)), ..Resumption::default() });
-    story.end("a", 79);
+    story.find_too_big("a", 79);
     story.made("a", rules, &other_work("1"));
     assert_eq!(story.at_work(), ["a"]);
-    story.end("a", 79);
+    story.find_too_big("a", 79);
     assert_eq!(story.refused("a"), Some(Because::Limit));
     let numbers: Vec<u32> = story.run.replans.history().iter().map(|record| record.revision).collect();
     assert_eq!(numbers, [1, 2]);
@@ -225,8 +179,8 @@ fn what_people_edit_is_not_counted() {
 /// The plan names no command that makes another one. The phase does not wait for what nobody can do.
 #[test]
 fn without_a_command_a_person_is_asked_at_once() {
-    let mut story = Story::new("approval: false", BIG);
-    story.end("a", 79);
+    let mut story = driven("approval: false", BIG);
+    story.find_too_big("a", 79);
     assert_eq!((story.refused("a"), story.asks()), (Some(Because::NoCommand), true));
 }
 
@@ -241,11 +195,11 @@ fn failures_that_ask_for_another_plan() {
         ("run: make-plan", ", on-failure: replan", true, true),
     ] {
         let phases = format!("  a: {{ run: x, verify: [make test]{keys} }}\n  b: {{ run: x }}\n");
-        let mut story = Story::new(rules, &phases);
-        story.end("a", 3);
+        let mut story = driven(rules, &phases);
+        story.find_too_big("a", 3);
         assert_eq!(story.a_plan_is_wanted(), after_failing, "{rules}{keys}");
-        let mut story = Story::new(rules, &phases);
-        story.end("a", 0);
+        let mut story = driven(rules, &phases);
+        story.find_too_big("a", 0);
         let proof = Box::new(Proof { checks: vec![check()], ..Proof::default() });
         story.take(&Input::Probed { phase: PhaseId::new("a"), proof });
         assert_eq!(story.a_plan_is_wanted(), after_checking, "{rules}{keys}");
@@ -256,8 +210,8 @@ fn failures_that_ask_for_another_plan() {
 #[test]
 fn a_done_when_that_says_no_asks_for_another_plan() {
     for (rules, asks) in [("run: make-plan, when: [verify-failed]", true), ("run: make-plan, when: [failed]", false)] {
-        let mut story = Story::new(rules, "  a: { run: x, done-when: test -f done }\n  b: { run: x }\n");
-        story.end("a", 0);
+        let mut story = driven(rules, "  a: { run: x, done-when: test -f done }\n  b: { run: x }\n");
+        story.find_too_big("a", 0);
         let proof = Box::new(Proof { effect: Some(EffectSeen::Absent), ..Proof::default() });
         story.take(&Input::Probed { phase: PhaseId::new("a"), proof });
         assert_eq!(story.a_plan_is_wanted(), asks, "{rules}");
@@ -273,12 +227,12 @@ fn who_goes_on_while_a_plan_is_made() {
     for (may_edit, goes_on) in [("downstream", true), ("pending", false)] {
         for asks_first in [false, true] {
             let rules = format!("run: make-plan, may-edit: {may_edit}, approval: {asks_first}");
-            let mut story = Story::new(&rules, BESIDE);
-            story.end("a", 79);
+            let mut story = driven(&rules, BESIDE);
+            story.find_too_big("a", 79);
             if asks_first {
                 story.made("a", &rules, &BESIDE.replace("b: { needs: a, run: x }", "b: { needs: a, run: y }"));
             }
-            story.end("c", 0);
+            story.find_too_big("c", 0);
             assert_eq!(story.at_work() == ["d"], goes_on, "{rules}");
             assert_eq!(story.asks(), asks_first && !goes_on, "{rules}");
         }
@@ -288,13 +242,13 @@ fn who_goes_on_while_a_plan_is_made() {
 /// No plan comes of it. A person has to speak before anything else is begun; the end of what is at work is waited for.
 #[test]
 fn nothing_else_starts_after_a_refusal() {
-    let mut story = Story::new(FREE, &format!("{BESIDE}  e: {{ run: x }}\n"));
-    story.end("a", 79);
+    let mut story = driven(FREE, &format!("{BESIDE}  e: {{ run: x }}\n"));
+    story.find_too_big("a", 79);
     story.take(&Input::Replan { phase: PhaseId::new("a"), plan: Err("it ended with code 1".to_owned()) });
     assert_eq!((story.refused("a"), story.run.ending()), (Some(Because::NoPlan), None));
-    story.end("c", 0);
+    story.find_too_big("c", 0);
     assert_eq!((story.at_work(), story.asks()), (vec!["e"], false), "d waits for the person too");
-    story.end("e", 0);
+    story.find_too_big("e", 0);
     assert!(story.at_work().is_empty() && story.asks());
     assert_eq!(story.run.status(), run::RunStatus::Interrupted, "it is no approval that is waited for");
 }
@@ -306,9 +260,9 @@ fn one_plan_for_two_who_asked() {
     let phases = "  a: { run: x }\n  b: { run: x }\n  last: { needs: [a, b], run: x }\n";
     let rules = "run: make-plan, approval: false, may-edit: pending";
     for (words, asks) in [("y", false), ("x", true)] {
-        let mut story = Story::new(rules, phases);
-        story.end("a", 79);
-        story.end("b", 79);
+        let mut story = driven(rules, phases);
+        story.find_too_big("a", 79);
+        story.find_too_big("b", 79);
         let other = phases.replace("a: { run: x }", "a: { run: y }");
         story.made("a", rules, &other.replace("b: { run: x }", &format!("b: {{ run: {words} }}")));
         assert_eq!(story.stage("b").is_some(), asks, "run: {words}");
@@ -318,12 +272,12 @@ fn one_plan_for_two_who_asked() {
 /// A person edits the plan, and then the one that the person has replaced is proposed. It is not taken.
 #[test]
 fn what_a_person_has_replaced_does_not_come_back() {
-    let mut story = Story::new(FREE, BIG);
-    story.end("a", 79);
+    let mut story = driven(FREE, BIG);
+    story.find_too_big("a", 79);
     let plan = text(FREE, &other_work("edited"));
     let revised = PlanRevised { plan_digest: plan::digest(&plan), plan, plan_text: String::new(), renamed: Vec::new() };
     story.drive_told(Resumption { revised: Some(Box::new(revised)), ..Resumption::default() });
-    story.end("a", 79);
+    story.find_too_big("a", 79);
     story.made("a", FREE, BIG);
     assert_eq!(story.refused("a"), Some(Because::TriedBefore));
 }
@@ -331,7 +285,7 @@ fn what_a_person_has_replaced_does_not_come_back() {
 /// A phase took its host down and was parked. Somebody brings a plan with other work for it, and it is begun again.
 #[test]
 fn what_was_parked_begins_anew() {
-    let mut story = Story::new(FREE, BIG);
+    let mut story = driven(FREE, BIG);
     for _ in 0..3 {
         let attempt = Attempt(story.state("a").attempts);
         let end = AttemptEnd::bare(Outcome::Unknown);
@@ -351,13 +305,13 @@ fn parts_with_other_work_are_done_anew() {
     let rules = "run: make-plan, approval: false, may-edit: all";
     let phases = "  list: { run: x }\n  m: { needs: list, matrix: { n: '${{ phases.list.outputs.all }}' }, run: x }\n";
     for code in [0, 3] {
-        let mut story = Story::new(rules, phases);
+        let mut story = driven(rules, phases);
         let outputs = Ok([("all".to_owned(), "[1, 2]".to_owned())].into());
         let end = AttemptEnd { outputs, ..AttemptEnd::bare(Outcome::Exited { code: 0 }) };
         story.take(&Input::AttemptEnded { phase: PhaseId::new("list"), attempt: Attempt(1), end });
-        let parts: Vec<String> = story.at_work().into_iter().map(str::to_owned).collect();
-        story.end(&parts[0], code);
-        story.end(&parts[1], 79);
+        let parts = story.names_at_work();
+        story.find_too_big(&parts[0], code);
+        story.find_too_big(&parts[1], 79);
         story.made(&parts[1], rules, &phases.replace("}}' }, run: x", "}}' }, run: y"));
         assert_eq!(story.at_work(), parts, "code {code}");
         assert_eq!(story.state(&parts[0]).attempts, 2, "code {code}");
@@ -368,32 +322,32 @@ fn parts_with_other_work_are_done_anew() {
 #[test]
 fn a_plan_that_comes_too_late() {
     for (choice, status) in [(Choice::Skip, PhaseStatus::Skipped), (Choice::Adopt, PhaseStatus::Completed)] {
-        let mut story = Story::new(FREE, BIG);
-        story.end("a", 79);
-        story.choose("a", choice);
+        let mut story = driven(FREE, BIG);
+        story.find_too_big("a", 79);
+        story.choose("a", choice).expect("a person may");
         assert!(story.made("a", FREE, SMALL).is_empty() && !story.a_plan_is_wanted());
         assert_eq!((story.state("a").status, story.at_work()), (status, vec!["b"]));
     }
-    let mut story = Story::new(ASKS_FIRST, BIG);
-    story.end("a", 79);
+    let mut story = driven(ASKS_FIRST, BIG);
+    story.find_too_big("a", 79);
     story.made("a", ASKS_FIRST, SMALL);
     assert!(story.made("a", ASKS_FIRST, &other_work("y")).is_empty(), "one waits for a person");
-    story.choose("a", Choice::Retry);
+    story.choose("a", Choice::Retry).expect("a person may");
     assert!(story.settle("a", Consent::Yes).is_err(), "it was answered for");
 }
 
 /// The phase stays, with other work. It has its retries again, is not parked any more, and its next attempt knows why.
 #[test]
 fn a_phase_with_other_work_begins_anew() {
-    let mut story = Story::new(FREE, "  a: { run: x, retry: { max: 1, backoff: { initial: 0s } } }\n  b: { run: x }\n");
-    story.end("a", 3);
+    let mut story = driven(FREE, "  a: { run: x, retry: { max: 1, backoff: { initial: 0s } } }\n  b: { run: x }\n");
+    story.find_too_big("a", 3);
     story.take(&Input::Tick);
-    story.end("a", 79);
+    story.find_too_big("a", 79);
     story.made("a", FREE, "  a: { run: y, retry: { max: 1, backoff: { initial: 0s } } }\n  b: { run: x }\n");
     let attempt = story.state("a").attempt.as_ref().expect("it is at work");
     assert_eq!((attempt.number, attempt.before), (Attempt(3), Some(Before::Replanned)));
     assert_eq!(story.state("a").failures, 0);
-    story.end("a", 3);
+    story.find_too_big("a", 3);
     assert_eq!((story.at_work(), story.state("a").attempts), (vec!["a", "b"], 4), "it has its retry again");
 }
 
@@ -404,10 +358,10 @@ fn what_changes_is_done_anew() {
     let rules = "run: make-plan, approval: false, may-edit: all";
     let phases =
         "  done: { run: x }\n  failed: { run: x }\n  a: { run: x }\n  rest: { needs: [done, failed, a], run: x }\n";
-    let mut story = Story::new(rules, phases);
-    story.end("done", 0);
-    story.end("failed", 3);
-    story.end("a", 79);
+    let mut story = driven(rules, phases);
+    story.find_too_big("done", 0);
+    story.find_too_big("failed", 3);
+    story.find_too_big("a", 79);
     story.made("a", rules, &phases.replace("run: x }\n  failed: { run: x }", "run: y }\n  failed: { run: y }"));
     assert_eq!(story.at_work(), ["done", "failed", "a"]);
     assert_eq!((story.state("done").generation.0, story.state("failed").generation.0), (2, 1));
@@ -422,33 +376,33 @@ fn how_hard_a_phase_may_be() {
     let rules = "run: make-plan, when: [too-complex], complexity-max: 5";
     let progress = || Says::Progress { note: None };
     let asked = |events: &[Event]| events.iter().filter(|event| matches!(event, Event::ReplanAsked { .. })).count();
-    let mut story = Story::new(rules, BY_HAND);
-    assert_eq!(asked(&story.report("a", Says::Start, Some(5))), 0, "as much as may be");
-    assert_eq!(asked(&story.report("a", progress(), None)), 0);
-    assert_eq!(asked(&story.report("a", progress(), Some(6))), 1);
-    assert_eq!(asked(&story.report("a", progress(), Some(7))), 0, "it has asked");
+    let mut story = driven(rules, BY_HAND);
+    assert_eq!(asked(&story.report_complexity("a", Says::Start, Some(5))), 0, "as much as may be");
+    assert_eq!(asked(&story.report_complexity("a", progress(), None)), 0);
+    assert_eq!(asked(&story.report_complexity("a", progress(), Some(6))), 1);
+    assert_eq!(asked(&story.report_complexity("a", progress(), Some(7))), 0, "it has asked");
     for says in [Says::Done(Box::default()), Says::Fail { reason: "no".to_owned() }] {
-        let mut story = Story::new(rules, BY_HAND);
-        story.report("a", Says::Start, None);
-        assert_eq!(asked(&story.report("a", says, Some(99))), 0);
+        let mut story = driven(rules, BY_HAND);
+        story.report_complexity("a", Says::Start, None);
+        assert_eq!(asked(&story.report_complexity("a", says, Some(99))), 0);
     }
-    let mut story = Story::new("run: make-plan, complexity-max: 5", BY_HAND);
-    assert_eq!(asked(&story.report("a", Says::Start, Some(99))), 0, "nobody wants to know");
+    let mut story = driven("run: make-plan, complexity-max: 5", BY_HAND);
+    assert_eq!(asked(&story.report_complexity("a", Says::Start, Some(99))), 0, "nobody wants to know");
 }
 
 /// Whoever does a phase brings a plan along that cannot be taken. The phase stays as it is; for what is finished, or at work by
 /// itself, no plan is brought.
 #[test]
 fn a_plan_that_is_brought_in_vain() {
-    let mut story = Story::new(FREE, BY_HAND);
-    story.report("a", Says::Start, None);
+    let mut story = driven(FREE, BY_HAND);
+    story.report_complexity("a", Says::Start, None);
     let same = text(FREE, BY_HAND);
     let events = story.brought("a", &same).expect("it is heard");
     assert!(matches!(events[..], [Event::ReplanRefused { because: Because::TriedBefore, .. }]), "{events:?}");
     assert_eq!((story.stage("a"), story.state("a").status), (None, PhaseStatus::Running));
     let other = text(FREE, &BY_HAND.replace("do it", "do more"));
     assert!(story.brought("b", &other).is_ok(), "b has not begun");
-    story.report("a", Says::Done(Box::default()), None);
+    story.report_complexity("a", Says::Done(Box::default()), None);
     assert!(story.brought("a", &other).is_err(), "it is finished");
     story.drive();
     assert_eq!(story.at_work(), ["b"]);
@@ -460,13 +414,13 @@ fn a_plan_that_is_brought_in_vain() {
 #[test]
 fn silence_that_asks_for_another_plan() {
     let phases = "  a: { on-failure: replan, external: { instructions: do it, heartbeat: 10m, if-silent: fail } }\n  b: { needs: a, run: x }\n";
-    let mut story = Story::new(FREE, phases);
-    story.report("a", Says::Start, None);
+    let mut story = driven(FREE, phases);
+    story.report_complexity("a", Says::Start, None);
     story.now += SignedDuration::from_mins(11);
     story.take(&Input::Tick);
     story.drive();
     assert!(story.a_plan_is_wanted() && story.state("a").external.is_none());
     story.made("a", FREE, &phases.replace("do it", "do half of it"));
-    story.report("a", Says::Start, None);
+    story.report_complexity("a", Says::Start, None);
     assert_eq!((story.state("a").status, story.state("a").attempts), (PhaseStatus::Running, 2));
 }

@@ -1,51 +1,18 @@
 //! Somebody wants a run to stop: nothing is begun any more, nothing is waited for that may hang, and nothing is lost by it.
 
-mod common;
-
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use onward_core::effect::Effect;
 use onward_core::event::{CommitRule, Event, Outcome, RunStarted, SnapshotRef, StopBy};
-use onward_core::id::{Attempt, PhaseId};
-use onward_core::input::{AttemptEnd, Input};
-use onward_core::run::{self, Ending, Run};
+use onward_core::input::Input;
+use onward_core::run::Ending;
 
-struct Story {
-    run: Run,
-    now: Timestamp,
-}
+use crate::common;
+use crate::story::Story;
 
-impl Story {
-    fn new(plan: &str, change: impl FnOnce(RunStarted) -> RunStarted) -> Self {
-        let now = common::now();
-        let (run, _) = run::start(change(common::started(common::plan(plan))), "ada", now);
-        let mut story = Self { run, now };
-        story.take(&Input::Begin(common::begin(1)));
-        story
-    }
-
-    fn take(&mut self, input: &Input) -> Vec<Event> {
-        let stepped = run::step(&mut self.run, input, "ada", self.now).expect("a legal input");
-        stepped.events.into_iter().map(|recorded| recorded.event).collect()
-    }
-
-    fn end(&mut self, phase: &str, outcome: Outcome) -> Vec<Event> {
-        let id = PhaseId::new(phase);
-        let attempt = Attempt(self.run.phase_state(&id).map_or(0, |state| state.attempts));
-        self.take(&Input::AttemptEnded { phase: id, attempt, end: AttemptEnd::bare(outcome) })
-    }
-
-    fn stop(&mut self, by: StopBy) -> Vec<Event> {
-        self.take(&Input::StopAsked { by })
-    }
-
-    fn after(&mut self, span: SignedDuration) -> Vec<Event> {
-        self.now += span;
-        self.take(&Input::Tick)
-    }
-
-    fn wanted(&self) -> Vec<Effect> {
-        run::wanted(&self.run, self.now)
-    }
+/// The time goes on only where the story says so.
+fn driven(plan: &str, change: impl FnOnce(RunStarted) -> RunStarted) -> Story {
+    let story = Story::started(change(common::started(common::plan(plan))));
+    Story { pace: SignedDuration::ZERO, ..story }.driven()
 }
 
 const CHAIN: &str = "onward: 1\nname: demo\nphases:\n  a: { run: x }\n  b: { needs: a, run: x }\n";
@@ -58,7 +25,7 @@ fn snapshots(started: RunStarted) -> RunStarted {
 #[test]
 fn a_stop_does_not_wait_for_a_snapshot() {
     for by in [StopBy::Interrupt, StopBy::SessionEnd, StopBy::Hangup] {
-        let mut story = Story::new(CHAIN, snapshots);
+        let mut story = driven(CHAIN, snapshots);
         assert_eq!(story.wanted(), [Effect::Snapshot], "of the start");
         let kept = SnapshotRef { commit: "1".repeat(40), number: 1, left_out: Vec::new(), head: None };
         story.take(&Input::Snapshotted(Ok(kept)));
@@ -77,7 +44,7 @@ fn a_stop_does_not_wait_for_a_snapshot() {
 #[test]
 fn a_stop_leaves_a_commit_begun() {
     let rule = CommitRule { every: 1, message: "work".to_owned(), trailers: Vec::new(), hooks: false };
-    let mut story = Story::new(CHAIN, |started| RunStarted { commits: Some(rule), ..started });
+    let mut story = driven(CHAIN, |started| RunStarted { commits: Some(rule), ..started });
     story.end("a", Outcome::Exited { code: 0 });
     assert_eq!(story.wanted(), [Effect::Commit { number: 1 }]);
     story.stop(StopBy::Interrupt);
@@ -91,7 +58,7 @@ fn a_stop_leaves_a_commit_begun() {
 #[test]
 fn a_stop_does_not_wait_for_ever() {
     for (asked, patience_ms) in [(1, 9_200), (2, 2_500)] {
-        let mut story = Story::new(CHAIN, |started| started);
+        let mut story = driven(CHAIN, |started| started);
         for _ in 0..asked {
             story.stop(StopBy::SessionEnd);
         }
@@ -121,7 +88,7 @@ fn a_stop_begins_nothing() {
           z: { run: x }
         ";
     for by in [StopBy::Interrupt, StopBy::SessionEnd] {
-        let mut story = Story::new(plan, snapshots);
+        let mut story = driven(plan, snapshots);
         let kept = SnapshotRef { commit: "1".repeat(40), number: 1, left_out: Vec::new(), head: None };
         story.take(&Input::Snapshotted(Ok(kept)));
         story.end("a", Outcome::Exited { code: 1 });

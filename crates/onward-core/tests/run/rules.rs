@@ -1,115 +1,27 @@
 //! The rules of a run: inputs in, events out. Each test tells a small story in virtual time.
 
-mod common;
-
-use jiff::{SignedDuration, Timestamp};
-use onward_core::checkpoint::{self, CheckpointBytes, NewCheckpointDocument};
+use jiff::SignedDuration;
+use onward_core::checkpoint::{self, CheckpointBytes};
 use onward_core::effect::Effect;
-use onward_core::event::{Event, Orphans, Outcome, Recorded, StopBy};
+use onward_core::event::{Event, Orphans, Outcome, StopBy};
 use onward_core::id::{Attempt, PhaseId};
-use onward_core::input::{AttemptEnd, Begin, Choice, Input, Posted};
-use onward_core::run::{self, Ending, PhaseStatus, Run, RunStatus, cache};
+use onward_core::input::{Begin, Choice, Input, Posted};
+use onward_core::run::{self, Ending, PhaseStatus, RunStatus, cache};
 
-/// A run in virtual time, with everything it ever recorded.
-struct Story {
-    run: Run,
-    journal: Vec<Recorded>,
-    taken: Vec<NewCheckpointDocument>,
-    now: Timestamp,
-    epoch: u64,
-}
+use crate::common;
+use crate::story::{Story, chosen, names};
 
-impl Story {
-    fn new(plan: &str) -> Self {
-        let plan = common::plan(plan);
-        let now = common::now();
-        let started = common::started(plan);
-        let (run, stepped) = run::start(started, "ada", now);
-        let mut story = Self { run, journal: stepped.events, taken: stepped.checkpoints, now, epoch: 0 };
-        story.begin(&[]);
-        story
-    }
-
-    fn take(&mut self, input: &Input) -> Vec<Event> {
-        self.now += SignedDuration::from_secs(1);
-        let stepped = run::step(&mut self.run, input, "ada", self.now).expect("a legal input");
-        for recorded in &stepped.events {
-            let text = serde_json::to_string(&recorded.event).expect("plain data");
-            let back: Event = serde_json::from_str(&text).expect("our own text");
-            assert_eq!(back, recorded.event, "what is stored is read back");
-        }
-        self.journal.extend(stepped.events.clone());
-        self.taken.extend(stepped.checkpoints);
-        let replayed = run::fold(&self.journal).expect("a journal");
-        assert_eq!(format!("{:?}", self.run), format!("{replayed:?}"), "I1: live equals replayed");
-        stepped.events.into_iter().map(|recorded| recorded.event).collect()
-    }
-
-    fn try_begin(&mut self, renew: bool, choices: &[(&str, Choice)]) -> Result<Vec<Event>, run::Refusal> {
-        let mut copy = self.run.clone();
-        let input = self.beginning(renew, choices);
-        run::step(&mut copy, &input, "ada", self.now)?;
-        Ok(self.take(&input))
-    }
-
-    fn beginning(&mut self, renew: bool, choices: &[(&str, Choice)]) -> Input {
-        self.epoch += 1;
-        Input::Begin(Begin {
-            renew,
-            choices: choices.iter().map(|(phase, choice)| (PhaseId::new(*phase), *choice)).collect(),
-            ..common::begin(self.epoch)
-        })
-    }
-
-    fn begin(&mut self, choices: &[(&str, Choice)]) -> Vec<Event> {
-        let input = self.beginning(false, choices);
-        self.take(&input)
-    }
-
-    fn resume(&mut self, choices: &[(&str, Choice)]) -> Vec<Event> {
-        let input = self.beginning(true, choices);
-        self.take(&input)
-    }
-
-    fn end(&mut self, phase: &str, outcome: Outcome) -> Vec<Event> {
-        let attempt = Attempt(self.state(phase).attempts);
-        self.take(&Input::AttemptEnded { phase: PhaseId::new(phase), attempt, end: AttemptEnd::bare(outcome) })
-    }
-
-    fn done(&mut self, phase: &str) -> Vec<Event> {
-        self.end(phase, Outcome::Exited { code: 0 })
-    }
-
-    fn fail(&mut self, phase: &str) -> Vec<Event> {
-        self.end(phase, Outcome::Exited { code: 3 })
-    }
-
-    fn state(&self, phase: &str) -> &run::PhaseState {
-        self.run.phase_state(&PhaseId::new(phase)).expect("a phase of the plan")
-    }
-
-    fn at_work(&self) -> Vec<&str> {
-        self.run.running().map(|(phase, _)| phase.id.as_str()).collect()
-    }
-
-    fn wanted(&self) -> Vec<Effect> {
-        run::wanted(&self.run, self.now)
-    }
+fn driven(plan: &str) -> Story {
+    Story::of(common::plan(plan)).driven()
 }
 
 const CHAIN: &str =
     "onward: 1\nname: demo\nphases:\n  a: { run: x }\n  b: { needs: a, run: x }\n  c: { needs: b, run: x }\n";
 
-fn names(events: &[Event]) -> Vec<String> {
-    let name =
-        |event: &Event| serde_json::to_value(event).expect("plain data")["type"].as_str().expect("a tag").to_owned();
-    events.iter().map(name).collect()
-}
-
 /// One phase ends and the next begins. All of it, checkpoint included, is one step and so one commit.
 #[test]
 fn the_end_of_a_phase_its_checkpoint_and_the_next_start_are_one_step() {
-    let mut story = Story::new(CHAIN);
+    let mut story = driven(CHAIN);
     assert_eq!(story.at_work(), ["a"]);
     let events = story.done("a");
     let expected = ["attempt_ended", "phase_completed", "batch_completed", "checkpoint_taken", "attempt_started"];
@@ -120,7 +32,7 @@ fn the_end_of_a_phase_its_checkpoint_and_the_next_start_are_one_step() {
 /// The last phase ends. Its checkpoint comes before the end of the run, and nothing is wanted any more.
 #[test]
 fn the_last_phase_leaves_a_checkpoint_too() {
-    let mut story = Story::new(CHAIN);
+    let mut story = driven(CHAIN);
     story.done("a");
     story.done("b");
     let events = story.done("c");
@@ -133,7 +45,7 @@ fn the_last_phase_leaves_a_checkpoint_too() {
 /// A phase fails without retries. What needs it never starts, the run has failed, and a resume tries it again.
 #[test]
 fn a_failure_ends_the_run_and_a_resume_tries_again() {
-    let mut story = Story::new(CHAIN);
+    let mut story = driven(CHAIN);
     story.done("a");
     story.fail("b");
     assert_eq!(story.run.status(), RunStatus::Failed);
@@ -147,7 +59,7 @@ fn a_failure_ends_the_run_and_a_resume_tries_again() {
 #[test]
 fn retries_are_counted_and_spaced() {
     let plan = "onward: 1\nname: demo\nphases:\n  a: { run: x, retry: { max: 2, backoff: { initial: 10s, jitter: false } } }\n";
-    let mut story = Story::new(plan);
+    let mut story = driven(plan);
     for seconds in [10, 20] {
         let events = story.fail("a");
         let Some(Event::RetryScheduled { not_before, .. }) = events.last() else { panic!("{events:?}") };
@@ -164,7 +76,7 @@ fn retries_are_counted_and_spaced() {
 /// I6: Ctrl+C comes ten times. None of it uses up the retries, of which there are none.
 #[test]
 fn i6_interruptions_use_up_no_retries() {
-    let mut story = Story::new(CHAIN);
+    let mut story = driven(CHAIN);
     for round in 1..=10 {
         let events = story.take(&Input::StopAsked { by: StopBy::Interrupt });
         assert_eq!(names(&events), ["stop_asked", "checkpoint_taken"], "the checkpoint comes first, at once");
@@ -172,7 +84,7 @@ fn i6_interruptions_use_up_no_retries() {
         story.end("a", Outcome::Stopped { by: StopBy::Interrupt, said_done: false });
         assert_eq!(story.run.ending(), Some(Ending::Stopped(StopBy::Interrupt)));
         assert_eq!(story.state("a").status, PhaseStatus::Interrupted);
-        story.begin(&[]);
+        story.drive();
         assert_eq!((story.at_work(), story.state("a").attempts), (vec!["a"], round + 1));
     }
 }
@@ -180,7 +92,7 @@ fn i6_interruptions_use_up_no_retries() {
 /// The second Ctrl+C means now.
 #[test]
 fn asked_twice_means_kill() {
-    let mut story = Story::new(CHAIN);
+    let mut story = driven(CHAIN);
     story.take(&Input::StopAsked { by: StopBy::Interrupt });
     story.take(&Input::StopAsked { by: StopBy::Interrupt });
     assert!(matches!(story.wanted()[..], [Effect::Stop { kill: true, by: StopBy::Interrupt, .. }]));
@@ -190,11 +102,11 @@ fn asked_twice_means_kill() {
 /// The terminal is closed. The run is left at once, and its phase stays on record as running.
 #[test]
 fn a_hangup_leaves_the_phases_alone() {
-    let mut story = Story::new(CHAIN);
+    let mut story = driven(CHAIN);
     let events = story.take(&Input::StopAsked { by: StopBy::Hangup });
     assert_eq!(names(&events), ["stop_asked", "checkpoint_taken", "run_stopped"]);
     assert_eq!((story.at_work(), story.run.status()), (vec!["a"], RunStatus::Interrupted));
-    story.begin(&[]);
+    story.drive();
     assert!(matches!(story.wanted()[..], [Effect::Recover { .. }]));
 }
 
@@ -202,10 +114,9 @@ fn a_hangup_leaves_the_phases_alone() {
 #[test]
 fn i5_nothing_starts_before_orphans_were_looked_at() {
     let plan = "onward: 1\nname: demo\nphases:\n  a: { run: x }\n  b: { run: x, priority: low }\n  c: { needs: a, run: x }\nmax-parallel: 1\n";
-    let mut story = Story::new(plan);
-    story.epoch += 1;
-    let begin = Input::Begin(Begin { pid: 2, jobs: Some(4), ..common::begin(story.epoch) });
-    assert_eq!(names(&story.take(&begin)), ["driver_started"]);
+    let mut story = driven(plan);
+    let begun = story.begin(Begin { pid: 2, jobs: Some(4), ..common::begin(0) }).expect("a driver may begin");
+    assert_eq!(names(&begun), ["driver_started"]);
     let found = Input::AttemptFound { phase: PhaseId::new("a"), attempt: Attempt(1), alive: true };
     assert_eq!(names(&story.take(&found)), ["attempt_adopted", "attempt_started"]);
     assert_eq!(story.at_work(), ["a", "b"]);
@@ -214,13 +125,8 @@ fn i5_nothing_starts_before_orphans_were_looked_at() {
 /// An orphan is to be killed. It is stopped by our order, so the phase is neither failed nor done, and runs again.
 #[test]
 fn an_unwanted_orphan_is_killed_first() {
-    let mut story = Story::new(CHAIN);
-    story.epoch += 1;
-    let mut begin = story.beginning(false, &[]);
-    if let Input::Begin(begin) = &mut begin {
-        begin.orphans = Orphans::Kill;
-    }
-    story.take(&begin);
+    let mut story = driven(CHAIN);
+    story.begin(Begin { orphans: Orphans::Kill, ..common::begin(0) }).expect("a driver may begin");
     story.take(&Input::AttemptFound { phase: PhaseId::new("a"), attempt: Attempt(1), alive: true });
     assert!(matches!(story.wanted()[..], [Effect::Stop { kill: true, by: StopBy::OrphanKill, .. }]));
     story.end("a", Outcome::Stopped { by: StopBy::OrphanKill, said_done: false });
@@ -232,7 +138,7 @@ fn an_unwanted_orphan_is_killed_first() {
 fn three_unknown_ends_in_a_row_park_a_phase() {
     let plan =
         "onward: 1\nname: demo\nmax-parallel: 1\nphases:\n  bomb: { run: x, priority: critical }\n  rest: { run: x }\n";
-    let mut story = Story::new(plan);
+    let mut story = driven(plan);
     for _ in 0..2 {
         story.resume(&[]);
         story.end("bomb", Outcome::Unknown);
@@ -254,8 +160,8 @@ fn three_unknown_ends_in_a_row_park_a_phase() {
 fn an_outward_effect_in_doubt_is_asked_about() {
     let plan = "onward: 1\nname: demo\nphases:\n  a: { run: x, effects: external }\n  b: { run: x, needs: a }\n";
     for (choice, at_work) in [(Choice::Retry, "a"), (Choice::Skip, "b"), (Choice::Adopt, "b")] {
-        let mut story = Story::new(plan);
-        story.begin(&[]);
+        let mut story = driven(plan);
+        story.drive();
         story.end("a", Outcome::Unknown);
         assert_eq!(story.run.ending(), Some(Ending::Stopped(StopBy::Question)));
         story.resume(&[]);
@@ -269,14 +175,14 @@ fn an_outward_effect_in_doubt_is_asked_about() {
 /// I3: a finished phase is started again only under a new generation.
 #[test]
 fn i3_a_finished_phase_wants_a_new_generation() {
-    let mut story = Story::new(CHAIN);
+    let mut story = driven(CHAIN);
     story.done("a");
     story.take(&Input::StopAsked { by: StopBy::Interrupt });
     story.end("b", Outcome::Stopped { by: StopBy::Interrupt, said_done: false });
-    story.begin(&[("a", Choice::Retry)]);
+    story.drive_with(&[("a", Choice::Retry)]);
     assert_eq!(story.state("a").generation.0, 2);
     assert!(story.at_work().contains(&"a"));
-    let refused = story.try_begin(false, &[("nosuch", Choice::Retry)]);
+    let refused = story.begin(Begin { choices: chosen(&[("nosuch", Choice::Retry)]), ..common::begin(0) });
     assert_eq!(refused, Err(run::Refusal::NoSuchPhase(PhaseId::new("nosuch"))));
 }
 
@@ -287,7 +193,7 @@ fn what_happens_to_the_others_after_a_failure() {
         let plan = format!(
             "onward: 1\nname: demo\nmax-parallel: 2\non-failure: {policy}\nphases:\n  bad: {{ run: x }}\n  busy: {{ run: x }}\n  late: {{ run: x }}\n"
         );
-        let mut story = Story::new(&plan);
+        let mut story = driven(&plan);
         story.fail("bad");
         assert_eq!(story.at_work().len(), after_failure, "{policy}");
         let stops = story.wanted().iter().any(|effect| matches!(effect, Effect::Stop { by: StopBy::Failure, .. }));
@@ -310,7 +216,7 @@ fn what_happens_to_the_others_after_a_failure() {
 #[test]
 fn writers_of_the_same_files_take_turns() {
     let plan = "onward: 1\nname: demo\nphases:\n  a: { run: x, writes: out/** }\n  b: { run: x, writes: out/b.txt }\n  c: { run: x, writes: doc/** }\n";
-    let mut story = Story::new(plan);
+    let mut story = driven(plan);
     assert_eq!(story.at_work(), ["a", "c"]);
     story.done("a");
     assert_eq!(story.at_work(), ["b", "c"]);
@@ -320,7 +226,7 @@ fn writers_of_the_same_files_take_turns() {
 #[test]
 fn the_hardest_to_reconstruct_goes_first() {
     let plan = "onward: 1\nname: demo\nmax-parallel: 1\nphases:\n  docs: { kind: docs, run: x }\n  code: { kind: code, run: x }\n  commit: { kind: commit, run: x }\n  issue: { kind: issue, run: x }\n  late: { kind: issue, priority: low, run: x }\n  first: { kind: docs, priority: critical, run: x }\n";
-    let mut story = Story::new(plan);
+    let mut story = driven(plan);
     let mut order = Vec::new();
     while let [phase] = story.at_work()[..] {
         let phase = phase.to_owned();
@@ -333,21 +239,21 @@ fn the_hardest_to_reconstruct_goes_first() {
 /// A checkpoint by hand is about the phase at work, and an archived run accepts nothing more.
 #[test]
 fn posted_requests_are_decided_like_everything_else() {
-    let mut story = Story::new(CHAIN);
+    let mut story = driven(CHAIN);
     let events = story.take(&Input::Posted(Posted::Checkpoint { name: Some("before".to_owned()) }));
     let [Event::CheckpointTaken { phase, name, .. }] = &events[..] else { panic!("{events:?}") };
     assert_eq!((phase.as_ref().map(PhaseId::as_str), name.as_deref()), (Some("a"), Some("before")));
     story.take(&Input::Posted(Posted::Archive));
     assert_eq!(story.run.status(), RunStatus::Archived);
     assert!(story.wanted().is_empty());
-    assert_eq!(story.try_begin(false, &[]), Err(run::Refusal::Archived));
+    assert_eq!(story.begin(common::begin(0)), Err(run::Refusal::Archived));
 }
 
 /// The checkpoints of a run are one whole document and patches. Each can be read without the journal, and each says
 /// where to go on.
 #[test]
 fn i8_a_checkpoint_is_read_without_its_journal() {
-    let mut story = Story::new(CHAIN);
+    let mut story = driven(CHAIN);
     let CheckpointBytes::Whole(keyframe) = story.taken[0].content.clone() else { panic!("the first one is whole") };
     story.take(&Input::Posted(Posted::Merge { patch: object(r#"{"note": "kept"}"#) }));
     story.done("a");
@@ -364,7 +270,7 @@ fn i8_a_checkpoint_is_read_without_its_journal() {
 /// A state is saved as completed by a script without a plan. The run ends; the next save would begin another.
 #[test]
 fn a_saved_state_may_end_its_run() {
-    let mut story = Story::new("onward: 1\nname: demo\nphases:\n  a: { run: x }\n");
+    let mut story = driven("onward: 1\nname: demo\nphases:\n  a: { run: x }\n");
     story.take(&Input::Posted(Posted::Save { state: object(r#"{"status": "completed", "n": 1}"#) }));
     assert_eq!(story.run.status(), RunStatus::Running, "a run with phases ends when they do");
     assert_eq!(story.run.state["n"], 1);
@@ -377,7 +283,7 @@ fn a_saved_state_may_end_its_run() {
 /// A run goes through the fold cache and back. It is the same run, and goes on in the same way.
 #[test]
 fn i1_the_fold_cache_gives_the_same_run() {
-    let mut story = Story::new(CHAIN);
+    let mut story = driven(CHAIN);
     story.take(&Input::Posted(Posted::Merge { patch: object(r#"{"list": [1, 2, {"x": null}]}"#) }));
     story.fail("a");
     let back = cache::decode(&cache::encode(&story.run)).expect("our own bytes");

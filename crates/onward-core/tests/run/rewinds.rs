@@ -1,58 +1,21 @@
 //! Going back past what was done outside, and failures that are told twice. Small stories in virtual time.
 
-#[path = "common/checked.rs"]
-mod checked;
-mod common;
-
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use onward_core::checkpoint::{self, Checkpoint, CheckpointHead, Trigger};
-use onward_core::event::{Event, Outcome, Recorded, RewindBegun, RunRewound};
-use onward_core::id::{Attempt, CheckpointId, PhaseId};
-use onward_core::input::{AttemptEnd, Begin, Choice, Input, Posted, Says};
+use onward_core::event::{Outcome, RewindBegun, RunRewound};
+use onward_core::id::{CheckpointId, PhaseId};
+use onward_core::input::{Choice, Input, Says};
 use onward_core::naming::attempt_key;
-use onward_core::run::{self, PhaseStatus, Run};
+use onward_core::run::{self, PhaseStatus};
 
-struct Story {
-    run: Run,
-    journal: Vec<Recorded>,
-    now: Timestamp,
-    epoch: u64,
+use crate::common;
+use crate::story::Story;
+
+fn driven(phases: &str) -> Story {
+    Story::of(common::plan(&format!("onward: 1\nname: demo\nphases:\n{phases}"))).driven()
 }
 
 impl Story {
-    fn new(phases: &str) -> Self {
-        let plan = common::plan(&format!("onward: 1\nname: demo\nphases:\n{phases}"));
-        let now = common::now();
-        let (run, stepped) = run::start(common::started(plan), "ada", now);
-        let mut story = Self { run, journal: stepped.events, now, epoch: 0 };
-        story.drive(Vec::new());
-        story
-    }
-
-    fn take(&mut self, input: &Input) -> Vec<Event> {
-        self.now += SignedDuration::from_secs(1);
-        checked::step(&mut self.run, &mut self.journal, input, self.now).expect("a legal input")
-    }
-
-    fn drive(&mut self, choices: Vec<(PhaseId, Choice)>) -> Vec<Event> {
-        self.epoch += 1;
-        self.take(&Input::Begin(Begin { choices, ..common::begin(self.epoch) }))
-    }
-
-    fn end(&mut self, phase: &str, outcome: Outcome) -> Vec<Event> {
-        let attempt = Attempt(self.state(phase).attempts);
-        self.take(&Input::AttemptEnded { phase: PhaseId::new(phase), attempt, end: AttemptEnd::bare(outcome) })
-    }
-
-    fn report(&mut self, phase: &str, says: Says) -> Vec<Event> {
-        let phase = PhaseId::new(phase);
-        self.take(&Input::Posted(Posted::Report { phase, by: "ada@h".to_owned(), says, complexity: None }))
-    }
-
-    fn state(&self, phase: &str) -> &run::PhaseState {
-        self.run.phase_state(&PhaseId::new(phase)).expect("a phase of the plan")
-    }
-
     fn key(&self, phase: &str) -> String {
         attempt_key(&self.run.id, &PhaseId::new(phase), self.state(phase).generation)
     }
@@ -90,7 +53,7 @@ const FAILED: Outcome = Outcome::Exited { code: 1 };
 #[test]
 fn a_rewind_past_an_outward_effect_keeps_its_key() {
     let plan = "  files: { run: x }\n  release: { needs: files, run: x, effects: external }\n  last: { needs: release, run: x }\n";
-    let mut story = Story::new(plan);
+    let mut story = driven(plan);
     let begin = story.document();
     story.end("files", DONE);
     let (files, release) = (story.key("files"), story.key("release"));
@@ -100,7 +63,7 @@ fn a_rewind_past_an_outward_effect_keeps_its_key() {
     assert!(story.state("release").in_doubt, "nobody can know");
     assert_eq!(story.key("release"), release, "the effect is known by its key");
     assert_ne!(story.key("files"), files);
-    story.drive(vec![(PhaseId::new("release"), Choice::Retry)]);
+    story.drive_with(&[("release", Choice::Retry)]);
     story.end("files", DONE);
     assert_eq!((story.state("release").status, story.state("release").attempts), (PhaseStatus::Running, 2));
     assert_eq!(story.key("release"), release, "no retry is a deliberate repetition");
@@ -111,7 +74,7 @@ fn a_rewind_past_an_outward_effect_keeps_its_key() {
 /// Nobody knows whether the release was made, and the run goes back to before it. Nobody knows it there either.
 #[test]
 fn a_rewind_settles_no_doubt() {
-    let mut story = Story::new("  files: { run: x }\n  release: { needs: files, run: x, effects: external }\n");
+    let mut story = driven("  files: { run: x }\n  release: { needs: files, run: x, effects: external }\n");
     let begin = story.document();
     story.end("files", DONE);
     story.end("release", Outcome::Unknown);
@@ -127,7 +90,7 @@ fn a_fork_knows_what_the_other_run_did_outside() {
     let cases = [(Some(DONE), true), (Some(Outcome::Unknown), true), (None, true), (Some(FAILED), false)];
     for (end, asked) in cases {
         let plan = "  files: { run: x }\n  release: { needs: files, run: x, effects: external }\n  last: { needs: release, run: x, effects: external }\n";
-        let mut story = Story::new(plan);
+        let mut story = driven(plan);
         let begin = story.document();
         story.end("files", DONE);
         if let Some(end) = end.clone() {
@@ -147,20 +110,19 @@ fn a_fork_knows_what_the_other_run_did_outside() {
 /// failed once. When the time of the retry has come, another failure counts.
 #[test]
 fn a_failure_that_is_told_twice_counts_once() {
-    let mut story = Story::new(
-        "  a: { external: { instructions: do it }, retry: { max: 2, backoff: { initial: 10m, max: 10m } } }\n",
-    );
+    let mut story =
+        driven("  a: { external: { instructions: do it }, retry: { max: 2, backoff: { initial: 10m, max: 10m } } }\n");
     let fail = |reason: &str| Says::Fail { reason: reason.to_owned() };
-    story.report("a", Says::Start);
-    story.report("a", fail("no luck"));
+    story.report("a", Says::Start).expect("it is heard");
+    story.report("a", fail("no luck")).expect("it is heard");
     assert_eq!((story.state("a").failures, story.state("a").attempts), (1, 1));
-    assert_eq!(story.report("a", fail("no luck")), []);
-    assert_eq!(story.report("a", fail("no luck at all")), []);
+    assert_eq!(story.report("a", fail("no luck")), Ok(Vec::new()));
+    assert_eq!(story.report("a", fail("no luck at all")), Ok(Vec::new()));
     assert_eq!((story.state("a").failures, story.state("a").attempts), (1, 1));
     story.now += SignedDuration::from_mins(20);
-    story.report("a", fail("no luck"));
+    story.report("a", fail("no luck")).expect("it is heard");
     assert_eq!((story.state("a").failures, story.state("a").attempts), (2, 2));
-    story.report("a", Says::Start);
-    story.report("a", fail("no luck"));
+    story.report("a", Says::Start).expect("it is heard");
+    story.report("a", fail("no luck")).expect("it is heard");
     assert_eq!(story.state("a").status, PhaseStatus::Failed, "both retries are used up");
 }

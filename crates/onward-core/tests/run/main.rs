@@ -1,0 +1,16 @@
+//! The rules of a run: inputs in, events out. Small stories in virtual time, told with one [`story::Story`].
+
+#[path = "../common/mod.rs"]
+mod common;
+mod compound;
+mod cut_short;
+mod external_phases;
+mod failures;
+mod limits;
+mod orders;
+mod replans;
+mod rewinds;
+mod rules;
+mod stops;
+mod story;
+mod waits_and_proofs;
