@@ -59,7 +59,7 @@ pub(crate) fn spawn() -> Result<()> {
     if status.success() { Ok(()) } else { Err("/bin/true failed".into()) }
 }
 
-/// What a spawned process leaves behind.
+/// The trace that a spawned process leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trace {
     Nothing,

@@ -11,7 +11,7 @@ use crate::bare::Flush;
 use crate::measure::{Turns, in_turns};
 use crate::options::Options;
 
-/// What a figure is held against.
+/// The goal of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Goal {
     /// So many times the floor at most.
@@ -219,8 +219,8 @@ fn warn_about_disk(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Who else computes takes time from many processes more than from one, so ratios of W3 and W4 come out too high; who
-/// else flushes makes every flush wait, so all other ratios come out too near to one.
+/// Warns about load by others: computing takes time from many processes more than from one, so ratios of W3 and W4 come
+/// out too high; flushing makes every flush wait, so all other ratios come out too near to one.
 fn warn_about_load(options: &Options) -> Result<()> {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load = text.split(' ').next().unwrap_or("?");

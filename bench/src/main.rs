@@ -25,7 +25,7 @@ use std::process::ExitCode;
 use crate::figure::Report;
 use crate::options::{Options, Workload};
 
-/// What can go wrong in a measurement is of no kind that anybody handles: it is shown.
+/// Errors of a measurement are of no kind that anybody handles: they are shown.
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 /// The argument by which this program, started again under a tracer, does nothing but durable steps in its folder.

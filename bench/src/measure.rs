@@ -46,7 +46,7 @@ pub(crate) fn timed(work: impl FnOnce() -> Result<()>) -> Result<f64> {
     Ok(start.elapsed().as_secs_f64() * 1_000.0)
 }
 
-/// Who measures in turns: so many rounds, in each of them so many times in a row, and no new round behind the limit.
+/// A measurement in turns: so many rounds, in each of them so many times in a row, and no new round behind the limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turns {
     pub(crate) rounds: usize,

@@ -1,4 +1,4 @@
-//! What was asked for.
+//! The options of a measurement.
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};

@@ -21,10 +21,10 @@ pub(crate) fn step(number: usize) -> Vec<Op> {
     vec![Op::Set { path: "/step".to_owned(), value: json!(number) }]
 }
 
-/// What the caller of our books knows.
+/// The state as the caller of a save hands it in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Given {
-    /// What changed.
+    /// The changes.
     Delta,
     /// The whole as text, to be parsed and compared.
     Whole,

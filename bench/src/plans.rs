@@ -52,7 +52,7 @@ impl Shape {
 pub(crate) struct Graph {
     pub(crate) shape: Shape,
     pub(crate) phases: usize,
-    /// What the phases from the middle on do; the others do nothing.
+    /// The script of the phases from the middle on; the others do nothing.
     pub(crate) second_half: String,
 }
 

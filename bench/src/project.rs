@@ -158,7 +158,7 @@ impl Bell {
         Ok(Self { pipe, path })
     }
 
-    /// What a phase does to ring it.
+    /// The script with which a phase rings it.
     pub(crate) fn ring(&self) -> String {
         format!("echo >{}", self.path.display())
     }

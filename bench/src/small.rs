@@ -47,7 +47,8 @@ pub(crate) fn measure(options: &Options, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// What somebody who does a phase asks and says while a driver works on another one. A report is durable when it returns.
+/// Questions and reports of somebody who does a phase while a driver works on another one. A report is durable when it
+/// returns.
 fn beside_a_driver(options: &Options, report: &mut Report) -> Result<()> {
     let project = Project::new(options)?;
     project.write("onward.yaml", BESIDE)?;

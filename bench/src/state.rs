@@ -12,7 +12,7 @@ const AGENT_BYTES: usize = 4 * 1024;
 const MESSAGE_BYTES: usize = 240;
 /// One part in so many changes with every step.
 const CHANGED_PART: usize = 100;
-/// What an entry of a growing log takes as JSON.
+/// The size of an entry of a growing log as JSON.
 const LOG_ENTRY_BYTES: usize = 1024;
 
 const WORDS: [&str; 24] = [

@@ -27,7 +27,7 @@ const GOAL_LOAD_MS: f64 = 40.0;
 struct Size {
     name: &'static str,
     bytes: usize,
-    /// What a save may take when the whole is given.
+    /// The time limit of a save when the whole is given.
     goal_whole_ms: Option<f64>,
 }
 

@@ -14,7 +14,7 @@ const NAME: &str = "W3";
 const GOAL_TIMES_FLUSHED: f64 = 4.0;
 /// Wall per phase may grow so much from the smallest graph to a larger one.
 const GOAL_GROWTH: f64 = 1.3;
-/// What a round takes, as a multiple of our own part of it.
+/// The time of a round, as a multiple of our own part of it.
 const WITH_FLOORS: f64 = 1.6;
 /// From here on a run takes long enough to be measured once.
 const LARGE: usize = 10_000;

@@ -17,7 +17,7 @@ use crate::w3::has_make;
 const NAME: &str = "W4";
 /// Sizes, and how many milliseconds coming back may take.
 const GOALS: [(usize, f64); 3] = [(100, 10.0), (1_000, 15.0), (10_000, 50.0)];
-/// What a phase takes on a busy machine, with all that is measured around it.
+/// The time of a phase on a busy machine, with all that is measured around it.
 const PHASE_MS: f64 = 12.0;
 const GOAL_STATUS_MS: f64 = 10.0;
 

@@ -16,7 +16,7 @@ const CHECKPOINTS_PER_RUN: usize = 10_000;
 /// Checkpoints that are stored together while the history is made.
 const PER_COMMIT: usize = 100;
 const GOAL_TIMES_QUERY: f64 = 5.0;
-/// What a question takes may not grow with the history.
+/// The time of a question may not grow with the history.
 const GOAL_GROWTH: f64 = 1.5;
 const LATEST: usize = 20;
 

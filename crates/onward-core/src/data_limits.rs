@@ -1,5 +1,5 @@
-//! What data may be that is handed in to be kept: how deep, how long, which numbers. One set of limits for every verb
-//! that takes data; what is within them can be read by every reader.
+//! Limits of data that is handed in to be kept: depth, length, number range. One set of limits for every verb that
+//! takes data; what is within them can be read by every reader.
 
 use std::cell::Cell;
 use std::fmt;

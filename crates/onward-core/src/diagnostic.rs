@@ -1,4 +1,4 @@
-//! What is wrong with a text somebody wrote, where it stands, and what to write instead.
+//! Diagnostics: a fault in a text that somebody wrote, its place, and how to fix it.
 
 use std::fmt::Write as _;
 
@@ -41,7 +41,7 @@ impl Severity {
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {
-        /// What kind of fault it is. The text of a code is a promise: scripts filter by it, pages are named after it.
+        /// The kind of fault. The text of a code is a promise: scripts filter by it, pages are named after it.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Code {
             $($(#[$doc])* $name,)*
@@ -125,7 +125,7 @@ pub struct Diagnostic {
     pub code: Code,
     pub severity: Severity,
     pub message: String,
-    /// What to do; empty where the message says it all.
+    /// How to fix it; empty where the message says it all.
     pub help: String,
     pub place: Option<Place>,
 }

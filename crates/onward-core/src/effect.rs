@@ -1,4 +1,4 @@
-//! What the core wants of the world. Derived from the state, never remembered: asking twice is harmless.
+//! Effects: what the core wants of the world. Derived from the state, never remembered: asking twice is harmless.
 
 use jiff::Timestamp;
 

@@ -62,7 +62,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         environment: BTreeMap<String, String>,
     },
-    /// What a driver saw around the run when it began, and what it made of it.
+    /// The world around the run as a driver found it when it began, with the findings from it.
     WorldSeen {
         world: Box<WorldSeen>,
         findings: Vec<Finding>,
@@ -100,7 +100,7 @@ pub enum Event {
         ended_at: Option<Timestamp>,
         duration_ms: Option<u64>,
         note: Option<String>,
-        /// What it gave out, as far as that counts only once its probe has spoken.
+        /// Its outputs, as far as they count only once its probe has answered.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         claimed: Option<Box<Claimed>>,
         /// Why it has failed although it ended well: what it gave out cannot be read.
@@ -121,7 +121,7 @@ pub enum Event {
     PhaseProbed {
         phase: PhaseId,
         answer: ProbeAnswer,
-        /// What is missing, where it is not done.
+        /// The error, where the effect is missing.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<PhaseError>,
     },
@@ -132,10 +132,10 @@ pub enum Event {
         outputs: BTreeMap<String, String>,
         /// A person did it by hand and said so.
         adopted: bool,
-        /// What it was done with; none where nobody saw.
+        /// The evidence it was done with; none where it was not gathered.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         seen: Option<Box<Evidence>>,
-        /// What it was to leave behind, as it was found.
+        /// The artifacts of the phase, as they were found.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         artifacts: Vec<ArtifactSeen>,
     },
@@ -180,7 +180,7 @@ pub enum Event {
     PhaseReopened {
         phase: PhaseId,
         generation: Generation,
-        /// What it writes is put back before it is tried again.
+        /// The files it writes are restored before the next attempt.
         #[serde(default)]
         clean: bool,
     },
@@ -311,7 +311,7 @@ pub struct LimitHit {
 pub struct SnapshotRef {
     pub commit: String,
     pub number: u64,
-    /// What lies in the working tree and is not in it, each with the reason.
+    /// Files of the working tree that are not in the snapshot, each with the reason.
     pub left_out: Vec<String>,
     /// The commit that was checked out.
     pub head: Option<String>,
@@ -322,7 +322,7 @@ pub struct SnapshotRef {
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum NoCommit {
     NothingChanged {
-        /// What has changed and was left out, each with the reason.
+        /// Changed files that were left out of the commit, each with the reason.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         left_out: Vec<String>,
     },
@@ -358,7 +358,7 @@ pub struct RunRewound {
     pub result: Option<RunResult>,
 }
 
-/// What a checkpoint says of phases and state, as far as it differs from what is there.
+/// Phases and state of a checkpoint, as far as they differ from the run as it stands.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RestoredState {
     pub phases: Vec<PhaseBack>,
@@ -476,7 +476,7 @@ pub struct ArtifactSeen {
     pub not_kept: Option<String>,
 }
 
-/// What whoever does an external phase says about it.
+/// A report about an external phase by whoever does it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum ExternalReport {
@@ -489,7 +489,7 @@ pub enum ExternalReport {
     /// It said that it was done, and it was not: the phase stays open.
     Overruled {
         reason: String,
-        /// What remains, in their own words, where they say that something does.
+        /// The remaining work in the reporter's words, if there is any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         remaining: Option<String>,
     },
@@ -504,7 +504,7 @@ pub enum ExternalReport {
     Silent,
 }
 
-/// What a probe answered to the question whether the effect of a phase is there.
+/// The answer of a probe to the question whether the effect of a phase is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProbeAnswer {
@@ -513,7 +513,7 @@ pub enum ProbeAnswer {
     CannotTell,
 }
 
-/// Who or what decided that a phase will not be done.
+/// The cause why a phase is skipped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SkippedBy {
@@ -529,7 +529,7 @@ pub enum SkippedBy {
     Failure,
 }
 
-/// Who or what ended a run or an attempt.
+/// The cause that ended a run or an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StopBy {
@@ -570,7 +570,7 @@ pub enum RunResult {
     Failed,
 }
 
-/// What a new driver does with attempts that outlived the last one.
+/// The treatment of attempts that outlived their driver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Orphans {

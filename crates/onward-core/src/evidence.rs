@@ -1,4 +1,5 @@
-//! What was seen at a moment, kept so that a later start can tell what has changed since.
+//! Evidence: the state of files and surroundings at a moment, kept so that a later start can tell what has changed
+//! since.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::event::ArtifactSeen;
 use crate::resume::Finding;
 
-/// What a phase was done with, and what it left behind.
+/// The files and definition that a phase was done with, and the files it left behind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
     /// The digest of the phase's definition; empty where it is not known.
@@ -18,13 +19,13 @@ pub struct Evidence {
     /// The hash over what the commands of `fingerprint` print.
     #[serde(default)]
     pub fingerprint: Option<String>,
-    /// What `reads` names, as it was when the attempt began.
+    /// The files of `reads`, as they were when the attempt began.
     #[serde(default)]
     pub reads: Option<Files>,
-    /// What `writes` names, as it was when the phase was done.
+    /// The files of `writes`, as they were when the phase was done.
     #[serde(default)]
     pub writes: Option<Files>,
-    /// What lies where it left its artifacts, where that was looked at; what is not there is left out.
+    /// Its artifacts as they lie there, where they were looked at; missing ones are left out.
     #[serde(default)]
     pub artifacts: Option<Vec<ArtifactSeen>>,
 }
@@ -73,14 +74,15 @@ pub struct WorldSeen {
     /// Files with changes that are not committed, where the plan wants to know.
     #[serde(default)]
     pub dirty: Option<Vec<String>>,
-    /// What each probe gave.
+    /// The answer of each probe.
     #[serde(default)]
     pub probes: BTreeMap<String, ProbeSeen>,
     #[serde(default)]
     pub issue: Option<IssueSeen>,
 }
 
-/// What a run may have changed around itself, as it was when an attempt ended: its branch, its issue with the labels.
+/// The surroundings that a run may have changed itself, as they were when an attempt ended: its branch, its issue with
+/// the labels.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Around {
     /// None where HEAD is detached.
@@ -93,7 +95,7 @@ pub struct Around {
     pub issue: Option<IssueSeen>,
 }
 
-/// What a probe gave: enough to see a change, and to tell a person what it was about.
+/// The answer of a probe: enough to see a change, and to tell a person what it was about.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProbeSeen {
     /// None where it gave no answer.
@@ -108,7 +110,7 @@ pub struct IssueSeen {
     pub labels: Vec<String>,
 }
 
-/// What was found at a start, kept with its time: who only looks is shown this, since looking executes nothing.
+/// The findings of the last start, with its time. Read-only verbs show these, because they execute no probes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastLook {
     pub at: Timestamp,

@@ -30,7 +30,7 @@ pub const BUG: u8 = 70;
 pub const STORE: u8 = 74;
 /// Paused: run again.
 pub const PAUSED: u8 = 75;
-/// What is added to the number of the signal that ended it.
+/// Added to the number of the signal that ended it.
 pub const SIGNALS: u8 = 128;
 /// The terminal was closed.
 pub const HANGUP: u8 = 129;

@@ -1,4 +1,4 @@
-//! What the world tells the core.
+//! Inputs: what the world tells the core.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -130,7 +130,7 @@ impl Bounds {
     }
 }
 
-/// What a start found out about the run and its world, and what is to follow from it.
+/// The findings of a start and the answers that were given, for the run that is resumed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Resumption {
     /// The edited plan, where it is to count.
@@ -168,9 +168,9 @@ pub struct AttemptEnd {
     pub duration_ms: Option<u64>,
     pub note: Option<String>,
     pub summary: Option<String>,
-    /// What the phase gave out, or why that cannot be read.
+    /// The outputs of the phase, or why they cannot be read.
     pub outputs: Result<BTreeMap<String, String>, String>,
-    /// What it was done with, and what it left behind.
+    /// The files it was done with and left behind.
     pub seen: Option<Box<Evidence>>,
     /// The commit that is checked out now.
     pub head: Option<String>,
@@ -182,7 +182,7 @@ pub struct AttemptEnd {
     pub left_running: Vec<LeftRunning>,
 }
 
-/// What an attempt that failed printed last; secrets are cut out, and it is never long.
+/// The last lines that a failed attempt printed; secrets are cut out, the length is limited.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LastWords {
     pub text: String,
@@ -216,7 +216,7 @@ impl AttemptEnd {
     }
 }
 
-/// What other processes may ask of the one that drives; stored in the inbox until it is answered.
+/// Requests of other processes to the driver; stored in the inbox until they are answered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case")]
 pub enum Posted {
@@ -260,7 +260,7 @@ pub enum Posted {
     /// A person's answer to an approval.
     Answer {
         phase: PhaseId,
-        /// What was said; the plan knows which choice that is.
+        /// The answer as it was typed; the plan knows which choice that is.
         choice: String,
         by: String,
     },
@@ -275,7 +275,7 @@ pub enum Posted {
     },
 }
 
-/// What somebody else says about a phase that is theirs to do.
+/// A report of somebody else about an external phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum Says {
@@ -293,10 +293,10 @@ pub struct DoneSaid {
     pub commit: Option<String>,
     #[serde(default)]
     pub commit_is: CommitIs,
-    /// What remains to be done, in their words.
+    /// The remaining work, in the reporter's words.
     pub remaining: String,
     pub proof: Proof,
-    /// What it was done with, and what it left behind.
+    /// The files it was done with and left behind.
     #[serde(default)]
     pub seen: Option<Box<Evidence>>,
 }
@@ -319,7 +319,7 @@ pub enum Consent {
     No,
 }
 
-/// What the driver answers.
+/// The driver's reply to a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum Reply {
@@ -330,7 +330,7 @@ pub enum Reply {
     Refused {
         reason: String,
     },
-    /// What was sent cannot be kept: it, or what would come of it, is too large, too deep or would read back otherwise.
+    /// The request cannot be stored: it, or its result, is too large, too deep, or would not read back as it was sent.
     Unfit {
         reason: String,
     },

@@ -26,7 +26,7 @@ pub enum Mutant {
     CommitTwice,
     /// A limit that was hit uses up a retry.
     CountLimitsAsFailures,
-    /// Who is at work is not asked for the locks and limits it holds.
+    /// Locks and limits that running phases hold are forgotten.
     ForgetThePools,
     /// A person says no, and the run goes on.
     TakeANoForAYes,

@@ -37,7 +37,7 @@ pub struct Misfit {
 /// Values nested deeper than this are compared as a whole: no recursion without a limit.
 const DEPTH_MAX: usize = 96;
 
-/// What turns `old` into `new`.
+/// The operations that turn `old` into `new`.
 pub fn diff(old: &Value, new: &Value) -> Vec<Op> {
     let mut ops = Vec::new();
     differ(old, new, &mut String::new(), 0, &mut ops);
@@ -270,7 +270,7 @@ fn remove(document: &mut Value, path: String) -> Result<(), Misfit> {
     }
 }
 
-/// What `Value::pointer` finds, without copying every key on the way.
+/// `Value::pointer`, without copying every key on the way.
 fn find<'a>(document: &'a Value, path: &str) -> Option<&'a Value> {
     keys(path)?.try_fold(document, |place, key| match place {
         Value::Object(map) => map.get(key.as_ref()),

@@ -1,5 +1,5 @@
-//! What may be deleted and what must stay, each with a reason. Nothing is deleted here: the caller shows the plan, and
-//! does what it says.
+//! Retention: what may be deleted and what must stay, each with a reason. Nothing is deleted here: the caller shows the
+//! plan, and does what it says.
 //!
 //! Two rules decide. Checkpoints go by count: of every run, trigger and phase the newest stay. Runs go by age, and take
 //! their checkpoints along. Above both stands what is never deleted: what a person named, what cannot be read, the newest
@@ -75,7 +75,7 @@ pub struct CheckpointFacts {
     pub name: Option<String>,
     pub can_resume: bool,
     pub bytes: u64,
-    /// What cannot be read may be all that is left, so it stays.
+    /// An unreadable item stays: it may be all that is left.
     pub readable: bool,
 }
 
@@ -96,7 +96,7 @@ pub struct PruneLine {
     pub reason: String,
     /// Of a checkpoint; a run has none of its own, so that a sum counts each byte once.
     pub bytes: u64,
-    /// Who may let it go; none for what stays.
+    /// The consent that a deletion needs; none for what stays.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consent: Option<PruneConsent>,
 }
@@ -122,7 +122,7 @@ impl PrunePlan {
         self.delete.iter().map(|line| line.bytes).fold(0, u64::saturating_add)
     }
 
-    /// What housekeeping may delete without being told to.
+    /// The items that housekeeping may delete without being asked.
     pub fn standing(&self) -> impl Iterator<Item = &PruneLine> {
         self.delete.iter().filter(|line| line.consent == Some(PruneConsent::Standing))
     }

@@ -14,7 +14,7 @@ use crate::resume::{Finding, Weight};
 use crate::run::replans::{Asked, Stage};
 use crate::run::{PhaseState, PhaseStatus, Run, RunStatus, schedule};
 
-/// What the journal cannot know: who drives the run now, and which attempts still have a process.
+/// Facts that the journal cannot know: who drives the run now, and which attempts still have a process.
 #[derive(Clone, Debug, Default)]
 pub struct Alive {
     pub driver: Option<DriverView>,
@@ -52,7 +52,7 @@ pub struct StatusView {
     pub warnings: Vec<String>,
     pub resumable: bool,
     pub resume: Option<String>,
-    /// What a run that has nothing else to do waits for, and until when.
+    /// The thing that an otherwise idle run waits for, and until when.
     pub waiting: Option<WaitingFor>,
     /// When a run that is paused should be started again, where that is known.
     pub retry_at: Option<Timestamp>,
@@ -74,7 +74,7 @@ impl StatusView {
     }
 }
 
-/// What is known of one phase.
+/// The record of one phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseRecord {
     pub id: PhaseId,
@@ -102,15 +102,15 @@ pub struct PhaseRecord {
     #[serde(default)]
     pub orphan: bool,
     pub not_before: Option<Timestamp>,
-    /// What it waits for while time alone keeps it from being started, and when it is tried next.
+    /// The reason it waits while time alone keeps it from being started, and when it is tried next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_at: Option<Timestamp>,
-    /// What it says about the other plan that it asked for.
+    /// The state of its request for another plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replan: Option<String>,
-    /// What a person is asked, or somebody else is to do, while it waits for them.
+    /// The question to a person, or the work for somebody else, while it waits for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asks: Option<String>,
 }
@@ -136,7 +136,7 @@ pub struct Summary {
     pub plan_text: String,
     #[serde(default)]
     pub given: BTreeMap<String, String>,
-    /// What the last driver found around the run when it began, as far as it is worth a line.
+    /// Findings of the last driver's start that are worth a line.
     #[serde(default)]
     pub findings: Vec<String>,
     #[serde(default)]
@@ -193,7 +193,7 @@ pub fn is_resumable(status: RunStatus) -> bool {
     }
 }
 
-/// What is said of processes that a phase left behind.
+/// The warning about processes that a phase left running.
 pub fn left_running<'a>(phase: &PhaseId, left: impl IntoIterator<Item = &'a LeftRunning>) -> String {
     let named: Vec<String> = left.into_iter().map(|one| format!("{} (process {})", one.name, one.pid)).collect();
     format!("phase {phase} left running: {}", named.join(", "))
@@ -248,7 +248,7 @@ pub fn status(run: &Run, alive: &Alive, warnings: Vec<String>) -> StatusView {
     }
 }
 
-/// What the driver waits for, where it has nothing else to do.
+/// The thing that an otherwise idle driver waits for.
 fn waiting(run: &Run, alive: &Alive) -> Option<WaitingFor> {
     alive.driver.as_ref().filter(|_| run.running().next().is_none())?;
     let awaited = schedule::awaited(run, alive.now)?;
@@ -298,7 +298,7 @@ pub fn unended_rewind(run: &Run) -> Option<String> {
     ))
 }
 
-/// What the last driver found that is worth a line: about one phase, or about the run as a whole.
+/// Findings of the last driver's start that are worth a line: about one phase, or about the run as a whole.
 pub fn findings(run: &Run, phase: Option<&PhaseId>) -> Vec<String> {
     let worth = |finding: &&Finding| finding.kind.row().weight == Weight::Warn;
     let about = |finding: &&Finding| phase.is_none_or(|phase| finding.phase.as_ref() == Some(phase));
@@ -348,7 +348,7 @@ pub fn why(run: &Run, phase: &Phase, state: &PhaseState) -> WillRun {
     answer(true, reason_to_run(run, phase, state))
 }
 
-/// What stands between a phase and the plan that it asked for.
+/// The state of a request for another plan.
 fn wants_a_plan(run: &Run, id: &PhaseId, asked: &Asked) -> String {
     let then = match &asked.stage {
         Stage::Open => "which is still to be made".to_owned(),
@@ -396,7 +396,7 @@ fn reason_to_run(run: &Run, phase: &Phase, state: &PhaseState) -> String {
     }
 }
 
-/// What `run --dry-run` says of a plan that has no run yet.
+/// The answer of `run --dry-run` for a plan that has no run yet.
 pub fn why_new(phase: &Phase) -> WillRun {
     let needs: Vec<&str> = phase.needs.iter().map(|need| need.phase.as_str()).collect();
     let reason = if needs.is_empty() { "it needs nothing".to_owned() } else { format!("after {}", needs.join(", ")) };

@@ -20,8 +20,8 @@ pub fn countdown(until: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// What an agent or a script says of its work, cut to [`SUMMARY_WORDS_MAX`] words; line breaks become blanks. None if it says
-/// nothing.
+/// The summary of an agent or a script, cut to [`SUMMARY_WORDS_MAX`] words; line breaks become blanks. None if it is
+/// empty.
 pub fn summary(text: &str) -> Option<String> {
     let mut out = String::new();
     let mut words = text.split_whitespace();

@@ -1,4 +1,4 @@
-//! What is made from the tables, and must not drift from them: the file that new projects get, and the JSON Schema.
+//! Files made from the tables, which must not drift from them: the file that new projects get, and the JSON Schema.
 
 use std::path::Path;
 
@@ -38,7 +38,7 @@ fn the_default_file_shows_the_defaults() {
     );
 }
 
-/// What has no default is shown as an example, by its own name.
+/// A key without a default is shown as an example, by its own name.
 #[test]
 fn the_default_file_names_every_key() {
     for value in Config::default().values() {

@@ -1,4 +1,4 @@
-//! What retention deletes and what it never touches: one small store per rule, then many at random.
+//! Retention: what it deletes and what it never touches. One small store per rule, then many at random.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

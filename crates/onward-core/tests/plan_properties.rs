@@ -14,7 +14,7 @@ const SAMPLES: &[&str] = &[
     include_str!("../../../fixtures/plans/everything.json"),
 ];
 
-/// What holds for whatever comes out of a text.
+/// Checks what holds for any text.
 fn consistent(text: &str) -> Parsed {
     let parsed = parse(text);
     assert_eq!(parsed.plan.is_none(), parsed.diagnostics.iter().any(Diagnostic::is_error));

@@ -1,4 +1,4 @@
-//! What a right plan becomes: values as written, defaults filled in, waves in order.
+//! Reading a right plan: values as written, defaults filled in, waves in order.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -240,7 +240,7 @@ fn a_plan_survives_being_stored() {
     assert_eq!(serde_json::from_str::<Plan>(&text).expect("and comes back"), plan);
 }
 
-/// What people see of a fault: place, code, the line with a caret, the way out. Nothing a terminal would obey.
+/// People see of a fault: place, code, the line with a caret, the way out. Nothing a terminal would obey.
 #[test]
 fn faults_are_shown_with_their_line() {
     let text = "onward: 1\nphases:\n  a: { rum: \"\u{1b}[31mx\" }\n";
@@ -309,7 +309,7 @@ phases:
     assert_eq!(serde_json::from_str::<Plan>(&stored).expect("it can be read back"), plan);
 }
 
-/// What was stored before a phase could have conditions, limits and the like is still read, and has none of them.
+/// Plans stored before a phase could have conditions, limits and the like are still read, and have none of them.
 #[test]
 fn plans_of_earlier_records_are_read() {
     let mut stored = serde_json::to_value(plan("onward: 1\nphases: { a: { run: x } }\n")).expect("JSON");

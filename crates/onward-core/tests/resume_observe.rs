@@ -1,4 +1,4 @@
-//! What the record of a run gives rise to before it goes on, and what an edited plan or a probe does to it.
+//! Findings from the record of a run before it goes on, and the effect of an edited plan or a probe on it.
 
 mod common;
 
@@ -122,8 +122,8 @@ fn records_follow_their_phases() {
     assert_eq!(status(&run, "gone"), PhaseStatus::Completed, "what was done is not done again");
 }
 
-/// What a finished phase read is another file now. With effects: none it is done again, otherwise it is asked about, and
-/// on-change has the last word.
+/// A file that a finished phase read is another one now. With effects: none it is done again, otherwise it is asked
+/// about, and on-change has the last word.
 #[test]
 fn what_was_read_has_changed() {
     let text = "  none: { run: x, effects: none, reads: f }\n  files: { run: x, reads: f }\n  keep: { run: x, reads: f, on-change: keep }\n";

@@ -52,7 +52,7 @@ fn told(findings: &[Finding]) -> Vec<(FindingKind, &str)> {
     findings.iter().map(|finding| (finding.kind, finding.phase.as_ref().map_or("", PhaseId::as_str))).collect()
 }
 
-/// What a phase of the random plans was done with, and what it left behind, changed or not.
+/// The evidence of a phase of the random plans, changed or not.
 fn seen(number: usize, reads: &str, writes: &str) -> Evidence {
     let (read, written) = (format!("r{number}"), format!("w{number}"));
     Evidence {
@@ -69,7 +69,7 @@ struct Node {
     writes_changed: bool,
 }
 
-/// What a node is drawn from: whom it needs and how, and what was changed.
+/// A random node: whom it needs and how, and what was changed.
 type Drawn = (Vec<(prop::sample::Index, &'static str)>, bool, bool);
 
 fn node(at: usize, (needs, reads_changed, writes_changed): Drawn) -> Node {

@@ -37,7 +37,7 @@ const HARMLESS: [FindingKind; 10] = [
     FindingKind::Orphan,
 ];
 
-/// What was found about a phase, and whether the phase got an answer.
+/// A finding about a phase, and whether the phase got an answer.
 #[derive(Clone, Copy, PartialEq)]
 enum Of {
     Absent,

@@ -1,4 +1,4 @@
-//! What can go wrong, as far as a caller can tell the difference. The binary turns each into a page and an exit code.
+//! Errors, as far as a caller can tell the difference. The binary turns each into a page and an exit code.
 
 use std::path::PathBuf;
 
@@ -65,7 +65,7 @@ pub enum Error {
     Driven { run: RunId, driver: DriverView },
     #[error("run {run} may not go on")]
     Refused { run: RunId, reasons: Vec<String> },
-    /// What was found around the run forbids it.
+    /// Findings around the run forbid it.
     #[error("run {run} may not go on")]
     Forbidden { run: RunId, findings: Vec<Finding> },
     #[error("{reason}")]
@@ -151,10 +151,10 @@ pub enum CopyInGit {
     None,
 }
 
-/// What is left where something is damaged.
+/// The remains where something is damaged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Left {
-    /// What is stored, as far as it is shown.
+    /// The stored bytes, as far as they are shown.
     pub raw: String,
     /// Where it lies.
     pub place: PathBuf,

@@ -165,7 +165,7 @@ pub(crate) fn stored(taken: &NewCheckpointDocument) -> NewCheckpoint {
     }
 }
 
-/// What the store says a reader of the newest checkpoint goes through.
+/// The cost of reading the newest checkpoint, as the store reports it.
 pub(crate) fn behind(chain: &Chain) -> PatchDebt {
     PatchDebt { whole_bytes: chain.keyframe_bytes, patch_bytes: chain.patch_bytes }
 }

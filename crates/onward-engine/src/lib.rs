@@ -55,7 +55,7 @@ pub use onward_store::{StoreCause, StoreError, Vanished, kill_point};
 pub struct Onward {
     pub project: Project,
     pub config: Config,
-    /// What the configuration says without effect: whoever starts something should know.
+    /// Settings without effect: whoever starts something should know.
     pub notices: Vec<String>,
     /// Where the caller stands.
     from: PathBuf,
@@ -138,7 +138,7 @@ impl Onward {
 }
 
 impl Onward {
-    /// What came with a clone or in an archive is looked at and nothing else, until a person trusts it.
+    /// Refuses to write to a store that came with a clone or in an archive, until a person trusts it.
     pub(crate) fn demand_a_store_of_ones_own(&self) -> Result<()> {
         // What is unsafe is said as that: no word of a person's makes a link safe.
         onward_store::demand_safe(&self.project.store_folder())?;

@@ -45,7 +45,8 @@ pub const SECRET_BYTES_MIN: usize = 8;
 /// How far a shape may look back to tell whether it stands alone.
 const BEHIND_BYTES: usize = 16;
 
-/// What is to be cut out: known values, ready for searching, and all shapes. Cheap to share, and it never shows what it holds.
+/// The secrets to cut out: known values, ready for searching, and all shapes. Cheap to share, and it never shows what
+/// it holds.
 pub struct Secrets {
     /// The values as they are, without those that are too short.
     values: Vec<Vec<u8>>,
@@ -180,7 +181,7 @@ enum More {
     No,
 }
 
-/// What can be said of a place in the stream.
+/// The result of matching at a place in the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PlaceMatch {
     Nothing,

@@ -49,11 +49,11 @@ impl std::fmt::Display for Doubt {
     }
 }
 
-/// What came of `onward trust`.
+/// The result of `onward trust`.
 #[derive(Debug)]
 pub struct Trusted {
     pub folder: PathBuf,
-    /// What stood against it; none if the store was the user's own before.
+    /// The doubt about the store; none if it was the user's own before.
     pub doubt: Option<Doubt>,
     pub runs: usize,
     pub unfinished: usize,
@@ -75,7 +75,7 @@ pub(crate) fn doubt(project: &Project) -> Option<Doubt> {
 }
 
 impl Onward {
-    /// What looking verbs say about a store that is not the user's own.
+    /// The warning of look verbs about a store that is not the user's own.
     pub fn doubt_in_words(&self) -> Option<String> {
         let doubt = doubt(&self.project)?;
         Some(format!("{doubt}; it is only looked at, and nothing in it is executed, until you type  onward trust"))
@@ -186,8 +186,9 @@ fn unsafe_to_use(about: &Metadata) -> Option<Unsafe> {
     }
 }
 
-/// What phases keep for themselves (`state/RUN/PHASE`) and copies of what they left (`artifacts/RUN/NAME`) may hold anything, links too:
-/// onward writes nothing into them. The private git folder is put aside.
+/// Whether a path belongs to a phase: scratch folders (`state/RUN/PHASE`) and copies of artifacts
+/// (`artifacts/RUN/NAME`) may hold anything, links too; onward writes nothing into them. The private git folder is put
+/// aside.
 fn belongs_to_a_phase(folder: &Path, path: &Path) -> bool {
     let below: Vec<_> = path.strip_prefix(folder).map(|below| below.iter().collect()).unwrap_or_default();
     match below.as_slice() {

@@ -14,7 +14,7 @@ use onward_engine::{Books, FirstPlan, ListFilter, Onward, Repaired};
 use onward_store::{Holder, LeaseKind, OpenMode, StoreExt, ownership};
 use serde_json::{Value, json};
 
-/// What can be read, by a name for each piece.
+/// The readable content of a store, by a name for each piece.
 type Pieces = BTreeMap<String, String>;
 
 /// The files of a store that hold data, as they were before anything was done to them.
@@ -290,7 +290,7 @@ fn a_large_value_that_is_missing() {
     assert!(cuts.contains(&true) && cuts.contains(&false), "{cuts:?}");
 }
 
-/// What is kept of a run for speed is another run's, or an older one's. It is compared with the whole fold and made again.
+/// The fold cache of a run is another run's, or an older one's. It is compared with the whole fold and made again.
 #[test]
 fn a_fold_that_is_not_what_the_journal_gives() {
     let fixture = Fixture::new(Size::Small);

@@ -235,7 +235,7 @@ impl Doc {
         }
     }
 
-    /// What a merge leaves of it: members that are null go.
+    /// The value after a merge: members that are null go.
     fn merged(&self) -> Self {
         match self {
             Self::Object(members) => {
@@ -300,7 +300,7 @@ fn quick_folder() -> tempfile::TempDir {
     folder.expect("a temporary folder")
 }
 
-/// What came of the documents of one verb.
+/// The counts of documents of one verb.
 #[derive(Debug, Default)]
 struct Tally {
     taken: usize,

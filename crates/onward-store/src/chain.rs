@@ -4,7 +4,8 @@ use onward_core::id::{RunId, Seq};
 
 pub(crate) type Hash = [u8; 32];
 
-/// What the first record of a run is tied to: the run itself, so that a whole journal cannot pass for another's.
+/// The hash that the first record of a run is chained to: made of the run id, so that a journal cannot pass for another
+/// run's.
 pub(crate) fn start(run: &RunId) -> Hash {
     let mut hasher = blake3::Hasher::new();
     hasher.update(b"onward journal 0\n");
@@ -25,12 +26,12 @@ pub(crate) fn next(previous: &Hash, seq: Seq, at_micros: i64, actor: &str, body:
     *hasher.finalize().as_bytes()
 }
 
-/// What a whole content of a checkpoint is known by.
+/// The hash of a whole checkpoint document.
 pub(crate) fn whole(bytes: &[u8]) -> Hash {
     *blake3::hash(bytes).as_bytes()
 }
 
-/// What a patch is known by: itself, and everything that it changes.
+/// The hash of a patch: over itself and everything that it changes.
 pub(crate) fn patch(previous: &Hash, bytes: &[u8]) -> Hash {
     let mut hasher = blake3::Hasher::new();
     hasher.update(previous);

@@ -1,4 +1,4 @@
-//! What every backend refuses before it touches anything, so that all of them refuse the same.
+//! Checks that every backend makes before it touches anything, so that all of them refuse the same.
 
 use onward_core::id::{RunId, Seq};
 
@@ -53,7 +53,7 @@ pub(crate) fn entry(entry: &Entry, expected: Seq) -> Result<(), StoreError> {
     events.chain(checkpoints).chain(replies).chain([entry.summary.as_slice()]).try_for_each(value)
 }
 
-/// What the contents of an entry must fit: `stored` were stored in the run before them.
+/// Checks the checkpoints of an entry: `stored` is the number that the run has already.
 pub(crate) fn contents(entry: &Entry, stored: u32) -> Result<(), StoreError> {
     let Some(first) = entry.checkpoints.first() else { return Ok(()) };
     if let (StoredContent::Patch(_), 0) = (&first.content, stored) {

@@ -41,7 +41,7 @@ thread_local! {
 /// The BLAKE3 hash of a value, by which it is found again and shared.
 pub(crate) type BlobId = [u8; 32];
 
-/// What an envelope holds.
+/// The content of an envelope.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum PackedContent {
     Plain(Vec<u8>),
@@ -119,7 +119,7 @@ pub(crate) fn open(envelope: &[u8]) -> Result<PackedContent, StoreError> {
     }
 }
 
-/// What an envelope seems to hold, whatever its checksum says: to be shown, never to be used.
+/// The content of an envelope without checking it: to be shown, never to be used.
 pub(crate) fn raw(envelope: &[u8]) -> PackedContent {
     let Some((header, payload)) = envelope.split_at_checked(HEADER_BYTES) else {
         return PackedContent::Plain(envelope.to_vec());

@@ -1,4 +1,4 @@
-//! What can go wrong, told apart by what a caller can do about it.
+//! Errors of the store, told apart by what a caller can do about them.
 
 use std::{
     io,
@@ -99,7 +99,7 @@ pub enum StoreError {
     TooLarge { bytes: usize, max: usize },
 }
 
-/// What stood in the way of a read or a write.
+/// The cause of a failed read or write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StoreCause {
     /// No room: disk, quota or inodes.
@@ -122,7 +122,7 @@ pub struct Damage {
     pub seq: Option<Seq>,
     /// The database in which it was found.
     pub path: Option<PathBuf>,
-    /// What does not fit, for people.
+    /// The thing that does not fit, for people.
     pub what: String,
 }
 

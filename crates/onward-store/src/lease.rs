@@ -8,7 +8,7 @@ use onward_core::id::RunId;
 /// How long a brief holder is waited for.
 pub(crate) const BRIEF_WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// What somebody wants a run for.
+/// The purpose of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LeaseKind {
     /// To see it through; may last for days. Nobody waits for it.
@@ -32,7 +32,7 @@ impl fmt::Display for LeaseKind {
     }
 }
 
-/// Who holds a run, for people to read. Nothing is ever decided by the pid: the lock alone says who is alive.
+/// The holder of a run, for people to read. Nothing is ever decided by the pid: the lock alone says who is alive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
     pub host: String,

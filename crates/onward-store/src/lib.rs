@@ -49,7 +49,7 @@ use onward_core::id::{CheckpointId, RunId, Seq};
 /// The most bytes one value (a body, a content, a summary, a reply) may have. Checked before anything is written.
 pub const VALUE_BYTES_MAX: usize = onward_core::data_limits::VALUE_BYTES_MAX;
 
-/// What every place that keeps runs can do. All calls block: the driver is one loop and waits for its disk anyway.
+/// A place that keeps runs. All calls block: the driver is one loop and waits for its disk anyway.
 ///
 /// A handle is one process's view of the store. Several handles to one store behave as several processes do, even
 /// inside one process, so every rule about racing can be tested without spawning anything.
@@ -94,7 +94,7 @@ pub trait Store: Send {
     /// A brief holder is waited for up to five seconds; a driving one is refused at once as [`StoreError::Held`].
     fn take_lease(&mut self, run: &RunId, kind: LeaseKind, holder: Holder) -> Result<Lease, StoreError>;
 
-    /// Who holds the run at this moment. Asks the lock itself, so a killed holder is nobody; writes nothing.
+    /// The present holder of the run. Asks the lock itself, so a killed holder is nobody; writes nothing.
     fn holder(&mut self, run: &RunId) -> Result<Option<(LeaseKind, Holder)>, StoreError>;
 
     /// Leaves something for whoever drives the run. Posting the same id again changes nothing.

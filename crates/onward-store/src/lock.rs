@@ -86,7 +86,7 @@ const ANNOUNCED: i64 = 4;
 /// A lock that is held as long as this lives.
 pub(crate) struct RunLock(File);
 
-/// What can be seen of a lock from outside.
+/// The state of a lock as seen from outside.
 pub(crate) struct Seen {
     pub(crate) kind: LeaseKind,
     pub(crate) announced: bool,
@@ -123,7 +123,7 @@ impl Drop for RunLock {
     }
 }
 
-/// Who has the lock, without touching it. A missing file means that nobody ever took it.
+/// The holder of a lock, read without touching it. A missing file means that nobody ever took it.
 pub(crate) fn look(path: &Path) -> io::Result<Option<Seen>> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {

@@ -40,7 +40,7 @@ struct Birth {
     born_ns: Option<u128>,
 }
 
-/// What a folder was marked with.
+/// The mark of a store's folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnerMark {
     folder: Option<Birth>,
@@ -48,7 +48,7 @@ pub struct OwnerMark {
     allowed: BTreeSet<String>,
 }
 
-/// What is known of the folder of a store.
+/// The standing of a store's folder: ours, somebody else's, new.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FolderStanding {
     /// There is no store yet: nothing, or only what people wrote.
@@ -128,7 +128,7 @@ impl OwnerMark {
         })
     }
 
-    /// What a person allowed beyond the usual.
+    /// Whether a person has allowed this beyond the usual.
     pub fn allows(&self, what: &str) -> bool {
         self.allowed.contains(what)
     }
@@ -175,7 +175,7 @@ fn alone(folder: &Path) -> io::Result<File> {
     Ok(folder)
 }
 
-/// What is known of the folder of a store. Nothing is written.
+/// The standing of a store's folder. Nothing is written.
 pub fn standing(folder: &Path) -> FolderStanding {
     match look(folder) {
         // Somebody may be just making it: the mark is there before anything else is.

@@ -1,4 +1,4 @@
-//! What goes into a store and comes out of it.
+//! The types that go into a store and come out of it.
 
 use jiff::Timestamp;
 use onward_core::id::{CheckpointId, RunId, Seq};
@@ -15,7 +15,7 @@ pub struct NewRun {
     pub status: String,
 }
 
-/// What one append carries; all of it becomes durable together or not at all.
+/// The content of one append; all of it becomes durable together or not at all.
 ///
 /// It may hold several checkpoints because one commit may hold the consequences of several inputs, and each of them may
 /// have called for one.
@@ -43,18 +43,18 @@ pub struct NewEvent {
 pub struct NewCheckpoint {
     pub id: CheckpointId,
     pub seq: Seq,
-    /// What lists show without reading the content.
+    /// The part that lists show without reading the content.
     pub meta: Vec<u8>,
     pub content: StoredContent,
 }
 
-/// What a checkpoint is made of. How a patch is applied only the caller knows.
+/// The content of a checkpoint: a document, or a patch of the one before. How a patch is applied only the caller knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoredContent {
     /// A document that stands for itself.
     Whole(Vec<u8>),
-    /// What changed since the newest checkpoint of the same run, in order of storing. The first one of a run cannot be
-    /// a patch.
+    /// The changes since the newest checkpoint of the same run, in order of storing. The first one of a run cannot be a
+    /// patch.
     Patch(Vec<u8>),
 }
 
@@ -82,7 +82,7 @@ pub struct Appended {
     pub chain: Chain,
 }
 
-/// What a reader of the newest checkpoint of a run has to go through; all zero while there is none.
+/// The cost of reading the newest checkpoint of a run; all zero while there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Chain {
     /// Patches behind the last keyframe.
@@ -176,7 +176,8 @@ pub struct StoredCheckpoint {
     pub row: CheckpointRow,
     /// The nearest whole document at or before it.
     pub keyframe: Vec<u8>,
-    /// What leads from the keyframe to this checkpoint, in order. Empty when the keyframe is its own document.
+    /// The patches that lead from the keyframe to this checkpoint, in order. Empty when the keyframe is its own
+    /// document.
     pub patches: Vec<Vec<u8>>,
 }
 
@@ -236,14 +237,14 @@ pub struct InboxItem {
     pub body: Vec<u8>,
 }
 
-/// What to delete. The store deletes it; whether that is wise was decided elsewhere.
+/// The items to delete. The store deletes them; whether that is wise was decided elsewhere.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PruneList {
     pub checkpoints: Vec<CheckpointId>,
     pub runs: Vec<RunId>,
 }
 
-/// What a prune did.
+/// The result of a prune.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {
     /// Bytes that may be used again: inside the database, which does not shrink, and in blob files, which are gone.
@@ -290,7 +291,7 @@ pub enum Alarm {
     HeadUnreadable,
     #[error("the head file has version {found}, which this program does not know")]
     HeadNewer { found: u8 },
-    /// What is in the log is flushed again before anything is appended to it.
+    /// The log is flushed again before anything is appended to it.
     #[error("a flush of the database has failed")]
     FlushFailed,
     /// Locks and flushes over a network do less than they promise.

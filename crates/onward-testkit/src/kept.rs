@@ -9,8 +9,8 @@ use onward_store::{CheckpointFilter, OpenMode, Page, RunFilter};
 /// Rows of one kind at most; a test that keeps more should look at fewer.
 const ROWS_MAX: usize = 100_000;
 
-/// What is kept below `.onward`, each with a name that says what it is. Snapshots and kept artifacts are exact copies of files by
-/// promise and are left out, and so are scratch folders, which belong to the phases.
+/// All that is kept below `.onward`, each with a name that says what it is. Snapshots and kept artifacts are exact
+/// copies of files by promise and are left out, and so are scratch folders, which belong to the phases.
 pub fn everything(project: &Path) -> Vec<(String, Vec<u8>)> {
     let folder = project.join(".onward");
     let mut all = in_the_store(&folder);

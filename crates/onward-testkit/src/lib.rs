@@ -1,4 +1,4 @@
-//! What the tests of onward share. Nothing here is part of the product.
+//! The kit that the tests of onward share. Nothing here is part of the product.
 //!
 //! [`TestProject`] is a folder of its own with the real binary in it, [`Running`] a command at work, [`Ran`] one that has
 //! ended, [`Terminal`] a command in front of a person. [`tidy`] holds the house rules that a machine can check.

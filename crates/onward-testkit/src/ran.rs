@@ -1,4 +1,4 @@
-//! What a finished command left.
+//! The result of a finished command.
 
 use std::fmt;
 use std::os::unix::process::ExitStatusExt;

@@ -32,12 +32,12 @@ impl Running {
         process::is_alive(self.pid())
     }
 
-    /// What it has printed so far.
+    /// Its output so far.
     pub fn out(&self) -> String {
         read(&self.out)
     }
 
-    /// What it has printed on stderr so far.
+    /// Its output on stderr so far.
     pub fn err(&self) -> String {
         read(&self.err)
     }

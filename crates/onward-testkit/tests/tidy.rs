@@ -213,3 +213,15 @@ fn a_name_of_two_types_is_found() {
     let found = tidy::check_type_names(&[one, two]);
     assert_eq!(found.iter().map(|breach| breach.line).collect::<Vec<_>>(), [Some(1)], "{found:?}");
 }
+
+#[test]
+fn doc_comments_name_the_thing() {
+    none(files(is_rust).iter().flat_map(tidy::check_doc_comments));
+}
+
+#[test]
+fn a_doc_comment_that_is_a_riddle_is_found() {
+    let text = "//! What is kept.\n\n/// Whoever asks.\n/// What follows is the same sentence.\n///\n/// Whose it is.\nfn a() {}\n";
+    let found = tidy::check_doc_comments(&made_up("crates/onward-core/src/a.rs", text));
+    assert_eq!(found.iter().map(|breach| breach.line).collect::<Vec<_>>(), [Some(1), Some(6)], "{found:?}");
+}

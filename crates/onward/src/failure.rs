@@ -24,7 +24,7 @@ use pages::{
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Failure(Box<FailurePage>);
 
-/// What is said about it.
+/// The page that is shown for an error.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FailurePage {
     pub(crate) code: u8,
@@ -40,9 +40,9 @@ pub(crate) struct FailurePage {
     pub(crate) next: Vec<String>,
     pub(crate) run: Option<RunId>,
     pub(crate) question: Option<Box<Question>>,
-    /// What was found that forbids it.
+    /// The findings that forbid it.
     pub(crate) findings: Vec<Finding>,
-    /// What was stored, of something that could not be understood.
+    /// The stored bytes of something that could not be read.
     pub(crate) raw: Option<String>,
 }
 

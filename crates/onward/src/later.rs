@@ -1,5 +1,5 @@
-//! What the contract names and this version does not have yet. It is known, so that the answer is a plain "not yet" and
-//! not "no such verb", and so that an id that does not exist is named even today.
+//! Verbs and flags of the contract that this version does not have yet. They are known, so that the answer is a plain "not
+//! yet" and not "no such verb", and so that an id that does not exist is named even today.
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -7,7 +7,7 @@ use onward_engine::{Error, Onward, Result};
 
 use crate::commands::here;
 
-/// What the first words behind a verb name.
+/// The kind of thing that the first words after a verb name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NamedByWords {
     Nothing,
@@ -100,7 +100,7 @@ pub(crate) fn add_to(mut command: Command) -> Command {
     command
 }
 
-/// What of the words belongs to a later version.
+/// The verb or flag of a later version among the arguments.
 pub(crate) fn find(matches: &ArgMatches) -> Option<Later> {
     let (verb, inner) = matches.subcommand()?;
     if let Some((verb, _)) = VERBS.iter().find(|(known, _)| *known == verb) {
@@ -112,7 +112,7 @@ pub(crate) fn find(matches: &ArgMatches) -> Option<Later> {
     flags.find(|(_, flag, _)| typed(flag)).map(|(_, flag, _)| Later::Flag { verb: verb.to_owned(), flag })
 }
 
-/// What the words name must exist all the same; then it is said that this is not here yet.
+/// The refusal of such a verb. The things that its arguments name must exist all the same.
 pub(crate) fn refuse(later: &Later) -> Error {
     match later {
         Later::Flag { verb, flag } => Error::NotYet(format!("this version has no `onward {verb} --{flag}` yet")),

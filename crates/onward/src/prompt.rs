@@ -70,7 +70,7 @@ pub(crate) fn answer(text: &str) -> ResumeAnswer {
     }
 }
 
-/// What is to be done about a phase of which nobody knows whether its effect happened; none where nothing was decided.
+/// The choice for a phase whose outcome is unknown; none where nothing was decided.
 pub(crate) fn about_a_doubt(text: &str) -> Option<Choice> {
     match text.to_lowercase().as_str() {
         "r" | "retry" => Some(Choice::Retry),
@@ -80,7 +80,7 @@ pub(crate) fn about_a_doubt(text: &str) -> Option<Choice> {
     }
 }
 
-/// What is to become of a damaged store; none where it is to be left as it is.
+/// The choice for a damaged store; none where it is to be left as it is.
 pub(crate) fn about_damage(text: &str) -> Option<Damaged> {
     match text.to_lowercase().as_str() {
         "r" | "repair" => Some(Damaged::Repair),

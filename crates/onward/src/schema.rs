@@ -63,7 +63,7 @@ fn event() -> Value {
     document("An event of onward", body, &mut generator)
 }
 
-/// What the verbs print with `--json`: a definition for each.
+/// The `--json` output of the verbs: a definition for each.
 fn output() -> Value {
     let mut generator = generator();
     let status = generator.subschema_for::<StatusView>();

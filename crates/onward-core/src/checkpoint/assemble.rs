@@ -49,7 +49,7 @@ fn document(keyframe: &[u8], patches: &[Vec<u8>]) -> Result<Value, BadDocument> 
     Ok(document)
 }
 
-/// What a newer version wrote need not look like a patch of ours: it is refused by its version, not for its looks.
+/// Reads a stored patch. A patch of a newer version is refused by its version, not for its shape.
 fn read_patch(bytes: &[u8]) -> Result<StoredPatch, BadDocument> {
     let damaged = |why: serde_json::Error| BadDocument::Damaged(why.to_string());
     match serde_json::from_slice::<StoredPatch>(bytes) {

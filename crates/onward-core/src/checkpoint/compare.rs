@@ -1,4 +1,4 @@
-//! What differs between two checkpoints, in words that people and programs read alike.
+//! The differences between two checkpoints, in words that people and programs read alike.
 
 use std::collections::BTreeSet;
 
@@ -46,7 +46,7 @@ pub struct PhaseChange {
     pub id: PhaseId,
     pub old: Option<PhaseStatus>,
     pub new: Option<PhaseStatus>,
-    /// What else is different.
+    /// Other changed fields of the phase.
     pub fields: Vec<ValueChange>,
 }
 
@@ -106,7 +106,7 @@ fn phase(from: &Checkpoint, to: &Checkpoint, id: &PhaseId) -> Option<PhaseChange
     Some(PhaseChange { id: id.clone(), old: old.map(|r| r.status), new: new.map(|r| r.status), fields })
 }
 
-/// What makes one value of the other.
+/// The changes that turn the old value into the new one.
 pub fn values(old: &Value, new: &Value) -> Vec<ValueChange> {
     let mut changes = Vec::new();
     differ(old, new, &mut String::new(), 0, &mut changes);

@@ -1,4 +1,4 @@
-//! What a checkpoint stores: nothing that can be worked out from the rest.
+//! The stored form of a checkpoint: nothing that can be worked out from the rest.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,7 +26,7 @@ pub struct Kernel {
     pub state: Value,
 }
 
-/// What stays the same as long as the run lives.
+/// The part of a checkpoint that stays the same as long as the run lives.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fixed {
     pub run: RunId,
@@ -44,7 +44,7 @@ pub struct Fixed {
     pub revisions: Vec<RevisionRecord>,
 }
 
-/// What is new in every checkpoint.
+/// The part of a checkpoint that is new each time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CheckpointHead {
     pub id: CheckpointId,
@@ -88,7 +88,8 @@ const WHOLE_AT_ONCE_BYTES_MAX: u64 = 16 * 1024;
 /// Where the free-form state stands in the document.
 const STATE: &str = "/state";
 
-/// What a reader of the newest checkpoint goes through, as far as this process knows: nothing, before it was told.
+/// The cost of reading the newest checkpoint (last whole document and the patches after it), as far as this process
+/// knows it.
 #[derive(Clone, Copy, Default)]
 pub struct PatchDebt {
     /// How long the last whole document is; 0 as long as that is not known.
@@ -112,7 +113,7 @@ impl PatchDebt {
         self.whole_bytes > 0 && self.patch_bytes >= self.whole_bytes && is_small
     }
 
-    /// What there is to go through once this is stored, too.
+    /// The cost of reading once this content is stored as well.
     #[must_use]
     pub fn then(self, content: &CheckpointBytes) -> Self {
         match content {
@@ -197,7 +198,7 @@ fn changes(run: &Run, head: &CheckpointHead) -> Vec<u8> {
     bytes(&PatchOut { onward: FORMAT, ops: below(run, &beside) })
 }
 
-/// What changed of all but the state: little.
+/// The changes outside the free-form state: few.
 fn beside_the_state(run: &Run, head: &CheckpointHead) -> Vec<Op> {
     let mut ops = vec![Op::Set { path: "/head".to_owned(), value: json!(head) }];
     if run.vcs.branch_moved {

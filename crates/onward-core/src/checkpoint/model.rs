@@ -54,7 +54,7 @@ pub struct Checkpoint {
     pub issue: Option<Map<String, Value>>,
     pub team: Vec<Map<String, Value>>,
     pub graph: PlanGraph,
-    /// What agents gave out.
+    /// Outputs of agents.
     pub agents: Vec<Map<String, Value>>,
     pub messages: Messages,
     pub knowledge: Knowledge,
@@ -170,7 +170,7 @@ pub struct LastError {
     pub error: PhaseError,
 }
 
-/// What is known of a checkpoint without reading its document.
+/// The facts about a checkpoint that are known without reading its document.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckpointMeta {
     pub triggers: Vec<Trigger>,

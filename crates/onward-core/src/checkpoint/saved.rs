@@ -15,7 +15,7 @@ const LIFTED: [(&str, &str); 6] = [
     ("last_error", "null"),
 ];
 
-/// What `load` prints.
+/// The JSON that `load` prints.
 pub fn saved_form(checkpoint: &Checkpoint) -> Value {
     let mut form = Map::new();
     form.insert("checkpoint_id".to_owned(), json!(checkpoint.run));

@@ -163,7 +163,7 @@ static STORE: Keys = Keys::of(
     .needs_trust()],
 );
 
-/// What an executor is told is its own business until it is used.
+/// Settings of an executor are free-form: it checks them itself when it is used.
 const EXECUTOR: Shape = Table(NameRule::Free, &Anything);
 
 static MARKDOWN: Keys = Keys::of(

@@ -24,7 +24,7 @@ const COMMIT_MESSAGE_DEFAULT: &str = "checkpoint: {places} complete";
 /// The origin of what no file sets.
 const DEFAULT: &str = "default";
 
-/// What is in force.
+/// The configuration in force, after all files and defaults were merged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Every known key, in the order of the tables of keys.
@@ -92,7 +92,7 @@ impl Default for Config {
     }
 }
 
-/// What the configuration says of a store on a network file system.
+/// The setting for a store on a network file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnNetwork {
     Refused,
@@ -129,7 +129,7 @@ impl Config {
         units::duration(self.word("resume.max_age")).expect("durations are checked when they are read")
     }
 
-    /// What takes a checkpoint. A person who asks for one always gets it.
+    /// The triggers that take a checkpoint. A person who asks for one always gets it.
     pub fn triggers(&self) -> Vec<Trigger> {
         let automatic = self.flag("checkpoint.enabled") && self.flag("checkpoint.auto_checkpoint");
         let switched_on = |trigger: Trigger| match trigger {

@@ -31,7 +31,7 @@ const IN_OUR_WORDS: &[(Code, Option<&str>, &str)] = &[
     ),
 ];
 
-/// What came of a text.
+/// The result of reading a configuration text.
 #[derive(Clone, Debug)]
 pub struct ParsedConfig {
     /// Empty if a diagnostic is an error: half of what somebody wrote is not what they wanted.
@@ -40,7 +40,7 @@ pub struct ParsedConfig {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// What one file sets, by dotted key.
+/// The settings of one file, by dotted key.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Layer {
     settings: BTreeMap<String, Setting>,

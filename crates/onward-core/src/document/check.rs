@@ -10,7 +10,7 @@ use super::tree::{Node, NodeContent, NodeEntry};
 /// The step of a path that leads into a phase.
 const PHASE: &str = "phase";
 
-/// Whose text an expression stands in: it decides what the expression may ask for.
+/// The kind of text that an expression stands in: it decides which references are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ExpressionOwner {
     Plan,

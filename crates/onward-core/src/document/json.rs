@@ -7,7 +7,7 @@ use crate::diagnostic::{Code, Diagnostic, Place};
 
 use super::tree::{Builder, Fatal};
 
-/// What may come next.
+/// The tokens that may come next.
 #[derive(Clone, Copy, PartialEq)]
 enum Expected {
     Value,

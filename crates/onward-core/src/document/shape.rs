@@ -1,6 +1,6 @@
 //! How the value of a key may look. One description serves the checker, its messages and the JSON Schema.
 
-/// What a value must be.
+/// The shape that a value must have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Shape {
     /// The number of the format.
@@ -48,7 +48,7 @@ pub(crate) enum Shape {
     Anything,
 }
 
-/// What names in a [`Shape::Table`] may be.
+/// The rule for names in a [`Shape::Table`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NameRule {
     PhaseId,
@@ -91,7 +91,7 @@ pub(crate) fn is_phase_id(text: &str) -> bool {
 /// The keys of one mapping.
 #[derive(Debug)]
 pub(crate) struct Keys {
-    /// What the mapping is, for messages: `the plan`, `a phase`.
+    /// The mapping's name in messages: `the plan`, `a phase`.
     pub(crate) what: &'static str,
     pub(crate) fields: &'static [Field],
     pub(crate) rest: Rest,
@@ -99,7 +99,7 @@ pub(crate) struct Keys {
     pub(crate) one_of: &'static [&'static str],
 }
 
-/// What keys that are not listed mean.
+/// The treatment of keys that are not listed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Rest {
     Refused,

@@ -99,7 +99,7 @@ impl Cost {
     }
 }
 
-/// What has been read so far of one collection.
+/// One collection that is being read.
 struct Frame {
     place: Place,
     anchor: usize,

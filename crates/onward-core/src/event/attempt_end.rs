@@ -47,7 +47,7 @@ pub struct LeftRunning {
     pub name: String,
 }
 
-/// What an attempt says it did, until somebody else confirms it.
+/// The result that an attempt claims, until somebody else confirms it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Claimed {
     pub summary: Option<String>,

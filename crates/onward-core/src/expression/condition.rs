@@ -12,7 +12,7 @@ pub struct Condition {
     term: Term,
 }
 
-/// What went before a phase, for `success()` and `failure()`.
+/// The outcome of everything before a phase, for `success()` and `failure()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Past {
     /// Nothing that the phase comes after has failed.

@@ -32,7 +32,7 @@ enum OpField {
     Unknown,
 }
 
-/// What was read so far; the kind may come last.
+/// The fields that were read so far; the kind may come last.
 #[derive(Default)]
 struct OpParts {
     kind: Option<OpKind>,

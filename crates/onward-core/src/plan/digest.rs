@@ -1,4 +1,4 @@
-//! What makes two plans, or two phases, the same work: a hash over what matters and nothing else.
+//! Digests of plans and phases: a hash over all that makes two of them the same work, and nothing else.
 
 use std::collections::BTreeMap;
 
@@ -47,10 +47,11 @@ pub fn phase_digest(plan: &Plan, phase: &Phase, resolved_env: &[(String, String)
     DigestedWork { plan: inner.map(digest), ..DigestedWork::of(phase, resolved_env) }.hash()
 }
 
-/// What makes a phase the work it is. The fields stand in the order of their names, and so does all that is in them, so that
-/// the text of it is canonical as it is written: every start takes this digest of every finished phase.
+/// The fields of a phase that its digest covers. The fields stand in the order of their names, and so does all that is
+/// in them, so that the text of it is canonical as it is written: every start takes this digest of every finished
+/// phase.
 ///
-/// What came later is named only where there is something to name: a phase without it keeps the digest it always had.
+/// Fields that were added later appear only where they are set: a phase without them keeps the digest it always had.
 #[derive(Serialize)]
 struct DigestedWork<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]

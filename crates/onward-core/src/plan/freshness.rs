@@ -1,4 +1,4 @@
-//! What a plan says about change: of a phase's inputs, of the branch, of anything that a probe can see.
+//! Freshness settings of a plan: changes of a phase's inputs, of the branch, of anything that a probe can see.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use crate::document::word::words;
 
 use crate::id::PhaseId;
 
-/// What is checked on every resume.
+/// The checks made on every resume.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Freshness {
     #[serde(default)]
@@ -42,7 +42,7 @@ pub struct Probe {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProbeOf {
-    /// What a command prints.
+    /// The output of a command.
     Command(String),
     /// The content of files.
     Files(Vec<String>),

@@ -177,7 +177,7 @@ fn smallest_first(cycle: &[usize]) -> Vec<usize> {
     cycle[first..].iter().chain(&cycle[..first]).copied().collect()
 }
 
-/// Who comes before whom.
+/// The ancestors of each phase.
 pub(super) struct Ancestors<'a> {
     graph: &'a NeedsGraph,
     levels: Vec<Option<usize>>,

@@ -12,7 +12,7 @@ use crate::document::shape::one_of;
 use crate::document::suggest::did_you_mean;
 use crate::document::tree::Node;
 
-/// What every input of the plan is in this run: what was given, else its default, else nothing (an empty text).
+/// The value of every input in this run: the given one, else its default, else an empty text.
 pub fn resolve(plan: &Plan, given: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>, Vec<Diagnostic>> {
     let mut faults: Vec<Diagnostic> =
         given.keys().filter(|name| !plan.inputs.contains_key(*name)).map(|name| unknown(plan, name)).collect();
@@ -57,7 +57,7 @@ fn bad(name: &str, value: &str, wanted: &str) -> Diagnostic {
         .help(format!("it wants {wanted}"))
 }
 
-/// What the value should have been, if it does not fit.
+/// The kind of value that was expected, if this one does not fit.
 fn misfit(kind: &InputKind, value: &str) -> Option<String> {
     let (fits, wanted) = match kind {
         InputKind::String => (!value.contains('\0'), "text without NUL".to_owned()),
@@ -84,7 +84,7 @@ fn is_date(value: &str) -> bool {
     shape && value.parse::<Date>().is_ok()
 }
 
-/// What a plan says about its inputs must make sense before anybody gives one.
+/// Checks the declared inputs themselves, before anybody gives a value.
 pub(super) fn check_declared(root: &Node, faults: &mut Vec<Diagnostic>) {
     for entry in root.get("inputs").map(Node::entries).unwrap_or_default() {
         let spec = read::input(&entry.value);

@@ -1,4 +1,4 @@
-//! What a plan means as a whole: needs that exist, no circles, limits that are declared, inputs that can be given.
+//! Checks of a plan as a whole: needs that exist, no cycles, limits that are declared, inputs that can be given.
 
 use std::collections::{BTreeMap, BTreeSet};
 

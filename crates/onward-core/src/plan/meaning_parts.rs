@@ -1,4 +1,4 @@
-//! What single blocks of a plan mean: matrices that have values, answers that differ, silence that can be noticed.
+//! Checks of single blocks of a plan: matrices that have values, answers that differ, silence that can be noticed.
 
 use std::collections::BTreeSet;
 

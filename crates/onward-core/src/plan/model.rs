@@ -47,14 +47,14 @@ pub struct Plan {
     /// The plans that phases use, by path, those that these use included: read once, when the run starts.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub used: BTreeMap<String, Plan>,
-    /// What is checked on every resume.
+    /// The checks made on every resume.
     #[serde(default, skip_serializing_if = "Freshness::is_empty")]
     pub freshness: Freshness,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issue: Option<Issue>,
 }
 
-/// What a plan says about commits along the way; what it leaves out is as the project has it.
+/// Settings for mini-commits; the project's configuration fills in the rest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GitCommit {
     pub every: Option<u32>,
@@ -87,7 +87,7 @@ pub struct Phase {
     pub condition: Option<Condition>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matrix: Option<Matrix>,
-    /// What this phase was taken apart into: then it is done when they are, and never tried itself.
+    /// The children this phase was expanded into: it is done when they are, and never attempted itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub children: Option<Vec<PhaseId>>,
     #[serde(default, skip_serializing_if = "Situation::is_plain")]
@@ -329,7 +329,8 @@ impl Default for Backoff {
 }
 
 impl Plan {
-    /// Who sees that a limit was hit. What is not declared is the limit of a built-in agent, which is the user's.
+    /// The scope in which a hit of this limit is shared. An undeclared limit is that of a built-in agent, which is the
+    /// user's.
     pub fn scope_of(&self, limit: &str) -> super::Scope {
         self.limits.get(limit).map_or(super::Scope::User, |limit| limit.scope)
     }
@@ -416,7 +417,7 @@ impl Phase {
         pools
     }
 
-    /// What people see: the name, or the id where there is none.
+    /// The name for people: `name`, or the id where there is none.
     pub fn title(&self) -> &str {
         self.name.as_deref().unwrap_or(self.id.as_str())
     }

@@ -14,7 +14,8 @@ struct Idle {
     help: &'static str,
 }
 
-/// What is to prove that a phase is done. A plan that seems to be checked and is not is an error; all else is a warning.
+/// The keys that prove that a phase is done. A plan that seems to be checked and is not is an error; all else is a
+/// warning.
 const PROOFS: &[&str] = &["artifacts", "verify", "done-when"];
 
 const APPROVAL: &str = "an approval";
@@ -73,7 +74,7 @@ fn fault(entry: &NodeEntry, what: &str, help: &str) -> Diagnostic {
     Diagnostic { severity, ..Diagnostic::warning(Code::NoEffect, message).at(entry.place).help(help) }
 }
 
-/// What depends on the value, or on what else is said.
+/// Keys that have no effect because of a value, or because of another key.
 fn by_value(phase: &Node, faults: &mut Vec<Diagnostic>) {
     let waits = phase.get("external").is_some() && phase.get("verify").is_none();
     if let Some(entry) = phase.entry("timeout").filter(|_| waits) {

@@ -20,7 +20,7 @@ use crate::document::{json, yaml};
 /// Nobody reads more than this; the rest is counted.
 const DIAGNOSTICS_MAX: usize = 500;
 
-/// What came of a text.
+/// The result of parsing a plan.
 #[derive(Clone, Debug)]
 pub struct Parsed {
     /// There if no diagnostic is an error.

@@ -11,7 +11,7 @@ use crate::document::check::{ExpressionOwner, ReferenceUse};
 use crate::document::suggest::{did_you_mean, worth_it};
 use crate::document::tree::Node;
 
-/// What expressions can be about.
+/// The names that expressions can refer to.
 struct KnownNames<'a> {
     inputs: BTreeSet<&'a str>,
     drafts: &'a [Draft],

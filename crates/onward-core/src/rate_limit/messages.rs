@@ -1,4 +1,4 @@
-//! What agents and interfaces say today when they refuse more work for now.
+//! Messages with which agents and interfaces report a rate limit.
 //!
 //! Wording, not meaning: ordinary text *about* limits (a test named after one, a document, a log line of a program that
 //! handles them) must not be taken for one, so every pattern asks for a form that only the refusal itself has.

@@ -12,14 +12,14 @@ use crate::tail;
 use super::respond::guess;
 use super::{messages, times};
 
-/// What a phase ends with to say that it was told to come back later.
+/// The exit code with which a phase says that it was rate-limited.
 pub const EXIT_LIMITED: i32 = 75;
 /// A time may stand this far before the refusal it belongs to: headers come before the body.
 const TIME_BEFORE_BYTES_MAX: usize = 1 << 10;
 /// Characters of a message that are kept for people.
 const SAID_CHARS_MAX: usize = 200;
 
-/// Who wrote the text.
+/// The author of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speaker {
     /// A coding agent, in the event with which it says how it ended.

@@ -1,4 +1,4 @@
-//! What follows from a limit that was hit: wait, leave and come back, or fail.
+//! The response to a rate limit: wait, leave and come back, or fail.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ pub const GUESS_MAX: Duration = Duration::from_mins(15);
 
 /// The shortest wait, whatever was said.
 pub const SHORTEST: Duration = Duration::from_secs(1);
-/// What share of a row of hits the next wait has at least.
+/// The next wait is at least this share of the time since the first of a row of hits.
 const SHARE_OF_THE_ROW: u64 = 10;
 
-/// What the command line says about waiting.
+/// The waiting policy given on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitPolicy {
     /// As the plan says.
@@ -49,8 +49,8 @@ pub fn shortest(since: Timestamp, now: Timestamp) -> Duration {
     Duration::from_secs(row / SHARE_OF_THE_ROW).clamp(SHORTEST, GUESS_FIRST)
 }
 
-/// What to do about a hit. `limits` are those that it closes; `since` is when the first of an unbroken row of hits
-/// happened, so that many short waits do not add up to more than the longest one allowed.
+/// Decides how to respond to a hit. `limits` are those that it closes; `since` is when the first of an unbroken row of
+/// hits happened, so that many short waits do not add up to more than the longest one allowed.
 pub fn respond<'a>(
     hit: &RecognisedLimit,
     limits: impl IntoIterator<Item = &'a Limit>,

@@ -1,4 +1,4 @@
-//! What a run remembers of revisions: who asked, what came of it, and every plan that was made.
+//! The record of replans: who asked, what came of it, and every plan that was made.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -27,7 +27,7 @@ pub enum ReplanCause {
 }
 
 impl ReplanCause {
-    /// What the end of a phase is to the key `when`, by the code of its error.
+    /// The cause, as the key `when` names it, by the code of the phase's error.
     pub fn of_failure(code: FailureCode) -> Self {
         let unheard = mutant::is(Mutant::DoneWhenIsNoProof) && code == FailureCode::EffectMissing;
         if code.is_of_a_proof() && !unheard { Self::VerifyFailed } else { Self::Failed }

@@ -46,7 +46,7 @@ pub fn judge(standing: &ReplanStanding<'_>, proposed: &Plan, rules: &ReplanRules
     Ok(Revision { kind, plan, digest, added: changes.added, removed, changed: changes.changed, kept, redone })
 }
 
-/// What differs, by id, in the order of the plans.
+/// The differences between two plans, by phase id, in the order of the plans.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanChanges {
     pub added: Vec<PhaseId>,

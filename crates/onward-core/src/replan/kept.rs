@@ -1,4 +1,4 @@
-//! What a revision cannot take away, and phases that were taken apart.
+//! Phases that a revision cannot take away, and expanded phases.
 
 use std::collections::BTreeSet;
 
@@ -53,7 +53,7 @@ pub(super) fn with_what_is_kept(standing: &ReplanStanding<'_>, proposed: &Plan, 
     Plan { phases, replan: standing.plan.replan.clone(), ..proposed.clone() }
 }
 
-/// What stays of a phase that is left out: itself if it is finished, and else, of one that was taken apart, what is.
+/// The finished phases that stay although this one is left out: itself, or else its finished children.
 fn what_is_done_of(standing: &ReplanStanding<'_>, id: &PhaseId) -> Vec<Phase> {
     let finished = |id: &PhaseId| standing.progress.get(id) == Some(&PhaseProgress::Finished);
     let Some(whole) = standing.plan.phase(id) else { return Vec::new() };
@@ -79,7 +79,7 @@ fn what_is_done_of(standing: &ReplanStanding<'_>, id: &PhaseId) -> Vec<Phase> {
     kept.iter().map(only_done).collect()
 }
 
-/// What a phase is part of, from the nearest outwards.
+/// The ancestors of a child phase, the nearest first.
 fn ancestors_of<'a>(plan: &'a Plan, id: &PhaseId) -> Vec<&'a PhaseId> {
     let parent = |id: &PhaseId| plan.phase(id).and_then(|phase| phase.situation.parent.as_ref());
     std::iter::successors(parent(id), |id| parent(id)).collect()

@@ -10,10 +10,10 @@ use crate::plan::Plan;
 #[cfg(doc)]
 use crate::plan::digest_of_all;
 
-/// What a phase ends with to ask for another plan; its last line of output is the reason.
+/// The exit code with which a phase asks for another plan; its last line of output is the reason.
 pub const EXIT_REPLAN: i32 = 79;
 
-/// What a revision does to the plan, by its largest step.
+/// The kind of a revision, by its largest step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RevisionKind {
@@ -39,7 +39,7 @@ pub enum PhaseProgress {
     Open,
 }
 
-/// What the run knows when somebody proposes a revision.
+/// The state of the run that a proposed revision is judged by.
 #[derive(Clone, Debug)]
 pub struct ReplanStanding<'a> {
     pub plan: &'a Plan,

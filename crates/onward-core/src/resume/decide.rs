@@ -6,7 +6,7 @@ use crate::id::PhaseId;
 
 use super::finding::{AnsweredBy, Finding, FindingKind, Weight};
 
-/// What is known of the run before anything is looked at.
+/// The state of the run before anything is probed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunStanding {
     /// Another live process has it.
@@ -37,7 +37,7 @@ pub enum Accept {
     Yes,
 }
 
-/// What a person said so far.
+/// The answers given so far.
 #[derive(Clone, Copy, Debug)]
 pub struct Answers<'a> {
     pub wording: Wording,
@@ -72,7 +72,7 @@ pub enum Offered {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision<'a> {
     pub verdict: Verdict,
-    /// What stands in the way, the worst first.
+    /// The findings that are still open, the worst first.
     pub open: Vec<&'a Finding>,
     pub offered: BTreeSet<Offered>,
 }
@@ -115,7 +115,7 @@ fn of_findings<'a>(findings: &'a [Finding], answers: Answers<'_>) -> Decision<'a
     Decision { verdict, open, offered }
 }
 
-/// What may be answered. A refusal leaves nothing but to start fresh, and that needs a plan.
+/// The answers that are possible. A refusal leaves nothing but to start fresh, and that needs a plan.
 fn offered(verdict: Verdict, findings: &[Finding], open: &[&Finding]) -> BTreeSet<Offered> {
     let mut offered = BTreeSet::new();
     let plan_is_gone = findings.iter().any(|finding| finding.kind == FindingKind::PlanGone);

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::id::PhaseId;
 use crate::plan::{OnChange, Phase, Plan, Staleness};
 
-/// What has happened to a finished phase.
+/// A change that reached a finished phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum FinishedPhaseChange {
     /// It is out of date itself.
     Stale,
-    /// What it left behind was changed by somebody else.
+    /// Its outputs were changed by somebody else.
     Outputs,
 }
 

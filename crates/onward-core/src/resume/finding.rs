@@ -75,7 +75,7 @@ pub enum Weight {
     Refuse,
 }
 
-/// What takes the question out of a finding.
+/// The flag or answer that settles a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AnsweredBy {
     /// `resume`, `--resume`, `--yes`, or Enter at the question.
@@ -93,7 +93,7 @@ pub enum AnsweredBy {
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct FindingRow {
-    /// What was found, in words.
+    /// The finding in words.
     pub what: &'static str,
     pub weight: Weight,
     /// Any of these is enough.

@@ -1,4 +1,4 @@
-//! What the record of a run itself gives rise to: failures, doubts, age, branch and plan.
+//! Findings from the record of a run itself: failures, unknown ends, age, branch and plan.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use crate::run::vcs::short;
 use crate::run::{PhaseStatus, Run};
 use crate::words;
 
-/// What is known when somebody wants to go on.
+/// The facts that are known when a run is to be resumed.
 #[derive(Debug)]
 pub struct ResumeFacts<'a> {
     pub run: &'a Run,
     pub plan: PlanFact,
     pub branch: BranchFact,
-    /// What is checked out is not what was, on the same branch.
+    /// The checked out commit differs from the recorded one, on the same branch.
     pub head: Option<HeadMoved>,
     /// Whether runs may go on without being asked about at all.
     pub auto: Auto,

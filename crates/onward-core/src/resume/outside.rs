@@ -1,4 +1,4 @@
-//! What finished phases left behind and somebody else has changed or taken away.
+//! Files and artifacts of finished phases that somebody else has changed or removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 

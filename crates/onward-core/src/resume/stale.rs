@@ -18,12 +18,12 @@ pub(super) const PATHS_SHOWN_MAX: usize = 5;
 struct OwnChanges<'a> {
     phase: &'a Phase,
     reasons: Vec<String>,
-    /// What it left behind and somebody else has changed.
+    /// Files it left behind that somebody else has changed.
     outside: Vec<String>,
     wish: StalePolicy,
 }
 
-/// What the plan says of the reason why a phase is out of date.
+/// The plan's policy for the reason why a phase is stale.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum StalePolicy {
     /// Nothing: the phase decides.
@@ -74,7 +74,7 @@ pub fn findings(
     found
 }
 
-/// Who is kept although what it needs is done again.
+/// Phases that are kept although a phase they need is done again.
 fn kept_behind(plan: &Plan, done: &BTreeSet<&PhaseId>, found: &[Finding]) -> Vec<Finding> {
     let of = |kinds: &[FindingKind]| -> BTreeSet<&PhaseId> {
         found
@@ -95,7 +95,7 @@ fn kept_behind(plan: &Plan, done: &BTreeSet<&PhaseId>, found: &[Finding]) -> Vec
     behind.collect()
 }
 
-/// What probes want to be done again.
+/// Adds the phases that probes want to be done again.
 fn probed(all: &mut [OwnChanges<'_>], again: &[Again<'_>]) {
     let done: Vec<&Phase> = all.iter().map(|own| own.phase).collect();
     for probe in again {
@@ -107,7 +107,7 @@ fn probed(all: &mut [OwnChanges<'_>], again: &[Again<'_>]) {
     }
 }
 
-/// What has happened to each, as far as it reaches others. What is kept as it is is not out of date.
+/// The changes of each phase that reach others. A phase that is kept as it is does not count as stale.
 fn changes<'a>(all: &[OwnChanges<'a>]) -> Vec<(&'a PhaseId, FinishedPhaseChange)> {
     let mut changes = Vec::new();
     for own in all {

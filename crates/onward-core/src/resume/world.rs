@@ -78,7 +78,7 @@ fn work_branch_gone(plan: &Plan, then: &WorldSeen, now: &WorldSeen) -> Option<Fi
     gone.then(|| Finding::new(kind, format!("the branch {name} of the work is gone")))
 }
 
-/// What it means that a branch is gone: a refusal, unless the plan says otherwise.
+/// The finding for a branch that is gone: a refusal, unless the plan says otherwise.
 pub(super) fn kind_if_gone(plan: &Plan) -> Option<FindingKind> {
     match plan.freshness.git.if_branch_gone {
         None | Some(IfChanged::Stop) => Some(FindingKind::BranchGone),
@@ -147,7 +147,7 @@ fn issue(run: &Run, then: &IssueSeen, now: &IssueSeen) -> Vec<Finding> {
     found
 }
 
-/// What a change means; none where it is to be ignored. That git has moved is no reason to do anything again by itself.
+/// The finding for a change; none where it is ignored. That git has moved is no reason to do anything again by itself.
 fn kind_of(means: IfChanged) -> Option<FindingKind> {
     match means {
         IfChanged::Ignore => None,

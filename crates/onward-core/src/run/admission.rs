@@ -17,7 +17,7 @@ use crate::words;
 /// The lock that all phases take that commit.
 pub const GIT_LOCK: &str = "git";
 
-/// What a phase takes for itself while it is at work.
+/// The locks, limits and files that a phase takes for itself while it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim<'a> {
     pub phase: &'a PhaseId,
@@ -40,14 +40,14 @@ impl<'a> Claim<'a> {
     }
 }
 
-/// What is known of a limit beyond what the plan says.
+/// The recorded use of a limit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     /// When phases that draw on it were started, oldest first; only the last window of its rate is needed.
     pub starts: Vec<Timestamp>,
     /// A hit closed it until this time.
     pub closed_until: Option<Timestamp>,
-    /// What those that drew on it have cost so far.
+    /// The cost so far of those that drew on it.
     pub spent: Budget,
 }
 
@@ -74,7 +74,7 @@ impl Usage {
     }
 }
 
-/// What is going on, as far as it decides whether another phase may start.
+/// The running phases with all they hold, as far as it decides whether another phase may start.
 #[derive(Clone, Debug)]
 pub struct Pools<'a> {
     pub max_parallel: usize,
@@ -137,7 +137,7 @@ impl Pools<'_> {
             .or_else(|| self.timed(candidate, now))
     }
 
-    /// What a phase at work has taken for itself.
+    /// The obstacle that a running phase is to this one, if any.
     pub fn taken(&self, candidate: &Claim<'_>) -> Option<Obstacle> {
         self.locked(candidate).or_else(|| self.written(candidate)).or_else(|| self.full_pool(candidate))
     }

@@ -477,7 +477,7 @@ impl Run {
     }
 }
 
-/// What the counts of a run depend on in one of its phases.
+/// The part of a phase's state that the counts of the run depend on.
 struct CountedPhase {
     status: PhaseStatus,
     finished: bool,
@@ -520,7 +520,7 @@ fn set<T: Ord>(set: &mut std::collections::BTreeSet<T>, item: T, wanted: bool) {
     }
 }
 
-/// What the next attempt is told about the end of this one.
+/// The reason of resuming that the next attempt is given.
 fn before_of(outcome: &Outcome) -> Before {
     match outcome {
         Outcome::Exited { code: 0 } => Before::Redone,

@@ -83,7 +83,7 @@ impl Run {
         found.into_iter().map(|at| self.plan().phases[at].id.clone()).collect()
     }
 
-    /// What a phase is a part of, from the inside out.
+    /// The ancestors of a child phase, the nearest first.
     pub(super) fn is_part_of(&self, phase: &PhaseId) -> impl Iterator<Item = &PhaseId> {
         let at = self.derived.index.by_id.get(phase).copied();
         let above = at.into_iter().flat_map(|at| self.derived.index.with_ancestors(at).skip(1));

@@ -9,7 +9,7 @@ use crate::expression::{self, Past, Reference};
 use crate::failure::FailureCode;
 use crate::plan::Phase;
 
-/// What stands in the place of a secret.
+/// The text that replaces a secret.
 pub const MARK: &str = "[redacted]";
 
 /// Why a phase cannot begin: it is to use a value out of which a secret was cut. Inputs of the run are not looked at, since
@@ -41,7 +41,7 @@ fn was_cut(run: &Run, phase: &Phase, reference: &Reference) -> bool {
     }
 }
 
-/// What the condition of a phase reads and should not.
+/// A redacted value that the condition of a phase reads.
 fn of_the_condition(run: &Run, phase: &Phase) -> Option<Reference> {
     let condition = phase.condition.as_ref()?;
     let context = run.context(phase);

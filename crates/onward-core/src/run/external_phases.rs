@@ -19,7 +19,7 @@ use crate::plan::{
     APPROVE, Approval, Body, CHOICE, External, IfExpired, IfSilent, Phase, PlanFailure, REJECT, RetryWhen,
 };
 
-/// Who answers when nobody does in time.
+/// The name on record for an answer that nobody gave in time.
 const TIME: &str = "time";
 
 /// Where a phase stands with those it waits for.
@@ -127,7 +127,7 @@ impl Run {
         waiting.filter_map(|&at| Some((&self.plan().phases[at], as_approval(&self.plan().phases[at])?)))
     }
 
-    /// What is to be looked at before an approval is given: of `artifacts:PHASE.NAME` the places where they lie.
+    /// Things to inspect before an approval is given: of `artifacts:PHASE.NAME` the places where they lie.
     pub fn to_be_looked_at(&self, phase: &Phase, approval: &Approval) -> Vec<String> {
         let places = |told: &String| {
             let (of, name) = told.strip_prefix("artifacts:")?.rsplit_once('.')?;
@@ -140,7 +140,7 @@ impl Run {
         told.flat_map(|told| places(&told).unwrap_or_else(|| vec![told])).collect()
     }
 
-    /// What an approval asks, with the answers that it knows where they are not the usual two.
+    /// The question of an approval, with its answers where they are not the usual two.
     pub fn question(&self, phase: &Phase, approval: &Approval) -> String {
         let message = self.told(phase, &approval.message);
         if approval.choices == [APPROVE, REJECT] {
@@ -149,7 +149,7 @@ impl Run {
         format!("{message} (--choice {})", approval.choices.join(" | "))
     }
 
-    /// What a phase that waits for people wants of them.
+    /// The request of a waiting phase to the people it waits for.
     pub fn asks(&self, phase: &Phase, state: &PhaseState) -> Option<String> {
         match &phase.body {
             Body::Approval(approval) => (state.status == PhaseStatus::Waiting).then(|| self.question(phase, approval)),
@@ -292,7 +292,7 @@ impl Run {
     }
 }
 
-/// What is known of people fits only the kind of phase that it was learnt about.
+/// Drops the state of an external phase that does not fit its kind any more.
 pub(super) fn fit(phase: &Phase, state: &mut PhaseState) {
     let fits = match &state.external {
         None => true,
@@ -311,7 +311,7 @@ fn others_ended(state: &mut PhaseState, phase: &PhaseId, at: Timestamp) {
     state.duration_ms = span.and_then(|ms| u64::try_from(ms).ok());
 }
 
-/// What follows from what others said, or did not say in time.
+/// The next fact from reports and answers, or from their absence in time.
 pub(super) fn settle(run: &Run, now: Timestamp) -> Option<Event> {
     if (run.derived.external.is_empty() && run.derived.for_others.is_empty()) || run.vcs.rewinding.is_some() {
         return None;
@@ -383,7 +383,7 @@ fn follow(run: &Run, phase: &Phase, state: &PhaseState, now: Timestamp) -> Optio
     }
 }
 
-/// What is at work comes to its end, then the run is paused; where nobody drives it that is so at once.
+/// Pauses the run once the running attempts have ended; without a driver at once.
 fn silence_pauses(run: &Run) -> Option<Event> {
     if run.epoch == 0 || run.stopped.is_some() {
         return Some(Event::RunPaused { by: StopBy::Pause, until: run.retry_at() });
@@ -391,7 +391,7 @@ fn silence_pauses(run: &Run) -> Option<Event> {
     run.stop.is_none().then_some(Event::StopAsked { by: StopBy::Pause, kill: false })
 }
 
-/// What has taken too long, and what the plan says about that.
+/// A deadline that has passed, with the plan's setting for it.
 enum Over {
     Expired(IfExpired),
     Silent(IfSilent),
@@ -424,7 +424,7 @@ fn by_time(phase: &Phase, said: &str) -> Event {
     Event::ApprovalAnswered { phase: phase.id.clone(), choice, by: TIME.to_owned() }
 }
 
-/// What becomes of an approval that was answered.
+/// The result of an approval that was answered.
 pub(super) fn answered(run: &Run, phase: &Phase, choice: &str) -> Event {
     if choice == REJECT && !mutant::is(Mutant::TakeANoForAYes) {
         let message = "it was rejected, and stays so until it is retried by hand".to_owned();

@@ -1,4 +1,4 @@
-//! What follows from the plan alone, worked out once: who needs whom, and in which order to start.
+//! Index of a plan, built once: needs, dependents, parents, children, and the order to start in.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ pub(super) struct PlanIndex {
     pub(super) batches: Vec<Vec<usize>>,
     pub(super) batch_of: Vec<usize>,
     pub(super) rank: Vec<(u8, u8)>,
-    /// What each phase is a part of, and what it consists of.
+    /// Parent and children of each phase, by position.
     pub(super) parent: Vec<Option<usize>>,
     pub(super) children: Vec<Vec<usize>>,
     /// Phases that consist of others, known ones.
@@ -94,8 +94,8 @@ impl PlanIndex {
     }
 }
 
-/// Who needs whom, by position. What is needed next often stands right behind what was needed last, so that place is tried
-/// first: to look up every need takes longer than all the rest of the index.
+/// The needs of each phase, by position. What is needed next often stands right behind what was needed last, so that
+/// place is tried first: to look up every need takes longer than all the rest of the index.
 fn needs(plan: &Plan, by_id: &BTreeMap<PhaseId, usize>) -> Vec<Vec<usize>> {
     let mut guess = 0;
     let mut at = |id: &PhaseId| {

@@ -3,18 +3,18 @@
 /// Times that the remaining work may stay as it was before the loop counts as stuck.
 pub const UNCHANGED_MAX: usize = 2;
 
-/// What one round of work left behind.
+/// The result of one round of work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Round {
     /// The agent says that it is finished.
     pub finished: bool,
-    /// What it says remains, in its own words.
+    /// The remaining work, in its own words.
     pub remaining: String,
     /// It had no room left to think in, and has to be followed by a fresh session.
     pub exhausted: bool,
 }
 
-/// What comes after the last round.
+/// The decision after the last round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NextRound {
     Done,
@@ -26,7 +26,7 @@ pub enum NextRound {
     Overruled {
         remaining: String,
     },
-    /// What remains has not changed for too long: going on would not help.
+    /// The remaining work has not changed for too long: another round would not help.
     Stuck {
         remaining: String,
     },

@@ -1,5 +1,5 @@
-//! What a run knows of its limits: which are closed until when, how often they were hit in a row, and how long this
-//! driver may wait or work.
+//! Limits of a run: which are closed until when, how often they were hit in a row, and how long this driver may wait or
+//! work.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::rate_limit::{RecognisedLimit, WaitPolicy};
 /// The part of a run that is about limits and time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LimitState {
-    /// What is known of each limit that was drawn on.
+    /// The recorded use of each limit that was drawn on.
     pub(super) usage: BTreeMap<String, Usage>,
     /// Hits in an unbroken row, by limit; a phase that draws on no limit has a row of its own.
     pub(super) rows: BTreeMap<Who, HitStreak>,
@@ -30,7 +30,7 @@ pub struct LimitState {
     pub retry_at: Option<Timestamp>,
 }
 
-/// Who was turned away.
+/// The limit that was hit, or the phase where it draws on no limit.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) enum Who {
     Limit(String),

@@ -1,4 +1,4 @@
-//! What changes when another plan counts, and what a start found out about the world.
+//! Changes to a run when another plan counts, or when a start has looked at the world.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,8 +15,7 @@ use crate::plan::expand::is_compound;
 use crate::plan::{Body, Effects, Phase, Plan};
 use crate::resume::Finding;
 
-/// What consists of others is never tried itself, and what a person decides neither: what was to come of an attempt does not
-/// matter any more.
+/// Drops the state of an attempt where the phase is never attempted: a parent, or one that a person decides.
 fn fit(phase: &Phase, state: &mut PhaseState) {
     let whole = phase.children.is_some() || is_compound(phase);
     let tried = match &phase.body {

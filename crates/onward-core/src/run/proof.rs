@@ -7,7 +7,7 @@ use crate::event::{ArtifactSeen, PhaseError};
 use crate::failure::FailureCode;
 use crate::plan::Phase;
 
-/// What was found at the end of an attempt that said it was done. Only what the plan asks for is looked at.
+/// The findings at the end of an attempt that said it was done. Only proofs that the plan asks for are looked at.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proof {
     pub artifacts: Vec<ArtifactFound>,
@@ -89,7 +89,7 @@ pub struct CheckEnd {
     pub said: String,
 }
 
-/// What `done-when` says.
+/// The answer of `done-when`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EffectFound {
     There,
@@ -97,7 +97,7 @@ pub enum EffectFound {
     CannotTell,
 }
 
-/// What follows.
+/// The judgement on an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Judgement {
     Done,

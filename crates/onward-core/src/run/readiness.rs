@@ -6,7 +6,7 @@ use super::cut::MARK;
 use crate::expression::{Condition, Past, Reference};
 use crate::plan::Phase;
 
-/// What has become of something that a phase needs, or of a part of it.
+/// The outcome of a needed phase, or of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NeedOutcome {
     /// It may still be done.
@@ -25,7 +25,7 @@ pub enum Readiness {
     Run,
     /// Its condition does not hold.
     Skip,
-    /// What it needs has failed, and nothing in its condition asks for that.
+    /// A phase it needs has failed, and its condition does not ask for that.
     Never,
 }
 
@@ -90,8 +90,8 @@ pub fn is_cut_short(whole: &Phase, parts: &[NeedOutcome]) -> bool {
     whole.matrix.as_ref().is_some_and(|matrix| matrix.fail_fast) && parts.contains(&NeedOutcome::Failed)
 }
 
-/// What becomes of a phase that was taken apart, going by its parts; none while one of them is open. A matrix without a
-/// combination is completed.
+/// The outcome of a parent, by its children; none while one of them is open. A matrix without a combination is
+/// completed.
 pub fn whole(parts: &[NeedOutcome]) -> Option<NeedOutcome> {
     if parts.contains(&NeedOutcome::Open) {
         return None;

@@ -1,5 +1,5 @@
-//! What a repair may add to a journal whose end is lost. It never claims that work was done: an effect that may have happened is
-//! in doubt.
+//! Facts that a repair may add to a journal whose end is lost. It never claims that work was done: an effect that may
+//! have happened is in doubt.
 
 use super::Run;
 use crate::event::Event;

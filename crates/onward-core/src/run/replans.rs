@@ -29,7 +29,7 @@ pub struct Replans {
     waived: bool,
 }
 
-/// What a phase asked for, and how far that has come.
+/// A request of a phase for another plan, and its stage.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
     pub reason: String,
@@ -47,7 +47,7 @@ pub enum Stage {
     Refused { because: Because, why: String },
 }
 
-/// What happens to the other phases while one waits for a person.
+/// The effect on other phases while one waits for a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Waits {
     NothingElseStarts,
@@ -169,7 +169,7 @@ impl Run {
         judge(&self.standing(phase, &progress.collect(), &tried), proposed, &rules).map(|revision| (revision, rules))
     }
 
-    /// What the plan that waits for a person would change: what is finished and left out is kept.
+    /// The changes of the proposed plan that waits for a person: finished phases that it leaves out are kept.
     pub fn proposed_changes(&self, phase: &PhaseId) -> Option<PlanChanges> {
         let Stage::Proposed(plan) = &self.replans.of(phase)?.stage else { return None };
         Some(match self.judge_proposal(phase, plan) {
@@ -202,7 +202,7 @@ pub(super) fn refusal(phase: &PhaseId, because: Because, why: String) -> Event {
 
 /// The fold.
 impl Run {
-    /// What else happens to a phase, or to the whole run, may settle what was asked for.
+    /// Settles open requests for a plan when something else happens to the phase or the run.
     pub(super) fn asks_are_answered(&mut self, event: &Event, at: Timestamp) {
         if let Event::PlanRevised(revised) = event {
             self.edited(&revised.plan, &revised.plan_digest, at);

@@ -39,7 +39,7 @@ fn side_by_side(run: &Run) -> usize {
 struct ReadyScan<'a> {
     run: &'a Run,
     pools: Option<Pools<'a>>,
-    /// What stands in the way of the classes that were judged.
+    /// The obstacle of each class that was judged.
     judged: BTreeMap<u32, Option<Obstacle>>,
     now: Timestamp,
 }
@@ -74,7 +74,7 @@ fn at_work(run: &Run) -> impl Iterator<Item = usize> {
     run.derived.running.iter().copied().chain(run.at_work_elsewhere())
 }
 
-/// What a phase at work has taken that this one would need. Time alone does not bring it back.
+/// The obstacle that a running phase is to this one. Time alone does not remove it.
 pub(super) fn taken_by_another(run: &Run, at: usize) -> Option<Obstacle> {
     if run.derived.index.class[at] == FREE {
         return None;
@@ -94,7 +94,7 @@ pub(super) fn all_wait_for_others(run: &Run, now: Timestamp) -> bool {
     classes.all(|at| pools.taken(&Claim::of(&run.plan().phases[at], None)).is_some())
 }
 
-/// What keeps a phase that could start from being started now, in words.
+/// The reason in words why a ready phase is not started now.
 pub fn held_up(run: &Run, phase: &Phase, state: &PhaseState, now: Timestamp) -> Option<String> {
     if let Some(until) = state.not_before.filter(|until| *until > now) {
         let what = if limited(run, phase) { "a limit was hit; it is tried again" } else { "it is tried again" };
@@ -197,7 +197,7 @@ pub struct Awaited {
     pub what: Opens,
 }
 
-/// What happens at that time by itself.
+/// The event that time alone brings.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Opens {
     /// A limit that was hit opens again.
@@ -222,7 +222,7 @@ impl Awaited {
     }
 }
 
-/// What is waited for first, for whoever watches; none where nothing waits for a time alone.
+/// The next point in time that is waited for; none where nothing waits for a time alone.
 pub fn awaited(run: &Run, now: Timestamp) -> Option<Awaited> {
     if !may_start(run) {
         return None;

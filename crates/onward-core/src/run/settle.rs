@@ -1,4 +1,4 @@
-//! What follows from the state and is not yet on record: the next fact, until there is none.
+//! Facts that follow from the state and are not yet on record: the next one, until there is none.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -40,7 +40,7 @@ pub(super) fn settle(run: &Run, now: Timestamp) -> Option<Event> {
         .or_else(|| next_attempt(run, now))
 }
 
-/// What is to be written down about what was just recorded, before anything else is.
+/// Records about the last facts, written before anything else: a completed batch, a due checkpoint.
 pub(super) fn books(run: &Run, now: Timestamp) -> Option<Event> {
     completed_batch(run).or_else(|| due_checkpoint(run, now))
 }
@@ -159,8 +159,8 @@ fn end(run: &Run, now: Timestamp) -> Option<Event> {
     schedule::pause(run, now)
 }
 
-/// Who wanted the stop, where phases do not end by it: a person is not kept waiting. What is still at work is found by the next
-/// driver, as after a hangup.
+/// The cause of a stop whose phases do not end in time: a person is not kept waiting. Phases that still run are found
+/// by the next driver, as after a hangup.
 fn out_of_patience(run: &Run, now: Timestamp) -> Option<StopBy> {
     let asked_at = run.stop_asked_at?;
     let (by, patience) = match run.stop? {

@@ -1,4 +1,4 @@
-//! What follows when the turn of a phase has come, or can never come: it is skipped, taken apart, over with its parts.
+//! Skipping, expanding and completing phases without an attempt.
 
 use super::compound::is_taken_apart_late;
 use super::cut::uses_what_was_cut;
@@ -11,7 +11,7 @@ use crate::id::Generation;
 use crate::plan::expand::{PHASES_MAX, children, outputs};
 use crate::plan::{Phase, PhaseFailure};
 
-/// What can be said of phases without trying any.
+/// The next fact about a phase that needs no attempt.
 pub(super) fn follows(run: &Run) -> Option<Event> {
     if run.epoch == 0 {
         return None;

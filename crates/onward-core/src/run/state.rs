@@ -1,4 +1,4 @@
-//! What is known of a run at one position of its journal.
+//! The state of a run at one position of its journal.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -55,18 +55,18 @@ pub struct Run {
     pub(super) only: Option<PhaseId>,
     /// How all but the phases of `finally` ended, from then on until something of it is opened again.
     pub(super) main_ended: Option<RunResult>,
-    /// What the last driver saw when it began.
+    /// The findings of the last driver's start.
     pub(super) look: Option<Arc<LastLook>>,
     /// Records of phases that the plan no longer has; they come back if the phase does.
     pub(super) removed: BTreeMap<PhaseId, PhaseState>,
     /// Free-form: what scripts and agents want to find again. Always an object.
     pub state: Value,
-    /// What changed since the last checkpoint: the next one is a patch of just this.
+    /// The changes since the last checkpoint: the next one is a patch of just this.
     pub(crate) dirty: Dirty,
     pub(super) phases: Vec<PhaseState>,
     /// The plan is another one than at the last checkpoint: the next one is whole.
     pub(crate) whole_is_due: bool,
-    /// What git keeps for the run.
+    /// Snapshots and mini-commits of the run.
     pub vcs: Vcs,
     /// Other plans that were asked for, and those that were made.
     pub replans: Replans,
@@ -115,7 +115,7 @@ pub(super) struct DerivedState {
     pub(super) failed: usize,
 }
 
-/// What changed since the last checkpoint.
+/// The changes since the last checkpoint.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Dirty {
     pub(crate) phases: BTreeSet<usize>,
@@ -171,25 +171,25 @@ pub struct PhaseState {
     pub last_end: Option<Before>,
     /// The snapshot before the first attempt of this generation.
     pub base: Option<String>,
-    /// What it writes is put back before the next attempt.
+    /// The files it writes are restored before the next attempt.
     pub clean: bool,
     /// It consists of others, and they may start.
     pub opened: bool,
-    /// What the finished phase was done with.
+    /// The evidence of the finished phase.
     pub seen: Option<Box<Evidence>>,
     /// Its probe has to speak before anything else happens to it.
     pub probe: Option<ProbeDue>,
-    /// What the finished phase left behind.
+    /// The artifacts of the finished phase.
     pub artifacts: Vec<ArtifactSeen>,
     /// Where it stands with the person or the worker it waits for.
     pub external: Option<ExternalState>,
-    /// What whoever does it said remains, since it was begun, the newest last.
+    /// The remaining work as reported since it was begun, the newest last.
     pub rounds: Vec<String>,
     /// Processes that its last attempt left behind.
     pub left_running: Vec<LeftRunning>,
 }
 
-/// What the answer of a probe is about.
+/// The question that a due probe answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ProbeDue {
     /// The attempt says that it is done.
@@ -202,7 +202,7 @@ pub enum ProbeDue {
     AfterACut(Box<(Claimed, PhaseError)>),
 }
 
-/// What went before an attempt: the value of `ONWARD_RESUME_REASON`.
+/// The reason of the last end, for the next attempt: the value of `ONWARD_RESUME_REASON`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Before {
     Failed,
@@ -261,7 +261,7 @@ pub enum RunStatus {
     Running,
     /// It goes on when it is started again, and should be.
     Paused,
-    /// What is left is for others to do.
+    /// The rest is for others to do.
     Waiting,
     Interrupted,
     Failed,
@@ -359,7 +359,7 @@ impl Run {
         self.derived.in_doubt.iter().map(|&at| &self.plan().phases[at].id)
     }
 
-    /// What the last driver saw when it began.
+    /// The findings of the last driver's start.
     pub fn last_look(&self) -> Option<&LastLook> {
         self.look.as_deref()
     }

@@ -14,7 +14,7 @@ pub struct Move {
     pub taken_by: TakenBy,
 }
 
-/// What proves that the move is really made.
+/// The evidence that a transition is really taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TakenBy {
     Simulator,
@@ -120,7 +120,7 @@ impl Move {
 impl PhaseStatus {
     pub const ALL: [Self; 7] = [Pending, Running, Waiting, Interrupted, Completed, Failed, Skipped];
 
-    /// What it means, in one sentence.
+    /// The transition in one sentence.
     pub fn meaning(self) -> &'static str {
         match self {
             Pending => "not begun, or to be done again; it waits for its turn, for a time, or for another plan",

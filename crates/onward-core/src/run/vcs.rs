@@ -1,4 +1,4 @@
-//! What git keeps for a run: snapshots of the working tree, commits along the way, and the way back.
+//! Version control of a run: snapshots of the working tree, mini-commits, and rewinds.
 
 use std::sync::Arc;
 
@@ -88,7 +88,7 @@ pub struct CommitIntent {
     pub head: Option<String>,
 }
 
-/// What a commit along the way is to say.
+/// The message of a mini-commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommitText {
     pub subject: String,
@@ -156,7 +156,7 @@ impl Run {
         Event::CommitBegun { number, token: token[..32].to_owned(), head: self.vcs.head.clone() }
     }
 
-    /// What the commit that was begun says.
+    /// The message of the mini-commit that was begun.
     pub fn commit_text(&self, rule: &CommitRule, number: u32) -> CommitText {
         let of_the_commit = |(_, phase): &(usize, &Phase)| self.vcs.uncommitted.contains(&phase.id);
         let numbered = self.plan().phases.iter().enumerate().map(|(at, phase)| (at + 1, phase));
@@ -324,7 +324,7 @@ impl Run {
         self.branch() == around.branch.as_deref() && work_branch == around.work_branch.as_ref() && same_issue
     }
 
-    /// What the run itself did to its branch and its issue is no change from outside.
+    /// Records what the run itself did to its branch and its issue, so that it does not count as a change from outside.
     pub(super) fn around_seen(&mut self, around: &Around, at: Timestamp) {
         self.vcs.branch_moved |= self.branch() != around.branch.as_deref();
         let first = || Arc::new(LastLook { at, world: WorldSeen::default(), findings: Vec::new() });
@@ -413,7 +413,7 @@ pub(super) fn leaves_the_tree_alone(event: &Event) -> bool {
     }
 }
 
-/// What has to change for a run to stand as a checkpoint of it says.
+/// The changes that make a run stand as the checkpoint says.
 pub fn back_to(run: &Run, checkpoint: &Checkpoint) -> RestoredState {
     restored(run, checkpoint, |_, state| state)
 }

@@ -1,4 +1,4 @@
-//! What should be happening now.
+//! The effects that should be happening now.
 
 use jiff::Timestamp;
 

@@ -1,4 +1,4 @@
-//! What others do and say: approvals, reports, and silence. Small stories in virtual time.
+//! External phases: approvals, reports, and silence. Small stories in virtual time.
 
 use jiff::SignedDuration;
 use onward_core::effect::Effect;
@@ -161,7 +161,7 @@ fn waiting_for_a_driver_is_not_being_blocked() {
     assert_eq!(story.state("b").status, PhaseStatus::Running);
 }
 
-/// What a phase needs can never be done, and the phase wants its turn all the same. Whoever it is handed to can do it.
+/// A need of a phase can never be done, and the phase is to run all the same. Whoever it is handed to can do it.
 #[test]
 fn what_is_handed_out_can_be_done() {
     let mut story = driven(
@@ -386,8 +386,8 @@ fn nothing_new_is_handed_out_after_a_failure() {
     assert_eq!((story.run.status(), story.next()), (RunStatus::Failed, Err(NoNext::Blocked)));
 }
 
-/// What may not be begun is not begun: what needs something else, what consists of parts, what is in doubt, what belongs to a run
-/// that was put away. A claim that is overruled begins nothing either.
+/// A phase that may not be begun is not begun: it needs something else, is a parent, is in doubt, or belongs to an
+/// archived run. A claim that is overruled begins nothing either.
 #[test]
 fn what_cannot_be_begun() {
     let external = "external: { instructions: do it, heartbeat: 10m, if-silent: ask }";

@@ -1,4 +1,4 @@
-//! What becomes of an attempt that did not end well: repeated, failed, parked, or asked about. Small stories in virtual time.
+//! Attempts that did not end well: repeated, failed, parked, or asked about. Small stories in virtual time.
 
 use jiff::Timestamp;
 use onward_core::effect::Effect;
@@ -167,7 +167,8 @@ fn outputs_that_cannot_be_read_are_a_failure() {
     assert!(error.code.as_str() == "bad-outputs" && error.message.contains("line 2"), "{error:?}");
 }
 
-/// What cannot be read is a failure like any other: it is tried again while there are retries, and its plan says what comes then.
+/// Outputs that cannot be read are a failure like any other: it is tried again while there are retries, and its plan
+/// says what comes then.
 #[test]
 fn outputs_that_cannot_be_read_are_retried_and_then_as_the_plan_says() {
     let unreadable =

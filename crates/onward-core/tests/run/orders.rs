@@ -1,4 +1,4 @@
-//! What people order while a run goes on or stands still: stop, pause, retry, only this, from here. In virtual time.
+//! Orders of people while a run goes on or stands still: stop, pause, retry, only this, from here. In virtual time.
 
 use std::collections::BTreeMap;
 

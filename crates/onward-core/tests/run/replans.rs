@@ -70,7 +70,7 @@ fn text(rules: &str, phases: &str) -> plan::Plan {
 const FREE: &str = "run: make-plan, approval: false";
 const ASKS_FIRST: &str = "run: make-plan";
 const BIG: &str = "  a: { run: x }\n  b: { needs: a, run: x }\n";
-/// What is asked for in the place of `a`.
+/// The plan asked for in the place of `a`.
 const SMALL: &str = "  a1: { run: x }\n  a2: { needs: a1, run: x }\n  b: { needs: a2, run: x }\n";
 
 fn other_work(words: &str) -> String {
@@ -184,7 +184,7 @@ fn without_a_command_a_person_is_asked_at_once() {
     assert_eq!((story.refused("a"), story.asks()), (Some(Because::NoCommand), true));
 }
 
-/// What fails for good asks for another plan where its plan says so, and only for the kind of failure that it names.
+/// A final failure asks for another plan where its plan says so, and only for the kind of failure that it names.
 #[test]
 fn failures_that_ask_for_another_plan() {
     let check = || CheckEnd { command: "make test".to_owned(), code: Some(2), said: String::new() };

@@ -1,4 +1,4 @@
-//! What makes a phase done, who is waited for how long, and when a loop has to end.
+//! Proofs that a phase is done, waits and their lengths, and the end of loops.
 
 use std::time::Duration;
 

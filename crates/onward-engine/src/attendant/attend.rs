@@ -48,15 +48,16 @@ const LEFTOVER_LOOK: Duration = Duration::from_millis(20);
 const EXIT_TRIES_MAX: u32 = 40;
 const EXIT_TRY_PAUSE: Duration = Duration::from_millis(250);
 
-/// What the output gives up for the outcome on a full disk: more than the record needs, for file systems with large blocks.
+/// Room reserved by the output for the outcome on a full disk: more than the record needs, for file systems with large
+/// blocks.
 const ROOM_BYTES: u64 = 64 * 1024;
 
 /// After a phase has succeeded: how long those that it left behind may take to end by themselves before they are named.
 const LEFTOVER_PATIENCE: Duration = Duration::from_millis(50);
 
-/// What the program does when it was started as `onward __attend`. The descriptors 0, 1 and 2 are the lock, the orders and the
-/// folder of the attempt. The folder is where we work from then on, and all its files are opened relative to it: whoever renames
-/// the project meanwhile finds the outcome where the folder is then.
+/// The entry point of `onward __attend`. The descriptors 0, 1 and 2 are the lock, the orders and the folder of the
+/// attempt. The folder is where we work from then on, and all its files are opened relative to it: whoever renames the
+/// project meanwhile finds the outcome where the folder is then.
 pub fn main() -> ExitCode {
     // Before anything else: out of the driver's session, so that its terminal cannot end us. It fails only if we lead one already.
     let _ = unistd::setsid();
@@ -103,7 +104,7 @@ struct Attendant {
     ending: Option<EndUnderWay>,
     begun: StartMoment,
     ended: Option<Ended>,
-    /// What is there of the attempt after its end.
+    /// Processes of the attempt that are there after its end.
     left_running: Vec<LeftRunning>,
 }
 

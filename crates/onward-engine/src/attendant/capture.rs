@@ -29,7 +29,7 @@ pub(super) struct Capture {
     buffer: Box<[u8]>,
 }
 
-/// What one look at a pipe gave.
+/// The result of one read from a pipe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PipeRead {
     Bytes,
@@ -38,7 +38,7 @@ pub(super) enum PipeRead {
     End,
 }
 
-/// What the record says about the output.
+/// The account of the output for the record.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Account {
     pub(super) bytes: u64,

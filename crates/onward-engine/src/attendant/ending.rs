@@ -15,7 +15,7 @@ pub(super) enum EndCause {
     Over,
 }
 
-/// What is to be done to the phase now.
+/// The next step of ending the phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NextAct {
     /// `SIGINT` to its group, as Ctrl+C would.

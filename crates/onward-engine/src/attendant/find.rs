@@ -21,7 +21,7 @@ use crate::sys::process::{self, AttemptMark, Member, Pid};
 const STARTING_WAIT_MAX: Duration = Duration::from_millis(500);
 const STARTING_WAIT_STEP: Duration = Duration::from_millis(2);
 
-/// What was found of an attempt that is on record as running.
+/// The state in which an attempt was found that is on record as running.
 #[derive(Debug)]
 pub enum AttemptFound {
     /// It ended, and its outcome is on record. A daemon that it left behind may still hold the lock; that changes nothing.

@@ -98,7 +98,8 @@ impl AttemptFolder {
         hash.finalize().to_hex()[..24].to_owned()
     }
 
-    /// What tells the processes of this attempt from all others: its tag, and its main process if it is known and of this boot.
+    /// The mark that tells the processes of this attempt from all others: its tag, and its main process if it is known
+    /// and of this boot.
     pub fn mark(&self, boot_now: &str) -> AttemptMark {
         let main = self.record::<Main>().ok().flatten().filter(|main| main.boot_id == boot_now);
         let main = main.map(|main| Member { pid: Pid::from_raw(main.pid), start_time: main.start_time });
@@ -128,17 +129,17 @@ impl AttemptFolder {
         self.path.join("lock")
     }
 
-    /// What `ONWARD_OUTPUT` names.
+    /// The file that `ONWARD_OUTPUT` names.
     pub fn result_path(&self) -> PathBuf {
         self.path.join("result")
     }
 
-    /// What `ONWARD_PROGRESS` names.
+    /// The file that `ONWARD_PROGRESS` names.
     pub fn progress_path(&self) -> PathBuf {
         self.path.join("progress")
     }
 
-    /// What `ONWARD_SUMMARY` names.
+    /// The file that `ONWARD_SUMMARY` names.
     pub fn summary_path(&self) -> PathBuf {
         self.path.join("summary")
     }

@@ -32,7 +32,7 @@ enum Overlong {
 /// The file beside the output in which it stands what the checks printed.
 pub(crate) const CHECKS: &str = "verify.log";
 
-/// What a phase printed, from its beginning, with a line where a part was left out.
+/// The output of a phase, from its beginning, with a line where a part was left out.
 pub struct Output {
     parts: VecDeque<Box<dyn Read + Send>>,
 }
@@ -87,7 +87,7 @@ pub(crate) fn cut(text: &str) -> &str {
 }
 
 impl AttemptFolder {
-    /// What was printed so far. While the phase runs this is what is kept at the moment.
+    /// The output so far. While the phase runs this is what is kept at the moment.
     pub fn read_output(&self) -> io::Result<Output> {
         let mut parts: VecDeque<Box<dyn Read + Send>> = VecDeque::new();
         // The newest file is opened first: if it gets the older one's name in between, it is found twice and shown once.
@@ -104,7 +104,7 @@ impl AttemptFolder {
         Ok(Output { parts })
     }
 
-    /// What the checks of the attempt printed, each behind its command; none where none was made.
+    /// The output of the attempt's checks, each behind its command; none where none was made.
     pub fn read_checks(&self) -> io::Result<Option<File>> {
         open_if_there(&self.path().join(CHECKS))
     }
@@ -169,7 +169,7 @@ impl AttemptFolder {
         Ok(outputs)
     }
 
-    /// What the phase says it did, in its first words.
+    /// The summary that the phase wrote, cut to its first words.
     pub fn read_summary(&self, secrets: &Secrets) -> io::Result<Option<String>> {
         let Some(file) = open_if_there(&self.summary_path())? else { return Ok(None) };
         let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! What is written down about an attempt, and the envelope it is written in.
+//! The records of an attempt, and the envelope they are written in.
 //!
 //! A record is one line of JSON with its kind and version, and a second line with the hash of the first. It is written under another
 //! name and renamed, so a reader sees all of it or none; after a power cut it may be empty or torn, which the hash shows.
@@ -24,8 +24,8 @@ pub(crate) const RECORD_BYTES_MAX: u64 = 64 * 1024;
 /// How many processes that an attempt left behind are named.
 pub(crate) const LEFT_RUNNING_MAX: usize = 16;
 
-/// What the attendant is told when it starts. It travels through an unnamed file in memory and is never on disk: the script of a
-/// phase may contain what its author would not want lying about.
+/// The orders to the attendant when it starts. It travels through an unnamed file in memory and is never on disk: the
+/// script of a phase may contain what its author would not want lying about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
     pub run: String,
@@ -56,7 +56,7 @@ pub struct Spec {
     pub after_success: AfterSuccess,
 }
 
-/// What becomes of processes that a phase left behind when it succeeded. Where it did not succeed they are ended.
+/// The treatment of processes that a phase left behind when it succeeded. Where it did not succeed they are ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AfterSuccess {

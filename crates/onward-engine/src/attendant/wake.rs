@@ -20,7 +20,7 @@ pub(super) struct AttendantWake {
     told: Arc<AtomicBool>,
 }
 
-/// What came since the last look. That a child has ended is not in it: children are looked at in any case.
+/// The wake-ups since the last look. That a child has ended is not in it: children are looked at in any case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AttendantWoken {
     /// There may be a request to stop.

@@ -1,5 +1,4 @@
-//! What others say about a run: a person's answer to an approval, reports of whoever does an external phase. And what
-//! they are told when they ask what is next.
+//! External phases: answers to approvals, reports of whoever does a phase, and the next work for those who ask.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -27,7 +26,7 @@ use crate::start::starting::actor;
 use crate::sys::stop;
 use crate::vcs::working_tree::WorkingTree;
 
-/// What somebody reports.
+/// A report about an external phase.
 #[derive(Clone, Debug)]
 pub enum PhaseReport {
     Start,
@@ -65,7 +64,7 @@ pub struct DoneClaim {
     pub remaining: String,
 }
 
-/// What became of a report.
+/// The result of a report.
 #[derive(Clone, Debug, Serialize)]
 pub struct Reported {
     pub accepted: bool,
@@ -73,7 +72,7 @@ pub struct Reported {
     pub next: NextWork,
 }
 
-/// What somebody who asks is to do.
+/// The next work for whoever asks.
 #[derive(Clone, Debug, Serialize)]
 pub struct NextWork {
     pub run: RunId,
@@ -84,7 +83,7 @@ pub struct NextWork {
     /// Why nothing is handed out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'static str>,
-    /// What brings it on, where a program can.
+    /// The command that brings it on, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
@@ -152,7 +151,7 @@ impl Onward {
         Ok(Reported { accepted: refused.is_none(), reason: refused, next })
     }
 
-    /// What somebody who asks is to do next.
+    /// The next work for whoever asks.
     pub fn next(&mut self, name: Option<&str>) -> Result<NextWork> {
         let id = self.find_run(name)?;
         Ok(next_of(&self.load(&id)?))
@@ -228,7 +227,7 @@ fn handed_out(run: &Run, phase: &Phase) -> NextPhase {
     }
 }
 
-/// What went before, for somebody who begins with nothing.
+/// The earlier results, for somebody who begins with nothing.
 fn context(run: &Run, phase: &Phase) -> Value {
     let needs = phase.needs.iter().filter_map(|need| {
         let state = run.phase_state(&need.phase)?;
@@ -249,7 +248,7 @@ fn context(run: &Run, phase: &Phase) -> Value {
     })
 }
 
-/// What a person could type, where somebody waits.
+/// The command that a person could type, where somebody waits.
 fn hint(run: &Run) -> Option<String> {
     let approval = run.approvals().next().map(|(phase, _)| format!("onward approve {} {}", run.id, phase.id));
     let startable = run.phases().any(|(_, state)| !state.is_finished() && state.status != PhaseStatus::Failed);

@@ -21,11 +21,11 @@ use crate::executor::shell;
 use crate::journal;
 use crate::vcs::working_tree::WorkingTree;
 
-/// What `init` did.
+/// The result of `init`.
 #[derive(Debug, Default)]
 pub struct InitReport {
     pub created: Vec<PathBuf>,
-    /// What was there and was left as it is.
+    /// Files that existed and were left as they are.
     pub kept: Vec<PathBuf>,
     /// The project is in a git repository, and its configuration asks for no commits along the way.
     pub commits_are_off: bool,
@@ -60,7 +60,7 @@ impl Onward {
         Ok(report)
     }
 
-    /// What retention would delete, and why; deletes nothing.
+    /// The prune plan of retention: what it would delete, and why; deletes nothing.
     pub fn prune_plan(&mut self) -> Result<PrunePlan> {
         let mut facts = Vec::new();
         for row in self.rows(&RunFilter::default())? {

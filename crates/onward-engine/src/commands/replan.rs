@@ -116,7 +116,7 @@ fn read(
     revision(project, &plan).map(Box::new).map_err(|why| why.to_string())
 }
 
-/// What became of a plan that somebody brought, or answered for.
+/// The result of proposing or answering a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Proposed {
     /// It counts from now on.
@@ -195,7 +195,7 @@ fn proposed(reply: Reply) -> Proposed {
     }
 }
 
-/// What whoever brought a plan, or answered for one, is told; none where it was about something else or the plan counts.
+/// The reply to whoever proposed a plan or answered for one; none where it was about something else or the plan counts.
 pub(crate) fn reply(stepped: &Stepped) -> Option<Reply> {
     stepped.events.iter().find_map(|recorded| match &recorded.event {
         Event::ReplanProposed { .. } => {

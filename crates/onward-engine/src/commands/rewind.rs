@@ -28,7 +28,7 @@ use crate::vcs::PathChange;
 use crate::vcs::journal_piece;
 use crate::vcs::working_tree::WorkingTree;
 
-/// What is brought back.
+/// The parts that a rewind restores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RewindParts {
     #[default]
@@ -37,7 +37,7 @@ pub enum RewindParts {
     Files,
 }
 
-/// What a rewind would do, for the person who is asked.
+/// The preview of a rewind, for the person who is asked.
 #[derive(Debug)]
 pub struct Preview {
     pub run: RunId,
@@ -49,7 +49,7 @@ pub struct Preview {
     pub mixed: Vec<PhaseId>,
 }
 
-/// What came of it.
+/// The result of a rewind.
 #[derive(Debug)]
 pub enum Rewound {
     Done {
@@ -57,7 +57,7 @@ pub enum Rewound {
         to: CheckpointId,
         before: CheckpointId,
         without_files: Option<String>,
-        /// What is not in the snapshot of what is there now, each with the reason.
+        /// Files that are not in the snapshot taken first, each with the reason.
         left_out: Vec<String>,
         /// An earlier rewind was taken back.
         undone: bool,
@@ -113,7 +113,7 @@ pub struct CheckpointDiff {
     pub from: CheckpointId,
     pub to: CheckpointId,
     pub differences: Differences,
-    /// What changed in the working tree, or why that is not known.
+    /// The changed files of the working tree, or why they are not known.
     pub files: std::result::Result<Vec<PathChange>, String>,
 }
 
@@ -286,7 +286,7 @@ impl Onward {
         rows.unwrap_or_default().into_iter().filter(is_rewinding).map(|row| row.run).collect()
     }
 
-    /// What became of attempts that nobody drives any more. One that still lives forbids to go back.
+    /// The ends of attempts that nobody drives any more. One that still lives forbids to go back.
     fn ends(&self, run: &Run) -> Result<Vec<Input>> {
         let mut ends = Vec::new();
         for (phase, state) in run.running() {
@@ -388,7 +388,7 @@ impl Onward {
         Ok((text.to_owned(), branch))
     }
 
-    /// What differs between two checkpoints.
+    /// The differences between two checkpoints.
     pub fn diff(&mut self, from: &str, to: &str) -> Result<CheckpointDiff> {
         let mut read = |name: &str| {
             let name = Name::parse(name).ok_or(Error::EmptyName("checkpoint"))?;

@@ -152,7 +152,7 @@ impl RepairFolder {
     }
 }
 
-/// What earlier repairs had to leave out of the journal of a run.
+/// The notes of earlier repairs about what they left out of a run's journal.
 pub(crate) fn notes(project: &Project, run: &RunId) -> Vec<String> {
     let store = project.store_folder();
     let folders = children(&store.join(DAMAGED)).into_iter().rev().take(REPORTS_READ_MAX);

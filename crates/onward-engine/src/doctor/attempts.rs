@@ -1,4 +1,4 @@
-//! What runs left beside the database: attempts, scratch folders, locks and pipes.
+//! Remains of runs beside the database: attempts, scratch folders, locks and pipes.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;

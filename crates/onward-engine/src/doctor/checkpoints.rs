@@ -39,7 +39,7 @@ pub(super) fn unreadable(store: &mut dyn Inspection, id: &RunId, found: &mut Fin
 
 /// The checkpoints of one run, held against its journal while that is folded.
 pub(super) struct Comparison {
-    /// What is listed and can be read, and whether its document is to be compared.
+    /// The readable checkpoints of the list, and whether their documents are to be compared.
     listed: BTreeMap<CheckpointId, ListedCheckpoint>,
     bad: Vec<CheckpointId>,
 }
@@ -95,7 +95,7 @@ impl Comparison {
         }
     }
 
-    /// What the journal does not tell of.
+    /// Reports the checkpoints that the journal does not mention.
     pub(super) fn finish(self, store: &mut dyn Inspection, run: &Run, found: &mut FindingsSoFar) {
         // One behind the end was taken after the journal was read.
         let unknown = |listed: &ListedCheckpoint| !listed.is_seen && listed.seq <= run.seq;

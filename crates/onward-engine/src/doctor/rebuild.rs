@@ -29,7 +29,7 @@ use crate::vcs::journal_piece::CopiedJournal;
 
 const EVENTS_PER_APPEND: usize = 2_000;
 
-/// What came of it.
+/// The result of a rebuild.
 #[derive(Default)]
 pub(super) struct Rebuilt {
     pub(super) repaired: Vec<Repair>,
@@ -44,7 +44,7 @@ pub(super) struct Rebuilt {
     checkpoints: usize,
 }
 
-/// What is kept of one run.
+/// The part of one run that is kept.
 pub(super) struct KeptRun {
     pub(super) id: RunId,
     work: String,
@@ -355,7 +355,7 @@ fn append_checkpoint(store: &mut dyn Store, lease: &Lease, head: Seq, new: NewCh
     Ok(())
 }
 
-/// What was posted waits again, and what was answered is answered.
+/// Restores the inbox: unanswered items wait again, answered ones keep their replies.
 fn deliver(store: &mut dyn Store, lease: &Lease, head: Seq, letters: Vec<Letter>, plain: &Entry) -> Result<()> {
     let mut consumed = Vec::new();
     for Letter { item, at, reply } in letters {

@@ -1,4 +1,4 @@
-//! What the repository around the project still proves: copies of journals under hidden refs, and the folders of attempts.
+//! Recovery from the repository around the project: copies of journals under hidden refs, and the folders of attempts.
 
 use std::path::Path;
 

@@ -30,7 +30,7 @@ pub struct Repair {
     pub message: String,
 }
 
-/// What was done, and what a look afterwards finds.
+/// The repairs that were made, and the findings afterwards.
 #[derive(Clone, Debug, Serialize)]
 pub struct Repaired {
     pub ok: bool,
@@ -73,7 +73,7 @@ const REBUILD: [&str; 11] = [
 /// Findings that only a person can judge. What lies in such a folder is not written to.
 const BY_HAND: [&str; 4] = ["store", "unsafe", "owner", "link"];
 
-/// What a repair has done so far.
+/// The repairs so far.
 struct RepairWork {
     aside: RepairFolder,
     repaired: Vec<Repair>,
@@ -232,7 +232,7 @@ impl Onward {
         })
     }
 
-    /// What is in the way, or in nobody's way, goes aside.
+    /// Moves aside leftovers that are in the way or belong to nothing.
     fn tidy(&self, store: &mut dyn Inspection, work: &mut RepairWork) -> Result<()> {
         let folder = self.project.store_folder();
         let rows = all_rows(store)?;

@@ -47,7 +47,8 @@ pub(super) fn examine(project: &Project, store: &mut dyn Inspection, row: &RunRo
     }
 }
 
-/// What a start leaves that was killed before its first record, or a journal of which nothing could be kept.
+/// A run without a journal: a start that was killed before its first record, or a journal of which nothing could be
+/// kept.
 fn without_journal(store: &mut dyn Inspection, row: &RunRow, path: &str, found: &mut FindingsSoFar) {
     if row.status == NEW {
         let message = "it has a row and no journal: its start was ended before the first record; nothing was done";

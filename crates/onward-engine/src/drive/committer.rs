@@ -1,9 +1,9 @@
 //! The one way from an input to a durable fact: decide, look at what it came to, append it in one commit, and only then
 //! let anybody see it (I2). Who drives, who only speaks to a run, and who saves a state all come through here.
 //!
-//! What is appended can be read: every record and every checkpoint was read from its own bytes and compared first. What
-//! cannot be kept is refused alone where somebody posted it; where a part of the program brings it, it is an error and
-//! nothing is appended. After anything that leaves the run ahead of its journal it is folded anew from the store.
+//! Everything appended can be read: every record and every checkpoint was read from its own bytes and compared first.
+//! What cannot be kept is refused alone where somebody posted it; where a part of the program brings it, it is an error
+//! and nothing is appended. After anything that leaves the run ahead of its journal it is folded anew from the store.
 
 use std::collections::BTreeMap;
 
@@ -75,7 +75,7 @@ enum LeftAside {
 
 /// Why a commit was not made.
 enum CommitFailed {
-    /// What came of the input at this place cannot be kept.
+    /// The result of the input at this place cannot be stored.
     Unfit {
         at: usize,
         why: String,

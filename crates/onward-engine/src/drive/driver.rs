@@ -83,7 +83,7 @@ impl Driver<'_> {
         stops.into_iter().chain(others).collect()
     }
 
-    /// What others said together with the end may have left a checkpoint that waits for the working tree.
+    /// Takes the snapshot that a checkpoint waits for, where one was left together with the end.
     fn keep_the_tree(&mut self) -> Result<()> {
         if !self.committer.run().tree_is_awaited() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What others posted, and how it is answered.
+//! The inbox of the driver: posted items and their replies.
 
 use jiff::Timestamp;
 use onward_core::event::{Event, ExternalReport};
@@ -22,7 +22,7 @@ const LOOKS_MAX: usize = 64;
 /// A reason that somebody is told; one that quotes what they sent need not be as long as that.
 const REASON_BYTES_MAX: usize = 4096;
 
-/// What waits, the oldest first; a checkpoint by hand comes with the working tree of this moment.
+/// The posted items, the oldest first; a manual checkpoint comes with the working tree of this moment.
 pub(crate) fn waiting(committer: &mut Committer<'_>, tree: &mut dyn TreeWorld) -> Result<Vec<Arrived>> {
     let id = committer.run().id.clone();
     let items = committer.store().inbox(&id, ITEMS_PER_LOOK_MAX)?;

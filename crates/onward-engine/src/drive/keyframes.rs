@@ -1,5 +1,5 @@
-//! What is done for later readers, off the path of the commits: whole documents now and then, so that no checkpoint is
-//! far from one, and the fold cache. All of it can be dropped or missed without harm.
+//! Keyframes and the fold cache, written off the commit path: whole documents now and then, so that no checkpoint is
+//! far from one. All of it can be dropped or missed without harm.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -47,7 +47,7 @@ enum Job {
     Fold(FoldSource),
 }
 
-/// What the fold cache is to be made of.
+/// The source of the fold cache.
 enum FoldSource {
     /// The run as it stands, copied.
     Run(Box<Run>),

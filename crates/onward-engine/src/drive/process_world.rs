@@ -43,10 +43,10 @@ pub(crate) struct Flights<'a> {
     project: &'a Project,
     place: InPlace,
     waiter: Waiter,
-    /// Who this process is, for whoever asks how far it is.
+    /// This process, for whoever asks how far it is.
     me: view::DriverView,
     in_flight: BTreeMap<PhaseId, Flight>,
-    /// What is still there of earlier attempts.
+    /// Processes left over from earlier attempts.
     former: Former,
     /// Phases that say they are done and are looked at, by the number of the attempt that said so.
     proving: BTreeMap<(PhaseId, u32), Proving>,
@@ -93,7 +93,7 @@ impl<'a> Flights<'a> {
 }
 
 impl Flights<'_> {
-    /// What signals ask for.
+    /// The inputs that signals ask for.
     fn heard(&mut self, signals: Vec<i32>) -> Vec<Input> {
         self.status_asked |= signals.contains(&SIGUSR1);
         let asked = signals.into_iter().filter_map(|signal| match signal {
@@ -110,7 +110,7 @@ impl Flights<'_> {
         self.tree.catch_index_up();
     }
 
-    /// What was found about phases that say they are done.
+    /// The proofs found for phases that say they are done.
     fn proven(&mut self) -> Vec<Input> {
         let found = self.proving.iter_mut().filter_map(|((phase, number), proving)| {
             let proof = Box::new(proving.proof()?);

@@ -1,4 +1,4 @@
-//! Who is told what happens: the terminal, a program that reads lines, a page. Told only what is durable.
+//! Reporters: the terminal, a program that reads lines, a page. Told only what is durable.
 
 use jiff::Timestamp;
 use onward_core::event::Recorded;

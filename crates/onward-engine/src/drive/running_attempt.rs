@@ -41,9 +41,9 @@ pub(crate) struct Flight {
     folder: AttemptFolder,
     by: By,
     boot: String,
-    /// What is noted when it is done.
+    /// The evidence that is gathered when it is done.
     look: ProofLook,
-    /// What it was asked so far; asked again only when it is more urgent, or when nobody heard it.
+    /// The last request to stop; repeated only when it is more urgent, or when nobody heard it.
     asked: Option<(StopBy, Urgency)>,
     heard: bool,
     /// Since when it has been asked so urgently.
@@ -55,7 +55,7 @@ pub(crate) struct Flight {
     blind_since: Option<Instant>,
 }
 
-/// What there is to wait on.
+/// The thing that tells the end of the attempt.
 enum By {
     Child(Attending),
     Adopted(Adopted),
@@ -63,7 +63,7 @@ enum By {
     Lock,
 }
 
-/// What one look at an attempt showed.
+/// The result of one look at an attempt.
 enum AttemptLook {
     Over(Box<AttemptEnd>),
     AtWork,
@@ -71,7 +71,7 @@ enum AttemptLook {
     Nothing,
 }
 
-/// What was found of an attempt that somebody else had started.
+/// The state of an attempt that an earlier driver had started.
 pub(crate) enum Landed {
     Ended(AttemptEnd),
     NeverStarted,
@@ -112,7 +112,7 @@ impl Flight {
         Landed::Flying(Self::new(folder, attempt, by, boot, after, attendant))
     }
 
-    /// What becomes readable when the attendant is gone.
+    /// The descriptor that becomes readable when the attendant is gone.
     pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
         match &self.by {
             By::Child(attending) => attending.fd(),
@@ -126,7 +126,7 @@ impl Flight {
         self.fd().is_none()
     }
 
-    /// What is looked at again when it has ended.
+    /// The surroundings that are looked at again when it has ended.
     pub(crate) fn watch(&self) -> &WorldWatch {
         &self.look.around
     }
@@ -256,9 +256,9 @@ impl Flight {
     }
 }
 
-/// What became of an attempt; none where we had no room to look, which says nothing about it. A record that a newer onward
-/// wrote, or that nobody can read, tells us nothing either: as long as something of the attempt is there it is waited for,
-/// and after that nobody knows.
+/// The state of an attempt; none where we had no room to look, which says nothing about it. A record that a newer
+/// onward wrote, or that nobody can read, tells us nothing either: as long as something of the attempt is there it is
+/// waited for, and after that nobody knows.
 fn look(folder: &AttemptFolder, boot: &str) -> Option<AttemptFound> {
     let found = match attendant::find(folder, &process::boot_id().ok()?, boot) {
         Ok(found) => found,

@@ -80,7 +80,7 @@ impl SharedLimits {
         }
     }
 
-    /// What others have hit since the last look, as far as this run draws on it.
+    /// Limits that others have hit since the last look, as far as this run draws on them.
     pub(crate) fn look(&mut self, run: &Run, now: Timestamp) -> Vec<Input> {
         let project = self.project.changed().into_iter().map(|closed| (Scope::Project, closed));
         let user = self.user.as_mut().map(LimitFolder::changed).unwrap_or_default();
@@ -211,7 +211,7 @@ mod tests {
         }
     }
 
-    /// What is over is not told, and what was only heard is not told on.
+    /// An expired hit is not shared, and a hit learnt from others is not shared on.
     #[test]
     fn what_is_no_news() {
         let top = tempfile::tempdir().expect("a folder");

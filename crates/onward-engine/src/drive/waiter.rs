@@ -12,7 +12,7 @@ use nix::sys::stat::Mode;
 
 use crate::sys::stop;
 
-/// What ended a wait, apart from attendants.
+/// The reasons that ended a wait, apart from attendants.
 #[derive(Debug, Default)]
 pub(crate) struct Woken {
     pub(crate) signals: Vec<i32>,

@@ -12,7 +12,7 @@ use onward_core::view::StatusView;
 
 use crate::error::Result;
 
-/// What a wait brought.
+/// The result of a wait.
 #[derive(Debug, Default)]
 pub struct Happened {
     pub inputs: Vec<Input>,
@@ -52,10 +52,10 @@ pub trait World {
     /// A limit was hit, and that is on record: others in its scope may be told.
     fn limit_hit(&mut self, run: &Run, hit: &LimitHit);
 
-    /// What other runs have hit since this was last asked.
+    /// Limits that other runs have hit since the last call.
     fn limits_elsewhere(&mut self, run: &Run) -> Vec<Input>;
 
-    /// What was asked of this process since it was last asked, without waiting for more.
+    /// Signals to this process since the last call, without waiting for more.
     fn signals(&mut self) -> Vec<Input> {
         Vec::new()
     }

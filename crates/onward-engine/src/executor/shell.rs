@@ -151,7 +151,7 @@ fn environment(
     Ok(env)
 }
 
-/// What a probe of a phase is given: the variables of the plan and of the phase, and whose probe it is.
+/// The environment of a phase's probe: the variables of the plan and of the phase, and whose probe it is.
 pub(crate) fn probe_environment(
     project: &Project,
     run: &Run,
@@ -170,7 +170,7 @@ pub(crate) fn probe_environment(
     Ok(env)
 }
 
-/// What a probe of the plan is given.
+/// The environment of a plan's probe.
 pub(crate) fn plan_environment(run: &Run) -> Result<Vec<(OsString, OsString)>, String> {
     let mut env = inherited();
     for (name, value) in ExpressionContext::of_plan(run, &AsGiven).variables()? {

@@ -25,7 +25,7 @@ impl WorldWatch {
         Self { top: git::top_of(project, run), work_branch, issue: issue::Watched::of(project, run) }
     }
 
-    /// What is there now. Whoever asked an attempt to stop is not kept waiting for the issue.
+    /// The surroundings as they are now. Whoever asked an attempt to stop is not kept waiting for the issue.
     pub(crate) fn now(&self, branch: Option<String>, outcome: &Outcome) -> Option<Box<Around>> {
         let in_git = is_repository(&self.top);
         let asked_to_stop = matches!(outcome, Outcome::Stopped { .. });

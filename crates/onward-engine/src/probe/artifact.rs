@@ -1,4 +1,5 @@
-//! What a phase left behind: found below the top of the project, read once for its digest, copied where the plan wants a copy.
+//! Artifacts of a phase: found below the top of the project, read once for their digest, copied where the plan wants a
+//! copy.
 //!
 //! A copy lies in the store under the digest of what it is a copy of, `artifacts/RUN/DIGEST`, with the time in its name where it
 //! is kept for a time only. It is written aside, flushed, and gets its name last.
@@ -45,7 +46,7 @@ pub(super) struct ArtifactRead {
     pub(super) digest: String,
 }
 
-/// What lies at a path below the top. What leads out of it is not even looked at.
+/// The state of the file at a path below the top. A path that leads out of it is not even looked at.
 pub(super) fn seen(top: &Path, path: &str) -> ArtifactState {
     let read = real(top, path).and_then(|real| {
         let taken = take(&real, None, Readers::Owner)
@@ -58,7 +59,7 @@ pub(super) fn seen(top: &Path, path: &str) -> ArtifactState {
     })
 }
 
-/// What lies where a finished phase left its artifacts. One that cannot be looked at any more is there, and another one.
+/// The artifacts of a finished phase as they are now. One that cannot be looked at any more is there, and another one.
 pub(super) fn artifacts_now(project: &Project, run: &Run, state: &PhaseState) -> Vec<ArtifactSeen> {
     let top = shell::top(project, run);
     let now = |then: &ArtifactSeen| {
@@ -163,7 +164,7 @@ struct Taking {
     readers: Readers,
 }
 
-/// Who may read what is written.
+/// The readers of a written file.
 #[derive(Clone, Copy)]
 enum Readers {
     /// Nobody else: it lies in the store.
@@ -343,7 +344,7 @@ pub(super) fn gone(project: &Project, run: &Run, artifact: &ArtifactSeen) -> Opt
     Some(if kept { Gone::Kept } else { Gone::ForGood })
 }
 
-/// What finished phases left behind and is gone, and can be put back.
+/// Missing artifacts of finished phases that can be restored.
 pub(crate) fn restorable<'a>(
     project: &'a Project,
     run: &'a Run,
@@ -380,7 +381,7 @@ pub(crate) fn put_back(project: &Project, run: &Run, artifact: &ArtifactSeen) ->
     }
 }
 
-/// What became of a copy that should be in the store.
+/// The fault of a copy that should be in the store.
 pub(crate) enum Spoilt {
     Missing,
     Damaged,

@@ -20,7 +20,7 @@ use crate::sys::threads;
 
 /// A probe that takes longer has no answer.
 pub(crate) const TIME_MAX: Duration = Duration::from_secs(30);
-/// What a probe prints beyond this is not read: it makes no difference any more.
+/// Output of a probe beyond this is not read: it makes no difference any more.
 pub(crate) const OUTPUT_BYTES_MAX: u64 = 1024 * 1024;
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 /// How long what is still in the pipe is waited for when the command is over.
@@ -59,7 +59,7 @@ pub(crate) struct CommandBounds<'a> {
     pub(crate) flood: Flood,
 }
 
-/// What becomes of a command that prints more than is read.
+/// The treatment of a command that prints more than is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flood {
     /// It comes to its end: how it ends is what counts.

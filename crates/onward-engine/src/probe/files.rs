@@ -81,7 +81,7 @@ fn each(top: &Path, globs: &[String], mut see: impl FnMut(&str, &Metadata) -> bo
     true
 }
 
-/// What is there, if it lies in the project: no link leads out of it.
+/// The file at a path, if it lies in the project: no link leads out of it.
 fn inside(top: &Path, path: &str) -> Option<Metadata> {
     let whole = top.join(path);
     let folder = if path.is_empty() { top.to_owned() } else { whole.parent().map(PathBuf::from)? };
@@ -90,7 +90,7 @@ fn inside(top: &Path, path: &str) -> Option<Metadata> {
     within.then_some(about)
 }
 
-/// What lies in a folder, in order. The books of git and of onward itself are nobody's input.
+/// The entries of a folder, in order. The folders of git and of onward itself are nobody's input.
 fn children(top: &Path, path: &str) -> Vec<String> {
     let Ok(read) = fs::read_dir(top.join(path)) else { return Vec::new() };
     let names = read.filter_map(|entry| entry.ok()?.file_name().into_string().ok());

@@ -1,4 +1,4 @@
-//! What is looked at for one phase: what it reads and writes, its fingerprint, and whether its effect is there.
+//! Probes of one phase: what it reads and writes, its fingerprint, and whether its effect is there.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use crate::sys::stop;
 const SEEN: &str = "seen";
 const SEEN_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// What the globs of `reads` mean. What the phase writes itself is not its input.
+/// The files of `reads`. Files that the phase writes itself are not its input.
 pub(super) fn reads(project: &Project, run: &Run, phase: &Phase, before: Option<&Files>) -> Files {
     let (globs, but) = (filled(run, phase, &phase.reads), filled(run, phase, &phase.writes));
     files::look(&project.top, &globs, &but, before, Some(&names(project, before)))
@@ -40,7 +40,7 @@ pub(super) fn names(project: &Project, before: Option<&Files>) -> FileNames {
     }
 }
 
-/// What the globs of `writes` mean and was written after a time.
+/// The files of `writes` that were written after a time.
 pub(super) fn written_after(project: &Project, run: &Run, phase: &Phase, at: Timestamp) -> Vec<String> {
     files::written_after(&project.top, &filled(run, phase, &phase.writes), at)
 }
@@ -49,7 +49,7 @@ fn filled(run: &Run, phase: &Phase, globs: &[String]) -> Vec<String> {
     globs.iter().filter_map(|glob| shell::fill_for(run, phase, glob)).collect()
 }
 
-/// What a phase says it writes.
+/// The globs of `writes`, filled in.
 pub(crate) fn written(run: &Run, phase: &Phase) -> Vec<String> {
     filled(run, phase, &phase.writes)
 }
@@ -87,7 +87,7 @@ pub(crate) fn note_the_beginning(project: &Project, run: &Run, phase: &Phase, fo
     let _ = private::replace(&folder.path().join(SEEN), &bytes);
 }
 
-/// What somebody else did a phase with, as it is when they say that it is done: nobody looked when they began.
+/// The evidence of an external phase, taken when it is reported done: nobody looked when it began.
 pub(crate) fn as_it_is(project: &Project, run: &Run, phase: &Phase) -> Option<Box<Evidence>> {
     if phase.reads.is_empty() && phase.writes.is_empty() && phase.fingerprint.is_empty() {
         return None;
@@ -114,7 +114,7 @@ impl ProofLook {
         Self { top: project.top.clone(), writes, around }
     }
 
-    /// What an attempt that is done was begun with, and what it leaves behind.
+    /// The evidence of an attempt that is done: as it was when it began, and what it leaves behind.
     pub(crate) fn at_the_end(&self, folder: &AttemptFolder) -> Option<Box<Evidence>> {
         let begun = noted(&folder.path().join(SEEN));
         if begun.is_none() && self.writes.is_empty() {

@@ -32,7 +32,7 @@ use crate::sys::threads;
 const CHECK_TIME_MAX: Duration = Duration::from_mins(30);
 /// Characters of the last line of a check that an error holds.
 const SAID_CHARS_MAX: usize = 200;
-/// What the checks of one attempt printed is kept up to here; when it is more, it is begun anew.
+/// The output of an attempt's checks is kept up to here; when it is more, it is begun anew.
 const LOG_BYTES_MAX: u64 = 8 << 20;
 
 /// All that is needed to look, so that it can be done beside everything else.
@@ -167,7 +167,7 @@ impl Looking {
         }
     }
 
-    /// What is copied is read a second time, and what was read then counts.
+    /// Copies an artifact: it is read a second time, and that reading counts.
     fn copied(
         &self,
         wanted: &Wanted,
@@ -289,7 +289,7 @@ impl Proving {
         self.over.as_ref().map(AsFd::as_fd)
     }
 
-    /// What was found, once all of it was looked at.
+    /// The proof, once all of it was looked at.
     pub(crate) fn proof(&mut self) -> Option<Proof> {
         let thread = self.thread.take_if(|thread| thread.is_finished())?;
         // A look that broke down has seen nothing; a probe that did not answer cannot tell.
@@ -298,7 +298,7 @@ impl Proving {
 }
 
 impl Drop for Proving {
-    /// What is still being looked at is of no use to anybody any more, and what was started for it is ended.
+    /// Gives up an unfinished look and ends the commands that were started for it.
     fn drop(&mut self) {
         self.given_up.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {

@@ -26,7 +26,7 @@ pub(crate) struct TurnPlace {
     tag: String,
 }
 
-/// What is started for a phase beside its attempts.
+/// The purpose of a command that is started for a phase beside its attempts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TurnReason {
     /// To see whether it is done.

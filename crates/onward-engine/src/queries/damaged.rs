@@ -1,4 +1,5 @@
-//! What is left where something is damaged: the bytes as they are, and the last checkpoint that can be read. Nothing is written.
+//! The remains where something is damaged: the bytes as they are, and the last checkpoint that can be read. Nothing is
+//! written.
 
 use onward_core::checkpoint::Checkpoint;
 use onward_core::id::{CheckpointId, RunId};

@@ -64,7 +64,7 @@ pub struct ListItem {
     pub resumable: bool,
     /// The last error, or why the row cannot be read.
     pub error: Option<String>,
-    /// What the last driver found around the run when it began, with its age.
+    /// The findings of the last driver's start, with their age.
     pub findings: Vec<String>,
 }
 
@@ -86,7 +86,7 @@ pub struct LogItem {
     pub damage: Option<String>,
 }
 
-/// What `show` shows.
+/// The answer of `show`.
 #[derive(Debug)]
 pub enum Shown {
     Checkpoint(Box<Checkpoint>),
@@ -104,17 +104,17 @@ pub struct RunShown {
     pub checkpoints: Vec<LogItem>,
 }
 
-/// What one attempt printed.
+/// The output of one attempt.
 pub struct Logged {
     pub phase: PhaseId,
     pub attempt: Attempt,
     pub output: Output,
-    /// What its checks printed, each behind its command.
+    /// The output of its checks, each behind its command.
     pub checks: Option<File>,
 }
 
 impl Onward {
-    /// What a person should know about the store itself.
+    /// Warnings about the store itself.
     pub fn warnings(&mut self) -> Vec<String> {
         let mut warnings: Vec<String> = self.doubt_in_words().into_iter().collect();
         let Ok(store) = self.inspection() else { return warnings };
@@ -178,7 +178,7 @@ impl Onward {
         Ok(RunShown { view, inputs: run.started.inputs.clone(), plan, batches: run.batches(), checkpoints })
     }
 
-    /// What the attempts at a phase printed, oldest first; all phases where none is named.
+    /// The output of the attempts at a phase, oldest first; all phases where none is named.
     pub fn logs(&mut self, name: Option<&str>, phase: Option<&str>) -> Result<Vec<Logged>> {
         let id = self.find_run(name)?;
         let run = self.load(&id)?;
@@ -494,7 +494,7 @@ fn left_running(run: &Run) -> impl Iterator<Item = String> {
     })
 }
 
-/// What can be seen of the processes of a run now.
+/// The processes of a run that can be seen now.
 pub(crate) fn alive(project: &Project, run: &Run, driver: Option<DriverView>) -> Alive {
     let mut alive = Alive { driver, now: Timestamp::now(), ..Alive::default() };
     for (phase, state) in run.running() {

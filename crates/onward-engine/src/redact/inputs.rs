@@ -1,4 +1,4 @@
-//! What is told to a run, without the secrets in it: cut before it is decided, so that what is live is what is replayed.
+//! Redaction of inputs: secrets are cut before anything is decided, so that the live state equals the replayed one.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -239,7 +239,7 @@ fn end(end: AttemptEnd) -> AttemptEnd {
     }
 }
 
-/// What a run is told, whoever tells it.
+/// Redacts an input, whoever sends it.
 pub(crate) fn input(input: Input) -> Input {
     match input {
         Input::Posted(message) => Input::Posted(posted(message)),

@@ -20,7 +20,7 @@ struct KnownSecrets {
     /// Where they were given: names of inputs and of variables of a plan, each with its last secret value.
     sources: BTreeMap<String, String>,
     secrets: Arc<Secrets>,
-    /// What was given under each name, as it is.
+    /// The inputs by name, uncut.
     inputs: BTreeMap<String, String>,
     /// Texts of plans as they are, by what is kept of them; none where two of them are the same once they are cut.
     texts: BTreeMap<String, Option<String>>,

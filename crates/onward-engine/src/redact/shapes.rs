@@ -21,7 +21,7 @@ pub(super) enum Class {
     Dashed,
     /// Capital letters and digits.
     Capital,
-    /// What a JSON web token is made of.
+    /// The characters of a JSON web token.
     Dotted,
 }
 
@@ -37,7 +37,7 @@ impl Class {
     }
 }
 
-/// What makes a token more than a word with the same beginning.
+/// The test that makes a token more than a word with the same beginning.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TokenProof {
     Length,
@@ -157,7 +157,7 @@ pub(super) fn look(secrets: &Secrets, bytes: &[u8], behind: BytesBefore<'_>, mor
     looks.into_iter().find(|look| *look != PlaceMatch::Nothing).unwrap_or(PlaceMatch::Nothing)
 }
 
-/// What is known of a fixed text at the beginning of the bytes.
+/// Matches a fixed text at the beginning of the bytes.
 fn begins(bytes: &[u8], prefix: &[u8], more: More) -> PlaceMatch {
     if bytes.starts_with(prefix) {
         PlaceMatch::Secret { keep: 0, cut: prefix.len(), follow: Follow::Nothing }

@@ -1,4 +1,4 @@
-//! What was found out about an unfinished run, and what follows from it. The facts are gathered here; core decides.
+//! Findings about an unfinished run, and what follows from them. The facts are gathered here; core decides.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +32,7 @@ use crate::vcs;
 #[derive(Debug)]
 pub struct Unfinished {
     pub run: Run,
-    /// What was seen of its processes.
+    /// The processes of the run that were seen.
     alive: Alive,
     warnings: Vec<String>,
     pub plan: PlanFact,
@@ -41,15 +41,15 @@ pub struct Unfinished {
     /// The edited plan, where it is another one.
     revised: Option<Box<PlanRevised>>,
     world: Option<Box<WorldSeen>>,
-    /// What finished phases were done with, as it is now.
+    /// The evidence of finished phases, as it is now.
     seen: BTreeMap<PhaseId, Evidence>,
 }
 
-/// What core made of it.
+/// The judgement of core.
 #[derive(Debug)]
 pub struct Judged {
     pub verdict: Verdict,
-    /// What stands in the way, the worst first.
+    /// The findings that are still open, the worst first.
     pub open: Vec<Finding>,
     pub offered: BTreeSet<Offered>,
 }
@@ -61,7 +61,7 @@ pub struct Going {
     pub resumption: Resumption,
 }
 
-/// What the plan file says now.
+/// The plan file compared with the run's plan.
 pub(crate) enum FileNow {
     Same,
     /// Another text.
@@ -71,7 +71,7 @@ pub(crate) enum FileNow {
     Invalid(Vec<String>),
 }
 
-/// What a run will find in its folder when it goes on.
+/// The state of the working tree that a resumed run will find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FilesNow {
     AsTheyAre,
@@ -103,7 +103,7 @@ fn faults_of(why: &Error) -> Vec<String> {
 }
 
 impl Onward {
-    /// What the file of a run's plan says now.
+    /// Compares the plan file with the run's plan.
     pub(crate) fn file_now(&self, run: &Run) -> FileNow {
         let path = self.project.top.join(&run.started.plan_path);
         let Ok(text) = plan_files::plan_text(&path) else { return FileNow::Gone };
@@ -210,7 +210,7 @@ impl Onward {
         one.findings = findings;
     }
 
-    /// What is to be done, or the question that stands in the way.
+    /// The action to take, or the question that stands in the way.
     pub fn ready(&mut self, request: &Request, found: &StartFound) -> Result<Ready> {
         let one = match (&request.want, found.unfinished.as_slice()) {
             (Want::Fresh, all) => {
@@ -249,7 +249,7 @@ impl Onward {
         }
     }
 
-    /// What would run, and why.
+    /// The phases that would run, and why.
     pub fn would_do(&self, request: &Request, found: &StartFound) -> Result<Vec<WillRun>> {
         let new = matches!(request.want, Want::Fresh) || found.unfinished.is_empty();
         match (new, &found.work, found.unfinished.first()) {
@@ -270,12 +270,13 @@ impl Onward {
 }
 
 impl Unfinished {
-    /// What is shown of it. Made when somebody looks: most starts ask nobody, and a large run takes a while to describe.
+    /// The view of the run. Made when somebody looks: most starts ask nobody, and a large run takes a while to
+    /// describe.
     pub fn view(&self) -> StatusView {
         view::status(&self.run, &self.alive, self.warnings.clone())
     }
 
-    /// Who drives it now.
+    /// The driver of the run, if there is one.
     pub fn driver(&self) -> Option<&DriverView> {
         self.alive.driver.as_ref()
     }
@@ -287,7 +288,7 @@ impl Unfinished {
         at_work.filter(move |phase| alone && self.alive.phases.contains(phase))
     }
 
-    /// What core makes of it, with the answers that were given.
+    /// The judgement of core, with the answers that were given.
     pub fn judge(&self, request: &Request) -> Judged {
         let chosen = self.chosen(request);
         let in_the_way = self.in_the_way(request);

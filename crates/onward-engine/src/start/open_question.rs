@@ -1,5 +1,5 @@
-//! What a start found when it did not go on: a question that nobody answered, or a refusal. No fact of the run, so it is not in
-//! its journal and needs no lease; it lies beside it, and may be lost (`docs/design/0013`).
+//! The findings of a start that did not go on: a question that nobody answered, or a refusal. They are no fact of the
+//! run, so they are not in its journal and need no lease; they lie beside it, and may be lost (`docs/design/0013`).
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use crate::Onward;
 use crate::project::Project;
 use crate::redact;
 
-/// What another version wrote is as good as nothing.
+/// The format of the note; one of another version counts as missing.
 const FORMAT: u32 = 1;
 const NOTE_BYTES_MAX: u64 = 1024 * 1024;
 
@@ -54,8 +54,8 @@ fn read(project: &Project, run: &RunId) -> Option<Noted> {
     serde_json::from_slice(&bytes).ok().filter(|noted: &Noted| noted.format == FORMAT)
 }
 
-/// What was found last about an unfinished run, with its age: by a start that did not go on, or by the last driver when it
-/// began. Whoever looks executes nothing to find out more.
+/// The last findings about an unfinished run, with their age: of a start that did not go on, or of the last driver when
+/// it began. Read-only verbs execute nothing to find out more.
 pub(crate) fn last_findings(project: &Project, run: &Run, phase: Option<&PhaseId>) -> Vec<String> {
     let at = run.last_look().map(|look| look.at);
     let noted = if run.is_unfinished() { newer(project, &run.id, at) } else { None };

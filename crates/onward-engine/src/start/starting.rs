@@ -52,7 +52,7 @@ use crate::vcs::{self, Repository, RunClaim};
 /// Ids of one second that are tried before something else must be wrong.
 const RUN_ID_TRIES_MAX: u32 = 10_000;
 
-/// What a start was asked for.
+/// The request for a start.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     pub want: Want,
@@ -99,7 +99,7 @@ pub enum PlanFrom {
     Run,
 }
 
-/// What was found before anything was started.
+/// The state found before anything was started.
 #[derive(Debug)]
 pub struct StartFound {
     /// The plan that was named, unless a run was.
@@ -118,7 +118,7 @@ pub(crate) struct StartablePlan {
     pub(super) key: String,
 }
 
-/// What is to be done, once nothing is left to ask.
+/// The action to take, once nothing is left to ask.
 #[derive(Debug)]
 pub enum Ready {
     Start,
@@ -501,7 +501,7 @@ pub(crate) fn holder() -> Holder {
     Holder { host: process::hostname(), pid: std::process::id(), since: Timestamp::now() }
 }
 
-/// Whose hand it was: the person's name as far as the environment tells.
+/// The name of the person, as far as the environment tells.
 pub(crate) fn actor() -> String {
     let name = std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_else(|_| "unknown".to_owned());
     format!("{name}@{}", process::hostname())

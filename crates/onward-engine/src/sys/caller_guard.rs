@@ -16,7 +16,7 @@ use crate::sys::process::{self, ANCESTORS_MAX, Pid, TREE_VARIABLE};
 /// Names of variables that everything which onward starts is given.
 const OWN_VARIABLES: [&str; 2] = ["ONWARD_RUN", TREE_VARIABLE];
 
-/// What an attempt is given that says whose attempt it is: a path in the store.
+/// The variable that tells whose attempt it is: its value is a path in the store.
 const PLACE_VARIABLE: &str = "ONWARD_OUTPUT";
 
 /// How many open files of one process are looked at. The lock is among the first that a process has.

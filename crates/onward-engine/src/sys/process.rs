@@ -50,7 +50,7 @@ pub fn boottime() -> Duration {
     Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 
-/// What `/proc/PID/stat` says that matters here.
+/// The fields of `/proc/PID/stat` that matter here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stat {
     state: u8,

@@ -1,4 +1,4 @@
-//! What is asked of git where no repository has been opened: where the top is, and which branch we are on.
+//! Questions to git where no repository has been opened: where the top is, and which branch is checked out.
 
 use std::path::{Path, PathBuf};
 

@@ -79,7 +79,7 @@ pub(super) struct GitCall {
     time_max: Duration,
 }
 
-/// What came of a call.
+/// The result of a call.
 pub(super) struct GitAnswer {
     what: &'static str,
     pub(super) code: Option<i32>,

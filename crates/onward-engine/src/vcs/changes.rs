@@ -1,4 +1,4 @@
-//! What differs between two snapshots.
+//! Differences between two snapshots.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -30,7 +30,7 @@ pub enum ChangeKind {
     Kind,
 }
 
-/// What a path was and is.
+/// A path with its old and new state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PathStep {
     pub(super) path: Vec<u8>,
@@ -56,7 +56,7 @@ impl PathStep {
 type LineCounts = (Option<u64>, Option<u64>);
 
 impl Repository {
-    /// What differs between two snapshots, in the order of paths.
+    /// The differences between two snapshots, in the order of paths.
     pub fn changes(&self, from: &str, to: &str) -> Result<Vec<PathChange>, GitTrouble> {
         let (steps, lines) = self.steps_and_lines(from, to)?;
         Ok(self.shown(steps.iter().zip(lines)))

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::repository::Repository;
 use super::trouble::GitTrouble;
 
-/// What takes longer has no answer.
+/// Time limit; a comparison that takes longer has no answer.
 const TIME_MAX: Duration = Duration::from_secs(5);
 /// Files that are larger are not compared line by line.
 pub(crate) const TEXT_BYTES_MAX: u64 = 1024 * 1024;
@@ -22,8 +22,8 @@ impl Repository {
         Some((new.parse().ok()?, gone.parse().ok()?))
     }
 
-    /// What a snapshot holds of some files, by their paths from the top of the project. What it does not have and what is
-    /// too large is left out.
+    /// The contents of some files in a snapshot, by their paths from the top of the project. Missing and large ones are
+    /// left out.
     pub(crate) fn texts(&self, commit: &str, paths: &[&str]) -> BTreeMap<String, Vec<u8>> {
         self.small_files(commit, paths).and_then(|names| self.contents(&names)).unwrap_or_default()
     }

@@ -14,7 +14,7 @@ use super::commit::NotCommitted;
 use super::repository::Repository;
 use super::trouble::GitTrouble;
 
-/// What is set of a filter to switch it off: nothing is run, and the content is taken as it is.
+/// The settings that switch a filter off: nothing is run, and the content is taken as it is.
 const OFF: [(&str, &str); 4] = [("clean", ""), ("smudge", ""), ("process", ""), ("required", "false")];
 
 /// The filters of a repository's own.

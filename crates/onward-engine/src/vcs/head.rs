@@ -8,7 +8,7 @@ use super::repository::Repository;
 /// How often one ref may name another before it is left to git.
 const SYMBOLIC_DEPTH_MAX: usize = 5;
 
-/// What is checked out.
+/// The checked out commit and branch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckedOut {
     /// None on a branch without a commit.
@@ -17,7 +17,7 @@ pub struct CheckedOut {
     pub branch: Option<String>,
 }
 
-/// What the files say about a ref.
+/// A ref as the files of the repository have it.
 enum Resolved {
     Commit(String),
     Missing,

@@ -146,7 +146,7 @@ impl StagedFiles {
         Ok(names.iter().zip(missing).filter(|(_, missing)| *missing).map(|(at, _)| *at).collect())
     }
 
-    /// What git would call the contents of files on the stage; that of a link is where it leads to.
+    /// The object names of files on the stage; the content of a link is its target.
     fn hashes(&self, shadow: &Shadow<'_>, names: &[usize]) -> Result<Vec<String>, GitTrouble> {
         let mut listed = Vec::new();
         for at in names {
@@ -208,7 +208,7 @@ pub(super) struct MoveFailed {
     pub(super) not_rolled_back: Option<PathBuf>,
 }
 
-/// What was done, so that it can be undone.
+/// One step that was done, so that it can be undone.
 enum MoveDone {
     /// A file went away, to the stage.
     Away(usize),

@@ -17,7 +17,7 @@ use super::trouble::GitTrouble;
 use crate::kill_point::reached;
 use crate::sys::stop;
 
-/// What the working tree is after a restore.
+/// The working tree after a restore.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RestoredTree {
     /// Taken right afterwards, so that a later undo knows what the restore itself brought.
@@ -86,7 +86,7 @@ fn named(paths: &[PathBuf]) -> String {
 }
 
 impl Repository {
-    /// What [`Repository::restore`] would change.
+    /// The changes that [`Repository::restore`] would make.
     pub fn preview(&self, present: &str, way: &RestoreTarget<'_>) -> Result<Vec<PathChange>, GitTrouble> {
         let (steps, lines) = self.steps_and_lines(present, way.target)?;
         let removable = self.removable(way)?;
@@ -171,7 +171,7 @@ impl Repository {
     }
 }
 
-/// What a restore has brought.
+/// The changes that a restore has made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Brought {
     pub changes: Vec<PathChange>,

@@ -25,7 +25,7 @@ pub(super) struct TreeEntry {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Difference {
     pub(super) path: Vec<u8>,
-    /// What HEAD has there.
+    /// The entry of HEAD at this path.
     pub(super) head: Option<TreeEntry>,
     /// Whether the index differs from HEAD.
     pub(super) staged: bool,
@@ -34,7 +34,7 @@ pub(super) struct Difference {
     pub(super) tree: InTree,
 }
 
-/// What the working tree has in place of what the index has.
+/// The state in the working tree, compared with the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InTree {
     Same,
@@ -95,7 +95,7 @@ fn in_tree(letter: u8) -> Option<InTree> {
     }
 }
 
-/// What is to be done to an index so that it has what the working tree has.
+/// The changes that give an index what the working tree has.
 #[derive(Debug, Default)]
 pub(super) struct Sorted {
     /// Taken from the working tree; git finds out by itself which of them are gone.

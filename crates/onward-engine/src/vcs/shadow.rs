@@ -29,10 +29,11 @@ const FOLDER: &str = "git";
 /// Nothing is converted, whatever the repository says: the strongest of all places for attributes.
 const ATTRIBUTES: &str = "* -text -crlf !eol -ident -filter !working-tree-encoding\n";
 
-/// What would make the bytes in the repository differ from those on disk.
+/// The attributes that would make the bytes in the repository differ from those on disk.
 const CONVERTING: [&str; 6] = ["text", "crlf", "eol", "ident", "filter", "working-tree-encoding"];
 
-/// What the shadow takes over from the user's configuration: how files are seen, not what is done with them.
+/// The settings that the shadow repository takes over from the user's configuration: how files are seen, not what is
+/// done with them.
 const TAKEN_OVER: &str =
     r"^core\.(filemode|symlinks|ignorecase|precomposeunicode|excludesfile|sharedrepository|autocrlf)$";
 

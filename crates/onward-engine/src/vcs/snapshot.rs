@@ -14,14 +14,14 @@ use super::trouble::GitTrouble;
 use super::{LeftOut, create_anew};
 use crate::kill_point::reached;
 
-/// Who makes snapshots. Not the user: what is under our refs is nobody's work.
+/// The author of snapshots. Not the user: what is under our refs is nobody's work.
 pub(super) const NAME: &str = "onward";
 pub(super) const ADDRESS: &str = "onward@localhost";
 
 /// A tree that moves while it is looked at, or a shadow that does not fit, is tried again so often.
 const TRIES_MAX: u32 = 3;
 
-/// What the working tree was at one moment.
+/// The working tree at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeSnapshot {
     /// The commit that has it; the last one where nothing changed since.

@@ -1,4 +1,4 @@
-//! What can go wrong between git and us.
+//! Errors of git calls.
 
 use std::io;
 use std::path::{Path, PathBuf};

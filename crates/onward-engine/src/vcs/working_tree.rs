@@ -250,7 +250,7 @@ impl WorkingTree {
         }
     }
 
-    /// What is there now is kept first, also after a kill in the middle of an earlier try.
+    /// Restores files; the present ones are kept first, also after a kill in the middle of an earlier try.
     fn restored(&self, run: &Run, files: &FilesBack, begun: RewindSince, direction: Direction) -> FilesOutcome {
         let unknown = |why: String| match begun {
             RewindSince::Now => FilesOutcome::AsBefore(why),
@@ -330,11 +330,11 @@ fn along<T, E: From<vcs::GitTrouble>>(
     work(&RestoreTarget { target: &files.to, later: &later, theirs: &theirs, brought })
 }
 
-/// Whose changes there are in a working tree.
+/// The changes in a working tree, by who made them.
 struct TreeChanges<'a> {
     before: Option<&'a ChangedBefore>,
     names: FileNames,
-    /// What phases that have begun say they write.
+    /// The globs of `writes` of phases that have begun.
     declared: Vec<Globs>,
     top: &'a Path,
 }
@@ -361,7 +361,7 @@ impl TreeChanges<'_> {
 const CHANGED_BEFORE_MAX: usize = 10_000;
 
 impl WorkingTree {
-    /// What is changed before a run begins.
+    /// The files that were changed before a run begins.
     pub(crate) fn changed_before(&self) -> Option<ChangedBefore> {
         let mut paths = self.repository().ok()?.changed_now().ok()?;
         let too_many = paths.len() > CHANGED_BEFORE_MAX;

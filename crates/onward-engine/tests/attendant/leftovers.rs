@@ -1,4 +1,4 @@
-//! What lives on when an attempt is over, and what does not.
+//! Processes that live on when an attempt is over, and those that do not.
 
 use std::fs;
 use std::path::Path;

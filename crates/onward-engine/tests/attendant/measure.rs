@@ -1,4 +1,5 @@
-//! What an attendant costs, beside a bare start of the same shell. Run by hand: `--ignored --nocapture measure_start_up`.
+//! The cost of an attendant, beside a bare start of the same shell. Run by hand: `--ignored --nocapture
+//! measure_start_up`.
 
 use std::io::Write;
 use std::process::{Command, Stdio};

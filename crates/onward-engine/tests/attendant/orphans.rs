@@ -1,4 +1,4 @@
-//! What the next driver finds when the one before is dead, and when the attendant is dead too.
+//! Orphans: the next driver finds them when the one before is dead, and when the attendant is dead too.
 
 use std::fs;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! What is kept of what a phase prints and writes.
+//! Output and files of a phase that are kept.
 
 use std::fs;
 use std::io::Read;

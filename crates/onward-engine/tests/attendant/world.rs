@@ -153,7 +153,7 @@ impl Driver {
     }
 }
 
-/// What the program does as a second driver.
+/// The second driver.
 pub(crate) fn drive() -> ExitCode {
     let mut line = String::new();
     let mut stdin = std::io::stdin().lock();

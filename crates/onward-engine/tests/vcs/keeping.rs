@@ -1,4 +1,4 @@
-//! What becomes of snapshots later.
+//! Keeping and removing snapshots.
 
 use std::fs;
 

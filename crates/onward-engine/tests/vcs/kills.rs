@@ -13,7 +13,7 @@ use crate::world::{World, run, to};
 /// How often a point is passed before it is certainly passed no more.
 const PASSES_MAX: u32 = 8;
 
-/// What the child does, by the name of a story.
+/// The work of the child, by the name of a story.
 fn act(story: &str, top: &Path, at: &CheckedOut, commits: &[String]) {
     let repository = Repository::open(top, &top.join(".onward")).expect("a repository");
     match story {

@@ -1,4 +1,4 @@
-//! What onward does with git, on real repositories with the real program.
+//! Version control on real repositories with the real program.
 
 mod commits;
 mod keeping;

@@ -16,7 +16,7 @@ pub(crate) struct World {
     pub(crate) top: PathBuf,
 }
 
-/// What lies at a path: its bytes, or where a link leads to, and whether it may be executed.
+/// The content of a path: its bytes, or where a link leads to, and whether it may be executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Thing {
     File(Vec<u8>, bool),
@@ -133,7 +133,7 @@ impl World {
         found
     }
 
-    /// What a commit has, by the raw bytes of its objects.
+    /// The files of a commit, by the raw bytes of its objects.
     pub(crate) fn things_in(&self, commit: &str) -> BTreeMap<PathBuf, Thing> {
         let listed = self.raw(&["ls-tree", "-r", "-z", commit]);
         let lines = listed.split(|&byte| byte == 0).filter(|line| !line.is_empty());

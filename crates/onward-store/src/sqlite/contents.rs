@@ -120,7 +120,7 @@ pub(super) fn insert(
     }
 }
 
-/// What leads to the content at one place.
+/// The keyframe and patches that lead to the content at one place.
 pub(super) struct Read {
     pub(super) keyframe: Vec<u8>,
     pub(super) patches: Vec<Vec<u8>>,

@@ -1,4 +1,4 @@
-//! What goes wrong while talking to the database, before it is known whether that was a read or a write.
+//! Faults of the database, before it is known whether that was a read or a write.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What a failed flush leaves behind, and how it is settled.
+//! Recovery from a failed flush.
 //!
 //! After a flush that failed the kernel may show bytes that the disk does not have, and it does not report them again. A log
 //! that is read then may hold a commit that stands on nothing, and whatever is appended behind it would be lost together

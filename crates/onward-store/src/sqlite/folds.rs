@@ -1,4 +1,5 @@
-//! What a caller made of a journal, kept for it. Nothing depends on it: it is whole, or it is not there.
+//! The fold cache: a state that a caller derived from a journal, kept for it. Nothing depends on it: it is whole, or it
+//! is not there.
 
 use std::path::Path;
 

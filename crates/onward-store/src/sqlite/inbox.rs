@@ -1,4 +1,4 @@
-//! What others leave for whoever drives a run, and the answers they get.
+//! The inbox: requests posted to the driver of a run, and their replies.
 
 use jiff::Timestamp;
 use onward_core::id::RunId;

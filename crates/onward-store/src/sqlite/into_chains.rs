@@ -1,6 +1,6 @@
 //! From the first format to the second: documents move from their checkpoints to where contents are kept.
 //!
-//! What is damaged is moved as it is and stays damaged: nothing gets a checksum here whose old one did not fit.
+//! Damaged data is moved as it is and stays damaged: nothing gets a checksum here whose old one did not fit.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::{
     types::Chain,
 };
 
-/// What the first format kept of a checkpoint.
+/// A checkpoint as the first format kept it.
 struct Old {
     number: i64,
     id: String,

@@ -79,7 +79,7 @@ impl SqliteStore {
     }
 }
 
-/// What the record behind `after` is tied to.
+/// The hash that the record after `after` is chained to.
 fn hash_at(connection: &Connection, run: &RunColumns, after: Seq) -> SqliteResult<Hash> {
     if after == Seq(0) {
         return Ok(chain::start(&run.id));

@@ -68,7 +68,7 @@ fn common_flags() -> OpenFlags {
     OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW
 }
 
-/// What every connection has: our own patience, and no trust in what the file says about itself.
+/// Settings of every connection: our own patience, and no trust in what the file says about itself.
 fn settle(connection: &mut Connection) -> SqliteResult<()> {
     connection.busy_handler(Some(|asked: i32| {
         thread::sleep(if asked < BUSY_STEPS_SHORT { BUSY_STEP_SHORT } else { BUSY_STEP });

@@ -98,7 +98,7 @@ impl RunColumns {
         Err(Damage::new("the row of the run does not match its checksum").of_run(&self.id))
     }
 
-    /// What the seal must be, whatever it is.
+    /// The seal as it should be, whatever is stored.
     pub(super) fn seal(&self) -> Seal {
         let Tail { contents, link, chain } = &self.tail;
         self.first_seal()

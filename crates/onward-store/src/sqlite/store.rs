@@ -40,11 +40,11 @@ pub(crate) struct SqliteStore {
     pub(super) backfill: Backfill,
     /// Pages in the write-ahead log, as of the last commit of this handle.
     pub(super) wal_pages: Arc<AtomicI32>,
-    /// What `SQLite` called the state of the database when [`Store::changed`] was last asked.
+    /// The `data_version` of `SQLite` when [`Store::changed`] was last asked.
     seen: i64,
     /// Where the files were that are open for writing.
     pub(super) place: Option<DatabaseFiles>,
-    /// What the disk said when it failed. From then on this handle writes nothing.
+    /// The error of the disk when it failed. From then on this handle writes nothing.
     pub(super) broken: Option<String>,
     /// Kept last, so that the copy goes after the connection to it.
     _copy: Option<Copy>,

@@ -21,7 +21,7 @@ const TRANSACTION_BYTES_MAX: usize = 1024 * 1024;
 
 /// A value, ready to be stored. What had to be written before the transaction has been.
 pub(super) struct Packed {
-    /// What goes into the column: the value itself, or the name of a blob.
+    /// The bytes of the column: the value itself, or the name of a blob.
     pub(super) column: Vec<u8>,
     blob: Option<Blob>,
 }
@@ -32,7 +32,8 @@ struct Blob {
     envelope: Vec<u8>,
 }
 
-/// What names a blob; together with the run and a number it is the key of a use. The numbers are stored.
+/// The kind of record that names a blob; together with the run and a number it is the key of a use. The numbers are
+/// stored.
 #[derive(Clone, Copy)]
 pub(super) enum BlobUse {
     Record = 1,
@@ -106,7 +107,7 @@ pub(super) fn unpack(connection: &Connection, blobs: &Path, column: &[u8]) -> Sq
     }
 }
 
-/// What is behind a column as far as that can be told, unchecked.
+/// The value behind a column as far as it can be read, unchecked.
 pub(super) fn raw(connection: &Connection, blobs: &Path, column: &[u8]) -> SqliteResult<Vec<u8>> {
     let id = match codec::raw(column) {
         PackedContent::Plain(value) => return Ok(value),
@@ -158,7 +159,7 @@ pub(super) struct Released {
     ids: Vec<BlobId>,
 }
 
-/// What became of them.
+/// The space that was freed.
 #[derive(Default)]
 pub(super) struct Deleted {
     /// Bytes inside the database.

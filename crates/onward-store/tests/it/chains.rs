@@ -18,7 +18,7 @@ enum Step {
     Prune(Vec<usize>),
 }
 
-/// What the run was given, by the plainest rule: a patch is added to the end of the document before it.
+/// The content of a run, by the plainest rule: a patch is added to the end of the document before it.
 struct Model {
     pieces: Vec<Piece>,
 }

@@ -30,7 +30,7 @@ const ROLE: &str = "ONWARD_TEST_ROLE";
 const APPENDS_MAX: u32 = 2_000;
 const FOLDER: &str = "ONWARD_TEST_FOLDER";
 
-/// What a child is for.
+/// The role of a child process.
 pub(crate) enum Role {
     /// Appends until it is killed, telling each position once it is saved.
     AppendForever,

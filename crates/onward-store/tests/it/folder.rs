@@ -1,4 +1,4 @@
-//! Who may read and write the store, and what is refused.
+//! Permissions of the store: who may read and write it, and what is refused.
 
 use std::{
     fs::{self, Permissions},

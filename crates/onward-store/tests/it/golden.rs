@@ -36,7 +36,7 @@ fn lease(store: &mut dyn Store, run: &str) -> Lease {
     store.take_lease(&RunId::new(run), LeaseKind::Driving, holder).expect("a free run")
 }
 
-/// What the store of that time was given and did not delete.
+/// Demands all that the store of that time was given and did not delete.
 fn demand_everything(store: &mut dyn Inspection) {
     let runs = store.runs(&RunFilter::default(), Page::first(9)).expect("a list");
     let seen: Vec<(&str, u64, &str)> =

@@ -9,7 +9,7 @@ use crate::{
     kit::{OnDisk, append_many, journal, run, take},
 };
 
-/// What must hold after any kill; how many records there are.
+/// Checks what must hold after any kill; returns the number of records.
 fn demand_order(disk: &OnDisk, acknowledged: u64) -> u64 {
     let mut look = disk.look();
     assert_eq!(look.holder(&run()).expect("an answer"), None, "a dead process holds nothing");

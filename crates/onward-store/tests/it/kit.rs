@@ -1,4 +1,4 @@
-//! What the tests have in common.
+//! Helpers that the tests share.
 
 use std::path::{Path, PathBuf};
 

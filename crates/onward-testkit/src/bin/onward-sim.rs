@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use onward_testkit::sim::{self, Coverage, SeedTold};
 
-/// What to play.
+/// The options of the simulator.
 struct SimOptions {
     first: u64,
     seeds: u64,

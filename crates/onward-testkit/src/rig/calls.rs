@@ -24,7 +24,7 @@ impl std::fmt::Display for CallFault {
     }
 }
 
-/// What a call gives or takes, which decides how it may fail.
+/// The kind of result of a call, which decides how it may fail.
 #[derive(Clone, Copy)]
 enum Gives {
     /// A new descriptor.

@@ -26,13 +26,13 @@ use crate::sim::dice::Dice;
 const COMMAND_MAX: Duration = Duration::from_mins(1);
 /// Starts after the fault. A question, a failed phase and a person each cost one.
 const STARTS_MAX: u32 = 12;
-/// What the shell does before it becomes the command: it waits for its tracer.
+/// The script of the shell before it becomes the command: it waits for its tracer.
 const WAIT_FOR_TRACER: &str = "kill -STOP $$; exec \"$@\"";
 
 /// Exit codes that a start without faults may end with.
 const CODES: [i32; 4] = [0, 1, 14, 15];
 
-/// What came of one point.
+/// The report about one point.
 #[derive(Debug)]
 pub struct PointTold {
     pub aim: Aim,

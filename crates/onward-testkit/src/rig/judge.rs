@@ -8,10 +8,10 @@ use super::book::BookLine;
 use super::deeds::OUTWARD;
 use super::tree::{AttemptName, ProcessKind};
 
-/// What the rig did to a run.
+/// The disturbances of a run by the rig.
 #[derive(Debug, Default)]
 pub struct Disturbed {
-    /// What was killed of attempts whose outcome was not on record yet, with its process id.
+    /// Killed processes of attempts whose outcome was not on record yet, with the process id.
     pub killed: BTreeMap<AttemptName, BTreeSet<(ProcessKind, u32)>>,
     /// Runs whose driver was asked to stop.
     pub stopped: BTreeSet<String>,
@@ -123,7 +123,7 @@ fn was_stopped(case: &Case<'_>, phase: &str, attempt: u32) -> bool {
         })
 }
 
-/// What the journal says about the attempts of one phase, against what they wrote themselves.
+/// Compares the journal's account of a phase's attempts with what they wrote themselves.
 fn judge_journal(case: &Case<'_>, phase: &str, lines: &[&BookLine], found: &mut Vec<String>) {
     let of_phase = || case.events.iter().filter(|event| event["phase"] == phase);
     let has =

@@ -47,7 +47,7 @@ const CODES: [i32; 8] = [0, 1, 14, 15, 129, 130, 137, 143];
 /// The code of a driver whose project was renamed.
 const MOVED: i32 = 74;
 
-/// What happened in one seed.
+/// The report about one seed.
 #[derive(Debug, Default)]
 pub struct KillsTold {
     pub seed: u64,
@@ -59,9 +59,9 @@ pub struct KillsTold {
     pub acknowledged: u64,
     pub attempts: u64,
     pub effects: u64,
-    /// What must not be; empty if all is well.
+    /// Violations; empty if all is well.
     pub faults: Vec<String>,
-    /// What was done and seen, with milliseconds.
+    /// The course of events, with milliseconds.
     pub tale: Vec<String>,
     /// Where the project is kept if something must not be.
     pub kept: Option<std::path::PathBuf>,
@@ -496,7 +496,7 @@ impl Rig<'_> {
         }
     }
 
-    /// What waited when a driver died was answered, and before anything was started.
+    /// Checks that items waiting when a driver died were answered, and before anything was started.
     fn judge_waiting(&mut self, run: &str, events: &[Value]) {
         let of_run: Vec<_> = self.waiting.iter().filter(|(of, _, _)| of == run).cloned().collect();
         for (_, word, so_far) in of_run {

@@ -6,7 +6,7 @@ use crate::TestProject;
 use crate::running::Running;
 use crate::sim::dice::Dice;
 
-/// What is posted.
+/// The item that is posted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PostedWhat {
     /// A word of its own in the state of the run.

@@ -18,7 +18,7 @@ use nix::unistd::Pid;
 
 use super::calls::{self, CallFault};
 
-/// What a process of the binary does.
+/// The role of a process of the binary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     Driver,
@@ -48,7 +48,7 @@ pub struct Aim {
     pub way: u32,
 }
 
-/// What was hit.
+/// The call that was hit.
 #[derive(Clone, Debug)]
 pub struct CallHit {
     pub call: &'static str,
@@ -66,7 +66,7 @@ pub struct SeenCall {
     pub number: i64,
 }
 
-/// What a tracer has seen when all its processes are gone.
+/// The account of a tracer when all its processes are gone.
 #[derive(Debug, Default)]
 pub struct Traced {
     pub hit: Option<CallHit>,
@@ -206,7 +206,7 @@ impl Tracer {
         go_on(pid, None);
     }
 
-    /// What this process is, if it is one of ours.
+    /// The role of this process, if it is one of ours.
     fn look(&self, pid: Pid) -> Option<TracedProcess> {
         if std::fs::read_link(format!("/proc/{pid}/exe")).ok()? != self.binary {
             return None;

@@ -1,4 +1,4 @@
-//! What the oracle knows of phases that consist of others, of conditions, and of the phases at the very end.
+//! The oracle's account of compound phases, conditions and `finally`.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +39,7 @@ impl Composed {
         self.main_ended &= belongs_to_the_end(plan, phase);
     }
 
-    /// What was settled after the end had begun puts it off.
+    /// Records that a phase was settled: one of the main part puts `finally` off again.
     pub(super) fn finished(&mut self, plan: &Plan, phase: &PhaseId) {
         self.main_ended &= belongs_to_the_end(plan, phase);
     }
@@ -49,7 +49,7 @@ impl Composed {
         self.opened.retain(|id| plan.phase(id).is_some_and(|phase| phase.children.is_some()));
     }
 
-    /// What must hold when an attempt starts, beside what its own needs say.
+    /// Checks that hold when an attempt starts, beside those of its needs.
     pub(super) fn may_start(&self, plan: &Plan, phase: &PhaseId) {
         assert!(!is_whole(plan, phase), "{phase} is tried and consists of others");
         for whole in ancestors(plan, phase) {
@@ -59,7 +59,7 @@ impl Composed {
     }
 }
 
-/// What a phase is a part of, from the inside out.
+/// The ancestors of a child phase, the nearest first.
 pub(super) fn ancestors(plan: &Plan, phase: &PhaseId) -> Vec<PhaseId> {
     let above = |id: &PhaseId| plan.phase(id).and_then(|phase| phase.situation.parent.clone());
     std::iter::successors(above(phase), above).collect()

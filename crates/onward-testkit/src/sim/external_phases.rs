@@ -15,10 +15,10 @@ use super::dice::Dice;
 use super::store::FaultyStore;
 use super::world::{ALONE, Eyes, SharedMachine};
 
-/// What is said to a run that nobody drives, before the next driver comes.
+/// Limit of requests to a run without a driver, before the next driver comes.
 const WORDS_MAX: u64 = 5;
 
-/// What somebody says about the run as it stands; sometimes about a phase that is not theirs.
+/// A request about the run as it stands; sometimes about a phase that is not the sender's.
 pub(super) fn word(run: &Run, dice: &mut Dice) -> Option<Posted> {
     let theirs = |phase: &Phase| matches!(phase.body, Body::Approval(_) | Body::External(_));
     let ids: Vec<PhaseId> =
@@ -57,7 +57,7 @@ fn says(phase: &Phase, dice: &mut Dice) -> Says {
     }
 }
 
-/// What is found when somebody looks whether a phase is done: mostly it is.
+/// The proof found when a phase says it is done: mostly it is.
 pub(super) fn proof(phase: &Phase, dice: &mut Dice) -> Proof {
     let there = ArtifactState::There { bytes: 1, digest: "d".to_owned(), copy: ArtifactCopied::NotWanted };
     let lacks = dice.percent(15);

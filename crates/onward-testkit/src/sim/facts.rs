@@ -1,11 +1,11 @@
-//! What the oracle notes of each phase.
+//! The oracle's notes on each phase.
 
 use std::collections::BTreeSet;
 
 use onward_core::id::{Attempt, Generation};
 use onward_core::run::PhaseStatus;
 
-/// What the journal says of a phase, counted the simple way.
+/// The journal's account of a phase, counted the simple way.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, and any may hold beside the others")]
 #[derive(Clone, Debug, Default)]
 pub(super) struct PhaseFacts {
@@ -30,7 +30,7 @@ pub(super) struct PhaseFacts {
     pub(super) must_be_done: bool,
     /// Somebody else is at work on it.
     pub(super) begun: bool,
-    /// What a person said, or the one who did it: the phase may be done.
+    /// The answer of the person, or of the one who did it: the phase may be done.
     pub(super) word: Option<YesNo>,
     /// The generation of the last attempt, which the world outside knows by its key.
     pub(super) key: Option<Generation>,

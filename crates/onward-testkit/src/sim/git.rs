@@ -9,7 +9,7 @@ use onward_engine::{FilesOutcome, Result, RewindSince};
 use super::oracle::Oracle;
 use super::world::Machine;
 
-/// What git knows. It survives every driver.
+/// The simulated repository. It survives every driver.
 #[derive(Debug, Default)]
 pub(super) struct SimulatedGit {
     /// Raised by every phase that has done something.

@@ -62,7 +62,7 @@ pub(super) fn elsewhere(machine: &mut Machine) -> Vec<ClosedElsewhere> {
     }]
 }
 
-/// What an attempt that was turned away says last: sometimes a time, sometimes none.
+/// Gives a rate-limited attempt its last lines: sometimes with a time, sometimes without.
 pub(super) fn with_last_words(end: AttemptEnd, at: Timestamp) -> AttemptEnd {
     if end.outcome != (Outcome::Exited { code: 75 }) {
         return end;
@@ -72,7 +72,7 @@ pub(super) fn with_last_words(end: AttemptEnd, at: Timestamp) -> AttemptEnd {
     AttemptEnd { last_words: Some(Box::new(LastWords { text, local: TimeZone::UTC })), ..end }
 }
 
-/// What the journal says of limits, counted the simple way.
+/// The journal's account of limits, counted the simple way.
 #[derive(Debug, Default)]
 pub(super) struct ClosedLimits {
     limits: BTreeMap<String, Timestamp>,

@@ -1,4 +1,4 @@
-//! What must hold, written down a second time and independently: the oracle reads only the journal that is durable and
+//! The invariants, written down a second time and independently: the oracle reads only the journal that is durable and
 //! what the machine really did. It panics with the number of the invariant.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,7 +27,7 @@ pub(super) struct Oracle {
     plan: Plan,
     /// The durable journal, decoded.
     pub(super) journal: Vec<Recorded>,
-    /// What the durable journal gives, event by event.
+    /// The fold of the durable journal, event by event.
     replayed: Option<Run>,
     epoch: u64,
     facts: BTreeMap<PhaseId, PhaseFacts>,
@@ -425,7 +425,7 @@ impl Oracle {
         }
     }
 
-    /// What fails for good asks for another plan where its plan says so.
+    /// A final failure asks for another plan where its plan says so.
     fn another_plan_was_not_to_be_asked_for(&self, phase: &PhaseId, code: &str) {
         if matches!(code, "rejected" | "crash-loop") {
             return;
@@ -497,7 +497,7 @@ impl Oracle {
             .or(facts.finished_generation);
     }
 
-    /// What is stored of a checkpoint, keyframe and patches, is the run as it stood there.
+    /// Compares a stored checkpoint, keyframe and patches, with the run as it stood there.
     pub(super) fn compare_document(&self, seq: Seq, found: &StoredCheckpoint) {
         let before: Vec<&Recorded> = self.journal.iter().filter(|recorded| recorded.seq < seq).collect();
         let run = onward_core::run::fold(before).expect("a journal");

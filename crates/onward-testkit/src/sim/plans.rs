@@ -48,7 +48,7 @@ fn inner(dice: &mut Dice) -> Plan {
     Plan { on_failure, phases, finally: close, ..Plan::new("inner", "run") }
 }
 
-/// What comes after everything else.
+/// The `finally` phases of a random plan.
 fn finally(dice: &mut Dice) -> Vec<Phase> {
     let first = random_phase(dice, PhaseId::new("f0"), &[]);
     let second = dice.percent(40).then(|| random_phase(dice, PhaseId::new("f1"), &[PhaseId::new("f0")]));

@@ -119,7 +119,7 @@ pub(super) fn answered(machine: &SharedMachine, store: &mut FaultyStore, lease: 
     Ok(run)
 }
 
-/// What the journal says of revisions, counted the simple way.
+/// The journal's account of revisions, counted the simple way.
 #[derive(Debug, Default)]
 pub(super) struct Revisions {
     asked: BTreeSet<PhaseId>,

@@ -82,7 +82,7 @@ pub(super) fn still_possible(run: &Run, told: Resumption) -> Resumption {
     Resumption { only: told.only.clone().filter(possible), ..told }
 }
 
-/// What became of the attempts of a dead driver; nothing where one still lives.
+/// The ends of a dead driver's attempts; nothing where one still lives.
 fn ends(machine: &SharedMachine, world: &mut Eyes, run: &Run) -> Result<Option<Vec<Input>>> {
     let mut ends = Vec::new();
     for (phase, state) in run.running() {

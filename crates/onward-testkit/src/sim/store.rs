@@ -14,7 +14,7 @@ use super::world::{ALONE, SharedMachine};
 
 type StoreAnswer<T> = Result<T, StoreError>;
 
-/// What one driver sees of the store.
+/// One driver's handle of the store, with faults.
 pub(super) struct FaultyStore {
     inner: MemoryStore,
     machine: SharedMachine,

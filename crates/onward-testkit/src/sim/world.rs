@@ -29,7 +29,7 @@ const FROZEN: SignedDuration = SignedDuration::from_secs(10);
 /// One thread plays one world, so nobody else can have panicked with the lock in hand.
 pub(super) const ALONE: &str = "one thread plays one world";
 
-/// What survives the death of a driver.
+/// The part of the world that survives the death of a driver.
 pub(super) struct Machine {
     pub(super) dice: Dice,
     pub(super) now: Timestamp,
@@ -198,7 +198,7 @@ pub(super) fn is_killed(error: &Error) -> bool {
     matches!(error, Error::Io { what, .. } if what == "simulated")
 }
 
-/// What one driver sees of the machine. Its memory ends with it.
+/// One driver's view of the machine. Its memory ends with it.
 pub(super) struct Eyes {
     machine: SharedMachine,
     in_flight: BTreeSet<(PhaseId, Attempt)>,
@@ -209,7 +209,7 @@ impl Eyes {
         Self { machine, in_flight: BTreeSet::new() }
     }
 
-    /// What has ended of what this driver watches.
+    /// The attempts of this driver that have ended.
     fn landed(&mut self) -> Vec<Input> {
         let machine = self.machine.lock().expect(ALONE);
         let mut over = Vec::new();

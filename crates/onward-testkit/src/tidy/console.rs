@@ -93,7 +93,7 @@ pub fn check_console(document: &TextFile) -> Vec<Breach> {
         .collect()
 }
 
-/// What is not known about a command; none if all is well.
+/// The unknown verb or flag of a command; none if all is well.
 fn unknown(command: &str) -> Option<String> {
     let mut words = command.split_whitespace().map(|word| word.trim_start_matches('(')).peekable();
     if words.peek() == Some(&"timeout") {

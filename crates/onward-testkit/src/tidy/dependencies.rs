@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::Breach;
 
-/// What a crate may name in its manifest.
+/// The dependencies that a crate may name in its manifest.
 struct Wall {
     name: &'static str,
     /// A crate may depend on product crates of a lower level only.

@@ -1,4 +1,4 @@
-//! What every manifest must say.
+//! Rules for manifests.
 
 use super::{Breach, TextFile};
 

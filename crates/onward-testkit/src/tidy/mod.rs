@@ -4,6 +4,7 @@
 mod backend;
 mod console;
 mod dependencies;
+mod doc_comments;
 mod files;
 mod finding;
 mod manifest;
@@ -15,6 +16,7 @@ mod type_names;
 pub use backend::check_backend;
 pub use console::{ConsoleCommand, check_console, console_commands};
 pub use dependencies::{CrateDependencies, check_dependencies, direct_dependencies};
+pub use doc_comments::check_doc_comments;
 pub use files::{TextFile, text_files, workspace_top};
 pub use finding::Breach;
 pub use manifest::check_lints;

@@ -1,4 +1,4 @@
-//! What stands in source files, and how much of it.
+//! Rules for the text and size of source files.
 
 use super::{Breach, TextFile};
 

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-/// Who reads what a command answers.
+/// The reader of a command's answer: a person or a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Audience {
     Person,

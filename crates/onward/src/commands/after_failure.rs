@@ -7,7 +7,7 @@ use onward_core::run::Run;
 use crate::prompt::{self, TRIES_MAX};
 use crate::render;
 
-/// What the person decided.
+/// The decision of the person.
 pub(super) enum Decided {
     Choices(Vec<(String, Choice)>),
     /// The run is put away.

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::prompt::{self, ResumeAnswer, TRIES_MAX};
 use crate::render::{self, question};
 
-/// What a person said about the unfinished run.
+/// The answer of a person about the unfinished run.
 pub(super) enum Said {
     Resume,
     /// Go on from this phase.
@@ -98,7 +98,7 @@ fn picked(one: &Unfinished) -> Option<String> {
     one.run.phases().any(|(known, _)| known.id.as_str() == phase).then_some(phase)
 }
 
-/// What going on would come to.
+/// The verdict if the run were resumed.
 fn on_resume(one: &Unfinished, request: &Request) -> Verdict {
     let going_on = Request { want: Want::Resume(None), ..request.clone() };
     one.judge(&going_on).verdict
@@ -138,7 +138,7 @@ pub(super) fn way_out(onward: &mut Onward, why: Error, said: Option<Damaged>, pe
     }
 }
 
-/// What is to be done, with everything answered that had to be.
+/// The request, with every question answered.
 pub(super) struct Settled {
     pub(super) request: Request,
     pub(super) found: StartFound,

@@ -1,4 +1,4 @@
-//! What a phase may not do to runs: an agent never grants itself what a person must.
+//! Verbs that a phase may not use on runs: an agent never grants itself what a person must.
 
 use onward_engine::{Inside, Project, inside};
 

@@ -1,4 +1,4 @@
-//! What `run` and `resume` share: find, ask where something is to be asked, drive, say how it ended.
+//! The common part of `run` and `resume`: find, ask where something is to be asked, drive, say how it ended.
 
 use std::path::PathBuf;
 
@@ -179,7 +179,7 @@ fn nothing_left(run: &RunId) -> String {
     format!("run {} is complete, nothing is left to do\n", render::safe::line(run.as_str()))
 }
 
-/// What was typed, as the engine understands it.
+/// Turns the arguments into a request to the engine.
 fn request(want: Want, plan: Option<PathBuf>, args: &args::StartArgs) -> Result<Request, Failure> {
     // Who names a checkpoint wants to go on from there, whatever the verb.
     let want = match want {
@@ -242,7 +242,7 @@ fn retried(text: &str) -> Result<(&str, Choice), Failure> {
     }
 }
 
-/// What would run and why. Nothing is written, and nothing that would be asked is asked.
+/// Prints which phases would run and why. Nothing is written, and nothing that would be asked is asked.
 fn dry_run(request: &Request, json: bool) -> Result<u8, Failure> {
     let from = here()?;
     let mut onward = match &request.want {

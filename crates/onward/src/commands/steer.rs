@@ -31,8 +31,8 @@ pub(super) fn steer(args: &args::SteerArgs, choice: Choice) -> Result<u8, Failur
     Ok(exit::DONE)
 }
 
-/// What is left out, or taken as done without being done, lets everything behind it start, an approval in between or not.
-/// Doing something again grants nothing.
+/// Refuses skip and adopt inside a phase: they let everything behind it start, past approvals too. A retry grants
+/// nothing.
 pub(super) fn refuse_inside_a_phase(choice: Choice) -> Result<(), Failure> {
     match choice {
         Choice::Retry | Choice::RetryClean => Ok(()),

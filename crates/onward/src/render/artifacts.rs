@@ -1,4 +1,4 @@
-//! What phases left behind, as people read it.
+//! Artifacts of phases, as people read them.
 
 use std::fmt::Write as _;
 
@@ -30,7 +30,7 @@ pub(super) fn lines(artifacts: &[ArtifactSeen], now: Timestamp) -> String {
     out
 }
 
-/// What is said at once about a phase that is done: that something of it is not kept although the plan wants it.
+/// The line about a completed phase whose artifacts could not be kept although the plan wants it.
 pub(super) fn not_kept(phase: &PhaseId, artifacts: &[ArtifactSeen]) -> String {
     let mut out = String::new();
     for artifact in artifacts {

@@ -10,7 +10,7 @@ use onward_core::view;
 
 use super::{artifacts, composed, limits, paint, people, replan, run, safe, time, vcs};
 
-/// What was said already, as far as the next line depends on it.
+/// The lines said so far, as far as the next one depends on them.
 #[derive(Debug, Default)]
 pub(super) struct ChangeLines {
     greeted: bool,
@@ -132,7 +132,7 @@ impl ChangeLines {
     }
 }
 
-/// What a phase left running is the person's to know of: nobody else ends it.
+/// The line about processes that a phase left running: nobody else ends them.
 fn left(phase: &PhaseId, left_running: &[LeftRunning]) -> Option<String> {
     let said = safe::line(&view::left_running(phase, left_running));
     (!left_running.is_empty()).then(|| format!("{} {said}", paint::doubtful("!")))
@@ -150,7 +150,7 @@ fn completed(event: &Event, run: &Run) -> Option<String> {
     Some(format!("{} {} {how}{not_kept}", paint::good("✓"), safe::line(phase.as_str())))
 }
 
-/// What is worth knowing before anything runs.
+/// The findings that are worth a line before anything runs.
 fn findings_said(findings: &[Finding]) -> Option<String> {
     let worth = findings.iter().filter(|finding| finding.kind.row().weight >= Weight::Warn);
     let lines: Vec<String> =

@@ -1,4 +1,4 @@
-//! What is to be said about a plan.
+//! The page of `check`.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! What the doctor found and did.
+//! The page of `doctor`: findings and repairs.
 
 use std::fmt::Write as _;
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::{paint, safe};
 use crate::failure::Failure;
 
-/// What happened, what was kept, what to type next.
+/// The page of an error: what happened, what was kept, what to type next.
 pub(crate) fn page(failure: &Failure) -> String {
     let mut out = format!("{}[{}]: {}\n", paint::bad("error"), failure.name, safe::line(&failure.what));
     out.push_str(&safe::block(&failure.diagnostics));
@@ -45,7 +45,7 @@ pub(crate) struct ErrorBody<'a> {
     run: Option<&'a RunId>,
     /// Where an answer is needed: every one as a command.
     choices: &'a [Offer],
-    /// What was stored, of something that could not be understood.
+    /// The stored bytes of something that could not be read.
     raw: Option<&'a str>,
 }
 

@@ -38,7 +38,7 @@ pub(super) fn stop(by: StopBy, count: usize) -> String {
     }
 }
 
-/// What is being waited for, as a countdown.
+/// The wait as a countdown.
 pub(super) fn waiting(run: &Run, now: Timestamp) -> Option<String> {
     let awaited = schedule::awaited(run, now)?;
     Some(awaited_words(&awaited.words(), awaited.until, now))

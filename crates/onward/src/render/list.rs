@@ -43,7 +43,7 @@ fn row(item: &ListItem, width: usize, now: Timestamp) -> String {
     out
 }
 
-/// What was found last, by a start or by a driver.
+/// The last findings, of a start or of a driver.
 fn found(item: &ListItem) -> String {
     let line = |finding: &String| format!("    {} {}\n", paint::doubtful("!"), safe::line(finding));
     item.findings.iter().map(line).collect()

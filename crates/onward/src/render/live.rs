@@ -7,7 +7,7 @@ use super::write::rewrite;
 
 /// Takes back what stands in the line of the cursor.
 const BLANK: &str = "\r\u{1b}[K";
-/// What is too long for the line is cut by the terminal: what went on in the next line could not be taken back.
+/// Long lines are cut by the terminal: a wrapped line could not be taken back.
 const CUT: (&str, &str) = ("\u{1b}[?7l", "\u{1b}[?7h");
 
 /// A line that is shown until something else is said.

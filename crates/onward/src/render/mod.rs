@@ -1,4 +1,5 @@
-//! What is shown. Every renderer is a function from a view to text; only `write` lets text out of the program.
+//! Everything that is shown. Every renderer is a function from a view to text; only `write` lets text out of the
+//! program.
 
 mod artifacts;
 mod beside;

@@ -1,4 +1,4 @@
-//! What others do: questions that a person has to answer, reports, and what is handed out next.
+//! External phases: questions that a person has to answer, reports, and the work handed out next.
 
 use onward_core::event::{Event, ExternalReport};
 use onward_core::id::PhaseId;
@@ -49,7 +49,7 @@ fn how(run: &Run, phase: &PhaseId) -> String {
     safe::line(&view::approve_command(&run.id, phase))
 }
 
-/// What a run that waits is waiting for, a line each.
+/// The approvals and reports that a run waits for, a line each.
 pub(super) fn awaited(run: &Run) -> String {
     let approvals = run.approvals().map(|(phase, approval)| {
         let (id, asks) = (safe::line(phase.id.as_str()), safe::line(&run.question(phase, approval)));

@@ -1,4 +1,4 @@
-//! What retention would do.
+//! The page of `prune`.
 
 use std::fmt::Write as _;
 

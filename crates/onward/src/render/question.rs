@@ -32,7 +32,7 @@ const COLUMNS_MAX: usize = 100;
 /// Entries of one kind that are shown; the rest is counted.
 const ENTRIES_MAX: usize = 40;
 
-/// What is done, what was at work, what is left, and what would be next.
+/// The summary of an unfinished run: what is done, what was running, what is left, and what would be next.
 pub(crate) fn summary(one: &Unfinished, next: &[WillRun], now: Timestamp) -> String {
     let view = &one.view();
     let mut out = heading(view, &one.run, now);
@@ -94,7 +94,7 @@ fn how(run: &Run) -> &'static str {
     }
 }
 
-/// What was found, the worst first; what only needs a line stands in the summary already.
+/// The findings, the worst first; those that only need a line stand in the summary already.
 fn reasons(one: &Unfinished) -> Vec<String> {
     let worth = one.findings.iter().filter(|finding| finding.kind.row().weight > Weight::Note);
     worth.map(|finding| finding.message.clone()).collect()

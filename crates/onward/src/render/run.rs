@@ -40,7 +40,7 @@ pub(crate) struct RunReporter {
     changes: ChangeLines,
     last_word: Option<Timestamp>,
     live: Live,
-    /// What was last said to be waited for.
+    /// The wait that was last shown.
     awaited: Option<Awaited>,
 }
 

@@ -1,4 +1,4 @@
-//! What git did for a run, as lines for people.
+//! Snapshots, mini-commits and rewinds of a run, as lines for people.
 
 use std::fmt::Write as _;
 
@@ -69,7 +69,7 @@ fn name(phase: &PhaseId) -> String {
 /// More files are counted, not named.
 const FILES_SHOWN_MAX: usize = 40;
 
-/// What a rewind would do, and the question.
+/// The preview of a rewind, and the question.
 pub(crate) fn preview(preview: &Preview) -> String {
     let ids = |phases: &[PhaseId]| phases.iter().map(name).collect::<Vec<_>>().join(", ");
     let mut lines =

@@ -47,7 +47,7 @@ pub(crate) fn say(text: &str) {
     let_out(OutputStream::Err, text.as_bytes(), |bytes| ignore(write_to(anstream::stderr().lock(), bytes)));
 }
 
-/// What a terminal is told about the line of the cursor; such words are no colour and are not taken out.
+/// Writes control sequences for the cursor's line to the terminal; they are no colour and are not taken out.
 pub(super) fn rewrite(text: &str) {
     let_out(OutputStream::Err, text.as_bytes(), |bytes| ignore(write_to(io::stderr().lock(), bytes)));
 }

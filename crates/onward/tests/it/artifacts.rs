@@ -1,4 +1,4 @@
-//! What phases leave behind, and the copies that are kept of it.
+//! Artifacts of phases, and the copies that are kept of them.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What a run itself did to its branch and its issue is no change from outside; what others did is.
+//! A run's own changes to its branch and its issue are no change from outside; those of others are.
 
 use std::fs;
 

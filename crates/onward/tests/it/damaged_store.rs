@@ -88,7 +88,7 @@ fn named_by_every_verb(project: &TestProject, codes: &[i32]) {
     assert_eq!(project.tree(), before, "something was changed");
 }
 
-/// What the doctor makes of it goes on, or can be begun anew.
+/// The repaired store goes on, or can be begun anew.
 #[track_caller]
 fn both_ways_out(project: &TestProject) {
     project.write("fixed", "");

@@ -428,7 +428,7 @@ fn no_repair_while_a_run_is_driven() {
     project.ran_once(["a", "b"]);
 }
 
-/// What kills and lost runs leave lying about is named, is no error, and goes aside on request.
+/// Remains of kills and lost runs are named, are no error, and go aside on request.
 #[test]
 fn things_left_lying_about() {
     let project = failed();

@@ -1,4 +1,4 @@
-//! What has changed while a run was down: files, artifacts, HEAD, probes; and who is told.
+//! Changes while a run was down: files, artifacts, HEAD, probes; and who is told.
 
 use onward_testkit::TestProject;
 

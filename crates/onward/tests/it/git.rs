@@ -214,8 +214,8 @@ fn a_clean_retry_starts_from_what_was_there() {
     assert_eq!((project.read("list.txt").as_str(), project.read("notes.txt").as_str()), ("old\nnew\n", "mine\n"));
 }
 
-/// What a clean retry puts back is kept before, under a checkpoint that the log shows and a rewind reaches; and no ref is there that
-/// no checkpoint names.
+/// Files that a clean retry restores are kept before, under a checkpoint that the log shows and a rewind reaches; and
+/// no ref is there that no checkpoint names.
 #[test]
 fn the_copy_before_a_clean_retry_has_a_checkpoint() {
     let project = project();

@@ -20,7 +20,7 @@ phases:
 const PASSES_MAX: u32 = 12;
 const STARTS_MAX: u32 = 4;
 
-/// What may be seen of a phase whose run was killed at such a point.
+/// The effects allowed for a phase whose run was killed at such a point.
 #[derive(Clone, Copy, PartialEq)]
 enum Who {
     /// Only the driver dies: every phase is done once.

@@ -1,4 +1,4 @@
-//! What is started to see whether a phase is done, when whoever started it is killed.
+//! Commands that check whether a phase is done, when whoever started them is killed.
 
 use crate::project;
 

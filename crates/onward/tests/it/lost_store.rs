@@ -186,7 +186,7 @@ fn an_old_copy_is_brought_up_to_date() {
     project.ran_once(["a", "b"]);
 }
 
-/// What was deleted on purpose stays deleted, and a look at a whole store finds nothing.
+/// A run that was deleted on purpose stays deleted, and a look at a whole store finds nothing.
 #[test]
 fn what_was_deleted_stays_deleted() {
     let project = in_git(CHAIN);

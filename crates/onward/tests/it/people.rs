@@ -275,8 +275,8 @@ fn a_commit_is_looked_up() {
     assert_eq!(project.command(["show", "latest", "--json"]).json()["phases"][0]["commit_sha"], head.trim());
 }
 
-/// What a person is asked, and what somebody is told to do, is written with values that the plan gets later. They read the values,
-/// the place of what they are to look at, and no expressions; an artifact may lie where a variable says.
+/// Questions and instructions are written with values that the plan gets later. They read the values, the place of what
+/// they are to look at, and no expressions; an artifact may lie where a variable says.
 #[test]
 fn people_read_values_and_no_expressions() {
     let project = project();

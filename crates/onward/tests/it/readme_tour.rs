@@ -4,7 +4,8 @@ use onward_testkit::tidy::console_commands;
 
 use crate::project;
 
-/// What a newcomer does first must work as printed: killed, resumed, stopped, resumed, with the report that is shown.
+/// The first steps of a newcomer must work as printed: killed, resumed, stopped, resumed, with the report that is
+/// shown.
 #[test]
 fn the_tour_works_as_printed() {
     let top = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

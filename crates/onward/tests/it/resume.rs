@@ -367,7 +367,7 @@ fn the_question_in_the_documents() {
     assert_eq!(&page[from..to], shown, "docs/resume.md is not what is shown");
 }
 
-/// What was shown, with the run's id and all times as they are on every day.
+/// The text that was shown, with the run's id and all times as they are on every day.
 fn recorded(text: &str, run: &str) -> String {
     let text = text.replace(run, "run_auth-refresh_20261115_101530");
     let mut lines = String::new();

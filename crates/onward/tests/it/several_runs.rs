@@ -44,7 +44,7 @@ phases:
 struct World {
     project: TestProject,
     dice: Dice,
-    /// Who drives now, by the number of the run.
+    /// The present drivers, by the number of the run.
     drivers: BTreeMap<usize, Running>,
     /// Phases at work without a driver.
     orphans: Vec<usize>,

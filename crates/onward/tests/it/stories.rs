@@ -1,4 +1,4 @@
-//! What happens to people, one story each.
+//! Stories of users, one test each.
 
 use std::time::{Duration, Instant};
 

@@ -117,7 +117,7 @@ fn a_configuration_in_a_clone_is_no_store() {
     project.ran_once(["a"]);
 }
 
-/// What a phase runs cannot grant itself what a person has to.
+/// A phase's command cannot grant itself what a person has to.
 #[test]
 fn no_phase_trusts_a_store() {
     let project = project();

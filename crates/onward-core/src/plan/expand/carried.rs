@@ -31,7 +31,7 @@ pub fn carried_over(new: Plan, old: &Plan) -> Plan {
     plan
 }
 
-/// What the phase was taken apart into, each part as it was before it was taken apart itself.
+/// The children of the phase, each as it was before it was expanded itself.
 fn same_parts(new: &Phase, old: &Phase, all: &BTreeMap<&PhaseId, &Phase>) -> Option<Vec<Phase>> {
     let same = is_compound(new) && Phase { children: None, ..old.clone() } == *new;
     let parts = old.children.as_ref().filter(|_| same)?;

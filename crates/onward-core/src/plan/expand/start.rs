@@ -1,4 +1,4 @@
-//! What can be taken apart before anything has run.
+//! Expansion of the phases that can be expanded before anything has run.
 
 use std::collections::BTreeMap;
 

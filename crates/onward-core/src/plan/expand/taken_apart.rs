@@ -1,4 +1,4 @@
-//! What a phase is taken apart into.
+//! Expansion of one compound phase into its children.
 
 use std::collections::BTreeMap;
 
@@ -94,7 +94,7 @@ fn of_plan(
     Ok(main.chain(last).map(|child| settled(with_claims_of(phase, child), context)).collect())
 }
 
-/// What the phase that uses a plan takes for itself is taken by whatever is at work for it.
+/// Adds the locks, limits and files of the phase that uses a plan to each of its children.
 fn with_claims_of(phase: &Phase, mut child: Phase) -> Phase {
     let joined = |own: &mut Vec<String>, outer: &[String]| {
         let more: Vec<String> = outer.iter().filter(|name| !own.contains(name)).cloned().collect();
@@ -119,7 +119,7 @@ fn placed(inner: &Phase, plan: &Plan, situation: &Situation) -> Phase {
     }
 }
 
-/// What the other plan does at its end, whatever happened there.
+/// A `finally` phase of the used plan: it runs at the end, whatever happened there.
 fn closing(child: Phase, plan: &Plan, situation: &Situation) -> Phase {
     let all = plan.phases.iter().map(|phase| Need::new(situation.phase(&phase.id)));
     let condition = Condition::always(child.condition.as_ref());
@@ -177,8 +177,8 @@ pub fn insert(plan: &Plan, parent: &PhaseId, children: Vec<Phase>) -> Option<Pla
     Some(plan)
 }
 
-/// What a phase that was taken apart gives out: of a matrix, for every output a JSON array in the order of its children; of
-/// another plan, what its phases gave out, where several did the last one.
+/// The outputs of an expanded phase: of a matrix, for every output a JSON array in the order of its children; of a used
+/// plan, the outputs of its phases, where several have the same name the last one.
 pub fn outputs<'a>(
     phase: &Phase,
     children: impl IntoIterator<Item = &'a BTreeMap<String, String>>,

@@ -9,7 +9,7 @@ use crate::plan::{Body, MAX_PARALLEL_DEFAULT, Phase, Plan, inputs, parse};
 /// Plans inside plans inside plans.
 pub const DEPTH_MAX: usize = 8;
 
-/// What is wrong with a plan that is used, or with the way it is.
+/// A fault in a used plan, or in the way it is used.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UsedFault {
     /// The plan that is used.
@@ -41,8 +41,8 @@ pub fn read_used(
     Ok((whole, reading.faults))
 }
 
-/// What a plan says about a run as a whole is the outer plan's to say where it is used. It may be run by itself as well, so that is
-/// no mistake; but its author shall know.
+/// Settings for a run as a whole have no effect in a used plan. It may be run by itself as well, so that is no mistake;
+/// but its author shall know.
 fn only_at_the_top(phase: &Phase, path: &str, inner: &Plan) -> Option<UsedFault> {
     let said = [
         ("max-parallel", inner.max_parallel != MAX_PARALLEL_DEFAULT),

@@ -22,8 +22,8 @@ impl Globs {
         Ok(Self(all))
     }
 
-    /// What a glob means where nothing is removed by it: without wildcards any name is one, however odd or long. None where it
-    /// is not understood or leads out of the project.
+    /// The meaning of a glob where it removes nothing: without wildcards it is a file name, however odd or long. None
+    /// where it is not understood or leads out of the project.
     pub fn meant(glob: &str) -> Option<Self> {
         let fixed = fixed_part(glob)?;
         let plain = !glob.contains(WILDCARDS) && !fixed.is_empty();

@@ -1,4 +1,4 @@
-//! What must be there before a phase counts as done.
+//! Proofs that a phase is done: artifacts, `verify`, `done-when`.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ pub struct DeclaredArtifact {
     /// The phase is not done without it.
     pub required: bool,
     pub keep: KeepCopy,
-    /// What is larger is not kept.
+    /// Size limit; a larger artifact is not kept.
     pub max_bytes: Option<u64>,
 }
 

@@ -17,9 +17,9 @@ pub struct Approval {
     pub message: String,
     /// Artifacts and texts to look at first.
     pub show: Vec<String>,
-    /// What can be answered; the first one is a yes.
+    /// The possible answers; the first one is a yes.
     pub choices: Vec<String>,
-    /// Who may answer; anybody if empty.
+    /// The names that may answer; anybody if empty.
     pub who: Vec<String>,
     pub expires: Option<Duration>,
     pub if_expired: IfExpired,

@@ -42,7 +42,7 @@ pub struct Rate {
     pub window: Duration,
 }
 
-/// What may be spent.
+/// A limit of cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Budget {
     pub usd: Option<f64>,

@@ -57,8 +57,8 @@ impl Situation {
         *self == Self::default()
     }
 
-    /// What an expression of a phase in this situation means. `outer` answers for the run, in its own words: inputs of the run,
-    /// full ids of phases.
+    /// The value of an expression of a phase in this situation. `outer` answers for the run, in its own words: inputs
+    /// of the run, full ids of phases.
     pub fn value(&self, reference: &Reference, outer: &dyn Fn(&Reference) -> Option<String>) -> Option<String> {
         match reference {
             Reference::Matrix(name) => self.matrix.get(name).cloned(),

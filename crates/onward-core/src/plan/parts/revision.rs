@@ -24,7 +24,7 @@ pub struct ReplanKeys {
     pub tasks_max: Option<u32>,
 }
 
-/// What holds for one phase: its own words, else the plan's, else the defaults.
+/// The replan rules of one phase: its own, else the plan's, else the defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplanRules {
     pub max: u32,

@@ -50,7 +50,7 @@ pub(super) fn begin(run: &Run, begin: &Begin, now: Timestamp) -> Result<Vec<Even
     Ok(events)
 }
 
-/// What people said, and what was found out, about the phases of the plan that counts.
+/// Facts from the answers of people and the findings, for the phases of the plan that counts.
 fn answers(run: &Run, begin: &Begin) -> Result<Vec<Event>, Refusal> {
     let Resumption { accepted, rerun, from: start, only, .. } = &begin.resumption;
     // What is said of a whole is said of its parts.
@@ -104,8 +104,8 @@ fn phase_of(event: &Event) -> Option<&PhaseId> {
     }
 }
 
-/// What a person's answer does to a phase and to its parts. A whole is retried by retrying its parts: those that failed, or
-/// all where it was finished.
+/// Applies a person's choice to a phase and to its children. A parent is retried by retrying its children: those that
+/// failed, or all where it was finished.
 pub(super) fn choose_all(run: &Run, phase: &PhaseId, choice: Choice) -> Result<Vec<Event>, Refusal> {
     let state = run.phase_state(phase).ok_or_else(|| Refusal::NoSuchPhase(phase.clone()))?;
     let own = choose(run, phase, (state, state.status), choice)?;

@@ -95,7 +95,7 @@ pub(super) fn tells_of_a_signal(code: i32) -> bool {
     code.checked_sub(128).is_some_and(|signal| SIGNALS.contains(&signal))
 }
 
-/// What counts only once it was proven, or the probe has spoken.
+/// The claimed result, which counts only once it was verified or the probe has answered.
 fn claimed(run: &Run, phase: &Phase, end: &AttemptEnd) -> Option<Box<Claimed>> {
     let claims = match &end.outcome {
         Outcome::Exited { code: 0 } => proof::is_wanted(phase),
@@ -120,7 +120,7 @@ fn claimed(run: &Run, phase: &Phase, end: &AttemptEnd) -> Option<Box<Claimed>> {
     }))
 }
 
-/// What was seen, with the definition that counts now.
+/// The evidence, with the digest of the definition that counts now.
 pub(in crate::run) fn seen(run: &Run, phase: &Phase, seen: Option<&Evidence>) -> Evidence {
     let definition = definition_digest(run.plan(), phase);
     Evidence { definition, ..seen.cloned().unwrap_or_default() }

@@ -1,4 +1,4 @@
-//! What happened outside, turned into facts. One file for each kind of input.
+//! Decisions: what happened outside becomes facts. One file for each kind of input.
 
 mod begin;
 mod dispatch;

@@ -19,7 +19,7 @@ pub(super) fn pause(run: &Run) -> Result<Vec<Event>, Refusal> {
     Ok(stop(run, StopBy::Pause))
 }
 
-/// What is at work is ended, and the run is put away. Where nobody drives it that is all there is to do.
+/// Cancels the run: running attempts are ended and the run is archived. Without a driver it is archived at once.
 pub(super) fn cancel(run: &Run) -> Vec<Event> {
     if run.epoch == 0 || run.ending().is_some() { vec![Event::RunArchived] } else { stop(run, StopBy::Cancel) }
 }

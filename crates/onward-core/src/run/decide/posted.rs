@@ -1,4 +1,4 @@
-//! What other processes ask of the one that holds the lease.
+//! Requests that other processes posted to the holder of the lease.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -74,7 +74,7 @@ fn demand_it_fits(run: &Run, ops: &[Op]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What a saved state says about the end of its run.
+/// The end of the run that a saved state declares.
 pub fn ends_with(state: &Map<String, Value>) -> Option<RunResult> {
     match state.get("status").and_then(Value::as_str) {
         Some("completed") => Some(RunResult::Completed),

@@ -20,7 +20,7 @@ pub(super) fn asked(phase: &Phase, last_words: Option<&LastWords>) -> Event {
     Event::ReplanAsked { phase: phase.id.clone(), reason, cause: ReplanCause::Asked }
 }
 
-/// What failed for good asks for another plan where the plan says so: `on-failure: replan` of the phase, or `when`.
+/// A final failure asks for another plan where the plan says so: `on-failure: replan` of the phase, or `when`.
 pub(super) fn instead_of_failing(run: &Run, phase: &Phase, code: FailureCode, message: &str) -> Option<Event> {
     let cause = ReplanCause::of_failure(code);
     let rules = run.plan().replan_rules(Some(phase));
@@ -125,7 +125,8 @@ fn judged(
     parts.into_iter().chain([Event::Replanned(Box::new(replanned))]).chain(follow).collect()
 }
 
-/// What a phase with other work was taken apart into is undone: it is taken apart anew, and then it is other work too.
+/// Undoes the children of a phase whose work has changed: it is expanded anew, and then its children are other work
+/// too.
 fn parts_of(run: &Run, changed: &[PhaseId], asks: &PhaseId) -> Vec<Event> {
     let is_part = |id: &PhaseId| *id != *asks && run.is_part_of(id).any(|whole| changed.contains(whole));
     let parts = run.phases().filter(|(part, _)| is_part(&part.id));

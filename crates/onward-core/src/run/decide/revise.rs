@@ -29,7 +29,7 @@ pub(super) fn revise(run: &Run, revised: &PlanRevised) -> Vec<Event> {
     ends.chain([Event::PlanRevised(Box::new(revised.clone()))]).collect()
 }
 
-/// What was added to a phase that is done opens it again: left as it is, the whole would be over and its new parts never done.
+/// Reopens a completed parent that got new children: otherwise they would never be done.
 pub(super) fn added_to_what_is_done(before: &Run, after: &Run) -> Vec<Event> {
     let done = |whole| after.phase_state(whole).is_some_and(|state| state.status == PhaseStatus::Completed);
     let added = after.phases().filter(|(phase, state)| {

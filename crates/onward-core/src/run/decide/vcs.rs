@@ -1,4 +1,4 @@
-//! What git has to say: the working tree was kept, a commit was made, the files are back.
+//! Results of git: a snapshot was taken, a commit was made, files were restored.
 
 use jiff::Timestamp;
 

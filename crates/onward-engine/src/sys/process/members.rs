@@ -27,7 +27,7 @@ const KILL_ROUNDS_MAX: u32 = 300;
 /// Time for the kernel to take down what was just killed, or for a process to become another program, before the next look.
 const LOOK_PAUSE: Duration = Duration::from_millis(4);
 
-/// What tells the processes of one attempt, or of one look, from all others.
+/// The mark that tells the processes of one attempt, or of one look, from all others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttemptMark {
     /// An element of `ONWARD_TREE`.

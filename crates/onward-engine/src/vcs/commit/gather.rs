@@ -22,7 +22,7 @@ pub(super) struct Gathered {
     pub(super) left_out: Vec<LeftOut>,
 }
 
-/// What is done to the index before the tree is written.
+/// The changes to the index before the tree is written.
 #[derive(Default)]
 struct IndexPlan {
     take: std::collections::BTreeSet<Vec<u8>>,

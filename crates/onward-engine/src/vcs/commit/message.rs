@@ -10,7 +10,7 @@ use crate::vcs::repository::Repository;
 use crate::vcs::shadow::Shadow;
 use crate::vcs::trouble::GitTrouble;
 
-/// Who commits may be said in the environment; nothing else of it steers git.
+/// The variables of the committer's identity; nothing else of the environment steers git.
 const IDENTITY: [&str; 4] = ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"];
 
 /// The lines by which a commit is known.

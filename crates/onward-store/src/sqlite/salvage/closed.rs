@@ -48,7 +48,7 @@ impl ClosedDatabase {
     }
 }
 
-/// Who drives a run is not waited for: that may last for days.
+/// Waits for a lock up to a deadline. A driver is not waited for: it may last for days.
 fn wait_for(folder: &Folder, mut lock: impl FnMut() -> std::io::Result<bool>) -> Result<(), StoreError> {
     let deadline = Instant::now() + WAIT_MAX;
     loop {

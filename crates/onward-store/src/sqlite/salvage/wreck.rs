@@ -195,7 +195,7 @@ impl Wreck {
         Ok(StoredCheckpoint { row, keyframe: read.keyframe, patches: read.patches })
     }
 
-    /// What was posted to a run, in order, as far as it can be read.
+    /// The inbox items of a run, in order, as far as they can be read.
     pub(super) fn letters(&self, run: OldRun) -> Vec<Letter> {
         let unpack = |column: &[u8]| values::unpack(&self.connection, &self.blobs, column).ok();
         let rows = walk(&self.connection, "inbox", "run, id, at, seal, body, reply", |row| {

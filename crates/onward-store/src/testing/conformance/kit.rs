@@ -1,4 +1,4 @@
-//! What the clauses have in common.
+//! Helpers that the clauses share.
 
 use jiff::Timestamp;
 use onward_core::id::{CheckpointId, RunId, Seq};

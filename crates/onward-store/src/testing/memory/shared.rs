@@ -1,4 +1,4 @@
-//! What all handles share, and what is refused before anything changes.
+//! The state that all handles share, and the checks before anything changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -215,7 +215,7 @@ impl MemoryRun {
     }
 }
 
-/// What the real stores let pass and no caller should do.
+/// Refuses calls that the real stores let pass and no caller should make.
 pub(super) fn assert_orderly(shared: &Shared, run: &MemoryRun, entry: &Entry) {
     assert!(entry.events.iter().all(|event| !event.body.is_empty()), "an event without a body says nothing");
     let newest = shared

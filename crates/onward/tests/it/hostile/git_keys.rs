@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use super::{HARMLESS, WITH_COMMITS, World, nothing_was_found, share};
 
-/// What is added to `.git/config`; `EVIL` is the command, `VICTIM` a folder of the user's, `ROOT` the folder around all.
+/// Lines added to `.git/config`; `EVIL` is the command, `VICTIM` a folder of the user's, `ROOT` the folder around all.
 const KEYS: [(&str, &str); 30] = [
     ("core.fsmonitor", "[core]\n\tfsmonitor = EVIL\n"),
     ("core.hooksPath", "[core]\n\thooksPath = ROOT/hooks\n"),

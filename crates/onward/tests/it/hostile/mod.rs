@@ -83,7 +83,7 @@ const WRITING: [&[&str]; 17] = [
     &["resume", "--retry", "b=clean"],
 ];
 
-/// What is typed where not everything is: each way to the files of a store once.
+/// The commands typed where not all of them are: each way to the files of a store once.
 const SHARE: [&str; 7] = [
     "run --dry-run",
     "run --no-input",
@@ -228,7 +228,7 @@ fn blake3_of(bytes: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// What lies in the place of a file of ours.
+/// The thing that lies in the place of a file of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// A link to a file or a folder of the user's.

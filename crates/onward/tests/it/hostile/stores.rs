@@ -10,7 +10,7 @@ use onward_testkit::TestProject;
 use super::{HARMLESS, World, nothing_was_found, share};
 use crate::project;
 
-/// What the stored plan executes: each has its own way of coming to be run.
+/// The commands that the stored plan executes: each has its own way of coming to be run.
 const STORED: [(&str, &str); 5] = [
     ("fingerprint", "  a: { run: 'true', fingerprint: [EVIL] }\n  b: { needs: a, run: 'false' }\n"),
     ("probe", "  a: { run: 'true' }\n  b: { needs: a, run: 'false' }\n"),

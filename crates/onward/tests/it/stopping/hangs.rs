@@ -1,4 +1,4 @@
-//! What may hang while a run is driven or started.
+//! Things that may hang while a run is driven or started.
 
 use std::fs::File;
 use std::io::{PipeReader, Write};
@@ -51,7 +51,7 @@ pub(super) struct Hang {
     pub(super) phases: &'static [&'static str],
     /// Phases ignore what they are asked, so that they have to be killed.
     pub(super) takes_long: bool,
-    /// What hangs cannot be ended from here.
+    /// The hanging process cannot be ended from here.
     pub(super) lives_on: bool,
     pub(super) prepare: fn(&TestProject),
     /// None where this machine does not allow it.
