@@ -4,7 +4,7 @@ use super::{Breach, TextFile};
 
 const RIDDLES: [&str; 3] = ["What", "Who", "Whose"];
 
-/// No paragraph of a doc comment begins with one of [`RIDDLES`].
+/// No paragraph of a doc comment begins with one of the words in `RIDDLES`.
 pub fn check_doc_comments(file: &TextFile) -> Vec<Breach> {
     let mut found = Vec::new();
     let mut before = None;
