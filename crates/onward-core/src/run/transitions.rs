@@ -53,12 +53,6 @@ pub const MOVES: &[Move] = &[
         when: "the run went back to when it was another kind of work, and it is an approval now",
         taken_by: TakenBy::Story("an_approval_that_was_other_work_once"),
     },
-    simulated(
-        Running,
-        Completed,
-        "phase_completed",
-        "its probe saw the effect of earlier work while somebody was at work on it again",
-    ),
     simulated(Waiting, Completed, "phase_completed", "a person agreed, or time did as the plan says"),
     simulated(Waiting, Failed, "phase_failed", "a person did not agree, or time did not as the plan says"),
     simulated(Pending, Completed, "phase_completed", "all its parts are done, or a person took it as done"),

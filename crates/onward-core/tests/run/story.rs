@@ -41,7 +41,7 @@ impl Story {
         self
     }
 
-    /// What the input comes to. Events are read back as they were, the run is what its journal says afterwards, and the cache
+    /// Takes the input and gives the events. Events are read back as they were, the run is what its journal says afterwards, and the cache
     /// holds all of it.
     pub(crate) fn step(&mut self, input: &Input) -> Result<Vec<Event>, Refusal> {
         self.now += self.pace;
