@@ -4,6 +4,7 @@
 
 pub mod attendant;
 mod commands;
+pub mod demo;
 mod doctor;
 mod drive;
 mod error;

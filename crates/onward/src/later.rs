@@ -28,7 +28,6 @@ const VERBS: &[(&str, NamedByWords)] = &[
     ("export", NamedByWords::Run),
     ("man", NamedByWords::Nothing),
     ("summary", NamedByWords::Run),
-    ("demo", NamedByWords::Nothing),
     ("serve", NamedByWords::Nothing),
     ("mcp", NamedByWords::Nothing),
     ("worker", NamedByWords::Nothing),

@@ -3,7 +3,7 @@
 use super::{Breach, TextFile};
 
 /// The verbs of this version, as documents may show them.
-const VERBS: [&str; 29] = [
+const VERBS: [&str; 30] = [
     "init",
     "run",
     "resume",
@@ -33,6 +33,7 @@ const VERBS: [&str; 29] = [
     "fork",
     "diff",
     "trust",
+    "demo",
 ];
 
 /// Other programs that a document may call.

@@ -85,6 +85,8 @@ pub(crate) enum Verb {
     Save(SaveArgs),
     /// Print the newest saved state.
     Load(LoadArgs),
+    /// Watch a run that is killed twice and goes on; takes fifteen seconds, leaves nothing behind.
+    Demo,
     /// Make a project here: the folder .onward with a commented configuration.
     Init(InitArgs),
     /// Check a plan without running it.

@@ -12,7 +12,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Steer", &["approve", "reject", "retry", "skip", "adopt", "pause", "cancel"]),
     ("Go back", &["checkpoint", "rewind", "undo", "fork"]),
     ("Scripts", &["next", "report", "state", "save", "load"]),
-    ("Set-up", &["init", "check", "config", "schema", "doctor", "trust", "prune", "delete", "completions"]),
+    ("Set-up", &["demo", "init", "check", "config", "schema", "doctor", "trust", "prune", "delete", "completions"]),
 ];
 
 /// Two examples for each verb.
@@ -130,6 +130,7 @@ const EXAMPLES: &[(&str, [(&str, &str); 2])] = &[
         "load",
         [("onward load implement", "print the newest state of a type"), ("onward load implement shop", "and project")],
     ),
+    ("demo", [("onward demo", "watch a run that is killed and goes on"), ("onward demo | less", "read it at leisure")]),
     ("init", [("onward init", "make a project here"), ("onward init --plan", "with a commented plan to begin with")]),
     ("check", [("onward check onward.yaml", "check a plan"), ("onward check onward.yaml --json", "for an editor")]),
     ("config", [("onward config", "show every value"), ("onward config --origin", "and the file that sets it")]),

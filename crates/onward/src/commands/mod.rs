@@ -9,6 +9,7 @@ mod checkpoint;
 mod completions;
 mod config;
 mod delete;
+mod demo;
 mod diff;
 mod doctor;
 mod fork;

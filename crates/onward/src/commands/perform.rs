@@ -8,8 +8,8 @@ use onward_core::input::Choice;
 use onward_engine::{Error, Onward, Result, stop};
 
 use super::{
-    approve, bare, check, checkpoint, completions, config, delete, diff, doctor, fork, graph, halt, init, list, load,
-    log, logs, next, prune, report, resume, rewind, run, save, schema, show, state, status, steer, trust, why,
+    approve, bare, check, checkpoint, completions, config, delete, demo, diff, doctor, fork, graph, halt, init, list,
+    load, log, logs, next, prune, report, resume, rewind, run, save, schema, show, state, status, steer, trust, why,
 };
 use crate::args::{self, Audience, Cli, Color, StateVerb, Typed, Verb};
 use crate::failure::{self, Failure};
@@ -72,6 +72,7 @@ fn dispatch(cli: &Cli, reader: Audience) -> u8 {
         None => Ok(bare::bare()),
         Some(Verb::Run(args)) => return run::run(args),
         Some(Verb::Resume(args)) => return resume::resume(args),
+        Some(Verb::Demo) => demo::demo(),
         Some(Verb::Init(args)) => init::init(args),
         Some(Verb::Status(args)) => status::status(args),
         Some(Verb::List(args)) => list::list(args),
@@ -136,6 +137,7 @@ fn heeds_signals(verb: &Verb) -> bool {
         | Verb::Adopt(_)
         | Verb::Pause(_)
         | Verb::Cancel(_)
+        | Verb::Demo
         | Verb::Save(_) => true,
         Verb::State(args) => matches!(args.verb, StateVerb::Merge(_)),
         Verb::Status(_)

@@ -6,6 +6,7 @@ mod beside;
 mod change;
 pub(crate) mod check;
 mod composed;
+pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod failure;

@@ -8,6 +8,7 @@ mod commits;
 mod conditions;
 mod damaged_store;
 mod data;
+mod demo;
 mod doctor;
 mod fresh;
 mod git;
