@@ -20,7 +20,7 @@ const COMMAND_MAX: Duration = Duration::from_secs(40);
 /// How often files are looked at while something is waited for.
 const LOOK_EVERY: Duration = Duration::from_millis(40);
 
-/// What dies.
+/// The processes that are killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Killed {
     /// The program that drives the run, alone; the phase at work lives on.
@@ -53,7 +53,8 @@ impl DemoStage {
         let folder = std::env::temp_dir().join(&name);
         fs::create_dir(&folder).map_err(Error::io(format!("making {}", folder.display())))?;
         let stage = Self { folder, program, tag: name };
-        fs::write(stage.folder.join(plan_file), plan).map_err(Error::io("writing the plan of the demonstration"))?;
+        onward_store::private::replace(&stage.folder.join(plan_file), plan.as_bytes())
+            .map_err(Error::io("writing the plan of the demonstration"))?;
         // A project of its own, whatever the folder for temporary files belongs to.
         fs::create_dir(stage.folder.join(crate::FOLDER)).map_err(Error::io("making a project"))?;
         Ok(stage)
