@@ -6,6 +6,7 @@
 //! schema (`schemas/event.json`, generated), and what the simulator's oracle says of it.
 
 mod attempt_end;
+mod stop;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,6 +14,7 @@ pub use attempt_end::{Claimed, LeftRunning, Outcome};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+pub use stop::{StopReason, StopRequest};
 
 use crate::checkpoint::Trigger;
 use crate::evidence::{Around, Evidence, WorldSeen};
@@ -169,7 +171,7 @@ pub enum Event {
     LimitHit(Box<LimitHit>),
     /// The driver let go of the run, which goes on when it is started again, not before `until` where that is known.
     RunPaused {
-        by: StopBy,
+        reason: StopReason,
         until: Option<Timestamp>,
     },
     /// Nobody knows whether the outward effect of a phase happened; only a person can tell.
@@ -207,12 +209,12 @@ pub enum Event {
     },
     /// The run was told to stop.
     StopAsked {
-        by: StopBy,
+        by: StopRequest,
         kill: bool,
     },
     /// The driver let go of the run before its end.
     RunStopped {
-        by: StopBy,
+        reason: StopReason,
     },
     /// Nothing is left to do, or nothing that can be done.
     RunEnded {
@@ -527,40 +529,6 @@ pub enum SkippedBy {
     Parts,
     /// It failed, and says `on-failure: skip`.
     Failure,
-}
-
-/// The cause that ended a run or an attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum StopBy {
-    /// Ctrl+C.
-    Interrupt,
-    /// SIGTERM.
-    SessionEnd,
-    /// The terminal was closed; the phases live on.
-    Hangup,
-    /// Another phase failed and the plan says `on-failure: stop`.
-    Failure,
-    /// A person did not want to wait for an orphan.
-    OrphanKill,
-    /// Only a person can say how it goes on: a phase is in doubt, or wants another plan that it does not get.
-    Question,
-    /// The one phase that was wanted has come to its end.
-    OnlyThat,
-    /// The driver went away without a word; somebody else has noticed.
-    DriverGone,
-    /// The run was rewound, or branched off another; it waits to be resumed.
-    Rewind,
-    /// All that is left waits for a limit, and nobody wants to wait for it.
-    Limit,
-    /// The time that the driver was given is over.
-    Deadline,
-    /// Somebody asked it to start nothing more.
-    Pause,
-    /// Somebody gave the run up.
-    Cancel,
-    /// All that is left is for others to do: a person who decides, somebody who reports.
-    Waiting,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::event::{
     LeftRunning, NoCommit, Orphans, Outcome, PlanRevised, RestoredState, RewindBegun, RunResult, RunRewound,
-    SnapshotRef, StopBy,
+    SnapshotRef, StopRequest,
 };
 use crate::evidence::{Around, Evidence, WorldSeen};
 use crate::id::{Attempt, CheckpointId, PhaseId, RunId};
@@ -50,7 +50,7 @@ pub enum Input {
     DriverGone,
     /// A signal, or a second one of the same kind.
     StopAsked {
-        by: StopBy,
+        by: StopRequest,
     },
     /// The working tree was to be kept.
     Snapshotted(Result<SnapshotRef, String>),

@@ -80,7 +80,7 @@ fn a_probe_that_cannot_tell_is_asked_again() {
         proof: Box::new(Proof { artifacts: Vec::new(), checks: Vec::new(), effect: Some(effect) }),
     };
     take(&mut run, &probed(EffectFound::CannotTell));
-    assert_eq!(run.ending(), Some(Ending::Stopped(onward_core::event::StopBy::Question)));
+    assert_eq!(run.ending(), Some(Ending::Stopped(onward_core::event::StopReason::Question)));
     begin(&mut run, true, &[], Resumption::default());
     assert_eq!(run.ending(), None);
     take(&mut run, &probed(EffectFound::There));

@@ -443,17 +443,17 @@ mod tests {
     /// A code that nothing gives is a promise that nobody keeps.
     #[test]
     fn every_exit_code_of_the_contract_is_given_by_something() {
-        use onward_core::event::StopBy;
+        use onward_core::event::StopReason;
         use onward_core::run::Ending;
 
         let stops = [
-            StopBy::Interrupt,
-            StopBy::SessionEnd,
-            StopBy::Hangup,
-            StopBy::Question,
-            StopBy::Failure,
-            StopBy::Limit,
-            StopBy::Waiting,
+            StopReason::Interrupt,
+            StopReason::SessionEnd,
+            StopReason::Hangup,
+            StopReason::Question,
+            StopReason::DriverGone,
+            StopReason::Limit,
+            StopReason::Waiting,
         ];
         let endings = stops.map(Ending::Stopped).into_iter().chain([Ending::Completed, Ending::Failed]);
         let mut given: Vec<u8> = all().into_iter().map(|(code, _)| code).collect();

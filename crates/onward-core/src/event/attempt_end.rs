@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::StopBy;
+use super::StopRequest;
 use crate::evidence::Evidence;
 
 /// How an attempt ended.
@@ -28,7 +28,7 @@ pub enum Outcome {
     NeverRan,
     /// We asked it to end. Never a failure.
     Stopped {
-        by: StopBy,
+        by: StopRequest,
         /// It ended with code 0 all the same: done, or stopped half-way and polite about it.
         #[serde(default)]
         said_done: bool,

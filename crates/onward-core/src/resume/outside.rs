@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::finding::{FileChanged, Finding, FindingKind};
 use super::stale::{PATHS_SHOWN_MAX, and_more};
-use crate::event::{ArtifactSeen, StopBy};
+use crate::event::{ArtifactSeen, StopReason};
 use crate::evidence::Evidence;
 use crate::id::PhaseId;
 use crate::plan::Phase;
@@ -84,7 +84,7 @@ pub(super) fn finding(phase: &PhaseId, paths: Vec<String>) -> Option<Finding> {
 /// Phases that were interrupted, and what of their files was changed since: the next attempt would find it, and may overwrite it.
 /// Files that were put back were changed by us.
 pub fn reworked(run: &Run, since: BTreeMap<PhaseId, Vec<String>>) -> Vec<Finding> {
-    if since.is_empty() || run.stopped == Some(StopBy::Rewind) {
+    if since.is_empty() || run.stopped == Some(StopReason::Rewind) {
         return Vec::new();
     }
     let writers = Writers::of(run);

@@ -13,7 +13,7 @@ use super::state::{Before, DerivedState, Dirty, Due, Kill, PhaseState, PhaseStat
 use super::vcs::{Fresh, leaves_the_tree_alone};
 use crate::checkpoint::Trigger;
 use crate::data_size::size;
-use crate::event::{ArtifactSeen, Event, Outcome, PhaseError, Recorded, RunResult, StopBy};
+use crate::event::{ArtifactSeen, Event, Outcome, PhaseError, Recorded, RunResult, StopRequest};
 use crate::evidence::Evidence;
 use crate::failure::FailureCode;
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId};
@@ -66,7 +66,7 @@ impl Run {
                 self.make_due(Trigger::BatchComplete, None);
             }
             Event::StopAsked { by, kill } => self.stop_asked(*by, *kill, at),
-            Event::RunStopped { by } => self.stopped = Some(*by),
+            Event::RunStopped { reason } => self.stopped = Some(*reason),
             Event::RunEnded { result } => self.run_ended(*result),
             Event::RunArchived => self.archived = true,
             Event::StateChanged { ops } => {
@@ -333,21 +333,15 @@ impl Run {
         self.reopened_a_part(phase);
     }
 
-    fn stop_asked(&mut self, by: StopBy, kill: bool, at: Timestamp) {
+    fn stop_asked(&mut self, by: StopRequest, kill: bool, at: Timestamp) {
         self.stop_asked_at = Some(at);
         self.stop = Some((by, if kill { Kill::Now } else { Kill::Ask }));
         match by {
-            StopBy::Interrupt | StopBy::Cancel => self.make_due(Trigger::UserInterrupt, None),
-            StopBy::SessionEnd | StopBy::Hangup | StopBy::Deadline => self.make_due(Trigger::SessionEnd, None),
-            StopBy::Failure
-            | StopBy::OrphanKill
-            | StopBy::Question
-            | StopBy::OnlyThat
-            | StopBy::DriverGone
-            | StopBy::Limit
-            | StopBy::Pause
-            | StopBy::Waiting
-            | StopBy::Rewind => {}
+            StopRequest::Interrupt | StopRequest::Cancel => self.make_due(Trigger::UserInterrupt, None),
+            StopRequest::SessionEnd | StopRequest::Hangup | StopRequest::Deadline => {
+                self.make_due(Trigger::SessionEnd, None)
+            }
+            StopRequest::Failure | StopRequest::OrphanKill | StopRequest::Pause | StopRequest::Rewind => {}
         }
     }
 

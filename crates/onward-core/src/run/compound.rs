@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use super::state::{PhaseStatus, Run};
-use crate::event::{RunResult, StopBy};
+use crate::event::{RunResult, StopRequest};
 use crate::id::{Generation, PhaseId};
 use crate::plan::Phase;
 use crate::plan::expand::{is_compound, is_known, replaced};
@@ -28,7 +28,7 @@ impl Run {
         assert!(self.main_ended.is_none(), "the main part of run {} ends once", self.id);
         self.main_ended = Some(result);
         // What a failure put an end to has come to it: the rest is to run.
-        self.stop = self.stop.take().filter(|(by, _)| *by != StopBy::Failure);
+        self.stop = self.stop.take().filter(|(by, _)| *by != StopRequest::Failure);
         self.spread_to((0..self.phases.len()).filter(|&at| self.derived.index.closing[at]).collect());
     }
 

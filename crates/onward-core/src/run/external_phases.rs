@@ -11,7 +11,7 @@ use super::settle::{a_failure_stops, is_wanted};
 use super::skip_and_expand::has_a_place;
 use super::state::{Before, PhaseState, PhaseStatus, Run};
 use super::waits::{self, Wait};
-use crate::event::{Event, ExternalReport, PhaseError, RunResult, StopBy};
+use crate::event::{Event, ExternalReport, PhaseError, RunResult, StopReason, StopRequest};
 use crate::failure::FailureCode;
 use crate::id::{Attempt, PhaseId};
 use crate::mutant::{self, Mutant};
@@ -75,7 +75,7 @@ pub(super) fn as_external(phase: &Phase) -> Option<&External> {
 impl Run {
     /// Nobody drives it, because what is left is for others to do.
     pub(super) fn waits_for_others(&self) -> bool {
-        !self.archived && self.result.is_none() && self.stopped == Some(StopBy::Waiting)
+        !self.archived && self.result.is_none() && self.stopped == Some(StopReason::Waiting)
     }
 
     /// Nobody drives it, and a checkpoint of what others did waits for the working tree.
@@ -287,7 +287,7 @@ impl Run {
         });
         let nobody_drives = self.result.is_some() || self.stopped.is_some();
         if nobody_drives && self.derived.running.is_empty() {
-            (self.result, self.stopped) = (None, Some(StopBy::Waiting));
+            (self.result, self.stopped) = (None, Some(StopReason::Waiting));
         }
     }
 }
@@ -386,9 +386,9 @@ fn follow(run: &Run, phase: &Phase, state: &PhaseState, now: Timestamp) -> Optio
 /// Pauses the run once the running attempts have ended; without a driver at once.
 fn silence_pauses(run: &Run) -> Option<Event> {
     if run.epoch == 0 || run.stopped.is_some() {
-        return Some(Event::RunPaused { by: StopBy::Pause, until: run.retry_at() });
+        return Some(Event::RunPaused { reason: StopReason::Pause, until: run.retry_at() });
     }
-    run.stop.is_none().then_some(Event::StopAsked { by: StopBy::Pause, kill: false })
+    run.stop.is_none().then_some(Event::StopAsked { by: StopRequest::Pause, kill: false })
 }
 
 /// A deadline that has passed, with the plan's setting for it.

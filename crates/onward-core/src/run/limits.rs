@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::admission::Usage;
 use super::state::{Before, PhaseStatus, Run};
-use crate::event::{Event, LimitHit, StopBy};
+use crate::event::{Event, LimitHit, StopReason};
 use crate::id::PhaseId;
 use crate::input::Bounds;
 use crate::mutant::{self, Mutant};
@@ -64,7 +64,7 @@ impl Run {
     pub(super) fn apply_to_the_limits(&mut self, event: &Event, at: Timestamp) {
         match event {
             Event::LimitHit(hit) => self.limit_hit(hit, at),
-            Event::RunPaused { by, until } => self.paused(*by, *until),
+            Event::RunPaused { reason, until } => self.paused(*reason, *until),
             _ => unreachable!("not about limits"),
         }
     }
@@ -96,13 +96,13 @@ impl Run {
         });
     }
 
-    fn paused(&mut self, by: StopBy, until: Option<Timestamp>) {
+    fn paused(&mut self, reason: StopReason, until: Option<Timestamp>) {
         assert!(
             self.derived.running.is_empty() || self.stopped.is_some(),
             "run {} is paused with phases at work",
             self.id
         );
-        self.stopped = Some(by);
+        self.stopped = Some(reason);
         self.limits.retry_at = until;
         self.silence_is_heeded();
     }
@@ -141,22 +141,4 @@ fn those_of(event: &LimitHit) -> Vec<Who> {
         return vec![Who::Phase(phase.clone())];
     }
     event.limits.iter().cloned().map(Who::Limit).collect()
-}
-
-/// Stops after which the run is paused: it has not failed, and goes on when it is started again.
-pub(super) fn is_a_pause(by: StopBy) -> bool {
-    match by {
-        StopBy::Limit | StopBy::Deadline | StopBy::Pause => true,
-        StopBy::Interrupt
-        | StopBy::SessionEnd
-        | StopBy::Hangup
-        | StopBy::Failure
-        | StopBy::OrphanKill
-        | StopBy::Question
-        | StopBy::Waiting
-        | StopBy::OnlyThat
-        | StopBy::DriverGone
-        | StopBy::Rewind
-        | StopBy::Cancel => false,
-    }
 }

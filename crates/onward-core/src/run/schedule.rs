@@ -12,7 +12,7 @@ use super::limits::Who;
 use super::settle::{delayed, may_start, ready};
 use super::skip_and_expand::has_a_place;
 use super::state::{PhaseState, Run};
-use crate::event::{Event, StopBy};
+use crate::event::{Event, StopReason, StopRequest};
 use crate::id::PhaseId;
 use crate::mutant::{self, Mutant};
 use crate::plan::{Limit, Phase};
@@ -155,7 +155,7 @@ pub(super) fn pause(run: &Run, now: Timestamp) -> Option<Event> {
         let closed = not_waited_for(run, time, std::iter::empty(), row.since, now)?;
         until = Some(until.map_or(closed, |known| known.min(closed)));
     }
-    until.map(|until| Event::RunPaused { by: StopBy::Limit, until: Some(until) })
+    until.map(|until| Event::RunPaused { reason: StopReason::Limit, until: Some(until) })
 }
 
 fn paused_by_a_closed_limit(run: &Run, obstacle: Obstacle, now: Timestamp) -> Option<Timestamp> {
@@ -187,7 +187,7 @@ pub(super) fn deadline(run: &Run, now: Timestamp) -> Option<Event> {
     let over = run.limits.deadline.is_some_and(|deadline| deadline <= now);
     let work_is_left = run.derived.finished < run.phases.len();
     (over && work_is_left && run.epoch > 0 && run.stop.is_none())
-        .then_some(Event::StopAsked { by: StopBy::Deadline, kill: false })
+        .then_some(Event::StopAsked { by: StopRequest::Deadline, kill: false })
 }
 
 /// A time that something waits for which could otherwise be started.

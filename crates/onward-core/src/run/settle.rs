@@ -10,7 +10,7 @@ use super::replans::Waits;
 use super::schedule;
 use super::skip_and_expand::{follows, over};
 use super::state::{Before, Ending, Kill, PhaseState, PhaseStatus, Run};
-use crate::event::{Event, RunResult, StopBy};
+use crate::event::{Event, RunResult, StopReason, StopRequest};
 use crate::id::{Attempt, PhaseId};
 use crate::naming::checkpoint_id;
 use crate::plan::{OnInterrupt, Phase, PhaseFailure, PlanFailure};
@@ -72,7 +72,7 @@ fn stop_of_the_others(run: &Run) -> Option<Event> {
     let at_work = run.stop.is_none() && !run.derived.running.is_empty() && run.main_ended.is_none();
     let wanted =
         at_work && run.derived.failed > 0 && (run.plan().on_failure == PlanFailure::Stop || a_failure_stops(run));
-    wanted.then_some(Event::StopAsked { by: StopBy::Failure, kill: false })
+    wanted.then_some(Event::StopAsked { by: StopRequest::Failure, kill: false })
 }
 
 /// `on-failure: stop` of a phase that failed, whatever the plan says of the others.
@@ -92,19 +92,19 @@ fn failed(run: &Run) -> impl Iterator<Item = &Phase> {
 
 /// A run that was cancelled is archived once its phases have ended.
 fn put_away(run: &Run) -> Option<Event> {
-    let cancelled = run.ending() == Some(Ending::Stopped(StopBy::Cancel)) && !run.archived;
+    let cancelled = run.ending() == Some(Ending::Stopped(StopReason::Cancel)) && !run.archived;
     cancelled.then_some(Event::RunArchived)
 }
 
 fn end(run: &Run, now: Timestamp) -> Option<Event> {
-    if let Some((StopBy::Hangup, _)) = run.stop {
-        return Some(Event::RunStopped { by: StopBy::Hangup });
+    if let Some((StopRequest::Hangup, _)) = run.stop {
+        return Some(Event::RunStopped { reason: StopReason::Hangup });
     }
-    if let Some(by) = out_of_patience(run, now) {
-        return Some(Event::RunStopped { by });
+    if let Some(reason) = out_of_patience(run, now) {
+        return Some(Event::RunStopped { reason });
     }
     // A rewind does not wait for a commit of what it is about to leave behind.
-    let commits = run.vcs.begun.is_some() && !run.gives_git_up() && !matches!(run.stop, Some((StopBy::Rewind, _)));
+    let commits = run.vcs.begun.is_some() && !run.gives_git_up() && !matches!(run.stop, Some((StopRequest::Rewind, _)));
     let git_first = run.snapshot_is_wanted() || commits || run.vcs.rewinding.is_some();
     if run.epoch == 0 || !run.derived.running.is_empty() || git_first {
         return None;
@@ -113,45 +113,27 @@ fn end(run: &Run, now: Timestamp) -> Option<Event> {
     if run.derived.finished == run.phases.len() && last {
         return Some(Event::RunEnded { result: RunResult::Completed });
     }
-    match run.stop {
-        Some((
-            by @ (StopBy::Interrupt | StopBy::SessionEnd | StopBy::Rewind | StopBy::Cancel),
-            Kill::Ask | Kill::Now,
-        )) => {
-            return Some(Event::RunStopped { by });
-        }
-        Some((by @ (StopBy::Deadline | StopBy::Pause | StopBy::Limit), _)) => {
-            return Some(Event::RunPaused { by, until: None });
-        }
-        Some((
-            StopBy::Failure
-            | StopBy::Hangup
-            | StopBy::OrphanKill
-            | StopBy::Question
-            | StopBy::OnlyThat
-            | StopBy::Waiting
-            | StopBy::DriverGone,
-            _,
-        ))
-        | None => {}
+    if let Some(reason) = run.stop.and_then(|(by, _)| by.reason()) {
+        let paused = reason.is_a_pause();
+        return Some(if paused { Event::RunPaused { reason, until: None } } else { Event::RunStopped { reason } });
     }
     if run.stop.is_none() && (!run.derived.probing.is_empty() || run.replan_wanted().is_some()) {
         return None;
     }
     if !run.derived.in_doubt.is_empty() || run.replan_waits_for_a_person(Waits::NothingElseStarts) {
-        return Some(Event::RunStopped { by: StopBy::Question });
+        return Some(Event::RunStopped { reason: StopReason::Question });
     }
     if only_that_is_finished(run) {
-        return Some(Event::RunStopped { by: StopBy::OnlyThat });
+        return Some(Event::RunStopped { reason: StopReason::OnlyThat });
     }
     let none_is_left = || ready(run).next().is_none() && delayed(run).next().is_none();
     let nothing_can_start = !may_start(run) || none_is_left() || schedule::all_wait_for_others(run, now);
     if nothing_can_start && run.something_is_for_others() {
-        return Some(Event::RunStopped { by: StopBy::Waiting });
+        return Some(Event::RunStopped { reason: StopReason::Waiting });
     }
     let asks = (run.main_ended.is_none() && a_failure_asks(run)) || run.replan_waits_for_a_person(Waits::TheRestGoesOn);
     if nothing_can_start && asks {
-        return Some(Event::RunStopped { by: StopBy::Question });
+        return Some(Event::RunStopped { reason: StopReason::Question });
     }
     if nothing_can_start {
         return Some(over(run));
@@ -161,14 +143,14 @@ fn end(run: &Run, now: Timestamp) -> Option<Event> {
 
 /// The cause of a stop whose phases do not end in time: a person is not kept waiting. Phases that still run are found
 /// by the next driver, as after a hangup.
-fn out_of_patience(run: &Run, now: Timestamp) -> Option<StopBy> {
+fn out_of_patience(run: &Run, now: Timestamp) -> Option<StopReason> {
     let asked_at = run.stop_asked_at?;
-    let (by, patience) = match run.stop? {
-        (by @ (StopBy::Interrupt | StopBy::SessionEnd), Kill::Ask) => (by, STOP_PATIENCE),
-        (by @ (StopBy::Interrupt | StopBy::SessionEnd), Kill::Now) => (by, KILL_PATIENCE),
+    let (reason, patience) = match run.stop? {
+        (by @ (StopRequest::Interrupt | StopRequest::SessionEnd), Kill::Ask) => (by.reason()?, STOP_PATIENCE),
+        (by @ (StopRequest::Interrupt | StopRequest::SessionEnd), Kill::Now) => (by.reason()?, KILL_PATIENCE),
         _ => return None,
     };
-    (now.duration_since(asked_at) >= patience).then_some(by)
+    (now.duration_since(asked_at) >= patience).then_some(reason)
 }
 
 /// Whether anything may be started at all: nobody said stop, nothing is unclear, no failure forbids it.

@@ -10,14 +10,15 @@ use serde_json::{Map, Value};
 
 use super::external_phases::ExternalState;
 use super::index::PlanIndex;
-use super::limits::{LimitState, is_a_pause};
+use super::limits::LimitState;
 use super::readiness::Readiness;
 use super::replans::Replans;
 use super::vcs::Vcs;
 use crate::checkpoint::{PatchDebt, Trigger};
 use crate::data_size::Size;
 use crate::event::{
-    ArtifactSeen, Claimed, Event, LeftRunning, Orphans, PhaseError, Recorded, RunResult, RunStarted, StopBy,
+    ArtifactSeen, Claimed, Event, LeftRunning, Orphans, PhaseError, Recorded, RunResult, RunStarted, StopReason,
+    StopRequest,
 };
 use crate::evidence::{Evidence, LastLook};
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId, RunId, Seq};
@@ -38,11 +39,11 @@ pub struct Run {
     /// Set by [`Event::RunEnded`], cleared when a driver goes on.
     pub result: Option<RunResult>,
     /// Set when told to stop, cleared when a driver goes on.
-    pub stop: Option<(StopBy, Kill)>,
+    pub stop: Option<(StopRequest, Kill)>,
     /// When that was last said.
     pub(super) stop_asked_at: Option<Timestamp>,
     /// The driver let go.
-    pub stopped: Option<StopBy>,
+    pub stopped: Option<StopReason>,
     /// The epoch of the driver that has the run, or had it last.
     pub epoch: u64,
     pub boot: String,
@@ -274,7 +275,7 @@ pub enum RunStatus {
 pub enum Ending {
     Completed,
     Failed,
-    Stopped(StopBy),
+    Stopped(StopReason),
 }
 
 impl Run {
@@ -408,9 +409,9 @@ impl Run {
             (true, _, _) => RunStatus::Archived,
             (false, Some(RunResult::Completed), _) => RunStatus::Completed,
             (false, Some(RunResult::Failed), _) => RunStatus::Failed,
-            (false, None, Some(by)) if is_a_pause(by) => RunStatus::Paused,
-            (false, None, Some(StopBy::Waiting)) => RunStatus::Waiting,
-            (false, None, Some(StopBy::Question)) if self.replans.only_wait_for_approval() => RunStatus::Waiting,
+            (false, None, Some(reason)) if reason.is_a_pause() => RunStatus::Paused,
+            (false, None, Some(StopReason::Waiting)) => RunStatus::Waiting,
+            (false, None, Some(StopReason::Question)) if self.replans.only_wait_for_approval() => RunStatus::Waiting,
             (false, None, Some(_)) => RunStatus::Interrupted,
             (false, None, None) if self.others_are_at_work() => RunStatus::Waiting,
             (false, None, None) => RunStatus::Running,

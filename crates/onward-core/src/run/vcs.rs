@@ -11,7 +11,7 @@ use crate::checkpoint::Checkpoint;
 use crate::data_size::json_bytes;
 use crate::event::{
     CommitRule, Event, NoCommit, PhaseBack, PhaseError, RestoredState, RewindBegun, RunResult, RunRewound, SnapshotRef,
-    StopBy,
+    StopReason, StopRequest,
 };
 use crate::evidence::{Around, LastLook, WorldSeen};
 use crate::failure::FailureCode;
@@ -118,7 +118,8 @@ impl Run {
 
     /// Somebody wants out: git is not waited for. What was begun is finished by the next driver.
     pub(super) fn gives_git_up(&self) -> bool {
-        let wants_out = matches!(self.stop, Some((StopBy::Interrupt | StopBy::SessionEnd | StopBy::Hangup, _)));
+        let wants_out =
+            matches!(self.stop, Some((StopRequest::Interrupt | StopRequest::SessionEnd | StopRequest::Hangup, _)));
         wants_out && self.stopped.is_none()
     }
 
@@ -263,7 +264,7 @@ impl Run {
         self.vcs.before_rewind = None;
         if let Some(restored) = &rewound.restored {
             self.restore(restored);
-            (self.result, self.stop, self.stopped) = (rewound.result, None, Some(StopBy::Rewind));
+            (self.result, self.stop, self.stopped) = (rewound.result, None, Some(StopReason::Rewind));
             // Whether it was made or not, its phases are no longer what it was about.
             (self.vcs.begun, self.vcs.held) = (None, false);
         }
@@ -280,7 +281,7 @@ impl Run {
 
     fn forked(&mut self, restored: &RestoredState) {
         self.restore(restored);
-        self.stopped = Some(StopBy::Rewind);
+        self.stopped = Some(StopReason::Rewind);
     }
 
     fn restore(&mut self, restored: &RestoredState) {
@@ -444,7 +445,7 @@ fn restored<'a>(
 pub fn as_of(run: &Run, checkpoint: &Checkpoint) -> Run {
     let mut ahead = run.clone();
     ahead.restore(&back_to(run, checkpoint));
-    (ahead.result, ahead.stop, ahead.stopped) = (result_of(checkpoint), None, Some(StopBy::Rewind));
+    (ahead.result, ahead.stop, ahead.stopped) = (result_of(checkpoint), None, Some(StopReason::Rewind));
     (ahead.vcs.rewinding, ahead.vcs.before_rewind) = (None, None);
     ahead
 }

@@ -6,7 +6,7 @@ use super::schedule;
 use super::settle::may_start;
 use super::state::{Kill, Run};
 use crate::effect::Effect;
-use crate::event::{Orphans, StopBy};
+use crate::event::{Orphans, StopRequest};
 use crate::mutant::{self, Mutant};
 
 /// Everything that should be under way, whether or not it is; the driver starts what is missing.
@@ -28,11 +28,11 @@ pub fn wanted(run: &Run, now: Timestamp) -> Vec<Effect> {
         match (run.stop, ours) {
             (_, false) => effects.push(Effect::Recover { phase, attempt: number }),
             // A pause lets them come to their end.
-            (Some((by, kill)), true) if by != StopBy::Pause => {
+            (Some((by, kill)), true) if by != StopRequest::Pause => {
                 effects.push(Effect::Stop { phase, attempt: number, by, kill: kill == Kill::Now });
             }
             (None, true) if run.orphans == Orphans::Kill && attempt.adopted => {
-                effects.push(Effect::Stop { phase, attempt: number, by: StopBy::OrphanKill, kill: true });
+                effects.push(Effect::Stop { phase, attempt: number, by: StopRequest::OrphanKill, kill: true });
             }
             (None | Some(_), true) => effects.push(Effect::Perform { phase, attempt: number }),
         }

@@ -200,7 +200,7 @@ fn what_a_phase_says_about_its_own_failure() {
     let mut story = driven(&plan("ask"), "");
     story.end_giving("a", 1, &[]);
     story.end_giving("c", 0, &[]);
-    assert_eq!(story.run.ending(), Some(Ending::Stopped(onward_core::event::StopBy::Question)));
+    assert_eq!(story.run.ending(), Some(Ending::Stopped(onward_core::event::StopReason::Question)));
 
     let mut story = driven(&plan("stop"), "");
     story.end_giving("a", 1, &[]);

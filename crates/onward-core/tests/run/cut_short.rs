@@ -3,7 +3,7 @@
 
 use jiff::SignedDuration;
 use onward_core::effect::Effect;
-use onward_core::event::{Outcome, PlanRevised, StopBy};
+use onward_core::event::{Outcome, PlanRevised, StopRequest};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Choice, Input, Posted, Resumption, Says};
 use onward_core::plan;
@@ -16,7 +16,7 @@ use crate::story::Story;
 const KILLED: Outcome = Outcome::Killed { signal: 9 };
 /// The code of a shell whose child was killed.
 const CHILD_KILLED: Outcome = Outcome::Exited { code: 137 };
-const FINISHED: Outcome = Outcome::Stopped { by: StopBy::Interrupt, said_done: true };
+const FINISHED: Outcome = Outcome::Stopped { by: StopRequest::Interrupt, said_done: true };
 const RETRIES: &str = ", retry: { max: 1, when: [failed, timed-out, infra], backoff: { initial: 1s } }";
 
 /// One phase `a` with these keys, and `b` after it.
@@ -178,7 +178,7 @@ fn a_check_of_an_outward_effect_says_no_or_nothing() {
 #[test]
 fn a_phase_that_finished_after_a_stop_is_done() {
     for keys in ["", ", effects: external, on-interrupt: rerun", ", on-interrupt: ask"] {
-        for by in [StopBy::Interrupt, StopBy::SessionEnd] {
+        for by in [StopRequest::Interrupt, StopRequest::SessionEnd] {
             let mut story = driven_a(keys);
             story.take(&Input::StopAsked { by });
             story.end("a", Outcome::Stopped { by, said_done: true });
@@ -198,7 +198,7 @@ fn a_phase_that_finished_after_a_stop_is_done() {
 #[test]
 fn an_outward_effect_that_ends_politely_after_a_stop_is_asked_about() {
     let mut story = driven_a(", effects: external");
-    story.take(&Input::StopAsked { by: StopBy::Interrupt });
+    story.take(&Input::StopAsked { by: StopRequest::Interrupt });
     story.end("a", FINISHED);
     assert_eq!(story.stands(), Stands::Asked);
 }
@@ -208,7 +208,7 @@ fn an_outward_effect_that_ends_politely_after_a_stop_is_asked_about() {
 fn a_phase_that_finished_after_a_stop_without_its_outputs_is_interrupted() {
     for (keys, asked) in [("", false), (", effects: external", true)] {
         let mut story = driven_a(keys);
-        story.take(&Input::StopAsked { by: StopBy::Interrupt });
+        story.take(&Input::StopAsked { by: StopRequest::Interrupt });
         story.end_as("a", unreadable(FINISHED));
         assert_eq!((story.state("a").status, story.state("a").in_doubt), (PhaseStatus::Interrupted, asked), "{keys:?}");
         assert_eq!(story.state("a").failures, 0);
@@ -221,7 +221,7 @@ fn a_phase_that_finished_after_a_stop_without_its_outputs_is_interrupted() {
 fn a_phase_that_finished_after_a_stop_proves_it_at_the_next_start() {
     let story = |keys: &str, code| {
         let mut story = driven_a(&format!("{keys}, verify: [c]"));
-        story.take(&Input::StopAsked { by: StopBy::Interrupt });
+        story.take(&Input::StopAsked { by: StopRequest::Interrupt });
         story.end("a", FINISHED);
         assert_eq!((story.state("a").status, story.state("a").attempts), (PhaseStatus::Interrupted, 1));
         story.drive();
@@ -242,7 +242,7 @@ fn a_phase_that_finished_after_a_stop_proves_it_at_the_next_start() {
 /// ends, by our hand or unseen, it is done once more under the same key, and nobody is asked again. Unasked it is asked about.
 #[test]
 fn an_answer_about_what_is_at_work_counts_when_it_has_ended() {
-    let killed = Outcome::Stopped { by: StopBy::OrphanKill, said_done: false };
+    let killed = Outcome::Stopped { by: StopRequest::OrphanKill, said_done: false };
     for outcome in [killed, Outcome::Unknown] {
         for answer in ["none", "retry", "from"] {
             let mut story = driven_a(", effects: external");

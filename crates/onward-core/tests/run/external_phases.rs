@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 use onward_core::effect::Effect;
-use onward_core::event::{Event, Outcome, RewindBegun, StopBy};
+use onward_core::event::{Event, Outcome, RewindBegun, StopReason};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Choice, CommitIs, DoneSaid, Input, Posted, Says};
 use onward_core::run::proof::{ArtifactCopied, ArtifactFound, ArtifactState, CheckEnd, Proof};
@@ -24,7 +24,7 @@ impl Story {
     }
 
     fn waits(&self) -> bool {
-        self.run.ending() == Some(Ending::Stopped(StopBy::Waiting)) && self.run.status() == RunStatus::Waiting
+        self.run.ending() == Some(Ending::Stopped(StopReason::Waiting)) && self.run.status() == RunStatus::Waiting
     }
 
     fn next(&self) -> Result<&str, NoNext> {
@@ -263,17 +263,17 @@ fn silence_pauses_the_run_once() {
     story.step(&Input::Tick).expect("time passes");
     assert_eq!((story.state("b").status, story.run.ending()), (PhaseStatus::Running, None));
     story.done("b");
-    assert_eq!(story.run.ending(), Some(Ending::Stopped(StopBy::Pause)));
+    assert_eq!(story.run.ending(), Some(Ending::Stopped(StopReason::Pause)));
     assert_eq!((story.state("a").status, story.state("c").status), (PhaseStatus::Interrupted, PhaseStatus::Pending));
     story.resume(&[]);
     assert_eq!(story.state("c").status, PhaseStatus::Running);
     story.done("c");
-    assert_eq!(story.run.ending(), Some(Ending::Stopped(StopBy::Waiting)));
+    assert_eq!(story.run.ending(), Some(Ending::Stopped(StopReason::Waiting)));
     story.report("a", Says::Start).expect("somebody takes it in hand");
     assert_eq!(story.state("a").attempts, 2);
     story.now += SignedDuration::from_mins(11);
     story.report("a", Says::Progress { note: None }).expect("it may be begun again");
-    assert_eq!(story.run.ending(), Some(Ending::Stopped(StopBy::Waiting)), "whoever reports late is heard");
+    assert_eq!(story.run.ending(), Some(Ending::Stopped(StopReason::Waiting)), "whoever reports late is heard");
 }
 
 /// An attempt ends with code 0 and its check fails. It is tried again as after a failure, and the error names the command.
@@ -464,7 +464,7 @@ fn silence_where_nobody_drives() {
     assert!(story.waits());
     story.now += SignedDuration::from_mins(11);
     story.step(&Input::Tick).expect("time passes");
-    assert_eq!((story.run.status(), story.run.ending()), (RunStatus::Paused, Some(Ending::Stopped(StopBy::Pause))));
+    assert_eq!((story.run.status(), story.run.ending()), (RunStatus::Paused, Some(Ending::Stopped(StopReason::Pause))));
 }
 
 fn with_an_end(result: &str) -> Story {

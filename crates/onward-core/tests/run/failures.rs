@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use onward_core::effect::Effect;
-use onward_core::event::{Event, Outcome, RunStarted, SnapshotRef, StopBy};
+use onward_core::event::{Event, Outcome, RunStarted, SnapshotRef, StopReason, StopRequest};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Choice, Input, Posted};
 use onward_core::run::proof::{self, Proof};
@@ -29,7 +29,7 @@ fn retry_of(events: &[Event]) -> Option<Timestamp> {
 }
 
 const FAILED: Outcome = Outcome::Exited { code: 3 };
-const STOPPED: Outcome = Outcome::Stopped { by: StopBy::OrphanKill, said_done: false };
+const STOPPED: Outcome = Outcome::Stopped { by: StopRequest::OrphanKill, said_done: false };
 
 /// A plan says after which ends a phase is tried again. After the others it has failed at once.
 #[test]
@@ -69,7 +69,7 @@ fn only_a_certain_message_is_repeated() {
 #[test]
 fn nothing_is_repeated_while_the_run_stops() {
     let mut story = driven_a(", retry: { max: 2 }");
-    story.take(&Input::StopAsked { by: StopBy::Interrupt });
+    story.take(&Input::StopAsked { by: StopRequest::Interrupt });
     assert_eq!(retry_of(&story.end("a", FAILED)), None);
     assert_eq!(story.state("a").status, PhaseStatus::Failed);
 }
@@ -330,7 +330,7 @@ fn the_end_of_another_attempt_is_refused() {
 #[test]
 fn a_driver_that_is_gone_is_noted_once() {
     let mut story = driven("  a: { run: x }\n");
-    assert_eq!(story.take(&Input::DriverGone), [Event::RunStopped { by: StopBy::DriverGone }]);
+    assert_eq!(story.take(&Input::DriverGone), [Event::RunStopped { reason: StopReason::DriverGone }]);
     assert_eq!(story.take(&Input::DriverGone), []);
     let mut story = driven("  a: { run: x }\n");
     story.end("a", Outcome::Exited { code: 0 });

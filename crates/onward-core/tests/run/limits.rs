@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use onward_core::effect::Effect;
-use onward_core::event::{Event, Outcome, StopBy};
+use onward_core::event::{Event, Outcome, StopReason, StopRequest};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Begin, Bounds, ClosedElsewhere, Input, Posted, Says};
 use onward_core::plan;
@@ -154,7 +154,7 @@ fn a_run_that_may_not_wait_is_paused_when_nothing_else_is_left() {
     let reset = story.in_seconds(30);
     story.exit("free", 0, "");
     let paused = (story.run.ending(), story.run.status(), story.run.retry_at());
-    assert_eq!(paused, (Some(Ending::Stopped(StopBy::Limit)), RunStatus::Paused, Some(reset)));
+    assert_eq!(paused, (Some(Ending::Stopped(StopReason::Limit)), RunStatus::Paused, Some(reset)));
     story.now += SignedDuration::from_secs(10);
     story.drive_within(no_wait);
     assert_eq!((story.run.status(), story.run.retry_at()), (RunStatus::Paused, Some(reset)));
@@ -218,15 +218,18 @@ fn a_deadline_pauses_the_run() {
     let mut story = driven(POOL, Bounds { wait_limit: None, deadline });
     assert!(run::wanted(&story.run, story.now).contains(&Effect::WakeAt(story.in_seconds(10))));
     let events = story.seconds_later(10);
-    let StopBy::Deadline = story.run.stop.expect("it is told to stop").0 else { panic!("{:?}", story.run.stop) };
+    let StopRequest::Deadline = story.run.stop.expect("it is told to stop").0 else { panic!("{:?}", story.run.stop) };
     assert!(events.iter().any(|event| matches!(event, Event::CheckpointTaken { .. })), "{events:?}");
     let asked = run::wanted(&story.run, story.now);
-    assert!(asked.iter().all(|effect| matches!(effect, Effect::Stop { by: StopBy::Deadline, kill: false, .. })));
+    assert!(asked.iter().all(|effect| matches!(effect, Effect::Stop { by: StopRequest::Deadline, kill: false, .. })));
     for phase in ["x", "free"] {
-        let end = AttemptEnd::bare(Outcome::Stopped { by: StopBy::Deadline, said_done: false });
+        let end = AttemptEnd::bare(Outcome::Stopped { by: StopRequest::Deadline, said_done: false });
         story.take(&Input::AttemptEnded { phase: PhaseId::new(phase), attempt: Attempt(1), end });
     }
-    assert_eq!((story.run.status(), story.run.ending()), (RunStatus::Paused, Some(Ending::Stopped(StopBy::Deadline))));
+    assert_eq!(
+        (story.run.status(), story.run.ending()),
+        (RunStatus::Paused, Some(Ending::Stopped(StopReason::Deadline)))
+    );
     story.drive_within(Bounds::default());
     assert_eq!(story.at_work(), ["x", "free"]);
 }
@@ -252,10 +255,13 @@ fn a_cancelled_run_is_archived() {
     let mut story = driven(POOL, Bounds::default());
     story.take(&Input::Posted(Posted::Cancel));
     for phase in ["x", "free"] {
-        let end = AttemptEnd::bare(Outcome::Stopped { by: StopBy::Cancel, said_done: false });
+        let end = AttemptEnd::bare(Outcome::Stopped { by: StopRequest::Cancel, said_done: false });
         story.take(&Input::AttemptEnded { phase: PhaseId::new(phase), attempt: Attempt(1), end });
     }
-    assert_eq!((story.run.status(), story.run.ending()), (RunStatus::Archived, Some(Ending::Stopped(StopBy::Cancel))));
+    assert_eq!(
+        (story.run.status(), story.run.ending()),
+        (RunStatus::Archived, Some(Ending::Stopped(StopReason::Cancel)))
+    );
 }
 
 /// Ten thousand phases are ready and draw on one limit that lets one of them through. One after the other is started, and
@@ -447,7 +453,7 @@ fn news_of_other_runs() {
     story.seconds_later(30);
     assert_eq!(story.at_work(), ["y", "free"]);
 
-    story.take(&Input::StopAsked { by: StopBy::Hangup });
+    story.take(&Input::StopAsked { by: StopRequest::Hangup });
     for phase in ["y", "free"] {
         let closed = vec![closed(&story, 60, true)];
         story.begin(Begin { closed, ..common::begin(0) }).expect("a driver may begin");
@@ -455,7 +461,7 @@ fn news_of_other_runs() {
         let phase = PhaseId::new(phase);
         story.take(&Input::AttemptFound { phase: phase.clone(), attempt: Attempt(1), alive: true });
         story.take(&Input::AttemptEnded { phase, attempt: Attempt(1), end });
-        story.take(&Input::StopAsked { by: StopBy::Hangup });
+        story.take(&Input::StopAsked { by: StopRequest::Hangup });
     }
     assert_eq!(story.at_work(), ["free"], "y draws on what is closed");
 }
@@ -481,7 +487,7 @@ fn a_pause_by_hand_keeps_the_time() {
     story.exit("a", 75, "retry-after: 30\n");
     let reset = story.in_seconds(30);
     assert_eq!(story.take(&Input::Posted(Posted::Pause)).len(), 1);
-    assert_eq!((story.run.ending(), story.run.retry_at()), (Some(Ending::Stopped(StopBy::Pause)), Some(reset)));
+    assert_eq!((story.run.ending(), story.run.retry_at()), (Some(Ending::Stopped(StopReason::Pause)), Some(reset)));
     assert_eq!(story.take(&Input::Posted(Posted::Pause)), []);
     story.now = reset;
     story.drive_within(Bounds::default());

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use onward_core::effect::Effect;
-use onward_core::event::{Event, Outcome, PlanRevised, RewindBegun, StopBy};
+use onward_core::event::{Event, Outcome, PlanRevised, RewindBegun, StopReason, StopRequest};
 use onward_core::id::PhaseId;
 use onward_core::input::{Choice, Input, Posted, Resumption, Says};
 use onward_core::plan::{self, Plan, expand};
@@ -26,7 +26,7 @@ impl Story {
         self.try_drive_told(Resumption { only: Some(PhaseId::new(phase)), ..Resumption::default() })
     }
 
-    fn stops(&self) -> Option<StopBy> {
+    fn stops(&self) -> Option<StopRequest> {
         self.run.stop.map(|(by, _)| by)
     }
 }
@@ -38,25 +38,25 @@ const PAIR: &str = "phases:\n  a: { run: x }\n  b: { run: x }\n";
 #[test]
 fn one_stop_on_top_of_another() {
     let mut story = driven(PAIR);
-    story.stop(StopBy::Interrupt);
+    story.stop(StopRequest::Interrupt);
     assert!(story.step(&Input::Posted(Posted::Pause)).expect("anybody may").is_empty());
-    assert_eq!(story.stops(), Some(StopBy::Interrupt));
-    story.stop(StopBy::Rewind);
-    assert_eq!(story.stops(), Some(StopBy::Rewind));
+    assert_eq!(story.stops(), Some(StopRequest::Interrupt));
+    story.stop(StopRequest::Rewind);
+    assert_eq!(story.stops(), Some(StopRequest::Rewind));
 
     let mut story = driven(PAIR);
     story.step(&Input::Posted(Posted::Pause)).expect("anybody may");
     assert!(!run::wanted(&story.run, story.now).iter().any(|effect| matches!(effect, Effect::Stop { .. })));
-    story.stop(StopBy::Interrupt);
-    assert_eq!(story.stops(), Some(StopBy::Interrupt));
+    story.stop(StopRequest::Interrupt);
+    assert_eq!(story.stops(), Some(StopRequest::Interrupt));
 
     let mut story = driven(&format!("on-failure: stop\n{PAIR}"));
     story.fail("a");
     assert!(story.step(&Input::Posted(Posted::Pause)).expect("anybody may").is_empty());
-    assert_eq!(story.stops(), Some(StopBy::Failure));
-    story.stop(StopBy::Interrupt);
-    story.end("b", Outcome::Stopped { by: StopBy::Interrupt, said_done: false });
-    assert_eq!(story.run.ending(), Some(Ending::Stopped(StopBy::Interrupt)));
+    assert_eq!(story.stops(), Some(StopRequest::Failure));
+    story.stop(StopRequest::Interrupt);
+    story.end("b", Outcome::Stopped { by: StopRequest::Interrupt, said_done: false });
+    assert_eq!(story.run.ending(), Some(Ending::Stopped(StopReason::Interrupt)));
 }
 
 /// A phase says that its failure stops everything, in a plan that would go on. What is at work is ended, and what waits for its
@@ -69,7 +69,7 @@ fn a_failure_that_stops_everything() {
         story.fail("a");
         assert!(!story.at_work().contains(&"c"), "{side_by_side}");
         if side_by_side == 2 {
-            story.end("b", Outcome::Stopped { by: StopBy::Failure, said_done: false });
+            story.end("b", Outcome::Stopped { by: StopRequest::Failure, said_done: false });
         }
         assert_eq!((story.run.ending(), story.state("c").attempts), (Some(Ending::Failed), 0), "{side_by_side}");
     }
@@ -139,8 +139,8 @@ fn a_whole_is_left_alone_while_a_part_works() {
 fn only_one_phase() {
     let text = "phases:\n  a: { run: x }\n  gate: { approval: { message: go? } }\n  b: { needs: [{ phase: a, state: completed }], run: x }\n  c: { needs: a, run: x }\nfinally:\n  clean: { run: x }\n";
     let mut story = driven(text);
-    story.stop(StopBy::Interrupt);
-    story.end("a", Outcome::Stopped { by: StopBy::Interrupt, said_done: false });
+    story.stop(StopRequest::Interrupt);
+    story.end("a", Outcome::Stopped { by: StopRequest::Interrupt, said_done: false });
     story.only("b").expect_err("a is not done");
     story.only("clean").expect_err("it belongs to the end");
     story.choose("a", Choice::Skip).expect("a person may");
@@ -152,12 +152,12 @@ fn only_one_phase() {
     story.choose("c", Choice::Retry).expect("a person may");
     story.only("c").expect("a skipped need is enough for it");
     story.done("c");
-    assert_eq!((story.run.ending(), story.state("clean").attempts), (Some(Ending::Stopped(StopBy::OnlyThat)), 0));
+    assert_eq!((story.run.ending(), story.state("clean").attempts), (Some(Ending::Stopped(StopReason::OnlyThat)), 0));
 
     let mut story =
         driven("phases:\n  a: { run: x }\n  gate: { needs: a, approval: { message: go? } }\n  b: { run: x }\n");
-    story.stop(StopBy::Interrupt);
-    story.end("b", Outcome::Stopped { by: StopBy::Interrupt, said_done: false });
+    story.stop(StopRequest::Interrupt);
+    story.end("b", Outcome::Stopped { by: StopRequest::Interrupt, said_done: false });
     story.done("a");
     story.only("b").expect("it needs nothing");
     assert_eq!((story.at_work(), story.status("gate")), (vec!["b"], PhaseStatus::Pending));
@@ -220,8 +220,8 @@ fn nobody_is_asked_before_the_other_plan_is_there() {
 #[test]
 fn a_terminal_that_goes_is_no_second_order() {
     let mut story = driven(PAIR);
-    story.stop(StopBy::Interrupt);
-    assert!(story.stop(StopBy::Hangup).is_empty());
+    story.stop(StopRequest::Interrupt);
+    assert!(story.stop(StopRequest::Hangup).is_empty());
     let stops = run::wanted(&story.run, story.now);
     assert!(stops.iter().all(|effect| matches!(effect, Effect::Stop { kill: false, .. })), "{stops:?}");
 }
@@ -230,8 +230,8 @@ fn a_terminal_that_goes_is_no_second_order() {
 #[test]
 fn no_rewind_beside_what_is_at_work() {
     let mut story = driven(PAIR);
-    story.stop(StopBy::Hangup);
-    assert_eq!((story.run.ending(), story.at_work().len()), (Some(Ending::Stopped(StopBy::Hangup)), 2));
+    story.stop(StopRequest::Hangup);
+    assert_eq!((story.run.ending(), story.at_work().len()), (Some(Ending::Stopped(StopReason::Hangup)), 2));
     let checkpoint = story.run.last_checkpoint.clone().expect("one was taken");
     let begun = RewindBegun { to: checkpoint.clone(), before: checkpoint, files: None, state: true, undoes: false };
     assert_eq!(story.step(&Input::Rewind(begun)), Err(Refusal::AtWork));

@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 use onward_core::effect::Effect;
-use onward_core::event::{Event, Outcome, PlanRevised, StopBy};
+use onward_core::event::{Event, Outcome, PlanRevised, StopReason, StopRequest};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Choice, Consent, Input, Posted, Resumption, Says};
 use onward_core::plan;
@@ -59,7 +59,7 @@ impl Story {
     }
 
     fn asks(&self) -> bool {
-        self.run.ending() == Some(Ending::Stopped(StopBy::Question))
+        self.run.ending() == Some(Ending::Stopped(StopReason::Question))
     }
 }
 
@@ -151,7 +151,7 @@ fn one_more_is_one_more() {
     story.find_too_big("a", 79);
     assert_eq!(story.refused("a"), Some(Because::Limit), "it was one more");
     story.drive_told(waived());
-    story.take(&Input::StopAsked { by: StopBy::Interrupt });
+    story.take(&Input::StopAsked { by: StopRequest::Interrupt });
     story.drive();
     assert_eq!(story.refused("a"), Some(Because::Limit), "who was let through is gone");
 }
@@ -161,8 +161,8 @@ fn one_more_is_one_more() {
 fn what_people_edit_is_not_counted() {
     let rules = "run: make-plan, approval: false, max: 1";
     let mut story = driven(rules, BIG);
-    story.take(&Input::StopAsked { by: StopBy::Interrupt });
-    let end = AttemptEnd::bare(Outcome::Stopped { by: StopBy::Interrupt, said_done: false });
+    story.take(&Input::StopAsked { by: StopRequest::Interrupt });
+    let end = AttemptEnd::bare(Outcome::Stopped { by: StopRequest::Interrupt, said_done: false });
     story.take(&Input::AttemptEnded { phase: PhaseId::new("a"), attempt: Attempt(1), end });
     let plan = text(rules, &other_work("edited"));
     let revised = PlanRevised { plan_digest: plan::digest(&plan), plan, plan_text: String::new(), renamed: Vec::new() };

@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 use onward_core::checkpoint::{self, CheckpointBytes};
 use onward_core::effect::Effect;
-use onward_core::event::{Event, Orphans, Outcome, StopBy};
+use onward_core::event::{Event, Orphans, Outcome, StopReason, StopRequest};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{Begin, Choice, Input, Posted};
 use onward_core::run::{self, Ending, PhaseStatus, RunStatus, cache};
@@ -78,11 +78,11 @@ fn retries_are_counted_and_spaced() {
 fn i6_interruptions_use_up_no_retries() {
     let mut story = driven(CHAIN);
     for round in 1..=10 {
-        let events = story.take(&Input::StopAsked { by: StopBy::Interrupt });
+        let events = story.take(&Input::StopAsked { by: StopRequest::Interrupt });
         assert_eq!(names(&events), ["stop_asked", "checkpoint_taken"], "the checkpoint comes first, at once");
         assert!(matches!(story.wanted()[..], [Effect::Stop { kill: false, .. }]));
-        story.end("a", Outcome::Stopped { by: StopBy::Interrupt, said_done: false });
-        assert_eq!(story.run.ending(), Some(Ending::Stopped(StopBy::Interrupt)));
+        story.end("a", Outcome::Stopped { by: StopRequest::Interrupt, said_done: false });
+        assert_eq!(story.run.ending(), Some(Ending::Stopped(StopReason::Interrupt)));
         assert_eq!(story.state("a").status, PhaseStatus::Interrupted);
         story.drive();
         assert_eq!((story.at_work(), story.state("a").attempts), (vec!["a"], round + 1));
@@ -93,17 +93,17 @@ fn i6_interruptions_use_up_no_retries() {
 #[test]
 fn asked_twice_means_kill() {
     let mut story = driven(CHAIN);
-    story.take(&Input::StopAsked { by: StopBy::Interrupt });
-    story.take(&Input::StopAsked { by: StopBy::Interrupt });
-    assert!(matches!(story.wanted()[..], [Effect::Stop { kill: true, by: StopBy::Interrupt, .. }]));
-    assert!(story.take(&Input::StopAsked { by: StopBy::Interrupt }).is_empty());
+    story.take(&Input::StopAsked { by: StopRequest::Interrupt });
+    story.take(&Input::StopAsked { by: StopRequest::Interrupt });
+    assert!(matches!(story.wanted()[..], [Effect::Stop { kill: true, by: StopRequest::Interrupt, .. }]));
+    assert!(story.take(&Input::StopAsked { by: StopRequest::Interrupt }).is_empty());
 }
 
 /// The terminal is closed. The run is left at once, and its phase stays on record as running.
 #[test]
 fn a_hangup_leaves_the_phases_alone() {
     let mut story = driven(CHAIN);
-    let events = story.take(&Input::StopAsked { by: StopBy::Hangup });
+    let events = story.take(&Input::StopAsked { by: StopRequest::Hangup });
     assert_eq!(names(&events), ["stop_asked", "checkpoint_taken", "run_stopped"]);
     assert_eq!((story.at_work(), story.run.status()), (vec!["a"], RunStatus::Interrupted));
     story.drive();
@@ -128,8 +128,8 @@ fn an_unwanted_orphan_is_killed_first() {
     let mut story = driven(CHAIN);
     story.begin(Begin { orphans: Orphans::Kill, ..common::begin(0) }).expect("a driver may begin");
     story.take(&Input::AttemptFound { phase: PhaseId::new("a"), attempt: Attempt(1), alive: true });
-    assert!(matches!(story.wanted()[..], [Effect::Stop { kill: true, by: StopBy::OrphanKill, .. }]));
-    story.end("a", Outcome::Stopped { by: StopBy::OrphanKill, said_done: false });
+    assert!(matches!(story.wanted()[..], [Effect::Stop { kill: true, by: StopRequest::OrphanKill, .. }]));
+    story.end("a", Outcome::Stopped { by: StopRequest::OrphanKill, said_done: false });
     assert_eq!((story.at_work(), story.state("a").attempts), (vec!["a"], 2));
 }
 
@@ -163,9 +163,9 @@ fn an_outward_effect_in_doubt_is_asked_about() {
         let mut story = driven(plan);
         story.drive();
         story.end("a", Outcome::Unknown);
-        assert_eq!(story.run.ending(), Some(Ending::Stopped(StopBy::Question)));
+        assert_eq!(story.run.ending(), Some(Ending::Stopped(StopReason::Question)));
         story.resume(&[]);
-        assert_eq!(story.run.ending(), Some(Ending::Stopped(StopBy::Question)), "--resume is no answer");
+        assert_eq!(story.run.ending(), Some(Ending::Stopped(StopReason::Question)), "--resume is no answer");
         story.resume(&[("a", choice)]);
         assert_eq!(story.at_work(), [at_work]);
         assert_eq!(story.state("a").generation.0, 1, "the same idempotency key");
@@ -177,8 +177,8 @@ fn an_outward_effect_in_doubt_is_asked_about() {
 fn i3_a_finished_phase_wants_a_new_generation() {
     let mut story = driven(CHAIN);
     story.done("a");
-    story.take(&Input::StopAsked { by: StopBy::Interrupt });
-    story.end("b", Outcome::Stopped { by: StopBy::Interrupt, said_done: false });
+    story.take(&Input::StopAsked { by: StopRequest::Interrupt });
+    story.end("b", Outcome::Stopped { by: StopRequest::Interrupt, said_done: false });
     story.drive_with(&[("a", Choice::Retry)]);
     assert_eq!(story.state("a").generation.0, 2);
     assert!(story.at_work().contains(&"a"));
@@ -196,10 +196,10 @@ fn what_happens_to_the_others_after_a_failure() {
         let mut story = driven(&plan);
         story.fail("bad");
         assert_eq!(story.at_work().len(), after_failure, "{policy}");
-        let stops = story.wanted().iter().any(|effect| matches!(effect, Effect::Stop { by: StopBy::Failure, .. }));
+        let stops = story.wanted().iter().any(|effect| matches!(effect, Effect::Stop { by: StopRequest::Failure, .. }));
         assert_eq!(stops, policy == "stop");
         let end = if stops {
-            Outcome::Stopped { by: StopBy::Failure, said_done: false }
+            Outcome::Stopped { by: StopRequest::Failure, said_done: false }
         } else {
             Outcome::Exited { code: 0 }
         };

@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 use onward_core::effect::Effect;
-use onward_core::event::{CommitRule, Event, Outcome, RunStarted, SnapshotRef, StopBy};
+use onward_core::event::{CommitRule, Event, Outcome, RunStarted, SnapshotRef, StopReason, StopRequest};
 use onward_core::input::Input;
 use onward_core::run::Ending;
 
@@ -24,7 +24,7 @@ fn snapshots(started: RunStarted) -> RunStarted {
 /// A snapshot is wanted and a stop is asked for. The checkpoints are taken without it, the run is left, and nothing is started.
 #[test]
 fn a_stop_does_not_wait_for_a_snapshot() {
-    for by in [StopBy::Interrupt, StopBy::SessionEnd, StopBy::Hangup] {
+    for by in [StopRequest::Interrupt, StopRequest::SessionEnd, StopRequest::Hangup] {
         let mut story = driven(CHAIN, snapshots);
         assert_eq!(story.wanted(), [Effect::Snapshot], "of the start");
         let kept = SnapshotRef { commit: "1".repeat(40), number: 1, left_out: Vec::new(), head: None };
@@ -47,8 +47,8 @@ fn a_stop_leaves_a_commit_begun() {
     let mut story = driven(CHAIN, |started| RunStarted { commits: Some(rule), ..started });
     story.end("a", Outcome::Exited { code: 0 });
     assert_eq!(story.wanted(), [Effect::Commit { number: 1 }]);
-    story.stop(StopBy::Interrupt);
-    assert_eq!(story.run.ending(), Some(Ending::Stopped(StopBy::Interrupt)));
+    story.stop(StopRequest::Interrupt);
+    assert_eq!(story.run.ending(), Some(Ending::Stopped(StopReason::Interrupt)));
     story.take(&Input::Begin(common::begin(2)));
     assert_eq!(story.wanted(), [Effect::Commit { number: 1 }]);
 }
@@ -60,10 +60,10 @@ fn a_stop_does_not_wait_for_ever() {
     for (asked, patience_ms) in [(1, 9_200), (2, 2_500)] {
         let mut story = driven(CHAIN, |started| started);
         for _ in 0..asked {
-            story.stop(StopBy::SessionEnd);
+            story.stop(StopRequest::SessionEnd);
         }
         assert!(story.after(SignedDuration::from_millis(patience_ms - 1)).is_empty());
-        assert_eq!(story.after(SignedDuration::from_millis(1)), [Event::RunStopped { by: StopBy::SessionEnd }]);
+        assert_eq!(story.after(SignedDuration::from_millis(1)), [Event::RunStopped { reason: StopReason::SessionEnd }]);
         assert_eq!(story.run.running().count(), 1);
         story.take(&Input::Begin(common::begin(2)));
         assert!(matches!(story.wanted()[..], [Effect::Recover { .. }]));
@@ -87,7 +87,7 @@ fn a_stop_begins_nothing() {
         finally:
           z: { run: x }
         ";
-    for by in [StopBy::Interrupt, StopBy::SessionEnd] {
+    for by in [StopRequest::Interrupt, StopRequest::SessionEnd] {
         let mut story = driven(plan, snapshots);
         let kept = SnapshotRef { commit: "1".repeat(40), number: 1, left_out: Vec::new(), head: None };
         story.take(&Input::Snapshotted(Ok(kept)));

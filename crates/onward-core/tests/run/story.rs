@@ -4,7 +4,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use onward_core::checkpoint::NewCheckpointDocument;
 use onward_core::effect::Effect;
-use onward_core::event::{Event, Outcome, Recorded, RunStarted, StopBy};
+use onward_core::event::{Event, Outcome, Recorded, RunStarted, StopRequest};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Begin, Choice, Input, LastWords, Posted, Resumption, Says};
 use onward_core::plan::Plan;
@@ -114,7 +114,7 @@ impl Story {
         self.end(phase, Outcome::Exited { code: 3 })
     }
 
-    pub(crate) fn stop(&mut self, by: StopBy) -> Vec<Event> {
+    pub(crate) fn stop(&mut self, by: StopRequest) -> Vec<Event> {
         self.take(&Input::StopAsked { by })
     }
 

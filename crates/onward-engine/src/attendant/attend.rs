@@ -21,14 +21,13 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, killpg, pthread_sigmask};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd;
+use onward_core::event::{LeftRunning, StopRequest};
 use onward_core::mutant::{self, Defect};
 
 use super::capture::{Account, Capture, PipeRead};
 use super::ending::{EndCause, EndUnderWay, NextAct};
 use super::folder::AttemptFolder;
-use super::record::{
-    self, AfterSuccess, ExitRecord, LeftRunning, Main, Outcome, RecordError, Spec, Started, Stop, StopBy, StopMode,
-};
+use super::record::{self, AfterSuccess, ExitRecord, Main, ProcessEnd, RecordError, Spec, Started, Stop, StopMode};
 use super::wake::{AttendantWake, AttendantWoken};
 use crate::kill_point::reached;
 use crate::redact::{self, Digests, Secrets};
@@ -122,7 +121,7 @@ impl StartMoment {
 }
 
 struct Ended {
-    outcome: Outcome,
+    outcome: ProcessEnd,
     at: Timestamp,
     duration: Duration,
 }
@@ -162,10 +161,10 @@ impl Attendant {
         // A request that was written before our record was there came without a signal. Nothing is executed then.
         if let Some(stop) = self.requested() {
             self.ending = Some(EndUnderWay::by_request(stop, Instant::now()));
-            self.end_with(Outcome::CouldNotStart("stopped before it began".to_owned()));
+            self.end_with(ProcessEnd::CouldNotStart("stopped before it began".to_owned()));
         } else if let Err(error) = self.start_phase() {
             let reason = self.reason(&error);
-            self.end_with(Outcome::CouldNotStart(reason));
+            self.end_with(ProcessEnd::CouldNotStart(reason));
         }
         while !self.is_over() {
             self.wait_and_work()?;
@@ -290,9 +289,9 @@ impl Attendant {
     fn reap(&mut self) -> io::Result<()> {
         loop {
             match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
-                Ok(WaitStatus::Exited(pid, code)) if Some(pid) == self.phase => self.end_with(Outcome::Code(code)),
+                Ok(WaitStatus::Exited(pid, code)) if Some(pid) == self.phase => self.end_with(ProcessEnd::Code(code)),
                 Ok(WaitStatus::Signaled(pid, signal, _)) if Some(pid) == self.phase => {
-                    self.end_with(Outcome::Signal(signal as i32));
+                    self.end_with(ProcessEnd::Signal(signal as i32));
                 }
                 Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD) => return Ok(()),
                 Ok(_) | Err(Errno::EINTR) => {}
@@ -303,9 +302,9 @@ impl Attendant {
 
     /// Its main process has ended. Nothing of an attempt that did not succeed lives on: what would go on working would do so beside
     /// the next attempt.
-    fn end_with(&mut self, outcome: Outcome) {
+    fn end_with(&mut self, outcome: ProcessEnd) {
         let duration = process::boottime().saturating_sub(self.begun.boottime);
-        let succeeded = outcome == Outcome::Code(0);
+        let succeeded = outcome == ProcessEnd::Code(0);
         self.ended = Some(Ended { outcome, at: Timestamp::now(), duration });
         let ends_all = !succeeded || self.spec.after_success == AfterSuccess::EndAll;
         let ends_all = ends_all && !mutant::has(Defect::LetTheRestLive);
@@ -322,7 +321,7 @@ impl Attendant {
         while self.ending.is_none() && has_children() {
             if Instant::now() >= until {
                 let left = self.mark().members().unwrap_or_default();
-                self.left_running = LeftRunning::of(&left);
+                self.left_running = record::left_running(&left);
                 return;
             }
             thread::sleep(LEFTOVER_LOOK / 4);
@@ -339,7 +338,7 @@ impl Attendant {
         match self.folder.stop() {
             Ok(stop) => stop,
             Err(RecordError::Damaged { .. } | RecordError::Newer { .. } | RecordError::Unreadable { .. }) => {
-                Some(Stop { by: StopBy::Interrupt, mode: StopMode::Ask })
+                Some(Stop { by: StopRequest::Interrupt, mode: StopMode::Ask })
             }
         }
     }
@@ -352,7 +351,7 @@ impl Attendant {
         }
         let mut stop = match on_record {
             Some(stop) => stop,
-            None if woken.hurried || woken.told => Stop { by: StopBy::Interrupt, mode: StopMode::Ask },
+            None if woken.hurried || woken.told => Stop { by: StopRequest::Interrupt, mode: StopMode::Ask },
             None => return,
         };
         if woken.hurried {
@@ -389,7 +388,7 @@ impl Attendant {
                 self.signal_group(Signal::SIGKILL);
                 // Where not even /proc can be read the group is all that is known.
                 let left = self.mark().kill().unwrap_or_default();
-                self.left_running = LeftRunning::of(&left);
+                self.left_running = record::left_running(&left);
                 self.group_alive = false;
             }
         }

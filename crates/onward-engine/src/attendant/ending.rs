@@ -4,13 +4,15 @@
 
 use std::time::{Duration, Instant};
 
-use super::record::{Spec, Stop, StopBy, StopMode};
+use onward_core::event::StopRequest;
+
+use super::record::{Spec, Stop, StopMode};
 
 /// Why a phase is being ended. The first reason stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EndCause {
     TimedOut,
-    Stopped(StopBy),
+    Stopped(StopRequest),
     /// Its main process has ended by itself, and what it left behind is not to live on.
     Over,
 }
@@ -123,11 +125,11 @@ mod tests {
     fn a_request_grows_firmer() {
         let (spec, start) = (spec(), Instant::now());
         let at = |seconds| start + Duration::from_secs(seconds);
-        let mut ending = EndUnderWay::by_request(Stop { by: StopBy::Interrupt, mode: StopMode::Ask }, start);
+        let mut ending = EndUnderWay::by_request(Stop { by: StopRequest::Interrupt, mode: StopMode::Ask }, start);
         assert_eq!((ending.act(), ending.advance(&spec, at(4))), (NextAct::Interrupt, None));
         assert_eq!((ending.advance(&spec, at(5)), ending.advance(&spec, at(7))), (Some(NextAct::Terminate), None));
         assert_eq!((ending.advance(&spec, at(8)), ending.advance(&spec, at(99))), (Some(NextAct::Kill), None));
-        assert_eq!(ending.cause, EndCause::Stopped(StopBy::Interrupt));
+        assert_eq!(ending.cause, EndCause::Stopped(StopRequest::Interrupt));
     }
 
     /// The time of a phase is up, and while it is given its grace somebody presses Ctrl+C twice. It is killed, because of the time.

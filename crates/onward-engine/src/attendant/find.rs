@@ -8,10 +8,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
+use onward_core::event::StopRequest;
 use onward_store::lock::is_locked;
 
 use super::folder::AttemptFolder;
-use super::record::{self, ExitRecord, RecordError, Started, Stop, StopBy, StopMode};
+use super::record::{self, ExitRecord, RecordError, Started, Stop, StopMode};
 use super::survivors::was_given_to_somebody;
 use crate::drive::running_attempt;
 use crate::kill_point::reached;
@@ -146,12 +147,12 @@ fn lock_is_held(folder: &AttemptFolder) -> Result<bool, RecordError> {
 }
 
 /// Asks the phase to end: politely, then firmly, then by force. The attendant sees to that; this returns at once.
-pub fn ask_to_stop(folder: &AttemptFolder, by: StopBy) -> io::Result<StopReached> {
+pub fn ask_to_stop(folder: &AttemptFolder, by: StopRequest) -> io::Result<StopReached> {
     request(folder, Stop { by, mode: StopMode::Ask }, (Signal::SIGUSR1, Signal::SIGURG))
 }
 
 /// Has the phase and everything it started killed now.
-pub fn kill(folder: &AttemptFolder, by: StopBy) -> io::Result<StopReached> {
+pub fn kill(folder: &AttemptFolder, by: StopRequest) -> io::Result<StopReached> {
     request(folder, Stop { by, mode: StopMode::Kill }, (Signal::SIGUSR2, Signal::SIGUSR2))
 }
 

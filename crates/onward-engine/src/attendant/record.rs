@@ -9,6 +9,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
+use onward_core::event::{LeftRunning, StopRequest};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -107,11 +108,11 @@ pub(crate) struct Main {
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExitRecord {
-    pub outcome: Outcome,
+    pub outcome: ProcessEnd,
     /// The phase was ended because its time was up. Never together with `stopped_by`: what came first counts.
     pub timed_out: bool,
     /// Somebody asked for the end before it came. The phase may have ended well all the same.
-    pub stopped_by: Option<StopBy>,
+    pub stopped_by: Option<StopRequest>,
     pub started_at: Timestamp,
     pub ended_at: Timestamp,
     /// Suspended time included, and right also when the clock was set in between.
@@ -133,30 +134,21 @@ pub struct ExitRecord {
     pub left_running: Vec<LeftRunning>,
 }
 
-/// A process that an attempt left behind.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeftRunning {
-    pub pid: i32,
-    /// In clock ticks since boot.
-    pub start_time: u64,
-    /// The name of its program as the kernel has it.
-    pub name: String,
+/// The record of processes that an attempt left behind, at most [`LEFT_RUNNING_MAX`] of them.
+pub(super) fn left_running(members: &[Member]) -> Vec<LeftRunning> {
+    let one = |member: &Member| LeftRunning {
+        pid: member.pid.as_raw(),
+        start_time: member.start_time,
+        name: process::program_name(member.pid),
+    };
+    members.iter().take(LEFT_RUNNING_MAX).map(one).collect()
 }
 
-impl LeftRunning {
-    pub(super) fn of(members: &[Member]) -> Vec<Self> {
-        let one = |member: &Member| Self {
-            pid: member.pid.as_raw(),
-            start_time: member.start_time,
-            name: process::program_name(member.pid),
-        };
-        members.iter().take(LEFT_RUNNING_MAX).map(one).collect()
-    }
-}
-
+/// The end of a phase's main process, before it is judged: the journal has an
+/// [`Outcome`](onward_core::event::Outcome).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum ProcessEnd {
     Code(i32),
     Signal(i32),
     /// Nothing was executed; the reason.
@@ -166,19 +158,8 @@ pub enum Outcome {
 /// A request that an attempt should end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stop {
-    pub by: StopBy,
+    pub by: StopRequest,
     pub mode: StopMode,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum StopBy {
-    Interrupt,
-    SessionEnd,
-    Deadline,
-    Cancel,
-    OrphanKill,
-    Failure,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -300,9 +281,9 @@ mod tests {
 
     fn exit() -> ExitRecord {
         ExitRecord {
-            outcome: Outcome::Code(3),
+            outcome: ProcessEnd::Code(3),
             timed_out: false,
-            stopped_by: Some(StopBy::OrphanKill),
+            stopped_by: Some(StopRequest::OrphanKill),
             started_at: Timestamp::UNIX_EPOCH,
             ended_at: Timestamp::UNIX_EPOCH,
             duration_ms: 12,

@@ -1,12 +1,11 @@
 //! Pausing a run, and giving it up.
 
-use onward_core::event::StopBy;
+use onward_core::event::StopRequest;
 use onward_core::id::RunId;
 use onward_core::input::Posted;
 
 use crate::Onward;
 use crate::attendant;
-use crate::drive::running_attempt::record_of;
 use crate::error::{Error, Result};
 use crate::executor::shell;
 use crate::sys::file_lock::{LOCK_LOOK_EVERY, end};
@@ -42,7 +41,7 @@ impl Onward {
         let held = |folder: &&attendant::AttemptFolder| attendant::is_at_work(folder).unwrap_or(false);
         for folder in folders.iter().filter(held) {
             // An attendant that cannot be reached is gone, and what it left is ended below.
-            let _ = attendant::ask_to_stop(folder, record_of(StopBy::Cancel));
+            let _ = attendant::ask_to_stop(folder, StopRequest::Cancel);
         }
         for _ in 0..ORPHAN_LOOKS_MAX {
             if !folders.iter().any(|folder| held(&folder)) {

@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 use onward_core::checkpoint::Checkpoint;
-use onward_core::event::{FilesBack, RewindBegun, RunRewound, SnapshotRef, StopBy};
+use onward_core::event::{FilesBack, RewindBegun, RunRewound, SnapshotRef, StopRequest};
 use onward_core::id::CheckpointId;
 use onward_core::input::{Input, Posted};
 use onward_core::run::{Run, vcs};
@@ -36,7 +36,7 @@ pub fn begin(
 ) -> Result<()> {
     let mut inputs = Vec::new();
     if hand.run().ending().is_none() {
-        inputs.push(Input::StopAsked { by: StopBy::Rewind });
+        inputs.push(Input::StopAsked { by: StopRequest::Rewind });
     }
     // Also of a run that was stopped: after a hangup its phases lived on.
     inputs.extend(ends);

@@ -14,7 +14,7 @@ use onward_store::lock::held_runs;
 
 use super::findings::{FindingsSoFar, REPAIR, relative};
 use super::places::{children, shown};
-use crate::attendant::{self, AttemptFolder, Outcome};
+use crate::attendant::{self, AttemptFolder, ProcessEnd};
 use crate::drive::running_attempt;
 use crate::executor::shell;
 use crate::project::Project;
@@ -102,7 +102,7 @@ pub(super) fn all_unrecorded(project: &Project, run: &Run) -> Vec<Unrecorded> {
 /// Whether it matters to the next start what an attempt left. That the last one failed does not: it would be tried again.
 fn says_something(folder: &AttemptFolder, is_last: bool) -> bool {
     match (folder.started(), folder.exit()) {
-        (Ok(Some(_)), Ok(Some(exit))) => exit.outcome == Outcome::Code(0) || !is_last,
+        (Ok(Some(_)), Ok(Some(exit))) => exit.outcome == ProcessEnd::Code(0) || !is_last,
         (Ok(Some(_)), Ok(None) | Err(_)) | (Err(_), _) => true,
         (Ok(None), _) => false,
     }
@@ -123,7 +123,7 @@ pub(super) fn unrecorded(project: &Project, run: &Run, found: &mut FindingsSoFar
                 format!("{phase} is at work, and the journal of run {} does not know of it", run.id),
                 format!("nothing is touched while it works; when it is done, {REPAIR} puts its record aside"),
             ),
-            (false, Some(Outcome::Code(0))) => (
+            (false, Some(ProcessEnd::Code(0))) => (
                 format!("{phase} was done after the last record that is left of run {}", run.id),
                 format!(
                     "its record is kept: {REPAIR} puts it aside so that the run can go on; what was done is not done \

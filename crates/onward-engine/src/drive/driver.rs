@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use onward_core::effect::Effect;
-use onward_core::event::{Event, StopBy};
+use onward_core::event::{Event, StopRequest};
 use onward_core::input::{Begin, Input};
 use onward_core::mutant::{self, Mutant};
 use onward_core::run::{self, Ending, Run, Stepped};
@@ -40,7 +40,7 @@ impl Driver<'_> {
         });
         if let Err(why) = &driven {
             // Nobody would ever take the results of what goes on without a store.
-            let by = is_without_a_store(why).then_some(StopBy::DriverGone);
+            let by = is_without_a_store(why).then_some(StopRequest::SessionEnd);
             if by.is_some() {
                 self.reporter
                     .update(&Update::Note(&format!("{why}: nothing more is started, and what is at work is ended")));

@@ -12,7 +12,7 @@ use onward_core::id::{Attempt, PhaseId};
 use onward_core::mutant::{self, Defect};
 use onward_core::run::Run;
 
-use crate::attendant::{AttemptFolder, ExitRecord, Outcome};
+use crate::attendant::{AttemptFolder, ExitRecord, ProcessEnd};
 use crate::drive::running_attempt::boot_now;
 use crate::executor::shell;
 use crate::project::Project;
@@ -113,5 +113,5 @@ fn exit_of(folder: &AttemptFolder) -> Option<ExitRecord> {
 }
 
 fn succeeded(exit: &ExitRecord) -> bool {
-    exit.outcome == Outcome::Code(0) && exit.stopped_by.is_none() && !exit.timed_out
+    exit.outcome == ProcessEnd::Code(0) && exit.stopped_by.is_none() && !exit.timed_out
 }

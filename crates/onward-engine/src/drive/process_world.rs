@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use onward_core::event::{LimitHit, Outcome, StopBy};
+use onward_core::event::{LimitHit, Outcome, StopRequest};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Input};
 use onward_core::run::Run;
@@ -97,9 +97,9 @@ impl Flights<'_> {
     fn heard(&mut self, signals: Vec<i32>) -> Vec<Input> {
         self.status_asked |= signals.contains(&SIGUSR1);
         let asked = signals.into_iter().filter_map(|signal| match signal {
-            SIGINT => Some(StopBy::Interrupt),
-            SIGTERM => Some(StopBy::SessionEnd),
-            SIGHUP => Some(StopBy::Hangup),
+            SIGINT => Some(StopRequest::Interrupt),
+            SIGTERM => Some(StopRequest::SessionEnd),
+            SIGHUP => Some(StopRequest::Hangup),
             _ => None,
         });
         asked.map(|by| Input::StopAsked { by }).collect()
@@ -234,7 +234,7 @@ impl World for Flights<'_> {
         Ok(None)
     }
 
-    fn stop(&mut self, id: &PhaseId, attempt: Attempt, by: StopBy, urgency: Urgency) -> Result<Option<Input>> {
+    fn stop(&mut self, id: &PhaseId, attempt: Attempt, by: StopRequest, urgency: Urgency) -> Result<Option<Input>> {
         if let Some(flight) = self.in_flight.get_mut(id) {
             flight.ask_to_stop(by, urgency);
             return Ok(None);
@@ -267,10 +267,10 @@ impl World for Flights<'_> {
         self.place.demand()
     }
 
-    fn end_all(&mut self, by: Option<StopBy>) {
+    fn end_all(&mut self, by: Option<StopRequest>) {
         let asked = match stop::signal() {
-            Some(SIGINT) => Some(StopBy::Interrupt),
-            Some(SIGTERM) => Some(StopBy::SessionEnd),
+            Some(SIGINT) => Some(StopRequest::Interrupt),
+            Some(SIGTERM) => Some(StopRequest::SessionEnd),
             Some(_) | None => by,
         };
         // Otherwise nobody wants them to end: the next driver takes their results.

@@ -5,13 +5,14 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use jiff::tz::TimeZone;
-use onward_core::event::{LeftRunning, Outcome, StopBy};
+use onward_core::event::{LeftRunning, Outcome, StopRequest};
 use onward_core::id::Attempt;
 use onward_core::input::{AttemptEnd, LastWords};
 use onward_core::tail::TAIL_BYTES_MAX;
 
 use crate::attendant::{
-    self, Adopted, AttemptFolder, AttemptFound, Attending, ExitRecord, OutputsError, RecordError, Spec, StopMode,
+    self, Adopted, AttemptFolder, AttemptFound, Attending, ExitRecord, OutputsError, ProcessEnd, RecordError, Spec,
+    StopMode,
 };
 use crate::drive::world::Urgency;
 use crate::error::{Error, Result};
@@ -44,7 +45,7 @@ pub(crate) struct Flight {
     /// The evidence that is gathered when it is done.
     look: ProofLook,
     /// The last request to stop; repeated only when it is more urgent, or when nobody heard it.
-    asked: Option<(StopBy, Urgency)>,
+    asked: Option<(StopRequest, Urgency)>,
     heard: bool,
     /// Since when it has been asked so urgently.
     asked_at: Instant,
@@ -172,7 +173,7 @@ impl Flight {
         let end = match found {
             AttemptFound::Exited(exit) => {
                 // An attendant that could only be told by a signal does not know who asked.
-                let stopped_by = exit.stopped_by.map(|by| self.asked.map_or(by, |(by, _)| record_of(by)));
+                let stopped_by = exit.stopped_by.map(|by| self.asked.map_or(by, |(by, _)| by));
                 end_of(&self.folder, &ExitRecord { stopped_by, ..exit }, &self.look)
             }
             AttemptFound::Alive(_) => return AttemptLook::AtWork,
@@ -194,7 +195,7 @@ impl Flight {
         end.map_or(AttemptLook::Nothing, |end| AttemptLook::Over(Box::new(end)))
     }
 
-    pub(crate) fn ask_to_stop(&mut self, by: StopBy, urgency: Urgency) {
+    pub(crate) fn ask_to_stop(&mut self, by: StopRequest, urgency: Urgency) {
         if self.heard && matches!(self.asked, Some((_, asked)) if asked >= urgency) {
             return;
         }
@@ -204,8 +205,8 @@ impl Flight {
         self.asked = Some((by, urgency));
         // An attendant that is gone will be seen to be; one that could not be told is told again at the next look.
         let (reached, mode) = match urgency {
-            Urgency::Ask => (attendant::ask_to_stop(&self.folder, record_of(by)), StopMode::Ask),
-            Urgency::Kill => (attendant::kill(&self.folder, record_of(by)), StopMode::Kill),
+            Urgency::Ask => (attendant::ask_to_stop(&self.folder, by), StopMode::Ask),
+            Urgency::Kill => (attendant::kill(&self.folder, by), StopMode::Kill),
         };
         let told = || self.attendant().is_some_and(|one| attendant::tell_to_stop(one, mode).unwrap_or(false));
         self.heard = reached.is_ok() || told();
@@ -350,8 +351,8 @@ fn end_of(folder: &AttemptFolder, exit: &ExitRecord, look: &ProofLook) -> Option
     })
 }
 
-fn left_running(one: &attendant::LeftRunning) -> LeftRunning {
-    LeftRunning { pid: one.pid, start_time: one.start_time, name: secrets().text(&one.name).into_owned() }
+fn left_running(one: &LeftRunning) -> LeftRunning {
+    LeftRunning { name: secrets().text(&one.name).into_owned(), ..one.clone() }
 }
 
 /// The end of the output of an attempt that failed: it may have been turned away by a limit. It was redacted when it was
@@ -378,42 +379,10 @@ fn says_done(outcome: &Outcome) -> bool {
 /// An end that we asked for is never a failure; whether it is a success is for core to say.
 fn outcome_of(exit: &ExitRecord) -> Outcome {
     match (exit.stopped_by, exit.timed_out, &exit.outcome) {
-        (Some(by), _, outcome) => {
-            Outcome::Stopped { by: event_of(by), said_done: *outcome == attendant::Outcome::Code(0) }
-        }
+        (Some(by), _, outcome) => Outcome::Stopped { by, said_done: *outcome == ProcessEnd::Code(0) },
         (None, true, _) => Outcome::TimedOut,
-        (None, false, attendant::Outcome::Code(code)) => Outcome::Exited { code: *code },
-        (None, false, attendant::Outcome::Signal(signal)) => Outcome::Killed { signal: *signal },
-        (None, false, attendant::Outcome::CouldNotStart(reason)) => Outcome::CouldNotStart { reason: reason.clone() },
-    }
-}
-
-pub(crate) fn record_of(by: StopBy) -> attendant::StopBy {
-    match by {
-        StopBy::Interrupt => attendant::StopBy::Interrupt,
-        StopBy::SessionEnd
-        | StopBy::Hangup
-        | StopBy::Question
-        | StopBy::OnlyThat
-        | StopBy::DriverGone
-        | StopBy::Limit
-        | StopBy::Pause
-        | StopBy::Waiting
-        | StopBy::Rewind => attendant::StopBy::SessionEnd,
-        StopBy::Deadline => attendant::StopBy::Deadline,
-        StopBy::Cancel => attendant::StopBy::Cancel,
-        StopBy::Failure => attendant::StopBy::Failure,
-        StopBy::OrphanKill => attendant::StopBy::OrphanKill,
-    }
-}
-
-fn event_of(by: attendant::StopBy) -> StopBy {
-    match by {
-        attendant::StopBy::Interrupt => StopBy::Interrupt,
-        attendant::StopBy::SessionEnd => StopBy::SessionEnd,
-        attendant::StopBy::Deadline => StopBy::Deadline,
-        attendant::StopBy::Cancel => StopBy::Cancel,
-        attendant::StopBy::Failure => StopBy::Failure,
-        attendant::StopBy::OrphanKill => StopBy::OrphanKill,
+        (None, false, ProcessEnd::Code(code)) => Outcome::Exited { code: *code },
+        (None, false, ProcessEnd::Signal(signal)) => Outcome::Killed { signal: *signal },
+        (None, false, ProcessEnd::CouldNotStart(reason)) => Outcome::CouldNotStart { reason: reason.clone() },
     }
 }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use onward_core::event::{FilesBack, LimitHit, SnapshotRef, StopBy};
+use onward_core::event::{FilesBack, LimitHit, SnapshotRef, StopRequest};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::Input;
 use onward_core::run::Run;
@@ -45,7 +45,7 @@ pub trait World {
     fn replan(&mut self, run: &Run, phase: &PhaseId) -> Result<Option<Input>>;
 
     /// Sees to it that an attempt ends. Asking again for the same is harmless.
-    fn stop(&mut self, phase: &PhaseId, attempt: Attempt, by: StopBy, urgency: Urgency) -> Result<Option<Input>>;
+    fn stop(&mut self, phase: &PhaseId, attempt: Attempt, by: StopRequest, urgency: Urgency) -> Result<Option<Input>>;
 
     fn tree(&mut self) -> &mut dyn TreeWorld;
 
@@ -61,7 +61,7 @@ pub trait World {
     }
 
     /// Ends what is at work, where that cannot be written down: because a stop was asked for, or for the reason that is given.
-    fn end_all(&mut self, _by: Option<StopBy>) {}
+    fn end_all(&mut self, _by: Option<StopRequest>) {}
 
     /// An error if the project is not where it was: nothing that was seen since then counts, and nothing may be started.
     fn demand_in_place(&self) -> Result<()> {

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 
+use onward_core::event::StopRequest;
 use onward_store::lock::{Hold, try_lock};
 use onward_store::private;
 
@@ -44,7 +45,7 @@ pub(crate) fn end(folder: &attendant::AttemptFolder) -> std::result::Result<(), 
     if !held() {
         return Ok(());
     }
-    let _ = attendant::kill(folder, attendant::StopBy::OrphanKill);
+    let _ = attendant::kill(folder, StopRequest::OrphanKill);
     if attendant::is_attended(folder) && wait() {
         return Ok(());
     }

@@ -3,8 +3,9 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
+use onward_core::event::StopRequest;
 use onward_core::id::{Attempt, PhaseId, RunId};
-use onward_engine::attendant::{AttemptFolder, FolderError, Outcome, SpawnError, StopBy, ask_to_stop};
+use onward_engine::attendant::{AttemptFolder, FolderError, ProcessEnd, SpawnError, ask_to_stop};
 
 use crate::world::{Tests, World, hold, wait_for_end};
 
@@ -28,7 +29,7 @@ pub(crate) const TESTS: Tests = &[
 fn phase_that_succeeds() {
     let world = World::new("echo out; echo err >&2");
     let exit = world.run();
-    assert_eq!((&exit.outcome, exit.timed_out, exit.stopped_by), (&Outcome::Code(0), false, None));
+    assert_eq!((&exit.outcome, exit.timed_out, exit.stopped_by), (&ProcessEnd::Code(0), false, None));
     assert_eq!((exit.output_bytes, exit.output_dropped_bytes, exit.log_error), (8, 0, None));
     assert!(exit.started_at <= exit.ended_at && exit.duration_ms < 10_000);
     let output = world.output();
@@ -37,19 +38,19 @@ fn phase_that_succeeds() {
 
 /// A phase ends with code 3. The record has that code.
 fn phase_that_fails() {
-    assert_eq!(World::new("exit 3").run().outcome, Outcome::Code(3));
+    assert_eq!(World::new("exit 3").run().outcome, ProcessEnd::Code(3));
 }
 
 /// A phase crashes. The record has the signal, which is no exit code.
 fn phase_ended_by_a_signal() {
-    assert_eq!(World::new("kill -SEGV $$").run().outcome, Outcome::Signal(11));
+    assert_eq!(World::new("kill -SEGV $$").run().outcome, ProcessEnd::Signal(11));
 }
 
 /// The shell that the plan asks for is not installed. Nothing ran, and the record says which program it was.
 fn program_that_is_not_there() {
     let mut world = World::new("");
     "no-such-shell".clone_into(&mut world.spec.argv[0]);
-    let Outcome::CouldNotStart(reason) = world.run().outcome else { panic!("it started") };
+    let ProcessEnd::CouldNotStart(reason) = world.run().outcome else { panic!("it started") };
     assert!(reason.contains("no-such-shell"), "{reason}");
 }
 
@@ -57,7 +58,7 @@ fn program_that_is_not_there() {
 fn working_directory_that_is_not_there() {
     let mut world = World::new("true");
     world.spec.working_directory = world.path("gone");
-    let Outcome::CouldNotStart(reason) = world.run().outcome else { panic!("it started") };
+    let ProcessEnd::CouldNotStart(reason) = world.run().outcome else { panic!("it started") };
     assert!(reason.contains("gone"), "{reason}");
 }
 
@@ -121,7 +122,7 @@ fn planted_folder_is_refused() {
 fn background_child_delays_nothing() {
     let world = World::new("sleep 60 & echo $! > daemon; echo done");
     let exit = world.run();
-    assert_eq!((exit.outcome, world.output().as_str()), (Outcome::Code(0), "done\n"));
+    assert_eq!((exit.outcome, world.output().as_str()), (ProcessEnd::Code(0), "done\n"));
     assert!(exit.duration_ms < 5_000);
     assert!(crate::world::lives(world.pid_in("daemon")), "the daemon was killed");
     assert!(matches!(world.find(), onward_engine::attendant::AttemptFound::Exited(_)), "the held lock was asked first");
@@ -131,7 +132,7 @@ fn background_child_delays_nothing() {
 fn stop_that_comes_too_late() {
     let world = World::new("true");
     world.run();
-    let reached = ask_to_stop(&world.folder, StopBy::Interrupt).expect("a writable folder");
+    let reached = ask_to_stop(&world.folder, StopRequest::Interrupt).expect("a writable folder");
     assert_eq!(reached, onward_engine::attendant::StopReached::Gone);
     assert_eq!(world.exit().stopped_by, None);
 }
@@ -139,5 +140,5 @@ fn stop_that_comes_too_late() {
 /// A script is longer than any pipe. It arrives whole.
 fn long_script_arrives_whole() {
     let world = World::new(&format!("echo begin; : {}; echo end", "x".repeat(100_000)));
-    assert_eq!((world.run().outcome, world.output().as_str()), (Outcome::Code(0), "begin\nend\n"));
+    assert_eq!((world.run().outcome, world.output().as_str()), (ProcessEnd::Code(0), "begin\nend\n"));
 }

@@ -4,8 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use nix::sys::signal::Signal;
+use onward_core::event::StopRequest;
 use onward_core::id::{Attempt, PhaseId, RunId};
-use onward_engine::attendant::{AfterSuccess, AttemptFolder, AttemptFound, Outcome, StopBy, is_at_work, kill};
+use onward_engine::attendant::{AfterSuccess, AttemptFolder, AttemptFound, ProcessEnd, is_at_work, kill};
 use onward_engine::process::{self, AttemptMark, Pid};
 
 use crate::world::{Tests, World, hold, lives, send, wait_for, wait_for_end};
@@ -45,7 +46,7 @@ fn main_process_killed_alone_takes_its_children_with_it() {
     wait_for_end(attending.fd());
     attending.reap().expect("our own child");
     let exit = world.exit();
-    assert_eq!((exit.outcome, exit.timed_out, exit.stopped_by), (Outcome::Signal(9), false, None));
+    assert_eq!((exit.outcome, exit.timed_out, exit.stopped_by), (ProcessEnd::Signal(9), false, None));
     assert_eq!(exit.left_running, []);
 }
 
@@ -56,7 +57,7 @@ fn children_of_a_failed_phase_are_told() {
          until [ -e up ]; do sleep 0.01; done; exit 3",
     );
     let exit = world.run();
-    assert_eq!((exit.outcome, exit.stopped_by), (Outcome::Code(3), None));
+    assert_eq!((exit.outcome, exit.stopped_by), (ProcessEnd::Code(3), None));
     assert!(world.there("told"), "it was killed without a word");
     assert_eq!(process::sweep(&world.spec.tag, &[]).expect("a readable /proc"), []);
 }
@@ -65,7 +66,7 @@ fn children_of_a_failed_phase_are_told() {
 fn what_a_successful_phase_leaves_behind_is_named() {
     let world = World::new("setsid sleep 60 </dev/null >/dev/null 2>&1 & echo $! > daemon");
     let exit = world.run();
-    assert_eq!(exit.outcome, Outcome::Code(0));
+    assert_eq!(exit.outcome, ProcessEnd::Code(0));
     let named: Vec<(i32, &str)> = exit.left_running.iter().map(|one| (one.pid, one.name.as_str())).collect();
     let daemon = world.pid_in("daemon");
     assert_eq!(named, [(daemon.as_raw(), "sleep")]);
@@ -78,7 +79,7 @@ fn child_that_is_just_ending_is_not_named() {
     let world =
         World::new("mkfifo pipe; (cat < pipe > copy; sleep 0.01) >/dev/null 2>&1 & exec > pipe 2>&1; echo line");
     let exit = world.run();
-    assert_eq!((exit.outcome, exit.left_running), (Outcome::Code(0), vec![]));
+    assert_eq!((exit.outcome, exit.left_running), (ProcessEnd::Code(0), vec![]));
 }
 
 /// An attempt of which nothing may live on succeeds and leaves a child in a session of its own.
@@ -86,7 +87,7 @@ fn nothing_of_an_agent_lives_on_after_success() {
     let mut world = World::new("setsid sh -c 'echo $$ > child; sleep 60' & until [ -s child ]; do sleep 0.01; done");
     world.spec.after_success = AfterSuccess::EndAll;
     let exit = world.run();
-    assert_eq!((exit.outcome, exit.stopped_by, exit.timed_out), (Outcome::Code(0), None, false));
+    assert_eq!((exit.outcome, exit.stopped_by, exit.timed_out), (ProcessEnd::Code(0), None, false));
     assert!(!lives(world.pid_in("child")));
 }
 
@@ -137,7 +138,7 @@ fn folder_that_was_renamed_has_the_outcome() {
     world.open("gate");
     wait_for_end(adopted.fd());
     let AttemptFound::Exited(exit) = found() else { panic!("its outcome is not there") };
-    assert_eq!((exit.outcome, exit.log_error), (Outcome::Code(4), None));
+    assert_eq!((exit.outcome, exit.log_error), (ProcessEnd::Code(4), None));
     assert_eq!(fs::read_to_string(folder.path().join("output")).expect("its output"), "before\nafter\n");
     assert!(!Path::new(world.folder.path()).exists(), "something was written to the old place");
 }
@@ -175,10 +176,10 @@ fn phase_in_another_pid_namespace_is_ended() {
     // Known by their parents: the environment of a process in a namespace of its own cannot be read everywhere.
     let inside = descendants(attending.pid);
     assert!(inside.len() >= 3, "this test needs processes in the namespace: {inside:?}");
-    onward_engine::attendant::ask_to_stop(&world.folder, StopBy::Interrupt).expect("a writable folder");
+    onward_engine::attendant::ask_to_stop(&world.folder, StopRequest::Interrupt).expect("a writable folder");
     wait_for_end(attending.fd());
     let exit = world.exit();
-    assert_eq!((exit.stopped_by, exit.left_running), (Some(StopBy::Interrupt), vec![]));
+    assert_eq!((exit.stopped_by, exit.left_running), (Some(StopRequest::Interrupt), vec![]));
     assert_eq!(inside.into_iter().filter(|pid| lives(*pid)).collect::<Vec<_>>(), []);
     assert_eq!(AttemptMark::tagged(&world.spec.tag).members().expect("a readable /proc"), []);
 }
@@ -209,7 +210,7 @@ fn processes_that_fork_while_they_are_killed() {
             .to_vec();
     let attending = world.start();
     world.wait_for_file("up");
-    kill(&world.folder, StopBy::Cancel).expect("a writable folder");
+    kill(&world.folder, StopRequest::Cancel).expect("a writable folder");
     wait_for_end(attending.fd());
     assert_eq!(world.exit().left_running, []);
     // One look may miss somebody who is about to begin and to end; many do not.

@@ -4,7 +4,8 @@ use std::fs;
 use std::process::Command;
 
 use nix::sys::signal::Signal;
-use onward_engine::attendant::{self, AttemptFound, Outcome, StopBy, StopReached};
+use onward_core::event::StopRequest;
+use onward_engine::attendant::{self, AttemptFound, ProcessEnd, StopReached};
 use onward_engine::process;
 
 use crate::world::{Tests, World, hold, lives, send, wait_for, wait_for_end};
@@ -35,7 +36,7 @@ fn phase_outlives_its_driver() {
     world.open("gate");
     wait_for_end(adopted.fd());
     let AttemptFound::Exited(exit) = world.find() else { panic!("its outcome is not there") };
-    assert_eq!((exit.outcome, exit.stopped_by, world.output().as_str()), (Outcome::Code(4), None, "done\n"));
+    assert_eq!((exit.outcome, exit.stopped_by, world.output().as_str()), (ProcessEnd::Code(4), None, "done\n"));
 }
 
 /// SIGKILL hits the driver, then the phase ends with nobody watching. The outcome is there for whoever comes.
@@ -48,7 +49,7 @@ fn phase_ends_while_no_driver_lives() {
     world.open("gate");
     wait_for(|| !lives(attendant), "the attendant to end");
     let AttemptFound::Exited(exit) = world.find() else { panic!("its outcome is not there") };
-    assert_eq!(exit.outcome, Outcome::Code(0));
+    assert_eq!(exit.outcome, ProcessEnd::Code(0));
 }
 
 /// The next driver does not want to wait for an orphan. It can end it without having started it, and nothing is left.
@@ -58,11 +59,14 @@ fn orphan_is_stopped_by_the_next_driver() {
     let phase = world.pid_in("phase");
     driver.kill();
     let AttemptFound::Alive(adopted) = world.find() else { panic!("not found alive") };
-    assert_eq!(attendant::kill(&world.folder, StopBy::OrphanKill).expect("a writable folder"), StopReached::Signalled);
+    assert_eq!(
+        attendant::kill(&world.folder, StopRequest::OrphanKill).expect("a writable folder"),
+        StopReached::Signalled
+    );
     wait_for_end(adopted.fd());
     assert!(!lives(phase), "the orphan lives");
     let AttemptFound::Exited(exit) = world.find() else { panic!("its outcome is not there") };
-    assert_eq!((exit.outcome, exit.stopped_by), (Outcome::Signal(9), Some(StopBy::OrphanKill)));
+    assert_eq!((exit.outcome, exit.stopped_by), (ProcessEnd::Signal(9), Some(StopRequest::OrphanKill)));
 }
 
 /// SIGKILL hits the attendant, as the OOM killer may. While the phase lives the attempt is held and no second one can start; when it
@@ -77,7 +81,10 @@ fn attendant_killed_and_phase_alive() {
     assert!(lives(phase));
     assert!(matches!(world.find(), AttemptFound::Holding));
     assert!(matches!(world.try_start(), Err(attendant::SpawnError::Held)));
-    assert_eq!(attendant::ask_to_stop(&world.folder, StopBy::Interrupt).expect("a writable folder"), StopReached::Gone);
+    assert_eq!(
+        attendant::ask_to_stop(&world.folder, StopRequest::Interrupt).expect("a writable folder"),
+        StopReached::Gone
+    );
     assert_eq!(process::kill_tree(None, &world.spec.tag).expect("a readable /proc"), []);
     assert!(!lives(phase));
     assert!(matches!(world.find(), AttemptFound::Unknown));
@@ -137,7 +144,7 @@ fn no_room_to_look_says_nothing() {
     assert!(without_room().is_err(), "it was called never begun");
     world.run();
     assert!(without_room().is_err(), "its outcome was called unknown");
-    assert!(matches!(look(), Ok(AttemptFound::Exited(exit)) if exit.outcome == Outcome::Code(4)));
+    assert!(matches!(look(), Ok(AttemptFound::Exited(exit)) if exit.outcome == ProcessEnd::Code(4)));
 }
 
 /// The next driver looks in the moment in which the attendant has its lock but has not yet said who it is. It is found alive, never
@@ -172,7 +179,7 @@ fn killed_at_random_moments() {
                 }
             }
         };
-        assert_eq!(outcome, Outcome::Code(0), "round {round}");
+        assert_eq!(outcome, ProcessEnd::Code(0), "round {round}");
         assert_eq!(fs::read_to_string(world.path("ran")).expect("the phase's file"), "x\n", "round {round}");
     }
 }

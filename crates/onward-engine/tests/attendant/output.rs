@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Read;
 use std::os::unix::fs::symlink;
 
-use onward_engine::attendant::{Outcome, OutputsError};
+use onward_engine::attendant::{OutputsError, ProcessEnd};
 use onward_engine::redact::{MARK, Secrets};
 
 use crate::world::{Tests, World, hold, wait_for, wait_for_end};
@@ -41,7 +41,7 @@ fn endless_line_stays_bounded() {
     world.open("gate");
     wait_for_end(attending.fd());
     let exit = world.exit();
-    assert_eq!((exit.outcome, exit.output_bytes, exit.log_error), (Outcome::Code(0), 50_000_000, None));
+    assert_eq!((exit.outcome, exit.output_bytes, exit.log_error), (ProcessEnd::Code(0), 50_000_000, None));
     let size = |name: &str| fs::metadata(world.folder.path().join(name)).map_or(0, |about| about.len());
     let kept = size("output") + size("tail.0") + size("tail.1");
     assert_eq!(kept + exit.output_dropped_bytes, 50_000_000);
@@ -84,7 +84,7 @@ fn disk_that_takes_nothing() {
     let world = World::new("head -c 300000 /dev/zero");
     fs::create_dir(world.folder.path().join("output")).expect("a new folder");
     let exit = world.run();
-    assert_eq!((exit.outcome, exit.output_bytes, exit.output_dropped_bytes), (Outcome::Code(0), 300_000, 300_000));
+    assert_eq!((exit.outcome, exit.output_bytes, exit.output_dropped_bytes), (ProcessEnd::Code(0), 300_000, 300_000));
     assert!(exit.log_error.is_some());
 }
 
@@ -207,5 +207,5 @@ fn planted_files_are_not_followed() {
 fn late_words_of_a_helper_are_kept() {
     let world = World::new("head -c 500000 /dev/zero &");
     let exit = world.run();
-    assert_eq!((exit.outcome, exit.output_bytes), (Outcome::Code(0), 500_000));
+    assert_eq!((exit.outcome, exit.output_bytes), (ProcessEnd::Code(0), 500_000));
 }

@@ -3,7 +3,8 @@
 use std::fs;
 
 use nix::sys::signal::Signal;
-use onward_engine::attendant::{Outcome, StopBy, StopReached, ask_to_stop, kill};
+use onward_core::event::StopRequest;
+use onward_engine::attendant::{ProcessEnd, StopReached, ask_to_stop, kill};
 use onward_engine::process;
 
 use crate::world::{Tests, World, hold, lives, send, wait_for, wait_for_end};
@@ -33,7 +34,7 @@ fn time_limit_ends_everything() {
     let mut world = World::new(&format!("{DEAF_DAEMON} until [ -e daemon ]; do sleep 0.01; done; sleep 60"));
     (world.spec.timeout_ms, world.spec.grace_term_ms) = (Some(300), 200);
     let exit = world.run();
-    assert_eq!((exit.outcome, exit.timed_out, exit.stopped_by), (Outcome::Signal(15), true, None));
+    assert_eq!((exit.outcome, exit.timed_out, exit.stopped_by), (ProcessEnd::Signal(15), true, None));
     assert!(exit.duration_ms >= 300, "{}", exit.duration_ms);
     assert!(!lives(world.pid_in("daemon")), "the child in another session lives");
     assert_eq!(process::sweep(&world.spec.tag, &[]).expect("a readable /proc"), []);
@@ -44,7 +45,7 @@ fn time_limit_is_not_reached() {
     let mut world = World::new("true");
     world.spec.timeout_ms = Some(60_000);
     let exit = world.run();
-    assert_eq!((exit.outcome, exit.timed_out), (Outcome::Code(0), false));
+    assert_eq!((exit.outcome, exit.timed_out), (ProcessEnd::Code(0), false));
 }
 
 /// A phase is asked to stop, finishes its work and ends with 0. The record has both facts; what they mean is not decided here.
@@ -52,10 +53,10 @@ fn asked_phase_ends_well() {
     let world = World::new(&format!("trap 'echo asked; exit 0' INT; echo ready > ready; {}", hold("never")));
     let attending = world.start();
     world.wait_for_file("ready");
-    assert_eq!(ask_to_stop(&world.folder, StopBy::SessionEnd).expect("a writable folder"), StopReached::Signalled);
+    assert_eq!(ask_to_stop(&world.folder, StopRequest::SessionEnd).expect("a writable folder"), StopReached::Signalled);
     wait_for_end(attending.fd());
     let exit = world.exit();
-    assert_eq!((exit.outcome, exit.stopped_by), (Outcome::Code(0), Some(StopBy::SessionEnd)));
+    assert_eq!((exit.outcome, exit.stopped_by), (ProcessEnd::Code(0), Some(StopRequest::SessionEnd)));
     assert_eq!(world.output(), "asked\n");
 }
 
@@ -66,10 +67,10 @@ fn asked_phase_ends_by_the_signal() {
     world.spec.argv = ["perl", "-e", "open(F, '>', 'ready'); close(F); sleep"].map(str::to_owned).to_vec();
     let attending = world.start();
     world.wait_for_file("ready");
-    ask_to_stop(&world.folder, StopBy::Interrupt).expect("a writable folder");
+    ask_to_stop(&world.folder, StopRequest::Interrupt).expect("a writable folder");
     wait_for_end(attending.fd());
     let exit = world.exit();
-    assert_eq!((exit.outcome, exit.stopped_by), (Outcome::Signal(2), Some(StopBy::Interrupt)));
+    assert_eq!((exit.outcome, exit.stopped_by), (ProcessEnd::Signal(2), Some(StopRequest::Interrupt)));
     assert!(exit.duration_ms < 4_000, "{}", exit.duration_ms);
 }
 
@@ -82,10 +83,10 @@ fn deaf_phase_is_killed_in_the_end() {
     (world.spec.grace_int_ms, world.spec.grace_term_ms) = (150, 150);
     let attending = world.start();
     world.wait_for_file("ready");
-    ask_to_stop(&world.folder, StopBy::Deadline).expect("a writable folder");
+    ask_to_stop(&world.folder, StopRequest::Deadline).expect("a writable folder");
     wait_for_end(attending.fd());
     let exit = world.exit();
-    assert_eq!((exit.outcome, exit.stopped_by), (Outcome::Signal(9), Some(StopBy::Deadline)));
+    assert_eq!((exit.outcome, exit.stopped_by), (ProcessEnd::Signal(9), Some(StopRequest::Deadline)));
     assert_eq!(fs::read_to_string(world.path("heard")).expect("the phase's file"), "int\nterm\n");
 }
 
@@ -97,9 +98,9 @@ fn stopped_phase_hears_the_request() {
     world.spec.argv[2].insert_str(0, "trap '' INT; ");
     let attending = world.start();
     send(world.pid_in("ready"), Signal::SIGSTOP);
-    ask_to_stop(&world.folder, StopBy::Interrupt).expect("a writable folder");
+    ask_to_stop(&world.folder, StopRequest::Interrupt).expect("a writable folder");
     wait_for_end(attending.fd());
-    assert_eq!(world.exit().outcome, Outcome::Code(7));
+    assert_eq!(world.exit().outcome, ProcessEnd::Code(7));
 }
 
 /// A phase ignores the first request, and somebody asks a second time. It is killed then, not after its grace.
@@ -107,11 +108,11 @@ fn second_request_kills_at_once() {
     let world = World::new(&format!("trap '' INT TERM; echo ready > ready; {}", hold("never")));
     let attending = world.start();
     world.wait_for_file("ready");
-    ask_to_stop(&world.folder, StopBy::Interrupt).expect("a writable folder");
-    assert_eq!(kill(&world.folder, StopBy::Interrupt).expect("a writable folder"), StopReached::Signalled);
+    ask_to_stop(&world.folder, StopRequest::Interrupt).expect("a writable folder");
+    assert_eq!(kill(&world.folder, StopRequest::Interrupt).expect("a writable folder"), StopReached::Signalled);
     wait_for_end(attending.fd());
     let exit = world.exit();
-    assert_eq!((exit.outcome, exit.stopped_by), (Outcome::Signal(9), Some(StopBy::Interrupt)));
+    assert_eq!((exit.outcome, exit.stopped_by), (ProcessEnd::Signal(9), Some(StopRequest::Interrupt)));
     assert!(exit.duration_ms < 4_000, "{}", exit.duration_ms);
 }
 
@@ -122,10 +123,10 @@ fn kill_reaches_those_who_hide() {
     let world = World::new(&format!("{DEAF_DAEMON} ({hidden}); {}", hold("never")));
     let attending = world.start();
     let (daemon, hidden) = (world.pid_in("daemon"), world.pid_in("hidden"));
-    kill(&world.folder, StopBy::OrphanKill).expect("a writable folder");
+    kill(&world.folder, StopRequest::OrphanKill).expect("a writable folder");
     wait_for_end(attending.fd());
     let exit = world.exit();
-    assert_eq!((exit.outcome, exit.stopped_by), (Outcome::Signal(9), Some(StopBy::OrphanKill)));
+    assert_eq!((exit.outcome, exit.stopped_by), (ProcessEnd::Signal(9), Some(StopRequest::OrphanKill)));
     assert!(!lives(daemon) && !lives(hidden), "somebody hid well");
 }
 
@@ -139,7 +140,7 @@ fn rest_of_the_group_may_clean_up() {
     world.spec.argv = ["perl", "-e", PERL_WITH_WORKER, worker].map(str::to_owned).to_vec();
     let attending = world.start();
     world.wait_for_file("ready");
-    ask_to_stop(&world.folder, StopBy::Interrupt).expect("a writable folder");
+    ask_to_stop(&world.folder, StopRequest::Interrupt).expect("a writable folder");
     wait_for_end(attending.fd());
     assert!(world.there("cleaned"), "the worker was killed while it cleaned up");
     assert!(world.exit().duration_ms < 4_000);
@@ -150,10 +151,10 @@ const PERL_WITH_WORKER: &str = "if (fork) { sleep } else { exec 'sh', '-c', @ARG
 /// A request to stop is on record before the attendant has begun. Nothing is executed.
 fn request_before_the_start() {
     let world = World::new("echo ran > ran");
-    assert_eq!(ask_to_stop(&world.folder, StopBy::Cancel).expect("a writable folder"), StopReached::NotYetStarted);
+    assert_eq!(ask_to_stop(&world.folder, StopRequest::Cancel).expect("a writable folder"), StopReached::NotYetStarted);
     let exit = world.run();
-    assert!(matches!(exit.outcome, Outcome::CouldNotStart(_)), "{:?}", exit.outcome);
-    assert_eq!((exit.stopped_by, world.there("ran")), (Some(StopBy::Cancel), false));
+    assert!(matches!(exit.outcome, ProcessEnd::CouldNotStart(_)), "{:?}", exit.outcome);
+    assert_eq!((exit.stopped_by, world.there("ran")), (Some(StopRequest::Cancel), false));
 }
 
 /// Ctrl+C comes in the very moment of the start, again and again. Each time the attendant lives to say what became of it, whether
@@ -163,12 +164,12 @@ fn request_at_the_start() {
         let world = World::new(&hold("never"));
         let attending = world.start();
         if round % 2 == 0 {
-            ask_to_stop(&world.folder, StopBy::Interrupt).expect("a writable folder");
+            ask_to_stop(&world.folder, StopRequest::Interrupt).expect("a writable folder");
         } else {
-            kill(&world.folder, StopBy::Interrupt).expect("a writable folder");
+            kill(&world.folder, StopRequest::Interrupt).expect("a writable folder");
         }
         wait_for_end(attending.fd());
-        assert_eq!(world.exit().stopped_by, Some(StopBy::Interrupt), "round {round}");
+        assert_eq!(world.exit().stopped_by, Some(StopRequest::Interrupt), "round {round}");
     }
 }
 
@@ -189,5 +190,5 @@ fn attendant_shrugs_off_signals() {
     world.open("gate");
     wait_for_end(attending.fd());
     let exit = world.exit();
-    assert_eq!((exit.outcome, exit.stopped_by), (Outcome::Code(0), None));
+    assert_eq!((exit.outcome, exit.stopped_by), (ProcessEnd::Code(0), None));
 }

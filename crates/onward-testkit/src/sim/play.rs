@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use jiff::{SignedDuration, Timestamp};
 use onward_core::checkpoint::Trigger;
 use onward_core::data_limits::DEPTH_LEVELS_MAX;
-use onward_core::event::{CommitRule, Event, Orphans, PlanRevised, RunStarted, StopBy};
+use onward_core::event::{CommitRule, Event, Orphans, PlanRevised, RunStarted, StopReason};
 use onward_core::evidence::Evidence;
 use onward_core::id::{PhaseId, RunId, Seq};
 use onward_core::input::{Begin, Choice, Posted, Reply, Resumption};
@@ -266,7 +266,7 @@ impl Story {
             }
             // What waited was answered first, and with that an answer of the person no longer fits: they look again.
             Err(Error::Illegal(_)) if !self.machine.lock().expect(ALONE).waiting.is_empty() => {
-                Some(Ending::Stopped(StopBy::DriverGone))
+                Some(Ending::Stopped(StopReason::DriverGone))
             }
             Err(why) => {
                 assert!(world::is_killed(&why) || is_killed_store(&why), "the driver gave up: {why}");

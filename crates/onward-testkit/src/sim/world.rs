@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use onward_core::event::{FilesBack, LimitHit, Outcome, StopBy};
+use onward_core::event::{FilesBack, LimitHit, Outcome, StopRequest};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Input};
 use onward_core::replan::EXIT_REPLAN;
@@ -53,7 +53,7 @@ pub(super) struct Machine {
 struct SimulatedProcess {
     state: ProcessState,
     boot: u32,
-    asked: Option<(StopBy, Urgency)>,
+    asked: Option<(StopRequest, Urgency)>,
     /// It does not hear that it is to end, and finishes its work if it is soon done.
     deaf: bool,
 }
@@ -318,7 +318,7 @@ impl World for Eyes {
         replans::command(&mut self.machine.lock().expect(ALONE), run, phase)
     }
 
-    fn stop(&mut self, phase: &PhaseId, attempt: Attempt, by: StopBy, urgency: Urgency) -> Result<Option<Input>> {
+    fn stop(&mut self, phase: &PhaseId, attempt: Attempt, by: StopRequest, urgency: Urgency) -> Result<Option<Input>> {
         let key = (phase.clone(), attempt);
         let mut machine = self.machine.lock().expect(ALONE);
         machine.tick()?;
@@ -366,8 +366,12 @@ impl World for Eyes {
             machine.maybe_lose_one();
             if machine.signals_left > 0 && machine.dice.percent(3) {
                 machine.signals_left -= 1;
-                let by =
-                    *machine.dice.pick(&[StopBy::Interrupt, StopBy::Interrupt, StopBy::SessionEnd, StopBy::Hangup]);
+                let by = *machine.dice.pick(&[
+                    StopRequest::Interrupt,
+                    StopRequest::Interrupt,
+                    StopRequest::SessionEnd,
+                    StopRequest::Hangup,
+                ]);
                 happened.inputs.push(Input::StopAsked { by });
             }
             happened.posted = machine.dice.percent(50);

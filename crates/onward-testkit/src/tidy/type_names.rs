@@ -4,13 +4,6 @@ use std::collections::BTreeMap;
 
 use super::{Breach, TextFile};
 
-/// Names that stand for the same thing on both sides of a wall.
-const SHARED: [(&str, &str); 3] = [
-    ("Outcome", "the end of an attempt, as the attendant writes it and as the journal has it"),
-    ("StopBy", "who stopped it, as the attendant writes it and as the journal has it"),
-    ("LeftRunning", "a process left behind, as the attendant writes it and as the journal has it"),
-];
-
 const KINDS: [&str; 4] = ["struct ", "enum ", "trait ", "type "];
 
 /// No name is given to two types of the workspace.
@@ -19,9 +12,6 @@ pub fn check_type_names(files: &[TextFile]) -> Vec<Breach> {
     let mut found = Vec::new();
     for file in files.iter().filter(|file| file.path.contains("/src/")) {
         for (index, name) in types(&file.text) {
-            if SHARED.iter().any(|(shared, _)| *shared == name) {
-                continue;
-            }
             match first.get(name) {
                 Some((path, line)) => {
                     let message = format!("`{name}` is the name of another type, in {path}:{line}");

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use onward_core::event::StopBy;
+use onward_core::event::StopReason;
 use onward_core::exit;
 use onward_core::id::{PhaseId, RunId};
 use onward_core::input::{Choice, Resumption};
@@ -138,16 +138,16 @@ fn drive(
     };
     loop {
         let choices = match finished.ending {
-            Ending::Stopped(StopBy::Question) if finished.run.in_doubt().next().is_some() => {
+            Ending::Stopped(StopReason::Question) if finished.run.in_doubt().next().is_some() => {
                 let question = question::of_doubts(&finished.run);
                 let answered = if person { ask::about_doubts(&question) } else { None };
                 let Some(choices) = answered else { return Err(Failure::stopped_for_an_answer(question)) };
                 choices
             }
-            Ending::Stopped(StopBy::Question) if !(person && question::asks(&finished.run)) => {
+            Ending::Stopped(StopReason::Question) if !(person && question::asks(&finished.run)) => {
                 return Err(replan::failure(&finished.run));
             }
-            Ending::Failed | Ending::Stopped(StopBy::Question) if person => {
+            Ending::Failed | Ending::Stopped(StopReason::Question) if person => {
                 let decided = after_failure::ask(&finished.run);
                 if let Some(signal) = stop::signal() {
                     return Err(Failure::stopped_at_a_question(&finished.run.id, signal));

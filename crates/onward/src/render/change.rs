@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use onward_core::event::{Event, LeftRunning, Outcome, PhaseError, ProbeAnswer, Recorded, StopBy};
+use onward_core::event::{Event, LeftRunning, Outcome, PhaseError, ProbeAnswer, Recorded, StopRequest};
 use onward_core::id::PhaseId;
 use onward_core::resume::{Finding, Weight};
 use onward_core::run::Run;
@@ -158,31 +158,21 @@ fn findings_said(findings: &[Finding]) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-fn stop(by: StopBy, kill: bool, run: &Run) -> Option<String> {
+fn stop(by: StopRequest, kill: bool, run: &Run) -> Option<String> {
     let sign = paint::doubtful("■");
     let count = run.running().count();
     match (by, kill) {
-        (StopBy::Interrupt | StopBy::SessionEnd | StopBy::Deadline | StopBy::Cancel, true) => {
+        (StopRequest::Interrupt | StopRequest::SessionEnd | StopRequest::Deadline | StopRequest::Cancel, true) => {
             Some(format!("{sign} ending the phases at work by force: {count}"))
         }
-        (StopBy::Interrupt, false) => {
+        (StopRequest::Interrupt, false) => {
             Some(format!("{sign} stopping: phases asked to end: {count}; a second Ctrl+C ends them by force"))
         }
-        (StopBy::SessionEnd, false) => Some(format!("{sign} told to end: phases asked to end: {count}")),
-        (StopBy::Deadline | StopBy::Cancel | StopBy::Pause, _) => Some(limits::stop(by, count)),
-        (StopBy::Failure, _) => {
+        (StopRequest::SessionEnd, false) => Some(format!("{sign} told to end: phases asked to end: {count}")),
+        (StopRequest::Deadline | StopRequest::Cancel | StopRequest::Pause, _) => Some(limits::stop(by, count)),
+        (StopRequest::Failure, _) => {
             Some(format!("{sign} a phase failed and the plan says stop: phases asked to end: {count}"))
         }
-        (
-            StopBy::Hangup
-            | StopBy::OrphanKill
-            | StopBy::Question
-            | StopBy::OnlyThat
-            | StopBy::DriverGone
-            | StopBy::Limit
-            | StopBy::Waiting
-            | StopBy::Rewind,
-            _,
-        ) => None,
+        (StopRequest::Hangup | StopRequest::OrphanKill | StopRequest::Rewind, _) => None,
     }
 }

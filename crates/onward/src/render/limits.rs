@@ -1,7 +1,7 @@
 //! Limits, pauses and deadlines, as people read them.
 
 use jiff::Timestamp;
-use onward_core::event::{LimitHit, StopBy};
+use onward_core::event::{LimitHit, StopReason, StopRequest};
 use onward_core::run::{Run, schedule};
 use onward_core::{view, words};
 
@@ -18,23 +18,20 @@ pub(super) fn hit(hit: &LimitHit, at: Timestamp) -> String {
     format!("{sign} {who} was turned away by {which}; it opens in {when}{guess}{said}")
 }
 
-pub(super) fn stop(by: StopBy, count: usize) -> String {
+pub(super) fn stop(by: StopRequest, count: usize) -> String {
     let sign = paint::doubtful("■");
     match by {
-        StopBy::Deadline => format!("{sign} the time is over: phases asked to end: {count}"),
-        StopBy::Cancel => format!("{sign} given up: phases asked to end: {count}"),
-        StopBy::Pause => format!("{sign} pausing: nothing more is started; phases that come to their end: {count}"),
-        StopBy::Interrupt
-        | StopBy::SessionEnd
-        | StopBy::Hangup
-        | StopBy::Failure
-        | StopBy::OrphanKill
-        | StopBy::Question
-        | StopBy::Waiting
-        | StopBy::OnlyThat
-        | StopBy::DriverGone
-        | StopBy::Rewind
-        | StopBy::Limit => format!("{sign} stopping"),
+        StopRequest::Deadline => format!("{sign} the time is over: phases asked to end: {count}"),
+        StopRequest::Cancel => format!("{sign} given up: phases asked to end: {count}"),
+        StopRequest::Pause => {
+            format!("{sign} pausing: nothing more is started; phases that come to their end: {count}")
+        }
+        StopRequest::Interrupt
+        | StopRequest::SessionEnd
+        | StopRequest::Hangup
+        | StopRequest::Failure
+        | StopRequest::OrphanKill
+        | StopRequest::Rewind => format!("{sign} stopping"),
     }
 }
 
@@ -50,15 +47,15 @@ pub(super) fn awaited_words(what: &str, until: Timestamp, now: Timestamp) -> Str
     format!("waiting for {}: {left} left (until {clock})", safe::line(what))
 }
 
-pub(super) fn last_words(run: &Run, by: StopBy) -> String {
+pub(super) fn last_words(run: &Run, reason: StopReason) -> String {
     let id = safe::line(run.id.as_str());
     let done = format!("{} of {} phases done", run.phases_finished(), run.phases_total());
     let sign = paint::doubtful("■");
-    if by == StopBy::Cancel {
+    if reason == StopReason::Cancel {
         return format!("{sign} run {id} was given up and put away, {done}\n");
     }
-    let why = match (by, run.retry_at()) {
-        (StopBy::Deadline, _) => "its time is over".to_owned(),
+    let why = match (reason, run.retry_at()) {
+        (StopReason::Deadline, _) => "its time is over".to_owned(),
         (_, Some(until)) => format!("the limit opens at {until}"),
         (_, None) => "nothing more is started".to_owned(),
     };

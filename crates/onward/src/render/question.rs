@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use jiff::Timestamp;
-use onward_core::event::{RunResult, StopBy};
+use onward_core::event::{RunResult, StopReason};
 use onward_core::id::PhaseId;
 use onward_core::resume::Weight;
 use onward_core::run::{PhaseStatus, Run};
@@ -76,20 +76,19 @@ fn how(run: &Run) -> &'static str {
         (Some(RunResult::Failed), _) => "failed",
         (Some(RunResult::Completed), _) => "completed",
         (None, None) => "killed",
-        (None, Some(by)) => match by {
-            StopBy::Interrupt => "Ctrl+C",
-            StopBy::SessionEnd => "told to end",
-            StopBy::Hangup => "its terminal was closed",
-            StopBy::Failure | StopBy::OrphanKill => "a phase failed",
-            StopBy::OnlyThat => "one phase was wanted",
-            StopBy::DriverGone => "killed",
-            StopBy::Question => "it needs an answer",
-            StopBy::Waiting => "it waits for others",
-            StopBy::Rewind => "rewound",
-            StopBy::Limit => "a limit was hit",
-            StopBy::Deadline => "its time was over",
-            StopBy::Pause => "paused",
-            StopBy::Cancel => "cancelled",
+        (None, Some(reason)) => match reason {
+            StopReason::Interrupt => "Ctrl+C",
+            StopReason::SessionEnd => "told to end",
+            StopReason::Hangup => "its terminal was closed",
+            StopReason::OnlyThat => "one phase was wanted",
+            StopReason::DriverGone => "killed",
+            StopReason::Question => "it needs an answer",
+            StopReason::Waiting => "it waits for others",
+            StopReason::Rewind => "rewound",
+            StopReason::Limit => "a limit was hit",
+            StopReason::Deadline => "its time was over",
+            StopReason::Pause => "paused",
+            StopReason::Cancel => "cancelled",
         },
     }
 }

@@ -1,7 +1,7 @@
 //! A run while it is driven: a line for every change, and the last words.
 
 use jiff::{SignedDuration, Timestamp};
-use onward_core::event::{Event, Recorded, StopBy};
+use onward_core::event::{Event, Recorded, StopReason};
 use onward_core::exit;
 use onward_core::id::RunId;
 use onward_core::plan::{Body, Phase};
@@ -225,15 +225,15 @@ pub(crate) fn exit_code(ending: Ending) -> u8 {
     match ending {
         Ending::Completed => exit::DONE,
         Ending::Failed => exit::FAILED,
-        Ending::Stopped(by) => match by {
-            StopBy::Interrupt => exit::INTERRUPT,
-            StopBy::SessionEnd => exit::TERMINATED,
-            StopBy::Hangup => exit::HANGUP,
-            StopBy::Question => exit::ANSWER_NEEDED,
-            StopBy::Waiting => exit::WAITING,
-            StopBy::OnlyThat | StopBy::Rewind => exit::DONE,
-            StopBy::Limit | StopBy::Deadline | StopBy::Pause => exit::PAUSED,
-            StopBy::Failure | StopBy::OrphanKill | StopBy::DriverGone | StopBy::Cancel => exit::FAILED,
+        Ending::Stopped(reason) => match reason {
+            StopReason::Interrupt => exit::INTERRUPT,
+            StopReason::SessionEnd => exit::TERMINATED,
+            StopReason::Hangup => exit::HANGUP,
+            StopReason::Question => exit::ANSWER_NEEDED,
+            StopReason::Waiting => exit::WAITING,
+            StopReason::OnlyThat | StopReason::Rewind => exit::DONE,
+            StopReason::Limit | StopReason::Deadline | StopReason::Pause => exit::PAUSED,
+            StopReason::DriverGone | StopReason::Cancel => exit::FAILED,
         },
     }
 }
@@ -279,31 +279,31 @@ fn last_words(finished: &Finished) -> String {
         Ending::Failed => {
             format!("{} run {id} failed, {done}\n{}{resume}", paint::bad("✗"), after_a_failure(run))
         }
-        Ending::Stopped(by) => {
-            let why = match by {
-                StopBy::Interrupt => "was interrupted",
-                StopBy::SessionEnd => "was told to end",
-                StopBy::Hangup => "lost its terminal; phases at work go on, and the next start takes their results",
-                StopBy::Question => "needs an answer",
-                StopBy::OnlyThat => "did what was wanted of it",
-                StopBy::Failure | StopBy::OrphanKill | StopBy::DriverGone => "was stopped after a failure",
-                StopBy::Rewind => "was rewound",
-                StopBy::Limit | StopBy::Deadline | StopBy::Pause | StopBy::Cancel => {
-                    return limits::last_words(run, by);
+        Ending::Stopped(reason) => {
+            let why = match reason {
+                StopReason::Interrupt => "was interrupted",
+                StopReason::SessionEnd => "was told to end",
+                StopReason::Hangup => "lost its terminal; phases at work go on, and the next start takes their results",
+                StopReason::Question => "needs an answer",
+                StopReason::OnlyThat => "did what was wanted of it",
+                StopReason::DriverGone => "was stopped after a failure",
+                StopReason::Rewind => "was rewound",
+                StopReason::Limit | StopReason::Deadline | StopReason::Pause | StopReason::Cancel => {
+                    return limits::last_words(run, reason);
                 }
-                StopBy::Waiting => "waits for others",
+                StopReason::Waiting => "waits for others",
             };
-            let left = left_at_work(run, by);
-            let awaited = if by == StopBy::Waiting { people::awaited(run) } else { String::new() };
+            let left = left_at_work(run, reason);
+            let awaited = if reason == StopReason::Waiting { people::awaited(run) } else { String::new() };
             format!("{} run {id} {why}, {done}\n{left}{awaited}{resume}", paint::doubtful("■"))
         }
     }
 }
 
 /// Phases that were told to end and have not, where that is not what was wanted.
-fn left_at_work(run: &Run, by: StopBy) -> String {
+fn left_at_work(run: &Run, reason: StopReason) -> String {
     let ids: Vec<String> = run.running().map(|(phase, _)| safe::line(phase.id.as_str())).collect();
-    if ids.is_empty() || by == StopBy::Hangup {
+    if ids.is_empty() || reason == StopReason::Hangup {
         return String::new();
     }
     format!("did not end in time: {}; the next start finds what became of it\n", ids.join(", "))

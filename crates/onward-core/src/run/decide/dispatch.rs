@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::{Refusal, begin, ended, limited, posted, probed, replan, stop, vcs};
-use crate::event::{Event, StopBy};
+use crate::event::{Event, StopReason};
 use crate::id::{Attempt, PhaseId};
 use crate::input::Input;
 use crate::run::state::Run;
@@ -41,7 +41,7 @@ pub(in crate::run) fn decide(run: &Run, input: &Input, now: Timestamp) -> Result
 /// A run that ended or was stopped needs no such note.
 fn driver_gone(run: &Run) -> Vec<Event> {
     let gone = !run.archived && run.ending().is_none();
-    gone.then_some(Event::RunStopped { by: StopBy::DriverGone }).into_iter().collect()
+    gone.then_some(Event::RunStopped { reason: StopReason::DriverGone }).into_iter().collect()
 }
 
 fn at_work(run: &Run, phase: &PhaseId, attempt: Attempt) -> Result<(), Refusal> {

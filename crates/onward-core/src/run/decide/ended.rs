@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::replan;
-use crate::event::{Claimed, Event, Outcome, PhaseError, StopBy};
+use crate::event::{Claimed, Event, Outcome, PhaseError, StopRequest};
 use crate::evidence::Evidence;
 use crate::failure::FailureCode;
 use crate::id::{Attempt, PhaseId};
@@ -208,7 +208,7 @@ pub(in crate::run) fn retried_or_failed(
     attempt: Attempt,
     now: Timestamp,
 ) -> Event {
-    let stopping = run.stop.is_some_and(|(by, _)| by != StopBy::Pause);
+    let stopping = run.stop.is_some_and(|(by, _)| by != StopRequest::Pause);
     if failures >= phase.retry.max || !phase.retry.when.contains(&when) || stopping {
         return failed_for_good(run, phase, code, message);
     }

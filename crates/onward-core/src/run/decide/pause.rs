@@ -2,7 +2,7 @@
 
 use super::Refusal;
 use super::stop::stop;
-use crate::event::{Event, StopBy};
+use crate::event::{Event, StopReason, StopRequest};
 use crate::run::state::Run;
 
 /// Nothing more is started, and what is at work comes to its end. Where nobody drives the run it is paused at once.
@@ -10,16 +10,16 @@ pub(super) fn pause(run: &Run) -> Result<Vec<Event>, Refusal> {
     if run.result.is_some() {
         return Err(Refusal::Over);
     }
-    if run.stopped == Some(StopBy::Pause) {
+    if run.stopped == Some(StopReason::Pause) {
         return Ok(Vec::new());
     }
     if run.epoch == 0 || run.stopped.is_some() {
-        return Ok(vec![Event::RunPaused { by: StopBy::Pause, until: run.retry_at() }]);
+        return Ok(vec![Event::RunPaused { reason: StopReason::Pause, until: run.retry_at() }]);
     }
-    Ok(stop(run, StopBy::Pause))
+    Ok(stop(run, StopRequest::Pause))
 }
 
 /// Cancels the run: running attempts are ended and the run is archived. Without a driver it is archived at once.
 pub(super) fn cancel(run: &Run) -> Vec<Event> {
-    if run.epoch == 0 || run.ending().is_some() { vec![Event::RunArchived] } else { stop(run, StopBy::Cancel) }
+    if run.epoch == 0 || run.ending().is_some() { vec![Event::RunArchived] } else { stop(run, StopRequest::Cancel) }
 }
