@@ -29,7 +29,7 @@ pub use commands::replan::Proposed;
 pub use commands::rewind::{CheckpointDiff, Forked, Preview, RewindParts, Rewound};
 pub use commands::rewind_steps;
 pub use commands::saved_state::Books;
-pub use doctor::{DoctorFinding, Findings, Repair, Repaired, StoreFacts};
+pub use doctor::{DoctorCode, DoctorFinding, DoctorSeverity, Findings, Repair, Repaired, StoreFacts};
 pub use drive::committer::begin as begin_run;
 pub use drive::keyframes::{CommitObserver, KeepNothing, keyframe_is_due, put_fold, put_keyframe};
 pub use drive::reporter::{Reporter, Silent, Update};

@@ -229,8 +229,12 @@ fn try_one(fixture: &Fixture, seed: u64) -> &'static str {
     assert!(!found.is_newer() && !done.is_newer(), "{what}: damage was taken for a later version: {found:?}");
     demand_kept(fixture, &what, &readable, &done);
     for (path, bytes) in before.iter().filter(|(path, _)| path.file_name().is_some_and(|name| name == "onward.db")) {
-        if let Some(aside) =
-            done.repaired.iter().any(|repair| repair.code == "rebuilt").then_some(&done.aside).and_then(Option::as_ref)
+        if let Some(aside) = done
+            .repaired
+            .iter()
+            .any(|repair| repair.code == DoctorCode::Rebuilt)
+            .then_some(&done.aside)
+            .and_then(Option::as_ref)
         {
             let name = path.file_name().expect("a name");
             let kept = fs::read(fixture.root.path().join(aside).join(name)).expect("the old database");
@@ -265,9 +269,9 @@ fn a_row_that_does_not_say_what_the_journal_says() {
         let lease = store.take_lease(&run, LeaseKind::Brief, holder).expect("a lease");
         store.relist(&lease, "completed", b"{}").expect("another row");
     }
-    demand_code(&fixture, "projection");
+    demand_code(&fixture, DoctorCode::Projection);
     let done = fixture.look().repair().expect("a repair");
-    assert_eq!(done.repaired.iter().map(|repair| repair.code).collect::<Vec<_>>(), ["projection"]);
+    assert_eq!(done.repaired.iter().map(|repair| repair.code).collect::<Vec<_>>(), [DoctorCode::Projection]);
     assert!(done.ok && done.aside.is_none(), "nothing has to be moved for that: {done:?}");
     assert_eq!(fixture.read(), fixture.pieces);
 }
@@ -281,11 +285,11 @@ fn a_large_value_that_is_missing() {
     for blob in fixture.files.keys().filter(|path| path.to_string_lossy().contains("/blobs/")) {
         fixture.restore();
         fs::remove_file(blob).expect("the file is ours");
-        demand_code(&fixture, "blob");
+        demand_code(&fixture, DoctorCode::Blob);
         let readable = fixture.read();
         let done = fixture.look().repair().expect("a repair");
         demand_kept(&fixture, "a missing file", &readable, &done);
-        cuts.push(done.repaired.iter().any(|repair| repair.code == "journal-cut"));
+        cuts.push(done.repaired.iter().any(|repair| repair.code == DoctorCode::JournalCut));
     }
     assert!(cuts.contains(&true) && cuts.contains(&false), "{cuts:?}");
 }
@@ -303,13 +307,13 @@ fn a_fold_that_is_not_what_the_journal_gives() {
         let version = onward_core::run::cache::FOLD_VERSION;
         store.put_fold(&first, run.seq, version, onward_core::run::cache::encode(&run)).expect("a fold");
     }
-    demand_code(&fixture, "fold-cache");
+    demand_code(&fixture, DoctorCode::FoldCache);
     let done = fixture.look().repair().expect("a repair");
     assert!(done.ok, "{done:?}");
     assert_eq!(fixture.read(), fixture.pieces);
 }
 
-fn demand_code(fixture: &Fixture, code: &str) {
+fn demand_code(fixture: &Fixture, code: DoctorCode) {
     let found = fixture.look().doctor();
     assert!(!found.ok && found.findings.iter().any(|finding| finding.code == code), "{found:?}");
 }

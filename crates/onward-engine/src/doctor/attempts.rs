@@ -12,6 +12,7 @@ use onward_core::view;
 use onward_store::RunRow;
 use onward_store::lock::held_runs;
 
+use super::code::DoctorCode;
 use super::findings::{FindingsSoFar, REPAIR, relative};
 use super::places::{children, shown};
 use crate::attendant::{self, AttemptFolder, ProcessEnd};
@@ -54,7 +55,7 @@ pub(super) fn orphans(project: &Project, run: &Run, found: &mut FindingsSoFar) {
         let kept =
             if running_attempt::is_lost(&folder) { "what it will do" } else { "what it did and what it will do" };
         let help = format!("{kept} is kept: {}", view::resume_command(&run.id));
-        found.info("orphan", format!("run {}", run.id), message, &help);
+        found.info(DoctorCode::Orphan, format!("run {}", run.id), message, &help);
     }
 }
 
@@ -113,7 +114,7 @@ pub(super) fn unrecorded(project: &Project, run: &Run, found: &mut FindingsSoFar
         if let (true, Some(phase)) = (is_taken_up, &phase) {
             let message = format!("an attempt at phase {phase} is not in the journal of run {}", run.id);
             let help = format!("nothing is lost by that: {} takes up what it left", view::resume_command(&run.id));
-            found.info("attempt-unrecorded", relative(project, &path), message, &help);
+            found.info(DoctorCode::AttemptUnrecorded, relative(project, &path), message, &help);
             continue;
         }
         let phase = phase.map_or_else(|| "a phase".to_owned(), |phase| format!("phase {phase}"));
@@ -135,7 +136,7 @@ pub(super) fn unrecorded(project: &Project, run: &Run, found: &mut FindingsSoFar
                 format!("its record is kept: {REPAIR} puts it aside so that the run can go on"),
             ),
         };
-        found.error("attempt-unrecorded", relative(project, &path), message, &help);
+        found.error(DoctorCode::AttemptUnrecorded, relative(project, &path), message, &help);
     }
 }
 
@@ -152,7 +153,7 @@ pub(super) fn has_folders(project: &Project, run: &RunId) -> bool {
 
 /// Something that belongs to no run any more, and what it is called.
 pub(super) struct Stray {
-    pub(super) code: &'static str,
+    pub(super) code: DoctorCode,
     pub(super) path: PathBuf,
     message: &'static str,
 }
@@ -169,7 +170,7 @@ pub(super) fn all_strays(project: &Project, rows: &[RunRow]) -> Vec<Stray> {
         for path in children(&folder.join(place)) {
             if path.file_name().is_some_and(|name| !known.contains(name)) {
                 all.push(Stray {
-                    code: "stray-folder",
+                    code: DoctorCode::StrayFolder,
                     path,
                     message: "it belongs to a run that is not there any more",
                 });
@@ -185,9 +186,17 @@ pub(super) fn all_strays(project: &Project, rows: &[RunRow]) -> Vec<Stray> {
         let run = RunId::new(stem.to_string_lossy());
         let pipe = fs::symlink_metadata(&path).is_ok_and(|seen| seen.file_type().is_fifo());
         if ending == "lock" && !runs.contains(stem) && !held.contains(&run) {
-            all.push(Stray { code: "stale-lock", path, message: "it is the lock of a run that is not there any more" });
+            all.push(Stray {
+                code: DoctorCode::StaleLock,
+                path,
+                message: "it is the lock of a run that is not there any more",
+            });
         } else if ending == "wake" && pipe && !held.contains(&run) {
-            all.push(Stray { code: "stale-wake", path, message: "nobody listens at this pipe; its driver was killed" });
+            all.push(Stray {
+                code: DoctorCode::StaleWake,
+                path,
+                message: "nobody listens at this pipe; its driver was killed",
+            });
         }
     }
     all

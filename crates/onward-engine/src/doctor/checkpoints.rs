@@ -9,6 +9,7 @@ use onward_core::run::{self, Run};
 use onward_store::{CheckpointFilter, Inspection, StoreExt};
 use serde_json::Value;
 
+use super::code::DoctorCode;
 use super::findings::{FindingsSoFar, NEWER, REPAIR, of_run, rebuilt};
 use crate::error::Error;
 
@@ -24,13 +25,13 @@ pub(super) fn unreadable(store: &mut dyn Inspection, id: &RunId, found: &mut Fin
                     "the other checkpoints of the run are judged by themselves (onward log {id}): {REPAIR} makes this one \
                      again from the journal if it can, and keeps the damaged bytes in .onward/damaged"
                 );
-                found.error("checkpoint", checkpoint.as_str(), damage.to_string(), &help);
+                found.error(DoctorCode::Checkpoint, checkpoint.as_str(), damage.to_string(), &help);
             }
             bad.into_iter().map(|(checkpoint, _)| checkpoint).collect()
         }
         Err(why) => {
             if !found.0.iter().any(|finding| finding.path == format!("run {id}")) {
-                of_run(&Error::Store(why), &format!("run {id}"), "checkpoint", &rebuilt(), found);
+                of_run(&Error::Store(why), &format!("run {id}"), DoctorCode::Checkpoint, &rebuilt(), found);
             }
             Vec::new()
         }
@@ -75,7 +76,7 @@ impl Comparison {
             if !self.bad.contains(&id) && matches!(store.checkpoint_was_deleted(&id), Ok(false)) {
                 let message = "the journal tells of it, it was not deleted, and it is not there";
                 let help = format!("the journal is good: {REPAIR} makes the checkpoint again from it");
-                found.error("checkpoint-missing", id.as_str(), message, &help);
+                found.error(DoctorCode::CheckpointMissing, id.as_str(), message, &help);
             }
             return;
         };
@@ -89,7 +90,7 @@ impl Comparison {
                 let message =
                     format!("it does not show the run as its journal says it stood at record {}", recorded.seq);
                 let help = format!("the journal counts and is good: {REPAIR} makes the checkpoint again from it");
-                found.error("checkpoint-differs", id.as_str(), message, &help);
+                found.error(DoctorCode::CheckpointDiffers, id.as_str(), message, &help);
             }
             Err(why) => not_understood(&id, &why, found),
         }
@@ -107,7 +108,7 @@ impl Comparison {
                         run.seq
                     );
                     let help = format!("it can be read and is kept: onward show {id}");
-                    found.info("checkpoint-beyond", id.as_str(), message, &help);
+                    found.info(DoctorCode::CheckpointBeyond, id.as_str(), message, &help);
                 }
                 Err(why) => not_understood(&id, &why, found),
             }
@@ -126,11 +127,11 @@ pub(super) fn document(store: &mut dyn Inspection, id: &CheckpointId) -> Result<
 
 fn not_understood(id: &CheckpointId, why: &BadDocument, found: &mut FindingsSoFar) {
     match why {
-        BadDocument::Newer(_) => found.error("newer", id.as_str(), why.to_string(), NEWER),
+        BadDocument::Newer(_) => found.error(DoctorCode::Newer, id.as_str(), why.to_string(), NEWER),
         BadDocument::Damaged(_) => {
             let help =
                 format!("its bytes are kept: onward show {id} shows them; {REPAIR} makes it again from the journal");
-            found.error("checkpoint", id.as_str(), format!("it cannot be understood: {why}"), &help);
+            found.error(DoctorCode::Checkpoint, id.as_str(), format!("it cannot be understood: {why}"), &help);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use onward_store::{Alarm, Damage, Health, Inspection, OpenMode, RunFilter, RunRow, Store, StoreError, StoreExt};
 
+use super::code::{DoctorCode, DoctorSeverity};
 use super::findings::{DoctorFinding, Findings, FindingsSoFar, NEWER, REPAIR, StoreFacts, UNREADABLE, rebuilt};
 use super::{attempts, places, recover, remotes, runs};
 use crate::Onward;
@@ -14,7 +15,7 @@ impl Onward {
         places::examine(&folder, &mut found);
         if let Some(words) = self.doubt_in_words() {
             let help = "looking works; if the store is yours (a copy, a backup, a cache), type onward trust";
-            found.warning("untrusted", ".onward", words, help);
+            found.warning(DoctorCode::Untrusted, ".onward", words, help);
         }
         remotes::examine(&self.project.top, &mut found);
         let store = match onward_store::open(&folder, OpenMode::Look) {
@@ -27,7 +28,7 @@ impl Onward {
                 None
             }
         };
-        let ok = found.0.iter().all(|finding| finding.severity != "error");
+        let ok = found.0.iter().all(|finding| finding.severity != DoctorSeverity::Error);
         Findings { ok, findings: found.0, store }
     }
 
@@ -66,14 +67,14 @@ fn facts(health: &Health) -> Option<StoreFacts> {
 fn not_opened(why: &StoreError, found: &mut FindingsSoFar) {
     match why {
         StoreError::NoStore { .. } => {}
-        StoreError::Unsafe { .. } if found.0.iter().any(|finding| finding.severity == "error") => {}
+        StoreError::Unsafe { .. } if found.0.iter().any(|finding| finding.severity == DoctorSeverity::Error) => {}
         StoreError::Unsafe { path, .. } => {
-            found.error("unsafe", path.display().to_string(), why.to_string(), UNREADABLE);
+            found.error(DoctorCode::Unsafe, path.display().to_string(), why.to_string(), UNREADABLE);
         }
         StoreError::LostCommits { head, database, .. } => lost(*head, *database, found),
         StoreError::Damaged(_) => {
             let message = format!("the database cannot be opened: {why}");
-            found.error("database", ".onward/onward.db", message, &rebuilt());
+            found.error(DoctorCode::Database, ".onward/onward.db", message, &rebuilt());
         }
         other => found.store(other, "the store cannot be opened"),
     }
@@ -88,14 +89,14 @@ fn lost(head: u64, database: u64, found: &mut FindingsSoFar) {
         "if there is a newer copy of .onward, with its -wal file, put that back; otherwise {REPAIR} goes on with what is \
          left and says what is gone"
     );
-    found.error("head-ahead", ".onward/HEAD", message, &help);
+    found.error(DoctorCode::HeadAhead, ".onward/HEAD", message, &help);
 }
 
 fn structure(store: &mut dyn Inspection, found: &mut FindingsSoFar) {
     match store.check_structure() {
         Ok(damage) => {
             for Damage { what, .. } in damage {
-                found.error("database", ".onward/onward.db", what, &rebuilt());
+                found.error(DoctorCode::Database, ".onward/onward.db", what, &rebuilt());
             }
         }
         Err(why) => found.store(&why, "the structure of the database"),
@@ -105,7 +106,7 @@ fn structure(store: &mut dyn Inspection, found: &mut FindingsSoFar) {
             for name in missing {
                 let message = "a file that the database counts on is missing; what is stored in it cannot be read";
                 let help = format!("if there is a copy of .onward, put the file back from it; otherwise {}", rebuilt());
-                found.error("blob", format!(".onward/blobs/{}/{name}", &name[..2]), message, &help);
+                found.error(DoctorCode::Blob, format!(".onward/blobs/{}/{name}", &name[..2]), message, &help);
             }
         }
         Err(why) => found.store(&why, "the list of large values"),
@@ -114,7 +115,7 @@ fn structure(store: &mut dyn Inspection, found: &mut FindingsSoFar) {
         Ok(0) => {}
         Ok(count) => {
             let message = format!("{count} journals are there whose run is not in the list of runs");
-            found.error("journal-unlisted", ".onward/onward.db", message, &rebuilt());
+            found.error(DoctorCode::JournalUnlisted, ".onward/onward.db", message, &rebuilt());
         }
         Err(why) => found.store(&why, "the journals"),
     }
@@ -137,33 +138,33 @@ fn alarm(alarm: &Alarm) -> Option<DoctorFinding> {
                 "the database was replaced or changed from outside: if there is a copy of .onward in which both fit, put \
                  it back; otherwise {REPAIR} goes on with what the database holds and keeps the old HEAD aside"
             );
-            found.error("head-differs", head, message, &help);
+            found.error(DoctorCode::HeadDiffers, head, message, &help);
         }
         Alarm::HeadForeign => {
             let help = format!(
                 "put back the database and the HEAD that belong together; otherwise {REPAIR} goes on with what the \
                  database holds and keeps the old HEAD aside"
             );
-            found.error("head-foreign", head, message, &help);
+            found.error(DoctorCode::HeadForeign, head, message, &help);
         }
-        Alarm::HeadMissing => found.warning("head-missing", head, message, anew),
-        Alarm::HeadUnreadable => found.warning("head-unreadable", head, message, anew),
-        Alarm::HeadNewer { .. } => found.error("newer", head, message, NEWER),
+        Alarm::HeadMissing => found.warning(DoctorCode::HeadMissing, head, message, anew),
+        Alarm::HeadUnreadable => found.warning(DoctorCode::HeadUnreadable, head, message, anew),
+        Alarm::HeadNewer { .. } => found.error(DoctorCode::Newer, head, message, NEWER),
         Alarm::FlushFailed => {
             let help = "what was acknowledged before is kept: look at the disk; the next command that saves something copies \
                         the log into the database and flushes it first";
-            found.warning("flush-failed", ".onward/flush-failed", message, help);
+            found.warning(DoctorCode::FlushFailed, ".onward/flush-failed", message, help);
         }
         Alarm::Network => {
             let help = "locks and flushes over a network are not to be trusted: keep the project on a disk of this machine; \
                         nothing is written here unless the configuration says store: { network: allow }";
-            found.warning("network", ".onward", message, help);
+            found.warning(DoctorCode::Network, ".onward", message, help);
         }
         Alarm::NoReserve => {
             let help = "nothing is lost by that: it is made again by the next start if there is room";
-            found.info("no-reserve", ".onward/reserve", message, help);
+            found.info(DoctorCode::NoReserve, ".onward/reserve", message, help);
         }
-        Alarm::Unreadable(_) => found.error("database", ".onward/onward.db", message, &rebuilt()),
+        Alarm::Unreadable(_) => found.error(DoctorCode::Database, ".onward/onward.db", message, &rebuilt()),
     }
     found.0.pop()
 }

@@ -3,6 +3,7 @@
 use onward_store::StoreError;
 use serde::Serialize;
 
+use super::code::{DoctorCode, DoctorSeverity};
 use crate::error::Error;
 use crate::project::Project;
 
@@ -12,9 +13,8 @@ pub(super) const REPAIR: &str = "onward doctor --repair";
 /// One thing that a person should know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DoctorFinding {
-    pub code: &'static str,
-    /// `error`, `warning` or `info`.
-    pub severity: &'static str,
+    pub code: DoctorCode,
+    pub severity: DoctorSeverity,
     pub path: String,
     pub message: String,
     /// Help: the things that were kept, and the command to type next.
@@ -44,10 +44,10 @@ pub struct StoreFacts {
 impl Findings {
     /// A later version wrote what is here: it is shown, and never changed.
     pub fn is_newer(&self) -> bool {
-        self.has("newer")
+        self.has(DoctorCode::Newer)
     }
 
-    pub(super) fn has(&self, code: &str) -> bool {
+    pub(super) fn has(&self, code: DoctorCode) -> bool {
         self.findings.iter().any(|finding| finding.code == code)
     }
 }
@@ -57,31 +57,25 @@ impl Findings {
 pub(super) struct FindingsSoFar(pub(super) Vec<DoctorFinding>);
 
 impl FindingsSoFar {
-    pub(super) fn error(
-        &mut self,
-        code: &'static str,
-        path: impl Into<String>,
-        message: impl Into<String>,
-        help: &str,
-    ) {
-        self.add("error", code, path.into(), message.into(), help);
+    pub(super) fn error(&mut self, code: DoctorCode, path: impl Into<String>, message: impl Into<String>, help: &str) {
+        self.add(DoctorSeverity::Error, code, path.into(), message.into(), help);
     }
 
     pub(super) fn warning(
         &mut self,
-        code: &'static str,
+        code: DoctorCode,
         path: impl Into<String>,
         message: impl Into<String>,
         help: &str,
     ) {
-        self.add("warning", code, path.into(), message.into(), help);
+        self.add(DoctorSeverity::Warning, code, path.into(), message.into(), help);
     }
 
-    pub(super) fn info(&mut self, code: &'static str, path: impl Into<String>, message: impl Into<String>, help: &str) {
-        self.add("info", code, path.into(), message.into(), help);
+    pub(super) fn info(&mut self, code: DoctorCode, path: impl Into<String>, message: impl Into<String>, help: &str) {
+        self.add(DoctorSeverity::Info, code, path.into(), message.into(), help);
     }
 
-    fn add(&mut self, severity: &'static str, code: &'static str, path: String, message: String, help: &str) {
+    fn add(&mut self, severity: DoctorSeverity, code: DoctorCode, path: String, message: String, help: &str) {
         self.0.push(DoctorFinding { code, severity, path, message, help: help.to_owned() });
     }
 
@@ -89,9 +83,9 @@ impl FindingsSoFar {
     pub(super) fn store(&mut self, why: &StoreError, what: &str) {
         let message = format!("{what}: {why}");
         match why {
-            StoreError::Newer { .. } => self.error("newer", ".onward", message, NEWER),
-            StoreError::Damaged(_) => self.error("database", ".onward/onward.db", message, &rebuilt()),
-            _ => self.error("store", ".onward", message, UNREADABLE),
+            StoreError::Newer { .. } => self.error(DoctorCode::Newer, ".onward", message, NEWER),
+            StoreError::Damaged(_) => self.error(DoctorCode::Database, ".onward/onward.db", message, &rebuilt()),
+            _ => self.error(DoctorCode::Store, ".onward", message, UNREADABLE),
         }
     }
 }
@@ -109,9 +103,9 @@ pub(super) fn rebuilt() -> String {
 }
 
 /// Adds an error about one run.
-pub(super) fn of_run(why: &Error, path: &str, code: &'static str, help: &str, found: &mut FindingsSoFar) {
+pub(super) fn of_run(why: &Error, path: &str, code: DoctorCode, help: &str, found: &mut FindingsSoFar) {
     match why {
-        Error::Store(StoreError::Newer { .. }) => found.error("newer", path, why.to_string(), NEWER),
+        Error::Store(StoreError::Newer { .. }) => found.error(DoctorCode::Newer, path, why.to_string(), NEWER),
         other => found.error(code, path, other.to_string(), help),
     }
 }

@@ -5,6 +5,7 @@ mod aside;
 mod attempts;
 mod checkpoints;
 mod checkup;
+mod code;
 mod findings;
 mod places;
 mod put_aside;
@@ -16,6 +17,7 @@ mod runs;
 
 pub(crate) use crate::vcs::journal_piece::CopiedJournal;
 pub(crate) use aside::{RepairFolder, notes};
+pub use code::{DoctorCode, DoctorSeverity};
 pub use findings::{DoctorFinding, Findings, StoreFacts};
 pub(crate) use recover::{Copies, copies, lost_project, repository};
 pub use repair::{Repair, Repaired};

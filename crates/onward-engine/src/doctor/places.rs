@@ -4,6 +4,7 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use super::code::DoctorCode;
 use super::findings::{FindingsSoFar, REPAIR};
 
 /// Files that a person writes, and may want others to read.
@@ -20,7 +21,7 @@ pub(super) fn examine(folder: &Path, found: &mut FindingsSoFar) {
     for path in unfinished(folder) {
         let message = "a repair was ended before it was done; the store is as it was before, or already the new one";
         let help = format!("nothing in it is needed: {REPAIR} puts it aside");
-        found.info("leftover", shown(folder, &path), message, &help);
+        found.info(DoctorCode::Leftover, shown(folder, &path), message, &help);
     }
 }
 
@@ -59,26 +60,31 @@ fn judge(folder: &Path, path: &Path, seen: &Metadata, found: &mut FindingsSoFar)
         return;
     }
     if seen.file_type().is_symlink() {
-        return found.error("link", name, "it is a symbolic link, and nothing here is read through one", by_hand);
+        return found.error(
+            DoctorCode::Link,
+            name,
+            "it is a symbolic link, and nothing here is read through one",
+            by_hand,
+        );
     }
     if seen.uid() != nix::unistd::geteuid().as_raw() {
         let message = format!("it belongs to another user (number {})", seen.uid());
-        return found.error("owner", name, message, by_hand);
+        return found.error(DoctorCode::Owner, name, message, by_hand);
     }
     if seen.is_file() && seen.nlink() > 1 {
         let message = "it has a second name elsewhere, through which it can be changed";
-        return found.error("link", name, message, by_hand);
+        return found.error(DoctorCode::Link, name, message, by_hand);
     }
     let odd = !seen.is_file() && !seen.is_dir() && !seen.file_type().is_fifo();
     if odd {
-        return found.error("link", name, "it is neither a file nor a folder", by_hand);
+        return found.error(DoctorCode::Link, name, "it is neither a file nor a folder", by_hand);
     }
     let mode = seen.permissions().mode() & 0o777;
     let help = format!("{REPAIR} closes it to others; nothing else is changed by that");
     if mode & 0o022 != 0 {
-        found.error("permissions", name, format!("others may write to it (mode {mode:o})"), &help);
+        found.error(DoctorCode::Permissions, name, format!("others may write to it (mode {mode:o})"), &help);
     } else if mode & 0o077 != 0 && !is_for_people(path) {
-        found.warning("permissions", name, format!("others may look at it (mode {mode:o})"), &help);
+        found.warning(DoctorCode::Permissions, name, format!("others may look at it (mode {mode:o})"), &help);
     }
 }
 

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use onward_store::{DATABASE_FILES, HEAD};
 
 use super::aside::RepairFolder;
+use super::code::DoctorCode;
 use super::places::{children, shown};
 use super::repair::Repair;
 use crate::Onward;
@@ -40,7 +41,7 @@ impl Onward {
         }
         let what = "put aside as it was, because it could not be read and a new one was to be begun".to_owned();
         aside.made()?;
-        aside.report(now, &[Repair::new("put-aside", ".onward/onward.db", what)], &[], &[])?;
+        aside.report(now, &[Repair::new(DoctorCode::PutAside, ".onward/onward.db", what)], &[], &[])?;
         Ok(aside.shown())
     }
 }

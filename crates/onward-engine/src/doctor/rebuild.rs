@@ -17,6 +17,7 @@ use onward_store::{
 };
 
 use super::aside::{Cut, Recovered};
+use super::code::DoctorCode;
 use super::recover;
 use super::repair::Repair;
 use crate::drive::keyframes::{keyframe_is_due, put_keyframe};
@@ -97,7 +98,7 @@ pub(super) fn rebuild(project: &Project, aside: &Path, shown: &str) -> Result<Re
             "{commits} commits were acknowledged, and the last record of them is in no journal that is left: unless its run was \
              deleted, the end of a run is gone"
         );
-        rebuilt.repaired.push(Repair::new("end-lost", ".onward/HEAD", message));
+        rebuilt.repaired.push(Repair::new(DoctorCode::EndLost, ".onward/HEAD", message));
     }
     if !rebuilt.unproven.is_empty() {
         // Before any of it is there: killed in between, nothing of it is executed.
@@ -110,7 +111,7 @@ pub(super) fn rebuild(project: &Project, aside: &Path, shown: &str) -> Result<Re
         "made a new database with {runs} runs, {records} records and {checkpoints} checkpoints; the files of the old one \
          are in {shown}"
     );
-    rebuilt.repaired.push(Repair::new("rebuilt", ".onward/onward.db", message));
+    rebuilt.repaired.push(Repair::new(DoctorCode::Rebuilt, ".onward/onward.db", message));
     Ok(rebuilt)
 }
 
@@ -144,7 +145,7 @@ fn not_proven(runs: &[RunId]) -> Repair {
          looked at it and typed  onward trust",
         runs.join(", ")
     );
-    Repair::new("untrusted", ".onward", message)
+    Repair::new(DoctorCode::Untrusted, ".onward", message)
 }
 
 /// The run and the key of its work, from its first record.
@@ -196,7 +197,7 @@ fn told(cut: &Cut) -> Repair {
         0 => format!("nothing of its journal could be kept ({})", cut.why),
         kept => format!("kept its journal up to record {kept}; {lost} ({})", cut.why),
     };
-    Repair::new("journal-cut", format!("run {}", cut.run), message)
+    Repair::new(DoctorCode::JournalCut, format!("run {}", cut.run), message)
 }
 
 /// The run that a document names, where nothing else does.
@@ -262,7 +263,11 @@ fn beyond(
                 });
             }
             Err(why) => {
-                rebuilt.repaired.push(Repair::new("checkpoint-lost", id.as_str(), format!("it is lost: {why}")));
+                rebuilt.repaired.push(Repair::new(
+                    DoctorCode::CheckpointLost,
+                    id.as_str(),
+                    format!("it is lost: {why}"),
+                ));
             }
         }
     }
@@ -289,7 +294,7 @@ fn write(
     match store.create_run(new) {
         Err(StoreError::AlreadyThere { .. }) => {
             let message = "a second run of this name was found; it is in the old database only";
-            rebuilt.repaired.push(Repair::new("run-twice", format!("run {id}"), message.to_owned()));
+            rebuilt.repaired.push(Repair::new(DoctorCode::RunTwice, format!("run {id}"), message.to_owned()));
             return Ok(());
         }
         other => other?,

@@ -10,6 +10,7 @@ use onward_store::{Inspection, Journal, RunRow};
 
 use super::aside::Recovered;
 use super::attempts;
+use super::code::DoctorCode;
 use super::findings::{FindingsSoFar, REPAIR};
 use super::rebuild::{KeptRun, Rebuilt};
 use super::repair::Repair;
@@ -47,11 +48,11 @@ pub(super) fn examine(project: &Project, store: &mut dyn Inspection, rows: &[Run
         match rows.iter().find(|row| row.run == run).map(|row| row.head.0) {
             None => {
                 let message = format!("git has {end} records of it, and the store does not know it");
-                found.warning("run-lost", path, message, &help);
+                found.warning(DoctorCode::RunLost, path, message, &help);
             }
             Some(head) if head < end => {
                 let message = format!("git has {end} records of it, and the store {head}");
-                found.error("journal-behind", path, message, &help);
+                found.error(DoctorCode::JournalBehind, path, message, &help);
             }
             Some(_) => {}
         }
@@ -67,14 +68,14 @@ pub(super) fn examine_without_store(project: &Project, found: &mut FindingsSoFar
     for CopiedJournal { run, records, .. } in all {
         let message = format!("git has {} records of it, and the store is gone", records.len());
         let help = format!("{REPAIR} makes a new store and brings the run back, as far as git has it");
-        found.error("run-lost", format!("run {run}"), message, &help);
+        found.error(DoctorCode::RunLost, format!("run {run}"), message, &help);
     }
 }
 
 fn git_failed(why: &str, found: &mut FindingsSoFar) {
     let message = format!("whether runs were lost is not known: {why}");
     let help = format!("nothing was changed by that: when git answers again, type {REPAIR}");
-    found.error("git-failed", ".git", message, &help);
+    found.error(DoctorCode::GitFailed, ".git", message, &help);
 }
 
 /// The project around a folder, by the runs that git has a copy of.
@@ -164,7 +165,7 @@ pub(super) fn doubt_what_nobody_knows(project: &Project, kept: &mut KeptRun, reb
     for event in run.lost_effects() {
         if let Event::PhaseInDoubt { phase } = &event {
             let message = format!("nobody knows whether phase {phase} had its effect outside since");
-            rebuilt.repaired.push(Repair::new("in-doubt", format!("run {}", kept.id), message));
+            rebuilt.repaired.push(Repair::new(DoctorCode::InDoubt, format!("run {}", kept.id), message));
         }
         add(run, event, &mut kept.added);
     }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::code::DoctorCode;
 use super::findings::FindingsSoFar;
 use crate::vcs;
 
@@ -23,6 +24,6 @@ pub(super) fn examine(top: &Path, found: &mut FindingsSoFar) {
         let help = format!(
             "to leave them out: git config --add {push} '+refs/*:refs/*' && git config --add {push} '^refs/onward/*'"
         );
-        found.info("mirror", format!("remote {name}"), message, &help);
+        found.info(DoctorCode::Mirror, format!("remote {name}"), message, &help);
     }
 }

@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::aside::{Cut, Recovered, RepairFolder};
 use super::checkup::all_rows;
+use super::code::DoctorCode;
 use super::findings::{DoctorFinding, Findings, StoreFacts};
 use super::{attempts, places, rebuild};
 use crate::Onward;
@@ -25,7 +26,7 @@ use crate::trust;
 /// One thing that was done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Repair {
-    pub code: &'static str,
+    pub code: DoctorCode,
     pub path: String,
     pub message: String,
 }
@@ -45,33 +46,33 @@ pub struct Repaired {
 impl Repaired {
     /// A later version wrote what is here, so nothing was touched.
     pub fn is_newer(&self) -> bool {
-        self.findings.iter().any(|finding| finding.code == "newer")
+        self.findings.iter().any(|finding| finding.code == DoctorCode::Newer)
     }
 }
 
 impl Repair {
-    pub(super) fn new(code: &'static str, path: impl Into<String>, message: String) -> Self {
+    pub(super) fn new(code: DoctorCode, path: impl Into<String>, message: String) -> Self {
         Self { code, path: path.into(), message }
     }
 }
 
 /// Findings that only a new database puts right.
-const REBUILD: [&str; 11] = [
-    "database",
-    "row",
-    "journal",
-    "journal-unlisted",
-    "blob",
-    "inbox",
-    "checkpoint",
-    "checkpoint-missing",
-    "checkpoint-differs",
-    "run-lost",
-    "journal-behind",
+const REBUILD: [DoctorCode; 11] = [
+    DoctorCode::Database,
+    DoctorCode::Row,
+    DoctorCode::Journal,
+    DoctorCode::JournalUnlisted,
+    DoctorCode::Blob,
+    DoctorCode::Inbox,
+    DoctorCode::Checkpoint,
+    DoctorCode::CheckpointMissing,
+    DoctorCode::CheckpointDiffers,
+    DoctorCode::RunLost,
+    DoctorCode::JournalBehind,
 ];
 
 /// Findings that only a person can judge. What lies in such a folder is not written to.
-const BY_HAND: [&str; 4] = ["store", "unsafe", "owner", "link"];
+const BY_HAND: [DoctorCode; 4] = [DoctorCode::Store, DoctorCode::Unsafe, DoctorCode::Owner, DoctorCode::Link];
 
 /// The repairs so far.
 struct RepairWork {
@@ -82,7 +83,7 @@ struct RepairWork {
 }
 
 impl RepairWork {
-    fn did(&mut self, code: &'static str, path: impl Into<String>, message: impl Into<String>) {
+    fn did(&mut self, code: DoctorCode, path: impl Into<String>, message: impl Into<String>) {
         self.repaired.push(Repair::new(code, path, message.into()));
     }
 }
@@ -105,7 +106,7 @@ impl Onward {
             return Ok(outcome(found, work));
         }
         if let Some(doubt) = trust::doubt(&self.project) {
-            if BY_HAND.iter().any(|code| found.has(code)) {
+            if BY_HAND.iter().any(|&code| found.has(code)) {
                 return Ok(outcome(found, work));
             }
             return Err(Error::Untrusted { folder, doubt });
@@ -114,13 +115,13 @@ impl Onward {
         if self.close_to_others(&mut work)? {
             found = self.doctor();
         }
-        if BY_HAND.iter().any(|code| found.has(code)) {
+        if BY_HAND.iter().any(|&code| found.has(code)) {
             return Ok(outcome(found, work));
         }
-        let unopened = found.store.is_none() && found.has("head-ahead");
-        let anew = unopened || REBUILD.iter().any(|code| found.has(code));
+        let unopened = found.store.is_none() && found.has(DoctorCode::HeadAhead);
+        let anew = unopened || REBUILD.iter().any(|&code| found.has(code));
         if anew {
-            if found.store.is_none() && found.has("run-lost") {
+            if found.store.is_none() && found.has(DoctorCode::RunLost) {
                 self.demand_no_survivor()?;
                 // The folder is gone, or there is nothing in it; what git has needs a place.
                 drop(onward_store::open(&folder, OpenMode::ReadWrite)?);
@@ -130,7 +131,10 @@ impl Onward {
             work.repaired.extend(rebuilt.repaired);
             work.cut.extend(rebuilt.cut);
             work.recovered.extend(rebuilt.recovered);
-        } else if ["head-ahead", "head-differs", "head-foreign"].iter().any(|code| found.has(code)) {
+        } else if [DoctorCode::HeadAhead, DoctorCode::HeadDiffers, DoctorCode::HeadForeign]
+            .iter()
+            .any(|&code| found.has(code))
+        {
             // The next commit writes over what is left of the log, which may be all that tells of those that are lost.
             for name in DATABASE_FILES {
                 work.aside.copy(&folder.join(name))?;
@@ -175,14 +179,14 @@ impl Onward {
             let shown = places::shown(&folder, path);
             let closed = fs::set_permissions(path, fs::Permissions::from_mode(*mode));
             closed.map_err(Error::io(format!("closing {shown} to others")))?;
-            work.did("permissions", shown, format!("closed it to others (mode {mode:o})"));
+            work.did(DoctorCode::Permissions, shown, format!("closed it to others (mode {mode:o})"));
         }
         Ok(!loose.is_empty())
     }
 
     /// The head file says again what the database says; the old one is kept.
     fn set_head(&self, store: &mut dyn Inspection, before: &Findings, work: &mut RepairWork) -> Result<()> {
-        let lost = before.findings.iter().find(|finding| finding.code == "head-ahead");
+        let lost = before.findings.iter().find(|finding| finding.code == DoctorCode::HeadAhead);
         let health = store.health();
         let head = |alarm: &&Alarm| match alarm {
             Alarm::HeadAhead { .. }
@@ -207,7 +211,7 @@ impl Onward {
             (Some(finding), _) => format!("{}; {affected}", finding.message),
             (None, alarm) => alarm.map(ToString::to_string).unwrap_or_default(),
         };
-        work.did("head", ".onward/HEAD", format!("wrote it anew ({message})"));
+        work.did(DoctorCode::Head, ".onward/HEAD", format!("wrote it anew ({message})"));
         Ok(())
     }
 
@@ -215,7 +219,7 @@ impl Onward {
     fn affected(&self, store: &mut dyn Inspection) -> Result<String> {
         let rows = all_rows(store)?;
         let strays = attempts::all_strays(&self.project, &rows);
-        let strays = strays.iter().filter(|stray| stray.code == "stray-folder");
+        let strays = strays.iter().filter(|stray| stray.code == DoctorCode::StrayFolder);
         let mut names: Vec<String> =
             strays.filter_map(|stray| Some(stray.path.file_name()?.to_string_lossy().into_owned())).collect();
         for row in rows.iter().filter(|row| row.head.0 > 0) {
@@ -244,7 +248,7 @@ impl Onward {
                 }
                 work.aside.take(&attempt.path)?;
                 let message = format!("put it aside: the journal of run {} does not know of it", run.id);
-                work.did("attempt-unrecorded", places::shown(&folder, &attempt.path), message);
+                work.did(DoctorCode::AttemptUnrecorded, places::shown(&folder, &attempt.path), message);
             }
         }
         for stray in attempts::all_strays(&self.project, &rows) {
@@ -253,7 +257,7 @@ impl Onward {
         }
         for path in places::unfinished(&folder) {
             work.aside.take(&path)?;
-            work.did("leftover", places::shown(&folder, &path), "put it aside");
+            work.did(DoctorCode::Leftover, places::shown(&folder, &path), "put it aside");
         }
         Ok(())
     }
@@ -261,22 +265,26 @@ impl Onward {
 
 /// Rows and folds, from the journals.
 fn write_anew(store: &mut dyn Inspection, found: &Findings, work: &mut RepairWork) -> Result<()> {
-    let stale = |code: &str| -> Vec<RunId> {
+    let stale = |code: DoctorCode| -> Vec<RunId> {
         let of_run = found.findings.iter().filter(|finding| finding.code == code);
         of_run.filter_map(|finding| finding.path.strip_prefix("run ").map(RunId::new)).collect()
     };
-    for id in stale("projection") {
+    for id in stale(DoctorCode::Projection) {
         let lease = store.take_lease(&id, LeaseKind::Brief, holder())?;
         let run = journal::load_whole(store, &id)?;
         store.relist(&lease, run.status().as_str(), &journal::summary_bytes(&run))?;
         drop(lease);
-        work.did("projection", format!("run {id}"), "wrote its row in the list of runs anew, from its journal");
+        work.did(
+            DoctorCode::Projection,
+            format!("run {id}"),
+            "wrote its row in the list of runs anew, from its journal",
+        );
     }
-    for id in stale("fold-cache") {
+    for id in stale(DoctorCode::FoldCache) {
         store.drop_fold(&id)?;
         let run = journal::load_whole(store, &id)?;
         put_fold(store, &run)?;
-        work.did("fold-cache", format!("run {id}"), "made it again from the journal");
+        work.did(DoctorCode::FoldCache, format!("run {id}"), "made it again from the journal");
     }
     Ok(())
 }

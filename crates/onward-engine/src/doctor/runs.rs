@@ -7,6 +7,7 @@ use onward_core::run::{Run, cache};
 use onward_core::view::{self, Summary};
 use onward_store::{Fold, Inspection, LeaseKind, RunRow};
 
+use super::code::DoctorCode;
 use super::findings::{FindingsSoFar, REPAIR, of_run, rebuilt};
 use super::{attempts, checkpoints};
 use crate::error::Error;
@@ -20,7 +21,7 @@ pub(super) fn examine(project: &Project, store: &mut dyn Inspection, row: &RunRo
     let before = found.0.len();
     if let Err(damage) = &row.summary {
         let help = format!("its journal and its checkpoints are judged by themselves; {}", rebuilt());
-        found.error("row", &path, damage.to_string(), &help);
+        found.error(DoctorCode::Row, &path, damage.to_string(), &help);
     } else if row.head.0 == 0 {
         return without_journal(store, row, &path, found);
     }
@@ -52,19 +53,19 @@ pub(super) fn examine(project: &Project, store: &mut dyn Inspection, row: &RunRo
 fn without_journal(store: &mut dyn Inspection, row: &RunRow, path: &str, found: &mut FindingsSoFar) {
     if row.status == NEW {
         let message = "it has a row and no journal: its start was ended before the first record; nothing was done";
-        found.info("no-journal", path, message, "it is not listed and in nobody's way");
+        found.info(DoctorCode::NoJournal, path, message, "it is not listed and in nobody's way");
         return;
     }
     let message = "nothing of its journal is left, so it cannot go on";
     let help = format!("its checkpoints can still be read: onward log {}", row.run);
-    found.warning("journal-lost", path, message, &help);
+    found.warning(DoctorCode::JournalLost, path, message, &help);
     checkpoints::unreadable(store, &row.run, found);
 }
 
 fn inbox(store: &mut dyn Inspection, run: &RunId, path: &str, found: &mut FindingsSoFar) {
     if let Err(why) = store.check_inbox(run) {
         let help = format!("its journal and its checkpoints are judged by themselves; {}", rebuilt());
-        of_run(&why.into(), path, "inbox", &help, found);
+        of_run(&why.into(), path, DoctorCode::Inbox, &help, found);
     }
 }
 
@@ -82,7 +83,7 @@ fn damaged_journal(
             "the records before it are good, and checkpoints can be read without it (onward log {run}): {REPAIR} keeps \
              both in a new database, and the damaged one in .onward/damaged"
         );
-        of_run(why, path, "journal", &help, found);
+        of_run(why, path, DoctorCode::Journal, &help, found);
     }
     checkpoints::unreadable(store, run, found);
 }
@@ -111,11 +112,11 @@ fn compare_fold(cached: Option<&Fold>, run: &Run, found: &mut FindingsSoFar) {
         Some(read) if read.seq == fold.seq && format!("{read:?}") == format!("{run:?}") => {}
         Some(_) => {
             let message = format!("what is kept of the run at record {} is not what its journal says", fold.seq);
-            found.error("fold-cache", path, message, &help);
+            found.error(DoctorCode::FoldCache, path, message, &help);
         }
         None => {
             let message = format!("what is kept of the run at record {} cannot be understood", fold.seq);
-            found.warning("fold-cache", path, message, &help);
+            found.warning(DoctorCode::FoldCache, path, message, &help);
         }
     }
 }
@@ -128,7 +129,7 @@ fn listed(row: &RunRow, run: &Run, path: &str, found: &mut FindingsSoFar) {
     if stored.as_ref() != Some(&view::summary(run)) || row.status != run.status().as_str() {
         let message = "the row in the list of runs does not say what the journal says, which counts";
         let help = format!("the journal is good: {REPAIR} writes the row anew from it, and so does the next start");
-        found.error("projection", path, message, &help);
+        found.error(DoctorCode::Projection, path, message, &help);
     }
 }
 
@@ -145,6 +146,6 @@ fn copies(project: &Project, run: &Run, path: &str, found: &mut FindingsSoFar) {
             "the journal says that it was there, and {} itself is not touched: doing {phase} again makes a new copy",
             artifact.path
         );
-        found.warning("artifact-copy", path, message, &help);
+        found.warning(DoctorCode::ArtifactCopy, path, message, &help);
     }
 }

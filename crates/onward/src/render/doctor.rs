@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use onward_engine::{DoctorFinding, Findings, Repaired};
+use onward_engine::{DoctorFinding, DoctorSeverity, Findings, Repaired};
 
 use super::{paint, safe};
 
@@ -45,9 +45,9 @@ fn findings(all: &[DoctorFinding]) -> String {
     let mut out = String::new();
     for finding in all {
         let severity = match finding.severity {
-            "error" => paint::bad("error"),
-            "warning" => paint::doubtful("warning"),
-            other => paint::dim(other),
+            DoctorSeverity::Error => paint::bad("error"),
+            DoctorSeverity::Warning => paint::doubtful("warning"),
+            DoctorSeverity::Info => paint::dim("info"),
         };
         let (path, message) = (safe::line(&finding.path), safe::line(&finding.message));
         let _ = writeln!(out, "{severity}[{}]: {path}: {message}", finding.code);
