@@ -213,7 +213,7 @@ pub fn status(run: &Run, alive: &Alive, warnings: Vec<String>) -> StatusView {
             (record.waits_for, record.retry_at) = (Some(awaited.words()), Some(awaited.until));
         }
         record.asks = run.asks(phase, state);
-        record.replan = run.replans.of(&phase.id).map(|asked| wants_a_plan(run, &phase.id, asked));
+        record.replan = run.replans.asked_by(&phase.id).map(|asked| wants_a_plan(run, &phase.id, asked));
         match state.status {
             PhaseStatus::Completed | PhaseStatus::Skipped => completed.push(record),
             PhaseStatus::Running if alive.driver.is_some() || state.external.is_some() => running.push(record),
@@ -334,7 +334,7 @@ pub fn why(run: &Run, phase: &Phase, state: &PhaseState) -> WillRun {
             format!("nobody knows whether its effect happened: --retry, --adopt or --skip {} says", phase.id);
         return answer(false, question);
     }
-    if let Some(asked) = run.replans.of(&phase.id) {
+    if let Some(asked) = run.replans.asked_by(&phase.id) {
         return answer(false, wants_a_plan(run, &phase.id, asked));
     }
     if state.parked {

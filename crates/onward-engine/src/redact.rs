@@ -271,7 +271,7 @@ impl Scan {
         if at == bytes.len() {
             return DecidedTo::To(at);
         }
-        match self.look(secrets, bytes, at, more) {
+        match self.secret_here(secrets, bytes, at, more) {
             // The candidate stays as it is; the next look begins behind its first byte.
             PlaceMatch::Nothing => {
                 out.push(bytes[at]);
@@ -290,7 +290,7 @@ impl Scan {
 
     /// Drops one byte of a secret, unless the secret is over. Another known value may begin inside it and reach beyond it.
     fn step_inside(&mut self, secrets: &Secrets, bytes: &[u8], at: usize, more: More) -> DecidedTo {
-        match secrets.literals.look(&bytes[at..], more) {
+        match secrets.literals.literal_here(&bytes[at..], more) {
             literals::LiteralMatch::Nothing => {}
             literals::LiteralMatch::Undecided => return DecidedTo::HoldFrom(at),
             literals::LiteralMatch::Whole(length) => self.cut = self.cut.max(length),
@@ -326,9 +326,9 @@ impl Scan {
     }
 
     /// Known values first, since they may be longer than what a shape proves; where both fit, the longer cut counts.
-    fn look(&self, secrets: &Secrets, bytes: &[u8], at: usize, more: More) -> PlaceMatch {
-        let literal = secrets.literals.look(&bytes[at..], more);
-        let shape = shapes::look(secrets, &bytes[at..], BytesBefore::new(&self.behind, &bytes[..at]), more);
+    fn secret_here(&self, secrets: &Secrets, bytes: &[u8], at: usize, more: More) -> PlaceMatch {
+        let literal = secrets.literals.literal_here(&bytes[at..], more);
+        let shape = shapes::shape_here(secrets, &bytes[at..], BytesBefore::new(&self.behind, &bytes[..at]), more);
         match (literal, shape) {
             (literals::LiteralMatch::Undecided, _) | (_, PlaceMatch::Undecided) => PlaceMatch::Undecided,
             (literals::LiteralMatch::Nothing, shape) => shape,

@@ -70,7 +70,7 @@ pub fn held_runs(folder: &Path) -> Result<Vec<(RunId, LeaseKind)>, StoreError> {
         let run = name.to_str().and_then(|name| name.strip_suffix(LOCK_ENDING)).filter(|run| *run != START_LOCK);
         let Some(run) = run else { continue };
         if file.file_type().is_ok_and(|kind| kind.is_file()) {
-            let seen = look(&file.path()).map_err(|error| StoreError::unreadable(file.path(), &error))?;
+            let seen = holder(&file.path()).map_err(|error| StoreError::unreadable(file.path(), &error))?;
             held.extend(seen.map(|seen| (RunId::new(run), seen.kind)));
         }
     }
@@ -124,7 +124,7 @@ impl Drop for RunLock {
 }
 
 /// The holder of a lock, read without touching it. A missing file means that nobody ever took it.
-pub(crate) fn look(path: &Path) -> io::Result<Option<Seen>> {
+pub(crate) fn holder(path: &Path) -> io::Result<Option<Seen>> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -204,15 +204,15 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("a.lock");
         for kind in [LeaseKind::Driving, LeaseKind::Brief] {
-            assert!(look(&path).expect("an answer").is_none(), "nobody has it");
+            assert!(holder(&path).expect("an answer").is_none(), "nobody has it");
             let lock = RunLock::try_take(&path, kind).expect("an answer").expect("a free lock");
             assert!(RunLock::try_take(&path, LeaseKind::Brief).expect("an answer").is_none(), "somebody has it");
-            let seen = look(&path).expect("an answer").expect("a holder");
+            let seen = holder(&path).expect("an answer").expect("a holder");
             assert_eq!((seen.kind, seen.announced), (kind, false));
             lock.announce().expect("a lock to add");
-            let seen = look(&path).expect("an answer").expect("a holder");
+            let seen = holder(&path).expect("an answer").expect("a holder");
             assert_eq!((seen.kind, seen.announced), (kind, true));
         }
-        assert!(look(&path).expect("an answer").is_none(), "it was dropped");
+        assert!(holder(&path).expect("an answer").is_none(), "it was dropped");
     }
 }

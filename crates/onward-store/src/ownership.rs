@@ -177,14 +177,14 @@ fn alone(folder: &Path) -> io::Result<File> {
 
 /// The standing of a store's folder. Nothing is written.
 pub fn standing(folder: &Path) -> FolderStanding {
-    match look(folder) {
+    match standing_now(folder) {
         // Somebody may be just making it: the mark is there before anything else is.
-        FolderStanding::Foreign(_) => look(folder),
+        FolderStanding::Foreign(_) => standing_now(folder),
         known => known,
     }
 }
 
-fn look(folder: &Path) -> FolderStanding {
+fn standing_now(folder: &Path) -> FolderStanding {
     if fs::symlink_metadata(folder.join(BROUGHT)).is_ok() {
         return FolderStanding::Foreign(Foreign::Brought);
     }

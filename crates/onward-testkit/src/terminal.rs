@@ -73,7 +73,7 @@ impl Terminal {
                 return;
             }
             let ended = self.ended();
-            if !self.look() {
+            if !self.read_more() {
                 assert!(ended.is_none(), "the program ended ({ended:?}) and did not show {text:?}\n{self}");
                 assert!(Instant::now() < deadline, "{text:?} was not shown in time\n{self}");
             }
@@ -119,11 +119,11 @@ impl Terminal {
             if let Some(status) = self.ended() {
                 break status;
             }
-            self.look();
+            self.read_more();
             assert!(Instant::now() < deadline, "the program did not end within {} s\n{self}", limit.as_secs_f32());
         };
         let took = self.started.elapsed();
-        while self.look() {}
+        while self.read_more() {}
         Ran { code: shell_code(status), out: self.text(), err: String::new(), took, args: self.args }
     }
 
@@ -132,7 +132,7 @@ impl Terminal {
     }
 
     /// Waits a moment for something new on the terminal and takes it; false if there was nothing.
-    fn look(&mut self) -> bool {
+    fn read_more(&mut self) -> bool {
         let Some(screen) = &self.screen else {
             std::thread::sleep(Duration::from_millis(LOOK_MS.into()));
             return false;

@@ -40,7 +40,7 @@ impl Writer<'_> {
     fn of_keys(&self, keys: &'static Keys) -> Value {
         let mut properties = Map::new();
         for field in keys.fields {
-            let mut value = self.of(&field.shape);
+            let mut value = self.schema_of(&field.shape);
             if let Value::Object(map) = &mut value {
                 map.insert("description".into(), json!(field.about));
                 if field.default != Preset::Unset {
@@ -62,7 +62,7 @@ impl Writer<'_> {
                 map.insert("patternProperties".into(), json!({ "^x-": {} }));
                 map.insert("additionalProperties".into(), json!(false));
             }
-            Rest::Names(_, shape) => drop(map.insert("additionalProperties".into(), self.of(shape))),
+            Rest::Names(_, shape) => drop(map.insert("additionalProperties".into(), self.schema_of(shape))),
         }
         if !keys.one_of.is_empty() {
             let one = keys.one_of.iter().map(|key| json!({ "required": [key] })).collect::<Vec<_>>();
@@ -78,7 +78,7 @@ impl Writer<'_> {
         }
     }
 
-    fn of(&self, shape: &Shape) -> Value {
+    fn schema_of(&self, shape: &Shape) -> Value {
         match shape {
             Shape::Format => json!({ "const": 1 }),
             // Taken as written, so `no`, `1.10` and `null` are texts too.
@@ -95,18 +95,24 @@ impl Writer<'_> {
             Shape::Size => json!({ "type": "string", "pattern": SIZE }),
             Shape::Rate => json!({ "type": "string", "pattern": RATE }),
             Shape::Choice(words) | Shape::ChoiceBut(words, _, _) => json!({ "enum": words }),
-            Shape::List(item) => json!({ "type": "array", "items": self.of(item) }),
-            Shape::OneOrMany(item) => json!({ "anyOf": [self.of(item), { "type": "array", "items": self.of(item) }] }),
+            Shape::List(item) => json!({ "type": "array", "items": self.schema_of(item) }),
+            Shape::OneOrMany(item) => {
+                json!({ "anyOf": [self.schema_of(item), { "type": "array", "items": self.schema_of(item) }] })
+            }
             Shape::Mapping(keys) => match self.shared {
                 Some((name, shared)) if shared.what == keys.what => json!({ "$ref": format!("#/definitions/{name}") }),
                 Some(_) | None => self.of_keys(keys),
             },
-            Shape::Table(NameRule::Free, value) => json!({ "type": "object", "additionalProperties": self.of(value) }),
+            Shape::Table(NameRule::Free, value) => {
+                json!({ "type": "object", "additionalProperties": self.schema_of(value) })
+            }
             Shape::Table(rule, value) => {
-                let named = json!({ rule.pattern(): self.of(value) });
+                let named = json!({ rule.pattern(): self.schema_of(value) });
                 json!({ "type": self.object(), "patternProperties": named, "additionalProperties": false })
             }
-            Shape::Either(shapes) => json!({ "anyOf": shapes.iter().map(|shape| self.of(shape)).collect::<Vec<_>>() }),
+            Shape::Either(shapes) => {
+                json!({ "anyOf": shapes.iter().map(|shape| self.schema_of(shape)).collect::<Vec<_>>() })
+            }
             Shape::Anything => json!({}),
         }
     }

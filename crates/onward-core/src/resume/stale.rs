@@ -99,7 +99,7 @@ fn kept_behind(plan: &Plan, done: &BTreeSet<&PhaseId>, found: &[Finding]) -> Vec
 fn probed(all: &mut [OwnChanges<'_>], again: &[Again<'_>]) {
     let done: Vec<&Phase> = all.iter().map(|own| own.phase).collect();
     for probe in again {
-        let meant: BTreeSet<&PhaseId> = probe.of(&done).into_iter().map(|phase| &phase.id).collect();
+        let meant: BTreeSet<&PhaseId> = probe.phases_to_redo(&done).into_iter().map(|phase| &phase.id).collect();
         for own in all.iter_mut().filter(|own| meant.contains(&own.phase.id)) {
             own.wish = StalePolicy::Again;
             own.reasons.push(probe.reason());

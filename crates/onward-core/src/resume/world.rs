@@ -48,7 +48,7 @@ pub fn again<'a>(run: &'a Run, now: &WorldSeen) -> Vec<Again<'a>> {
 impl Again<'_> {
     /// The finished phases that are to be done again. A probe names no phase: one of files is about those that read one of
     /// them, where there are such; any other is about all.
-    pub(super) fn of<'p>(&self, done: &[&'p Phase]) -> Vec<&'p Phase> {
+    pub(super) fn phases_to_redo<'p>(&self, done: &[&'p Phase]) -> Vec<&'p Phase> {
         let whole = |phase: &&&Phase| phase.children.is_none();
         let readers: Vec<&Phase> = match &self.0.of {
             ProbeOf::Files(globs) => {

@@ -65,7 +65,7 @@ impl Replans {
         !self.asked.is_empty() && self.asked.values().all(|asked| matches!(asked.stage, Stage::Proposed(_)))
     }
 
-    pub fn of(&self, phase: &PhaseId) -> Option<&Asked> {
+    pub fn asked_by(&self, phase: &PhaseId) -> Option<&Asked> {
         self.asked.get(phase)
     }
 
@@ -171,7 +171,7 @@ impl Run {
 
     /// The changes of the proposed plan that waits for a person: finished phases that it leaves out are kept.
     pub fn proposed_changes(&self, phase: &PhaseId) -> Option<PlanChanges> {
-        let Stage::Proposed(plan) = &self.replans.of(phase)?.stage else { return None };
+        let Stage::Proposed(plan) = &self.replans.asked_by(phase)?.stage else { return None };
         Some(match self.judge_proposal(phase, plan) {
             Ok((Revision { added, removed, changed, .. }, _)) => PlanChanges { added, removed, changed },
             Err(_) => PlanChanges::between(self.plan(), plan),

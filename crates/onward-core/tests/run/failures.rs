@@ -184,7 +184,7 @@ fn outputs_that_cannot_be_read_are_retried_and_then_as_the_plan_says() {
     assert!(story.state("a").not_before.is_some(), "a retry is due");
     let mut story = driven_a(", on-failure: replan");
     story.end_as("a", unreadable());
-    assert!(story.run.replans.of(&PhaseId::new("a")).is_some(), "another plan is asked for");
+    assert!(story.run.replans.asked_by(&PhaseId::new("a")).is_some(), "another plan is asked for");
     let mut story = driven_a(", on-failure: skip");
     story.end_as("a", unreadable());
     assert_eq!(story.state("a").status, PhaseStatus::Skipped);

@@ -44,7 +44,7 @@ impl Story {
     }
 
     fn stage(&self, phase: &str) -> Option<&Stage> {
-        self.run.replans.of(&PhaseId::new(phase)).map(|asked| &asked.stage)
+        self.run.replans.asked_by(&PhaseId::new(phase)).map(|asked| &asked.stage)
     }
 
     fn refused(&self, phase: &str) -> Option<Because> {

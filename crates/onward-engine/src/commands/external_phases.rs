@@ -106,7 +106,7 @@ impl Onward {
         let run = self.find_run(name)?;
         let known = self.load(&run)?;
         let phase = require_phase(&known, phase)?;
-        if let Some(Stage::Proposed(_)) = known.replans.of(&phase).map(|asked| &asked.stage) {
+        if let Some(Stage::Proposed(_)) = known.replans.asked_by(&phase).map(|asked| &asked.stage) {
             return self.answer_for_a_plan(&run, phase, choice).map(|()| run);
         }
         let posted = Posted::Answer { phase, choice: choice.to_owned(), by: actor() };
@@ -171,7 +171,7 @@ impl Onward {
                 // Of what is not theirs, or is done, nothing is looked at: the answer is known.
                 let looks = open && matches!(phase.body, Body::External(_)) && !run.has_no_turn(id);
                 let looking = looks.then(|| Looking::at(&self.project, run, phase, &done.artifacts));
-                let proof = looking.map(|looking| looking.look(&AtomicBool::new(false))).unwrap_or_default();
+                let proof = looking.map(|looking| looking.prove(&AtomicBool::new(false))).unwrap_or_default();
                 let (commit, commit_is) = match &done.commit {
                     Some(named) if looks => {
                         commit(&WorkingTree::of(&self.project, run.started.worktree.as_deref()), named)

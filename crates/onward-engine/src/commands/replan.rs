@@ -40,12 +40,12 @@ pub(crate) struct Replanning {
 
 impl Replanning {
     /// Starts the command in a thread of its own: whoever drives must not stand still for it.
-    pub(crate) fn of(project: &Project, run: &Run, id: &PhaseId) -> Self {
+    pub(crate) fn start(project: &Project, run: &Run, id: &PhaseId) -> Self {
         let unwanted = Arc::new(AtomicBool::new(false));
         let given_up = unwanted.clone();
         let phase = run.plan().phase(id).expect("wanted phases are in the plan");
         let script = run.plan().replan_rules(Some(phase)).run;
-        let reason = run.replans.of(id).map(|asked| asked.reason.clone()).unwrap_or_default();
+        let reason = run.replans.asked_by(id).map(|asked| asked.reason.clone()).unwrap_or_default();
         let place = TurnPlace::of(project, &run.id, id, TurnReason::Replan);
         let (mark, marked) = place.variable();
         let env = shell::probe_environment(project, run, phase).map(|mut env| {

@@ -230,7 +230,7 @@ impl World for Flights<'_> {
     }
 
     fn replan(&mut self, run: &Run, id: &PhaseId) -> Result<Option<Input>> {
-        self.replanning.get_or_insert_with(|| Replanning::of(self.project, run, id));
+        self.replanning.get_or_insert_with(|| Replanning::start(self.project, run, id));
         Ok(None)
     }
 
@@ -299,7 +299,7 @@ impl World for Flights<'_> {
 
     fn limits_elsewhere(&mut self, run: &Run) -> Vec<Input> {
         let now = self.now();
-        self.shared.look(run, now)
+        self.shared.closed_by_others(run, now)
     }
 
     fn tree(&mut self) -> &mut dyn TreeWorld {

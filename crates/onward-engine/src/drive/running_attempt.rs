@@ -99,7 +99,7 @@ impl Flight {
     }
 
     pub(crate) fn recovered(folder: AttemptFolder, attempt: Attempt, boot: &str, after: ProofLook) -> Landed {
-        let by = match look(&folder, boot) {
+        let by = match find_attempt(&folder, boot) {
             Some(AttemptFound::Exited(exit)) => match end_of(&folder, &exit, &after) {
                 Some(end) => return Landed::Ended(end),
                 None => By::Lock,
@@ -152,7 +152,7 @@ impl Flight {
             }
             By::Lock => self.end_what_is_overdue(),
         }
-        match look(&self.folder, &self.boot).map_or(AttemptLook::Nothing, |found| self.seen(found)) {
+        match find_attempt(&self.folder, &self.boot).map_or(AttemptLook::Nothing, |found| self.seen(found)) {
             AttemptLook::Over(end) => return Ok(Some(*end)),
             AttemptLook::AtWork => {
                 self.blind_since = None;
@@ -260,7 +260,7 @@ impl Flight {
 /// The state of an attempt; none where we had no room to look, which says nothing about it. A record that a newer
 /// onward wrote, or that nobody can read, tells us nothing either: as long as something of the attempt is there it is
 /// waited for, and after that nobody knows.
-fn look(folder: &AttemptFolder, boot: &str) -> Option<AttemptFound> {
+fn find_attempt(folder: &AttemptFolder, boot: &str) -> Option<AttemptFound> {
     let found = match attendant::find(folder, &process::boot_id().ok()?, boot) {
         Ok(found) => found,
         Err(RecordError::Unreadable { source, .. }) if process::is_shortage(&source) => return None,
@@ -283,7 +283,7 @@ pub(crate) fn is_lost(folder: &AttemptFolder) -> bool {
 
 /// Whether something of an attempt that nobody drives still works.
 pub(crate) fn is_at_work(folder: &AttemptFolder, boot: &str) -> bool {
-    match look(folder, boot) {
+    match find_attempt(folder, boot) {
         Some(AttemptFound::Alive(_) | AttemptFound::Holding) | None => true,
         Some(AttemptFound::Exited(_) | AttemptFound::NeverStarted | AttemptFound::Unknown) => false,
     }

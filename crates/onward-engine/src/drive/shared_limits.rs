@@ -81,7 +81,7 @@ impl SharedLimits {
     }
 
     /// Limits that others have hit since the last look, as far as this run draws on them.
-    pub(crate) fn look(&mut self, run: &Run, now: Timestamp) -> Vec<Input> {
+    pub(crate) fn closed_by_others(&mut self, run: &Run, now: Timestamp) -> Vec<Input> {
         let project = self.project.changed().into_iter().map(|closed| (Scope::Project, closed));
         let user = self.user.as_mut().map(LimitFolder::changed).unwrap_or_default();
         let all = project.chain(user.into_iter().map(|closed| (Scope::User, closed)));
@@ -205,9 +205,9 @@ mod tests {
             places(top.path(), "one").publish(&run_with(told), &hit(5), now());
             let run = run_with(heard);
             let (mut one, mut two) = (places(top.path(), "one"), places(top.path(), "two"));
-            let found = (one.look(&run, now()).len(), two.look(&run, now()).len());
+            let found = (one.closed_by_others(&run, now()).len(), two.closed_by_others(&run, now()).len());
             assert_eq!(found, (here, there), "told to {told}, heard as {heard}");
-            assert!(one.look(&run, now()).is_empty(), "nothing is new");
+            assert!(one.closed_by_others(&run, now()).is_empty(), "nothing is new");
         }
     }
 
@@ -218,10 +218,10 @@ mod tests {
         let run = run_with("project");
         let shared = places(top.path(), "one");
         shared.publish(&run, &LimitHit { phase: None, ..hit(5) }, now());
-        assert!(places(top.path(), "one").look(&run, now()).is_empty(), "it was heard from somebody else");
+        assert!(places(top.path(), "one").closed_by_others(&run, now()).is_empty(), "it was heard from somebody else");
         shared.publish(&run, &hit(5), now());
-        assert!(places(top.path(), "one").look(&run, in_minutes(5)).is_empty(), "it is over");
-        assert_eq!(places(top.path(), "one").look(&run, in_minutes(4)).len(), 1);
+        assert!(places(top.path(), "one").closed_by_others(&run, in_minutes(5)).is_empty(), "it is over");
+        assert_eq!(places(top.path(), "one").closed_by_others(&run, in_minutes(4)).len(), 1);
     }
 
     /// The file has each limit once: a time that was told counts, a guess only makes it longer. What is over goes, what is too much

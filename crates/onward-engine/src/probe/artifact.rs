@@ -47,7 +47,7 @@ pub(super) struct ArtifactRead {
 }
 
 /// The state of the file at a path below the top. A path that leads out of it is not even looked at.
-pub(super) fn seen(top: &Path, path: &str) -> ArtifactState {
+pub(super) fn artifact_state(top: &Path, path: &str) -> ArtifactState {
     let read = real(top, path).and_then(|real| {
         let taken = take(&real, None, Readers::Owner)
             .map_err(|why| Unreadable::Refused(format!("it cannot be read: {why}")))?;
@@ -70,7 +70,7 @@ pub(super) fn artifacts_now(project: &Project, run: &Run, state: &PhaseState) ->
         if is_untouched(&top.join(&then.path), then, state.ended_at) {
             return Some(then.clone());
         }
-        let (bytes, digest) = match seen(&top, &then.path) {
+        let (bytes, digest) = match artifact_state(&top, &then.path) {
             ArtifactState::There { bytes, digest, .. } => (bytes, digest),
             // Of what is put back nobody has to be asked.
             ArtifactState::Missing => return (gone(project, run, then) == Some(Gone::Kept)).then(|| then.clone()),
@@ -104,7 +104,7 @@ pub(super) fn put_back_later(project: &Project, run: &Run) -> Files {
         let top = if copy.is_dir() { &copy } else { folder };
         let glob = if copy.is_dir() { "**" } else { name.unwrap_or_default() };
         let place = artifact.path.trim_end_matches('/');
-        all.files.extend(files::look(top, &[glob.to_owned()], &[], None, None).files.into_iter().map(
+        all.files.extend(files::files_seen(top, &[glob.to_owned()], &[], None, None).files.into_iter().map(
             |(path, file)| {
                 let path = if copy.is_dir() { format!("{place}/{path}") } else { place.to_owned() };
                 (path, file)

@@ -24,7 +24,7 @@ const SAMPLE_BYTES: u64 = 1024 * 1024;
 
 /// Looks at all files that the globs mean and the others do not, and names them as they are kept where that is wanted. `before` saves reading what is the same by its size, time
 /// and inode.
-pub(super) fn look(
+pub(super) fn files_seen(
     top: &Path,
     globs: &[String],
     but: &[String],
@@ -38,7 +38,7 @@ pub(super) fn look(
             // One that cannot be named is left out: what holds a secret is not kept as it is.
             if let Some(name) = names.map_or(Some(Cow::Borrowed(path)), |names| names.kept(path)) {
                 let before = before.and_then(|before| before.files.get(name.as_ref()));
-                found.files.insert(name.into_owned(), seen(&top.join(path), about, before));
+                found.files.insert(name.into_owned(), file_seen(&top.join(path), about, before));
             }
         }
         found.files.len() < FILES_MAX
@@ -101,7 +101,7 @@ fn children(top: &Path, path: &str) -> Vec<String> {
     paths
 }
 
-fn seen(path: &Path, about: &Metadata, before: Option<&FileSeen>) -> FileSeen {
+fn file_seen(path: &Path, about: &Metadata, before: Option<&FileSeen>) -> FileSeen {
     let modified_ns = modified_ns(about);
     let (size, inode) = (about.len(), about.ino());
     if let Some(before) = before

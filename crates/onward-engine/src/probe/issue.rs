@@ -35,9 +35,9 @@ struct Label {
 }
 
 /// Text and labels of an issue.
-pub(super) fn look(project: &Project, run: &Run, issue: &Issue) -> IssueSeen {
+pub(super) fn issue_seen(project: &Project, run: &Run, issue: &Issue) -> IssueSeen {
     match told(project, run, issue.provider.as_deref(), &issue.number) {
-        Ok(told) => seen(&told),
+        Ok(told) => as_seen(&told),
         Err(why) => IssueSeen { text: ProbeSeen { hash: None, excerpt: excerpt(&why) }, labels: Vec::new() },
     }
 }
@@ -49,7 +49,7 @@ pub(super) fn text(project: &Project, run: &Run, number: &str) -> ProbeSeen {
         .map_or_else(|why| ProbeSeen { hash: None, excerpt: excerpt(&why) }, |told| text_of(&told))
 }
 
-fn seen(told: &IssueTold) -> IssueSeen {
+fn as_seen(told: &IssueTold) -> IssueSeen {
     let mut labels: Vec<String> = told.labels.iter().map(|label| label.name.clone()).collect();
     labels.sort_unstable();
     IssueSeen { text: text_of(told), labels }
@@ -96,6 +96,6 @@ impl Watched {
 
     /// Text and labels, unless that takes long: the driver waits for it.
     pub(super) fn now(&self) -> Option<IssueSeen> {
-        asked(&self.top, self.provider.as_deref(), &self.number, WATCH_TIME_MAX).ok().map(|told| seen(&told))
+        asked(&self.top, self.provider.as_deref(), &self.number, WATCH_TIME_MAX).ok().map(|told| as_seen(&told))
     }
 }

@@ -24,11 +24,11 @@ const SEEN_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// The files of `reads`. Files that the phase writes itself are not its input.
 pub(super) fn reads(project: &Project, run: &Run, phase: &Phase, before: Option<&Files>) -> Files {
     let (globs, but) = (filled(run, phase, &phase.reads), filled(run, phase, &phase.writes));
-    files::look(&project.top, &globs, &but, before, Some(&names(project, before)))
+    files::files_seen(&project.top, &globs, &but, before, Some(&names(project, before)))
 }
 
 pub(super) fn writes(project: &Project, run: &Run, phase: &Phase, before: Option<&Files>) -> Files {
-    files::look(&project.top, &filled(run, phase, &phase.writes), &[], before, Some(&names(project, before)))
+    files::files_seen(&project.top, &filled(run, phase, &phase.writes), &[], before, Some(&names(project, before)))
 }
 
 /// Names for a look: one that is compared with an earlier one writes nothing.
@@ -121,7 +121,8 @@ impl ProofLook {
             return None;
         }
         let names = FileNames::of(&self.top.join(FOLDER), NamesFor::Record);
-        let writes = (!self.writes.is_empty()).then(|| files::look(&self.top, &self.writes, &[], None, Some(&names)));
+        let writes =
+            (!self.writes.is_empty()).then(|| files::files_seen(&self.top, &self.writes, &[], None, Some(&names)));
         // Half of a look says nothing.
         let writes = writes.filter(|_| stop::asked().is_none());
         Some(Box::new(Evidence { writes, ..begun.unwrap_or_default() }))

@@ -105,14 +105,14 @@ impl Looking {
     }
 
     /// Looks when nobody else does, where anything is started or copied for it.
-    pub(crate) fn look(&self, given_up: &AtomicBool) -> Proof {
+    pub(crate) fn prove(&self, given_up: &AtomicBool) -> Proof {
         let copies = self.artifacts.iter().any(|wanted| wanted.keep != KeepCopy::No);
         if self.verify.is_empty() && self.done_when.is_empty() && !copies {
-            return self.look_alone(given_up);
+            return self.prove_alone(given_up);
         }
         match self.place.take(given_up) {
             Ok(Some(turn)) => {
-                let proof = self.look_alone(given_up);
+                let proof = self.prove_alone(given_up);
                 drop(turn);
                 proof
             }
@@ -126,7 +126,7 @@ impl Looking {
     }
 
     /// Looks at the artifacts first; the first thing that is missing ends it.
-    fn look_alone(&self, given_up: &AtomicBool) -> Proof {
+    fn prove_alone(&self, given_up: &AtomicBool) -> Proof {
         let artifacts: Vec<ArtifactFound> = self.artifacts.iter().map(|wanted| self.artifact(wanted)).collect();
         let lacking = artifacts.iter().any(|found| !matches!(found.state, ArtifactState::There { .. }));
         let mut proof = Proof { artifacts, checks: Vec::new(), effect: None };
@@ -197,7 +197,7 @@ impl Looking {
 
     fn artifact(&self, wanted: &Wanted) -> ArtifactFound {
         let (path, state) = match &wanted.path {
-            Some(path) => (path.clone(), artifact::seen(&self.top, path)),
+            Some(path) => (path.clone(), artifact::artifact_state(&self.top, path)),
             None => (String::new(), ArtifactState::Refused { why: "its path cannot be filled in".to_owned() }),
         };
         ArtifactFound { name: wanted.name.clone(), path, state }
@@ -280,7 +280,7 @@ impl Proving {
         let (over, writer) = std::io::pipe().map_or((None, None), |(reader, writer)| (Some(reader), Some(writer)));
         let thread = threads::spawn(move || {
             let _writer = writer;
-            looking.look(&flag)
+            looking.prove(&flag)
         });
         Self { thread: Some(thread), over, given_up }
     }

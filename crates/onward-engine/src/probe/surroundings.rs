@@ -15,7 +15,7 @@ use crate::project::Project;
 /// The world around a run as it is now, as far as the stored plan asks.
 pub(crate) fn world(project: &Project, run: &Run) -> WorldSeen {
     let freshness = &run.plan().freshness;
-    let mut world = git::look(project, run);
+    let mut world = git::world_seen(project, run);
     for probe in &freshness.probes {
         let seen = match &probe.of {
             ProbeOf::Command(script) => of_command(project, run, script),
@@ -24,7 +24,7 @@ pub(crate) fn world(project: &Project, run: &Run) -> WorldSeen {
         };
         world.probes.insert(probe.name.clone(), seen);
     }
-    world.issue = run.plan().issue.as_ref().map(|issue| issue::look(project, run, issue));
+    world.issue = run.plan().issue.as_ref().map(|issue| issue::issue_seen(project, run, issue));
     world
 }
 
@@ -85,7 +85,7 @@ fn of_command(project: &Project, run: &Run, script: &str) -> ProbeSeen {
 
 fn of_files(project: &Project, run: &Run, globs: &[String]) -> ProbeSeen {
     let globs: Vec<String> = globs.iter().filter_map(|glob| shell::fill(run, glob)).collect();
-    let seen = files::look(&project.top, &globs, &[], None, None);
+    let seen = files::files_seen(&project.top, &globs, &[], None, None);
     let mut hasher = blake3::Hasher::new();
     for (path, file) in &seen.files {
         hasher.update(format!("{path}\0{}\n", file.hash).as_bytes());

@@ -57,7 +57,7 @@ mod tests {
         Secrets::new(&values.iter().map(|value| value.as_bytes().to_vec()).collect::<Vec<_>>())
     }
 
-    fn of(secrets: &Secrets) -> Digests {
+    fn digests_of(secrets: &Secrets) -> Digests {
         Digests::of(secrets).expect("random bytes").expect("few secrets")
     }
 
@@ -66,12 +66,12 @@ mod tests {
     #[test]
     fn all_secrets_are_known_or_they_are_not() {
         let two = secrets(&["correct-horse", "battery-staple", "short"]);
-        let digests = of(&two);
+        let digests = digests_of(&two);
         assert!(digests.are_known_to(&two));
         assert!(digests.are_known_to(&secrets(&["battery-staple", "something-else", "correct-horse"])));
         assert!(!digests.are_known_to(&secrets(&["correct-horse"])));
-        assert!(of(&secrets(&[])).are_known_to(&secrets(&[])));
-        assert!(digests.values.is_disjoint(&of(&two).values));
+        assert!(digests_of(&secrets(&[])).are_known_to(&secrets(&[])));
+        assert!(digests.values.is_disjoint(&digests_of(&two).values));
     }
 
     /// An environment has more secrets than are told apart. Nobody is said to know them.

@@ -105,14 +105,14 @@ impl Literals {
     }
 
     /// Whether one of the values stands at the beginning of these bytes. A longer one that is still possible is waited for.
-    pub(super) fn look(&self, bytes: &[u8], more: More) -> LiteralMatch {
+    pub(super) fn literal_here(&self, bytes: &[u8], more: More) -> LiteralMatch {
         let first = &bytes[..bytes.len().min(2)];
         if first.is_empty() {
             return LiteralMatch::Nothing;
         }
         let mut found = LiteralMatch::Nothing;
         for form in self.beginning_with(first) {
-            found = found.or(form.look(bytes, more));
+            found = found.or(form.literal_here(bytes, more));
             if found == LiteralMatch::Undecided {
                 return found;
             }
@@ -160,7 +160,7 @@ fn first_two(bytes: &[u8], escape: Escape) -> Option<[u8; 2]> {
 }
 
 impl EncodedForm {
-    fn look(&self, bytes: &[u8], more: More) -> LiteralMatch {
+    fn literal_here(&self, bytes: &[u8], more: More) -> LiteralMatch {
         let same = self.bytes.iter().zip(bytes).take_while(|(one, other)| one == other).count();
         if same == self.bytes.len() {
             return LiteralMatch::Whole(same);
@@ -349,7 +349,7 @@ mod tests {
     fn every_line_of_a_value_is_known() {
         let value = "-----BEGIN OWN KEY-----\r\nfirst-line-4711\r\n  second-line-4712\nshort\n-----END OWN KEY-----";
         let literals = Literals::new(&[value.as_bytes().to_vec()]);
-        let known = |text: &str| matches!(literals.look(text.as_bytes(), More::No), LiteralMatch::Whole(_));
+        let known = |text: &str| matches!(literals.literal_here(text.as_bytes(), More::No), LiteralMatch::Whole(_));
         let encoded = ["c2Vjb25kLWxpbmUtNDcxMg==", "7365636f6e642d6c696e652d34373132"];
         assert!(["first-line-4711", "second-line-4712"].into_iter().chain(encoded).all(known));
         assert!(known(value) && !known("-----BEGIN OWN KEY-----") && !known("short"));
@@ -359,9 +359,9 @@ mod tests {
     #[test]
     fn the_longest_value_counts() {
         let literals = Literals::new(&[b"abcdefgh".to_vec(), b"abcdefghijkl".to_vec()]);
-        assert_eq!(literals.look(b"abcdefghij", More::Yes), LiteralMatch::Undecided);
-        assert_eq!(literals.look(b"abcdefghij", More::No), LiteralMatch::Whole(8));
-        assert_eq!(literals.look(b"abcdefghijklm", More::Yes), LiteralMatch::Whole(12));
-        assert_eq!(literals.look(b"abcdefgx", More::Yes), LiteralMatch::Nothing);
+        assert_eq!(literals.literal_here(b"abcdefghij", More::Yes), LiteralMatch::Undecided);
+        assert_eq!(literals.literal_here(b"abcdefghij", More::No), LiteralMatch::Whole(8));
+        assert_eq!(literals.literal_here(b"abcdefghijklm", More::Yes), LiteralMatch::Whole(12));
+        assert_eq!(literals.literal_here(b"abcdefgx", More::Yes), LiteralMatch::Nothing);
     }
 }

@@ -147,7 +147,7 @@ impl<'a> BytesBefore<'a> {
 }
 
 /// Whether one of the shapes begins here.
-pub(super) fn look(secrets: &Secrets, bytes: &[u8], behind: BytesBefore<'_>, more: More) -> PlaceMatch {
+pub(super) fn shape_here(secrets: &Secrets, bytes: &[u8], behind: BytesBefore<'_>, more: More) -> PlaceMatch {
     let looks = [
         look_for_token(bytes, behind, more),
         look_for_key_block(bytes, more),

@@ -60,7 +60,7 @@ struct Stat {
 }
 
 impl Stat {
-    fn of(pid: Pid) -> io::Result<Self> {
+    fn read(pid: Pid) -> io::Result<Self> {
         let text = fs::read(format!("/proc/{pid}/stat"))?;
         Self::parse(&text)
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "unexpected form of /proc/PID/stat"))
@@ -88,17 +88,17 @@ impl Stat {
 
 /// When a process started, in clock ticks since boot: with its pid it names the process within one boot.
 pub fn start_time(pid: Pid) -> io::Result<u64> {
-    Stat::of(pid).map(|stat| stat.start_time)
+    Stat::read(pid).map(|stat| stat.start_time)
 }
 
 /// Whether exactly this process still runs. A zombie does not.
 pub fn alive(pid: Pid, start_time: u64) -> bool {
-    Stat::of(pid).is_ok_and(|stat| stat.lives() && stat.start_time == start_time)
+    Stat::read(pid).is_ok_and(|stat| stat.lives() && stat.start_time == start_time)
 }
 
 /// Whether somebody stopped this process, by a signal or as its tracer.
 pub(crate) fn is_stopped(pid: Pid) -> bool {
-    Stat::of(pid).is_ok_and(|stat| matches!(stat.state, b'T' | b't'))
+    Stat::read(pid).is_ok_and(|stat| matches!(stat.state, b'T' | b't'))
 }
 
 /// When a process was started, by the clock on the wall as it goes now.
@@ -192,7 +192,7 @@ pub(crate) fn close_descriptors_from(first: u32) {
 
 /// The parent of a process, its parent, and so on as they stand now: the nearest first, as many as are looked at.
 pub(crate) fn ancestors(of: Pid) -> Vec<Pid> {
-    let parent = |pid: &Pid| Stat::of(*pid).ok().map(|stat| stat.parent).filter(|parent| parent.as_raw() > 0);
+    let parent = |pid: &Pid| Stat::read(*pid).ok().map(|stat| stat.parent).filter(|parent| parent.as_raw() > 0);
     std::iter::successors(parent(&of), parent).take(ANCESTORS_MAX).collect()
 }
 

@@ -62,7 +62,7 @@ impl Shadow<'_> {
     /// The snapshot under a ref; none is made if it is the one in `last`.
     pub(super) fn snapshot(&self, name: &str, last: Option<&str>) -> Result<TreeSnapshot, GitTrouble> {
         reached("vcs.snapshot-begun");
-        let looked = self.look()?;
+        let looked = self.index_tree()?;
         let left_out = looked.left_out.into_iter().collect();
         reached("vcs.snapshot-looked");
         let tree = match looked.tree {
@@ -87,16 +87,16 @@ impl Shadow<'_> {
 
     /// The tree that the working tree is now.
     pub(super) fn tree_now(&self) -> Result<String, GitTrouble> {
-        match self.look()?.tree {
+        match self.index_tree()?.tree {
             ShadowTree::Same { tree, .. } | ShadowTree::Other(tree) => Ok(tree),
         }
     }
 
     /// Brings the private index up to date.
-    fn look(&self) -> Result<IndexedTree, GitTrouble> {
+    fn index_tree(&self) -> Result<IndexedTree, GitTrouble> {
         let mut tries = 1;
         loop {
-            match self.look_once() {
+            match self.index_tree_once() {
                 Err(GitTrouble::Failed { .. } | GitTrouble::Unclear { .. }) if tries < TRIES_MAX => {
                     tries += 1;
                     self.forget();
@@ -107,7 +107,7 @@ impl Shadow<'_> {
         }
     }
 
-    fn look_once(&self) -> Result<IndexedTree, GitTrouble> {
+    fn index_tree_once(&self) -> Result<IndexedTree, GitTrouble> {
         let repository = self.repository;
         let mut status = self.call("status").args(STATUS_WORDS);
         if !repository.prefix.is_empty() {

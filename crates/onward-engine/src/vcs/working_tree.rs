@@ -204,7 +204,7 @@ impl WorkingTree {
             return Err(not_now("no commit was begun".to_owned()));
         };
         let text = run.commit_text(rule, number);
-        let whose = self.changes_of(run);
+        let changes = self.changes_of(run);
         // The commit goes on top of what was there; a branch that a phase made meanwhile is the one that is meant.
         let at = CheckedOut { commit: begun.head.clone(), branch: repository.head().branch };
         let request = CommitRequest {
@@ -216,7 +216,7 @@ impl WorkingTree {
             body: &text.body,
             trailers: &text.trailers,
             hooks: if rule.hooks { Hooks::Run } else { Hooks::Skip },
-            whose: &|path| whose.of(path),
+            whose: &|path| changes.whose(path),
             has_secret: &|bytes| redact::secrets().are_in_file(bytes),
         };
         match repository.commit(&request) {
@@ -340,7 +340,7 @@ struct TreeChanges<'a> {
 }
 
 impl TreeChanges<'_> {
-    fn of(&self, path: &Path) -> Whose {
+    fn whose(&self, path: &Path) -> Whose {
         let bytes = path.as_os_str().as_bytes();
         if self.declared.iter().any(|globs| globs.mean(bytes)) {
             return Whose::Run;

@@ -27,7 +27,7 @@ impl SqliteStore {
         self.demand_writable()?;
         check::value(document)?;
         let blobs = self.folder.blobs();
-        let state = |connection: &Connection| Ok(look(connection, &blobs, id)?.1);
+        let state = |connection: &Connection| Ok(find_listed(connection, &blobs, id)?.1);
         match self.read(state)? {
             KeyframeKept::New => {}
             // Nothing to do is no reason for a commit, nor for a large file.
@@ -36,7 +36,7 @@ impl SqliteStore {
         let packed = Packed::new(document, &blobs)?;
         let (kept, deleted) = self.write(
             &KEYFRAME,
-            |connection, _| match look(connection, &blobs, id)? {
+            |connection, _| match find_listed(connection, &blobs, id)? {
                 (Some(listed), KeyframeKept::New) => {
                     demand_linked(connection, &blobs, &listed)?;
                     let mut released = Released::default();
@@ -54,7 +54,11 @@ impl SqliteStore {
 }
 
 /// The checkpoint, and what would become of a keyframe for it.
-fn look(connection: &Connection, blobs: &Path, id: &CheckpointId) -> SqliteResult<(Option<ListedRow>, KeyframeKept)> {
+fn find_listed(
+    connection: &Connection,
+    blobs: &Path,
+    id: &CheckpointId,
+) -> SqliteResult<(Option<ListedRow>, KeyframeKept)> {
     let Some(listed) = checkpoints::find(connection, blobs, id)? else { return Ok((None, KeyframeKept::Gone)) };
     if let Some(damage) = listed.row.damage {
         return Err(damage.into());

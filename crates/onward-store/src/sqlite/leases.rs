@@ -67,7 +67,7 @@ impl SqliteStore {
             if let Some(lock) = RunLock::try_take(&path, kind).map_err(|error| StoreError::not_saved(&path, &error))? {
                 return Ok(lock);
             }
-            let seen = lock::look(&path).map_err(|error| StoreError::unreadable(&path, &error))?;
+            let seen = lock::holder(&path).map_err(|error| StoreError::unreadable(&path, &error))?;
             let late = Instant::now() >= deadline;
             match seen.map(|seen| seen.kind) {
                 Some(LeaseKind::Driving) => match self.who_holds(id)? {
@@ -95,7 +95,7 @@ impl SqliteStore {
         let path = self.lock_path(id);
         let number = self.read(|connection| RunColumns::find(connection, id))?.number;
         for step in 1..=ANNOUNCEMENT_STEPS_MAX {
-            let seen = lock::look(&path).map_err(|error| StoreError::unreadable(&path, &error))?;
+            let seen = lock::holder(&path).map_err(|error| StoreError::unreadable(&path, &error))?;
             match seen {
                 None => return Ok(None),
                 Some(seen) if seen.announced => {
@@ -110,7 +110,7 @@ impl SqliteStore {
                 Some(_) => thread::sleep(STEP),
             }
         }
-        let seen = lock::look(&path).map_err(|error| StoreError::unreadable(&path, &error))?;
+        let seen = lock::holder(&path).map_err(|error| StoreError::unreadable(&path, &error))?;
         Ok(seen.map(|seen| (seen.kind, Holder::unknown())))
     }
 

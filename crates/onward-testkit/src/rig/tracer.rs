@@ -188,7 +188,7 @@ impl Tracer {
                 }
             }
             libc::PTRACE_EVENT_EXEC => {
-                let Some(own) = self.look(pid) else {
+                let Some(own) = self.identify(pid) else {
                     self.all.remove(&pid);
                     let _ = ptrace::detach(pid, None);
                     return;
@@ -207,7 +207,7 @@ impl Tracer {
     }
 
     /// The role of this process, if it is one of ours.
-    fn look(&self, pid: Pid) -> Option<TracedProcess> {
+    fn identify(&self, pid: Pid) -> Option<TracedProcess> {
         if std::fs::read_link(format!("/proc/{pid}/exe")).ok()? != self.binary {
             return None;
         }

@@ -80,7 +80,7 @@ pub(super) fn after_an_effect(project: &TestProject, binary: &Path) -> Vec<Proce
 
 /// All processes of the project that live now.
 pub(super) fn processes(project: &TestProject, binary: &Path) -> Vec<Process> {
-    project.processes().into_iter().filter_map(|pid| look(pid, binary)).collect()
+    project.processes().into_iter().filter_map(|pid| identify(pid, binary)).collect()
 }
 
 /// A process that was told to stop, once it has: nothing of it changes any more.
@@ -88,7 +88,7 @@ pub(super) fn held(pid: u32, binary: &Path) -> Option<Process> {
     let since = Instant::now();
     while since.elapsed() < HELD_MAX {
         match state(pid)?.as_str() {
-            "T" | "t" => return look(pid, binary),
+            "T" | "t" => return identify(pid, binary),
             "Z" | "X" => return None,
             _ => sleep(Duration::from_millis(1)),
         }
@@ -96,7 +96,7 @@ pub(super) fn held(pid: u32, binary: &Path) -> Option<Process> {
     None
 }
 
-fn look(pid: u32, binary: &Path) -> Option<Process> {
+fn identify(pid: u32, binary: &Path) -> Option<Process> {
     let words = null_separated(pid, "cmdline")?;
     let environment: BTreeMap<String, String> = null_separated(pid, "environ")?
         .into_iter()

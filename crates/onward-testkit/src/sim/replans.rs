@@ -84,7 +84,7 @@ fn as_written(plan: &Plan) -> Plan {
 
 /// Whether a person says what becomes of a phase that wants another plan.
 pub(super) fn person_speaks(run: &Run, phase: &PhaseId, dice: &mut Dice) -> bool {
-    run.replans.of(phase).is_some() && dice.percent(40)
+    run.replans.asked_by(phase).is_some() && dice.percent(40)
 }
 
 /// Between two drivers a person answers for the plans that wait, or brings one.

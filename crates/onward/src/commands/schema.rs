@@ -6,11 +6,11 @@ use serde_json::json;
 
 use crate::args::{self, SchemaName};
 use crate::render;
-use crate::schema::of;
+use crate::schema;
 
 pub(super) fn schema(args: &args::SchemaArgs) -> u8 {
     if let Some(name) = args.name {
-        render::answer_bytes(of(name).as_bytes());
+        render::answer_bytes(schema::text(name).as_bytes());
         return exit::DONE;
     }
     let values = SchemaName::value_variants().iter().filter_map(ValueEnum::to_possible_value);

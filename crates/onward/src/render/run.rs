@@ -142,7 +142,7 @@ impl RunReporter {
         self.live.clear();
         let code = exit_code(finished.ending);
         match self.style {
-            Style::Json => line_json(&ExitLine::of(&finished.run, code)),
+            Style::Json => line_json(&ExitLine::of_run(&finished.run, code)),
             Style::Quiet if code == exit::DONE => {}
             Style::Text | Style::Quiet => say(&last_words(finished)),
         }
@@ -196,7 +196,7 @@ impl ExitLine {
         Self { kind: "exit", code, run: run.cloned(), resumable, resume, retry_at: None, error: None }
     }
 
-    fn of(run: &Run, code: u8) -> Self {
+    fn of_run(run: &Run, code: u8) -> Self {
         Self { retry_at: run.retry_at(), ..Self::new(code, Some(&run.id), run.is_unfinished()) }
     }
 

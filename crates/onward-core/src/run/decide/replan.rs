@@ -30,7 +30,7 @@ pub(super) fn instead_of_failing(run: &Run, phase: &Phase, code: FailureCode, me
 
 /// The command that makes plans has spoken. Somebody may have answered for the phase meanwhile.
 pub(super) fn made(run: &Run, phase: &PhaseId, made: &Result<Box<Plan>, String>) -> Vec<Event> {
-    let Some(asked) = run.replans.of(phase).filter(|asked| asked.stage == Stage::Open) else { return Vec::new() };
+    let Some(asked) = run.replans.asked_by(phase).filter(|asked| asked.stage == Stage::Open) else { return Vec::new() };
     match made {
         Err(why) => vec![refusal(phase, Because::NoPlan, why.clone())],
         Ok(plan) => judged(run, phase, (&asked.reason, asked.cause), plan, Consent::No),
@@ -69,7 +69,7 @@ pub(super) fn reported(run: &Run, phase: &PhaseId, reason: &str, plan: Option<&P
 pub(super) fn too_complex(run: &Run, phase: &PhaseId, says: &Says, figure: u32) -> Option<Event> {
     let goes_on = matches!(says, Says::Start | Says::Progress { .. });
     let rules = run.plan().replan_rules(run.plan().phase(phase));
-    let asks = goes_on && run.replans.of(phase).is_none() && rules.too_complex(Some(figure), None);
+    let asks = goes_on && run.replans.asked_by(phase).is_none() && rules.too_complex(Some(figure), None);
     let reason = format!("its complexity is {figure}, and {} is the most", rules.complexity_max);
     asks.then(|| Event::ReplanAsked { phase: phase.clone(), reason, cause: ReplanCause::TooComplex })
 }
@@ -78,7 +78,7 @@ pub(super) fn too_complex(run: &Run, phase: &PhaseId, says: &Says, figure: u32) 
 pub(super) fn settled(run: &Run, phase: &PhaseId, answer: Consent) -> Result<Vec<Event>, Refusal> {
     run.phase_state(phase).ok_or_else(|| Refusal::NoSuchPhase(phase.clone()))?;
     let nothing = || Refusal::Illegal("an answer", phase.clone(), "no plan of it waits for one".to_owned());
-    let asked = run.replans.of(phase).ok_or_else(nothing)?;
+    let asked = run.replans.asked_by(phase).ok_or_else(nothing)?;
     let Stage::Proposed(plan) = &asked.stage else { return Err(nothing()) };
     Ok(match answer {
         Consent::Yes => judged(run, phase, (&asked.reason, asked.cause), plan, answer),

@@ -116,7 +116,7 @@ impl AttemptMark {
             }
         };
         for pid in all_pids()?.filter(|pid| *pid != Pid::this() && Some(*pid) != self.spared) {
-            let stat = match Stat::of(pid) {
+            let stat = match Stat::read(pid) {
                 Ok(stat) => stat,
                 Err(why) => {
                     trouble = trouble.or(Some(why).filter(is_shortage));
@@ -169,7 +169,7 @@ fn children() -> Vec<(Pid, Stat)> {
         .flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<i32>>())
         .map(Pid::from_raw)
         .collect();
-    pids.into_iter().filter_map(|pid| Some((pid, Stat::of(pid).ok()?))).collect()
+    pids.into_iter().filter_map(|pid| Some((pid, Stat::read(pid).ok()?))).collect()
 }
 
 /// Every process that carries the tag in its environment, without those in `except`. Zombies carry nothing any more.
