@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::event::StopRequest;
+use crate::event::{StopRequest, Urgency};
 use crate::id::{Attempt, PhaseId};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub enum Effect {
     /// Another plan should be made, since this phase asks for it.
     Replan { phase: PhaseId },
     /// This attempt should end.
-    Stop { phase: PhaseId, attempt: Attempt, by: StopRequest, kill: bool },
+    Stop { phase: PhaseId, attempt: Attempt, by: StopRequest, urgency: Urgency },
     /// Keep the working tree: checkpoints wait for it.
     Snapshot,
     /// Make the commit that was begun, or find it made.

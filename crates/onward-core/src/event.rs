@@ -14,7 +14,7 @@ pub use attempt_end::{Claimed, LeftRunning, Outcome};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-pub use stop::{StopReason, StopRequest};
+pub use stop::{StopReason, StopRequest, Urgency};
 
 use crate::checkpoint::Trigger;
 use crate::evidence::{Around, Evidence, WorldSeen};
@@ -210,7 +210,7 @@ pub enum Event {
     /// The run was told to stop.
     StopAsked {
         by: StopRequest,
-        kill: bool,
+        urgency: Urgency,
     },
     /// The driver let go of the run before its end.
     RunStopped {

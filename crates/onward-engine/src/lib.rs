@@ -33,7 +33,7 @@ pub use doctor::{DoctorCode, DoctorFinding, DoctorSeverity, Findings, Repair, Re
 pub use drive::committer::begin as begin_run;
 pub use drive::keyframes::{CommitObserver, KeepNothing, keyframe_is_due, put_fold, put_keyframe};
 pub use drive::reporter::{Reporter, Silent, Update};
-pub use drive::world::{Direction, FilesOutcome, Happened, RewindSince, TreeWorld, Urgency, World};
+pub use drive::world::{Direction, FilesOutcome, Happened, RewindSince, TreeWorld, World};
 pub use drive::{Arrived, Committer, Driver};
 pub use error::{CopyInGit, Error, Left, Result};
 pub use journal::load as load_run;

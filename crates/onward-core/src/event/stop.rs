@@ -27,6 +27,16 @@ pub enum StopRequest {
     Cancel,
 }
 
+/// How a request is made: asked twice, it means now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Urgency {
+    /// What is at work is asked to end.
+    Ask,
+    /// What is at work is killed.
+    Kill,
+}
+
 impl StopRequest {
     /// The reason that a driver lets go with once this request is met. After a failure, or the end of an orphan, the run
     /// itself says how it goes on.

@@ -9,11 +9,11 @@ use jiff::Timestamp;
 use super::external_phases::is_for_others;
 use super::index::PlanIndex;
 use super::readiness::Readiness;
-use super::state::{Before, DerivedState, Dirty, Due, Kill, PhaseState, PhaseStatus, Run, RunningAttempt};
+use super::state::{Before, DerivedState, Dirty, Due, PhaseState, PhaseStatus, Run, RunningAttempt};
 use super::vcs::{Fresh, leaves_the_tree_alone};
 use crate::checkpoint::Trigger;
 use crate::data_size::size;
-use crate::event::{ArtifactSeen, Event, Outcome, PhaseError, Recorded, RunResult, StopRequest};
+use crate::event::{ArtifactSeen, Event, Outcome, PhaseError, Recorded, RunResult, StopRequest, Urgency};
 use crate::evidence::Evidence;
 use crate::failure::FailureCode;
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId};
@@ -65,7 +65,7 @@ impl Run {
                 self.batches_recorded.insert(*batch);
                 self.make_due(Trigger::BatchComplete, None);
             }
-            Event::StopAsked { by, kill } => self.stop_asked(*by, *kill, at),
+            Event::StopAsked { by, urgency } => self.stop_asked(*by, *urgency, at),
             Event::RunStopped { reason } => self.stopped = Some(*reason),
             Event::RunEnded { result } => self.run_ended(*result),
             Event::RunArchived => self.archived = true,
@@ -333,9 +333,9 @@ impl Run {
         self.reopened_a_part(phase);
     }
 
-    fn stop_asked(&mut self, by: StopRequest, kill: bool, at: Timestamp) {
+    fn stop_asked(&mut self, by: StopRequest, urgency: Urgency, at: Timestamp) {
         self.stop_asked_at = Some(at);
-        self.stop = Some((by, if kill { Kill::Now } else { Kill::Ask }));
+        self.stop = Some((by, urgency));
         match by {
             StopRequest::Interrupt | StopRequest::Cancel => self.make_due(Trigger::UserInterrupt, None),
             StopRequest::SessionEnd | StopRequest::Hangup | StopRequest::Deadline => {

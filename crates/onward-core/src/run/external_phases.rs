@@ -11,7 +11,7 @@ use super::settle::{a_failure_stops, is_wanted};
 use super::skip_and_expand::has_a_place;
 use super::state::{Before, PhaseState, PhaseStatus, Run};
 use super::waits::{self, Wait};
-use crate::event::{Event, ExternalReport, PhaseError, RunResult, StopReason, StopRequest};
+use crate::event::{Event, ExternalReport, PhaseError, RunResult, StopReason, StopRequest, Urgency};
 use crate::failure::FailureCode;
 use crate::id::{Attempt, PhaseId};
 use crate::mutant::{self, Mutant};
@@ -388,7 +388,7 @@ fn silence_pauses(run: &Run) -> Option<Event> {
     if run.epoch == 0 || run.stopped.is_some() {
         return Some(Event::RunPaused { reason: StopReason::Pause, until: run.retry_at() });
     }
-    run.stop.is_none().then_some(Event::StopAsked { by: StopRequest::Pause, kill: false })
+    run.stop.is_none().then_some(Event::StopAsked { by: StopRequest::Pause, urgency: Urgency::Ask })
 }
 
 /// A deadline that has passed, with the plan's setting for it.

@@ -34,6 +34,6 @@ mod wanted;
 pub use cut::MARK;
 pub use decide::{Refusal, clean_retry, ends_with, is_legal};
 pub use external_phases::{ExternalState, NoNext};
-pub use state::{Before, Ending, Kill, PhaseState, PhaseStatus, ProbeDue, Run, RunStatus, RunningAttempt};
+pub use state::{Before, Ending, PhaseState, PhaseStatus, ProbeDue, Run, RunStatus, RunningAttempt};
 pub use step::{Stepped, as_stored, checkpoint_at, fold, is_settled, preview, start, start_with_ids, step};
 pub use wanted::wanted;

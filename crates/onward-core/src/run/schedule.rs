@@ -12,7 +12,7 @@ use super::limits::Who;
 use super::settle::{delayed, may_start, ready};
 use super::skip_and_expand::has_a_place;
 use super::state::{PhaseState, Run};
-use crate::event::{Event, StopReason, StopRequest};
+use crate::event::{Event, StopReason, StopRequest, Urgency};
 use crate::id::PhaseId;
 use crate::mutant::{self, Mutant};
 use crate::plan::{Limit, Phase};
@@ -187,7 +187,7 @@ pub(super) fn deadline(run: &Run, now: Timestamp) -> Option<Event> {
     let over = run.limits.deadline.is_some_and(|deadline| deadline <= now);
     let work_is_left = run.derived.finished < run.phases.len();
     (over && work_is_left && run.epoch > 0 && run.stop.is_none())
-        .then_some(Event::StopAsked { by: StopRequest::Deadline, kill: false })
+        .then_some(Event::StopAsked { by: StopRequest::Deadline, urgency: Urgency::Ask })
 }
 
 /// A time that something waits for which could otherwise be started.

@@ -9,8 +9,8 @@ use super::external_phases;
 use super::replans::Waits;
 use super::schedule;
 use super::skip_and_expand::{follows, over};
-use super::state::{Before, Ending, Kill, PhaseState, PhaseStatus, Run};
-use crate::event::{Event, RunResult, StopReason, StopRequest};
+use super::state::{Before, Ending, PhaseState, PhaseStatus, Run};
+use crate::event::{Event, RunResult, StopReason, StopRequest, Urgency};
 use crate::id::{Attempt, PhaseId};
 use crate::naming::checkpoint_id;
 use crate::plan::{OnInterrupt, Phase, PhaseFailure, PlanFailure};
@@ -72,7 +72,7 @@ fn stop_of_the_others(run: &Run) -> Option<Event> {
     let at_work = run.stop.is_none() && !run.derived.running.is_empty() && run.main_ended.is_none();
     let wanted =
         at_work && run.derived.failed > 0 && (run.plan().on_failure == PlanFailure::Stop || a_failure_stops(run));
-    wanted.then_some(Event::StopAsked { by: StopRequest::Failure, kill: false })
+    wanted.then_some(Event::StopAsked { by: StopRequest::Failure, urgency: Urgency::Ask })
 }
 
 /// `on-failure: stop` of a phase that failed, whatever the plan says of the others.
@@ -146,8 +146,8 @@ fn end(run: &Run, now: Timestamp) -> Option<Event> {
 fn out_of_patience(run: &Run, now: Timestamp) -> Option<StopReason> {
     let asked_at = run.stop_asked_at?;
     let (reason, patience) = match run.stop? {
-        (by @ (StopRequest::Interrupt | StopRequest::SessionEnd), Kill::Ask) => (by.reason()?, STOP_PATIENCE),
-        (by @ (StopRequest::Interrupt | StopRequest::SessionEnd), Kill::Now) => (by.reason()?, KILL_PATIENCE),
+        (by @ (StopRequest::Interrupt | StopRequest::SessionEnd), Urgency::Ask) => (by.reason()?, STOP_PATIENCE),
+        (by @ (StopRequest::Interrupt | StopRequest::SessionEnd), Urgency::Kill) => (by.reason()?, KILL_PATIENCE),
         _ => return None,
     };
     (now.duration_since(asked_at) >= patience).then_some(reason)

@@ -18,7 +18,7 @@ use crate::checkpoint::{PatchDebt, Trigger};
 use crate::data_size::Size;
 use crate::event::{
     ArtifactSeen, Claimed, Event, LeftRunning, Orphans, PhaseError, Recorded, RunResult, RunStarted, StopReason,
-    StopRequest,
+    StopRequest, Urgency,
 };
 use crate::evidence::{Evidence, LastLook};
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId, RunId, Seq};
@@ -39,7 +39,7 @@ pub struct Run {
     /// Set by [`Event::RunEnded`], cleared when a driver goes on.
     pub result: Option<RunResult>,
     /// Set when told to stop, cleared when a driver goes on.
-    pub stop: Option<(StopRequest, Kill)>,
+    pub stop: Option<(StopRequest, Urgency)>,
     /// When that was last said.
     pub(super) stop_asked_at: Option<Timestamp>,
     /// The driver let go.
@@ -130,13 +130,6 @@ pub(super) struct Due {
     pub(super) phase: Option<PhaseId>,
     /// It comes with a snapshot of the working tree, where there is one to be had.
     pub(super) waits: bool,
-}
-
-/// Whether a stop is a request or an order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Kill {
-    Ask,
-    Now,
 }
 
 #[expect(

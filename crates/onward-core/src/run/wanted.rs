@@ -4,9 +4,9 @@ use jiff::Timestamp;
 
 use super::schedule;
 use super::settle::may_start;
-use super::state::{Kill, Run};
+use super::state::Run;
 use crate::effect::Effect;
-use crate::event::{Orphans, StopRequest};
+use crate::event::{Orphans, StopRequest, Urgency};
 use crate::mutant::{self, Mutant};
 
 /// Everything that should be under way, whether or not it is; the driver starts what is missing.
@@ -28,11 +28,16 @@ pub fn wanted(run: &Run, now: Timestamp) -> Vec<Effect> {
         match (run.stop, ours) {
             (_, false) => effects.push(Effect::Recover { phase, attempt: number }),
             // A pause lets them come to their end.
-            (Some((by, kill)), true) if by != StopRequest::Pause => {
-                effects.push(Effect::Stop { phase, attempt: number, by, kill: kill == Kill::Now });
+            (Some((by, urgency)), true) if by != StopRequest::Pause => {
+                effects.push(Effect::Stop { phase, attempt: number, by, urgency });
             }
             (None, true) if run.orphans == Orphans::Kill && attempt.adopted => {
-                effects.push(Effect::Stop { phase, attempt: number, by: StopRequest::OrphanKill, kill: true });
+                effects.push(Effect::Stop {
+                    phase,
+                    attempt: number,
+                    by: StopRequest::OrphanKill,
+                    urgency: Urgency::Kill,
+                });
             }
             (None | Some(_), true) => effects.push(Effect::Perform { phase, attempt: number }),
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use onward_core::effect::Effect;
-use onward_core::event::{Event, Outcome, StopReason, StopRequest};
+use onward_core::event::{Event, Outcome, StopReason, StopRequest, Urgency};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Begin, Bounds, ClosedElsewhere, Input, Posted, Says};
 use onward_core::plan;
@@ -221,7 +221,11 @@ fn a_deadline_pauses_the_run() {
     let StopRequest::Deadline = story.run.stop.expect("it is told to stop").0 else { panic!("{:?}", story.run.stop) };
     assert!(events.iter().any(|event| matches!(event, Event::CheckpointTaken { .. })), "{events:?}");
     let asked = run::wanted(&story.run, story.now);
-    assert!(asked.iter().all(|effect| matches!(effect, Effect::Stop { by: StopRequest::Deadline, kill: false, .. })));
+    assert!(
+        asked
+            .iter()
+            .all(|effect| matches!(effect, Effect::Stop { by: StopRequest::Deadline, urgency: Urgency::Ask, .. }))
+    );
     for phase in ["x", "free"] {
         let end = AttemptEnd::bare(Outcome::Stopped { by: StopRequest::Deadline, said_done: false });
         story.take(&Input::AttemptEnded { phase: PhaseId::new(phase), attempt: Attempt(1), end });

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use onward_core::effect::Effect;
-use onward_core::event::{Event, Outcome, PlanRevised, RewindBegun, StopReason, StopRequest};
+use onward_core::event::{Event, Outcome, PlanRevised, RewindBegun, StopReason, StopRequest, Urgency};
 use onward_core::id::PhaseId;
 use onward_core::input::{Choice, Input, Posted, Resumption, Says};
 use onward_core::plan::{self, Plan, expand};
@@ -223,7 +223,7 @@ fn a_terminal_that_goes_is_no_second_order() {
     story.stop(StopRequest::Interrupt);
     assert!(story.stop(StopRequest::Hangup).is_empty());
     let stops = run::wanted(&story.run, story.now);
-    assert!(stops.iter().all(|effect| matches!(effect, Effect::Stop { kill: false, .. })), "{stops:?}");
+    assert!(stops.iter().all(|effect| matches!(effect, Effect::Stop { urgency: Urgency::Ask, .. })), "{stops:?}");
 }
 
 /// The terminal is gone and its phases live on. A run is not taken back while something of it is at work.

@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 use onward_core::checkpoint::{self, CheckpointBytes};
 use onward_core::effect::Effect;
-use onward_core::event::{Event, Orphans, Outcome, StopReason, StopRequest};
+use onward_core::event::{Event, Orphans, Outcome, StopReason, StopRequest, Urgency};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{Begin, Choice, Input, Posted};
 use onward_core::run::{self, Ending, PhaseStatus, RunStatus, cache};
@@ -80,7 +80,7 @@ fn i6_interruptions_use_up_no_retries() {
     for round in 1..=10 {
         let events = story.take(&Input::StopAsked { by: StopRequest::Interrupt });
         assert_eq!(names(&events), ["stop_asked", "checkpoint_taken"], "the checkpoint comes first, at once");
-        assert!(matches!(story.wanted()[..], [Effect::Stop { kill: false, .. }]));
+        assert!(matches!(story.wanted()[..], [Effect::Stop { urgency: Urgency::Ask, .. }]));
         story.end("a", Outcome::Stopped { by: StopRequest::Interrupt, said_done: false });
         assert_eq!(story.run.ending(), Some(Ending::Stopped(StopReason::Interrupt)));
         assert_eq!(story.state("a").status, PhaseStatus::Interrupted);
@@ -95,7 +95,7 @@ fn asked_twice_means_kill() {
     let mut story = driven(CHAIN);
     story.take(&Input::StopAsked { by: StopRequest::Interrupt });
     story.take(&Input::StopAsked { by: StopRequest::Interrupt });
-    assert!(matches!(story.wanted()[..], [Effect::Stop { kill: true, by: StopRequest::Interrupt, .. }]));
+    assert!(matches!(story.wanted()[..], [Effect::Stop { urgency: Urgency::Kill, by: StopRequest::Interrupt, .. }]));
     assert!(story.take(&Input::StopAsked { by: StopRequest::Interrupt }).is_empty());
 }
 
@@ -128,7 +128,7 @@ fn an_unwanted_orphan_is_killed_first() {
     let mut story = driven(CHAIN);
     story.begin(Begin { orphans: Orphans::Kill, ..common::begin(0) }).expect("a driver may begin");
     story.take(&Input::AttemptFound { phase: PhaseId::new("a"), attempt: Attempt(1), alive: true });
-    assert!(matches!(story.wanted()[..], [Effect::Stop { kill: true, by: StopRequest::OrphanKill, .. }]));
+    assert!(matches!(story.wanted()[..], [Effect::Stop { urgency: Urgency::Kill, by: StopRequest::OrphanKill, .. }]));
     story.end("a", Outcome::Stopped { by: StopRequest::OrphanKill, said_done: false });
     assert_eq!((story.at_work(), story.state("a").attempts), (vec!["a"], 2));
 }

@@ -21,13 +21,13 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, killpg, pthread_sigmask};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd;
-use onward_core::event::{LeftRunning, StopRequest};
+use onward_core::event::{LeftRunning, StopRequest, Urgency};
 use onward_core::mutant::{self, Defect};
 
 use super::capture::{Account, Capture, PipeRead};
 use super::ending::{EndCause, EndUnderWay, NextAct};
 use super::folder::AttemptFolder;
-use super::record::{self, AfterSuccess, ExitRecord, Main, ProcessEnd, RecordError, Spec, Started, Stop, StopMode};
+use super::record::{self, AfterSuccess, ExitRecord, Main, ProcessEnd, RecordError, Spec, Started, Stop};
 use super::wake::{AttendantWake, AttendantWoken};
 use crate::kill_point::reached;
 use crate::redact::{self, Digests, Secrets};
@@ -338,7 +338,7 @@ impl Attendant {
         match self.folder.stop() {
             Ok(stop) => stop,
             Err(RecordError::Damaged { .. } | RecordError::Newer { .. } | RecordError::Unreadable { .. }) => {
-                Some(Stop { by: StopRequest::Interrupt, mode: StopMode::Ask })
+                Some(Stop { by: StopRequest::Interrupt, urgency: Urgency::Ask })
             }
         }
     }
@@ -351,15 +351,15 @@ impl Attendant {
         }
         let mut stop = match on_record {
             Some(stop) => stop,
-            None if woken.hurried || woken.told => Stop { by: StopRequest::Interrupt, mode: StopMode::Ask },
+            None if woken.hurried || woken.told => Stop { by: StopRequest::Interrupt, urgency: Urgency::Ask },
             None => return,
         };
         if woken.hurried {
-            stop.mode = StopMode::Kill;
+            stop.urgency = Urgency::Kill;
         }
         let act = match &mut self.ending {
             None => Some(self.ending.insert(EndUnderWay::by_request(stop, now)).act()),
-            Some(ending) if stop.mode == StopMode::Kill => ending.hurry(now),
+            Some(ending) if stop.urgency == Urgency::Kill => ending.hurry(now),
             Some(_) => None,
         };
         self.perform(act);

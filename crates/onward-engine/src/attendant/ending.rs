@@ -4,9 +4,9 @@
 
 use std::time::{Duration, Instant};
 
-use onward_core::event::StopRequest;
+use onward_core::event::{StopRequest, Urgency};
 
-use super::record::{Spec, Stop, StopMode};
+use super::record::{Spec, Stop};
 
 /// Why a phase is being ended. The first reason stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,9 +48,9 @@ impl EndUnderWay {
     }
 
     pub(super) fn by_request(stop: Stop, now: Instant) -> Self {
-        let act = match stop.mode {
-            StopMode::Ask => NextAct::Interrupt,
-            StopMode::Kill => NextAct::Kill,
+        let act = match stop.urgency {
+            Urgency::Ask => NextAct::Interrupt,
+            Urgency::Kill => NextAct::Kill,
         };
         Self { cause: EndCause::Stopped(stop.by), act, since: now }
     }
@@ -125,7 +125,7 @@ mod tests {
     fn a_request_grows_firmer() {
         let (spec, start) = (spec(), Instant::now());
         let at = |seconds| start + Duration::from_secs(seconds);
-        let mut ending = EndUnderWay::by_request(Stop { by: StopRequest::Interrupt, mode: StopMode::Ask }, start);
+        let mut ending = EndUnderWay::by_request(Stop { by: StopRequest::Interrupt, urgency: Urgency::Ask }, start);
         assert_eq!((ending.act(), ending.advance(&spec, at(4))), (NextAct::Interrupt, None));
         assert_eq!((ending.advance(&spec, at(5)), ending.advance(&spec, at(7))), (Some(NextAct::Terminate), None));
         assert_eq!((ending.advance(&spec, at(8)), ending.advance(&spec, at(99))), (Some(NextAct::Kill), None));

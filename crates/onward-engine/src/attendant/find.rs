@@ -8,11 +8,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
-use onward_core::event::StopRequest;
+use onward_core::event::{StopRequest, Urgency};
 use onward_store::lock::is_locked;
 
 use super::folder::AttemptFolder;
-use super::record::{self, ExitRecord, RecordError, Started, Stop, StopMode};
+use super::record::{self, ExitRecord, RecordError, Started, Stop};
 use super::survivors::was_given_to_somebody;
 use crate::drive::running_attempt;
 use crate::kill_point::reached;
@@ -148,12 +148,12 @@ fn lock_is_held(folder: &AttemptFolder) -> Result<bool, RecordError> {
 
 /// Asks the phase to end: politely, then firmly, then by force. The attendant sees to that; this returns at once.
 pub fn ask_to_stop(folder: &AttemptFolder, by: StopRequest) -> io::Result<StopReached> {
-    request(folder, Stop { by, mode: StopMode::Ask }, (Signal::SIGUSR1, Signal::SIGURG))
+    request(folder, Stop { by, urgency: Urgency::Ask }, (Signal::SIGUSR1, Signal::SIGURG))
 }
 
 /// Has the phase and everything it started killed now.
 pub fn kill(folder: &AttemptFolder, by: StopRequest) -> io::Result<StopReached> {
-    request(folder, Stop { by, mode: StopMode::Kill }, (Signal::SIGUSR2, Signal::SIGUSR2))
+    request(folder, Stop { by, urgency: Urgency::Kill }, (Signal::SIGUSR2, Signal::SIGUSR2))
 }
 
 /// Writes the request first and looks for the attendant afterwards; the attendant does it the other way round. So one of the two
@@ -177,12 +177,12 @@ fn request(folder: &AttemptFolder, stop: Stop, (signal, alone): (Signal, Signal)
 }
 
 /// The same where nothing can be written down and the folder of the attempt may be gone: an attendant that is known by its number.
-pub(crate) fn tell_to_stop(attendant: Member, mode: StopMode) -> io::Result<bool> {
+pub(crate) fn tell_to_stop(attendant: Member, urgency: Urgency) -> io::Result<bool> {
     tell(
         attendant,
-        match mode {
-            StopMode::Ask => Signal::SIGURG,
-            StopMode::Kill => Signal::SIGUSR2,
+        match urgency {
+            Urgency::Ask => Signal::SIGURG,
+            Urgency::Kill => Signal::SIGUSR2,
         },
     )
 }

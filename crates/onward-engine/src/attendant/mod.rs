@@ -33,6 +33,6 @@ pub(crate) use folder::open_plain;
 pub use folder::{AttemptFolder, FolderError};
 pub(crate) use logs::CHECKS;
 pub use logs::{Output, OutputsError};
-pub use record::{AfterSuccess, ExitRecord, ProcessEnd, RecordError, Spec, Started, Stop, StopMode};
+pub use record::{AfterSuccess, ExitRecord, ProcessEnd, RecordError, Spec, Started, Stop};
 pub use spawn::{ARGUMENT, Attending, SpawnError, spawn, tree_value};
 pub(crate) use survivors::{Survivor, survivors};

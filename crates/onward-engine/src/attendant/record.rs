@@ -9,7 +9,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use onward_core::event::{LeftRunning, StopRequest};
+use onward_core::event::{LeftRunning, StopRequest, Urgency};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -159,14 +159,7 @@ pub enum ProcessEnd {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stop {
     pub by: StopRequest,
-    pub mode: StopMode,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum StopMode {
-    Ask,
-    Kill,
+    pub urgency: Urgency,
 }
 
 /// A record that is there but cannot be used.

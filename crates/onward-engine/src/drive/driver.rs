@@ -17,7 +17,7 @@ use onward_store::StoreError;
 use super::committer::{Arrived, Committer};
 use super::inbox;
 use crate::drive::reporter::{Reporter, Update};
-use crate::drive::world::{Urgency, World};
+use crate::drive::world::World;
 use crate::error::{Error, Result};
 
 /// How long the driver sleeps at most before it looks at the inbox by itself.
@@ -180,10 +180,7 @@ fn act(world: &mut dyn World, run: &Run) -> Result<Vec<Arrived>> {
         let input = match effect {
             Effect::Perform { phase, attempt } => world.perform(run, &phase, attempt)?,
             Effect::Recover { phase, attempt } => Some(world.recover(run, &phase, attempt)?),
-            Effect::Stop { phase, attempt, by, kill } => {
-                let urgency = if kill { Urgency::Kill } else { Urgency::Ask };
-                world.stop(&phase, attempt, by, urgency)?
-            }
+            Effect::Stop { phase, attempt, by, urgency } => world.stop(&phase, attempt, by, urgency)?,
             Effect::Probe { phase } => world.probe(run, &phase)?,
             Effect::Replan { phase } => world.replan(run, &phase)?,
             Effect::Snapshot => Some(world.tree().snapshot(run)?),

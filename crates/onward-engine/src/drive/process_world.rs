@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use onward_core::event::{LimitHit, Outcome, StopRequest};
+use onward_core::event::{LimitHit, Outcome, StopRequest, Urgency};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Input};
 use onward_core::run::Run;
@@ -19,7 +19,7 @@ use crate::drive::in_place::InPlace;
 use crate::drive::running_attempt::{Flight, Landed, boot_now};
 use crate::drive::shared_limits::SharedLimits;
 use crate::drive::waiter::Waiter;
-use crate::drive::world::{Happened, TreeWorld, Urgency, World};
+use crate::drive::world::{Happened, TreeWorld, World};
 use crate::error::{Error, Result};
 use crate::executor::shell::{self, PrepareTrouble};
 use crate::probe::{

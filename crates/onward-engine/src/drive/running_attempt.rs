@@ -5,16 +5,14 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use jiff::tz::TimeZone;
-use onward_core::event::{LeftRunning, Outcome, StopRequest};
+use onward_core::event::{LeftRunning, Outcome, StopRequest, Urgency};
 use onward_core::id::Attempt;
 use onward_core::input::{AttemptEnd, LastWords};
 use onward_core::tail::TAIL_BYTES_MAX;
 
 use crate::attendant::{
     self, Adopted, AttemptFolder, AttemptFound, Attending, ExitRecord, OutputsError, ProcessEnd, RecordError, Spec,
-    StopMode,
 };
-use crate::drive::world::Urgency;
 use crate::error::{Error, Result};
 use crate::probe::around::WorldWatch;
 use crate::probe::phase::ProofLook;
@@ -204,11 +202,11 @@ impl Flight {
         }
         self.asked = Some((by, urgency));
         // An attendant that is gone will be seen to be; one that could not be told is told again at the next look.
-        let (reached, mode) = match urgency {
-            Urgency::Ask => (attendant::ask_to_stop(&self.folder, by), StopMode::Ask),
-            Urgency::Kill => (attendant::kill(&self.folder, by), StopMode::Kill),
+        let reached = match urgency {
+            Urgency::Ask => attendant::ask_to_stop(&self.folder, by),
+            Urgency::Kill => attendant::kill(&self.folder, by),
         };
-        let told = || self.attendant().is_some_and(|one| attendant::tell_to_stop(one, mode).unwrap_or(false));
+        let told = || self.attendant().is_some_and(|one| attendant::tell_to_stop(one, urgency).unwrap_or(false));
         self.heard = reached.is_ok() || told();
         self.repeat_the_kill();
     }

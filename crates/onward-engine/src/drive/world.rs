@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use onward_core::event::{FilesBack, LimitHit, SnapshotRef, StopRequest};
+use onward_core::event::{FilesBack, LimitHit, SnapshotRef, StopRequest, Urgency};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::Input;
 use onward_core::run::Run;
@@ -20,13 +20,6 @@ pub struct Happened {
     pub posted: bool,
     /// Somebody wants to know how far it is.
     pub status_asked: bool,
-}
-
-/// How urgently an attempt should end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Urgency {
-    Ask,
-    Kill,
 }
 
 pub trait World {

@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use onward_core::event::{FilesBack, LimitHit, Outcome, StopRequest};
+use onward_core::event::{FilesBack, LimitHit, Outcome, StopRequest, Urgency};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Input};
 use onward_core::replan::EXIT_REPLAN;
 use onward_core::run::Run;
 use onward_core::view::{self, Alive, StatusView};
-use onward_engine::{Direction, Error, FilesOutcome, Happened, Result, RewindSince, TreeWorld, Urgency, World};
+use onward_engine::{Direction, Error, FilesOutcome, Happened, Result, RewindSince, TreeWorld, World};
 
 use super::dice::Dice;
 use super::git::SimulatedGit;

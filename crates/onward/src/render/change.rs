@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use onward_core::event::{Event, LeftRunning, Outcome, PhaseError, ProbeAnswer, Recorded, StopRequest};
+use onward_core::event::{Event, LeftRunning, Outcome, PhaseError, ProbeAnswer, Recorded, StopRequest, Urgency};
 use onward_core::id::PhaseId;
 use onward_core::resume::{Finding, Weight};
 use onward_core::run::Run;
@@ -62,7 +62,7 @@ impl ChangeLines {
             Event::PhaseSkipped { .. } | Event::PhaseExpanded { .. } | Event::MainPartEnded { .. } => {
                 composed::line(&recorded.event, run)
             }
-            Event::StopAsked { by, kill } => stop(*by, *kill, run),
+            Event::StopAsked { by, urgency } => stop(*by, *urgency, run),
             Event::WorldSeen { findings, .. } => findings_said(findings),
             Event::PlanRevised(_) => Some(format!("{} the edited plan counts from here on", paint::busy("↻"))),
             Event::StaleAccepted { phase, .. } => {
@@ -158,17 +158,18 @@ fn findings_said(findings: &[Finding]) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-fn stop(by: StopRequest, kill: bool, run: &Run) -> Option<String> {
+fn stop(by: StopRequest, urgency: Urgency, run: &Run) -> Option<String> {
     let sign = paint::doubtful("■");
     let count = run.running().count();
-    match (by, kill) {
-        (StopRequest::Interrupt | StopRequest::SessionEnd | StopRequest::Deadline | StopRequest::Cancel, true) => {
-            Some(format!("{sign} ending the phases at work by force: {count}"))
-        }
-        (StopRequest::Interrupt, false) => {
+    match (by, urgency) {
+        (
+            StopRequest::Interrupt | StopRequest::SessionEnd | StopRequest::Deadline | StopRequest::Cancel,
+            Urgency::Kill,
+        ) => Some(format!("{sign} ending the phases at work by force: {count}")),
+        (StopRequest::Interrupt, Urgency::Ask) => {
             Some(format!("{sign} stopping: phases asked to end: {count}; a second Ctrl+C ends them by force"))
         }
-        (StopRequest::SessionEnd, false) => Some(format!("{sign} told to end: phases asked to end: {count}")),
+        (StopRequest::SessionEnd, Urgency::Ask) => Some(format!("{sign} told to end: phases asked to end: {count}")),
         (StopRequest::Deadline | StopRequest::Cancel | StopRequest::Pause, _) => Some(limits::stop(by, count)),
         (StopRequest::Failure, _) => {
             Some(format!("{sign} a phase failed and the plan says stop: phases asked to end: {count}"))
