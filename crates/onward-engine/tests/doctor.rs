@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use onward_core::patch::Op;
-use onward_engine::{Books, FirstPlan, ListFilter, Onward, Repaired};
+use onward_engine::{Books, DoctorCode, FirstPlan, ListFilter, Onward, Repaired};
 use onward_store::{Holder, LeaseKind, OpenMode, StoreExt, ownership};
 use serde_json::{Value, json};
 

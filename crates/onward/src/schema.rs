@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::args::SchemaName;
 
 /// A schema as it stands in `schemas/`.
-pub(crate) fn text(name: SchemaName) -> String {
+pub(crate) fn written(name: SchemaName) -> String {
     let value = match name {
         SchemaName::Plan => plan::json_schema(),
         SchemaName::Config => config::json_schema(),

@@ -184,7 +184,7 @@ fn a_phase_that_finished_after_a_stop_is_done() {
             story.end("a", Outcome::Stopped { by, said_done: true });
             assert_eq!(
                 (story.stands(), story.run.ending()),
-                (Stands::Done, Some(run::Ending::Stopped(by))),
+                (Stands::Done, by.reason().map(run::Ending::Stopped)),
                 "{keys:?}"
             );
             story.drive();

@@ -33,7 +33,7 @@ fn a_stop_does_not_wait_for_a_snapshot() {
         assert_eq!(story.wanted(), [Effect::Snapshot]);
         let events = story.stop(by);
         let taken = events.iter().filter(|event| matches!(event, Event::CheckpointTaken { .. })).count();
-        assert_eq!((taken, story.run.ending()), (2, Some(Ending::Stopped(by))), "{events:?}");
+        assert_eq!((taken, story.run.ending()), (2, by.reason().map(Ending::Stopped)), "{events:?}");
         assert!(
             !events.iter().any(|event| matches!(event, Event::AttemptStarted { .. } | Event::SnapshotMissed { .. }))
         );
@@ -99,6 +99,6 @@ fn a_stop_begins_nothing() {
         events.extend(story.end("c", Outcome::Exited { code: 1 }));
         let begun = |event: &&Event| matches!(event, Event::AttemptStarted { .. } | Event::CommitBegun { .. });
         assert_eq!(events.iter().find(begun), None);
-        assert_eq!(story.run.ending(), Some(Ending::Stopped(by)));
+        assert_eq!(story.run.ending(), by.reason().map(Ending::Stopped));
     }
 }

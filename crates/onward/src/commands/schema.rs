@@ -10,7 +10,7 @@ use crate::schema;
 
 pub(super) fn schema(args: &args::SchemaArgs) -> u8 {
     if let Some(name) = args.name {
-        render::answer_bytes(schema::text(name).as_bytes());
+        render::answer_bytes(schema::written(name).as_bytes());
         return exit::DONE;
     }
     let values = SchemaName::value_variants().iter().filter_map(ValueEnum::to_possible_value);
