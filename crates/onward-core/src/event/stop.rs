@@ -27,7 +27,7 @@ pub enum StopRequest {
     Cancel,
 }
 
-/// How a request is made: asked twice, it means now.
+/// The force of a request: asked twice, it means now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Urgency {

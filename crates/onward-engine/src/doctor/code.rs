@@ -97,7 +97,7 @@ impl fmt::Display for DoctorCode {
     }
 }
 
-/// How bad a finding is: an error needs a repair or a person.
+/// The weight of a finding: an error needs a repair or a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DoctorSeverity {
