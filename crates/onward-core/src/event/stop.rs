@@ -31,9 +31,9 @@ pub enum StopRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Urgency {
-    /// What is at work is asked to end.
+    /// Attempts at work are asked to end.
     Ask,
-    /// What is at work is killed.
+    /// Attempts at work are killed.
     Kill,
 }
 
