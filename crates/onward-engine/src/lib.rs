@@ -3,6 +3,7 @@
 //! [`Onward`] is what every front end calls; `driver.rs` is the loop that everything else serves.
 
 pub mod attendant;
+mod background;
 mod commands;
 pub mod demo;
 mod doctor;
@@ -23,6 +24,7 @@ pub mod vcs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub use background::{Awake, Detached, HandOver, detach};
 pub use commands::external_phases::{DoneClaim, NextPhase, NextWork, PhaseReport, Reported};
 pub use commands::init_and_delete::{FirstPlan, InitReport};
 pub use commands::replan::Proposed;
@@ -39,6 +41,7 @@ pub use error::{CopyInGit, Error, Left, Result};
 pub use journal::load as load_run;
 pub use plan_files::{Checked, check};
 pub use project::{FOLDER, Project};
+pub use queries::follow::{Followed, Printed};
 pub use queries::runs::{ListFilter, ListItem, LogItem, Logged, RunShown, Shown};
 pub use start::findings::{Going, Judged, Unfinished};
 pub use start::starting::{Finished, PlanFrom, Ready, Request, StartFound, Want};

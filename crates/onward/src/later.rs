@@ -45,12 +45,8 @@ const START: &[&str] = &["run", "resume"];
 
 /// Flags of verbs that are here.
 const FLAGS: &[(&[&str], &str, Takes)] = &[
-    (START, "detach", Takes::Nothing),
-    (START, "keep-awake", Takes::Nothing),
     (START, "budget", Takes::Value),
     (&["init"], "claude-code", Takes::Nothing),
-    (&["status"], "watch", Takes::Nothing),
-    (&["logs"], "follow", Takes::Nothing),
     (&["show"], "format", Takes::Value),
     (&["show"], "raw", Takes::Nothing),
     (&["resume"], "issue", Takes::Value),
@@ -89,9 +85,6 @@ pub(crate) fn add_to(mut command: Command) -> Command {
             let mut arg = Arg::new(flag).long(flag).hide(true).action(action);
             if *takes == Takes::Value {
                 arg = arg.allow_hyphen_values(true);
-            }
-            if *flag == "follow" {
-                arg = arg.short('f');
             }
             command = command.mut_subcommand(verb, |command| command.arg(arg.clone()));
         }

@@ -20,6 +20,7 @@ mod capture;
 mod ending;
 mod find;
 mod folder;
+mod follow;
 pub(crate) mod logs;
 mod record;
 mod spawn;
@@ -31,6 +32,7 @@ pub use find::{Adopted, AttemptFound, StopReached, ask_to_stop, find, is_at_work
 pub(crate) use find::{attendant_of, end_by_force, is_attended, tell_to_stop};
 pub(crate) use folder::open_plain;
 pub use folder::{AttemptFolder, FolderError};
+pub use follow::Follower;
 pub(crate) use logs::CHECKS;
 pub use logs::{Output, OutputsError};
 pub use record::{AfterSuccess, ExitRecord, ProcessEnd, RecordError, Spec, Started, Stop};

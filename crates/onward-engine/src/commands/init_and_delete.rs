@@ -16,6 +16,7 @@ use onward_store::{PruneList, RunFilter, RunRow, StoreError};
 
 use crate::Onward;
 use crate::attendant;
+use crate::background;
 use crate::error::{Error, Result};
 use crate::executor::shell;
 use crate::journal;
@@ -126,6 +127,8 @@ impl Onward {
             let _ = repository.drop_copy(&run);
         }
         self.forget_note(&run);
+        // What its drivers said; that it may be gone already is no error.
+        let _ = fs::remove_file(background::log_path(&self.project.runtime(), &run));
         let folder = self.project.store_folder();
         for place in ["attempts", "state", "artifacts"] {
             match fs::remove_dir_all(folder.join(place).join(run.as_str())) {

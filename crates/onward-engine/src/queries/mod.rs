@@ -2,4 +2,5 @@
 
 pub(crate) mod checkpoints;
 pub(crate) mod damaged;
+pub(crate) mod follow;
 pub(crate) mod runs;

@@ -80,6 +80,7 @@ const WALLS: [Wall; 6] = [
             "schemars",
             "serde",
             "serde_json",
+            "terminal_size",
         ],
         development: &["insta", "jsonschema", "nix", "onward-testkit", "serde_json", "tempfile"],
     },

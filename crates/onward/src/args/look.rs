@@ -11,6 +11,9 @@ pub(crate) struct StatusArgs {
     /// Exit 3 while work is left.
     #[arg(long)]
     pub(crate) exit_code: bool,
+    /// Show it anew whenever it changes, until nobody is at work on it any more.
+    #[arg(long, short = 'w')]
+    pub(crate) watch: bool,
     #[command(flatten)]
     pub(crate) output: Json,
 }
@@ -56,6 +59,9 @@ pub(crate) struct LogsArgs {
     pub(crate) run: Option<String>,
     /// Id of the phase [default: all phases].
     pub(crate) phase: Option<String>,
+    /// Show what is printed while it is printed, until nobody is at work any more.
+    #[arg(long, short = 'f')]
+    pub(crate) follow: bool,
     #[command(flatten)]
     pub(crate) output: Json,
 }

@@ -81,6 +81,14 @@ pub(crate) struct StartArgs {
     /// Use the edited plan file, or the plan stored with the run.
     #[arg(long, value_enum, value_name = "WHICH", default_value = "file")]
     pub(crate) plan_from: PlanFromArg,
+    /// Go on without this terminal; prints the run id.
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) detach: bool,
+    #[arg(long, value_name = "FD", hide = true)]
+    pub(crate) detach_to: Option<i32>,
+    /// Keep the machine from going to sleep while the run is at work.
+    #[arg(long)]
+    pub(crate) keep_awake: bool,
     /// Show what would run and why; start and write nothing.
     #[arg(long, short = 'n')]
     pub(crate) dry_run: bool,

@@ -1,6 +1,7 @@
-//! `onward logs [RUN] [PHASE]`: what the phases printed, byte for byte where a program reads it.
+//! `onward logs [RUN] [PHASE]`: what the phases printed, byte for byte where a program reads it; `-f` while they print it.
 
 use std::io::Read;
+use std::time::Duration;
 
 use onward_core::exit;
 use onward_engine::{Error, Logged, Onward};
@@ -9,7 +10,11 @@ use serde_json::{Value, json};
 use super::here;
 use crate::args;
 use crate::failure::Failure;
+use crate::render::follow::{FollowedForm, FollowedLines, Names};
 use crate::render::{self, Readership};
+
+/// How often output is looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// More of one attempt is not put into a JSON object; `logs` without `--json` has it all.
 const OUTPUT_BYTES_MAX: u64 = 8 << 20;
@@ -21,6 +26,9 @@ pub(super) fn logs(args: &args::LogsArgs) -> Result<u8, Failure> {
         (Some(word), None) if onward.has_phase(None, word)? => (None, Some(word)),
         named => named,
     };
+    if args.follow {
+        return follow(&mut onward, (run, phase), args);
+    }
     let attempts = onward.logs(run, phase)?;
     if args.output.json {
         let all = attempts.into_iter().map(as_json).collect::<Result<Vec<_>, _>>()?;
@@ -43,6 +51,27 @@ pub(super) fn logs(args: &args::LogsArgs) -> Result<u8, Failure> {
             }
         }
     }
+    Ok(exit::DONE)
+}
+
+/// Shows what is printed until nobody is at work any more, or nobody reads it.
+fn follow(
+    onward: &mut Onward,
+    (run, phase): (Option<&str>, Option<&str>),
+    args: &args::LogsArgs,
+) -> Result<u8, Failure> {
+    let mut followed = onward.follow(run, phase)?;
+    let names = if phase.is_some() { Names::LeftOut } else { Names::InFront };
+    let mut lines = FollowedLines::new(if args.output.json { FollowedForm::Json } else { FollowedForm::Text(names) });
+    while let Some(printed) = onward.printed(&mut followed)? {
+        if lines.show(&printed).map_err(cannot_read)? == Readership::NobodyReads {
+            return Ok(exit::DONE);
+        }
+        if printed.is_empty() {
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+    lines.end().map_err(cannot_read)?;
     Ok(exit::DONE)
 }
 

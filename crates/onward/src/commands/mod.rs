@@ -10,6 +10,7 @@ mod completions;
 mod config;
 mod delete;
 mod demo;
+mod detach;
 mod diff;
 mod doctor;
 mod fork;

@@ -11,11 +11,12 @@ use onward_core::replan::ReplanLimits;
 use onward_core::resume::Accept;
 use onward_core::run::Ending;
 use onward_core::view::WillRun;
-use onward_engine::{Error, Going, Onward, Ready, Request, RewindParts, Rewound, StartFound, Want, stop};
+use onward_engine::{Awake, Error, Going, Onward, Ready, Request, RewindParts, Rewound, StartFound, Want, stop};
 use serde_json::json;
 
 use super::after_failure::{self, Decided};
 use super::ask::{self, Said, Settled};
+use super::detach;
 use super::steer::refuse_inside_a_phase;
 use super::{here, or_lost, replan};
 use crate::args;
@@ -29,7 +30,13 @@ pub(super) fn start(want: Want, plan: Option<PathBuf>, args: &args::StartArgs) -
         (false, true) => Style::Quiet,
         (false, false) => Style::Text,
     };
+    if args.detach && args.detach_to.is_none() {
+        return detach::detach(style);
+    }
     let mut report = RunReporter::new(style);
+    if let Some(Err(why)) = args.detach_to.map(|fd| report.will_let_go_of_the_terminal(fd)) {
+        return report.failed(&why.into());
+    }
     let ended = request(want, plan, args).and_then(|request| {
         if args.dry_run { dry_run(&request, args.json) } else { perform(request, args, &mut report) }
     });
@@ -94,7 +101,21 @@ fn go_on(
             }
         }
     }
+    let _awake = args.keep_awake.then(|| kept_awake(args.quiet)).flatten();
     drive(onward, request, found, person, report)
+}
+
+/// The machine does not go to sleep as long as this is held; where that cannot be had, a note says why.
+fn kept_awake(quiet: bool) -> Option<Awake> {
+    match Awake::keep("a run is at work") {
+        Ok(awake) => Some(awake),
+        Err(why) => {
+            if !quiet {
+                say_notes(&[format!("the machine may go to sleep: {why}")]);
+            }
+            None
+        }
+    }
 }
 
 pub(super) fn say_notes(notes: &[String]) {
@@ -128,6 +149,7 @@ fn drive(
     report: &mut RunReporter,
 ) -> Result<u8, Failure> {
     let Settled { mut request, found, ready } = ask::settle(&mut onward, request, found, person)?;
+    let person = !report.is_detached_in(&onward.project) && person;
     let mut finished = match ready {
         Ready::Start => onward.start(&request, found, report)?,
         Ready::GoOn(going) => onward.go_on(&going, &request, report)?,

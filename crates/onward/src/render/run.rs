@@ -9,7 +9,7 @@ use onward_core::question::Question;
 use onward_core::run::schedule::{self, Awaited};
 use onward_core::run::{Ending, PhaseStatus, Run, RunStatus};
 use onward_core::view::{self, StatusView};
-use onward_engine::{Finished, Reporter, Update};
+use onward_engine::{Finished, HandOver, Project, Reporter, Update};
 use serde::Serialize;
 use serde_json::json;
 
@@ -42,10 +42,15 @@ pub(crate) struct RunReporter {
     live: Live,
     /// The wait that was last shown.
     awaited: Option<Awaited>,
+    /// The way in which the terminal is let go of, once the run is on record.
+    hand_over: Option<HandOver>,
 }
 
 impl Reporter for RunReporter {
     fn update(&mut self, update: &Update<'_>) {
+        if let Update::Event { run, .. } = update {
+            self.let_go_of_the_terminal(&run.id);
+        }
         match update {
             Update::Event { recorded, run } => self.event(recorded, run),
             Update::Note(text) => {
@@ -60,7 +65,37 @@ impl Reporter for RunReporter {
 
 impl RunReporter {
     pub(crate) fn new(style: Style) -> Self {
-        Self { style, run: None, changes: ChangeLines::default(), last_word: None, live: Live::new(), awaited: None }
+        Self {
+            style,
+            run: None,
+            changes: ChangeLines::default(),
+            last_word: None,
+            live: Live::new(),
+            awaited: None,
+            hand_over: None,
+        }
+    }
+
+    /// From the first fact on there is no terminal; the descriptor is the one that came with the flag.
+    pub(crate) fn will_let_go_of_the_terminal(&mut self, fd: i32) -> Result<(), onward_engine::Error> {
+        self.hand_over = Some(HandOver::from_flag(fd)?);
+        Ok(())
+    }
+
+    /// Whether nobody can be asked any more once the run is driven; what is said then is kept in the project.
+    pub(crate) fn is_detached_in(&mut self, project: &Project) -> bool {
+        self.hand_over = self.hand_over.take().map(|hand_over| hand_over.in_project(project));
+        self.hand_over.is_some()
+    }
+
+    fn let_go_of_the_terminal(&mut self, run: &RunId) {
+        let Some(hand_over) = self.hand_over.take() else { return };
+        super::drain();
+        match hand_over.now(run) {
+            // Whether there is a terminal is asked anew.
+            Ok(()) => self.live = Live::new(),
+            Err(why) => say(&format!("{} it stays on this terminal: {why}\n", paint::doubtful("!"))),
+        }
     }
 
     fn event(&mut self, recorded: &Recorded, run: &Run) {
@@ -205,6 +240,11 @@ impl ExitLine {
         let run = driven.or(failure.run.as_ref());
         let resumable = run.is_some() && (driven.is_some() || failure.question.is_some());
         Self { error: Some(failure.what.clone()), ..Self::new(failure.code, run, resumable) }
+    }
+
+    /// It was left at work.
+    pub(crate) fn at_work(run: &RunId) -> Self {
+        Self::new(exit::DONE, Some(run), true)
     }
 
     /// The command line itself was wrong.

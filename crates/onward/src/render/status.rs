@@ -40,7 +40,7 @@ pub(crate) fn status(view: &StatusView, now: Timestamp) -> String {
     out
 }
 
-fn heading(view: &StatusView, now: Timestamp) -> String {
+pub(super) fn heading(view: &StatusView, now: Timestamp) -> String {
     let branch = view.branch.as_ref().map(|branch| format!("   branch {}", safe::line(branch))).unwrap_or_default();
     let total = view.completed.len() + view.running.len() + view.remaining.len();
     format!(

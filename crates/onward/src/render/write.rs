@@ -52,6 +52,19 @@ pub(super) fn rewrite(text: &str) {
     let_out(OutputStream::Err, text.as_bytes(), |bytes| ignore(write_to(io::stderr().lock(), bytes)));
 }
 
+/// Writes an answer that is redrawn in place to the terminal, with its control sequences.
+pub(super) fn redraw(text: &str) {
+    let_out(OutputStream::Out, text.as_bytes(), |bytes| remember(write_to(io::stdout().lock(), bytes)));
+}
+
+/// Passes on what a phase prints, as it was made ready for whoever reads it.
+pub(super) fn pass(bytes: &[u8]) -> io::Result<Readership> {
+    let written = write_to(io::stdout().lock(), &secrets().bytes(bytes));
+    let readership = if written.is_ok() { Readership::All } else { Readership::NobodyReads };
+    remember(written);
+    Ok(readership)
+}
+
 /// From now on nobody stands still because nobody reads.
 pub(crate) fn write_beside() {
     beside::begin(

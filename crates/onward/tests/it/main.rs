@@ -2,6 +2,7 @@
 
 mod answers;
 mod artifacts;
+mod background;
 mod branches;
 mod checkpoint_names;
 mod commits;

@@ -1,0 +1,8 @@
+//! A driver without a terminal: it goes on alone, and keeps the machine awake where it was asked to.
+
+mod awake;
+mod hand_over;
+
+pub use awake::Awake;
+pub(crate) use hand_over::log_path;
+pub use hand_over::{Detached, HandOver, detach};

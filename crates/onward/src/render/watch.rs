@@ -1,0 +1,116 @@
+//! A run that is watched: redrawn in place on a terminal, told anew after every change elsewhere.
+
+use std::io::IsTerminal;
+
+use anstream::adapter::strip_str;
+use jiff::Timestamp;
+use onward_core::run::PhaseStatus;
+use onward_core::view::{PhaseRecord, StatusView};
+use serde_json::json;
+use terminal_size::{Height, Width, terminal_size_of};
+
+use super::write::redraw;
+use super::{answer, answer_json, status};
+
+/// The size of a terminal that does not tell it.
+const SIZE_DEFAULT: (u16, u16) = (80, 24);
+/// Long lines are cut by the terminal, so that every line takes one row.
+const CUT: (&str, &str) = ("\u{1b}[?7l", "\u{1b}[?7h");
+
+/// The place where a run is shown while it is watched.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    form: WatchForm,
+    /// Of what was shown last.
+    rows: usize,
+    size: (u16, u16),
+    told: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WatchForm {
+    Screen,
+    Blocks,
+    Json,
+}
+
+impl Watch {
+    pub(crate) fn new(json: bool) -> Self {
+        let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+        let form = match (json, std::io::stdout().is_terminal() && !dumb) {
+            (true, _) => WatchForm::Json,
+            (false, true) => WatchForm::Screen,
+            (false, false) => WatchForm::Blocks,
+        };
+        Self { form, rows: 0, size: size(), told: String::new() }
+    }
+
+    pub(crate) fn show(&mut self, view: &StatusView, now: Timestamp) {
+        let news = self.is_news(view);
+        match self.form {
+            WatchForm::Screen => self.draw(&lines(view, now, usize::from(size().1).saturating_sub(1))),
+            WatchForm::Blocks | WatchForm::Json if !news => {}
+            WatchForm::Blocks => answer(&format!("{}\n", status::status(view, now))),
+            WatchForm::Json => answer_json(&json!({ "type": "status", "at": now, "status": view })),
+        }
+    }
+
+    /// The last look stays, all of it.
+    pub(crate) fn end(&mut self, view: &StatusView, now: Timestamp) {
+        if self.form == WatchForm::Screen {
+            let text = status::status(view, now);
+            self.draw(&text.lines().map(str::to_owned).collect::<Vec<_>>());
+        }
+    }
+
+    /// Whether more than the time has changed.
+    fn is_news(&mut self, view: &StatusView) -> bool {
+        let phases = view.completed.iter().chain(&view.running).chain(&view.remaining);
+        let phases: Vec<_> = phases.map(|one| (one.status, one.attempts, one.orphan, &one.note)).collect();
+        let told = format!("{:?} {:?} {} {phases:?}", view.status, view.updated_at, view.driver.is_some());
+        let news = told != self.told;
+        self.told = told;
+        news
+    }
+
+    fn draw(&mut self, lines: &[String]) {
+        let now = size();
+        let back = if now == self.size {
+            if self.rows == 0 { String::new() } else { format!("\r\u{1b}[{}A", self.rows) }
+        } else {
+            // Lines may have been broken anew: nobody knows how many rows they take.
+            "\u{1b}[H\u{1b}[2J".to_owned()
+        };
+        let coloured = anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never;
+        let plain = |line: &String| if coloured { line.clone() } else { strip_str(line).to_string() };
+        let body: String = lines.iter().map(|line| format!("{}\u{1b}[0m\u{1b}[K\n", plain(line))).collect();
+        redraw(&format!("{}{back}{body}\u{1b}[J{}", CUT.0, CUT.1));
+        (self.rows, self.size) = (lines.len(), now);
+    }
+}
+
+fn size() -> (u16, u16) {
+    terminal_size_of(std::io::stdout()).map_or(SIZE_DEFAULT, |(Width(columns), Height(rows))| (columns, rows))
+}
+
+/// The run in so many rows: all of it where there is room, else what is at work and what needs somebody.
+fn lines(view: &StatusView, now: Timestamp, rows: usize) -> Vec<String> {
+    let all: Vec<String> = status::status(view, now).lines().map(str::to_owned).collect();
+    if all.len() <= rows {
+        return all;
+    }
+    let mut out: Vec<String> = status::heading(view, now).lines().map(str::to_owned).collect();
+    let calm = |record: &&PhaseRecord| record.status == PhaseStatus::Pending;
+    let told = view.running.iter().chain(view.remaining.iter().filter(|record| !calm(record)));
+    out.extend(told.map(|record| status::phase(record, now).trim_end().to_owned()));
+    let count = view.remaining.iter().filter(calm).count();
+    let room = rows.saturating_sub(1);
+    if out.len() > room {
+        let cut = out.len() - room;
+        out.truncate(room);
+        out.push(format!("  … and {cut} more lines; onward status shows all"));
+    } else {
+        out.push(format!("  … {} done and {count} still to come; onward status shows all", view.completed.len()));
+    }
+    out
+}
