@@ -64,14 +64,14 @@ fn follow(
     let names = if phase.is_some() { Names::LeftOut } else { Names::InFront };
     let mut lines = FollowedLines::new(if args.output.json { FollowedForm::Json } else { FollowedForm::Text(names) });
     while let Some(printed) = onward.printed(&mut followed)? {
-        if lines.show(&printed).map_err(cannot_read)? == Readership::NobodyReads {
+        if lines.show(&printed) == Readership::NobodyReads {
             return Ok(exit::DONE);
         }
         if printed.is_empty() {
             std::thread::sleep(LOOK_EVERY);
         }
     }
-    lines.end().map_err(cannot_read)?;
+    lines.end();
     Ok(exit::DONE)
 }
 

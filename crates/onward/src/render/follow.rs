@@ -42,7 +42,7 @@ impl FollowedLines {
         Self { form, terminal: io::stdout().is_terminal(), parts: BTreeMap::new() }
     }
 
-    pub(crate) fn show(&mut self, printed: &[Printed]) -> io::Result<Readership> {
+    pub(crate) fn show(&mut self, printed: &[Printed]) -> Readership {
         for piece in printed {
             let out = match self.form {
                 FollowedForm::Json => as_json(piece),
@@ -56,23 +56,22 @@ impl FollowedLines {
                     self.text(&piece.phase, &lines, names)
                 }
             };
-            if pass(&out)? == Readership::NobodyReads {
-                return Ok(Readership::NobodyReads);
+            if pass(&out) == Readership::NobodyReads {
+                return Readership::NobodyReads;
             }
         }
-        Ok(Readership::All)
+        Readership::All
     }
 
     /// Puts out what has no end of a line and will not get one.
-    pub(crate) fn end(&mut self) -> io::Result<Readership> {
-        let FollowedForm::Text(names) = self.form else { return Ok(Readership::All) };
+    pub(crate) fn end(&mut self) {
+        let FollowedForm::Text(names) = self.form else { return };
         for (phase, mut rest) in std::mem::take(&mut self.parts) {
             if !rest.is_empty() {
                 rest.push(b'\n');
-                pass(&self.text(&phase, &rest, names))?;
+                pass(&self.text(&phase, &rest, names));
             }
         }
-        Ok(Readership::All)
     }
 
     /// For a terminal harmless, for a program as it is.

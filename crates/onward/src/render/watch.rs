@@ -17,6 +17,9 @@ const SIZE_DEFAULT: (u16, u16) = (80, 24);
 /// Long lines are cut by the terminal, so that every line takes one row.
 const CUT: (&str, &str) = ("\u{1b}[?7l", "\u{1b}[?7h");
 
+/// Ends colours and takes away what stood behind.
+const END_OF_LINE: &str = "\u{1b}[0m\u{1b}[K\n";
+
 /// The place where a run is shown while it is watched.
 #[derive(Debug)]
 pub(crate) struct Watch {
@@ -83,7 +86,7 @@ impl Watch {
         };
         let coloured = anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never;
         let plain = |line: &String| if coloured { line.clone() } else { strip_str(line).to_string() };
-        let body: String = lines.iter().map(|line| format!("{}\u{1b}[0m\u{1b}[K\n", plain(line))).collect();
+        let body: String = lines.iter().flat_map(|line| [plain(line), END_OF_LINE.to_owned()]).collect();
         redraw(&format!("{}{back}{body}\u{1b}[J{}", CUT.0, CUT.1));
         (self.rows, self.size) = (lines.len(), now);
     }
