@@ -6,6 +6,7 @@ pub mod data_limits;
 pub mod data_size;
 pub mod diagnostic;
 pub mod document;
+pub mod drawing;
 pub mod effect;
 pub mod event;
 pub mod evidence;

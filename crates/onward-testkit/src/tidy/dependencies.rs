@@ -20,6 +20,7 @@ const WALLS: [Wall; 6] = [
         level: 1,
         normal: &[
             "blake3",
+            "dagre",
             "jiff",
             "regex-lite",
             "rmp-serde",

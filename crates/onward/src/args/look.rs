@@ -94,6 +94,7 @@ pub(crate) enum GraphFormat {
     Text,
     Mermaid,
     Dot,
+    Svg,
 }
 
 #[derive(Debug, Args)]

@@ -18,7 +18,8 @@ pub(super) fn graph(args: &args::GraphArgs) -> Result<u8, Failure> {
         name => {
             let mut onward = Onward::look(&from)?;
             let run = onward.find_run(name.as_deref())?;
-            GraphJson::of_run(&onward.load(&run)?)
+            let view = onward.status(Some(run.as_str()))?;
+            GraphJson::of_run(&onward.load(&run)?, &view)
         }
     };
     if args.output.json {
@@ -26,9 +27,10 @@ pub(super) fn graph(args: &args::GraphArgs) -> Result<u8, Failure> {
         return Ok(exit::DONE);
     }
     match args.format {
-        GraphFormat::Text => render::answer(&graph.text()),
+        GraphFormat::Text => render::answer(&graph.text(render::columns())),
         GraphFormat::Mermaid => render::answer(&graph.mermaid()),
         GraphFormat::Dot => render::answer(&graph.dot()),
+        GraphFormat::Svg => render::answer(&graph.svg()),
     }
     Ok(exit::DONE)
 }

@@ -34,4 +34,5 @@ pub(crate) mod watch;
 mod write;
 
 pub(crate) use beside::drain;
+pub(crate) use watch::columns;
 pub(crate) use write::{Readership, answer, answer_bytes, answer_json, copy, not_written, say, usage, write_beside};

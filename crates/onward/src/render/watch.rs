@@ -14,6 +14,8 @@ use super::{answer, answer_json, status};
 
 /// The size of a terminal that does not tell it.
 const SIZE_DEFAULT: (u16, u16) = (80, 24);
+/// Lines of a file are not broken.
+const COLUMNS_OF_A_FILE: usize = 240;
 /// Long lines are cut by the terminal, so that every line takes one row.
 const CUT: (&str, &str) = ("\u{1b}[?7l", "\u{1b}[?7h");
 
@@ -90,6 +92,11 @@ impl Watch {
         redraw(&format!("{}{back}{body}\u{1b}[J{}", CUT.0, CUT.1));
         (self.rows, self.size) = (lines.len(), now);
     }
+}
+
+/// The columns of the terminal that an answer goes to; a file takes more.
+pub(crate) fn columns() -> usize {
+    if std::io::stdout().is_terminal() { usize::from(size().0) } else { COLUMNS_OF_A_FILE }
 }
 
 fn size() -> (u16, u16) {
