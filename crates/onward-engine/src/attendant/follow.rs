@@ -20,7 +20,7 @@ impl Follower {
         Self { folder, head: None, tail: None }
     }
 
-    /// What was printed since it was last asked, at most one buffer; empty where there is nothing more now.
+    /// The bytes that were printed since it was last asked, at most one buffer; empty where there is nothing more now.
     pub(crate) fn read(&mut self) -> io::Result<Vec<u8>> {
         if self.tail.is_none() {
             if self.head.is_none() {
@@ -47,31 +47,31 @@ impl Follower {
         }
     }
 
-    fn go_on_with(&mut self, tail: File, gap: Gap) -> io::Result<Vec<u8>> {
+    fn go_on_with(&mut self, tail: File, gap: MissingOutput) -> io::Result<Vec<u8>> {
         self.tail = Some(tail);
         match gap {
-            Gap::None => self.read(),
-            Gap::LeftOut => Ok(LEFT_OUT.as_bytes().to_vec()),
+            MissingOutput::None => self.read(),
+            MissingOutput::LeftOut => Ok(LEFT_OUT.as_bytes().to_vec()),
         }
     }
 
     /// The first file behind the head.
-    fn oldest_tail(&self) -> io::Result<Option<(File, Gap)>> {
-        let dropped = if self.open("dropped")?.is_some() { Gap::LeftOut } else { Gap::None };
+    fn oldest_tail(&self) -> io::Result<Option<(File, MissingOutput)>> {
+        let dropped = if self.open("dropped")?.is_some() { MissingOutput::LeftOut } else { MissingOutput::None };
         let older = self.open("tail.0")?;
         Ok(older.map_or_else(|| self.open("tail.1"), |older| Ok(Some(older)))?.map(|tail| (tail, dropped)))
     }
 
     /// The file behind the one that is read, once there is one.
-    fn next_tail(&self) -> io::Result<Option<(File, Gap)>> {
+    fn next_tail(&self) -> io::Result<Option<(File, MissingOutput)>> {
         let (Some(newer), Some(now)) = (self.open("tail.1")?, &self.tail) else { return Ok(None) };
         if inode(&newer)? == inode(now)? {
             return Ok(None);
         }
         let older = self.open("tail.0")?;
         match older {
-            Some(older) if inode(&older)? != inode(now)? => Ok(Some((older, Gap::LeftOut))),
-            Some(_) | None => Ok(Some((newer, Gap::None))),
+            Some(older) if inode(&older)? != inode(now)? => Ok(Some((older, MissingOutput::LeftOut))),
+            Some(_) | None => Ok(Some((newer, MissingOutput::None))),
         }
     }
 
@@ -86,7 +86,7 @@ impl Follower {
 
 /// Whether something is missing between two files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Gap {
+enum MissingOutput {
     None,
     LeftOut,
 }

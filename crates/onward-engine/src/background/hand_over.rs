@@ -123,7 +123,7 @@ impl HandOver {
         self.tells.write_all(&serde_json::to_vec(&told)?)
     }
 
-    /// What a driver without a terminal says, behind what the ones before it have said.
+    /// The file for the words of a driver without a terminal, behind those of the drivers before it.
     fn log(&self, run: &RunId) -> io::Result<(File, PathBuf)> {
         let folder = self.log_folder.as_deref().ok_or_else(|| io::Error::other("no project is named"))?;
         let path = log_path(folder, run);

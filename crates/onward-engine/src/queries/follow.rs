@@ -27,7 +27,7 @@ pub struct Followed {
     over: bool,
 }
 
-/// What one attempt printed.
+/// A piece of the output of one attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Printed {
     pub phase: PhaseId,
@@ -46,7 +46,7 @@ impl Onward {
         Ok(Followed { run, phase, attempts: BTreeMap::new(), loaded: None, over: false })
     }
 
-    /// What was printed since; none once nobody is at work any more and all was given out.
+    /// The output since the last call; none once nobody is at work any more and all was given out.
     pub fn printed(&mut self, followed: &mut Followed) -> Result<Option<Vec<Printed>>> {
         if !followed.over {
             // Asked first: what is printed until then is read below.

@@ -156,7 +156,7 @@ fn drawing<'a>(plan: &Plan, record: impl Fn(&PhaseId) -> Option<&'a PhaseRecord>
     })
 }
 
-/// What a box has room for.
+/// The second line of a box.
 fn told(record: &PhaseRecord) -> String {
     let took = record.duration_ms.map(|count| format!(", {}", time::milliseconds(count))).unwrap_or_default();
     let attempt = if record.attempts > 1 { format!(", attempt {}", record.attempts) } else { String::new() };

@@ -51,7 +51,7 @@ fn detached_run_for_a_program() {
     project.ran_once(["a", "b", "c"]);
 }
 
-/// What is wrong before the run begins is said on the terminal, with its exit code, and nothing stays behind.
+/// A mistake that is found before the run begins is told on the terminal, with its exit code, and nothing stays behind.
 #[test]
 fn detached_start_that_fails_says_so() {
     let project = project();
