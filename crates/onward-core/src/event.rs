@@ -6,17 +6,21 @@
 //! schema (`schemas/event.json`, generated), and what the simulator's oracle says of it.
 
 mod attempt_end;
+mod imported;
 mod stop;
+mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use attempt_end::{Claimed, LeftRunning, Outcome};
+pub use imported::RunImported;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use stop::{StopReason, StopRequest, Urgency};
+pub use tree::{CommitRule, FilesBack, NoCommit, PhaseBack, RestoredState, RewindBegun, RunRewound, SnapshotRef};
 
-use crate::checkpoint::Trigger;
+use crate::checkpoint::{FileModified, Trigger};
 use crate::evidence::{Around, Evidence, WorldSeen};
 use crate::failure::FailureCode;
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId, RunId, Seq};
@@ -25,7 +29,6 @@ use crate::patch::Op;
 use crate::plan::{Phase, Plan};
 use crate::replan::{Because, ReplanCause, Replanned};
 use crate::resume::Finding;
-use crate::run::PhaseStatus;
 
 /// An event with its place in the journal: when it happened and by whose hand.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -292,6 +295,17 @@ pub enum Event {
         checkpoint: CheckpointId,
         restored: RestoredState,
     },
+    /// The run was taken over from a file of another format: how it stands there, with all that the file says. Once for
+    /// every file of a folder, the oldest first.
+    RunImported(Box<RunImported>),
+    /// Files are no longer as the commit that is checked out has them, or are so again: the difference to what was known.
+    FilesModified {
+        changed: Vec<FileModified>,
+        /// Paths that are as in the commit again.
+        as_committed: Vec<String>,
+        /// How many more are modified than are named.
+        more: u64,
+    },
 }
 
 /// A limit was hit.
@@ -306,100 +320,6 @@ pub struct LimitHit {
     pub told: bool,
     /// The line that said so; empty where only the exit code did.
     pub said: String,
-}
-
-/// A commit of the working tree under `refs/onward/RUN/NUMBER`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct SnapshotRef {
-    pub commit: String,
-    pub number: u64,
-    /// Files of the working tree that are not in the snapshot, each with the reason.
-    pub left_out: Vec<String>,
-    /// The commit that was checked out.
-    pub head: Option<String>,
-}
-
-/// Why a commit that was due was not made.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "why", rename_all = "snake_case")]
-pub enum NoCommit {
-    NothingChanged {
-        /// Changed files that were left out of the commit, each with the reason.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        left_out: Vec<String>,
-    },
-    /// It may be possible later: with the next phase that is completed, or by the next driver.
-    NotNow { reason: String },
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct RewindBegun {
-    pub to: CheckpointId,
-    /// The checkpoint that was taken of what is now left behind.
-    pub before: CheckpointId,
-    /// The files to be put back, unless only the state is rewound.
-    pub files: Option<FilesBack>,
-    pub state: bool,
-    /// It takes an earlier rewind back.
-    pub undoes: bool,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct FilesBack {
-    /// The commit to go back to.
-    pub to: String,
-    /// Snapshots taken since: only what they added may be removed.
-    pub later: Vec<String>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RunRewound {
-    pub to: CheckpointId,
-    /// None where only files were put back.
-    pub restored: Option<RestoredState>,
-    pub result: Option<RunResult>,
-}
-
-/// Phases and state of a checkpoint, as far as they differ from the run as it stands.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RestoredState {
-    pub phases: Vec<PhaseBack>,
-    pub state: Vec<Op>,
-}
-
-/// A phase as it stood at a checkpoint.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct PhaseBack {
-    pub phase: PhaseId,
-    pub status: PhaseStatus,
-    pub in_doubt: bool,
-    pub started_at: Option<Timestamp>,
-    pub ended_at: Option<Timestamp>,
-    pub duration_ms: Option<u64>,
-    pub note: Option<String>,
-    pub summary: Option<String>,
-    pub outputs: BTreeMap<String, String>,
-    pub commit_sha: Option<String>,
-    pub error: Option<PhaseError>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub artifacts: Vec<ArtifactSeen>,
-    /// The generation it goes on in; where none is told, the next one. What was done outside is not undone by going back, so
-    /// whatever has outward effects keeps its own, and with it the idempotency key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub generation: Option<Generation>,
-}
-
-/// When the work in hand is committed, and how.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct CommitRule {
-    /// Completed phases per commit.
-    pub every: u32,
-    /// The subject; `{first}` and `{last}` are the ids of the first and the last of its phases, `{places}` is where they stand in
-    /// the plan.
-    pub message: String,
-    pub trailers: Vec<String>,
-    /// Whether the repository's own hooks have a say.
-    pub hooks: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -108,6 +108,15 @@ pub struct ProbeSeen {
 pub struct IssueSeen {
     pub text: ProbeSeen,
     pub labels: Vec<String>,
+    #[serde(default)]
+    pub number: Option<String>,
+    #[serde(default)]
+    pub title: String,
+    /// Its text up to a limit, secrets cut out.
+    #[serde(default)]
+    pub body: String,
+    #[serde(default)]
+    pub assignees: Vec<String>,
 }
 
 /// The findings of the last start, with its time. Read-only verbs show these, because they execute no probes.

@@ -9,9 +9,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::checkpoint::{FileModified, Trigger};
 use crate::event::{
-    LeftRunning, NoCommit, Orphans, Outcome, PlanRevised, RestoredState, RewindBegun, RunResult, RunRewound,
-    SnapshotRef, StopRequest,
+    LeftRunning, NoCommit, Orphans, Outcome, PlanRevised, RestoredState, RewindBegun, RunImported, RunResult,
+    RunRewound, SnapshotRef, StopRequest,
 };
 use crate::evidence::{Around, Evidence, WorldSeen};
 use crate::id::{Attempt, CheckpointId, PhaseId, RunId};
@@ -52,6 +53,12 @@ pub enum Input {
     StopAsked {
         by: StopRequest,
     },
+    /// The files that are not as the commit that is checked out has them, as the next snapshot will show them.
+    TreeSeen {
+        files: Vec<FileModified>,
+    },
+    /// A new run is taken over from a file.
+    Import(Box<ImportStep>),
     /// The working tree was to be kept.
     Snapshotted(Result<SnapshotRef, String>),
     /// The working tree was kept before an attempt puts back what its phase writes.
@@ -81,6 +88,16 @@ pub enum Input {
     Tick,
     /// A message from another process.
     Posted(Posted),
+}
+
+/// One file that a new run is taken over from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ImportStep {
+    pub imported: RunImported,
+    /// The checkpoint that the file is, under its own name where it has one.
+    pub checkpoint: Option<CheckpointId>,
+    pub triggers: Vec<Trigger>,
+    pub phase: Option<PhaseId>,
 }
 
 #[derive(Clone, Debug, PartialEq)]

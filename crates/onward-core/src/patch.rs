@@ -126,6 +126,13 @@ fn same(a: &Value, b: &Value, depth: usize) -> bool {
     }
 }
 
+/// A key as part of a path.
+pub fn escaped(key: &str) -> String {
+    let mut path = String::new();
+    push(&mut path, key);
+    path.split_off(1)
+}
+
 fn push(path: &mut String, key: &str) {
     path.push('/');
     if !key.contains(['~', '/']) {

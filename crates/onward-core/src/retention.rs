@@ -284,7 +284,12 @@ fn of_checkpoint<'a>(
 fn scope(trigger: Trigger, phase: Option<&PhaseId>) -> Option<&PhaseId> {
     match trigger {
         Trigger::RunStart | Trigger::UserInterrupt | Trigger::SessionEnd => None,
-        Trigger::PhaseTransition | Trigger::BatchComplete | Trigger::Manual => phase,
+        Trigger::PhaseTransition
+        | Trigger::BatchComplete
+        | Trigger::AgentComplete
+        | Trigger::ConflictStart
+        | Trigger::ConflictResolved
+        | Trigger::Manual => phase,
     }
 }
 

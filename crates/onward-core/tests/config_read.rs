@@ -247,7 +247,8 @@ fn all_is_another_word_for_minus_one_and_one_value_for_a_list_of_it() {
 fn defaults_are_those_of_the_documents() {
     let config = Config::default();
     assert_eq!((config.resume_auto(), config.resume_max_age()), (Auto::Safe, Duration::from_hours(7 * 24)));
-    assert_eq!(config.triggers(), Trigger::ALL);
+    let without = |trigger: &Trigger| *trigger != Trigger::AgentComplete;
+    assert_eq!(config.triggers(), Trigger::ALL.into_iter().filter(without).collect::<Vec<_>>());
     let policy = config.retention();
     let kept: Vec<(Trigger, KeepCount)> = policy.keep.into_iter().collect();
     assert_eq!(
@@ -256,6 +257,9 @@ fn defaults_are_those_of_the_documents() {
             (Trigger::RunStart, KeepCount::Newest(1)),
             (Trigger::PhaseTransition, KeepCount::All),
             (Trigger::BatchComplete, KeepCount::Newest(3)),
+            (Trigger::AgentComplete, KeepCount::Newest(1)),
+            (Trigger::ConflictStart, KeepCount::All),
+            (Trigger::ConflictResolved, KeepCount::All),
             (Trigger::UserInterrupt, KeepCount::Newest(1)),
             (Trigger::SessionEnd, KeepCount::Newest(1)),
             (Trigger::Manual, KeepCount::All),
@@ -272,11 +276,17 @@ fn triggers_can_be_switched_off() {
     assert_eq!(left("enabled: false"), [Trigger::Manual]);
     assert_eq!(left("auto_checkpoint: false"), [Trigger::Manual]);
     assert_eq!(
-        left("checkpoint_triggers: { phase_transition: false, batch_complete: false }"),
+        left("checkpoint_triggers: { phase_transition: false, batch_complete: false, conflict_events: false }"),
         [Trigger::RunStart, Trigger::UserInterrupt, Trigger::SessionEnd, Trigger::Manual]
     );
     assert_eq!(
         left("checkpoint_triggers: { run_start: false, user_interrupt: false, session_end: false }"),
-        [Trigger::PhaseTransition, Trigger::BatchComplete, Trigger::Manual]
+        [
+            Trigger::PhaseTransition,
+            Trigger::BatchComplete,
+            Trigger::ConflictStart,
+            Trigger::ConflictResolved,
+            Trigger::Manual,
+        ]
     );
 }

@@ -1,6 +1,6 @@
 //! From what is stored to what is read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -8,6 +8,7 @@ use super::kernel::{CheckpointHead, Fixed, Kernel, StoredPatch, bytes};
 use super::model::{
     ArtifactRecord, Checkpoint, FORMAT, Knowledge, LastError, Messages, PlanGraph, Recovery, ReplanSummary, WorkContext,
 };
+use super::sections::{AgentMessage, KnowledgeState, Sections};
 use crate::event::{ArtifactSeen, PhaseError};
 use crate::failure::FailureCode;
 use crate::id::PhaseId;
@@ -75,7 +76,7 @@ fn not_newer(version: u64) -> Result<(), BadDocument> {
 
 /// Works out everything that follows from the kernel.
 fn complete(kernel: Kernel) -> Checkpoint {
-    let Kernel { onward, fixed, head, phases, state } = kernel;
+    let Kernel { onward, fixed, head, phases, sections, state } = kernel;
     let with = |status: PhaseStatus| phases.iter().filter(move |p| p.status == status).map(|p| p.id.clone());
     let state = match state {
         Value::Object(map) => map,
@@ -83,24 +84,27 @@ fn complete(kernel: Kernel) -> Checkpoint {
     };
     Checkpoint {
         onward,
-        session: None,
-        label: head.status.as_str().to_owned(),
+        session: sections.session.clone(),
+        label: sections.label.clone().unwrap_or_else(|| head.status.as_str().to_owned()),
         current_phases: with(PhaseStatus::Running).collect(),
         phases_total: phases.len(),
         completed_phases: with(PhaseStatus::Completed).chain(with(PhaseStatus::Skipped)).collect(),
         state,
-        replans: replans(&fixed),
+        replans: replans(&fixed, &sections),
         artifacts: artifacts(&phases),
-        context: context(&fixed),
-        issue: None,
-        team: Vec::new(),
+        context: context(&fixed, &phases, &sections),
+        artifact_paths: sections.artifact_paths.clone(),
+        issue: sections.issue.clone(),
+        team: sections.team.clone(),
         graph: graph(&fixed, &phases),
-        agents: Vec::new(),
-        messages: Messages::default(),
-        knowledge: Knowledge::default(),
-        files_modified: Vec::new(),
-        recovery: recovery(&head, &phases),
-        error: last_error(&phases),
+        agents: sections.agents.clone(),
+        messages: messages(&sections),
+        knowledge: knowledge(&sections),
+        files_modified: sections.files_modified.values().cloned().collect(),
+        recovery: recovery(&head, &phases, &sections),
+        error: last_error(&phases, &sections),
+        imported: sections.imported.clone(),
+        sections,
         id: head.id,
         run: fixed.run,
         seq: head.seq,
@@ -131,19 +135,51 @@ fn artifacts(phases: &[PhaseRecord]) -> Vec<ArtifactRecord> {
     phases.iter().flat_map(|phase| phase.artifacts.iter().map(move |seen| of(phase, seen))).collect()
 }
 
-fn context(fixed: &Fixed) -> WorkContext {
+fn context(fixed: &Fixed, phases: &[PhaseRecord], sections: &Sections) -> WorkContext {
+    let told = &sections.context;
+    let left_behind = phases.iter().flat_map(|phase| &phase.artifacts).map(|seen| &seen.path);
     WorkContext {
         branch: fixed.branch.clone(),
-        decisions: Vec::new(),
-        files: Vec::new(),
-        research_reports: Vec::new(),
+        decisions: sections.decisions.clone(),
+        files: each_once(told.files.iter().chain(left_behind)),
+        research_reports: told.research_reports.clone(),
         plan: fixed.plan.clone(),
+        plan_metadata: told.plan.clone(),
         inputs: fixed.inputs.clone(),
     }
 }
 
-fn replans(fixed: &Fixed) -> ReplanSummary {
-    let mut counts = BTreeMap::new();
+fn each_once<'a>(all: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let mut known = BTreeSet::new();
+    all.filter(|one| known.insert(*one)).cloned().collect()
+}
+
+fn messages(sections: &Sections) -> Messages {
+    let ids = |wanted: fn(&AgentMessage) -> bool| -> Vec<String> {
+        sections.messages.iter().filter(|message| wanted(message)).map(|message| message.id.clone()).collect()
+    };
+    Messages {
+        pending: ids(|message| message.pending),
+        awaiting: ids(|message| message.awaits_response),
+        sent: sections.messages.clone(),
+        conflicts: sections.conflicts.clone(),
+    }
+}
+
+fn knowledge(sections: &Sections) -> Knowledge {
+    let ids = |state: KnowledgeState| -> Vec<String> {
+        sections.knowledge.iter().filter(|entry| entry.state == state).map(|entry| entry.id.clone()).collect()
+    };
+    Knowledge {
+        injected: ids(KnowledgeState::Injected),
+        captured: ids(KnowledgeState::Captured),
+        pending: ids(KnowledgeState::Pending),
+        entries: sections.knowledge.clone(),
+    }
+}
+
+fn replans(fixed: &Fixed, sections: &Sections) -> ReplanSummary {
+    let mut counts = sections.earlier_revisions.clone();
     for phase in fixed.revisions.iter().filter_map(|record| record.phase.as_ref()) {
         *counts.entry(phase.to_string()).or_default() += 1;
     }
@@ -157,30 +193,37 @@ fn graph(fixed: &Fixed, phases: &[PhaseRecord]) -> PlanGraph {
     PlanGraph { batches: fixed.batches.clone(), batches_completed, nodes }
 }
 
-fn recovery(head: &CheckpointHead, phases: &[PhaseRecord]) -> Recovery {
-    let begun =
-        |p: &&PhaseRecord| !matches!(p.status, PhaseStatus::Pending | PhaseStatus::Completed | PhaseStatus::Skipped);
-    let mut from: Vec<PhaseId> = phases.iter().filter(begun).map(|phase| phase.id.clone()).collect();
-    if from.is_empty() {
-        from.extend(phases.iter().find(|p| p.status == PhaseStatus::Pending).map(|p| p.id.clone()));
-    }
+fn recovery(head: &CheckpointHead, phases: &[PhaseRecord], sections: &Sections) -> Recovery {
+    let is_finished = |status: PhaseStatus| matches!(status, PhaseStatus::Completed | PhaseStatus::Skipped);
+    let finished: BTreeSet<&PhaseId> = phases.iter().filter(|p| is_finished(p.status)).map(|p| &p.id).collect();
+    let goes_on = |phase: &&PhaseRecord| match phase.status {
+        PhaseStatus::Completed | PhaseStatus::Skipped => false,
+        PhaseStatus::Running | PhaseStatus::Waiting | PhaseStatus::Failed | PhaseStatus::Interrupted => true,
+        PhaseStatus::Pending => phase.needs.iter().all(|need| finished.contains(need)),
+    };
     let doubt = phases.iter().filter(|phase| phase.in_doubt);
+    let doubt = doubt.map(|p| format!("nobody knows whether the effect of {} happened", p.id));
+    let told = &sections.recovery;
     Recovery {
         can_resume: head.can_resume,
-        resume_from: from,
-        prerequisites: Vec::new(),
-        warnings: doubt.map(|p| format!("nobody knows whether the effect of {} happened", p.id)).collect(),
+        resume_from: phases.iter().filter(goes_on).map(|phase| phase.id.clone()).collect(),
+        prerequisites: told.prerequisites.clone(),
+        prerequisites_met: told.prerequisites.iter().all(|prerequisite| prerequisite.met),
+        warnings: told.warnings.iter().cloned().chain(doubt).collect(),
     }
 }
 
-fn last_error(phases: &[PhaseRecord]) -> Option<LastError> {
+fn last_error(phases: &[PhaseRecord], sections: &Sections) -> Option<LastError> {
     let failed = phases.iter().filter(|phase| phase.error.is_some());
-    let phase = failed.max_by_key(|phase| phase.ended_at)?;
-    let error = PhaseError {
-        code: phase.error_code.unwrap_or(FailureCode::Unknown),
-        message: phase.error.clone().unwrap_or_default(),
+    let of_a_phase = failed.max_by_key(|phase| phase.ended_at).map(|phase| {
+        let (code, message) = (phase.error_code.unwrap_or(FailureCode::Unknown), phase.error.clone());
+        LastError { phase: Some(phase.id.clone()), error: PhaseError { code, message: message.unwrap_or_default() } }
+    });
+    let of_none = || {
+        let message = sections.recovery.last_error.clone()?;
+        Some(LastError { phase: None, error: PhaseError { code: FailureCode::Unknown, message } })
     };
-    Some(LastError { phase: phase.id.clone(), error })
+    of_a_phase.or_else(of_none)
 }
 
 #[cfg(test)]

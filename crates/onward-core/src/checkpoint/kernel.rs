@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::model::{CheckpointMeta, FORMAT, KeptTree, PlanReference, Trigger};
+use super::sections::Sections;
 use crate::id::{CheckpointId, PhaseId, RunId, Seq};
 use crate::patch::{Below, Op};
 use crate::read_back::{self, Part};
@@ -23,6 +24,7 @@ pub struct Kernel {
     pub fixed: Fixed,
     pub head: CheckpointHead,
     pub phases: Vec<PhaseRecord>,
+    pub sections: Sections,
     pub state: Value,
 }
 
@@ -87,6 +89,8 @@ const WHOLE_AT_ONCE_BYTES_MAX: u64 = 16 * 1024;
 
 /// Where the free-form state stands in the document.
 const STATE: &str = "/state";
+/// Where the sections stand in the document.
+const SECTIONS: &str = "/sections";
 
 /// The cost of reading the newest checkpoint (last whole document and the patches after it), as far as this process
 /// knows it.
@@ -150,6 +154,7 @@ struct Beside {
     fixed: Fixed,
     head: CheckpointHead,
     phases: Vec<PhaseRecord>,
+    sections: Sections,
 }
 
 /// [`Kernel`] on its way out, without a copy of the state.
@@ -162,8 +167,8 @@ struct WholeOut<'a> {
 
 /// The whole kernel of a run.
 pub fn whole(run: &Run, head: CheckpointHead) -> Kernel {
-    let Beside { onward, fixed, head, phases } = beside(run, head);
-    Kernel { onward, fixed, head, phases, state: run.state.clone() }
+    let Beside { onward, fixed, head, phases, sections } = beside(run, head);
+    Kernel { onward, fixed, head, phases, sections, state: run.state.clone() }
 }
 
 fn beside(run: &Run, head: CheckpointHead) -> Beside {
@@ -188,6 +193,7 @@ fn beside(run: &Run, head: CheckpointHead) -> Beside {
         },
         head,
         phases: run.phases().map(|(phase, state)| view::phase_record(phase, state)).collect(),
+        sections: run.sections().clone(),
     }
 }
 
@@ -220,7 +226,7 @@ pub fn reads_back(run: &Run, head: &CheckpointHead, content: &CheckpointBytes) -
             if read != beside(run, head.clone()) {
                 return Err("its checkpoint would be read as something else".to_owned());
             }
-            let members = ["onward", "fixed", "head", "phases"].map(|name| (name, Part::Anything));
+            let members = ["onward", "fixed", "head", "phases", "sections"].map(|name| (name, Part::Anything));
             let state = ("state", Part::Value(&run.state));
             read_back::demand(bytes, &Part::Object(members.into_iter().chain([state]).collect())).map_err(unreadable)
         }
@@ -235,7 +241,8 @@ pub fn reads_back(run: &Run, head: &CheckpointHead, content: &CheckpointBytes) -
 /// All changes since the last checkpoint, as changes of the document.
 fn below<'a>(run: &'a Run, beside: &'a [Op]) -> Vec<Below<'a>> {
     let state = run.dirty_state().iter().map(|op| Below { parent: STATE, op });
-    beside.iter().map(|op| Below { parent: "", op }).chain(state).collect()
+    let sections = run.dirty_sections().iter().map(|op| Below { parent: SECTIONS, op });
+    beside.iter().map(|op| Below { parent: "", op }).chain(sections).chain(state).collect()
 }
 
 /// [`StoredPatch`] on its way out.

@@ -8,6 +8,7 @@ mod compare;
 mod kernel;
 mod model;
 mod saved;
+mod sections;
 
 pub use assemble::{BadDocument, assemble, keyframe};
 pub use compare::{Differences, PhaseChange, ValueChange, ValueOp, compare, values};
@@ -16,3 +17,4 @@ pub use kernel::{
 };
 pub use model::*;
 pub use saved::saved_form;
+pub use sections::*;

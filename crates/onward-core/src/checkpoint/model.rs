@@ -8,6 +8,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::sections::{
+    AgentConflict, AgentMessage, AgentOutput, Decision, ImportedDocument, IssueSnapshot, KnowledgeEntry, Prerequisite,
+    Sections, Team,
+};
 use crate::event::PhaseError;
 use crate::id::{CheckpointId, PhaseId, RunId, Seq};
 use crate::replan::RevisionRecord;
@@ -50,12 +54,15 @@ pub struct Checkpoint {
     pub replans: ReplanSummary,
     pub artifacts: Vec<ArtifactRecord>,
     pub context: WorkContext,
+    /// Named folders of the run.
+    #[serde(default)]
+    pub artifact_paths: BTreeMap<String, String>,
     /// The issue as it was last seen.
-    pub issue: Option<Map<String, Value>>,
-    pub team: Vec<Map<String, Value>>,
+    pub issue: Option<IssueSnapshot>,
+    pub team: Team,
     pub graph: PlanGraph,
-    /// Outputs of agents.
-    pub agents: Vec<Map<String, Value>>,
+    /// Outputs of agents, by agent and by what it was asked for.
+    pub agents: BTreeMap<String, BTreeMap<String, AgentOutput>>,
     pub messages: Messages,
     pub knowledge: Knowledge,
     pub files_modified: Vec<FileModified>,
@@ -64,6 +71,12 @@ pub struct Checkpoint {
     pub snapshot: Option<KeptTree>,
     pub recovery: Recovery,
     pub error: Option<LastError>,
+    /// The document of another format that the run was taken over from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<ImportedDocument>,
+    /// All of the above that is stored and not worked out, as it is stored: for whoever puts a run back.
+    #[serde(skip)]
+    pub sections: Sections,
 }
 
 /// The working tree of a checkpoint: a commit under a hidden ref.
@@ -83,6 +96,9 @@ pub enum Trigger {
     RunStart,
     PhaseTransition,
     BatchComplete,
+    AgentComplete,
+    ConflictStart,
+    ConflictResolved,
     UserInterrupt,
     SessionEnd,
     Manual,
@@ -111,10 +127,14 @@ pub struct ArtifactRecord {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkContext {
     pub branch: Option<String>,
-    pub decisions: Vec<String>,
+    pub decisions: Vec<Decision>,
+    /// Files that the work has made or changed.
     pub files: Vec<String>,
     pub research_reports: Vec<String>,
     pub plan: PlanReference,
+    /// Facts about the plan that an imported file tells.
+    #[serde(default)]
+    pub plan_metadata: Option<Value>,
     pub inputs: BTreeMap<String, String>,
 }
 
@@ -133,25 +153,36 @@ pub struct PlanGraph {
     pub nodes: BTreeMap<PhaseId, PhaseStatus>,
 }
 
+/// Messages between agents and their conflicts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Messages {
-    pub pending: Vec<Map<String, Value>>,
-    pub awaiting: Vec<Map<String, Value>>,
-    pub conflicts: Vec<Map<String, Value>>,
+    /// Ids of messages that somebody has not acknowledged yet.
+    pub pending: Vec<String>,
+    /// Ids of messages whose sender waits for an answer.
+    pub awaiting: Vec<String>,
+    /// All messages, in the order in which they were sent.
+    pub sent: Vec<AgentMessage>,
+    pub conflicts: Vec<AgentConflict>,
 }
 
+/// Knowledge entries, and the ids of those that were handed out, learned, and are still to be captured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Knowledge {
     pub injected: Vec<String>,
     pub captured: Vec<String>,
     pub pending: Vec<String>,
+    pub entries: Vec<KnowledgeEntry>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// A file that is not as the commit that is checked out has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileModified {
     pub path: String,
+    /// `added`, `modified` or `deleted`.
     pub status: String,
+    /// It is in git's index.
     pub staged: bool,
+    /// The name that git gives its content; none where it is gone.
     pub digest: Option<String>,
 }
 
@@ -159,14 +190,18 @@ pub struct FileModified {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Recovery {
     pub can_resume: bool,
+    /// Phases that were begun and are not done, and those that could begin.
     pub resume_from: Vec<PhaseId>,
-    pub prerequisites: Vec<String>,
+    pub prerequisites: Vec<Prerequisite>,
+    /// None of them is known to be missing.
+    pub prerequisites_met: bool,
     pub warnings: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LastError {
-    pub phase: PhaseId,
+    /// The phase that failed, where it was one.
+    pub phase: Option<PhaseId>,
     pub error: PhaseError,
 }
 
@@ -183,10 +218,13 @@ pub struct CheckpointMeta {
 }
 
 impl Trigger {
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 9] = [
         Self::RunStart,
         Self::PhaseTransition,
         Self::BatchComplete,
+        Self::AgentComplete,
+        Self::ConflictStart,
+        Self::ConflictResolved,
         Self::UserInterrupt,
         Self::SessionEnd,
         Self::Manual,
@@ -197,6 +235,9 @@ impl Trigger {
             Self::RunStart => "run_start",
             Self::PhaseTransition => "phase_transition",
             Self::BatchComplete => "batch_complete",
+            Self::AgentComplete => "agent_complete",
+            Self::ConflictStart => "conflict_start",
+            Self::ConflictResolved => "conflict_resolved",
             Self::UserInterrupt => "user_interrupt",
             Self::SessionEnd => "session_end",
             Self::Manual => "manual",

@@ -134,9 +134,13 @@ impl Config {
         let automatic = self.flag("checkpoint.enabled") && self.flag("checkpoint.auto_checkpoint");
         let switched_on = |trigger: Trigger| match trigger {
             Trigger::Manual => true,
+            Trigger::ConflictStart | Trigger::ConflictResolved => {
+                automatic && self.flag("checkpoint.checkpoint_triggers.conflict_events")
+            }
             Trigger::RunStart
             | Trigger::PhaseTransition
             | Trigger::BatchComplete
+            | Trigger::AgentComplete
             | Trigger::UserInterrupt
             | Trigger::SessionEnd => {
                 automatic && self.flag(&format!("checkpoint.checkpoint_triggers.{}", trigger.as_str()))

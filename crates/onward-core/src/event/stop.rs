@@ -80,6 +80,8 @@ pub enum StopReason {
     Pause,
     /// Somebody gave the run up.
     Cancel,
+    /// The run was taken over from a file; it waits to be resumed.
+    Import,
     /// All that is left is for others to do: a person who decides, somebody who reports.
     Waiting,
 }
@@ -97,6 +99,7 @@ impl StopReason {
             | Self::DriverGone
             | Self::Rewind
             | Self::Cancel
+            | Self::Import
             | Self::Waiting => false,
         }
     }

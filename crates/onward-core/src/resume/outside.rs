@@ -84,7 +84,7 @@ pub(super) fn finding(phase: &PhaseId, paths: Vec<String>) -> Option<Finding> {
 /// Phases that were interrupted, and what of their files was changed since: the next attempt would find it, and may overwrite it.
 /// Files that were put back were changed by us.
 pub fn reworked(run: &Run, since: BTreeMap<PhaseId, Vec<String>>) -> Vec<Finding> {
-    if since.is_empty() || run.stopped == Some(StopReason::Rewind) {
+    if since.is_empty() || matches!(run.stopped, Some(StopReason::Rewind | StopReason::Import)) {
         return Vec::new();
     }
     let writers = Writers::of(run);

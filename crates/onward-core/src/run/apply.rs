@@ -82,6 +82,7 @@ impl Run {
             | Event::ReplanRefused { .. }
             | Event::Replanned(_)) => self.apply_replan(event, at),
             event @ (Event::LimitHit(_) | Event::RunPaused { .. }) => self.apply_to_the_limits(event, at),
+            event @ (Event::RunImported(_) | Event::FilesModified { .. }) => self.apply_to_the_sections(event, at),
             event @ (Event::SnapshotTaken(_)
             | Event::SnapshotMissed { .. }
             | Event::CommitBegun { .. }
@@ -360,7 +361,12 @@ impl Run {
         }
         let joins = |due: &&mut Due| match trigger {
             Trigger::BatchComplete => due.waits,
-            Trigger::PhaseTransition | Trigger::RunStart | Trigger::Manual => false,
+            Trigger::PhaseTransition
+            | Trigger::RunStart
+            | Trigger::AgentComplete
+            | Trigger::ConflictStart
+            | Trigger::ConflictResolved
+            | Trigger::Manual => false,
             // A stop is not kept waiting by git.
             Trigger::UserInterrupt | Trigger::SessionEnd => !due.waits,
         };

@@ -213,7 +213,10 @@ impl Run {
                 state.external = Some(ExternalState::Answered { choice: choice.clone() });
                 state.ended_at = Some(at);
             }),
-            Event::Reported { phase, report, .. } => self.reported(phase, report, at),
+            Event::Reported { phase, report, .. } => {
+                self.reported(phase, report, at);
+                self.taken_up_by_others();
+            }
             _ => unreachable!("nothing that others said"),
         }
     }

@@ -22,6 +22,7 @@ mod readiness_upkeep;
 mod recovered;
 pub mod replans;
 pub mod schedule;
+mod sections;
 mod settle;
 mod skip_and_expand;
 mod state;

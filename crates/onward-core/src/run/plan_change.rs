@@ -130,6 +130,9 @@ impl Run {
     fn world_seen(&mut self, world: &WorldSeen, findings: &[Finding], at: Timestamp) {
         self.vcs.branch_moved |= self.branch() != world.branch.as_deref();
         self.look = Some(Arc::new(LastLook { at, world: world.clone(), findings: findings.to_vec() }));
+        if let Some(issue) = &world.issue {
+            self.issue_read(issue);
+        }
     }
 
     /// A new driver asks the probes again that could not tell.

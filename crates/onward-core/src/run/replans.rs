@@ -27,6 +27,8 @@ pub struct Replans {
     tried: BTreeSet<String>,
     /// A person lets one more through.
     waived: bool,
+    /// Revisions by phase that were made before the run was taken over, and of which only the number is known.
+    earlier: BTreeMap<String, u32>,
 }
 
 /// A request of a phase for another plan, and its stage.
@@ -76,7 +78,7 @@ impl Replans {
 
     /// How many revisions each phase has had made.
     pub fn counts(&self) -> BTreeMap<String, u32> {
-        let mut counts = BTreeMap::new();
+        let mut counts = self.earlier.clone();
         for phase in self.history.iter().filter_map(|record| record.phase.as_ref()) {
             *counts.entry(phase.to_string()).or_default() += 1;
         }
@@ -85,11 +87,19 @@ impl Replans {
 
     /// Revisions that phases asked for; what people edit is not counted.
     pub(super) fn made(&self) -> u32 {
-        count(self.history.iter().filter(|record| record.phase.is_some()).count())
+        let earlier: u32 = self.earlier.values().fold(0, |sum, number| sum.saturating_add(*number));
+        count(self.history.iter().filter(|record| record.phase.is_some()).count()).saturating_add(earlier)
     }
 
     fn made_for(&self, phase: &PhaseId) -> u32 {
-        count(self.history.iter().filter(|record| record.phase.as_ref() == Some(phase)).count())
+        let earlier = self.earlier.get(phase.as_str()).copied().unwrap_or_default();
+        count(self.history.iter().filter(|record| record.phase.as_ref() == Some(phase)).count()).saturating_add(earlier)
+    }
+
+    /// What a file tells of revisions that were made before the run was taken over from it.
+    pub(super) fn imported(&mut self, history: &[RevisionRecord], earlier: &BTreeMap<String, u32>) {
+        self.history = history.to_vec();
+        self.earlier.clone_from(earlier);
     }
 }
 

@@ -14,7 +14,7 @@ use super::limits::LimitState;
 use super::readiness::Readiness;
 use super::replans::Replans;
 use super::vcs::Vcs;
-use crate::checkpoint::{PatchDebt, Trigger};
+use crate::checkpoint::{PatchDebt, Sections, Trigger};
 use crate::data_size::Size;
 use crate::event::{
     ArtifactSeen, Claimed, Event, LeftRunning, Orphans, PhaseError, Recorded, RunResult, RunStarted, StopReason,
@@ -62,6 +62,8 @@ pub struct Run {
     pub(super) removed: BTreeMap<PhaseId, PhaseState>,
     /// Free-form: what scripts and agents want to find again. Always an object.
     pub state: Value,
+    /// The stored sections of a checkpoint.
+    pub(super) sections: Sections,
     /// The changes since the last checkpoint: the next one is a patch of just this.
     pub(crate) dirty: Dirty,
     pub(super) phases: Vec<PhaseState>,
@@ -121,6 +123,8 @@ pub(super) struct DerivedState {
 pub(crate) struct Dirty {
     pub(crate) phases: BTreeSet<usize>,
     pub(crate) state: Vec<Op>,
+    /// Below the sections.
+    pub(crate) sections: Vec<Op>,
 }
 
 /// A checkpoint that is to be taken.
@@ -295,6 +299,7 @@ impl Run {
             look: None,
             removed: BTreeMap::new(),
             state: Value::Object(Map::new()),
+            sections: Sections::default(),
             dirty: Dirty::default(),
             phases: vec![PhaseState::new(); started.plan.phases.len()],
             whole_is_due: false,
@@ -321,6 +326,10 @@ impl Run {
 
     pub(crate) fn dirty_state(&self) -> &[Op] {
         &self.dirty.state
+    }
+
+    pub(crate) fn dirty_sections(&self) -> &[Op] {
+        &self.dirty.sections
     }
 
     pub fn plan(&self) -> &Plan {

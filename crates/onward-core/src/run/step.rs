@@ -98,7 +98,7 @@ pub fn checkpoint_at(run: &Run, recorded: &Recorded) -> Option<CheckpointHead> {
         name: name.clone(),
         created_at: recorded.at,
         status: run.status(),
-        can_resume: run.is_unfinished(),
+        can_resume: run.is_unfinished() && !run.sections().recovery.forbidden,
         snapshot: run.fresh_snapshot().map(|snapshot| KeptTree {
             commit: snapshot.commit.clone(),
             number: snapshot.number,

@@ -291,6 +291,9 @@ impl Run {
             self.change(&back.phase, |state| put_back(state, back));
         }
         self.change_state(&restored.state);
+        if let Some(sections) = &restored.sections {
+            self.put_sections(sections);
+        }
         // Their ends were recorded at the time.
         let complete = self.derived.batch_left.iter().enumerate().filter(|(_, left)| **left == 0);
         let complete: Vec<u32> = complete.map(|(batch, _)| batch_number(batch)).collect();
@@ -334,6 +337,7 @@ impl Run {
         world.work_branch.clone_from(&around.work_branch);
         if let Some(issue) = around.issue.as_ref().filter(|issue| issue.text.hash.is_some()) {
             world.issue = Some(issue.clone());
+            self.issue_read(issue);
         }
     }
 
@@ -384,6 +388,7 @@ pub(super) fn leaves_the_tree_alone(event: &Event) -> bool {
         | Event::CommitMade { .. }
         | Event::CommitLeft { .. }
         | Event::RewindBegun(_)
+        | Event::FilesModified { .. }
         | Event::RunRewound(_) => true,
         Event::RunStarted(_)
         | Event::DriverStarted { .. }
@@ -410,6 +415,7 @@ pub(super) fn leaves_the_tree_alone(event: &Event) -> bool {
         | Event::RunPaused { .. }
         | Event::StateChanged { .. }
         | Event::RewindFailed { .. }
+        | Event::RunImported(_)
         | Event::RunForked { .. } => false,
     }
 }
@@ -438,7 +444,8 @@ fn restored<'a>(
     // Many small changes may be longer than all of it, and longer than what can be kept.
     let whole_is_shorter = patch::bytes_about(&ops) > json_bytes(&back);
     let state = if whole_is_shorter { vec![Op::Set { path: String::new(), value: back }] } else { ops };
-    RestoredState { phases, state }
+    let sections = (run.sections != checkpoint.sections).then(|| Box::new(checkpoint.sections.clone()));
+    RestoredState { phases, state, sections }
 }
 
 /// The run as it would stand if it were brought back to a checkpoint now.
@@ -516,7 +523,14 @@ fn put_back(state: &mut PhaseState, back: &PhaseBack) {
     let begun = state.attempts > 0;
     // A new generation, so that no outcome of this one can be mistaken for one of before; unless the world outside is to know it
     // again by its key.
-    state.generation = back.generation.unwrap_or(Generation(state.generation.0 + 1));
+    let generation = back.generation.unwrap_or(Generation(state.generation.0 + 1));
+    put_in_place(state, back);
+    state.generation = generation;
+    state.last_end = begun.then_some(Before::Redone);
+}
+
+/// A phase stands as it is told, in the generation it is in.
+pub(super) fn put_in_place(state: &mut PhaseState, back: &PhaseBack) {
     (state.status, state.in_doubt) = (back.status, back.in_doubt);
     (state.attempt, state.not_before, state.probe, state.external) = (None, None, None, None);
     state.artifacts.clone_from(&back.artifacts);
@@ -529,7 +543,6 @@ fn put_back(state: &mut PhaseState, back: &PhaseBack) {
     state.error.clone_from(&back.error);
     state.parked = back.error.as_ref().is_some_and(|error| super::apply::is_left_alone(error.code));
     (state.base, state.clean, state.opened) = (None, false, false);
-    state.last_end = begun.then_some(Before::Redone);
 }
 
 fn line_of(place: usize, phase: &Phase) -> String {

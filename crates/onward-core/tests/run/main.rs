@@ -11,6 +11,7 @@ mod orders;
 mod replans;
 mod rewinds;
 mod rules;
+mod sections;
 mod stops;
 mod story;
 mod waits_and_proofs;

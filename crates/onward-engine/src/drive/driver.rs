@@ -17,7 +17,7 @@ use onward_store::StoreError;
 use super::committer::{Arrived, Committer};
 use super::inbox;
 use crate::drive::reporter::{Reporter, Update};
-use crate::drive::world::World;
+use crate::drive::world::{World, keep};
 use crate::error::{Error, Result};
 
 /// How long the driver sleeps at most before it looks at the inbox by itself.
@@ -88,8 +88,8 @@ impl Driver<'_> {
         if !self.committer.run().tree_is_awaited() {
             return Ok(());
         }
-        let kept = self.world.tree().snapshot(self.committer.run())?;
-        self.take(vec![kept.into()])
+        let kept = keep(self.world.tree(), self.committer.run())?;
+        self.take(kept.into_iter().map(Arrived::from).collect())
     }
 
     /// Makes durable what came, and only then tells anybody.
@@ -183,7 +183,10 @@ fn act(world: &mut dyn World, run: &Run) -> Result<Vec<Arrived>> {
             Effect::Stop { phase, attempt, by, urgency } => world.stop(&phase, attempt, by, urgency)?,
             Effect::Probe { phase } => world.probe(run, &phase)?,
             Effect::Replan { phase } => world.replan(run, &phase)?,
-            Effect::Snapshot => Some(world.tree().snapshot(run)?),
+            Effect::Snapshot => {
+                at_once.extend(keep(world.tree(), run)?.into_iter().map(Arrived::from));
+                None
+            }
             Effect::Commit { number } => Some(world.tree().commit(run, number)?),
             Effect::WakeAt(_) => None,
         };

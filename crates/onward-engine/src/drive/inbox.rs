@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::committer::{Arrived, Committer};
 use crate::commands::replan;
-use crate::drive::world::TreeWorld;
+use crate::drive::world::{TreeWorld, keep};
 use crate::error::Result;
 use crate::redact;
 use crate::sys::stop;
@@ -31,7 +31,7 @@ pub(crate) fn waiting(committer: &mut Committer<'_>, tree: &mut dyn TreeWorld) -
         asked.push(understood(item, &committer.run().state, &asked));
     }
     let wanted = committer.run().started.snapshots && asked.iter().any(wants_the_tree);
-    let first = if wanted { Some(tree.snapshot(committer.run())?) } else { None };
+    let first = if wanted { keep(tree, committer.run())? } else { Vec::new() };
     Ok(first.into_iter().map(Arrived::from).chain(asked).collect())
 }
 
@@ -49,8 +49,8 @@ pub(crate) fn answer_all(committer: &mut Committer<'_>, tree: &mut dyn TreeWorld
         all.extend(committer.take(arrived, now)?);
         if committer.run().tree_is_awaited() {
             // A tree that cannot be kept is on record as such; the checkpoint is taken all the same.
-            let kept = tree.snapshot(committer.run())?;
-            all.extend(committer.tell(vec![kept], now)?);
+            let kept = keep(tree, committer.run())?;
+            all.extend(committer.tell(kept, now)?);
         }
     }
     Ok(all)

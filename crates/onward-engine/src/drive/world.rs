@@ -73,6 +73,11 @@ pub trait TreeWorld {
     /// Keeps the working tree as it is.
     fn snapshot(&mut self, run: &Run) -> Result<Input>;
 
+    /// The files that the snapshot just taken shows as changed; none where that is not known, or nothing new.
+    fn modified(&mut self, _run: &Run, _kept: &Input) -> Option<Input> {
+        None
+    }
+
     /// Makes the commit that was begun, or finds it made.
     fn commit(&mut self, run: &Run, number: u32) -> Result<Input>;
 
@@ -84,6 +89,12 @@ pub trait TreeWorld {
         begun: RewindSince,
         direction: Direction,
     ) -> Result<FilesOutcome>;
+}
+
+/// Keeps the working tree as it is, with the names of what is changed in it first: both are in the checkpoint that waits for it.
+pub(crate) fn keep(tree: &mut dyn TreeWorld, run: &Run) -> Result<Vec<Input>> {
+    let kept = tree.snapshot(run)?;
+    Ok(tree.modified(run, &kept).into_iter().chain([kept]).collect())
 }
 
 /// When the rewind was begun that is being done.

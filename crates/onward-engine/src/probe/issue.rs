@@ -13,9 +13,12 @@ use super::answer::{answer, excerpt};
 use super::command;
 use crate::executor::shell;
 use crate::project::Project;
+use crate::redact;
 
 /// The program that is asked where the plan names none.
 const PROVIDER_DEFAULT: &str = "gh";
+/// So much of an issue's text is kept in checkpoints.
+const BODY_BYTES_MAX: usize = 64 * 1024;
 /// How long the end of an attempt waits for a look at the issue.
 const WATCH_TIME_MAX: Duration = Duration::from_secs(5);
 
@@ -27,6 +30,13 @@ struct IssueTold {
     body: Option<String>,
     #[serde(default)]
     labels: Vec<Label>,
+    #[serde(default)]
+    assignees: Vec<Assignee>,
+}
+
+#[derive(Deserialize)]
+struct Assignee {
+    login: String,
 }
 
 #[derive(Deserialize)]
@@ -37,8 +47,8 @@ struct Label {
 /// Text and labels of an issue.
 pub(super) fn issue_seen(project: &Project, run: &Run, issue: &Issue) -> IssueSeen {
     match told(project, run, issue.provider.as_deref(), &issue.number) {
-        Ok(told) => as_seen(&told),
-        Err(why) => IssueSeen { text: ProbeSeen { hash: None, excerpt: excerpt(&why) }, labels: Vec::new() },
+        Ok(told) => as_seen(&told, shell::fill(run, &issue.number)),
+        Err(why) => IssueSeen { text: ProbeSeen { hash: None, excerpt: excerpt(&why) }, ..IssueSeen::default() },
     }
 }
 
@@ -49,10 +59,22 @@ pub(super) fn text(project: &Project, run: &Run, number: &str) -> ProbeSeen {
         .map_or_else(|why| ProbeSeen { hash: None, excerpt: excerpt(&why) }, |told| text_of(&told))
 }
 
-fn as_seen(told: &IssueTold) -> IssueSeen {
+fn as_seen(told: &IssueTold, number: Option<String>) -> IssueSeen {
     let mut labels: Vec<String> = told.labels.iter().map(|label| label.name.clone()).collect();
     labels.sort_unstable();
-    IssueSeen { text: text_of(told), labels }
+    let mut body = redact::inputs::text(told.body.clone().unwrap_or_default());
+    if body.len() > BODY_BYTES_MAX {
+        body.truncate(body.floor_char_boundary(BODY_BYTES_MAX));
+        body.push('…');
+    }
+    IssueSeen {
+        text: text_of(told),
+        labels,
+        number,
+        title: redact::inputs::text(told.title.clone()),
+        body,
+        assignees: told.assignees.iter().map(|assignee| assignee.login.clone()).collect(),
+    }
 }
 
 fn text_of(told: &IssueTold) -> ProbeSeen {
@@ -70,7 +92,7 @@ fn asked(top: &Path, provider: Option<&str>, number: &str, time_max: Duration) -
     }
     let provider = provider.unwrap_or(PROVIDER_DEFAULT);
     let mut command = Command::new(provider);
-    command.args(["issue", "view", number, "--json", "title,body,labels"]).current_dir(top);
+    command.args(["issue", "view", number, "--json", "title,body,labels,assignees"]).current_dir(top);
     let ran = command::program_output_within(command, time_max);
     match ran.code {
         Some(0) => serde_json::from_slice(&ran.output).map_err(|why| format!("{provider}: {why}")),
@@ -96,6 +118,7 @@ impl Watched {
 
     /// Text and labels, unless that takes long: the driver waits for it.
     pub(super) fn now(&self) -> Option<IssueSeen> {
-        asked(&self.top, self.provider.as_deref(), &self.number, WATCH_TIME_MAX).ok().map(|told| as_seen(&told))
+        let told = asked(&self.top, self.provider.as_deref(), &self.number, WATCH_TIME_MAX).ok()?;
+        Some(as_seen(&told, Some(self.number.clone())))
     }
 }

@@ -250,6 +250,12 @@ pub(crate) fn input(input: Input) -> Input {
             kept.left_out = each(kept.left_out);
             Input::Snapshotted(Ok(kept))
         }
+        Input::TreeSeen { mut files } => {
+            for file in &mut files {
+                file.path = text(std::mem::take(&mut file.path));
+            }
+            Input::TreeSeen { files }
+        }
         Input::KeptBeforeClean { phase, attempt, mut snapshot } => {
             snapshot.left_out = each(snapshot.left_out);
             Input::KeptBeforeClean { phase, attempt, snapshot }
@@ -281,6 +287,8 @@ pub(crate) fn input(input: Input) -> Input {
         plain @ (Input::AttemptFound { .. }
         | Input::DriverGone
         | Input::StopAsked { .. }
+        // Cut before it was read: what it says is worked out from that.
+        | Input::Import(_)
         | Input::Rewind(_)
         | Input::Forked { .. }
         | Input::LimitElsewhere(_)

@@ -1,8 +1,11 @@
 //! Differences between two snapshots.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
+use std::iter::Peekable;
 use std::path::PathBuf;
+
+use onward_core::checkpoint::FileModified;
 
 use super::call::GitCall;
 use super::repository::Repository;
@@ -71,6 +74,47 @@ impl Repository {
         })
     }
 
+    /// Files that are in a snapshot not as in a commit, or are staged, in the order of paths.
+    pub(crate) fn modified(
+        &self,
+        head: Option<&str>,
+        snapshot: &str,
+        known: &BTreeMap<String, FileModified>,
+    ) -> Result<Vec<FileModified>, GitTrouble> {
+        let head = head.unwrap_or_else(|| self.object_format.empty_tree());
+        let raw = self.diff_tree(head, snapshot).arg("--raw").output()?;
+        let steps = parse_steps(&raw).ok_or_else(|| GitTrouble::unclear("diff-tree", &raw))?;
+        let words = ["--cached", "-z", "--name-only", "--no-renames", "--no-ext-diff", head];
+        let staged = self.call("diff-index").args(words).output()?;
+        let staged: BTreeSet<&[u8]> = super::call::parts(&staged).collect();
+        let mut files: BTreeMap<String, FileModified> = BTreeMap::new();
+        for step in steps.iter().filter(|step| !self.is_store(&step.path)) {
+            let Some(path) = self.in_project(&step.path) else { continue };
+            let path = path.to_string_lossy().into_owned();
+            let status = match step.kind() {
+                ChangeKind::Added => "added",
+                ChangeKind::Removed => "deleted",
+                ChangeKind::Changed | ChangeKind::Mode | ChangeKind::Kind => "modified",
+            };
+            let (staged, digest) =
+                (staged.contains(step.path.as_slice()), step.after.as_ref().map(|it| it.hash.clone()));
+            files.insert(path.clone(), FileModified { path, status: status.to_owned(), staged, digest });
+        }
+        // Staged, and then put back in the working tree: that is a change, too, as long as it is staged.
+        for path in staged.into_iter().filter(|path| !self.is_store(path)).filter_map(|path| self.in_project(path)) {
+            let path = path.to_string_lossy().into_owned();
+            let digest = known.get(&path).and_then(|known| known.digest.clone());
+            let new = || FileModified { path: path.clone(), status: "modified".to_owned(), staged: true, digest };
+            files.entry(path.clone()).or_insert_with(new);
+        }
+        Ok(files.into_values().collect())
+    }
+
+    /// Another value means that somebody has changed the user's index.
+    pub(crate) fn index_state(&self) -> String {
+        super::working_tree::state_of(&self.git_dir.join("index"))
+    }
+
     pub(super) fn steps_and_lines(&self, from: &str, to: &str) -> Result<(Vec<PathStep>, Vec<LineCounts>), GitTrouble> {
         let out = self.diff_tree(from, to).args(["--raw", "--numstat"]).output()?;
         parse(&out).ok_or_else(|| GitTrouble::unclear("diff-tree", &out))
@@ -135,6 +179,20 @@ impl TreeEntry {
 /// All `:mode mode hash hash letter NUL path NUL`, then all `added TAB removed TAB path NUL`, in the same order.
 fn parse(out: &[u8]) -> Option<(Vec<PathStep>, Vec<LineCounts>)> {
     let mut parts = super::call::parts(out).peekable();
+    let steps = steps(&mut parts)?;
+    let lines: Option<Vec<LineCounts>> = parts.map(parse_lines).collect();
+    let lines = lines?;
+    (lines.len() == steps.len()).then_some((steps, lines))
+}
+
+/// The first half of that alone.
+fn parse_steps(out: &[u8]) -> Option<Vec<PathStep>> {
+    let mut parts = super::call::parts(out).peekable();
+    let steps = steps(&mut parts)?;
+    parts.next().is_none().then_some(steps)
+}
+
+fn steps<'a>(parts: &mut Peekable<impl Iterator<Item = &'a [u8]>>) -> Option<Vec<PathStep>> {
     let mut steps = Vec::new();
     while let Some(about) = parts.next_if(|part| part.starts_with(b":")) {
         let fields: Vec<&str> = std::str::from_utf8(&about[1..]).ok()?.split(' ').collect();
@@ -144,9 +202,7 @@ fn parse(out: &[u8]) -> Option<(Vec<PathStep>, Vec<LineCounts>)> {
         let path = parts.next()?.to_vec();
         steps.push(PathStep { path, before: side(mode_before, hash_before), after: side(mode_after, hash_after) });
     }
-    let lines: Option<Vec<LineCounts>> = parts.map(parse_lines).collect();
-    let lines = lines?;
-    (lines.len() == steps.len()).then_some((steps, lines))
+    Some(steps)
 }
 
 fn parse_lines(part: &[u8]) -> Option<LineCounts> {

@@ -32,6 +32,16 @@ pub(crate) struct WorkingTree {
     repository: std::result::Result<Repository, Without>,
     /// Held by whoever drives a run here.
     lock: Option<TreeLock>,
+    /// The state in which the changed files were last told.
+    compared: Option<Compared>,
+}
+
+/// All that the list of changed files depends on.
+#[derive(PartialEq, Eq)]
+struct Compared {
+    snapshot: String,
+    head: Option<String>,
+    index: String,
 }
 
 impl WorkingTree {
@@ -39,7 +49,7 @@ impl WorkingTree {
     pub(crate) fn of(project: &Project, worktree: Option<&str>) -> Self {
         let top = worktree.map_or(project.top.as_path(), Path::new);
         let repository = Repository::open(top, &project.store_folder());
-        Self { project: project.clone(), top: top.to_owned(), repository, lock: None }
+        Self { project: project.clone(), top: top.to_owned(), repository, lock: None, compared: None }
     }
 
     /// The same for a driver: as long as this lives nobody else brings files back here.
@@ -175,6 +185,19 @@ impl TreeWorld for WorkingTree {
             Err(_) if stop::asked().is_some() => Ok(Input::Tick),
             taken => Ok(Input::Snapshotted(taken)),
         }
+    }
+
+    fn modified(&mut self, run: &Run, kept: &Input) -> Option<Input> {
+        let Input::Snapshotted(Ok(kept)) = kept else { return None };
+        let repository = self.repository.as_ref().ok()?;
+        let now = Compared { snapshot: kept.commit.clone(), head: kept.head.clone(), index: repository.index_state() };
+        if self.compared.as_ref() == Some(&now) {
+            return None;
+        }
+        // What git does not tell now it tells with the next snapshot.
+        let files = repository.modified(kept.head.as_deref(), &kept.commit, &run.sections().files_modified).ok()?;
+        self.compared = Some(now);
+        Some(Input::TreeSeen { files })
     }
 
     fn commit(&mut self, run: &Run, number: u32) -> Result<Input> {
@@ -377,7 +400,7 @@ impl WorkingTree {
 }
 
 /// Size and time of a file: another value means that somebody wrote to it.
-fn state_of(path: &Path) -> String {
+pub(super) fn state_of(path: &Path) -> String {
     use std::os::unix::fs::MetadataExt;
     match path.symlink_metadata() {
         Ok(about) => format!("{} {}.{:09}", about.len(), about.mtime(), about.mtime_nsec()),

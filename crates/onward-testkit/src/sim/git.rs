@@ -1,5 +1,6 @@
 //! The simulated repository: commits with their numbers, and a working tree of which only the version is known.
 
+use onward_core::checkpoint::FileModified;
 use onward_core::event::{FilesBack, NoCommit, SnapshotRef};
 use onward_core::input::{Input, Made};
 use onward_core::mutant::{self, Mutant};
@@ -36,6 +37,15 @@ impl Machine {
         let number = same.map_or_else(|| run.next_snapshot(), |last| last.number);
         self.tick()?;
         Ok(Input::Snapshotted(Ok(SnapshotRef { commit, number, left_out: Vec::new(), head: Some(self.git.head()) })))
+    }
+
+    /// Which files are changed depends on the version of the tree alone.
+    pub(super) fn modified(&self) -> Input {
+        let file = |number: u64| {
+            let (status, digest) = ("modified".to_owned(), Some(format!("blob{}", self.git.tree)));
+            FileModified { path: format!("file{number}"), status, staged: self.git.tree.is_multiple_of(2), digest }
+        };
+        Input::TreeSeen { files: (0..self.git.tree % 4).map(file).collect() }
     }
 
     pub(super) fn commit(&mut self, run: &Run, number: u32) -> Result<Input> {

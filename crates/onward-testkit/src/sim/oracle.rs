@@ -170,6 +170,8 @@ impl Oracle {
             | Event::RewindBegun(_)
             | Event::RewindFailed { .. }
             | Event::RunForked { .. }
+            | Event::RunImported(_)
+            | Event::FilesModified { .. }
             | Event::AttemptAdopted { .. }
             | Event::BatchCompleted { .. }
             | Event::StopAsked { .. }

@@ -403,6 +403,10 @@ impl TreeWorld for Eyes {
         self.machine.lock().expect(ALONE).snapshot(run)
     }
 
+    fn modified(&mut self, _: &Run, _: &Input) -> Option<Input> {
+        Some(self.machine.lock().expect(ALONE).modified())
+    }
+
     fn commit(&mut self, run: &Run, number: u32) -> Result<Input> {
         self.machine.lock().expect(ALONE).commit(run, number)
     }

@@ -96,6 +96,8 @@ impl ChangeLines {
             | Event::RunStopped { .. }
             | Event::RunEnded { .. }
             | Event::RunArchived
+            | Event::RunImported(_)
+            | Event::FilesModified { .. }
             | Event::StateChanged { .. } => None,
         }
     }

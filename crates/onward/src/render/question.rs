@@ -85,6 +85,7 @@ fn how(run: &Run) -> &'static str {
             StopReason::Question => "it needs an answer",
             StopReason::Waiting => "it waits for others",
             StopReason::Rewind => "rewound",
+            StopReason::Import => "taken over from a file",
             StopReason::Limit => "a limit was hit",
             StopReason::Deadline => "its time was over",
             StopReason::Pause => "paused",

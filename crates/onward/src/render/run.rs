@@ -271,7 +271,7 @@ pub(crate) fn exit_code(ending: Ending) -> u8 {
             StopReason::Hangup => exit::HANGUP,
             StopReason::Question => exit::ANSWER_NEEDED,
             StopReason::Waiting => exit::WAITING,
-            StopReason::OnlyThat | StopReason::Rewind => exit::DONE,
+            StopReason::OnlyThat | StopReason::Rewind | StopReason::Import => exit::DONE,
             StopReason::Limit | StopReason::Deadline | StopReason::Pause => exit::PAUSED,
             StopReason::DriverGone | StopReason::Cancel => exit::FAILED,
         },
@@ -328,6 +328,7 @@ fn last_words(finished: &Finished) -> String {
                 StopReason::OnlyThat => "did what was wanted of it",
                 StopReason::DriverGone => "was stopped after a failure",
                 StopReason::Rewind => "was rewound",
+                StopReason::Import => "was taken over from a file",
                 StopReason::Limit | StopReason::Deadline | StopReason::Pause | StopReason::Cancel => {
                     return limits::last_words(run, reason);
                 }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{Refusal, begin, ended, limited, posted, probed, replan, stop, vcs};
+use super::{Refusal, begin, ended, limited, posted, probed, replan, sections, stop, vcs};
 use crate::event::{Event, StopReason};
 use crate::id::{Attempt, PhaseId};
 use crate::input::Input;
@@ -24,6 +24,8 @@ pub(in crate::run) fn decide(run: &Run, input: &Input, now: Timestamp) -> Result
         Input::Replan { phase, plan } => Ok(replan::made(run, phase, plan)),
         Input::DriverGone => Ok(driver_gone(run)),
         Input::StopAsked { by } => Ok(stop::stop(run, *by)),
+        Input::TreeSeen { files } => Ok(sections::tree_seen(run, files).into_iter().collect()),
+        Input::Import(step) => Ok(sections::import(run, step, now)),
         Input::Snapshotted(result) => Ok(vec![vcs::snapshotted(result)]),
         Input::KeptBeforeClean { phase, attempt, snapshot } => {
             Ok(vcs::kept_before_clean(run, phase, *attempt, snapshot, now))

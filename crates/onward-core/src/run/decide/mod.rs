@@ -11,6 +11,7 @@ mod probed;
 mod refusal;
 mod replan;
 mod revise;
+mod sections;
 mod stop;
 mod undo_phases;
 mod vcs;
