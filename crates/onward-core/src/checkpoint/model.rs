@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::sections::{
-    AgentConflict, AgentMessage, AgentOutput, Decision, ImportedDocument, IssueSnapshot, KnowledgeEntry, Prerequisite,
-    Sections, Team,
+    AgentConflict, AgentMessage, AgentOutput, ImportedDocument, IssueSnapshot, KeyDecision, KnowledgeEntry,
+    Prerequisite, Sections, Team,
 };
 use crate::event::PhaseError;
 use crate::id::{CheckpointId, PhaseId, RunId, Seq};
@@ -127,7 +127,7 @@ pub struct ArtifactRecord {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkContext {
     pub branch: Option<String>,
-    pub decisions: Vec<Decision>,
+    pub decisions: Vec<KeyDecision>,
     /// Files that the work has made or changed.
     pub files: Vec<String>,
     pub research_reports: Vec<String>,

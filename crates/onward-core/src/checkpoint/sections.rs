@@ -23,14 +23,14 @@ pub struct Sections {
     pub label: Option<String>,
     pub issue: Option<IssueSnapshot>,
     pub team: Team,
-    /// What agents have given out, by agent and by what it was asked for.
+    /// Outputs of agents, by agent and by what it was asked for.
     pub agents: BTreeMap<String, BTreeMap<String, AgentOutput>>,
     /// Messages between agents, in the order in which they were sent.
     pub messages: Vec<AgentMessage>,
     pub conflicts: Vec<AgentConflict>,
     /// Knowledge entries, in the order in which they came.
     pub knowledge: Vec<KnowledgeEntry>,
-    pub decisions: Vec<Decision>,
+    pub decisions: Vec<KeyDecision>,
     pub files_modified: BTreeMap<String, FileModified>,
     /// How many more files are modified than stand in the list.
     pub more_files_modified: u64,
@@ -147,7 +147,7 @@ pub enum KnowledgeState {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Decision {
+pub struct KeyDecision {
     pub text: String,
     pub at: Option<Timestamp>,
     pub by: Option<String>,

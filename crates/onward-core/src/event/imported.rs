@@ -23,7 +23,7 @@ pub struct RunImported {
     pub triggers: Vec<Trigger>,
     /// None where something is left to be done.
     pub result: Option<RunResult>,
-    /// What of the file could not be taken as it is.
+    /// Parts of the file that could not be taken as they are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }

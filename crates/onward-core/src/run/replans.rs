@@ -96,7 +96,7 @@ impl Replans {
         count(self.history.iter().filter(|record| record.phase.as_ref() == Some(phase)).count()).saturating_add(earlier)
     }
 
-    /// What a file tells of revisions that were made before the run was taken over from it.
+    /// Revisions that were made before the run was taken over from a file.
     pub(super) fn imported(&mut self, history: &[RevisionRecord], earlier: &BTreeMap<String, u32>) {
         self.history = history.to_vec();
         self.earlier.clone_from(earlier);

@@ -1,7 +1,7 @@
-//! What a checkpoint holds beside phases and state: filled by events, stored as what changed, and put back by a rewind.
+//! The sections of a checkpoint beside phases and state: filled by events, stored as what changed, and put back by a rewind.
 
 use onward_core::checkpoint::{
-    self, AgentMessage, Checkpoint, CheckpointBytes, Decision, FileFormat, FileModified, ImportedDocument,
+    self, AgentMessage, Checkpoint, CheckpointBytes, FileFormat, FileModified, ImportedDocument, KeyDecision,
     KnowledgeEntry, KnowledgeState, Sections, Trigger,
 };
 use onward_core::event::{Event, PhaseBack, RewindBegun, RunImported, RunRewound, StopRequest};
@@ -108,7 +108,7 @@ fn told() -> Sections {
         label: Some("state:enrich".to_owned()),
         messages: vec![message],
         knowledge: vec![entry],
-        decisions: vec![Decision { text: "REST".to_owned(), ..Decision::default() }],
+        decisions: vec![KeyDecision { text: "REST".to_owned(), ..KeyDecision::default() }],
         imported: Some(ImportedDocument { format: FileFormat::Workflow, name: None, version: None, document }),
         ..Sections::default()
     }
