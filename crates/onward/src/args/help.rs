@@ -189,7 +189,7 @@ pub(super) fn grouped(mut command: Command) -> Command {
     }
     let template = format!(
         "{{about}}\n\n{{usage-heading}} {{usage}}\n{verbs}\nOptions:\n{{options}}\n\n\
-         `onward help VERB` has examples. A bare `onward` shows the unfinished runs of this project.\n"
+         `onward help VERB` has examples, `onward help CODE` explains an error. A bare `onward` shows the unfinished runs of this project.\n"
     );
     for (verb, examples) in EXAMPLES {
         let width = examples.iter().map(|(line, _)| line.len()).max().unwrap_or_default();

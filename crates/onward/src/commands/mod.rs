@@ -13,6 +13,7 @@ mod demo;
 mod detach;
 mod diff;
 mod doctor;
+mod explain;
 mod fork;
 mod graph;
 mod halt;

@@ -8,8 +8,9 @@ use onward_core::input::Choice;
 use onward_engine::{Error, Onward, Result, stop};
 
 use super::{
-    approve, bare, check, checkpoint, completions, config, delete, demo, diff, doctor, fork, graph, halt, init, list,
-    load, log, logs, next, prune, report, resume, rewind, run, save, schema, show, state, status, steer, trust, why,
+    approve, bare, check, checkpoint, completions, config, delete, demo, diff, doctor, explain, fork, graph, halt,
+    init, list, load, log, logs, next, prune, report, resume, rewind, run, save, schema, show, state, status, steer,
+    trust, why,
 };
 use crate::args::{self, Audience, Cli, Color, StateVerb, Typed, Verb};
 use crate::failure::{self, Failure};
@@ -40,6 +41,10 @@ pub(super) fn heed_signals() -> Result<()> {
 }
 
 fn perform(words: &[OsString]) -> u8 {
+    if let Some(entry) = explain::asked_for(words) {
+        render::answer(&entry);
+        return exit::DONE;
+    }
     let reader = args::reader(words);
     failure::is_read_by(reader);
     match args::parse(words) {

@@ -5,6 +5,7 @@ mod artifacts;
 mod beside;
 mod change;
 pub(crate) mod check;
+pub(crate) mod codes;
 mod composed;
 pub(crate) mod demo;
 pub(crate) mod detach;

@@ -1,0 +1,12 @@
+//! `onward help CODE`: the entry of a code in the reference.
+
+use std::ffi::OsString;
+
+use crate::render::codes;
+
+/// The entry that `help CODE` asks for. Words that are no code are for the command line to judge.
+pub(super) fn asked_for(words: &[OsString]) -> Option<String> {
+    let [_, help, code] = words else { return None };
+    let code = (help == "help").then(|| code.to_str())??;
+    codes::entries(code.trim_start_matches("error[").trim_end_matches(']'))
+}
