@@ -65,7 +65,7 @@ fn clock_went_backwards() {
         kinds(&observe(&ResumeFacts { run: &run, plan, branch, head: None, auto, max_age, now }))
     };
     assert_eq!(found(now()), []);
-    assert_eq!(found(now() - SignedDuration::from_secs(1)), [FindingKind::FromTheFuture]);
+    assert_eq!(found(now() - SignedDuration::from_secs(1)), [FindingKind::ClockWentBack]);
     assert_eq!(found(now() + SignedDuration::from_hours(2)), [FindingKind::Old]);
 }
 

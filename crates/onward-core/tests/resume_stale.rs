@@ -167,7 +167,7 @@ fn through_the_parts_of_a_phase() {
 /// A harmless phase is done again, and two finished ones need it. The one that inherits is done again too; the other is named and
 /// kept, since nobody knows yet whether anything will be different for it.
 #[test]
-fn what_is_kept_behind_is_named() {
+fn dependents_that_are_kept_are_named() {
     let plan = parsed(
         "phases:
   a: { run: x, effects: none, reads: r }
@@ -185,7 +185,7 @@ fn what_is_kept_behind_is_named() {
     let found = stale::findings(&run, None, &BTreeMap::from([(PhaseId::new("a"), reads("now"))]), &[]);
     assert_eq!(
         told(&found),
-        [(FindingKind::StaleReruns, "a"), (FindingKind::StaleReruns, "with"), (FindingKind::KeptBehind, "a")]
+        [(FindingKind::StaleReruns, "a"), (FindingKind::StaleReruns, "with"), (FindingKind::DependentsKept, "a")]
     );
     assert!(found[2].message.contains("kept") && found[2].message.contains("--from a"), "{}", found[2].message);
     assert!(!found[2].message.contains("last"), "{}", found[2].message);

@@ -19,9 +19,9 @@ const OTHERS: [FindingKind; 11] = [
     FindingKind::WorldUnknown,
     FindingKind::PlanGone,
     FindingKind::PlanChanged,
-    FindingKind::NeverByItself,
+    FindingKind::AutoResumeDisabled,
     FindingKind::Old,
-    FindingKind::FromTheFuture,
+    FindingKind::ClockWentBack,
     FindingKind::OrphanInTheWay,
 ];
 const HARMLESS: [FindingKind; 10] = [
@@ -30,7 +30,7 @@ const HARMLESS: [FindingKind; 10] = [
     FindingKind::HeadMoved,
     FindingKind::PlanTouched,
     FindingKind::StaleReruns,
-    FindingKind::KeptBehind,
+    FindingKind::DependentsKept,
     FindingKind::OutputChanged,
     FindingKind::CheckpointDamaged,
     FindingKind::ArtifactRestored,
@@ -101,7 +101,7 @@ fn oracle(case: &Case, resume: bool, accept: bool, orphans: bool) -> Verdict {
     if !resume {
         asks |= case.of(FindingKind::Failed) == Of::Open;
         asks |=
-            case.has(FindingKind::NeverByItself) || case.has(FindingKind::Old) || case.has(FindingKind::FromTheFuture);
+            case.has(FindingKind::AutoResumeDisabled) || case.has(FindingKind::Old) || case.has(FindingKind::ClockWentBack);
         asks |= case.has(FindingKind::PlanChanged);
     }
     if asks { Verdict::Ask } else { Verdict::GoOn }

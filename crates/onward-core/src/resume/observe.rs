@@ -73,7 +73,7 @@ pub fn observe(facts: &ResumeFacts<'_>) -> Vec<Finding> {
     let mut found: Vec<Finding> = branch(facts).into_iter().chain(head(facts)).chain(plan(facts)).collect();
     found.extend(phases(facts.run));
     if facts.auto == Auto::Never {
-        found.push(Finding::new(FindingKind::NeverByItself, "the configuration says resume.auto: never"));
+        found.push(Finding::new(FindingKind::AutoResumeDisabled, "the configuration says resume.auto: never"));
     }
     found.extend(age(facts));
     found
@@ -160,7 +160,7 @@ fn age(facts: &ResumeFacts<'_>) -> Option<Finding> {
         Ok(age) if age <= facts.max_age => None,
         Ok(age) => Some(Finding::new(FindingKind::Old, format!("the run last moved {} ago", words::duration(age)))),
         Err(_) => {
-            Some(Finding::new(FindingKind::FromTheFuture, "the run last moved in the future: the clock went back"))
+            Some(Finding::new(FindingKind::ClockWentBack, "the run last moved in the future: the clock went back"))
         }
     }
 }

@@ -63,7 +63,7 @@ pub fn findings(
         found.extend(outside::finding(&own.phase.id, own.outside));
     }
     if found.iter().any(|finding| finding.kind == FindingKind::StaleReruns) {
-        found.extend(kept_behind(plan, &done.into_iter().collect(), &found));
+        found.extend(dependents_kept(plan, &done.into_iter().collect(), &found));
     }
     if let Some(revised) = revised {
         for (old, new) in renamed(run, revised) {
@@ -75,7 +75,7 @@ pub fn findings(
 }
 
 /// Phases that are kept although a phase they need is done again.
-fn kept_behind(plan: &Plan, done: &BTreeSet<&PhaseId>, found: &[Finding]) -> Vec<Finding> {
+fn dependents_kept(plan: &Plan, done: &BTreeSet<&PhaseId>, found: &[Finding]) -> Vec<Finding> {
     let of = |kinds: &[FindingKind]| -> BTreeSet<&PhaseId> {
         found
             .iter()
@@ -85,12 +85,12 @@ fn kept_behind(plan: &Plan, done: &BTreeSet<&PhaseId>, found: &[Finding]) -> Vec
     };
     let (again, stale) = (of(&[FindingKind::StaleReruns]), of(&[FindingKind::StaleReruns, FindingKind::Stale]));
     let behind = again.into_iter().filter_map(|id| {
-        let kept = edges::kept_behind(plan, id, |other| done.contains(other) && !stale.contains(other));
+        let kept = edges::dependents_kept(plan, id, |other| done.contains(other) && !stale.contains(other));
         let names: Vec<&str> = kept.iter().take(PATHS_SHOWN_MAX).map(|phase| phase.as_str()).collect();
         let (names, more) = (names.join(", "), and_more(kept.len()));
         let message =
             format!("phase {id} is done again, and {names}{more}, behind it, is kept: --from {id} does both again");
-        (!kept.is_empty()).then(|| Finding::of(FindingKind::KeptBehind, id, message))
+        (!kept.is_empty()).then(|| Finding::of(FindingKind::DependentsKept, id, message))
     });
     behind.collect()
 }
