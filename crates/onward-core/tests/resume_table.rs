@@ -100,8 +100,9 @@ fn oracle(case: &Case, resume: bool, accept: bool, orphans: bool) -> Verdict {
     // `--resume` answers "go on?": a failed phase, the age, the configuration, an edited plan.
     if !resume {
         asks |= case.of(FindingKind::Failed) == Of::Open;
-        asks |=
-            case.has(FindingKind::AutoResumeDisabled) || case.has(FindingKind::Old) || case.has(FindingKind::ClockWentBack);
+        asks |= case.has(FindingKind::AutoResumeDisabled)
+            || case.has(FindingKind::Old)
+            || case.has(FindingKind::ClockWentBack);
         asks |= case.has(FindingKind::PlanChanged);
     }
     if asks { Verdict::Ask } else { Verdict::GoOn }

@@ -26,7 +26,6 @@ const VERBS: &[(&str, NamedByWords)] = &[
     ("archive", NamedByWords::Run),
     ("import", NamedByWords::Nothing),
     ("export", NamedByWords::Run),
-    ("man", NamedByWords::Nothing),
     ("summary", NamedByWords::Run),
     ("serve", NamedByWords::Nothing),
     ("mcp", NamedByWords::Nothing),

@@ -45,7 +45,11 @@ pub(super) fn spread(
 
 /// Finished phases that need one that is done again and are kept all the same, because only what it leaves behind matters to them
 /// and nobody knows yet whether that will be the same.
-pub(super) fn dependents_kept<'a>(plan: &'a Plan, again: &PhaseId, is_kept: impl Fn(&PhaseId) -> bool) -> Vec<&'a PhaseId> {
+pub(super) fn dependents_kept<'a>(
+    plan: &'a Plan,
+    again: &PhaseId,
+    is_kept: impl Fn(&PhaseId) -> bool,
+) -> Vec<&'a PhaseId> {
     let by_outputs = |phase: &&Phase| {
         phase.needs.iter().any(|need| need.phase == *again && need.staleness == Staleness::Outputs)
             && is_kept(&phase.id)

@@ -77,6 +77,7 @@ const WALLS: [Wall; 6] = [
             "anstream",
             "clap",
             "clap_complete",
+            "clap_mangen",
             "jiff",
             "schemars",
             "serde",

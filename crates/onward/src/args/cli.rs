@@ -7,9 +7,9 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use super::help;
 use super::{
     ApproveArgs, CheckArgs, CheckpointArgs, CompletionsArgs, ConfigArgs, DeleteArgs, DiffArgs, DoctorArgs, ForkArgs,
-    GraphArgs, HaltArgs, InitArgs, ListArgs, LoadArgs, LogArgs, LogsArgs, NextArgs, PruneArgs, ReportArgs, ResumeArgs,
-    RewindArgs, RunArgs, SaveArgs, SchemaArgs, ShowArgs, StateArgs, StatusArgs, SteerArgs, TrustArgs, UndoArgs,
-    WhyArgs,
+    GraphArgs, HaltArgs, InitArgs, ListArgs, LoadArgs, LogArgs, LogsArgs, ManArgs, NextArgs, PruneArgs, ReportArgs,
+    ResumeArgs, RewindArgs, RunArgs, SaveArgs, SchemaArgs, ShowArgs, StateArgs, StatusArgs, SteerArgs, TrustArgs,
+    UndoArgs, WhyArgs,
 };
 use crate::later::{self, Later};
 
@@ -103,8 +103,10 @@ pub(crate) enum Verb {
     Prune(PruneArgs),
     /// Delete a run for good.
     Delete(DeleteArgs),
-    /// Print a completion script for a shell.
+    /// Print a completion script for a shell; it knows runs, phases and checkpoints.
     Completions(CompletionsArgs),
+    /// Print a manual page.
+    Man(ManArgs),
 }
 
 /// The command line.

@@ -12,7 +12,10 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Steer", &["approve", "reject", "retry", "skip", "adopt", "pause", "cancel"]),
     ("Go back", &["checkpoint", "rewind", "undo", "fork"]),
     ("Scripts", &["next", "report", "state", "save", "load"]),
-    ("Set-up", &["demo", "init", "check", "config", "schema", "doctor", "trust", "prune", "delete", "completions"]),
+    (
+        "Set-up",
+        &["demo", "init", "check", "config", "schema", "doctor", "trust", "prune", "delete", "completions", "man"],
+    ),
 ];
 
 /// Two examples for each verb.
@@ -160,6 +163,10 @@ const EXAMPLES: &[(&str, [(&str, &str); 2])] = &[
             ("onward completions bash", "print the script for bash"),
             ("onward completions zsh", "print the script for zsh"),
         ],
+    ),
+    (
+        "man",
+        [("onward man | man -l -", "read the manual page"), ("onward man run > onward-run.1", "write one of a verb")],
     ),
 ];
 

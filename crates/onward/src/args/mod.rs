@@ -1,5 +1,6 @@
 //! The command line. Names and flags are a contract with scripts; those of later versions stand in `later.rs`.
 
+mod candidates;
 mod cli;
 mod go_back;
 mod help;
@@ -11,6 +12,7 @@ mod start;
 mod steer;
 mod values;
 
+pub(crate) use candidates::offered;
 #[cfg(test)]
 pub(crate) use cli::command;
 pub(crate) use cli::{Cli, Color, Typed, Verb, parse};
@@ -22,8 +24,8 @@ pub(crate) use scripts::{
     StateMerge, StateVerb,
 };
 pub(crate) use setup::{
-    CheckArgs, CompletionsArgs, ConfigArgs, DeleteArgs, DoctorArgs, InitArgs, PruneArgs, SchemaArgs, SchemaName,
-    TrustArgs,
+    CheckArgs, CompletionsArgs, ConfigArgs, DeleteArgs, DoctorArgs, InitArgs, ManArgs, PruneArgs, SchemaArgs,
+    SchemaName, TrustArgs,
 };
 pub(crate) use start::{Damaged, ResumeArgs, RunArgs, StartArgs};
 pub(crate) use steer::{ApproveArgs, HaltArgs, SteerArgs};

@@ -83,6 +83,12 @@ pub(crate) struct CompletionsArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Verb whose page is wanted [default: the page of onward itself].
+    pub(crate) verb: Option<String>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct TrustArgs {
     #[command(flatten)]
     pub(crate) output: Json,

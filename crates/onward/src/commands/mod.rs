@@ -23,6 +23,7 @@ mod list;
 mod load;
 mod log;
 mod logs;
+mod man;
 mod next;
 mod perform;
 mod prune;

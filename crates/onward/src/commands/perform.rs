@@ -9,8 +9,8 @@ use onward_engine::{Error, Onward, Result, stop};
 
 use super::{
     approve, bare, check, checkpoint, completions, config, delete, demo, diff, doctor, explain, fork, graph, halt,
-    init, list, load, log, logs, next, prune, report, resume, rewind, run, save, schema, show, state, status, steer,
-    trust, why,
+    init, list, load, log, logs, man, next, prune, report, resume, rewind, run, save, schema, show, state, status,
+    steer, trust, why,
 };
 use crate::args::{self, Audience, Cli, Color, StateVerb, Typed, Verb};
 use crate::failure::{self, Failure};
@@ -41,6 +41,9 @@ pub(super) fn heed_signals() -> Result<()> {
 }
 
 fn perform(words: &[OsString]) -> u8 {
+    if let Some(code) = completions::completed(words) {
+        return code;
+    }
     if let Some(entry) = explain::asked_for(words) {
         render::answer(&entry);
         return exit::DONE;
@@ -98,7 +101,8 @@ fn dispatch(cli: &Cli, reader: Audience) -> u8 {
         Some(Verb::Schema(args)) => Ok(schema::schema(args)),
         Some(Verb::Config(args)) => config::config(args),
         Some(Verb::Prune(args)) => prune::prune(args),
-        Some(Verb::Completions(args)) => Ok(completions::completions(args)),
+        Some(Verb::Completions(args)) => completions::completions(args),
+        Some(Verb::Man(args)) => man::man(args),
         Some(Verb::Doctor(args)) => doctor::doctor(args),
         Some(Verb::Trust(args)) => trust::trust(args),
         Some(Verb::Delete(args)) => delete::delete(args),
@@ -163,6 +167,7 @@ fn heeds_signals(verb: &Verb) -> bool {
         | Verb::Trust(_)
         | Verb::Prune(_)
         | Verb::Delete(_)
+        | Verb::Man(_)
         | Verb::Completions(_) => false,
     }
 }

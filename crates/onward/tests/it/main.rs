@@ -21,6 +21,7 @@ mod looks;
 mod losses;
 mod lost_store;
 mod loud;
+mod manual;
 mod neighbours;
 mod network;
 mod outcomes;
