@@ -3,6 +3,7 @@
 mod answers;
 mod artifacts;
 mod background;
+mod book;
 mod branches;
 mod checkpoint_names;
 mod commits;

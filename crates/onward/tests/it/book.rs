@@ -1,0 +1,89 @@
+//! The book, page by page: what it tells a reader to write is written, what it tells them to type is typed.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use onward_testkit::tidy::console_commands;
+
+use crate::project;
+
+/// In front of a block that is the content of a file.
+const WRITE: &str = "rite this to `";
+
+/// Behind a command that ends with another code than 0.
+const EXIT: &str = "   # exit ";
+
+fn book() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
+}
+
+/// The files that a page tells its reader to write.
+fn files_of(page: &str) -> Vec<(String, String)> {
+    let mut files = Vec::new();
+    for piece in page.split(WRITE).skip(1) {
+        let (name, rest) = piece.split_once('`').expect("a name in backticks");
+        let content = rest.split_once("```yaml\n").and_then(|(_, rest)| rest.split_once("```")).expect("a block");
+        files.push((name.to_owned(), content.0.to_owned()));
+    }
+    files
+}
+
+/// Types a page in an empty folder; gives how many commands it has.
+fn typed(page: &str) -> usize {
+    let text = std::fs::read_to_string(book().join(page)).expect("the page");
+    let project = project();
+    let programs = project.root().join("programs");
+    std::fs::create_dir_all(&programs).expect("a folder");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_onward"), programs.join("onward")).expect("a link");
+    for (name, content) in files_of(&text) {
+        project.write(&name, content);
+    }
+    let commands = console_commands(&text);
+    for step in &commands {
+        let (command, code) = match step.command.split_once(EXIT) {
+            Some((command, code)) => (command, code.trim().parse().expect("a number")),
+            None => (step.command.as_str(), 0),
+        };
+        let line = format!("PATH={}:$PATH\n{command}", programs.display());
+        let ran = project.spawn(project.prepare_program("bash", ["-c", &line])).wait_within(Duration::from_mins(1));
+        assert_eq!(ran.code, code, "{page}:{}: {command}\n{}{}", step.line, ran.out, ran.err);
+    }
+    commands.len()
+}
+
+#[test]
+fn the_tour_of_the_tutorial_can_be_typed() {
+    assert!(typed("tutorial.md") > 20);
+}
+
+#[test]
+fn the_guides_can_be_typed() {
+    let pages = ["guides/data-jobs.md", "guides/ci-and-cron.md"];
+    for page in pages {
+        assert!(typed(page) > 2, "{page} shows no commands");
+    }
+}
+
+/// A link of the book leads to a page that is there.
+#[test]
+fn links_of_the_book_lead_somewhere() {
+    let mut pages: Vec<PathBuf> = vec![book().join("../README.md"), book().join("../ARCHITECTURE.md")];
+    for folder in ["", "guides", "reference", "design"] {
+        let entries = std::fs::read_dir(book().join(folder)).expect("a folder of the book").flatten();
+        pages.extend(entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end == "md")));
+    }
+    let mut looked_at = 0;
+    for page in pages {
+        let text = std::fs::read_to_string(&page).expect("a page");
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link) {
+            let target = link.split('#').next().unwrap_or_default();
+            if target.is_empty() || target.contains("://") || target.contains(' ') {
+                continue;
+            }
+            looked_at += 1;
+            let there = page.parent().expect("a folder").join(target);
+            assert!(there.exists(), "{} leads to {target}, which is not there", page.display());
+        }
+    }
+    assert!(looked_at > 50, "only {looked_at} links were found");
+}
