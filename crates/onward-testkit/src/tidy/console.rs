@@ -3,8 +3,9 @@
 use super::{Breach, TextFile};
 
 /// The verbs of this version, as documents may show them.
-const VERBS: [&str; 34] = [
+const VERBS: &[&str] = &[
     "adopt",
+    "approve",
     "cancel",
     "check",
     "checkpoint",
@@ -16,14 +17,19 @@ const VERBS: [&str; 34] = [
     "doctor",
     "fork",
     "graph",
+    "help",
     "init",
     "keep",
     "list",
     "load",
     "log",
     "logs",
+    "man",
+    "next",
     "pause",
     "prune",
+    "reject",
+    "report",
     "resume",
     "retry",
     "rewind",
@@ -41,7 +47,7 @@ const VERBS: [&str; 34] = [
 ];
 
 /// Other programs that a document may call.
-const PROGRAMS: [&str; 6] = ["cargo", "cat", "cd", "git", "scripts/test", "timeout"];
+const PROGRAMS: &[&str] = &["cargo", "cat", "cd", "echo", "git", "printf", "scripts/test", "tail", "timeout"];
 
 /// How the binary itself is called.
 const BINARY: [&str; 2] = ["onward", "target/release/onward"];
