@@ -9,7 +9,7 @@ use crate::commands::here;
 /// Ids that are offered at most; more than a screen of them helps nobody.
 const OFFERED_MAX: usize = 50;
 
-type Offer = fn() -> Vec<CompletionCandidate>;
+type CandidateSource = fn() -> Vec<CompletionCandidate>;
 
 /// The command with candidates for every argument that is an id.
 pub(crate) fn offered(command: Command) -> Command {
@@ -19,7 +19,7 @@ pub(crate) fn offered(command: Command) -> Command {
 
 fn of_verb(verb: &str, command: Command) -> Command {
     let has = |name: &str| command.get_arguments().any(|arg| arg.get_id() == name);
-    let offers: &[(&'static str, Offer)] = match verb {
+    let offers: &[(&'static str, CandidateSource)] = match verb {
         "diff" => &[("from", checkpoints), ("to", checkpoints)],
         "show" => &[("id", runs_and_checkpoints)],
         "logs" | "approve" | "reject" | "retry" | "skip" | "adopt" | "why" => {

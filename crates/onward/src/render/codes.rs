@@ -24,7 +24,7 @@ pub(crate) fn all() -> Vec<CodeEntry<'static>> {
     entries
 }
 
-/// What the reference says of a code; it may stand in several groups.
+/// The entries of a code; it may stand in several groups.
 pub(crate) fn entries(code: &str) -> Option<String> {
     let entries = all().into_iter().filter(|entry| entry.code == code);
     let texts: Vec<String> =
