@@ -111,6 +111,16 @@ codes! {
     ChoiceWithoutEffect = "choice-without-effect",
     BadInput = "bad-input",
     MissingInput = "missing-input",
+    /// A plan in Markdown without a heading of a phase.
+    NoPhases = "no-phases",
+    DuplicatePhase = "duplicate-phase",
+    UnknownMarker = "unknown-marker",
+    /// A dependency line that names something that is no phase.
+    UnclearDependency = "unclear-dependency",
+    /// A link to a part of the plan that cannot be followed.
+    LinkedFile = "linked-file",
+    DoneBeforeNeed = "done-before-need",
+    DoneWithOpenTasks = "done-with-open-tasks",
 }
 
 impl Serialize for Code {

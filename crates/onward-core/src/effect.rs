@@ -19,6 +19,8 @@ pub enum Effect {
     Stop { phase: PhaseId, attempt: Attempt, by: StopRequest, urgency: Urgency },
     /// Keep the working tree: checkpoints wait for it.
     Snapshot,
+    /// The plan's file in Markdown should say that this phase is done.
+    MarkPhase { phase: PhaseId },
     /// Make the commit that was begun, or find it made.
     Commit { number: u32 },
     /// Nothing else is due before this time.

@@ -26,7 +26,7 @@ use crate::failure::FailureCode;
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId, RunId, Seq};
 use crate::input::Bounds;
 use crate::patch::Op;
-use crate::plan::{Phase, Plan};
+use crate::plan::{Phase, PhaseMark, Plan};
 use crate::replan::{Because, ReplanCause, Replanned};
 use crate::resume::Finding;
 
@@ -289,6 +289,25 @@ pub enum Event {
     },
     /// Another plan counts from here on. What is finished stays finished.
     Replanned(Box<Replanned>),
+    /// The plan in Markdown said when the run was started how far it was: these phases were done, and these left out.
+    MarkersTaken {
+        completed: Vec<PhaseId>,
+        skipped: Vec<PhaseId>,
+    },
+    /// The plan's file in Markdown says that a phase is done: its marker is set and its boxes are ticked.
+    PhaseMarked {
+        phase: PhaseId,
+    },
+    /// The plan's file in Markdown could not be made to say so. It is tried again when the run goes on.
+    PhaseNotMarked {
+        phase: PhaseId,
+        reason: String,
+    },
+    /// A person has seen that the plan's file says this of phases of which the run knows something else, and the run goes on
+    /// with what it knows.
+    MarkersSettled {
+        marks: Vec<PhaseMark>,
+    },
     /// The run was branched off a checkpoint of another: what it starts with.
     RunForked {
         from: RunId,

@@ -17,7 +17,7 @@ use crate::event::{
 use crate::evidence::{Around, Evidence, WorldSeen};
 use crate::id::{Attempt, CheckpointId, PhaseId, RunId};
 use crate::patch::Op;
-use crate::plan::Plan;
+use crate::plan::{PhaseMark, Plan};
 use crate::replan::{Because, ReplanLimits};
 use crate::resume::Finding;
 use crate::run::proof::Proof;
@@ -71,6 +71,11 @@ pub enum Input {
     Committed {
         number: u32,
         made: Result<Made, NoCommit>,
+    },
+    /// The plan's file in Markdown was to say that a phase is done.
+    PhaseMarked {
+        phase: PhaseId,
+        marked: Result<(), String>,
     },
     /// Somebody wants to go back to a checkpoint.
     Rewind(RewindBegun),
@@ -164,6 +169,8 @@ pub struct Resumption {
     pub only: Option<PhaseId>,
     /// Whether one revision is let through that the limits forbid.
     pub replan_limits: ReplanLimits,
+    /// What the plan's file in Markdown says of phases of which the record says something else.
+    pub marks: Vec<PhaseMark>,
 }
 
 /// A person's answer about one phase.

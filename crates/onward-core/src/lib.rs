@@ -16,6 +16,7 @@ pub mod failure;
 pub mod id;
 pub mod input;
 pub mod lookup;
+pub mod markdown;
 pub mod mutant;
 pub mod naming;
 pub mod patch;

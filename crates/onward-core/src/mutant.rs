@@ -46,10 +46,12 @@ pub enum Mutant {
     ThrowAwayWhatIsDone,
     /// A person's answer about a phase at work is forgotten when it has ended.
     AskAgain,
+    /// The file of a plan in Markdown is not told that a phase is done.
+    ForgetTheMarker,
 }
 
 impl Mutant {
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::ActBeforeTheAppend,
         Self::ForgetRecovery,
         Self::CountInterruptionsAsFailures,
@@ -71,6 +73,7 @@ impl Mutant {
         Self::RepeatAnOutwardEffect,
         Self::ThrowAwayWhatIsDone,
         Self::AskAgain,
+        Self::ForgetTheMarker,
     ];
 }
 

@@ -192,12 +192,16 @@ fn what_is_not_acted_on_yet_is_said_only_where_it_is_set() {
         "store: postgres://host/db",
         "blobs: s3://bucket",
         "executors: { gpu: { submit: sbatch } }",
-        "markdown: { agent: claude-code, needs: none }",
         "checkpoint: { retention: { conflict_start: 1 } }",
     ] {
         assert_eq!(warned(text), [Code::NotYetSupported], "{text}");
     }
-    for text in ["resume: { auto: never }", "store: { network: allow }", "checkpoint: { retention: { manual: all } }"] {
+    for text in [
+        "resume: { auto: never }",
+        "store: { network: allow }",
+        "checkpoint: { retention: { manual: all } }",
+        "markdown: { agent: claude-code, needs: none }",
+    ] {
         assert_eq!(warned(text), [], "{text}");
     }
 }

@@ -271,6 +271,14 @@ fn every_code_is_seen_somewhere() {
         Code::MoreFaults,    // plan_limits
         Code::ScriptTooLong, // plan_limits
         Code::MissingInput,  // plan_words
+        // Of plans in Markdown alone: markdown
+        Code::NoPhases,
+        Code::DuplicatePhase,
+        Code::UnknownMarker,
+        Code::UnclearDependency,
+        Code::LinkedFile,
+        Code::DoneBeforeNeed,
+        Code::DoneWithOpenTasks,
     ];
     let seen: BTreeSet<Code> = rows().map(|row| row.0).chain(elsewhere).collect();
     let all: BTreeSet<Code> = Code::ALL.iter().copied().collect();

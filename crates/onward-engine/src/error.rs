@@ -53,6 +53,9 @@ pub enum Error {
     PlanUnreadable { path: PathBuf, why: String },
     #[error("{file} is not a valid plan")]
     PlanInvalid { file: String, text: String, diagnostics: Vec<Diagnostic> },
+    /// `--agent` is for plans in Markdown.
+    #[error("--agent says who does the phases of a plan in Markdown, and {plan} is none")]
+    AgentOfNoMarkdown { plan: String },
     #[error("{file} needs a newer onward")]
     PlanNewer { file: String, text: String, diagnostics: Vec<Diagnostic> },
     #[error("{file} uses what this version does not carry out yet")]

@@ -11,6 +11,7 @@ mod drive;
 mod error;
 mod executor;
 mod journal;
+mod markdown_file;
 mod plan_files;
 mod probe;
 mod project;

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 
 use onward_core::config::{self, Config, ConfigValue, Layer};
 use onward_core::diagnostic::Severity;
-use onward_core::plan::{self, Parsed, Plan, TEXT_BYTES_MAX};
+use onward_core::plan::{self, MarkdownSettings, Parsed, Plan, TEXT_BYTES_MAX};
 use onward_store::{StoreError, Unsafe, private};
 
 use crate::error::{Error, Result};
+use crate::markdown_file;
 use crate::project::Project;
 use crate::redact;
 use crate::secret_names;
@@ -27,7 +28,7 @@ pub struct Checked {
 
 /// Reads and checks a plan, the one that `run` would take where none is named. That it cannot be read is an error; what is wrong
 /// with it is in [`Checked`].
-pub fn check(from: &Path, named: Option<&Path>) -> Result<Checked> {
+pub fn check(from: &Path, named: Option<&Path>, agent: Option<&str>) -> Result<Checked> {
     let path = if let Some(path) = named {
         path.to_owned()
     } else {
@@ -35,13 +36,15 @@ pub fn check(from: &Path, named: Option<&Path>) -> Result<Checked> {
         found.strip_prefix(from).unwrap_or(&found).to_owned()
     };
     let text = read(&from.join(&path)).map_err(|why| Error::PlanUnreadable { path: path.clone(), why })?;
-    let parsed = plan::parse(&text);
-    let mut checked = Checked { file: path.display().to_string(), text, parsed };
     let project = Project::find_or_new(from, None).ok();
-    prepared_plan::look_at_used(project.as_ref(), &mut checked);
     // What is wrong with the configuration is told by whoever goes by it.
-    if let Some((config, _)) = project.as_ref().and_then(|project| config(project).ok()) {
-        redact::go_by(&secret_names(&config));
+    let config = project.as_ref().and_then(|project| config(project).ok()).map(|(config, _)| config);
+    let settings = config.as_ref().map(Config::markdown).unwrap_or_default();
+    let parsed = parsed(&from.join(&path), &text, &with_agent(settings, agent));
+    let mut checked = Checked { file: path.display().to_string(), text, parsed };
+    prepared_plan::look_at_used(project.as_ref(), &mut checked);
+    if let Some(config) = &config {
+        redact::go_by(&secret_names(config));
     }
     prepared_plan::look_for_secrets(project.as_ref(), &mut checked);
     Ok(checked)
@@ -52,9 +55,28 @@ pub(crate) fn plan_text(path: &Path) -> Result<String> {
     read(path).map_err(|why| Error::PlanUnreadable { path: path.to_owned(), why })
 }
 
+/// The settings with the agent that was named for this start.
+pub(crate) fn with_agent(settings: MarkdownSettings, named: Option<&str>) -> MarkdownSettings {
+    MarkdownSettings { agent: named.map(str::to_owned).or(settings.agent), ..settings }
+}
+
+/// A plan's text by its form: the ending of the file's name tells Markdown from the others.
+fn parsed(path: &Path, text: &str, settings: &MarkdownSettings) -> Parsed {
+    if markdown_file::is_markdown(path) {
+        plan::parse_markdown(text, settings, &mut |part| markdown_file::read_part(path, part))
+    } else {
+        plan::parse(text)
+    }
+}
+
 /// A plan that this version can carry out, or all that stands in the way.
-pub(crate) fn plan_from_text(project: &Project, path: &Path, text: String) -> Result<Plan> {
-    let parsed = plan::parse(&text);
+pub(crate) fn plan_from_text(
+    project: &Project,
+    path: &Path,
+    text: String,
+    settings: &MarkdownSettings,
+) -> Result<Plan> {
+    let parsed = parsed(path, &text, settings);
     let file = project.relative(path);
     let diagnostics = parsed.diagnostics.clone();
     if parsed.newer() {
@@ -66,6 +88,11 @@ pub(crate) fn plan_from_text(project: &Project, path: &Path, text: String) -> Re
         Some(_) if unsupported => Err(Error::PlanUnsupported { file, text, diagnostics }),
         Some(plan) => Ok(plan),
     }
+}
+
+/// The text of a file, or why it is not read.
+pub(crate) fn bounded_text(file: File) -> std::result::Result<String, String> {
+    read_from(file)
 }
 
 /// Reads a text of bounded size. One byte above the limit is enough for the reader to say that it is too long.

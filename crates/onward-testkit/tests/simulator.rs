@@ -136,5 +136,6 @@ mod mutants {
         an_outward_effect_is_repeated_unasked: RepeatAnOutwardEffect;
         soak_what_is_done_is_thrown_away: ThrowAwayWhatIsDone;
         soak_a_person_is_asked_again: AskAgain;
+        soak_the_marker_is_forgotten: ForgetTheMarker;
     }
 }

@@ -241,6 +241,7 @@ impl FailurePage {
             Error::NotYet(_) => Self::new(exit::USAGE, "not-yet", what).next("onward --help"),
             Error::NoPlan { .. } => Self::new(exit::USAGE, "no-plan", what).next("onward init --plan"),
             Error::PlanUnreadable { .. } => Self::new(exit::USAGE, "plan-unreadable", what),
+            Error::AgentOfNoMarkdown { .. } => Self::new(exit::USAGE, "agent-without-markdown", what),
             Error::PlanInvalid { file, text, diagnostics } => {
                 Self::new(exit::USAGE, "plan-invalid", what).diagnosed(&file, &text, &diagnostics)
             }
@@ -368,6 +369,7 @@ mod tests {
             (2, Error::EmptyName("run")),
             (2, Error::NotYet("not yet".into())),
             (2, Error::NoPlan { folder: "/x".into() }),
+            (2, Error::AgentOfNoMarkdown { plan: text() }),
             (2, Error::PlanUnreadable { path: "p.yaml".into(), why: text() }),
             (2, Error::PlanInvalid { file: "p.yaml".into(), text: text(), diagnostics: Vec::new() }),
             (2, Error::PlanUnsupported { file: "p.yaml".into(), text: text(), diagnostics: Vec::new() }),

@@ -6,6 +6,7 @@ use crate::document::shape::Shape::{
     Anything, Boolean, Choice, Duration, Either, Integer, Line, Mapping, OneOrMany, Table,
 };
 use crate::document::shape::{Field, Keys, NameRule, Shape, field};
+use crate::plan::UnsaidNeeds;
 
 /// The word for -1, which people find easier to read.
 pub(super) const ALL: &str = "all";
@@ -41,7 +42,7 @@ pub(super) static CONFIG: Keys = Keys::of(
             .no_entries()
             .example("{ cluster: { type: slurm } }")
             .not_yet(),
-        field("markdown", Mapping(&MARKDOWN), "How plans in Markdown are read.").example("{ needs: none }").not_yet(),
+        field("markdown", Mapping(&MARKDOWN), "How plans in Markdown are read.").example("{ needs: none }"),
         field("redact", Mapping(&REDACT), "Variables that hold secrets, beside those whose names say so.")
             .example("{ names: [DEPLOY_CODE] }"),
     ],
@@ -171,7 +172,7 @@ static MARKDOWN: Keys = Keys::of(
     &[
         field("agent", Line, "The agent that does the phases; where none is named, someone else does and reports in.")
             .example("claude-code"),
-        field("needs", Choice(&["earlier", "none"]), "Needs of a phase that names none: all earlier ones, or none.")
+        field("needs", Choice(UnsaidNeeds::WORDS), "Needs of a phase that names none: all earlier ones, or none.")
             .default("earlier")
             .example("none"),
     ],

@@ -9,8 +9,9 @@ use serde_json::Value;
 use crate::checkpoint::Trigger;
 use crate::document::reference::preset;
 use crate::document::units;
+use crate::document::word::Word;
 use crate::event::CommitRule;
-use crate::plan::GitCommit;
+use crate::plan::{GitCommit, MarkdownSettings, UnsaidNeeds};
 use crate::resume::Auto;
 use crate::retention::{KeepCount, Policy, RunAges};
 
@@ -152,6 +153,13 @@ impl Config {
     /// Whether the store may lie on a network file system.
     pub fn store_on_network(&self) -> OnNetwork {
         if self.word("store.network") == "allow" { OnNetwork::Allowed } else { OnNetwork::Refused }
+    }
+
+    /// How plans in Markdown are read.
+    pub fn markdown(&self) -> MarkdownSettings {
+        let agent = self.value("markdown.agent").as_str().map(str::to_owned);
+        let unsaid = UnsaidNeeds::from_word(self.word("markdown.needs")).expect("words are checked when they are read");
+        MarkdownSettings { agent, unsaid }
     }
 
     pub fn snapshots(&self) -> bool {

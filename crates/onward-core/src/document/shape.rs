@@ -205,7 +205,7 @@ impl Field {
     }
 
     /// The key, or the key with its value, if it is read and checked but has no effect yet.
-    pub(super) fn unsupported(&self, value: Option<&str>) -> Option<String> {
+    pub(crate) fn unsupported(&self, value: Option<&str>) -> Option<String> {
         match self.support {
             Support::Full => None,
             Support::NotYet => Some(self.key.to_owned()),

@@ -61,6 +61,11 @@ pub fn json_schema() -> serde_json::Value {
     schema
 }
 
+/// Whether this version has phases that agents do.
+pub(super) fn agents_are_known() -> bool {
+    AGENT_FIELD.unsupported(None).is_none()
+}
+
 /// The reference page of the plan file.
 pub fn reference_page() -> String {
     crate::document::reference::page(&PLAN)

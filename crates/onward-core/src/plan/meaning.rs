@@ -33,6 +33,13 @@ pub(super) fn check(root: &Node, drafts: &[Draft], finally: &[Draft], checker: &
     lint::check(drafts, &mut ancestors, &checker.uses, &mut checker.diagnostics);
 }
 
+/// The same for phases that have nothing but needs.
+pub(super) fn check_needs(drafts: &[Draft], faults: &mut Vec<Diagnostic>) {
+    let graph = connect(drafts, faults);
+    cycles(drafts, &graph, faults);
+    lint::check(drafts, &mut Ancestors::new(&graph), &[], faults);
+}
+
 /// Ids are told apart in every record of a run, so those of `finally` are not those of `phases`.
 fn same_id(drafts: &[Draft], finally: &[Draft], faults: &mut Vec<Diagnostic>) {
     let ids: BTreeSet<&str> = drafts.iter().map(Draft::id).collect();

@@ -1,11 +1,12 @@
 //! Plans: what the author wrote, turned into [`Plan`] or into diagnostics.
 //!
 //! The way is `parse`: text → tree, checked against the tables in `keys` (both in [`crate::document`]) → `short_forms` written
-//! out → `read` into the `model` → `meaning`.
+//! out → `read` into the `model` → `meaning`. A plan in Markdown ([`crate::markdown`]) becomes a [`Plan`] in `from_markdown`.
 
 mod digest;
 pub mod expand;
 mod freshness;
+mod from_markdown;
 pub mod globs;
 pub mod graph;
 pub mod inputs;
@@ -24,6 +25,7 @@ mod short_forms;
 pub use crate::document::tree::{DEPTH_MAX, EXPANDED_BYTES_MAX, NODES_MAX, TEXT_BYTES_MAX};
 pub use digest::{definition_digest, digest, digest_of_all, phase_digest};
 pub use freshness::{Freshness, GitFreshness, IfChanged, Issue, Probe, ProbeOf};
+pub use from_markdown::parse_markdown;
 pub use keys::{json_schema, reference_page};
 pub use model::*;
 pub use parse::{Parsed, PhaseOutline, parse};

@@ -12,7 +12,9 @@ use crate::expression::Condition;
 use crate::id::PhaseId;
 
 use super::keys::BUILT_IN_AGENTS;
-use super::parts::{Approval, DeclaredArtifact, External, Limit, Matrix, ReplanKeys, ReplanRules, Situation, Uses};
+use super::parts::{
+    Approval, DeclaredArtifact, External, Limit, MarkdownOrigin, Matrix, ReplanKeys, ReplanRules, Situation, Uses,
+};
 
 /// Phases that run side by side where neither plan nor command line says otherwise.
 pub const MAX_PARALLEL_DEFAULT: u32 = 4;
@@ -52,6 +54,9 @@ pub struct Plan {
     pub freshness: Freshness,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issue: Option<Issue>,
+    /// Of a plan in Markdown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub markdown: Option<Box<MarkdownOrigin>>,
 }
 
 /// Settings for mini-commits; the project's configuration fills in the rest.
@@ -121,6 +126,9 @@ pub struct Phase {
     pub on_change: Option<OnChange>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replan: Option<ReplanKeys>,
+    /// Its check boxes, in a plan in Markdown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<String>,
 }
 
 /// How a phase is done. Exactly one.
@@ -354,6 +362,7 @@ impl Plan {
             used: BTreeMap::new(),
             freshness: Freshness::default(),
             issue: None,
+            markdown: None,
         }
     }
 
@@ -401,6 +410,7 @@ impl Phase {
             on_failure: None,
             on_change: None,
             replan: None,
+            tasks: Vec::new(),
         }
     }
 

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::diagnostic::{Code, Diagnostic, Place};
 use crate::id::PhaseId;
+use crate::markdown::Marker;
 
 use super::keys::PLAN;
 use super::meaning;
@@ -39,6 +40,10 @@ pub struct PhaseOutline {
     /// The key that says how it is done; empty where none does.
     pub kind: String,
     pub needs: Vec<PhaseId>,
+    /// As the plan itself says it.
+    pub marker: Marker,
+    pub tasks_total: usize,
+    pub tasks_done: usize,
 }
 
 impl Parsed {
@@ -55,11 +60,8 @@ impl Parsed {
 
 /// Reads a plan, YAML or JSON.
 pub fn parse(text: &str) -> Parsed {
-    if text.len() > TEXT_BYTES_MAX {
-        let message = format!("the plan has {} bytes; at most {TEXT_BYTES_MAX} (4 MiB) are read", text.len());
-        let fault =
-            Diagnostic::error(Code::TooLarge, message).help("put data and long scripts into files of their own");
-        return refused(vec![fault.at(Place::new(1, 1))]);
+    if let Some(fault) = too_large(text) {
+        return refused(vec![fault.help("put data and long scripts into files of their own")]);
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let (root, diagnostics) = tree(text);
@@ -72,7 +74,13 @@ pub fn parse(text: &str) -> Parsed {
     understand(&mut root, diagnostics)
 }
 
-fn refused(diagnostics: Vec<Diagnostic>) -> Parsed {
+pub(super) fn too_large(text: &str) -> Option<Diagnostic> {
+    let message = format!("the plan has {} bytes; at most {TEXT_BYTES_MAX} (4 MiB) are read", text.len());
+    let fault = Diagnostic::error(Code::TooLarge, message).at(Place::new(1, 1));
+    (text.len() > TEXT_BYTES_MAX).then_some(fault)
+}
+
+pub(super) fn refused(diagnostics: Vec<Diagnostic>) -> Parsed {
     Parsed { plan: None, phases: Vec::new(), diagnostics }
 }
 
@@ -153,17 +161,20 @@ fn shared_too_large(root: &Node) -> Option<Diagnostic> {
     Some(Diagnostic::error(Code::TooLarge, message).at(defaults.place).help("put the long texts into files"))
 }
 
-fn outline(draft: &Draft) -> PhaseOutline {
+pub(super) fn outline(draft: &Draft) -> PhaseOutline {
     PhaseOutline {
         id: draft.phase.id.clone(),
         name: draft.phase.name.clone(),
         kind: draft.kind.to_owned(),
         needs: draft.phase.needs.iter().map(|need| need.phase.clone()).collect(),
+        marker: Marker::Pending,
+        tasks_total: 0,
+        tasks_done: 0,
     }
 }
 
 /// A need that stands there twice counts once, with the stricter of the two demands.
-fn finished(draft: Draft) -> Phase {
+pub(super) fn finished(draft: Draft) -> Phase {
     let mut phase = draft.phase;
     let mut seen: BTreeMap<PhaseId, usize> = BTreeMap::new();
     let mut needs: Vec<Need> = Vec::with_capacity(phase.needs.len());
@@ -188,7 +199,7 @@ fn sorted(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
 }
 
 /// By place; where there are too many, errors stay before warnings.
-fn cut(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
+pub(super) fn cut(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let left_out = diagnostics.len().saturating_sub(DIAGNOSTICS_MAX);
     if left_out == 0 {
         return sorted(diagnostics);

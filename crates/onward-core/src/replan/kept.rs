@@ -50,7 +50,9 @@ pub(super) fn with_what_is_kept(standing: &ReplanStanding<'_>, proposed: &Plan, 
         phases.extend(still_apart(standing.plan, phase, changes));
     }
     // How the plan may be revised is not for a revision to change: a phase would lift its own limits.
-    Plan { phases, replan: standing.plan.replan.clone(), ..proposed.clone() }
+    // Where the run came from stays, too.
+    let (replan, markdown) = (standing.plan.replan.clone(), standing.plan.markdown.clone());
+    Plan { phases, replan, markdown, ..proposed.clone() }
 }
 
 /// The finished phases that stay although this one is left out: itself, or else its finished children.

@@ -62,6 +62,7 @@ pub enum FindingKind {
     CheckpointDamaged,
     ArtifactRestored,
     Orphan,
+    MarkerDiffers,
 }
 
 /// How much a finding weighs while nothing answers it. The worst of all findings wins.
@@ -101,7 +102,7 @@ pub struct FindingRow {
 }
 
 impl FindingKind {
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 27] = [
         Self::BranchGone,
         Self::WorldStops,
         Self::BranchUnknown,
@@ -112,6 +113,7 @@ impl FindingKind {
         Self::Renamed,
         Self::Stale,
         Self::WorkChanged,
+        Self::MarkerDiffers,
         Self::InDoubt,
         Self::Failed,
         Self::AutoResumeDisabled,
@@ -148,6 +150,9 @@ impl FindingKind {
             Self::Stale => row("a finished phase was done with something else", Ask, &[AcceptStale, Choice]),
             Self::WorkChanged => {
                 row("what an interrupted phase writes was changed since it ended", Ask, &[AcceptStale, Choice])
+            }
+            Self::MarkerDiffers => {
+                row("the plan's file marks a phase otherwise than the record has it", Ask, &[AcceptStale, Choice])
             }
             Self::InDoubt => row("nobody knows whether an outward effect happened", Ask, &[Choice]),
             Self::Failed => row("a phase failed", Ask, &[Resume, Choice]),

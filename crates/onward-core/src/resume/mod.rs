@@ -8,6 +8,7 @@ mod decide;
 mod edges;
 mod finding;
 mod lines;
+pub mod markers;
 mod observe;
 mod outside;
 mod page;

@@ -81,6 +81,10 @@ impl Run {
             | Event::ReplanProposed { .. }
             | Event::ReplanRefused { .. }
             | Event::Replanned(_)) => self.apply_replan(event, at),
+            event @ (Event::MarkersTaken { .. }
+            | Event::PhaseMarked { .. }
+            | Event::PhaseNotMarked { .. }
+            | Event::MarkersSettled { .. }) => self.apply_to_the_marks(event),
             event @ (Event::LimitHit(_) | Event::RunPaused { .. }) => self.apply_to_the_limits(event, at),
             event @ (Event::RunImported(_) | Event::FilesModified { .. }) => self.apply_to_the_sections(event, at),
             event @ (Event::SnapshotTaken(_)
@@ -130,7 +134,7 @@ impl Run {
         self.only.clone_from(only);
         self.bounds_told(bounds);
         self.vcs.head.clone_from(head);
-        self.vcs.held = false;
+        (self.vcs.held, self.marks.held) = (false, false);
         self.probe_again();
         if self.environment != *environment {
             self.environment.clone_from(environment);
@@ -278,6 +282,7 @@ impl Run {
         });
         self.finished_before_the_end(phase);
         self.completed_in_git(phase);
+        self.mark_is_due(phase);
         self.not_limited(phase);
         self.make_due(Trigger::PhaseTransition, Some(phase));
     }
@@ -310,6 +315,7 @@ impl Run {
 
     fn phase_reopened(&mut self, phase: &PhaseId, generation: Generation, clean: bool) {
         self.undone_in_git(phase);
+        self.marks.undone(phase);
         self.change(phase, |state| {
             let raised = generation > state.generation;
             let allowed = raised || !state.is_finished() || mutant::is(Mutant::ReuseAGeneration);

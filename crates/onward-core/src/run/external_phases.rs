@@ -328,6 +328,7 @@ pub(super) fn end(run: &Run) -> Option<Event> {
     if run.snapshot_is_wanted()
         || run.vcs.begun.is_some()
         || run.vcs.rewinding.is_some()
+        || run.marks_wanted().next().is_some()
         || !run.derived.running.is_empty()
     {
         return None;

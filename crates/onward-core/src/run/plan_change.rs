@@ -88,6 +88,7 @@ impl Run {
             |state: &PhaseState| state.attempts > 0 || state.is_finished() || state.generation > Generation(1);
         self.removed = known.into_iter().filter(|(_, state)| has_a_past(state)).collect();
         assert!(self.removed.values().all(|state| state.attempt.is_none()), "a phase at work stays in the plan");
+        self.marks.only_of(&plan);
         self.started = Arc::new(RunStarted { plan, ..(*self.started).clone() });
         self.without_a_probe();
         self.count_anew();

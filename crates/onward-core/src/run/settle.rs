@@ -22,6 +22,9 @@ const STOP_PATIENCE: SignedDuration = SignedDuration::from_millis(9_200);
 const KILL_PATIENCE: SignedDuration = SignedDuration::from_millis(2_500);
 
 pub(super) fn settle(run: &Run, now: Timestamp) -> Option<Event> {
+    if let Some(taken) = run.marks_of_the_start() {
+        return Some(taken);
+    }
     if run.archived || (run.ending().is_some() && !run.waits_for_others()) {
         return due_checkpoint(run, now).or_else(|| put_away(run));
     }
@@ -106,7 +109,8 @@ fn end(run: &Run, now: Timestamp) -> Option<Event> {
     // A rewind does not wait for a commit of what it is about to leave behind.
     let commits = run.vcs.begun.is_some() && !run.gives_git_up() && !matches!(run.stop, Some((StopRequest::Rewind, _)));
     let git_first = run.snapshot_is_wanted() || commits || run.vcs.rewinding.is_some();
-    if run.epoch == 0 || !run.derived.running.is_empty() || git_first {
+    let marks_first = run.marks_wanted().next().is_some();
+    if run.epoch == 0 || !run.derived.running.is_empty() || git_first || marks_first {
         return None;
     }
     let last = run.main_ended.is_some() || !run.derived.index.closing.contains(&true);

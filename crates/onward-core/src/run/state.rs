@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::external_phases::ExternalState;
 use super::index::PlanIndex;
 use super::limits::LimitState;
+use super::plan_marks::PlanMarks;
 use super::readiness::Readiness;
 use super::replans::Replans;
 use super::vcs::Vcs;
@@ -71,6 +72,9 @@ pub struct Run {
     pub(crate) whole_is_due: bool,
     /// Snapshots and mini-commits of the run.
     pub vcs: Vcs,
+    /// What is to be said in the plan's file in Markdown, and what it said last.
+    #[serde(default)]
+    pub marks: PlanMarks,
     /// Other plans that were asked for, and those that were made.
     pub replans: Replans,
     /// Which limits are closed, and how long this driver may wait.
@@ -304,6 +308,7 @@ impl Run {
             phases: vec![PhaseState::new(); started.plan.phases.len()],
             whole_is_due: false,
             vcs: Vcs::default(),
+            marks: PlanMarks::of(&started.plan),
             replans: Replans::default(),
             limits: LimitState::default(),
             due: VecDeque::new(),

@@ -56,6 +56,13 @@ pub const MOVES: &[Move] = &[
     simulated(Waiting, Completed, "phase_completed", "a person agreed, or time did as the plan says"),
     simulated(Waiting, Failed, "phase_failed", "a person did not agree, or time did not as the plan says"),
     simulated(Pending, Completed, "phase_completed", "all its parts are done, or a person took it as done"),
+    simulated(
+        Pending,
+        Completed,
+        "markers_taken",
+        "the plan in Markdown marked it as complete when the run was started",
+    ),
+    simulated(Pending, Skipped, "markers_taken", "the plan in Markdown marked it as skipped when the run was started"),
     simulated(Pending, Failed, "phase_failed", "a part of it failed, or it could not be taken apart"),
     simulated(Pending, Skipped, "phase_skipped", "its condition does not hold, or a person left it out"),
     simulated(Failed, Skipped, "phase_skipped", "its failure means that it is left out, or a person left it out"),

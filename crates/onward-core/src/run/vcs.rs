@@ -264,6 +264,9 @@ impl Run {
         self.vcs.before_rewind = None;
         if let Some(restored) = &rewound.restored {
             self.restore(restored);
+            if begun.files.is_some() {
+                self.marks.restored(&restored.phases);
+            }
             (self.result, self.stop, self.stopped) = (rewound.result, None, Some(StopReason::Rewind));
             // Whether it was made or not, its phases are no longer what it was about.
             (self.vcs.begun, self.vcs.held) = (None, false);
@@ -288,6 +291,7 @@ impl Run {
         self.end_is_off();
         for back in &restored.phases {
             self.undone_in_git(&back.phase);
+            self.marks.undone(&back.phase);
             self.change(&back.phase, |state| put_back(state, back));
         }
         self.change_state(&restored.state);
@@ -378,6 +382,7 @@ pub(super) fn leaves_the_tree_alone(event: &Event) -> bool {
         | Event::WorldSeen { .. }
         | Event::PlanRevised(_)
         | Event::ReplanAllowed
+        | Event::MarkersSettled { .. }
         | Event::StaleAccepted { .. }
         | Event::BatchCompleted { .. }
         | Event::PhaseExpanded { .. }
@@ -412,6 +417,9 @@ pub(super) fn leaves_the_tree_alone(event: &Event) -> bool {
         | Event::RunEnded { .. }
         | Event::RunArchived
         | Event::LimitHit(_)
+        | Event::MarkersTaken { .. }
+        | Event::PhaseMarked { .. }
+        | Event::PhaseNotMarked { .. }
         | Event::RunPaused { .. }
         | Event::StateChanged { .. }
         | Event::RewindFailed { .. }

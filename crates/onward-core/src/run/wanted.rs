@@ -14,7 +14,8 @@ pub fn wanted(run: &Run, now: Timestamp) -> Vec<Effect> {
     if run.archived || run.ending().is_some() {
         return Vec::new();
     }
-    let mut effects = Vec::new();
+    // First: a snapshot or a commit then has the plan as it is.
+    let mut effects: Vec<Effect> = run.marks_wanted().map(|phase| Effect::MarkPhase { phase: phase.clone() }).collect();
     if run.snapshot_is_wanted() {
         effects.push(Effect::Snapshot);
     }

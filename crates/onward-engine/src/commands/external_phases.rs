@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use onward_core::data_limits::text_fits;
 use onward_core::id::{PhaseId, RunId};
 use onward_core::input::{CommitIs, DoneSaid, Posted, Reply, Says};
+use onward_core::markdown::{PhaseTask, PhaseWork};
 use onward_core::plan::{Body, DeclaredArtifact, Phase};
 use onward_core::run::replans::Stage;
 use onward_core::run::{PhaseStatus, Run};
@@ -17,8 +18,10 @@ use crate::Onward;
 use crate::attendant::logs;
 use crate::error::{Error, Result};
 use crate::executor::shell;
+use crate::markdown_file;
 use crate::probe::phase;
 use crate::probe::proof::Looking;
+use crate::project::Project;
 use crate::queries::runs::require_phase;
 use crate::redact::collisions::demand_outputs_apart;
 use crate::redact::secrets;
@@ -96,7 +99,7 @@ pub struct NextPhase {
     pub needs: Vec<PhaseId>,
     pub note: Option<String>,
     pub attempts: u32,
-    pub tasks: Vec<Value>,
+    pub tasks: Vec<PhaseTask>,
 }
 
 impl Onward {
@@ -132,7 +135,7 @@ impl Onward {
         if let PhaseReport::Done(done) = report
             && let Err(why) = logs::outputs_fit(&done.outputs)
         {
-            return Ok(Reported { accepted: false, reason: Some(why.to_string()), next: next_of(&run) });
+            return Ok(Reported { accepted: false, reason: Some(why.to_string()), next: next_of(&self.project, &run) });
         }
         if let PhaseReport::Done(done) = report {
             demand_outputs_apart(&done.outputs).map_err(|why| Error::Unfit { why })?;
@@ -147,14 +150,16 @@ impl Onward {
             Err(Error::Refused { reasons, .. }) => Some(reasons.join("; ")),
             Err(other) => return Err(other),
         };
-        let next = next_of(&self.load(&id)?);
+        let run = self.load(&id)?;
+        let next = next_of(&self.project, &run);
         Ok(Reported { accepted: refused.is_none(), reason: refused, next })
     }
 
     /// The next work for whoever asks.
     pub fn next(&mut self, name: Option<&str>) -> Result<NextWork> {
         let id = self.find_run(name)?;
-        Ok(next_of(&self.load(&id)?))
+        let run = self.load(&id)?;
+        Ok(next_of(&self.project, &run))
     }
 
     fn says(&self, run: &Run, id: &PhaseId, report: &PhaseReport) -> Says {
@@ -201,30 +206,49 @@ fn commit(tree: &WorkingTree, named: &str) -> (Option<String>, CommitIs) {
     }
 }
 
-pub(crate) fn next_of(run: &Run) -> NextWork {
+pub(crate) fn next_of(project: &Project, run: &Run) -> NextWork {
     let remaining = run.phases_total() - run.phases_finished();
     let nothing = NextWork { run: run.id.clone(), phase: None, context: None, remaining, reason: None, hint: None };
     match run.next_for_others(Timestamp::now()) {
-        Ok(phase) => NextWork { phase: Some(handed_out(run, phase)), context: Some(context(run, phase)), ..nothing },
+        Ok(phase) => {
+            NextWork { phase: Some(handed_out(project, run, phase)), context: Some(context(run, phase)), ..nothing }
+        }
         Err(why) => NextWork { reason: Some(why.as_str()), hint: hint(run), ..nothing },
     }
 }
 
-fn handed_out(run: &Run, phase: &Phase) -> NextPhase {
+fn handed_out(project: &Project, run: &Run, phase: &Phase) -> NextPhase {
     let state = run.phase_state(&phase.id).expect("the phase is one of this run");
     let instructions = match &phase.body {
         Body::External(external) => external.instructions.clone(),
         Body::Run { .. } | Body::Agent(_) | Body::Approval(_) | Body::Uses(_) => String::new(),
     };
+    let filled = || shell::fill_for(run, phase, &instructions).unwrap_or(instructions.clone());
+    let PhaseWork { text, tasks } = markdown_file::work(project, run, &phase.id).map_or_else(|| kept(phase), cut);
     NextPhase {
         id: phase.id.clone(),
         name: phase.title().to_owned(),
-        instructions: shell::fill_for(run, phase, &instructions).unwrap_or(instructions),
+        // The text of a plan in Markdown is no template.
+        instructions: if text.is_empty() { filled() } else { text },
         needs: phase.needs.iter().map(|need| need.phase.clone()).collect(),
         note: state.note.clone(),
         attempts: state.attempts,
-        tasks: Vec::new(),
+        tasks,
     }
+}
+
+/// What the run itself knows of the work, where the plan's file cannot tell it.
+fn kept(phase: &Phase) -> PhaseWork {
+    let tasks = phase.tasks.iter().map(|text| PhaseTask { text: text.clone(), done: false }).collect();
+    let text = phase.description.clone().filter(|_| !phase.tasks.is_empty());
+    PhaseWork { text: text.unwrap_or_default(), tasks }
+}
+
+/// The work as it is handed out: without secrets.
+fn cut(work: PhaseWork) -> PhaseWork {
+    let clean = |text: &str| secrets().text(text).into_owned();
+    let tasks = work.tasks.iter().map(|task| PhaseTask { text: clean(&task.text), done: task.done }).collect();
+    PhaseWork { text: clean(&work.text), tasks }
 }
 
 /// The earlier results, for somebody who begins with nothing.

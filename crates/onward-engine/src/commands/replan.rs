@@ -11,7 +11,7 @@ use onward_core::diagnostic::Severity;
 use onward_core::event::Event;
 use onward_core::id::{PhaseId, RunId};
 use onward_core::input::{Consent, Input, Posted, Reply};
-use onward_core::plan::{self, APPROVE, Plan, REJECT, TEXT_BYTES_MAX};
+use onward_core::plan::{self, APPROVE, MarkdownSettings, Plan, REJECT, TEXT_BYTES_MAX};
 use onward_core::replan::Because;
 use onward_core::run::{Run, Stepped};
 
@@ -108,7 +108,7 @@ fn read(
     let parsed = plan::parse(&text);
     let errors = parsed.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
     let first = errors.map(|diagnostic| diagnostic.message.clone()).next();
-    let plan = plan_files::plan_from_text(project, path, text).map_err(|why| {
+    let plan = plan_files::plan_from_text(project, path, text, &MarkdownSettings::default()).map_err(|why| {
         let what = first.unwrap_or_else(|| why.to_string());
         format!("what the replan command printed is no plan: {what}")
     })?;
@@ -155,13 +155,15 @@ impl Onward {
             Proposed::Waits => Some("it waits for a person's approval".to_owned()),
             Proposed::Refused { why, .. } => Some(why.clone()),
         };
-        let next = next_of(&self.load(&run)?);
+        let run = self.load(&run)?;
+        let next = next_of(&self.project, &run);
         Ok((proposed, Reported { accepted: reason.is_none(), reason, next }))
     }
 
     fn brought(&self, file: &Path) -> Result<Box<Plan>> {
         let path: PathBuf = self.from.join(file);
-        let written = plan_files::plan_from_text(&self.project, &path, plan_files::plan_text(&path)?)?;
+        let settings = self.config.markdown();
+        let written = plan_files::plan_from_text(&self.project, &path, plan_files::plan_text(&path)?, &settings)?;
         revision(&self.project, &written).map(Box::new)
     }
 

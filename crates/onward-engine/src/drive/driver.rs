@@ -163,6 +163,7 @@ impl Driver<'_> {
             | Effect::Probe { .. }
             | Effect::Replan { .. }
             | Effect::Stop { .. }
+            | Effect::MarkPhase { .. }
             | Effect::Snapshot
             | Effect::Commit { .. } => None,
         });
@@ -183,6 +184,7 @@ fn act(world: &mut dyn World, run: &Run) -> Result<Vec<Arrived>> {
             Effect::Stop { phase, attempt, by, urgency } => world.stop(&phase, attempt, by, urgency)?,
             Effect::Probe { phase } => world.probe(run, &phase)?,
             Effect::Replan { phase } => world.replan(run, &phase)?,
+            Effect::MarkPhase { phase } => Some(world.tree().mark(run, &phase)?),
             Effect::Snapshot => {
                 at_once.extend(keep(world.tree(), run)?.into_iter().map(Arrived::from));
                 None

@@ -37,7 +37,7 @@ pub(crate) fn waiting(committer: &mut Committer<'_>, tree: &mut dyn TreeWorld) -
 
 /// Answers all that waits for a run that nobody drives: nothing is started by it.
 pub(crate) fn answer_all(committer: &mut Committer<'_>, tree: &mut dyn TreeWorld, now: Timestamp) -> Result<Stepped> {
-    let mut all = Stepped::default();
+    let mut all = mark_what_is_done(committer, tree, now)?;
     for _ in 0..LOOKS_MAX {
         let arrived = waiting(committer, tree)?;
         if arrived.is_empty() {
@@ -47,6 +47,8 @@ pub(crate) fn answer_all(committer: &mut Committer<'_>, tree: &mut dyn TreeWorld
         stop::demand_none()?;
         all.extend(note_that_the_driver_is_gone(committer, now)?);
         all.extend(committer.take(arrived, now)?);
+        // First, so that the snapshot has it.
+        all.extend(mark_what_is_done(committer, tree, now)?);
         if committer.run().tree_is_awaited() {
             // A tree that cannot be kept is on record as such; the checkpoint is taken all the same.
             let kept = keep(tree, committer.run())?;
@@ -54,6 +56,18 @@ pub(crate) fn answer_all(committer: &mut Committer<'_>, tree: &mut dyn TreeWorld
         }
     }
     Ok(all)
+}
+
+/// Has the file of a plan in Markdown say what is done.
+fn mark_what_is_done(committer: &mut Committer<'_>, tree: &mut dyn TreeWorld, now: Timestamp) -> Result<Stepped> {
+    let mut all = Stepped::default();
+    // Each is told of in one way or the other, or nothing more is tried.
+    loop {
+        let wanted = committer.run().marks_wanted().next().cloned();
+        let Some(phase) = wanted else { return Ok(all) };
+        let told = tree.mark(committer.run(), &phase)?;
+        all.extend(committer.tell(vec![told], now)?);
+    }
 }
 
 /// A run that nobody drives and that nobody stopped was killed. That is put on record before anything else is, or an

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use onward_core::checkpoint::Trigger;
 use onward_core::event::{FilesBack, RunStarted};
-use onward_core::id::{CheckpointId, RunId, Seq};
+use onward_core::id::{CheckpointId, PhaseId, RunId, Seq};
 use onward_core::input::{Input, Posted, Reply};
 use onward_core::naming::{self, IdTry};
 use onward_core::patch::Op;
@@ -31,6 +31,10 @@ struct NoTree;
 impl TreeWorld for NoTree {
     fn snapshot(&mut self, _: &Run) -> Result<Input> {
         unreachable!("no snapshots are taken")
+    }
+
+    fn mark(&mut self, _: &Run, _: &PhaseId) -> Result<Input> {
+        unreachable!("no plan is in Markdown")
     }
 
     fn commit(&mut self, _: &Run, _: u32) -> Result<Input> {

@@ -78,6 +78,9 @@ pub trait TreeWorld {
         None
     }
 
+    /// Has the plan's file in Markdown say that a phase is done.
+    fn mark(&mut self, run: &Run, phase: &PhaseId) -> Result<Input>;
+
     /// Makes the commit that was begun, or finds it made.
     fn commit(&mut self, run: &Run, number: u32) -> Result<Input>;
 

@@ -109,7 +109,9 @@ enum TextPlace {
 }
 
 /// Keys of the stored form of a plan under which ids and words of the format stand.
-const WORDS: [&str; 26] = [
+const WORDS: [&str; 28] = [
+    "marker",
+    "unsaid",
     "id",
     "phase",
     "parent",
@@ -271,6 +273,7 @@ pub(crate) fn input(input: Input) -> Input {
         Input::Committed { number, made: Err(NoCommit::NothingChanged { left_out }) } => {
             Input::Committed { number, made: Err(NoCommit::NothingChanged { left_out: each(left_out) }) }
         }
+        Input::PhaseMarked { phase, marked } => Input::PhaseMarked { phase, marked: marked.map_err(text) },
         Input::Rewound(result) => Input::Rewound(result.map_err(text)),
         Input::Begin(mut begin) => {
             for finding in &mut begin.resumption.findings {

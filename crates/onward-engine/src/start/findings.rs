@@ -8,7 +8,7 @@ use onward_core::event::{Orphans, PlanRevised};
 use onward_core::evidence::{Evidence, WorldSeen};
 use onward_core::id::{PhaseId, RunId};
 use onward_core::input::{Begin, Bounds, Choice, Resumption};
-use onward_core::plan;
+use onward_core::plan::{self, MarkdownSettings, PhaseMark};
 use onward_core::resume::{
     self, Accept, Answers, Finding, FindingKind, Offered, PlanFact, ResumeFacts, RunStanding, Verdict, Wording, stale,
 };
@@ -43,6 +43,8 @@ pub struct Unfinished {
     world: Option<Box<WorldSeen>>,
     /// The evidence of finished phases, as it is now.
     seen: BTreeMap<PhaseId, Evidence>,
+    /// What the plan's file says of phases of which the record says something else.
+    marks: Vec<PhaseMark>,
 }
 
 /// The judgement of core.
@@ -71,6 +73,18 @@ pub(crate) enum FileNow {
     Invalid(Vec<String>),
 }
 
+/// The same, and what its headings say of phases where it is one in Markdown.
+pub(crate) struct FileSeen {
+    pub(crate) now: FileNow,
+    pub(crate) marks: Vec<PhaseMark>,
+}
+
+impl From<FileNow> for FileSeen {
+    fn from(now: FileNow) -> Self {
+        Self { now, marks: Vec::new() }
+    }
+}
+
 /// The state of the working tree that a resumed run will find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FilesNow {
@@ -82,7 +96,8 @@ pub(crate) enum FilesNow {
 impl FileNow {
     pub(crate) fn of(run: &Run, prepared: &PreparedPlan, text: &str) -> Self {
         let plan = prepared.beside(run);
-        if text == run.started.plan_text || plan == *run.plan() {
+        let same_text = text == run.started.plan_text && plan.markdown.is_none();
+        if same_text || plan == *run.plan() {
             return Self::Same;
         }
         let (plan_digest, plan_text) = (prepared.digest.clone(), text.to_owned());
@@ -104,27 +119,31 @@ fn faults_of(why: &Error) -> Vec<String> {
 
 impl Onward {
     /// Compares the plan file with the run's plan.
-    pub(crate) fn file_now(&self, run: &Run) -> FileNow {
+    pub(crate) fn file_now(&self, run: &Run, request: &Request) -> FileSeen {
         let path = self.project.top.join(&run.started.plan_path);
-        let Ok(text) = plan_files::plan_text(&path) else { return FileNow::Gone };
+        let Ok(text) = plan_files::plan_text(&path) else { return FileNow::Gone.into() };
         let hash = blake3::hash(text.as_bytes()).to_hex().to_string();
-        if is_known_by(&self.project, &run.started.plan_text, &hash) {
-            return FileNow::Same;
+        let origin = run.plan().markdown.as_deref();
+        if origin.is_none() && is_known_by(&self.project, &run.started.plan_text, &hash) {
+            return FileNow::Same.into();
         }
         let started = &run.started;
-        let prepared = plan_files::plan_from_text(&self.project, &path, text)
+        let agent = request.agent.clone().or_else(|| origin.and_then(|origin| origin.settings.agent.clone()));
+        let settings = MarkdownSettings { agent, ..self.config.markdown() };
+        let prepared = plan_files::plan_from_text(&self.project, &path, text, &settings)
             .and_then(|plan| PreparedPlan::of(&self.project, &started.plan_path, &plan, &started.inputs));
         match prepared {
             Ok(prepared) => {
                 let text = text_key(&self.project, &hash, prepared.plan.used.keys().map(String::as_str));
-                FileNow::of(run, &prepared, &text)
+                let marks = prepared.plan.markdown.as_ref().map(|origin| origin.marks.clone()).unwrap_or_default();
+                FileSeen { now: FileNow::of(run, &prepared, &text), marks }
             }
-            Err(why) => FileNow::Invalid(faults_of(&why)),
+            Err(why) => FileNow::Invalid(faults_of(&why)).into(),
         }
     }
 
     /// Looks at everything that going on depends on. Executes the probes of the plan that is stored in the run.
-    pub(crate) fn judged(&mut self, run: Run, plan_from: PlanFrom, file: FileNow) -> Result<Unfinished> {
+    pub(crate) fn judged(&mut self, run: Run, plan_from: PlanFrom, file: FileSeen) -> Result<Unfinished> {
         self.judged_with(run, plan_from, file, FilesNow::AsTheyAre)
     }
 
@@ -132,7 +151,7 @@ impl Onward {
         &mut self,
         run: Run,
         plan_from: PlanFrom,
-        file: FileNow,
+        file: FileSeen,
         files: FilesNow,
     ) -> Result<Unfinished> {
         // What was cut off is ended before anything else is done.
@@ -144,7 +163,8 @@ impl Onward {
         let warnings = self.warnings();
         let somebody_drives = driver.is_some();
         let alive = runs::alive(&self.project, &run, driver);
-        let (plan, revised) = match (plan_from, file) {
+        let compared = plan_from == PlanFrom::File && !matches!(file.now, FileNow::Gone | FileNow::Invalid(_));
+        let (plan, revised) = match (plan_from, file.now) {
             (PlanFrom::Run, _) => (PlanFact::Kept, None),
             (PlanFrom::File, FileNow::Same) => (PlanFact::Same, None),
             (PlanFrom::File, FileNow::Gone) => (PlanFact::Gone, None),
@@ -155,7 +175,9 @@ impl Onward {
             (PlanFrom::File, FileNow::Edited(new)) => (PlanFact::Changed, Some(new)),
         };
         let (findings, seen) = (Vec::new(), BTreeMap::new());
-        let mut one = Unfinished { run, alive, warnings, plan, findings, revised, world: None, seen };
+        let of_markdown = run.plan().markdown.is_some() && files == FilesNow::AsTheyAre;
+        let marks = if compared && of_markdown { resume::markers::differing(&run, &file.marks) } else { Vec::new() };
+        let mut one = Unfinished { run, alive, warnings, plan, findings, revised, world: None, seen, marks };
         // Somebody else is at it, or nothing is left: nothing is to be decided, so nothing is asked of the world.
         if !somebody_drives && one.run.is_unfinished() && one.run.phases_total() > 0 {
             self.look_around(&mut one, files);
@@ -190,6 +212,7 @@ impl Onward {
         let mut findings = resume::observe(&facts);
         findings.extend(resume::world::findings(run, &world));
         let (revised, again) = (one.revised.as_ref().map(|revised| &revised.plan), resume::world::again(run, &world));
+        findings.extend(resume::markers::findings(run, &one.marks));
         findings.extend(stale::findings(run, revised, &one.seen, &again));
         if files == FilesNow::AsTheyAre {
             findings.extend(resume::reworked(run, probe::changed_since_interrupted(&self.project, run)));
@@ -414,6 +437,7 @@ impl Unfinished {
             from: request.from.as_deref().map(PhaseId::new),
             only: request.only.as_deref().map(PhaseId::new),
             replan_limits: request.replan_limits,
+            marks: self.marks.clone(),
         }
     }
 

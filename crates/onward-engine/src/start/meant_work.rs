@@ -11,12 +11,13 @@ use onward_core::run::{self, Run, RunStatus};
 use onward_core::view::Summary;
 use onward_store::{RunFilter, RunRow};
 
-use super::findings::{FileNow, FilesNow, Unfinished};
+use super::findings::{FileNow, FileSeen, FilesNow, Unfinished};
 use super::prepared_plan::{PreparedPlan, is_known_by, text_key};
 use super::starting::{Request, StartFound, StartablePlan, Want};
 use crate::Onward;
 use crate::error::{Error, Result};
-use crate::plan_files;
+use crate::markdown_file;
+use crate::plan_files::{self, with_agent};
 use crate::redact;
 use crate::vcs::working_tree::WorkingTree;
 
@@ -40,7 +41,7 @@ impl Onward {
                 None => self.newest_unfinished()?,
             };
             let run = self.load_to_go_on(&id)?;
-            let file = self.file_now(&run);
+            let file = self.file_now(&run, request);
             let unfinished = vec![self.judged(run, request.plan_from, file)?];
             return Ok(StartFound { work: None, unfinished });
         }
@@ -76,7 +77,11 @@ impl Onward {
         let mut unfinished = Vec::new();
         for row in meant {
             let run = self.load_to_go_on(&row.run)?;
-            let file = FileNow::of(&run, &work.prepared, &work.plan_text);
+            let file = match run.plan().markdown {
+                // Who does its phases is the run's own, where nobody says otherwise.
+                Some(_) => self.file_now(&run, request),
+                None => FileNow::of(&run, &work.prepared, &work.plan_text).into(),
+            };
             unfinished.push(self.judged(run, request.plan_from, file)?);
         }
         Ok(StartFound { work: Some(work), unfinished })
@@ -95,7 +100,8 @@ impl Onward {
         let to = self.checkpoint_meant(request, name)?;
         let to = self.read_checkpoint(&to)?;
         let run = self.load_or_tell(&to.run)?;
-        let file = self.file_now(&run);
+        // The file may be put back, with its markers.
+        let file = FileSeen { marks: Vec::new(), ..self.file_now(&run, request) };
         let tree = WorkingTree::of(&self.project, run.started.worktree.as_deref());
         // Where git cannot say so the rewind itself refuses, before anything is changed.
         let is_there = |kept: &KeptTree| tree.has_commit(&kept.commit).is_ok_and(|known| known == Ok(true));
@@ -113,7 +119,7 @@ impl Onward {
         let mut unfinished = Vec::new();
         for row in rows.iter().filter(meant) {
             let run = self.load_or_tell(&row.run)?;
-            unfinished.push(self.judged(run, request.plan_from, FileNow::Gone)?);
+            unfinished.push(self.judged(run, request.plan_from, FileNow::Gone.into())?);
         }
         Ok((!unfinished.is_empty()).then_some(StartFound { work: None, unfinished }))
     }
@@ -163,6 +169,10 @@ impl Onward {
     /// The unfinished runs of this work, if all of them were started from this very text: then it need not be read
     /// again, which for a large plan takes longer than everything else.
     fn known_by_its_text(&mut self, request: &Request, source: &Source) -> Result<Option<Vec<Unfinished>>> {
+        if markdown_file::is_markdown(&source.path) {
+            // Its markers are compared, whatever the text is.
+            return Ok(None);
+        }
         let project = self.project.clone();
         let same = |summary: &Summary| {
             summary.plan == source.plan_path && is_known_by(&project, &summary.plan_text, &source.hash)
@@ -183,7 +193,7 @@ impl Onward {
                 return Ok(None);
             }
             let run = self.load_to_go_on(&row.run)?;
-            unfinished.push(self.judged(run, request.plan_from, FileNow::Same)?);
+            unfinished.push(self.judged(run, request.plan_from, FileNow::Same.into())?);
         }
         Ok(Some(unfinished))
     }
@@ -191,7 +201,11 @@ impl Onward {
     pub(super) fn read_work(&self, request: &Request, source: Source) -> Result<StartablePlan> {
         let Source { path, plan_path, text, hash } = source;
         request.inputs.values().try_for_each(|value| text_fits("an input", value))?;
-        let plan = plan_files::plan_from_text(&self.project, &path, text)?;
+        if let (Some(_), false) = (&request.agent, markdown_file::is_markdown(&path)) {
+            return Err(Error::AgentOfNoMarkdown { plan: plan_path });
+        }
+        let settings = with_agent(self.config.markdown(), request.agent.as_deref());
+        let plan = plan_files::plan_from_text(&self.project, &path, text, &settings)?;
         let inputs = plan::inputs::resolve(&plan, &request.inputs)
             .map_err(|diagnostics| Error::Inputs { file: plan_path.clone(), diagnostics })?;
         let inputs = redact::learn_inputs(&inputs);

@@ -42,7 +42,8 @@ impl PreparedPlan {
             return;
         }
         let path = project.top.join(&run.started.plan_path);
-        let read = plan_text(&path).and_then(|text| plan_from_text(project, &path, text));
+        let settings = run.plan().markdown.as_ref().map(|origin| origin.settings.clone()).unwrap_or_default();
+        let read = plan_text(&path).and_then(|text| plan_from_text(project, &path, text, &settings));
         let _ = read.and_then(|plan| Self::of(project, &run.started.plan_path, &plan, &run.started.inputs));
     }
 

@@ -76,6 +76,8 @@ pub struct Request {
     pub wait_limit: Option<Duration>,
     /// How long the run may take.
     pub deadline: Option<Duration>,
+    /// The agent that does the phases of a plan in Markdown.
+    pub agent: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

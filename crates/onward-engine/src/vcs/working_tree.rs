@@ -13,6 +13,7 @@ use onward_core::run::Run;
 use crate::Onward;
 use crate::drive::world::{Direction, FilesOutcome, RewindSince, TreeWorld};
 use crate::error::Result;
+use crate::markdown_file;
 use crate::probe;
 use crate::project::Project;
 use crate::redact;
@@ -198,6 +199,11 @@ impl TreeWorld for WorkingTree {
         let files = repository.modified(kept.head.as_deref(), &kept.commit, &run.sections().files_modified).ok()?;
         self.compared = Some(now);
         Some(Input::TreeSeen { files })
+    }
+
+    fn mark(&mut self, run: &Run, phase: &PhaseId) -> Result<Input> {
+        let marked = markdown_file::mark(&self.project, run, phase);
+        Ok(Input::PhaseMarked { phase: phase.clone(), marked })
     }
 
     fn commit(&mut self, run: &Run, number: u32) -> Result<Input> {

@@ -7,6 +7,7 @@ mod external_phases;
 mod facts;
 mod git;
 mod limits;
+mod markers;
 mod oracle;
 mod plans;
 mod play;

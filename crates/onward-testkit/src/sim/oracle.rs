@@ -14,6 +14,7 @@ use onward_store::{Lease, Record, StoredCheckpoint};
 use super::compound::{Composed, ancestors, is_whole, judges};
 use super::facts::{PhaseFacts, Unprobed, YesNo};
 use super::limits::ClosedLimits;
+use super::markers::MarkerFacts;
 use super::replans::Revisions;
 use super::silence::Silence;
 
@@ -41,6 +42,7 @@ pub(super) struct Oracle {
     replans: Revisions,
     closed: ClosedLimits,
     silence: Silence,
+    pub(super) markers: MarkerFacts,
     pub(super) coverage: Coverage,
     /// Tells every event as it becomes durable.
     pub(super) trace: Option<fn(&str)>,
@@ -64,6 +66,7 @@ impl Oracle {
             replans: Revisions::default(),
             closed: ClosedLimits::default(),
             silence: Silence::default(),
+            markers: MarkerFacts::default(),
             coverage: Coverage::new(),
             trace: None,
         }
@@ -117,6 +120,9 @@ impl Oracle {
         let done = |id: &PhaseId| self.facts.get(id).is_some_and(|facts| facts.finished_as.is_some());
         self.replans.fold(&recorded.event, &self.plan, done);
         self.silence.fold(&recorded.event, &self.plan);
+        let complete =
+            |id: &PhaseId| self.facts.get(id).is_some_and(|facts| facts.finished_as == Some(PhaseStatus::Completed));
+        self.markers.fold(&recorded.event, &self.plan, complete);
         match &recorded.event {
             Event::DriverStarted { jobs, .. } => self.jobs = *jobs,
             Event::AttemptStarted { phase, attempt, generation, .. } => {
@@ -156,7 +162,14 @@ impl Oracle {
             Event::PhaseExpanded { phase, children } => self.expanded(phase, children),
             Event::MainPartEnded { .. } => self.composed.main_ended = true,
             Event::Replanned(replanned) => self.replanned(&replanned.phase, &replanned.plan),
+            Event::MarkersTaken { completed, skipped } => {
+                completed.iter().for_each(|phase| self.finished(phase, PhaseStatus::Completed));
+                skipped.iter().for_each(|phase| self.finished(phase, PhaseStatus::Skipped));
+            }
             Event::RunStarted(_)
+            | Event::PhaseMarked { .. }
+            | Event::PhaseNotMarked { .. }
+            | Event::MarkersSettled { .. }
             | Event::ReplanAsked { .. }
             | Event::ReplanAllowed
             | Event::ReplanProposed { .. }

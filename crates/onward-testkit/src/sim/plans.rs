@@ -11,7 +11,7 @@ use onward_core::plan::{
 };
 
 use super::dice::Dice;
-use super::{limits, replans};
+use super::{limits, markers, replans};
 
 const PHASES_MAX: u64 = 9;
 
@@ -32,7 +32,8 @@ pub(super) fn random_plan(dice: &mut Dice) -> Plan {
         ..Plan::new("sim", "run")
     };
     let expanded = expand::at_start(&plan, &BTreeMap::new()).expect("the plans of the simulator can be taken apart");
-    expand::joined(expanded)
+    let plan = expand::joined(expanded);
+    Plan { markdown: markers::random_origin(dice, &plan), ..plan }
 }
 
 /// The plan that phases use.

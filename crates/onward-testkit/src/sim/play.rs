@@ -25,7 +25,7 @@ use super::dice::Dice;
 use super::oracle::{Coverage, Oracle, has_a_reason_to_fail};
 use super::store::FaultyStore;
 use super::world::{ALONE, Eyes, Machine, SharedMachine};
-use super::{external_phases, limits, plans, replans, rewind, store, world};
+use super::{external_phases, limits, markers, plans, replans, rewind, store, world};
 
 /// Kills in one world at most, and starts before it must have come to its end.
 const KILLS_MAX: u64 = 12;
@@ -349,7 +349,8 @@ impl Story {
         let kept = run.phases().filter(|(_, state)| state.status == PhaseStatus::Completed && dice.percent(3));
         let accepted = kept.map(|(phase, _)| (phase.id.clone(), Evidence::default())).collect();
         let replan_limits = if dice.percent(25) { ReplanLimits::Waived } else { ReplanLimits::Hold };
-        Resumption { from, only, revised, world, accepted, replan_limits, ..Resumption::default() }
+        let marks = markers::random_marks(dice, run);
+        Resumption { from, only, revised, world, accepted, replan_limits, marks, ..Resumption::default() }
     }
 
     /// Somebody beside the driver wants a checkpoint.

@@ -407,6 +407,10 @@ impl TreeWorld for Eyes {
         Some(self.machine.lock().expect(ALONE).modified())
     }
 
+    fn mark(&mut self, _: &Run, phase: &PhaseId) -> Result<Input> {
+        self.machine.lock().expect(ALONE).mark(phase)
+    }
+
     fn commit(&mut self, run: &Run, number: u32) -> Result<Input> {
         self.machine.lock().expect(ALONE).commit(run, number)
     }

@@ -22,6 +22,7 @@ const WALLS: [Wall; 6] = [
             "blake3",
             "dagre",
             "jiff",
+            "pulldown-cmark",
             "regex-lite",
             "rmp-serde",
             "saphyr-parser",

@@ -19,6 +19,9 @@ pub(crate) struct InitArgs {
 pub(crate) struct CheckArgs {
     /// Plan file [default: onward.yaml, else .onward/plan.yaml].
     pub(crate) plan: Option<PathBuf>,
+    /// Check a plan in Markdown as one whose phases this agent does.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
     #[command(flatten)]
     pub(crate) output: Json,
 }

@@ -75,6 +75,9 @@ pub(crate) struct StartArgs {
     /// Wait at most this long for a rate limit; 0 does not wait.
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub(crate) wait_limit: Option<Duration>,
+    /// Let this agent do the phases of a plan in Markdown [default: markdown.agent of the configuration, else whoever reports].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
     /// Set an input of the plan.
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_and_value)]
     pub(crate) input: Vec<(String, String)>,

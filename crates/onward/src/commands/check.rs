@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::render;
 
 pub(super) fn check(args: &args::CheckArgs) -> Result<u8, Failure> {
-    let checked = onward_engine::check(&here()?, args.plan.as_deref())?;
+    let checked = onward_engine::check(&here()?, args.plan.as_deref(), args.agent.as_deref())?;
     if args.output.json {
         render::answer_json(&render::check::answer(&checked));
     } else {

@@ -36,7 +36,7 @@ pub(super) fn graph(args: &args::GraphArgs) -> Result<u8, Failure> {
 }
 
 fn of_plan(from: &Path, path: &str) -> Result<GraphJson, Error> {
-    let Checked { file, text, parsed } = onward_engine::check(from, Some(Path::new(path)))?;
+    let Checked { file, text, parsed } = onward_engine::check(from, Some(Path::new(path)), None)?;
     let (newer, diagnostics) = (parsed.newer(), parsed.diagnostics);
     match parsed.plan {
         Some(plan) => Ok(GraphJson::of_plan(&plan)),

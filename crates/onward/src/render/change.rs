@@ -8,7 +8,7 @@ use onward_core::resume::{Finding, Weight};
 use onward_core::run::Run;
 use onward_core::view;
 
-use super::{artifacts, composed, limits, paint, people, replan, run, safe, time, vcs};
+use super::{artifacts, composed, limits, markers, paint, people, replan, run, safe, time, vcs};
 
 /// The lines said so far, as far as the next one depends on them.
 #[derive(Debug, Default)]
@@ -87,6 +87,10 @@ impl ChangeLines {
             | Event::RewindFailed { .. }
             | Event::RunForked { .. }
             | Event::CheckpointTaken { .. } => vcs::line(&recorded.event, run),
+            Event::MarkersTaken { .. }
+            | Event::PhaseMarked { .. }
+            | Event::PhaseNotMarked { .. }
+            | Event::MarkersSettled { .. } => markers::line(&recorded.event, run),
             Event::LimitHit(hit) => Some(limits::hit(hit, recorded.at)),
             Event::RunPaused { .. }
             | Event::AttemptAdopted { alive: false, .. }

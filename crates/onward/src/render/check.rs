@@ -27,8 +27,8 @@ struct CheckedPhase<'a> {
     kind: &'a str,
     needs: &'a [PhaseId],
     status: &'static str,
-    tasks_total: u32,
-    tasks_done: u32,
+    tasks_total: usize,
+    tasks_done: usize,
 }
 
 #[derive(Debug, Serialize)]
@@ -57,9 +57,9 @@ fn phase(outline: &PhaseOutline) -> CheckedPhase<'_> {
         name: outline.name.as_deref().unwrap_or(outline.id.as_str()),
         kind: &outline.kind,
         needs: &outline.needs,
-        status: "pending",
-        tasks_total: 0,
-        tasks_done: 0,
+        status: outline.marker.as_str(),
+        tasks_total: outline.tasks_total,
+        tasks_done: outline.tasks_done,
     }
 }
 
@@ -88,6 +88,9 @@ pub(crate) fn check(checked: &Checked) -> String {
         let ids: Vec<String> = batch.iter().map(|id| safe::line(id.as_str())).collect();
         let _ = writeln!(out, "batch {}: {}", number + 1, ids.join(", "));
     }
-    let _ = writeln!(out, "{} {file} is valid, phases: {}", paint::good("✓"), plan.phases.len());
+    let sum = |count: fn(&PhaseOutline) -> usize| parsed.phases.iter().map(count).sum::<usize>();
+    let (tasks, done) = (sum(|phase| phase.tasks_total), sum(|phase| phase.tasks_done));
+    let tasks = if tasks == 0 { String::new() } else { format!(", tasks: {tasks}, done: {done}") };
+    let _ = writeln!(out, "{} {file} is valid, phases: {}{tasks}", paint::good("✓"), plan.phases.len());
     out
 }

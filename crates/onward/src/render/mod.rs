@@ -19,6 +19,7 @@ mod limits;
 pub(crate) mod list;
 mod live;
 pub(crate) mod log;
+mod markers;
 pub(crate) mod others;
 pub(crate) mod paint;
 pub(crate) mod people;

@@ -23,6 +23,7 @@ mod losses;
 mod lost_store;
 mod loud;
 mod manual;
+mod markdown;
 mod neighbours;
 mod network;
 mod outcomes;

@@ -21,6 +21,9 @@ pub fn joined(mut plan: Plan) -> Plan {
 pub fn carried_over(new: Plan, old: &Plan) -> Plan {
     let before: BTreeMap<&PhaseId, &Phase> = old.phases.iter().map(|phase| (&phase.id, phase)).collect();
     let mut plan = new;
+    if let (Some(now), Some(then)) = (&mut plan.markdown, &old.markdown) {
+        now.marks.clone_from(&then.marks);
+    }
     let mut waiting: Vec<PhaseId> = plan.phases.iter().map(|phase| phase.id.clone()).collect();
     while let Some(id) = waiting.pop() {
         let parts = plan.phase(&id).and_then(|phase| same_parts(phase, before.get(&id)?, &before));

@@ -3,11 +3,13 @@
 mod done;
 mod external_phases;
 mod limits;
+mod markdown;
 mod matrix;
 mod revision;
 
 pub use done::{DeclaredArtifact, KeepCopy};
 pub use external_phases::{APPROVE, Approval, CHOICE, External, IfExpired, IfSilent, REJECT};
 pub use limits::{Budget, Detect, Limit, MAX_WAIT_DEFAULT, Rate, Scope, WhenLimited};
+pub use markdown::{MarkdownOrigin, MarkdownSettings, PhaseMark, UnsaidNeeds};
 pub use matrix::{Axis, Matrix, Situation, Uses};
 pub use revision::{MayEdit, ReplanKeys, ReplanRules, ReplanWhen};

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::ended::seen;
 use super::undo_phases::{again, demand_it_can_be_the_only_one, from, raised};
-use super::{Refusal, limited, revise};
+use super::{Refusal, limited, plan_marks, revise};
 use crate::event::{Event, SkippedBy};
 use crate::id::{Generation, PhaseId};
 use crate::input::{Begin, Choice, Resumption};
@@ -36,6 +36,7 @@ pub(super) fn begin(run: &Run, begin: &Begin, now: Timestamp) -> Result<Vec<Even
     if let Some(world) = &told.world {
         events.push(Event::WorldSeen { world: world.clone(), findings: told.findings.clone() });
     }
+    events.extend(plan_marks::settled(told));
     let Some(revised) = &told.revised else {
         events.extend(answers(run, begin)?);
         return Ok(events);

@@ -6,6 +6,7 @@ pub(super) mod ended;
 mod external_phases;
 mod limited;
 mod pause;
+mod plan_marks;
 mod posted;
 mod probed;
 mod refusal;

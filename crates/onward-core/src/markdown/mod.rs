@@ -1,0 +1,26 @@
+//! Plans in Markdown: where phases, markers, check boxes, dependency lines and links stand in a text, to the byte, and the one
+//! edit that onward makes there.
+//!
+//! A CommonMark parser says what is a heading, a list item or a code fence (`scan`); `section` puts it together phase by phase,
+//! `edit` sets the marker of a phase that is done and ticks its boxes. What it all means for a plan is said in
+//! `plan/from_markdown`.
+
+mod dependency;
+mod edit;
+mod heading;
+mod inline;
+mod link;
+mod marker;
+mod places;
+mod scan;
+mod section;
+mod work;
+
+pub use edit::{LinkedEdit, MarkerGone, boxes_ticked, phase_marked_done};
+pub use marker::Marker;
+pub use work::{PhaseTask, PhaseWork, phase_work};
+
+pub(crate) use dependency::{NeedNamed, NeedsSaid};
+pub(crate) use edit::without_progress;
+pub(crate) use places::Places;
+pub(crate) use section::{LinkedPart, PhaseSection, read};
