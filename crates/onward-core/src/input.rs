@@ -169,7 +169,7 @@ pub struct Resumption {
     pub only: Option<PhaseId>,
     /// Whether one revision is let through that the limits forbid.
     pub replan_limits: ReplanLimits,
-    /// What the plan's file in Markdown says of phases of which the record says something else.
+    /// The words of the plan's file in Markdown about phases of which the record says something else.
     pub marks: Vec<PhaseMark>,
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct TaskBox {
     pub(crate) text: String,
 }
 
-/// What the text of a phase, or a file of it, holds.
+/// The contents of a phase's text, or of a file of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SectionPart {
     pub(crate) boxes: Vec<TaskBox>,

@@ -33,7 +33,7 @@ pub fn parse_markdown(
         return refused(vec![fault.help("split the plan into files of its phases and link to them")]);
     }
     let read = markdown::read(text);
-    let mut reading = Reading { text, places: Places::of(text), settings, in_rows: 0, faults: Vec::new() };
+    let mut reading = MarkdownReading { text, places: Places::of(text), settings, in_rows: 0, faults: Vec::new() };
     if read.phases.is_empty() {
         let fault = Diagnostic::error(Code::NoPhases, "no heading begins a phase").at(Place::new(1, 1));
         return refused(vec![fault.help("write a heading for each phase, such as `## Phase 1: Set up the schema`")]);
@@ -44,7 +44,7 @@ pub fn parse_markdown(
     reading.ids(&parts);
     let needs = reading.needs(&parts);
     let drafts: Vec<Draft> = parts.iter().zip(needs).map(|(part, needs)| reading.draft(part, needs)).collect();
-    let Reading { mut faults, .. } = reading;
+    let MarkdownReading { mut faults, .. } = reading;
     meaning::check_needs(&drafts, &mut faults);
     explain_circles(&mut faults);
     let outlines: Vec<PhaseOutline> =
@@ -98,7 +98,7 @@ impl PhaseRead<'_> {
 /// The ids of a plan in their order as numbers, to find those between two of them.
 type InOrder<'a> = BTreeMap<(Vec<u64>, Option<char>), &'a str>;
 
-struct Reading<'a> {
+struct MarkdownReading<'a> {
     text: &'a str,
     places: Places<'a>,
     settings: &'a MarkdownSettings,
@@ -107,7 +107,7 @@ struct Reading<'a> {
     faults: Vec<Diagnostic>,
 }
 
-impl Reading<'_> {
+impl MarkdownReading<'_> {
     fn ids(&mut self, parts: &[PhaseRead<'_>]) {
         let mut first: BTreeMap<&str, Place> = BTreeMap::new();
         for PhaseRead { section, .. } in parts {

@@ -8,7 +8,7 @@ use crate::markdown::Marker;
 use crate::plan::PhaseMark;
 use crate::run::{PhaseStatus, Run};
 
-/// What a marker means for whether a phase is to be done.
+/// The meaning of a marker for whether a phase is to be done.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MarkerClass {
     Open,

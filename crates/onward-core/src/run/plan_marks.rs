@@ -15,7 +15,7 @@ use crate::plan::{PhaseMark, Plan};
 /// The part of a run that is about the file of its plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanMarks {
-    /// What the file said of each phase when it was last read or written, or when a person was last asked.
+    /// The file's word on each phase when it was last read or written, or when a person was last asked.
     known: BTreeMap<PhaseId, Marker>,
     /// Phases that are done and of which the file is still to say so.
     due: BTreeSet<PhaseId>,
@@ -29,7 +29,7 @@ impl PlanMarks {
         Self { known: marks.map(|mark| (mark.phase.clone(), mark.marker)).collect(), ..Self::default() }
     }
 
-    /// What the file was last known to say of a phase.
+    /// The last known word of the file of a phase.
     pub fn known(&self, phase: &PhaseId) -> Marker {
         self.known.get(phase).copied().unwrap_or_default()
     }
@@ -105,7 +105,7 @@ impl Run {
         }
     }
 
-    /// What was done before the run is none of its work: no checkpoint of its own, no part of a commit.
+    /// Work that was done before the run is none of its work: no checkpoint of its own, no part of a commit.
     fn markers_taken(&mut self, completed: &[PhaseId], skipped: &[PhaseId]) {
         let all = [(completed, PhaseStatus::Completed), (skipped, PhaseStatus::Skipped)];
         for (phases, status) in all {

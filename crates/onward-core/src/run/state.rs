@@ -72,7 +72,7 @@ pub struct Run {
     pub(crate) whole_is_due: bool,
     /// Snapshots and mini-commits of the run.
     pub vcs: Vcs,
-    /// What is to be said in the plan's file in Markdown, and what it said last.
+    /// The markers: what is to be said in the plan's file in Markdown, and what it said last.
     #[serde(default)]
     pub marks: PlanMarks,
     /// Other plans that were asked for, and those that were made.

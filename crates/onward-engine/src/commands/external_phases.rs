@@ -237,7 +237,7 @@ fn handed_out(project: &Project, run: &Run, phase: &Phase) -> NextPhase {
     }
 }
 
-/// What the run itself knows of the work, where the plan's file cannot tell it.
+/// The run's own knowledge of the work, where the plan's file cannot tell it.
 fn kept(phase: &Phase) -> PhaseWork {
     let tasks = phase.tasks.iter().map(|text| PhaseTask { text: text.clone(), done: false }).collect();
     let text = phase.description.clone().filter(|_| !phase.tasks.is_empty());

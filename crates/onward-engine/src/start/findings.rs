@@ -43,7 +43,7 @@ pub struct Unfinished {
     world: Option<Box<WorldSeen>>,
     /// The evidence of finished phases, as it is now.
     seen: BTreeMap<PhaseId, Evidence>,
-    /// What the plan's file says of phases of which the record says something else.
+    /// The words of the plan's file about phases of which the record says something else.
     marks: Vec<PhaseMark>,
 }
 
@@ -74,12 +74,12 @@ pub(crate) enum FileNow {
 }
 
 /// The same, and what its headings say of phases where it is one in Markdown.
-pub(crate) struct FileSeen {
+pub(crate) struct PlanFileSeen {
     pub(crate) now: FileNow,
     pub(crate) marks: Vec<PhaseMark>,
 }
 
-impl From<FileNow> for FileSeen {
+impl From<FileNow> for PlanFileSeen {
     fn from(now: FileNow) -> Self {
         Self { now, marks: Vec::new() }
     }
@@ -119,7 +119,7 @@ fn faults_of(why: &Error) -> Vec<String> {
 
 impl Onward {
     /// Compares the plan file with the run's plan.
-    pub(crate) fn file_now(&self, run: &Run, request: &Request) -> FileSeen {
+    pub(crate) fn file_now(&self, run: &Run, request: &Request) -> PlanFileSeen {
         let path = self.project.top.join(&run.started.plan_path);
         let Ok(text) = plan_files::plan_text(&path) else { return FileNow::Gone.into() };
         let hash = blake3::hash(text.as_bytes()).to_hex().to_string();
@@ -136,14 +136,14 @@ impl Onward {
             Ok(prepared) => {
                 let text = text_key(&self.project, &hash, prepared.plan.used.keys().map(String::as_str));
                 let marks = prepared.plan.markdown.as_ref().map(|origin| origin.marks.clone()).unwrap_or_default();
-                FileSeen { now: FileNow::of(run, &prepared, &text), marks }
+                PlanFileSeen { now: FileNow::of(run, &prepared, &text), marks }
             }
             Err(why) => FileNow::Invalid(faults_of(&why)).into(),
         }
     }
 
     /// Looks at everything that going on depends on. Executes the probes of the plan that is stored in the run.
-    pub(crate) fn judged(&mut self, run: Run, plan_from: PlanFrom, file: FileSeen) -> Result<Unfinished> {
+    pub(crate) fn judged(&mut self, run: Run, plan_from: PlanFrom, file: PlanFileSeen) -> Result<Unfinished> {
         self.judged_with(run, plan_from, file, FilesNow::AsTheyAre)
     }
 
@@ -151,7 +151,7 @@ impl Onward {
         &mut self,
         run: Run,
         plan_from: PlanFrom,
-        file: FileSeen,
+        file: PlanFileSeen,
         files: FilesNow,
     ) -> Result<Unfinished> {
         // What was cut off is ended before anything else is done.

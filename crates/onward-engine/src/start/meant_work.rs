@@ -11,7 +11,7 @@ use onward_core::run::{self, Run, RunStatus};
 use onward_core::view::Summary;
 use onward_store::{RunFilter, RunRow};
 
-use super::findings::{FileNow, FileSeen, FilesNow, Unfinished};
+use super::findings::{FileNow, FilesNow, PlanFileSeen, Unfinished};
 use super::prepared_plan::{PreparedPlan, is_known_by, text_key};
 use super::starting::{Request, StartFound, StartablePlan, Want};
 use crate::Onward;
@@ -101,7 +101,7 @@ impl Onward {
         let to = self.read_checkpoint(&to)?;
         let run = self.load_or_tell(&to.run)?;
         // The file may be put back, with its markers.
-        let file = FileSeen { marks: Vec::new(), ..self.file_now(&run, request) };
+        let file = PlanFileSeen { marks: Vec::new(), ..self.file_now(&run, request) };
         let tree = WorkingTree::of(&self.project, run.started.worktree.as_deref());
         // Where git cannot say so the rewind itself refuses, before anything is changed.
         let is_there = |kept: &KeptTree| tree.has_commit(&kept.commit).is_ok_and(|known| known == Ok(true));

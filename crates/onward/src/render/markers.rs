@@ -1,4 +1,4 @@
-//! What the file of a plan in Markdown says, and what is said in it, as lines for people.
+//! The markers in the file of a plan in Markdown, read and set, as lines for people.
 
 use onward_core::event::Event;
 use onward_core::id::PhaseId;

@@ -29,13 +29,13 @@ words! {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MarkdownOrigin {
     pub settings: MarkdownSettings,
-    /// What the headings said when the plan was read, of all phases that are not pending. In the plan of a run: when the run
+    /// The markers when the plan was read, of all phases that are not pending. In the plan of a run: when the run
     /// was started.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<PhaseMark>,
 }
 
-/// What the heading of a phase says.
+/// The marker in the heading of a phase.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PhaseMark {
     pub phase: PhaseId,
