@@ -229,7 +229,7 @@ impl Walk<'_> {
         self.needs_list = NeedsList::None;
     }
 
-    /// What was gathered is the whole of a block of text, if anything was.
+    /// The lines that were gathered are the whole of a block of text, if there are any.
     fn block_ends(&mut self) {
         let lines = std::mem::take(&mut self.lines);
         let open_box = self.open_box.take();

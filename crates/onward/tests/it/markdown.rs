@@ -144,7 +144,7 @@ fn markers_count_at_the_start() {
     project.command(["run", "plan.md"]).expect(0);
 }
 
-/// Who does the phases is said on the command line or in the configuration: agents are not there yet, and nothing is half obeyed.
+/// The command line says who does the phases, or the configuration: agents are not there yet, and nothing is half obeyed.
 /// The configuration also says what a phase needs that says nothing.
 #[test]
 fn who_does_it_and_what_it_needs() {
@@ -162,7 +162,7 @@ fn who_does_it_and_what_it_needs() {
     project.command(["run", "--agent", "codex"]).expect(2).err_names(["--agent", "Markdown"]);
 }
 
-/// What is marked is in the snapshot of the checkpoint: going back to it brings a file that agrees with the run.
+/// Markers are in the snapshot of the checkpoint: going back to it brings a file that agrees with the run.
 #[test]
 fn a_rewind_brings_markers_back() {
     let project = project();
