@@ -7,6 +7,9 @@ pub const TAIL_BYTES_MAX: usize = 4 << 10;
 /// Characters of a last line that are kept.
 const LINE_CHARS_MAX: usize = 300;
 
+/// Characters of a line that are shown of it.
+const LONG_LINE_CHARS_MAX: usize = 2000;
+
 /// The last bytes of an output as plain text. Never longer than a small multiple of [`TAIL_BYTES_MAX`].
 pub fn readable(output: &[u8]) -> String {
     let tail = &output[output.len().saturating_sub(TAIL_BYTES_MAX)..];
@@ -43,6 +46,39 @@ pub fn last_line(output: &[u8]) -> Option<String> {
     Some(line.chars().take(LINE_CHARS_MAX).collect())
 }
 
+/// The last lines of an output, the newest last, with their colours. Of a line that was overwritten the last state counts; blank
+/// lines at the end say nothing.
+pub fn last_lines(output: &[u8], lines_max: usize) -> Vec<String> {
+    let text = String::from_utf8_lossy(output);
+    let mut lines: Vec<String> = text
+        .trim_end()
+        .rsplit('\n')
+        .take(lines_max)
+        .map(|line| {
+            let line = line.trim_end_matches('\r');
+            let shown = line.rsplit('\r').find(|part| !part.trim().is_empty()).unwrap_or("");
+            shown.chars().take(LONG_LINE_CHARS_MAX).collect()
+        })
+        .collect();
+    lines.reverse();
+    if lines.iter().all(String::is_empty) { Vec::new() } else { lines }
+}
+
+/// A line without colours and all else that only a terminal understands.
+pub fn plain_line(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    let mut rest = line.chars().peekable();
+    while let Some(character) = rest.next() {
+        match character {
+            '\u{1b}' => skip_escape(&mut rest),
+            '\t' => out.push(' '),
+            _ if character.is_control() => {}
+            _ => out.push(character),
+        }
+    }
+    out
+}
+
 /// Whether the end of an output matches a pattern of the plan, as in `retry: { output-matches: … }`.
 pub fn matches(pattern: &str, output: &[u8]) -> bool {
     patterns::matches(pattern, &readable(output))
@@ -74,6 +110,16 @@ mod tests {
         assert_eq!((last_line(b""), last_line(b" \n\t\n")), (None, None));
         assert_eq!(last_line(&[b'x'; 9000]).map(|line| line.len()), Some(LINE_CHARS_MAX));
         assert!(matches("ECONNRESET|flaky", b"\xff\x00 ECONNRESET\n") && !matches("^a$", b"b"));
+    }
+
+    #[test]
+    fn the_last_lines_are_as_they_were_seen_last() {
+        let lines = |text: &str, max| last_lines(text.as_bytes(), max);
+        assert_eq!(lines("one\r\ntwo\n10%\r50%\r100%\n\n", 2), ["two", "100%"]);
+        assert_eq!(lines("a\n\nb", 5), ["a", "", "b"]);
+        assert_eq!(lines("\n \n", 5), Vec::<String>::new());
+        assert_eq!(lines("\x1b[31mred\x1b[0m\n", 1), ["\u{1b}[31mred\u{1b}[0m"]);
+        assert_eq!(plain_line("\u{1b}[31mre\td\u{1b}]0;title\u{7}\u{7}"), "re d");
     }
 
     #[test]

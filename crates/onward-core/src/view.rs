@@ -1,5 +1,8 @@
 //! The read model: what every front end shows. Built from the run and from what was seen of its processes just now.
 
+pub mod durations;
+pub mod live;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;

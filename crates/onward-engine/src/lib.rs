@@ -35,7 +35,7 @@ pub use commands::saved_state::Books;
 pub use doctor::{DoctorCode, DoctorFinding, DoctorSeverity, Findings, Repair, Repaired, StoreFacts};
 pub use drive::committer::begin as begin_run;
 pub use drive::keyframes::{CommitObserver, KeepNothing, keyframe_is_due, put_fold, put_keyframe};
-pub use drive::reporter::{Reporter, Silent, Update};
+pub use drive::reporter::{AttemptOutput, NoOutput, Reporter, Silent, Update};
 pub use drive::world::{Direction, FilesOutcome, Happened, RewindSince, TreeWorld, World};
 pub use drive::{Arrived, Committer, Driver};
 pub use error::{CopyInGit, Error, Left, Result};

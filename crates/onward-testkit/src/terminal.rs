@@ -62,6 +62,30 @@ impl Terminal {
         plain(&String::from_utf8_lossy(&self.shown))
     }
 
+    /// All bytes that the terminal got so far: what a person sees is what a terminal makes of them.
+    pub fn shown(&self) -> &[u8] {
+        &self.shown
+    }
+
+    /// Takes what comes until this holds for what was shown so far.
+    #[track_caller]
+    pub fn wait_until(&mut self, what: &str, holds: impl Fn(&Self) -> bool) {
+        let deadline = Instant::now() + LIMIT;
+        while !holds(self) {
+            let ended = self.ended();
+            assert!(self.read_more() || ended.is_none(), "the program ended ({ended:?}) before {what}\n{self}");
+            assert!(Instant::now() < deadline, "not in time: {what}\n{self}");
+        }
+    }
+
+    /// A terminal of another size from now on; the program is told as by a window that is resized.
+    #[track_caller]
+    pub fn resize(&self, lines: u16, columns: u16) {
+        let screen = self.screen.as_ref().expect("the terminal is open");
+        let size = rustix::termios::Winsize { ws_row: lines, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        rustix::termios::tcsetwinsize(screen, size).expect("a terminal can be resized");
+    }
+
     /// Waits until this text is shown, after what was expected before.
     #[track_caller]
     pub fn expect(&mut self, text: &str) {

@@ -28,6 +28,8 @@ fn interactive(terminals: bool, ci: Option<&OsStr>, no_input: bool) -> bool {
 
 /// Asks and gives the answer without the space around it; none when there is nobody any more, or somebody wants out.
 pub(crate) fn ask(question: &str) -> Option<String> {
+    // The live view of a run comes back once there is an answer.
+    let _held = render::live::hide_while();
     render::say(question);
     render::drain();
     let stdin = std::io::stdin().lock();

@@ -7,6 +7,7 @@ mod cut_short;
 mod external_phases;
 mod failures;
 mod limits;
+mod live_view;
 mod orders;
 mod replans;
 mod rewinds;

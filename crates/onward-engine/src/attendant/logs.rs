@@ -126,6 +126,11 @@ impl AttemptFolder {
         Ok(end)
     }
 
+    /// The last bytes that its checks printed, at most so many.
+    pub(crate) fn checks_end(&self, bytes_max: u64) -> io::Result<Vec<u8>> {
+        self.read_checks()?.map_or(Ok(Vec::new()), |file| last_bytes(file, bytes_max))
+    }
+
     fn left_out(&self) -> io::Result<u64> {
         if let Ok(Some(exit)) = self.exit() {
             return Ok(exit.output_dropped_bytes);

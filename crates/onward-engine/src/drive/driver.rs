@@ -109,7 +109,8 @@ impl Driver<'_> {
             if let Event::LimitHit(hit) = &recorded.event {
                 self.world.limit_hit(run, hit);
             }
-            self.reporter.update(&Update::Event { recorded, run });
+            let output = self.world.output();
+            self.reporter.update(&Update::Event { recorded, run, output });
         }
     }
 
@@ -148,7 +149,8 @@ impl Driver<'_> {
             arrived.extend(inbox::waiting(&mut self.committer, self.world.tree())?);
         }
         if arrived.is_empty() {
-            self.reporter.update(&Update::Tick { run: self.committer.run(), now: self.world.now() });
+            let (now, output) = (self.world.now(), self.world.output());
+            self.reporter.update(&Update::Tick { run: self.committer.run(), now, output });
             arrived.push(Input::Tick.into());
         }
         Ok(arrived)

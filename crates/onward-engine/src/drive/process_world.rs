@@ -14,8 +14,10 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 
 use crate::attendant::{self, SpawnError};
 use crate::commands::replan::{self, Replanning};
+use crate::drive::attempt_files::AttemptFiles;
 use crate::drive::earlier_attempts::{Cleared, Former};
 use crate::drive::in_place::InPlace;
+use crate::drive::reporter::AttemptOutput;
 use crate::drive::running_attempt::{Flight, Landed, boot_now};
 use crate::drive::shared_limits::SharedLimits;
 use crate::drive::waiter::Waiter;
@@ -54,6 +56,7 @@ pub(crate) struct Flights<'a> {
     replanning: Option<Replanning>,
     tree: WorkingTree,
     shared: SharedLimits,
+    output: AttemptFiles<'a>,
     /// Somebody wants to know how far it is, and was not told yet.
     status_asked: bool,
 }
@@ -65,7 +68,8 @@ impl<'a> Flights<'a> {
         let former = Former::default();
         let (replanning, status_asked) = (None, false);
         let place = InPlace::of(project);
-        Self { project, place, waiter, me, in_flight, former, proving, replanning, tree, shared, status_asked }
+        let output = AttemptFiles { project };
+        Self { project, place, waiter, me, in_flight, former, proving, replanning, tree, shared, output, status_asked }
     }
 
     /// Attempts that are over.
@@ -304,6 +308,10 @@ impl World for Flights<'_> {
 
     fn tree(&mut self) -> &mut dyn TreeWorld {
         &mut self.tree
+    }
+
+    fn output(&self) -> &dyn AttemptOutput {
+        &self.output
     }
 
     fn status(&self, run: &Run) -> StatusView {

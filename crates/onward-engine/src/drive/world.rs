@@ -10,6 +10,7 @@ use onward_core::input::Input;
 use onward_core::run::Run;
 use onward_core::view::StatusView;
 
+use crate::drive::reporter::{AttemptOutput, NoOutput};
 use crate::error::Result;
 
 /// The result of a wait.
@@ -63,6 +64,11 @@ pub trait World {
 
     /// Sleeps until something happens or the time is up.
     fn wait(&mut self, limit: Duration) -> Result<Happened>;
+
+    /// The files of attempts.
+    fn output(&self) -> &dyn AttemptOutput {
+        &NoOutput
+    }
 
     /// The run with what can be seen of its processes.
     fn status(&self, run: &Run) -> StatusView;

@@ -206,7 +206,7 @@ impl Onward {
         let (run, stepped) = committer::begin(self.store()?, &lease, &started, &[], (&actor(), Timestamp::now()))?;
         drop(alone);
         for recorded in &stepped.events {
-            reporter.update(&crate::Update::Event { recorded, run: &run });
+            reporter.update(&crate::Update::Event { recorded, run: &run, output: &crate::NoOutput });
         }
         let world = Some(Box::new(probe::world(&self.project, &run))).filter(|world| **world != WorldSeen::default());
         let world = world.filter(|_| stop::asked().is_none());

@@ -103,7 +103,7 @@ struct EventWatch(SharedMachine);
 
 impl Reporter for EventWatch {
     fn update(&mut self, update: &Update<'_>) {
-        if let Update::Event { recorded, run } = update {
+        if let Update::Event { recorded, run, .. } = update {
             let mut machine = self.0.lock().expect(ALONE);
             let durable = machine.oracle.journal.last().map_or(Seq(0), |last| last.seq);
             assert!(recorded.seq <= durable, "I2: told before it was durable");

@@ -83,6 +83,7 @@ fn go_on(
         }
         other => other?,
     };
+    hints_mean_newest(&mut onward);
     if !args.quiet {
         say_notes(&onward.notices[said..]);
     }
@@ -150,6 +151,7 @@ fn drive(
 ) -> Result<u8, Failure> {
     let Settled { mut request, found, ready } = ask::settle(&mut onward, request, found, person)?;
     let person = !report.is_detached_in(&onward.project) && person;
+    hints_mean_newest(&mut onward);
     let mut finished = match ready {
         Ready::Start => onward.start(&request, found, report)?,
         Ready::GoOn(going) => onward.go_on(&going, &request, report)?,
@@ -195,6 +197,11 @@ fn drive(
         let going = Going { run, resumption: Resumption { only, ..Resumption::default() } };
         finished = onward.go_on(&going, &request, report)?;
     }
+}
+
+/// Commands that are offered say `@` for the run that it means now.
+fn hints_mean_newest(onward: &mut Onward) {
+    render::hints::newest_is(onward.find_run(None).ok().as_ref());
 }
 
 fn nothing_left(run: &RunId) -> String {

@@ -37,8 +37,14 @@ pub(crate) fn event(recorded: &Recorded) -> Value {
 }
 
 /// The same as a line of a run that is watched: the plan, which the watcher has, is left out.
-pub(crate) fn event_line(recorded: &Recorded) -> Value {
+/// An attempt or a phase that failed comes with the last lines that it printed.
+pub(crate) fn event_line(recorded: &Recorded, tail: &[String]) -> Value {
     let mut value = event(recorded);
+    if let Value::Object(object) = &mut value
+        && !tail.is_empty()
+    {
+        object.insert("tail".to_owned(), json!(tail));
+    }
     if let (Event::RunStarted(started), Value::Object(object)) = (&recorded.event, &mut value) {
         let ids: Vec<_> = started.plan.phases.iter().map(|phase| &phase.id).collect();
         object.insert("phases".to_owned(), json!(ids));

@@ -51,7 +51,7 @@ pub(crate) fn checkpoint(item: &LogItem, now: Timestamp) -> String {
 pub(crate) fn events(events: &[Recorded]) -> String {
     let mut out = String::new();
     for recorded in events {
-        let Value::Object(mut fields) = json::event_line(recorded) else { continue };
+        let Value::Object(mut fields) = json::event_line(recorded, &[]) else { continue };
         let kind = fields.shift_remove("type").unwrap_or_default();
         for known in ["seq", "at", "actor"] {
             fields.shift_remove(known);

@@ -2,8 +2,11 @@
 
 use onward_core::run::PhaseStatus;
 
+/// Ends every colour.
+pub(crate) const RESET: &str = "\u{1b}[0m";
+
 fn paint(code: &str, text: &str) -> String {
-    format!("\u{1b}[{code}m{text}\u{1b}[0m")
+    format!("\u{1b}[{code}m{text}{RESET}")
 }
 
 pub(crate) fn bold(text: &str) -> String {

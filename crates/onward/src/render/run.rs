@@ -1,22 +1,23 @@
 //! A run while it is driven: a line for every change, and the last words.
 
+use std::collections::BTreeMap;
+
 use jiff::{SignedDuration, Timestamp};
 use onward_core::event::{Event, Recorded, StopReason};
 use onward_core::exit;
 use onward_core::id::RunId;
-use onward_core::plan::{Body, Phase};
 use onward_core::question::Question;
 use onward_core::run::schedule::{self, Awaited};
-use onward_core::run::{Ending, PhaseStatus, Run, RunStatus};
+use onward_core::run::{Ending, Run};
 use onward_core::view::{self, StatusView};
-use onward_engine::{Finished, HandOver, Project, Reporter, Update};
+use onward_engine::{AttemptOutput, Finished, HandOver, Project, Reporter, Update};
 use serde::Serialize;
 use serde_json::json;
 
 use super::change::ChangeLines;
-use super::live::Live;
+use super::live::{LiveArea, columns_of_stderr};
 use super::write::line_json;
-use super::{json, limits, paint, people, safe, say, status, time};
+use super::{ending, hints, json, limits, paint, safe, say, status, tail, time};
 use crate::failure::Failure;
 
 /// After this long without a word somebody wonders whether it is still alive.
@@ -38,8 +39,10 @@ pub(crate) struct RunReporter {
     style: Style,
     run: Option<RunId>,
     changes: ChangeLines,
+    /// When the first thing happened.
+    begun: Option<Timestamp>,
     last_word: Option<Timestamp>,
-    live: Live,
+    live: LiveArea,
     /// The wait that was last shown.
     awaited: Option<Awaited>,
     /// The way in which the terminal is let go of, once the run is on record.
@@ -52,13 +55,17 @@ impl Reporter for RunReporter {
             self.let_go_of_the_terminal(&run.id);
         }
         match update {
-            Update::Event { recorded, run } => self.event(recorded, run),
-            Update::Note(text) => {
-                self.live.clear();
-                say(&format!("{} {}\n", paint::doubtful("!"), safe::line(text)));
+            Update::Event { recorded, run, output } => {
+                self.event(recorded, run, *output);
+                self.live.show(run, *output, recorded.at);
             }
+            Update::Expected(expected) => self.live.expect(expected),
+            Update::Note(text) => say(&format!("{} {}\n", paint::doubtful("!"), safe::line(text))),
             Update::Status(view) => self.status(view),
-            Update::Tick { run, now } => self.tick(run, *now),
+            Update::Tick { run, now, output } => {
+                self.live.show(run, *output, *now);
+                self.tick(run, *now, *output);
+            }
         }
     }
 }
@@ -69,8 +76,9 @@ impl RunReporter {
             style,
             run: None,
             changes: ChangeLines::default(),
+            begun: None,
             last_word: None,
-            live: Live::new(),
+            live: live_area(style),
             awaited: None,
             hand_over: None,
         }
@@ -93,32 +101,42 @@ impl RunReporter {
         super::drain();
         match hand_over.now(run) {
             // Whether there is a terminal is asked anew.
-            Ok(()) => self.live = Live::new(),
+            Ok(()) => self.live = live_area(self.style),
             Err(why) => say(&format!("{} it stays on this terminal: {why}\n", paint::doubtful("!"))),
         }
     }
 
-    fn event(&mut self, recorded: &Recorded, run: &Run) {
+    fn event(&mut self, recorded: &Recorded, run: &Run, output: &dyn AttemptOutput) {
+        if let Event::RunStarted(_) = &recorded.event {
+            hints::newest_is(Some(&run.id));
+        }
         let line = match self.style {
-            Style::Text => self.changes.line(recorded, run),
+            Style::Text => {
+                let line = self.changes.line(recorded, run).filter(|_| !self.is_seen_live(&recorded.event));
+                line.map(|line| line + &last_lines(&recorded.event, run, output))
+            }
+            Style::Quiet if matches!(recorded.event, Event::PhaseFailed { .. }) => {
+                let line = self.changes.line(recorded, run);
+                line.map(|line| line + &last_lines(&recorded.event, run, output))
+            }
             Style::Quiet => None,
             Style::Json => {
-                line_json(&json::event_line(recorded));
+                let tail = tail::plain(&tail::of_event(&recorded.event, run, output));
+                line_json(&json::event_line(recorded, &tail));
                 None
             }
         };
         if let Some(line) = line {
-            self.live.clear();
             say(&line);
             self.last_word = Some(recorded.at);
         }
         self.run = Some(run.id.clone());
+        self.begun.get_or_insert(recorded.at);
         self.last_word.get_or_insert(recorded.at);
     }
 
     fn status(&mut self, view: &StatusView) {
         let now = Timestamp::now();
-        self.live.clear();
         match self.style {
             Style::Text | Style::Quiet => say(&status::short(view, now)),
             Style::Json => line_json(&json!({ "type": "status", "at": now, "run": view.run, "status": view })),
@@ -126,7 +144,10 @@ impl RunReporter {
         self.last_word = Some(now);
     }
 
-    fn tick(&mut self, run: &Run, now: Timestamp) {
+    fn tick(&mut self, run: &Run, now: Timestamp, output: &dyn AttemptOutput) {
+        if self.live.is_possible() {
+            return;
+        }
         if self.style != Style::Quiet && self.waits(run, now) {
             return;
         }
@@ -136,50 +157,49 @@ impl RunReporter {
         }
         self.last_word = Some(now);
         match self.style {
-            Style::Text => say(&heartbeat(run, now)),
+            Style::Text => say(&heartbeat(run, now, output)),
             Style::Quiet => {}
             Style::Json => {
                 let running: Vec<_> = run.running().map(|(phase, _)| &phase.id).collect();
-                line_json(&json!({ "type": "heartbeat", "at": now, "run": run.id, "running": running }));
+                let notes: BTreeMap<_, _> =
+                    running.iter().filter_map(|phase| Some((*phase, output.note(run, phase)?))).collect();
+                line_json(
+                    &json!({ "type": "heartbeat", "at": now, "run": run.id, "running": running, "notes": notes }),
+                );
             }
         }
     }
 
-    /// While nothing is at work and time alone is waited for: a line that counts down where a terminal can show it, else a
-    /// line when the waiting begins. Whether that is all that is to be said now.
+    /// Whether the live view shows it: that something is at work now needs no line that stays.
+    fn is_seen_live(&self, event: &Event) -> bool {
+        let of_work = matches!(event, Event::AttemptStarted { .. } | Event::AttemptAdopted { alive: true, .. });
+        self.live.is_possible() && of_work
+    }
+
+    /// While nothing is at work and time alone is waited for: a line when the waiting begins. Whether it was said now.
     fn waits(&mut self, run: &Run, now: Timestamp) -> bool {
         let awaited = schedule::awaited(run, now).filter(|_| run.running().next().is_none());
-        let Some(awaited) = awaited else {
-            self.live.clear();
-            return false;
-        };
-        let words = limits::awaited_words(&awaited.words(), awaited.until, now);
-        if self.style == Style::Text && self.live.is_possible() {
-            self.live.show(&format!("◷ {words}"));
-            return true;
+        let Some(awaited) = awaited.filter(|awaited| self.awaited.as_ref() != Some(awaited)) else { return false };
+        if self.style == Style::Json {
+            let Awaited { until, .. } = &awaited;
+            let told = json!({ "type": "waiting", "at": now, "run": run.id, "for": awaited.words(), "until": until });
+            line_json(&told);
+        } else {
+            let words = limits::awaited_words(&awaited.words(), awaited.until, now);
+            say(&format!("{} {words}\n", paint::doubtful("◷")));
         }
-        if self.awaited.as_ref() != Some(&awaited) {
-            if self.style == Style::Json {
-                let Awaited { until, .. } = &awaited;
-                let told =
-                    json!({ "type": "waiting", "at": now, "run": run.id, "for": awaited.words(), "until": until });
-                line_json(&told);
-            } else {
-                say(&format!("{} {words}\n", paint::doubtful("◷")));
-            }
-            (self.awaited, self.last_word) = (Some(awaited), Some(now));
-        }
-        false
+        (self.awaited, self.last_word) = (Some(awaited), Some(now));
+        true
     }
 
     /// The last words about a run that was driven; gives the exit code.
     pub(crate) fn finished(&mut self, finished: &Finished) -> u8 {
-        self.live.clear();
+        self.live.hide();
         let code = exit_code(finished.ending);
         match self.style {
             Style::Json => line_json(&ExitLine::of_run(&finished.run, code)),
             Style::Quiet if code == exit::DONE => {}
-            Style::Text | Style::Quiet => say(&last_words(finished)),
+            Style::Text | Style::Quiet => say(&ending::last_words(finished, self.begun)),
         }
         code
     }
@@ -195,7 +215,7 @@ impl RunReporter {
 
     /// It could not be done, or not to the end; gives the exit code.
     pub(crate) fn failed(&mut self, failure: &Failure) -> u8 {
-        self.live.clear();
+        self.live.hide();
         say(&super::failure::page(failure));
         if self.style == Style::Json {
             if let Some(question) = &failure.question {
@@ -278,76 +298,33 @@ pub(crate) fn exit_code(ending: Ending) -> u8 {
     }
 }
 
-fn heartbeat(run: &Run, now: Timestamp) -> String {
+/// Only people have a live view.
+fn live_area(style: Style) -> LiveArea {
+    if style == Style::Text { LiveArea::where_possible() } else { LiveArea::new() }
+}
+
+/// The last lines of a phase that failed, below the line that tells of it.
+fn last_lines(event: &Event, run: &Run, output: &dyn AttemptOutput) -> String {
+    let columns = columns_of_stderr();
+    match event {
+        Event::PhaseFailed { phase, .. } => tail::framed(&tail::of_event(event, run, output), run, phase, columns),
+        Event::RetryScheduled { .. } => tail::of_a_retry(&tail::of_event(event, run, output), columns),
+        _ => String::new(),
+    }
+}
+
+fn heartbeat(run: &Run, now: Timestamp, output: &dyn AttemptOutput) -> String {
     let at_work: Vec<String> = run
         .running()
         .map(|(phase, state)| {
             let span = state.started_at.map(|at| time::span(at, now)).unwrap_or_default();
-            format!("{} ({span})", safe::line(phase.id.as_str()))
+            let note = output.note(run, &phase.id).map(|note| format!(": {}", safe::line(&note))).unwrap_or_default();
+            format!("{} ({span}){note}", safe::line(phase.id.as_str()))
         })
         .collect();
     let at_work = if at_work.is_empty() { "nothing".to_owned() } else { at_work.join(", ") };
     let waiting = limits::waiting(run, now).map(|words| format!("; {words}")).unwrap_or_default();
     format!("{} at work: {at_work}{waiting}\n", paint::dim("…"))
-}
-
-/// Where to look after the last failure of something that prints, and what makes a person's no undone: a resume does not.
-fn after_a_failure(run: &Run) -> String {
-    let id = safe::line(run.id.as_str());
-    let failed = || run.phases().filter(|(_, state)| state.status == PhaseStatus::Failed);
-    let prints = |phase: &Phase| phase.children.is_none() && matches!(phase.body, Body::Run { .. } | Body::Agent(_));
-    let printed = failed().filter(|(phase, state)| state.attempts > 0 && prints(phase));
-    let logs = printed
-        .max_by_key(|(_, state)| state.ended_at)
-        .map(|(phase, _)| format!("see what it printed with  onward logs {id} {}\n", safe::line(phase.id.as_str())));
-    let refused = failed().filter(|(phase, _)| matches!(phase.body, Body::Approval(_)));
-    let again = refused
-        .map(|(phase, _)| format!("have it asked again with  onward retry {id} {}\n", safe::line(phase.id.as_str())));
-    logs.into_iter().chain(again).collect()
-}
-
-fn last_words(finished: &Finished) -> String {
-    let run = &finished.run;
-    let id = safe::line(run.id.as_str());
-    let done = format!("{} of {} phases done", run.phases_finished(), run.phases_total());
-    let resume = format!("go on with  {}\n", safe::line(&view::resume_command(&run.id)));
-    match finished.ending {
-        Ending::Failed if run.status() == RunStatus::Archived => {
-            format!("{} run {id} failed, {done}, and is archived\nlook at it with  onward show {id}\n", paint::bad("✗"))
-        }
-        Ending::Completed => format!("{} run {id} is complete, {done}\n", paint::good("✓")),
-        Ending::Failed => {
-            format!("{} run {id} failed, {done}\n{}{resume}", paint::bad("✗"), after_a_failure(run))
-        }
-        Ending::Stopped(reason) => {
-            let why = match reason {
-                StopReason::Interrupt => "was interrupted",
-                StopReason::SessionEnd => "was told to end",
-                StopReason::Hangup => "lost its terminal; phases at work go on, and the next start takes their results",
-                StopReason::Question => "needs an answer",
-                StopReason::OnlyThat => "did what was wanted of it",
-                StopReason::DriverGone => "was stopped after a failure",
-                StopReason::Rewind => "was rewound",
-                StopReason::Import => "was taken over from a file",
-                StopReason::Limit | StopReason::Deadline | StopReason::Pause | StopReason::Cancel => {
-                    return limits::last_words(run, reason);
-                }
-                StopReason::Waiting => "waits for others",
-            };
-            let left = left_at_work(run, reason);
-            let awaited = if reason == StopReason::Waiting { people::awaited(run) } else { String::new() };
-            format!("{} run {id} {why}, {done}\n{left}{awaited}{resume}", paint::doubtful("■"))
-        }
-    }
-}
-
-/// Phases that were told to end and have not, where that is not what was wanted.
-fn left_at_work(run: &Run, reason: StopReason) -> String {
-    let ids: Vec<String> = run.running().map(|(phase, _)| safe::line(phase.id.as_str())).collect();
-    if ids.is_empty() || reason == StopReason::Hangup {
-        return String::new();
-    }
-    format!("did not end in time: {}; the next start finds what became of it\n", ids.join(", "))
 }
 
 /// Whether this event greets the watcher of a run.

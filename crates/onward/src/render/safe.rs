@@ -2,6 +2,9 @@
 
 use std::fmt::Write as _;
 
+/// No colour is longer.
+const COLOUR_BYTES_MAX: usize = 64;
+
 /// A text for one line: line breaks are escaped too.
 pub(crate) fn line(text: &str) -> String {
     escaped(text, |_| false)
@@ -12,13 +15,78 @@ pub(crate) fn block(text: &str) -> String {
     escaped(text, |character| matches!(character, '\n' | '\t'))
 }
 
-/// The next bytes of a stream as harmless text. A character that is cut in two at the end waits in `rest`.
-pub(crate) fn stream(rest: &mut Vec<u8>, bytes: &[u8]) -> String {
-    rest.extend_from_slice(bytes);
-    let whole = rest.len() - cut_off(rest);
-    let text = block(&String::from_utf8_lossy(&rest[..whole]));
-    rest.drain(..whole);
-    text
+/// A line or more of a phase's output: colours pass, line breaks and tabs stay, and a terminal obeys nothing else of it.
+pub(crate) fn coloured(text: &str) -> String {
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(at) = rest.find(['\u{1b}', '\r']) {
+        out.push_str(&block(&rest[..at]));
+        rest = &rest[at..];
+        if rest.starts_with("\r\n") {
+            rest = &rest[1..];
+        } else if let Some(length) = colour(rest) {
+            out.push_str(&rest[..length]);
+            rest = &rest[length..];
+        } else {
+            out.push_str(&block(&rest[..1]));
+            rest = &rest[1..];
+        }
+    }
+    out.push_str(&block(rest));
+    out
+}
+
+/// The length of the colour that a text begins with, which may be a style such as bold, but not one that hides what follows.
+fn colour(text: &str) -> Option<usize> {
+    let parameters = text.strip_prefix("\u{1b}[")?;
+    let end = parameters.find(|character: char| !character.is_ascii_digit() && !matches!(character, ';' | ':'))?;
+    let hides = parameters[..end].split(';').any(|parameter| parameter.trim_start_matches('0') == "8");
+    let fits =
+        parameters[end..].starts_with('m') && end <= COLOUR_BYTES_MAX && !(hides && !is_extended(&parameters[..end]));
+    fits.then_some("\u{1b}[".len() + end + "m".len())
+}
+
+/// `38;5;8` is a colour and hides nothing.
+fn is_extended(parameters: &str) -> bool {
+    parameters.contains("38;") || parameters.contains("48;") || parameters.contains("58;")
+}
+
+/// The output of a phase in pieces, as text that a terminal may be given.
+#[derive(Debug, Default)]
+pub(crate) struct OutputText {
+    /// The beginning of a character or of a colour.
+    rest: Vec<u8>,
+}
+
+impl OutputText {
+    /// The next bytes. What is cut in two at the end waits for the rest of it.
+    pub(crate) fn next(&mut self, bytes: &[u8]) -> String {
+        self.rest.extend_from_slice(bytes);
+        let whole = self.rest.len() - cut_off(&self.rest);
+        let whole = whole - cut_colour(&self.rest[..whole]);
+        let text = coloured(&String::from_utf8_lossy(&self.rest[..whole]));
+        self.rest.drain(..whole);
+        text
+    }
+
+    /// All that waited, and the end of every colour.
+    pub(crate) fn end(self) -> String {
+        format!("{}{}", coloured(&String::from_utf8_lossy(&self.rest)), super::paint::RESET)
+    }
+}
+
+/// How many bytes at the end may be the beginning of a colour, or of a line break.
+fn cut_colour(bytes: &[u8]) -> usize {
+    if bytes.ends_with(b"\r") {
+        return 1;
+    }
+    let longest = bytes.len().min(COLOUR_BYTES_MAX + "\u{1b}[".len());
+    let end = &bytes[bytes.len() - longest..];
+    let Some(at) = end.iter().rposition(|byte| *byte == 0x1b) else { return 0 };
+    let begun = &end[at + 1..];
+    let is_open = begun.strip_prefix(b"[").map_or(begun.is_empty(), |parameters| {
+        parameters.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b';' | b':'))
+    });
+    if is_open { end.len() - at } else { 0 }
 }
 
 /// How many bytes at the end are the beginning of a character.
@@ -53,7 +121,8 @@ fn escaped(text: &str, stays: impl Fn(char) -> bool) -> String {
 /// Control characters, and marks that reorder or hide text so that what is shown is not what is there.
 pub(super) fn is_obeyed(character: char) -> bool {
     character.is_control()
-        || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+        || matches!(character, '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+        || matches!(character, '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 #[cfg(test)]
@@ -75,14 +144,26 @@ mod tests {
     }
 
     #[test]
-    fn a_character_that_comes_in_two_parts_is_shown_once() {
-        let mut rest = Vec::new();
-        let bytes = "é→\u{1b}".as_bytes();
-        let mut shown = String::new();
+    fn colours_pass_and_nothing_else_does() {
+        assert_eq!(coloured("\u{1b}[1;31mred\u{1b}[m\ta\r\nb"), "\u{1b}[1;31mred\u{1b}[m\ta\nb");
+        assert_eq!(coloured("\u{1b}[38;5;8mgrey"), "\u{1b}[38;5;8mgrey");
+        assert_eq!(coloured("\u{1b}[8mhidden \u{1b}[0;8m"), "\\u{1b}[8mhidden \\u{1b}[0;8m");
+        assert_eq!(
+            coloured("\u{1b}[2J\u{1b}]0;title\u{7}\u{1b}[?25l\r"),
+            "\\u{1b}[2J\\u{1b}]0;title\\u{7}\\u{1b}[?25l\\r"
+        );
+        assert_eq!(coloured("abc\u{202e}\u{61c}\u{9b}31m"), "abc\\u{202e}\\u{61c}\\u{9b}31m");
+    }
+
+    #[test]
+    fn what_comes_in_two_parts_is_shown_once() {
+        let bytes = "é→\u{1b}[31mx\u{1b}[2J\r\ny\u{1b}".as_bytes();
+        let (mut one, mut shown) = (OutputText::default(), String::new());
         for byte in bytes {
-            shown.push_str(&stream(&mut rest, &[*byte]));
+            shown.push_str(&one.next(&[*byte]));
         }
-        assert_eq!((shown.as_str(), rest.len()), ("é→\\u{1b}", 0));
-        assert_eq!(stream(&mut rest, &[0xff, b'a']), "\u{fffd}a");
+        shown.push_str(&one.end());
+        assert_eq!(shown, "é→\u{1b}[31mx\\u{1b}[2J\ny\\u{1b}\u{1b}[0m");
+        assert_eq!(OutputText::default().next(&[0xff, b'a']), "\u{fffd}a");
     }
 }

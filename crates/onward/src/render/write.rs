@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::beside::{self, OutputStream, Printout};
-use super::{json, safe};
+use super::{hints, json, live, safe, wrap};
 
 /// Bytes that are copied at once.
 const COPIED_BYTES: usize = 64 * 1024;
@@ -42,14 +42,11 @@ pub(super) fn line_json(value: &impl Serialize) {
     let_out(OutputStream::Out, json::line(value).as_bytes(), |bytes| ignore(write_to(io::stdout().lock(), bytes)));
 }
 
-/// All that is not the answer, on stderr.
+/// All that is not the answer, on stderr. On a terminal it fits the width.
 pub(crate) fn say(text: &str) {
+    let text = hints::shortened(text);
+    let text = live::columns_of_stderr().map_or_else(|| text.clone(), |columns| wrap::fit(&text, columns));
     let_out(OutputStream::Err, text.as_bytes(), |bytes| ignore(write_to(anstream::stderr().lock(), bytes)));
-}
-
-/// Writes control sequences for the cursor's line to the terminal; they are no colour and are not taken out.
-pub(super) fn rewrite(text: &str) {
-    let_out(OutputStream::Err, text.as_bytes(), |bytes| ignore(write_to(io::stderr().lock(), bytes)));
 }
 
 /// Writes an answer that is redrawn in place to the terminal, with its control sequences.
@@ -117,12 +114,14 @@ pub(crate) enum Readership {
     NobodyReads,
 }
 
-/// Copies what a phase printed to stdout: as it is for programs, harmless for a terminal, which would obey it.
+/// Copies what a phase printed to stdout: as it is for programs; a terminal is given colours, and nothing else that it would obey.
 pub(crate) fn copy(mut from: impl Read) -> io::Result<Readership> {
     let mut out = io::stdout().lock();
     let terminal = out.is_terminal();
     let mut buffer = vec![0; COPIED_BYTES];
-    let mut rest = Vec::new();
+    let mut text = safe::OutputText::default();
+    let colours = !matches!(anstream::AutoStream::choice(&out), anstream::ColorChoice::Never);
+    let shown = |text: String| if colours { text } else { console::strip_ansi_codes(&text).into_owned() };
     loop {
         let count = match from.read(&mut buffer) {
             Ok(0) => break,
@@ -131,7 +130,7 @@ pub(crate) fn copy(mut from: impl Read) -> io::Result<Readership> {
             Err(why) => return Err(why),
         };
         let written = if terminal {
-            out.write_all(safe::stream(&mut rest, &buffer[..count]).as_bytes())
+            out.write_all(shown(text.next(&buffer[..count])).as_bytes())
         } else {
             out.write_all(&buffer[..count])
         };
@@ -140,7 +139,8 @@ pub(crate) fn copy(mut from: impl Read) -> io::Result<Readership> {
             return Ok(Readership::NobodyReads);
         }
     }
-    let ended = write_to(&mut out, safe::block(&String::from_utf8_lossy(&rest)).as_bytes());
+    let end = if terminal { shown(text.end()) } else { String::new() };
+    let ended = write_to(&mut out, end.as_bytes());
     let copied = if ended.is_ok() { Readership::All } else { Readership::NobodyReads };
     remember(ended);
     Ok(copied)

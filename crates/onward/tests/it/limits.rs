@@ -1,5 +1,6 @@
 //! Waiting, pausing, giving up.
 
+use std::num::NonZeroU16;
 use std::time::Duration;
 
 use onward_testkit::{Signal, TestProject, wait_until};
@@ -122,9 +123,13 @@ fn a_countdown_is_one_line() {
     project.write("go", "");
     terminal.expect("waiting for the limit api: 2 s left");
     terminal.expect("a done");
-    let shown = terminal.wait_code(0).out;
-    let lines = shown.lines().filter(|line| line.contains("waiting for")).count();
-    assert_eq!(lines, 1, "{shown}");
+    let count = |count| NonZeroU16::new(count).expect("a screen has some");
+    let mut screen = vt100::Parser::new(count(40), count(120), 0);
+    terminal.wait_until("the end", |terminal| terminal.text().contains("is complete"));
+    screen.process(terminal.shown());
+    let shown = screen.screen().contents();
+    assert!(!shown.contains("waiting for") && shown.contains("turned away by the limit api"), "{shown}");
+    terminal.wait_code(0);
 }
 
 /// Two projects of one user draw on one limit. The first is turned away for some seconds; the second does not even try before

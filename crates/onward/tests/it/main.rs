@@ -18,6 +18,7 @@ mod hostile;
 #[cfg(feature = "kill-points")]
 mod kill_points;
 mod limits;
+mod live;
 mod looks;
 mod losses;
 mod lost_store;

@@ -1,0 +1,92 @@
+//! The last words about a run that was driven: they stay on the screen when everything else is gone.
+
+use jiff::Timestamp;
+use onward_core::event::StopReason;
+use onward_core::plan::{Body, Phase};
+use onward_core::question;
+use onward_core::run::{Ending, PhaseState, PhaseStatus, Run, RunStatus};
+use onward_core::view;
+use onward_engine::Finished;
+
+use super::{limits, paint, people, safe, time};
+
+/// Phases that failed and are named at the end.
+const FAILURES_MAX: usize = 10;
+
+/// Where to look after the last failure of something that prints, and what makes a person's no undone: a resume does not.
+fn after_a_failure(run: &Run) -> String {
+    let id = safe::line(run.id.as_str());
+    let failed = || run.phases().filter(|(_, state)| state.status == PhaseStatus::Failed);
+    let prints = |phase: &Phase| phase.children.is_none() && matches!(phase.body, Body::Run { .. } | Body::Agent(_));
+    let printed = failed().filter(|(phase, state)| state.attempts > 0 && prints(phase));
+    let logs = printed
+        .max_by_key(|(_, state)| state.ended_at)
+        .map(|(phase, _)| format!("see what it printed with  onward logs {id} {}\n", safe::line(phase.id.as_str())));
+    let refused = failed().filter(|(phase, _)| matches!(phase.body, Body::Approval(_)));
+    let again = refused
+        .map(|(phase, _)| format!("have it asked again with  onward retry {id} {}\n", safe::line(phase.id.as_str())));
+    let mut answered = question::failed(run).filter(|_| run.phases_total() > 1);
+    let one = answered.next().filter(|_| answered.next().is_none()).map(|one| safe::line(one.phase.as_str()));
+    let answers = one.map(|phase| {
+        format!("leave it out with  onward skip {id} {phase}\ntake it as done with  onward adopt {id} {phase}\n")
+    });
+    logs.into_iter().chain(again).chain(answers).collect()
+}
+
+/// All phases that failed, and why.
+fn failures(run: &Run) -> String {
+    let all: Vec<_> = run.phases().filter(|(_, state)| state.status == PhaseStatus::Failed).collect();
+    let line = |(phase, state): &(&Phase, &PhaseState)| {
+        let error = state.error.as_ref().map(|error| safe::line(&error.message)).unwrap_or_default();
+        format!("  {} {}  {error}\n", paint::bad("✗"), safe::line(phase.id.as_str()))
+    };
+    let more = all.len().saturating_sub(FAILURES_MAX);
+    let more = (more > 0).then(|| format!("    and {more} more\n"));
+    all.iter().take(FAILURES_MAX).map(line).chain(more).collect()
+}
+
+/// The end of a run for whoever watched it; `begun` is when this driver began.
+pub(super) fn last_words(finished: &Finished, begun: Option<Timestamp>) -> String {
+    let run = &finished.run;
+    let id = safe::line(run.id.as_str());
+    let took = begun.map(|at| format!(" in {}", time::span(at, run.updated_at))).unwrap_or_default();
+    let done = format!("{} of {} phases done{took}", run.phases_finished(), run.phases_total());
+    let resume = format!("go on with  {}\n", safe::line(&view::resume_command(&run.id)));
+    match finished.ending {
+        Ending::Failed if run.status() == RunStatus::Archived => {
+            format!("{} run {id} failed, {done}, and is archived\nlook at it with  onward show {id}\n", paint::bad("✗"))
+        }
+        Ending::Completed => format!("{} run {id} is complete, {done}\n", paint::good("✓")),
+        Ending::Failed => {
+            format!("{} run {id} failed, {done}\n{}{}{resume}", paint::bad("✗"), failures(run), after_a_failure(run))
+        }
+        Ending::Stopped(reason) => {
+            let why = match reason {
+                StopReason::Interrupt => "was interrupted",
+                StopReason::SessionEnd => "was told to end",
+                StopReason::Hangup => "lost its terminal; phases at work go on, and the next start takes their results",
+                StopReason::Question => "needs an answer",
+                StopReason::OnlyThat => "did what was wanted of it",
+                StopReason::DriverGone => "was stopped after a failure",
+                StopReason::Rewind => "was rewound",
+                StopReason::Import => "was taken over from a file",
+                StopReason::Limit | StopReason::Deadline | StopReason::Pause | StopReason::Cancel => {
+                    return limits::last_words(run, reason);
+                }
+                StopReason::Waiting => "waits for others",
+            };
+            let left = left_at_work(run, reason);
+            let awaited = if reason == StopReason::Waiting { people::awaited(run) } else { String::new() };
+            format!("{} run {id} {why}, {done}\n{left}{awaited}{resume}", paint::doubtful("■"))
+        }
+    }
+}
+
+/// Phases that were told to end and have not, where that is not what was wanted.
+fn left_at_work(run: &Run, reason: StopReason) -> String {
+    let ids: Vec<String> = run.running().map(|(phase, _)| safe::line(phase.id.as_str())).collect();
+    if ids.is_empty() || reason == StopReason::Hangup {
+        return String::new();
+    }
+    format!("did not end in time: {}; the next start finds what became of it\n", ids.join(", "))
+}

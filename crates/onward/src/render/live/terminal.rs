@@ -1,0 +1,64 @@
+//! The terminal that stderr is, asked each time: it may be resized, and this process may be sent to the background.
+
+use std::io::{IsTerminal, stderr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use anstream::{AutoStream, ColorChoice};
+use rustix::process::getpgrp;
+use rustix::termios::{tcgetpgrp, tcgetwinsize};
+use signal_hook::consts::SIGCONT;
+use signal_hook::flag;
+
+/// Columns and lines of a screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ScreenSize {
+    pub(super) columns: usize,
+    pub(super) lines: usize,
+}
+
+/// A terminal that does not say how large it is.
+const UNKNOWN: ScreenSize = ScreenSize { columns: 80, lines: 24 };
+
+/// Set while this process was stopped and goes on, until somebody has heard of it.
+static CONTINUED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
+/// Whether stderr is a terminal on which lines can be written over.
+pub(in crate::render) fn is_possible() -> bool {
+    let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+    stderr().is_terminal() && !dumb
+}
+
+/// The columns of the terminal that stderr is; none where it is none.
+pub(in crate::render) fn columns_of_stderr() -> Option<usize> {
+    stderr().is_terminal().then(|| size().columns)
+}
+
+pub(super) fn size() -> ScreenSize {
+    match tcgetwinsize(stderr()) {
+        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => {
+            ScreenSize { columns: size.ws_col.into(), lines: size.ws_row.into() }
+        }
+        Ok(_) | Err(_) => UNKNOWN,
+    }
+}
+
+/// Whether the terminal is this process's at the moment. Where that cannot be told it is.
+pub(super) fn is_in_foreground() -> bool {
+    tcgetpgrp(stderr()).map_or(true, |group| group == getpgrp())
+}
+
+pub(super) fn has_colours() -> bool {
+    !matches!(AutoStream::choice(&stderr()), ColorChoice::Never)
+}
+
+/// Whether this process was stopped and went on since the last call: what it had drawn is somewhere above then.
+pub(super) fn was_continued() -> bool {
+    let flag = CONTINUED.get_or_init(|| {
+        let flag = Arc::new(AtomicBool::new(false));
+        // Without it a line too many is written over, after Ctrl+Z alone.
+        let _ = flag::register(SIGCONT, Arc::clone(&flag));
+        flag
+    });
+    flag.swap(false, Ordering::SeqCst)
+}
