@@ -139,7 +139,7 @@ pub fn plan(policy: &Policy, runs: &[RunFacts], now: Timestamp) -> PrunePlan {
     let newest = newest_unfinished(runs);
     let mut plan = PrunePlan::default();
     for run in runs {
-        let fate = of_run(policy, run, newest.contains(&run.id), clock.as_deref(), now);
+        let fate = of_run(policy, run, &newest, clock.as_deref(), now);
         let goes = match &fate {
             PruneFate::Goes(_, consent) => Some(*consent),
             PruneFate::Stays(_) => None,
@@ -210,7 +210,13 @@ fn newest_unfinished(runs: &[RunFacts]) -> BTreeSet<&RunId> {
     newest.into_values().map(|run| &run.id).collect()
 }
 
-fn of_run(policy: &Policy, run: &RunFacts, newest: bool, clock: Option<&str>, now: Timestamp) -> PruneFate {
+fn of_run(
+    policy: &Policy,
+    run: &RunFacts,
+    newest: &BTreeSet<&RunId>,
+    clock: Option<&str>,
+    now: Timestamp,
+) -> PruneFate {
     let (limit, word, consent) = match run.status {
         RunStatus::Running => return PruneFate::Stays("it is running".to_owned()),
         RunStatus::Interrupted | RunStatus::Paused | RunStatus::Waiting => {
@@ -220,7 +226,7 @@ fn of_run(policy: &Policy, run: &RunFacts, newest: bool, clock: Option<&str>, no
         RunStatus::Completed => (policy.runs.ended, "completed", PruneConsent::Standing),
         RunStatus::Archived => (policy.runs.ended, "archived", PruneConsent::Standing),
     };
-    if newest {
+    if newest.contains(&run.id) {
         return PruneFate::Stays(format!("the newest run of {} {} that can go on", run.kind, run.project));
     }
     if let Some(fault) = clock {

@@ -14,8 +14,8 @@ pub(crate) mod input_key;
 pub(crate) mod inputs;
 mod key_material;
 mod known;
-mod literals;
 mod names;
+mod secret_forms;
 mod shapes;
 mod starts;
 pub(crate) mod twins;
@@ -33,9 +33,9 @@ pub use digests::Digests;
 use key_material::KeyMaterial;
 pub use known::secrets;
 pub(crate) use known::{given, go_by, learn_inputs, names, secret_in, whole_input, whole_text};
-use literals::Literals;
 pub use names::{SecretNames, names_a_secret};
 pub use onward_core::run::MARK;
+use secret_forms::Literals;
 use shapes::{BytesBefore, Class, KeyBlockLine};
 use starts::Starts;
 
@@ -291,9 +291,9 @@ impl Scan {
     /// Drops one byte of a secret, unless the secret is over. Another known value may begin inside it and reach beyond it.
     fn step_inside(&mut self, secrets: &Secrets, bytes: &[u8], at: usize, more: More) -> DecidedTo {
         match secrets.literals.literal_here(&bytes[at..], more) {
-            literals::LiteralMatch::Nothing => {}
-            literals::LiteralMatch::Undecided => return DecidedTo::HoldFrom(at),
-            literals::LiteralMatch::Whole(length) => self.cut = self.cut.max(length),
+            secret_forms::LiteralMatch::Nothing => {}
+            secret_forms::LiteralMatch::Undecided => return DecidedTo::HoldFrom(at),
+            secret_forms::LiteralMatch::Whole(length) => self.cut = self.cut.max(length),
         }
         if self.cut > 0 {
             self.cut -= 1;
@@ -330,12 +330,12 @@ impl Scan {
         let literal = secrets.literals.literal_here(&bytes[at..], more);
         let shape = shapes::shape_here(secrets, &bytes[at..], BytesBefore::new(&self.behind, &bytes[..at]), more);
         match (literal, shape) {
-            (literals::LiteralMatch::Undecided, _) | (_, PlaceMatch::Undecided) => PlaceMatch::Undecided,
-            (literals::LiteralMatch::Nothing, shape) => shape,
-            (literals::LiteralMatch::Whole(length), PlaceMatch::Secret { keep: 0, cut, follow }) => {
+            (secret_forms::LiteralMatch::Undecided, _) | (_, PlaceMatch::Undecided) => PlaceMatch::Undecided,
+            (secret_forms::LiteralMatch::Nothing, shape) => shape,
+            (secret_forms::LiteralMatch::Whole(length), PlaceMatch::Secret { keep: 0, cut, follow }) => {
                 PlaceMatch::Secret { keep: 0, cut: cut.max(length), follow }
             }
-            (literals::LiteralMatch::Whole(length), _) => {
+            (secret_forms::LiteralMatch::Whole(length), _) => {
                 PlaceMatch::Secret { keep: 0, cut: length, follow: Follow::Nothing }
             }
         }

@@ -84,7 +84,12 @@ impl Checker {
                 self.diagnostics.push(Diagnostic::error(Code::MissingKey, message).at(place).help(help));
             }
         }
-        self.one_of(keys, entries, place, mistyped);
+        let said: Vec<&NodeEntry> = entries.iter().filter(|entry| keys.one_of.contains(&entry.key.as_str())).collect();
+        match said.split_first() {
+            None if mistyped => {}
+            None => self.no_kind(keys, place),
+            Some((first, rest)) => self.two_kinds(keys, first, rest),
+        }
     }
 
     fn field(&mut self, field: &'static Field, entry: &NodeEntry) {
@@ -137,17 +142,16 @@ impl Checker {
         }
     }
 
-    fn one_of(&mut self, keys: &'static Keys, entries: &[NodeEntry], place: Place, mistyped: bool) {
-        let mut said = entries.iter().filter(|entry| keys.one_of.contains(&entry.key.as_str()));
-        let Some(first) = said.next() else {
-            if !keys.one_of.is_empty() && !mistyped {
-                let message = format!("{} does not say how it is done", keys.what);
-                let help = format!("give it exactly one of {}", one_of(keys.one_of));
-                self.diagnostics.push(Diagnostic::error(Code::NoKind, message).at(place).help(help));
-            }
-            return;
-        };
-        for second in said {
+    fn no_kind(&mut self, keys: &'static Keys, place: Place) {
+        if !keys.one_of.is_empty() {
+            let message = format!("{} does not say how it is done", keys.what);
+            let help = format!("give it exactly one of {}", one_of(keys.one_of));
+            self.diagnostics.push(Diagnostic::error(Code::NoKind, message).at(place).help(help));
+        }
+    }
+
+    fn two_kinds(&mut self, keys: &'static Keys, first: &NodeEntry, rest: &[&NodeEntry]) {
+        for second in rest {
             let message = format!("`{}` and `{}` exclude each other in {}", first.key, second.key, keys.what);
             let help = format!("keep exactly one of {}", one_of(keys.one_of));
             self.diagnostics.push(Diagnostic::error(Code::TwoKinds, message).at(second.place).help(help));

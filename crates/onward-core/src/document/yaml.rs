@@ -36,15 +36,15 @@ pub(crate) fn read(text: &str, builder: &mut Builder) -> Result<(), Fatal> {
             }
             Event::Alias(anchor) => builder.alias(anchor, place)?,
             Event::Scalar(text, style, anchor, tag) => {
-                refuse_tag(builder, tag.is_some(), place);
+                refuse_tag(builder, tag.as_ref(), place);
                 builder.scalar(text.into_owned(), style == ScalarStyle::Plain, anchor, place)?;
             }
             Event::SequenceStart(anchor, tag) => {
-                refuse_tag(builder, tag.is_some(), place);
+                refuse_tag(builder, tag.as_ref(), place);
                 builder.open_sequence(anchor, place)?;
             }
             Event::MappingStart(anchor, tag) => {
-                refuse_tag(builder, tag.is_some(), place);
+                refuse_tag(builder, tag.as_ref(), place);
                 builder.open_mapping(anchor, place)?;
             }
             Event::SequenceEnd | Event::MappingEnd => builder.close()?,
@@ -58,8 +58,8 @@ fn start(span: Span) -> Place {
     Place::new(span.start.line(), span.start.col() + 1)
 }
 
-fn refuse_tag(builder: &mut Builder, tagged: bool, place: Place) {
-    if tagged {
+fn refuse_tag<T>(builder: &mut Builder, tag: Option<T>, place: Place) {
+    if tag.is_some() {
         let fault = Diagnostic::error(Code::TagRefused, "a tag (`!...`) stands here; plans have none");
         builder.diagnostics.push(fault.at(place).help("leave the tag out; quote the value if it must stay text"));
     }

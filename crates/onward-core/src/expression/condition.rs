@@ -206,7 +206,8 @@ fn tokens(text: &str, base: usize) -> Result<Vec<(ConditionToken, usize)>, Expre
             let length =
                 rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))).unwrap_or(rest.len());
             let called = rest[length..].starts_with("()");
-            tokens.push((word(&rest[..length], called, offset)?, offset));
+            let name = &rest[..length];
+            tokens.push((if called { status(name, offset)? } else { word(name, offset)? }, offset));
             at += length + if called { 2 } else { 0 };
         } else if first == '"' {
             return Err(malformed(offset, "texts in conditions stand in single quotes"));
@@ -229,15 +230,19 @@ fn quoted(rest: &str) -> Option<usize> {
     }
 }
 
-fn word(word: &str, called: bool, offset: usize) -> Result<ConditionToken, ExpressionError> {
+/// A word with `()` behind it.
+fn status(word: &str, offset: usize) -> Result<ConditionToken, ExpressionError> {
     match word {
-        "success" if called => Ok(ConditionToken::Outcome(StatusWord::Success)),
-        "failure" if called => Ok(ConditionToken::Outcome(StatusWord::Failure)),
-        "always" if called => Ok(ConditionToken::Outcome(StatusWord::Always)),
+        "success" => Ok(ConditionToken::Outcome(StatusWord::Success)),
+        "failure" => Ok(ConditionToken::Outcome(StatusWord::Failure)),
+        "always" => Ok(ConditionToken::Outcome(StatusWord::Always)),
+        _ => Err(malformed(offset, format!("`{word}()` is not known; there are success(), failure() and always()"))),
+    }
+}
+
+fn word(word: &str, offset: usize) -> Result<ConditionToken, ExpressionError> {
+    match word {
         "success" | "failure" | "always" => Err(malformed(offset, format!("write `{word}()`"))),
-        _ if called => {
-            Err(malformed(offset, format!("`{word}()` is not known; there are success(), failure() and always()")))
-        }
         "true" | "false" => Ok(ConditionToken::Literal(word.to_owned())),
         _ if word.parse::<f64>().is_ok_and(f64::is_finite) => Ok(ConditionToken::Literal(word.to_owned())),
         _ => Reference::parse(word).map(ConditionToken::Value).map_err(|what| malformed(offset, what)),

@@ -415,7 +415,7 @@ impl Run {
             self.derived.delayed.remove(&(time, at));
         }
         self.count(at, &before);
-        self.spread(at, fate, before.status, before.opened);
+        self.spread(at, fate, &before);
     }
 
     /// Counts that change when a phase becomes finished or failed, or stops being so.
@@ -484,12 +484,12 @@ impl Run {
 }
 
 /// The part of a phase's state that the counts of the run depend on.
-struct CountedPhase {
-    status: PhaseStatus,
+pub(super) struct CountedPhase {
+    pub(super) status: PhaseStatus,
     finished: bool,
     /// A parked phase does not keep the others from going on, so it does not count here.
     failed: bool,
-    opened: bool,
+    pub(super) opened: bool,
     not_before: Option<Timestamp>,
 }
 

@@ -1,6 +1,7 @@
 //! The readiness of every phase, kept up to date as phases change. [`super::readiness`] has the rules; here they are asked again
 //! where an answer may have changed, and nowhere else.
 
+use super::apply::CountedPhase;
 use super::readiness::{NeedOutcome, Readiness, is_cut_short, readiness, readiness_of_finally};
 use super::state::{Before, PhaseStatus, Run};
 use crate::event::RunResult;
@@ -32,17 +33,17 @@ impl Run {
     }
 
     /// A phase has changed: its own turn, and that of all that looks at it.
-    pub(super) fn spread(&mut self, at: usize, fate: NeedOutcome, status: PhaseStatus, opened: bool) {
+    pub(super) fn spread(&mut self, at: usize, fate: NeedOutcome, before: &CountedPhase) {
         let index = self.derived.index.clone();
         let mut next = Vec::new();
-        if self.phases[at].status != status {
+        if self.phases[at].status != before.status {
             next.extend(&index.watchers[at]);
         }
         let after = self.fate(at);
         if after != fate {
             next.extend(&index.dependents[at]);
         }
-        if after != fate || self.phases[at].opened != opened {
+        if after != fate || self.phases[at].opened != before.opened {
             next.extend(&index.children[at]);
         }
         // One part that failed may keep the others from starting.

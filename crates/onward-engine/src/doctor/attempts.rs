@@ -90,10 +90,9 @@ pub(super) fn all_unrecorded(project: &Project, run: &Run) -> Vec<Unrecorded> {
             let folder = AttemptFolder::at(path.clone());
             let lives = attendant::is_at_work(&folder).unwrap_or(false);
             let phase = of.map(|(_, phase, _)| phase.clone());
-            let is_last = number(&path) == last;
             let is_open =
                 phase.as_ref().and_then(|phase| run.phase_state(phase)).is_some_and(|state| !state.is_finished());
-            let is_taken_up = is_open && number(&path).is_some() && says_something(&folder, is_last);
+            let is_taken_up = is_open && number(&path).is_some() && says_something(&folder, number(&path), last);
             all.push(Unrecorded { path, phase, lives, is_taken_up });
         }
     }
@@ -101,9 +100,9 @@ pub(super) fn all_unrecorded(project: &Project, run: &Run) -> Vec<Unrecorded> {
 }
 
 /// Whether it matters to the next start what an attempt left. That the last one failed does not: it would be tried again.
-fn says_something(folder: &AttemptFolder, is_last: bool) -> bool {
+fn says_something(folder: &AttemptFolder, number: Option<u32>, last: Option<u32>) -> bool {
     match (folder.started(), folder.exit()) {
-        (Ok(Some(_)), Ok(Some(exit))) => exit.outcome == ProcessEnd::Code(0) || !is_last,
+        (Ok(Some(_)), Ok(Some(exit))) => exit.outcome == ProcessEnd::Code(0) || number != last,
         (Ok(Some(_)), Ok(None) | Err(_)) | (Err(_), _) => true,
         (Ok(None), _) => false,
     }

@@ -123,7 +123,8 @@ if [ -n "$failed" ]; then
     exit 4
 fi
 pause $((ms / 3))
-for pair in "${outputs[@]}"; do echo "$pair" >> "$ONWARD_OUTPUT"; done
+# The project may just be renamed: what could not be given out was not done.
+for pair in "${outputs[@]}"; do echo "$pair" >> "$ONWARD_OUTPUT" || { note fail; leave; exit 9; }; done
 if [ -n "$file" ]; then echo "$run $attempt" > "$file"; fi
 if [ -n "$leaves" ]; then setsid sleep 1.5 > /dev/null 2>&1 & fi
 note end

@@ -14,7 +14,7 @@ pub(super) fn next(args: &args::NextArgs) -> Result<u8, Failure> {
     if args.output.json {
         render::answer_json(&next);
     } else {
-        render::answer(&render::people::next(&next));
+        render::answer(&render::external_phases::next(&next));
     }
     Ok(exit::DONE)
 }

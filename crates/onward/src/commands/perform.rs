@@ -8,9 +8,9 @@ use onward_core::input::Choice;
 use onward_engine::{Error, Onward, Result, stop};
 
 use super::{
-    approve, bare, check, checkpoint, completions, config, delete, demo, diff, doctor, explain, fork, graph, halt,
-    init, list, load, log, logs, man, next, prune, report, resume, rewind, run, save, schema, show, state, status,
-    steer, trust, why,
+    approve, bare, check, checkpoint, completions, config, delete, demo, diff, doctor, explain, fork, graph, init,
+    list, load, log, logs, man, next, pause_and_cancel, prune, report, resume, rewind, run, save, schema, show, state,
+    status, steer, trust, why,
 };
 use crate::args::{self, Audience, Cli, Color, StateVerb, Typed, Verb};
 use crate::failure::{self, Failure};
@@ -113,8 +113,8 @@ fn dispatch(cli: &Cli, reader: Audience) -> u8 {
         Some(Verb::Retry(args)) => steer::steer(args, Choice::Retry),
         Some(Verb::Skip(args)) => steer::steer(args, Choice::Skip),
         Some(Verb::Adopt(args)) => steer::steer(args, Choice::Adopt),
-        Some(Verb::Pause(args)) => halt::pause(args),
-        Some(Verb::Cancel(args)) => halt::cancel(args),
+        Some(Verb::Pause(args)) => pause_and_cancel::pause(args),
+        Some(Verb::Cancel(args)) => pause_and_cancel::cancel(args),
     };
     done.unwrap_or_else(|failure| fail(&or_lost(failure).or_stopped(), reader))
 }

@@ -45,7 +45,7 @@ fn say(about: &args::ReportedPhase, reported: &Reported) {
     } else if let Some(reason) = &reported.reason {
         render::say(&render::safe::block(&format!("not accepted, the phase stays as it was: {reason}\n")));
     } else {
-        render::say(&render::people::next(&reported.next));
+        render::say(&render::external_phases::next(&reported.next));
     }
 }
 

@@ -1,4 +1,4 @@
-//! Each fact of a run as a line for people, or as none where the next one says it better.
+//! Each fact of a run as a line for external_phases, or as none where the next one says it better.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use onward_core::resume::{Finding, Weight};
 use onward_core::run::Run;
 use onward_core::view;
 
-use super::{artifacts, composed, limits, markers, paint, people, replan, run, safe, time, vcs};
+use super::{artifacts, compound, external_phases, limits, markers, paint, replan, run, safe, time, vcs};
 
 /// The lines said so far, as far as the next one depends on them.
 #[derive(Debug, Default)]
@@ -60,7 +60,7 @@ impl ChangeLines {
                 Some(format!("{} {} is to be done again", paint::busy("↻"), name(phase)))
             }
             Event::PhaseSkipped { .. } | Event::PhaseExpanded { .. } | Event::MainPartEnded { .. } => {
-                composed::line(&recorded.event, run)
+                compound::line(&recorded.event, run)
             }
             Event::StopAsked { by, urgency } => stop(*by, *urgency, run),
             Event::WorldSeen { findings, .. } => findings_said(findings),
@@ -75,7 +75,7 @@ impl ChangeLines {
             | Event::Replanned(_) => replan::line(&recorded.event),
             Event::PhaseProbed { phase, answer, error } => self.proven(phase, *answer, error.as_ref()),
             Event::ApprovalAsked { .. } | Event::ApprovalAnswered { .. } | Event::Reported { .. } => {
-                people::line(&recorded.event, run)
+                external_phases::line(&recorded.event, run)
             }
             Event::SnapshotTaken(_)
             | Event::SnapshotMissed { .. }

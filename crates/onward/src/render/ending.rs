@@ -8,7 +8,7 @@ use onward_core::run::{Ending, PhaseState, PhaseStatus, Run, RunStatus};
 use onward_core::view;
 use onward_engine::Finished;
 
-use super::{limits, paint, people, safe, time};
+use super::{external_phases, limits, paint, safe, time};
 
 /// Phases that failed and are named at the end.
 const FAILURES_MAX: usize = 10;
@@ -76,7 +76,7 @@ pub(super) fn last_words(finished: &Finished, begun: Option<Timestamp>) -> Strin
                 StopReason::Waiting => "waits for others",
             };
             let left = left_at_work(run, reason);
-            let awaited = if reason == StopReason::Waiting { people::awaited(run) } else { String::new() };
+            let awaited = if reason == StopReason::Waiting { external_phases::awaited(run) } else { String::new() };
             format!("{} run {id} {why}, {done}\n{left}{awaited}{resume}", paint::doubtful("■"))
         }
     }

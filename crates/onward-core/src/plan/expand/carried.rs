@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::id::PhaseId;
 use crate::plan::{Phase, Plan};
 
-use super::taken_apart::{insert, is_compound};
+use super::children::{insert, is_compound};
 
 /// The plan with the phases of `finally` behind all others, marked: in a run there is one list of phases.
 #[must_use]

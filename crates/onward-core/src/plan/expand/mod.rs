@@ -5,17 +5,17 @@
 //! [`at_start`]; what depends on outputs by [`children`] and [`insert`] when its turn comes.
 
 mod carried;
+mod children;
 mod combinations;
 mod error;
 mod start;
-mod taken_apart;
 mod used;
 
 pub(crate) use carried::replaced;
 pub use carried::{carried_over, joined};
+pub use children::{children, insert, is_compound, outputs};
 pub use combinations::{combinations, is_static};
 pub use error::ExpandError;
 pub use start::{PHASES_MAX, at_start, is_known};
-pub use taken_apart::{children, insert, is_compound, outputs};
 pub(crate) use used::normal;
 pub use used::{DEPTH_MAX, UsedFault, read_used};

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::expression::{self, Reference};
 use crate::plan::{Body, Phase, Plan};
 
+use super::children::{children, is_compound, settled};
 use super::combinations::is_static;
-use super::taken_apart::{children, is_compound, settled};
 use super::{DEPTH_MAX, ExpandError};
 
 /// Phases of a plan with all that is taken apart in it. Matrices inside plans inside matrices multiply.

@@ -1,11 +1,10 @@
 //! An attempt is over: done, failed, to be tried again, or in doubt.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::replan;
+use super::{backoff, replan};
 use crate::event::{Claimed, Event, Outcome, PhaseError, StopRequest};
 use crate::evidence::Evidence;
 use crate::failure::FailureCode;
@@ -13,7 +12,7 @@ use crate::id::{Attempt, PhaseId};
 use crate::input::AttemptEnd;
 use crate::mutant::{self, Mutant};
 use crate::patterns;
-use crate::plan::{Backoff, Effects, OnInterrupt, Phase, RetryWhen, definition_digest};
+use crate::plan::{Effects, OnInterrupt, Phase, RetryWhen, definition_digest};
 use crate::replan::EXIT_REPLAN;
 use crate::run::proof;
 use crate::run::state::{PhaseState, Run};
@@ -212,7 +211,7 @@ pub(in crate::run) fn retried_or_failed(
     if failures >= phase.retry.max || !phase.retry.when.contains(&when) || stopping {
         return failed_for_good(run, phase, code, message);
     }
-    let wait = backoff(&phase.retry.backoff, failures, jitter_seed(run, &phase.id, attempt));
+    let wait = backoff::wait(&phase.retry.backoff, failures, backoff::jitter_seed(run, &phase.id, attempt));
     Event::RetryScheduled { phase: phase.id.clone(), not_before: now + wait }
 }
 
@@ -266,42 +265,4 @@ fn nothing_to_put_back(phase: &Phase, state: &PhaseState) -> Option<Event> {
 
 fn failed(phase: &Phase, code: FailureCode, message: String) -> Event {
     Event::PhaseFailed { phase: phase.id.clone(), error: PhaseError { code, message } }
-}
-
-/// The wait before retry number `retry` (from 0). With jitter it is between half and the whole of it; which, follows
-/// from the seed, since core has no randomness of its own.
-fn backoff(backoff: &Backoff, retry: u32, seed: u64) -> Duration {
-    let factor = backoff.factor.max(1.0).powi(i32::try_from(retry).unwrap_or(i32::MAX));
-    let whole = (backoff.initial.as_secs_f64() * factor).min(backoff.max.as_secs_f64());
-    #[expect(clippy::cast_precision_loss, reason = "a share between 0 and 1 needs no more than 32 bits")]
-    let share = if backoff.jitter { 0.5 + 0.5 * ((seed >> 32) as f64 / f64::from(u32::MAX)) } else { 1.0 };
-    Duration::from_secs_f64(whole * share)
-}
-
-fn jitter_seed(run: &Run, phase: &PhaseId, attempt: Attempt) -> u64 {
-    let hash = blake3::hash(format!("{}\n{phase}\n{attempt}", run.id).as_bytes());
-    u64::from_le_bytes(hash.as_bytes()[..8].try_into().expect("a hash has 32 bytes"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn plain(jitter: bool) -> Backoff {
-        Backoff { initial: Duration::from_secs(10), factor: 2.0, max: Duration::from_mins(1), jitter }
-    }
-
-    #[test]
-    fn waits_double_up_to_the_limit() {
-        let waits: Vec<u64> = (0..5).map(|retry| backoff(&plain(false), retry, 0).as_secs()).collect();
-        assert_eq!(waits, [10, 20, 40, 60, 60]);
-    }
-
-    #[test]
-    fn jitter_stays_between_half_and_whole() {
-        for seed in [0, u64::MAX / 3, u64::MAX] {
-            let wait = backoff(&plain(true), 1, seed);
-            assert!(wait >= Duration::from_secs(10) && wait <= Duration::from_secs(20), "{wait:?}");
-        }
-    }
 }

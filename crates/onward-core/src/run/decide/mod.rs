@@ -1,5 +1,6 @@
 //! Decisions: what happened outside becomes facts. One file for each kind of input.
 
+mod backoff;
 mod begin;
 mod dispatch;
 pub(super) mod ended;

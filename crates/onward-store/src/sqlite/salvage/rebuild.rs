@@ -13,7 +13,7 @@ use super::{
     Journal, Letter, Naming, OldCheckpoint, OldRun,
     closed::ClosedDatabase,
     log,
-    swap::{copy_whole, fold_log, move_blobs, swap, verify},
+    swap::{copy_whole, fold_log, move_blobs, swap_database, swap_log, verify},
     transplant,
     wreck::Wreck,
 };
@@ -162,7 +162,8 @@ impl Salvage {
         verify(scratch, &found)?;
         move_blobs(&scratch.join("new/blobs"), &folder.blobs())?;
         reached("salvage.before-swap");
-        swap(&folder, &log, &built, is_empty).map_err(failed)?;
+        let swapped = if is_empty { swap_database(&folder, &built) } else { swap_log(&folder, &log) };
+        swapped.map_err(failed)?;
         reached("salvage.after-swap");
         drop(closed);
         let mut store = SqliteStore::open_to_repair(folder.root())?;

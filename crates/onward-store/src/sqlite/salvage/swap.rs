@@ -48,24 +48,30 @@ pub(super) fn move_blobs(from: &Path, to: &Path) -> Result<(), StoreError> {
 }
 
 /// The one step that counts. Beside a log that holds every page it does not matter what the database file holds, unless
-/// it is empty: then `SQLite` takes the log for a left-over.
-pub(super) fn swap(folder: &Folder, log: &Path, built: &Path, is_empty: bool) -> io::Result<()> {
-    let index = folder.root().join("onward.db-shm");
-    // It holds nothing that the log does not, and nobody has it open.
-    match fs::remove_file(index) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        Ok(()) | Err(_) => {}
-    }
-    if is_empty {
-        // Its bytes are aside, and without a database they mean nothing.
-        drop(fs::remove_file(folder.wal()));
-        // Marked before it is there: killed in between, it is known all the same.
-        crate::ownership::mark_database(folder.root(), built).map_err(io::Error::other)?;
-        fs::rename(built, folder.database())?;
-    } else {
-        fs::rename(log, folder.wal())?;
-    }
+/// it is empty: then `SQLite` takes the log for a left-over, and it is [`swap_database`] that counts.
+pub(super) fn swap_log(folder: &Folder, log: &Path) -> io::Result<()> {
+    remove_index(folder)?;
+    fs::rename(log, folder.wal())?;
     sync_folder(folder.root())
+}
+
+/// The same where the database file is empty.
+pub(super) fn swap_database(folder: &Folder, built: &Path) -> io::Result<()> {
+    remove_index(folder)?;
+    // Its bytes are aside, and without a database they mean nothing.
+    drop(fs::remove_file(folder.wal()));
+    // Marked before it is there: killed in between, it is known all the same.
+    crate::ownership::mark_database(folder.root(), built).map_err(io::Error::other)?;
+    fs::rename(built, folder.database())?;
+    sync_folder(folder.root())
+}
+
+/// It holds nothing that the log does not, and nobody has it open.
+fn remove_index(folder: &Folder) -> io::Result<()> {
+    match fs::remove_file(folder.root().join("onward.db-shm")) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
 }
 
 /// Copies a file, if it is there, into a folder in which nothing has its name yet.
