@@ -37,7 +37,7 @@ fn fail_a(run: &mut Run) {
 /// The flags that are offered on a resume for a finding about phase `a`.
 fn offered(run: &Run, kind: FindingKind) -> Vec<String> {
     let open = [Finding::of(kind, &PhaseId::new("a"), "found".to_owned())];
-    let asked = question::on_resume(run, &open, &open, &[Offered::Choice].into(), &TypedWords::default());
+    let asked = question::on_resume(run, &open, &open, &open, &[Offered::Choice].into(), &TypedWords::default());
     let about_a = asked.choices.iter().filter_map(|offer| offer.command.split_once(" --"));
     about_a.map(|(_, flag)| flag.to_owned()).collect()
 }
@@ -66,7 +66,7 @@ fn a_cut_input_is_not_offered_to_be_typed() {
     let open = [Finding::of(FindingKind::InDoubt, &PhaseId::new("a"), "found".to_owned())];
     let fresh = |plan: &str| {
         let typed = TypedWords::new([plan], []);
-        let asked = question::on_resume(&run, &open, &open, &[Offered::Fresh].into(), &typed);
+        let asked = question::on_resume(&run, &open, &open, &open, &[Offered::Fresh].into(), &typed);
         asked.choices.iter().any(|offer| offer.command.contains("--fresh"))
     };
     assert!(fresh("--input=token=sunday"));
@@ -86,4 +86,42 @@ fn a_phase_that_was_cut_off_has_all_answers() {
     let run = driven("  a: { run: x }\n");
     assert!(run.phase_state(&PhaseId::new("a")).expect("a phase").attempt.is_some(), "it is at work");
     assert_eq!(offered(&run, FindingKind::InDoubt), ["retry a", "adopt a", "skip a"]);
+}
+
+fn commands(run: &Run, open: &[Finding], by_kept_plan: &[Finding], offered: &[Offered]) -> Vec<String> {
+    let asked =
+        question::on_resume(run, open, open, by_kept_plan, &offered.iter().copied().collect(), &TypedWords::default());
+    let begin = format!("{} ", run.id);
+    let after = |offer: &question::Offer| offer.command.split_once(&begin).map(|(_, flags)| flags.to_owned());
+    asked.choices.iter().filter_map(after).collect()
+}
+
+/// The plan was edited and two finished phases are stale. Each answer that is offered is one after which nothing is asked: to go
+/// on alone is none of them, and one phase is done again with the other kept.
+#[test]
+fn no_answer_leads_to_another_question() {
+    let run = driven("  a: { run: x }\n  b: { run: x }\n");
+    let of = |kind, phase: &str| Finding::of(kind, &PhaseId::new(phase), "found".to_owned());
+    let edited = Finding::new(FindingKind::PlanChanged, "edited");
+    let (a, b) = (of(FindingKind::Stale, "a"), of(FindingKind::Stale, "b"));
+    let offered = [Offered::GoOn, Offered::AcceptStale, Offered::Choice, Offered::PlanFromRun];
+    let both = [edited.clone(), a.clone(), b.clone()];
+    assert_eq!(
+        commands(&run, &both, &[b.clone()], &offered),
+        [
+            "--accept-stale",
+            "--retry a --accept-stale",
+            "--retry b --accept-stale",
+            "--retry a --retry b",
+            "--plan-from run --accept-stale",
+        ]
+    );
+    // One phase, stale by what was edited: the plan that is kept settles it, and so does doing it again.
+    let one = [edited.clone(), a.clone()];
+    assert_eq!(commands(&run, &one, &[], &offered), ["--accept-stale", "--retry a", "--plan-from run"]);
+    // An effect that may have happened is answered for by itself, and what is stale beside it is kept.
+    let doubt = of(FindingKind::InDoubt, "b");
+    let beside = commands(&run, &[edited, a, doubt.clone()], &[doubt], &offered);
+    assert!(beside.contains(&"--retry b --accept-stale".to_owned()), "{beside:?}");
+    assert!(!beside.iter().any(|flags| flags.is_empty()), "{beside:?}");
 }

@@ -25,7 +25,8 @@ const OTHERS: [FindingKind; 11] = [
     FindingKind::OrphanInTheWay,
 ];
 /// A kind that weighs what another one does and is answered by the same: whatever holds of that one holds of it.
-const THE_SAME: [(FindingKind, FindingKind); 1] = [(FindingKind::MarkerDiffers, FindingKind::Stale)];
+const THE_SAME: [(FindingKind, FindingKind); 2] =
+    [(FindingKind::MarkerDiffers, FindingKind::Stale), (FindingKind::WorktreeGone, FindingKind::BranchGone)];
 const HARMLESS: [FindingKind; 10] = [
     FindingKind::WorldWarns,
     FindingKind::BranchElsewhere,

@@ -99,6 +99,12 @@ pub(crate) fn events(store: &mut dyn Store, run: &RunId, after: Seq) -> Result<V
     Ok(all)
 }
 
+/// The first events of a run.
+pub(crate) fn first_events(store: &mut dyn Store, run: &RunId) -> Result<Vec<Recorded>> {
+    let read = store.events(run, Seq(0), *RECORDS_PER_READ.start())?;
+    read.into_iter().map(|record| decode(run, record)).collect()
+}
+
 /// The same, one at a time: however large they are together, few of them are in memory at once.
 fn each_event(store: &mut dyn Store, run: &RunId, mut after: Seq, mut take: impl FnMut(Recorded)) -> Result<()> {
     let mut at_once = *RECORDS_PER_READ.start();

@@ -27,9 +27,10 @@ use std::sync::Arc;
 
 pub use background::{Awake, Detached, HandOver, detach};
 pub use commands::external_phases::{DoneClaim, NextPhase, NextWork, PhaseReport, Reported};
+pub use commands::fork::Forked;
 pub use commands::init_and_delete::{FirstPlan, InitReport};
 pub use commands::replan::Proposed;
-pub use commands::rewind::{CheckpointDiff, Forked, Preview, RewindParts, Rewound};
+pub use commands::rewind::{CheckpointDiff, Preview, RewindParts, Rewound, WorkSince};
 pub use commands::rewind_steps;
 pub use commands::saved_state::Books;
 pub use doctor::{DoctorCode, DoctorFinding, DoctorSeverity, Findings, Repair, Repaired, StoreFacts};

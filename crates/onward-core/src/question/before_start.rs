@@ -4,23 +4,28 @@ use std::collections::BTreeSet;
 
 use crate::id::{PhaseId, RunId};
 use crate::input::Choice;
-use crate::resume::{Finding, FindingKind, Offered, Verdict, Weight};
+use crate::resume::{AnsweredBy, Finding, FindingKind, Offered, Verdict, Weight};
 use crate::run::Run;
 
-use super::commands::{fresh, fresh_command, fresh_if_known, go_on, orphans, phase_offers, show};
+use super::commands::{fresh, fresh_command, fresh_if_known, go_on, orphans, phase_offers, retry_all, show};
 use super::{Offer, Question, TypedWords};
 
 /// Phases that are offered one by one; the others are answered in the same way.
 const PHASES_OFFERED_MAX: usize = 10;
 /// Offers about phases: retry, adopt and skip for each.
 const PHASE_OFFERS_MAX: usize = 3 * PHASES_OFFERED_MAX;
+/// The words and the flag that keep everything else as it is.
+const KEEPING: &str = ", and keep the rest as it is";
+const ACCEPT: &str = " --accept-stale";
 const FRESH: &str = "start fresh and keep this run in the archive";
 
-/// The run cannot simply go on: `open` is in the way of it, among all `findings`.
+/// The run cannot simply go on: `open` is in the way of it, among all `findings`; by the plan that is kept with the run it would be
+/// `by_kept_plan`. Where one command can answer all of it, no command is offered that leads to another question.
 pub fn on_resume(
     run: &Run,
     findings: &[Finding],
     open: &[Finding],
+    by_kept_plan: &[Finding],
     offered: &BTreeSet<Offered>,
     typed: &TypedWords,
 ) -> Question {
@@ -28,17 +33,26 @@ pub fn on_resume(
     let plan_gone = open.iter().any(|finding| finding.kind == FindingKind::PlanGone);
     let again = format!("onward resume {}{}", run.id, typed.answers);
     let kept = if plan_gone { " --plan-from run" } else { "" };
+    let left: Vec<&Finding> =
+        if plan_gone { by_kept_plan } else { open }.iter().filter(|one| !is_answered(one)).collect();
     let mut choices = Vec::new();
     for offered in offered {
         match offered {
-            // Going on by the plan that is kept is offered below.
-            Offered::GoOn if plan_gone => {}
+            // Going on by the plan that is kept is offered below, and so are the answers to what else is asked.
+            Offered::GoOn if plan_gone || !left.is_empty() => {}
             Offered::GoOn => choices.push(go_on(go_on_words(open), &run.id, &typed.answers)),
             Offered::AcceptStale => choices
                 .push(Offer::new("go on and keep what is done as it is", format!("{again}{kept} --accept-stale"))),
-            Offered::Choice => choices.extend(about_phases(run, open, &format!("{again}{kept}"))),
+            Offered::Choice => choices.extend(about_phases(run, open, &left, &format!("{again}{kept}"))),
             Offered::PlanFromRun => {
-                choices.push(Offer::new("go on with the plan kept with the run", format!("{again} --plan-from run")));
+                let left: Vec<&Finding> = by_kept_plan.iter().filter(|one| !is_answered(one)).collect();
+                let (words, flag) = match accepting(&left, None) {
+                    StillAsked::Accepted => {
+                        ("go on with the plan kept with the run, and keep what is done as it is", ACCEPT)
+                    }
+                    StillAsked::Nothing | StillAsked::Open => ("go on with the plan kept with the run", ""),
+                };
+                choices.push(Offer::new(words, format!("{again} --plan-from run{flag}")));
             }
             Offered::Orphan => choices.extend(orphans(&again, "wait until it has ended", "end it first")),
             Offered::Fresh => choices.extend(fresh_if_known(FRESH, typed)),
@@ -67,11 +81,47 @@ fn go_on_words(open: &[Finding]) -> &'static str {
     }
 }
 
-fn about_phases(run: &Run, open: &[Finding], again: &str) -> Vec<Offer> {
+/// The rest that is to be asked after an answer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum StillAsked {
+    Nothing,
+    /// `--accept-stale` answers all of it.
+    Accepted,
+    Open,
+}
+
+/// Whether going on at all is the answer to it.
+fn is_answered(finding: &Finding) -> bool {
+    finding.kind.row().answered_by.contains(&AnsweredBy::Resume)
+}
+
+/// The same of all that is left, but for this phase.
+fn accepting(left: &[&Finding], phase: Option<&PhaseId>) -> StillAsked {
+    let mut rest = left.iter().filter(|one| phase.is_none() || one.phase.as_ref() != phase).peekable();
+    if rest.peek().is_none() {
+        return StillAsked::Nothing;
+    }
+    let all = rest.all(|one| one.kind.row().answered_by.contains(&AnsweredBy::AcceptStale));
+    if all { StillAsked::Accepted } else { StillAsked::Open }
+}
+
+/// Answers about single phases. With one of them the others are kept as they are, or all stale ones are done again.
+fn about_phases(run: &Run, open: &[Finding], left: &[&Finding], again: &str) -> Vec<Offer> {
     let phases = open.iter().filter_map(|finding| Some((finding.phase.as_ref()?, finding.kind)));
-    let mut offers: Vec<Offer> =
-        phases.flat_map(|(phase, kind)| phase_offers(run, phase, wanted(kind), again)).collect();
+    let mut offers: Vec<Offer> = Vec::new();
+    for (phase, kind) in phases {
+        let about = phase_offers(run, phase, wanted(kind), again);
+        offers.extend(about.into_iter().map(|offer| match accepting(left, Some(phase)) {
+            StillAsked::Accepted => Offer::new(offer.choice + KEEPING, offer.command + ACCEPT),
+            StillAsked::Nothing | StillAsked::Open => offer,
+        }));
+    }
     offers.truncate(PHASE_OFFERS_MAX);
+    let stale = |one: &&&Finding| [FindingKind::Stale, FindingKind::Renamed].contains(&one.kind);
+    let all: Vec<&PhaseId> = left.iter().filter(stale).filter_map(|one| one.phase.as_ref()).collect();
+    if all.len() > 1 && all.len() == left.len() && all.len() <= PHASES_OFFERED_MAX {
+        offers.extend(retry_all(run, &all, again));
+    }
     offers
 }
 
@@ -126,6 +176,14 @@ pub fn unanswered(run: &Run, findings: &[Finding], verdict: Verdict, typed: &Typ
         findings: findings.to_vec(),
         ..Question::new(run.id.clone())
     }
+}
+
+/// Phases were worked on since a rewind that is to be taken back.
+pub fn undo_takes_work(run: &RunId, worked: &[PhaseId]) -> Question {
+    let ids: Vec<&str> = worked.iter().map(PhaseId::as_str).collect();
+    let reason = format!("since the rewind these were worked on: {}; an undo takes that back, too", ids.join(", "));
+    let back = Offer::new("take it back, and keep it in a checkpoint", format!("onward undo {run} --yes"));
+    Question { reasons: vec![reason], choices: vec![back, show(run)], ..Question::new(run.clone()) }
 }
 
 /// Several runs of the same work are unfinished: which one is meant.

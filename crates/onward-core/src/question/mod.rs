@@ -9,6 +9,6 @@ mod commands;
 mod types;
 
 pub use after_stop::{FailedPhase, after_stop, asks, failed, of_doubts};
-pub use before_start::{fresh_start, fresh_start_after_a_loss, on_resume, unanswered, which_run};
+pub use before_start::{fresh_start, fresh_start_after_a_loss, on_resume, unanswered, undo_takes_work, which_run};
 pub use commands::{TypedWords, quoted};
 pub use types::{Offer, Question};

@@ -36,6 +36,7 @@ pub struct FileChanged {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
+    WorktreeGone,
     BranchGone,
     WorldStops,
     BranchUnknown,
@@ -102,7 +103,8 @@ pub struct FindingRow {
 }
 
 impl FindingKind {
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
+        Self::WorktreeGone,
         Self::BranchGone,
         Self::WorldStops,
         Self::BranchUnknown,
@@ -137,6 +139,7 @@ impl FindingKind {
         use Weight::{Ask, Note, Refuse, Warn};
         let row = |what, weight, answered_by| FindingRow { what, weight, answered_by };
         match self {
+            Self::WorktreeGone => row("the working tree of a fork is gone", Refuse, &[]),
             Self::BranchGone => row("the branch of the run is gone", Refuse, &[]),
             Self::WorldStops => row("a probe with `if-changed: stop` sees a change", Refuse, &[]),
             Self::BranchUnknown => row("git does not say whether the branch is there", Ask, &[AcceptStale]),

@@ -32,6 +32,7 @@ pub mod transitions;
 pub mod vcs;
 pub mod waits;
 mod wanted;
+mod work_since;
 
 pub use cut::MARK;
 pub use decide::{Refusal, clean_retry, ends_with, is_legal};
@@ -40,3 +41,4 @@ pub use plan_marks::PlanMarks;
 pub use state::{Before, Ending, PhaseState, PhaseStatus, ProbeDue, Run, RunStatus, RunningAttempt};
 pub use step::{Stepped, as_stored, checkpoint_at, fold, is_settled, preview, start, start_with_ids, step};
 pub use wanted::wanted;
+pub use work_since::worked_on_since_rewind;

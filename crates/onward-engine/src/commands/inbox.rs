@@ -7,6 +7,7 @@ use onward_core::data_limits::text_fits;
 use onward_core::event::RunResult;
 use onward_core::id::{PhaseId, RunId};
 use onward_core::input::{Choice, Posted, Reply};
+use onward_core::lookup::Name;
 use onward_core::run::{Refusal, Run};
 use onward_store::{LeaseKind, StoreError, TakenBack, VALUE_BYTES_MAX};
 
@@ -28,10 +29,23 @@ use crate::vcs::working_tree::WorkingTree;
 const ANSWER_WAIT_MAX: Duration = Duration::from_secs(10);
 const ANSWER_LOOK_EVERY: Duration = Duration::from_millis(2);
 
+/// A name by which nothing would ever be found is refused: an empty one, and those that stand for the newest or the one before.
+fn demand_a_name(called: &str) -> Result<()> {
+    match Name::parse(called.trim()) {
+        Some(Name::Id(_)) => Ok(()),
+        None => Err(Error::EmptyName("checkpoint")),
+        Some(Name::Newest | Name::Before) => {
+            let why = format!("{called} stands for the newest checkpoint or the one before, and cannot be a name");
+            Err(Error::Unfit { why })
+        }
+    }
+}
+
 impl Onward {
     /// Takes a checkpoint of a run by hand.
     pub fn checkpoint(&mut self, name: Option<&str>, called: Option<&str>) -> Result<String> {
         text_fits("its name", called.unwrap_or_default())?;
+        called.map_or(Ok(()), demand_a_name)?;
         let run = self.find_run(name)?;
         match self.post(&run, Posted::Checkpoint { name: called.map(str::to_owned) })? {
             Reply::Checkpoint { id } => Ok(id),

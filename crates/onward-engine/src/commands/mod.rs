@@ -1,6 +1,7 @@
 //! Changing a run from outside: what people, scripts and programs ask of it.
 
 pub(crate) mod external_phases;
+pub(crate) mod fork;
 pub(crate) mod inbox;
 pub(crate) mod init_and_delete;
 pub(crate) mod pause;

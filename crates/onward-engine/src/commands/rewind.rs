@@ -1,23 +1,22 @@
-//! Going back and branching off: `rewind`, `undo`, `fork`, and what differs between two checkpoints.
-
-use std::path::{Path, PathBuf};
+//! Going back: `rewind`, `undo`, and what differs between two checkpoints.
 
 use jiff::Timestamp;
 use onward_core::checkpoint::{Checkpoint, Differences, Trigger, compare};
-use onward_core::event::{FilesBack, Outcome, RewindBegun, RunStarted};
+use onward_core::event::{FilesBack, Outcome, RewindBegun};
 use onward_core::id::{CheckpointId, PhaseId, RunId, Seq};
 use onward_core::input::{AttemptEnd, Input};
 use onward_core::lookup::Name;
-use onward_core::run::{self, Run, RunStatus, vcs};
+use onward_core::question;
+use onward_core::run::{Run, RunStatus, vcs, worked_on_since_rewind};
 use onward_core::view;
 use onward_store::{Lease, LeaseKind, RunFilter, RunRow};
 
 use crate::Onward;
 use crate::commands::rewind_steps::{self, NotBack, RewindWish};
+use crate::drive::Committer;
 use crate::drive::keyframes::KeepNothing;
 use crate::drive::running_attempt::{Flight, Landed};
 use crate::drive::world::RewindSince;
-use crate::drive::{Committer, committer};
 use crate::error::{Error, Result};
 use crate::executor::shell;
 use crate::journal;
@@ -47,6 +46,24 @@ pub struct Preview {
     pub files: std::result::Result<Vec<PathChange>, String>,
     /// Phases that may have been writing while the snapshot was taken.
     pub mixed: Vec<PhaseId>,
+    /// Of an undo: phases that were worked on since the rewind.
+    pub worked: Vec<PhaseId>,
+}
+
+/// The choice of an undo where phases were worked on since the rewind.
+pub enum WorkSince<'a> {
+    /// It asks first.
+    Ask(&'a mut Confirm<'a>),
+    /// Nobody is there to be asked: it does nothing.
+    Refused,
+    /// It takes that back as well, as was said.
+    TakenBack,
+}
+
+/// A rewind that is taken back, and the phases that were worked on since.
+struct Undone {
+    rewind: RewindBegun,
+    worked: Vec<PhaseId>,
 }
 
 /// The result of a rewind.
@@ -99,14 +116,6 @@ fn edited_words(kept: &CheckpointId) -> String {
     format!("files were edited since the rewind was cut off; as they were they are in checkpoint {kept}")
 }
 
-/// A run that was branched off another.
-#[derive(Debug)]
-pub struct Forked {
-    pub run: RunId,
-    /// Phases whose effect outside may be there already, through the other run.
-    pub in_doubt: Vec<PhaseId>,
-}
-
 /// Two checkpoints side by side.
 #[derive(Debug)]
 pub struct CheckpointDiff {
@@ -117,7 +126,8 @@ pub struct CheckpointDiff {
     pub files: std::result::Result<Vec<PathChange>, String>,
 }
 
-type Confirm<'a> = dyn FnMut(&Preview) -> Result<bool> + 'a;
+/// Asks a person.
+pub(crate) type Confirm<'a> = dyn FnMut(&Preview) -> Result<bool> + 'a;
 
 impl Onward {
     /// Brings a run back to one of its checkpoints. Where another rewind had been cut off, that is ended first, and the notices say
@@ -130,7 +140,7 @@ impl Onward {
     }
 
     /// Takes the last rewind of a run back. The notices say what came first, like those of a rewind.
-    pub fn undo(&mut self, name: Option<&str>, confirm: Option<&mut Confirm<'_>>) -> Result<Rewound> {
+    pub fn undo(&mut self, name: Option<&str>, work_since: WorkSince<'_>) -> Result<Rewound> {
         let id = self.find_run(name)?;
         let ended = self.end_rewind_of(&id)?;
         let notes = ended.as_ref().map(EndedRewind::notes).unwrap_or_default();
@@ -150,7 +160,16 @@ impl Onward {
             (true, false) => RewindParts::State,
             (false, _) => RewindParts::Files,
         };
-        self.go_back(&id, &to, parts, Some(&last), confirm)
+        let worked = worked_on_since_rewind(&journal::events(self.store()?, &id, to.seq)?);
+        let confirm = match work_since {
+            _ if worked.is_empty() => None,
+            WorkSince::TakenBack => None,
+            WorkSince::Ask(confirm) => Some(confirm),
+            WorkSince::Refused => {
+                return Err(Error::AnswerNeeded(Box::new(question::undo_takes_work(&id, &worked))));
+            }
+        };
+        self.go_back(&id, &to, parts, Some(&Undone { rewind: last, worked }), confirm)
     }
 
     fn go_back(
@@ -158,7 +177,7 @@ impl Onward {
         id: &RunId,
         to: &Checkpoint,
         parts: RewindParts,
-        undoes: Option<&RewindBegun>,
+        undoes: Option<&Undone>,
         confirm: Option<&mut Confirm<'_>>,
     ) -> Result<Rewound> {
         self.demand_not_behind_notes(id)?;
@@ -173,7 +192,8 @@ impl Onward {
         let files = self.files_back(&run, to, parts, &tree)?;
         let without_files = files.as_ref().err().filter(|_| parts == RewindParts::Both).cloned();
         if let Some(confirm) = confirm {
-            let preview = preview(&run, to, parts, &files, &tree);
+            let worked = undoes.map(|undone| undone.worked.clone()).unwrap_or_default();
+            let preview = Preview { worked, ..preview(&run, to, parts, &files, &tree) };
             // Others may start something while a person thinks about it.
             drop(alone.take());
             if !confirm(&preview)? {
@@ -184,7 +204,7 @@ impl Onward {
             alone = if touches_files { self.hold_tree_alone(&run)? } else { None };
         }
         // An undo right after its rewind leaves nothing behind that is not kept already.
-        let present = undoes.map(|last| self.read_checkpoint(&last.to)).transpose()?;
+        let present = undoes.map(|undone| self.read_checkpoint(&undone.rewind.to)).transpose()?;
         let (state, present) = (parts != RewindParts::Files, present.as_ref());
         let wish = RewindWish { to, files: files.ok(), state, undoes: undoes.is_some(), present };
         let mut tree = tree;
@@ -344,50 +364,6 @@ impl Onward {
         Ok(commits)
     }
 
-    /// A new run that begins where a checkpoint stood; in a working tree of its own if a folder is named. The notices name rewinds that
-    /// had been cut off and were ended first.
-    pub fn fork(&mut self, name: &str, worktree: Option<&Path>) -> Result<Forked> {
-        let name = Name::parse(name).ok_or(Error::EmptyName("checkpoint"))?;
-        let from = self.show_checkpoint(&name, None)?;
-        self.demand_not_behind_notes(&from.run)?;
-        let notes = self.end_rewinds()?;
-        self.notices.extend(notes);
-        let old = self.load(&from.run)?;
-        let (actor, now) = (actor(), Timestamp::now());
-        let (empty, _) = run::start((*old.started).clone(), &actor, now);
-        let restored = Box::new(vcs::branched_off(&empty, &old, &from));
-        let forked = [Input::Forked { from: from.run.clone(), checkpoint: from.id.clone(), restored }];
-        committer::demand_it_can_begin(&old.started, &forked, now)?;
-        let (id, lease) = self.create(&old.started, LeaseKind::Brief)?;
-        let (worktree, branch) = match worktree {
-            Some(folder) => {
-                let (folder, branch) = self.make_worktree(&id, &from, folder)?;
-                (Some(folder), Some(branch))
-            }
-            None => (old.started.worktree.clone(), crate::vcs::branch(&self.project.top)),
-        };
-        let started = RunStarted { run: id.clone(), worktree, branch, ..(*old.started).clone() };
-        let (run, _) = committer::begin(self.store()?, &lease, &started, &forked, (&actor, now))?;
-        drop(lease);
-        Ok(Forked { run: id, in_doubt: run.in_doubt().cloned().collect() })
-    }
-
-    fn make_worktree(&self, id: &RunId, from: &Checkpoint, folder: &Path) -> Result<(String, String)> {
-        let failed = |reason: String| Error::NotForked { reason };
-        let folder: PathBuf = self.from.join(folder);
-        let tree = WorkingTree::of(&self.project, None);
-        let repository = tree.repository().map_err(failed)?;
-        let kept = from.snapshot.as_ref();
-        let kept = kept.ok_or_else(|| failed(format!("checkpoint {} has no snapshot of the files", from.id)))?;
-        let branch = format!("onward/{id}");
-        // A snapshot's parent is what was checked out when it was taken.
-        let made = repository.add_worktree(&folder, &branch, &format!("{}^", kept.commit), &kept.commit);
-        made.map_err(|why| failed(why.to_string()))?;
-        let folder = folder.canonicalize().map_err(|why| failed(why.to_string()))?;
-        let text = folder.to_str().ok_or_else(|| failed("the folder's name is not text".to_owned()))?;
-        Ok((text.to_owned(), branch))
-    }
-
     /// The differences between two checkpoints.
     pub fn diff(&mut self, from: &str, to: &str) -> Result<CheckpointDiff> {
         let mut read = |name: &str| {
@@ -461,5 +437,6 @@ fn preview(
         phases: phases.into_iter().map(|back| back.phase).collect(),
         files: changes,
         mixed: to.snapshot.as_ref().map(|kept| kept.mixed.clone()).unwrap_or_default(),
+        worked: Vec::new(),
     }
 }

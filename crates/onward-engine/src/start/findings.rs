@@ -192,6 +192,11 @@ impl Onward {
         if trust::doubt(&self.project).is_some() {
             return;
         }
+        if let Some(gone) = self.worktree_gone(&one.run) {
+            // Nothing can be seen in a folder that is not there, and what is seen elsewhere is not about this run.
+            one.findings = vec![gone];
+            return;
+        }
         let run = &one.run;
         let world = probe::world(&self.project, run);
         one.seen = probe::finished(&self.project, run);
@@ -267,7 +272,7 @@ impl Onward {
             Verdict::Ask => {
                 self.note(&run, &one.findings);
                 let typed = self.typed(one, request);
-                Err(Error::AnswerNeeded(Box::new(question(one, &judged, &typed))))
+                Err(Error::AnswerNeeded(Box::new(question(one, &judged, request, &typed))))
             }
         }
     }
@@ -313,9 +318,32 @@ impl Unfinished {
 
     /// The judgement of core, with the answers that were given.
     pub fn judge(&self, request: &Request) -> Judged {
+        self.judge_of(&self.findings, request)
+    }
+
+    /// The findings that would still be open if the plan kept with the run counted and not the file.
+    pub(crate) fn open_by_kept_plan(&self, request: &Request) -> Vec<Finding> {
+        let by_the_file = [
+            FindingKind::PlanGone,
+            FindingKind::PlanChanged,
+            FindingKind::PlanTouched,
+            FindingKind::Renamed,
+            FindingKind::Stale,
+            FindingKind::StaleReruns,
+            FindingKind::DependentsKept,
+            FindingKind::OutputChanged,
+        ];
+        let world = self.world.as_deref().cloned().unwrap_or_default();
+        let again = resume::world::again(&self.run, &world);
+        let kept = stale::findings(&self.run, None, &self.seen, &again);
+        let others = self.findings.iter().filter(|finding| !by_the_file.contains(&finding.kind)).cloned();
+        self.judge_of(&others.chain(kept).collect::<Vec<_>>(), request).open
+    }
+
+    fn judge_of(&self, findings: &[Finding], request: &Request) -> Judged {
         let chosen = self.chosen(request);
         let in_the_way = self.in_the_way(request);
-        let all: Vec<Finding> = self.findings.iter().chain(&in_the_way).cloned().collect();
+        let all: Vec<Finding> = findings.iter().chain(&in_the_way).cloned().collect();
         let answers = Answers {
             wording: wording(request),
             accept: request.accept_stale,

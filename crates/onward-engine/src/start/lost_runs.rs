@@ -2,7 +2,6 @@
 //! track. Whoever finds nothing looks here before saying so, and a start begins nothing anew that is on record in git.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use onward_core::event::{Orphans, Recorded};
@@ -236,7 +235,7 @@ fn is_saved_state(row: &RunRow) -> bool {
 fn may_have_copies(folder: &Path) -> bool {
     let Some(git) = folder.ancestors().map(|above| above.join(".git")).find(|git| git.exists()) else { return false };
     let unusual = !git.is_dir() || git.join("reftable").exists() || git.join("commondir").exists();
-    let packed = fs::read(git.join("packed-refs")).unwrap_or_default();
+    let packed = vcs::read_plain(&git.join("packed-refs"), vcs::PACKED_BYTES_MAX).unwrap_or_default();
     let is_packed = packed.windows(PACKED.len()).any(|part| part == PACKED);
     unusual || git.join("refs/onward").exists() || is_packed
 }

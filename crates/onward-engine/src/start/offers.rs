@@ -31,8 +31,9 @@ pub(crate) fn refuse_if_driven(one: &Unfinished) -> Result<()> {
     }
 }
 
-pub(crate) fn question(one: &Unfinished, judged: &Judged, typed: &TypedWords) -> Question {
-    question::on_resume(&one.run, &one.findings, &judged.open, &judged.offered, typed)
+pub(crate) fn question(one: &Unfinished, judged: &Judged, request: &Request, typed: &TypedWords) -> Question {
+    let by_kept_plan = one.open_by_kept_plan(request);
+    question::on_resume(&one.run, &one.findings, &judged.open, &by_kept_plan, &judged.offered, typed)
 }
 
 impl Onward {

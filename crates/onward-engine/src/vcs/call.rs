@@ -241,8 +241,9 @@ impl GitCall {
     }
 }
 
-/// Files that git opens whatever it is asked.
-const ALWAYS_OPENED: [&str; 4] = ["HEAD", "config", "packed-refs", "index"];
+/// Files that git opens whatever it is asked, or as soon as it looks at an object or a file.
+const ALWAYS_OPENED: [&str; 7] =
+    ["HEAD", "config", "packed-refs", "index", "shallow", "info/attributes", "objects/info/alternates"];
 
 /// A pipe or a device that git would open in the repository around a folder, and wait for.
 fn waits_for_ever(folder: &Path) -> Option<PathBuf> {

@@ -82,7 +82,7 @@ impl Repository {
     }
 
     fn packed(&self, name: &str) -> Resolved {
-        let packed = match fs::read(self.common_dir.join("packed-refs")) {
+        let packed = match super::read_plain(&self.common_dir.join("packed-refs"), super::PACKED_BYTES_MAX) {
             Ok(text) => text,
             Err(why) if why.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(_) => return Resolved::Unclear,

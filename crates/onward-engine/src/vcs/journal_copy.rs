@@ -28,7 +28,7 @@ const NOTES: &str = "onward/journals";
 /// A file that leads to the folder of a repository is one line.
 const LINK_BYTES_MAX: u64 = 16 * 1024;
 /// Refs in one file that are looked through; a larger file is left to git.
-const PACKED_BYTES_MAX: u64 = 64 * 1024 * 1024;
+pub(crate) const PACKED_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// Which commit holds the newest piece of a copy, and where the store of its run was. Refs may come from anywhere, by a fetch or in
 /// an archive; what such a note names was written here.

@@ -39,17 +39,34 @@ impl Repository {
     /// up there as changes that are not staged.
     pub fn add_worktree(&self, folder: &Path, branch: &str, commit: &str, snapshot: &str) -> Result<(), GitTrouble> {
         let shadow = Shadow::take(self)?;
-        let mut add = self.filters()?.off(self.call("worktree")).args(["add", "--quiet", "-b", branch]);
+        // Git makes the branch first, and leaves it where the folder cannot be made. So it is ours from here on, or somebody else's.
+        self.call("branch").args(["--quiet", "--no-track", branch, commit]).output()?;
+        let mut add = self.filters()?.off(self.call("worktree")).args(["add", "--quiet"]);
         if self.prefix.is_empty() {
             add = add.arg("--no-checkout");
         }
-        add.arg(folder).arg(commit).output()?;
-        self.fill_worktree(&shadow, folder, snapshot).inspect_err(|_| {
-            let _whole = stop::Whole::begin();
-            // Nobody has seen it yet; half of it is of no use to anybody.
-            let _ = self.call("worktree").args(["remove", "--force"]).arg(folder).ask();
-            let _ = self.call("branch").args(["--quiet", "-D", branch]).ask();
-        })
+        if folder.symlink_metadata().is_err() {
+            // A working tree that git remembers there and that is gone is not in the way.
+            add = add.arg("--force");
+        }
+        let made = add.arg(folder).arg(branch).output();
+        made.map(drop)
+            .and_then(|()| {
+                self.fill_worktree(&shadow, folder, snapshot).inspect_err(|_| {
+                    let _whole = stop::Whole::begin();
+                    // Nobody has seen it yet; half of it is of no use to anybody.
+                    let _ = self.call("worktree").args(["remove", "--force"]).arg(folder).ask();
+                })
+            })
+            .inspect_err(|_| {
+                let _whole = stop::Whole::begin();
+                let _ = self.call("branch").args(["--quiet", "-D", branch]).ask();
+            })
+    }
+
+    /// Whether a folder belongs to the books of this repository, where no working tree may lie.
+    pub fn is_in_books(&self, folder: &Path) -> bool {
+        folder.starts_with(&self.common_dir)
     }
 
     fn fill_worktree(&self, shadow: &Shadow<'_>, folder: &Path, snapshot: &str) -> Result<(), GitTrouble> {

@@ -36,7 +36,7 @@ pub use commit::{CommitRequest, Committed, Hooks, IndexAfter, NotCommitted, Whos
 pub(crate) use compare::TEXT_BYTES_MAX;
 pub(crate) use filters::Filters;
 pub use head::CheckedOut;
-pub(crate) use journal_copy::{CopyOrigin, noted_end};
+pub(crate) use journal_copy::{CopyOrigin, PACKED_BYTES_MAX, noted_end};
 pub use left_out::{FILE_BYTES_MAX, LeftOut, WhyLeftOut};
 pub(crate) use linked_tree::linked_tree;
 pub use place::KeptFile;

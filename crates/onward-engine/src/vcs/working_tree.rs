@@ -100,7 +100,7 @@ impl WorkingTree {
 
     /// The branch that is checked out.
     pub(crate) fn branch(&self) -> Option<String> {
-        self.repository.as_ref().ok()?.head().branch
+        self.repository.as_ref().ok()?.head().branch.map(redact::inputs::text)
     }
 
     pub(crate) fn take(&self, run: &Run) -> std::result::Result<SnapshotRef, String> {

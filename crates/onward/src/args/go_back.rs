@@ -38,6 +38,9 @@ pub(crate) struct RewindArgs {
 pub(crate) struct UndoArgs {
     /// Run id or its beginning [default: the newest run].
     pub(crate) run: Option<String>,
+    /// Take back what was done since the rewind as well, without a question.
+    #[arg(long)]
+    pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) output: Json,
 }

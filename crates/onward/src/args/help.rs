@@ -99,7 +99,7 @@ const EXAMPLES: &[(&str, [(&str, &str); 2])] = &[
             ("onward rewind CP-build --state-only", "leave the files as they are"),
         ],
     ),
-    ("undo", [("onward undo", "undo the last rewind"), ("onward undo --json", "the same, for a program")]),
+    ("undo", [("onward undo", "undo the last rewind"), ("onward undo --yes", "also what was done since then")]),
     (
         "fork",
         [

@@ -1,7 +1,7 @@
 //! `onward rewind CHECKPOINT` and `onward undo`.
 
 use onward_core::exit;
-use onward_engine::{Onward, Preview, RewindParts, Rewound};
+use onward_engine::{Onward, Preview, RewindParts, Rewound, WorkSince};
 use serde_json::json;
 
 use super::here;
@@ -18,10 +18,7 @@ pub(super) fn rewind(args: &args::RewindArgs) -> Result<u8, Failure> {
     };
     let mut onward = Onward::work(&here()?)?;
     let somebody = !args.yes && !args.output.json && prompt::somebody_is_there(false);
-    let mut ask = |preview: &Preview| {
-        let question = render::vcs::preview(preview);
-        Ok(prompt::ask(&question).is_some_and(|answer| prompt::is_yes(&answer)))
-    };
+    let mut ask = ask;
     let said = onward.notices.len();
     let rewound = onward.rewind(&args.checkpoint, parts, if somebody { Some(&mut ask) } else { None });
     // Also where nothing else came of it.
@@ -33,10 +30,22 @@ pub(super) fn rewind(args: &args::RewindArgs) -> Result<u8, Failure> {
 pub(super) fn undo(args: &args::UndoArgs) -> Result<u8, Failure> {
     let mut onward = Onward::work(&here()?)?;
     let said = onward.notices.len();
-    let rewound = onward.undo(args.run.as_deref(), None);
+    let somebody = !args.output.json && prompt::somebody_is_there(false);
+    let mut ask = ask;
+    let work_since = match somebody {
+        _ if args.yes => WorkSince::TakenBack,
+        true => WorkSince::Ask(&mut ask),
+        false => WorkSince::Refused,
+    };
+    let rewound = onward.undo(args.run.as_deref(), work_since);
     say_notes(&onward.notices[said..]);
     tell(&rewound?, args.output.json);
     Ok(exit::DONE)
+}
+
+fn ask(preview: &Preview) -> onward_engine::Result<bool> {
+    let question = render::vcs::preview(preview);
+    Ok(prompt::ask(&question).is_some_and(|answer| prompt::is_yes(&answer)))
 }
 
 fn tell(rewound: &Rewound, json: bool) {

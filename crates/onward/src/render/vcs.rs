@@ -89,7 +89,12 @@ pub(crate) fn preview(preview: &Preview) -> String {
     if !preview.mixed.is_empty() {
         lines.push(format!("  while that snapshot was taken these were at work: {}", ids(&preview.mixed)));
     }
-    lines.push("What is there now is kept first; `onward undo` brings it back.".to_owned());
+    if preview.worked.is_empty() {
+        lines.push("What is there now is kept first; `onward undo` brings it back.".to_owned());
+    } else {
+        lines.push(format!("  worked on since the rewind, and taken back, too: {}", ids(&preview.worked)));
+        lines.push("What is there now is kept first, in a checkpoint.".to_owned());
+    }
     lines.push("Go back? (y/N): ".to_owned());
     lines.join("\n")
 }

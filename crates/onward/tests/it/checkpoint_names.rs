@@ -85,3 +85,16 @@ fn what_fits_too_many_lists_ten() {
     assert_eq!(listed, 11, "what was typed, and ten: {refused}");
     assert!(refused.to_string().contains("and more"), "{refused}");
 }
+
+/// A name by which nothing could be found: nothing is kept under it.
+#[test]
+fn a_name_that_finds_nothing_is_refused() {
+    let project = project();
+    project.plan(TWO);
+    let _ = project.command(["run"]);
+    let before = project.command(["log", "--json"]).json();
+    for name in ["", " ", "latest", "@", "@-"] {
+        project.command(["checkpoint", "--name", name]).expect(2);
+        assert_eq!(project.command(["log", "--json"]).json(), before, "{name:?}");
+    }
+}

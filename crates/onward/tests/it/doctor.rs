@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use onward_testkit::TestProject;
 use serde_json::Value;
@@ -496,6 +497,18 @@ fn a_pipe_in_the_place_of_a_file_of_git_is_not_waited_for() {
         let said = said.unwrap_or_else(|| panic!("{found}"));
         assert!(said["message"].as_str().is_some_and(|text| text.contains(name)), "{found}");
         fs::rename(&aside, &file).expect("a file of git");
+    }
+    // Files that git opens sooner or later, and that need not be there: no start waits for them either.
+    fs::create_dir_all(project.path(".git/objects/info")).expect("a folder of git");
+    for name in ["packed-refs", "shallow", "info/attributes", "objects/info/alternates"] {
+        let file = project.path(format!(".git/{name}"));
+        assert!(!file.exists(), "{name}");
+        assert!(Command::new("mkfifo").arg(&file).status().expect("mkfifo starts").success());
+        let looked = project.command(["resume", "--dry-run"]);
+        assert!(looked.took < Duration::from_secs(10), "{name}: {looked}");
+        let found = project.command(["doctor", "--json"]).expect(12).json();
+        assert!(found.to_string().contains(name), "{found}");
+        fs::remove_file(&file).expect("our own pipe");
     }
     project.command(["doctor"]).expect(0);
 }

@@ -152,7 +152,7 @@ fn plan_edited_between() {
         ",
     );
     project.open("b");
-    project.command(["run"]).expect(14).err_names(["--resume", "--plan-from run"]);
+    project.command(["run"]).expect(14).err_names(["--accept-stale", "--retry a", "--plan-from run"]);
     project.command(["run", "--resume"]).expect(14).err_names(["phase a", "--accept-stale", "--retry a"]);
     let dry = project.command(["run", "--resume", "--dry-run", "--json"]).expect(0).json();
     let x = dry["phases"].as_array().expect("phases").iter().find(|phase| phase["id"] == "x").cloned().expect("x");

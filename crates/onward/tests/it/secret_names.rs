@@ -1,6 +1,6 @@
 //! Stories about names that are secrets: a name that is cut is another one's name, and what stands under it must not be lost.
 
-use onward_testkit::TestProject;
+use onward_testkit::{TestProject, kept};
 
 use crate::project;
 
@@ -120,4 +120,44 @@ fn a_first_save_that_is_refused_leaves_nothing() {
     let runs = project.command(["list", "--all", "--json"]).expect(0).json();
     assert_eq!(runs["runs"].as_array().expect("a list").len(), 1, "{runs}");
     assert_eq!(project.command(["state", "get"]).expect(0).json()["x"], 1);
+}
+
+/// The branch has a secret in its name: the one on which a run begins, and one that a phase makes. Nothing that is kept has it, and the
+/// branch is known again by a shell with the secret. A shell without it cannot say whether it is there, and asks.
+#[test]
+fn a_branch_with_a_secret_in_its_name_is_cut_and_known_again() {
+    let mut project = with_everyday_passwords();
+    project.plan(
+        "onward: 1\nname: demo\nphases:\n  a: { run: step a 'git checkout -q -b fix-productionx' }\n  \
+         b: { needs: a, external: { instructions: do it } }\n",
+    );
+    project.git_init();
+    project.git(["checkout", "-q", "-b", "feat/postgres-18"]);
+    project.command(["run"]).expect(15);
+    let kept = |project: &TestProject| {
+        let mut all = kept::everything(&project.dir());
+        let names = project.git(["for-each-ref", "--format=%(refname)", "refs/onward"]);
+        // A snapshot is an exact copy of the files, and the plan names the branch; its message and the journal do not.
+        for name in names.lines() {
+            let told = if name.contains("journal") { &["-p", "--text"][..] } else { &["--format=%B"] };
+            let words = [&["log"][..], told, &[name]].concat();
+            all.push((name.to_owned(), project.git(words).into_bytes()));
+        }
+        let holds = |bytes: &[u8]| {
+            ["postgres", "productionx"]
+                .iter()
+                .any(|secret| bytes.windows(secret.len()).any(|at| at == secret.as_bytes()))
+        };
+        let told: Vec<String> = all.into_iter().filter(|(_, bytes)| holds(bytes)).map(|(name, _)| name).collect();
+        assert!(told.is_empty(), "{told:?}");
+    };
+    kept(&project);
+    assert_eq!(project.command(["status", "--json"]).json()["branch"], "fix-[redacted]");
+    project.command(["resume"]).expect(15);
+    project.git(["checkout", "-q", "main"]);
+    project.remove_env("API_TOKEN");
+    project.command(["resume"]).expect(14).err_names(["fix-[redacted]", "--accept-stale"]);
+    project.set_env("API_TOKEN", "productionx");
+    project.command(["resume"]).expect(15);
+    kept(&project);
 }
