@@ -262,7 +262,8 @@ fn is_minus_nothing(whole: &str) -> bool {
     whole.strip_prefix('-').is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|digit| digit == b'0'))
 }
 
-/// Whether a double, written with as many digits as the text has, is that text.
+/// Whether a double, written with as many digits as the text has or in its shortest form, is that text. The two differ where it
+/// lies in the middle between two texts.
 fn is_said_by(double: f64, text: &str) -> bool {
     let Some((digits, exponent)) = decimal(text) else { return false };
     if digits.is_empty() {
@@ -271,7 +272,9 @@ fn is_said_by(double: f64, text: &str) -> bool {
     if !double.is_finite() || digits.len() > DIGITS_MAX {
         return false;
     }
-    decimal(&format!("{double:.*e}", digits.len() - 1)) == Some((digits, exponent))
+    let written = [format!("{double:.*e}", digits.len() - 1), format!("{double:e}")];
+    let said = Some((digits, exponent));
+    written.iter().any(|text| decimal(text) == said)
 }
 
 /// The digits that count, and the power of ten of the first of them; none where that is beyond all numbers.
@@ -419,6 +422,15 @@ mod tests {
         assert!(why.len() < 200, "{why}");
         let once = read_object(br#"{"a": {"a": 1}, "b": [{"a": 1}, {"a": 2}], "A": null}"#).expect("each is another");
         assert_eq!(Value::Object(once), json!({"a": {"a": 1}, "b": [{"a": 1}, {"a": 2}], "A": null}));
+    }
+
+    /// The double is 1260860289039984.25, in the middle between the two.
+    #[test]
+    fn both_shortest_forms_of_a_double_are_taken() {
+        for text in ["1260860289039984.3", "1260860289039984.2"] {
+            assert!(read_object(format!("{{\"n\": {text}}}").as_bytes()).is_ok(), "{text}");
+        }
+        assert!(read_object(br#"{"n": 1260860289039984.37}"#).is_err());
     }
 
     #[test]
