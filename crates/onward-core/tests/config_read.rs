@@ -93,7 +93,7 @@ fn the_block_that_people_bring_is_taken_as_it_stands() {
             (8, "checkpoint.checkpoint_triggers.conflict_events"),
             (12, "checkpoint.retention.agent_complete"),
             (13, "checkpoint.retention.conflict_resolved"),
-            (16, "checkpoint.storage"),
+            (17, "checkpoint.storage.location"),
         ]
     );
     let config = config::merge(&[("a/config.yaml".to_owned(), parsed.layer)]);
@@ -230,7 +230,7 @@ fn the_first_layer_counts_and_every_value_says_where_it_comes_from() {
 fn every_known_key_is_shown_whatever_is_set() {
     let keys = |config: &Config| config.values().into_iter().map(|value| value.key).collect::<Vec<_>>();
     let all = keys(&Config::default());
-    assert_eq!(all.len(), 37);
+    assert_eq!(all.len(), 38);
     assert!(Config::default().values().iter().all(|value| value.origin == "default"));
     assert_eq!(keys(&only(BROUGHT)), all);
     assert_eq!(keys(&only("store: { network: allow }\nresume: { auto: never }\n")), all);

@@ -6,10 +6,10 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use onward_core::checkpoint::Trigger;
 use onward_core::config::Config;
-use onward_core::id::{CheckpointId, PhaseId, RunId, Seq};
+use onward_core::id::{Attempt, CheckpointId, PhaseId, RunId, Seq};
 use onward_core::retention::{
-    CheckpointFacts, KeepCount, Policy, PruneConsent, PruneItem, PruneLine, PrunePlan, RunAges, RunFacts,
-    plan as plan_of,
+    CheckpointFacts, KeepCount, LOGS_KEPT, LogFacts, Moment, Policy, PruneConsent, PruneItem, PruneLine, PrunePlan,
+    RunAges, RunFacts, plan as plan_at,
 };
 use onward_core::run::RunStatus;
 use proptest::prelude::*;
@@ -24,13 +24,20 @@ fn days_ago(days: i64) -> Timestamp {
     now() - SignedDuration::from_secs(days * DAY)
 }
 
+fn plan_of(policy: &Policy, runs: &[RunFacts], now: Timestamp) -> PrunePlan {
+    plan_at(policy, runs, &Moment::from(now))
+}
+
 /// A checkpoint that is older than those with a higher number; the last one of a run can be resumed from.
 fn checkpoint(number: u64, triggers: &[Trigger], phase: &str) -> CheckpointFacts {
     CheckpointFacts {
         id: CheckpointId::new(format!("CP-{number}")),
         seq: Seq(number),
+        number,
+        created_at: Some(now()),
         triggers: triggers.to_vec(),
         phase: (!phase.is_empty()).then(|| PhaseId::new(phase)),
+        batch: None,
         name: None,
         can_resume: false,
         bytes: 10,
@@ -50,7 +57,10 @@ fn run(id: &str, status: RunStatus, days: i64) -> RunFacts {
         status,
         updated_at: days_ago(days),
         unfinished: matches!(status, RunStatus::Running | RunStatus::Interrupted | RunStatus::Failed),
+        unreadable: None,
+        forked_to: None,
         checkpoints: Vec::new(),
+        logs: Vec::new(),
     }
 }
 
@@ -60,8 +70,12 @@ fn today(mut checkpoints: Vec<CheckpointFacts>) -> RunFacts {
     RunFacts { checkpoints, ..run("r", RunStatus::Interrupted, 0) }
 }
 
+fn unlimited() -> Policy {
+    Policy { keep: BTreeMap::new(), runs: RunAges::default(), bytes_max: None, logs: LOGS_KEPT, older_than: None }
+}
+
 fn keeping(keep: &[(Trigger, KeepCount)]) -> Policy {
-    Policy { keep: keep.iter().copied().collect(), runs: RunAges::default() }
+    Policy { keep: keep.iter().copied().collect(), ..unlimited() }
 }
 
 fn deleted(policy: &Policy, runs: &[RunFacts]) -> Vec<String> {
@@ -157,7 +171,81 @@ fn newer_is_told_by_the_position_in_the_journal() {
     assert_eq!(deleted(&keeping(&[(Trigger::Manual, KeepCount::Newest(1))]), &runs), ["CP-1", "CP-2"]);
 }
 
+/// A wave was done three times, and another phase ended it each time. Its checkpoints are counted together, apart from those of
+/// another wave.
+#[test]
+fn batches_are_counted_by_the_wave() {
+    let of = |number, phase: &str, batch| CheckpointFacts {
+        batch: Some(batch),
+        ..checkpoint(number, &[Trigger::BatchComplete], phase)
+    };
+    let runs = [today(vec![of(1, "a", 1), of(2, "b", 1), of(3, "c", 2), of(4, "a", 1)])];
+    assert_eq!(deleted(&keeping(&[(Trigger::BatchComplete, KeepCount::Newest(2))]), &runs), ["CP-1"]);
+    assert_eq!(deleted(&keeping(&[(Trigger::BatchComplete, KeepCount::Newest(1))]), &runs), ["CP-1", "CP-2"]);
+}
+
+// ---- size ----
+
+/// Five checkpoints of ten bytes in two runs, and room for thirty. The two oldest go, whichever run they are of; what has a name and
+/// what is the newest to resume from stays, even if that is too much.
+#[test]
+fn the_oldest_go_above_the_limit_of_size() {
+    let mut one = today((1..=3).map(|n| manual(n, "a")).collect());
+    one.checkpoints[0].can_resume = true;
+    let mut two = RunFacts { id: RunId::new("r2"), ..today((4..=5).map(|n| manual(n, "a")).collect()) };
+    two.checkpoints[1].name = Some("kept".to_owned());
+    let limited = |bytes| Policy { bytes_max: Some(bytes), ..keeping(&[]) };
+    let runs = [one, two];
+    assert_eq!(deleted(&limited(50), &runs), Vec::<String>::new());
+    assert_eq!(deleted(&limited(30), &runs), ["CP-1", "CP-2"]);
+    assert_eq!(deleted(&limited(0), &runs), ["CP-1", "CP-2", "CP-5"]);
+    let plan = plan_of(&limited(30), &runs, now());
+    assert!(plan.standing().next().is_none(), "the limit of size is for an explicit prune");
+}
+
+/// Somebody limits a prune to what is older than ten days: neither a count nor a limit of size takes anything younger, and runs
+/// of that age go whatever they are.
+#[test]
+fn a_prune_of_what_is_older() {
+    let aged = |number, days| CheckpointFacts { created_at: Some(days_ago(days)), ..manual(number, "a") };
+    let runs = [
+        today(vec![aged(1, 20), aged(2, 9), aged(3, 1)]),
+        RunFacts { project: "other".to_owned(), ..run("failed-9", RunStatus::Failed, 9) },
+        run("failed-11", RunStatus::Failed, 11),
+    ];
+    let policy = Policy { bytes_max: Some(0), ..keeping(&NOTHING) }.only_older_than(Duration::from_hours(10 * 24));
+    assert_eq!(deleted(&policy, &runs), ["CP-1", "failed-11"]);
+    let doubted = Moment { now: now(), doubt: Some("the clock was set".to_owned()) };
+    assert!(plan_at(&policy, &runs, &doubted).delete.is_empty(), "no age can be told");
+}
+
+/// Outputs of three attempts, long ended: those that another came after go.
+#[test]
+fn the_last_output_of_a_phase_stays() {
+    let log = |number, is_last| LogFacts {
+        phase: PhaseId::new("build"),
+        attempt: Attempt(number),
+        ended_at: days_ago(31),
+        bytes: 5,
+        is_last,
+    };
+    let with = |status| RunFacts { logs: vec![log(1, false), log(2, true)], ..run("r", status, 1) };
+    assert_eq!(deleted(&keeping(&[]), &[with(RunStatus::Interrupted)]), ["r/build/1"]);
+    assert_eq!(deleted(&keeping(&[]), &[with(RunStatus::Running)]), Vec::<String>::new());
+}
+
 // ---- what is never deleted ----
+
+/// A run is long over, and an unfinished one was forked from it; of another nothing can be read. Both stay with all they have.
+#[test]
+fn what_a_fork_needs_and_what_cannot_be_read_stays() {
+    let old = || RunFacts { checkpoints: vec![manual(1, "a")], ..run("old", RunStatus::Completed, 99) };
+    let forked = RunFacts { forked_to: Some(RunId::new("fork")), ..old() };
+    assert_eq!(deleted(&keeping(&[]), &[forked]), Vec::<String>::new());
+    let unreadable = RunFacts { unreadable: Some("damaged".to_owned()), ..old() };
+    let policy = Policy { bytes_max: Some(0), ..keeping(&NOTHING) };
+    assert_eq!(deleted(&policy, &[unreadable]), Vec::<String>::new());
+}
 
 const NOTHING: [(Trigger, KeepCount); 6] = [
     (Trigger::RunStart, KeepCount::Newest(0)),
@@ -378,7 +466,7 @@ fn a_policy() -> impl Strategy<Value = Policy> {
     let keep = prop_oneof![Just(KeepCount::All), (0_u32..4).prop_map(KeepCount::Newest)];
     proptest::collection::vec(keep, Trigger::ALL.len()).prop_map(|keep| {
         let keep: BTreeMap<Trigger, KeepCount> = Trigger::ALL.into_iter().zip(keep).collect();
-        Policy { keep, runs: RunAges::default() }
+        Policy { keep, ..unlimited() }
     })
 }
 

@@ -29,6 +29,7 @@ pub use background::{Awake, Detached, HandOver, detach};
 pub use commands::external_phases::{DoneClaim, NextPhase, NextWork, PhaseReport, Reported};
 pub use commands::fork::Forked;
 pub use commands::init_and_delete::{FirstPlan, InitReport};
+pub use commands::prune::PruneDone;
 pub use commands::replan::Proposed;
 pub use commands::rewind::{CheckpointDiff, Preview, RewindParts, Rewound, WorkSince};
 pub use commands::rewind_steps;
@@ -108,6 +109,7 @@ impl Onward {
         let (config, notices) = plan_files::config(&project)?;
         demand_a_store_of_our_own(&config)?;
         redact::go_by(&secret_names(&config));
+        onward_store::go_by_compression(config.compression());
         if mode == OpenMode::ReadWrite {
             // With a handler, a write beyond the limit of file sizes is an error like a full disk, not the end.
             let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());

@@ -18,6 +18,9 @@ use crate::secret_names;
 use crate::start::prepared_plan;
 use crate::trust;
 
+/// Where other tools keep the configuration of their checkpoints, by folder and name. Its keys are among ours.
+const OTHERS: (&str, &str) = (".claude", "checkpoint-config.yaml");
+
 /// A plan file, read and checked.
 #[derive(Debug)]
 pub struct Checked {
@@ -120,12 +123,15 @@ fn read_from(file: File) -> std::result::Result<String, String> {
 /// that person has trusted it.
 pub(crate) fn config(project: &Project) -> Result<(Config, Vec<String>)> {
     let (mut layers, mut notices, mut left_out) = (Vec::new(), Vec::new(), None);
-    if let Some((path, text)) = project_config(project)? {
+    for (path, text) in project_configs(project)? {
         let (mut layer, unheeded) = layer(&path, text)?;
         let file = path.display().to_string();
         notices.extend(unheeded.into_iter().map(|what| format!("{file}: {what}")));
         let cautious = layer.take_what_needs_trust();
-        if trust::allows(project, &cautious) {
+        if !path.starts_with(project.store_folder()) {
+            let keys = cautious.settings().map(|(key, _)| key);
+            notices.extend(keys.map(|key| format!("{file}: {key} has an effect in .onward/config.yaml alone")));
+        } else if trust::allows(project, &cautious) {
             layer.put_back(cautious);
         } else {
             left_out = Some((file.clone(), cautious));
@@ -160,15 +166,25 @@ pub(crate) fn needing_trust(project: &Project) -> Result<Option<(PathBuf, Layer)
     Ok(Some((path, layer.take_what_needs_trust())).filter(|(_, cautious)| !cautious.is_empty()))
 }
 
+/// The files that configure a project, what counts most first: its own, and the one that other tools keep.
+fn project_configs(project: &Project) -> Result<Vec<(PathBuf, String)>> {
+    let own = project_config(project)?;
+    let others = configuration_in(&project.top.join(OTHERS.0), OTHERS.1)?;
+    Ok(own.into_iter().chain(others).collect())
+}
+
 /// The project's own configuration, if it has one. It may come from elsewhere: through a link in its place, or in the place of its
 /// folder, a page about what is wrong in it would tell lines of any file of the user's.
 fn project_config(project: &Project) -> Result<Option<(PathBuf, String)>> {
-    let folder = project.store_folder();
-    let path = folder.join("config.yaml");
+    configuration_in(&project.store_folder(), "config.yaml")
+}
+
+fn configuration_in(folder: &Path, name: &str) -> Result<Option<(PathBuf, String)>> {
+    let path = folder.join(name);
     let Ok(about) = path.symlink_metadata() else { return Ok(None) };
     let refused = |path: &Path, why| Err(StoreError::Unsafe { path: path.to_owned(), why }.into());
     if folder.is_symlink() {
-        return refused(&folder, Unsafe::Link);
+        return refused(folder, Unsafe::Link);
     }
     let why = match private::open(&path) {
         Ok(file) => match read_from(file) {

@@ -13,9 +13,15 @@
 //! A compressed payload starts with the plain length as eight bytes, little end first. A payload that names a blob is
 //! its id (32 bytes, the BLAKE3 hash of the plain value) and its plain length.
 
-use std::{cell::RefCell, io};
+use std::{
+    cell::RefCell,
+    io,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use zstd::bulk::{Compressor, Decompressor};
+
+use onward_core::config::Compression;
 
 use crate::{
     VALUE_BYTES_MAX,
@@ -53,8 +59,18 @@ pub(crate) fn plain(value: &[u8]) -> Vec<u8> {
     wrap(0, &[value])
 }
 
+/// Whether content is compressed from now on, in this process. What is stored already is read either way.
+static COMPRESSING: AtomicBool = AtomicBool::new(true);
+
+pub(crate) fn go_by(compression: Compression) {
+    COMPRESSING.store(compression == Compression::On, Ordering::Relaxed);
+}
+
 /// Wraps a value compressed, if that saves at least an eighth; otherwise as it is.
 pub(crate) fn compressed(value: &[u8]) -> Vec<u8> {
+    if !COMPRESSING.load(Ordering::Relaxed) {
+        return plain(value);
+    }
     match compress(value) {
         Ok(small) if small.len() + 8 < value.len() - value.len() / 8 => {
             wrap(COMPRESSED, &[&(value.len() as u64).to_le_bytes(), &small])

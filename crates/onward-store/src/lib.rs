@@ -44,10 +44,16 @@ pub use types::{
 };
 
 use jiff::Timestamp;
+use onward_core::config::Compression;
 use onward_core::id::{CheckpointId, RunId, Seq};
 
 /// The most bytes one value (a body, a content, a summary, a reply) may have. Checked before anything is written.
 pub const VALUE_BYTES_MAX: usize = onward_core::data_limits::VALUE_BYTES_MAX;
+
+/// Whether this process compresses what it stores from now on. What is stored already is read either way.
+pub fn go_by_compression(compression: Compression) {
+    codec::go_by(compression);
+}
 
 /// A place that keeps runs. All calls block: the driver is one loop and waits for its disk anyway.
 ///

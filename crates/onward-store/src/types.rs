@@ -242,6 +242,8 @@ pub struct InboxItem {
 pub struct PruneList {
     pub checkpoints: Vec<CheckpointId>,
     pub runs: Vec<RunId>,
+    /// Items of all inboxes that were posted before this and are answered: nobody waits for the reply any more.
+    pub answered_before: Option<Timestamp>,
 }
 
 /// The result of a prune.

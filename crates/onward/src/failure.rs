@@ -117,6 +117,14 @@ impl Failure {
         answer_needed(question).into()
     }
 
+    /// A prune waits for a word, and nobody is there who could give it.
+    pub(crate) fn prune_unanswered(count: usize) -> Self {
+        let what = format!("{count} items are to be deleted, and nobody is there to say yes");
+        let page = FailurePage::new(exit::ANSWER_NEEDED, "answer-needed", what).kept(AS_BEFORE);
+        let how = "a deletion cannot be taken back: a person must say yes, at a terminal or with --yes".to_owned();
+        page.more(vec![how]).next("onward prune --dry-run").into()
+    }
+
     /// A fresh start is wanted where the store is damaged: both ways out, as they can be typed.
     pub(crate) fn with_ways_out(mut self) -> Self {
         let ways = ["onward run --fresh --damaged repair", "onward run --fresh --damaged aside"];

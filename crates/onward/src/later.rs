@@ -23,7 +23,6 @@ const VERBS: &[(&str, NamedByWords)] = &[
     ("decision", NamedByWords::Nothing),
     ("brief", NamedByWords::Run),
     ("keep", NamedByWords::Nothing),
-    ("archive", NamedByWords::Run),
     ("import", NamedByWords::Nothing),
     ("export", NamedByWords::Run),
     ("summary", NamedByWords::Run),
@@ -55,8 +54,6 @@ const FLAGS: &[(&[&str], &str, Takes)] = &[
     (&["list"], "grep", Takes::Value),
     (&["list"], "input", Takes::Value),
     (&["list"], "all-projects", Takes::Nothing),
-    (&["prune"], "older-than", Takes::Value),
-    (&["prune"], "yes", Takes::Nothing),
 ];
 
 const WORDS: &str = "words";

@@ -133,6 +133,7 @@ pub fn taken(run: &Run, head: CheckpointHead) -> NewCheckpointDocument {
     let meta = CheckpointMeta {
         triggers: head.triggers.clone(),
         phase: head.phase.clone(),
+        batch: head.triggers.contains(&Trigger::BatchComplete).then(|| batch_of(run, head.phase.as_ref())).flatten(),
         created_at: head.created_at,
         name: head.name.clone(),
         can_resume: head.can_resume,
@@ -145,6 +146,13 @@ pub fn taken(run: &Run, head: CheckpointHead) -> NewCheckpointDocument {
         CheckpointBytes::Patch(changes(run, &head))
     };
     NewCheckpointDocument { id, seq, meta, content }
+}
+
+/// The wave of the plan that a phase is in, from 1.
+fn batch_of(run: &Run, phase: Option<&PhaseId>) -> Option<u32> {
+    let phase = phase?;
+    let at = run.batches().iter().position(|batch| batch.contains(phase))?;
+    u32::try_from(at + 1).ok()
 }
 
 /// [`Kernel`] without the state, which may be large.

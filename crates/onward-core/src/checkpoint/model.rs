@@ -210,6 +210,9 @@ pub struct LastError {
 pub struct CheckpointMeta {
     pub triggers: Vec<Trigger>,
     pub phase: Option<PhaseId>,
+    /// The wave that it ended, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<u32>,
     pub created_at: Timestamp,
     pub name: Option<String>,
     pub can_resume: bool,

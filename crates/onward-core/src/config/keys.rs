@@ -43,6 +43,7 @@ pub(super) static CONFIG: Keys = Keys::of(
             .example("{ cluster: { type: slurm } }")
             .not_yet(),
         field("markdown", Mapping(&MARKDOWN), "How plans in Markdown are read.").example("{ needs: none }"),
+        field("logs", Mapping(&LOGS), "How long the output of phases is kept.").example("{ max_age: 90d }"),
         field("redact", Mapping(&REDACT), "Variables that hold secrets, beside those whose names say so.")
             .example("{ names: [DEPLOY_CODE] }"),
     ],
@@ -72,8 +73,7 @@ static CHECKPOINT: Keys = Keys::of(
         field("retention", Mapping(&RETENTION), "How many of each are kept; -1 or `all` keeps all, 0 none.")
             .example("{ phase_transition: 10 }"),
         field("storage", Mapping(&STORAGE), "Where checkpoints lie, and how much they may take.")
-            .example("{ max_size_mb: 500 }")
-            .not_yet(),
+            .example("{ max_size_mb: 500 }"),
         field("snapshots", Boolean, "Whether checkpoints keep the working tree, in a git repository.")
             .default("true")
             .example("false"),
@@ -124,7 +124,9 @@ static RETENTION: Keys = Keys::of(
 static STORAGE: Keys = Keys::of(
     "`storage`",
     &[
-        field("location", Line, "Folder of the checkpoints; {issue} is filled in.").example("\"checkpoints/{issue}\""),
+        field("location", Line, "Folder of the checkpoints; {issue} is filled in.")
+            .example("\"checkpoints/{issue}\"")
+            .not_yet(),
         field("compress", Boolean, "Whether they are compressed.").default("true").example("false"),
         field("max_size_mb", Integer { min: 1, max: 1_000_000_000 }, "Above this the oldest go first.").example("500"),
     ],
@@ -176,6 +178,17 @@ static MARKDOWN: Keys = Keys::of(
             .default("earlier")
             .example("none"),
     ],
+);
+
+static LOGS: Keys = Keys::of(
+    "`logs`",
+    &[field(
+        "max_age",
+        Duration,
+        "Of an attempt that another came after; the output of the last one stays with its run.",
+    )
+    .default("30d")
+    .example("90d")],
 );
 
 static REDACT: Keys = Keys::of(

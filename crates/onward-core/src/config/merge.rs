@@ -93,6 +93,13 @@ impl Default for Config {
     }
 }
 
+/// The setting for the stored form of content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    On,
+    Off,
+}
+
 /// The setting for a store on a network file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnNetwork {
@@ -196,7 +203,15 @@ impl Config {
         Policy {
             keep: Trigger::ALL.into_iter().map(|trigger| (trigger, keep(trigger))).collect(),
             runs: RunAges::default(),
+            bytes_max: self.value("checkpoint.storage.max_size_mb").as_u64().map(|mb| mb.saturating_mul(1_000_000)),
+            logs: units::duration(self.word("logs.max_age")).expect("durations are checked when they are read"),
+            older_than: None,
         }
+    }
+
+    /// Whether stored content is compressed.
+    pub fn compression(&self) -> Compression {
+        if self.flag("checkpoint.storage.compress") { Compression::On } else { Compression::Off }
     }
 
     /// Variables that hold secrets although their names do not say so.

@@ -9,5 +9,5 @@ mod read;
 
 pub use defaults::DEFAULT_FILE;
 pub use keys::{json_schema, reference_page};
-pub use merge::{Config, ConfigValue, OnNetwork, merge};
+pub use merge::{Compression, Config, ConfigValue, OnNetwork, merge};
 pub use read::{Layer, ParsedConfig, Setting, parse};

@@ -22,6 +22,7 @@ mod find;
 mod folder;
 mod follow;
 pub(crate) mod logs;
+pub(crate) mod old_output;
 mod record;
 mod spawn;
 mod survivors;

@@ -86,11 +86,6 @@ impl Onward {
         if at_work { Err(Refusal::outlived_its_driver(phase).into()) } else { Ok(()) }
     }
 
-    /// Puts a run away. It is kept, and is no longer in anybody's way.
-    pub fn archive(&mut self, run: &RunId) -> Result<()> {
-        self.post(run, Posted::Archive).map(|_| ())
-    }
-
     /// Leaves a message, sees to it that it is heard, and gives back the answer. Durable before it returns. A message without an
     /// answer is taken back.
     pub(crate) fn post(&mut self, run: &RunId, posted: Posted) -> Result<Reply> {

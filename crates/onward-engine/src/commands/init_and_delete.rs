@@ -1,6 +1,5 @@
 //! Making a project, and taking things away from it.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -9,17 +8,16 @@ use std::path::{Path, PathBuf};
 use onward_core::config;
 use onward_core::id::{PhaseId, RunId};
 use onward_core::plan::Phase;
-use onward_core::retention::{self, CheckpointFacts, PrunePlan, RunFacts};
-use onward_core::run::{PhaseState, Run, RunStatus};
-use onward_core::view::{self, Summary};
-use onward_store::{PruneList, RunFilter, RunRow, StoreError};
+use onward_core::run::{PhaseState, Run};
+use onward_core::view;
+use onward_store::{PruneList, RunFilter, StoreError};
 
 use crate::Onward;
 use crate::attendant;
 use crate::background;
 use crate::error::{Error, Result};
 use crate::executor::shell;
-use crate::journal;
+use crate::kill_point::reached;
 use crate::vcs::working_tree::WorkingTree;
 
 /// The result of `init`.
@@ -61,37 +59,6 @@ impl Onward {
         Ok(report)
     }
 
-    /// The prune plan of retention: what it would delete, and why; deletes nothing.
-    pub fn prune_plan(&mut self) -> Result<PrunePlan> {
-        let mut facts = Vec::new();
-        for row in self.rows(&RunFilter::default())? {
-            if let Some(run) = self.facts(&row)? {
-                facts.push(run);
-            }
-        }
-        Ok(retention::plan(&self.config.retention(), &facts, jiff::Timestamp::now()))
-    }
-
-    fn facts(&mut self, row: &RunRow) -> Result<Option<RunFacts>> {
-        // A row that cannot be read is not judged, so it is never deleted.
-        let Some(summary) = row.summary.as_ref().ok().and_then(|bytes| serde_json::from_slice::<Summary>(bytes).ok())
-        else {
-            return Ok(None);
-        };
-        let checkpoints = self.checkpoint_rows(&row.run)?.iter().map(checkpoint_facts).collect();
-        let over = matches!(summary.status, RunStatus::Completed | RunStatus::Archived);
-        let driver = self.driver(&row.run)?;
-        Ok(Some(RunFacts {
-            id: row.run.clone(),
-            kind: summary.kind,
-            project: summary.project,
-            status: view::status_seen(summary.status, driver.as_ref()),
-            updated_at: summary.updated_at,
-            unfinished: !over,
-            checkpoints,
-        }))
-    }
-
     /// Deletes a run for good. Its whole id must be given: a prefix is not enough to destroy something.
     pub fn delete(&mut self, whole_id: &str) -> Result<()> {
         let run = RunId::new(whole_id);
@@ -112,7 +79,7 @@ impl Onward {
         }
         // Saved state is never in git, and what lies there under its id is of another store. A run that cannot be read may be there.
         let is_in_git = self.load(&run).map_or(true, |run| !run.started.plan.phases.is_empty());
-        let list = PruneList { checkpoints: Vec::new(), runs: vec![run.clone()] };
+        let list = PruneList { runs: vec![run.clone()], ..PruneList::default() };
         match self.store()?.prune(&list) {
             Ok(_) => {}
             Err(StoreError::Held { run, holder, .. }) => {
@@ -121,16 +88,28 @@ impl Onward {
             }
             Err(other) => return Err(other.into()),
         }
-        if is_in_git && let Ok(repository) = WorkingTree::of(&self.project, None).repository() {
-            // What cannot be let go stays behind hidden refs, where it harms nobody.
-            let _ = repository.drop_snapshots(&run, &|_, _| false);
-            let _ = repository.drop_copy(&run);
+        reached("delete.after-store");
+        if is_in_git {
+            self.drop_refs_of(&run);
         }
-        self.forget_note(&run);
+        self.remove_what_is_beside_the_store(&run)
+    }
+
+    pub(super) fn drop_refs_of(&self, run: &RunId) {
+        if let Ok(repository) = WorkingTree::of(&self.project, None).repository() {
+            // What cannot be let go stays behind hidden refs, where it harms nobody.
+            let _ = repository.drop_snapshots(run, &|_, _| false);
+            let _ = repository.drop_copy(run);
+        }
+    }
+
+    /// Removes the refs and folders of a run that the store does not have any more.
+    pub(super) fn remove_what_is_beside_the_store(&self, run: &RunId) -> Result<()> {
+        self.forget_note(run);
         // What its drivers said; that it may be gone already is no error.
-        let _ = fs::remove_file(background::log_path(&self.project.runtime(), &run));
+        let _ = fs::remove_file(background::log_path(&self.project.runtime(), run));
         let folder = self.project.store_folder();
-        for place in ["attempts", "state", "artifacts"] {
+        for place in ["state", "artifacts", "attempts"] {
             match fs::remove_dir_all(folder.join(place).join(run.as_str())) {
                 Ok(()) => {}
                 Err(why) if why.kind() == std::io::ErrorKind::NotFound => {}
@@ -142,34 +121,8 @@ impl Onward {
 }
 
 impl Onward {
-    /// Lets go of the snapshots of a run that no checkpoint names any more and that nothing of the run needs.
-    pub(crate) fn drop_unnamed_snapshots(&mut self, run: &Run) -> Result<usize> {
-        let rows = self.checkpoint_rows(&run.id)?;
-        let mut needed: BTreeSet<String> = BTreeSet::new();
-        for row in &rows {
-            // What cannot be read may name any of them.
-            let Some(meta) = journal::meta(row.meta.as_ref()) else { return Ok(0) };
-            needed.extend(meta.snapshot.map(|kept| kept.commit));
-        }
-        needed.extend(run.vcs.last.as_ref().map(|last| last.commit.clone()));
-        for (_, state) in run.phases() {
-            let attempt = state.attempt.as_ref();
-            needed.extend(state.base.clone());
-            needed.extend(attempt.and_then(|attempt| attempt.clean.clone()));
-            needed.extend(attempt.and_then(|attempt| attempt.kept.clone()));
-        }
-        let files = run.vcs.rewinding.iter().chain(&run.vcs.undoable).filter_map(|begun| begun.files.as_ref());
-        needed.extend(files.map(|files| files.to.clone()));
-        needed.extend(run.vcs.theirs.iter().flat_map(|pair| [pair.older.clone(), pair.newer.clone()]));
-        let tree = WorkingTree::of(&self.project, run.started.worktree.as_deref());
-        let Ok(repository) = tree.repository() else { return Ok(0) };
-        let dropped = repository.drop_snapshots(&run.id, &|_, commit| needed.contains(commit));
-        // What cannot be let go stays behind hidden refs, where it harms nobody.
-        Ok(dropped.unwrap_or_default())
-    }
-
     /// Phases of a run that still have a process.
-    fn living(&self, run: &Run) -> Vec<PhaseId> {
+    pub(super) fn living(&self, run: &Run) -> Vec<PhaseId> {
         let lives = |(phase, state): &(&Phase, &PhaseState)| {
             state.attempt.as_ref().is_some_and(|attempt| {
                 let folder = shell::folder(&self.project, run, &phase.id, attempt.number);
@@ -177,20 +130,6 @@ impl Onward {
             })
         };
         run.running().filter(lives).map(|(phase, _)| phase.id.clone()).collect()
-    }
-}
-
-fn checkpoint_facts(row: &onward_store::CheckpointRow) -> CheckpointFacts {
-    let meta = journal::meta(&row.meta);
-    CheckpointFacts {
-        id: row.id.clone(),
-        seq: row.seq,
-        triggers: meta.as_ref().map(|meta| meta.triggers.clone()).unwrap_or_default(),
-        phase: meta.as_ref().and_then(|meta| meta.phase.clone()),
-        name: meta.as_ref().and_then(|meta| meta.name.clone()),
-        can_resume: meta.as_ref().is_some_and(|meta| meta.can_resume),
-        bytes: row.bytes,
-        readable: meta.is_some() && row.damage.is_none(),
     }
 }
 

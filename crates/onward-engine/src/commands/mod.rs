@@ -1,10 +1,13 @@
 //! Changing a run from outside: what people, scripts and programs ask of it.
 
+pub(crate) mod archive;
 pub(crate) mod external_phases;
 pub(crate) mod fork;
+pub(crate) mod house;
 pub(crate) mod inbox;
 pub(crate) mod init_and_delete;
 pub(crate) mod pause;
+pub(crate) mod prune;
 pub(crate) mod replan;
 pub(crate) mod rewind;
 pub mod rewind_steps;

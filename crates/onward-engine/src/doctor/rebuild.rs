@@ -310,7 +310,7 @@ fn write(
     deliver(store, &lease, head, letters, &plain)?;
     drop(lease);
     if !pruned.is_empty() {
-        store.prune(&PruneList { checkpoints: pruned, runs: Vec::new() })?;
+        store.prune(&PruneList { checkpoints: pruned, ..PruneList::default() })?;
     }
     salvage.keep_epoch(old, &id, epoch)?;
     rebuilt.runs += usize::from(!is_new);

@@ -9,7 +9,7 @@ use onward_core::event::{Orphans, RunStarted};
 use onward_core::evidence::WorldSeen;
 use onward_core::expression::{self, Reference};
 use onward_core::id::{PhaseId, RunId};
-use onward_core::input::{Begin, Bounds, Choice, ClosedElsewhere, Input, Posted, Resumption};
+use onward_core::input::{Begin, Bounds, Choice, ClosedElsewhere, Input, Resumption};
 use onward_core::naming;
 use onward_core::plan::Plan;
 use onward_core::question::TypedWords;
@@ -457,16 +457,7 @@ impl Onward {
 
     /// Archives a run that a fresh start leaves behind. Somebody may have gone on with it while its end was waited for.
     fn put_away(&mut self, old: &Unfinished) -> Result<()> {
-        if let Some(driver) = self.driver(&old.run.id)? {
-            return Err(Error::Driven { run: old.run.id.clone(), driver });
-        }
-        let now = self.load(&old.run.id)?;
-        if let Some((phase, _)) = now.running().next()
-            && self.at_work(&now).iter().any(|folder| attendant::is_at_work(folder).unwrap_or(false))
-        {
-            return Err(Error::PhaseLives { run: now.id.clone(), phase: phase.id.clone() });
-        }
-        self.post(&old.run.id, Posted::Archive).map(|_| ())
+        self.archive(&old.run.id)
     }
 }
 

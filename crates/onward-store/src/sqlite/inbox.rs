@@ -149,6 +149,24 @@ pub(super) fn consume(
     Ok(number)
 }
 
+/// Deletes answered items that were posted before a time, of all runs; how many bytes of rows that freed.
+pub(super) fn delete_answered(
+    connection: &Connection,
+    before: Timestamp,
+    released: &mut Released,
+) -> SqliteResult<u64> {
+    let mut statement = connection.prepare_cached(
+        "DELETE FROM inbox WHERE reply IS NOT NULL AND at < ?1 RETURNING run, number, length(body) + length(reply)",
+    )?;
+    let gone = statement.query_map([before.as_microsecond()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let gone: Vec<(i64, i64, i64)> = gone.collect::<rusqlite::Result<_>>()?;
+    for (run, number, _) in &gone {
+        released.one(connection, *run, BlobUse::Item, *number)?;
+        released.one(connection, *run, BlobUse::Reply, *number)?;
+    }
+    Ok(gone.iter().map(|(_, _, bytes)| bytes.cast_unsigned()).sum())
+}
+
 pub(super) fn is_answered(connection: &Connection, run: i64, item: &str) -> SqliteResult<bool> {
     let sql = "SELECT 1 FROM inbox WHERE run = ?1 AND id = ?2 AND reply IS NOT NULL";
     Ok(connection.prepare_cached(sql)?.exists((run, item))?)

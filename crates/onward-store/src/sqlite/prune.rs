@@ -8,6 +8,7 @@ use rusqlite::{Connection, params};
 use super::{
     append::checkpoint_seal,
     fault::SqliteResult,
+    inbox,
     journal::place,
     runs::{RunColumns, is_there},
     store::SqliteStore,
@@ -42,6 +43,9 @@ impl SqliteStore {
                 bytes += sweep::around(connection, &places, &mut released)?;
                 for id in &list.runs {
                     bytes += delete_run(connection, id, &mut released)?;
+                }
+                if let Some(before) = list.answered_before {
+                    bytes += inbox::delete_answered(connection, before, &mut released)?;
                 }
                 let deleted = released.delete_unused(connection)?;
                 Ok((bytes + deleted.bytes, deleted))

@@ -132,7 +132,7 @@ impl World {
         let list: Vec<usize> = list.iter().map(|index| index % count).collect();
         let before = self.bytes();
         let ids = list.iter().map(|index| id(*index)).collect();
-        let pruned = self.store.prune(&PruneList { checkpoints: ids, runs: Vec::new() }).expect("a prune");
+        let pruned = self.store.prune(&PruneList { checkpoints: ids, ..PruneList::default() }).expect("a prune");
         for index in list {
             if let Some(piece) = self.model.pieces.get_mut(index) {
                 piece.is_listed = false;
@@ -218,7 +218,7 @@ fn large_contents_leave_no_file_behind() {
     let chain = with_patch(with_checkpoint(entry(b"event"), "w", 1, &document), "p1", 1, &patch);
     store.append(&lease, Seq(0), with_patch(chain, "p2", 1, b"small")).expect("an append");
     let ids = ["w", "p1"].map(CheckpointId::new).to_vec();
-    let pruned = store.prune(&PruneList { checkpoints: ids, runs: Vec::new() }).expect("a prune");
+    let pruned = store.prune(&PruneList { checkpoints: ids, ..PruneList::default() }).expect("a prune");
     assert!(pruned.bytes_freed < 1_000, "{pruned:?}");
     assert!(store.health().blob_file_bytes > 2_500_000, "what is needed is gone");
     let whole = noise(1_400_000, 3);
@@ -228,7 +228,7 @@ fn large_contents_leave_no_file_behind() {
     let read = store.checkpoint(&CheckpointId::new("p2")).expect("a look").expect("a checkpoint");
     assert!(read.keyframe == whole && read.patches.is_empty(), "the keyframe came back changed");
     drop(lease);
-    store.prune(&PruneList { checkpoints: Vec::new(), runs: vec![run()] }).expect("a prune");
+    store.prune(&PruneList { runs: vec![run()], ..PruneList::default() }).expect("a prune");
     assert_eq!(store.health().blob_file_bytes, 0);
 }
 

@@ -97,7 +97,7 @@ fn a_store_of_the_first_format_moves_on() {
     // The two runs share a document, which goes with the second of them.
     drop((first, second));
     for (run, left) in [("second", 1), ("first", 0)] {
-        store.prune(&PruneList { checkpoints: Vec::new(), runs: vec![RunId::new(run)] }).expect("a prune");
+        store.prune(&PruneList { runs: vec![RunId::new(run)], ..PruneList::default() }).expect("a prune");
         let blobs: i64 =
             database(&disk).query_row("SELECT count(*) FROM blobs", (), |row| row.get(0)).expect("a count");
         assert_eq!(blobs, left);

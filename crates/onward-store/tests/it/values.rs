@@ -28,9 +28,9 @@ fn a_large_value_is_kept_once_in_a_file() {
     assert_eq!(blob_files(&disk), 1);
     assert!(store.health().blob_file_bytes > 2 * MEGABYTE as u64);
     drop(lease);
-    store.prune(&PruneList { checkpoints: vec![CheckpointId::new("one")], runs: Vec::new() }).expect("a prune");
+    store.prune(&PruneList { checkpoints: vec![CheckpointId::new("one")], ..PruneList::default() }).expect("a prune");
     assert_eq!(blob_files(&disk), 1, "the journal still needs it");
-    let pruned = store.prune(&PruneList { checkpoints: Vec::new(), runs: vec![run()] }).expect("a prune");
+    let pruned = store.prune(&PruneList { runs: vec![run()], ..PruneList::default() }).expect("a prune");
     assert_eq!(blob_files(&disk), 0);
     assert!(pruned.bytes_freed > 2 * MEGABYTE as u64, "{pruned:?}");
     assert_eq!(fs::read_dir(disk.folder().join("run")).expect("a folder").count(), 0, "the lock file goes, too");
@@ -160,7 +160,7 @@ fn what_a_killed_writer_left_behind_is_swept_up() {
     fs::create_dir(blobs.join("ab")).expect("a folder");
     let orphan = format!("ab{}", "0".repeat(62));
     fs::write(blobs.join("ab").join(&orphan), b"a blob that nothing names").expect("a file");
-    store.prune(&PruneList { checkpoints: Vec::new(), runs: vec![run()] }).expect("a prune");
+    store.prune(&PruneList { runs: vec![run()], ..PruneList::default() }).expect("a prune");
     assert_eq!(blob_files(&disk), 0);
     assert!(!blobs.join("new-0198").exists(), "an unfinished file stays");
 }

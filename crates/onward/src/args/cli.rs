@@ -6,10 +6,10 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use super::help;
 use super::{
-    ApproveArgs, CheckArgs, CheckpointArgs, CompletionsArgs, ConfigArgs, DeleteArgs, DiffArgs, DoctorArgs, ForkArgs,
-    GraphArgs, HaltArgs, InitArgs, ListArgs, LoadArgs, LogArgs, LogsArgs, ManArgs, NextArgs, PruneArgs, ReportArgs,
-    ResumeArgs, RewindArgs, RunArgs, SaveArgs, SchemaArgs, ShowArgs, StateArgs, StatusArgs, SteerArgs, TrustArgs,
-    UndoArgs, WhyArgs,
+    ApproveArgs, ArchiveArgs, CheckArgs, CheckpointArgs, CompletionsArgs, ConfigArgs, DeleteArgs, DiffArgs, DoctorArgs,
+    ForkArgs, GraphArgs, HaltArgs, InitArgs, ListArgs, LoadArgs, LogArgs, LogsArgs, ManArgs, NextArgs, PruneArgs,
+    ReportArgs, ResumeArgs, RewindArgs, RunArgs, SaveArgs, SchemaArgs, ShowArgs, StateArgs, StatusArgs, SteerArgs,
+    TrustArgs, UndoArgs, WhyArgs,
 };
 use crate::later::{self, Later};
 
@@ -99,8 +99,10 @@ pub(crate) enum Verb {
     Doctor(DoctorArgs),
     /// Mark a store that came with a clone, an archive or a copy as your own.
     Trust(TrustArgs),
-    /// Show what retention would delete.
+    /// Delete what retention does not keep: old checkpoints and runs.
     Prune(PruneArgs),
+    /// Archive a run: it is kept, and no start offers it any more.
+    Archive(ArchiveArgs),
     /// Delete a run for good.
     Delete(DeleteArgs),
     /// Print a completion script for a shell; it knows runs, phases and checkpoints.

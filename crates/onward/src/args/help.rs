@@ -14,7 +14,20 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Scripts", &["next", "report", "state", "save", "load"]),
     (
         "Set-up",
-        &["demo", "init", "check", "config", "schema", "doctor", "trust", "prune", "delete", "completions", "man"],
+        &[
+            "demo",
+            "init",
+            "check",
+            "config",
+            "schema",
+            "doctor",
+            "trust",
+            "archive",
+            "prune",
+            "delete",
+            "completions",
+            "man",
+        ],
     ),
 ];
 
@@ -149,7 +162,20 @@ const EXAMPLES: &[(&str, [(&str, &str); 2])] = &[
         "trust",
         [("onward trust", "write to the store of this project from now on"), ("onward trust --json", "for a program")],
     ),
-    ("prune", [("onward prune --dry-run", "show what would go"), ("onward prune --dry-run --json", "for a program")]),
+    (
+        "prune",
+        [
+            ("onward prune --dry-run", "show what would go, and why"),
+            ("onward prune --older-than 14d --yes", "delete only what is older, without a question"),
+        ],
+    ),
+    (
+        "archive",
+        [
+            ("onward archive @", "archive the newest run"),
+            ("onward archive run_shop_20261114_101530 --json", "the same by id, for a program"),
+        ],
+    ),
     (
         "delete",
         [

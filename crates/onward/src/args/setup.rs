@@ -1,10 +1,11 @@
 //! Setting a project up, and keeping it in order.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::Json;
+use super::{Json, span};
 
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
@@ -57,6 +58,12 @@ pub(crate) struct PruneArgs {
     /// Show what would be deleted and why; delete nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Delete only what is older than this, such as 14d; runs of that age go whatever their retention.
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    pub(crate) older_than: Option<Duration>,
+    /// Do not ask.
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) output: Json,
 }

@@ -39,3 +39,11 @@ pub(crate) struct HaltArgs {
     #[command(flatten)]
     pub(crate) output: Json,
 }
+
+#[derive(Debug, Args)]
+pub(crate) struct ArchiveArgs {
+    /// Run id or its beginning.
+    pub(crate) run: String,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}

@@ -2,6 +2,7 @@
 
 mod after_failure;
 mod approve;
+mod archive;
 mod ask;
 mod bare;
 mod check;

@@ -9,7 +9,7 @@ use onward_core::exit;
 use onward_engine::{Error, Onward, stop};
 use serde_json::{Map, Value, json};
 
-use super::here;
+use super::{here, prune};
 use crate::args;
 use crate::failure::Failure;
 use crate::render;
@@ -32,6 +32,7 @@ pub(super) fn save(args: &args::SaveArgs) -> Result<u8, Failure> {
     } else {
         render::answer(&format!("{}\n", render::safe::line(id.as_str())));
     }
+    prune::keep_house();
     Ok(exit::DONE)
 }
 

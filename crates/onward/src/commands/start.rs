@@ -18,7 +18,7 @@ use super::after_failure::{self, Decided};
 use super::ask::{self, Said, Settled};
 use super::detach;
 use super::steer::refuse_inside_a_phase;
-use super::{here, or_lost, replan};
+use super::{here, or_lost, prune, replan};
 use crate::args;
 use crate::failure::Failure;
 use crate::render::run::{RunReporter, Style};
@@ -40,6 +40,9 @@ pub(super) fn start(want: Want, plan: Option<PathBuf>, args: &args::StartArgs) -
     let ended = request(want, plan, args).and_then(|request| {
         if args.dry_run { dry_run(&request, args.json) } else { perform(request, args, &mut report) }
     });
+    if ended.is_ok() && !args.dry_run && stop::signal().is_none() {
+        prune::keep_house();
+    }
     ended.unwrap_or_else(|failure| report.failed(&or_lost(failure).or_stopped()))
 }
 

@@ -18,6 +18,7 @@ mod git;
 mod hostile;
 #[cfg(feature = "kill-points")]
 mod kill_points;
+mod lifecycle;
 mod limits;
 mod live;
 mod looks;

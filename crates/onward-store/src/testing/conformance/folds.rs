@@ -92,7 +92,7 @@ fn a_fold_goes_with_its_run(fixture: &dyn Fixture) {
     append(store.as_mut(), &lease, 0, entry(&[b"one"])).expect("an append");
     store.put_fold(&run, Seq(1), 0, noise(20_000, 1)).expect("a fold");
     drop(lease);
-    let list = PruneList { checkpoints: Vec::new(), runs: vec![run.clone()] };
+    let list = PruneList { runs: vec![run.clone()], ..PruneList::default() };
     assert!(store.prune(&list).expect("a prune").bytes_freed > 20_000, "the fold was not counted");
     store.create_run(new_run("b")).expect("a new run");
     assert_eq!(kept(store.as_mut(), &RunId::new("b")), None);

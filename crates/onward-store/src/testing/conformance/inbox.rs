@@ -6,7 +6,7 @@ use super::{
     Fixture,
     kit::{SIZES, append, at, bodies, clauses, driven, entry, new_run, noise},
 };
-use crate::{Consumed, Entry, InboxItem, PostedAs, Store, StoreError, TakenBack};
+use crate::{Consumed, Entry, InboxItem, PostedAs, PruneList, Store, StoreError, TakenBack};
 
 clauses![
     items_wait_in_order,
@@ -17,6 +17,7 @@ clauses![
     items_belong_to_their_run,
     items_and_answers_of_every_size,
     posting_needs_no_lease,
+    old_answers_are_pruned_and_waiting_items_are_not,
 ];
 
 fn post(store: &mut dyn Store, run: &RunId, id: &str, body: &[u8]) -> PostedAs {
@@ -117,4 +118,19 @@ fn posting_needs_no_lease(fixture: &dyn Fixture) {
     drop(lease);
     assert_eq!(post(poster.as_mut(), &run, "while free", b"x"), PostedAs::New);
     assert_eq!(waiting(store.as_mut(), &run), ["while driven", "while free"]);
+}
+
+fn old_answers_are_pruned_and_waiting_items_are_not(fixture: &dyn Fixture) {
+    let (mut store, run, lease) = driven(fixture);
+    for (id, second) in [("old", 1), ("waits", 1), ("young", 9)] {
+        store.post(&run, id, at(second), noise(50_000, 1)).expect("a post");
+    }
+    append(store.as_mut(), &lease, 0, answer("old", &noise(50_000, 2))).expect("an append");
+    append(store.as_mut(), &lease, 1, answer("young", &noise(50_000, 3))).expect("an append");
+    let list = PruneList { answered_before: Some(at(9)), ..PruneList::default() };
+    store.prune(&list).expect("a prune");
+    assert_eq!(store.reply(&run, "old").expect("a look"), None, "its reply is gone");
+    assert_eq!(store.reply(&run, "young").expect("a look"), Some(noise(50_000, 3)));
+    assert_eq!(waiting(store.as_mut(), &run), ["waits"]);
+    assert_eq!(post(store.as_mut(), &run, "old", b"anew"), PostedAs::New);
 }

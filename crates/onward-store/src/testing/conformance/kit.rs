@@ -76,7 +76,7 @@ pub(super) fn read(store: &mut dyn Store, id: &str) -> Vec<String> {
 
 /// A list of checkpoints to delete.
 pub(super) fn checkpoints(ids: &[&str]) -> PruneList {
-    PruneList { checkpoints: ids.iter().map(|id| CheckpointId::new(*id)).collect(), runs: Vec::new() }
+    PruneList { checkpoints: ids.iter().map(|id| CheckpointId::new(*id)).collect(), ..PruneList::default() }
 }
 
 /// Bytes that no compression makes much smaller, the same ones for the same seed.

@@ -18,7 +18,7 @@ clauses![
 ];
 
 fn runs(ids: &[&str]) -> PruneList {
-    PruneList { checkpoints: Vec::new(), runs: ids.iter().map(|id| RunId::new(*id)).collect() }
+    PruneList { runs: ids.iter().map(|id| RunId::new(*id)).collect(), ..PruneList::default() }
 }
 
 fn is_there(store: &mut dyn Store, id: &str) -> bool {

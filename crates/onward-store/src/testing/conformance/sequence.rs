@@ -107,6 +107,7 @@ impl<'a> Player<'a> {
                 let list = PruneList {
                     checkpoints: vec![CheckpointId::new(format!("CP-{}", checkpoint % 16))],
                     runs: if whole.is_multiple_of(4) { vec![id(run)] } else { Vec::new() },
+                    answered_before: None,
                 };
                 // How many bytes a deletion frees is each backend's own affair.
                 let answer = self.handle(handle).prune(&list).map(|_| ());

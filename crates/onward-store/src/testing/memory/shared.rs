@@ -50,6 +50,7 @@ pub(super) struct MemoryRun {
 
 pub(super) struct Item {
     pub(super) id: String,
+    pub(super) at: Timestamp,
     pub(super) body: Vec<u8>,
     pub(super) reply: Option<Vec<u8>>,
 }

@@ -226,7 +226,7 @@ impl Store for MemoryStore {
         Ok(shared.run(run)?.held.as_ref().map(|held| (held.kind, held.holder.clone())))
     }
 
-    fn post(&mut self, run: &RunId, id: &str, _at: Timestamp, body: Vec<u8>) -> Result<PostedAs, StoreError> {
+    fn post(&mut self, run: &RunId, id: &str, at: Timestamp, body: Vec<u8>) -> Result<PostedAs, StoreError> {
         check::value(&body)?;
         let handle = Arc::clone(&self.shared);
         let mut shared = lock(&handle);
@@ -234,7 +234,7 @@ impl Store for MemoryStore {
         if found.inbox.iter().any(|item| item.id == id) {
             return Ok(PostedAs::AlreadyThere);
         }
-        found.inbox.push(Item { id: id.to_owned(), body, reply: None });
+        found.inbox.push(Item { id: id.to_owned(), at, body, reply: None });
         self.committed(shared, Ok(PostedAs::New))
     }
 
@@ -277,6 +277,11 @@ impl Store for MemoryStore {
         }
         let checkpoints: u64 = list.checkpoints.iter().map(|id| shared.bury_checkpoint(id)).sum();
         let runs: u64 = list.runs.iter().map(|id| shared.bury_run(id)).sum();
+        if let Some(before) = list.answered_before {
+            for run in shared.runs.values_mut() {
+                run.inbox.retain(|item| item.reply.is_none() || item.at >= before);
+            }
+        }
         self.committed(shared, Ok(Pruned { bytes_freed: checkpoints + runs }))
     }
 }

@@ -1,132 +1,22 @@
-//! Retention: what may be deleted and what must stay, each with a reason. Nothing is deleted here: the caller shows the
-//! plan, and does what it says.
+//! The rules of retention.
 //!
-//! Two rules decide. Checkpoints go by count: of every run, trigger and phase the newest stay. Runs go by age, and take
-//! their checkpoints along. Above both stands what is never deleted: what a person named, what cannot be read, the newest
+//! Checkpoints go by count: of every run, trigger and phase the newest stay; those of batches are counted by the wave. Runs go
+//! by age, and take their checkpoints along. Where there is a limit of size, the oldest checkpoints go next. Above all of it stands what is never deleted: what a person named, what cannot be read, the newest
 //! checkpoint from which a run can go on, and the newest run of its kind that can go on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use serde::Serialize;
 
+use super::model::{
+    CheckpointFacts, KeepCount, Moment, Policy, PruneConsent, PruneItem, PruneLine, PrunePlan, RunFacts,
+};
+use super::{clock, size};
 use crate::checkpoint::Trigger;
-use crate::id::{CheckpointId, PhaseId, RunId, Seq};
+use crate::id::{PhaseId, RunId};
 use crate::run::RunStatus;
 use crate::words;
-
-const DAY: Duration = Duration::from_hours(24);
-/// A clock that stands further than this before the last change of any run is wrong, and no age can be told by it.
-const CLOCK_BEHIND_MAX: Duration = DAY;
-
-/// How long things are kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Policy {
-    /// A trigger without an entry keeps all: what nobody decided about is not deleted.
-    pub keep: BTreeMap<Trigger, KeepCount>,
-    pub runs: RunAges,
-}
-
-/// How many checkpoints of one run, trigger and phase stay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeepCount {
-    All,
-    /// 0 keeps none.
-    Newest(u32),
-}
-
-/// How long after their last change runs go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RunAges {
-    /// Interrupted ones.
-    pub unfinished: Duration,
-    /// Completed, failed and archived ones.
-    pub ended: Duration,
-}
-
-impl Default for RunAges {
-    fn default() -> Self {
-        Self { unfinished: 7 * DAY, ended: 30 * DAY }
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RunFacts {
-    pub id: RunId,
-    /// The workflow type.
-    pub kind: String,
-    pub project: String,
-    /// As it is, not as the journal has it: `Running` only if a driver lives. Such a run is never deleted.
-    pub status: RunStatus,
-    pub updated_at: Timestamp,
-    /// A later start could go on with it; so it is with a failed one, too.
-    pub unfinished: bool,
-    pub checkpoints: Vec<CheckpointFacts>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CheckpointFacts {
-    pub id: CheckpointId,
-    /// Tells which of two is newer.
-    pub seq: Seq,
-    pub triggers: Vec<Trigger>,
-    pub phase: Option<PhaseId>,
-    pub name: Option<String>,
-    pub can_resume: bool,
-    pub bytes: u64,
-    /// An unreadable item stays: it may be all that is left.
-    pub readable: bool,
-}
-
-/// Every run and every checkpoint that was looked at stands in exactly one of the two lists.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct PrunePlan {
-    pub delete: Vec<PruneLine>,
-    pub keep: Vec<PruneLine>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct PruneLine {
-    /// Of the run or the checkpoint.
-    pub id: String,
-    pub item: PruneItem,
-    pub run: RunId,
-    /// In words.
-    pub reason: String,
-    /// Of a checkpoint; a run has none of its own, so that a sum counts each byte once.
-    pub bytes: u64,
-    /// The consent that a deletion needs; none for what stays.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub consent: Option<PruneConsent>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PruneItem {
-    Run,
-    Checkpoint,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PruneConsent {
-    /// Housekeeping may do it by itself.
-    Standing,
-    /// Somebody could still want to go on with it: only an explicit prune does it.
-    Asked,
-}
-
-impl PrunePlan {
-    pub fn bytes_freed(&self) -> u64 {
-        self.delete.iter().map(|line| line.bytes).fold(0, u64::saturating_add)
-    }
-
-    /// The items that housekeeping may delete without being asked.
-    pub fn standing(&self) -> impl Iterator<Item = &PruneLine> {
-        self.delete.iter().filter(|line| line.consent == Some(PruneConsent::Standing))
-    }
-}
 
 enum PruneFate {
     Stays(String),
@@ -134,8 +24,9 @@ enum PruneFate {
 }
 
 /// Runs in the order given, each before its checkpoints, and those newest first.
-pub fn plan(policy: &Policy, runs: &[RunFacts], now: Timestamp) -> PrunePlan {
-    let clock = clock_fault(runs, now);
+pub fn plan(policy: &Policy, runs: &[RunFacts], moment: &Moment) -> PrunePlan {
+    let now = moment.now;
+    let clock = moment.doubt.clone().or_else(|| clock::behind(runs, now));
     let newest = newest_unfinished(runs);
     let mut plan = PrunePlan::default();
     for run in runs {
@@ -145,12 +36,22 @@ pub fn plan(policy: &Policy, runs: &[RunFacts], now: Timestamp) -> PrunePlan {
             PruneFate::Stays(_) => None,
         };
         plan.note(run, PruneItem::Run, run.id.as_str(), 0, fate);
+        if let Some(why) = &run.unreadable {
+            plan.keep_all_of(run, &unreadable(why));
+            continue;
+        }
         let mut checkpoints: Vec<&CheckpointFacts> = run.checkpoints.iter().collect();
         checkpoints.sort_by(|a, b| (b.seq, &b.id).cmp(&(a.seq, &a.id)));
         match goes {
             Some(consent) => plan.note_all_of(run, &checkpoints, consent),
-            None => plan.note_by_count(policy, run, &checkpoints),
+            None => {
+                plan.note_by_count(policy, run, &checkpoints, (clock.as_deref(), now));
+                plan.note_outputs(policy, run, clock.as_deref(), now);
+            }
         }
+    }
+    if let Some(limit) = policy.bytes_max {
+        size::limit(&mut plan, limit, runs, |checkpoint| is_young(policy, checkpoint, clock.as_deref(), now));
     }
     plan
 }
@@ -171,32 +72,69 @@ impl PrunePlan {
         }
     }
 
-    fn note_by_count(&mut self, policy: &Policy, run: &RunFacts, newest_first: &[&CheckpointFacts]) {
-        let last_good = newest_first.iter().find(|c| c.readable && c.can_resume).map(|c| &c.id);
+    fn keep_all_of(&mut self, run: &RunFacts, reason: &str) {
+        for checkpoint in &run.checkpoints {
+            let fate = PruneFate::Stays(reason.to_owned());
+            self.note(run, PruneItem::Checkpoint, checkpoint.id.as_str(), checkpoint.bytes, fate);
+        }
+    }
+
+    fn note_by_count(
+        &mut self,
+        policy: &Policy,
+        run: &RunFacts,
+        newest_first: &[&CheckpointFacts],
+        (clock, now): (Option<&str>, Timestamp),
+    ) {
+        let last_good = last_good(run);
         let mut counted = BTreeMap::new();
         for checkpoint in newest_first {
             let fate = match exempt(checkpoint) {
                 Some(reason) => PruneFate::Stays(reason),
-                None => of_checkpoint(policy, checkpoint, last_good == Some(&checkpoint.id), &mut counted),
+                None => match of_checkpoint(policy, checkpoint, last_good == Some(&checkpoint.id), &mut counted) {
+                    PruneFate::Goes(reason, consent) => match is_young(policy, checkpoint, clock, now) {
+                        Some(young) => PruneFate::Stays(young),
+                        None => PruneFate::Goes(reason, consent),
+                    },
+                    stays @ PruneFate::Stays(_) => stays,
+                },
             };
             self.note(run, PruneItem::Checkpoint, checkpoint.id.as_str(), checkpoint.bytes, fate);
         }
     }
+
+    /// The outputs of a run that stays. The last one of each phase stays as long as its run.
+    fn note_outputs(&mut self, policy: &Policy, run: &RunFacts, clock: Option<&str>, now: Timestamp) {
+        if clock.is_some() || run.status == RunStatus::Running {
+            return;
+        }
+        let old = |at: Timestamp| now.duration_since(at) >= signed(policy.logs);
+        for log in run.logs.iter().filter(|log| !log.is_last && old(log.ended_at)) {
+            let id = format!("{}/{}/{}", run.id, log.phase, log.attempt);
+            let kept = words::duration(policy.logs);
+            let reason = format!("output of an earlier attempt; it stays for {kept} after its end");
+            self.note(run, PruneItem::Output, &id, log.bytes, PruneFate::Goes(reason, PruneConsent::Standing));
+        }
+    }
+}
+
+/// The newest checkpoint from which a run can go on.
+pub(super) fn last_good(run: &RunFacts) -> Option<&crate::id::CheckpointId> {
+    let good = run.checkpoints.iter().filter(|checkpoint| checkpoint.readable && checkpoint.can_resume);
+    good.max_by_key(|checkpoint| (checkpoint.seq, &checkpoint.id)).map(|checkpoint| &checkpoint.id)
+}
+
+/// Why a checkpoint is not old enough to go, where somebody said how old that is.
+fn is_young(policy: &Policy, checkpoint: &CheckpointFacts, clock: Option<&str>, now: Timestamp) -> Option<String> {
+    let limit = policy.older_than?;
+    if let Some(doubt) = clock {
+        return Some(doubt.to_owned());
+    }
+    let old = checkpoint.created_at.is_some_and(|at| now.duration_since(at) >= signed(limit));
+    (!old).then(|| format!("it is younger than {}", words::duration(limit)))
 }
 
 // ---- runs ----
-
-/// Why no age can be told, if none can.
-fn clock_fault(runs: &[RunFacts], now: Timestamp) -> Option<String> {
-    let latest = runs.iter().max_by_key(|run| run.updated_at)?;
-    let ahead = latest.updated_at.duration_since(now);
-    (ahead > signed(CLOCK_BEHIND_MAX)).then(|| {
-        format!(
-            "run {} changed at {}, and the clock stands before that: nothing goes by its age",
-            latest.id, latest.updated_at
-        )
-    })
-}
 
 /// Of every type and project the run that somebody would most likely go on with.
 fn newest_unfinished(runs: &[RunFacts]) -> BTreeSet<&RunId> {
@@ -226,8 +164,14 @@ fn of_run(
         RunStatus::Completed => (policy.runs.ended, "completed", PruneConsent::Standing),
         RunStatus::Archived => (policy.runs.ended, "archived", PruneConsent::Standing),
     };
+    if let Some(why) = &run.unreadable {
+        return PruneFate::Stays(unreadable(why));
+    }
     if newest.contains(&run.id) {
         return PruneFate::Stays(format!("the newest run of {} {} that can go on", run.kind, run.project));
+    }
+    if let Some(fork) = &run.forked_to {
+        return PruneFate::Stays(format!("run {fork}, which was forked from it, can go on"));
     }
     if let Some(fault) = clock {
         return PruneFate::Stays(fault.to_owned());
@@ -245,18 +189,41 @@ fn of_run(
     }
 }
 
+fn unreadable(why: &str) -> String {
+    format!("it cannot be read, and may be all that is left: {why}")
+}
+
 // ---- checkpoints ----
 
 /// Why a checkpoint stays whatever becomes of its run. It takes no other's place in a count.
-fn exempt(checkpoint: &CheckpointFacts) -> Option<String> {
+pub(super) fn exempt(checkpoint: &CheckpointFacts) -> Option<String> {
     if !checkpoint.readable {
         return Some("it cannot be read, and may be all that is left".to_owned());
     }
     checkpoint.name.as_ref().map(|name| format!("it was given the name {name}"))
 }
 
-/// How many were seen already of a trigger, and of a phase where the count is per phase.
-type Counted<'a> = BTreeMap<(Trigger, Option<&'a PhaseId>), u32>;
+/// The part of a run within which the checkpoints of a trigger are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Scope<'a> {
+    Run,
+    Phase(&'a PhaseId),
+    /// Whichever of its phases was the last.
+    Batch(u32),
+}
+
+impl Scope<'_> {
+    fn words(self) -> String {
+        match self {
+            Self::Run => String::new(),
+            Self::Phase(phase) => format!(" of phase {phase}"),
+            Self::Batch(batch) => format!(" of batch {batch}"),
+        }
+    }
+}
+
+/// How many were seen already of a trigger.
+type Counted<'a> = BTreeMap<(Trigger, Scope<'a>), u32>;
 
 /// It stays if any of its triggers keeps it. `counted` knows the newer ones.
 fn of_checkpoint<'a>(
@@ -268,7 +235,7 @@ fn of_checkpoint<'a>(
     let mut stays = None;
     let mut goes = Vec::new();
     for &trigger in &BTreeSet::from_iter(&checkpoint.triggers) {
-        let scope = scope(*trigger, checkpoint.phase.as_ref());
+        let scope = scope(*trigger, checkpoint);
         let newer = counted.entry((*trigger, scope)).or_default();
         match verdict(policy, *trigger, scope, *newer) {
             Ok(reason) => stays = stays.or(Some(reason)),
@@ -286,23 +253,23 @@ fn of_checkpoint<'a>(
     }
 }
 
-/// The phase within which a trigger is counted, or none where it is counted over the whole run.
-fn scope(trigger: Trigger, phase: Option<&PhaseId>) -> Option<&PhaseId> {
+fn scope(trigger: Trigger, checkpoint: &CheckpointFacts) -> Scope<'_> {
+    let phase = || checkpoint.phase.as_ref().map_or(Scope::Run, Scope::Phase);
     match trigger {
-        Trigger::RunStart | Trigger::UserInterrupt | Trigger::SessionEnd => None,
+        Trigger::RunStart | Trigger::UserInterrupt | Trigger::SessionEnd => Scope::Run,
+        Trigger::BatchComplete => checkpoint.batch.map_or_else(phase, Scope::Batch),
         Trigger::PhaseTransition
-        | Trigger::BatchComplete
         | Trigger::AgentComplete
         | Trigger::ConflictStart
         | Trigger::ConflictResolved
-        | Trigger::Manual => phase,
+        | Trigger::Manual => phase(),
     }
 }
 
 /// Whether one stays that has so many newer ones beside it, and why.
-fn verdict(policy: &Policy, trigger: Trigger, scope: Option<&PhaseId>, newer: u32) -> Result<String, String> {
+fn verdict(policy: &Policy, trigger: Trigger, scope: Scope<'_>, newer: u32) -> Result<String, String> {
     let word = trigger.as_str();
-    let of = scope.map(|phase| format!(" of phase {phase}")).unwrap_or_default();
+    let of = scope.words();
     match policy.keep.get(&trigger).copied().unwrap_or(KeepCount::All) {
         KeepCount::All => Ok(format!("{word}: all stay")),
         KeepCount::Newest(0) => Err(format!("{word}: none stay")),
@@ -311,6 +278,6 @@ fn verdict(policy: &Policy, trigger: Trigger, scope: Option<&PhaseId>, newer: u3
     }
 }
 
-fn signed(span: Duration) -> SignedDuration {
+pub(super) fn signed(span: Duration) -> SignedDuration {
     SignedDuration::try_from(span).unwrap_or(SignedDuration::MAX)
 }
