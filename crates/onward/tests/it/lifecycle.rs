@@ -72,13 +72,11 @@ const FOUR: &str = "
 onward: 1
 name: four
 phases:
-  a: { run: 'echo a > file.txt' }
-  b: { needs: a, run: 'echo b > file.txt' }
-  c: { needs: b, run: 'echo c > file.txt' }
-  d: { needs: c, external: { instructions: do d } }
+  a: { run: 'for n in 1 2 3 4; do echo $n > file.txt; onward checkpoint; done' }
+  b: { needs: a, external: { instructions: do b } }
 ";
 
-/// Retention is to keep no checkpoints of phases. Without a person nothing is deleted; with the word exactly that goes which was
+/// A phase took four checkpoints by hand, and retention is to keep one. Without a person nothing is deleted; with the word exactly that goes which was
 /// shown, the snapshots of what went go along, what stays can be gone back to, and a second prune has nothing to do.
 #[test]
 fn prune_does_what_it_showed() {
@@ -87,7 +85,7 @@ fn prune_does_what_it_showed() {
     project.git_init();
     project.command(["run"]).expect(15);
     let pinned = project.command(["checkpoint", "--name", "pinned"]).expect(0).out.trim().to_owned();
-    config(&project, "checkpoint: { retention: { phase_transition: 0, batch_complete: 0 } }\n");
+    config(&project, "checkpoint: { retention: { manual: 1 } }\n");
     let refs = |project: &TestProject| project.git(["for-each-ref", "refs/onward"]).lines().count();
     let before = refs(&project);
     let plan = project.command(["prune", "--dry-run", "--json"]).expect(0).json();
@@ -101,7 +99,7 @@ fn prune_does_what_it_showed() {
     project.command(["show", &gone[0]]).expect(10);
     project.write("file.txt", "mine");
     project.command(["rewind", &pinned]).expect(0);
-    assert_eq!(project.read("file.txt"), "c\n");
+    assert_eq!(project.read("file.txt"), "4\n");
     let again = project.command(["prune", "--dry-run", "--json"]).expect(0).json();
     assert!(ids(&again["delete"]).is_empty(), "{again}");
     project.command(["doctor"]).expect(0);
