@@ -42,12 +42,11 @@ pub fn plan(policy: &Policy, runs: &[RunFacts], moment: &Moment) -> PrunePlan {
         }
         let mut checkpoints: Vec<&CheckpointFacts> = run.checkpoints.iter().collect();
         checkpoints.sort_by(|a, b| (b.seq, &b.id).cmp(&(a.seq, &a.id)));
-        match goes {
-            Some(consent) => plan.note_all_of(run, &checkpoints, consent),
-            None => {
-                plan.note_by_count(policy, run, &checkpoints, (clock.as_deref(), now));
-                plan.note_outputs(policy, run, clock.as_deref(), now);
-            }
+        if let Some(consent) = goes {
+            plan.note_all_of(run, &checkpoints, consent);
+        } else {
+            plan.note_by_count(policy, run, &checkpoints, (clock.as_deref(), now));
+            plan.note_outputs(policy, run, clock.as_deref(), now);
         }
     }
     if let Some(limit) = policy.bytes_max {
