@@ -25,7 +25,7 @@ impl Dice {
     }
 }
 
-/// What must hold whatever is pruned.
+/// The demands whatever is pruned.
 #[derive(Default)]
 struct Oracle {
     /// The last state of each run that can be resumed.
