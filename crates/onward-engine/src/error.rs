@@ -1,6 +1,6 @@
 //! Errors, as far as a caller can tell the difference. The binary turns each into a page and an exit code.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use onward_core::data_limits::Unfit;
 use onward_core::diagnostic::Diagnostic;
@@ -129,6 +129,20 @@ pub enum Error {
     StoreGone { run: RunId, path: PathBuf, how: Vanished, copy: CopyInGit },
     #[error("{what}: {why}")]
     Io { what: String, why: std::io::Error },
+    /// A file that was to be imported.
+    #[error("cannot read {}: {why}", path.display())]
+    NotReadable { path: PathBuf, why: std::io::Error },
+    #[error("{why}")]
+    NotAForm { why: String },
+    #[error("{file} cannot be imported: {why}")]
+    BadFile { file: String, why: String },
+    #[error("{why}")]
+    NotImported { why: String },
+    #[error("it cannot be exported: {why}")]
+    NotExported { why: String },
+    /// Two journals that went different ways.
+    #[error("run {run} is here with another content, and nothing is overwritten")]
+    OtherContent { run: RunId },
     #[error("stopped by signal {signal} before it was done")]
     Stopped { signal: i32 },
     /// Part of what was asked for is done, and the rest is not, since a stop was asked for.
@@ -183,6 +197,15 @@ impl Error {
                 | Self::BadJournal { .. }
                 | Self::BadCheckpoint { .. }
         )
+    }
+
+    /// The same, of a file that somebody named.
+    #[must_use]
+    pub fn in_file(self, path: &Path) -> Self {
+        match self {
+            Self::BadFile { why, .. } => Self::BadFile { file: path.display().to_string(), why },
+            other => other,
+        }
     }
 
     pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {

@@ -13,6 +13,7 @@ mod executor;
 mod journal;
 mod markdown_file;
 mod plan_files;
+mod portable;
 mod probe;
 mod project;
 mod queries;
@@ -43,6 +44,7 @@ pub use drive::{Arrived, Committer, Driver};
 pub use error::{CopyInGit, Error, Left, Result};
 pub use journal::load as load_run;
 pub use plan_files::{Checked, check};
+pub use portable::{ExportParts, Exported, ImportedRun, Lineage, Redacted, Snapshots};
 pub use project::{FOLDER, Project};
 pub use queries::follow::{Followed, Printed};
 pub use queries::runs::{ListFilter, ListItem, LogItem, Logged, RunShown, Shown};
@@ -55,6 +57,7 @@ pub use vcs::tree_lock::TreeUser;
 
 use onward_core::config::{Config, OnNetwork};
 use onward_core::run::Run;
+pub use onward_store::portable::{FILE_BYTES_MAX as PORTABLE_BYTES_MAX, is_one as is_portable};
 use onward_store::{Inspection, OpenMode, Store};
 pub use onward_store::{StoreCause, StoreError, Vanished, kill_point};
 

@@ -46,6 +46,12 @@ pub trait Inspection: Store {
     /// Whether a run was deleted on purpose.
     fn run_was_deleted(&mut self, run: &RunId) -> Result<bool, StoreError>;
 
+    /// Forgets that a run and its checkpoints were deleted, so that the same run can be brought in again.
+    fn forget_deletion(&mut self, run: &RunId, checkpoints: &[CheckpointId]) -> Result<(), StoreError>;
+
+    /// Makes the epochs of a run go on behind this one, which somebody had who drove it elsewhere.
+    fn raise_epoch(&mut self, run: &RunId, epoch: u64) -> Result<(), StoreError>;
+
     /// Writes anew how a run is listed, and nothing else of it.
     fn relist(&mut self, lease: &Lease, status: &str, summary: &[u8]) -> Result<(), StoreError>;
 

@@ -21,6 +21,7 @@ mod lease;
 pub mod lock;
 mod open;
 pub mod ownership;
+pub mod portable;
 pub mod private;
 mod seal;
 mod sqlite;
@@ -53,6 +54,13 @@ pub const VALUE_BYTES_MAX: usize = onward_core::data_limits::VALUE_BYTES_MAX;
 /// Whether this process compresses what it stores from now on. What is stored already is read either way.
 pub fn go_by_compression(compression: Compression) {
     codec::go_by(compression);
+}
+
+/// A record as it would stand behind another one, or as the first of its journal: with its hash.
+pub fn chained(run: &RunId, before: Option<[u8; 32]>, record: Record) -> Record {
+    let before = before.unwrap_or_else(|| chain::start(run));
+    let hash = chain::next(&before, record.seq, record.at.as_microsecond(), &record.actor, &record.body);
+    Record { hash, ..record }
 }
 
 /// A place that keeps runs. All calls block: the driver is one loop and waits for its disk anyway.

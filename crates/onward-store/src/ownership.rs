@@ -66,7 +66,7 @@ pub enum Foreign {
     Elsewhere,
     #[error("its database is not the one that was made here: it was replaced")]
     Replaced,
-    #[error("its runs were brought back from git, and nothing shows that they were recorded here")]
+    #[error("runs in it were brought in from a file or from git, and nothing shows that they were recorded here")]
     Brought,
 }
 

@@ -227,6 +227,16 @@ impl FailurePage {
                 Self::new(exit::DRIVEN, "at-work", what).kept(STORE_LEFT).next("onward doctor")
             }
             Error::Survives { .. } => survives(what),
+            Error::NotReadable { .. } => Self::new(exit::DAMAGED, "not-readable", what).kept(AS_BEFORE),
+            Error::NotAForm { .. } => {
+                Self::new(exit::DAMAGED, "not-a-form", what).kept(AS_BEFORE).next("onward help import")
+            }
+            Error::BadFile { .. } => Self::new(exit::DAMAGED, "damaged-file", what).kept(AS_BEFORE),
+            Error::NotImported { .. } => Self::new(exit::REFUSED, "not-imported", what).kept(AS_BEFORE),
+            Error::NotExported { .. } => Self::new(exit::REFUSED, "not-exported", what).kept(AS_BEFORE),
+            Error::OtherContent { run } => {
+                Self::new(exit::DAMAGED, "other-content", what).kept(AS_BEFORE).look_at("show", &run)
+            }
             Error::PhaseLives { .. } => going_back(exit::DRIVEN, "at-work", what),
             Error::NotForked { .. } => going_back(exit::REFUSED, "not-forked", what),
             Error::NothingUnfinished => Self::new(exit::NOT_FOUND, "no-run", what).next("onward list"),
@@ -365,6 +375,12 @@ mod tests {
             (12, Error::JournalBehind { run: run(), store: 3, git: 9 }),
             (10, Error::NothingToRedo),
             (10, Error::NothingToUndo { run: RunId::new("r") }),
+            (12, Error::NotReadable { path: "f".into(), why: std::io::Error::other("no") }),
+            (12, Error::NotAForm { why: "f is none".into() }),
+            (12, Error::BadFile { file: "f".into(), why: "it is cut off".into() }),
+            (13, Error::NotImported { why: "it works elsewhere".into() }),
+            (13, Error::NotExported { why: "git does not answer".into() }),
+            (12, Error::OtherContent { run: RunId::new("r") }),
             (11, Error::PhaseLives { run: RunId::new("r"), phase: PhaseId::new("p") }),
             (11, Error::TreeInUse { run: RunId::new("r"), by: onward_engine::TreeUser::Somebody }),
             (13, Error::RewindPending { run: RunId::new("r"), reason: "git does not answer".into() }),

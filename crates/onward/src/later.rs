@@ -23,8 +23,6 @@ const VERBS: &[(&str, NamedByWords)] = &[
     ("decision", NamedByWords::Nothing),
     ("brief", NamedByWords::Run),
     ("keep", NamedByWords::Nothing),
-    ("import", NamedByWords::Nothing),
-    ("export", NamedByWords::Run),
     ("summary", NamedByWords::Run),
     ("serve", NamedByWords::Nothing),
     ("mcp", NamedByWords::Nothing),
@@ -49,6 +47,8 @@ const FLAGS: &[(&[&str], &str, Takes)] = &[
     (&["show"], "raw", Takes::Nothing),
     (&["resume"], "issue", Takes::Value),
     (&["resume"], "grep", Takes::Value),
+    (&["export"], "format", Takes::Value),
+    (&["export"], "skeleton", Takes::Value),
     (&["load"], "ask", Takes::Nothing),
     (&["list"], "issue", Takes::Value),
     (&["list"], "grep", Takes::Value),
@@ -133,9 +133,9 @@ mod tests {
 
     #[test]
     fn a_verb_of_a_later_version_takes_whatever_stands_behind_it() {
-        let later = found("onward export run-1 phase --choice yes");
+        let later = found("onward summary run-1 phase --choice yes");
         let words = ["run-1", "phase", "--choice", "yes"].map(str::to_owned).to_vec();
-        assert_eq!(later, Some(Later::Verb { verb: "export", words }));
+        assert_eq!(later, Some(Later::Verb { verb: "summary", words }));
     }
 
     #[test]

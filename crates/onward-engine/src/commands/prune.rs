@@ -184,8 +184,9 @@ impl Onward {
                 }
             }
         }
+        let forked: BTreeSet<RunId> = if checkpoints.is_empty() { BTreeSet::new() } else { self.forked_runs()? };
         for (run, lines) in checkpoints {
-            let outcome = self.delete_checkpoints(&run, &lines);
+            let outcome = self.delete_checkpoints(&run, &lines, &forked);
             done.note(lines, outcome);
         }
         let answers = PruneList { answered_before: Some(Timestamp::now() - ANSWERED_KEPT), ..PruneList::default() };
@@ -194,16 +195,20 @@ impl Onward {
         Ok(done)
     }
 
+    /// Runs from which unfinished ones were forked.
+    fn forked_runs(&mut self) -> Result<BTreeSet<RunId>> {
+        let forked = self.facts_of_all()?.into_iter().filter(|facts| facts.forked_to.is_some());
+        Ok(forked.map(|facts| facts.id).collect())
+    }
+
     /// Deletes checkpoints of a run that stays, in one commit, and then the snapshots that only they named.
-    fn delete_checkpoints(&mut self, run: &RunId, lines: &[PruneLine]) -> Result<u64> {
+    fn delete_checkpoints(&mut self, run: &RunId, lines: &[PruneLine], forked: &BTreeSet<RunId>) -> Result<u64> {
         let checkpoints = lines.iter().map(|line| CheckpointId::new(line.id.as_str())).collect();
         reached("prune.before-checkpoints");
         let pruned = self.store()?.prune(&PruneList { checkpoints, ..PruneList::default() })?;
         reached("prune.after-checkpoints");
         // Of a run that is driven the next prune sees to it; of one that was forked the fork may need them.
-        let facts = self.facts_of_all()?;
-        let is_forked = facts.iter().any(|facts| facts.id == *run && facts.forked_to.is_some());
-        if self.driver(run)?.is_none() && !is_forked {
+        if self.driver(run)?.is_none() && !forked.contains(run) {
             let run = self.load(run)?;
             self.drop_unnamed_snapshots(&run)?;
         }

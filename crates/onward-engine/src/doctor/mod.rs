@@ -19,5 +19,6 @@ pub(crate) use crate::vcs::journal_piece::CopiedJournal;
 pub(crate) use aside::{RepairFolder, notes};
 pub use code::{DoctorCode, DoctorSeverity};
 pub use findings::{DoctorFinding, Findings, StoreFacts};
+pub(crate) use rebuild::replay;
 pub(crate) use recover::{Copies, copies, lost_project, repository};
 pub use repair::{Repair, Repaired};

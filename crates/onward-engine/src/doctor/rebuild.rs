@@ -223,7 +223,7 @@ fn whole_steps(events: &[Recorded]) -> usize {
 }
 
 /// Folds the events, and takes each checkpoint that they tell of once more.
-fn replay(events: &[Recorded]) -> Option<(Run, Vec<NewCheckpointDocument>)> {
+pub(crate) fn replay(events: &[Recorded]) -> Option<(Run, Vec<NewCheckpointDocument>)> {
     let (first, rest) = events.split_first()?;
     let mut run = run::fold([first])?;
     let mut taken = Vec::new();

@@ -280,7 +280,7 @@ impl Onward {
     }
 
     /// The folder of the run's attempts, made before the first of them: where it is missing later, it was taken away.
-    fn make_run_folder(&self, id: &RunId) -> Result<()> {
+    pub(crate) fn make_run_folder(&self, id: &RunId) -> Result<()> {
         let store = self.project.store_folder();
         let path = store.join("attempts").join(id.as_str());
         let made = private::make_folders(&store, &path);

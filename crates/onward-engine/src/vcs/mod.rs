@@ -5,6 +5,7 @@
 //! reflog) changes only by a mini-commit that was asked for.
 
 mod branch;
+pub(crate) mod bundle;
 mod call;
 mod changes;
 mod commit;

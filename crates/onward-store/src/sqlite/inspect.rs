@@ -79,6 +79,36 @@ impl Inspection for SqliteStore {
         self.read(|connection| is_buried(connection, "run", run.as_str()))
     }
 
+    fn forget_deletion(&mut self, run: &RunId, checkpoints: &[CheckpointId]) -> Result<(), StoreError> {
+        self.demand_writable()?;
+        self.write(
+            &OTHER,
+            |connection, _| {
+                let mut statement = connection.prepare_cached("DELETE FROM tombstones WHERE kind = ?1 AND id = ?2")?;
+                statement.execute(["run", run.as_str()])?;
+                for id in checkpoints {
+                    statement.execute(["checkpoint", id.as_str()])?;
+                }
+                Ok(())
+            },
+            |connection| Ok(!is_buried(connection, "run", run.as_str())?),
+        )
+    }
+
+    fn raise_epoch(&mut self, run: &RunId, epoch: u64) -> Result<(), StoreError> {
+        self.demand_writable()?;
+        let epoch = i64::try_from(epoch).unwrap_or(i64::MAX);
+        self.write(
+            &OTHER,
+            |connection, _| {
+                let number = RunColumns::find(connection, run)?.number;
+                let sql = "UPDATE leases SET epoch = max(epoch, ?2) WHERE run = ?1";
+                Ok(connection.prepare_cached(sql)?.execute([number, epoch]).map(drop)?)
+            },
+            |_| Ok(false),
+        )
+    }
+
     fn check_inbox(&mut self, run: &RunId) -> Result<(), StoreError> {
         self.verify_inbox(run)
     }

@@ -7,9 +7,9 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use super::help;
 use super::{
     ApproveArgs, ArchiveArgs, CheckArgs, CheckpointArgs, CompletionsArgs, ConfigArgs, DeleteArgs, DiffArgs, DoctorArgs,
-    ForkArgs, GraphArgs, HaltArgs, InitArgs, ListArgs, LoadArgs, LogArgs, LogsArgs, ManArgs, NextArgs, PruneArgs,
-    ReportArgs, ResumeArgs, RewindArgs, RunArgs, SaveArgs, SchemaArgs, ShowArgs, StateArgs, StatusArgs, SteerArgs,
-    TrustArgs, UndoArgs, WhyArgs,
+    ExportArgs, ForkArgs, GraphArgs, HaltArgs, ImportArgs, InitArgs, ListArgs, LoadArgs, LogArgs, LogsArgs, ManArgs,
+    NextArgs, PruneArgs, ReportArgs, ResumeArgs, RewindArgs, RunArgs, SaveArgs, SchemaArgs, ShowArgs, StateArgs,
+    StatusArgs, SteerArgs, TrustArgs, UndoArgs, WhyArgs,
 };
 use crate::later::{self, Later};
 
@@ -87,6 +87,10 @@ pub(crate) enum Verb {
     Load(LoadArgs),
     /// Watch a run that is killed twice and goes on; takes fifteen seconds, leaves nothing behind.
     Demo,
+    /// Export a run as one file.
+    Export(ExportArgs),
+    /// Import a run from a file.
+    Import(ImportArgs),
     /// Make a project here: the folder .onward with a commented configuration.
     Init(InitArgs),
     /// Check a plan without running it.

@@ -11,7 +11,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Look", &["status", "list", "log", "show", "logs", "why", "graph", "diff"]),
     ("Steer", &["approve", "reject", "retry", "skip", "adopt", "pause", "cancel"]),
     ("Go back", &["checkpoint", "rewind", "undo", "fork"]),
-    ("Scripts", &["next", "report", "state", "save", "load"]),
+    ("Scripts", &["next", "report", "state", "save", "load", "export", "import"]),
     (
         "Set-up",
         &[
@@ -147,6 +147,14 @@ const EXAMPLES: &[(&str, [(&str, &str); 2])] = &[
         [("onward load implement", "print the newest state of a type"), ("onward load implement shop", "and project")],
     ),
     ("demo", [("onward demo", "watch a run that is killed and goes on"), ("onward demo | less", "read it at leisure")]),
+    (
+        "export",
+        [
+            ("onward export @ --output run.onward", "write the newest run into a file"),
+            ("onward export @ --with-files --output run.onward", "with the snapshots of its files"),
+        ],
+    ),
+    ("import", [("onward import run.onward", "bring a run in"), ("onward import run.onward --json", "for a program")]),
     ("init", [("onward init", "make a project here"), ("onward init --plan", "with a commented plan to begin with")]),
     ("check", [("onward check onward.yaml", "check a plan"), ("onward check onward.yaml --json", "for an editor")]),
     ("config", [("onward config", "show every value"), ("onward config --origin", "and the file that sets it")]),

@@ -2,6 +2,7 @@
 
 mod candidates;
 mod cli;
+mod files;
 mod go_back;
 mod help;
 mod look;
@@ -16,6 +17,7 @@ pub(crate) use candidates::offered;
 #[cfg(test)]
 pub(crate) use cli::command;
 pub(crate) use cli::{Cli, Color, Typed, Verb, parse};
+pub(crate) use files::{ExportArgs, ImportArgs};
 pub(crate) use go_back::{CheckpointArgs, ForkArgs, RewindArgs, UndoArgs};
 pub(crate) use look::{DiffArgs, GraphArgs, GraphFormat, ListArgs, LogArgs, LogsArgs, ShowArgs, StatusArgs, WhyArgs};
 pub(crate) use reader::{Audience, reader};

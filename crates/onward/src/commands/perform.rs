@@ -8,9 +8,9 @@ use onward_core::input::Choice;
 use onward_engine::{Error, Onward, Result, stop};
 
 use super::{
-    approve, archive, bare, check, checkpoint, completions, config, delete, demo, diff, doctor, explain, fork, graph,
-    init, list, load, log, logs, man, next, pause_and_cancel, prune, report, resume, rewind, run, save, schema, show,
-    state, status, steer, trust, why,
+    approve, archive, bare, check, checkpoint, completions, config, delete, demo, diff, doctor, explain, export, fork,
+    graph, import, init, list, load, log, logs, man, next, pause_and_cancel, prune, report, resume, rewind, run, save,
+    schema, show, state, status, steer, trust, why,
 };
 use crate::args::{self, Audience, Cli, Color, StateVerb, Typed, Verb};
 use crate::failure::{self, Failure};
@@ -105,6 +105,8 @@ fn dispatch(cli: &Cli, reader: Audience) -> u8 {
         Some(Verb::Man(args)) => man::man(args),
         Some(Verb::Doctor(args)) => doctor::doctor(args),
         Some(Verb::Trust(args)) => trust::trust(args),
+        Some(Verb::Export(args)) => export::export(args),
+        Some(Verb::Import(args)) => import::import(args),
         Some(Verb::Archive(args)) => archive::archive(args),
         Some(Verb::Delete(args)) => delete::delete(args),
         Some(Verb::Next(args)) => next::next(args),
@@ -149,6 +151,7 @@ fn heeds_signals(verb: &Verb) -> bool {
         | Verb::Cancel(_)
         | Verb::Demo
         | Verb::Archive(_)
+        | Verb::Import(_)
         | Verb::Save(_) => true,
         Verb::State(args) => matches!(args.verb, StateVerb::Merge(_)),
         Verb::Status(_)
@@ -168,6 +171,7 @@ fn heeds_signals(verb: &Verb) -> bool {
         | Verb::Doctor(_)
         | Verb::Trust(_)
         | Verb::Prune(_)
+        | Verb::Export(_)
         | Verb::Delete(_)
         | Verb::Man(_)
         | Verb::Completions(_) => false,

@@ -41,4 +41,6 @@ mod write;
 
 pub(crate) use beside::drain;
 pub(crate) use watch::columns;
-pub(crate) use write::{Readership, answer, answer_bytes, answer_json, copy, not_written, say, usage, write_beside};
+pub(crate) use write::{
+    Readership, answer, answer_bytes, answer_exact, answer_json, copy, not_written, say, usage, write_beside,
+};

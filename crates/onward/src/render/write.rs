@@ -37,6 +37,14 @@ pub(crate) fn answer_bytes(bytes: &[u8]) {
     let_out(OutputStream::Out, bytes, |bytes| remember(write_to(io::stdout().lock(), bytes)));
 }
 
+/// The answer byte by byte, with nothing cut out of it: what has a checksum was cut before it got one.
+pub(crate) fn answer_exact(bytes: &[u8]) {
+    let printout = Printout { text: bytes.to_vec(), write: |bytes| remember(write_to(io::stdout().lock(), bytes)) };
+    if let Some(piece) = beside::put(OutputStream::Out, printout) {
+        (piece.write)(&piece.text);
+    }
+}
+
 /// A line about a run that is being driven, for programs. The run is not over because nobody can take it down.
 pub(super) fn line_json(value: &impl Serialize) {
     let_out(OutputStream::Out, json::line(value).as_bytes(), |bytes| ignore(write_to(io::stdout().lock(), bytes)));

@@ -235,3 +235,45 @@ fn the_configuration_of_the_seed_is_read_in_its_place() {
     project.write(".claude/checkpoint-config.yaml", "checkpoint:\n  retention:\n    manuel: 1\n");
     project.command(["config"]).expect(2).err_names(["checkpoint-config.yaml", "manuel", "manual"]);
 }
+
+/// A prune is killed at each of its steps: a run is there as a whole or gone, what is left over of one that is gone is taken away by
+/// the next prune, and the run that stays goes on.
+#[cfg(feature = "kill-points")]
+#[test]
+fn killed_in_the_middle_of_a_prune() {
+    for point in ["prune.before-checkpoints", "prune.after-checkpoints", "delete.after-store", "archive.after-post"] {
+        let project = project();
+        project.plan(FOUR);
+        project.git_init();
+        project.plan_at("old.yaml", "onward: 1\nname: old\nphases:\n  x: { run: 'true' }\n");
+        project.command(["run", "old.yaml"]).expect(0);
+        let old = current(&project);
+        project.command(["run"]).expect(15);
+        let run = current(&project);
+        project.command(["checkpoint"]).expect(0);
+        config(
+            &project,
+            "checkpoint: { retention: { manual: 0, run_start: 0, phase_transition: 0, batch_complete: 0 } }\n",
+        );
+        let (words, killed): (&[&str], bool) = match point {
+            "archive.after-post" => (&["archive", &old], false),
+            _ => (&["prune", "--yes", "--older-than", "0"], true),
+        };
+        let mut command = project.prepare(words);
+        command.env("ONWARD_KILL_POINT", if killed { point } else { "post.after-post" });
+        assert_eq!(project.spawn(command).wait().code, 137, "{point}");
+        let listed = project.command(["list", "--all", "--json"]).expect(0).json();
+        let runs: Vec<&str> =
+            listed["runs"].as_array().expect("runs").iter().filter_map(|run| run["run"].as_str()).collect();
+        assert!(runs.contains(&run.as_str()), "{point}: {runs:?}");
+        project.command(["doctor"]).expect(0);
+        project.command(["prune", "--yes", "--older-than", "0"]).expect(0);
+        let folders = fs::read_dir(project.path(".onward/attempts")).expect("a folder").count();
+        assert_eq!(folders, 1, "{point}: only the run that stays has a folder");
+        assert!(!project.git(["for-each-ref", "refs/onward"]).contains(&old), "{point}");
+        project.command(["report", "start", "b"]).expect(0);
+        project.command(["report", "done", "b"]).expect(0);
+        assert_eq!(project.command(["status", &run, "--json"]).expect(0).json()["status"], "completed", "{point}");
+        project.command(["doctor"]).expect(0);
+    }
+}

@@ -12,6 +12,7 @@ mod damaged_store;
 mod data;
 mod demo;
 mod doctor;
+mod export;
 mod forks;
 mod fresh;
 mod git;

@@ -1,0 +1,30 @@
+//! Runs in files.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::Json;
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// Run id or its beginning [default: the newest].
+    pub(crate) run: Option<String>,
+    /// Write to this file, which only you can read, instead of stdout.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) output: Option<PathBuf>,
+    /// Include the snapshots of the working tree and their history.
+    #[arg(long, conflicts_with = "redact")]
+    pub(crate) with_files: bool,
+    /// Cut out the secrets that are known now, once more.
+    #[arg(long)]
+    pub(crate) redact: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// File to import.
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}

@@ -1,0 +1,48 @@
+//! `onward export [RUN]`.
+
+use std::fs::{self, OpenOptions};
+use std::io::{IsTerminal, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use onward_core::exit;
+use onward_engine::{Error, ExportParts, Onward, Redacted, Snapshots};
+
+use super::here;
+use crate::args;
+use crate::failure::Failure;
+use crate::render;
+
+pub(super) fn export(args: &args::ExportArgs) -> Result<u8, Failure> {
+    if args.output.is_none() && std::io::stdout().is_terminal() {
+        return Err(Failure::usage("a run as one file is not for a terminal: name a file with --output"));
+    }
+    let parts = ExportParts {
+        snapshots: if args.with_files { Snapshots::Included } else { Snapshots::LeftOut },
+        redacted: if args.redact { Redacted::OnceMore } else { Redacted::AsStored },
+    };
+    let exported = Onward::look(&here()?)?.export(args.run.as_deref(), parts)?;
+    for note in &exported.notes {
+        render::say(&format!("note: {}\n", render::safe::line(note)));
+    }
+    let Some(path) = &args.output else {
+        render::answer_exact(&exported.bytes);
+        return Ok(exit::DONE);
+    };
+    write(path, &exported.bytes).map_err(|why| Error::Io { what: format!("writing {}", path.display()), why })?;
+    let words = format!("run {} is in {} ({} bytes)\n", exported.run, path.display(), exported.bytes.len());
+    render::say(&render::safe::block(&words));
+    Ok(exit::DONE)
+}
+
+/// Written beside it and renamed: there is never half a file under that name. It is for its owner alone.
+fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".new-{}", std::process::id()));
+    let new = Path::new(&name);
+    let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(new).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()
+    });
+    written.and_then(|()| fs::rename(new, path)).inspect_err(|_| drop(fs::remove_file(new)))
+}

@@ -1,0 +1,208 @@
+//! Runs that leave a project in a file, and come into another one.
+
+use std::fs;
+use std::path::PathBuf;
+
+use onward_testkit::TestProject;
+
+use crate::project;
+
+const THREE: &str = "
+onward: 1
+name: moved
+phases:
+  a: { external: { instructions: do a } }
+  b: { needs: a, external: { instructions: do b } }
+  c: { needs: b, external: { instructions: do c } }
+";
+
+fn current(project: &TestProject) -> String {
+    project.command(["status", "--json"]).expect(0).json()["run"].as_str().expect("a run").to_owned()
+}
+
+fn done(project: &TestProject, phase: &str) {
+    project.command(["report", "start", phase]).expect(0);
+    project.command(["report", "done", phase]).expect(0);
+}
+
+/// The newest run of a project in a file of its own.
+fn exported(project: &TestProject, name: &str, more: &[&str]) -> PathBuf {
+    let file = project.root().join(name);
+    let words = ["export", "@", "--output", file.to_str().expect("a path")].into_iter().chain(more.iter().copied());
+    project.command(words).expect(0);
+    file
+}
+
+fn import(project: &TestProject, file: &PathBuf, code: i32) -> onward_testkit::Ran {
+    project.command(["import", file.to_str().expect("a path")]).expect(code)
+}
+
+fn events(project: &TestProject, run: &str) -> usize {
+    let log = project.command(["log", run, "--events", "--json"]).expect(0).json();
+    log["events"].as_array().expect("events").len()
+}
+
+/// A run is exported when a is done, and imported on another machine. It can be looked at; nothing is done with it before somebody
+/// trusts it; then it goes on with b. Importing it again changes nothing.
+#[test]
+fn a_run_moves_to_another_project() {
+    let (here, there) = (project(), project());
+    here.plan(THREE);
+    here.command(["run"]).expect(15);
+    done(&here, "a");
+    let (run, file) = (current(&here), exported(&here, "run.onward", &[]));
+    let brought = import(&there, &file, 0).err_names(["onward trust"]);
+    assert_eq!(brought.out.trim(), run);
+    assert_eq!(current(&there), run);
+    let log = |project: &TestProject| project.command(["log", "--json"]).expect(0).json()["checkpoints"].clone();
+    assert_eq!(log(&there), log(&here), "the same checkpoints");
+    there.command(["report", "start", "b"]).expect(74).err_names(["onward trust"]);
+    there.command(["trust"]).expect(0);
+    assert_eq!(there.command(["next", "--json"]).expect(0).json()["phase"]["id"], "b");
+    let before = events(&there, &run);
+    import(&there, &file, 0).err_names(["nothing was changed"]);
+    assert_eq!(events(&there, &run), before);
+    done(&there, "b");
+    done(&there, "c");
+    assert_eq!(there.command(["status", "--json"]).expect(0).json()["status"], "completed");
+    there.command(["doctor"]).expect(0);
+}
+
+/// The run went on elsewhere and comes back: what came there is added. An older file changes nothing. Where both went on, nothing is
+/// overwritten.
+#[test]
+fn lineage_is_kept() {
+    let (here, there) = (project(), project());
+    here.plan(THREE);
+    here.command(["run"]).expect(15);
+    let (run, first) = (current(&here), exported(&here, "first.onward", &[]));
+    import(&there, &first, 0);
+    there.command(["trust"]).expect(0);
+    done(&there, "a");
+    let second = exported(&there, "second.onward", &[]);
+    import(&here, &second, 0).err_names(["records were added"]);
+    here.command(["trust"]).expect(0);
+    assert_eq!(here.command(["next", "--json"]).expect(0).json()["phase"]["id"], "b");
+    let here_now = events(&here, &run);
+    import(&here, &first, 0).err_names(["went on here"]);
+    assert_eq!(events(&here, &run), here_now);
+    done(&here, "b");
+    done(&there, "b");
+    let third = exported(&there, "third.onward", &[]);
+    let before = events(&here, &run);
+    import(&here, &third, 12).err_names([run.as_str()]);
+    assert_eq!(events(&here, &run), before);
+    here.command(["doctor"]).expect(0);
+}
+
+/// Snapshots and a kept artifact go along. On the other side the run is brought back to its checkpoint, files included, and the
+/// artifact is put back where it is missing.
+#[test]
+fn files_go_along() {
+    let (here, there) = (project(), project());
+    here.plan(
+        "
+        onward: 1
+        name: files
+        phases:
+          a: { run: 'echo one > file.txt; mkdir out; echo kept > out/x', artifacts: { out: { path: out, keep: true } } }
+          b: { needs: a, external: { instructions: do b } }
+    ",
+    );
+    here.git_init();
+    here.command(["run"]).expect(15);
+    here.command(["checkpoint", "--name", "here"]).expect(0);
+    let file = exported(&here, "run.onward", &["--with-files"]);
+    there.git_init();
+    import(&there, &file, 0);
+    there.command(["trust"]).expect(0);
+    there.command(["rewind", "here"]).expect(0);
+    assert_eq!(there.read("file.txt"), "one\n");
+    fs::remove_dir_all(there.path("out")).expect("it was brought back");
+    there.command(["resume"]).expect(15);
+    assert_eq!(there.read("out/x"), "kept\n");
+    there.command(["doctor"]).expect(0);
+}
+
+/// Saved state is exported, deleted, and imported again: nothing in it could be executed, so nobody has to trust it.
+#[test]
+fn what_was_deleted_comes_back() {
+    let project = project();
+    project.write("state.json", "{\"n\": 1}");
+    for _ in 0..2 {
+        project.command(["save", "implement", "shop", "--state", "state.json"]).expect(0);
+    }
+    let (run, file) = (current(&project), exported(&project, "run.onward", &[]));
+    project.command(["delete", &run, "--yes"]).expect(0);
+    import(&project, &file, 0);
+    assert_eq!(project.command(["load", "implement", "shop"]).expect(0).json()["workflow_state"]["n"], 1);
+    project.write("state.json", "{\"n\": 2}");
+    project.command(["save", "implement", "shop", "--state", "state.json"]).expect(0);
+    assert_eq!(current(&project), run);
+    assert_eq!(project.command(["load", "implement", "shop"]).expect(0).json()["workflow_state"]["n"], 2);
+    project.command(["doctor"]).expect(0);
+}
+
+/// Files that are cut off, changed in a byte, or no export at all are refused by name, and nothing is written.
+#[test]
+fn damaged_files_change_nothing() {
+    let (here, there) = (project(), project());
+    here.plan(THREE);
+    here.command(["run"]).expect(15);
+    let file = exported(&here, "run.onward", &[]);
+    let whole = fs::read(&file).expect("the file");
+    there.command(["init"]).expect(0);
+    let before = there.tree();
+    let bad = there.root().join("bad.onward");
+    let mut flipped = whole.clone();
+    flipped[whole.len() / 2] ^= 4;
+    for bytes in [&whole[..whole.len() - 1], &flipped, b"onward\x1a\n", b"", b"{}", &whole[..10]] {
+        fs::write(&bad, bytes).expect("a file");
+        import(&there, &bad, 12).err_names(["bad.onward"]);
+    }
+    import(&there, &there.root().join("nosuch"), 12).err_names(["nosuch"]);
+    assert_eq!(there.tree(), before);
+}
+
+/// A secret that was not known when it was stored is cut out of an export that asks for it.
+#[test]
+fn secrets_are_cut_once_more() {
+    let mut project = project();
+    project.write("state.json", "{\"note\": \"tulip-rain-99-window\"}");
+    project.command(["save", "implement", "shop", "--state", "state.json"]).expect(0);
+    project.set_env("GARDEN_SECRET", "tulip-rain-99-window");
+    let file = exported(&project, "run.onward", &["--redact"]);
+    let there = self::project();
+    import(&there, &file, 0);
+    let state = there.command(["load", "implement"]).expect(0).out;
+    assert!(!state.contains("tulip-rain") && state.contains("[redacted]"), "{state}");
+}
+
+/// The import is killed at each of its steps. The run is there as a whole or not at all, and the same command brings it in.
+#[cfg(feature = "kill-points")]
+#[test]
+fn killed_in_the_middle_of_an_import() {
+    let here = project();
+    here.plan(THREE);
+    here.command(["run"]).expect(15);
+    done(&here, "a");
+    let (run, file) = (current(&here), exported(&here, "run.onward", &[]));
+    let all = events(&here, &run);
+    for point in ["import.before-beside", "import.before-journal", "import.after-journal"] {
+        let there = project();
+        let mut killed = there.prepare(["import", file.to_str().expect("a path")]);
+        killed.env("ONWARD_KILL_POINT", point);
+        assert_eq!(there.spawn(killed).wait().code, 137, "{point}");
+        let listed = there.command(["list", "--all", "--json"]).expect(0).json();
+        let there_is = listed["runs"].as_array().is_some_and(|runs| !runs.is_empty());
+        assert_eq!(there_is, point == "import.after-journal", "{point}");
+        if there.exists(".onward/onward.db") {
+            there.command(["trust"]).expect(0);
+        }
+        import(&there, &file, 0);
+        assert_eq!(events(&there, &run), all, "{point}");
+        there.command(["trust"]).expect(0);
+        assert_eq!(there.command(["next", "--json"]).expect(0).json()["phase"]["id"], "b", "{point}");
+        there.command(["doctor"]).expect(0);
+    }
+}
