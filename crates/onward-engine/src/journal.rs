@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// The version of the events' form. 0 may still change between builds.
-const VERSION: u32 = 0;
+/// The version of the events' form. 0 has the same form and was written before the first release.
+const VERSION: u32 = 1;
 
 /// Records that are read at once at first, and at most. They may be large, so many are read only where they are small.
 const RECORDS_PER_READ: std::ops::RangeInclusive<usize> = 4..=1024;
@@ -200,10 +200,12 @@ mod tests {
     #[test]
     fn a_later_record_is_refused_by_its_version() {
         let event = r#""event":{"type":"run_archived"}"#;
-        assert!(read(&format!(r#"{{"v":0,{event}}}"#)).is_ok());
+        for known in [0, 1] {
+            assert!(read(&format!(r#"{{"v":{known},{event}}}"#)).is_ok());
+        }
         for text in [
-            format!(r#"{{"v":1,{event}}}"#),
-            format!(r#"{{{event},"v":1}}"#),
+            format!(r#"{{"v":2,{event}}}"#),
+            format!(r#"{{{event},"v":2}}"#),
             r#"{"v":4294967296,"event":{"type":"later"}}"#.to_owned(),
         ] {
             let newer = matches!(read(&text), Err(Error::Store(onward_store::StoreError::Newer { .. })));

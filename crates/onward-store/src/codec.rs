@@ -2,7 +2,7 @@
 //!
 //! | bytes | what |
 //! |---|---|
-//! | 1 | format, now 0. A higher one was written by a later version and is refused, never guessed at |
+//! | 1 | format, now 1; 0 has the same form and was written before the first release. A higher one was written by a later version and is refused, never guessed at |
 //! | 1 | flags: 1 the payload is compressed, 2 the payload only names a blob |
 //! | 8 | the first bytes of the BLAKE3 hash of format, flags and payload |
 //! | rest | payload |
@@ -28,7 +28,7 @@ use crate::{
     error::{Damage, StoreError},
 };
 
-pub(crate) const FORMAT: u8 = 0;
+pub(crate) const FORMAT: u8 = 1;
 const COMPRESSED: u8 = 1;
 const BLOB: u8 = 2;
 const HEADER_BYTES: usize = 10;
@@ -218,10 +218,10 @@ mod tests {
 
     #[test]
     fn a_later_format_is_refused_by_name() {
-        let mut envelope = vec![1, 0];
-        envelope.extend(checksum([1, 0], &[b"x"]));
+        let mut envelope = vec![2, 0];
+        envelope.extend(checksum([2, 0], &[b"x"]));
         envelope.push(b'x');
-        assert!(matches!(open(&envelope), Err(StoreError::Newer { found: 1, known: 0, .. })));
+        assert!(matches!(open(&envelope), Err(StoreError::Newer { found: 2, known: 1, .. })));
     }
 
     /// Each byte of each header becomes each other byte. That is damage and never a later version.

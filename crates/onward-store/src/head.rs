@@ -25,7 +25,8 @@ use crate::{
 };
 
 const MAGIC: &[u8; 7] = b"onwhead";
-pub(crate) const VERSION: u8 = 0;
+/// 0 has the same form and was written before the first release.
+pub(crate) const VERSION: u8 = 1;
 const BODY_BYTES: usize = 64;
 const SLOT_BYTES: usize = 512;
 const SLOTS: usize = 2;
@@ -158,7 +159,7 @@ fn decode(slot: &[u8]) -> HeadFound {
     if body[..7] != *MAGIC || blake3::hash(body).as_bytes()[..16] != *check {
         return HeadFound::Unreadable;
     }
-    if body[7] != VERSION {
+    if body[7] > VERSION {
         return HeadFound::Newer(body[7]);
     }
     let mut head = StoreHead { store: [0; 16], commits: 0, hash: [0; 32] };

@@ -18,8 +18,9 @@ use crate::replan::RevisionRecord;
 use crate::run::{PhaseStatus, RunStatus};
 use crate::view::PhaseRecord;
 
-/// The version of this document. 0: may still change between builds; a reader refuses what it does not know.
-pub const FORMAT: u32 = 0;
+/// The version of this document; a reader refuses what it does not know. 0 has the same form and was written before the first
+/// release.
+pub const FORMAT: u32 = 1;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Checkpoint {

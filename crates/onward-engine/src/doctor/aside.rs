@@ -17,7 +17,7 @@ use crate::project::Project;
 const DAMAGED: &str = "damaged";
 const REPORT: &str = "report.json";
 /// The version of the report's form.
-const VERSION: u32 = 0;
+const VERSION: u32 = 1;
 const NAMES_MAX: u32 = 1_000;
 /// More is not ours.
 const REPORT_BYTES_MAX: u64 = 1024 * 1024;

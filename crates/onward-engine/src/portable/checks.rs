@@ -1,4 +1,4 @@
-//! What must hold of the journal in a file before any of it is taken. Whoever made the file could choose every byte of it, so it is
+//! The demands on the journal in a file before any of it is taken. Whoever made the file could choose every byte of it, so it is
 //! folded as it would be later, and what does not fold is refused.
 
 use std::panic::{self, AssertUnwindSafe};
@@ -104,7 +104,7 @@ pub(super) fn damaged(why: impl Into<String>) -> Error {
     Error::BadFile { file: String::new(), why: why.into() }
 }
 
-/// What is damaged in a file is not damaged in the store.
+/// Damage in a file as that: the store has none.
 pub(super) fn of_the_file(why: Error) -> Error {
     match why {
         Error::Store(StoreError::Damaged(damage)) => damaged(damage.what),

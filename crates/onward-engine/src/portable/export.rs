@@ -40,7 +40,7 @@ pub struct ExportParts {
 pub struct Exported {
     pub run: RunId,
     pub bytes: Vec<u8>,
-    /// What is not in it, and why.
+    /// Parts that are not in it, and why.
     pub notes: Vec<String>,
 }
 

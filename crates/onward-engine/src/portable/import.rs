@@ -30,7 +30,7 @@ use crate::vcs::working_tree::WorkingTree;
 pub struct ImportedRun {
     pub run: RunId,
     pub lineage: Lineage,
-    /// What was not taken, and why.
+    /// Parts that were not taken, and why.
     pub notes: Vec<String>,
     /// Nothing of the store is executed until a person trusts it.
     pub is_untrusted: bool,

@@ -220,9 +220,9 @@ fn ids_are_names() {
     }
 }
 
-struct Dice(u64);
+struct FuzzDice(u64);
 
-impl Dice {
+impl FuzzDice {
     fn below(&mut self, end: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -261,7 +261,7 @@ fn random_changes_make_nothing_panic() {
     let number =
         |name: &str, otherwise: u64| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise);
     let (seconds, seed) = (number("ONWARD_FUZZ_SECONDS", 1), number("ONWARD_FUZZ_SEED", 1));
-    let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut dice = FuzzDice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let (bytes, parts) = (written(&run()), sections(&written(&run())));
     let (begun, mut tried, mut taken) = (Instant::now(), 0_u64, 0_u64);
     while begun.elapsed() < Duration::from_secs(seconds) {

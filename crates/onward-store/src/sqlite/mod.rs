@@ -2,6 +2,7 @@
 
 mod append;
 mod backfill;
+mod backup;
 mod checkpoints;
 mod contents;
 mod copy;

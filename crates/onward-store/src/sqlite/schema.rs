@@ -18,14 +18,15 @@ use crate::error::{Damage, StoreError};
 const MIGRATIONS: [Migration; KNOWN as usize] = [
     Migration { sql: include_str!("migrations/0001_initial.sql"), then: describe_itself },
     Migration { sql: include_str!("migrations/0002_chains.sql"), then: into_chains::move_documents },
+    Migration { sql: include_str!("migrations/0003_format_1.sql"), then: raise_format },
 ];
-pub(super) const FORMAT: &str = "0";
+pub(super) const FORMAT: &str = "1";
 
 /// How often the header is read before it counts as damaged. Whoever changes it does so once.
 const HEADER_READS_MAX: u32 = 4;
 
 /// How many migrations this program knows.
-pub(super) const KNOWN: u32 = 2;
+pub(super) const KNOWN: u32 = 3;
 
 /// One step to the next format: a change of the tables, and then what takes a program.
 struct Migration {
@@ -88,7 +89,8 @@ fn upgrade(connection: &Connection, from: u32) -> SqliteResult<()> {
         (migration.then)(connection)?;
     }
     connection.pragma_update(None, "user_version", KNOWN)?;
-    connection.pragma_update(None, "application_id", mark(KNOWN))?;
+    // As the signed number that is stored: one that does not fit would become another.
+    connection.pragma_update(None, "application_id", mark(KNOWN).cast_signed())?;
     Ok(())
 }
 
@@ -98,7 +100,7 @@ pub(super) fn meta(connection: &Connection) -> SqliteResult<Meta> {
     if meta.format == FORMAT {
         return Ok(meta);
     }
-    Err(newer("the format of the store", meta.format.parse().unwrap_or(u64::MAX), 0))
+    Err(newer("the format of the store", meta.format.parse().unwrap_or(u64::MAX), 1))
 }
 
 /// Refuses a format that a later version wrote. A row that is damaged is in nobody's way: it can be looked past.
@@ -112,6 +114,15 @@ pub(super) fn demand_known_format(connection: &Connection) -> SqliteResult<()> {
 /// Writes the first row about the store, with a name that no other store has.
 fn describe_itself(connection: &Connection) -> SqliteResult<()> {
     Meta::first(*uuid::Uuid::now_v7().as_bytes()).insert(connection)
+}
+
+/// Says that the store is of the format of the first release. A row that is damaged stays so, and is told by whoever reads it.
+fn raise_format(connection: &Connection) -> SqliteResult<()> {
+    match Meta::read(connection) {
+        Ok(meta) => Meta { format: FORMAT.to_owned(), ..meta }.update_format(connection),
+        Err(SqliteFault::Store(StoreError::Damaged(_))) => Ok(()),
+        Err(fault) => Err(fault),
+    }
 }
 
 fn newer(what: &'static str, found: u64, known: u64) -> SqliteFault {

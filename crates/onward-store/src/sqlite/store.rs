@@ -11,6 +11,7 @@ use rusqlite::Connection;
 
 use super::{
     backfill::{self, Backfill},
+    backup,
     copy::Copy,
     fault::SqliteFault,
     open,
@@ -86,6 +87,7 @@ impl SqliteStore {
         if schema::version(&connection).map_err(failed)? == 0 {
             demand_nothing_remembered(&head, &folder)?;
         }
+        backup::keep(&connection, folder.root()).map_err(failed)?;
         schema::migrate(&connection).map_err(failed)?;
         let meta = schema::meta(&connection).map_err(failed)?;
         if meta.commits == 0 {

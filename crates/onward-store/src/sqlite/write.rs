@@ -99,6 +99,14 @@ impl Meta {
         Ok(())
     }
 
+    /// Writes the number of the format, with a seal that fits.
+    pub(super) fn update_format(&self, connection: &Connection) -> SqliteResult<()> {
+        connection
+            .prepare_cached("UPDATE meta SET format = ?1, seal = ?2 WHERE one = 1")?
+            .execute(params![self.format, self.seal().finish()])?;
+        Ok(())
+    }
+
     fn seal(&self) -> Seal {
         Seal::of("meta").text(&self.format).bytes(&self.store).number(self.commits.cast_signed()).bytes(&self.last_hash)
     }

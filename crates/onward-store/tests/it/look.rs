@@ -217,13 +217,13 @@ fn a_value_of_a_later_version_is_refused_and_not_misread() {
         append_many(&mut *store, &lease, 0, 2);
     }
     let mut hasher = blake3::Hasher::new();
-    hasher.update(&[1, 0]).update(b"of tomorrow");
-    let mut value = vec![1, 0];
+    hasher.update(&[2, 0]).update(b"of tomorrow");
+    let mut value = vec![2, 0];
     value.extend(&hasher.finalize().as_bytes()[..8]);
     value.extend(b"of tomorrow");
     let connection = rusqlite::Connection::open(disk.folder().join("onward.db")).expect("the database");
     connection.execute("UPDATE records SET body = ?1 WHERE place & 4294967295 = 2", [value]).expect("a change");
     drop(connection);
     let read = disk.look().events(&run(), Seq(0), 9);
-    assert!(matches!(read, Err(StoreError::Newer { found: 1, known: 0, .. })), "{read:?}");
+    assert!(matches!(read, Err(StoreError::Newer { found: 2, known: 1, .. })), "{read:?}");
 }

@@ -392,7 +392,7 @@ fn a_flipped_bit_in_the_version_of_a_value() {
     }
     assert!(damaged > 4, "only {damaged} commands noticed");
     change(&store(&project, "onward.db"), |bytes| {
-        let at = find(bytes, "{\"v\":0,\"event\":{\"type\":\"phase_completed\",\"phase\":\"b\"");
+        let at = find(bytes, "{\"v\":1,\"event\":{\"type\":\"phase_completed\",\"phase\":\"b\"");
         bytes[at - 10] ^= 1;
     });
     for words in [&["status"][..], &["run"], &["resume"]] {

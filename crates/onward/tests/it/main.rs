@@ -14,6 +14,7 @@ mod demo;
 mod doctor;
 mod export;
 mod forks;
+mod format_1;
 mod fresh;
 mod git;
 mod hostile;

@@ -1,0 +1,4 @@
+-- The format of the first release. Tables and values are those of 0002; values that were written before say 0 in their envelope and
+-- are read as they are, new ones say 1. The program writes the number of the format into the row about the store.
+--
+-- An old program refuses the result by its version. A new one keeps a copy of the old database before it changes anything.
