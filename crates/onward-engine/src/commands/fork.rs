@@ -99,7 +99,7 @@ impl Onward {
 
     /// Takes back that a run was made, of which nothing is on record. What stays of it is in nobody's way.
     fn forget_unbegun(&mut self, id: &RunId) {
-        let list = PruneList { checkpoints: Vec::new(), runs: vec![id.clone()] };
+        let list = PruneList { runs: vec![id.clone()], ..PruneList::default() };
         if !self.store().is_ok_and(|store| store.prune(&list).is_ok()) {
             return;
         }
