@@ -107,7 +107,7 @@ fn no_answer_leads_to_another_question() {
     let offered = [Offered::GoOn, Offered::AcceptStale, Offered::Choice, Offered::PlanFromRun];
     let both = [edited.clone(), a.clone(), b.clone()];
     assert_eq!(
-        commands(&run, &both, &[b.clone()], &offered),
+        commands(&run, &both, std::slice::from_ref(&b), &offered),
         [
             "--accept-stale",
             "--retry a --accept-stale",
@@ -123,5 +123,5 @@ fn no_answer_leads_to_another_question() {
     let doubt = of(FindingKind::InDoubt, "b");
     let beside = commands(&run, &[edited, a, doubt.clone()], &[doubt], &offered);
     assert!(beside.contains(&"--retry b --accept-stale".to_owned()), "{beside:?}");
-    assert!(!beside.iter().any(|flags| flags.is_empty()), "{beside:?}");
+    assert!(!beside.iter().any(String::is_empty), "{beside:?}");
 }

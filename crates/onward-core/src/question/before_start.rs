@@ -129,8 +129,7 @@ fn about_phases(run: &Run, open: &[Finding], left: &[&Finding], again: &str) -> 
 fn wanted(kind: FindingKind) -> &'static [Choice] {
     match kind {
         FindingKind::Failed => &[Choice::Retry, Choice::RetryClean, Choice::Adopt, Choice::Skip],
-        FindingKind::InDoubt => &[Choice::Retry, Choice::Adopt, Choice::Skip],
-        FindingKind::MarkerDiffers => &[Choice::Retry, Choice::Adopt, Choice::Skip],
+        FindingKind::InDoubt | FindingKind::MarkerDiffers => &[Choice::Retry, Choice::Adopt, Choice::Skip],
         FindingKind::Stale | FindingKind::Renamed => &[Choice::Retry],
         // Edited after it was cut off: a clean retry would take the edits away.
         FindingKind::WorkChanged => &[Choice::Retry, Choice::Skip],

@@ -25,8 +25,8 @@ pub(super) fn phase_offers(run: &Run, phase: &PhaseId, answers: &[Choice], resum
 /// Doing all of these phases again, where that is legal for each.
 pub(super) fn retry_all(run: &Run, phases: &[&PhaseId], resume: &str) -> Option<Offer> {
     let legal = phases.iter().all(|phase| is_legal(run, phase, Choice::Retry));
-    let flags: String = phases.iter().map(|phase| format!(" {}", flag(phase, Choice::Retry))).collect();
-    legal.then(|| Offer::new("do all of them again", format!("{resume}{flags}")))
+    let flags: Vec<String> = phases.iter().map(|phase| flag(phase, Choice::Retry)).collect();
+    legal.then(|| Offer::new("do all of them again", format!("{resume} {}", flags.join(" "))))
 }
 
 pub(super) fn resume(run: &Run) -> String {

@@ -18,7 +18,7 @@ pub(super) fn rewind(args: &args::RewindArgs) -> Result<u8, Failure> {
     };
     let mut onward = Onward::work(&here()?)?;
     let somebody = !args.yes && !args.output.json && prompt::somebody_is_there(false);
-    let mut ask = ask;
+    let mut ask = |preview: &Preview| Ok(ask(preview));
     let said = onward.notices.len();
     let rewound = onward.rewind(&args.checkpoint, parts, if somebody { Some(&mut ask) } else { None });
     // Also where nothing else came of it.
@@ -31,7 +31,7 @@ pub(super) fn undo(args: &args::UndoArgs) -> Result<u8, Failure> {
     let mut onward = Onward::work(&here()?)?;
     let said = onward.notices.len();
     let somebody = !args.output.json && prompt::somebody_is_there(false);
-    let mut ask = ask;
+    let mut ask = |preview: &Preview| Ok(ask(preview));
     let work_since = match somebody {
         _ if args.yes => WorkSince::TakenBack,
         true => WorkSince::Ask(&mut ask),
@@ -43,9 +43,9 @@ pub(super) fn undo(args: &args::UndoArgs) -> Result<u8, Failure> {
     Ok(exit::DONE)
 }
 
-fn ask(preview: &Preview) -> onward_engine::Result<bool> {
+fn ask(preview: &Preview) -> bool {
     let question = render::vcs::preview(preview);
-    Ok(prompt::ask(&question).is_some_and(|answer| prompt::is_yes(&answer)))
+    prompt::ask(&question).is_some_and(|answer| prompt::is_yes(&answer))
 }
 
 fn tell(rewound: &Rewound, json: bool) {

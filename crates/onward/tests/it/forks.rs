@@ -91,6 +91,12 @@ fn an_undo_takes_no_work_back_unasked() {
     );
     assert_eq!(project.command(["log", "--events", "--json"]).json(), before);
     assert_eq!(project.read("late.txt"), "again\n");
+    let mut terminal = project.terminal(["undo"]);
+    terminal.expect("Go back?");
+    assert!(terminal.text().contains("taken back, too: b"), "{}", terminal.text());
+    terminal.send("\n");
+    terminal.wait_code(0);
+    assert_eq!(project.read("late.txt"), "again\n");
     let undone = project.command(["undo", "--yes", "--json"]).expect(0).json();
     assert_eq!(project.read("late.txt"), "b\n");
     let kept = undone["before"].as_str().expect("a checkpoint").to_owned();
