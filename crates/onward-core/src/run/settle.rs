@@ -109,12 +109,14 @@ fn end(run: &Run, now: Timestamp) -> Option<Event> {
     // A rewind does not wait for a commit of what it is about to leave behind.
     let commits = run.vcs.begun.is_some() && !run.gives_git_up() && !matches!(run.stop, Some((StopRequest::Rewind, _)));
     let git_first = run.snapshot_is_wanted() || commits || run.vcs.rewinding.is_some();
-    let marks_first = run.marks_wanted().next().is_some();
+    // Nor for the file of its plan, which it may put back; but no run is over before that file says so.
+    let marks_left = run.marks_wanted().next().is_some();
+    let marks_first = marks_left && !matches!(run.stop, Some((StopRequest::Rewind, _)));
     if run.epoch == 0 || !run.derived.running.is_empty() || git_first || marks_first {
         return None;
     }
     let last = run.main_ended.is_some() || !run.derived.index.closing.contains(&true);
-    if run.derived.finished == run.phases.len() && last {
+    if run.derived.finished == run.phases.len() && last && !marks_left {
         return Some(Event::RunEnded { result: RunResult::Completed });
     }
     if let Some(reason) = run.stop.and_then(|(by, _)| by.reason()) {

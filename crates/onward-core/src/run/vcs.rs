@@ -267,6 +267,8 @@ impl Run {
             if begun.files.is_some() {
                 self.marks.restored(&restored.phases);
             }
+            let done_again = restored.phases.iter().filter(|back| back.status == PhaseStatus::Completed);
+            done_again.for_each(|back| self.mark_is_due(&back.phase));
             (self.result, self.stop, self.stopped) = (rewound.result, None, Some(StopReason::Rewind));
             // Whether it was made or not, its phases are no longer what it was about.
             (self.vcs.begun, self.vcs.held) = (None, false);

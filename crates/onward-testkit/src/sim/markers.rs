@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use onward_core::event::Event;
+use onward_core::event::{Event, Recorded};
 use onward_core::id::PhaseId;
 use onward_core::input::Input;
 use onward_core::markdown::Marker;
 use onward_core::plan::{MarkdownOrigin, PhaseMark, Plan, expand};
-use onward_core::run::Run;
+use onward_core::run::{PhaseStatus, Run};
 use onward_engine::Result;
 
 use super::dice::Dice;
@@ -42,6 +42,15 @@ fn has_a_heading(plan: &Plan, id: &PhaseId) -> bool {
     })
 }
 
+/// Phases that the plan said to be done when the run was started.
+pub(super) fn done_before(journal: &[Recorded]) -> BTreeSet<&PhaseId> {
+    let taken = journal.iter().filter_map(|recorded| match &recorded.event {
+        Event::MarkersTaken { completed, .. } => Some(completed),
+        _ => None,
+    });
+    taken.flatten().collect()
+}
+
 /// The oracle's notes on the file.
 #[derive(Debug, Default)]
 pub(super) struct MarkerFacts {
@@ -66,6 +75,8 @@ impl MarkerFacts {
             Event::RunRewound(rewound) => {
                 for back in rewound.restored.iter().flat_map(|restored| &restored.phases) {
                     self.due.remove(&back.phase);
+                    let done = back.status == PhaseStatus::Completed && has_a_heading(plan, &back.phase);
+                    self.due.extend((done && plan.markdown.is_some()).then(|| back.phase.clone()));
                 }
             }
             Event::PhaseMarked { phase } => {
