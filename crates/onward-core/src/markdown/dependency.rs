@@ -100,16 +100,13 @@ pub(super) fn read(line: &str, start: usize) -> NeedsSaid {
     let (mut named, mut unclear) = (Vec::new(), Vec::new());
     for piece in pieces(&plain) {
         let at = start + piece.start;
-        match phase(&plain[piece.clone()]) {
-            Some((id, through, span)) => {
-                named.push(NeedNamed { id, through, span: at + span.start..at + span.end });
-            }
-            None => {
-                let text = plain[piece.clone()].trim();
-                let lead = plain[piece.clone()].len() - plain[piece].trim_start().len();
-                unclear.push((text.to_owned(), at + lead..at + lead + text.len()));
-            }
+        if let Some((id, through, span)) = phase(&plain[piece.clone()]) {
+            named.push(NeedNamed { id, through, span: at + span.start..at + span.end });
+            continue;
         }
+        let text = plain[piece.clone()].trim();
+        let lead = plain[piece.clone()].len() - plain[piece].trim_start().len();
+        unclear.push((text.to_owned(), at + lead..at + lead + text.len()));
     }
     if named.is_empty() { NeedsSaid::Unclear } else { NeedsSaid::Phases { named, unclear } }
 }

@@ -28,15 +28,15 @@ pub(super) fn read(text: &str) -> Option<PhaseHeading> {
     let id_at = text.len() - from_id.len();
     let id = id_at..id_at + id_len(from_id)?;
     let end = marker::at_the_end(&text[id.end..]);
-    let (marker, marked, unknown) = match end {
+    let (marker, span, unknown) = match end {
         AtTheEnd::Found(MarkerFound { marker, span }) => (marker, Some(id.end + span.start..id.end + span.end), None),
         AtTheEnd::Nothing | AtTheEnd::Unknown(_) if ticked.is_some() => (Marker::Completed, None, None),
         AtTheEnd::Nothing => (Marker::Pending, None, None),
         AtTheEnd::Unknown(word) => (Marker::Pending, None, Some(word)),
     };
-    let rest = &text[id.end..marked.as_ref().map_or(text.len(), |span| span.start)];
+    let rest = &text[id.end..span.as_ref().map_or(text.len(), |span| span.start)];
     let name = name(rest)?.map(|name| id.end + name.start..id.end + name.end);
-    Some(PhaseHeading { id, name, marker, marked, unknown })
+    Some(PhaseHeading { id, name, marker, marked: span, unknown })
 }
 
 /// The name behind an id: none where there is none, no answer where the heading goes on in another way.

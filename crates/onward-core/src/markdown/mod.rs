@@ -1,7 +1,7 @@
 //! Plans in Markdown: where phases, markers, check boxes, dependency lines and links stand in a text, to the byte, and the one
 //! edit that onward makes there.
 //!
-//! A CommonMark parser says what is a heading, a list item or a code fence (`scan`); `section` puts it together phase by phase,
+//! A parser of `CommonMark` says what is a heading, a list item or a code fence (`scan`); `section` puts it together phase by phase,
 //! `edit` sets the marker of a phase that is done and ticks its boxes. What it all means for a plan is said in
 //! `plan/from_markdown`.
 

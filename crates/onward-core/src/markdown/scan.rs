@@ -1,4 +1,4 @@
-//! One walk over what a CommonMark parser sees of a text: headings, boxes, dependency lines and links, in the order of the text.
+//! One walk over what a parser of `CommonMark` sees of a text: headings, boxes, dependency lines and links, in the order of the text.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use super::dependency::{self, KeyMeaning, NeedsSaid};
 use super::inline::InlineText;
 use super::link::{self, LinkedKind};
 
-/// The tick that CommonMark's extension for check boxes does not know.
+/// The tick that the extension of `CommonMark` for check boxes does not know.
 const TICKED: &str = "[\u{2713}]";
 
 #[derive(Debug, Default)]
@@ -289,8 +289,12 @@ impl Walk<'_> {
             (NeedsSaid::Open, _) | (NeedsSaid::Unclear | NeedsSaid::Nothing, KeyMeaning::Anything) => return,
             (NeedsSaid::Phases { named, unclear }, _) => {
                 let source = |span: &Range<usize>| line.source_of(span.start)..line.source_of(span.end);
-                named.iter_mut().for_each(|one| one.span = source(&one.span));
-                unclear.iter_mut().for_each(|(_, span)| *span = source(span));
+                for one in named {
+                    one.span = source(&one.span);
+                }
+                for (_, span) in unclear.iter_mut() {
+                    *span = source(span);
+                }
                 if meaning == KeyMeaning::Anything {
                     unclear.clear();
                 }

@@ -45,9 +45,7 @@ impl Run {
                 self.attempt_started(phase, (*attempt, *generation, *epoch), boot, clean.as_ref(), at);
             }
             Event::AttemptAdopted { phase, attempt, epoch, alive } => {
-                let state = self.running_state(phase, *attempt);
-                let running = state.attempt.as_mut().expect("a running phase has its attempt");
-                (running.epoch, running.adopted) = (*epoch, *alive);
+                self.attempt_adopted(phase, *attempt, (*epoch, *alive));
             }
             ended @ Event::AttemptEnded { .. } => self.end_of_an_attempt(ended, at),
             Event::PhaseCompleted { phase, summary, outputs, seen, artifacts, .. } => {
@@ -61,17 +59,12 @@ impl Run {
             Event::PhaseSkipped { phase, .. } => self.phase_skipped(phase),
             Event::PhaseExpanded { phase, children } => self.phase_expanded(phase, children, at),
             Event::MainPartEnded { result } => self.main_part_ended(*result),
-            Event::BatchCompleted { batch } => {
-                self.batches_recorded.insert(*batch);
-                self.make_due(Trigger::BatchComplete, None);
-            }
+            Event::BatchCompleted { batch } => self.batch_completed(*batch),
             Event::StopAsked { by, urgency } => self.stop_asked(*by, *urgency, at),
             Event::RunStopped { reason } => self.stopped = Some(*reason),
             Event::RunEnded { result } => self.run_ended(*result),
             Event::RunArchived => self.archived = true,
-            Event::StateChanged { ops } => {
-                self.change_state(ops);
-            }
+            Event::StateChanged { ops } => self.change_state(ops),
             Event::CheckpointTaken { id, triggers, phase, name } => {
                 self.checkpoint_taken(id, triggers, phase.as_ref());
                 self.copy_kept(phase.as_ref(), name.as_ref());
@@ -97,6 +90,17 @@ impl Run {
             | Event::RewindFailed { .. }
             | Event::RunForked { .. }) => self.apply_to_the_tree(event),
         }
+    }
+
+    fn attempt_adopted(&mut self, phase: &PhaseId, attempt: Attempt, (epoch, alive): (u64, bool)) {
+        let state = self.running_state(phase, attempt);
+        let running = state.attempt.as_mut().expect("a running phase has its attempt");
+        (running.epoch, running.adopted) = (epoch, alive);
+    }
+
+    fn batch_completed(&mut self, batch: u32) {
+        self.batches_recorded.insert(batch);
+        self.make_due(Trigger::BatchComplete, None);
     }
 
     pub(super) fn change_state(&mut self, ops: &[Op]) {
