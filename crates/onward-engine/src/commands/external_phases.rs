@@ -224,7 +224,8 @@ fn handed_out(project: &Project, run: &Run, phase: &Phase) -> NextPhase {
         Body::Run { .. } | Body::Agent(_) | Body::Approval(_) | Body::Uses(_) => String::new(),
     };
     let filled = || shell::fill_for(run, phase, &instructions).unwrap_or(instructions.clone());
-    let PhaseWork { text, tasks } = markdown_file::work(project, run, &phase.id).map_or_else(|| kept(phase), cut);
+    let PhaseWork { text, tasks } =
+        markdown_file::work(project, run, &phase.id).as_ref().map_or_else(|| kept(phase), cut);
     NextPhase {
         id: phase.id.clone(),
         name: phase.title().to_owned(),
@@ -245,7 +246,7 @@ fn kept(phase: &Phase) -> PhaseWork {
 }
 
 /// The work as it is handed out: without secrets.
-fn cut(work: PhaseWork) -> PhaseWork {
+fn cut(work: &PhaseWork) -> PhaseWork {
     let clean = |text: &str| secrets().text(text).into_owned();
     let tasks = work.tasks.iter().map(|task| PhaseTask { text: clean(&task.text), done: task.done }).collect();
     PhaseWork { text: clean(&work.text), tasks }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use onward_core::checkpoint::{self, CheckpointHead};
-use onward_core::event::{Event, ExternalReport, LimitHit, PhaseBack, Recorded};
+use onward_core::event::{Event, ExternalReport, LimitHit, PhaseBack, Recorded, RestoredState};
 use onward_core::id::{Attempt, Generation, PhaseId, Seq};
 use onward_core::plan::{Body, Effects, IfSilent, Phase, PhaseFailure, Plan, ReplanWhen, RetryWhen, globs};
 use onward_core::run::{PhaseStatus, Run};
@@ -114,15 +114,7 @@ impl Oracle {
     }
 
     fn fold(&mut self, recorded: &Recorded) {
-        let name =
-            serde_json::to_value(&recorded.event).expect("plain data")["type"].as_str().expect("a tag").to_owned();
-        *self.coverage.entry(name).or_default() += 1;
-        let done = |id: &PhaseId| self.facts.get(id).is_some_and(|facts| facts.finished_as.is_some());
-        self.replans.fold(&recorded.event, &self.plan, done);
-        self.silence.fold(&recorded.event, &self.plan);
-        let complete =
-            |id: &PhaseId| self.facts.get(id).is_some_and(|facts| facts.finished_as == Some(PhaseStatus::Completed));
-        self.markers.fold(&recorded.event, &self.plan, complete);
+        self.note(recorded);
         match &recorded.event {
             Event::DriverStarted { jobs, .. } => self.jobs = *jobs,
             Event::AttemptStarted { phase, attempt, generation, .. } => {
@@ -153,18 +145,13 @@ impl Oracle {
             Event::CommitBegun { number, .. } => {
                 assert!(self.commits.insert(*number), "commit {number} was begun twice");
             }
-            Event::RunRewound(rewound) => {
-                self.composed.main_ended &= rewound.restored.is_none();
-                for back in rewound.restored.iter().flat_map(|restored| &restored.phases) {
-                    self.put_back(back);
-                }
-            }
+            Event::RunRewound(rewound) => self.rewound(rewound.restored.as_ref()),
             Event::PhaseExpanded { phase, children } => self.expanded(phase, children),
             Event::MainPartEnded { .. } => self.composed.main_ended = true,
             Event::Replanned(replanned) => self.replanned(&replanned.phase, &replanned.plan),
             Event::MarkersTaken { completed, skipped } => {
-                completed.iter().for_each(|phase| self.finished(phase, PhaseStatus::Completed));
-                skipped.iter().for_each(|phase| self.finished(phase, PhaseStatus::Skipped));
+                self.all_finished(completed, PhaseStatus::Completed);
+                self.all_finished(skipped, PhaseStatus::Skipped);
             }
             Event::RunStarted(_)
             | Event::PhaseMarked { .. }
@@ -193,6 +180,32 @@ impl Oracle {
             | Event::RunPaused { .. }
             | Event::StateChanged { .. }
             | Event::CheckpointTaken { .. } => {}
+        }
+    }
+
+    /// The books that are kept of each event beside those of its phase.
+    fn note(&mut self, recorded: &Recorded) {
+        let name =
+            serde_json::to_value(&recorded.event).expect("plain data")["type"].as_str().expect("a tag").to_owned();
+        *self.coverage.entry(name).or_default() += 1;
+        let done = |id: &PhaseId| self.facts.get(id).is_some_and(|facts| facts.finished_as.is_some());
+        self.replans.fold(&recorded.event, &self.plan, done);
+        self.silence.fold(&recorded.event, &self.plan);
+        let complete =
+            |id: &PhaseId| self.facts.get(id).is_some_and(|facts| facts.finished_as == Some(PhaseStatus::Completed));
+        self.markers.fold(&recorded.event, &self.plan, complete);
+    }
+
+    fn rewound(&mut self, restored: Option<&RestoredState>) {
+        self.composed.main_ended &= restored.is_none();
+        for back in restored.iter().flat_map(|restored| &restored.phases) {
+            self.put_back(back);
+        }
+    }
+
+    fn all_finished(&mut self, phases: &[PhaseId], status: PhaseStatus) {
+        for phase in phases {
+            self.finished(phase, status);
         }
     }
 
