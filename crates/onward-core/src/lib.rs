@@ -1,6 +1,7 @@
 //! The words of onward and every decision it takes. Pure: no files, no clock, no randomness, no threads.
 
 pub mod checkpoint;
+pub mod chronicle;
 pub mod config;
 pub mod data_limits;
 pub mod data_size;
@@ -15,6 +16,7 @@ pub mod expression;
 pub mod failure;
 pub mod id;
 pub mod input;
+pub mod keep;
 pub mod lookup;
 pub mod markdown;
 pub mod mutant;

@@ -14,6 +14,7 @@ use crate::failure::FailureCode;
 use crate::id::{PhaseId, RunId};
 use crate::plan::Phase;
 use crate::resume::{Finding, Weight};
+use crate::run::context::ExpressionContext;
 use crate::run::replans::{Asked, Stage};
 use crate::run::{PhaseState, PhaseStatus, Run, RunStatus, schedule};
 
@@ -150,6 +151,40 @@ pub struct Summary {
     /// The working tree of its own, of a fork that has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// With defaults.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub inputs: BTreeMap<String, String>,
+    /// The number of the issue that the work belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issue: Option<String>,
+}
+
+/// The runs that somebody looks for by what they are about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunQuery {
+    pub inputs: Vec<(String, String)>,
+    /// Words of title, description or plan.
+    pub words: Option<String>,
+    pub issue: Option<String>,
+}
+
+impl RunQuery {
+    /// Nothing is asked for.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether a run is one of them: all that is asked for holds, in small letters or capitals.
+    pub fn fits(&self, summary: &Summary) -> bool {
+        let told = [&summary.title, &summary.plan, summary.description.as_ref().unwrap_or(&summary.title)];
+        let told = told.map(|text| text.to_lowercase());
+        let is_told = |word: &str| told.iter().any(|text| text.contains(&word.to_lowercase()));
+        self.inputs.iter().all(|(name, value)| summary.inputs.get(name) == Some(value))
+            && self.words.iter().flat_map(|words| words.split_whitespace()).all(is_told)
+            && self.issue.as_ref().is_none_or(|issue| summary.issue.as_ref() == Some(issue))
+    }
 }
 
 pub fn phase_record(phase: &Phase, state: &PhaseState) -> PhaseRecord {
@@ -287,7 +322,16 @@ pub fn summary(run: &Run) -> Summary {
         looked_at: run.last_look().map(|look| look.at),
         rewinding: run.vcs.rewinding.is_some(),
         worktree: run.started.worktree.clone(),
+        description: run.plan().description.clone(),
+        inputs: run.started.inputs.clone(),
+        issue: issue_number(run),
     }
+}
+
+/// The issue of a run, as far as what is on record fills its number in.
+fn issue_number(run: &Run) -> Option<String> {
+    let issue = run.plan().issue.as_ref()?;
+    ExpressionContext::of_plan(run, &run.environment).fill(&issue.number).map(|number| number.trim().to_owned())
 }
 
 /// A rewind that was cut off, for whoever looks at the run.

@@ -37,6 +37,8 @@ pub enum Error {
     JournalBehind { run: RunId, store: u64, git: u64 },
     #[error("no unfinished run")]
     NothingUnfinished,
+    #[error("no unfinished run fits what was asked for")]
+    NothingFits,
     #[error("no run of this plan has been completed, so nothing can be done again")]
     NothingToRedo,
     #[error("run {run} has no phase {phase}")]

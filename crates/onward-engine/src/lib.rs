@@ -26,7 +26,8 @@ pub mod vcs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use background::{Awake, Detached, HandOver, detach};
+pub use background::timer as keep_timer;
+pub use background::{Awake, Detached, HandOver, Kept, detach};
 pub use commands::external_phases::{DoneClaim, NextPhase, NextWork, PhaseReport, Reported};
 pub use commands::fork::Forked;
 pub use commands::init_and_delete::{FirstPlan, InitReport};
@@ -47,7 +48,7 @@ pub use plan_files::{Checked, check};
 pub use portable::{ExportParts, Exported, ImportedRun, Lineage, Redacted, Snapshots};
 pub use project::{FOLDER, Project};
 pub use queries::follow::{Followed, Printed};
-pub use queries::runs::{ListFilter, ListItem, LogItem, Logged, RunShown, Shown};
+pub use queries::runs::{ListFilter, ListItem, LogItem, Logged, RunShown, RunTold, Shown};
 pub use start::findings::{Going, Judged, Unfinished};
 pub use start::starting::{Finished, PlanFrom, Ready, Request, StartFound, Want};
 pub use sys::caller_guard::{Inside, inside};

@@ -239,7 +239,9 @@ impl FailurePage {
             }
             Error::PhaseLives { .. } => going_back(exit::DRIVEN, "at-work", what),
             Error::NotForked { .. } => going_back(exit::REFUSED, "not-forked", what),
-            Error::NothingUnfinished => Self::new(exit::NOT_FOUND, "no-run", what).next("onward list"),
+            Error::NothingUnfinished | Error::NothingFits => {
+                Self::new(exit::NOT_FOUND, "no-run", what).next("onward list")
+            }
             Error::NoSuchPhase { run, .. } => Self::new(exit::NOT_FOUND, "no-phase", what).look_at("status", &run),
             Error::NothingSaved { .. } => Self::new(exit::NOT_FOUND, "nothing-saved", what).next("onward list --all"),
             Error::NoSuchState { .. } => Self::new(exit::NOT_FOUND, "no-state", what).next("onward state get"),
@@ -370,6 +372,7 @@ mod tests {
             (10, Error::NoSuchRun("nosuch".into())),
             (10, Error::NoRuns),
             (10, Error::NothingUnfinished),
+            (10, Error::NothingFits),
             (12, Error::RunsLost { runs: vec![run()] }),
             (12, Error::LossUnknown { why: "the git program is not installed".into() }),
             (12, Error::JournalBehind { run: run(), store: 3, git: 9 }),

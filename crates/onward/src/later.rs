@@ -22,8 +22,6 @@ const VERBS: &[(&str, NamedByWords)] = &[
     ("knowledge", NamedByWords::Nothing),
     ("decision", NamedByWords::Nothing),
     ("brief", NamedByWords::Run),
-    ("keep", NamedByWords::Nothing),
-    ("summary", NamedByWords::Run),
     ("serve", NamedByWords::Nothing),
     ("mcp", NamedByWords::Nothing),
     ("worker", NamedByWords::Nothing),
@@ -45,14 +43,7 @@ const FLAGS: &[(&[&str], &str, Takes)] = &[
     (&["init"], "claude-code", Takes::Nothing),
     (&["show"], "format", Takes::Value),
     (&["show"], "raw", Takes::Nothing),
-    (&["resume"], "issue", Takes::Value),
-    (&["resume"], "grep", Takes::Value),
-    (&["export"], "format", Takes::Value),
-    (&["export"], "skeleton", Takes::Value),
     (&["load"], "ask", Takes::Nothing),
-    (&["list"], "issue", Takes::Value),
-    (&["list"], "grep", Takes::Value),
-    (&["list"], "input", Takes::Value),
     (&["list"], "all-projects", Takes::Nothing),
 ];
 

@@ -3,12 +3,14 @@
 use std::fmt::Write as _;
 
 use super::graph::{Drawn, Graph};
-use super::layout::{Spacing, layout};
+use super::layout::{Placed, Spacing, layout};
 use crate::run::PhaseStatus;
 
 const HEIGHT: f64 = 44.0;
 const WIDTH_MIN: f64 = 90.0;
 const CHAR_WIDTH: f64 = 7.6;
+/// Lines keep away from the corners of a box.
+const CORNER: f64 = 14.0;
 const MARGIN: f64 = 16.0;
 const LABEL_CHARS_MAX: usize = 40;
 const ROW_HEIGHT: f64 = 30.0;
@@ -62,7 +64,9 @@ pub fn svg(graph: &Graph) -> String {
     let (right, bottom) = place((-least(xs().map(|x| -x)), -least(ys().map(|y| -y))));
     let mut body = String::new();
     for arrow in &laid.arrows {
-        body.push_str(&curve(&arrow.points.iter().map(|point| place(*point)).collect::<Vec<_>>()));
+        let mut points = arrow.points.clone();
+        upright(&mut points, &laid.nodes[arrow.from], &laid.nodes[arrow.to]);
+        body.push_str(&curve(&points.into_iter().map(place).collect::<Vec<_>>()));
     }
     for (node, at) in graph.nodes.iter().zip(&laid.nodes) {
         let (x, y) = place((at.x - at.width / 2.0, at.y - HEIGHT / 2.0));
@@ -115,6 +119,14 @@ fn boxed(node: &Drawn, (x, y): (f64, f64), width: f64) -> String {
         class(node.status),
         title(node),
     )
+}
+
+/// Lines leave a box at its lower side and enter one at its upper side, whatever their direction.
+fn upright(points: &mut [(f64, f64)], from: &Placed, to: &Placed) {
+    let [first, .., last] = points else { return };
+    let within = |x: f64, of: &Placed| x.clamp(of.x - of.width / 2.0 + CORNER, of.x + of.width / 2.0 - CORNER);
+    *first = (within(first.0, from), from.y + HEIGHT / 2.0);
+    *last = (within(last.0, to), to.y - HEIGHT / 2.0);
 }
 
 /// A line through the points, rounded between them, with a head at its end.

@@ -12,6 +12,8 @@ use crate::run::PhaseStatus;
 /// Labels are cut to the first of these with which the drawing fits.
 const LABEL_CHARS_MAX: [usize; 4] = [32, 20, 12, 7];
 const BOX_ROWS: usize = 3;
+/// A line leaves a box this far beside its middle where it then needs no turn.
+const STRAIGHT_COLUMNS_MAX: usize = 2;
 /// The frame and a space at both sides.
 const FRAME_CHARS: usize = 4;
 
@@ -212,8 +214,11 @@ impl<'a> Drawing<'a> {
             );
             let is_clear = |column: &usize| mine.contains(column) || !strangers.contains(column);
             let middle = self.outs[at];
-            let beside = [middle, middle + 1, middle.saturating_sub(1), middle + 2];
-            let inside = beside.into_iter().filter(|column| *column > left && column + 1 < right);
+            // A line that needs no turn is the best one.
+            let straight = mine.iter().copied().filter(|column| column.abs_diff(middle) <= STRAIGHT_COLUMNS_MAX);
+            let straight: Vec<usize> = straight.collect();
+            let beside = straight.into_iter().chain([middle, middle + 1, middle.saturating_sub(1), middle + 2]);
+            let inside = beside.filter(|column| *column > left && column + 1 < right);
             self.outs[at] = inside.clone().find(is_clear).unwrap_or(middle);
         }
     }
@@ -345,8 +350,10 @@ fn lay_tracks(gap: &mut BTreeMap<usize, Bus>) {
         let taken = |track: usize| {
             gap.iter().any(|(other, bus)| {
                 let (from, to) = bus.ends(*other);
-                // Two may meet where both go down.
-                let both = |column: &usize| bus.bottoms.contains(column) && gap[&top].bottoms.contains(column);
+                // Two that lead to the same place and nowhere else may meet there.
+                let both = |column: &usize| {
+                    bus.bottoms == gap[&top].bottoms && bus.bottoms.len() == 1 && bus.bottoms.contains(column)
+                };
                 let meet = (to == left && both(&left)) || (from == right && both(&right));
                 bus.track == Some(track) && from <= right + 1 && left <= to + 1 && !meet
             })

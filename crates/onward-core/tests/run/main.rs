@@ -6,6 +6,7 @@ mod compound;
 mod cut_short;
 mod external_phases;
 mod failures;
+mod keep;
 mod limits;
 mod live_view;
 mod orders;

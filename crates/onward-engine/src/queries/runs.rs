@@ -5,12 +5,13 @@ use std::fs::File;
 
 use jiff::Timestamp;
 use onward_core::checkpoint::{self, BadDocument, Checkpoint, CheckpointMeta, FORMAT};
+use onward_core::chronicle::{Chronicle, chronicle};
 use onward_core::event::{LeftRunning, Recorded};
 use onward_core::id::{Attempt, CheckpointId, PhaseId, RunId, Seq};
 use onward_core::lookup::{self, LookedUp, Name};
 use onward_core::plan::{Need, Phase};
 use onward_core::run::{PhaseState, Run, RunStatus, schedule};
-use onward_core::view::{self, Alive, DriverView, StatusView, Summary, WillRun};
+use onward_core::view::{self, Alive, DriverView, RunQuery, StatusView, Summary, WillRun};
 use onward_store::private;
 use onward_store::{
     Alarm, CheckpointFilter, CheckpointRow, DATABASE, DATABASE_FILES, Damage, HEAD, LeaseKind, OpenMode, RunFilter,
@@ -27,6 +28,7 @@ use crate::error::{Error, Left, Result};
 use crate::executor::shell;
 use crate::journal;
 use crate::project::Project;
+use crate::start::meant_work::summary_of;
 use crate::start::open_question;
 use crate::start::prepared_plan::PreparedPlan;
 use crate::sys::process;
@@ -43,6 +45,7 @@ pub struct ListFilter {
     pub all: bool,
     pub kind: Option<String>,
     pub project: Option<String>,
+    pub query: RunQuery,
 }
 
 /// A run in a list.
@@ -104,6 +107,14 @@ pub struct RunShown {
     pub checkpoints: Vec<LogItem>,
 }
 
+/// A run as a whole, with the course that it took.
+#[derive(Debug)]
+pub struct RunTold {
+    pub run: Run,
+    pub shown: RunShown,
+    pub chronicle: Chronicle,
+}
+
 /// The output of one attempt.
 pub struct Logged {
     pub phase: PhaseId,
@@ -128,6 +139,9 @@ impl Onward {
         for row in self.rows(&RunFilter::default())? {
             let item = self.item(&row)?;
             let fits = |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
+            if !filter.query.is_empty() && !summary_of(&row).is_some_and(|summary| filter.query.fits(&summary)) {
+                continue;
+            }
             let shown = filter.all || item.status != RunStatus::Archived.as_str();
             if shown && fits(&filter.kind, &item.kind) && fits(&filter.project, &item.project) {
                 items.push(item);
@@ -161,6 +175,14 @@ impl Onward {
         let id = self.find_run(name)?;
         let events = journal::events(self.store()?, &id, Seq(0))?;
         Ok((id, events))
+    }
+
+    /// A run with the course that it took.
+    pub fn told(&mut self, name: Option<&str>) -> Result<RunTold> {
+        let id = self.find_run(name)?;
+        let shown = self.show_run(id.as_str())?;
+        let chronicle = chronicle(&journal::events(self.store()?, &id, Seq(0))?);
+        Ok(RunTold { run: self.load(&id)?, shown, chronicle })
     }
 
     pub fn show(&mut self, name: &str) -> Result<Shown> {

@@ -8,7 +8,7 @@ use onward_core::id::{CheckpointId, RunId};
 use onward_core::lookup::Name;
 use onward_core::plan;
 use onward_core::run::{self, Run, RunStatus};
-use onward_core::view::Summary;
+use onward_core::view::{RunQuery, Summary};
 use onward_store::{RunFilter, RunRow};
 
 use super::findings::{FileNow, FilesNow, PlanFileSeen, Unfinished};
@@ -36,13 +36,17 @@ impl Onward {
             return self.find_at(request, name);
         }
         if let Want::ResumeRun(name) | Want::Resume(name @ Some(_)) = &request.want {
-            let id = match name {
-                Some(name) => self.find_run(Some(name))?,
-                None => self.newest_unfinished()?,
+            let ids = match name {
+                Some(name) => vec![self.find_run(Some(name))?],
+                None if request.query.is_empty() => vec![self.newest_unfinished()?],
+                None => self.unfinished_that_fit(&request.query)?,
             };
-            let run = self.load_to_go_on(&id)?;
-            let file = self.file_now(&run, request);
-            let unfinished = vec![self.judged(run, request.plan_from, file)?];
+            let mut unfinished = Vec::new();
+            for id in ids {
+                let run = self.load_to_go_on(&id)?;
+                let file = self.file_now(&run, request);
+                unfinished.push(self.judged(run, request.plan_from, file)?);
+            }
             return Ok(StartFound { work: None, unfinished });
         }
         let source = match self.plan_source(request) {
@@ -125,11 +129,21 @@ impl Onward {
     }
 
     fn newest_unfinished(&mut self) -> Result<RunId> {
+        self.unfinished()?.into_iter().next().map(|row| row.run).ok_or(Error::NothingUnfinished)
+    }
+
+    /// The unfinished runs that somebody looks for, the newest first.
+    fn unfinished_that_fit(&mut self, query: &RunQuery) -> Result<Vec<RunId>> {
+        let fits = |row: &RunRow| summary_of(row).is_some_and(|summary| query.fits(&summary));
+        let found: Vec<RunId> = self.unfinished()?.into_iter().filter(fits).map(|row| row.run).collect();
+        if found.is_empty() { Err(Error::NothingFits) } else { Ok(found) }
+    }
+
+    /// The newest first. A run without phases holds saved state: there is nothing to go on with.
+    pub(crate) fn unfinished(&mut self) -> Result<Vec<RunRow>> {
         let rows = self.rows(&RunFilter { statuses: Some(unfinished_statuses()), ..RunFilter::default() })?;
-        let rows = self.of_this_tree(rows);
-        // A run without phases holds saved state: there is nothing to go on with.
         let has_phases = |row: &RunRow| summary_of(row).is_none_or(|summary| summary.phases_total > 0);
-        rows.into_iter().find(has_phases).map(|row| row.run).ok_or(Error::NothingUnfinished)
+        Ok(self.of_this_tree(rows).into_iter().filter(has_phases).collect())
     }
 
     /// In the working tree of a fork its own runs are meant, if there are any.

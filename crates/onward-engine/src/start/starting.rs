@@ -16,7 +16,7 @@ use onward_core::question::TypedWords;
 use onward_core::replan::ReplanLimits;
 use onward_core::resume::Accept;
 use onward_core::run::{Ending, Refusal, Run, RunStatus, waits};
-use onward_core::view;
+use onward_core::view::{self, RunQuery};
 use onward_store::{Holder, Lease, LeaseKind, NewRun, RunFilter, StoreError, private};
 
 use crate::Onward;
@@ -78,6 +78,8 @@ pub struct Request {
     pub deadline: Option<Duration>,
     /// The agent that does the phases of a plan in Markdown.
     pub agent: Option<String>,
+    /// Where no run is named, those that are meant by what they are about.
+    pub query: RunQuery,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

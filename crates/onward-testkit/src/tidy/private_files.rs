@@ -7,12 +7,13 @@ const WORDS: [&str; 6] =
     ["fs::write(", "File::create(", "create_dir_all(", ".recursive(true)", "fs::copy(", ".truncate(true)"];
 
 /// Where they are used all the same, and why that is safe. A path that ends with a slash means all below it.
-const ELSEWHERE: [(&str, &str); 7] = [
+const ELSEWHERE: [(&str, &str); 8] = [
     ("crates/onward-engine/src/attendant/", "the folder of an attempt is looked at as a whole when it is made"),
     ("crates/onward-store/src/kill_point.rs", "a file that a test names"),
     ("crates/onward-engine/src/probe/artifact.rs", "an artifact is put back into the project, not into the store"),
     ("crates/onward-engine/src/drive/shared_limits.rs", "the folder is the store itself or the user's own"),
     ("crates/onward-engine/src/vcs/snapshot.rs", "refs lie in git's folder"),
+    ("crates/onward-engine/src/background/timer.rs", "units lie in the folder of the user's own configuration"),
     ("crates/onward-store/src/sqlite/copy.rs", "into a temporary folder that was just made"),
     ("crates/onward-store/src/sqlite/salvage/log.rs", "into a folder that was just made"),
 ];

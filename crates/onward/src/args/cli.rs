@@ -7,9 +7,9 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use super::help;
 use super::{
     ApproveArgs, ArchiveArgs, CheckArgs, CheckpointArgs, CompletionsArgs, ConfigArgs, DeleteArgs, DiffArgs, DoctorArgs,
-    ExportArgs, ForkArgs, GraphArgs, HaltArgs, ImportArgs, InitArgs, ListArgs, LoadArgs, LogArgs, LogsArgs, ManArgs,
-    NextArgs, PruneArgs, ReportArgs, ResumeArgs, RewindArgs, RunArgs, SaveArgs, SchemaArgs, ShowArgs, StateArgs,
-    StatusArgs, SteerArgs, TrustArgs, UndoArgs, WhyArgs,
+    ExportArgs, ForkArgs, GraphArgs, HaltArgs, ImportArgs, InitArgs, KeepArgs, ListArgs, LoadArgs, LogArgs, LogsArgs,
+    ManArgs, NextArgs, PruneArgs, ReportArgs, ResumeArgs, RewindArgs, RunArgs, SaveArgs, SchemaArgs, ShowArgs,
+    StateArgs, StatusArgs, SteerArgs, SummaryArgs, TrustArgs, UndoArgs, WhyArgs,
 };
 use crate::later::{self, Later};
 
@@ -51,6 +51,8 @@ pub(crate) enum Verb {
     Why(WhyArgs),
     /// Draw the graph of a plan or of a run.
     Graph(GraphArgs),
+    /// Tell a run as one page: text, Markdown or HTML.
+    Summary(SummaryArgs),
     /// Compare two checkpoints: state, phases, plan and files.
     Diff(DiffArgs),
     /// Approve a phase that waits for a person.
@@ -103,6 +105,8 @@ pub(crate) enum Verb {
     Doctor(DoctorArgs),
     /// Mark a store that came with a clone, an archive or a copy as your own.
     Trust(TrustArgs),
+    /// Go on by itself, by a timer, with what waits for a limit, a deadline or a restart.
+    Keep(KeepArgs),
     /// Delete what retention does not keep: old checkpoints and runs.
     Prune(PruneArgs),
     /// Archive a run: it is kept, and no start offers it any more.

@@ -8,7 +8,7 @@ use clap::Command;
 /// The verbs in the order in which a newcomer meets them.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Start", &["run", "resume"]),
-    ("Look", &["status", "list", "log", "show", "logs", "why", "graph", "diff"]),
+    ("Look", &["status", "list", "log", "show", "logs", "why", "graph", "summary", "diff"]),
     ("Steer", &["approve", "reject", "retry", "skip", "adopt", "pause", "cancel"]),
     ("Go back", &["checkpoint", "rewind", "undo", "fork"]),
     ("Scripts", &["next", "report", "state", "save", "load", "export", "import"]),
@@ -21,6 +21,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "config",
             "schema",
             "doctor",
+            "keep",
             "trust",
             "archive",
             "prune",
@@ -57,6 +58,13 @@ const EXAMPLES: &[(&str, [(&str, &str); 2])] = &[
     ),
     ("why", [("onward why @ deploy", "explain why deploy waits"), ("onward why @ deploy --json", "for a program")]),
     ("graph", [("onward graph", "draw the newest run"), ("onward graph onward.yaml --format mermaid", "draw a plan")]),
+    (
+        "summary",
+        [
+            ("onward summary", "tell the newest run as one page"),
+            ("onward summary --format html > run.html", "as a file to send to somebody"),
+        ],
+    ),
     ("diff", [("onward diff @- @", "compare the last two checkpoints"), ("onward diff @- @ --stat", "only how much")]),
     (
         "approve",
@@ -166,6 +174,7 @@ const EXAMPLES: &[(&str, [(&str, &str); 2])] = &[
             ("onward doctor --repair", "rebuild what can be rebuilt, set the rest aside"),
         ],
     ),
+    ("keep", [("onward keep", "put the timer there"), ("onward keep --off", "take it away again")]),
     (
         "trust",
         [("onward trust", "write to the store of this project from now on"), ("onward trust --json", "for a program")],

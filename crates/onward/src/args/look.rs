@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-use super::Json;
+use super::{Json, key_and_value};
 
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
@@ -29,6 +29,15 @@ pub(crate) struct ListArgs {
     /// List only runs of this project.
     #[arg(long, value_name = "NAME")]
     pub(crate) project: Option<String>,
+    /// List only runs with this input, given or by default.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_and_value)]
+    pub(crate) input: Vec<(String, String)>,
+    /// List only runs with these words in their title, description or plan.
+    #[arg(long, value_name = "WORDS")]
+    pub(crate) grep: Option<String>,
+    /// List only runs of this issue.
+    #[arg(long, value_name = "N")]
+    pub(crate) issue: Option<String>,
     #[command(flatten)]
     pub(crate) output: Json,
 }
@@ -95,6 +104,24 @@ pub(crate) enum GraphFormat {
     Mermaid,
     Dot,
     Svg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SummaryArgs {
+    /// Run id or its beginning [default: the newest run].
+    pub(crate) run: Option<String>,
+    /// Output format; html is one file that loads nothing.
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: SummaryFormat,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SummaryFormat {
+    Text,
+    Markdown,
+    Html,
 }
 
 #[derive(Debug, Args)]

@@ -19,14 +19,17 @@ pub(crate) use cli::command;
 pub(crate) use cli::{Cli, Color, Typed, Verb, parse};
 pub(crate) use files::{ExportArgs, ImportArgs};
 pub(crate) use go_back::{CheckpointArgs, ForkArgs, RewindArgs, UndoArgs};
-pub(crate) use look::{DiffArgs, GraphArgs, GraphFormat, ListArgs, LogArgs, LogsArgs, ShowArgs, StatusArgs, WhyArgs};
+pub(crate) use look::{
+    DiffArgs, GraphArgs, GraphFormat, ListArgs, LogArgs, LogsArgs, ShowArgs, StatusArgs, SummaryArgs, SummaryFormat,
+    WhyArgs,
+};
 pub(crate) use reader::{Audience, reader};
 pub(crate) use scripts::{
     LoadArgs, NextArgs, ReportArgs, ReportDone, ReportReplan, ReportVerb, ReportedPhase, SaveArgs, StateArgs, StateGet,
     StateMerge, StateVerb,
 };
 pub(crate) use setup::{
-    CheckArgs, CompletionsArgs, ConfigArgs, DeleteArgs, DoctorArgs, InitArgs, ManArgs, PruneArgs, SchemaArgs,
+    CheckArgs, CompletionsArgs, ConfigArgs, DeleteArgs, DoctorArgs, InitArgs, KeepArgs, ManArgs, PruneArgs, SchemaArgs,
     SchemaName, TrustArgs,
 };
 pub(crate) use start::{Damaged, ResumeArgs, RunArgs, StartArgs};

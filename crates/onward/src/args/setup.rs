@@ -78,6 +78,18 @@ pub(crate) struct DoctorArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct KeepArgs {
+    /// Take the timer away.
+    #[arg(long)]
+    pub(crate) off: bool,
+    /// Do once, now, what the timer does.
+    #[arg(long, conflicts_with = "off")]
+    pub(crate) once: bool,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct DeleteArgs {
     /// Whole run id; a prefix is not enough.
     pub(crate) run: String,

@@ -28,6 +28,12 @@ pub(crate) struct RunArgs {
 pub(crate) struct ResumeArgs {
     /// Run id or its beginning [default: the newest unfinished run].
     pub(crate) run: Option<String>,
+    /// Go on with the unfinished run of this issue.
+    #[arg(long, value_name = "N", conflicts_with = "run")]
+    pub(crate) issue: Option<String>,
+    /// Go on with the unfinished run that has these words in its title, description or plan.
+    #[arg(long, value_name = "WORDS", conflicts_with = "run")]
+    pub(crate) grep: Option<String>,
     #[command(flatten)]
     pub(crate) start: StartArgs,
 }

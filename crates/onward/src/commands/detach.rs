@@ -1,11 +1,18 @@
 //! `run|resume --detach`: the driver goes on without this terminal.
 
+use std::ffi::OsString;
+
 use onward_core::exit;
-use onward_engine::{Detached, detach as start_in_background};
+use onward_engine::{Detached, Error, detach as start_in_background};
 
 use crate::render;
 use crate::render::detach as words;
 use crate::render::run::{RunReporter, Style};
+
+/// Whether a process of its own drives a run now; what kept it from that it has said itself.
+pub(super) fn is_left_at_work(words: &[OsString]) -> Result<bool, Error> {
+    Ok(matches!(start_in_background(words)?, Detached::Drives { .. }))
+}
 
 /// Waits until a process of its own drives the run, and says which run it is.
 pub(super) fn detach(style: Style) -> u8 {

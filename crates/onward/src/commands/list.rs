@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use onward_core::exit;
+use onward_core::view::RunQuery;
 use onward_engine::{Error, ListFilter, Onward};
 
 use super::here;
@@ -11,7 +12,8 @@ use crate::render;
 use crate::render::list::ListAnswer;
 
 pub(super) fn list(args: &args::ListArgs) -> Result<u8, Failure> {
-    let filter = ListFilter { all: args.all, kind: args.kind.clone(), project: args.project.clone() };
+    let query = RunQuery { inputs: args.input.clone(), words: args.grep.clone(), issue: args.issue.clone() };
+    let filter = ListFilter { all: args.all, kind: args.kind.clone(), project: args.project.clone(), query };
     let (runs, warnings) = match Onward::look_or_lost(&here()?) {
         Ok(mut onward) => {
             let (runs, mut warnings) = (onward.list(&filter)?, onward.warnings());

@@ -21,6 +21,7 @@ mod graph;
 mod import;
 mod init;
 mod inside;
+mod keep;
 mod list;
 mod load;
 mod log;
@@ -42,6 +43,7 @@ mod start;
 mod state;
 mod status;
 mod steer;
+mod summary;
 mod trust;
 mod why;
 

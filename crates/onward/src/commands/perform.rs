@@ -9,8 +9,8 @@ use onward_engine::{Error, Onward, Result, stop};
 
 use super::{
     approve, archive, bare, check, checkpoint, completions, config, delete, demo, diff, doctor, explain, export, fork,
-    graph, import, init, list, load, log, logs, man, next, pause_and_cancel, prune, report, resume, rewind, run, save,
-    schema, show, state, status, steer, trust, why,
+    graph, import, init, keep, list, load, log, logs, man, next, pause_and_cancel, prune, report, resume, rewind, run,
+    save, schema, show, state, status, steer, summary, trust, why,
 };
 use crate::args::{self, Audience, Cli, Color, StateVerb, Typed, Verb};
 use crate::failure::{self, Failure};
@@ -90,6 +90,7 @@ fn dispatch(cli: &Cli, reader: Audience) -> u8 {
         Some(Verb::Why(args)) => why::why(args),
         Some(Verb::Check(args)) => check::check(args),
         Some(Verb::Graph(args)) => graph::graph(args),
+        Some(Verb::Summary(args)) => summary::summary(args),
         Some(Verb::Checkpoint(args)) => checkpoint::checkpoint(args),
         Some(Verb::Diff(args)) => diff::diff(args),
         Some(Verb::Rewind(args)) => rewind::rewind(args),
@@ -103,6 +104,7 @@ fn dispatch(cli: &Cli, reader: Audience) -> u8 {
         Some(Verb::Prune(args)) => prune::prune(args),
         Some(Verb::Completions(args)) => completions::completions(args),
         Some(Verb::Man(args)) => man::man(args),
+        Some(Verb::Keep(args)) => keep::keep(args),
         Some(Verb::Doctor(args)) => doctor::doctor(args),
         Some(Verb::Trust(args)) => trust::trust(args),
         Some(Verb::Export(args)) => export::export(args),
@@ -161,6 +163,7 @@ fn heeds_signals(verb: &Verb) -> bool {
         | Verb::Logs(_)
         | Verb::Why(_)
         | Verb::Graph(_)
+        | Verb::Summary(_)
         | Verb::Diff(_)
         | Verb::Next(_)
         | Verb::Load(_)
@@ -168,6 +171,7 @@ fn heeds_signals(verb: &Verb) -> bool {
         | Verb::Check(_)
         | Verb::Config(_)
         | Verb::Schema(_)
+        | Verb::Keep(_)
         | Verb::Doctor(_)
         | Verb::Trust(_)
         | Verb::Prune(_)

@@ -3,13 +3,15 @@
 use std::ffi::OsString;
 
 use onward_core::id::RunId;
+use onward_core::view::RunQuery;
 use onward_engine::Want;
 
-use super::start;
+use super::{detach, start};
 use crate::args::{self, Cli, Typed, Verb};
 
 pub(super) fn resume(args: &args::ResumeArgs) -> u8 {
-    start::start(Want::ResumeRun(args.run.clone()), None, &args.start)
+    let query = RunQuery { words: args.grep.clone(), issue: args.issue.clone(), ..RunQuery::default() };
+    start::start_of(query, Want::ResumeRun(args.run.clone()), None, &args.start)
 }
 
 /// Goes on with a run as `onward resume RUN` does, on behalf of a verb that did something about it.
@@ -20,4 +22,10 @@ pub(super) fn go_on(run: &RunId, output: args::Json) -> u8 {
         Ok(Typed::Now(Cli { verb: Some(Verb::Resume(args)), .. })) => resume(&args),
         Ok(_) | Err(_) => unreachable!("it is the command that is printed everywhere"),
     }
+}
+
+/// Starts a driver for a run that needs nobody, and lets it go on alone; whether it did.
+pub(super) fn in_background(run: &RunId) -> Result<bool, onward_engine::Error> {
+    let words = ["onward", "resume", run.as_str(), "--no-input", "--detach"].map(OsString::from);
+    detach::is_left_at_work(&words)
 }

@@ -10,7 +10,7 @@ use onward_core::question;
 use onward_core::replan::ReplanLimits;
 use onward_core::resume::Accept;
 use onward_core::run::Ending;
-use onward_core::view::WillRun;
+use onward_core::view::{RunQuery, WillRun};
 use onward_engine::{Awake, Error, Going, Onward, Ready, Request, RewindParts, Rewound, StartFound, Want, stop};
 use serde_json::json;
 
@@ -25,6 +25,11 @@ use crate::render::run::{RunReporter, Style};
 use crate::{prompt, render};
 
 pub(super) fn start(want: Want, plan: Option<PathBuf>, args: &args::StartArgs) -> u8 {
+    start_of(RunQuery::default(), want, plan, args)
+}
+
+/// The same for runs that are named by what they are about.
+pub(super) fn start_of(query: RunQuery, want: Want, plan: Option<PathBuf>, args: &args::StartArgs) -> u8 {
     let style = match (args.json, args.quiet) {
         (true, _) => Style::Json,
         (false, true) => Style::Quiet,
@@ -38,6 +43,7 @@ pub(super) fn start(want: Want, plan: Option<PathBuf>, args: &args::StartArgs) -
         return report.failed(&why.into());
     }
     let ended = request(want, plan, args).and_then(|request| {
+        let request = Request { query, ..request };
         if args.dry_run { dry_run(&request, args.json) } else { perform(request, args, &mut report) }
     });
     if ended.is_ok() && !args.dry_run && stop::signal().is_none() {
@@ -234,6 +240,7 @@ fn request(want: Want, plan: Option<PathBuf>, args: &args::StartArgs) -> Result<
         wait_limit: args.wait_limit,
         deadline: args.deadline,
         agent: args.agent.clone(),
+        query: RunQuery::default(),
     })
 }
 

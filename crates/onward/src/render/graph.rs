@@ -178,7 +178,7 @@ fn painted(span: &TextSpan) -> String {
     }
 }
 
-fn status_word(status: PhaseStatus) -> &'static str {
+pub(super) fn status_word(status: PhaseStatus) -> &'static str {
     match status {
         Pending => "pending",
         Running => "running",

@@ -1,0 +1,49 @@
+//! The timer that goes on by itself, and what it found.
+
+use std::fmt::Write as _;
+
+use onward_engine::{Kept, keep_timer};
+
+use super::safe;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Done {
+    Installed,
+    TakenAway,
+}
+
+pub(crate) fn report(report: &keep_timer::TimerReport, done: Done) -> String {
+    let every = keep_timer::EVERY_MINUTES;
+    let mut out = match (done, report.unchanged) {
+        (Done::Installed, false) => {
+            format!("a timer looks every {every} minutes, and after a restart of the machine\n")
+        }
+        (Done::Installed, true) => format!("the timer is there already; it looks every {every} minutes\n"),
+        (Done::TakenAway, false) => "taken away:\n".to_owned(),
+        (Done::TakenAway, true) => "there is no timer of this project\n".to_owned(),
+    };
+    for place in &report.places {
+        let _ = writeln!(out, "  {}", safe::line(place));
+    }
+    if done == Done::Installed {
+        out.push_str(
+            "it goes on with runs that wait for a limit, stopped at a deadline, or were cut off by a restart\n",
+        );
+        out.push_str("take it away with  onward keep --off\n");
+    }
+    for note in &report.notes {
+        let _ = writeln!(out, "note: {}", safe::line(note));
+    }
+    out
+}
+
+/// A line for each run.
+pub(crate) fn kept(kept: &Kept, started: bool) -> String {
+    let run = safe::line(kept.run.as_str());
+    let until = kept.not_before.map(|at| format!(" until {at}")).unwrap_or_default();
+    match (&kept.why, started) {
+        (_, true) => format!("{run}  goes on\n"),
+        (Some(why), false) => format!("{run}  is left alone: {}{until}\n", safe::line(why)),
+        (None, false) => format!("{run}  could not be gone on with; onward resume {run} says why\n"),
+    }
+}
