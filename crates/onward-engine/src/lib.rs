@@ -8,6 +8,7 @@ mod commands;
 pub mod demo;
 mod doctor;
 mod drive;
+mod durations;
 mod error;
 mod executor;
 mod journal;

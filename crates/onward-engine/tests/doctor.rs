@@ -267,7 +267,7 @@ fn a_row_that_does_not_say_what_the_journal_says() {
         let mut store = onward_store::open(&fixture.folder(), OpenMode::ReadWrite).expect("a store");
         let holder = Holder { host: "here".to_owned(), pid: 1, since: jiff::Timestamp::UNIX_EPOCH };
         let lease = store.take_lease(&run, LeaseKind::Brief, holder).expect("a lease");
-        store.relist(&lease, "completed", b"{}").expect("another row");
+        store.relist(&lease, "completed", b"{}", &[]).expect("another row");
     }
     demand_code(&fixture, DoctorCode::Projection);
     let done = fixture.look().repair().expect("a repair");
@@ -358,4 +358,27 @@ fn twenty_thousand_mutations() {
     for (size, count) in [(Size::Large, count / 2), (Size::Small, count / 2 - count / 50), (Size::Huge, count / 50)] {
         println!("{}", many(size, count));
     }
+}
+
+/// How long attempts took is kept beside the journals. The doctor notices what those do not say, and a repair takes it away.
+#[test]
+fn durations_are_what_the_journals_say() {
+    let fixture = Fixture::new(Size::Small);
+    {
+        let mut store = onward_store::open(&fixture.folder(), OpenMode::ReadWrite).expect("a store");
+        let rows = store.runs(&onward_store::RunFilter::default(), onward_store::Page::first(1)).expect("a list");
+        let row = rows.into_iter().next().expect("a run");
+        let holder = Holder { host: "here".to_owned(), pid: 1, since: jiff::Timestamp::UNIX_EPOCH };
+        let lease = store.take_lease(&row.run, LeaseKind::Brief, holder).expect("a lease");
+        let (plan, phase, ended) = ("onward.yaml".to_owned(), "a".to_owned(), "done".to_owned());
+        let strange = onward_store::DurationRow { seq: onward_core::id::Seq(1), plan, phase, ended, ms: 5 };
+        let summary = row.summary.expect("it is readable");
+        store.relist(&lease, &row.status, &summary, &[strange]).expect("another row");
+    }
+    let found = fixture.look().doctor().findings;
+    assert_eq!(found.iter().map(|one| one.code).collect::<Vec<_>>(), [DoctorCode::Projection]);
+    let done = fixture.look().repair().expect("a repair");
+    assert_eq!(done.repaired.iter().map(|repair| repair.code).collect::<Vec<_>>(), [DoctorCode::Projection]);
+    assert!(fixture.look().doctor().findings.is_empty(), "{:?}", fixture.look().doctor().findings);
+    assert_eq!(fixture.read(), fixture.pieces);
 }

@@ -6,7 +6,7 @@ use crate::{
     Store,
     error::{Damage, StoreError},
     lease::Lease,
-    types::Health,
+    types::{DurationRow, Health},
 };
 
 /// A store that can be checked and repaired. No run needs any of it.
@@ -52,8 +52,17 @@ pub trait Inspection: Store {
     /// Makes the epochs of a run go on behind this one, which somebody had who drove it elsewhere.
     fn raise_epoch(&mut self, run: &RunId, epoch: u64) -> Result<(), StoreError>;
 
-    /// Writes anew how a run is listed, and nothing else of it.
-    fn relist(&mut self, lease: &Lease, status: &str, summary: &[u8]) -> Result<(), StoreError>;
+    /// How long the attempts of a run took, as it is kept beside its journal, in the order of the journal.
+    fn durations_of(&mut self, run: &RunId) -> Result<Vec<DurationRow>, StoreError>;
+
+    /// Writes anew how a run is listed and how long its attempts took, and nothing else of it.
+    fn relist(
+        &mut self,
+        lease: &Lease,
+        status: &str,
+        summary: &[u8],
+        durations: &[DurationRow],
+    ) -> Result<(), StoreError>;
 
     /// Makes the head file say what the database says, so that writing may go on after commits were lost.
     ///

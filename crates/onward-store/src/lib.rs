@@ -39,9 +39,9 @@ pub use open::{OpenMode, demand_safe, open, open_if_there, open_to_repair};
 pub use sqlite::{Journal, Letter, Naming, OldCheckpoint, OldRun, Salvage};
 pub use store_ext::StoreExt;
 pub use types::{
-    Alarm, Appended, Chain, CheckpointFilter, CheckpointRow, Consumed, Derived, Entry, Fold, Health, InboxItem,
-    KeyframeKept, NewCheckpoint, NewEvent, NewRun, Page, PostedAs, PruneList, Pruned, Record, RunFilter, RunRow,
-    StoredCheckpoint, StoredContent, TakenBack,
+    Alarm, Appended, Chain, CheckpointFilter, CheckpointRow, Consumed, Derived, DurationRow, Entry, Fold, Health,
+    InboxItem, KeyframeKept, NewCheckpoint, NewEvent, NewRun, Page, PostedAs, PruneList, Pruned, Record, RunFilter,
+    RunRow, StoredCheckpoint, StoredContent, TakenBack,
 };
 
 use jiff::Timestamp;
@@ -87,6 +87,9 @@ pub trait Store: Send {
     /// Up to `max` records behind `after`, in order, each one checked against the hash of the one before it. What stands
     /// at `after` is not read, only its hash.
     fn events(&mut self, run: &RunId, after: Seq, max: usize) -> Result<Vec<Record>, StoreError>;
+
+    /// How long the newest attempts took at a phase of a plan that ended in this way, in all runs, the newest first.
+    fn durations(&mut self, plan: &str, phase: &str, ended: &str, max: usize) -> Result<Vec<u64>, StoreError>;
 
     /// Checkpoints that fit the filter, the newest first, without their contents.
     fn checkpoints(&mut self, filter: CheckpointFilter<'_>, page: Page) -> Result<Vec<CheckpointRow>, StoreError>;

@@ -24,10 +24,23 @@ pub struct Entry {
     pub events: Vec<NewEvent>,
     pub checkpoints: Vec<NewCheckpoint>,
     pub consumed: Vec<Consumed>,
+    /// How long attempts took that end in these events.
+    pub durations: Vec<DurationRow>,
     /// Replaces the status under which the run is listed.
     pub status: String,
     /// Replaces the summary with which the run is listed.
     pub summary: Vec<u8>,
+}
+
+/// How long an attempt took, in words of the caller's: what the event at `seq` tells, to be asked for without reading journals.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DurationRow {
+    pub seq: Seq,
+    pub plan: String,
+    pub phase: String,
+    /// How it ended.
+    pub ended: String,
+    pub ms: u64,
 }
 
 /// A fact that is about to be recorded. The time is kept to the microsecond; finer parts are dropped.

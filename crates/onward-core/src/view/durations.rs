@@ -62,6 +62,13 @@ pub fn told(recorded: &Recorded) -> Option<AttemptDuration<'_>> {
     Some(AttemptDuration { phase, end, ms: *ms })
 }
 
+/// The name under which the durations of a phase are kept: those of all children of a matrix count together, since tomorrow's has
+/// another value.
+pub fn key(phase: &PhaseId) -> String {
+    let parts = phase.as_str().split('/').map(|part| part.split('@').next().unwrap_or_default());
+    parts.collect::<Vec<_>>().join("/")
+}
+
 /// How long something takes, from how long it took before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExpectedTime {

@@ -21,6 +21,7 @@ use super::code::DoctorCode;
 use super::recover;
 use super::repair::Repair;
 use crate::drive::keyframes::{keyframe_is_due, put_keyframe};
+use crate::durations;
 use crate::error::{Error, Result};
 use crate::journal;
 use crate::project::Project;
@@ -289,6 +290,7 @@ fn write(
         Some(run) => (run.status().as_str(), journal::summary_bytes(run)),
         None => (if is_new { NEW } else { LOST }, b"{}".to_vec()),
     };
+    let plan = run.as_ref().map(|run| run.started.plan_path.clone());
     let store = salvage.new_store();
     let new = NewRun { run: id.clone(), work, summary: summary.clone(), status: status.to_owned() };
     match store.create_run(new) {
@@ -301,7 +303,7 @@ fn write(
     }
     let lease = store.take_lease(&id, LeaseKind::Brief, holder())?;
     let plain = Entry { status: status.to_owned(), summary, ..Entry::default() };
-    let head = append_events(store, &lease, &records, &plain)?;
+    let head = append_events(store, &lease, &records, plan.as_deref(), &plain)?;
     let head = append_added(store, &lease, head, &added, &plain)?;
     // Those first: the next patch is built on the newest one, and that must be the journal's.
     for new in beyond.into_iter().chain(taken.iter().map(journal::stored)) {
@@ -318,7 +320,13 @@ fn write(
     Ok(())
 }
 
-fn append_events(store: &mut dyn Store, lease: &Lease, records: &[Record], plain: &Entry) -> Result<Seq> {
+fn append_events(
+    store: &mut dyn Store,
+    lease: &Lease,
+    records: &[Record],
+    plan: Option<&str>,
+    plain: &Entry,
+) -> Result<Seq> {
     let mut head = Seq(0);
     for part in records.chunks(EVENTS_PER_APPEND) {
         let event = |record: &Record| onward_store::NewEvent {
@@ -326,7 +334,9 @@ fn append_events(store: &mut dyn Store, lease: &Lease, records: &[Record], plain
             actor: record.actor.clone(),
             body: record.body.clone(),
         };
-        let entry = Entry { events: part.iter().map(event).collect(), ..plain.clone() };
+        let took = |record: &Record| durations::row(plan?, &journal::decode(lease.run(), record.clone()).ok()?);
+        let durations = part.iter().filter_map(took).collect();
+        let entry = Entry { events: part.iter().map(event).collect(), durations, ..plain.clone() };
         let appended = store.append(lease, head, entry)?;
         if part.last().is_some_and(|last| last.hash != appended.hash) {
             let what = "its records do not give the hash that is on record with them";

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use jiff::Timestamp;
-use onward_core::id::RunId;
+use onward_core::id::{RunId, Seq};
 use onward_core::view::DriverView;
 use onward_store::lock::held_runs;
 use onward_store::{Alarm, DATABASE, DATABASE_FILES, Inspection, LeaseKind, OpenMode, StoreExt};
@@ -17,6 +17,7 @@ use super::findings::{DoctorFinding, Findings, StoreFacts};
 use super::{attempts, places, rebuild};
 use crate::Onward;
 use crate::drive::keyframes::put_fold;
+use crate::durations;
 use crate::error::{Error, Result};
 use crate::journal;
 use crate::start::starting::holder;
@@ -272,7 +273,9 @@ fn write_anew(store: &mut dyn Inspection, found: &Findings, work: &mut RepairWor
     for id in stale(DoctorCode::Projection) {
         let lease = store.take_lease(&id, LeaseKind::Brief, holder())?;
         let run = journal::load_whole(store, &id)?;
-        store.relist(&lease, run.status().as_str(), &journal::summary_bytes(&run))?;
+        let events = journal::events(store, &id, Seq(0))?;
+        let took: Vec<_> = events.iter().filter_map(|one| durations::row(&run.started.plan_path, one)).collect();
+        store.relist(&lease, run.status().as_str(), &journal::summary_bytes(&run), &took)?;
         drop(lease);
         work.did(
             DoctorCode::Projection,

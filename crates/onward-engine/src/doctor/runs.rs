@@ -10,6 +10,7 @@ use onward_store::{Fold, Inspection, LeaseKind, RunRow};
 use super::code::DoctorCode;
 use super::findings::{FindingsSoFar, REPAIR, of_run, rebuilt};
 use super::{attempts, checkpoints};
+use crate::durations;
 use crate::error::Error;
 use crate::journal;
 use crate::probe::artifact::{self, Spoilt};
@@ -39,6 +40,7 @@ pub(super) fn examine(project: &Project, store: &mut dyn Inspection, row: &RunRo
     };
     if let Some(run) = fold(store, &row.run, &events, found) {
         listed(row, &run, &path, found);
+        took(store, row, (&run, &events), &path, found);
         copies(project, &run, &path, found);
         let driven = matches!(store.holder(&row.run), Ok(Some((LeaseKind::Driving, _))));
         if !driven {
@@ -131,6 +133,24 @@ fn listed(row: &RunRow, run: &Run, path: &str, found: &mut FindingsSoFar) {
         let help = format!("the journal is good: {REPAIR} writes the row anew from it, and so does the next start");
         found.error(DoctorCode::Projection, path, message, &help);
     }
+}
+
+/// How long attempts took is kept beside the journal, and must be what that says.
+fn took(
+    store: &mut dyn Inspection,
+    row: &RunRow,
+    (run, events): (&Run, &[Recorded]),
+    path: &str,
+    found: &mut FindingsSoFar,
+) {
+    let Ok(kept) = store.durations_of(&row.run) else { return };
+    let told: Vec<_> = events.iter().filter_map(|one| durations::row(&run.started.plan_path, one)).collect();
+    if kept == told || row.head != run.seq || found.0.iter().any(|one| one.path == path) {
+        return;
+    }
+    let message = "what is kept of how long its attempts took is not what its journal says";
+    let help = format!("times that are expected may be wrong, and nothing else: {REPAIR} makes it again");
+    found.warning(DoctorCode::Projection, path, message, &help);
 }
 
 /// Copies of artifacts: what a resume would put back where the artifact itself is gone.

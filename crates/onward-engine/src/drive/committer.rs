@@ -17,6 +17,7 @@ use onward_store::{Appended, Entry, Lease, Store, StoreError, VALUE_BYTES_MAX};
 
 use super::inbox::{answered, reply};
 use crate::drive::keyframes::CommitObserver;
+use crate::durations;
 use crate::error::{Error, Result};
 use crate::journal;
 use crate::kill_point::reached;
@@ -206,7 +207,8 @@ impl<'a> Committer<'a> {
                 (None, Err(answer)) => answer.clone(),
                 (None, Ok(input)) => match run::step(self.run, input, self.actor, now) {
                     Ok(stepped) => {
-                        add(&mut entry, &stepped).map_err(|why| CommitFailed::Unfit { at, why })?;
+                        add(&mut entry, &self.run.started.plan_path, &stepped)
+                            .map_err(|why| CommitFailed::Unfit { at, why })?;
                         let answer = reply(input, &stepped);
                         all.extend(stepped);
                         answer
@@ -288,12 +290,12 @@ pub fn begin(
 fn whole_entry(run: &Run, stepped: &Stepped) -> std::result::Result<Entry, String> {
     let status = run.status().as_str().to_owned();
     let mut entry = Entry { status, summary: journal::summary_bytes(run), ..Entry::default() };
-    add(&mut entry, stepped)?;
+    add(&mut entry, &run.started.plan_path, stepped)?;
     Ok(entry)
 }
 
 /// Adds the bytes of what came of one input, each read again and compared.
-fn add(entry: &mut Entry, stepped: &Stepped) -> std::result::Result<(), String> {
+fn add(entry: &mut Entry, plan: &str, stepped: &Stepped) -> std::result::Result<(), String> {
     if let Some(flaw) = &stepped.flaw {
         return Err(flaw.clone());
     }
@@ -301,6 +303,7 @@ fn add(entry: &mut Entry, stepped: &Stepped) -> std::result::Result<(), String> 
         let event = journal::to_append(recorded)?;
         demand_room("its record", event.body.len())?;
         entry.events.push(event);
+        entry.durations.extend(durations::row(plan, recorded));
     }
     for taken in &stepped.checkpoints {
         let checkpoint = journal::stored(taken);

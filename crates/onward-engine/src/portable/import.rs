@@ -17,6 +17,7 @@ use super::artifacts;
 use super::checks::{self, CheckedRun, damaged, of_the_file};
 use crate::Onward;
 use crate::drive::keyframes::put_keyframe;
+use crate::durations;
 use crate::error::{Error, Result};
 use crate::journal;
 use crate::kill_point::reached;
@@ -147,7 +148,10 @@ impl Onward {
         // Those first: the next patch is built on the newest one, and that must be the journal's.
         let beyond = beyond.into_iter().filter(|_| here == 0);
         let checkpoints: Vec<NewCheckpoint> = beyond.chain(new.map(journal::stored)).collect();
-        let entry = Entry { events, checkpoints, consumed: Vec::new(), status, summary };
+        let plan = &checked.run.started.plan_path;
+        let took = |record: &Record| durations::row(plan, &journal::decode(id, record.clone()).ok()?);
+        let durations = file.records[here..].iter().filter_map(took).collect();
+        let entry = Entry { events, checkpoints, consumed: Vec::new(), durations, status, summary };
         self.store()?.append(&lease, Seq(here as u64), entry)?;
         drop(lease);
         if !pruned.is_empty() {

@@ -11,6 +11,7 @@ use onward_core::id::{Attempt, CheckpointId, PhaseId, RunId, Seq};
 use onward_core::lookup::{self, LookedUp, Name};
 use onward_core::plan::{Need, Phase};
 use onward_core::run::{PhaseState, Run, RunStatus, schedule};
+use onward_core::view::durations::PhaseDurations;
 use onward_core::view::{self, Alive, DriverView, RunQuery, StatusView, Summary, WillRun};
 use onward_store::private;
 use onward_store::{
@@ -24,6 +25,7 @@ use crate::Onward;
 use crate::attendant::{self, Output};
 use crate::doctor;
 use crate::drive::running_attempt;
+use crate::durations;
 use crate::error::{Error, Left, Result};
 use crate::executor::shell;
 use crate::journal;
@@ -104,6 +106,9 @@ pub struct RunShown {
     pub inputs: BTreeMap<String, String>,
     pub plan: serde_json::Value,
     pub batches: Vec<Vec<PhaseId>>,
+    /// How long its phases took in all runs of its plan, where there are enough of them to tell.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub durations: Vec<PhaseDurations>,
     pub checkpoints: Vec<LogItem>,
 }
 
@@ -197,7 +202,9 @@ impl Onward {
         let run = self.load(&view.run)?;
         let checkpoints = self.log(Some(view.run.as_str()))?.1;
         let plan = serde_json::to_value(run.plan()).expect("a plan has only string keys");
-        Ok(RunShown { view, inputs: run.started.inputs.clone(), plan, batches: run.batches(), checkpoints })
+        let durations = durations::of_phases(self.store()?, &run)?;
+        let (inputs, batches) = (run.started.inputs.clone(), run.batches());
+        Ok(RunShown { view, inputs, plan, batches, durations, checkpoints })
     }
 
     /// The output of the attempts at a phase, oldest first; all phases where none is named.

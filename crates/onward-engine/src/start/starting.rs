@@ -30,6 +30,7 @@ use crate::drive::running_attempt;
 use crate::drive::waiter::Waiter;
 use crate::drive::world::{TreeWorld as _, World as _};
 use crate::drive::{Committer, Driver, committer};
+use crate::durations;
 use crate::error::{Error, Result};
 use crate::executor::shell;
 use crate::journal;
@@ -410,6 +411,10 @@ impl Onward {
             },
             closed: elsewhere(world.limits_elsewhere(&run)),
         };
+        // Without it nothing is expected, and that is all.
+        if let Ok(expected) = durations::expected(self.store()?, &run) {
+            reporter.update(&crate::Update::Expected(&expected));
+        }
         let mut keeper = Keeper::new(project.store_folder(), run.seq.0);
         let (actor, mut run) = (actor(), run);
         let committer = Committer::new(self.store()?, lease, &mut keeper, &mut run, &actor);

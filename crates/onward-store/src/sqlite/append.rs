@@ -7,6 +7,7 @@ use rusqlite::{Connection, params};
 
 use super::{
     contents::{self, Tail},
+    durations,
     fault::SqliteResult,
     inbox,
     journal::{place, recorded_hash},
@@ -113,6 +114,7 @@ fn fill(
         meta.keep(connection, blobs, run.number, BlobUse::CheckpointMeta, number)?;
         after.tail = contents::insert(connection, blobs, run.number, &after.tail, new, content)?;
     }
+    durations::insert(connection, run.number, &entry.durations)?;
     let mut released = Released::default();
     for (consumed, reply) in entry.consumed.iter().zip(&prepared.replies) {
         let number = inbox::consume(connection, run, &consumed.id, reply, &mut released)?;

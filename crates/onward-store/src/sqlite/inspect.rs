@@ -4,6 +4,7 @@ use onward_core::id::{CheckpointId, RunId, Seq};
 use rusqlite::{Connection, params};
 
 use super::{
+    durations,
     fault::{SqliteFault, SqliteResult},
     journal,
     runs::{RunColumns, is_buried},
@@ -19,7 +20,7 @@ use crate::{
     error::{Damage, StoreError},
     head,
     lease::Lease,
-    types::Health,
+    types::{DurationRow, Health},
 };
 
 /// A higher number does not fit into the key of a record.
@@ -122,7 +123,17 @@ impl Inspection for SqliteStore {
         head::force(&path, &meta.head()).map_err(|error| StoreError::not_saved(path, &error))
     }
 
-    fn relist(&mut self, lease: &Lease, status: &str, summary: &[u8]) -> Result<(), StoreError> {
+    fn durations_of(&mut self, run: &RunId) -> Result<Vec<DurationRow>, StoreError> {
+        self.durations_of_run(run)
+    }
+
+    fn relist(
+        &mut self,
+        lease: &Lease,
+        status: &str,
+        summary: &[u8],
+        durations: &[DurationRow],
+    ) -> Result<(), StoreError> {
         self.demand_writable()?;
         check::value(summary)?;
         let blobs = self.folder.blobs();
@@ -139,6 +150,7 @@ impl Inspection for SqliteStore {
                     .prepare_cached("UPDATE runs SET status = ?2, summary = ?3, seal = ?4 WHERE number = ?1")?
                     .execute(params![run.number, run.status, packed.column, run.seal().finish()])?;
                 packed.keep(connection, &blobs, run.number, BlobUse::Summary, 0)?;
+                durations::replace(connection, run.number, durations)?;
                 released.delete_unused(connection)
             },
             |_| Ok(false),

@@ -6,6 +6,7 @@ mod backup;
 mod checkpoints;
 mod contents;
 mod copy;
+mod durations;
 mod fault;
 mod flush;
 mod folds;

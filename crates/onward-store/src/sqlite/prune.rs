@@ -174,6 +174,7 @@ fn delete_run(connection: &Connection, id: &RunId, released: &mut Released) -> S
     }
     for sql in [
         "DELETE FROM checkpoints WHERE run = ?1",
+        "DELETE FROM durations WHERE run = ?1",
         "DELETE FROM folds WHERE run = ?1",
         "DELETE FROM inbox WHERE run = ?1",
         "DELETE FROM leases WHERE run = ?1",

@@ -19,6 +19,7 @@ const MIGRATIONS: [Migration; KNOWN as usize] = [
     Migration { sql: include_str!("migrations/0001_initial.sql"), then: describe_itself },
     Migration { sql: include_str!("migrations/0002_chains.sql"), then: into_chains::move_documents },
     Migration { sql: include_str!("migrations/0003_format_1.sql"), then: raise_format },
+    Migration { sql: include_str!("migrations/0004_durations.sql"), then: |_| Ok(()) },
 ];
 pub(super) const FORMAT: &str = "1";
 
@@ -26,7 +27,7 @@ pub(super) const FORMAT: &str = "1";
 const HEADER_READS_MAX: u32 = 4;
 
 /// How many migrations this program knows.
-pub(super) const KNOWN: u32 = 3;
+pub(super) const KNOWN: u32 = 4;
 
 /// One step to the next format: a change of the tables, and then what takes a program.
 struct Migration {

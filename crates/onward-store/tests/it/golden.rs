@@ -74,7 +74,7 @@ fn demand_everything(store: &mut dyn Inspection) {
     assert_eq!(inbox[0].body, b"waiting");
     assert_eq!(store.fold(&RunId::new("first")).expect("a look"), None);
     assert_eq!(store.verify().expect("a look at everything"), []);
-    assert_eq!(store.health().schema, 3);
+    assert_eq!(store.health().schema, 4);
 }
 
 #[test]

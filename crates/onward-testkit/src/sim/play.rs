@@ -426,6 +426,7 @@ impl Story {
             events: vec![NewEvent { at: now, actor: "stale".to_owned(), body: b"{}".to_vec() }],
             checkpoints: Vec::<NewCheckpoint>::new(),
             consumed: Vec::new(),
+            durations: Vec::new(),
             status: "running".to_owned(),
             summary: b"{}".to_vec(),
         };

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 
+use anstream::{AutoStream, ColorChoice};
 use onward_core::id::PhaseId;
 use onward_engine::Printed;
 use serde_json::json;
@@ -34,12 +35,14 @@ pub(crate) enum Names {
 pub(crate) struct FollowedLines {
     form: FollowedForm,
     terminal: bool,
+    colours: bool,
     parts: BTreeMap<PhaseId, Vec<u8>>,
 }
 
 impl FollowedLines {
     pub(crate) fn new(form: FollowedForm) -> Self {
-        Self { form, terminal: io::stdout().is_terminal(), parts: BTreeMap::new() }
+        let colours = !matches!(AutoStream::choice(&io::stdout()), ColorChoice::Never);
+        Self { form, terminal: io::stdout().is_terminal(), colours, parts: BTreeMap::new() }
     }
 
     pub(crate) fn show(&mut self, printed: &[Printed]) -> Readership {
@@ -74,10 +77,16 @@ impl FollowedLines {
         }
     }
 
+    /// With its colours, where those are wanted, and nothing else that a terminal would obey.
+    fn coloured(&self, text: &str) -> String {
+        let shown = safe::coloured(text);
+        if self.colours { shown } else { console::strip_ansi_codes(&shown).into_owned() }
+    }
+
     /// For a terminal harmless, for a program as it is.
     fn text(&self, phase: &PhaseId, lines: &[u8], names: Names) -> Vec<u8> {
         let shown = |bytes: &[u8]| -> Vec<u8> {
-            if self.terminal { safe::block(&String::from_utf8_lossy(bytes)).into_bytes() } else { bytes.to_vec() }
+            if self.terminal { self.coloured(&String::from_utf8_lossy(bytes)).into_bytes() } else { bytes.to_vec() }
         };
         match names {
             Names::LeftOut => shown(lines),
@@ -89,6 +98,9 @@ impl FollowedLines {
                     .flat_map(|line| {
                         let mut out = format!("{name} ").into_bytes();
                         out.extend(shown(line));
+                        if self.terminal && self.colours && line.contains(&0x1b) {
+                            out.extend(paint::RESET.as_bytes());
+                        }
                         out
                     })
                     .collect()
@@ -110,7 +122,7 @@ mod tests {
     /// Two phases print parts of lines in turn; each line stands whole behind its name.
     #[test]
     fn lines_of_several_phases_do_not_mix() {
-        let lines = FollowedLines { form: FollowedForm::Json, terminal: false, parts: BTreeMap::new() };
+        let lines = FollowedLines { form: FollowedForm::Json, terminal: false, colours: false, parts: BTreeMap::new() };
         let text = lines.text(&PhaseId::new("build"), b"one\ntwo\n", Names::InFront);
         assert_eq!(String::from_utf8(text).expect("text"), "build        | one\nbuild        | two\n");
         assert_eq!(lines.text(&PhaseId::new("build"), b"one", Names::LeftOut), b"one");

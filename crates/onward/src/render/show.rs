@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use jiff::Timestamp;
 use onward_core::checkpoint::Checkpoint;
+use onward_core::view::durations::{EndKind, PhaseDurations};
 use onward_engine::{RunShown, Shown};
 
 use super::{artifacts, log, paint, safe, status, time};
@@ -25,6 +26,7 @@ pub(crate) fn whole(run: &RunShown, now: Timestamp) -> String {
         out.push_str(&artifacts::lines(&record.artifacts, now));
     }
     out.push_str(&inputs(&run.inputs));
+    out.push_str(&durations(&run.durations));
     let _ = writeln!(out, "{} checkpoints, newest first", run.checkpoints.len());
     for item in &run.checkpoints {
         out.push_str("  ");
@@ -62,6 +64,25 @@ fn document(checkpoint: &Checkpoint, now: Timestamp) -> String {
         let _ = writeln!(out, "{} {}", paint::doubtful("warning:"), safe::line(warning));
     }
     out
+}
+
+/// How long phases took over all runs of the plan.
+fn durations(all: &[PhaseDurations]) -> String {
+    let told = all.iter().flat_map(|one| one.ends.iter().map(move |(end, took)| (&one.phase, end, took)));
+    told.map(|(phase, end, took)| {
+        let how = match end {
+            EndKind::Done => "takes",
+            EndKind::Failed => "fails after",
+            EndKind::TimedOut => "runs out of time after",
+        };
+        let (p50, p90) = (time::milliseconds(took.p50_ms), time::milliseconds(took.p90_ms));
+        format!(
+            "{} {how} {p50}, nine of ten times at most {p90} ({} attempts)\n",
+            safe::line(phase.as_str()),
+            took.runs
+        )
+    })
+    .collect()
 }
 
 fn inputs(inputs: &BTreeMap<String, String>) -> String {

@@ -206,3 +206,31 @@ fn the_first_word_comes_at_once() {
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     terminal.wait_code(0);
 }
+
+/// A phase was done three times. From then on it is said how long it takes: to whoever watches the fourth run, and by `show`. What is
+/// kept of that is what the journals say.
+#[test]
+fn what_is_expected_comes_from_earlier_runs() {
+    let project = project();
+    project.plan("onward: 1\nname: demo\nphases:\n  a: { run: step a 'test -e quick || hold' }\n  b: { needs: a, run: step b }\n");
+    project.write("quick", "");
+    let newest = || {
+        let runs = project.command(["list", "--json"]).json()["runs"].clone();
+        runs[0]["run"].as_str().expect("a run").to_owned()
+    };
+    let durations = || project.command(["show", &newest(), "--json"]).json()["durations"].clone();
+    for done in 1..=3 {
+        project.command(["run"]).expect(0);
+        assert_eq!(durations().is_null(), done < 3, "after {done}: {}", durations());
+    }
+    let took = durations();
+    assert_eq!((&took[0]["phase"], &took[0]["ends"]["done"]["runs"]), (&"a".into(), &3.into()), "{took}");
+    assert!(project.command(["show", &newest()]).expect(0).out.contains("b takes "), "also for people");
+    std::fs::remove_file(project.path("quick")).expect("it was there");
+    let mut screen = Screen::of(project.terminal(["run"]));
+    let text = screen.wait("what is expected", |text| row(text, "→ a").is_some_and(|row| row.contains(" s of ~1 s")));
+    assert!(text.contains(" left"), "the rest is expected, too: {text}");
+    project.open("a");
+    screen.terminal.wait_code(0);
+    project.command(["doctor"]).expect(0);
+}

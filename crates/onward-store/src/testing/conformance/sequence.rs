@@ -183,6 +183,7 @@ impl<'a> Player<'a> {
             events: (0..events % 4).map(|n| event(&noise(bytes(size).max(1), n))).collect(),
             checkpoints: (0..checkpoints % 3).map(|n| self.checkpoint(end, size, n)).collect(),
             consumed: self.waiting(handle, &run, consumed),
+            durations: Vec::new(),
             status: format!("status-{}", status % 3),
             summary: noise(bytes(status), status),
         };

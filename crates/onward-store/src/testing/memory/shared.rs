@@ -13,7 +13,8 @@ use crate::{
     error::StoreError,
     lease::{Holder, Lease, LeaseKind},
     types::{
-        CheckpointRow, Entry, Fold, KeyframeKept, NewCheckpoint, Page, Record, RunFilter, RunRow, StoredCheckpoint,
+        CheckpointRow, DurationRow, Entry, Fold, KeyframeKept, NewCheckpoint, Page, Record, RunFilter, RunRow,
+        StoredCheckpoint,
     },
 };
 
@@ -44,6 +45,7 @@ pub(super) struct MemoryRun {
     pub(super) fold: Option<Fold>,
     /// In the order in which they were posted.
     pub(super) inbox: Vec<Item>,
+    pub(super) durations: Vec<DurationRow>,
     pub(super) epoch: u64,
     pub(super) held: Option<Held>,
 }
