@@ -137,6 +137,9 @@ pub enum Event {
         outputs: BTreeMap<String, String>,
         /// A person did it by hand and said so.
         adopted: bool,
+        /// The person and the reason, where there is more to tell than who recorded it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        adoption: Option<Box<Adoption>>,
         /// The evidence it was done with; none where it was not gathered.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         seen: Option<Box<Evidence>>,
@@ -452,6 +455,16 @@ pub enum ProbeAnswer {
     Done,
     NotDone,
     CannotTell,
+}
+
+/// A person's word that a phase counts as done.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Adoption {
+    /// The person; none where it is whoever recorded the event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// The cause why a phase is skipped.

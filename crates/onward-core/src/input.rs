@@ -256,6 +256,12 @@ pub enum Posted {
     Choose {
         phase: PhaseId,
         choice: Choice,
+        /// The person; none where it is whoever records it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+        /// Why, in the person's own words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
     /// Whoever does a phase wants another plan, and brings it along or leaves it to the command that makes plans.
     Replan {

@@ -2,6 +2,8 @@
 
 use std::fmt::Display;
 
+use crate::id::RunId;
+
 /// How a run or a checkpoint was named.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Name {
@@ -31,6 +33,21 @@ pub enum LookedUp<T> {
     NotThere,
     /// Several begin like this.
     Ambiguous(Vec<T>),
+}
+
+/// Digits of the time at the end of the id of a run.
+const TIME_DIGITS: usize = 6;
+
+/// Whether this may be the time at the end of the id of a run: `101530`.
+pub fn is_time(text: &str) -> bool {
+    text.len() == TIME_DIGITS && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether the id of a run ends in this time; a number that makes it the only one of its second may follow.
+pub fn has_time(run: &RunId, time: &str) -> bool {
+    let ends_in_time = |id: &str| id.strip_suffix(time).is_some_and(|rest| rest.ends_with('_'));
+    let without_number = run.as_str().rsplit_once('_').filter(|(_, number)| number.len() < TIME_DIGITS);
+    ends_in_time(run.as_str()) || without_number.is_some_and(|(id, _)| ends_in_time(id))
 }
 
 /// Chooses a checkpoint by its id, else by its name, else by the beginning of its id. `ids` are those that begin with `wanted`,

@@ -13,7 +13,7 @@ const WORD_CHARS_MAX: usize = 40;
 /// `{type}_{project}_{YYYYMMDD_HHMMSS}`; from the second try on with `_2`, `_3`, … so that no two runs share an id.
 pub fn run_id(kind: &str, project: &str, now: Timestamp, try_number: u32) -> RunId {
     let time = now.to_zoned(TimeZone::UTC).strftime("%Y%m%d_%H%M%S").to_string();
-    let base = format!("{}_{}_{time}", word(kind), word(project));
+    let base = format!("{}_{}_{time}", word(kind), snake(project));
     RunId::new(if try_number <= 1 { base } else { format!("{base}_{try_number}") })
 }
 
@@ -65,6 +65,13 @@ pub fn work_key<'a>(plan_path: &str, inputs: impl IntoIterator<Item = (&'a Strin
     hasher.finalize().to_hex()[..32].to_owned()
 }
 
+/// A name as it stands in the id of a run: lower case, words joined by `_`; never empty.
+fn snake(text: &str) -> String {
+    let word = word(text).to_lowercase();
+    let parts: Vec<&str> = word.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty()).collect();
+    if parts.is_empty() { word } else { parts.join("_") }
+}
+
 /// A name as part of an id: letters, digits, `.` and `-`, the rest as `-`; never empty.
 pub fn word(text: &str) -> String {
     let mut word: String = text
@@ -97,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_project_with_an_odd_name_still_gives_an_id() {
-        assert_eq!(run_id("run", "../my project", noon(), 1).as_str(), "run_my-project_20261115_120000");
+        assert_eq!(run_id("run", "../my project", noon(), 1).as_str(), "run_my_project_20261115_120000");
         assert_eq!(word("…"), "x");
     }
 

@@ -9,14 +9,17 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::event::{ArtifactSeen, LeftRunning, RunResult};
+use crate::event::{ArtifactSeen, LeftRunning, RunResult, StopReason};
 use crate::failure::FailureCode;
 use crate::id::{PhaseId, RunId};
-use crate::plan::Phase;
+use crate::plan::{Phase, shown_names};
 use crate::resume::{Finding, Weight};
 use crate::run::context::ExpressionContext;
 use crate::run::replans::{Asked, Stage};
-use crate::run::{PhaseState, PhaseStatus, Run, RunStatus, schedule};
+use crate::run::{AdoptedPhase, PhaseState, PhaseStatus, Run, RunStatus, schedule};
+
+/// Phases of one step that are named.
+const NEXT_NAMED_MAX: usize = 40;
 
 /// Facts that the journal cannot know: who drives the run now, and which attempts still have a process.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +29,8 @@ pub struct Alive {
     pub phases: BTreeSet<PhaseId>,
     /// Notes of phases at work, newer than the journal's.
     pub notes: BTreeMap<PhaseId, String>,
+    /// When a phase at work last printed something or left a note.
+    pub heard_at: Option<Timestamp>,
     pub now: Timestamp,
 }
 
@@ -49,6 +54,10 @@ pub struct StatusView {
     pub branch: Option<String>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
+    /// The newest of all that is known: the last record, output or note.
+    pub last_sign_at: Timestamp,
+    /// The end of its last driver, where nobody drives it; none where that is not on record.
+    pub stopped: Option<StopReason>,
     pub driver: Option<DriverView>,
     pub completed: Vec<PhaseRecord>,
     pub running: Vec<PhaseRecord>,
@@ -72,6 +81,13 @@ pub struct WaitingFor {
 }
 
 impl StatusView {
+    /// How far it is, in words.
+    pub fn progress(&self) -> String {
+        let skipped = self.completed.iter().filter(|record| record.status == PhaseStatus::Skipped).count();
+        let total = self.completed.len() + self.running.len() + self.remaining.len();
+        progress_in_words(self.completed.len(), skipped, total)
+    }
+
     /// Phases that outlived their driver.
     pub fn orphans(&self) -> impl Iterator<Item = &PhaseRecord> {
         self.running.iter().filter(|record| record.orphan)
@@ -82,6 +98,9 @@ impl StatusView {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseRecord {
     pub id: PhaseId,
+    /// The name by which people know it, where that is not the id: `fetch[2026-11-14]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown: Option<String>,
     pub name: String,
     pub status: PhaseStatus,
     pub attempts: u32,
@@ -99,6 +118,9 @@ pub struct PhaseRecord {
     pub error: Option<String>,
     #[serde(default)]
     pub error_code: Option<FailureCode>,
+    /// The word of a person that it is done, where that is why it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adopted: Option<AdoptedPhase>,
     /// Nobody knows whether its outward effect happened.
     #[serde(default)]
     pub in_doubt: bool,
@@ -132,7 +154,10 @@ pub struct Summary {
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     pub phases_total: usize,
+    /// Skipped ones are among them.
     pub phases_completed: usize,
+    #[serde(default)]
+    pub phases_skipped: usize,
     pub branch: Option<String>,
     pub error: Option<String>,
     /// By these a start knows the run of the same work without reading the plan.
@@ -188,9 +213,16 @@ impl RunQuery {
 }
 
 pub fn phase_record(phase: &Phase, state: &PhaseState) -> PhaseRecord {
+    let needs = phase.needs.iter().map(|need| need.phase.clone()).collect();
+    PhaseRecord { name: phase.title().to_owned(), needs, ..removed_record(&phase.id, state) }
+}
+
+/// The record of a phase that the plan no longer has.
+pub fn removed_record(id: &PhaseId, state: &PhaseState) -> PhaseRecord {
     PhaseRecord {
-        id: phase.id.clone(),
-        name: phase.title().to_owned(),
+        id: id.clone(),
+        shown: None,
+        name: id.to_string(),
         status: state.status,
         attempts: state.attempts,
         generation: state.generation.0,
@@ -199,12 +231,13 @@ pub fn phase_record(phase: &Phase, state: &PhaseState) -> PhaseRecord {
         duration_ms: state.duration_ms,
         note: state.note.clone(),
         summary: state.summary.clone(),
-        needs: phase.needs.iter().map(|need| need.phase.clone()).collect(),
+        needs: Vec::new(),
         outputs: state.outputs.clone(),
         commit_sha: state.commit_sha.clone(),
         artifacts: state.artifacts.clone(),
         error: state.error.as_ref().map(|error| error.message.clone()),
         error_code: state.error.as_ref().map(|error| error.code),
+        adopted: state.adopted.clone(),
         in_doubt: state.in_doubt,
         orphan: false,
         not_before: state.not_before,
@@ -241,6 +274,7 @@ pub fn status(run: &Run, alive: &Alive, warnings: Vec<String>) -> StatusView {
     let seen = status_seen(run.status(), alive.driver.as_ref());
     let (mut completed, mut running, mut remaining) = (Vec::new(), Vec::new(), Vec::new());
     let waits = schedule::waits(run, alive.now);
+    let names = shown_names(run.plan());
     for (phase, state) in run.phases() {
         let mut record = phase_record(phase, state);
         let lives = alive.phases.contains(&phase.id);
@@ -250,6 +284,7 @@ pub fn status(run: &Run, alive: &Alive, warnings: Vec<String>) -> StatusView {
         if let Some(awaited) = waits.get(&phase.id) {
             (record.waits_for, record.retry_at) = (Some(awaited.words()), Some(awaited.until));
         }
+        record.shown = names.get(&phase.id).cloned();
         record.asks = run.asks(phase, state);
         record.replan = run.replans.asked_by(&phase.id).map(|asked| wants_a_plan(run, &phase.id, asked));
         match state.status {
@@ -274,6 +309,8 @@ pub fn status(run: &Run, alive: &Alive, warnings: Vec<String>) -> StatusView {
         branch: run.branch().map(str::to_owned),
         created_at: run.created_at,
         updated_at: run.updated_at,
+        last_sign_at: alive.heard_at.map_or(run.updated_at, |heard| heard.max(run.updated_at)),
+        stopped: run.stopped.filter(|_| alive.driver.is_none()),
         driver: alive.driver.clone(),
         completed,
         running,
@@ -302,6 +339,17 @@ pub fn approve_command(run: &RunId, phase: &PhaseId) -> String {
     format!("onward approve {run} {phase}   or   onward reject {run} {phase}")
 }
 
+/// How far a run is, in words.
+pub fn progress(run: &Run) -> String {
+    progress_in_words(run.phases_finished(), run.phases_skipped(), run.phases_total())
+}
+
+/// `3 of 4 phases done, 1 skipped`: what was skipped is among the finished ones, and is not done.
+pub fn progress_in_words(finished: usize, skipped: usize, total: usize) -> String {
+    let done = format!("{} of {total} phases done", finished - skipped.min(finished));
+    if skipped == 0 { done } else { format!("{done}, {skipped} skipped") }
+}
+
 pub fn summary(run: &Run) -> Summary {
     Summary {
         run: run.id.clone(),
@@ -314,6 +362,7 @@ pub fn summary(run: &Run) -> Summary {
         updated_at: run.updated_at,
         phases_total: run.phases_total(),
         phases_completed: run.phases_finished(),
+        phases_skipped: run.phases_skipped(),
         branch: run.branch().map(str::to_owned),
         error: run.error().map(|(phase, error)| format!("{phase}: {}", error.message)),
         plan_text: run.started.plan_text.clone(),
@@ -358,41 +407,75 @@ pub fn findings(run: &Run, phase: Option<&PhaseId>) -> Vec<String> {
 pub struct WillRun {
     pub phase: PhaseId,
     pub will_run: bool,
+    /// The first step about it; none where nothing does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<NextStep>,
     pub reasons: Vec<String>,
+}
+
+/// The first step of a start about a phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NextStep {
+    /// It is at work and is waited for.
+    Wait,
+    /// It has ended while nobody drove the run.
+    TakeResult,
+    Run,
+}
+
+impl WillRun {
+    pub fn new(phase: &PhaseId, next: Option<NextStep>, reasons: Vec<String>) -> Self {
+        Self { phase: phase.clone(), will_run: next == Some(NextStep::Run), next, reasons }
+    }
+}
+
+/// The steps of a start as one sentence: `wait for backend, then run test, pull-request`. None where nothing is done.
+pub fn next_steps(all: &[WillRun]) -> Option<String> {
+    let of = |step: NextStep, words: &str| {
+        let ids: Vec<&str> = all.iter().filter(|why| why.next == Some(step)).map(|why| why.phase.as_str()).collect();
+        let more = ids.len().saturating_sub(NEXT_NAMED_MAX);
+        let shown = ids.iter().take(NEXT_NAMED_MAX).copied().collect::<Vec<_>>().join(", ");
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        (!ids.is_empty()).then(|| format!("{words} {shown}{more}"))
+    };
+    let steps = [(NextStep::TakeResult, "take the result of"), (NextStep::Wait, "wait for"), (NextStep::Run, "run")];
+    let told: Vec<String> = steps.into_iter().filter_map(|(step, words)| of(step, words)).collect();
+    (!told.is_empty()).then(|| told.join(", then "))
 }
 
 /// Whether a resume would run this phase, and why: the same answer for `why` and for a dry run.
 pub fn why(run: &Run, phase: &Phase, state: &PhaseState) -> WillRun {
-    let answer = |will_run, reason: String| WillRun { phase: phase.id.clone(), will_run, reasons: vec![reason] };
+    let answer = |next, reason: String| WillRun::new(&phase.id, next, vec![reason]);
     if run.archived {
-        return answer(false, "its run is archived".to_owned());
+        return answer(None, "its run is archived".to_owned());
     }
     match state.status {
-        PhaseStatus::Completed => return answer(false, "it is completed".to_owned()),
-        PhaseStatus::Skipped => return answer(false, "it was skipped".to_owned()),
-        PhaseStatus::Waiting => return answer(false, "a person has to decide".to_owned()),
+        PhaseStatus::Completed => return answer(None, "it is completed".to_owned()),
+        PhaseStatus::Skipped => return answer(None, "it was skipped".to_owned()),
+        PhaseStatus::Waiting => return answer(None, "a person has to decide".to_owned()),
         PhaseStatus::Running if state.external.is_some() => {
-            return answer(false, "somebody else is at work on it".to_owned());
+            return answer(None, "somebody else is at work on it".to_owned());
         }
         PhaseStatus::Pending | PhaseStatus::Running | PhaseStatus::Failed | PhaseStatus::Interrupted => {}
     }
     if state.in_doubt {
         let question =
             format!("nobody knows whether its effect happened: --retry, --adopt or --skip {} says", phase.id);
-        return answer(false, question);
+        return answer(None, question);
     }
     if let Some(asked) = run.replans.asked_by(&phase.id) {
-        return answer(false, wants_a_plan(run, &phase.id, asked));
+        return answer(None, wants_a_plan(run, &phase.id, asked));
     }
     if state.parked {
         let error = state.error.as_ref().map_or("", |error| error.message.as_str());
-        return answer(false, error.to_owned());
+        return answer(None, error.to_owned());
     }
     let blocked: Vec<String> = phase.needs.iter().filter_map(|need| blocked_by(run, &need.phase)).collect();
     if !blocked.is_empty() {
-        return WillRun { phase: phase.id.clone(), will_run: false, reasons: blocked };
+        return WillRun::new(&phase.id, None, blocked);
     }
-    answer(true, reason_to_run(run, phase, state))
+    answer(Some(NextStep::Run), reason_to_run(run, phase, state))
 }
 
 /// The state of a request for another plan.
@@ -447,7 +530,7 @@ fn reason_to_run(run: &Run, phase: &Phase, state: &PhaseState) -> String {
 pub fn why_new(phase: &Phase) -> WillRun {
     let needs: Vec<&str> = phase.needs.iter().map(|need| need.phase.as_str()).collect();
     let reason = if needs.is_empty() { "it needs nothing".to_owned() } else { format!("after {}", needs.join(", ")) };
-    WillRun { phase: phase.id.clone(), will_run: true, reasons: vec![reason] }
+    WillRun::new(&phase.id, Some(NextStep::Run), vec![reason])
 }
 
 /// How a run ended, in a word.

@@ -13,6 +13,7 @@ mod error;
 mod executor;
 mod journal;
 mod markdown_file;
+pub mod names;
 mod plan_files;
 mod portable;
 mod probe;
@@ -50,6 +51,7 @@ pub use portable::{ExportParts, Exported, ImportedRun, Lineage, Redacted, Snapsh
 pub use project::{FOLDER, Project};
 pub use queries::follow::{Followed, Printed};
 pub use queries::runs::{ListFilter, ListItem, LogItem, Logged, RunShown, RunTold, Shown};
+pub use start::changed_files::OutsideChange;
 pub use start::findings::{Going, Judged, Unfinished};
 pub use start::starting::{Finished, PlanFrom, Ready, Request, StartFound, Want};
 pub use sys::caller_guard::{Inside, inside};
@@ -136,6 +138,7 @@ impl Onward {
             }
             let opened = onward_store::open(&self.project.store_folder(), self.mode);
             self.store = Some(opened.map_err(no_store_is_no_runs)?);
+            self.learn_newest();
         }
         Ok(self.store.as_deref_mut().expect("it was just opened"))
     }

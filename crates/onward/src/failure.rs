@@ -11,7 +11,7 @@ use onward_core::id::RunId;
 use onward_core::question::Question;
 use onward_core::resume::Finding;
 use onward_core::view;
-use onward_engine::{Error, stop};
+use onward_engine::{Error, Project, stop};
 
 use crate::args::Audience;
 use crate::render;
@@ -155,6 +155,12 @@ impl Failure {
         page.next(view::resume_command(run)).into()
     }
 
+    /// Names the project where it is not the folder that the command was typed in.
+    pub(crate) fn in_its_project(mut self) -> Self {
+        self.more.extend(elsewhere());
+        self
+    }
+
     /// The same failure, as the stop that caused it: what is given up since somebody wants out has not failed. What says that
     /// something is wrong with the store stays what it is.
     pub(crate) fn or_stopped(self) -> Self {
@@ -168,6 +174,13 @@ impl Failure {
         let (question, findings) = (None, Vec::new());
         FailurePage { code: code_of(signal), name: "stopped", what, more, question, findings, ..page }.into()
     }
+}
+
+/// A line about the project that is meant, where it is not the folder that the command was typed in.
+pub(crate) fn elsewhere() -> Option<String> {
+    let here = std::env::current_dir().ok()?;
+    let project = Project::find(&here).filter(|project| project.top != here && project.fork.is_none())?;
+    Some(format!("the project is {}", project.top.display()))
 }
 
 /// The exit code of whoever was ended by a signal.

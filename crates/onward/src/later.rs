@@ -56,6 +56,11 @@ pub(crate) enum Later {
     Flag { verb: String, flag: &'static str },
 }
 
+/// Whether this is a verb of a later version.
+pub(crate) fn is_verb(word: &str) -> bool {
+    VERBS.iter().any(|(verb, _)| *verb == word)
+}
+
 /// Makes the verbs and flags of later versions known, hidden from the help.
 pub(crate) fn add_to(mut command: Command) -> Command {
     for (verb, _) in VERBS {

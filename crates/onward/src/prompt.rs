@@ -50,9 +50,13 @@ pub(crate) enum ResumeAnswer {
     Resume,
     Pick,
     View,
+    Files,
     Fresh,
     Delete,
+    /// The run is archived, and nothing is started.
     Abandon,
+    /// Everything is left as it is.
+    Quit,
     /// Not that, but what then?
     No,
     Unclear,
@@ -64,12 +68,37 @@ pub(crate) fn answer(text: &str) -> ResumeAnswer {
         "" | "r" | "resume" | "y" | "yes" => ResumeAnswer::Resume,
         "p" | "pick" => ResumeAnswer::Pick,
         "v" | "view" => ResumeAnswer::View,
+        "f" | "files" => ResumeAnswer::Files,
         "s" | "start" | "fresh" | "restart" => ResumeAnswer::Fresh,
         "d" | "delete" => ResumeAnswer::Delete,
         "a" | "abandon" => ResumeAnswer::Abandon,
+        "q" | "quit" => ResumeAnswer::Quit,
         "n" | "no" => ResumeAnswer::No,
         _ => ResumeAnswer::Unclear,
     }
+}
+
+/// An answer about a phase that failed for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FailureAnswer {
+    Choice(Choice),
+    Abort,
+    Quit,
+    Log,
+}
+
+/// The words and their first letters. `a` is adopt: to give the run up has to be said in full.
+pub(crate) fn after_failure(text: &str) -> Option<FailureAnswer> {
+    Some(match text {
+        "r" | "retry" => FailureAnswer::Choice(Choice::Retry),
+        "c" | "clean" => FailureAnswer::Choice(Choice::RetryClean),
+        "a" | "adopt" => FailureAnswer::Choice(Choice::Adopt),
+        "s" | "skip" => FailureAnswer::Choice(Choice::Skip),
+        "abort" => FailureAnswer::Abort,
+        "q" | "quit" | "" => FailureAnswer::Quit,
+        "l" | "log" | "logs" => FailureAnswer::Log,
+        _ => return None,
+    })
 }
 
 /// The choice for a phase whose outcome is unknown; none where nothing was decided.
@@ -123,12 +152,27 @@ mod tests {
             assert_eq!(answer(text), ResumeAnswer::Fresh, "{text}");
         }
         assert_eq!(
-            ["p", "v", "d", "a", "n"].map(answer),
-            [ResumeAnswer::Pick, ResumeAnswer::View, ResumeAnswer::Delete, ResumeAnswer::Abandon, ResumeAnswer::No]
+            ["p", "v", "f", "d", "a", "q", "n"].map(answer),
+            [
+                ResumeAnswer::Pick,
+                ResumeAnswer::View,
+                ResumeAnswer::Files,
+                ResumeAnswer::Delete,
+                ResumeAnswer::Abandon,
+                ResumeAnswer::Quit,
+                ResumeAnswer::No
+            ]
         );
-        for text in ["q", "rr", "delete everything", "\u{1b}[A", "ja"] {
+        for text in ["x", "rr", "delete everything", "\u{1b}[A", "ja"] {
             assert_eq!(answer(text), ResumeAnswer::Unclear, "{text}");
         }
+    }
+
+    #[test]
+    fn a_run_is_given_up_by_the_whole_word_only() {
+        assert_eq!(after_failure("a"), Some(FailureAnswer::Choice(Choice::Adopt)));
+        assert_eq!(after_failure("abort"), Some(FailureAnswer::Abort));
+        assert_eq!(["", "l", "ab"].map(after_failure), [Some(FailureAnswer::Quit), Some(FailureAnswer::Log), None]);
     }
 
     #[test]

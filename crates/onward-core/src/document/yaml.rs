@@ -11,6 +11,10 @@ const COMMAS_MAX: usize = 2 * NODES_MAX;
 /// How the reader says that brackets stand too deep inside each other for it.
 const TOO_DEEP: &str = "recursion limit";
 
+/// How the reader says that a value has a colon with a blank behind it.
+const COLON_IN_A_VALUE: &str = "mapping values are not allowed";
+const COLON_HELP: &str = "a colon with a blank behind it makes a key: write the command as a block, `run: |` and the command on the next line, indented; or quote it";
+
 pub(crate) fn read(text: &str, builder: &mut Builder) -> Result<(), Fatal> {
     if text.bytes().filter(|byte| *byte == b',').count() > COMMAS_MAX {
         let fault = Diagnostic::error(Code::TooManyNodes, format!("more than {COMMAS_MAX} commas"));
@@ -23,7 +27,8 @@ pub(crate) fn read(text: &str, builder: &mut Builder) -> Result<(), Fatal> {
             if error.info().contains(TOO_DEEP) {
                 return too_deep(place);
             }
-            Diagnostic::error(Code::Syntax, format!("this is not YAML: {}", error.info())).at(place)
+            let fault = Diagnostic::error(Code::Syntax, format!("this is not YAML: {}", error.info())).at(place);
+            if error.info().contains(COLON_IN_A_VALUE) { fault.help(COLON_HELP) } else { fault }
         })?;
         let place = start(span);
         match event {

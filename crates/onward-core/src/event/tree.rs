@@ -10,7 +10,7 @@ use super::{ArtifactSeen, PhaseError, RunResult};
 use crate::checkpoint::Sections;
 use crate::id::{CheckpointId, Generation, PhaseId};
 use crate::patch::Op;
-use crate::run::PhaseStatus;
+use crate::run::{AdoptedPhase, PhaseStatus};
 
 /// A commit of the working tree under `refs/onward/RUN/NUMBER`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -88,6 +88,9 @@ pub struct PhaseBack {
     pub outputs: BTreeMap<String, String>,
     pub commit_sha: Option<String>,
     pub error: Option<PhaseError>,
+    /// The word of a person that the phase was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adopted: Option<AdoptedPhase>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub artifacts: Vec<ArtifactSeen>,
     /// The generation it goes on in; where none is told, the next one. What was done outside is not undone by going back, so

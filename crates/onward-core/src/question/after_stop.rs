@@ -5,7 +5,7 @@ use crate::input::Choice;
 use crate::plan::{Phase, PhaseFailure};
 use crate::replan::Because;
 use crate::run::replans::{Asked, Stage};
-use crate::run::{PhaseState, PhaseStatus, Run, clean_retry};
+use crate::run::{PhaseState, PhaseStatus, Run, clean_retry, is_legal};
 
 use super::commands::{phase_offers, resume};
 use super::{Offer, Question};
@@ -17,6 +17,8 @@ pub struct FailedPhase {
     pub error: String,
     /// Whether its files can be put back before a retry, or why not.
     pub clean: Result<(), &'static str>,
+    /// Whether it may be taken as done: what a person has to approve may not.
+    pub adopt: bool,
 }
 
 const ANY: [Choice; 4] = [Choice::Retry, Choice::RetryClean, Choice::Adopt, Choice::Skip];
@@ -37,7 +39,8 @@ fn failed_phases(run: &Run) -> impl Iterator<Item = (&Phase, &PhaseState)> {
 
 fn failure(run: &Run, phase: &Phase, state: &PhaseState) -> FailedPhase {
     let error = state.error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
-    FailedPhase { phase: phase.id.clone(), error, clean: clean_retry(run, &phase.id) }
+    let adopt = is_legal(run, &phase.id, Choice::Adopt);
+    FailedPhase { phase: phase.id.clone(), error, clean: clean_retry(run, &phase.id), adopt }
 }
 
 /// Phases that failed and ask, and phases that want another plan.

@@ -62,7 +62,7 @@ pub fn on_resume(
     let of =
         |kind: FindingKind| open.iter().filter(move |finding| finding.kind == kind).filter_map(|f| f.phase.clone());
     Question {
-        reasons: open.iter().map(|finding| finding.message.clone()).collect(),
+        reasons: open.iter().flat_map(Finding::lines).chain(edits_behind(findings, open)).collect(),
         in_doubt: of(FindingKind::InDoubt).collect(),
         orphans: of(FindingKind::OrphanInTheWay).collect(),
         choices,
@@ -71,6 +71,14 @@ pub fn on_resume(
         offered: offered.clone(),
         ..Question::new(run.id.clone())
     }
+}
+
+/// How the plan was edited, where that is answered and a finished phase is asked about because of it.
+fn edits_behind<'a>(findings: &'a [Finding], open: &[Finding]) -> impl Iterator<Item = String> + use<'a> {
+    let asks = |kinds: &[FindingKind]| open.iter().any(|finding| kinds.contains(&finding.kind));
+    let told = !asks(&[FindingKind::PlanChanged]) && asks(&[FindingKind::Stale, FindingKind::Renamed]);
+    let edited = findings.iter().filter(move |finding| told && finding.kind == FindingKind::PlanChanged);
+    edited.flat_map(Finding::lines)
 }
 
 fn go_on_words(open: &[Finding]) -> &'static str {
@@ -169,7 +177,7 @@ pub fn unanswered(run: &Run, findings: &[Finding], verdict: Verdict, typed: &Typ
     let choices = resume.into_iter().chain(fresh_if_known(FRESH, typed)).chain([show(&run.id)]).collect();
     let worth = findings.iter().filter(|finding| finding.kind.row().weight > Weight::Note);
     Question {
-        reasons: worth.map(|finding| finding.message.clone()).collect(),
+        reasons: worth.flat_map(Finding::lines).collect(),
         in_doubt: run.in_doubt().cloned().collect(),
         choices,
         findings: findings.to_vec(),

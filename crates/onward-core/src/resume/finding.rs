@@ -13,6 +13,9 @@ pub struct Finding {
     #[serde(default)]
     pub phase: Option<PhaseId>,
     pub message: String,
+    /// More of it, a line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub details: Vec<String>,
     /// Files that it is about, the first of them.
     #[serde(default)]
     pub files: Vec<FileChanged>,
@@ -191,7 +194,14 @@ impl FindingKind {
 
 impl Finding {
     pub fn new(kind: FindingKind, message: impl Into<String>) -> Self {
-        Self { kind, phase: None, message: message.into(), files: Vec::new(), files_total: 0 }
+        let (details, files) = (Vec::new(), Vec::new());
+        Self { kind, phase: None, message: message.into(), details, files, files_total: 0 }
+    }
+
+    /// The finding as lines for people; what is more of it is indented.
+    pub fn lines(&self) -> impl Iterator<Item = String> {
+        let details = self.details.iter().map(|detail| format!("  {detail}"));
+        std::iter::once(self.message.clone()).chain(details)
     }
 
     pub fn of(kind: FindingKind, phase: &PhaseId, message: impl Into<String>) -> Self {

@@ -12,6 +12,7 @@ pub mod markers;
 mod observe;
 mod outside;
 mod page;
+mod plan_edit;
 pub mod stale;
 pub mod world;
 
@@ -21,3 +22,4 @@ pub use lines::lines_changed;
 pub use observe::{Auto, BranchFact, HeadMoved, PlanFact, ResumeFacts, observe};
 pub use outside::{count_lines, has_lines, reworked};
 pub use page::table;
+pub use plan_edit::{plan_edits, tell_plan_edits};

@@ -9,11 +9,11 @@ use jiff::Timestamp;
 use super::external_phases::is_for_others;
 use super::index::PlanIndex;
 use super::readiness::Readiness;
-use super::state::{Before, DerivedState, Dirty, Due, PhaseState, PhaseStatus, Run, RunningAttempt};
+use super::state::{AdoptedPhase, Before, DerivedState, Dirty, Due, PhaseState, PhaseStatus, Run, RunningAttempt};
 use super::vcs::{Fresh, leaves_the_tree_alone};
 use crate::checkpoint::Trigger;
 use crate::data_size::size;
-use crate::event::{ArtifactSeen, Event, Outcome, PhaseError, Recorded, RunResult, StopRequest, Urgency};
+use crate::event::{Adoption, ArtifactSeen, Event, Outcome, PhaseError, Recorded, RunResult, StopRequest, Urgency};
 use crate::evidence::Evidence;
 use crate::failure::FailureCode;
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId};
@@ -48,9 +48,11 @@ impl Run {
                 self.attempt_adopted(phase, *attempt, (*epoch, *alive));
             }
             ended @ Event::AttemptEnded { .. } => self.end_of_an_attempt(ended, at),
-            Event::PhaseCompleted { phase, summary, outputs, seen, artifacts, .. } => {
+            Event::PhaseCompleted { phase, summary, outputs, adopted, adoption, seen, artifacts } => {
                 self.phase_completed(phase, summary.as_deref(), outputs, at);
                 self.left_behind(phase, seen.as_deref(), artifacts);
+                let word = adoption.as_deref().cloned().unwrap_or_default();
+                self.adopted(phase, adopted.then_some(word), recorded);
             }
             Event::PhaseFailed { phase, error } => self.phase_failed(phase, error, at),
             Event::RetryScheduled { phase, not_before } => self.retry_scheduled(phase, *not_before),
@@ -291,6 +293,15 @@ impl Run {
         self.make_due(Trigger::PhaseTransition, Some(phase));
     }
 
+    fn adopted(&mut self, phase: &PhaseId, word: Option<Adoption>, recorded: &Recorded) {
+        let adopted = word.map(|told| AdoptedPhase {
+            by: told.by.unwrap_or_else(|| recorded.actor.clone()),
+            at: recorded.at,
+            reason: told.reason,
+        });
+        self.change(phase, |state| state.adopted = adopted);
+    }
+
     fn phase_skipped(&mut self, phase: &PhaseId) {
         self.change(phase, |state| {
             assert!(state.attempt.is_none(), "a phase at work is not skipped");
@@ -334,7 +345,7 @@ impl Run {
                 (state.outputs, state.summary, state.last_end) = (BTreeMap::new(), None, Some(Before::Redone));
                 state.seen = None;
                 state.artifacts.clear();
-                (state.commit_sha, state.base) = (None, None);
+                (state.commit_sha, state.base, state.adopted) = (None, None, None);
             }
             match &mut state.attempt {
                 Some(attempt) => attempt.redo = true,
@@ -432,6 +443,11 @@ impl Run {
                 (true, true) | (false, false) => {}
             }
         }
+        match (before.skipped, after.skipped) {
+            (false, true) => self.derived.skipped += 1,
+            (true, false) => self.derived.skipped -= 1,
+            (true, true) | (false, false) => {}
+        }
         let batch = self.derived.index.batch_of[at];
         match (before.finished, after.finished) {
             (false, true) => {
@@ -453,6 +469,7 @@ impl Run {
         self.derived = DerivedState { index, state_size: size(&self.state), ..DerivedState::default() };
         let standings: Vec<CountedPhase> = self.phases.iter().map(CountedPhase::of).collect();
         self.derived.finished = standings.iter().filter(|standing| standing.finished).count();
+        self.derived.skipped = standings.iter().filter(|standing| standing.skipped).count();
         let counts = |at: &usize| standings[*at].failed && self.derived.index.counts_for_the_plan(*at);
         self.derived.failed = (0..standings.len()).filter(counts).count();
         let left = |batch: &Vec<usize>| batch.iter().filter(|at| !standings[**at].finished).count();
@@ -491,6 +508,7 @@ impl Run {
 pub(super) struct CountedPhase {
     pub(super) status: PhaseStatus,
     finished: bool,
+    skipped: bool,
     /// A parked phase does not keep the others from going on, so it does not count here.
     failed: bool,
     pub(super) opened: bool,
@@ -502,6 +520,7 @@ impl CountedPhase {
         Self {
             status: state.status,
             finished: state.is_finished(),
+            skipped: state.status == PhaseStatus::Skipped,
             failed: state.status == PhaseStatus::Failed && (!state.parked || was_rejected(state)),
             opened: state.opened,
             not_before: state.not_before,

@@ -90,6 +90,11 @@ impl Run {
         above.map(|at| &self.plan().phases[at].id)
     }
 
+    /// Whether a phase is this one, or one that it consists of.
+    pub fn is_within(&self, phase: &PhaseId, whole: &PhaseId) -> bool {
+        phase == whole || self.is_part_of(phase).any(|outer| outer == whole)
+    }
+
     /// All that a phase consists of, parts of parts included.
     pub(super) fn parts(&self, at: usize) -> Vec<usize> {
         let mut found = Vec::new();

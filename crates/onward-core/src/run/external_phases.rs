@@ -140,9 +140,14 @@ impl Run {
         told.flat_map(|told| places(&told).unwrap_or_else(|| vec![told])).collect()
     }
 
+    /// The question of an approval, without its answers.
+    pub fn message(&self, phase: &Phase, approval: &Approval) -> String {
+        self.told(phase, &approval.message)
+    }
+
     /// The question of an approval, with its answers where they are not the usual two.
     pub fn question(&self, phase: &Phase, approval: &Approval) -> String {
-        let message = self.told(phase, &approval.message);
+        let message = self.message(phase, approval);
         if approval.choices == [APPROVE, REJECT] {
             return message;
         }
@@ -440,6 +445,7 @@ pub(super) fn answered(run: &Run, phase: &Phase, choice: &str) -> Event {
         summary: None,
         outputs: [(CHOICE.to_owned(), choice.to_owned())].into(),
         adopted: false,
+        adoption: None,
         seen: Some(Box::new(seen(run, phase, None))),
         artifacts: Vec::new(),
     }

@@ -38,7 +38,7 @@ pub use cut::MARK;
 pub use decide::{Refusal, clean_retry, ends_with, is_legal};
 pub use external_phases::{ExternalState, NoNext};
 pub use plan_marks::PlanMarks;
-pub use state::{Before, Ending, PhaseState, PhaseStatus, ProbeDue, Run, RunStatus, RunningAttempt};
+pub use state::{AdoptedPhase, Before, Ending, PhaseState, PhaseStatus, ProbeDue, Run, RunStatus, RunningAttempt};
 pub use step::{Stepped, as_stored, checkpoint_at, fold, is_settled, preview, start, start_with_ids, step};
 pub use wanted::wanted;
 pub use work_since::worked_on_since_rewind;

@@ -44,6 +44,7 @@ fn over_with_its_parts(run: &Run) -> Option<Event> {
                 summary: None,
                 outputs: outputs(phase, parts.iter().map(|&part| &run.phases[part].outputs)),
                 adopted: false,
+                adoption: None,
                 seen: None,
                 artifacts: Vec::new(),
             }),

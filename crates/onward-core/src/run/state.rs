@@ -119,6 +119,8 @@ pub(super) struct DerivedState {
     pub(super) to_open: BTreeSet<usize>,
     pub(super) batch_left: Vec<u32>,
     pub(super) finished: usize,
+    /// Those of the finished ones that were skipped.
+    pub(super) skipped: usize,
     pub(super) failed: usize,
 }
 
@@ -169,6 +171,9 @@ pub struct PhaseState {
     pub outputs: BTreeMap<String, String>,
     pub commit_sha: Option<String>,
     pub error: Option<PhaseError>,
+    /// The word of a person that the phase is done, where that is why it is.
+    #[serde(default)]
+    pub adopted: Option<AdoptedPhase>,
     /// How the last attempt ended, as the next one is told it.
     pub last_end: Option<Before>,
     /// The snapshot before the first attempt of this generation.
@@ -189,6 +194,15 @@ pub struct PhaseState {
     pub rounds: Vec<String>,
     /// Processes that its last attempt left behind.
     pub left_running: Vec<LeftRunning>,
+}
+
+/// A phase that was taken as done: by whose word, when, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AdoptedPhase {
+    pub by: String,
+    pub at: Timestamp,
+    /// The person's own words, where there are any.
+    pub reason: Option<String>,
 }
 
 /// The question that a due probe answers.
@@ -357,6 +371,11 @@ impl Run {
         all.filter(|(_, attempts)| *attempts > 0)
     }
 
+    /// Phases that the plan no longer has, with what is known of them.
+    pub fn removed(&self) -> impl Iterator<Item = (&PhaseId, &PhaseState)> {
+        self.removed.iter()
+    }
+
     /// Phases at work, in the order of the plan.
     pub fn running(&self) -> impl Iterator<Item = (&Phase, &PhaseState)> {
         self.derived.running.iter().map(|&at| (&self.plan().phases[at], &self.phases[at]))
@@ -388,6 +407,10 @@ impl Run {
     /// Completed and skipped phases.
     pub fn phases_finished(&self) -> usize {
         self.derived.finished
+    }
+
+    pub fn phases_skipped(&self) -> usize {
+        self.derived.skipped
     }
 
     /// Batches of the plan as phase ids.
@@ -469,6 +492,7 @@ impl PhaseState {
             outputs: BTreeMap::new(),
             commit_sha: None,
             error: None,
+            adopted: None,
             last_end: None,
             seen: None,
             probe: None,

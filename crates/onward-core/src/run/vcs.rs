@@ -519,6 +519,7 @@ fn back(phase: &Phase, now: &PhaseState, known: &PhaseState, checkpoint: &Checkp
         commit_sha: then.and_then(|record| record.commit_sha.clone()),
         artifacts: then.map(|record| record.artifacts.clone()).unwrap_or_default(),
         error,
+        adopted: then.and_then(|record| record.adopted.clone()),
         generation: keeps_its_key.then_some(now.generation),
     };
     (!stands_as(now, &back)).then_some(back)
@@ -551,6 +552,7 @@ pub(super) fn put_in_place(state: &mut PhaseState, back: &PhaseBack) {
     state.outputs.clone_from(&back.outputs);
     state.commit_sha.clone_from(&back.commit_sha);
     state.error.clone_from(&back.error);
+    state.adopted.clone_from(&back.adopted);
     state.parked = back.error.as_ref().is_some_and(|error| super::apply::is_left_alone(error.code));
     (state.base, state.clean, state.opened) = (None, false, false);
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use crate::id::PhaseId;
-use crate::plan::{Body, Phase};
+use crate::plan::{Body, Phase, shown_names, shown_title};
 use crate::run::schedule::{self, Opens};
 use crate::run::{PhaseState, PhaseStatus, Run};
 use crate::view::durations::ExpectedTime;
@@ -128,17 +128,18 @@ impl LiveView {
                 .map(|awaited| LiveWait { what: awaited.words(), until: awaited.until }),
             stopping: run.stop.is_some(),
         };
-        let mut failures = Vec::new();
+        let (mut failures, names) = (Vec::new(), shown_names(run.plan()));
         for (phase, state) in run.phases() {
             view.counts.add(state.status);
+            let title = || shown_title(phase, &names);
             match state.status {
                 PhaseStatus::Running => {
-                    view.at_work.push(at_work(phase, state, seen.get(&phase.id), expected.get(&phase.id)));
+                    view.at_work.push(at_work(title, state, seen.get(&phase.id), expected.get(&phase.id)));
                 }
-                PhaseStatus::Failed => failures.push((state.ended_at, failure(phase, state))),
-                PhaseStatus::Waiting => view.waiting.push(waiting(run, phase, state)),
+                PhaseStatus::Failed => failures.push((state.ended_at, failure(title, state))),
+                PhaseStatus::Waiting => view.waiting.push(waiting(title, run, phase, state)),
                 PhaseStatus::Pending if is_wanted_of_others(run, phase, state) => {
-                    view.waiting.push(waiting(run, phase, state));
+                    view.waiting.push(waiting(title, run, phase, state));
                 }
                 PhaseStatus::Pending | PhaseStatus::Completed | PhaseStatus::Skipped | PhaseStatus::Interrupted => {}
             }
@@ -196,7 +197,7 @@ fn is_a_limit(what: &Opens) -> bool {
 }
 
 fn at_work(
-    phase: &Phase,
+    title: impl Fn() -> String,
     state: &PhaseState,
     seen: Option<&AttemptSeen>,
     expected: Option<&ExpectedTime>,
@@ -207,7 +208,7 @@ fn at_work(
         None => (None, None),
     };
     PhaseAtWork {
-        name: phase.title().to_owned(),
+        name: title(),
         started_at: state.started_at,
         expected: expected.copied(),
         attempt: state.attempts,
@@ -217,14 +218,14 @@ fn at_work(
     }
 }
 
-fn failure(phase: &Phase, state: &PhaseState) -> PhaseFailure {
+fn failure(title: impl Fn() -> String, state: &PhaseState) -> PhaseFailure {
     let error = state.error.as_ref().map_or_else(|| "it failed".to_owned(), |error| error.message.clone());
-    PhaseFailure { name: phase.title().to_owned(), error }
+    PhaseFailure { name: title(), error }
 }
 
-fn waiting(run: &Run, phase: &Phase, state: &PhaseState) -> PhaseWaiting {
+fn waiting(title: impl Fn() -> String, run: &Run, phase: &Phase, state: &PhaseState) -> PhaseWaiting {
     let asks = run.asks(phase, state).unwrap_or_else(|| "waits for an answer".to_owned());
-    PhaseWaiting { name: phase.title().to_owned(), asks }
+    PhaseWaiting { name: title(), asks }
 }
 
 fn is_wanted_of_others(run: &Run, phase: &Phase, state: &PhaseState) -> bool {

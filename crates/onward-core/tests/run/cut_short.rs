@@ -277,14 +277,14 @@ fn a_retry_of_what_is_at_work_is_refused() {
     let mut story = driven_a("");
     let phase = PhaseId::new("a");
     for choice in [Choice::Retry, Choice::RetryClean] {
-        let posted = Input::Posted(Posted::Choose { phase: phase.clone(), choice });
+        let posted = Input::Posted(Posted::Choose { phase: phase.clone(), choice, by: None, reason: None });
         let before = story.run.seq;
         let refused = run::step(&mut story.run, &posted, "ada", story.now).expect_err("it is at work");
         assert!(refused.to_string().contains("it is at work"), "{refused}");
         assert_eq!(story.run.seq, before);
     }
     story.take(&Input::DriverGone);
-    story.take(&Input::Posted(Posted::Choose { phase, choice: Choice::Retry }));
+    story.take(&Input::Posted(Posted::Choose { phase, choice: Choice::Retry, by: None, reason: None }));
 }
 
 /// The plan gives a phase to others while it is still to be looked whether its effect is there: nobody begins it before that.

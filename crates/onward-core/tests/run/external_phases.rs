@@ -71,7 +71,7 @@ fn a_rejection_stays_until_it_is_retried() {
     assert_eq!(story.run.status(), RunStatus::Failed);
     story.resume(&[]);
     assert_eq!((story.run.ending(), story.state("gate").status), (Some(Ending::Failed), PhaseStatus::Failed));
-    let retry = Posted::Choose { phase: PhaseId::new("gate"), choice: Choice::Retry };
+    let retry = Posted::Choose { phase: PhaseId::new("gate"), choice: Choice::Retry, by: None, reason: None };
     story.step(&Input::Posted(retry)).expect("a person may");
     story.resume(&[]);
     assert_eq!(story.state("gate").status, PhaseStatus::Waiting);
@@ -99,7 +99,7 @@ fn an_approval_expires() {
 fn nobody_else_decides() {
     let mut story = driven("  gate: { approval: { message: go?, who: [grace] } }\n");
     assert!(story.answer("gate", "approve").is_err());
-    let adopt = Posted::Choose { phase: PhaseId::new("gate"), choice: Choice::Adopt };
+    let adopt = Posted::Choose { phase: PhaseId::new("gate"), choice: Choice::Adopt, by: None, reason: None };
     assert!(story.step(&Input::Posted(adopt)).is_err());
     assert!(story.answer("gate", "maybe").is_err(), "a choice that the plan does not know");
 }
@@ -122,7 +122,7 @@ fn reports_are_taken_once() {
     story.report("a", fail("no luck")).expect("it is at work");
     assert_eq!((story.run.status(), story.next()), (RunStatus::Failed, Err(NoNext::Blocked)));
     assert_eq!(story.report("a", fail("no luck")).expect("the same again"), []);
-    let retry = Posted::Choose { phase: PhaseId::new("a"), choice: Choice::Retry };
+    let retry = Posted::Choose { phase: PhaseId::new("a"), choice: Choice::Retry, by: None, reason: None };
     story.step(&Input::Posted(retry)).expect("a person may");
     assert_eq!(story.next(), Ok("a"));
     let there = ArtifactState::There { bytes: 1, digest: "d".into(), copy: ArtifactCopied::NotWanted };
@@ -399,7 +399,7 @@ fn what_cannot_be_begun() {
     story.now += SignedDuration::from_mins(11);
     story.step(&Input::Tick).expect("time passes");
     assert!(story.state("a").in_doubt && story.report("a", Says::Start).is_err(), "a person has to speak");
-    let retry = Posted::Choose { phase: PhaseId::new("a"), choice: Choice::Retry };
+    let retry = Posted::Choose { phase: PhaseId::new("a"), choice: Choice::Retry, by: None, reason: None };
     story.step(&Input::Posted(retry)).expect("a person may");
     assert_eq!(story.next(), Ok("a"));
     story.step(&Input::Posted(Posted::Archive)).expect("anybody may");
@@ -501,7 +501,7 @@ fn the_end_comes_again_where_nobody_drives() {
     drive(&mut story);
     story.done("clean");
     assert_eq!(story.run.ending(), Some(Ending::Failed));
-    let retry = Posted::Choose { phase: PhaseId::new("a"), choice: Choice::Retry };
+    let retry = Posted::Choose { phase: PhaseId::new("a"), choice: Choice::Retry, by: None, reason: None };
     story.step(&Input::Posted(retry)).expect("a person may");
     story.report("a", claim(Proof::default())).expect("it is open");
     assert_eq!(story.run.result, None);

@@ -223,7 +223,8 @@ fn an_end_that_was_seen_breaks_the_row() {
 /// nobody saw.
 #[test]
 fn a_retry_by_hand_gives_everything_back() {
-    let again = Input::Posted(Posted::Choose { phase: PhaseId::new("a"), choice: Choice::Retry });
+    let again =
+        Input::Posted(Posted::Choose { phase: PhaseId::new("a"), choice: Choice::Retry, by: None, reason: None });
     let mut story = driven_a("");
     for _ in 0..3 {
         story.end("a", Outcome::Unknown);
@@ -300,7 +301,12 @@ fn files_are_put_back_after_an_interruption() {
     story.end("a", FAILED);
     snapshots(&mut story);
     assert_eq!(story.state("a").status, PhaseStatus::Failed);
-    story.take(&Input::Posted(Posted::Choose { phase: PhaseId::new("a"), choice: Choice::RetryClean }));
+    story.take(&Input::Posted(Posted::Choose {
+        phase: PhaseId::new("a"),
+        choice: Choice::RetryClean,
+        by: None,
+        reason: None,
+    }));
     story.drive();
     snapshots(&mut story);
     assert_eq!(

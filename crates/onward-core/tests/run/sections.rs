@@ -130,6 +130,7 @@ fn imported(sections: Sections) -> Story {
         outputs: std::collections::BTreeMap::new(),
         commit_sha: Some("a1b2c3d".to_owned()),
         error: None,
+        adopted: None,
         artifacts: Vec::new(),
         generation: None,
     };

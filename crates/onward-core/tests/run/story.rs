@@ -119,7 +119,7 @@ impl Story {
     }
 
     pub(crate) fn choose(&mut self, phase: &str, choice: Choice) -> Result<Vec<Event>, Refusal> {
-        self.step(&Input::Posted(Posted::Choose { phase: PhaseId::new(phase), choice }))
+        self.step(&Input::Posted(Posted::Choose { phase: PhaseId::new(phase), choice, by: None, reason: None }))
     }
 
     pub(crate) fn report(&mut self, phase: &str, says: Says) -> Result<Vec<Event>, Refusal> {

@@ -9,6 +9,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
 use onward_core::id::{Attempt, PhaseId, RunId};
 
 use super::record::{self, AttemptRecord, ExitRecord, Main, RECORD_BYTES_MAX, RecordError, Started, Stop};
@@ -110,6 +111,16 @@ impl AttemptFolder {
     pub(super) fn open(&self) -> io::Result<File> {
         let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
         OpenOptions::new().read(true).custom_flags(flags).open(&self.path)
+    }
+
+    /// When the attempt last printed something or left a note; none where it has done neither.
+    pub fn last_sign(&self) -> Option<Timestamp> {
+        let signs = ["output", "tail.0", "tail.1", "progress"].into_iter().filter_map(|name| {
+            let about = fs::symlink_metadata(self.path.join(name)).ok()?;
+            let written = about.is_file() && about.len() > 0;
+            about.modified().ok().filter(|_| written).and_then(|at| Timestamp::try_from(at).ok())
+        });
+        signs.max()
     }
 
     /// Whether there is nothing in the folder that a phase or its attendant would have left, besides the record of the start.

@@ -60,7 +60,7 @@ impl Onward {
     }
 
     /// Records a person's answer about one phase; whoever drives the run next, or drives it now, obeys.
-    pub fn choose(&mut self, name: Option<&str>, phase: &str, choice: Choice) -> Result<RunId> {
+    pub fn choose(&mut self, name: Option<&str>, phase: &str, choice: Choice, reason: Option<String>) -> Result<RunId> {
         let run = self.find_run(name)?;
         let state = self.load(&run)?;
         let phase = require_phase(&state, phase)?;
@@ -71,7 +71,7 @@ impl Onward {
         if choice == Choice::RetryClean {
             self.demand_tree_alone(&state)?;
         }
-        self.post(&run, Posted::Choose { phase, choice })?;
+        self.post(&run, Posted::Choose { phase, choice, by: Some(actor()), reason })?;
         Ok(run)
     }
 

@@ -4,3 +4,4 @@ pub(crate) mod checkpoints;
 pub(crate) mod damaged;
 pub(crate) mod follow;
 pub(crate) mod runs;
+mod short_names;

@@ -1,6 +1,6 @@
 //! Looking: everything that is read and shown. Nothing here writes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 
 use jiff::Timestamp;
@@ -9,10 +9,10 @@ use onward_core::chronicle::{Chronicle, chronicle};
 use onward_core::event::{LeftRunning, Recorded};
 use onward_core::id::{Attempt, CheckpointId, PhaseId, RunId, Seq};
 use onward_core::lookup::{self, LookedUp, Name};
-use onward_core::plan::{Need, Phase};
+use onward_core::plan::{self, Need, Phase};
 use onward_core::run::{PhaseState, Run, RunStatus, schedule};
 use onward_core::view::durations::PhaseDurations;
-use onward_core::view::{self, Alive, DriverView, RunQuery, StatusView, Summary, WillRun};
+use onward_core::view::{self, Alive, DriverView, NextStep, PhaseRecord, RunQuery, StatusView, Summary, WillRun};
 use onward_store::private;
 use onward_store::{
     Alarm, CheckpointFilter, CheckpointRow, DATABASE, DATABASE_FILES, Damage, HEAD, LeaseKind, OpenMode, RunFilter,
@@ -29,6 +29,7 @@ use crate::durations;
 use crate::error::{Error, Left, Result};
 use crate::executor::shell;
 use crate::journal;
+use crate::names;
 use crate::project::Project;
 use crate::start::meant_work::summary_of;
 use crate::start::open_question;
@@ -64,7 +65,9 @@ pub struct ListItem {
     pub created_at: Option<Timestamp>,
     pub updated_at: Option<Timestamp>,
     pub phases_total: usize,
+    /// Skipped ones are among them.
     pub phases_completed: usize,
+    pub phases_skipped: usize,
     pub branch: Option<String>,
     pub resumable: bool,
     /// The last error, or why the row cannot be read.
@@ -105,6 +108,11 @@ pub struct RunShown {
     pub view: StatusView,
     pub inputs: BTreeMap<String, String>,
     pub plan: serde_json::Value,
+    pub description: Option<String>,
+    /// The free-form state of the run.
+    pub state: serde_json::Value,
+    /// Phases that the plan no longer has, with what is on record of them.
+    pub removed: Vec<PhaseRecord>,
     pub batches: Vec<Vec<PhaseId>>,
     /// How long its phases took in all runs of its plan, where there are enough of them to tell.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -197,32 +205,42 @@ impl Onward {
         }
     }
 
-    fn show_run(&mut self, name: &str) -> Result<RunShown> {
+    pub fn show_run(&mut self, name: &str) -> Result<RunShown> {
         let view = self.status(Some(name))?;
         let run = self.load(&view.run)?;
         let checkpoints = self.log(Some(view.run.as_str()))?.1;
         let plan = serde_json::to_value(run.plan()).expect("a plan has only string keys");
         let durations = durations::of_phases(self.store()?, &run)?;
-        let (inputs, batches) = (run.started.inputs.clone(), run.batches());
-        Ok(RunShown { view, inputs, plan, batches, durations, checkpoints })
+        let removed = run.removed().filter(|(_, state)| state.is_finished() || state.attempts > 0);
+        Ok(RunShown {
+            view,
+            inputs: run.started.inputs.clone(),
+            description: run.plan().description.clone(),
+            state: run.state.clone(),
+            removed: removed.map(|(id, state)| view::removed_record(id, state)).collect(),
+            plan,
+            batches: run.batches(),
+            durations,
+            checkpoints,
+        })
     }
 
     /// The output of the attempts at a phase, oldest first; all phases where none is named.
     pub fn logs(&mut self, name: Option<&str>, phase: Option<&str>) -> Result<Vec<Logged>> {
         let id = self.find_run(name)?;
         let run = self.load(&id)?;
-        if let Some(wanted) = phase {
-            require_phase(&run, wanted)?;
-        }
+        let wanted = phase.map(|wanted| require_tried(&run, wanted)).transpose()?;
         let mut all = Vec::new();
-        for (found, state) in run.phases().filter(|(found, _)| phase.is_none_or(|wanted| wanted == found.id.as_str())) {
-            for number in 1..=state.attempts {
-                let folder = shell::folder(&self.project, &run, &found.id, Attempt(number));
-                // A link on the way may lead to what somebody else wants shown.
-                let ours = private::demand_folders(&self.project.store_folder(), folder.path()).is_ok();
+        for (found, attempts) in run.tried().filter(|(found, _)| wanted.as_ref().is_none_or(|it| it.contains(found))) {
+            for number in 1..=attempts {
+                let folder = shell::folder(&self.project, &run, found, Attempt(number));
+                // A link on the way may lead to what somebody else wants shown. A phase with a new id has its old output under
+                // the old one.
+                let ours = private::demand_folders(&self.project.store_folder(), folder.path()).is_ok()
+                    && folder.path().is_dir();
                 if let Some(output) = ours.then(|| folder.read_output().ok()).flatten() {
                     let checks = folder.read_checks().unwrap_or_default();
-                    all.push(Logged { phase: found.id.clone(), attempt: Attempt(number), output, checks });
+                    all.push(Logged { phase: found.clone(), attempt: Attempt(number), output, checks });
                 }
             }
         }
@@ -232,7 +250,7 @@ impl Onward {
     /// Whether a run has a phase of this name; no run, no phase.
     pub fn has_phase(&mut self, name: Option<&str>, phase: &str) -> Result<bool> {
         match self.find_run(name) {
-            Ok(id) => Ok(require_phase(&self.load(&id)?, phase).is_ok()),
+            Ok(id) => Ok(require_tried(&self.load(&id)?, phase).is_ok()),
             Err(Error::NoRuns) => Ok(false),
             Err(other) => Err(other),
         }
@@ -241,8 +259,8 @@ impl Onward {
     pub fn why(&mut self, name: Option<&str>, phase: &str) -> Result<WillRun> {
         let id = self.find_run(name)?;
         let run = self.load(&id)?;
-        require_phase(&run, phase)?;
-        let (found, state) = run.phases().find(|(p, _)| p.id.as_str() == phase).expect("it was just found");
+        let id = require_phase(&run, phase)?;
+        let (found, state) = run.phases().find(|(found, _)| found.id == id).expect("it was just found");
         let mut why = self.why_now(&run, found, state);
         let met = |need: &Need| run.phase_state(&need.phase).is_some_and(PhaseState::is_finished);
         if why.will_run && state.attempt.is_none() && found.needs.iter().all(met) {
@@ -254,13 +272,15 @@ impl Onward {
 
     /// The same, with what the attempt's own folder says: an end that nobody has recorded yet, or a process that lives.
     pub(crate) fn why_now(&self, run: &Run, phase: &Phase, state: &PhaseState) -> WillRun {
-        let not = |reason: &str| WillRun { phase: phase.id.clone(), will_run: false, reasons: vec![reason.to_owned()] };
+        let first = |step, reason: &str| WillRun::new(&phase.id, Some(step), vec![reason.to_owned()]);
         let Some(attempt) = &state.attempt else { return view::why(run, phase, state) };
         let folder = shell::folder(&self.project, run, &phase.id, attempt.number);
         match folder.exit() {
-            Ok(Some(exit)) if exit.stopped_by.is_none() => not("it has ended, and its result is taken"),
+            Ok(Some(exit)) if exit.stopped_by.is_none() => {
+                first(NextStep::TakeResult, "it has ended, and its result is taken")
+            }
             Ok(_) | Err(_) if attendant::is_at_work(&folder).unwrap_or(false) => {
-                not("it is at work, and is waited for")
+                first(NextStep::Wait, "it is at work, and is waited for")
             }
             Ok(_) | Err(_) => view::why(run, phase, state),
         }
@@ -268,7 +288,9 @@ impl Onward {
 
     /// The run as its journal tells it.
     pub fn load(&mut self, run: &RunId) -> Result<Run> {
-        journal::load(self.store()?, run).map_err(|why| match why {
+        let loaded = journal::load(self.store()?, run);
+        names::learn_phases_of(&loaded);
+        loaded.map_err(|why| match why {
             // It is listed, or it would not have come to this: a repair kept what was left of it.
             Error::NoSuchRun(_) => {
                 let what = "nothing of its journal is left".to_owned();
@@ -299,14 +321,12 @@ impl Onward {
             Name::Id(id) => return self.run_by_id(id),
         };
         let rows = self.rows(&RunFilter::default())?;
-        let mut current =
-            rows.iter().filter(|row| ![RunStatus::Archived.as_str(), LOST].contains(&row.status.as_str()));
-        let found = current.nth(nth).map(|row| row.run.clone());
+        let found = rows.iter().filter(|row| is_current(row)).nth(nth).map(|row| row.run.clone());
         found.map_or_else(|| Err(self.nothing_or_lost(Error::NoRuns)), Ok)
     }
 
     /// That nothing is there may mean that it was lost, which is another thing to say.
-    fn nothing_or_lost(&mut self, otherwise: Error) -> Error {
+    pub(super) fn nothing_or_lost(&mut self, otherwise: Error) -> Error {
         self.lost().unwrap_or(otherwise)
     }
 
@@ -344,6 +364,7 @@ impl Onward {
         let rows = self.rows(&RunFilter { run_prefix: Some(id.to_owned()), ..RunFilter::default() })?;
         match lookup::choose(id, rows.into_iter().map(|row| row.run).collect()) {
             LookedUp::Found(run) => Ok(run),
+            LookedUp::NotThere if lookup::is_time(id) => self.run_by_time(id),
             LookedUp::NotThere => match self.lost_run(id) {
                 Some(lost) => Err(lost),
                 None => Err(self.nothing_or_lost(Error::NoSuchRun(id.to_owned()))),
@@ -397,19 +418,37 @@ impl Onward {
 }
 
 /// A row whose bytes are damaged, or one of whose journal nothing could be kept, is listed all the same.
-fn has_begun(row: &RunRow) -> bool {
+pub(super) fn has_begun(row: &RunRow) -> bool {
     row.head.0 > 0 || row.summary.is_err() || row.status != NEW
 }
 
-/// A phase of the run by its whole id: a name is never matched by its beginning.
+/// Whether `@` and `@-` count this run.
+pub(super) fn is_current(row: &RunRow) -> bool {
+    ![RunStatus::Archived.as_str(), LOST].contains(&row.status.as_str())
+}
+
+/// A phase of the run by its whole id, or by the name that is shown: a name is never matched by its beginning.
 pub(crate) fn require_phase(run: &Run, phase: &str) -> Result<PhaseId> {
     if phase.is_empty() {
         return Err(Error::EmptyName("phase"));
     }
-    let id = PhaseId::new(phase);
-    match run.phase_state(&id) {
-        Some(_) => Ok(id),
+    match plan::phase_meant(run.plan(), phase) {
+        Some(id) => Ok(id),
         None => Err(Error::NoSuchPhase { run: run.id.clone(), phase: phase.to_owned() }),
+    }
+}
+
+/// The phase that was typed and all that it consists of; one that the plan no longer has is known by its id.
+fn require_tried(run: &Run, phase: &str) -> Result<BTreeSet<PhaseId>> {
+    match require_phase(run, phase) {
+        Ok(id) => {
+            let all = run.plan().phases.iter().map(|found| &found.id);
+            Ok(all.filter(|found| run.is_within(found, &id)).cloned().collect())
+        }
+        Err(why) => match run.removed().find(|(id, _)| id.as_str() == phase) {
+            Some((id, _)) => Ok(BTreeSet::from([id.clone()])),
+            None => Err(why),
+        },
     }
 }
 
@@ -446,6 +485,7 @@ fn readable(project: &Project, summary: Summary, driver: Option<&DriverView>) ->
         updated_at: Some(summary.updated_at),
         phases_total: summary.phases_total,
         phases_completed: summary.phases_completed,
+        phases_skipped: summary.phases_skipped,
         branch: summary.branch,
         resumable: view::is_resumable(status) && summary.phases_total > 0,
         error: summary.error,
@@ -465,6 +505,7 @@ fn unreadable(row: &RunRow, why: String) -> ListItem {
         updated_at: None,
         phases_total: 0,
         phases_completed: 0,
+        phases_skipped: 0,
         branch: None,
         resumable: false,
         error: Some(why),
@@ -532,6 +573,7 @@ pub(crate) fn alive(project: &Project, run: &Run, driver: Option<DriverView>) ->
         if attendant::is_at_work(&folder).unwrap_or(false) {
             alive.phases.insert(phase.id.clone());
         }
+        alive.heard_at = alive.heard_at.max(folder.last_sign());
         if let Some(note) = running_attempt::note_shown(&folder) {
             alive.notes.insert(phase.id.clone(), note);
         }

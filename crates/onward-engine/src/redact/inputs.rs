@@ -173,11 +173,10 @@ pub(crate) fn posted(posted: Posted) -> Posted {
         Posted::Report { phase, by, says, complexity } => {
             Posted::Report { phase, by: text(by), says: said(says), complexity }
         }
-        plain @ (Posted::Archive
-        | Posted::Pause
-        | Posted::Cancel
-        | Posted::Choose { .. }
-        | Posted::SettleReplan { .. }) => plain,
+        Posted::Choose { phase, choice, by, reason } => {
+            Posted::Choose { phase, choice, by: optional(by), reason: optional(reason) }
+        }
+        plain @ (Posted::Archive | Posted::Pause | Posted::Cancel | Posted::SettleReplan { .. }) => plain,
     }
 }
 
@@ -278,6 +277,7 @@ pub(crate) fn input(input: Input) -> Input {
         Input::Begin(mut begin) => {
             for finding in &mut begin.resumption.findings {
                 finding.message = text(std::mem::take(&mut finding.message));
+                finding.details = each(std::mem::take(&mut finding.details));
                 for file in &mut finding.files {
                     file.path = text(std::mem::take(&mut file.path));
                 }

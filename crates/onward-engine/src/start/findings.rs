@@ -13,7 +13,7 @@ use onward_core::resume::{
     self, Accept, Answers, Finding, FindingKind, Offered, PlanFact, ResumeFacts, RunStanding, Verdict, Wording, stale,
 };
 use onward_core::run::{self, Run};
-use onward_core::view::{self, Alive, DriverView, StatusView, WillRun};
+use onward_core::view::{self, Alive, DriverView, NextStep, StatusView, WillRun};
 
 use crate::Onward;
 use crate::error::{Error, Result};
@@ -216,11 +216,13 @@ impl Onward {
         };
         let mut findings = resume::observe(&facts);
         findings.extend(resume::world::findings(run, &world));
+        resume::tell_plan_edits(&mut findings, run.plan(), one.revised.as_ref().map(|revised| &revised.plan));
         let (revised, again) = (one.revised.as_ref().map(|revised| &revised.plan), resume::world::again(run, &world));
         findings.extend(resume::markers::findings(run, &one.marks));
         findings.extend(stale::findings(run, revised, &one.seen, &again));
         if files == FilesNow::AsTheyAre {
-            findings.extend(resume::reworked(run, probe::changed_since_interrupted(&self.project, run)));
+            let changed = self.with_other_bytes(run, probe::changed_since_interrupted(&self.project, run));
+            findings.extend(resume::reworked(run, changed));
             findings.extend(probe::artifact::restorable(&self.project, run).map(|(phase, artifact)| {
                 let (name, path) = (&artifact.name, &artifact.path);
                 let message = format!("phase {phase}: its artifact {name} ({path}) is gone, and its copy is put back");
@@ -274,6 +276,25 @@ impl Onward {
                 let typed = self.typed(one, request);
                 Err(Error::AnswerNeeded(Box::new(question(one, &judged, request, &typed))))
             }
+        }
+    }
+
+    /// The request with every phase by its id: people also type the names that they are shown.
+    #[must_use]
+    pub fn by_id(&self, request: Request, found: &StartFound) -> Request {
+        let run = found.unfinished.first();
+        let revised = run.and_then(|one| one.revised.as_ref()).map(|revised| &revised.plan);
+        let plans = revised.into_iter().chain(run.map(|one| one.run.plan()));
+        let plans: Vec<&plan::Plan> = plans.chain(found.work.as_ref().map(|work| &work.plan)).collect();
+        let meant = |typed: String| {
+            let id = plans.iter().find_map(|plan| plan::phase_meant(plan, &typed));
+            id.map_or(typed, |id| id.to_string())
+        };
+        Request {
+            choices: request.choices.into_iter().map(|(phase, choice)| (meant(phase), choice)).collect(),
+            from: request.from.map(meant),
+            only: request.only.map(meant),
+            ..request
         }
     }
 
@@ -500,8 +521,7 @@ impl Unfinished {
             why.reasons = vec![format!("--from {}", request.from.as_deref().unwrap_or_default())];
         }
         if request.only.as_ref().is_some_and(|only| only != why.phase.as_str()) && why.will_run {
-            *why =
-                WillRun { will_run: false, reasons: vec!["another phase alone is wanted".to_owned()], ..why.clone() };
+            *why = WillRun::new(&why.phase, None, vec!["another phase alone is wanted".to_owned()]);
         }
         let about = |finding: &&Finding| finding.phase.as_ref() == Some(&why.phase);
         let told = [FindingKind::Stale, FindingKind::StaleReruns, FindingKind::Renamed, FindingKind::OutputChanged];
@@ -527,11 +547,11 @@ fn of_new(request: &Request, phase: &plan::Phase) -> WillRun {
 }
 
 fn of_choice(phase: &PhaseId, choice: Choice) -> WillRun {
-    let (will_run, reason) = match choice {
-        Choice::Retry => (true, "it is to be retried"),
-        Choice::RetryClean => (true, "what it writes is put back, and it is to be retried"),
-        Choice::Skip => (false, "it is to be skipped"),
-        Choice::Adopt => (false, "it is to be taken as done"),
+    let (next, reason) = match choice {
+        Choice::Retry => (Some(NextStep::Run), "it is to be retried"),
+        Choice::RetryClean => (Some(NextStep::Run), "what it writes is put back, and it is to be retried"),
+        Choice::Skip => (None, "it is to be skipped"),
+        Choice::Adopt => (None, "it is to be taken as done"),
     };
-    WillRun { phase: phase.clone(), will_run, reasons: vec![reason.to_owned()] }
+    WillRun::new(phase, next, vec![reason.to_owned()])
 }

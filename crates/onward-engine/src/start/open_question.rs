@@ -31,8 +31,11 @@ pub(crate) struct Noted {
 impl Onward {
     /// Keeps what stands in the way of a run for those who only look. Where it cannot be kept, nothing but that is lost.
     pub(crate) fn note(&self, run: &RunId, findings: &[Finding]) {
-        let clean =
-            |finding: &Finding| Finding { message: redact::inputs::text(finding.message.clone()), ..finding.clone() };
+        let clean = |finding: &Finding| Finding {
+            message: redact::inputs::text(finding.message.clone()),
+            details: finding.details.iter().cloned().map(redact::inputs::text).collect(),
+            ..finding.clone()
+        };
         let findings = findings.iter().map(clean).collect();
         let noted = Noted { format: FORMAT, at: Timestamp::now(), findings };
         let bytes = serde_json::to_vec(&noted).expect("it has only string keys");

@@ -35,6 +35,7 @@ use crate::error::{Error, Result};
 use crate::executor::shell;
 use crate::journal;
 use crate::kill_point::reached;
+use crate::names;
 use crate::probe;
 use crate::queries::runs;
 use crate::redact;
@@ -143,6 +144,17 @@ impl Onward {
     /// Starts a new run and drives it.
     pub fn start(&mut self, request: &Request, found: StartFound, reporter: &mut dyn Reporter) -> Result<Finished> {
         stop::demand_none()?;
+        let StartFound { work, unfinished } = found;
+        let mut work = match work {
+            Some(work) => work,
+            // The plan was known by its text and not read; now it has to be.
+            None => self.read_work(request, self.plan_source(request)?)?,
+        };
+        // What was named is checked before anything is made.
+        for phase in request.choices.iter().map(|(phase, _)| phase).chain(&request.only) {
+            let id = PhaseId::new(phase);
+            work.plan.phase(&id).ok_or(Refusal::NoSuchPhase(id))?;
+        }
         match request.orphans.filter(|_| request.want == Want::Fresh) {
             Some(orphans) => self.see_the_end_of_survivors(orphans, reporter)?,
             None => self.demand_no_survivor()?,
@@ -150,28 +162,19 @@ impl Onward {
         self.store()?;
         if request.want == Want::Fresh {
             // Before anybody is kept from starting, since it may take long.
-            for old in &found.unfinished {
+            for old in &unfinished {
                 self.see_the_end_of(old, request.orphans, reporter)?;
             }
         }
         // Of several that start the same work at once one goes on; the others must see its run.
         let alone = exclusive(&self.project.runtime().join("start.lock"))?;
-        let mut work = match found.work {
-            Some(work) => work,
-            // The plan was known by its text and not read; now it has to be.
-            None => self.read_work(request, self.plan_source(request)?)?,
-        };
-        for phase in request.choices.iter().map(|(phase, _)| phase).chain(&request.only) {
-            let id = PhaseId::new(phase);
-            work.plan.phase(&id).ok_or(Refusal::NoSuchPhase(id))?;
-        }
         if Twins::are_in(&work.plan) && keep_key(&self.project.store_folder())? == KeptKey::Another {
             work = self.read_work(request, self.plan_source(request)?)?;
         }
         work.key = self.work_key_to_keep(&work.plan_path, &work.inputs)?;
-        self.demand_nobody_was_faster(&work.key, &found.unfinished)?;
+        self.demand_nobody_was_faster(&work.key, &unfinished)?;
         if request.want == Want::Fresh {
-            for old in &found.unfinished {
+            for old in &unfinished {
                 self.put_away(old)?;
             }
         }
@@ -208,6 +211,7 @@ impl Onward {
         let started = RunStarted { run: id, ..started };
         let (run, stepped) = committer::begin(self.store()?, &lease, &started, &[], (&actor(), Timestamp::now()))?;
         drop(alone);
+        names::learn_phases(run.plan());
         for recorded in &stepped.events {
             reporter.update(&crate::Update::Event { recorded, run: &run, output: &crate::NoOutput });
         }
@@ -264,6 +268,7 @@ impl Onward {
             };
             match self.store()?.create_run(new) {
                 Ok(()) => {
+                    names::learn_newest(Some(id.clone()));
                     reached("start.after-create");
                     self.make_run_folder(&id)?;
                     let lease = self.store()?.take_lease(&id, kind, holder())?;
@@ -454,6 +459,19 @@ impl Onward {
                 std::thread::sleep(LOCK_LOOK_EVERY);
             }
         }
+        Ok(())
+    }
+
+    /// Archives an unfinished run and starts nothing; phases that are still at work are waited for or ended first.
+    pub fn put_away_unfinished(
+        &mut self,
+        one: &Unfinished,
+        orphans: Option<Orphans>,
+        reporter: &mut dyn Reporter,
+    ) -> Result<()> {
+        self.see_the_end_of(one, orphans, reporter)?;
+        self.put_away(one)?;
+        self.learn_newest();
         Ok(())
     }
 

@@ -65,6 +65,7 @@ const WALLS: [Wall; 6] = [
             "serde",
             "serde_json",
             "signal-hook",
+            "similar",
             "thiserror",
         ],
         development: &["insta", "libtest-mimic", "onward-store", "onward-testkit", "proptest", "tempfile"],

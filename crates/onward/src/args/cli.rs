@@ -2,14 +2,15 @@
 
 use std::ffi::OsString;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use super::help;
 use super::{
-    ApproveArgs, ArchiveArgs, CheckArgs, CheckpointArgs, CompletionsArgs, ConfigArgs, DeleteArgs, DiffArgs, DoctorArgs,
-    ExportArgs, ForkArgs, GraphArgs, HaltArgs, ImportArgs, InitArgs, KeepArgs, ListArgs, LoadArgs, LogArgs, LogsArgs,
-    ManArgs, NextArgs, PruneArgs, ReportArgs, ResumeArgs, RewindArgs, RunArgs, SaveArgs, SchemaArgs, ShowArgs,
-    StateArgs, StatusArgs, SteerArgs, SummaryArgs, TrustArgs, UndoArgs, WhyArgs,
+    AdoptArgs, ApproveArgs, ArchiveArgs, CheckArgs, CheckpointArgs, CompletionsArgs, ConfigArgs, DeleteArgs, DiffArgs,
+    DoctorArgs, ExportArgs, ForkArgs, GraphArgs, HaltArgs, ImportArgs, InitArgs, KeepArgs, ListArgs, LoadArgs, LogArgs,
+    LogsArgs, ManArgs, NextArgs, PruneArgs, ReportArgs, ResumeArgs, RewindArgs, RunArgs, SaveArgs, SchemaArgs,
+    ShowArgs, StateArgs, StatusArgs, SteerArgs, SummaryArgs, TrustArgs, UndoArgs, WhyArgs,
 };
 use crate::later::{self, Later};
 
@@ -64,7 +65,7 @@ pub(crate) enum Verb {
     /// Skip a phase.
     Skip(SteerArgs),
     /// Mark a phase as done, because its work was done by hand.
-    Adopt(SteerArgs),
+    Adopt(AdoptArgs),
     /// Pause a run: phases at work end, no other starts.
     Pause(HaltArgs),
     /// Cancel and archive a run.
@@ -134,11 +135,21 @@ pub(crate) fn command() -> clap::Command {
 
 pub(crate) fn parse(words: &[OsString]) -> Result<Typed, clap::Error> {
     let mut command = command();
-    let matches = command.try_get_matches_from_mut(help::asked_for(words))?;
+    let matches = command.try_get_matches_from_mut(help::asked_for(words)).map_err(without_later_verbs)?;
     match later::find(&matches) {
         Some(later) => Ok(Typed::Later(later)),
         None => Cli::from_arg_matches(&matches).map(Typed::Now).map_err(|error| error.format(&mut command)),
     }
+}
+
+/// Suggests no verb that does not exist yet.
+fn without_later_verbs(mut error: clap::Error) -> clap::Error {
+    let Some(ContextValue::Strings(near)) = error.remove(ContextKind::SuggestedSubcommand) else { return error };
+    let near: Vec<String> = near.into_iter().filter(|verb| !later::is_verb(verb)).collect();
+    if !near.is_empty() {
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(near));
+    }
+    error
 }
 
 #[cfg(test)]
@@ -190,5 +201,12 @@ mod tests {
             assert_eq!(error.exit_code(), i32::from(onward_core::exit::USAGE));
             assert!(error.to_string().contains(name), "{error}");
         }
+    }
+
+    /// `resmue` is near to a verb that is there and to one that is not. Only the first is suggested.
+    #[test]
+    fn no_verb_is_suggested_that_does_not_exist() {
+        let error = typed("onward resmue").expect_err("nobody knows it").to_string();
+        assert!(error.contains("'resume'") && !error.contains("'serve'"), "{error}");
     }
 }

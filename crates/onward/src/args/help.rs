@@ -98,7 +98,7 @@ const EXAMPLES: &[(&str, [(&str, &str); 2])] = &[
         "adopt",
         [
             ("onward adopt @ deploy", "deploy was done by hand: count it as done"),
-            ("onward adopt @ deploy --json", "the same, for a program"),
+            ("onward adopt deploy --reason by-hand", "the same, with the reason on record"),
         ],
     ),
     (

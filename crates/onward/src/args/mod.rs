@@ -33,6 +33,6 @@ pub(crate) use setup::{
     SchemaName, TrustArgs,
 };
 pub(crate) use start::{Damaged, ResumeArgs, RunArgs, StartArgs};
-pub(crate) use steer::{ApproveArgs, ArchiveArgs, HaltArgs, SteerArgs};
+pub(crate) use steer::{AdoptArgs, ApproveArgs, ArchiveArgs, HaltArgs, SteerArgs};
 pub(crate) use values::Json;
 use values::{key_and_value, span};

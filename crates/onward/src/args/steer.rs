@@ -33,6 +33,16 @@ pub(crate) struct SteerArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(allow_missing_positional = true)]
+pub(crate) struct AdoptArgs {
+    #[command(flatten)]
+    pub(crate) steer: SteerArgs,
+    /// Record why it counts as done.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct HaltArgs {
     /// Run id or its beginning [default: inside a phase its own run, else the newest].
     pub(crate) run: Option<String>,

@@ -44,11 +44,11 @@ fn answer(args: &args::ApproveArgs, choice: &str, done: &str) -> Result<u8, Fail
         render::answer_json(&json!({ "run": run, "phase": args.phase, "choice": choice }));
         return Ok(exit::DONE);
     }
-    let resume = view::resume_command(&run);
-    let words = format!(
-        "the answer about {} of run {run} is on record: {done}; where nobody drives it, go on with  {resume}\n",
-        args.phase
-    );
+    let then = match onward.driver(&run)? {
+        Some(driver) => format!("process {} on {} drives the run and goes on with it", driver.pid, driver.host),
+        None => format!("nobody drives the run, go on with  {}", view::resume_command(&run)),
+    };
+    let words = format!("the answer about {} of run {run} is on record: {done}\n{then}\n", args.phase);
     render::say(&render::safe::block(&words));
     Ok(exit::DONE)
 }

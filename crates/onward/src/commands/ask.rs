@@ -6,12 +6,14 @@ use onward_core::id::RunId;
 use onward_core::input::Choice;
 use onward_core::question::{self as questions, Question};
 use onward_core::resume::{Accept, Offered, Verdict};
+use onward_core::run::Run;
 use onward_core::view;
 use onward_engine::{Error, Onward, PlanFrom, Ready, Request, StartFound, Unfinished, Want};
 
 use crate::args::Damaged;
 use crate::failure::Failure;
 use crate::prompt::{self, ResumeAnswer, TRIES_MAX};
+use crate::render::run::{RunReporter, Style};
 use crate::render::{self, question};
 
 /// The answer of a person about the unfinished run.
@@ -36,6 +38,36 @@ pub(super) fn open_question<'a>(request: &Request, found: &'a StartFound) -> Opt
     }
 }
 
+/// The run that is meant where several of the same work are unfinished.
+pub(super) enum Meant {
+    Run(RunId),
+    Fresh,
+    /// None of them, and nothing is to be started.
+    None(RunId),
+}
+
+/// Asks which of several unfinished runs is meant; none where there is nothing to choose.
+pub(super) fn which_run(request: &Request, found: &StartFound) -> Result<Option<Meant>, Failure> {
+    let (Want::Plain | Want::Resume(None), [newest, _, ..]) = (&request.want, found.unfinished.as_slice()) else {
+        return Ok(None);
+    };
+    render::say(&question::which_run(&found.unfinished, Timestamp::now()));
+    for _ in 0..TRIES_MAX {
+        let Some(text) = prompt::ask(question::WHICH_RUN) else { break };
+        let number = if text.is_empty() { Some(1) } else { text.parse::<usize>().ok() };
+        let run = number.and_then(|number| found.unfinished.get(number.checked_sub(1)?));
+        match (run, prompt::answer(&text)) {
+            (Some(one), _) => return Ok(Some(Meant::Run(one.run.id.clone()))),
+            (None, ResumeAnswer::Fresh) => return Ok(Some(Meant::Fresh)),
+            (None, ResumeAnswer::Quit) => return Ok(Some(Meant::None(newest.run.id.clone()))),
+            (None, _) => render::say("Please answer with a number or a letter in brackets.\n"),
+        }
+    }
+    render::say("\n");
+    let runs = found.unfinished.iter().map(|one| one.run.id.clone()).collect();
+    Err(Error::Several { runs, typed: request.typed() }.into())
+}
+
 /// Shows the unfinished run and asks what is to become of it.
 pub(super) fn about(
     onward: &mut Onward,
@@ -46,23 +78,27 @@ pub(super) fn about(
     let next = onward.would_do(&Request { want: Want::Resume(None), ..request.clone() }, found).unwrap_or_default();
     render::say(&question::summary(one, &next, Timestamp::now()));
     let run = &one.run.id;
-    let mut said_no = false;
     for _ in 0..TRIES_MAX {
-        let Some(answer) = asked(on_resume(one, request)) else { break };
+        let Some(mut answer) = asked(on_resume(one, request)) else { break };
+        if answer == ResumeAnswer::No {
+            answer = what_else();
+        }
         match answer {
             ResumeAnswer::Resume => return Ok(Said::Resume),
             ResumeAnswer::Fresh => return Ok(Said::Fresh),
-            ResumeAnswer::Abandon => return abandoned(one, request),
-            ResumeAnswer::No if said_no => return abandoned(one, request),
-            ResumeAnswer::No => {
-                said_no = true;
-                render::say("What then? Once more no leaves everything as it is.\n");
+            ResumeAnswer::Quit => return left(one, request),
+            ResumeAnswer::Abandon => {
+                if let Some(said) = abandoned(onward, one)? {
+                    return Ok(said);
+                }
             }
-            ResumeAnswer::Pick => match picked(one) {
-                Some(phase) => return Ok(Said::From(phase)),
-                None => render::say("This run has no such phase.\n"),
-            },
-            ResumeAnswer::View => render::say(&render::show::show(&onward.show(run.as_str())?, Timestamp::now())),
+            ResumeAnswer::Pick => {
+                if let Some(phase) = picked(&one.run) {
+                    return Ok(Said::From(phase));
+                }
+            }
+            ResumeAnswer::View => render::say(&question::details(onward.show_run(run.as_str())?, Timestamp::now())),
+            ResumeAnswer::Files => render::say(&question::files(&onward.outside_changes(one))),
             ResumeAnswer::Delete => {
                 if prompt::ask(&question::delete(run.as_str())).is_some_and(|answer| prompt::is_yes(&answer)) {
                     onward.delete(run.as_str())?;
@@ -70,6 +106,8 @@ pub(super) fn about(
                     return Ok(Said::Left { run: run.clone(), resumable: false, words });
                 }
             }
+            // Back to the question.
+            ResumeAnswer::No => {}
             ResumeAnswer::Unclear => render::say("Please answer with one of the letters in brackets.\n"),
         }
     }
@@ -86,16 +124,32 @@ fn asked(verdict: Verdict) -> Option<ResumeAnswer> {
     }
     let text = prompt::ask(question::REFUSED)?;
     Some(match prompt::answer(&text) {
-        ResumeAnswer::Resume if text.is_empty() => ResumeAnswer::Abandon,
-        ResumeAnswer::Resume | ResumeAnswer::Pick => ResumeAnswer::Unclear,
+        ResumeAnswer::Resume if text.is_empty() => ResumeAnswer::Quit,
+        ResumeAnswer::Resume | ResumeAnswer::Pick | ResumeAnswer::No => ResumeAnswer::Unclear,
         other => other,
     })
 }
 
-/// The phase that the person wants to start from, if there is one of that name.
-fn picked(one: &Unfinished) -> Option<String> {
-    let phase = prompt::ask(question::PICK)?;
-    one.run.phases().any(|(known, _)| known.id.as_str() == phase).then_some(phase)
+/// The run is not to go on as it would: from another phase, or not at all? `No` is back to the question.
+fn what_else() -> ResumeAnswer {
+    match prompt::ask(question::NOT_RESUMED).map(|text| prompt::answer(&text)) {
+        Some(answer @ (ResumeAnswer::Pick | ResumeAnswer::Abandon)) => answer,
+        Some(_) | None => ResumeAnswer::No,
+    }
+}
+
+/// The phase that the person wants to start from; none where they went back.
+fn picked(run: &Run) -> Option<String> {
+    let offered = questions::pickable(run);
+    render::say(&question::pick_list(&offered));
+    for _ in 0..TRIES_MAX {
+        let typed = prompt::ask(question::PICK).filter(|typed| !typed.is_empty())?;
+        match questions::picked(&offered, run, &typed) {
+            Some(phase) => return Some(phase.id.to_string()),
+            None => render::say("This run has no such phase.\n"),
+        }
+    }
+    None
 }
 
 /// The verdict if the run were resumed.
@@ -104,13 +158,30 @@ fn on_resume(one: &Unfinished, request: &Request) -> Verdict {
     one.judge(&going_on).verdict
 }
 
-fn abandoned(one: &Unfinished, request: &Request) -> Result<Said, Failure> {
+/// Everything is left as it is. A start that is refused has failed, whatever is answered.
+fn left(one: &Unfinished, request: &Request) -> Result<Said, Failure> {
     let run = one.run.id.clone();
     if on_resume(one, request) == Verdict::Refuse {
         return Err(Error::Forbidden { run, findings: one.findings.clone() }.into());
     }
     let words = format!("everything is left as it is; come back with  {}\n", view::resume_command(&run));
     Ok(Said::Left { run, resumable: true, words: render::safe::block(&words) })
+}
+
+/// Archives the run and starts nothing; none where the person would rather not, since a phase of it is still at work.
+fn abandoned(onward: &mut Onward, one: &Unfinished) -> Result<Option<Said>, Failure> {
+    let mut orphans = None;
+    if one.view().orphans().next().is_some() {
+        render::say("A phase of this run is still at work.\n");
+        orphans = about_orphans();
+        if orphans.is_none() {
+            return Ok(None);
+        }
+    }
+    onward.put_away_unfinished(one, orphans, &mut RunReporter::new(Style::Text))?;
+    let run = one.run.id.clone();
+    let words = format!("run {run} is archived, nothing was started\nlook at it with  onward show {run}\n");
+    Ok(Some(Said::Left { run, resumable: false, words: render::safe::block(&words) }))
 }
 
 /// A fresh start meets a store that is damaged. It is repaired or put aside, as was said or is said now; otherwise it stays.

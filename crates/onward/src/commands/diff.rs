@@ -20,7 +20,7 @@ pub(super) fn diff(args: &args::DiffArgs) -> Result<u8, Failure> {
         && diff.files.is_ok()
         && let Ok(patch) = onward.diff_text(&diff.from, &diff.to)?
     {
-        render::answer(&render::safe::block(&String::from_utf8_lossy(&patch)));
+        render::answer_drawn(&render::safe::block(&String::from_utf8_lossy(&patch)));
     }
     if let Err(why) = &diff.files {
         render::say(&format!("files are not compared: {}\n", render::safe::line(why)));

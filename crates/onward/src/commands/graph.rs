@@ -27,10 +27,10 @@ pub(super) fn graph(args: &args::GraphArgs) -> Result<u8, Failure> {
         return Ok(exit::DONE);
     }
     match args.format {
-        GraphFormat::Text => render::answer(&graph.text(render::columns())),
-        GraphFormat::Mermaid => render::answer(&graph.mermaid()),
-        GraphFormat::Dot => render::answer(&graph.dot()),
-        GraphFormat::Svg => render::answer(&graph.svg()),
+        GraphFormat::Text => render::answer_drawn(&graph.text(render::columns())),
+        GraphFormat::Mermaid => render::answer_drawn(&graph.mermaid()),
+        GraphFormat::Dot => render::answer_drawn(&graph.dot()),
+        GraphFormat::Svg => render::answer_drawn(&graph.svg()),
     }
     Ok(exit::DONE)
 }

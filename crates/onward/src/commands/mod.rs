@@ -4,6 +4,7 @@ mod after_failure;
 mod approve;
 mod archive;
 mod ask;
+mod ask_approval;
 mod bare;
 mod check;
 mod checkpoint;

@@ -115,13 +115,13 @@ fn dispatch(cli: &Cli, reader: Audience) -> u8 {
         Some(Verb::Report(args)) => report::report(args),
         Some(Verb::Approve(args)) => approve::approve(args),
         Some(Verb::Reject(args)) => approve::reject(args),
-        Some(Verb::Retry(args)) => steer::steer(args, Choice::Retry),
-        Some(Verb::Skip(args)) => steer::steer(args, Choice::Skip),
-        Some(Verb::Adopt(args)) => steer::steer(args, Choice::Adopt),
+        Some(Verb::Retry(args)) => steer::steer(args, Choice::Retry, None),
+        Some(Verb::Skip(args)) => steer::steer(args, Choice::Skip, None),
+        Some(Verb::Adopt(args)) => steer::steer(&args.steer, Choice::Adopt, args.reason.clone()),
         Some(Verb::Pause(args)) => pause_and_cancel::pause(args),
         Some(Verb::Cancel(args)) => pause_and_cancel::cancel(args),
     };
-    done.unwrap_or_else(|failure| fail(&or_lost(failure).or_stopped(), reader))
+    done.unwrap_or_else(|failure| fail(&or_lost(failure).or_stopped().in_its_project(), reader))
 }
 
 /// A verb that finds nothing looks at the head file and into git first: what was there may be lost, and then that is the answer.

@@ -20,7 +20,7 @@ pub(super) fn report(args: &args::ReportArgs) -> Result<u8, Failure> {
     };
     let mut onward = Onward::work(&here()?)?;
     let reported = onward.report(the_run(about.run.as_deref()).as_deref(), &about.phase, &report, about.complexity)?;
-    say(about, &reported);
+    say(about, &reported, accepted(&report));
     Ok(if reported.accepted { exit::DONE } else { exit::FAILED })
 }
 
@@ -30,7 +30,7 @@ fn another_plan(args: &args::ReportReplan) -> Result<u8, Failure> {
     let run = the_run(about.run.as_deref());
     let reason = args.reason.as_deref().unwrap_or("it gives no reason");
     let (proposed, reported) = onward.report_replan(run.as_deref(), &about.phase, reason, args.plan.as_deref())?;
-    say(about, &reported);
+    say(about, &reported, "has another plan now");
     Ok(match proposed {
         Proposed::Taken => exit::DONE,
         Proposed::Waits => exit::WAITING,
@@ -39,12 +39,23 @@ fn another_plan(args: &args::ReportReplan) -> Result<u8, Failure> {
     })
 }
 
-fn say(about: &args::ReportedPhase, reported: &Reported) {
+/// The record of a phase once a report is accepted.
+fn accepted(report: &PhaseReport) -> &'static str {
+    match report {
+        PhaseReport::Start => "is begun",
+        PhaseReport::Progress { .. } => "is at work",
+        PhaseReport::Done(_) => "is done",
+        PhaseReport::Fail { .. } => "is reported as failed",
+    }
+}
+
+fn say(about: &args::ReportedPhase, reported: &Reported, now: &str) {
     if about.output.json {
         render::answer_json(reported);
     } else if let Some(reason) = &reported.reason {
         render::say(&render::safe::block(&format!("not accepted, the phase stays as it was: {reason}\n")));
     } else {
+        render::say(&render::safe::block(&format!("accepted: phase {} {now}\n", about.phase)));
         render::say(&render::external_phases::next(&reported.next));
     }
 }

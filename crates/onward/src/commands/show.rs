@@ -14,7 +14,7 @@ pub(super) fn show(args: &args::ShowArgs) -> Result<u8, Failure> {
         let failure = Failure::from(why);
         // What cannot be understood is still somebody's only record: they get to see it. A program finds it in the error.
         if let Some(raw) = failure.raw.as_ref().filter(|_| !args.output.json) {
-            render::answer(&format!("{}\n", render::safe::block(raw)));
+            render::answer_drawn(&format!("{}\n", render::safe::block(raw)));
         }
         failure
     })?;

@@ -16,11 +16,12 @@ use serde_json::json;
 
 use super::after_failure::{self, Decided};
 use super::ask::{self, Said, Settled};
+use super::ask_approval::{self, Asker};
 use super::detach;
 use super::steer::refuse_inside_a_phase;
 use super::{here, or_lost, prune, replan};
 use crate::args;
-use crate::failure::Failure;
+use crate::failure::{Failure, elsewhere};
 use crate::render::run::{RunReporter, Style};
 use crate::{prompt, render};
 
@@ -49,7 +50,7 @@ pub(super) fn start_of(query: RunQuery, want: Want, plan: Option<PathBuf>, args:
     if ended.is_ok() && !args.dry_run && stop::signal().is_none() {
         prune::keep_house();
     }
-    ended.unwrap_or_else(|failure| report.failed(&or_lost(failure).or_stopped()))
+    ended.unwrap_or_else(|failure| report.failed(&or_lost(failure).or_stopped().in_its_project()))
 }
 
 fn perform(mut request: Request, args: &args::StartArgs, report: &mut RunReporter) -> Result<u8, Failure> {
@@ -59,6 +60,7 @@ fn perform(mut request: Request, args: &args::StartArgs, report: &mut RunReporte
         Want::Plain | Want::Resume(_) | Want::Fresh => Onward::work_or_new(&from)?,
     };
     if !args.quiet {
+        say_notes(&elsewhere().into_iter().collect::<Vec<_>>());
         say_notes(&onward.notices);
         render::say(&render::others::line(&onward.project.left_by_others()));
     }
@@ -92,18 +94,39 @@ fn go_on(
         }
         other => other?,
     };
-    hints_mean_newest(&mut onward);
     if !args.quiet {
         say_notes(&onward.notices[said..]);
     }
+    let mut found = found;
+    if person && let Some(meant) = ask::which_run(&request, &found)? {
+        match meant {
+            ask::Meant::Run(run) => {
+                found.unfinished.retain(|one| one.run.id == run);
+                if request.want != Want::Plain {
+                    request.want = Want::Resume(Some(run.to_string()));
+                }
+            }
+            ask::Meant::Fresh => request.want = Want::Fresh,
+            ask::Meant::None(run) => {
+                report.left(&run, true, "everything is left as it is\n");
+                return Ok(exit::DONE);
+            }
+        }
+    }
+    request = onward.by_id(request, &found);
     if let Some(one) = ask::open_question(&request, &found) {
         if args.yes {
-            request.want = Want::Resume(None);
+            request.want = Want::Resume(Some(one.run.id.to_string()));
         } else if person {
+            let this = Want::Resume(Some(one.run.id.to_string()));
             match ask::about(&mut onward, &request, &found, one)? {
-                Said::Resume => request.want = Want::Resume(None),
-                Said::From(phase) => (request.want, request.from) = (Want::Resume(None), Some(phase)),
-                Said::Fresh => request.want = Want::Fresh,
+                Said::Resume => request.want = this,
+                Said::From(phase) => (request.want, request.from) = (this, Some(phase)),
+                Said::Fresh => {
+                    request.want = Want::Fresh;
+                    // All unfinished runs of this work are archived, also those that were not asked about.
+                    found = onward.find(&request)?;
+                }
                 Said::Left { run, resumable, words } => {
                     report.left(&run, resumable, &words);
                     return Ok(exit::DONE);
@@ -138,6 +161,7 @@ pub(super) fn say_notes(notes: &[String]) {
 /// there now is kept first, so it can be taken back.
 fn go_back(onward: &mut Onward, request: Request, person: bool) -> Result<Request, Failure> {
     let found = onward.find(&request)?;
+    let request = onward.by_id(request, &found);
     let Settled { mut request, .. } = ask::settle(onward, request, found, person)?;
     let checkpoint = request.checkpoint.take().expect("the caller has seen it");
     let said = onward.notices.len();
@@ -160,7 +184,7 @@ fn drive(
 ) -> Result<u8, Failure> {
     let Settled { mut request, found, ready } = ask::settle(&mut onward, request, found, person)?;
     let person = !report.is_detached_in(&onward.project) && person;
-    hints_mean_newest(&mut onward);
+    let asker = Asker::of(person);
     let mut finished = match ready {
         Ready::Start => onward.start(&request, found, report)?,
         Ready::GoOn(going) => onward.go_on(&going, &request, report)?,
@@ -181,7 +205,7 @@ fn drive(
                 return Err(replan::failure(&finished.run));
             }
             Ending::Failed | Ending::Stopped(StopReason::Question) if person => {
-                let decided = after_failure::ask(&finished.run);
+                let decided = after_failure::ask(&mut onward, &finished.run);
                 if let Some(signal) = stop::signal() {
                     return Err(Failure::stopped_at_a_question(&finished.run.id, signal));
                 }
@@ -197,20 +221,27 @@ fn drive(
                     Decided::Quit => return Ok(report.finished(&finished)),
                 }
             }
+            // Nothing else is at work, and a person is there.
+            Ending::Stopped(StopReason::Waiting) if asker == Asker::Person => {
+                let decided = ask_approval::ask(&mut onward, &finished.run)?;
+                if let Some(signal) = stop::signal() {
+                    return Err(Failure::stopped_at_a_question(&finished.run.id, signal));
+                }
+                if !decided {
+                    return Ok(report.finished(&finished));
+                }
+                Vec::new()
+            }
             Ending::Completed | Ending::Failed | Ending::Stopped(_) => return Ok(report.finished(&finished)),
         };
         let run = finished.run.id.clone();
-        let want = Want::ResumeRun(Some(run.to_string()));
+        // An answer about one phase is none about others that failed.
+        let want = if choices.is_empty() { Want::Plain } else { Want::ResumeRun(Some(run.to_string())) };
         request = Request { want, choices, from: None, only: request.only.take(), ..request };
         let only = request.only.as_deref().map(PhaseId::new);
         let going = Going { run, resumption: Resumption { only, ..Resumption::default() } };
         finished = onward.go_on(&going, &request, report)?;
     }
-}
-
-/// Commands that are offered say `@` for the run that it means now.
-fn hints_mean_newest(onward: &mut Onward) {
-    render::hints::newest_is(onward.find_run(None).ok().as_ref());
 }
 
 fn nothing_left(run: &RunId) -> String {
@@ -293,6 +324,7 @@ fn dry_run(request: &Request, json: bool) -> Result<u8, Failure> {
         render::say(&format!("note: {}\n", render::safe::line(&words)));
     }
     let found = onward.find(request)?;
+    let request = &onward.by_id(request.clone(), &found);
     let all = onward.would_do(request, &found)?;
     let notes = onward.notes_of_unended_rewinds();
     say_notes(&notes);

@@ -12,10 +12,10 @@ use crate::args;
 use crate::failure::Failure;
 use crate::render;
 
-pub(super) fn steer(args: &args::SteerArgs, choice: Choice) -> Result<u8, Failure> {
+pub(super) fn steer(args: &args::SteerArgs, choice: Choice, reason: Option<String>) -> Result<u8, Failure> {
     refuse_inside_a_phase(choice)?;
     let mut onward = Onward::work(&here()?)?;
-    let run = onward.choose(the_run(args.run.as_deref()).as_deref(), &args.phase, choice)?;
+    let run = onward.choose(the_run(args.run.as_deref()).as_deref(), &args.phase, choice, reason)?;
     if args.output.json {
         render::answer_json(&json!({ "run": run, "phase": args.phase, "choice": choice }));
         return Ok(exit::DONE);
@@ -25,8 +25,11 @@ pub(super) fn steer(args: &args::SteerArgs, choice: Choice) -> Result<u8, Failur
         Choice::Skip => "is skipped",
         Choice::Adopt => "is taken as done",
     };
-    let resume = view::resume_command(&run);
-    let words = format!("phase {} of run {run} {what}; go on with  {resume}\n", args.phase);
+    let then = match onward.driver(&run)? {
+        Some(driver) => format!("process {} on {} drives the run and goes on with it", driver.pid, driver.host),
+        None => format!("nobody drives the run, go on with  {}", view::resume_command(&run)),
+    };
+    let words = format!("phase {} of run {run} {what}\n{then}\n", args.phase);
     render::say(&render::safe::block(&words));
     Ok(exit::DONE)
 }

@@ -8,7 +8,7 @@ use onward_core::resume::{Finding, Weight};
 use onward_core::run::Run;
 use onward_core::view;
 
-use super::{artifacts, compound, external_phases, limits, markers, paint, replan, run, safe, time, vcs};
+use super::{artifacts, compound, external_phases, limits, markers, paint, replan, run, safe, status, time, vcs};
 
 /// The lines said so far, as far as the next one depends on them.
 #[derive(Debug, Default)]
@@ -145,12 +145,13 @@ fn left(phase: &PhaseId, left_running: &[LeftRunning]) -> Option<String> {
 }
 
 fn completed(event: &Event, run: &Run) -> Option<String> {
-    let Event::PhaseCompleted { phase, adopted, artifacts: left, .. } = event else { return None };
+    let Event::PhaseCompleted { phase, artifacts: left, .. } = event else { return None };
     let took = run.phase_state(phase).and_then(|state| state.duration_ms).map(time::milliseconds);
-    let how = match (adopted, took) {
-        (true, _) => "taken as done".to_owned(),
-        (false, Some(took)) => format!("done ({took})"),
-        (false, None) => "done".to_owned(),
+    let by = run.phase_state(phase).and_then(|state| state.adopted.as_ref());
+    let how = match (by, took) {
+        (Some(adopted), _) => status::taken_as_done(adopted),
+        (None, Some(took)) => format!("done ({took})"),
+        (None, None) => "done".to_owned(),
     };
     let not_kept = artifacts::not_kept(phase, left);
     Some(format!("{} {} {how}{not_kept}", paint::good("✓"), safe::line(phase.as_str())))

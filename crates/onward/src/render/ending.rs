@@ -26,9 +26,12 @@ fn after_a_failure(run: &Run) -> String {
     let again = refused
         .map(|(phase, _)| format!("have it asked again with  onward retry {id} {}\n", safe::line(phase.id.as_str())));
     let mut answered = question::failed(run).filter(|_| run.phases_total() > 1);
-    let one = answered.next().filter(|_| answered.next().is_none()).map(|one| safe::line(one.phase.as_str()));
-    let answers = one.map(|phase| {
-        format!("leave it out with  onward skip {id} {phase}\ntake it as done with  onward adopt {id} {phase}\n")
+    let one = answered.next().filter(|_| answered.next().is_none());
+    let answers = one.map(|one| {
+        let phase = safe::line(one.phase.as_str());
+        let adopt =
+            if one.adopt { format!("take it as done with  onward adopt {id} {phase}\n") } else { String::new() };
+        format!("leave it out with  onward skip {id} {phase}\n{adopt}")
     });
     logs.into_iter().chain(again).chain(answers).collect()
 }
@@ -50,7 +53,7 @@ pub(super) fn last_words(finished: &Finished, begun: Option<Timestamp>) -> Strin
     let run = &finished.run;
     let id = safe::line(run.id.as_str());
     let took = begun.map(|at| format!(" in {}", time::span(at, run.updated_at))).unwrap_or_default();
-    let done = format!("{} of {} phases done{took}", run.phases_finished(), run.phases_total());
+    let done = format!("{}{took}", view::progress(run));
     let resume = format!("go on with  {}\n", safe::line(&view::resume_command(&run.id)));
     match finished.ending {
         Ending::Failed if run.status() == RunStatus::Archived => {

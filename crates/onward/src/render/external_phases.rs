@@ -2,6 +2,7 @@
 
 use onward_core::event::{Event, ExternalReport};
 use onward_core::id::PhaseId;
+use onward_core::question::DueApproval;
 use onward_core::run::Run;
 use onward_core::view;
 use onward_engine::NextWork;
@@ -47,6 +48,22 @@ fn asked(phase: &PhaseId, run: &Run) -> String {
 /// How a person answers.
 fn how(run: &Run, phase: &PhaseId) -> String {
     safe::line(&view::approve_command(&run.id, phase))
+}
+
+/// An approval that is due, with what is to be looked at first.
+pub(crate) fn due(due: &DueApproval) -> String {
+    let look_at: String = due.look_at.iter().map(|show| format!("    look at {}\n", safe::line(show))).collect();
+    let phase = safe::line(due.phase.as_str());
+    format!("{} {phase} asks: {}\n{look_at}", paint::doubtful("?"), safe::line(&due.message))
+}
+
+/// The answers to an approval. Enter decides nothing.
+pub(crate) fn choices(due: &DueApproval) -> String {
+    if due.is_yes_or_no() {
+        return "(a)pprove  (r)eject  (l)ater  [later]: ".to_owned();
+    }
+    let numbered = (1..).zip(&due.choices).map(|(number, choice)| format!("{number}) {}  ", safe::line(choice)));
+    format!("{}(l)ater  [later]: ", numbered.collect::<String>())
 }
 
 /// The approvals and reports that a run waits for, a line each.

@@ -49,7 +49,7 @@ pub(super) fn awaited_words(what: &str, until: Timestamp, now: Timestamp) -> Str
 
 pub(super) fn last_words(run: &Run, reason: StopReason) -> String {
     let id = safe::line(run.id.as_str());
-    let done = format!("{} of {} phases done", run.phases_finished(), run.phases_total());
+    let done = view::progress(run);
     let sign = paint::doubtful("■");
     if reason == StopReason::Cancel {
         return format!("{sign} run {id} was given up and put away, {done}\n");

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use jiff::Timestamp;
+use onward_core::view;
 use onward_engine::ListItem;
 use serde::Serialize;
 
@@ -30,7 +31,7 @@ fn row(item: &ListItem, width: usize, now: Timestamp) -> String {
         "archived" => paint::dim(&status),
         _ => paint::doubtful(&status),
     };
-    let done = format!("{}/{}", item.phases_completed, item.phases_total);
+    let done = format!("{}/{}", item.phases_completed - item.phases_skipped, item.phases_total);
     let changed = item.updated_at.map(|at| time::ago(at, now)).unwrap_or_default();
     let run = safe::line(item.run.as_str());
     let mut out = format!("{run:<width$}  {status}  {done:>7}  {changed:<16}  {}", safe::line(&item.plan));
@@ -54,7 +55,7 @@ pub(crate) fn unfinished(items: &[ListItem], now: Timestamp) -> String {
     let mut out = String::new();
     for item in items {
         let changed = item.updated_at.map(|at| format!(", last change {}", time::ago(at, now))).unwrap_or_default();
-        let done = format!("{} of {} phases done", item.phases_completed, item.phases_total);
+        let done = view::progress_in_words(item.phases_completed, item.phases_skipped, item.phases_total);
         let title = paint::bold(&safe::line(&item.title));
         let run = safe::line(item.run.as_str());
         let _ = writeln!(out, "{title}   plan {}   {}   {done}{changed}", safe::line(&item.plan), item.status);

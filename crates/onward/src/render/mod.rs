@@ -16,7 +16,6 @@ pub(crate) mod external_phases;
 pub(crate) mod failure;
 pub(crate) mod follow;
 pub(crate) mod graph;
-pub(crate) mod hints;
 pub(crate) mod json;
 pub(crate) mod keep;
 mod limits;
@@ -24,6 +23,7 @@ pub(crate) mod list;
 pub(crate) mod live;
 pub(crate) mod log;
 mod markers;
+mod names;
 pub(crate) mod others;
 pub(crate) mod paint;
 pub(crate) mod prune;
@@ -44,5 +44,6 @@ mod write;
 pub(crate) use beside::drain;
 pub(crate) use watch::columns;
 pub(crate) use write::{
-    Readership, answer, answer_bytes, answer_exact, answer_json, copy, not_written, say, usage, write_beside,
+    Readership, answer, answer_bytes, answer_drawn, answer_exact, answer_json, copy, not_written, say, stderr_columns,
+    usage, write_beside,
 };

@@ -10,6 +10,7 @@ use onward_core::question::Question;
 use onward_core::run::schedule::{self, Awaited};
 use onward_core::run::{Ending, Run};
 use onward_core::view::{self, StatusView};
+use onward_engine::names::learn_phases;
 use onward_engine::{AttemptOutput, Finished, HandOver, Project, Reporter, Update};
 use serde::Serialize;
 use serde_json::json;
@@ -17,7 +18,7 @@ use serde_json::json;
 use super::change::ChangeLines;
 use super::live::{LiveArea, columns_of_stderr};
 use super::write::line_json;
-use super::{ending, hints, json, limits, paint, safe, say, status, tail, time};
+use super::{ending, json, limits, paint, safe, say, status, tail, time};
 use crate::failure::Failure;
 
 /// After this long without a word somebody wonders whether it is still alive.
@@ -107,8 +108,8 @@ impl RunReporter {
     }
 
     fn event(&mut self, recorded: &Recorded, run: &Run, output: &dyn AttemptOutput) {
-        if let Event::RunStarted(_) = &recorded.event {
-            hints::newest_is(Some(&run.id));
+        if let Event::PhaseExpanded { .. } = &recorded.event {
+            learn_phases(run.plan());
         }
         let line = match self.style {
             Style::Text => {
@@ -337,7 +338,7 @@ pub(super) fn greeting(event: &Event, run: &Run) -> Option<String> {
             Some(format!("run {} of {plan}, phases: {}\n{watch}", paint::bold(&id), run.phases_total()))
         }
         Event::DriverStarted { .. } => {
-            let done = format!("{} of {} phases done", run.phases_finished(), run.phases_total());
+            let done = view::progress(run);
             Some(format!("going on with run {} of {plan}, {done}\n{watch}", paint::bold(&id)))
         }
         _ => None,

@@ -7,8 +7,12 @@ use jiff::Timestamp;
 use onward_core::checkpoint::Checkpoint;
 use onward_core::view::durations::{EndKind, PhaseDurations};
 use onward_engine::{RunShown, Shown};
+use serde_json::Value;
 
 use super::{artifacts, log, paint, safe, status, time};
+
+/// Lines of the free-form state that are shown; `state get` has it all.
+const STATE_LINES_MAX: usize = 40;
 
 /// `onward show`.
 pub(crate) fn show(shown: &Shown, now: Timestamp) -> String {
@@ -25,8 +29,13 @@ pub(crate) fn whole(run: &RunShown, now: Timestamp) -> String {
         let _ = writeln!(out, "artifacts of {}", safe::line(record.id.as_str()));
         out.push_str(&artifacts::lines(&record.artifacts, now));
     }
+    for record in &run.removed {
+        let line = status::phase(record, now);
+        let _ = writeln!(out, "{}   no longer in the plan", line.trim_end());
+    }
     out.push_str(&inputs(&run.inputs));
     out.push_str(&durations(&run.durations));
+    out.push_str(&state(&run.state));
     let _ = writeln!(out, "{} checkpoints, newest first", run.checkpoints.len());
     for item in &run.checkpoints {
         out.push_str("  ");
@@ -83,6 +92,20 @@ fn durations(all: &[PhaseDurations]) -> String {
         )
     })
     .collect()
+}
+
+/// The free-form state, as far as it fits a screen.
+fn state(state: &Value) -> String {
+    if state.as_object().is_none_or(serde_json::Map::is_empty) {
+        return String::new();
+    }
+    let text = serde_json::to_string_pretty(state).unwrap_or_default();
+    let more = text.lines().count().saturating_sub(STATE_LINES_MAX);
+    let mut out: String = text.lines().take(STATE_LINES_MAX).map(|line| format!("  {}\n", safe::line(line))).collect();
+    if more > 0 {
+        let _ = writeln!(out, "  [… {more} more lines, see  onward state get …]");
+    }
+    format!("state\n{out}")
 }
 
 fn inputs(inputs: &BTreeMap<String, String>) -> String {

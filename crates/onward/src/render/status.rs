@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use jiff::Timestamp;
-use onward_core::run::{PhaseStatus, RunStatus};
+use onward_core::run::{AdoptedPhase, PhaseStatus, RunStatus};
 use onward_core::view::{self, PhaseRecord, StatusView};
 
 use super::{limits, paint, safe, time};
@@ -42,14 +42,13 @@ pub(crate) fn status(view: &StatusView, now: Timestamp) -> String {
 
 pub(super) fn heading(view: &StatusView, now: Timestamp) -> String {
     let branch = view.branch.as_ref().map(|branch| format!("   branch {}", safe::line(branch))).unwrap_or_default();
-    let total = view.completed.len() + view.running.len() + view.remaining.len();
     format!(
-        "{}  {} ({})   plan {}{branch}\n{} of {total} phases done, last change {}\n",
+        "{}  {} ({})   plan {}{branch}\n{}, last change {}\n",
         run_status(view.status),
         paint::bold(&safe::line(&view.title)),
         safe::line(view.run.as_str()),
         safe::line(&view.plan),
-        view.completed.len(),
+        view.progress(),
         time::ago(view.updated_at, now),
     )
 }
@@ -83,6 +82,11 @@ fn told(record: &PhaseRecord, now: Timestamp) -> String {
         return replan.clone();
     }
     match record.status {
+        PhaseStatus::Completed if let Some(adopted) = &record.adopted => {
+            let (at, by) = (time::clock(adopted.at, now), taken_as_done(adopted));
+            let summary = record.summary.as_ref().map(|summary| format!(" \"{summary}\"")).unwrap_or_default();
+            format!("{by} at {at}{summary}")
+        }
         PhaseStatus::Completed => {
             let at = record.ended_at.map(|at| format!(" at {}", time::clock(at, now))).unwrap_or_default();
             let took = record.duration_ms.map(|count| format!(", {}", time::milliseconds(count))).unwrap_or_default();
@@ -115,6 +119,12 @@ fn told(record: &PhaseRecord, now: Timestamp) -> String {
     }
 }
 
+/// The person's word that a phase is done, and why.
+pub(crate) fn taken_as_done(adopted: &AdoptedPhase) -> String {
+    let reason = adopted.reason.as_ref().map(|reason| format!(" ({})", safe::line(reason))).unwrap_or_default();
+    format!("taken as done by {}{reason}", safe::line(&adopted.by))
+}
+
 /// The beginning of what people are asked; all of it is told by `next`, or when it is asked.
 fn asks(record: &PhaseRecord) -> Option<String> {
     let first = record.asks.as_ref()?.trim().lines().next()?;
@@ -140,11 +150,10 @@ pub(crate) fn needs(record: &PhaseRecord) -> String {
 
 /// How far it is, on one line, for somebody who asked while it runs.
 pub(crate) fn short(view: &StatusView, now: Timestamp) -> String {
-    let total = view.completed.len() + view.running.len() + view.remaining.len();
     let at_work: Vec<String> = view.running.iter().map(|record| at_work(record, now)).collect();
     let at_work = if at_work.is_empty() { "nothing at work".to_owned() } else { at_work.join(", ") };
     let waiting = view.waiting.as_ref().map(|it| format!("; {}", limits::awaited_words(&it.what, it.until, now)));
-    format!("{} of {total} phases done; at work: {at_work}{}\n", view.completed.len(), waiting.unwrap_or_default())
+    format!("{}; at work: {at_work}{}\n", view.progress(), waiting.unwrap_or_default())
 }
 
 fn at_work(record: &PhaseRecord, now: Timestamp) -> String {

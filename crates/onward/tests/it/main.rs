@@ -38,6 +38,7 @@ mod people;
 mod places;
 mod posts;
 mod processes;
+mod questions;
 mod readme_tour;
 mod replan;
 mod resume;

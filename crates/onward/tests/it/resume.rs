@@ -272,14 +272,14 @@ fn words_after_a_failure() {
     let project = project();
     project.plan("onward: 1\nname: demo\nphases:\n  a: { run: step a false }\n  b: { needs: a, run: step b }\n");
     let mut terminal = project.terminal(["run"]);
-    terminal.expect("[quit]: ");
+    terminal.expect("[q]: ");
     terminal.send("\n");
     terminal.wait_code(1);
     let mut terminal = project.terminal(["resume"]);
-    terminal.expect("[quit]: ");
+    terminal.expect("[q]: ");
     terminal.send("clean\n");
     terminal.expect("does not say what it writes");
-    terminal.expect("[quit]: ");
+    terminal.expect("[q]: ");
     terminal.send("skip\n");
     terminal.wait_code(0);
     assert_eq!(project.order("end"), ["b"]);
@@ -291,7 +291,7 @@ fn abort_after_a_failure_says_that_the_run_is_archived() {
     let project = project();
     project.plan("onward: 1\nname: demo\nphases:\n  a: { run: step a false }\n");
     let mut terminal = project.terminal(["run"]);
-    terminal.expect("[quit]: ");
+    terminal.expect("[q]: ");
     terminal.send("abort\n");
     terminal.expect("is archived");
     terminal.expect("onward show ");
@@ -313,11 +313,11 @@ fn a_failure_that_asks() {
     let asked = asked.err_names(["phase a failed", "--retry a", "--adopt a", "--skip a"]);
     assert!(asked.out.contains("take the phase as done"), "{}", asked.out);
     let mut terminal = project.terminal(["resume"]);
-    terminal.expect("[quit]: ");
+    terminal.expect("[q]: ");
     terminal.send("\n");
     terminal.wait_code(1);
     let mut terminal = project.terminal(["resume"]);
-    terminal.expect("[quit]: ");
+    terminal.expect("[q]: ");
     terminal.send("skip\n");
     terminal.wait_code(0);
     assert_eq!(project.order("end"), ["b"]);
@@ -369,13 +369,13 @@ fn the_question_in_the_documents() {
 
 /// The text that was shown, with the run's id and all times as they are on every day.
 fn recorded(text: &str, run: &str) -> String {
-    let text = text.replace(run, "run_auth-refresh_20261115_101530");
+    let text = text.replace(run, "run_auth_refresh_20261115_101530");
     let mut lines = String::new();
     for line in text.lines() {
         let words: Vec<String> = line.split(' ').map(same_time).collect();
         let line = words.join(" ");
-        let line = match (line.find("stopped "), line.find(" ago: ")) {
-            (Some(from), Some(to)) => format!("{}stopped 12 min{}", &line[..from], &line[to..]),
+        let line = match (line.find("last sign of life "), line.find(" ago: ")) {
+            (Some(from), Some(to)) => format!("{}last sign of life 12 min{}", &line[..from], &line[to..]),
             _ => line,
         };
         lines.push_str(line.trim_end());

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::ended::seen;
 use super::undo_phases::{again, demand_it_can_be_the_only_one, from, raised};
 use super::{Refusal, limited, plan_marks, revise};
-use crate::event::{Event, SkippedBy};
+use crate::event::{Adoption, Event, SkippedBy};
 use crate::id::{Generation, PhaseId};
 use crate::input::{Begin, Choice, Resumption};
 use crate::plan::Body;
@@ -89,7 +89,7 @@ fn chosen_events(run: &Run, choices: &[(PhaseId, Choice)]) -> Result<Vec<Event>,
     let mut events = Vec::new();
     for (phase, choice) in choices {
         let before = ahead.as_ref().unwrap_or(run);
-        let next = choose_all(before, phase, *choice)?;
+        let next = choose_all(before, phase, *choice, &Adoption::default())?;
         if !run.derived.index.with_parts.is_empty() {
             ahead = Some(revise::ahead(before, next.iter(), run.updated_at));
         }
@@ -107,9 +107,9 @@ fn phase_of(event: &Event) -> Option<&PhaseId> {
 
 /// Applies a person's choice to a phase and to its children. A parent is retried by retrying its children: those that
 /// failed, or all where it was finished.
-pub(super) fn choose_all(run: &Run, phase: &PhaseId, choice: Choice) -> Result<Vec<Event>, Refusal> {
+pub(super) fn choose_all(run: &Run, phase: &PhaseId, choice: Choice, word: &Adoption) -> Result<Vec<Event>, Refusal> {
     let state = run.phase_state(phase).ok_or_else(|| Refusal::NoSuchPhase(phase.clone()))?;
-    let own = choose(run, phase, (state, state.status), choice)?;
+    let own = choose(run, phase, (state, state.status), (choice, word))?;
     // What failed for this part is looked at again.
     let above = run.is_part_of(phase).filter_map(|id| Some((id, run.phase_state(id)?)));
     let answered = own.is_some();
@@ -146,7 +146,7 @@ pub fn is_legal(run: &Run, phase: &PhaseId, choice: Choice) -> bool {
         PhaseStatus::Running => PhaseStatus::Interrupted,
         other => other,
     };
-    choose(run, phase, (state, status), choice).is_ok()
+    choose(run, phase, (state, status), (choice, &Adoption::default())).is_ok()
 }
 
 /// Whether the files that a phase writes can be put back before it is retried, or why not.
@@ -165,7 +165,7 @@ fn choose(
     run: &Run,
     phase: &PhaseId,
     (state, status): (&PhaseState, PhaseStatus),
-    choice: Choice,
+    (choice, word): (Choice, &Adoption),
 ) -> Result<Option<Event>, Refusal> {
     let illegal = |what, why: &str| Err(Refusal::Illegal(what, phase.clone(), why.to_owned()));
     if let (Choice::RetryClean, Err(why)) = (choice, clean_retry(run, phase)) {
@@ -200,7 +200,7 @@ fn choose(
             | PhaseStatus::Failed
             | PhaseStatus::Interrupted
             | PhaseStatus::Skipped,
-        ) => Ok(Some(adopted(run, phase, state))),
+        ) => Ok(Some(adopted(run, phase, state, word))),
     }
 }
 
@@ -212,12 +212,13 @@ pub(super) fn reopened(phase: &PhaseId, generation: Generation, choice: Choice) 
     Event::PhaseReopened { phase: phase.clone(), generation, clean: choice == Choice::RetryClean }
 }
 
-fn adopted(run: &Run, phase: &PhaseId, state: &PhaseState) -> Event {
+fn adopted(run: &Run, phase: &PhaseId, state: &PhaseState, word: &Adoption) -> Event {
     Event::PhaseCompleted {
         phase: phase.clone(),
         summary: state.summary.clone(),
         outputs: state.outputs.clone(),
         adopted: true,
+        adoption: Some(Box::new(word.clone())).filter(|word| **word != Adoption::default()),
         artifacts: state.artifacts.clone(),
         seen: run.plan().phase(phase).map(|definition| Box::new(seen(run, definition, None))),
     }

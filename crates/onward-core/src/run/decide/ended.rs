@@ -163,6 +163,7 @@ fn completed(run: &Run, phase: &Phase, end: &AttemptEnd) -> Event {
         summary: end.summary.clone(),
         outputs: end.outputs.clone().unwrap_or_default(),
         adopted: false,
+        adoption: None,
         seen: Some(Box::new(seen(run, phase, end.seen.as_deref()))),
         artifacts: Vec::new(),
     }

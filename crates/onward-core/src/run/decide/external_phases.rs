@@ -205,6 +205,7 @@ fn completed(run: &Run, phase: &Phase, said: &DoneSaid) -> Event {
         summary: said.summary.as_deref().and_then(words::summary),
         outputs: said.outputs.clone(),
         adopted: false,
+        adoption: None,
         seen: Some(Box::new(seen(run, phase, said.seen.as_deref()))),
         artifacts: said.proof.left_behind(),
     }

@@ -7,12 +7,13 @@ use super::begin::choose_all;
 use super::{Refusal, external_phases, replan};
 use crate::checkpoint::Trigger;
 use crate::data_limits;
-use crate::event::{Event, RunResult};
+use crate::event::{Adoption, Event, RunResult};
 use crate::id::{PhaseId, Seq};
 use crate::input::{Choice, Posted};
 use crate::naming::checkpoint_id;
 use crate::patch::{self, Op};
 use crate::run::state::Run;
+use crate::words;
 
 pub(super) fn posted(run: &Run, posted: &Posted, now: Timestamp) -> Result<Vec<Event>, Refusal> {
     if run.archived {
@@ -23,9 +24,11 @@ pub(super) fn posted(run: &Run, posted: &Posted, now: Timestamp) -> Result<Vec<E
             data_limits::text_fits("its name", name.as_deref().unwrap_or_default())?;
             Ok(vec![checkpoint(run, 1, name.clone(), now)])
         }
-        Posted::Choose { phase, choice } => {
+        Posted::Choose { phase, choice, by, reason } => {
+            data_limits::text_fits("its reason", reason.as_deref().unwrap_or_default())?;
             demand_no_attempt_at_work(run, phase, *choice)?;
-            Ok(choose_all(run, phase, *choice)?)
+            let word = Adoption { by: by.clone(), reason: reason.as_deref().and_then(words::summary) };
+            Ok(choose_all(run, phase, *choice, &word)?)
         }
         Posted::Replan { phase, reason, plan } => replan::reported(run, phase, reason, plan.as_deref()),
         Posted::SettleReplan { phase, answer } => replan::settled(run, phase, *answer),

@@ -90,6 +90,7 @@ fn completed(phase: &PhaseId, claimed: &Claimed, proof: &Proof) -> Event {
         summary: claimed.summary.clone(),
         outputs: claimed.outputs.clone(),
         adopted: false,
+        adoption: None,
         seen: claimed.seen.clone(),
         artifacts: proof.left_behind(),
     }

@@ -1,0 +1,47 @@
+//! The names by which people know runs and phases: `@` for the newest run, a child of a matrix by its values. Learned whenever a
+//! run is found or read, asked where words are let out to people; programs always get the ids.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use onward_core::id::{PhaseId, RunId};
+use onward_core::plan::{self, Plan};
+use onward_core::run::Run;
+
+/// The names that are known to this process.
+#[derive(Clone, Debug, Default)]
+pub struct ShortNames {
+    /// The run that `@` means.
+    pub newest: Option<RunId>,
+    /// Phases by their ids, where people know them by another name.
+    pub phases: BTreeMap<String, String>,
+}
+
+static KNOWN: Mutex<ShortNames> = Mutex::new(ShortNames { newest: None, phases: BTreeMap::new() });
+
+fn known() -> MutexGuard<'static, ShortNames> {
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The names as they are known now.
+pub fn short_names() -> ShortNames {
+    known().clone()
+}
+
+/// Keeps the names of the phases of a plan.
+pub fn learn_phases(plan: &Plan) {
+    let named = plan::shown_names(plan).into_iter().map(|(id, name): (PhaseId, String)| (id.to_string(), name));
+    known().phases.extend(named);
+}
+
+/// The same for a run that was read.
+pub(crate) fn learn_phases_of<E>(read: &Result<Run, E>) {
+    if let Ok(run) = read {
+        learn_phases(run.plan());
+    }
+}
+
+/// From now on `@` means this run; none where there is no run that is not archived.
+pub(crate) fn learn_newest(run: Option<RunId>) {
+    known().newest = run;
+}

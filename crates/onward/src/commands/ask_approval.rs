@@ -1,0 +1,54 @@
+//! Approvals that are due when a run has come as far as it goes without them: they are asked where its driver has a terminal.
+
+use onward_core::question::{ApprovalReply, DueApproval, due_approvals};
+use onward_core::run::Run;
+use onward_engine::{Error, Onward};
+
+use super::inside;
+use crate::failure::Failure;
+use crate::prompt::{self, TRIES_MAX};
+use crate::render::{self, external_phases};
+
+/// Whether the approvals of a run may be asked for at this terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asker {
+    Person,
+    /// Nobody, or a phase that would grant itself what a person has to.
+    Nobody,
+}
+
+impl Asker {
+    pub(super) fn of(person: bool) -> Self {
+        if person && inside::refuse("approved or rejected").is_ok() { Self::Person } else { Self::Nobody }
+    }
+}
+
+/// Asks for every approval that is due. Whether one of them was decided, so that the run goes on.
+pub(super) fn ask(onward: &mut Onward, run: &Run) -> Result<bool, Failure> {
+    let mut decided = false;
+    for due in due_approvals(run) {
+        decided |= about(onward, run, &due)?;
+    }
+    Ok(decided)
+}
+
+fn about(onward: &mut Onward, run: &Run, due: &DueApproval) -> Result<bool, Failure> {
+    render::say(&external_phases::due(due));
+    for _ in 0..TRIES_MAX {
+        let Some(typed) = prompt::ask(&external_phases::choices(due)) else { return Ok(false) };
+        match due.reply(&typed) {
+            ApprovalReply::Later => return Ok(false),
+            ApprovalReply::Unclear => render::say("Please answer with one of the choices.\n"),
+            ApprovalReply::Choice(choice) => match onward.answer(Some(run.id.as_str()), due.phase.as_str(), &choice) {
+                Ok(_) => return Ok(true),
+                // It is for others to decide, or was decided elsewhere meanwhile.
+                Err(Error::Declined { reason }) => {
+                    render::say(&format!("{}\n", render::safe::line(&reason)));
+                    return Ok(false);
+                }
+                Err(other) => return Err(other.into()),
+            },
+        }
+    }
+    Ok(false)
+}
