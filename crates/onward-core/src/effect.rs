@@ -17,6 +17,8 @@ pub enum Effect {
     Replan { phase: PhaseId },
     /// This attempt should end.
     Stop { phase: PhaseId, attempt: Attempt, by: StopRequest, urgency: Urgency },
+    /// Bring the files of other tools up to date.
+    Mirror,
     /// Keep the working tree: checkpoints wait for it.
     Snapshot,
     /// The plan's file in Markdown should say that this phase is done.

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 pub use stop::{StopReason, StopRequest, Urgency};
 pub use tree::{CommitRule, FilesBack, NoCommit, PhaseBack, RestoredState, RewindBegun, RunRewound, SnapshotRef};
 
-use crate::checkpoint::{FileModified, Trigger};
+use crate::checkpoint::{FileFormat, FileModified, Trigger};
 use crate::evidence::{Around, Evidence, WorldSeen};
 use crate::failure::FailureCode;
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId, RunId, Seq};
@@ -328,6 +328,11 @@ pub enum Event {
         /// How many more are modified than are named.
         more: u64,
     },
+    /// A mirror is not as it should be, or was changed by somebody else.
+    MirrorTroubled {
+        path: String,
+        what: String,
+    },
 }
 
 /// A limit was hit.
@@ -371,6 +376,12 @@ pub struct RunStarted {
     pub snapshots: bool,
     #[serde(default)]
     pub commits: Option<CommitRule>,
+    /// Formats of other tools that are kept alongside.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mirrors: Vec<FileFormat>,
+    /// The folder of those that are folders; `{issue}` stands for the issue, else the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mirror_folder: Option<String>,
     /// Where phases run, if not at the top of the project: a working tree of the run's own.
     #[serde(default)]
     pub worktree: Option<String>,
@@ -409,6 +420,9 @@ pub struct ArtifactSeen {
     pub bytes: u64,
     /// BLAKE3 of its content.
     pub digest: String,
+    /// It is a research report.
+    #[serde(default)]
+    pub report: bool,
     /// A copy of it was put into the store.
     #[serde(default)]
     pub kept: bool,

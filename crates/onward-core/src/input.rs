@@ -59,6 +59,10 @@ pub enum Input {
     },
     /// A new run is taken over from a file.
     Import(Box<ImportStep>),
+    /// Mirrors are not as they should be.
+    Mirrored {
+        told: Vec<MirrorTold>,
+    },
     /// The working tree was to be kept.
     Snapshotted(Result<SnapshotRef, String>),
     /// The working tree was kept before an attempt puts back what its phase writes.
@@ -95,10 +99,20 @@ pub enum Input {
     Posted(Posted),
 }
 
+/// A mirror, and what is wrong with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MirrorTold {
+    /// From the top of the project.
+    pub path: String,
+    pub what: String,
+}
+
 /// One file that a new run is taken over from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImportStep {
     pub imported: RunImported,
+    /// The free-form state, where the file has one.
+    pub state: Option<Map<String, Value>>,
     /// The checkpoint that the file is, under its own name where it has one.
     pub checkpoint: Option<CheckpointId>,
     pub triggers: Vec<Trigger>,

@@ -14,6 +14,7 @@ pub mod evidence;
 pub mod exit;
 pub mod expression;
 pub mod failure;
+pub mod formats;
 pub mod id;
 pub mod input;
 pub mod keep;

@@ -69,6 +69,9 @@ pub struct StatusView {
     pub waiting: Option<WaitingFor>,
     /// When a run that is paused should be started again, where that is known.
     pub retry_at: Option<Timestamp>,
+    /// How far a saved state says that its work is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub saved: Option<SavedProgress>,
 }
 
 /// A time that is waited for.
@@ -141,6 +144,25 @@ pub struct PhaseRecord {
     pub asks: Option<String>,
 }
 
+/// How far a saved state says that its work is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SavedProgress {
+    /// The phase in hand, as the state names it.
+    pub current: Option<String>,
+    pub total: usize,
+    pub completed: usize,
+}
+
+/// The progress of a run that has no phases of its own, where its state tells one.
+pub fn saved_progress(run: &Run) -> Option<SavedProgress> {
+    let state = run.state.as_object().filter(|_| run.phases_total() == 0)?;
+    let total = usize::try_from(state.get("total_phases")?.as_u64()?).ok()?;
+    let completed = state.get("completed_phases").and_then(serde_json::Value::as_array).map_or(0, Vec::len);
+    let current = state.get("current_phase").filter(|current| !current.is_null());
+    let current = current.map(|current| current.as_str().map_or_else(|| current.to_string(), str::to_owned));
+    Some(SavedProgress { current, total, completed })
+}
+
 /// The row of a run in lists: kept beside the journal, so that a list reads no journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
@@ -173,6 +195,8 @@ pub struct Summary {
     /// A rewind was begun and has not ended.
     #[serde(default)]
     pub rewinding: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saved: Option<SavedProgress>,
     /// The working tree of its own, of a fork that has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<String>,
@@ -297,6 +321,7 @@ pub fn status(run: &Run, alive: &Alive, warnings: Vec<String>) -> StatusView {
             }
         }
     }
+    let warnings = warnings.into_iter().chain(run.told_warnings()).collect();
     // A run without phases holds saved state; there is nothing to go on with.
     let resumable = is_resumable(seen) && run.phases_total() > 0;
     StatusView {
@@ -320,6 +345,7 @@ pub fn status(run: &Run, alive: &Alive, warnings: Vec<String>) -> StatusView {
         resume: resumable.then(|| resume_command(&run.id)),
         waiting: waiting(run, alive),
         retry_at: run.retry_at().filter(|_| seen == RunStatus::Paused),
+        saved: saved_progress(run),
     }
 }
 
@@ -370,6 +396,7 @@ pub fn summary(run: &Run) -> Summary {
         findings: findings(run, None),
         looked_at: run.last_look().map(|look| look.at),
         rewinding: run.vcs.rewinding.is_some(),
+        saved: saved_progress(run),
         worktree: run.started.worktree.clone(),
         description: run.plan().description.clone(),
         inputs: run.started.inputs.clone(),

@@ -188,7 +188,6 @@ fn faults_are_worded_for_configurations() {
 fn what_is_not_acted_on_yet_is_said_only_where_it_is_set() {
     let warned = |text: &str| config::parse(text).diagnostics.iter().map(|fault| fault.code).collect::<Vec<_>>();
     for text in [
-        "checkpoint: { mirror: crunch }",
         "store: postgres://host/db",
         "blobs: s3://bucket",
         "executors: { gpu: { submit: sbatch } }",

@@ -236,6 +236,7 @@ fn artifacts_on_resume() {
         path: format!("{name}.txt"),
         bytes: 1,
         digest: digest.to_owned(),
+        report: false,
         kept: false,
         kept_until: None,
         not_kept: None,

@@ -51,6 +51,13 @@ pub enum Error {
     EmptyName(&'static str),
     #[error("no plan: neither onward.yaml nor .onward/plan.yaml is in {}", folder.display())]
     NoPlan { folder: PathBuf },
+    #[error("{} cannot be imported: {why}", path.display())]
+    ImportUnreadable { path: PathBuf, why: String },
+    /// Another run of that name is here.
+    #[error("{why}")]
+    ImportConflict { why: String },
+    #[error("run {run} cannot be exported: {why}")]
+    NoSuchForm { run: RunId, why: String },
     #[error("cannot read the plan {}: {why}", path.display())]
     PlanUnreadable { path: PathBuf, why: String },
     #[error("{file} is not a valid plan")]

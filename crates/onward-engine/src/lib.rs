@@ -32,6 +32,7 @@ pub use background::timer as keep_timer;
 pub use background::{Awake, Detached, HandOver, Kept, detach};
 pub use commands::external_phases::{DoneClaim, NextPhase, NextWork, PhaseReport, Reported};
 pub use commands::fork::Forked;
+pub use commands::import::{BadImport, ForeignFile, FormatExport, Imported};
 pub use commands::init_and_delete::{FirstPlan, InitReport};
 pub use commands::prune::PruneDone;
 pub use commands::replan::Proposed;

@@ -262,6 +262,10 @@ impl FailurePage {
             Error::NoPhases { run } => Self::new(exit::USAGE, "no-phases", what).look_at("show", &run),
             Error::NoSuchCheckpoint(_) => Self::new(exit::NOT_FOUND, "no-checkpoint", what).next("onward log"),
             Error::Ambiguous { candidates, .. } => Self::new(exit::NOT_FOUND, "ambiguous", what).more(candidates),
+            Error::ImportUnreadable { .. } | Error::ImportConflict { .. } => {
+                Self::new(exit::DAMAGED, "not-imported", what).kept(AS_BEFORE)
+            }
+            Error::NoSuchForm { run, .. } => Self::new(exit::DAMAGED, "not-exported", what).look_at("show", &run),
             Error::HomeFolder => Self::new(exit::USAGE, "home-folder", what),
             Error::EmptyName(_) => Self::new(exit::USAGE, "empty-name", what).next("onward list"),
             Error::Untrusted { .. } => untrusted(what),

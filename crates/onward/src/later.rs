@@ -42,8 +42,6 @@ const FLAGS: &[(&[&str], &str, Takes)] = &[
     (START, "budget", Takes::Value),
     (&["init"], "claude-code", Takes::Nothing),
     (&["show"], "format", Takes::Value),
-    (&["show"], "raw", Takes::Nothing),
-    (&["load"], "ask", Takes::Nothing),
     (&["list"], "all-projects", Takes::Nothing),
 ];
 

@@ -1,9 +1,10 @@
 //! The JSON Schemas of what onward reads and prints: made from the types and tables that do it, so that they cannot lie.
 
+use clap::ValueEnum;
 use onward_core::checkpoint::Checkpoint;
 use onward_core::event::Event;
 use onward_core::view::{PhaseRecord, StatusView, WillRun};
-use onward_core::{config, plan};
+use onward_core::{config, formats, plan};
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value, json};
 
@@ -17,6 +18,19 @@ pub(crate) fn written(name: SchemaName) -> String {
         SchemaName::Event => event(),
         SchemaName::Checkpoint => checkpoint(),
         SchemaName::Output => output(),
+        SchemaName::Workflow
+        | SchemaName::PipelineState
+        | SchemaName::Crunch
+        | SchemaName::CrunchIndex
+        | SchemaName::Checkpoint10
+        | SchemaName::Checkpoint11
+        | SchemaName::Checkpoint12
+        | SchemaName::Checkpoint13
+        | SchemaName::Checkpoint20
+        | SchemaName::Checkpoint21 => {
+            let name = name.to_possible_value().expect("no name of a schema is hidden");
+            formats::schema(name.get_name()).expect("each of these names is that of a format")
+        }
     };
     let text = serde_json::to_string_pretty(&value).expect("schemas have only text keys");
     format!("{text}\n")
@@ -299,6 +313,7 @@ mod tests {
             branch: None,
             resumable: false,
             error: None,
+            saved: None,
             findings: Vec::new(),
         };
         has_exactly(&list_item(), &item);

@@ -138,11 +138,12 @@ fn artifacts(phases: &[PhaseRecord]) -> Vec<ArtifactRecord> {
 fn context(fixed: &Fixed, phases: &[PhaseRecord], sections: &Sections) -> WorkContext {
     let told = &sections.context;
     let left_behind = phases.iter().flat_map(|phase| &phase.artifacts).map(|seen| &seen.path);
+    let reports = phases.iter().flat_map(|phase| &phase.artifacts).filter(|seen| seen.report).map(|seen| &seen.path);
     WorkContext {
         branch: fixed.branch.clone(),
         decisions: sections.decisions.clone(),
         files: each_once(told.files.iter().chain(left_behind)),
-        research_reports: told.research_reports.clone(),
+        research_reports: each_once(told.research_reports.iter().chain(reports)),
         plan: fixed.plan.clone(),
         plan_metadata: told.plan.clone(),
         inputs: fixed.inputs.clone(),

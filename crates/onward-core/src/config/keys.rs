@@ -80,8 +80,7 @@ static CHECKPOINT: Keys = Keys::of(
         field("git-commit", Mapping(&GIT_COMMIT), "Commits along the way.").example("{ every: 3 }"),
         field("mirror", OneOrMany(&MIRRORS), "Formats of other tools, kept alongside.")
             .default_items(&[])
-            .example("[pipeline-state]")
-            .not_yet(),
+            .example("[pipeline-state]"),
     ],
 );
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::checkpoint::Trigger;
+use crate::checkpoint::{FileFormat, Trigger};
 use crate::document::reference::preset;
 use crate::document::units;
 use crate::document::word::Word;
@@ -207,6 +207,19 @@ impl Config {
             logs: units::duration(self.word("logs.max_age")).expect("durations are checked when they are read"),
             older_than: None,
         }
+    }
+
+    /// Formats of other tools that are kept alongside: as the plan says, and where it says nothing as the project does.
+    pub fn mirrors(&self, plan: Option<&[String]>) -> Vec<FileFormat> {
+        let configured = self.words("checkpoint.mirror");
+        plan.unwrap_or(&configured).iter().filter_map(|word| FileFormat::parse(word)).collect()
+    }
+
+    /// The folder of mirrors that are folders, where it is not the usual one.
+    pub fn mirror_folder(&self) -> Option<String> {
+        let told =
+            self.values.iter().find(|value| value.key == "checkpoint.storage.location" && value.origin != DEFAULT);
+        told.and_then(|told| told.value.as_str()).map(str::to_owned)
     }
 
     /// Whether stored content is compressed.

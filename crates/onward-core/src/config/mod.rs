@@ -10,4 +10,5 @@ mod read;
 pub use defaults::DEFAULT_FILE;
 pub use keys::{json_schema, reference_page};
 pub use merge::{Compression, Config, ConfigValue, OnNetwork, merge};
+pub(crate) use read::as_written;
 pub use read::{Layer, ParsedConfig, Setting, parse};

@@ -184,7 +184,7 @@ fn value(shape: &Shape, node: &Node) -> Value {
 }
 
 /// Plain words that YAML 1.2 gives a meaning get it; all other text stays text.
-fn as_written(node: &Node) -> Value {
+pub(crate) fn as_written(node: &Node) -> Value {
     match &node.content {
         NodeContent::Sequence(items) => items.iter().map(as_written).collect(),
         NodeContent::Mapping(entries) => {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{PhaseBack, RunResult};
 use crate::checkpoint::{Sections, Trigger};
+use crate::evidence::WorldSeen;
 use crate::replan::RevisionRecord;
 
 /// How a run stands in the file that it is taken over from.
@@ -23,7 +24,7 @@ pub struct RunImported {
     pub triggers: Vec<Trigger>,
     /// None where something is left to be done.
     pub result: Option<RunResult>,
-    /// Parts of the file that could not be taken as they are.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub warnings: Vec<String>,
+    /// Branch and issue as the file has them, for later looks to be compared with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub world: Option<Box<WorldSeen>>,
 }

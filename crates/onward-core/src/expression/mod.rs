@@ -7,6 +7,6 @@ mod template;
 
 pub use condition::{Condition, Past, condition};
 pub use error::ExpressionError;
-pub use reference::Reference;
+pub use reference::{PATHS, Reference};
 pub(crate) use template::substitute_known;
 pub use template::{holds, references, substitute};

@@ -21,6 +21,9 @@ pub enum Reference {
     Attempt,
 }
 
+/// The beginning of the names of folders among the facts of a run.
+pub const PATHS: &str = "paths.";
+
 /// Facts of a run that expressions may name.
 const RUN_FACTS: &[&str] = &["id", "name", "type", "project", "branch"];
 
@@ -34,10 +37,11 @@ impl Reference {
             "matrix" => name(head, tail).map(Reference::Matrix),
             "run" if RUN_FACTS.contains(&tail) => Ok(Reference::Run(tail.to_owned())),
             "run" => Err(format!("`run.` has {}", RUN_FACTS.join(", "))),
+            "paths" => name(head, tail).map(|folder| Reference::Run(format!("{PATHS}{folder}"))),
             "attempt" if text == "attempt" => Ok(Reference::Attempt),
             "phases" => of_phase(tail),
             _ => Err(format!(
-                "`{text}` is no value; there are inputs.NAME, env.NAME, run.id, phases.ID.outputs.NAME, phases.ID.status, matrix.NAME and attempt"
+                "`{text}` is no value; there are inputs.NAME, env.NAME, run.id, paths.NAME, phases.ID.outputs.NAME, phases.ID.status, matrix.NAME and attempt"
             )),
         }
     }
@@ -66,6 +70,7 @@ impl fmt::Display for Reference {
         match self {
             Reference::Input(name) => write!(f, "inputs.{name}"),
             Reference::Env(name) => write!(f, "env.{name}"),
+            Reference::Run(name) if name.starts_with(PATHS) => f.write_str(name),
             Reference::Run(name) => write!(f, "run.{name}"),
             Reference::Output { phase, output } => write!(f, "phases.{phase}.outputs.{output}"),
             Reference::Status(phase) => write!(f, "phases.{phase}.status"),

@@ -97,6 +97,8 @@ const PLAN_FIELDS: &[Field] = &[
         .example("{ git-commit: { every: 3 } }"),
     field("replan", Mapping(&REPLAN), "How the plan may be changed while it runs.")
         .example("{ max: 2, approval: true }"),
+    field("paths", Table(NameRule::Name, &Path), "Named folders, for `${{ paths.NAME }}` and in every checkpoint.")
+        .example("{ test_results: out/results/ }"),
     field("issue", Mapping(&ISSUE), "The issue this work belongs to.").example("{ number: 42 }"),
     field("team", List(&ONE_MEMBER), "Agents that work on it.")
         .example("[{ agent: backend, role: developer }]")
@@ -305,6 +307,7 @@ pub(super) static ARTIFACT_KEYS: Keys = Keys::of(
             .default("false")
             .example("30d"),
         field("max-size", Size, "Larger files are not kept.").example("100MB"),
+        field("kind", Choice(&["report"]), "A report has its place in the context of the run.").example("report"),
     ],
 );
 
@@ -438,8 +441,7 @@ static CHECKPOINT: Keys = Keys::of(
             OneOrMany(&Choice(&["pipeline-state", "checkpoint", "workflow", "crunch"])),
             "Formats of other tools, kept alongside.",
         )
-        .example("[pipeline-state]")
-        .not_yet(),
+        .example("[pipeline-state]"),
     ],
 );
 

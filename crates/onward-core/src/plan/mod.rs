@@ -12,6 +12,7 @@ pub mod graph;
 pub mod inputs;
 mod keys;
 mod lint;
+mod listed_phases;
 mod meaning;
 mod meaning_parts;
 mod model;

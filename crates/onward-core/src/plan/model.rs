@@ -57,6 +57,12 @@ pub struct Plan {
     /// Of a plan in Markdown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub markdown: Option<Box<MarkdownOrigin>>,
+    /// Named folders.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub paths: BTreeMap<String, String>,
+    /// Formats of other tools that are kept alongside, where the plan says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mirror: Option<Vec<String>>,
 }
 
 /// Settings for mini-commits; the project's configuration fills in the rest.
@@ -363,6 +369,8 @@ impl Plan {
             freshness: Freshness::default(),
             issue: None,
             markdown: None,
+            paths: BTreeMap::new(),
+            mirror: None,
         }
     }
 

@@ -9,6 +9,7 @@ use crate::id::PhaseId;
 use crate::markdown::Marker;
 
 use super::keys::PLAN;
+use super::listed_phases;
 use super::meaning;
 use super::model::{Need, Phase, Plan};
 use super::read::{self, Draft};
@@ -123,6 +124,8 @@ fn newer_format(root: &Node) -> Option<Diagnostic> {
 }
 
 fn understand(root: &mut Node, diagnostics: Vec<Diagnostic>) -> Parsed {
+    let mut diagnostics = diagnostics;
+    listed_phases::write_out(root, &mut diagnostics);
     let mut checker = Checker::new(diagnostics);
     checker.check(&Shape::Mapping(&PLAN), root);
     short_forms::write_out(root);

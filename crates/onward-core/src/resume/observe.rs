@@ -71,6 +71,7 @@ pub enum Auto {
 /// All that the record and these facts give rise to.
 pub fn observe(facts: &ResumeFacts<'_>) -> Vec<Finding> {
     let mut found: Vec<Finding> = branch(facts).into_iter().chain(head(facts)).chain(plan(facts)).collect();
+    found.extend(forbidden(facts.run));
     found.extend(phases(facts.run));
     if facts.auto == Auto::Never {
         found.push(Finding::new(FindingKind::AutoResumeDisabled, "the configuration says resume.auto: never"));
@@ -118,6 +119,14 @@ fn commits(number: u64) -> String {
 
 fn commits_are(number: u64) -> String {
     if number == 1 { "1 commit is".to_owned() } else { format!("{number} commits are") }
+}
+
+/// The record that the run was taken over from says that nobody can go on with it.
+fn forbidden(run: &Run) -> Option<Finding> {
+    let told = &run.sections().recovery;
+    let why = if told.warnings.is_empty() { String::new() } else { format!(": {}", told.warnings.join("; ")) };
+    let message = format!("the record that it was taken over from says that it cannot be resumed{why}");
+    told.forbidden.then(|| Finding::new(FindingKind::WorldStops, message))
 }
 
 fn plan(facts: &ResumeFacts<'_>) -> Option<Finding> {

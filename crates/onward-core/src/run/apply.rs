@@ -81,7 +81,9 @@ impl Run {
             | Event::PhaseNotMarked { .. }
             | Event::MarkersSettled { .. }) => self.apply_to_the_marks(event),
             event @ (Event::LimitHit(_) | Event::RunPaused { .. }) => self.apply_to_the_limits(event, at),
-            event @ (Event::RunImported(_) | Event::FilesModified { .. }) => self.apply_to_the_sections(event, at),
+            event @ (Event::RunImported(_) | Event::FilesModified { .. } | Event::MirrorTroubled { .. }) => {
+                self.apply_to_the_sections(event, at)
+            }
             event @ (Event::SnapshotTaken(_)
             | Event::SnapshotMissed { .. }
             | Event::CommitBegun { .. }
@@ -123,9 +125,13 @@ impl Run {
     }
 
     fn left_behind(&mut self, phase: &PhaseId, seen: Option<&Evidence>, artifacts: &[ArtifactSeen]) {
+        let declared = &self.started.plan.phases[self.at(phase)].artifacts;
+        let is_report = |name: &str| declared.iter().any(|artifact| artifact.report && artifact.name == name);
+        let artifacts = artifacts.iter().map(|seen| ArtifactSeen { report: is_report(&seen.name), ..seen.clone() });
+        let artifacts = artifacts.collect();
         self.change(phase, |state| {
             state.seen = seen.cloned().map(Box::new);
-            state.artifacts = artifacts.to_vec();
+            state.artifacts = artifacts;
         });
     }
 

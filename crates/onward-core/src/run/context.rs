@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::state::Run;
-use crate::expression::{self, Condition, Reference};
+use crate::expression::{self, Condition, PATHS, Reference};
 use crate::plan::{Axis, Body, Phase, Plan};
 
 /// Values that only the process has in which an expression is filled in.
@@ -165,7 +165,7 @@ impl Run {
             "type" => Some(self.plan().kind.clone()),
             "project" => Some(self.started.project.clone()),
             "branch" => Some(self.started.branch.clone().unwrap_or_default()),
-            _ => None,
+            other => self.plan().paths.get(other.strip_prefix(PATHS)?).cloned(),
         }
     }
 }

@@ -64,6 +64,7 @@ impl Proof {
                 path: found.path.clone(),
                 bytes: *bytes,
                 digest: digest.clone(),
+                report: false,
                 kept: matches!(copy, ArtifactCopied::Kept { .. }),
                 kept_until: if let ArtifactCopied::Kept { until } = copy { *until } else { None },
                 not_kept: if let ArtifactCopied::Not { why } = copy { Some(why.clone()) } else { None },

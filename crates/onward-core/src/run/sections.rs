@@ -15,7 +15,7 @@ use super::state::{PhaseStatus, Run};
 use super::vcs::put_in_place;
 use crate::checkpoint::{FileModified, IssueSnapshot, Sections};
 use crate::event::{Event, RunImported, RunStarted, StopReason};
-use crate::evidence::IssueSeen;
+use crate::evidence::{IssueSeen, LastLook};
 use crate::patch::{self, Op};
 
 /// Files of the context beyond this are not listed one by one.
@@ -26,9 +26,23 @@ impl Run {
         &self.sections
     }
 
+    /// The last trouble with a mirror.
+    pub fn mirror_trouble(&self, path: &str) -> Option<&str> {
+        self.mirror_troubles.get(path).map(String::as_str)
+    }
+
+    /// Lines about mirrors and about what a file told when the run was taken over from it.
+    pub fn told_warnings(&self) -> Vec<String> {
+        let mirrors = self.mirror_troubles.iter().map(|(path, what)| format!("the mirror {path} {what}"));
+        self.sections.recovery.warnings.iter().cloned().chain(mirrors).collect()
+    }
+
     pub(super) fn apply_to_the_sections(&mut self, event: &Event, at: Timestamp) {
         match event {
             Event::RunImported(imported) => self.imported(imported, at),
+            Event::MirrorTroubled { path, what } => {
+                self.mirror_troubles.insert(path.clone(), what.clone());
+            }
             Event::FilesModified { changed, as_committed, more } => {
                 self.files_modified(changed, as_committed, *more);
             }
@@ -45,6 +59,9 @@ impl Run {
         self.batches_recorded = complete.map(|(batch, _)| batch_number(batch)).collect();
         self.replans.imported(&imported.revisions, &imported.sections.earlier_revisions);
         self.put_sections(&imported.sections);
+        if let Some(world) = &imported.world {
+            self.look = Some(Arc::new(LastLook { at, world: (**world).clone(), findings: Vec::new() }));
+        }
         self.result = imported.result;
         self.stopped = self.result.is_none().then_some(StopReason::Import);
         self.started = Arc::new(RunStarted { triggers: imported.triggers.clone(), ..(*self.started).clone() });

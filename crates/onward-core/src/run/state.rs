@@ -65,6 +65,8 @@ pub struct Run {
     pub state: Value,
     /// The stored sections of a checkpoint.
     pub(super) sections: Sections,
+    /// The last trouble with each mirror, by its path.
+    pub(super) mirror_troubles: BTreeMap<String, String>,
     /// The changes since the last checkpoint: the next one is a patch of just this.
     pub(crate) dirty: Dirty,
     pub(super) phases: Vec<PhaseState>,
@@ -317,7 +319,8 @@ impl Run {
             look: None,
             removed: BTreeMap::new(),
             state: Value::Object(Map::new()),
-            sections: Sections::default(),
+            sections: Sections { artifact_paths: started.plan.paths.clone(), ..Sections::default() },
+            mirror_troubles: BTreeMap::new(),
             dirty: Dirty::default(),
             phases: vec![PhaseState::new(); started.plan.phases.len()],
             whole_is_due: false,

@@ -396,6 +396,7 @@ pub(super) fn leaves_the_tree_alone(event: &Event) -> bool {
         | Event::CommitLeft { .. }
         | Event::RewindBegun(_)
         | Event::FilesModified { .. }
+        | Event::MirrorTroubled { .. }
         | Event::RunRewound(_) => true,
         Event::RunStarted(_)
         | Event::DriverStarted { .. }

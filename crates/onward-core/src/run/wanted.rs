@@ -16,6 +16,10 @@ pub fn wanted(run: &Run, now: Timestamp) -> Vec<Effect> {
     }
     // First: a snapshot or a commit then has the plan as it is.
     let mut effects: Vec<Effect> = run.marks_wanted().map(|phase| Effect::MarkPhase { phase: phase.clone() }).collect();
+    // Before anything is started: whoever starts sees the files as the run stands.
+    if !run.started.mirrors.is_empty() && !run.snapshot_is_wanted() {
+        effects.push(Effect::Mirror);
+    }
     if run.snapshot_is_wanted() {
         effects.push(Effect::Snapshot);
     }

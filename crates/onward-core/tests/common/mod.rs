@@ -35,6 +35,8 @@ pub(crate) fn started(plan: Plan) -> RunStarted {
         triggers: Trigger::ALL.to_vec(),
         snapshots: false,
         commits: None,
+        mirrors: Vec::new(),
+        mirror_folder: None,
         worktree: None,
         changed_before: None,
     }

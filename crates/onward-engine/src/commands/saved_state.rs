@@ -304,6 +304,8 @@ fn started(kind: &str, project: &str, work: &str) -> RunStarted {
         triggers: vec![Trigger::Manual],
         snapshots: false,
         commits: None,
+        mirrors: Vec::new(),
+        mirror_folder: None,
         worktree: None,
         changed_before: None,
     }

@@ -4,7 +4,7 @@ use onward_store::{Alarm, Damage, Health, Inspection, OpenMode, RunFilter, RunRo
 
 use super::code::{DoctorCode, DoctorSeverity};
 use super::findings::{DoctorFinding, Findings, FindingsSoFar, NEWER, REPAIR, StoreFacts, UNREADABLE, rebuilt};
-use super::{attempts, places, recover, remotes, runs};
+use super::{attempts, foreign, places, recover, remotes, runs};
 use crate::Onward;
 
 impl Onward {
@@ -18,6 +18,7 @@ impl Onward {
             found.warning(DoctorCode::Untrusted, ".onward", words, help);
         }
         remotes::examine(&self.project.top, &mut found);
+        foreign::examine(self, &mut found);
         let store = match onward_store::open(&folder, OpenMode::Look) {
             Ok(mut store) => self.examine(&mut *store, &mut found),
             Err(why) => {

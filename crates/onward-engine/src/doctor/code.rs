@@ -29,6 +29,8 @@ pub enum DoctorCode {
     /// The end of what was committed is gone.
     EndLost,
     FlushFailed,
+    /// A file of another tool is damaged, or newer.
+    ForeignFile,
     /// The cached fold of a run is not what its journal says.
     FoldCache,
     GitFailed,
@@ -59,6 +61,8 @@ pub enum DoctorCode {
     Link,
     /// A remote mirrors refs that are ours.
     Mirror,
+    /// A mirror was changed by somebody else.
+    MirrorEdited,
     Network,
     /// A later version wrote it.
     Newer,

@@ -7,6 +7,7 @@ mod checkpoints;
 mod checkup;
 mod code;
 mod findings;
+mod foreign;
 mod places;
 mod put_aside;
 mod rebuild;

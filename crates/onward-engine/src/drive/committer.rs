@@ -257,6 +257,19 @@ pub(crate) fn demand_it_can_begin(started: &RunStarted, inputs: &[Input], now: T
     whole_entry(&run, &all).map(drop).map_err(|why| Error::Unfit { why })
 }
 
+/// The same where each input has a time of its own.
+pub(crate) fn demand_it_can_begin_at(
+    started: &RunStarted,
+    begun: Timestamp,
+    inputs: &[(Input, Timestamp)],
+) -> Result<()> {
+    let (mut run, mut all) = run::start(started.clone(), "", begun);
+    for (input, at) in inputs {
+        all.extend(run::step(&mut run, input, "", *at).map_err(refused)?);
+    }
+    whole_entry(&run, &all).map(drop).map_err(|why| Error::Unfit { why })
+}
+
 /// The first commit of a run: that it is started, and what it starts with.
 pub fn begin(
     store: &mut dyn Store,
@@ -265,11 +278,23 @@ pub fn begin(
     inputs: &[Input],
     (actor, now): (&str, Timestamp),
 ) -> Result<(Run, Stepped)> {
+    let inputs: Vec<(Input, Timestamp)> = inputs.iter().map(|input| (input.clone(), now)).collect();
+    begin_at(store, lease, started, (actor, now), &inputs)
+}
+
+/// The same where each input has a time of its own.
+pub(crate) fn begin_at(
+    store: &mut dyn Store,
+    lease: &Lease,
+    started: &RunStarted,
+    (actor, begun): (&str, Timestamp),
+    inputs: &[(Input, Timestamp)],
+) -> Result<(Run, Stepped)> {
     let mut ids = IdTry::FIRST;
     loop {
-        let (mut run, mut all) = run::start_with_ids(started.clone(), ids, actor, now);
-        for input in inputs {
-            all.extend(run::step(&mut run, input, actor, now).map_err(refused)?);
+        let (mut run, mut all) = run::start_with_ids(started.clone(), ids, actor, begun);
+        for (input, at) in inputs {
+            all.extend(run::step(&mut run, input, actor, *at).map_err(refused)?);
         }
         let entry = whole_entry(&run, &all).map_err(|why| Error::Unfit { why })?;
         reached("start.before-append");

@@ -56,6 +56,7 @@ impl Driver<'_> {
         loop {
             if let Some(ending) = self.committer.run().ending() {
                 self.keep_the_tree()?;
+                self.mirror()?;
                 return Ok(ending);
             }
             let at_once = self.make_it_so()?;
@@ -90,6 +91,12 @@ impl Driver<'_> {
         }
         let kept = keep(self.world.tree(), self.committer.run())?;
         self.take(kept.into_iter().map(Arrived::from).collect())
+    }
+
+    /// The files of other tools as the run stands at its end.
+    fn mirror(&mut self) -> Result<()> {
+        let told = self.world.tree().mirror(self.committer.run());
+        if told.is_empty() { Ok(()) } else { self.take(told.into_iter().map(Arrived::from).collect()) }
     }
 
     /// Makes durable what came, and only then tells anybody.
@@ -167,6 +174,7 @@ impl Driver<'_> {
             | Effect::Stop { .. }
             | Effect::MarkPhase { .. }
             | Effect::Snapshot
+            | Effect::Mirror
             | Effect::Commit { .. } => None,
         });
         due.chain([LOOK_EVERY]).min().unwrap_or(LOOK_EVERY)
@@ -189,6 +197,10 @@ fn act(world: &mut dyn World, run: &Run) -> Result<Vec<Arrived>> {
             Effect::MarkPhase { phase } => Some(world.tree().mark(run, &phase)?),
             Effect::Snapshot => {
                 at_once.extend(keep(world.tree(), run)?.into_iter().map(Arrived::from));
+                None
+            }
+            Effect::Mirror => {
+                at_once.extend(world.tree().mirror(run).into_iter().map(Arrived::from));
                 None
             }
             Effect::Commit { number } => Some(world.tree().commit(run, number)?),

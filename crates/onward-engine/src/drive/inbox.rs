@@ -54,6 +54,10 @@ pub(crate) fn answer_all(committer: &mut Committer<'_>, tree: &mut dyn TreeWorld
             let kept = keep(tree, committer.run())?;
             all.extend(committer.tell(kept, now)?);
         }
+        let told = tree.mirror(committer.run());
+        if !told.is_empty() {
+            all.extend(committer.tell(told, now)?);
+        }
     }
     Ok(all)
 }

@@ -173,6 +173,8 @@ mod tests {
             triggers: Trigger::ALL.to_vec(),
             snapshots: false,
             commits: None,
+            mirrors: Vec::new(),
+            mirror_folder: None,
             worktree: None,
             changed_before: None,
         };

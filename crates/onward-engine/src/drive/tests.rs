@@ -66,6 +66,8 @@ fn started(run: &str) -> RunStarted {
         triggers: vec![Trigger::Manual],
         snapshots: false,
         commits: None,
+        mirrors: Vec::new(),
+        mirror_folder: None,
         worktree: None,
         changed_before: None,
     }

@@ -84,6 +84,11 @@ pub trait TreeWorld {
         None
     }
 
+    /// Brings the files of other tools up to date; tells what went wrong.
+    fn mirror(&mut self, _run: &Run) -> Vec<Input> {
+        Vec::new()
+    }
+
     /// Has the plan's file in Markdown say that a phase is done.
     fn mark(&mut self, run: &Run, phase: &PhaseId) -> Result<Input>;
 

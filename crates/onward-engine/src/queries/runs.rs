@@ -12,7 +12,9 @@ use onward_core::lookup::{self, LookedUp, Name};
 use onward_core::plan::{self, Need, Phase};
 use onward_core::run::{PhaseState, Run, RunStatus, schedule};
 use onward_core::view::durations::PhaseDurations;
-use onward_core::view::{self, Alive, DriverView, NextStep, PhaseRecord, RunQuery, StatusView, Summary, WillRun};
+use onward_core::view::{
+    self, Alive, DriverView, NextStep, PhaseRecord, RunQuery, SavedProgress, StatusView, Summary, WillRun,
+};
 use onward_store::private;
 use onward_store::{
     Alarm, CheckpointFilter, CheckpointRow, DATABASE, DATABASE_FILES, Damage, HEAD, LeaseKind, OpenMode, RunFilter,
@@ -70,6 +72,9 @@ pub struct ListItem {
     pub phases_skipped: usize,
     pub branch: Option<String>,
     pub resumable: bool,
+    /// How far a saved state says that its work is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub saved: Option<SavedProgress>,
     /// The last error, or why the row cannot be read.
     pub error: Option<String>,
     /// The findings of the last driver's start, with their age.
@@ -483,11 +488,12 @@ fn readable(project: &Project, summary: Summary, driver: Option<&DriverView>) ->
         status: status.as_str().to_owned(),
         created_at: Some(summary.created_at),
         updated_at: Some(summary.updated_at),
-        phases_total: summary.phases_total,
-        phases_completed: summary.phases_completed,
+        phases_total: summary.saved.as_ref().map_or(summary.phases_total, |saved| saved.total),
+        phases_completed: summary.saved.as_ref().map_or(summary.phases_completed, |saved| saved.completed),
         phases_skipped: summary.phases_skipped,
         branch: summary.branch,
         resumable: view::is_resumable(status) && summary.phases_total > 0,
+        saved: summary.saved,
         error: summary.error,
         findings,
     }
@@ -508,6 +514,7 @@ fn unreadable(row: &RunRow, why: String) -> ListItem {
         phases_skipped: 0,
         branch: None,
         resumable: false,
+        saved: None,
         error: Some(why),
         findings: Vec::new(),
     }

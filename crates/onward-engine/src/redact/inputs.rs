@@ -292,6 +292,7 @@ pub(crate) fn input(input: Input) -> Input {
         | Input::StopAsked { .. }
         // Cut before it was read: what it says is worked out from that.
         | Input::Import(_)
+        | Input::Mirrored { .. }
         | Input::Rewind(_)
         | Input::Forked { .. }
         | Input::LimitElsewhere(_)

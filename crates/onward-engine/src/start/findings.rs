@@ -120,6 +120,10 @@ fn faults_of(why: &Error) -> Vec<String> {
 impl Onward {
     /// Compares the plan file with the run's plan.
     pub(crate) fn file_now(&self, run: &Run, request: &Request) -> PlanFileSeen {
+        // The plan of a run that was taken over from a file is what that file says, whatever else it names.
+        if run.sections().imported.is_some() && run.started.plan_text.is_empty() {
+            return FileNow::Same.into();
+        }
         let path = self.project.top.join(&run.started.plan_path);
         let Ok(text) = plan_files::plan_text(&path) else { return FileNow::Gone.into() };
         let hash = blake3::hash(text.as_bytes()).to_hex().to_string();

@@ -201,6 +201,8 @@ impl Onward {
             triggers: self.config.triggers(),
             snapshots: self.config.snapshots() && tree.is_kept(),
             commits: commits.filter(|_| tree.is_kept()),
+            mirrors: self.config.mirrors(work.plan.mirror.as_deref()),
+            mirror_folder: self.config.mirror_folder(),
             worktree,
             changed_before,
             plan: work.plan,
@@ -252,9 +254,19 @@ impl Onward {
     /// A new id, and the right to write under it.
     pub(crate) fn create(&mut self, started: &RunStarted, kind: LeaseKind) -> Result<(RunId, Lease)> {
         let now = Timestamp::now();
+        let id = |number| Some(naming::run_id(&started.plan.kind, &started.project, now, number));
+        self.create_as(started, kind, &id)
+    }
+
+    /// The same under the first of these ids that is free.
+    pub(crate) fn create_as(
+        &mut self,
+        started: &RunStarted,
+        kind: LeaseKind,
+        ids: &dyn Fn(u32) -> Option<RunId>,
+    ) -> Result<(RunId, Lease)> {
         let repository = self.repository_of_ids(started)?;
-        for try_number in 1..RUN_ID_TRIES_MAX {
-            let id = naming::run_id(&started.plan.kind, &started.project, now, try_number);
+        for id in (1..RUN_ID_TRIES_MAX).map_while(ids) {
             if let Some(repository) = &repository
                 && claim(repository, &id)? == RunClaim::Taken
             {
@@ -284,7 +296,7 @@ impl Onward {
                 }
             }
         }
-        unreachable!("a second does not hold {RUN_ID_TRIES_MAX} starts")
+        Err(Error::ImportConflict { why: "no id is left for the run: it is taken in this repository".to_owned() })
     }
 
     /// The folder of the run's attempts, made before the first of them: where it is missing later, it was taken away.

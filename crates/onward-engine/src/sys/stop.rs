@@ -165,7 +165,7 @@ impl Drop for OpenRequest {
 }
 
 /// The error of whoever does not go on, since a stop was asked for.
-pub(crate) fn demand_none() -> Result<()> {
+pub fn demand_none() -> Result<()> {
     asked().map_or(Ok(()), |signal| Err(Error::Stopped { signal }))
 }
 

@@ -10,6 +10,7 @@ mod call;
 mod changes;
 mod commit;
 mod compare;
+pub(crate) mod exclude;
 mod filters;
 mod head;
 mod journal_copy;

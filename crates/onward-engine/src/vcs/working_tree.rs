@@ -11,6 +11,7 @@ use onward_core::plan::globs::Globs;
 use onward_core::run::Run;
 
 use crate::Onward;
+use crate::drive::mirror::Mirrors;
 use crate::drive::world::{Direction, FilesOutcome, RewindSince, TreeWorld};
 use crate::error::Result;
 use crate::markdown_file;
@@ -35,6 +36,7 @@ pub(crate) struct WorkingTree {
     lock: Option<TreeLock>,
     /// The state in which the changed files were last told.
     compared: Option<Compared>,
+    mirrors: Mirrors,
 }
 
 /// All that the list of changed files depends on.
@@ -50,7 +52,14 @@ impl WorkingTree {
     pub(crate) fn of(project: &Project, worktree: Option<&str>) -> Self {
         let top = worktree.map_or(project.top.as_path(), Path::new);
         let repository = Repository::open(top, &project.store_folder());
-        Self { project: project.clone(), top: top.to_owned(), repository, lock: None, compared: None }
+        Self {
+            project: project.clone(),
+            top: top.to_owned(),
+            repository,
+            lock: None,
+            compared: None,
+            mirrors: Mirrors::default(),
+        }
     }
 
     /// The same for a driver: as long as this lives nobody else brings files back here.
@@ -199,6 +208,10 @@ impl TreeWorld for WorkingTree {
         let files = repository.modified(kept.head.as_deref(), &kept.commit, &run.sections().files_modified).ok()?;
         self.compared = Some(now);
         Some(Input::TreeSeen { files })
+    }
+
+    fn mirror(&mut self, run: &Run) -> Vec<Input> {
+        self.mirrors.write(&self.project, run)
     }
 
     fn mark(&mut self, run: &Run, phase: &PhaseId) -> Result<Input> {

@@ -172,6 +172,7 @@ impl Oracle {
             | Event::RunForked { .. }
             | Event::RunImported(_)
             | Event::FilesModified { .. }
+            | Event::MirrorTroubled { .. }
             | Event::AttemptAdopted { .. }
             | Event::BatchCompleted { .. }
             | Event::StopAsked { .. }

@@ -156,6 +156,7 @@ fn artifact(dice: &mut Dice) -> DeclaredArtifact {
         name: "made".to_owned(),
         path: "made".to_owned(),
         required: dice.percent(70),
+        report: false,
         keep: KeepCopy::No,
         max_bytes: None,
     }

@@ -195,6 +195,8 @@ impl Story {
             branch: None,
             triggers: Trigger::ALL.to_vec(),
             snapshots: self.throw(100) < 60,
+            mirrors: Vec::new(),
+            mirror_folder: None,
             commits: (self.throw(100) < 60).then(|| CommitRule {
                 every: u32::try_from(1 + self.throw(4)).expect("small"),
                 message: "checkpoint: phases {first}-{last} complete".to_owned(),

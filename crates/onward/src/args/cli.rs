@@ -90,9 +90,9 @@ pub(crate) enum Verb {
     Load(LoadArgs),
     /// Watch a run that is killed twice and goes on; takes fifteen seconds, leaves nothing behind.
     Demo,
-    /// Export a run as one file.
+    /// Export a run as one file, or in the format of another tool.
     Export(ExportArgs),
-    /// Import a run from a file.
+    /// Import a run from a file, ours or another tool's.
     Import(ImportArgs),
     /// Make a project here: the folder .onward with a commented configuration.
     Init(InitArgs),

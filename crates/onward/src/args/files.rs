@@ -16,6 +16,12 @@ pub(crate) struct ExportArgs {
     /// Include the snapshots of the working tree and their history.
     #[arg(long, conflicts_with = "redact")]
     pub(crate) with_files: bool,
+    /// Format of another tool: workflow, checkpoint, pipeline-state or crunch.
+    #[arg(long, value_name = "FORMAT", conflicts_with_all = ["with_files", "redact"])]
+    pub(crate) format: Option<String>,
+    /// Print the empty pipeline state of a branch.
+    #[arg(long, value_name = "BRANCH", conflicts_with_all = ["run", "format", "with_files", "redact"])]
+    pub(crate) skeleton: Option<String>,
     /// Cut out the secrets that are known now, once more.
     #[arg(long)]
     pub(crate) redact: bool,
@@ -23,7 +29,7 @@ pub(crate) struct ExportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
-    /// File to import.
+    /// File to import, or folder with files of another tool.
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) output: Json,

@@ -162,7 +162,13 @@ const EXAMPLES: &[(&str, [(&str, &str); 2])] = &[
             ("onward export @ --with-files --output run.onward", "with the snapshots of its files"),
         ],
     ),
-    ("import", [("onward import run.onward", "bring a run in"), ("onward import run.onward --json", "for a program")]),
+    (
+        "import",
+        [
+            ("onward import run.onward", "bring a run in"),
+            ("onward import .claude/pipeline-state.json", "the run of another tool"),
+        ],
+    ),
     ("init", [("onward init", "make a project here"), ("onward init --plan", "with a commented plan to begin with")]),
     ("check", [("onward check onward.yaml", "check a plan"), ("onward check onward.yaml --json", "for an editor")]),
     ("config", [("onward config", "show every value"), ("onward config --origin", "and the file that sets it")]),

@@ -55,8 +55,11 @@ pub(crate) struct LogArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// Id of a checkpoint or of a run.
+    /// Id of a checkpoint or of a run, or a file of another tool.
     pub(crate) id: String,
+    /// Print a file of another tool byte for byte.
+    #[arg(long)]
+    pub(crate) raw: bool,
     #[command(flatten)]
     pub(crate) output: Json,
 }

@@ -160,6 +160,9 @@ pub(crate) struct LoadArgs {
     pub(crate) kind: String,
     /// Project, matched exactly.
     pub(crate) project: Option<String>,
+    /// Ask a person first whether to go on with it.
+    #[arg(long)]
+    pub(crate) ask: bool,
     #[command(flatten)]
     pub(crate) output: Json,
 }

@@ -51,6 +51,22 @@ pub(crate) enum SchemaName {
     Checkpoint,
     Config,
     Output,
+    Workflow,
+    PipelineState,
+    Crunch,
+    CrunchIndex,
+    #[value(name = "checkpoint-1.0")]
+    Checkpoint10,
+    #[value(name = "checkpoint-1.1")]
+    Checkpoint11,
+    #[value(name = "checkpoint-1.2")]
+    Checkpoint12,
+    #[value(name = "checkpoint-1.3")]
+    Checkpoint13,
+    #[value(name = "checkpoint-2.0")]
+    Checkpoint20,
+    #[value(name = "checkpoint-2.1")]
+    Checkpoint21,
 }
 
 #[derive(Debug, Args)]

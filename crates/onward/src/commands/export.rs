@@ -8,12 +8,18 @@ use std::path::Path;
 use onward_core::exit;
 use onward_engine::{Error, ExportParts, Onward, Redacted, Snapshots};
 
-use super::here;
+use super::{export_as, here};
 use crate::args;
 use crate::failure::Failure;
 use crate::render;
 
 pub(super) fn export(args: &args::ExportArgs) -> Result<u8, Failure> {
+    if let Some(branch) = &args.skeleton {
+        return export_as::skeleton(branch, args.output.as_deref());
+    }
+    if let Some(word) = &args.format {
+        return export_as::export_as(word, args);
+    }
     if args.output.is_none() && std::io::stdout().is_terminal() {
         return Err(Failure::usage("a run as one file is not for a terminal: name a file with --output"));
     }

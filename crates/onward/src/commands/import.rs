@@ -5,19 +5,22 @@ use std::io::Read;
 use std::path::Path;
 
 use onward_core::exit;
-use onward_engine::{Error, ImportedRun, Lineage, Onward, PORTABLE_BYTES_MAX, is_portable};
+use onward_core::formats::BadFile;
+use onward_engine::{BadImport, Error, ImportedRun, Lineage, Onward, PORTABLE_BYTES_MAX, is_portable};
 use serde_json::json;
 
 use super::here;
 use crate::args;
 use crate::failure::Failure;
-use crate::render;
+use crate::render::{self, safe};
 
 pub(super) fn import(args: &args::ImportArgs) -> Result<u8, Failure> {
+    if args.file.is_dir() {
+        return foreign(args);
+    }
     let bytes = read(&args.file)?;
     if !is_portable(&bytes) {
-        let why = format!("{} is none of the forms that this version can import", args.file.display());
-        return Err(Error::NotAForm { why }.into());
+        return foreign(args);
     }
     let mut onward = Onward::work_or_new(&here()?)?;
     let imported = onward.import_run(&bytes).map_err(|why| why.in_file(&args.file))?;
@@ -58,4 +61,36 @@ fn warnings(imported: &ImportedRun) -> Vec<String> {
             .to_owned()
     });
     lineage.into_iter().chain(imported.notes.iter().cloned()).chain(untrusted).collect()
+}
+
+/// Files of other tools.
+fn foreign(args: &args::ImportArgs) -> Result<u8, Failure> {
+    let imported = Onward::work_or_new(&here()?)?.import_files(&args.file)?;
+    for warning in &imported.warnings {
+        render::say(&format!("warning: {}\n", safe::line(warning)));
+    }
+    for bad in &imported.bad {
+        render::say(&format!("error: {}\n", safe::line(&line(bad))));
+    }
+    if args.output.json {
+        let bad: Vec<String> = imported.bad.iter().map(line).collect();
+        render::answer_json(&json!({ "runs": imported.runs, "warnings": imported.warnings, "refused": bad }));
+    } else {
+        imported.runs.iter().for_each(|run| render::answer(&format!("{}\n", safe::line(run.as_str()))));
+    }
+    Ok(code(&imported.bad))
+}
+
+fn line(bad: &BadImport) -> String {
+    format!("{} is not imported: {}", bad.path.display(), bad.why)
+}
+
+/// Newer files are newer only where none is damaged.
+fn code(bad: &[BadImport]) -> u8 {
+    let newer = |bad: &BadImport| matches!(bad.why, BadFile::Newer(_));
+    match bad {
+        [] => exit::DONE,
+        all if all.iter().all(newer) => exit::NEWER,
+        _ => exit::DAMAGED,
+    }
 }

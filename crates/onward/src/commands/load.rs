@@ -1,16 +1,68 @@
 //! `onward load`.
 
-use onward_core::checkpoint::saved_form;
+use jiff::Timestamp;
+use onward_core::checkpoint::{Checkpoint, saved_form};
 use onward_core::exit;
-use onward_engine::Onward;
+use onward_core::question::{Offer, Question};
+use onward_engine::{Error, Onward};
 
 use super::here;
 use crate::args;
 use crate::failure::Failure;
-use crate::render;
+use crate::prompt::{self, ResumeAnswer};
+use crate::render::{self, safe};
 
 pub(super) fn load(args: &args::LoadArgs) -> Result<u8, Failure> {
     let checkpoint = Onward::look(&here()?)?.load_saved(&args.kind, args.project.as_deref())?;
-    render::answer_json(&saved_form(&checkpoint));
-    Ok(exit::DONE)
+    if !args.ask {
+        render::answer_json(&saved_form(&checkpoint));
+        return Ok(exit::DONE);
+    }
+    if !prompt::somebody_is_there(false) {
+        return Err(wanted(&checkpoint));
+    }
+    ask(&checkpoint, args)
+}
+
+/// The question about a saved state; whoever starts anew finds nothing.
+fn ask(checkpoint: &Checkpoint, args: &args::LoadArgs) -> Result<u8, Failure> {
+    let mut question = render::question::saved(checkpoint, Timestamp::now());
+    for _ in 0..prompt::TRIES_MAX {
+        let Some(answer) = prompt::ask(&question) else { return Err(wanted(checkpoint)) };
+        let nothing = || Error::NothingSaved { kind: args.kind.clone(), project: args.project.clone() };
+        match prompt::answer(&answer) {
+            ResumeAnswer::Resume => {
+                render::answer_json(&saved_form(checkpoint));
+                return Ok(exit::DONE);
+            }
+            ResumeAnswer::Fresh | ResumeAnswer::Abandon => {
+                Onward::work(&here()?)?.archive(&checkpoint.run)?;
+                return Err(nothing().into());
+            }
+            ResumeAnswer::Delete => {
+                let sure = prompt::ask(&render::question::delete(checkpoint.run.as_str()));
+                if sure.is_some_and(|sure| prompt::is_yes(&sure)) {
+                    Onward::work(&here()?)?.delete(checkpoint.run.as_str())?;
+                    return Err(nothing().into());
+                }
+            }
+            ResumeAnswer::View => {
+                let text = serde_json::to_string_pretty(&saved_form(checkpoint)).unwrap_or_default();
+                render::say(&format!("{}\n", safe::block(&text)));
+            }
+            ResumeAnswer::Pick | ResumeAnswer::No | ResumeAnswer::Unclear => {}
+        }
+        render::question::SAVED_CHOICES.clone_into(&mut question);
+    }
+    Err(wanted(checkpoint))
+}
+
+fn wanted(checkpoint: &Checkpoint) -> Failure {
+    let run = &checkpoint.run;
+    let choices = vec![
+        Offer::new("take it as it is", format!("onward load {} {}", checkpoint.kind, checkpoint.project)),
+        Offer::new("look at it", format!("onward show {run}")),
+    ];
+    let reasons = vec!["a person was to be asked whether to go on with the saved state".to_owned()];
+    Failure::answer_needed(Question { reasons, choices, ..Question::new(run.clone()) })
 }

@@ -17,6 +17,8 @@ mod diff;
 mod doctor;
 mod explain;
 mod export;
+mod export_as;
+mod foreign;
 mod fork;
 mod graph;
 mod import;

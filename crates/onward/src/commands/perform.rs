@@ -98,6 +98,8 @@ fn dispatch(cli: &Cli, reader: Audience) -> u8 {
         Some(Verb::Fork(args)) => fork::fork(args),
         Some(Verb::Save(args)) => save::save(args),
         Some(Verb::Load(args)) => load::load(args),
+        Some(Verb::Import(args)) => import::import(args),
+        Some(Verb::Export(args)) => export::export(args),
         Some(Verb::State(args)) => state::state(&args.verb),
         Some(Verb::Schema(args)) => Ok(schema::schema(args)),
         Some(Verb::Config(args)) => config::config(args),
@@ -107,8 +109,6 @@ fn dispatch(cli: &Cli, reader: Audience) -> u8 {
         Some(Verb::Keep(args)) => keep::keep(args),
         Some(Verb::Doctor(args)) => doctor::doctor(args),
         Some(Verb::Trust(args)) => trust::trust(args),
-        Some(Verb::Export(args)) => export::export(args),
-        Some(Verb::Import(args)) => import::import(args),
         Some(Verb::Archive(args)) => archive::archive(args),
         Some(Verb::Delete(args)) => delete::delete(args),
         Some(Verb::Next(args)) => next::next(args),
@@ -167,6 +167,7 @@ fn heeds_signals(verb: &Verb) -> bool {
         | Verb::Diff(_)
         | Verb::Next(_)
         | Verb::Load(_)
+        | Verb::Export(_)
         | Verb::Init(_)
         | Verb::Check(_)
         | Verb::Config(_)
@@ -175,7 +176,6 @@ fn heeds_signals(verb: &Verb) -> bool {
         | Verb::Doctor(_)
         | Verb::Trust(_)
         | Verb::Prune(_)
-        | Verb::Export(_)
         | Verb::Delete(_)
         | Verb::Man(_)
         | Verb::Completions(_) => false,

@@ -1,8 +1,11 @@
 //! `onward show ID`.
 
+use std::path::Path;
+
 use jiff::Timestamp;
 use onward_core::exit;
-use onward_engine::{Onward, Shown};
+use onward_core::formats::{self, BadFile};
+use onward_engine::{ForeignFile, Onward, Shown};
 
 use super::here;
 use crate::args;
@@ -10,7 +13,11 @@ use crate::failure::Failure;
 use crate::render;
 
 pub(super) fn show(args: &args::ShowArgs) -> Result<u8, Failure> {
-    let shown = Onward::look(&here()?)?.show(&args.id).map_err(|why| {
+    let mut onward = Onward::look(&here()?)?;
+    if let Some(file) = onward.foreign_file(Path::new(&args.id)) {
+        return Ok(foreign(&file, args));
+    }
+    let shown = onward.show(&args.id).map_err(|why| {
         let failure = Failure::from(why);
         // What cannot be understood is still somebody's only record: they get to see it. A program finds it in the error.
         if let Some(raw) = failure.raw.as_ref().filter(|_| !args.output.json) {
@@ -27,4 +34,27 @@ pub(super) fn show(args: &args::ShowArgs) -> Result<u8, Failure> {
         render::answer(&render::show::show(&shown, Timestamp::now()));
     }
     Ok(exit::DONE)
+}
+
+/// A file of another tool: told in words, or as it is.
+fn foreign(file: &ForeignFile, args: &args::ShowArgs) -> u8 {
+    let raw = || render::answer_bytes(&file.bytes);
+    match &file.read {
+        Ok(_) if args.raw => raw(),
+        Ok(taken) if args.output.json => {
+            let imported = taken.step.imported.sections.imported.as_ref();
+            render::answer_json(&imported.map(|imported| &imported.document));
+        }
+        Ok(taken) => render::answer(&render::safe::block(&formats::told(taken))),
+        Err(why) => {
+            raw();
+            let path = render::safe::line(&file.path.display().to_string());
+            render::say(&format!("error: {path}: {}\n", render::safe::line(&why.to_string())));
+        }
+    }
+    match &file.read {
+        Ok(_) => exit::DONE,
+        Err(BadFile::Newer(_)) => exit::NEWER,
+        Err(BadFile::Damaged(_)) => exit::DAMAGED,
+    }
 }

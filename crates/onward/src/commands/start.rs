@@ -18,6 +18,7 @@ use super::after_failure::{self, Decided};
 use super::ask::{self, Said, Settled};
 use super::ask_approval::{self, Asker};
 use super::detach;
+use super::foreign;
 use super::steer::refuse_inside_a_phase;
 use super::{here, or_lost, prune, replan};
 use crate::args;
@@ -114,6 +115,16 @@ fn go_on(
         }
     }
     request = onward.by_id(request, &found);
+    if person && request.want == Want::Plain {
+        match foreign::ask(&mut onward)? {
+            Some(run) => {
+                request.want = Want::ResumeRun(Some(run.to_string()));
+                let found = onward.find(&request)?;
+                return drive(onward, request, found, person, report);
+            }
+            None => stop::demand_none()?,
+        }
+    }
     if let Some(one) = ask::open_question(&request, &found) {
         if args.yes {
             request.want = Want::Resume(Some(one.run.id.to_string()));

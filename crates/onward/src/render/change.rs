@@ -102,6 +102,7 @@ impl ChangeLines {
             | Event::RunArchived
             | Event::RunImported(_)
             | Event::FilesModified { .. }
+            | Event::MirrorTroubled { .. }
             | Event::StateChanged { .. } => None,
         }
     }

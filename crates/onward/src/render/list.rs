@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use jiff::Timestamp;
-use onward_core::view;
+use onward_core::view::{self, SavedProgress};
 use onward_engine::ListItem;
 use serde::Serialize;
 
@@ -31,7 +31,10 @@ fn row(item: &ListItem, width: usize, now: Timestamp) -> String {
         "archived" => paint::dim(&status),
         _ => paint::doubtful(&status),
     };
-    let done = format!("{}/{}", item.phases_completed - item.phases_skipped, item.phases_total);
+    let done = match &item.saved {
+        Some(saved) => safe::line(&progress(saved)),
+        None => format!("{}/{}", item.phases_completed - item.phases_skipped, item.phases_total),
+    };
     let changed = item.updated_at.map(|at| time::ago(at, now)).unwrap_or_default();
     let run = safe::line(item.run.as_str());
     let mut out = format!("{run:<width$}  {status}  {done:>7}  {changed:<16}  {}", safe::line(&item.plan));
@@ -42,6 +45,14 @@ fn row(item: &ListItem, width: usize, now: Timestamp) -> String {
     }
     out.push_str(&found(item));
     out
+}
+
+/// The progress of a saved state.
+pub(crate) fn progress(saved: &SavedProgress) -> String {
+    match &saved.current {
+        Some(current) => format!("phase {current} of {}", saved.total),
+        None => format!("{} of {} phases done", saved.completed, saved.total),
+    }
 }
 
 /// The last findings, of a start or of a driver.
@@ -55,7 +66,10 @@ pub(crate) fn unfinished(items: &[ListItem], now: Timestamp) -> String {
     let mut out = String::new();
     for item in items {
         let changed = item.updated_at.map(|at| format!(", last change {}", time::ago(at, now))).unwrap_or_default();
-        let done = view::progress_in_words(item.phases_completed, item.phases_skipped, item.phases_total);
+        let done = match &item.saved {
+            Some(saved) => safe::line(&progress(saved)),
+            None => view::progress_in_words(item.phases_completed, item.phases_skipped, item.phases_total),
+        };
         let title = paint::bold(&safe::line(&item.title));
         let run = safe::line(item.run.as_str());
         let _ = writeln!(out, "{title}   plan {}   {}   {done}{changed}", safe::line(&item.plan), item.status);

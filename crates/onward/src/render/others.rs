@@ -14,9 +14,7 @@ pub(crate) fn line(places: &[String]) -> String {
     let more = places.len().saturating_sub(PLACES_SHOWN_MAX);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let (shown, is) = (shown.join(", "), if places.len() == 1 { "is" } else { "are" });
-    format!(
-        "note: {shown}{more} {is} of another tool, with work that could be moved in; this version cannot import it yet\n"
-    )
+    format!("note: {shown}{more} {is} of another tool, with work that could be moved in: onward import PATH\n")
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ pub(super) fn heading(view: &StatusView, now: Timestamp) -> String {
         paint::bold(&safe::line(&view.title)),
         safe::line(view.run.as_str()),
         safe::line(&view.plan),
-        view.progress(),
+        view.saved.as_ref().map_or_else(|| view.progress(), |saved| safe::line(&super::list::progress(saved))),
         time::ago(view.updated_at, now),
     )
 }

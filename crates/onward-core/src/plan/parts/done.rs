@@ -12,6 +12,9 @@ pub struct DeclaredArtifact {
     /// The phase is not done without it.
     pub required: bool,
     pub keep: KeepCopy,
+    /// It is a research report, and has its place in the context of the run.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub report: bool,
     /// Size limit; a larger artifact is not kept.
     pub max_bytes: Option<u64>,
 }
@@ -24,4 +27,9 @@ pub enum KeepCopy {
     /// As long as the run is.
     Forever,
     For(Duration),
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+fn is_false(flag: &bool) -> bool {
+    !*flag
 }

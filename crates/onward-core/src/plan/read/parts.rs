@@ -69,6 +69,7 @@ pub(super) fn artifacts(node: &Node) -> Vec<DeclaredArtifact> {
             path: block.text().map(str::to_owned).or_else(|| keys.text("path")).unwrap_or_default(),
             required: keys.flag("required"),
             keep: keep(keys),
+            report: keys.text("kind").as_deref() == Some("report"),
             max_bytes: keys.size("max-size"),
         }
     });

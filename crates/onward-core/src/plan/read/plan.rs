@@ -24,6 +24,8 @@ pub(in crate::plan) fn plan(root: &Node) -> Plan {
         replan: top.inner("replan", &REPLAN).map(parts::replan),
         freshness: freshness::freshness(root),
         issue: freshness::issue(root),
+        paths: top.pairs("paths").into_iter().collect(),
+        mirror: checkpoint.and_then(|checkpoint| checkpoint.get("mirror")).map(texts),
         ..Plan::new(top.text("name").unwrap_or_default(), top.text("type").unwrap_or_default())
     }
 }

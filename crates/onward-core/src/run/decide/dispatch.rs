@@ -26,6 +26,7 @@ pub(in crate::run) fn decide(run: &Run, input: &Input, now: Timestamp) -> Result
         Input::StopAsked { by } => Ok(stop::stop(run, *by)),
         Input::TreeSeen { files } => Ok(sections::tree_seen(run, files).into_iter().collect()),
         Input::Import(step) => Ok(sections::import(run, step, now)),
+        Input::Mirrored { told } => Ok(sections::mirrored(run, told)),
         Input::Snapshotted(result) => Ok(vec![vcs::snapshotted(result)]),
         Input::KeptBeforeClean { phase, attempt, snapshot } => {
             Ok(vcs::kept_before_clean(run, phase, *attempt, snapshot, now))

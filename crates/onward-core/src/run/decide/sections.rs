@@ -1,12 +1,14 @@
 //! Facts for the sections: changed files, and runs that are taken over from files.
 
 use jiff::Timestamp;
+use serde_json::Value;
 
 use crate::checkpoint::FileModified;
 use crate::event::Event;
 use crate::id::Seq;
-use crate::input::ImportStep;
+use crate::input::{ImportStep, MirrorTold};
 use crate::naming::checkpoint_id;
+use crate::patch::Op;
 use crate::run::state::Run;
 
 /// So many changed files are named.
@@ -26,12 +28,19 @@ pub(super) fn tree_seen(run: &Run, files: &[FileModified]) -> Option<Event> {
 
 /// The run as a file has it, and the checkpoint that the file is.
 pub(super) fn import(run: &Run, step: &ImportStep, now: Timestamp) -> Vec<Event> {
-    let place = Seq(run.seq.0 + 2);
+    let state = step.state.clone().filter(|state| !state.is_empty());
+    let ops = state.map(|state| vec![Op::Set { path: String::new(), value: Value::Object(state) }]);
+    let place = Seq(run.seq.0 + 2 + u64::from(ops.is_some()));
     let id = step.checkpoint.clone();
     let id = id.unwrap_or_else(|| checkpoint_id(&run.id, step.phase.as_ref(), place, now, run.ids));
     let (triggers, phase) = (step.triggers.clone(), step.phase.clone());
-    vec![
-        Event::RunImported(Box::new(step.imported.clone())),
-        Event::CheckpointTaken { id, triggers, phase, name: None },
-    ]
+    let imported = Event::RunImported(Box::new(step.imported.clone()));
+    let state = ops.map(|ops| Event::StateChanged { ops });
+    std::iter::once(imported).chain(state).chain([Event::CheckpointTaken { id, triggers, phase, name: None }]).collect()
+}
+
+/// The same trouble again is no news.
+pub(super) fn mirrored(run: &Run, told: &[MirrorTold]) -> Vec<Event> {
+    let news = told.iter().filter(|told| run.mirror_trouble(&told.path) != Some(told.what.as_str()));
+    news.map(|told| Event::MirrorTroubled { path: told.path.clone(), what: told.what.clone() }).collect()
 }

@@ -1,0 +1,254 @@
+//! Files of other tools: read, written, and read again. Nothing that a format can hold is lost, and no bytes bring a reader down.
+
+use jiff::Timestamp;
+use onward_core::checkpoint::{Checkpoint, FileFormat};
+use onward_core::formats::{self, BadFile, TakenRun};
+use onward_core::id::RunId;
+use onward_core::input::Input;
+use onward_core::run::{self, PhaseStatus, Run};
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+fn at() -> Timestamp {
+    "2026-02-19T10:00:00Z".parse().expect("a time")
+}
+
+fn map(value: &Value) -> Map<String, Value> {
+    value.as_object().expect("an object").clone()
+}
+
+fn read(document: &Value) -> TakenRun {
+    formats::read(map(document), "in.json", at()).unwrap_or_else(|why| panic!("{why}: {document}"))
+}
+
+/// The run that is begun from a file.
+fn begun(taken: &TakenRun) -> Run {
+    let (mut run, _) = run::start(taken.started(RunId::new("run_1"), "demo"), "ada", taken.created_at);
+    run::step(&mut run, &Input::Import(Box::new(taken.step.clone())), "ada", taken.updated_at).expect("it is new");
+    run
+}
+
+/// Written from the run alone, as if it had never been a file.
+fn own(run: &Run, format: FileFormat) -> Value {
+    let checkpoint = Checkpoint { imported: None, ..formats::as_it_stands(run) };
+    Value::Object(formats::export(&checkpoint, format).expect("what we write is valid"))
+}
+
+const WORKFLOW: &str = r#"{"workflow_id": "implement_027_auth", "plan_path": "p.md", "current_phase": 3, "completed_phases": [1, 2],
+    "phase_metadata": {"1": {"status": "completed", "artifacts": ["a.md"], "duration_minutes": 45.5, "timestamp": "2025-10-21T10:30:00Z"}},
+    "replan_history": [{"phase": 3, "reason": "complexity", "timestamp": "2025-10-21T12:00:00Z"}], "replan_count": {"3": 2},
+    "artifact_paths": {"out": "o/"}, "context_metadata": {"research_reports": ["r.md"], "plan_metadata": {"phases": 5}}, "x": [null]}"#;
+const CHECKPOINT: &str = r#"{"checkpoint_id": "orchestrate_auth_20251003_184530", "workflow_type": "orchestrate", "project_name": "auth",
+    "created_at": "2025-10-03T18:45:30Z", "updated_at": "2025-10-03T18:52:15Z", "status": "in_progress", "current_phase": 2,
+    "total_phases": 3, "completed_phases": [1], "workflow_state": {"a": false, "b": null}, "last_error": "it broke", "y": {"z": 1}}"#;
+const PIPELINE: &str = r#"{"completed_phases": [{"id": "a", "name": "A", "timestamp": "2026-02-19T10:05:00Z", "commit_sha": "a1b2c3d", "q": 1}],
+    "current_phase": {"id": "b", "name": "B", "progress_description": "half"},
+    "remaining_phases": [{"id": "c", "name": "C", "dependencies": ["b"], "w": [2]}],
+    "context_summary": {"branch": "main", "key_decisions": ["REST"], "file_paths": ["x.rs"]},
+    "created_at": "2026-02-19T10:00:00Z", "updated_at": "2026-02-19T10:22:00Z"}"#;
+const CRUNCH: &str = "checkpoint_id: CP-enrich-20250114-b4c5\nversion: \"1.0\"\ncreated_at: \"2025-01-14T10:30:00Z\"\nissue_number: 42\n\
+workflow_state:\n  current_phase: enrich\n  current_state_label: state:enrich\nissue_snapshot:\n  title: T\n  body: B\n  labels: [x]\n  branch: f\n\
+execution_graph:\n  node_states:\n    batch_1_task_1:\n      status: complete\n      completed_at: \"2025-01-14T09:58:00Z\"\n    batch_2_task_1:\n      status: running\n\
+acp_state:\n  pending_messages:\n    - MSG-1\n  awaiting_response: []\n  conflicts_in_progress: [CONF-1]\n\
+knowledge_context:\n  injected_entries: [KE-1]\nrecovery_info:\n  can_resume: true\n  warnings: []\nodd: {deep: [1]}\n";
+
+const ALL: [&str; 4] = [WORKFLOW, CHECKPOINT, PIPELINE, CRUNCH];
+
+/// A file of each format is taken over and written again at once: not a byte of what it says is different, also where nobody
+/// understands it; the checkpoint form is in its newest version.
+#[test]
+fn what_was_not_touched_comes_out_as_it_went_in() {
+    for text in ALL {
+        let document = formats::document(text.as_bytes()).expect("it is well formed");
+        let taken = formats::read(document.clone(), "in", at()).expect("it is valid");
+        let format = taken.format;
+        let out = formats::export(&formats::as_it_stands(&begun(&taken)), format);
+        let expected =
+            if format == FileFormat::Checkpoint { formats::upgraded(document).expect("known") } else { document };
+        let mut out = out.expect("it can be written");
+        if format == FileFormat::Crunch {
+            // The id of the checkpoint is that of the file; what is written now is another moment.
+            out.insert("created_at".to_owned(), expected["created_at"].clone());
+            out.insert("workflow_state".to_owned(), expected["workflow_state"].clone());
+        }
+        assert_eq!(Value::Object(out), Value::Object(expected), "{format:?}");
+    }
+}
+
+/// Every required field is missing once, and null once: the file is refused, and the field is named.
+#[test]
+fn a_missing_field_is_named() {
+    let cases: [(&str, &[&str]); 4] = [
+        (WORKFLOW, &["workflow_id", "plan_path", "completed_phases"]),
+        (CHECKPOINT, &["checkpoint_id", "workflow_type", "project_name", "created_at", "status"]),
+        (PIPELINE, &["completed_phases", "remaining_phases", "context_summary", "created_at", "updated_at"]),
+        (CRUNCH, &["checkpoint_id", "version", "created_at", "workflow_state", "recovery_info"]),
+    ];
+    for (text, fields) in cases {
+        for field in fields {
+            for with_null in [false, true] {
+                let mut document = formats::document(text.as_bytes()).expect("it is well formed");
+                document.shift_remove(*field);
+                if with_null {
+                    document.insert((*field).to_owned(), Value::Null);
+                }
+                match formats::read(document, "in", at()) {
+                    Err(BadFile::Damaged(why)) => assert!(why.contains(field), "{why} does not name {field}"),
+                    other => panic!("without {field}: {other:?}"),
+                }
+            }
+        }
+    }
+}
+
+/// Versions that nobody knows yet are told from those that there never were.
+#[test]
+fn a_newer_version_is_told_from_nonsense() {
+    for (version, newer) in
+        [("2.2", true), ("3.0", true), ("9.9", true), ("0.9", false), ("two", false), ("1.7", false)]
+    {
+        let mut document = formats::document(CHECKPOINT.as_bytes()).expect("it is well formed");
+        document.insert("schema_version".to_owned(), json!(version));
+        let read = formats::read(document, "in", at()).map(drop);
+        assert_eq!(matches!(read, Err(BadFile::Newer(_))), newer, "{version}: {read:?}");
+        assert!(read.is_err(), "{version}");
+    }
+}
+
+/// Each version is upgraded step by step to the newest, which is left as it is.
+#[test]
+fn versions_are_upgraded_and_stay() {
+    let first = formats::document(CHECKPOINT.as_bytes()).expect("it is well formed");
+    let newest = formats::upgraded(first).expect("it is the first version");
+    assert_eq!(newest["schema_version"], json!("2.1"));
+    assert_eq!(newest["state_machine"]["current_state"], json!("plan"));
+    assert_eq!(newest["error_state"]["last_error"], json!("it broke"));
+    assert_eq!(formats::upgraded(newest.clone()).expect("it is the newest"), newest);
+}
+
+fn status() -> impl Strategy<Value = u8> {
+    0u8..4
+}
+
+/// Some phases that are done, one in hand, and the rest; names and notes are any text.
+fn pipelines() -> impl Strategy<Value = Value> {
+    let text = "[^\u{0}-\u{1f}\u{7f}]{1,12}";
+    (proptest::collection::vec((text, status()), 2..8), text, any::<bool>()).prop_map(|(named, note, ended)| {
+        let done = named.len() / 2;
+        let id = |at: usize| format!("p{at}");
+        let completed: Vec<Value> = named[..done]
+            .iter()
+            .enumerate()
+            .map(|(at, (name, minute))| {
+                json!({"id": id(at), "name": name, "timestamp": format!("2026-02-19T10:0{minute}:00Z")})
+            })
+            .collect();
+        let current = (!ended).then(|| json!({"id": id(done), "name": named[done].0, "progress_description": note}));
+        let rest = if ended { named.len() } else { done + 1 };
+        let remaining: Vec<Value> = named[rest.min(named.len())..]
+            .iter()
+            .enumerate()
+            .map(|(at, (name, needs))| {
+                let before: Vec<String> = (0..rest + at).take(usize::from(*needs)).map(id).collect();
+                json!({"id": id(rest + at), "name": name, "dependencies": before})
+            })
+            .collect();
+        json!({
+            "completed_phases": completed, "current_phase": current, "remaining_phases": remaining,
+            "context_summary": {"branch": "b", "key_decisions": [note], "file_paths": ["f"]},
+            "created_at": "2026-02-19T10:00:00Z", "updated_at": "2026-02-19T10:30:00Z",
+        })
+    })
+}
+
+fn standing(run: &Run) -> Vec<(String, PhaseStatus)> {
+    run.phases().map(|(phase, state)| (phase.id.to_string(), state.status)).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// Our model, written in the format that has ids, times and notes, and read again: the same model, and the same text again.
+    #[test]
+    fn a_pipeline_loses_nothing(document in pipelines()) {
+        let first = begun(&read(&document));
+        let written = own(&first, FileFormat::PipelineState);
+        let second = begun(&read(&written));
+        prop_assert_eq!(standing(&first), standing(&second));
+        prop_assert_eq!(own(&second, FileFormat::PipelineState), written);
+    }
+
+    /// The same in the folder form, which holds needs and every status, by way of its text.
+    #[test]
+    fn a_graph_of_tasks_loses_nothing(document in pipelines()) {
+        let first = begun(&read(&document));
+        let written = own(&first, FileFormat::Crunch);
+        let text = formats::to_yaml(&map(&written));
+        let back = formats::document(text.as_bytes()).unwrap_or_else(|why| panic!("{why}: {text}"));
+        prop_assert_eq!(&Value::Object(back.clone()), &written, "the text says what it was made from");
+        let second = begun(&read(&written));
+        prop_assert_eq!(standing(&first), standing(&second));
+        let needs = |run: &Run| run.phases().map(|(phase, _)| phase.needs.clone()).collect::<Vec<_>>();
+        prop_assert_eq!(needs(&first), needs(&second));
+    }
+
+    /// Forms that count their phases keep how many are done, which is next, and all names.
+    #[test]
+    fn numbered_forms_keep_the_position(document in pipelines()) {
+        let first = begun(&read(&document));
+        let done = |run: &Run| run.phases().filter(|(_, state)| state.is_finished()).count();
+        for format in [FileFormat::Workflow, FileFormat::Checkpoint] {
+            let written = own(&first, format);
+            let second = begun(&read(&written));
+            prop_assert_eq!(done(&first), done(&second), "{:?}", format);
+            prop_assert_eq!(first.phases_total(), second.phases_total(), "{:?}", format);
+            let again = own(&second, format);
+            prop_assert_eq!(&again["current_phase"], &written["current_phase"], "{:?}", format);
+            prop_assert_eq!(&again["completed_phases"], &written["completed_phases"], "{:?}", format);
+        }
+    }
+
+    /// Bytes of any kind are read or refused.
+    #[test]
+    fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        taken_apart(&bytes);
+    }
+}
+
+fn taken_apart(bytes: &[u8]) {
+    let Ok(document) = formats::document(bytes) else { return };
+    let Ok(taken) = formats::read(document, "in", at()) else { return };
+    let run = begun(&taken);
+    for format in FileFormat::ALL {
+        let _ = formats::export(&formats::as_it_stands(&run), format);
+    }
+    let _ = formats::told(&taken);
+}
+
+/// Many files, each a good one with a few bytes that are others, are read or refused; the numbers are the same each time.
+#[test]
+fn damaged_files_are_read_or_refused() {
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut throw = |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state % below as u64).expect("it is below a usize")
+    };
+    for round in 0..1_500 {
+        let mut bytes = ALL[round % ALL.len()].as_bytes().to_vec();
+        for _ in 0..=throw(4) {
+            let at = throw(bytes.len());
+            match throw(4) {
+                0 => bytes[at] = u8::try_from(throw(256)).expect("a byte"),
+                1 => drop(bytes.drain(at..(at + throw(20)).min(bytes.len()))),
+                2 => bytes.insert(at, b"{}[]\",:-\n 0e"[throw(12)]),
+                _ => bytes.truncate(at.max(1)),
+            }
+            if bytes.is_empty() {
+                break;
+            }
+        }
+        taken_apart(&bytes);
+    }
+}

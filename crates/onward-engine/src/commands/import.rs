@@ -1,0 +1,370 @@
+//! Runs that are taken over from files of other tools. The files stay as they are, and nothing is written beside them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use onward_core::checkpoint::Checkpoint;
+use onward_core::event::RunStarted;
+use onward_core::formats::{self, BadFile, TakenRun};
+use onward_core::id::RunId;
+use onward_core::input::Input;
+use onward_core::naming;
+use onward_store::{LeaseKind, StoreError};
+use serde_json::{Map, Value};
+
+use crate::Onward;
+use crate::drive::{committer, mirror};
+use crate::error::{Error, Result};
+use crate::redact;
+use crate::start::starting::actor;
+use crate::vcs::exclude;
+
+/// Files of one folder that are looked at.
+const FILES_MAX: usize = 100_000;
+/// Runs of one type, project and second that are told apart.
+const SAME_SECOND_MAX: u32 = 10_000;
+
+/// The outcome of an import.
+#[derive(Debug, Default)]
+pub struct Imported {
+    /// Runs that hold what the files say, those included that were here before.
+    pub runs: Vec<RunId>,
+    pub warnings: Vec<String>,
+    /// Files that were not taken.
+    pub bad: Vec<BadImport>,
+}
+
+/// A file that was not taken, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadImport {
+    pub path: PathBuf,
+    pub why: BadFile,
+}
+
+/// A file of another tool, as far as it could be read.
+#[derive(Debug)]
+pub struct ForeignFile {
+    pub path: PathBuf,
+    pub bytes: Vec<u8>,
+    pub read: std::result::Result<Box<TakenRun>, BadFile>,
+}
+
+impl Onward {
+    /// Takes over what a file or the files of a folder hold. What could not be taken is in the outcome.
+    pub fn import_files(&mut self, named: &Path) -> Result<Imported> {
+        let path = self.from.join(named);
+        let about =
+            fs::metadata(&path).map_err(|why| Error::ImportUnreadable { path: path.clone(), why: why.to_string() })?;
+        let mut outcome = Imported::default();
+        if about.is_dir() {
+            self.import_folder(&path, &mut outcome)?;
+        } else {
+            self.import_file(&path, &mut outcome)?;
+        }
+        Ok(outcome)
+    }
+
+    fn import_file(&mut self, path: &Path, outcome: &mut Imported) -> Result<()> {
+        match read_file(path, &self.project.relative(path)) {
+            Ok(taken) => self.take_over(vec![*taken], path, outcome),
+            Err(why) => {
+                outcome.bad.push(BadImport { path: path.to_owned(), why });
+                Ok(())
+            }
+        }
+    }
+
+    fn import_folder(&mut self, folder: &Path, outcome: &mut Imported) -> Result<()> {
+        let unreadable =
+            |why: std::io::Error| Error::ImportUnreadable { path: folder.to_owned(), why: why.to_string() };
+        let mut files = Vec::new();
+        for entry in fs::read_dir(folder).map_err(unreadable)?.take(FILES_MAX) {
+            let path = entry.map_err(unreadable)?.path();
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+            let is_file = fs::symlink_metadata(&path).is_ok_and(|about| about.is_file());
+            if is_file && !name.starts_with('.') && matches!(ending, "json" | "yaml" | "yml") {
+                files.push(path);
+            }
+        }
+        files.sort_unstable();
+        let is_crunch = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("CP-"));
+        if files.iter().any(is_crunch) || files.iter().any(|path| path.ends_with("index.yaml")) {
+            return self.import_crunch(folder, &files, outcome);
+        }
+        if files.is_empty() {
+            let why = BadFile::Damaged("no file in it has an ending that is read: json, yaml, yml".to_owned());
+            outcome.bad.push(BadImport { path: folder.to_owned(), why });
+        }
+        for path in files {
+            self.import_file(&path, outcome)?;
+        }
+        Ok(())
+    }
+
+    /// One run of all checkpoints of a folder, the oldest first. What the index says of them counts where they do not say it.
+    fn import_crunch(&mut self, folder: &Path, files: &[PathBuf], outcome: &mut Imported) -> Result<()> {
+        let mut index: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
+        let mut all: Vec<TakenRun> = Vec::new();
+        for path in files {
+            let read = fs::read(path).map_err(|why| BadFile::Damaged(format!("it cannot be read: {why}")));
+            let document = read.and_then(|bytes| formats::document(&bytes));
+            let taken = match document {
+                Ok(document) if formats::is_index(&document) => {
+                    index = entries(&document);
+                    continue;
+                }
+                Ok(document) => taken(document, &self.project.relative(path), path),
+                Err(why) => Err(why),
+            };
+            match taken {
+                Ok(taken) => all.push(*taken),
+                Err(why) => outcome.bad.push(BadImport { path: path.clone(), why }),
+            }
+        }
+        for taken in &mut all {
+            let id = taken.step.checkpoint.as_ref().map(ToString::to_string).unwrap_or_default();
+            let entry = index.get(&id);
+            taken.by_index(entry);
+        }
+        let known: Vec<String> =
+            all.iter().filter_map(|taken| taken.step.checkpoint.as_ref().map(ToString::to_string)).collect();
+        let missing = index.keys().filter(|id| !known.contains(id) && !outcome.bad.iter().any(|bad| names(bad, id)));
+        outcome.warnings.extend(missing.map(|id| format!("the index names {id}, of which there is no file")));
+        all.sort_by_key(|taken| taken.created_at);
+        if all.is_empty() {
+            return Ok(());
+        }
+        self.take_over(all, folder, outcome)
+    }
+
+    /// Begins the run that these files hold, unless it is here.
+    fn take_over(&mut self, all: Vec<TakenRun>, path: &Path, outcome: &mut Imported) -> Result<()> {
+        let newest = all.last().expect("there is a file");
+        outcome.warnings.extend(newest.step.imported.sections.recovery.warnings.clone());
+        match self.begun(&all) {
+            Ok(run) => outcome.runs.push(run),
+            Err(Error::ImportConflict { why }) => {
+                outcome.bad.push(BadImport { path: path.to_owned(), why: BadFile::Damaged(why) });
+            }
+            Err(why) => return Err(why),
+        }
+        // Git is not to take it for somebody's work; where that cannot be said the import stands all the same.
+        if let Err(why) = exclude::keep_out(&self.project.top, &[path.to_owned()]) {
+            outcome.warnings.push(why);
+        }
+        Ok(())
+    }
+
+    fn begun(&mut self, all: &[TakenRun]) -> Result<RunId> {
+        let newest = all.last().expect("there is a file");
+        if let Some(here) = self.here_already(newest, all)? {
+            return Ok(here);
+        }
+        let mut started = self.started_as(all);
+        let steps = self.steps(all);
+        committer::demand_it_can_begin_at(&started, all[0].created_at, &steps)?;
+        self.store()?;
+        let (id, lease) =
+            self.create_as(&started, LeaseKind::Brief, &|number| run_id(newest, &started.project, all, number))?;
+        started.run = id.clone();
+        committer::begin_at(self.store()?, &lease, &started, (&actor(), all[0].created_at), &steps)?;
+        drop(lease);
+        Ok(id)
+    }
+
+    /// The first fact of the run: its plan has every phase that any of the files names.
+    fn started_as(&self, all: &[TakenRun]) -> RunStarted {
+        let newest = all.last().expect("there is a file");
+        let mut whole = newest.clone();
+        for older in all {
+            for phase in &older.plan.phases {
+                if whole.plan.phase(&phase.id).is_none() {
+                    whole.plan.phases.push(phase.clone());
+                }
+            }
+        }
+        let folder = self.project.top.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let started = whole.started(RunId::new(""), &folder);
+        let work = newest.plan_path.as_ref().map(|path| naming::work_key(path, []));
+        RunStarted {
+            work: work.unwrap_or_else(|| started.work.clone()),
+            snapshots: self.config.snapshots(),
+            mirrors: self.config.mirrors(None),
+            mirror_folder: self.config.mirror_folder(),
+            commits: None,
+            ..started
+        }
+    }
+
+    fn steps(&self, all: &[TakenRun]) -> Vec<(Input, Timestamp)> {
+        let step = |taken: &TakenRun| {
+            let mut step = taken.step.clone();
+            step.imported.triggers = self.config.triggers();
+            (Input::Import(Box::new(step)), taken.updated_at)
+        };
+        all.iter().map(step).collect()
+    }
+
+    /// The run that was taken over from the very same file before; refused where it was another one of that name.
+    fn here_already(&mut self, newest: &TakenRun, all: &[TakenRun]) -> Result<Option<RunId>> {
+        let document = newest.step.imported.sections.imported.as_ref();
+        let folder = self.project.top.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let project = naming::word(newest.project.as_deref().unwrap_or(&folder));
+        for number in 1..SAME_SECOND_MAX {
+            let Some(id) = run_id(newest, &project, all, number) else { break };
+            let known = match self.load(&id) {
+                Ok(run) => run,
+                Err(Error::NoSuchRun(_) | Error::NoRuns | Error::Store(StoreError::NoRun { .. })) => break,
+                Err(why) => return Err(why),
+            };
+            let here = known.sections().imported.as_ref();
+            let same = here.is_some() && here.map(|it| &it.document) == document.map(|it| &it.document);
+            if same {
+                return Ok(Some(id));
+            }
+            let name = document.and_then(|document| document.name.as_ref());
+            let same_name = name.is_some() && here.and_then(|here| here.name.as_ref()) == name;
+            if newest.run.is_some() || same_name {
+                let why = format!("run {id} is here with other content, and nothing is overwritten");
+                return Err(Error::ImportConflict { why });
+            }
+        }
+        for taken in all {
+            let Some(id) = &taken.step.checkpoint else { continue };
+            if self.store()?.checkpoint(id)?.is_some() {
+                let why =
+                    format!("checkpoint {id} is here, in a run that holds something else; nothing is overwritten");
+                return Err(Error::ImportConflict { why });
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a run of ours holds what a file says.
+    pub fn is_imported(&mut self, taken: &TakenRun) -> bool {
+        matches!(self.here_already(taken, std::slice::from_ref(taken)), Ok(Some(_)) | Err(Error::ImportConflict { .. }))
+    }
+
+    /// Whether a file is a mirror that we write.
+    pub fn is_mirror(&self, path: &Path) -> bool {
+        mirror::is_ours(&self.project, path)
+    }
+
+    /// A file of another tool that lies in the project; none for any other file.
+    pub fn foreign_file(&self, named: &Path) -> Option<ForeignFile> {
+        let path = self.from.join(named);
+        let (real, top) = (path.canonicalize().ok()?, self.project.top.canonicalize().ok()?);
+        let inside = real.strip_prefix(&top).ok().filter(|inside| !inside.starts_with(crate::FOLDER))?.to_owned();
+        if !real.is_file() {
+            return None;
+        }
+        let bytes = fs::read(&real).ok()?;
+        let document = formats::document(&bytes);
+        let by_content = document.as_ref().is_ok_and(|document| formats::recognise(document).is_some());
+        let name = inside.file_name()?.to_string_lossy().into_owned();
+        let by_name = name == "pipeline-state.json" || (name.starts_with("CP-") && name.ends_with(".yaml"));
+        let by_place = [".claude/checkpoints", ".claude/data/checkpoints", ".claude/crunch"];
+        let by_place = by_place.iter().any(|place| inside.starts_with(place));
+        (by_content || by_name || by_place).then(|| {
+            let read = document.and_then(|document| taken(document, &inside.to_string_lossy(), &real));
+            ForeignFile { path, bytes, read }
+        })
+    }
+}
+
+fn names(bad: &BadImport, id: &str) -> bool {
+    bad.path.file_stem().is_some_and(|stem| stem.to_string_lossy() == id)
+}
+
+fn read_file(path: &Path, shown: &str) -> std::result::Result<Box<TakenRun>, BadFile> {
+    let bytes = fs::read(path).map_err(|why| BadFile::Damaged(format!("it cannot be read: {why}")))?;
+    taken(formats::document(&bytes)?, shown, path)
+}
+
+/// Secrets are cut before anything is read from it.
+fn taken(document: Map<String, Value>, shown: &str, path: &Path) -> std::result::Result<Box<TakenRun>, BadFile> {
+    let written = fs::metadata(path).and_then(|about| about.modified()).ok();
+    let written = written.and_then(|time| Timestamp::try_from(time).ok()).unwrap_or_else(Timestamp::now);
+    let document = redact::inputs::map(document);
+    formats::read(document, &redact::inputs::text(shown.to_owned()), written).map(Box::new)
+}
+
+/// The entries of an index by the checkpoints that they are about.
+fn entries(index: &Map<String, Value>) -> BTreeMap<String, Map<String, Value>> {
+    let entries = index.get("checkpoints").and_then(Value::as_array).into_iter().flatten();
+    entries
+        .filter_map(|entry| Some((entry.get("checkpoint_id")?.as_str()?.to_owned(), entry.as_object()?.clone())))
+        .collect()
+}
+
+/// The id of the run: the file's own, else one of ours at the time that the file was begun.
+fn run_id(newest: &TakenRun, project: &str, all: &[TakenRun], number: u32) -> Option<RunId> {
+    match &newest.run {
+        Some(id) => (number == 1).then(|| id.clone()),
+        None => Some(naming::run_id(&newest.kind, project, all[0].created_at, number)),
+    }
+}
+
+/// The documents of a run in another format.
+#[derive(Debug)]
+pub enum FormatExport {
+    Document(Map<String, Value>),
+    /// Files by their names, and the one that `latest` leads to.
+    Folder {
+        files: Vec<(String, String)>,
+        latest: Option<String>,
+    },
+}
+
+impl Onward {
+    /// A run in another format; what was taken over in that format comes out with all that it said.
+    pub fn export_in(
+        &mut self,
+        named: Option<&str>,
+        format: onward_core::checkpoint::FileFormat,
+    ) -> Result<(RunId, FormatExport)> {
+        use onward_core::checkpoint::FileFormat;
+        let id = self.find_run(named)?;
+        let run = self.load(&id)?;
+        let bad = |why: BadFile| Error::NoSuchForm { run: id.clone(), why: why.to_string() };
+        match format {
+            FileFormat::Workflow | FileFormat::Checkpoint | FileFormat::PipelineState => {
+                let document = formats::export(&formats::as_it_stands(&run), format).map_err(bad)?;
+                Ok((id.clone(), FormatExport::Document(document)))
+            }
+            FileFormat::Crunch => {
+                let mut rows = self.checkpoint_rows(&id)?;
+                rows.sort_by_key(|row| row.seq);
+                let mut stored: Vec<Checkpoint> = Vec::with_capacity(rows.len());
+                for row in rows {
+                    stored.push(self.read_checkpoint(&row.id)?);
+                }
+                if stored.is_empty() {
+                    stored.push(formats::as_it_stands(&run));
+                }
+                let folder = crunch_folder(&stored).map_err(bad)?;
+                Ok((id.clone(), folder))
+            }
+        }
+    }
+}
+
+/// The folder of these checkpoints, which stand from the oldest to the newest.
+pub(crate) fn crunch_folder(stored: &[Checkpoint]) -> std::result::Result<FormatExport, BadFile> {
+    use onward_core::checkpoint::FileFormat;
+    let mut files = Vec::with_capacity(stored.len() + 1);
+    let mut entries = Vec::with_capacity(stored.len());
+    for checkpoint in stored {
+        let document = formats::export(checkpoint, FileFormat::Crunch)?;
+        files.push((format!("{}.yaml", checkpoint.id), formats::to_yaml(&document)));
+        entries.push(formats::crunch_entry(checkpoint));
+    }
+    let issue = stored.last().and_then(|newest| newest.issue.as_ref()).and_then(|issue| issue.number.clone());
+    let index = formats::crunch_index(issue.as_deref(), &entries);
+    files.push(("index.yaml".to_owned(), formats::to_yaml(&index)));
+    let latest = entries.last().map(|entry| format!("{}.yaml", entry.id));
+    Ok(FormatExport::Folder { files, latest })
+}
