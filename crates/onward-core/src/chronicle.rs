@@ -123,10 +123,17 @@ impl Chronicle {
             }
             Event::PhaseCompleted { phase, adopted: true, .. } => self.decided(at, phase, by, "taken as done"),
             Event::PhaseSkipped { phase, by: crate::event::SkippedBy::Person } => {
-                self.decided(at, phase, by, "skipped")
+                self.decided(at, phase, by, "skipped");
             }
             Event::ApprovalAnswered { phase, choice, by } => self.decided(at, phase, by, choice),
             Event::StaleAccepted { phase, .. } => self.decided(at, phase, by, "kept although something changed"),
+            of_the_run => self.add_of_the_run(of_the_run, at),
+        }
+    }
+
+    /// Facts that are about no phase.
+    fn add_of_the_run(&mut self, event: &Event, at: Timestamp) {
+        match event {
             Event::PlanRevised(_) | Event::Replanned(_) => self.revisions += 1,
             Event::CommitMade { commit, .. } => self.commits.push(CommitTold { at, commit: commit.clone() }),
             Event::CheckpointTaken { .. } => self.checkpoints += 1,
@@ -168,6 +175,13 @@ impl Chronicle {
             | Event::MarkersSettled { .. }
             | Event::RunImported(_)
             | Event::FilesModified { .. }
+            | Event::DriverStarted { .. }
+            | Event::AttemptStarted { .. }
+            | Event::AttemptEnded { .. }
+            | Event::LimitHit(_)
+            | Event::PhaseFailed { .. }
+            | Event::ApprovalAnswered { .. }
+            | Event::StaleAccepted { .. }
             | Event::RunForked { .. } => {}
         }
     }

@@ -14,6 +14,8 @@ const LABEL_CHARS_MAX: [usize; 4] = [32, 20, 12, 7];
 const BOX_ROWS: usize = 3;
 /// A line leaves a box this far beside its middle where it then needs no turn.
 const STRAIGHT_COLUMNS_MAX: usize = 2;
+/// A line that passes a rank stands aside this far at most.
+const ASIDE_COLUMNS_MAX: usize = 10_000;
 /// The frame and a space at both sides.
 const FRAME_CHARS: usize = 4;
 
@@ -178,7 +180,10 @@ impl<'a> Drawing<'a> {
             for at in first + 1..last {
                 let here = arrow.points.iter().find(|point| rank(point.1) == Some(at));
                 let wanted = here.map_or(self.ins[arrow.to], |point| column(point.0));
-                let free = (0..).map(|step| wanted + step).find(|place| self.is_free(at, *place)).unwrap_or(wanted);
+                let free = (0..ASIDE_COLUMNS_MAX)
+                    .map(|step| wanted + step)
+                    .find(|place| self.is_free(at, *place))
+                    .unwrap_or(wanted);
                 self.passing[at].insert(free);
                 way.push(free);
             }
@@ -358,7 +363,7 @@ fn lay_tracks(gap: &mut BTreeMap<usize, Bus>) {
                 bus.track == Some(track) && from <= right + 1 && left <= to + 1 && !meet
             })
         };
-        let track = (least..).find(|track| !taken(*track)).unwrap_or(least);
+        let track = (least..=least + gap.len()).find(|track| !taken(*track)).unwrap_or(least);
         if let Some(bus) = gap.get_mut(&top) {
             bus.track = Some(track);
         }

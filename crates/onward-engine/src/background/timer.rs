@@ -31,10 +31,10 @@ pub fn install(project: &Project) -> Result<TimerReport> {
     if has_systemd() {
         // One of them is enough.
         timer.out_of_the_crontab()?;
-        return timer.into_systemd();
+        return timer.put_into_systemd();
     }
     match crontab() {
-        Some(lines) => timer.into_the_crontab(&lines),
+        Some(lines) => timer.put_into_the_crontab(&lines),
         None => Err(refused("neither the user's systemd (systemctl --user) nor crontab answers here")),
     }
 }
@@ -91,7 +91,7 @@ impl Timer {
         [(folder.join(format!("{}.service", self.name)), service), (folder.join(format!("{}.timer", self.name)), timer)]
     }
 
-    fn into_systemd(&self) -> Result<TimerReport> {
+    fn put_into_systemd(&self) -> Result<TimerReport> {
         let units = self.units();
         let unchanged = units.iter().all(|(path, text)| fs::read_to_string(path).is_ok_and(|there| there == *text));
         if !unchanged {
@@ -147,7 +147,7 @@ impl Timer {
         vec![begin, format!("@reboot {command}"), format!("*/{EVERY_MINUTES} * * * * {command}"), end]
     }
 
-    fn into_the_crontab(&self, now: &str) -> Result<TimerReport> {
+    fn put_into_the_crontab(&self, now: &str) -> Result<TimerReport> {
         let (others, mine) = self.parted(now);
         let lines = self.lines();
         let unchanged = mine == lines;
@@ -177,9 +177,9 @@ impl Timer {
         for line in crontab.lines() {
             inside |= line == begin;
             if inside {
-                mine.push(line.to_owned())
+                mine.push(line.to_owned());
             } else {
-                others.push(line.to_owned())
+                others.push(line.to_owned());
             }
             inside &= line != end;
         }
@@ -222,7 +222,7 @@ fn crontab() -> Option<String> {
 }
 
 fn put_crontab(lines: &[&str]) -> Result<()> {
-    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let text: String = lines.iter().flat_map(|line| [*line, "\n"]).collect();
     let done = run("crontab", &["-"], Some(&text)).map_err(Error::io("calling crontab"))?;
     if done.status.success() { Ok(()) } else { Err(refused(&format!("crontab -: {}", first_line(&done.stderr)))) }
 }
