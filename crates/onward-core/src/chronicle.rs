@@ -175,6 +175,7 @@ impl Chronicle {
             | Event::MarkersSettled { .. }
             | Event::RunImported(_)
             | Event::FilesModified { .. }
+            | Event::MirrorTroubled { .. }
             | Event::DriverStarted { .. }
             | Event::AttemptStarted { .. }
             | Event::AttemptEnded { .. }

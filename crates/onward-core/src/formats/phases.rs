@@ -135,6 +135,7 @@ fn made(told: PhaseTold) -> (Phase, PhaseBack) {
         outputs: BTreeMap::new(),
         commit_sha: told.commit_sha,
         error: told.error.map(|message| PhaseError { code: FailureCode::Reported, message }),
+        adopted: None,
         artifacts: told.artifacts.into_iter().map(artifact).collect(),
         generation: None,
     };

@@ -50,7 +50,9 @@ fn ask(checkpoint: &Checkpoint, args: &args::LoadArgs) -> Result<u8, Failure> {
                 let text = serde_json::to_string_pretty(&saved_form(checkpoint)).unwrap_or_default();
                 render::say(&format!("{}\n", safe::block(&text)));
             }
-            ResumeAnswer::Pick | ResumeAnswer::No | ResumeAnswer::Unclear => {}
+            // A script that gets no state must not take that for one.
+            ResumeAnswer::Quit => break,
+            ResumeAnswer::Pick | ResumeAnswer::Files | ResumeAnswer::No | ResumeAnswer::Unclear => {}
         }
         render::question::SAVED_CHOICES.clone_into(&mut question);
     }
