@@ -221,7 +221,7 @@ impl Onward {
         let names = |place: &&str| fs::read_dir(folder.join(place)).into_iter().flatten().flatten();
         let all: BTreeSet<RunId> = FOLDERS
             .iter()
-            .flat_map(|place| names(&place))
+            .flat_map(names)
             .map(|entry| entry.file_name())
             .filter_map(|name| name.into_string().ok())
             .map(RunId::new)
@@ -278,12 +278,12 @@ impl PruneDone {
     }
 
     fn note_with_run(&mut self, line: PruneLine) {
-        match self.failed.iter().find(|(run, _)| run.item == PruneItem::Run && run.run == line.run) {
-            Some((_, why)) => self.failed.push((line, why.clone())),
-            None => {
-                self.bytes_freed += line.bytes;
-                self.deleted.push(line);
-            }
+        if let Some((_, why)) = self.failed.iter().find(|(run, _)| run.item == PruneItem::Run && run.run == line.run) {
+            let why = why.clone();
+            self.failed.push((line, why));
+        } else {
+            self.bytes_freed += line.bytes;
+            self.deleted.push(line);
         }
     }
 }

@@ -30,13 +30,11 @@ pub(super) fn read(store: &Path, run: &str) -> io::Result<(Vec<PortableArtifact>
             continue;
         }
         let mut entries = Vec::new();
-        let artifact = match take(&path, "", &mut entries)? {
-            true => PortableArtifact { name: name.clone(), entries },
-            false => {
-                left_out.push(name);
-                continue;
-            }
-        };
+        if !take(&path, "", &mut entries)? {
+            left_out.push(name);
+            continue;
+        }
+        let artifact = PortableArtifact { name: name.clone(), entries };
         // A copy that was changed is no copy any more.
         if name.split_once('.').map_or(name.as_str(), |(digest, _)| digest) == digest(&artifact) {
             all.push(artifact);

@@ -74,7 +74,7 @@ impl Repository {
     /// them one day.
     pub(crate) fn unbundle(&self, bundle: &CheckedBundle<'_>) -> Result<(), GitTrouble> {
         self.durable_call("index-pack").args(["--stdin", "--strict"]).input(bundle.pack.to_vec()).output()?;
-        let commits: String = bundle.refs.iter().map(|(_, commit)| format!("{commit}^{{commit}}\n")).collect();
+        let commits: String = bundle.refs.iter().flat_map(|(_, commit)| [commit.as_str(), "^{commit}\n"]).collect();
         // All that they are built on must be there, or a later restore would fail half-way.
         self.call("rev-list").args(["--objects", "--quiet", "--stdin"]).input(commits.into_bytes()).output()?;
         bundle.refs.iter().try_for_each(|(name, commit)| self.set_ref(name, commit))

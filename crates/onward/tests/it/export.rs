@@ -1,7 +1,7 @@
 //! Runs that leave a project in a file, and come into another one.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use onward_testkit::TestProject;
 
@@ -33,7 +33,7 @@ fn exported(project: &TestProject, name: &str, more: &[&str]) -> PathBuf {
     file
 }
 
-fn import(project: &TestProject, file: &PathBuf, code: i32) -> onward_testkit::Ran {
+fn import(project: &TestProject, file: &Path, code: i32) -> onward_testkit::Ran {
     project.command(["import", file.to_str().expect("a path")]).expect(code)
 }
 
