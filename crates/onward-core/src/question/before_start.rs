@@ -7,7 +7,7 @@ use crate::input::Choice;
 use crate::resume::{AnsweredBy, Finding, FindingKind, Offered, Verdict, Weight};
 use crate::run::Run;
 
-use super::commands::{fresh, fresh_command, fresh_if_known, go_on, orphans, phase_offers, retry_all, show};
+use super::commands::{archive, fresh, fresh_command, fresh_if_known, go_on, orphans, phase_offers, retry_all, show};
 use super::{Offer, Question, TypedWords};
 
 /// Phases that are offered one by one; the others are answered in the same way.
@@ -58,7 +58,7 @@ pub fn on_resume(
             Offered::Fresh => choices.extend(fresh_if_known(FRESH, typed)),
         }
     }
-    choices.push(show(&run.id));
+    choices.extend([show(&run.id), archive(&run.id)]);
     let of =
         |kind: FindingKind| open.iter().filter(move |finding| finding.kind == kind).filter_map(|f| f.phase.clone());
     Question {
@@ -174,7 +174,8 @@ fn beside_a_fresh_start(run: &RunId, at_work: Vec<(String, PhaseId)>, typed: &Ty
 /// The question about an unfinished run where a person was there and gave no answer.
 pub fn unanswered(run: &Run, findings: &[Finding], verdict: Verdict, typed: &TypedWords) -> Question {
     let resume = (verdict != Verdict::Refuse).then(|| go_on("go on", &run.id, ""));
-    let choices = resume.into_iter().chain(fresh_if_known(FRESH, typed)).chain([show(&run.id)]).collect();
+    let choices =
+        resume.into_iter().chain(fresh_if_known(FRESH, typed)).chain([show(&run.id), archive(&run.id)]).collect();
     let worth = findings.iter().filter(|finding| finding.kind.row().weight > Weight::Note);
     Question {
         reasons: worth.flat_map(Finding::lines).collect(),

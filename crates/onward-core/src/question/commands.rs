@@ -37,6 +37,10 @@ pub(super) fn show(run: &RunId) -> Offer {
     Offer::new("look at it", format!("onward show {run}"))
 }
 
+pub(super) fn archive(run: &RunId) -> Offer {
+    Offer::new("archive it and start nothing", format!("onward archive {run}"))
+}
+
 pub(super) fn go_on(choice: &str, run: &RunId, answers: &str) -> Offer {
     Offer::new(choice, format!("onward run --resume={run}{answers}"))
 }

@@ -142,6 +142,11 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Typed, clap::Error> {
     }
 }
 
+/// Whether this is a verb of this version.
+pub(crate) fn is_verb(word: &str) -> bool {
+    Cli::command().find_subcommand(word).is_some()
+}
+
 /// Suggests no verb that does not exist yet.
 fn without_later_verbs(mut error: clap::Error) -> clap::Error {
     let Some(ContextValue::Strings(near)) = error.remove(ContextKind::SuggestedSubcommand) else { return error };

@@ -16,7 +16,7 @@ mod values;
 pub(crate) use candidates::offered;
 #[cfg(test)]
 pub(crate) use cli::command;
-pub(crate) use cli::{Cli, Color, Typed, Verb, parse};
+pub(crate) use cli::{Cli, Color, Typed, Verb, is_verb, parse};
 pub(crate) use files::{ExportArgs, ImportArgs};
 pub(crate) use go_back::{CheckpointArgs, ForkArgs, RewindArgs, UndoArgs};
 pub(crate) use look::{

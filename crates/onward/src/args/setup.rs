@@ -112,6 +112,8 @@ pub(crate) struct DeleteArgs {
     /// Do not ask.
     #[arg(long)]
     pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) output: Json,
 }
 
 #[derive(Debug, Args)]

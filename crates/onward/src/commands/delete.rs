@@ -4,6 +4,7 @@ use onward_core::exit;
 use onward_core::id::RunId;
 use onward_core::question::{Offer, Question};
 use onward_engine::{Error, Onward};
+use serde_json::json;
 
 use super::{here, inside};
 use crate::args;
@@ -15,10 +16,17 @@ pub(super) fn delete(args: &args::DeleteArgs) -> Result<u8, Failure> {
     let mut onward = Onward::work(&here()?)?;
     let run = whole(&mut onward, &args.run)?;
     if !args.yes && !confirmed(&run)? {
+        if args.output.json {
+            render::answer_json(&json!({ "run": run, "deleted": false }));
+        }
         render::say(&format!("run {} was not deleted\n", render::safe::line(run.as_str())));
         return Ok(exit::DONE);
     }
     onward.delete(run.as_str())?;
+    if args.output.json {
+        render::answer_json(&json!({ "run": run, "deleted": true }));
+        return Ok(exit::DONE);
+    }
     render::say(&format!("run {} is deleted\n", render::safe::line(run.as_str())));
     Ok(exit::DONE)
 }
