@@ -1,9 +1,11 @@
 //! Plans in Markdown: what is read out of them, with its places, and the one edit that is made in them.
+#![expect(clippy::disallowed_methods, reason = "the tests take the time that reading takes")]
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use onward_core::diagnostic::{Code, Diagnostic, Severity};
+use onward_core::id::PhaseId;
 use onward_core::markdown::{Marker, boxes_ticked, phase_marked_done, phase_work};
 use onward_core::plan::{MarkdownSettings, Parsed, UnsaidNeeds, graph, parse_markdown};
 use proptest::prelude::*;
@@ -26,7 +28,7 @@ fn found(parsed: &Parsed, code: Code) -> Vec<(u32, u32, &str)> {
 }
 
 fn needs(parsed: &Parsed) -> Vec<Vec<&str>> {
-    parsed.phases.iter().map(|phase| phase.needs.iter().map(|need| need.as_str()).collect()).collect()
+    parsed.phases.iter().map(|phase| phase.needs.iter().map(PhaseId::as_str).collect()).collect()
 }
 
 /// Every fault that only a plan in Markdown can have, with the line, the column and a way out.

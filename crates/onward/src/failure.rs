@@ -224,6 +224,7 @@ impl DerefMut for Failure {
 }
 
 impl FailurePage {
+    #[expect(clippy::too_many_lines, reason = "a table: one entry for each error")]
     fn of(error: Error) -> Self {
         let what = error.to_string();
         match error {

@@ -63,7 +63,7 @@ fn start(span: Span) -> Place {
     Place::new(span.start.line(), span.start.col() + 1)
 }
 
-fn refuse_tag<T>(builder: &mut Builder, tag: Option<T>, place: Place) {
+fn refuse_tag<T>(builder: &mut Builder, tag: Option<&T>, place: Place) {
     if tag.is_some() {
         let fault = Diagnostic::error(Code::TagRefused, "a tag (`!...`) stands here; plans have none");
         builder.diagnostics.push(fault.at(place).help("leave the tag out; quote the value if it must stay text"));

@@ -21,22 +21,12 @@ pub(super) fn read(document: Map<String, Value>, file: &str) -> Result<TakenRun,
     let version = version(&document)?;
     let document = upgraded(document)?;
     let top = Fields::of(&document);
-    let id = top.text("checkpoint_id")?.to_owned();
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    if !id.chars().all(plain) || id.len() > ID_CHARS_MAX || id.contains("..") || id.starts_with(['.', '-']) {
-        return Err(BadFile::Damaged(format!("`checkpoint_id` is no id: {id:?}")));
-    }
+    let id = run_id(top)?;
     let kind = top.text("workflow_type")?.to_owned();
     let created_at = top.time("created_at")?;
     let status = top.text("status")?;
     let state = top.maybe_object("workflow_state");
-    let project = match (top.get("project_name"), &state) {
-        (Some(_), _) | (None, None) => top.text("project_name")?,
-        (None, Some(state)) => state.text("project_name").map_err(|why| match why {
-            BadFile::Damaged(why) => BadFile::Damaged(format!("{why}, and so is `project_name`")),
-            newer @ BadFile::Newer(_) => newer,
-        })?,
-    };
+    let project = project_name(top, state.as_ref())?;
     let mut base = document.clone();
     base.entry("completed_phases").or_insert_with(|| json!([]));
     let (mut phases, mut warnings) = told(Fields::of(&base), top.get("total_phases").and_then(Value::as_u64))?;
@@ -67,38 +57,47 @@ pub(super) fn read(document: Map<String, Value>, file: &str) -> Result<TakenRun,
     let plan_path = plan_path.map(str::to_owned);
     let mut sections = Sections { earlier_revisions: earlier, context: ToldContext::default(), ..Sections::default() };
     sections.recovery.last_error = last_error;
-    let (kind, project) = (kind, project.to_owned());
     let workflow_state = document.get("workflow_state").and_then(Value::as_object).cloned();
-    let (plan, standing) = assembled(phases)?;
+    let (assembled_phases, standing) = assembled(phases)?;
     let title = description.clone().unwrap_or_else(|| project.clone());
     Ok(taken(ReadFile {
-        format: FileFormat::Checkpoint,
-        run: Some(RunId::new(id)),
-        name: None,
+        run: Some(id),
         version: Some(version),
-        kind,
         project: Some(project),
-        title,
         description,
-        created_at,
         updated_at: updated_at.max(created_at),
-        phases: plan,
+        phases: assembled_phases,
         standing,
         plan_path,
-        branch: None,
-        issue: None,
-        world: None,
         sections,
         revisions: history,
         result,
         warnings,
         state: workflow_state,
-        checkpoint: None,
-        triggers: Vec::new(),
-        phase: None,
         document,
-        file,
+        ..ReadFile::new(FileFormat::Checkpoint, (kind, title), created_at, file)
     }))
+}
+
+fn run_id(top: Fields<'_>) -> Result<RunId, BadFile> {
+    let id = top.text("checkpoint_id")?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    if !id.chars().all(plain) || id.len() > ID_CHARS_MAX || id.contains("..") || id.starts_with(['.', '-']) {
+        return Err(BadFile::Damaged(format!("`checkpoint_id` is no id: {id:?}")));
+    }
+    Ok(RunId::new(id))
+}
+
+/// The name stands at the top, in older files in the state.
+fn project_name(top: Fields<'_>, state: Option<&Fields<'_>>) -> Result<String, BadFile> {
+    let name = match (top.get("project_name"), state) {
+        (Some(_), _) | (None, None) => top.text("project_name")?,
+        (None, Some(state)) => state.text("project_name").map_err(|why| match why {
+            BadFile::Damaged(why) => BadFile::Damaged(format!("{why}, and so is `project_name`")),
+            newer @ BadFile::Newer(_) => newer,
+        })?,
+    };
+    Ok(name.to_owned())
 }
 
 pub(super) fn write(checkpoint: &Checkpoint) -> Map<String, Value> {

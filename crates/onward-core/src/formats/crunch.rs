@@ -63,32 +63,25 @@ pub(super) fn read(document: Map<String, Value>, file: &str) -> Result<TakenRun,
     let (plan, standing) = assembled(phases)?;
     let world = WorldSeen { branch: branch.clone(), issue: snapshot.as_ref().map(seen), ..WorldSeen::default() };
     Ok(taken(ReadFile {
-        format: FileFormat::Crunch,
-        run: None,
-        name: None,
         version: Some(version),
-        kind: KIND.to_owned(),
-        project: None,
-        title: title.unwrap_or_else(|| KIND.to_owned()),
-        description: None,
-        created_at,
-        updated_at: created_at,
         phases: plan,
         standing,
-        plan_path: None,
         branch,
         issue: number.map(|number| Issue { number, provider: None, states: Vec::new() }),
         world: Some(world),
         sections,
-        revisions: Vec::new(),
         result,
         warnings,
-        state: None,
         checkpoint: Some(CheckpointId::new(id)),
         triggers: trigger(document.get("trigger")).into_iter().collect(),
         phase: work.maybe_text("current_phase").map(PhaseId::new),
         document,
-        file,
+        ..ReadFile::new(
+            FileFormat::Crunch,
+            (KIND.to_owned(), title.unwrap_or_else(|| KIND.to_owned())),
+            created_at,
+            file,
+        )
     }))
 }
 
@@ -119,8 +112,8 @@ fn graph(top: Fields<'_>, work: Fields<'_>) -> Result<(Vec<PhaseTold>, Vec<Strin
     for (id, value) in &entries {
         let node = value.as_object().ok_or_else(|| BadFile::Damaged(format!("the node `{id}` is no object")))?;
         let node = Fields::of(node);
-        let word = node.maybe_text("status").unwrap_or("pending");
-        let mut told = PhaseTold::new(id.as_str(), status(word));
+        let standing = node.maybe_text("status").unwrap_or("pending");
+        let mut told = PhaseTold::new(id.as_str(), status(standing));
         told.name = node.maybe_text("name").map(str::to_owned);
         (told.started_at, told.ended_at) = (node.maybe_time("started_at"), node.maybe_time("completed_at"));
         for key in ["started_at", "completed_at"] {

@@ -210,7 +210,7 @@ pub(super) fn revisions(
             changed: Vec::new(),
         })
         .collect();
-    let counted = top.maybe_object(counts).into_iter().flat_map(|all| all.entries());
+    let counted = top.maybe_object(counts).into_iter().flat_map(Fields::entries);
     let earlier = counted.filter_map(|(key, count)| {
         let id = key.strip_prefix("phase_").unwrap_or(key);
         let told = history.iter().filter(|record| record.phase.as_ref().is_some_and(|phase| phase.as_str() == id));

@@ -191,7 +191,7 @@ pub(super) fn current(phases: &[PhaseRecord]) -> Option<usize> {
     };
     with(&|phase| phase.status == PhaseStatus::Running)
         .or_else(|| with(&begun))
-        .or_else(|| phases.iter().position(|phase| ready(phase)))
+        .or_else(|| phases.iter().position(ready))
         .or_else(|| phases.iter().position(|phase| !finished(phase.status)))
 }
 

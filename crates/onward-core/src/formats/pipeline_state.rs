@@ -19,21 +19,7 @@ const KIND: &str = "pipeline";
 pub(super) fn read(document: Map<String, Value>, file: &str) -> Result<TakenRun, BadFile> {
     let top = Fields::of(&document);
     let (created_at, updated_at) = (top.time("created_at")?, top.time("updated_at")?);
-    let mut warnings = Vec::new();
-    let mut phases = Vec::new();
-    let completed = top.objects("completed_phases")?;
-    for entry in completed {
-        let mut told = PhaseTold::new(entry.text("id")?, PhaseStatus::Completed);
-        told.name = Some(entry.text("name")?.to_owned());
-        entry.value("timestamp")?;
-        told.ended_at = entry.maybe_time("timestamp");
-        if told.ended_at.is_none() {
-            let text = entry.get("timestamp").map(ToString::to_string).unwrap_or_default();
-            warnings.push(format!("phase {}: `timestamp` is no time as RFC 3339 has it: {text}", told.id));
-        }
-        told.commit_sha = entry.maybe_text("commit_sha").map(str::to_owned);
-        phases.push(told);
-    }
+    let (mut phases, warnings) = completed(top)?;
     let done: Vec<String> = phases.iter().map(|phase| phase.id.clone()).collect();
     let in_hand = top.nullable("current_phase")?.is_some().then(|| top.object("current_phase")).transpose()?;
     if let Some(entry) = &in_hand {
@@ -65,33 +51,34 @@ pub(super) fn read(document: Map<String, Value>, file: &str) -> Result<TakenRun,
     let (plan, standing) = assembled(phases)?;
     let world = branch.clone().map(|branch| WorldSeen { branch: Some(branch), ..WorldSeen::default() });
     Ok(taken(ReadFile {
-        format: FileFormat::PipelineState,
-        run: None,
-        name: None,
-        version: None,
-        kind: KIND.to_owned(),
-        project: None,
-        title,
-        description: None,
-        created_at,
         updated_at: updated_at.max(created_at),
         phases: plan,
         standing,
-        plan_path: None,
         branch,
-        issue: None,
         world,
         sections,
-        revisions: Vec::new(),
         result,
         warnings,
-        state: None,
-        checkpoint: None,
-        triggers: Vec::new(),
-        phase: None,
         document,
-        file,
+        ..ReadFile::new(FileFormat::PipelineState, (KIND.to_owned(), title), created_at, file)
     }))
+}
+
+fn completed(top: Fields<'_>) -> Result<(Vec<PhaseTold>, Vec<String>), BadFile> {
+    let (mut phases, mut warnings) = (Vec::new(), Vec::new());
+    for entry in top.objects("completed_phases")? {
+        let mut told = PhaseTold::new(entry.text("id")?, PhaseStatus::Completed);
+        told.name = Some(entry.text("name")?.to_owned());
+        entry.value("timestamp")?;
+        told.ended_at = entry.maybe_time("timestamp");
+        if told.ended_at.is_none() {
+            let text = entry.get("timestamp").map(ToString::to_string).unwrap_or_default();
+            warnings.push(format!("phase {}: `timestamp` is no time as RFC 3339 has it: {text}", told.id));
+        }
+        told.commit_sha = entry.maybe_text("commit_sha").map(str::to_owned);
+        phases.push(told);
+    }
+    Ok((phases, warnings))
 }
 
 pub(super) fn write(checkpoint: &Checkpoint) -> Map<String, Value> {

@@ -114,6 +114,45 @@ pub(super) struct ReadFile<'a> {
     pub(super) file: &'a str,
 }
 
+impl<'a> ReadFile<'a> {
+    /// A run of which nothing is told but its title, its type and when it began.
+    pub(super) fn new(
+        format: FileFormat,
+        (kind, title): (String, String),
+        created_at: Timestamp,
+        file: &'a str,
+    ) -> Self {
+        Self {
+            format,
+            run: None,
+            name: None,
+            version: None,
+            kind,
+            project: None,
+            title,
+            description: None,
+            created_at,
+            updated_at: created_at,
+            phases: Vec::new(),
+            standing: Vec::new(),
+            plan_path: None,
+            branch: None,
+            issue: None,
+            world: None,
+            sections: Sections::default(),
+            revisions: Vec::new(),
+            result: None,
+            warnings: Vec::new(),
+            state: None,
+            checkpoint: None,
+            triggers: Vec::new(),
+            phase: None,
+            document: Map::new(),
+            file,
+        }
+    }
+}
+
 pub(super) fn taken(read: ReadFile<'_>) -> TakenRun {
     let mut plan = Plan::new(read.title.clone(), read.kind.clone());
     (plan.phases, plan.description, plan.issue) = (read.phases, read.description, read.issue);

@@ -76,7 +76,9 @@ fn checkpoint(version: &str) -> Option<Value> {
     }
     if version == "2.1" {
         let machine = schema["properties"]["state_machine"]["required"].as_array_mut();
-        machine.into_iter().for_each(|required| required.push(json!("classification")));
+        if let Some(required) = machine {
+            required.push(json!("classification"));
+        }
     }
     Some(schema)
 }

@@ -56,38 +56,24 @@ pub(super) fn read(document: Map<String, Value>, file: &str, fallback: Timestamp
     };
     let title = title.unwrap_or(&name).to_owned();
     Ok(taken(ReadFile {
-        format: FileFormat::Workflow,
-        run: None,
         name: Some(name),
-        version: None,
-        kind,
         project: Some(project),
-        title,
-        description: None,
-        created_at,
         updated_at: updated_at.max(created_at),
         phases: plan,
         standing,
         plan_path: Some(plan_path),
-        branch: None,
-        issue: None,
-        world: None,
         sections,
         revisions: history,
         result,
         warnings,
-        state: None,
-        checkpoint: None,
-        triggers: Vec::new(),
-        phase: None,
         document,
-        file,
+        ..ReadFile::new(FileFormat::Workflow, (kind, title), created_at, file)
     }))
 }
 
 /// The members of an object that are texts.
 pub(super) fn texts(top: Fields<'_>, key: &'static str) -> BTreeMap<String, String> {
-    let entries = top.maybe_object(key).into_iter().flat_map(|all| all.entries());
+    let entries = top.maybe_object(key).into_iter().flat_map(Fields::entries);
     entries.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
 }
 

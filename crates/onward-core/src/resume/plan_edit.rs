@@ -23,13 +23,13 @@ pub fn plan_edits(old: &Plan, new: &Plan) -> Vec<String> {
     let (before, after) = (phases(old), phases(new));
     let names: BTreeMap<PhaseId, String> = shown_names(old).into_iter().chain(shown_names(new)).collect();
     let name = |id: &PhaseId| names.get(id).cloned().unwrap_or_else(|| id.to_string());
-    let added = after.keys().filter(|id| !before.contains_key(*id)).map(|id| name(id)).collect();
-    let removed = before.keys().filter(|id| !after.contains_key(*id)).map(|id| name(id)).collect();
+    let added: Vec<String> = after.keys().filter(|id| !before.contains_key(*id)).map(|id| name(id)).collect();
+    let removed: Vec<String> = before.keys().filter(|id| !after.contains_key(*id)).map(|id| name(id)).collect();
     let both = before.iter().filter_map(|(id, old)| Some((*id, *old, *after.get(id)?)));
     let changed = both.map(|(id, old, new)| (name(id), changes(&keys(old, &WORKED_OUT), &keys(new, &WORKED_OUT))));
     let changed: Vec<(String, Vec<String>)> = changed.filter(|(_, changes)| !changes.is_empty()).collect();
     let whole = changes(&keys(old, &NOT_OF_THE_PLAN), &keys(new, &NOT_OF_THE_PLAN));
-    let mut told: Vec<String> = [listed("added", added), listed("removed", removed)].into_iter().flatten().collect();
+    let mut told: Vec<String> = [listed("added", &added), listed("removed", &removed)].into_iter().flatten().collect();
     told.extend(whole.into_iter().map(|change| format!("changed: the plan's {change}")));
     let more = changed.len().saturating_sub(NAMED_MAX);
     for (phase, changes) in changed.into_iter().take(NAMED_MAX) {
@@ -54,7 +54,7 @@ fn phases(plan: &Plan) -> BTreeMap<&PhaseId, &Phase> {
     plan.phases.iter().filter(|phase| !of_a_matrix(phase)).map(|phase| (&phase.id, phase)).collect()
 }
 
-fn listed(what: &str, names: Vec<String>) -> Option<String> {
+fn listed(what: &str, names: &[String]) -> Option<String> {
     let more = names.len().saturating_sub(NAMED_MAX);
     let shown = names.iter().take(NAMED_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -162,7 +162,8 @@ mod tests {
 
     #[test]
     fn many_edits_are_counted() {
-        let many = |word: &str| -> String { (0..20).map(|n| format!("  p{n}: {{ run: echo {word} }}\n")).collect() };
+        let many =
+            |word: &str| (0..20).map(|n| format!("  p{n}: {{ run: echo {word} }}\n")).collect::<Vec<_>>().concat();
         let told = plan_edits(&plan(&many("one")), &plan(&many("two")));
         assert_eq!((told.len(), told.last().map(String::as_str)), (NAMED_MAX + 1, Some("changed: 12 more")));
         let added =

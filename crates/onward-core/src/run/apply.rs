@@ -48,12 +48,7 @@ impl Run {
                 self.attempt_adopted(phase, *attempt, (*epoch, *alive));
             }
             ended @ Event::AttemptEnded { .. } => self.end_of_an_attempt(ended, at),
-            Event::PhaseCompleted { phase, summary, outputs, adopted, adoption, seen, artifacts } => {
-                self.phase_completed(phase, summary.as_deref(), outputs, at);
-                self.left_behind(phase, seen.as_deref(), artifacts);
-                let word = adoption.as_deref().cloned().unwrap_or_default();
-                self.adopted(phase, adopted.then_some(word), recorded);
-            }
+            completed @ Event::PhaseCompleted { .. } => self.completion_of_a_phase(completed, recorded),
             Event::PhaseFailed { phase, error } => self.phase_failed(phase, error, at),
             Event::RetryScheduled { phase, not_before } => self.retry_scheduled(phase, *not_before),
             Event::PhaseInDoubt { phase } => self.change(phase, |state| state.in_doubt = true),
@@ -82,7 +77,7 @@ impl Run {
             | Event::MarkersSettled { .. }) => self.apply_to_the_marks(event),
             event @ (Event::LimitHit(_) | Event::RunPaused { .. }) => self.apply_to_the_limits(event, at),
             event @ (Event::RunImported(_) | Event::FilesModified { .. } | Event::MirrorTroubled { .. }) => {
-                self.apply_to_the_sections(event, at)
+                self.apply_to_the_sections(event, at);
             }
             event @ (Event::SnapshotTaken(_)
             | Event::SnapshotMissed { .. }
@@ -162,6 +157,16 @@ impl Run {
         if let Some(place) = self.due.iter().position(same) {
             self.due.remove(place);
         }
+    }
+
+    fn completion_of_a_phase(&mut self, event: &Event, recorded: &Recorded) {
+        let Event::PhaseCompleted { phase, summary, outputs, adopted, adoption, seen, artifacts } = event else {
+            return;
+        };
+        self.phase_completed(phase, summary.as_deref(), outputs, recorded.at);
+        self.left_behind(phase, seen.as_deref(), artifacts);
+        let word = adoption.as_deref().cloned().unwrap_or_default();
+        self.adopted(phase, adopted.then_some(word), recorded);
     }
 
     fn end_of_an_attempt(&mut self, event: &Event, at: Timestamp) {
@@ -367,7 +372,7 @@ impl Run {
         match by {
             StopRequest::Interrupt | StopRequest::Cancel => self.make_due(Trigger::UserInterrupt, None),
             StopRequest::SessionEnd | StopRequest::Hangup | StopRequest::Deadline => {
-                self.make_due(Trigger::SessionEnd, None)
+                self.make_due(Trigger::SessionEnd, None);
             }
             StopRequest::Failure | StopRequest::OrphanKill | StopRequest::Pause | StopRequest::Rewind => {}
         }
@@ -449,7 +454,7 @@ impl Run {
                 (true, true) | (false, false) => {}
             }
         }
-        match (before.skipped, after.skipped) {
+        match (before.is_skipped(), after.is_skipped()) {
             (false, true) => self.derived.skipped += 1,
             (true, false) => self.derived.skipped -= 1,
             (true, true) | (false, false) => {}
@@ -475,7 +480,7 @@ impl Run {
         self.derived = DerivedState { index, state_size: size(&self.state), ..DerivedState::default() };
         let standings: Vec<CountedPhase> = self.phases.iter().map(CountedPhase::of).collect();
         self.derived.finished = standings.iter().filter(|standing| standing.finished).count();
-        self.derived.skipped = standings.iter().filter(|standing| standing.skipped).count();
+        self.derived.skipped = standings.iter().filter(|standing| standing.is_skipped()).count();
         let counts = |at: &usize| standings[*at].failed && self.derived.index.counts_for_the_plan(*at);
         self.derived.failed = (0..standings.len()).filter(counts).count();
         let left = |batch: &Vec<usize>| batch.iter().filter(|at| !standings[**at].finished).count();
@@ -514,7 +519,6 @@ impl Run {
 pub(super) struct CountedPhase {
     pub(super) status: PhaseStatus,
     finished: bool,
-    skipped: bool,
     /// A parked phase does not keep the others from going on, so it does not count here.
     failed: bool,
     pub(super) opened: bool,
@@ -526,11 +530,14 @@ impl CountedPhase {
         Self {
             status: state.status,
             finished: state.is_finished(),
-            skipped: state.status == PhaseStatus::Skipped,
             failed: state.status == PhaseStatus::Failed && (!state.parked || was_rejected(state)),
             opened: state.opened,
             not_before: state.not_before,
         }
+    }
+
+    fn is_skipped(&self) -> bool {
+        self.status == PhaseStatus::Skipped
     }
 }
 

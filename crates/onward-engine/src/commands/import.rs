@@ -68,7 +68,7 @@ impl Onward {
 
     fn import_file(&mut self, path: &Path, outcome: &mut Imported) -> Result<()> {
         match read_file(path, &self.project.relative(path)) {
-            Ok(taken) => self.take_over(vec![*taken], path, outcome),
+            Ok(taken) => self.take_over(&[*taken], path, outcome),
             Err(why) => {
                 outcome.bad.push(BadImport { path: path.to_owned(), why });
                 Ok(())
@@ -137,14 +137,14 @@ impl Onward {
         if all.is_empty() {
             return Ok(());
         }
-        self.take_over(all, folder, outcome)
+        self.take_over(&all, folder, outcome)
     }
 
     /// Begins the run that these files hold, unless it is here.
-    fn take_over(&mut self, all: Vec<TakenRun>, path: &Path, outcome: &mut Imported) -> Result<()> {
+    fn take_over(&mut self, all: &[TakenRun], path: &Path, outcome: &mut Imported) -> Result<()> {
         let newest = all.last().expect("there is a file");
         outcome.warnings.extend(newest.step.imported.sections.recovery.warnings.clone());
-        match self.begun(&all) {
+        match self.begun(all) {
             Ok(run) => outcome.runs.push(run),
             Err(Error::ImportConflict { why }) => {
                 outcome.bad.push(BadImport { path: path.to_owned(), why: BadFile::Damaged(why) });
@@ -265,12 +265,13 @@ impl Onward {
         let document = formats::document(&bytes);
         let by_content = document.as_ref().is_ok_and(|document| formats::recognise(document).is_some());
         let name = inside.file_name()?.to_string_lossy().into_owned();
-        let by_name = name == "pipeline-state.json" || (name.starts_with("CP-") && name.ends_with(".yaml"));
+        let by_name = name == "pipeline-state.json"
+            || (name.starts_with("CP-") && inside.extension().is_some_and(|it| it == "yaml"));
         let by_place = [".claude/checkpoints", ".claude/data/checkpoints", ".claude/crunch"];
         let by_place = by_place.iter().any(|place| inside.starts_with(place));
         (by_content || by_name || by_place).then(|| {
-            let read = document.and_then(|document| taken(document, &inside.to_string_lossy(), &real));
-            ForeignFile { path, bytes, read }
+            let run = document.and_then(|document| taken(document, &inside.to_string_lossy(), &real));
+            ForeignFile { path, bytes, read: run }
         })
     }
 }

@@ -302,14 +302,14 @@ fn write(
         other => other?,
     }
     let lease = store.take_lease(&id, LeaseKind::Brief, holder())?;
-    let plain = Entry { status: status.to_owned(), summary, ..Entry::default() };
-    let head = append_events(store, &lease, &records, plan.as_deref(), &plain)?;
-    let head = append_added(store, &lease, head, &added, &plain)?;
+    let base = Entry { status: status.to_owned(), summary, ..Entry::default() };
+    let head = append_events(store, &lease, &records, plan.as_deref(), &base)?;
+    let head = append_added(store, &lease, head, &added, &base)?;
     // Those first: the next patch is built on the newest one, and that must be the journal's.
     for new in beyond.into_iter().chain(taken.iter().map(journal::stored)) {
-        append_checkpoint(store, &lease, head, new, &plain)?;
+        append_checkpoint(store, &lease, head, new, &base)?;
     }
-    deliver(store, &lease, head, letters, &plain)?;
+    deliver(store, &lease, head, letters, &base)?;
     drop(lease);
     if !pruned.is_empty() {
         store.prune(&PruneList { checkpoints: pruned, ..PruneList::default() })?;
@@ -325,7 +325,7 @@ fn append_events(
     lease: &Lease,
     records: &[Record],
     plan: Option<&str>,
-    plain: &Entry,
+    base: &Entry,
 ) -> Result<Seq> {
     let mut head = Seq(0);
     for part in records.chunks(EVENTS_PER_APPEND) {
@@ -336,7 +336,7 @@ fn append_events(
         };
         let took = |record: &Record| durations::row(plan?, &journal::decode(lease.run(), record.clone()).ok()?);
         let durations = part.iter().filter_map(took).collect();
-        let entry = Entry { events: part.iter().map(event).collect(), durations, ..plain.clone() };
+        let entry = Entry { events: part.iter().map(event).collect(), durations, ..base.clone() };
         let appended = store.append(lease, head, entry)?;
         if part.last().is_some_and(|last| last.hash != appended.hash) {
             let what = "its records do not give the hash that is on record with them";
@@ -347,7 +347,7 @@ fn append_events(
     Ok(head)
 }
 
-fn append_added(store: &mut dyn Store, lease: &Lease, head: Seq, added: &[Recorded], plain: &Entry) -> Result<Seq> {
+fn append_added(store: &mut dyn Store, lease: &Lease, head: Seq, added: &[Recorded], base: &Entry) -> Result<Seq> {
     if added.is_empty() {
         return Ok(head);
     }
@@ -356,13 +356,13 @@ fn append_added(store: &mut dyn Store, lease: &Lease, head: Seq, added: &[Record
         actor: recorded.actor.clone(),
         body: journal::encode(&recorded.event),
     };
-    let entry = Entry { events: added.iter().map(event).collect(), ..plain.clone() };
+    let entry = Entry { events: added.iter().map(event).collect(), ..base.clone() };
     Ok(store.append(lease, head, entry)?.head)
 }
 
-fn append_checkpoint(store: &mut dyn Store, lease: &Lease, head: Seq, new: NewCheckpoint, plain: &Entry) -> Result<()> {
+fn append_checkpoint(store: &mut dyn Store, lease: &Lease, head: Seq, new: NewCheckpoint, base: &Entry) -> Result<()> {
     let id = new.id.clone();
-    let entry = Entry { checkpoints: vec![new], ..plain.clone() };
+    let entry = Entry { checkpoints: vec![new], ..base.clone() };
     let Appended { chain, .. } = store.append(lease, head, entry)?;
     if keyframe_is_due(&chain) {
         put_keyframe(store, &id)?;
@@ -371,14 +371,14 @@ fn append_checkpoint(store: &mut dyn Store, lease: &Lease, head: Seq, new: NewCh
 }
 
 /// Restores the inbox: unanswered items wait again, answered ones keep their replies.
-fn deliver(store: &mut dyn Store, lease: &Lease, head: Seq, letters: Vec<Letter>, plain: &Entry) -> Result<()> {
+fn deliver(store: &mut dyn Store, lease: &Lease, head: Seq, letters: Vec<Letter>, base: &Entry) -> Result<()> {
     let mut consumed = Vec::new();
     for Letter { item, at, reply } in letters {
         store.post(lease.run(), &item.id, at, item.body)?;
         consumed.extend(reply.map(|reply| Consumed { id: item.id, reply }));
     }
     if !consumed.is_empty() {
-        store.append(lease, head, Entry { consumed, ..plain.clone() })?;
+        store.append(lease, head, Entry { consumed, ..base.clone() })?;
     }
     Ok(())
 }

@@ -20,7 +20,7 @@ pub(crate) struct AttemptFiles<'a> {
 }
 
 impl AttemptFiles<'_> {
-    fn folder(&self, run: &Run, phase: &PhaseId, attempt: Attempt) -> AttemptFolder {
+    fn folder(self, run: &Run, phase: &PhaseId, attempt: Attempt) -> AttemptFolder {
         shell::folder(self.project, run, phase, attempt)
     }
 }

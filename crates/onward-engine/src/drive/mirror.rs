@@ -200,7 +200,9 @@ impl MirrorWriter<'_> {
             path.strip_prefix(folder).is_some_and(|rest| rest.starts_with("/CP-")) && !kept.contains(*path)
         };
         let gone: Vec<String> = self.record.0.keys().filter(ours).cloned().collect();
-        gone.iter().for_each(|path| self.take_away(run, path));
+        for path in &gone {
+            self.take_away(run, path);
+        }
     }
 
     /// Writes a file by renaming it into its place.

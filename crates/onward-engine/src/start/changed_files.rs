@@ -49,9 +49,11 @@ impl Onward {
             let commit = snapshot_behind(run, &rows, phase);
             let before = repository.zip(commit).map(|(repository, commit)| repository.texts(&commit, &paths));
             changes.extend(paths.iter().map(|path| {
-                let then = before.as_ref().map(|before| before.get(*path).map(Vec::as_slice));
                 let now = probe::text(&self.project.top, path, TEXT_BYTES_MAX);
-                let diff = difference(path, then, now.as_deref());
+                let diff = match &before {
+                    Some(before) => difference(path, before.get(*path).map(Vec::as_slice), now.as_deref()),
+                    None => Err("no snapshot has what was there before"),
+                };
                 OutsideChange { phase: phase.clone(), path: (*path).to_owned(), diff }
             }));
         }
@@ -117,9 +119,8 @@ impl Onward {
     }
 }
 
-/// `before` is none where nothing was kept of any file, `Some(None)` where nothing was kept of this one.
-fn difference(path: &str, before: Option<Option<&[u8]>>, now: Option<&[u8]>) -> Result<String, &'static str> {
-    let before = before.ok_or("no snapshot has what was there before")?;
+/// `before` is none where nothing was kept of this file.
+fn difference(path: &str, before: Option<&[u8]>, now: Option<&[u8]>) -> Result<String, &'static str> {
     let text = |bytes: Option<&[u8]>| match bytes {
         Some(bytes) => std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| "it is no text"),
         None => Ok(String::new()),

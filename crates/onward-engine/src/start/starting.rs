@@ -140,21 +140,23 @@ pub struct Finished {
     pub ending: Ending,
 }
 
+/// What was named is checked before anything is made.
+fn demand_named_phases(request: &Request, plan: &Plan) -> Result<()> {
+    for phase in request.choices.iter().map(|(phase, _)| phase).chain(&request.only) {
+        let id = PhaseId::new(phase);
+        plan.phase(&id).ok_or(Refusal::NoSuchPhase(id))?;
+    }
+    Ok(())
+}
+
 impl Onward {
     /// Starts a new run and drives it.
     pub fn start(&mut self, request: &Request, found: StartFound, reporter: &mut dyn Reporter) -> Result<Finished> {
         stop::demand_none()?;
         let StartFound { work, unfinished } = found;
-        let mut work = match work {
-            Some(work) => work,
-            // The plan was known by its text and not read; now it has to be.
-            None => self.read_work(request, self.plan_source(request)?)?,
-        };
-        // What was named is checked before anything is made.
-        for phase in request.choices.iter().map(|(phase, _)| phase).chain(&request.only) {
-            let id = PhaseId::new(phase);
-            work.plan.phase(&id).ok_or(Refusal::NoSuchPhase(id))?;
-        }
+        // A plan that was known by its text and not read has to be read now.
+        let mut work = work.map_or_else(|| self.read_work(request, self.plan_source(request)?), Ok)?;
+        demand_named_phases(request, &work.plan)?;
         match request.orphans.filter(|_| request.want == Want::Fresh) {
             Some(orphans) => self.see_the_end_of_survivors(orphans, reporter)?,
             None => self.demand_no_survivor()?,

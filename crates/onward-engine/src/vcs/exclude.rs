@@ -42,10 +42,10 @@ pub(crate) fn keep_out(top: &Path, paths: &[PathBuf]) -> Result<(), String> {
     if !known.is_empty() && !known.ends_with('\n') {
         text.push('\n');
     }
-    news.iter().for_each(|line| {
+    for line in &news {
         text.push_str(line);
         text.push('\n');
-    });
+    }
     let mut file = fs::OpenOptions::new().create(true).append(true).open(&list).map_err(failed)?;
     file.write_all(text.as_bytes()).map_err(failed)
 }

@@ -127,7 +127,9 @@ impl WriterQueue {
             if painter.shows_something() || view.is_some() {
                 painter.show(&pieces, view.as_deref());
             } else {
-                pieces.iter().for_each(|piece| (piece.write)(&piece.text));
+                for piece in &pieces {
+                    (piece.write)(&piece.text);
+                }
             }
             let mut queue = self.lock();
             (queue.at_work, queue.stalled) = (false, false);

@@ -1,4 +1,4 @@
-//! Each fact of a run as a line for external_phases, or as none where the next one says it better.
+//! Each fact of a run as a line for people, or as none where the next one says it better.
 
 use std::collections::BTreeMap;
 
@@ -29,6 +29,7 @@ impl ChangeLines {
         self.told(recorded, run).map(|text| format!("{text}\n"))
     }
 
+    #[expect(clippy::too_many_lines, reason = "a table: one entry for each event")]
     fn told(&mut self, recorded: &Recorded, run: &Run) -> Option<String> {
         let name = |phase: &PhaseId| safe::line(phase.as_str());
         match &recorded.event {

@@ -323,6 +323,26 @@ pub(crate) fn delete(run: &str) -> String {
     format!("Delete run {} and all that is recorded of it? This cannot be taken back. [y/N]: ", safe::line(run))
 }
 
+/// The letters of the question about a saved state.
+pub(crate) const SAVED_CHOICES: &str = "(r)esume  (s)tart fresh, keeping this one  (v)iew  (d)elete  [r]: ";
+
+/// The question about a saved state.
+pub(crate) fn saved(checkpoint: &Checkpoint, now: Timestamp) -> String {
+    let text = |key: &str| checkpoint.state.get(key).and_then(serde_json::Value::as_str).map(str::to_owned);
+    let what = text("workflow_description").unwrap_or_else(|| checkpoint.project.clone());
+    let value = |key: &str| checkpoint.state.get(key).filter(|value| !value.is_null()).map(ToString::to_string);
+    let progress = match (value("current_phase"), value("total_phases")) {
+        (Some(current), Some(total)) => format!("Progress: phase {} of {}\n", safe::line(&current), safe::line(&total)),
+        _ => String::new(),
+    };
+    format!(
+        "Saved state  {}  ({})\nSaved {}\n{progress}\n{SAVED_CHOICES}",
+        safe::line(&what),
+        safe::line(checkpoint.run.as_str()),
+        time::ago(checkpoint.updated_at, now),
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -342,24 +362,4 @@ mod tests {
         assert!(text.ends_with("· phase-39 (needs a) and 10 more\n"), "{text}");
         assert_eq!(entries(&[], COLUMNS_MAX, pending_entry), "");
     }
-}
-
-/// The letters of the question about a saved state.
-pub(crate) const SAVED_CHOICES: &str = "(r)esume  (s)tart fresh, keeping this one  (v)iew  (d)elete  [r]: ";
-
-/// The question about a saved state.
-pub(crate) fn saved(checkpoint: &Checkpoint, now: Timestamp) -> String {
-    let text = |key: &str| checkpoint.state.get(key).and_then(serde_json::Value::as_str).map(str::to_owned);
-    let what = text("workflow_description").unwrap_or_else(|| checkpoint.project.clone());
-    let value = |key: &str| checkpoint.state.get(key).filter(|value| !value.is_null()).map(ToString::to_string);
-    let progress = match (value("current_phase"), value("total_phases")) {
-        (Some(current), Some(total)) => format!("Progress: phase {} of {}\n", safe::line(&current), safe::line(&total)),
-        _ => String::new(),
-    };
-    format!(
-        "Saved state  {}  ({})\nSaved {}\n{progress}\n{SAVED_CHOICES}",
-        safe::line(&what),
-        safe::line(checkpoint.run.as_str()),
-        time::ago(checkpoint.updated_at, now),
-    )
 }

@@ -40,8 +40,8 @@ fn colour(text: &str) -> Option<usize> {
     let parameters = text.strip_prefix("\u{1b}[")?;
     let end = parameters.find(|character: char| !character.is_ascii_digit() && !matches!(character, ';' | ':'))?;
     let hides = parameters[..end].split(';').any(|parameter| parameter.trim_start_matches('0') == "8");
-    let fits =
-        parameters[end..].starts_with('m') && end <= COLOUR_BYTES_MAX && !(hides && !is_extended(&parameters[..end]));
+    let shows = !hides || is_extended(&parameters[..end]);
+    let fits = parameters[end..].starts_with('m') && end <= COLOUR_BYTES_MAX && shows;
     fits.then_some("\u{1b}[".len() + end + "m".len())
 }
 

@@ -31,14 +31,14 @@ fn at_work(name: &str, seconds: i64) -> PhaseAtWork {
     }
 }
 
-fn usual(p50: u64, p90: u64) -> Option<ExpectedTime> {
-    Some(ExpectedTime { p50_ms: p50 * 1000, p90_ms: p90 * 1000, runs: 5 })
+fn usual(p50: u64, p90: u64) -> ExpectedTime {
+    ExpectedTime { p50_ms: p50 * 1000, p90_ms: p90 * 1000, runs: 5 }
 }
 
 /// Something of everything.
 fn busy() -> LiveView {
     let migrate = PhaseAtWork {
-        expected: usual(120, 150),
+        expected: Some(usual(120, 150)),
         progress: Some(Progress { done: 3, total: 10 }),
         note: Some("customers, the others wait in the queue behind the old database".to_owned()),
         last_line: Some("moved 2,311 rows of table 顧客".to_owned()),
@@ -46,7 +46,7 @@ fn busy() -> LiveView {
     };
     let build = PhaseAtWork {
         attempt: 2,
-        expected: usual(20, 30),
+        expected: Some(usual(20, 30)),
         last_line: Some("compiling\u{202e} module seven".to_owned()),
         ..at_work("build", 95)
     };
