@@ -4,16 +4,16 @@ use std::path::Path;
 
 use onward_core::id::CheckpointId;
 use onward_core::patch::Op;
-use onward_engine::{Books, Onward};
+use onward_engine::{Onward, SavedState};
 use serde_json::{Map, Value, json};
 
 use crate::Result;
 use crate::savers::{Change, Saver};
 
 /// The books of one project in a folder of their own.
-pub(crate) fn open(folder: &Path, project: &str) -> Result<Books> {
+pub(crate) fn open(folder: &Path, project: &str) -> Result<SavedState> {
     std::fs::create_dir_all(folder.join(onward_engine::FOLDER))?;
-    Ok(Books::open(Onward::work(folder)?, "bench", project)?)
+    Ok(SavedState::open(Onward::work(folder)?, "bench", project)?)
 }
 
 /// A step that changes next to nothing.
@@ -31,7 +31,7 @@ pub(crate) enum Given {
 }
 
 pub(crate) struct Ours {
-    books: Books,
+    books: SavedState,
     given: Given,
     saved: Vec<CheckpointId>,
 }

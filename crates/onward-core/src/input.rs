@@ -20,7 +20,7 @@ use crate::patch::Op;
 use crate::plan::{PhaseMark, Plan};
 use crate::replan::{Because, ReplanLimits};
 use crate::resume::Finding;
-use crate::run::proof::Proof;
+use crate::run::verification::Proof;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {

@@ -1,5 +1,6 @@
 //! The words of onward and every decision it takes. Pure: no files, no clock, no randomness, no threads.
 
+pub mod auto_resume;
 pub mod checkpoint;
 pub mod chronicle;
 pub mod config;
@@ -16,12 +17,11 @@ pub mod expression;
 pub mod failure;
 pub mod formats;
 pub mod id;
+pub mod ids_and_keys;
 pub mod input;
-pub mod keep;
 pub mod lookup;
 pub mod markdown;
 pub mod mutant;
-pub mod naming;
 pub mod patch;
 pub mod patterns;
 pub mod plan;
@@ -33,6 +33,9 @@ pub mod resume;
 pub mod retention;
 pub mod run;
 pub mod secret_names;
+mod short_sha;
 pub mod tail;
 pub mod view;
 pub mod words;
+
+pub use short_sha::short_sha;

@@ -8,7 +8,8 @@ use onward_core::id::PhaseId;
 use onward_core::plan::globs::may_overlap;
 use onward_core::plan::{Body, Budget, Effects, Limit, LossKind, Matrix, Phase, Priority, Rate};
 use onward_core::rate_limit::RecognisedLimit;
-use onward_core::run::admission::{Claim, Obstacle, Pools, Usage, rank, rate_opens};
+use onward_core::run::admission::{Claim, Obstacle, Pools, Usage, rate_opens};
+use onward_core::run::order::order;
 use proptest::prelude::*;
 
 fn now() -> Timestamp {
@@ -191,7 +192,7 @@ fn the_hardest_to_get_back_goes_first() {
         of("late", Some(LossKind::Issue), Priority::Low, Effects::Files),
         of("first", Some(LossKind::Docs), Priority::Critical, Effects::Files),
     ];
-    ready.sort_by_key(rank);
+    ready.sort_by_key(order);
     assert_eq!(ready.map(|phase| phase.id.to_string()), ["first", "mail", "commit", "plain", "docs", "late"]);
 }
 

@@ -222,7 +222,7 @@ fn taken_apart(bytes: &[u8]) {
     for format in FileFormat::ALL {
         let _ = formats::export(&formats::as_it_stands(&run), format);
     }
-    let _ = formats::told(&taken);
+    let _ = formats::summary(&taken);
 }
 
 /// Many files, each a good one with a few bytes that are others, are read or refused; the numbers are the same each time.

@@ -13,7 +13,7 @@ use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Begin, Choice, Input, Resumption};
 use onward_core::plan::{self, Plan};
 use onward_core::resume::{Auto, BranchFact, Finding, FindingKind, PlanFact, ResumeFacts, observe, stale};
-use onward_core::run::proof::{EffectFound, Proof};
+use onward_core::run::verification::{EffectFound, Proof};
 use onward_core::run::{self, Ending, PhaseStatus, Run, cache};
 
 fn parsed(text: &str) -> Plan {

@@ -12,7 +12,7 @@ use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Begin, Input, Resumption};
 use onward_core::plan::{self, Plan};
 use onward_core::resume::{Finding, FindingKind, count_lines, stale, world};
-use onward_core::run::proof::{ArtifactCopied, ArtifactFound, ArtifactState, Proof};
+use onward_core::run::verification::{ArtifactCopied, ArtifactFound, ArtifactState, Proof};
 use onward_core::run::{self, PhaseStatus, Run};
 use proptest::prelude::*;
 

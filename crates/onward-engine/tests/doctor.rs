@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use onward_core::patch::Op;
-use onward_engine::{Books, DoctorCode, FirstPlan, ListFilter, Onward, Repaired};
+use onward_engine::{DoctorCode, FirstPlan, ListFilter, Onward, Repaired, SavedState};
 use onward_store::{Holder, LeaseKind, OpenMode, StoreExt, ownership};
 use serde_json::{Value, json};
 
@@ -46,7 +46,8 @@ impl Fixture {
             Size::Huge => 6,
         };
         for kind in ["review", "release"] {
-            let mut books = Books::open(Onward::work(root.path()).expect("a project"), kind, "demo").expect("books");
+            let mut books =
+                SavedState::open(Onward::work(root.path()).expect("a project"), kind, "demo").expect("books");
             for step in 0..steps {
                 let text = noise(if matches!(size, Size::Large) { 1_200 } else { 60 }, step);
                 books.change(vec![set(&format!("/step{step}"), json!(text))]).expect("a change");

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use onward_core::data_limits::{self, DEPTH_LEVELS_MAX};
-use onward_engine::{Books, DoneClaim, Error, FOLDER, Onward, PhaseReport, Ready, Request, Shown, Silent, Want};
+use onward_engine::{DoneClaim, Error, FOLDER, Onward, PhaseReport, Ready, Request, SavedState, Shown, Silent, Want};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -334,7 +334,7 @@ fn is_sound(folder: &std::path::Path) {
 fn soak_what_is_saved_comes_back() {
     let folder = quick_folder();
     fs::create_dir_all(folder.path().join(FOLDER)).expect("a folder");
-    let open = || Books::open(Onward::work(folder.path()).expect("a project"), "test", "demo").expect("books");
+    let open = || SavedState::open(Onward::work(folder.path()).expect("a project"), "test", "demo").expect("books");
     let (mut books, mut tally, mut saved) = (open(), Tally::default(), Vec::new());
     for (at, (doc, text)) in documents().enumerate() {
         let Some(map) = at_the_door(&doc, &text, &mut tally) else { continue };

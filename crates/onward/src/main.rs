@@ -3,7 +3,7 @@
 mod args;
 mod commands;
 mod failure;
-mod later;
+mod not_yet;
 mod prompt;
 mod render;
 mod schema;

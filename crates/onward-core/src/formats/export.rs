@@ -8,8 +8,8 @@ use super::model::{BadFile, TakenRun};
 use super::{checkpoint_form, crunch, pipeline_state, read, validate, workflow};
 use crate::checkpoint::{self, Checkpoint, CheckpointHead, FileFormat};
 use crate::id::RunId;
+use crate::ids_and_keys;
 use crate::input::Input;
-use crate::naming;
 use crate::plan::Phase;
 use crate::run::{self, Run};
 
@@ -18,7 +18,8 @@ pub fn as_it_stands(run: &Run) -> Checkpoint {
     let phase = run.in_hand().cloned();
     let id = run.last_checkpoint.clone();
     let head = CheckpointHead {
-        id: id.unwrap_or_else(|| naming::checkpoint_id(&run.id, phase.as_ref(), run.seq, run.updated_at, run.ids)),
+        id: id
+            .unwrap_or_else(|| ids_and_keys::checkpoint_id(&run.id, phase.as_ref(), run.seq, run.updated_at, run.ids)),
         seq: run.seq,
         triggers: Vec::new(),
         phase,

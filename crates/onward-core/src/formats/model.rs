@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 use crate::checkpoint::FileFormat;
 use crate::event::RunStarted;
 use crate::id::{PhaseId, RunId};
+use crate::ids_and_keys;
 use crate::input::ImportStep;
-use crate::naming;
 use crate::plan::{self, Plan};
 
 /// Why a file is not taken.
@@ -53,7 +53,7 @@ impl TakenRun {
     pub fn started(&self, run: RunId, project: &str) -> RunStarted {
         let plan_path = self.plan_path.clone().unwrap_or_default();
         RunStarted {
-            work: naming::work_key(&format!("import {run}"), []),
+            work: ids_and_keys::work_key(&format!("import {run}"), []),
             run,
             plan_digest: plan::digest(&self.plan),
             plan: self.plan.clone(),
@@ -61,7 +61,7 @@ impl TakenRun {
             plan_text: String::new(),
             inputs: BTreeMap::new(),
             given: BTreeMap::new(),
-            project: naming::word(self.project.as_deref().unwrap_or(project)),
+            project: ids_and_keys::word(self.project.as_deref().unwrap_or(project)),
             title: self.title.clone(),
             branch: self.branch.clone(),
             triggers: Vec::new(),

@@ -9,18 +9,18 @@ mod dependency;
 mod edit;
 mod heading;
 mod inline;
+mod line_index;
 mod link;
 mod marker;
-mod places;
+mod phase_work;
 mod scan;
 mod section;
-mod work;
 
 pub use edit::{LinkedEdit, MarkerGone, boxes_ticked, phase_marked_done};
 pub use marker::Marker;
-pub use work::{PhaseTask, PhaseWork, phase_work};
+pub use phase_work::{PhaseTask, PhaseWork, phase_work};
 
 pub(crate) use dependency::{NeedNamed, NeedsSaid};
 pub(crate) use edit::without_progress;
-pub(crate) use places::Places;
+pub(crate) use line_index::LineIndex;
 pub(crate) use section::{LinkedPart, PhaseSection, read};

@@ -12,7 +12,7 @@ use super::parts::{External, IfSilent, MarkdownOrigin, MarkdownSettings, PhaseMa
 use super::read::Draft;
 use crate::diagnostic::{Code, Diagnostic, Place};
 use crate::id::PhaseId;
-use crate::markdown::{self, LinkedPart, Marker, NeedNamed, NeedsSaid, PhaseSection, Places};
+use crate::markdown::{self, LineIndex, LinkedPart, Marker, NeedNamed, NeedsSaid, PhaseSection};
 
 const NAME_DEFAULT: &str = "plan";
 const ID_CHARS_MAX: usize = 64;
@@ -33,7 +33,7 @@ pub fn parse_markdown(
         return refused(vec![fault.help("split the plan into files of its phases and link to them")]);
     }
     let read = markdown::read(text);
-    let mut reading = MarkdownReading { text, places: Places::of(text), settings, in_rows: 0, faults: Vec::new() };
+    let mut reading = MarkdownReading { text, places: LineIndex::of(text), settings, in_rows: 0, faults: Vec::new() };
     if read.phases.is_empty() {
         let fault = Diagnostic::error(Code::NoPhases, "no heading begins a phase").at(Place::new(1, 1));
         return refused(vec![fault.help("write a heading for each phase, such as `## Phase 1: Set up the schema`")]);
@@ -100,7 +100,7 @@ type InOrder<'a> = BTreeMap<(Vec<u64>, Option<char>), &'a str>;
 
 struct MarkdownReading<'a> {
     text: &'a str,
-    places: Places<'a>,
+    places: LineIndex<'a>,
     settings: &'a MarkdownSettings,
     /// Needs that were read out of rows so far: rows are short to write and long to write out.
     in_rows: usize,
@@ -188,7 +188,7 @@ impl MarkdownReading<'_> {
         let lines: Vec<(usize, &NeedsSaid, Option<usize>)> = own.chain(in_files).collect();
         let mut found: Option<Vec<(String, Place)>> = None;
         for (at, said, elsewhere) in lines {
-            let place = |own: usize, places: &Places<'_>| places.at(elsewhere.unwrap_or(own));
+            let place = |own: usize, places: &LineIndex<'_>| places.at(elsewhere.unwrap_or(own));
             match said {
                 NeedsSaid::Open => {}
                 NeedsSaid::Nothing => {

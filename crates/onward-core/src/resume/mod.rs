@@ -4,6 +4,7 @@
 //! what was found: in the record of the run ([`observe`]), in the files of finished phases ([`stale`]) and in the world
 //! around them ([`world`]).
 
+mod age;
 mod decide;
 mod edges;
 mod finding;

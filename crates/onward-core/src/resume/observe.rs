@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::age::age;
 use super::finding::{Finding, FindingKind};
-use crate::run::vcs::short;
 use crate::run::{PhaseStatus, Run};
-use crate::words;
+use crate::short_sha;
 
 /// The facts that are known when a run is to be resumed.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ pub fn observe(facts: &ResumeFacts<'_>) -> Vec<Finding> {
     if facts.auto == Auto::Never {
         found.push(Finding::new(FindingKind::AutoResumeDisabled, "the configuration says resume.auto: never"));
     }
-    found.extend(age(facts));
+    found.extend(age(facts.run, facts.max_age, facts.now));
     found
 }
 
@@ -105,7 +105,7 @@ fn head(facts: &ResumeFacts<'_>) -> Option<Finding> {
         }
         None => "was moved elsewhere".to_owned(),
     };
-    let (from, to) = (short(&moved.from), short(&moved.to));
+    let (from, to) = (short_sha(&moved.from), short_sha(&moved.to));
     let at_work: Vec<&str> = facts.run.running().map(|(phase, _)| phase.id.as_str()).collect();
     let meanwhile =
         if at_work.is_empty() { String::new() } else { format!("; {} was at work then", at_work.join(", ")) };
@@ -162,14 +162,4 @@ fn phases(run: &Run) -> impl Iterator<Item = Finding> {
             Finding::of(FindingKind::Failed, &phase.id, format!("phase {} failed: {error}", phase.id))
         })
     })
-}
-
-fn age(facts: &ResumeFacts<'_>) -> Option<Finding> {
-    match Duration::try_from(facts.now.duration_since(facts.run.updated_at)) {
-        Ok(age) if age <= facts.max_age => None,
-        Ok(age) => Some(Finding::new(FindingKind::Old, format!("the run last moved {} ago", words::duration(age)))),
-        Err(_) => {
-            Some(Finding::new(FindingKind::ClockWentBack, "the run last moved in the future: the clock went back"))
-        }
-    }
 }

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::id::PhaseId;
-use crate::plan::{Budget, Effects, Limit, LossKind, Phase, Priority, Rate, globs};
+use crate::plan::{Budget, Limit, LossKind, Phase, Rate, globs};
 use crate::rate_limit::RecognisedLimit;
 use crate::words;
 
@@ -255,15 +255,4 @@ impl Obstacle {
             Obstacle::Budget { name } => format!("the budget of the limit {name} is used up"),
         }
     }
-}
-
-/// The order among phases that are ready: what is more urgent, then what is harder to get back. An outward effect is as
-/// hard to get back as an issue, whatever its phase is called; what says nothing counts as code.
-pub fn rank(phase: &Phase) -> (Priority, LossKind) {
-    let value = match (phase.value, phase.effects) {
-        (Some(value), _) => value,
-        (None, Effects::External) => LossKind::Issue,
-        (None, Effects::None | Effects::Files) => LossKind::Code,
-    };
-    (phase.priority, value)
 }

@@ -3,14 +3,14 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::cut::uses_what_was_cut;
 use super::decide::ended::{retried_or_failed, seen};
 use super::iteration::UNCHANGED_MAX;
+use super::redacted_values::uses_what_was_cut;
 use super::schedule;
 use super::settle::{a_failure_stops, is_wanted};
 use super::skip_and_expand::has_a_place;
 use super::state::{Before, PhaseState, PhaseStatus, Run};
-use super::waits::{self, Wait};
+use super::wait_limits::{self, Wait};
 use crate::event::{Event, ExternalReport, PhaseError, RunResult, StopReason, StopRequest, Urgency};
 use crate::failure::FailureCode;
 use crate::id::{Attempt, PhaseId};
@@ -412,12 +412,12 @@ enum Over {
 fn patience(phase: &Phase, state: &PhaseState, now: Timestamp) -> (Option<Over>, Option<Timestamp>) {
     let (approval, external) = (as_approval(phase), as_external(phase));
     match (&state.external, approval, external) {
-        (Some(ExternalState::Asked { at }), Some(approval), _) => match waits::approval(approval, *at, now) {
+        (Some(ExternalState::Asked { at }), Some(approval), _) => match wait_limits::approval(approval, *at, now) {
             Wait::Open { until } => (None, until),
             Wait::Over(what) => (Some(Over::Expired(what)), None),
         },
         (Some(ExternalState::AtWork { heard_at }), _, Some(external)) => {
-            match waits::external(external, *heard_at, now) {
+            match wait_limits::external(external, *heard_at, now) {
                 Wait::Open { until } => (None, until),
                 Wait::Over(what) => (Some(Over::Silent(what)), None),
             }

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::admission::{self, Claim};
+use super::admission::Claim;
 use super::context::watched;
+use super::order::order;
 use super::schedule::FREE;
 use crate::expression::Reference;
 use crate::id::PhaseId;
-use crate::plan::{LossKind, Phase, Plan, Priority, graph};
+use crate::plan::{Phase, Plan, graph};
 
 #[derive(Debug, Default)]
 pub(super) struct PlanIndex {
@@ -58,7 +59,7 @@ impl PlanIndex {
                 batch_of[phase] = number;
             }
         }
-        let rank = plan.phases.iter().map(admission::rank).map(|(p, v)| (priority_rank(p), value_rank(v))).collect();
+        let rank = plan.phases.iter().map(order).collect();
         let with_parts = plan.phases.iter().enumerate().filter(|(_, phase)| phase.children.is_some());
         let with_parts = with_parts.map(|(at, _)| at).collect();
         let watchers = watchers(plan, &by_id);
@@ -157,23 +158,4 @@ fn classes(plan: &Plan) -> Vec<u32> {
         *known.entry((locks, pools, writes)).or_insert(next)
     };
     plan.phases.iter().map(class).collect()
-}
-
-fn priority_rank(priority: Priority) -> u8 {
-    match priority {
-        Priority::Critical => 0,
-        Priority::High => 1,
-        Priority::Normal => 2,
-        Priority::Low => 3,
-    }
-}
-
-/// The hardest to reconstruct goes first.
-fn value_rank(value: LossKind) -> u8 {
-    match value {
-        LossKind::Issue => 0,
-        LossKind::Commit => 1,
-        LossKind::Code => 2,
-        LossKind::Docs => 3,
-    }
 }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::decide::ended::failure_of;
 use super::state::{Before, Dirty, PhaseState, PhaseStatus, ProbeDue, Run};
-use super::{external_phases, proof};
+use super::{external_phases, verification};
 use crate::event::{Claimed, Event, Outcome, PhaseError, PlanRevised, ProbeAnswer, RunStarted};
 use crate::evidence::{Evidence, LastLook, WorldSeen};
 use crate::id::{Generation, PhaseId};
@@ -98,7 +98,7 @@ impl Run {
     fn without_a_probe(&mut self) {
         for (phase, state) in self.started.plan.phases.iter().zip(&mut self.phases) {
             let can_tell = match &state.probe {
-                Some(ProbeDue::AfterTheRun(_) | ProbeDue::AfterAStop(_)) => proof::is_wanted(phase),
+                Some(ProbeDue::AfterTheRun(_) | ProbeDue::AfterAStop(_)) => verification::is_wanted(phase),
                 Some(ProbeDue::BeforeARerun(_) | ProbeDue::AfterACut(_)) => !phase.done_when.is_empty(),
                 None => continue,
             };

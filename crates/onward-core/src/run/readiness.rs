@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use super::cut::MARK;
+use super::redacted_values::MARK;
 use crate::expression::{Condition, Past, Reference};
 use crate::plan::Phase;
 

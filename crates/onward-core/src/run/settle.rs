@@ -3,16 +3,16 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::apply::batch_number;
-use super::cut::uses_what_was_cut;
 use super::decide::ended::failed_for_good;
 use super::external_phases;
+use super::redacted_values::uses_what_was_cut;
 use super::replans::Waits;
 use super::schedule;
 use super::skip_and_expand::{follows, over};
 use super::state::{Before, Ending, PhaseState, PhaseStatus, Run};
 use crate::event::{Event, RunResult, StopReason, StopRequest, Urgency};
 use crate::id::{Attempt, PhaseId};
-use crate::naming::checkpoint_id;
+use crate::ids_and_keys::checkpoint_id;
 use crate::plan::{OnInterrupt, Phase, PhaseFailure, PlanFailure};
 
 /// Phases that are asked to end are interrupted, told after five seconds and killed after three more. What is not over a moment

@@ -1,8 +1,8 @@
 //! Skipping, expanding and completing phases without an attempt.
 
 use super::compound::is_taken_apart_late;
-use super::cut::uses_what_was_cut;
 use super::readiness::{NeedOutcome, whole};
+use super::redacted_values::uses_what_was_cut;
 use super::settle::{is_wanted, may_start};
 use super::state::{PhaseStatus, Run};
 use crate::event::{Event, PhaseError, RunResult, SkippedBy};

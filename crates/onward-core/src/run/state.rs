@@ -23,7 +23,7 @@ use crate::event::{
 };
 use crate::evidence::{Evidence, LastLook};
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId, RunId, Seq};
-use crate::naming::IdTry;
+use crate::ids_and_keys::IdTry;
 use crate::patch::Op;
 use crate::plan::{Phase, Plan};
 

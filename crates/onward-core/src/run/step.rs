@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use super::{Refusal, Run, decide, settle};
 use crate::checkpoint::{self, CheckpointHead, KeptTree, NewCheckpointDocument};
 use crate::event::{Event, Recorded, RunStarted};
+use crate::ids_and_keys::IdTry;
 use crate::input::{Begin, Input};
-use crate::naming::IdTry;
 
 /// The outcome of one input: the events to append, and a document for every checkpoint among them.
 #[derive(Debug, Default)]

@@ -21,9 +21,7 @@ use crate::patch::{self, Op};
 use crate::plan::expand::is_compound;
 use crate::plan::{Effects, LossKind, Phase};
 use crate::run::{PhaseStatus, RunStatus};
-
-/// Characters of a commit's name that are shown and kept in a phase's record.
-const SHORT_SHA: usize = 12;
+use crate::short_sha;
 
 /// The part of a run that is about the working tree.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -223,7 +221,7 @@ impl Run {
             if !self.derived.index.by_id.contains_key(&phase) {
                 continue;
             }
-            let sha = short(commit);
+            let sha = short_sha(commit);
             self.change(&phase, |state| {
                 state.commit_sha.get_or_insert(sha);
             });
@@ -322,7 +320,7 @@ impl Run {
         let attempt = self.phases[at].attempt.as_ref()?;
         let commits = self.plan().phases[at].value == Some(LossKind::Commit);
         let own = attempt.head.as_ref() != head && (commits || !attempt.beside_others);
-        head.filter(|_| own).map(|head| short(head))
+        head.filter(|_| own).map(|head| short_sha(head))
     }
 
     /// Whether branch and issue are as they were last seen. What could not be looked at is no news.
@@ -574,9 +572,4 @@ fn places_in_words(places: &[usize]) -> String {
         [first, .., last] if in_a_row => format!("phases {first}-{last}"),
         all => format!("phases {}", all.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")),
     }
-}
-
-/// A commit's name as people read it.
-pub fn short(commit: &str) -> String {
-    commit.chars().take(SHORT_SHA).collect()
 }

@@ -7,7 +7,7 @@ use onward_core::event::{Outcome, PlanRevised, StopRequest};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Choice, Input, Posted, Resumption, Says};
 use onward_core::plan;
-use onward_core::run::proof::{self, CheckEnd, Proof};
+use onward_core::run::verification::{self, CheckEnd, Proof};
 use onward_core::run::{self, PhaseStatus};
 
 use crate::common;
@@ -61,7 +61,7 @@ fn unreadable(outcome: Outcome) -> AttemptEnd {
     AttemptEnd { outputs: Err("line 2".to_owned()), ..AttemptEnd::bare(outcome) }
 }
 
-fn seen(effect: proof::EffectFound) -> Proof {
+fn seen(effect: verification::EffectFound) -> Proof {
     Proof { effect: Some(effect), ..Proof::default() }
 }
 
@@ -137,13 +137,13 @@ fn a_probe_speaks_before_the_retry_of_what_was_cut_short() {
         story.probe(seen(seen_there));
         story
     };
-    assert_eq!(story(proof::EffectFound::There).stands(), Stands::Done);
-    assert_eq!(story(proof::EffectFound::CannotTell).stands(), Stands::Asked);
-    let mut again = story(proof::EffectFound::Absent);
+    assert_eq!(story(verification::EffectFound::There).stands(), Stands::Done);
+    assert_eq!(story(verification::EffectFound::CannotTell).stands(), Stands::Asked);
+    let mut again = story(verification::EffectFound::Absent);
     assert_eq!((again.stands(), again.state("a").failures), (Stands::Retried, 1));
     again.later("a");
     again.end("a", KILLED);
-    again.probe(seen(proof::EffectFound::Absent));
+    again.probe(seen(verification::EffectFound::Absent));
     assert_eq!((again.stands(), again.state("a").failures), (Stands::Failed, 2));
     assert_eq!(again.state("a").error.as_ref().map(|error| error.code.as_str()), Some("signal"));
 }
@@ -304,9 +304,9 @@ fn nobody_begins_what_may_have_been_done() {
     let mut tried = story.run.clone();
     let refused = run::step(&mut tried, &report(Says::Start), "ada", story.now).expect_err("it is looked first");
     assert!(refused.to_string().contains("whether its last attempt did it"), "{refused}");
-    story.probe(seen(proof::EffectFound::Absent));
+    story.probe(seen(verification::EffectFound::Absent));
     story.later_begun_by_others(&report(Says::Start));
-    let late = Input::Probed { phase: PhaseId::new("a"), proof: Box::new(seen(proof::EffectFound::Absent)) };
+    let late = Input::Probed { phase: PhaseId::new("a"), proof: Box::new(seen(verification::EffectFound::Absent)) };
     assert_eq!(story.take(&late), [], "an answer that comes too late changes nothing");
     assert_eq!(story.state("a").status, PhaseStatus::Running, "it stays with whoever began it");
 }

@@ -5,7 +5,7 @@ use onward_core::effect::Effect;
 use onward_core::event::{Event, Outcome, RewindBegun, StopReason};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Choice, CommitIs, DoneSaid, Input, Posted, Says};
-use onward_core::run::proof::{ArtifactCopied, ArtifactFound, ArtifactState, CheckEnd, Proof};
+use onward_core::run::verification::{ArtifactCopied, ArtifactFound, ArtifactState, CheckEnd, Proof};
 use onward_core::run::{self, Ending, NoNext, PhaseStatus, Refusal, RunStatus};
 
 use crate::common;
@@ -410,7 +410,7 @@ fn what_cannot_be_begun() {
 #[test]
 fn what_nobody_can_tell_is_not_done() {
     let mut story = driven("  a: { external: { instructions: do it }, done-when: [test -e x] }\n");
-    let proof = Proof { effect: Some(onward_core::run::proof::EffectFound::CannotTell), ..Proof::default() };
+    let proof = Proof { effect: Some(onward_core::run::verification::EffectFound::CannotTell), ..Proof::default() };
     story.report("a", Says::Start).expect("it is open");
     story.report("a", claim(proof)).expect("it is heard");
     assert_eq!(story.state("a").status, PhaseStatus::Running);

@@ -5,7 +5,7 @@ use onward_core::effect::Effect;
 use onward_core::event::{Event, Outcome, RunStarted, SnapshotRef, StopReason, StopRequest};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Choice, Input, Posted};
-use onward_core::run::proof::{self, Proof};
+use onward_core::run::verification::{self, Proof};
 use onward_core::run::{self, PhaseStatus, RunStatus};
 
 use crate::common;
@@ -131,9 +131,9 @@ fn a_probe_is_asked_also_where_outputs_cannot_be_read() {
 #[test]
 fn a_probe_is_asked_before_the_second_attempt() {
     for (seen, status, in_doubt) in [
-        (proof::EffectFound::There, PhaseStatus::Completed, false),
-        (proof::EffectFound::Absent, PhaseStatus::Running, false),
-        (proof::EffectFound::CannotTell, PhaseStatus::Interrupted, true),
+        (verification::EffectFound::There, PhaseStatus::Completed, false),
+        (verification::EffectFound::Absent, PhaseStatus::Running, false),
+        (verification::EffectFound::CannotTell, PhaseStatus::Interrupted, true),
     ] {
         let mut story = driven_a(", effects: external, done-when: [test -e x]");
         story.end("a", Outcome::Unknown);
@@ -151,7 +151,7 @@ fn a_probe_is_asked_before_the_second_attempt() {
 fn a_probe_that_says_no_is_no_answer_where_a_person_is_to_give_it() {
     let mut story = driven_a(", on-interrupt: ask, done-when: [test -e x]");
     story.end("a", Outcome::Unknown);
-    let proof = Box::new(Proof { effect: Some(proof::EffectFound::Absent), ..Proof::default() });
+    let proof = Box::new(Proof { effect: Some(verification::EffectFound::Absent), ..Proof::default() });
     story.take(&Input::Probed { phase: PhaseId::new("a"), proof: proof.clone() });
     assert!(story.state("a").in_doubt && story.state("a").attempts == 1);
     assert!(story.take(&Input::Probed { phase: PhaseId::new("a"), proof }).is_empty(), "it was heard once");

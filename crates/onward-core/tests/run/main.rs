@@ -1,12 +1,12 @@
 //! The rules of a run: inputs in, events out. Small stories in virtual time, told with one [`story::Story`].
 
+mod auto_resume;
 #[path = "../common/mod.rs"]
 mod common;
 mod compound;
 mod cut_short;
 mod external_phases;
 mod failures;
-mod keep;
 mod limits;
 mod live_view;
 mod orders;

@@ -7,8 +7,8 @@ use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Choice, Consent, Input, Posted, Resumption, Says};
 use onward_core::plan;
 use onward_core::replan::{Because, ReplanLimits};
-use onward_core::run::proof::{CheckEnd, EffectFound as EffectSeen, Proof};
 use onward_core::run::replans::Stage;
+use onward_core::run::verification::{CheckEnd, EffectFound as EffectSeen, Proof};
 use onward_core::run::{self, Before, Ending, PhaseStatus, Refusal};
 
 use crate::common;

@@ -4,8 +4,8 @@ use jiff::SignedDuration;
 use onward_core::checkpoint::{self, Checkpoint, CheckpointHead, Trigger};
 use onward_core::event::{Outcome, RewindBegun, RunRewound};
 use onward_core::id::{CheckpointId, PhaseId};
+use onward_core::ids_and_keys::attempt_key;
 use onward_core::input::{Choice, Input, Says};
-use onward_core::naming::attempt_key;
 use onward_core::run::{self, PhaseStatus};
 
 use crate::common;

@@ -5,10 +5,10 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use onward_core::plan::{IfExpired, IfSilent, KeepCopy, Phase, Plan, parse};
 use onward_core::run::iteration::{NextRound, Round, next, nothing_remains};
-use onward_core::run::proof::{
+use onward_core::run::verification::{
     ArtifactCopied, ArtifactFound, ArtifactState, CheckEnd, EffectFound, Judgement, Proof, effect, judge,
 };
-use onward_core::run::waits::{Wait, approval, deadline, external};
+use onward_core::run::wait_limits::{Wait, approval, deadline, external};
 
 fn plan(text: &str) -> Plan {
     let parsed = parse(text);

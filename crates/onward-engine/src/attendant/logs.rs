@@ -12,7 +12,6 @@ use std::path::Path;
 use super::folder::{AttemptFolder, check_plain, open_plain};
 use crate::redact::Secrets;
 
-const NOTE_BYTES_MAX: u64 = 4 * 1024;
 const OUTPUTS_BYTES_MAX: u64 = 64 * 1024;
 const OUTPUT_NAME_BYTES_MAX: usize = 64;
 const SUMMARY_BYTES_MAX: usize = 2 * 1024;
@@ -74,18 +73,6 @@ pub(crate) fn outputs_fit(outputs: &BTreeMap<String, String>) -> Result<(), Outp
     if bytes as u64 > OUTPUTS_BYTES_MAX { Err(OutputsError::TooLong) } else { Ok(()) }
 }
 
-/// The note in what somebody reports: the last line that is not empty, and no more of it than a phase may write.
-pub(crate) fn note_of(text: &str) -> Option<String> {
-    let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
-    Some(cut(line).to_owned())
-}
-
-/// As much of a text as a note may have.
-pub(crate) fn cut(text: &str) -> &str {
-    let bytes_max = usize::try_from(NOTE_BYTES_MAX).unwrap_or(usize::MAX);
-    &text[..text.floor_char_boundary(bytes_max)]
-}
-
 impl AttemptFolder {
     /// The output so far. While the phase runs this is what is kept at the moment.
     pub fn read_output(&self) -> io::Result<Output> {
@@ -138,21 +125,6 @@ impl AttemptFolder {
         let Some(file) = open_if_there(&self.path().join("dropped"))? else { return Ok(0) };
         let text = last_bytes(file, 32)?;
         Ok(String::from_utf8_lossy(&text).trim().parse().unwrap_or(0))
-    }
-
-    /// The phase's latest note about how far it is: the last line that is not empty.
-    pub fn read_note(&self, secrets: &Secrets) -> io::Result<Option<String>> {
-        let Some(file) = open_if_there(&self.progress_path())? else { return Ok(None) };
-        let bytes = last_bytes(file, NOTE_BYTES_MAX)?;
-        let text = String::from_utf8_lossy(&bytes);
-        // A word that was cut in two at the front may be half a secret, which nobody would know again.
-        let text = if bytes.len() as u64 == NOTE_BYTES_MAX {
-            text.split_once(char::is_whitespace).map_or("", |cut| cut.1)
-        } else {
-            &text
-        };
-        let note = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
-        Ok(note.map(|note| secrets.text(note).into_owned()))
     }
 
     /// The outputs of the phase by name; of a name given twice the last value counts.
@@ -257,7 +229,7 @@ fn is_output(name: &str, value: &str) -> bool {
     first && plain && name.len() <= OUTPUT_NAME_BYTES_MAX && !value.contains('\0')
 }
 
-fn open_if_there(path: &Path) -> io::Result<Option<File>> {
+pub(super) fn open_if_there(path: &Path) -> io::Result<Option<File>> {
     match open_plain(path) {
         Ok(file) => Ok(Some(file)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -274,7 +246,7 @@ fn boxed(file: File) -> Box<dyn Read + Send> {
     Box::new(file)
 }
 
-fn last_bytes(mut file: File, bytes_max: u64) -> io::Result<Vec<u8>> {
+pub(super) fn last_bytes(mut file: File, bytes_max: u64) -> io::Result<Vec<u8>> {
     let length = file.metadata()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(bytes_max)))?;
     let mut bytes = Vec::new();

@@ -17,11 +17,13 @@
 
 mod attend;
 mod capture;
+mod end_attempt;
 mod ending;
 mod find;
 mod folder;
 mod follow;
 pub(crate) mod logs;
+pub(crate) mod notes;
 pub(crate) mod old_output;
 mod record;
 mod spawn;
@@ -29,6 +31,7 @@ mod survivors;
 mod wake;
 
 pub use attend::main;
+pub(crate) use end_attempt::end_attempt;
 pub use find::{Adopted, AttemptFound, StopReached, ask_to_stop, find, is_at_work, kill};
 pub(crate) use find::{attendant_of, end_by_force, is_attended, tell_to_stop};
 pub(crate) use folder::open_plain;

@@ -1,6 +1,5 @@
 //! Processes of attempts whose store is gone: the tag names a folder that is not there any more, the path that they were given does.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -39,8 +38,7 @@ impl Survivor {
 }
 
 fn is_attendant(pid: Pid) -> bool {
-    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    line.split(|&byte| byte == 0).nth(1).is_some_and(|word| word == ARGUMENT.as_bytes())
+    process::command_line(pid).get(1).is_some_and(|word| word == ARGUMENT.as_bytes())
 }
 
 /// The living processes of all attempts below a path of a store, whether the store is the one that they were started from or not.

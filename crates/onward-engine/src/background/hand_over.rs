@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::project::Project;
+use crate::sys::own_files::{THIS_PROGRAM, path_of_descriptor};
 use crate::sys::process::Pid;
 use crate::sys::stop;
 
@@ -49,7 +50,7 @@ pub fn detach(words: &[OsString]) -> Result<Detached> {
     let failed = || Error::io("starting a driver in the background");
     let (mut told, tells) = io::pipe().map_err(failed())?;
     fcntl(tells.as_fd(), FcntlArg::F_SETFD(FdFlag::empty())).map_err(|why| failed()(why.into()))?;
-    let mut command = Command::new("/proc/self/exe");
+    let mut command = Command::new(THIS_PROGRAM);
     command.args(with_flag(words.get(1..).unwrap_or_default(), tells.as_raw_fd()));
     let mut child = command.spawn().map_err(failed())?;
     drop(tells);
@@ -93,7 +94,7 @@ impl HandOver {
     /// Takes the pipe that came with the flag. Nothing that this process starts inherits it.
     pub fn from_flag(fd: i32) -> Result<Self> {
         let failed = || Error::io(format!("{FLAG} {fd}, which onward passes to itself"));
-        let path = format!("/proc/self/fd/{fd}");
+        let path = path_of_descriptor(fd);
         // A file or a terminal of that number is somebody else's.
         let kind = std::fs::metadata(&path).map_err(failed())?;
         if fd <= 2 || !std::os::unix::fs::FileTypeExt::is_fifo(&kind.file_type()) {

@@ -2,10 +2,10 @@
 
 mod awake;
 mod hand_over;
-pub(crate) mod keep;
 pub mod timer;
+pub(crate) mod waiting_runs;
 
 pub use awake::Awake;
 pub(crate) use hand_over::log_path;
 pub use hand_over::{Detached, HandOver, detach};
-pub use keep::Kept;
+pub use waiting_runs::WaitingRun;

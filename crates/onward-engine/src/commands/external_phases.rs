@@ -15,12 +15,12 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::Onward;
-use crate::attendant::logs;
+use crate::attendant::{logs, notes};
 use crate::error::{Error, Result};
 use crate::executor::shell;
 use crate::markdown_file;
 use crate::probe::phase;
-use crate::probe::proof::Looking;
+use crate::probe::verification::Looking;
 use crate::project::Project;
 use crate::queries::runs::require_phase;
 use crate::redact::collisions::demand_outputs_apart;
@@ -167,9 +167,9 @@ impl Onward {
         match report {
             PhaseReport::Start => Says::Start,
             PhaseReport::Progress { note } => {
-                Says::Progress { note: note.as_deref().map(clean).as_deref().and_then(logs::note_of) }
+                Says::Progress { note: note.as_deref().map(clean).as_deref().and_then(notes::reported_note) }
             }
-            PhaseReport::Fail { reason } => Says::Fail { reason: logs::cut(&clean(reason)).to_owned() },
+            PhaseReport::Fail { reason } => Says::Fail { reason: notes::cut_to_note(&clean(reason)).to_owned() },
             PhaseReport::Done(done) => {
                 let phase = run.plan().phase(id).expect("the phase was found in this run");
                 let open = run.phase_state(id).is_some_and(|state| !state.is_finished());
@@ -188,7 +188,7 @@ impl Onward {
                     outputs: done.outputs.iter().map(|(key, value)| (key.clone(), clean(value))).collect(),
                     commit,
                     commit_is,
-                    remaining: logs::cut(&clean(&done.remaining)).to_owned(),
+                    remaining: notes::cut_to_note(&clean(&done.remaining)).to_owned(),
                     proof,
                     seen: if looks { phase::as_it_is(&self.project, run, phase) } else { None },
                 }))

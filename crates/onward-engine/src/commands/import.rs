@@ -9,14 +9,15 @@ use onward_core::checkpoint::Checkpoint;
 use onward_core::event::RunStarted;
 use onward_core::formats::{self, BadFile, TakenRun};
 use onward_core::id::RunId;
+use onward_core::ids_and_keys;
 use onward_core::input::Input;
-use onward_core::naming;
 use onward_store::{LeaseKind, StoreError};
 use serde_json::{Map, Value};
 
 use crate::Onward;
-use crate::drive::{committer, mirror};
+use crate::drive::committer;
 use crate::error::{Error, Result};
+use crate::mirror;
 use crate::redact;
 use crate::start::starting::actor;
 use crate::vcs::exclude;
@@ -188,7 +189,7 @@ impl Onward {
         }
         let folder = self.project.top.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let started = whole.started(RunId::new(""), &folder);
-        let work = newest.plan_path.as_ref().map(|path| naming::work_key(path, []));
+        let work = newest.plan_path.as_ref().map(|path| ids_and_keys::work_key(path, []));
         RunStarted {
             work: work.unwrap_or_else(|| started.work.clone()),
             snapshots: self.config.snapshots(),
@@ -212,7 +213,7 @@ impl Onward {
     fn here_already(&mut self, newest: &TakenRun, all: &[TakenRun]) -> Result<Option<RunId>> {
         let document = newest.step.imported.sections.imported.as_ref();
         let folder = self.project.top.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let project = naming::word(newest.project.as_deref().unwrap_or(&folder));
+        let project = ids_and_keys::word(newest.project.as_deref().unwrap_or(&folder));
         for number in 1..SAME_SECOND_MAX {
             let Some(id) = run_id(newest, &project, all, number) else { break };
             let known = match self.load(&id) {
@@ -305,7 +306,7 @@ fn entries(index: &Map<String, Value>) -> BTreeMap<String, Map<String, Value>> {
 fn run_id(newest: &TakenRun, project: &str, all: &[TakenRun], number: u32) -> Option<RunId> {
     match &newest.run {
         Some(id) => (number == 1).then(|| id.clone()),
-        None => Some(naming::run_id(&newest.kind, project, all[0].created_at, number)),
+        None => Some(ids_and_keys::run_id(&newest.kind, project, all[0].created_at, number)),
     }
 }
 

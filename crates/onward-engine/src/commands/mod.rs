@@ -3,7 +3,7 @@
 pub(crate) mod archive;
 pub(crate) mod external_phases;
 pub(crate) mod fork;
-pub(crate) mod house;
+pub(crate) mod housekeeping;
 pub(crate) mod import;
 pub(crate) mod inbox;
 pub(crate) mod init_and_delete;

@@ -5,10 +5,10 @@ use onward_core::id::RunId;
 use onward_core::input::Posted;
 
 use crate::Onward;
-use crate::attendant;
+use crate::attendant::{self, end_attempt};
 use crate::error::{Error, Result};
 use crate::executor::shell;
-use crate::sys::file_lock::{LOCK_LOOK_EVERY, end};
+use crate::sys::file_lock::LOCK_LOOK_EVERY;
 use crate::sys::stop;
 
 /// How long phases without a driver are given to end by themselves: what their attendants take to ask, to insist and to
@@ -54,7 +54,7 @@ impl Onward {
             std::thread::sleep(LOCK_LOOK_EVERY);
         }
         for folder in &folders {
-            end(folder).map_err(|why| Error::Refused { run: id.clone(), reasons: vec![why] })?;
+            end_attempt(folder).map_err(|why| Error::Refused { run: id.clone(), reasons: vec![why] })?;
         }
         Ok(())
     }

@@ -15,7 +15,7 @@ use onward_core::run::{Run, RunStatus};
 use onward_core::view::{self, Summary};
 use onward_store::{CheckpointRow, PruneList, RunFilter, RunRow};
 
-use super::house;
+use super::housekeeping;
 use crate::Onward;
 use crate::attendant::old_output;
 use crate::error::{Error, Result};
@@ -46,7 +46,7 @@ impl Onward {
         let mut facts = self.facts_of_all()?;
         let policy = self.config.retention();
         let policy = older_than.map_or(policy.clone(), |age| policy.only_older_than(age));
-        let moment = Moment { now: Timestamp::now(), doubt: house::clock_doubt(&self.project) };
+        let moment = Moment { now: Timestamp::now(), doubt: housekeeping::clock_doubt(&self.project) };
         let mut read = BTreeSet::new();
         loop {
             let plan = retention::plan(&policy, &facts, &moment);
@@ -159,7 +159,7 @@ impl Onward {
         let mut lines: Vec<PruneLine> = lines.cloned().collect();
         lines.sort_by_key(|line| line.item);
         let done = self.delete_lines(lines)?;
-        house::note_prune(&self.project);
+        housekeeping::note_prune(&self.project);
         Ok(done)
     }
 

@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::executor::shell;
 use crate::plan_files;
 use crate::probe::command::{self, CommandBounds, Flood};
-use crate::probe::turn::{TurnPlace, TurnReason};
+use crate::probe::probe_lock::{ProbePlace, ProbePurpose};
 use crate::project::Project;
 use crate::queries::runs::require_phase;
 use crate::redact::secrets;
@@ -46,7 +46,7 @@ impl Replanning {
         let phase = run.plan().phase(id).expect("wanted phases are in the plan");
         let script = run.plan().replan_rules(Some(phase)).run;
         let reason = run.replans.asked_by(id).map(|asked| asked.reason.clone()).unwrap_or_default();
-        let place = TurnPlace::of(project, &run.id, id, TurnReason::Replan);
+        let place = ProbePlace::of(project, &run.id, id, ProbePurpose::Replan);
         let (mark, marked) = place.variable();
         let env = shell::probe_environment(project, run, phase).map(|mut env| {
             env.push(("ONWARD_REPLAN_REASON".into(), reason.into()));

@@ -1,4 +1,4 @@
-//! Books kept by a program itself: free-form state and checkpoints, without a plan. What `save` and `load` are made of,
+//! State kept by a program itself: free-form values and checkpoints, without a plan. What `save` and `load` are made of,
 //! and what a library user holds open for as many steps as it likes.
 
 use std::borrow::Cow;
@@ -11,8 +11,8 @@ use onward_core::checkpoint::{Checkpoint, Trigger};
 use onward_core::data_limits;
 use onward_core::event::RunStarted;
 use onward_core::id::{CheckpointId, RunId};
+use onward_core::ids_and_keys;
 use onward_core::input::{Input, Posted, Reply};
-use onward_core::naming;
 use onward_core::patch::{self, Op};
 use onward_core::plan::Plan;
 use onward_core::run::{self, Run, RunStatus, Stepped};
@@ -33,7 +33,7 @@ use crate::sys::file_lock::exclusive;
 const DROPPED_AT_ONCE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// The run of one type and project, held open. Every change is durable when the call returns.
-pub struct Books {
+pub struct SavedState {
     /// First, so that its thread has let go of the store before ours closes it: the last one empties the log.
     keeper: Keeper,
     onward: Onward,
@@ -43,11 +43,11 @@ pub struct Books {
     actor: String,
 }
 
-impl Books {
-    /// Goes on with the unfinished run of exactly this type and project, or begins one. Others are kept out until the
-    /// books are dropped.
+impl SavedState {
+    /// Goes on with the unfinished run of exactly this type and project, or begins one. Others are kept out until it
+    /// is dropped.
     pub fn open(mut onward: Onward, kind: &str, project: &str) -> Result<Self> {
-        let id = onward.books(kind, project)?;
+        let id = onward.state_run(kind, project)?;
         Self::hold(onward, &id, LeaseKind::Driving)
     }
 
@@ -135,7 +135,7 @@ impl Books {
     }
 }
 
-impl Drop for Books {
+impl Drop for SavedState {
     fn drop(&mut self) {
         if self.standing == CommitterState::AsStored {
             self.keeper.finish(&self.run);
@@ -152,20 +152,20 @@ impl Onward {
         demand_no_secret("the type", kind)?;
         demand_no_secret("the project", project)?;
         let work = work_key(kind, project);
-        if let Some(run) = self.open_books(&work)? {
+        if let Some(run) = self.open_state_run(&work)? {
             return self.save_into(run, state);
         }
         let first = first_changes(state)?;
         let started = started(kind, project, &work);
-        // What is refused leaves nothing behind, not even the folder of the books.
+        // What is refused leaves nothing behind, not even the folder of the store.
         committer::demand_it_can_begin(&started, slice::from_ref(&first), Timestamp::now())?;
         self.store()?;
         let alone = exclusive(&self.project.runtime().join("start.lock"))?;
-        if let Some(run) = self.open_books(&work)? {
+        if let Some(run) = self.open_state_run(&work)? {
             drop(alone);
             return self.save_into(run, state_after(&first));
         }
-        let (run, stepped) = self.begin_books(started, slice::from_ref(&first))?;
+        let (run, stepped) = self.begin_state_run(started, slice::from_ref(&first))?;
         let taken = stepped.checkpoints.into_iter().next().expect("a save leaves a checkpoint");
         Ok((run, taken.id))
     }
@@ -173,7 +173,7 @@ impl Onward {
     /// The same for a run that is there.
     fn save_into(mut self, run: RunId, state: Map<String, Value>) -> Result<(RunId, CheckpointId)> {
         if self.driver(&run)?.is_some() {
-            // Somebody holds these books open: it is theirs to write, and ours to ask.
+            // Somebody holds this run open: it is theirs to write, and ours to ask.
             apart(redact::collisions::demand_apart(&state))?;
             let state = redact::inputs::map(state);
             return match self.post(&run, Posted::Save { state })? {
@@ -187,25 +187,25 @@ impl Onward {
                 }
             };
         }
-        let mut books = Books::hold(self, &run, LeaseKind::Brief)?;
-        let id = books.save(state)?;
+        let mut saved = SavedState::hold(self, &run, LeaseKind::Brief)?;
+        let id = saved.save(state)?;
         Ok((run, id))
     }
 
     /// The unfinished run of exactly this type and project, or a new one.
-    fn books(&mut self, kind: &str, project: &str) -> Result<RunId> {
+    fn state_run(&mut self, kind: &str, project: &str) -> Result<RunId> {
         demand_no_secret("the type", kind)?;
         demand_no_secret("the project", project)?;
         let work = work_key(kind, project);
-        if let Some(id) = self.open_books(&work)? {
+        if let Some(id) = self.open_state_run(&work)? {
             return Ok(id);
         }
         self.store()?;
         // Of several that save for the first time at once one begins the run; the others must see it.
         let _alone = exclusive(&self.project.runtime().join("start.lock"))?;
-        match self.open_books(&work)? {
+        match self.open_state_run(&work)? {
             Some(id) => Ok(id),
-            None => self.begin_books(started(kind, project, &work), &[]).map(|(id, _)| id),
+            None => self.begin_state_run(started(kind, project, &work), &[]).map(|(id, _)| id),
         }
     }
 
@@ -215,8 +215,9 @@ impl Onward {
         for row in self.rows(&RunFilter::default())? {
             let item = self.item(&row)?;
             // The word in ids may stand for several names; the name itself counts where there is no plan.
-            let named =
-                |wanted: &str| naming::word(wanted) == item.project && (!item.plan.is_empty() || item.title == wanted);
+            let named = |wanted: &str| {
+                ids_and_keys::word(wanted) == item.project && (!item.plan.is_empty() || item.title == wanted)
+            };
             if item.kind != kind || !project.is_none_or(named) {
                 continue;
             }
@@ -251,14 +252,14 @@ impl Onward {
     }
 
     /// The unfinished run of this work that has no plan.
-    fn open_books(&mut self, work: &str) -> Result<Option<RunId>> {
+    fn open_state_run(&mut self, work: &str) -> Result<Option<RunId>> {
         let rows = self.rows(&RunFilter { work: Some(work.to_owned()), ..RunFilter::default() })?;
         let closed = [RunStatus::Completed, RunStatus::Failed, RunStatus::Archived].map(RunStatus::as_str);
         Ok(rows.into_iter().find(|row| !closed.contains(&row.status.as_str())).map(|row| row.run))
     }
 
     /// The run and the first that is told to it, in one commit: there is never a run without what it was begun for.
-    fn begin_books(&mut self, started: RunStarted, first: &[Input]) -> Result<(RunId, Stepped)> {
+    fn begin_state_run(&mut self, started: RunStarted, first: &[Input]) -> Result<(RunId, Stepped)> {
         let (id, lease) = self.create(&started, LeaseKind::Brief)?;
         let started = RunStarted { run: id.clone(), ..started };
         let (_, stepped) = committer::begin(self.store()?, &lease, &started, first, (&actor(), Timestamp::now()))?;
@@ -298,7 +299,7 @@ fn started(kind: &str, project: &str, work: &str) -> RunStarted {
         plan_text: String::new(),
         inputs: BTreeMap::new(),
         given: BTreeMap::new(),
-        project: naming::word(project),
+        project: ids_and_keys::word(project),
         title: project.to_owned(),
         branch: None,
         triggers: vec![Trigger::Manual],
@@ -335,7 +336,7 @@ fn demand_no_secret(what: &str, name: &str) -> Result<()> {
 
 /// A type and a project are matched exactly, never by how they begin.
 fn work_key(kind: &str, project: &str) -> String {
-    naming::work_key(
+    ids_and_keys::work_key(
         "saved state",
         [(&"type".to_owned(), &kind.to_owned()), (&"project".to_owned(), &project.to_owned())],
     )

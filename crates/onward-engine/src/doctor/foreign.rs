@@ -9,7 +9,7 @@ use onward_core::formats::{self, BadFile};
 use super::code::DoctorCode;
 use super::findings::FindingsSoFar;
 use crate::Onward;
-use crate::drive::mirror;
+use crate::mirror;
 
 /// Files that are read.
 const FILES_MAX: usize = 1_000;

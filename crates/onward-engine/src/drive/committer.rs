@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use onward_core::event::RunStarted;
 use onward_core::id::Seq;
+use onward_core::ids_and_keys::IdTry;
 use onward_core::input::{Input, Reply};
-use onward_core::naming::IdTry;
 use onward_core::run::{self, Refusal, Run, Stepped};
 use onward_store::{Appended, Entry, Lease, Store, StoreError, VALUE_BYTES_MAX};
 

@@ -3,12 +3,12 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::project::{FOLDER, Project};
+use crate::sys::own_files;
 
 /// The store of a project as an open folder, which stays the same wherever it is moved to.
 pub(crate) struct InPlace {
@@ -37,7 +37,7 @@ impl InPlace {
             return Ok(());
         }
         let top = |store: &Path| store.parent().filter(|_| store.ends_with(FOLDER)).map(Path::to_owned);
-        let now = fs::read_link(format!("/proc/self/fd/{}", folder.as_raw_fd())).ok();
+        let now = own_files::place_of(folder);
         let from = top(&self.path).unwrap_or_else(|| self.path.clone());
         Err(Error::Moved { from, to: now.as_deref().and_then(top) })
     }

@@ -27,10 +27,11 @@ use crate::executor::shell::{self, PrepareTrouble};
 use crate::probe::{
     self,
     phase::ProofLook,
-    proof::{Looking, Proving},
+    verification::{Looking, Proving},
 };
 use crate::project::Project;
 use crate::queries::runs;
+use crate::sys::own_files::THIS_PROGRAM;
 use crate::sys::stop;
 use crate::vcs::working_tree::WorkingTree;
 
@@ -167,9 +168,7 @@ impl World for Flights<'_> {
             if stop::asked().is_some() {
                 return Ok(None);
             }
-            // This very program, also when its file was replaced meanwhile.
-            let exe = Path::new("/proc/self/exe");
-            let attending = attendant::spawn(exe, &prepared.folder, &prepared.spec, &prepared.env);
+            let attending = attendant::spawn(Path::new(THIS_PROGRAM), &prepared.folder, &prepared.spec, &prepared.env);
             let look = ProofLook::of(self.project, run, phase);
             match attending {
                 Ok(attending) => Ok(Some(Landed::Flying(Flight::attending(prepared.folder, attempt, attending, look)))),

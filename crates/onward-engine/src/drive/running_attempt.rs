@@ -14,8 +14,8 @@ use crate::attendant::{
     self, Adopted, AttemptFolder, AttemptFound, Attending, ExitRecord, OutputsError, ProcessEnd, RecordError, Spec,
 };
 use crate::error::{Error, Result};
-use crate::probe::around::WorldWatch;
 use crate::probe::phase::ProofLook;
+use crate::probe::surroundings_at_end::WorldWatch;
 use crate::redact::secrets;
 use crate::sys::process::{self, AttemptMark, Member};
 

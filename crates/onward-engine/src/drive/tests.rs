@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use onward_core::checkpoint::Trigger;
 use onward_core::event::{FilesBack, RunStarted};
 use onward_core::id::{CheckpointId, PhaseId, RunId, Seq};
+use onward_core::ids_and_keys::{self, IdTry};
 use onward_core::input::{Input, Posted, Reply};
-use onward_core::naming::{self, IdTry};
 use onward_core::patch::Op;
 use onward_core::plan::Plan;
 use onward_core::run::Run;
@@ -242,7 +242,7 @@ fn an_id_that_is_taken_is_replaced() {
     let mut store = MemoryStore::new();
     let (mut run, ours) = begun(&mut store, "a");
     let (other, theirs) = begun(&mut store, "b");
-    let expected = naming::checkpoint_id(&run.id, None, run.seq.next(), noon(), IdTry::FIRST);
+    let expected = ids_and_keys::checkpoint_id(&run.id, None, run.seq.next(), noon(), IdTry::FIRST);
     let new = NewCheckpoint {
         id: expected.clone(),
         seq: Seq(1),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use nix::unistd::{AccessFlags, access};
 use onward_core::expression::{self, Reference};
 use onward_core::id::{Attempt, PhaseId};
-use onward_core::naming::attempt_key;
+use onward_core::ids_and_keys::attempt_key;
 use onward_core::plan::{Body, Phase, Plan};
 use onward_core::run::context::{ExpressionContext, Outside, variables_asked_for};
 use onward_core::run::{Before, Run};

@@ -14,7 +14,7 @@ use jiff::{SignedDuration, Timestamp};
 use onward_core::event::ArtifactSeen;
 use onward_core::evidence::Files;
 use onward_core::id::{PhaseId, RunId};
-use onward_core::run::proof::{ArtifactCopied, ArtifactState};
+use onward_core::run::verification::{ArtifactCopied, ArtifactState};
 use onward_core::run::{PhaseState, PhaseStatus, Run};
 use onward_store::private;
 

@@ -3,16 +3,16 @@
 //! Only `run` and `resume` come here. Whoever merely looks is shown what was found the last time.
 
 mod answer;
-pub(crate) mod around;
 pub(crate) mod artifact;
 pub(crate) mod command;
 mod files;
 mod git;
 mod issue;
 pub(crate) mod phase;
-pub(crate) mod proof;
+pub(crate) mod probe_lock;
 mod surroundings;
-pub(crate) mod turn;
+pub(crate) mod surroundings_at_end;
+pub(crate) mod verification;
 
 pub(crate) use files::text;
 pub(crate) use surroundings::{changed_since_interrupted, finished, world};

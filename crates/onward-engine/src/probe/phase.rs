@@ -9,7 +9,7 @@ use onward_core::plan::{Body, Phase};
 use onward_core::run::Run;
 use onward_store::private;
 
-use super::around::WorldWatch;
+use super::surroundings_at_end::WorldWatch;
 use super::{command, files};
 use crate::attendant::{AttemptFolder, open_plain};
 use crate::executor::shell;

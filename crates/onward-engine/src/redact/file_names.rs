@@ -10,8 +10,8 @@ use std::sync::Arc;
 use blake3::Hash;
 use onward_core::evidence::Evidence;
 
+use super::distinct_marks::{DIGITS, SIGN};
 use super::input_key::{keep_key, key_of};
-use super::twins::{DIGITS, SIGN};
 use super::{MARK, Secrets, secrets};
 
 /// Whether names are looked up only, or are to be put on record.

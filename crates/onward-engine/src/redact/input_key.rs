@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use blake3::{Hash, KEY_LEN};
-use onward_core::naming;
+use onward_core::ids_and_keys;
 use onward_store::private;
 
 use crate::Onward;
@@ -29,14 +29,14 @@ impl Onward {
     /// By what the work of a plan with these inputs, as they are kept, is known. Nothing is written.
     pub(crate) fn work_key(&self, plan_path: &str, kept: &BTreeMap<String, String>) -> Result<String> {
         if !kept.values().any(|value| value.contains(MARK)) {
-            return Ok(naming::work_key(plan_path, kept));
+            return Ok(ids_and_keys::work_key(plan_path, kept));
         }
         let key = key_of(&self.project.store_folder())?;
         let known = |(name, value): (&String, &String)| {
             let known = if value.contains(MARK) { digest(&key, name, value) } else { value.clone() };
             (name.clone(), known)
         };
-        Ok(naming::work_key(plan_path, &kept.iter().map(known).collect::<BTreeMap<_, _>>()))
+        Ok(ids_and_keys::work_key(plan_path, &kept.iter().map(known).collect::<BTreeMap<_, _>>()))
     }
 
     /// The same for work that begins now: the key is kept, so that the work is known tomorrow. Only for whoever keeps others from

@@ -8,11 +8,11 @@ use onward_core::event::{NoCommit, Outcome};
 use onward_core::input::{AttemptEnd, DoneSaid, Input, Posted, Says};
 use onward_core::patch::Op;
 use onward_core::plan::Plan;
-use onward_core::run::proof::{ArtifactCopied, ArtifactState, Proof};
+use onward_core::run::verification::{ArtifactCopied, ArtifactState, Proof};
 use serde_json::{Map, Value};
 
 use super::collisions::demand_outputs_apart;
-use super::twins::Twins;
+use super::distinct_marks::DistinctMarks;
 use super::{known, secrets, uncuttable};
 
 /// The very same text, without a copy, where nothing in it is secret.
@@ -96,7 +96,7 @@ pub(crate) fn plan(plan: &Plan, store: &Path) -> Result<Plan, String> {
     }
     let whole = serde_json::to_value(plan).map_err(|why| why.to_string())?;
     // A word of the format that happens to be somebody's secret says nothing about the secret.
-    let twins = Twins::of(&whole, &clean, store)?;
+    let twins = DistinctMarks::of(&whole, &clean, store)?;
     serde_json::from_value(plan_value(whole, TextPlace::Text, &twins))
         .map_err(|why| format!("a secret of the environment stands where it cannot be cut out of the plan: {why}"))
 }
@@ -140,7 +140,7 @@ const WORDS: [&str; 28] = [
     "shell",
 ];
 
-fn plan_value(value: Value, place: TextPlace, twins: &Twins) -> Value {
+fn plan_value(value: Value, place: TextPlace, twins: &DistinctMarks) -> Value {
     match value {
         Value::String(string) if place == TextPlace::Text => Value::String(known::cut_text(&string, twins)),
         Value::Array(list) => Value::Array(list.into_iter().map(|one| plan_value(one, place, twins)).collect()),

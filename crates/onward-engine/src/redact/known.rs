@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::twins::Twins;
+use super::distinct_marks::DistinctMarks;
 use super::{MARK, SECRET_BYTES_MIN, SecretNames, Secrets, redact_text, values_of};
 
 static KNOWN: RwLock<Option<KnownSecrets>> = RwLock::new(None);
@@ -154,7 +154,7 @@ pub(crate) fn whole_input(name: &str, kept: &str) -> String {
 }
 
 /// Cuts a text of a plan, and remembers the whole of it. One that is another's twin once it is cut is kept with what tells them apart.
-pub(super) fn cut_text(text: &str, twins: &Twins) -> String {
+pub(super) fn cut_text(text: &str, twins: &DistinctMarks) -> String {
     with(|known| {
         let Cow::Owned(cut) = known.secrets.text(text) else {
             if text.contains(MARK) {

@@ -1,8 +1,8 @@
 //! Known secret values and the forms in which they come out: as they are, in base64 and hex, also over several lines and with
 //! something between the bytes; and with the escapes of JSON and URLs.
 
+use super::digit_gaps::{self, Gap, Within};
 use super::escapes::{Escape, Unit};
-use super::gaps::{self, Gap, Within};
 use super::{More, SECRET_BYTES_MIN};
 
 /// A longer value is looked for in pieces, so that what is held back stays bounded.
@@ -97,7 +97,7 @@ impl Literals {
             let others = match form.kind {
                 Kind::Text => Escape::starts(plain),
                 Kind::Base64 => Vec::new(),
-                Kind::Hex => gaps::AFTER_A_BYTE.iter().map(|&byte| [plain[0], plain[1], byte]).collect(),
+                Kind::Hex => digit_gaps::AFTER_A_BYTE.iter().map(|&byte| [plain[0], plain[1], byte]).collect(),
             };
             std::iter::once(plain).chain(others)
         };
@@ -189,7 +189,7 @@ impl EncodedForm {
         let mut at = same;
         for &digit in &self.bytes[same..] {
             if bytes.get(at) != Some(&digit) {
-                match gaps::line_break(&bytes[at..]) {
+                match digit_gaps::line_break(&bytes[at..]) {
                     Gap::Length(length) | Gap::Margins(length) => at += length,
                     Gap::Open => return LiteralMatch::open(more),
                     Gap::None => {}
@@ -217,7 +217,7 @@ impl EncodedForm {
                 DIGITS_BEFORE_A_BREAK_MIN.. => Within::TheRest,
             };
             if !bytes[at..].starts_with(&digits) {
-                match gaps::before_digits(&bytes[at..], digits, within) {
+                match digit_gaps::before_digits(&bytes[at..], digits, within) {
                     Gap::Length(length) => at += length,
                     Gap::Margins(length) => (at, in_a_dump) = (at + length, true),
                     Gap::Open => return LiteralMatch::open(more),
@@ -230,7 +230,7 @@ impl EncodedForm {
             }
         }
         // The text at the end of the last line has the last letters of the value.
-        match (in_a_dump, gaps::end_of_line(&bytes[at..])) {
+        match (in_a_dump, digit_gaps::end_of_line(&bytes[at..])) {
             (true, Gap::Length(rest) | Gap::Margins(rest)) => LiteralMatch::Whole(at + rest),
             (true, Gap::Open) if more == More::Yes => LiteralMatch::Undecided,
             (true, Gap::Open) => LiteralMatch::Whole(bytes.len()),

@@ -12,8 +12,8 @@ use crate::plan_files::Checked;
 use crate::plan_files::{plan_from_text, plan_text};
 use crate::project::Project;
 use crate::redact;
+use crate::redact::distinct_marks::DistinctMarks;
 use crate::redact::input_key::keep_key;
-use crate::redact::twins::Twins;
 
 /// A plan as a run stores it, and the digest of what its author wrote.
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ impl PreparedPlan {
 /// A plan that takes the place of another while a run is at it: what has to be taken apart is when its turn comes.
 pub(crate) fn revision(project: &Project, plan: &Plan) -> Result<Plan> {
     let revised = with_used(project, plan).map(expand::joined)?;
-    if Twins::are_in(&revised) {
+    if DistinctMarks::are_in(&revised) {
         keep_key(&project.store_folder())?;
     }
     Ok(revised)

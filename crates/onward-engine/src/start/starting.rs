@@ -9,18 +9,18 @@ use onward_core::event::{Orphans, RunStarted};
 use onward_core::evidence::WorldSeen;
 use onward_core::expression::{self, Reference};
 use onward_core::id::{PhaseId, RunId};
+use onward_core::ids_and_keys;
 use onward_core::input::{Begin, Bounds, Choice, ClosedElsewhere, Input, Resumption};
-use onward_core::naming;
 use onward_core::plan::Plan;
 use onward_core::question::TypedWords;
 use onward_core::replan::ReplanLimits;
 use onward_core::resume::Accept;
-use onward_core::run::{Ending, Refusal, Run, RunStatus, waits};
+use onward_core::run::{Ending, Refusal, Run, RunStatus, wait_limits};
 use onward_core::view::{self, RunQuery};
 use onward_store::{Holder, Lease, LeaseKind, NewRun, RunFilter, StoreError, private};
 
 use crate::Onward;
-use crate::attendant;
+use crate::attendant::{self, end_attempt};
 use crate::commands::rewind::EndedRewind;
 use crate::doctor;
 use crate::drive::keyframes::{KeepNothing, Keeper};
@@ -39,13 +39,13 @@ use crate::names;
 use crate::probe;
 use crate::queries::runs;
 use crate::redact;
+use crate::redact::distinct_marks::DistinctMarks;
 use crate::redact::file_names;
 use crate::redact::input_key::{KeptKey, keep_key};
-use crate::redact::twins::Twins;
 use crate::start::findings::{Going, Unfinished};
 use crate::start::meant_work::unfinished_statuses;
 use crate::start::prepared_plan::PreparedPlan;
-use crate::sys::file_lock::{LOCK_LOOK_EVERY, end, exclusive};
+use crate::sys::file_lock::{LOCK_LOOK_EVERY, exclusive};
 use crate::sys::process;
 use crate::sys::stop;
 use crate::vcs::working_tree::WorkingTree;
@@ -170,7 +170,7 @@ impl Onward {
         }
         // Of several that start the same work at once one goes on; the others must see its run.
         let alone = exclusive(&self.project.runtime().join("start.lock"))?;
-        if Twins::are_in(&work.plan) && keep_key(&self.project.store_folder())? == KeptKey::Another {
+        if DistinctMarks::are_in(&work.plan) && keep_key(&self.project.store_folder())? == KeptKey::Another {
             work = self.read_work(request, self.plan_source(request)?)?;
         }
         work.key = self.work_key_to_keep(&work.plan_path, &work.inputs)?;
@@ -187,7 +187,7 @@ impl Onward {
             reporter.update(&crate::Update::Note(&format!("no commits are made along the way: {why}")));
         }
         let changed_before = commits.as_ref().and_then(|_| tree.changed_before());
-        let project = naming::word(&work.plan.name);
+        let project = ids_and_keys::word(&work.plan.name);
         let title = redact::secrets().text(&title(&work)).into_owned();
         let started = RunStarted {
             run: RunId::new(""),
@@ -256,7 +256,7 @@ impl Onward {
     /// A new id, and the right to write under it.
     pub(crate) fn create(&mut self, started: &RunStarted, kind: LeaseKind) -> Result<(RunId, Lease)> {
         let now = Timestamp::now();
-        let id = |number| Some(naming::run_id(&started.plan.kind, &started.project, now, number));
+        let id = |number| Some(ids_and_keys::run_id(&started.plan.kind, &started.project, now, number));
         self.create_as(started, kind, &id)
     }
 
@@ -407,7 +407,7 @@ impl Onward {
         let me = view::DriverView { host: me.host, pid: me.pid, since: me.since };
         let head = tree.head();
         // The driver before may have been killed in the middle of a look; what it started must not go on beside ours.
-        probe::turn::end_what_was_left(&project, &run.id);
+        probe::probe_lock::end_what_was_left(&project, &run.id);
         probe::artifact::expire(&project, Timestamp::now());
         let mut world = Flights::new(&project, waiter, me, tree);
         let begin = Begin {
@@ -426,7 +426,7 @@ impl Onward {
             resumption,
             bounds: Bounds {
                 wait_limit: request.wait_limit,
-                deadline: request.deadline.map(|allowed| waits::deadline(Timestamp::now(), allowed)),
+                deadline: request.deadline.map(|allowed| wait_limits::deadline(Timestamp::now(), allowed)),
             },
             closed: elsewhere(world.limits_elsewhere(&run)),
         };
@@ -463,7 +463,7 @@ impl Onward {
         let held = |folder: &attendant::AttemptFolder| attendant::is_at_work(folder).unwrap_or(false);
         for folder in self.at_work(&old.run).iter().filter(|folder| held(folder)) {
             if orphans == Some(Orphans::Kill) {
-                end(folder).map_err(|why| Error::Refused { run: old.run.id.clone(), reasons: vec![why] })?;
+                end_attempt(folder).map_err(|why| Error::Refused { run: old.run.id.clone(), reasons: vec![why] })?;
                 continue;
             }
             let note = format!("run {} has a phase at work, and its end is waited for", old.run.id);

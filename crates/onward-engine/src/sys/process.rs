@@ -131,6 +131,12 @@ pub fn program_name(pid: Pid) -> String {
     String::from_utf8_lossy(&name).trim_end().to_owned()
 }
 
+/// The words with which a process was started; none if it has ended or belongs to somebody else.
+pub(crate) fn command_line(pid: Pid) -> Vec<Vec<u8>> {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    line.split(|&byte| byte == 0).map(<[u8]>::to_vec).collect()
+}
+
 /// A descriptor that stays with this process and becomes readable when it ends, whatever happens to its number afterwards.
 pub fn pidfd_open(pid: Pid) -> io::Result<OwnedFd> {
     let pid = rustix::process::Pid::from_raw(pid.as_raw()).ok_or(io::ErrorKind::InvalidInput)?;

@@ -17,7 +17,7 @@ use nix::sys::statfs::{BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, FsType, TMPFS_MAGIC,
 use onward_store::{ownership, private};
 
 use super::call::{GitCall, command, parts};
-use super::leftover::{self, ShadowOwner};
+use super::leftover_processes::{self, ShadowOwner};
 use super::repository::{ObjectFormat, Repository};
 use super::shadow_folder;
 use super::trouble::GitTrouble;
@@ -59,7 +59,7 @@ pub(super) struct Shadow<'a> {
 
 impl Drop for Shadow<'_> {
     fn drop(&mut self) {
-        leftover::forget(&self.lock);
+        leftover_processes::forget(&self.lock);
     }
 }
 
@@ -336,7 +336,7 @@ fn wait_for(file: File, path: &Path) -> Result<File, GitTrouble> {
     let begun = Instant::now();
     loop {
         let locked = file.try_lock();
-        leftover::end_what_was_left(&file);
+        leftover_processes::end_what_was_left(&file);
         match locked {
             Ok(()) => return Ok(file),
             Err(fs::TryLockError::WouldBlock) if begun.elapsed() < LOCK_TIME_MAX && stop::asked().is_none() => {

@@ -11,10 +11,10 @@ use onward_core::plan::globs::Globs;
 use onward_core::run::Run;
 
 use crate::Onward;
-use crate::drive::mirror::Mirrors;
 use crate::drive::world::{Direction, FilesOutcome, RewindSince, TreeWorld};
 use crate::error::Result;
 use crate::markdown_file;
+use crate::mirror::Mirrors;
 use crate::probe;
 use crate::project::Project;
 use crate::redact;

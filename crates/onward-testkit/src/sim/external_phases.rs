@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use onward_core::id::PhaseId;
 use onward_core::input::{DoneSaid, Input, Posted, Says};
 use onward_core::plan::{Body, Phase};
-use onward_core::run::proof::{ArtifactCopied, ArtifactFound, ArtifactState, CheckEnd, EffectFound, Proof};
+use onward_core::run::verification::{ArtifactCopied, ArtifactFound, ArtifactState, CheckEnd, EffectFound, Proof};
 use onward_core::run::{PhaseStatus, Run};
 use onward_engine::{Committer, Error, KeepNothing, Result, World};
 use onward_store::Lease;

@@ -12,7 +12,7 @@ use super::{
     LogsArgs, ManArgs, NextArgs, PruneArgs, ReportArgs, ResumeArgs, RewindArgs, RunArgs, SaveArgs, SchemaArgs,
     ShowArgs, StateArgs, StatusArgs, SteerArgs, SummaryArgs, TrustArgs, UndoArgs, WhyArgs,
 };
-use crate::later::{self, Later};
+use crate::not_yet::{self, NotYet};
 
 /// Keeps the books for long work done in phases, and goes on where it stopped.
 #[derive(Debug, Parser)]
@@ -125,19 +125,19 @@ pub(crate) enum Verb {
 pub(crate) enum Typed {
     Now(Cli),
     /// Known, but not in this version.
-    Later(Later),
+    NotYet(NotYet),
 }
 
 /// All verbs and flags, those of later versions hidden.
 pub(crate) fn command() -> clap::Command {
-    later::add_to(help::grouped(Cli::command()))
+    not_yet::add_to(help::grouped(Cli::command()))
 }
 
 pub(crate) fn parse(words: &[OsString]) -> Result<Typed, clap::Error> {
     let mut command = command();
     let matches = command.try_get_matches_from_mut(help::asked_for(words)).map_err(without_later_verbs)?;
-    match later::find(&matches) {
-        Some(later) => Ok(Typed::Later(later)),
+    match not_yet::find(&matches) {
+        Some(later) => Ok(Typed::NotYet(later)),
         None => Cli::from_arg_matches(&matches).map(Typed::Now).map_err(|error| error.format(&mut command)),
     }
 }
@@ -150,7 +150,7 @@ pub(crate) fn is_verb(word: &str) -> bool {
 /// Suggests no verb that does not exist yet.
 fn without_later_verbs(mut error: clap::Error) -> clap::Error {
     let Some(ContextValue::Strings(near)) = error.remove(ContextKind::SuggestedSubcommand) else { return error };
-    let near: Vec<String> = near.into_iter().filter(|verb| !later::is_verb(verb)).collect();
+    let near: Vec<String> = near.into_iter().filter(|verb| !not_yet::is_verb(verb)).collect();
     if !near.is_empty() {
         error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(near));
     }

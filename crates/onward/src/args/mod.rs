@@ -1,4 +1,4 @@
-//! The command line. Names and flags are a contract with scripts; those of later versions stand in `later.rs`.
+//! The command line. Names and flags are a contract with scripts; those of later versions stand in `not_yet.rs`.
 
 mod candidates;
 mod cli;

@@ -7,7 +7,7 @@ use onward_engine::Onward;
 use serde_json::json;
 
 use super::next::the_run;
-use super::{here, inside, resume};
+use super::{here, person_only, resume};
 use crate::args;
 use crate::failure::Failure;
 use crate::render;
@@ -33,7 +33,7 @@ fn contradiction(why: &str) -> Result<u8, Failure> {
 }
 
 fn answer(args: &args::ApproveArgs, choice: &str, done: &str) -> Result<u8, Failure> {
-    inside::refuse("approved or rejected")?;
+    person_only::refuse("approved or rejected")?;
     let mut onward = Onward::work(&here()?)?;
     let run = onward.answer(the_run(args.run.as_deref()).as_deref(), &args.phase, choice)?;
     if args.resume && onward.driver(&run)?.is_none() {

@@ -4,13 +4,13 @@ use onward_core::exit;
 use onward_engine::Onward;
 use serde_json::json;
 
-use super::{here, inside};
+use super::{here, person_only};
 use crate::args;
 use crate::failure::Failure;
 use crate::render;
 
 pub(super) fn archive(args: &args::ArchiveArgs) -> Result<u8, Failure> {
-    inside::refuse("archived")?;
+    person_only::refuse("archived")?;
     let mut onward = Onward::work(&here()?)?;
     let run = onward.find_run(Some(&args.run))?;
     onward.archive(&run)?;

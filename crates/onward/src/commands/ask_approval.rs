@@ -4,7 +4,7 @@ use onward_core::question::{ApprovalReply, DueApproval, due_approvals};
 use onward_core::run::Run;
 use onward_engine::{Error, Onward};
 
-use super::inside;
+use super::person_only;
 use crate::failure::Failure;
 use crate::prompt::{self, TRIES_MAX};
 use crate::render::{self, external_phases};
@@ -19,7 +19,7 @@ pub(super) enum Asker {
 
 impl Asker {
     pub(super) fn of(person: bool) -> Self {
-        if person && inside::refuse("approved or rejected").is_ok() { Self::Person } else { Self::Nobody }
+        if person && person_only::refuse("approved or rejected").is_ok() { Self::Person } else { Self::Nobody }
     }
 }
 

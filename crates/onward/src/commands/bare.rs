@@ -12,7 +12,7 @@ use crate::render;
 pub(super) fn bare() -> u8 {
     // Whatever is wrong here is told below.
     if let Ok(project) = here().and_then(|from| Project::find_or_new(&from, None)) {
-        render::say(&render::others::line(&project.left_by_others()));
+        render::say(&render::foreign_work::line(&project.left_by_others()));
     }
     match unfinished() {
         Ok(items) if items.is_empty() => render::answer(render::list::NO_RUNS),

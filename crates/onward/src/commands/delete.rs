@@ -6,13 +6,13 @@ use onward_core::question::{Offer, Question};
 use onward_engine::{Error, Onward};
 use serde_json::json;
 
-use super::{here, inside};
+use super::{here, person_only};
 use crate::args;
 use crate::failure::Failure;
 use crate::{prompt, render};
 
 pub(super) fn delete(args: &args::DeleteArgs) -> Result<u8, Failure> {
-    inside::refuse("deleted")?;
+    person_only::refuse("deleted")?;
     let mut onward = Onward::work(&here()?)?;
     let run = whole(&mut onward, &args.run)?;
     if !args.yes && !confirmed(&run)? {

@@ -71,7 +71,7 @@ fn about(onward: &mut Onward, file: &ForeignFile) -> Result<Option<RunId>, Failu
                 let imported = onward.import_files(folder.unwrap_or(&file.path))?;
                 return Ok(imported.runs.into_iter().next());
             }
-            "v" | "view" => render::say(&safe::block(&formats::told(taken))),
+            "v" | "view" => render::say(&safe::block(&formats::summary(taken))),
             "" | "g" | "ignore" | "n" | "no" => return Ok(None),
             _ => {}
         }

@@ -38,7 +38,7 @@ pub(super) fn init(args: &args::InitArgs) -> Result<u8, Failure> {
         text.push_str(COMMITS_ARE_OFF);
     }
     if let Some(project) = Project::find(&here()?) {
-        text.push_str(&render::others::line(&project.left_by_others()));
+        text.push_str(&render::foreign_work::line(&project.left_by_others()));
     }
     render::say(&text);
     Ok(exit::DONE)

@@ -1,11 +1,11 @@
 //! `onward keep`: a timer that goes on by itself with what waits.
 
 use onward_core::exit;
-use onward_engine::{Kept, Onward, keep_timer};
+use onward_engine::{Onward, WaitingRun, keep_timer};
 use serde_json::json;
 
 use super::here;
-use super::inside;
+use super::person_only;
 use crate::args;
 use crate::failure::Failure;
 use crate::render;
@@ -14,7 +14,7 @@ pub(super) fn keep(args: &args::KeepArgs) -> Result<u8, Failure> {
     if args.once {
         return once(args);
     }
-    inside::refuse("installed")?;
+    person_only::refuse("installed")?;
     let onward = Onward::work(&here()?)?;
     let (report, done) = if args.off {
         (keep_timer::remove(&onward.project)?, render::keep::Done::TakenAway)
@@ -46,7 +46,7 @@ fn once(args: &args::KeepArgs) -> Result<u8, Failure> {
     if args.output.json {
         render::answer_json(&json!({ "runs": found, "started": started }));
     } else {
-        let line = |kept: &Kept| render::keep::kept(kept, started.contains(&kept.run));
+        let line = |kept: &WaitingRun| render::keep::kept(kept, started.contains(&kept.run));
         render::say(&found.iter().map(line).collect::<String>());
     }
     Ok(exit::DONE)

@@ -12,9 +12,9 @@ use super::{
     graph, import, init, keep, list, load, log, logs, man, next, pause_and_cancel, prune, report, resume, rewind, run,
     save, schema, show, state, status, steer, summary, trust, why,
 };
-use crate::args::{self, Audience, Cli, Color, StateVerb, Typed, Verb};
+use crate::args::{self, Audience, Cli, StateVerb, Typed, Verb};
 use crate::failure::{self, Failure};
-use crate::later;
+use crate::not_yet;
 use crate::render::{self, failure::ErrorJson, run::ExitLine};
 
 /// Does what was typed and waits until it is written; gives the exit code.
@@ -52,10 +52,10 @@ fn perform(words: &[OsString]) -> u8 {
     failure::is_read_by(reader);
     match args::parse(words) {
         Ok(Typed::Now(cli)) => {
-            colour(cli.color);
+            render::colour::choose(cli.color);
             dispatch(&cli, reader)
         }
-        Ok(Typed::Later(later)) => fail(&Failure::from(later::refuse(&later)), reader),
+        Ok(Typed::NotYet(later)) => fail(&Failure::from(not_yet::refuse(&later)), reader),
         Err(error) => {
             render::usage(&error);
             let code = u8::try_from(error.exit_code()).unwrap_or(onward_core::exit::USAGE);
@@ -203,13 +203,4 @@ fn not_understood(error: &clap::Error) -> Failure {
 /// Where the caller stands.
 pub(crate) fn here() -> Result<PathBuf> {
     std::env::current_dir().map_err(|why| Error::Io { what: "looking for the current folder".to_owned(), why })
-}
-
-/// `NO_COLOR`, `CLICOLOR_FORCE` and the kind of the terminal decide unless the flag does.
-fn colour(when: Color) {
-    match when {
-        Color::Auto => {}
-        Color::Always => anstream::ColorChoice::Always.write_global(),
-        Color::Never => anstream::ColorChoice::Never.write_global(),
-    }
 }

@@ -3,7 +3,7 @@
 use onward_core::exit;
 use onward_engine::{Onward, PruneDone};
 
-use super::{here, inside};
+use super::{here, person_only};
 use crate::args;
 use crate::failure::Failure;
 use crate::{prompt, render};
@@ -18,7 +18,7 @@ pub(super) fn prune(args: &args::PruneArgs) -> Result<u8, Failure> {
         }
         return Ok(exit::DONE);
     }
-    inside::refuse("pruned")?;
+    person_only::refuse("pruned")?;
     let mut onward = Onward::work(&here()?)?;
     let plan = onward.prune_plan(args.older_than)?;
     if !args.yes && !plan.delete.is_empty() {
@@ -41,9 +41,9 @@ pub(super) fn prune(args: &args::PruneArgs) -> Result<u8, Failure> {
 }
 
 /// Housekeeping after the work of a verb. It is nobody's order, so what goes wrong with it is a note.
-pub(super) fn keep_house() {
+pub(super) fn housekeep() {
     let Ok(from) = here() else { return };
-    let said = match Onward::work(&from).and_then(|mut onward| onward.keep_house()) {
+    let said = match Onward::work(&from).and_then(|mut onward| onward.housekeep()) {
         Ok(None) => return,
         Ok(Some(PruneDone { deleted, failed, .. })) if deleted.is_empty() && failed.is_empty() => return,
         Ok(Some(done)) => render::prune::kept_house(&done),

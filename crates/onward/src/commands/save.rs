@@ -32,7 +32,7 @@ pub(super) fn save(args: &args::SaveArgs) -> Result<u8, Failure> {
     } else {
         render::answer(&format!("{}\n", render::safe::line(id.as_str())));
     }
-    prune::keep_house();
+    prune::housekeep();
     Ok(exit::DONE)
 }
 

@@ -45,7 +45,7 @@ fn foreign(file: &ForeignFile, args: &args::ShowArgs) -> u8 {
             let imported = taken.step.imported.sections.imported.as_ref();
             render::answer_json(&imported.map(|imported| &imported.document));
         }
-        Ok(taken) => render::answer(&render::safe::block(&formats::told(taken))),
+        Ok(taken) => render::answer(&render::safe::block(&formats::summary(taken))),
         Err(why) => {
             raw();
             let path = render::safe::line(&file.path.display().to_string());

@@ -49,7 +49,7 @@ pub(super) fn start_of(query: RunQuery, want: Want, plan: Option<PathBuf>, args:
         if args.dry_run { dry_run(&request, args.json) } else { perform(request, args, &mut report) }
     });
     if ended.is_ok() && !args.dry_run && stop::signal().is_none() {
-        prune::keep_house();
+        prune::housekeep();
     }
     ended.unwrap_or_else(|failure| report.failed(&or_lost(failure).or_stopped().in_its_project()))
 }
@@ -63,7 +63,7 @@ fn perform(mut request: Request, args: &args::StartArgs, report: &mut RunReporte
     if !args.quiet {
         say_notes(&elsewhere().into_iter().collect::<Vec<_>>());
         say_notes(&onward.notices);
-        render::say(&render::others::line(&onward.project.left_by_others()));
+        render::say(&render::foreign_work::line(&onward.project.left_by_others()));
     }
     let ended = match onward.end_rewinds() {
         // What is damaged has a way out, which is asked about below.

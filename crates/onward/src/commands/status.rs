@@ -22,7 +22,7 @@ pub(super) fn status(args: &args::StatusArgs) -> Result<u8, Failure> {
     if args.watch {
         return Ok(code(args, &view));
     }
-    render::say(&render::others::line(&onward.project.left_by_others()));
+    render::say(&render::foreign_work::line(&onward.project.left_by_others()));
     if args.output.json {
         render::answer_json(&view);
     } else {

@@ -7,7 +7,7 @@ use onward_engine::Onward;
 use serde_json::json;
 
 use super::next::the_run;
-use super::{here, inside};
+use super::{here, person_only};
 use crate::args;
 use crate::failure::Failure;
 use crate::render;
@@ -39,7 +39,7 @@ pub(super) fn steer(args: &args::SteerArgs, choice: Choice, reason: Option<Strin
 pub(super) fn refuse_inside_a_phase(choice: Choice) -> Result<(), Failure> {
     match choice {
         Choice::Retry | Choice::RetryClean => Ok(()),
-        Choice::Skip => inside::refuse("skipped"),
-        Choice::Adopt => inside::refuse("adopted"),
+        Choice::Skip => person_only::refuse("skipped"),
+        Choice::Adopt => person_only::refuse("adopted"),
     }
 }

@@ -6,13 +6,13 @@ use onward_core::exit;
 use onward_engine::{Onward, Trusted};
 use serde_json::json;
 
-use super::{here, inside};
+use super::{here, person_only};
 use crate::args;
 use crate::failure::Failure;
 use crate::render;
 
 pub(super) fn trust(args: &args::TrustArgs) -> Result<u8, Failure> {
-    inside::refuse("trusted")?;
+    person_only::refuse("trusted")?;
     let done = Onward::trust(&here()?)?;
     if args.output.json {
         let was = if done.doubt.is_some() { "untrusted" } else { "trusted" };

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use onward_engine::{Kept, keep_timer};
+use onward_engine::{WaitingRun, keep_timer};
 
 use super::safe;
 
@@ -38,7 +38,7 @@ pub(crate) fn report(report: &keep_timer::TimerReport, done: Done) -> String {
 }
 
 /// A line for each run.
-pub(crate) fn kept(kept: &Kept, started: bool) -> String {
+pub(crate) fn kept(kept: &WaitingRun, started: bool) -> String {
     let run = safe::line(kept.run.as_str());
     let until = kept.not_before.map(|at| format!(" until {at}")).unwrap_or_default();
     match (&kept.why, started) {

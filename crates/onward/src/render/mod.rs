@@ -2,10 +2,10 @@
 //! program.
 
 mod artifacts;
-mod beside;
 mod change;
 pub(crate) mod check;
 pub(crate) mod codes;
+pub(crate) mod colour;
 mod compound;
 pub(crate) mod demo;
 pub(crate) mod detach;
@@ -15,6 +15,7 @@ mod ending;
 pub(crate) mod external_phases;
 pub(crate) mod failure;
 pub(crate) mod follow;
+pub(crate) mod foreign_work;
 pub(crate) mod graph;
 pub(crate) mod json;
 pub(crate) mod keep;
@@ -24,7 +25,6 @@ pub(crate) mod live;
 pub(crate) mod log;
 mod markers;
 mod names;
-pub(crate) mod others;
 pub(crate) mod paint;
 pub(crate) mod prune;
 pub(crate) mod question;
@@ -40,10 +40,11 @@ pub(crate) mod vcs;
 pub(crate) mod watch;
 mod wrap;
 mod write;
+mod writer_thread;
 
-pub(crate) use beside::drain;
 pub(crate) use watch::columns;
 pub(crate) use write::{
     Readership, answer, answer_bytes, answer_drawn, answer_exact, answer_json, copy, not_written, say, stderr_columns,
     usage, write_beside,
 };
+pub(crate) use writer_thread::drain;

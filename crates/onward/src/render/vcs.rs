@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use onward_core::event::{Event, NoCommit, SnapshotRef};
 use onward_core::id::{CheckpointId, PhaseId};
 use onward_core::run::{Run, vcs};
+use onward_core::short_sha;
 use onward_core::view;
 use onward_engine::{Preview, Rewound};
 
@@ -18,7 +19,7 @@ pub(super) fn line(event: &Event, run: &Run) -> Option<String> {
             Some(format!("{} no snapshot of the files: {}", paint::doubtful("!"), safe::line(reason)))
         }
         Event::CommitMade { commit, left_out, .. } => {
-            let made = format!("{} committed {}", paint::good("✓"), vcs::short(commit));
+            let made = format!("{} committed {}", paint::good("✓"), short_sha(commit));
             let more: Vec<String> = left_out.iter().map(|path| safe::line(path)).collect();
             Some(if more.is_empty() { made } else { format!("{made}, without {}", more.join(", ")) })
         }

@@ -10,7 +10,7 @@ use onward_engine::redact::secrets;
 use serde::Serialize;
 use serde_json::json;
 
-use super::beside::{self, OutputStream, Printout};
+use super::writer_thread::{self, OutputStream, Printout};
 use super::{json, live, names, safe, wrap};
 
 /// Bytes that are copied at once.
@@ -60,7 +60,7 @@ pub(crate) fn answer_bytes(bytes: &[u8]) {
 /// The answer byte by byte, with nothing cut out of it: what has a checksum was cut before it got one.
 pub(crate) fn answer_exact(bytes: &[u8]) {
     let printout = Printout { text: bytes.to_vec(), write: |bytes| remember(write_to(io::stdout().lock(), bytes)) };
-    if let Some(piece) = beside::put(OutputStream::Out, printout) {
+    if let Some(piece) = writer_thread::put(OutputStream::Out, printout) {
         (piece.write)(&piece.text);
     }
 }
@@ -91,7 +91,7 @@ pub(super) fn pass(bytes: &[u8]) -> Readership {
 
 /// From now on nobody stands still because nobody reads.
 pub(crate) fn write_beside() {
-    beside::begin(
+    writer_thread::begin(
         |count| Printout {
             text: json::line(&json!({ "type": "left_out", "lines": count })).into_bytes(),
             write: |bytes| ignore(write_to(io::stdout().lock(), bytes)),
@@ -105,7 +105,7 @@ pub(crate) fn write_beside() {
 
 fn let_out(way: OutputStream, bytes: &[u8], write: fn(&[u8])) {
     let text = secrets().bytes(bytes).into_owned();
-    if let Some(piece) = beside::put(way, Printout { text, write }) {
+    if let Some(piece) = writer_thread::put(way, Printout { text, write }) {
         (piece.write)(&piece.text);
     }
 }

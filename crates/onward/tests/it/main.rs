@@ -1,5 +1,6 @@
 //! Stories told to the real binary in a project of their own.
 
+mod abandoned_checks;
 mod answers;
 mod artifacts;
 mod background;
@@ -13,6 +14,7 @@ mod data;
 mod demo;
 mod doctor;
 mod export;
+mod external_phases;
 mod filters;
 mod forks;
 mod format_1;
@@ -25,16 +27,14 @@ mod kill_points;
 mod lifecycle;
 mod limits;
 mod live;
-mod looks;
 mod losses;
 mod lost_store;
-mod loud;
 mod manual;
 mod markdown;
 mod neighbours;
 mod network;
 mod outcomes;
-mod people;
+mod output_flood;
 mod places;
 mod posts;
 mod processes;

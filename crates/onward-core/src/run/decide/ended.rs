@@ -14,8 +14,8 @@ use crate::mutant::{self, Mutant};
 use crate::patterns;
 use crate::plan::{Effects, OnInterrupt, Phase, RetryWhen, definition_digest};
 use crate::replan::EXIT_REPLAN;
-use crate::run::proof;
 use crate::run::state::{PhaseState, Run};
+use crate::run::verification;
 
 /// The third unknown end in a row parks a phase.
 const UNKNOWNS_IN_A_ROW_MAX: u32 = 3;
@@ -38,7 +38,7 @@ pub(super) fn ended(run: &Run, id: &PhaseId, attempt: Attempt, end: &AttemptEnd,
     };
     let next = match &end.outcome {
         // What has to prove that it is done is done when it has.
-        Outcome::Exited { code: 0 } if end.outputs.is_ok() && proof::is_wanted(phase) => None,
+        Outcome::Exited { code: 0 } if end.outputs.is_ok() && verification::is_wanted(phase) => None,
         Outcome::Exited { code: 0 } => Some(completed_or_not(run, phase, state, end, attempt, now)),
         Outcome::Exited { code: EXIT_REPLAN } => Some(replan::asked(phase, end.last_words.as_deref())),
         outcome if is_cut_short(phase, outcome) && has_probe(phase) => None,
@@ -50,7 +50,7 @@ pub(super) fn ended(run: &Run, id: &PhaseId, attempt: Attempt, end: &AttemptEnd,
             limited.or_else(|| Some(retried(run, phase, state, end, attempt, now)))
         }
         // It was asked to end and came to its own end all the same.
-        Outcome::Stopped { .. } if says_done(end) && proof::is_wanted(phase) => None,
+        Outcome::Stopped { .. } if says_done(end) && verification::is_wanted(phase) => None,
         Outcome::Stopped { .. } if says_done(end) && doubt_of_an_effect(phase).is_none() => {
             Some(completed(run, phase, end))
         }
@@ -97,8 +97,8 @@ pub(super) fn tells_of_a_signal(code: i32) -> bool {
 /// The claimed result, which counts only once it was verified or the probe has answered.
 fn claimed(run: &Run, phase: &Phase, end: &AttemptEnd) -> Option<Box<Claimed>> {
     let claims = match &end.outcome {
-        Outcome::Exited { code: 0 } => proof::is_wanted(phase),
-        Outcome::Stopped { .. } => has_probe(phase) || (says_done(end) && proof::is_wanted(phase)),
+        Outcome::Exited { code: 0 } => verification::is_wanted(phase),
+        Outcome::Stopped { .. } => has_probe(phase) || (says_done(end) && verification::is_wanted(phase)),
         Outcome::Unknown => has_probe(phase),
         outcome @ (Outcome::Exited { .. } | Outcome::Killed { .. } | Outcome::TimedOut) => {
             has_probe(phase) && is_cut_short(phase, outcome)

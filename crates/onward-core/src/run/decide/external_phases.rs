@@ -10,13 +10,13 @@ use crate::id::{Attempt, PhaseId};
 use crate::input::{CommitIs, DoneSaid, Says};
 use crate::mutant::{self, Mutant};
 use crate::plan::{Phase, RetryWhen};
-use crate::run::cut::uses_what_was_cut;
 use crate::run::external_phases::{ExternalState, answered, as_approval, as_external};
 use crate::run::iteration::{self, NextRound, Round, nothing_remains};
-use crate::run::proof::{self, Judgement};
+use crate::run::redacted_values::uses_what_was_cut;
 use crate::run::schedule;
 use crate::run::skip_and_expand::has_a_place;
 use crate::run::state::{PhaseState, PhaseStatus, Run};
+use crate::run::verification::{self, Judgement};
 use crate::words;
 
 pub(super) fn answer(run: &Run, id: &PhaseId, said: &str, by: &str) -> Result<Vec<Event>, Refusal> {
@@ -192,7 +192,7 @@ fn overruled(phase: &Phase, said: &DoneSaid) -> Option<String> {
     if let (Some(commit), CommitIs::Unknown) = (&said.commit, said.commit_is) {
         return Some(format!("it names the commit {commit}, which is not in this repository"));
     }
-    match proof::judge(phase, &said.proof) {
+    match verification::judge(phase, &said.proof) {
         Judgement::Done => None,
         Judgement::NotDone(error) => Some(error.message),
         Judgement::Unclear => Some("its done-when probe cannot tell whether the effect is there".to_owned()),

@@ -8,8 +8,8 @@ use crate::event::{Claimed, Event, PhaseError, ProbeAnswer};
 use crate::failure::FailureCode;
 use crate::id::{Attempt, PhaseId};
 use crate::plan::{Effects, OnInterrupt, Phase, RetryWhen};
-use crate::run::proof::{self, Judgement, Proof};
 use crate::run::state::{ProbeDue, Run};
+use crate::run::verification::{self, Judgement, Proof};
 
 pub(super) fn probed(run: &Run, id: &PhaseId, proof: &Proof, now: Timestamp) -> Result<Vec<Event>, Refusal> {
     let state = run.phase_state(id).ok_or_else(|| Refusal::NoSuchPhase(id.clone()))?;
@@ -17,7 +17,7 @@ pub(super) fn probed(run: &Run, id: &PhaseId, proof: &Proof, now: Timestamp) -> 
     // Somebody answered for the phase meanwhile: what was seen does not matter any more.
     let Some(due) = state.probe.as_ref().filter(|_| !state.in_doubt) else { return Ok(Vec::new()) };
     let first = |answer, error| Event::PhaseProbed { phase: id.clone(), answer, error };
-    let judgement = if nobody_said_no(phase, proof) { Judgement::Unclear } else { proof::judge(phase, proof) };
+    let judgement = if nobody_said_no(phase, proof) { Judgement::Unclear } else { verification::judge(phase, proof) };
     Ok(match (judgement, due) {
         (
             Judgement::Done,

@@ -6,8 +6,8 @@ use serde_json::Value;
 use crate::checkpoint::FileModified;
 use crate::event::Event;
 use crate::id::Seq;
+use crate::ids_and_keys::checkpoint_id;
 use crate::input::{ImportStep, MirrorTold};
-use crate::naming::checkpoint_id;
 use crate::patch::Op;
 use crate::run::state::Run;
 

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use onward_core::id::RunId;
 
-use super::index::{self, IndexLock};
+use super::index;
+use super::index_lock::{self, IndexLock};
 use super::message;
 use crate::kill_point::reached;
 use crate::sys::stop;
@@ -103,7 +104,7 @@ impl Repository {
         if let Some(commit) = self.find_commit(request, &head)? {
             return Ok(self.finish(request, commit));
         }
-        index::release(self, request.token);
+        index_lock::release(self, request.token);
         self.check_head(request, &head)?;
         reached("vcs.commit-checked");
         let gathered = self.gather(&shadow, request, &head)?;
@@ -133,7 +134,7 @@ impl Repository {
     /// Removes what a killed try left behind, for a commit that is not wanted any more.
     pub fn forget_commit(&self, token: &str) -> Result<(), GitTrouble> {
         let _shadow = Shadow::take(self)?;
-        index::release(self, token);
+        index_lock::release(self, token);
         Ok(())
     }
 

@@ -10,6 +10,7 @@
 
 mod gather;
 mod index;
+mod index_lock;
 mod message;
 mod mini_commit;
 

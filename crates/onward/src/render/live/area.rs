@@ -11,7 +11,7 @@ use onward_core::view::durations::ExpectedTime;
 use onward_core::view::live::{AttemptSeen, LiveView};
 use onward_engine::AttemptOutput;
 
-use super::super::beside;
+use super::super::writer_thread;
 use super::terminal;
 
 /// No more often is it looked what there is to be shown.
@@ -33,7 +33,7 @@ impl LiveArea {
 
     /// One that shows something where stderr is a terminal that can.
     pub(in crate::render) fn where_possible() -> Self {
-        Self { possible: terminal::is_possible() && beside::is_writing(), ..Self::new() }
+        Self { possible: terminal::is_possible() && writer_thread::is_writing(), ..Self::new() }
     }
 
     pub(in crate::render) fn is_possible(&self) -> bool {
@@ -59,13 +59,13 @@ impl LiveArea {
             (phase.id.clone(), AttemptSeen { note: output.note(run, &phase.id), last_line })
         });
         let seen = seen.collect();
-        beside::show(LiveView::of(run, &seen, &self.expected, since, now));
+        writer_thread::show(LiveView::of(run, &seen, &self.expected, since, now));
     }
 
     /// Takes the view away.
     pub(in crate::render) fn hide(&mut self) {
         if self.possible {
-            beside::hide();
+            writer_thread::hide();
             self.looked = None;
         }
     }
@@ -79,12 +79,12 @@ pub(crate) struct LiveHold(());
 /// Takes the live view off the screen until the result is dropped, for whoever asks a person something meanwhile. When this returns
 /// the view is gone, and what is said then is written where it was.
 pub(crate) fn hide_while() -> LiveHold {
-    beside::hold();
+    writer_thread::hold();
     LiveHold(())
 }
 
 impl Drop for LiveHold {
     fn drop(&mut self) {
-        beside::release();
+        writer_thread::release();
     }
 }

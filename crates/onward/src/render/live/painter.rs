@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use onward_core::view::live::LiveView;
 use onward_engine::redact::secrets;
 
-use super::super::beside::Printout;
+use super::super::writer_thread::Printout;
 use super::{lines, terminal};
 
 /// The terminal shows all of it at once, or none, where it knows how; the cursor does not jump about meanwhile.

@@ -14,14 +14,16 @@ use jiff::Timestamp;
 use onward_core::id::Attempt;
 use onward_core::plan::{DeclaredArtifact, KeepCopy, Phase};
 use onward_core::run::Run;
-use onward_core::run::proof::{self, ArtifactCopied, ArtifactFound, ArtifactState, CheckEnd, EffectFound, Proof};
+use onward_core::run::verification::{
+    self, ArtifactCopied, ArtifactFound, ArtifactState, CheckEnd, EffectFound, Proof,
+};
 use onward_core::words;
 use onward_store::private;
 
 use super::artifact::{self, Shelf};
 use super::command::{self, CommandBounds, Flood};
 use super::phase::shell_of;
-use super::turn::{TurnPlace, TurnReason};
+use super::probe_lock::{ProbePlace, ProbePurpose};
 use crate::attendant::{AttemptFolder, CHECKS};
 use crate::executor::shell;
 use crate::project::Project;
@@ -46,7 +48,7 @@ pub(crate) struct Looking {
     done_when: Vec<String>,
     time_max: Duration,
     log: AttemptFolder,
-    place: TurnPlace,
+    place: ProbePlace,
     shelf: Shelf,
 }
 
@@ -83,7 +85,7 @@ impl Looking {
         let top = shell::top(project, run);
         let attempts = run.phase_state(&phase.id).map_or(1, |state| state.attempts.max(1));
         let planned = phase.artifacts.iter().map(|artifact| Wanted::planned(run, phase, artifact));
-        let place = TurnPlace::of(project, &run.id, &phase.id, TurnReason::Proof);
+        let place = ProbePlace::of(project, &run.id, &phase.id, ProbePurpose::Proof);
         let (mark, marked) = place.variable();
         let env = shell::probe_environment(project, run, phase).map(|mut env| {
             env.push((mark.into(), marked.into()));
@@ -260,7 +262,7 @@ impl Looking {
                 break;
             }
         }
-        proof::effect(&codes)
+        verification::effect(&codes)
     }
 }
 

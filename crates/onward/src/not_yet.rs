@@ -49,7 +49,7 @@ const WORDS: &str = "words";
 
 /// Something that was typed and is not here yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Later {
+pub(crate) enum NotYet {
     Verb { verb: &'static str, words: Vec<String> },
     Flag { verb: String, flag: &'static str },
 }
@@ -83,22 +83,22 @@ pub(crate) fn add_to(mut command: Command) -> Command {
 }
 
 /// The verb or flag of a later version among the arguments.
-pub(crate) fn find(matches: &ArgMatches) -> Option<Later> {
+pub(crate) fn find(matches: &ArgMatches) -> Option<NotYet> {
     let (verb, inner) = matches.subcommand()?;
     if let Some((verb, _)) = VERBS.iter().find(|(known, _)| *known == verb) {
         let words = inner.get_many::<std::ffi::OsString>(WORDS).into_iter().flatten();
-        return Some(Later::Verb { verb, words: words.map(|word| word.to_string_lossy().into_owned()).collect() });
+        return Some(NotYet::Verb { verb, words: words.map(|word| word.to_string_lossy().into_owned()).collect() });
     }
     let typed = |flag: &str| inner.value_source(flag) == Some(ValueSource::CommandLine);
     let mut flags = FLAGS.iter().filter(|(verbs, _, _)| verbs.contains(&verb));
-    flags.find(|(_, flag, _)| typed(flag)).map(|(_, flag, _)| Later::Flag { verb: verb.to_owned(), flag })
+    flags.find(|(_, flag, _)| typed(flag)).map(|(_, flag, _)| NotYet::Flag { verb: verb.to_owned(), flag })
 }
 
 /// The refusal of such a verb. The things that its arguments name must exist all the same.
-pub(crate) fn refuse(later: &Later) -> Error {
+pub(crate) fn refuse(later: &NotYet) -> Error {
     match later {
-        Later::Flag { verb, flag } => Error::NotYet(format!("this version has no `onward {verb} --{flag}` yet")),
-        Later::Verb { verb, words } => {
+        NotYet::Flag { verb, flag } => Error::NotYet(format!("this version has no `onward {verb} --{flag}` yet")),
+        NotYet::Verb { verb, words } => {
             let not_yet = || Error::NotYet(format!("this version has no `onward {verb}` yet"));
             look_up(verb, words).err().unwrap_or_else(not_yet)
         }
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
     use crate::args::command;
 
-    fn found(words: &str) -> Option<Later> {
+    fn found(words: &str) -> Option<NotYet> {
         find(&command().try_get_matches_from(words.split(' ')).expect("it can be understood"))
     }
 
@@ -129,13 +129,13 @@ mod tests {
     fn a_verb_of_a_later_version_takes_whatever_stands_behind_it() {
         let later = found("onward summary run-1 phase --choice yes");
         let words = ["run-1", "phase", "--choice", "yes"].map(str::to_owned).to_vec();
-        assert_eq!(later, Some(Later::Verb { verb: "summary", words }));
+        assert_eq!(later, Some(NotYet::Verb { verb: "summary", words }));
     }
 
     #[test]
     fn a_flag_of_a_later_version_is_found_wherever_it_stands() {
         let later = found("onward run --json --budget 5 plan.yaml");
-        assert_eq!(later, Some(Later::Flag { verb: "run".to_owned(), flag: "budget" }));
+        assert_eq!(later, Some(NotYet::Flag { verb: "run".to_owned(), flag: "budget" }));
         assert_eq!(found("onward run --json plan.yaml"), None);
         assert_eq!(found("onward"), None);
     }

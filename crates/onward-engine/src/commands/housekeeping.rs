@@ -27,7 +27,7 @@ struct HouseNote {
 impl Onward {
     /// Deletes checkpoints by their counts, and completed or archived runs past their time, if that was not done within a day. A
     /// clock that was set is not gone by.
-    pub fn keep_house(&mut self) -> Result<Option<PruneDone>> {
+    pub fn housekeep(&mut self) -> Result<Option<PruneDone>> {
         let Some(reading) = reading() else { return Ok(None) };
         let last = read_note(&self.project);
         if let Some(last) = &last

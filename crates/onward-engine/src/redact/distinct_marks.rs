@@ -18,13 +18,13 @@ pub(super) const DIGITS: usize = 12;
 pub(super) const SIGN: char = '#';
 
 /// The texts that are kept with a mark, and the key by which it is made: without the key of the store nobody can try guesses.
-pub(crate) struct Twins {
+pub(crate) struct DistinctMarks {
     /// Without their secrets.
     cut: BTreeSet<String>,
     key: Hash,
 }
 
-impl Twins {
+impl DistinctMarks {
     /// Those of a plan in its stored form. The key is asked for where there are some.
     pub(crate) fn of(plan: &Value, secrets: &Secrets, store: &Path) -> Result<Self, String> {
         let mut all = BTreeMap::new();

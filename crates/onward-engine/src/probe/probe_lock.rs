@@ -21,26 +21,26 @@ use crate::sys::stop;
 
 /// Where it stands that a phase is looked at.
 #[derive(Clone, Debug)]
-pub(crate) struct TurnPlace {
+pub(crate) struct ProbePlace {
     folder: PathBuf,
     tag: String,
 }
 
 /// The purpose of a command that is started for a phase beside its attempts.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum TurnReason {
+pub(crate) enum ProbePurpose {
     /// To see whether it is done.
     Proof,
     /// To make another plan.
     Replan,
 }
 
-impl TurnPlace {
-    pub(crate) fn of(project: &Project, run: &RunId, phase: &PhaseId, why: TurnReason) -> Self {
+impl ProbePlace {
+    pub(crate) fn of(project: &Project, run: &RunId, phase: &PhaseId, why: ProbePurpose) -> Self {
         let folder = folder(project, run);
         let why: &[u8] = match why {
-            TurnReason::Proof => b"",
-            TurnReason::Replan => b"\0replan",
+            ProbePurpose::Proof => b"",
+            ProbePurpose::Replan => b"\0replan",
         };
         let name = [folder.as_os_str().as_encoded_bytes(), b"\0", phase.as_str().as_bytes(), why].concat();
         Self { folder, tag: blake3::hash(&name).to_hex()[..24].to_owned() }
@@ -59,7 +59,7 @@ impl TurnPlace {
 
     /// Waits until nobody else looks, and ends what somebody left behind who was killed. None where it was given up, or
     /// where nothing can be written: without the file the next one would know of nothing.
-    pub(crate) fn take(&self, given_up: &AtomicBool) -> io::Result<Option<Turn>> {
+    pub(crate) fn take(&self, given_up: &AtomicBool) -> io::Result<Option<ProbeLock>> {
         let path = self.folder.join(&self.tag);
         let root = self.folder.ancestors().nth(2).expect("looks lie two folders below the runtime folder");
         while !given_up.load(Ordering::Relaxed) && stop::asked().is_none() {
@@ -68,7 +68,7 @@ impl TurnPlace {
                 Err(why) if why.kind() == io::ErrorKind::NotFound && root.is_dir() => continue,
                 other => other?,
             }
-            let opened = match open(&path, MissingTurn::Make) {
+            let opened = match open(&path, MissingLock::Make) {
                 // The folder goes with the last look in it.
                 Err(why) if why.kind() == io::ErrorKind::NotFound => continue,
                 other => other?,
@@ -77,7 +77,7 @@ impl TurnPlace {
                 && is_still_there(&opened, &path)
                 && end_what_is_left(&opened, &self.tag)?
             {
-                let mut turn = Turn { file: opened, path };
+                let mut turn = ProbeLock { file: opened, path };
                 turn.file.write_all(b"looking\n")?;
                 return Ok(Some(turn));
             }
@@ -89,12 +89,12 @@ impl TurnPlace {
 }
 
 /// The right to look, until it is dropped.
-pub(crate) struct Turn {
+pub(crate) struct ProbeLock {
     file: File,
     path: PathBuf,
 }
 
-impl Drop for Turn {
+impl Drop for ProbeLock {
     /// Removed while it is still locked: who opened it before finds that it is not there any more, and makes another.
     fn drop(&mut self) {
         let _ = self.file.set_len(0);
@@ -110,10 +110,10 @@ pub(crate) fn end_what_was_left(project: &Project, run: &RunId) {
     let folder = folder(project, run);
     for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
         let (path, name) = (entry.path(), entry.file_name());
-        let (Ok(file), Some(tag)) = (open(&path, MissingTurn::Fails), name.to_str()) else { continue };
+        let (Ok(file), Some(tag)) = (open(&path, MissingLock::Fails), name.to_str()) else { continue };
         let alone = try_lock(&file, Hold::Alone).unwrap_or(false) && is_still_there(&file, &path);
         if alone && end_what_is_left(&file, tag).unwrap_or(false) {
-            drop(Turn { file, path });
+            drop(ProbeLock { file, path });
         }
     }
 }
@@ -128,15 +128,15 @@ fn end_what_is_left(file: &File, tag: &str) -> io::Result<bool> {
 }
 
 #[derive(Clone, Copy)]
-enum MissingTurn {
+enum MissingLock {
     Make,
     Fails,
 }
 
-fn open(path: &Path, missing: MissingTurn) -> io::Result<File> {
+fn open(path: &Path, missing: MissingLock) -> io::Result<File> {
     match missing {
-        MissingTurn::Make => private::open_or_create(path),
-        MissingTurn::Fails => private::open_to_write(path),
+        MissingLock::Make => private::open_or_create(path),
+        MissingLock::Fails => private::open_to_write(path),
     }
 }
 
@@ -152,7 +152,7 @@ mod tests {
         let folder = top.path().join("looks/run");
         std::thread::scope(|scope| {
             for tag in ["a", "b", "c"] {
-                let place = TurnPlace { folder: folder.clone(), tag: tag.to_owned() };
+                let place = ProbePlace { folder: folder.clone(), tag: tag.to_owned() };
                 scope.spawn(move || {
                     for _ in 0..3000 {
                         let turn = place.take(&AtomicBool::new(false)).expect("the folder can be made");
@@ -163,7 +163,7 @@ mod tests {
         });
         fs::create_dir_all(folder.parent().expect("a folder above")).expect("it can be made");
         fs::write(&folder, "").expect("a file");
-        let place = TurnPlace { folder, tag: "a".to_owned() };
+        let place = ProbePlace { folder, tag: "a".to_owned() };
         assert!(place.take(&AtomicBool::new(false)).is_err(), "a file in the way is said");
     }
 
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn one_look_at_a_time() {
         let top = tempfile::tempdir().expect("a folder");
-        let place = TurnPlace { folder: top.path().join("looks/run"), tag: "a".to_owned() };
+        let place = ProbePlace { folder: top.path().join("looks/run"), tag: "a".to_owned() };
         let first = place.take(&AtomicBool::new(false)).expect("the folder can be made");
         let (given_up, asked) = (AtomicBool::new(false), std::time::Instant::now());
         std::thread::scope(|scope| {

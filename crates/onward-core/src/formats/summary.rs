@@ -8,7 +8,7 @@ use super::TakenRun;
 use crate::run::PhaseStatus;
 
 /// The summary of a file, a line for each phase. Nothing in it is cut; whoever prints it does that.
-pub fn told(taken: &TakenRun) -> String {
+pub fn summary(taken: &TakenRun) -> String {
     let imported = &taken.step.imported;
     let mut text = String::new();
     let mut line = |words: String| {

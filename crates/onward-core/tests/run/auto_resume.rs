@@ -1,8 +1,8 @@
 //! Which runs a timer goes on with by itself.
 
+use onward_core::auto_resume::{KeepVerdict, verdict};
 use onward_core::event::{Event, Outcome, StopReason, StopRequest};
 use onward_core::input::{Input, Posted};
-use onward_core::keep::{KeepVerdict, verdict};
 
 use crate::common;
 use crate::story::Story;

@@ -4,13 +4,13 @@ use crate::diagnostic::Place;
 
 /// The lines of a text, to tell places by.
 #[derive(Debug)]
-pub(crate) struct Places<'a> {
+pub(crate) struct LineIndex<'a> {
     text: &'a str,
     /// Where each line begins.
     lines: Vec<usize>,
 }
 
-impl<'a> Places<'a> {
+impl<'a> LineIndex<'a> {
     pub(crate) fn of(text: &'a str) -> Self {
         let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
         Self { text, lines: std::iter::once(0).chain(breaks).collect() }

@@ -1,26 +1,8 @@
-//! Cuts secrets out of everything before it is first written down.
+//! The search for secrets in a stream: known values and shapes.
 //!
-//! Two things are looked for: values that are known to be secret (from the environment, also in their encoded forms) and tokens that
-//! are known by their shape. A [`Redactor`] works on a stream in pieces of any size: where a piece ends in what may become a secret,
-//! that end is held back until the next piece decides. What is held is bounded by the longest secret, with all that may stand
-//! between the digits of its encoded forms, and the longest shape.
-
-pub(crate) mod collisions;
-mod digests;
-mod escapes;
-pub(crate) mod file_names;
-mod gaps;
-pub(crate) mod input_key;
-pub(crate) mod inputs;
-mod key_material;
-mod known;
-mod names;
-mod secret_forms;
-mod shapes;
-mod starts;
-pub(crate) mod twins;
-pub(crate) mod uncuttable;
-mod wide_text;
+//! A [`Redactor`] works on pieces of any size: where a piece ends in what may become a secret, that end is held back until the next
+//! piece decides. What is held is bounded by the longest secret, with all that may stand between the digits of its encoded forms,
+//! and the longest shape.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -29,29 +11,25 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::{Arc, LazyLock};
 
-pub use digests::Digests;
-use key_material::KeyMaterial;
-pub use known::secrets;
-pub(crate) use known::{given, go_by, learn_inputs, names, secret_in, whole_input, whole_text};
-pub use names::{SecretNames, names_a_secret};
-pub use onward_core::run::MARK;
-use secret_forms::Literals;
-use shapes::{BytesBefore, Class, KeyBlockLine};
-use starts::Starts;
+use super::first_bytes::FirstBytes;
+use super::key_material::KeyMaterial;
+use super::secret_forms::{self, Literals};
+use super::shapes::{self, BytesBefore, Class, KeyBlockLine};
+use super::{MARK, SecretNames};
 
 /// Shorter values are no secrets: cutting them out would cut words out of every text.
 pub const SECRET_BYTES_MIN: usize = 8;
 
 /// How far a shape may look back to tell whether it stands alone.
-const BEHIND_BYTES: usize = 16;
+pub(super) const BEHIND_BYTES: usize = 16;
 
 /// The secrets to cut out: known values, ready for searching, and all shapes. Cheap to share, and it never shows what
 /// it holds.
 pub struct Secrets {
     /// The values as they are, without those that are too short.
-    values: Vec<Vec<u8>>,
+    pub(super) values: Vec<Vec<u8>>,
     literals: Literals,
-    starts: Starts,
+    starts: FirstBytes,
 }
 
 impl fmt::Debug for Secrets {
@@ -73,7 +51,7 @@ impl Secrets {
     pub fn new(values: &[Vec<u8>]) -> Self {
         let values: Vec<_> = values.iter().filter(|value| value.len() >= SECRET_BYTES_MIN).cloned().collect();
         let literals = Literals::new(&values);
-        let starts = Starts::new(literals.starts().chain(shapes::starts()));
+        let starts = FirstBytes::new(literals.starts().chain(shapes::starts()));
         Self { values, literals, starts }
     }
 
@@ -112,7 +90,7 @@ impl Secrets {
 }
 
 /// The secret values of an environment. A variable that the configuration takes out has none.
-fn values_of<'a>(
+pub(super) fn values_of<'a>(
     variables: impl IntoIterator<Item = (&'a OsStr, &'a OsStr)>,
     names: &SecretNames,
 ) -> BTreeSet<Vec<u8>> {
@@ -176,14 +154,14 @@ impl Redactor {
 
 /// Whether more bytes may follow those at hand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum More {
+pub(super) enum More {
     Yes,
     No,
 }
 
 /// The result of matching at a place in the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum PlaceMatch {
+pub(super) enum PlaceMatch {
     Nothing,
     /// The bytes at hand may be the beginning of a secret.
     Undecided,
@@ -197,7 +175,7 @@ enum PlaceMatch {
 
 /// How a secret goes on behind the part that proved it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Follow {
+pub(super) enum Follow {
     Nothing,
     /// As long as bytes of this class come.
     Class(Class),

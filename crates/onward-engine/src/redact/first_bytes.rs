@@ -7,7 +7,7 @@ const THREES_BITS: u32 = 20;
 const WORD_BITS: usize = 64;
 
 /// The first bytes of everything that is looked for.
-pub(super) struct Starts {
+pub(super) struct FirstBytes {
     /// A set of three bytes, by a bit that follows from them.
     threes: Box<[u64]>,
     pairs: Box<[bool; 1 << 16]>,
@@ -15,7 +15,7 @@ pub(super) struct Starts {
     firsts: [bool; 256],
 }
 
-impl Starts {
+impl FirstBytes {
     pub(super) fn new(all: impl Iterator<Item = [u8; 3]>) -> Self {
         let mut threes = vec![0; (1 << THREES_BITS) / WORD_BITS].into_boxed_slice();
         let mut pairs = vec![false; 1 << 16].into_boxed_slice();

@@ -1,14 +1,14 @@
-//! Books that a program holds open itself.
+//! Saved state that a program holds open itself.
 
 use onward_core::id::CheckpointId;
 use onward_core::patch::Op;
-use onward_engine::{Books, FOLDER, Onward};
+use onward_engine::{FOLDER, Onward, SavedState};
 use onward_store::OpenMode;
 use serde_json::json;
 
-fn open(folder: &std::path::Path) -> Books {
+fn open(folder: &std::path::Path) -> SavedState {
     std::fs::create_dir_all(folder.join(FOLDER)).expect("a folder");
-    Books::open(Onward::work(folder).expect("a project"), "test", "demo").expect("books")
+    SavedState::open(Onward::work(folder).expect("a project"), "test", "demo").expect("books")
 }
 
 /// In memory where there is such a place: nothing here is about flushes, and there are many of them.
