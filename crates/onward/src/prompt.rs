@@ -15,15 +15,27 @@ const ANSWER_BYTES_MAX: u64 = 4 * 1024;
 /// How often something that is no answer is asked about again.
 pub(crate) const TRIES_MAX: usize = 20;
 
-/// Whether there is a person who can answer.
-pub(crate) fn somebody_is_there(no_input: bool) -> bool {
-    let terminals = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-    interactive(terminals, std::env::var_os("CI").as_deref(), no_input)
+/// Whoever answers questions at this terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answerer {
+    Person,
+    Nobody,
 }
 
-fn interactive(terminals: bool, ci: Option<&OsStr>, no_input: bool) -> bool {
-    let ci = ci.is_some_and(|value| !["", "0", "false"].iter().any(|off| value.eq_ignore_ascii_case(off)));
-    terminals && !ci && !no_input
+impl Answerer {
+    /// A person, if there are terminals to ask at and no CI job.
+    pub(crate) fn here() -> Self {
+        let terminals = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+        if terminals && !is_ci(std::env::var_os("CI").as_deref()) { Self::Person } else { Self::Nobody }
+    }
+
+    pub(crate) fn is_person(self) -> bool {
+        self == Self::Person
+    }
+}
+
+fn is_ci(value: Option<&OsStr>) -> bool {
+    value.is_some_and(|value| !["", "0", "false"].iter().any(|off| value.eq_ignore_ascii_case(off)))
 }
 
 /// Asks and gives the answer without the space around it; none when there is nobody any more, or somebody wants out.
@@ -130,16 +142,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_person_at_a_terminal_is_asked() {
-        let ci = |value: &'static str| Some(OsStr::new(value));
-        assert!(interactive(true, None, false));
-        assert!(!interactive(false, None, false), "no terminal");
-        assert!(!interactive(true, None, true), "--no-input");
+    fn nobody_is_asked_in_a_ci_job() {
+        assert!(!is_ci(None));
         for off in ["", "0", "false", "False"] {
-            assert!(interactive(true, ci(off), false), "CI={off}");
+            assert!(!is_ci(Some(OsStr::new(off))), "CI={off}");
         }
         for on in ["1", "true", "yes", "woodpecker"] {
-            assert!(!interactive(true, ci(on), false), "CI={on}");
+            assert!(is_ci(Some(OsStr::new(on))), "CI={on}");
         }
     }
 

@@ -34,5 +34,5 @@ pub(crate) use setup::{
 };
 pub(crate) use start::{Damaged, ResumeArgs, RunArgs, StartArgs};
 pub(crate) use steer::{AdoptArgs, ApproveArgs, ArchiveArgs, HaltArgs, SteerArgs};
-pub(crate) use values::Json;
+pub(crate) use values::{AnswerForm, Json};
 use values::{key_and_value, span};

@@ -12,6 +12,19 @@ pub(crate) struct Json {
     pub(crate) json: bool,
 }
 
+/// The same as a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AnswerForm {
+    Text,
+    Json,
+}
+
+impl Json {
+    pub(crate) fn form(self) -> AnswerForm {
+        if self.json { AnswerForm::Json } else { AnswerForm::Text }
+    }
+}
+
 /// `3h`, `90m`, `1h30m`; a bare 0 needs no unit.
 pub(super) fn span(text: &str) -> Result<Duration, String> {
     if text == "0" {

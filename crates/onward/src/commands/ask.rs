@@ -12,8 +12,8 @@ use onward_engine::{Error, Onward, PlanFrom, Ready, Request, StartFound, Unfinis
 
 use crate::args::Damaged;
 use crate::failure::Failure;
-use crate::prompt::{self, ResumeAnswer, TRIES_MAX};
-use crate::render::run::{RunReporter, Style};
+use crate::prompt::{self, Answerer, ResumeAnswer, TRIES_MAX};
+use crate::render::run::{Resumable, RunReporter, Style};
 use crate::render::{self, question};
 
 /// The answer of a person about the unfinished run.
@@ -25,7 +25,7 @@ pub(super) enum Said {
     /// Nothing is to be started.
     Left {
         run: RunId,
-        resumable: bool,
+        resumable: Resumable,
         words: String,
     },
 }
@@ -103,7 +103,7 @@ pub(super) fn about(
                 if prompt::ask(&question::delete(run.as_str())).is_some_and(|answer| prompt::is_yes(&answer)) {
                     onward.delete(run.as_str())?;
                     let words = format!("run {} is deleted, nothing was started\n", render::safe::line(run.as_str()));
-                    return Ok(Said::Left { run: run.clone(), resumable: false, words });
+                    return Ok(Said::Left { run: run.clone(), resumable: Resumable::No, words });
                 }
             }
             // Back to the question.
@@ -165,7 +165,7 @@ fn left(one: &Unfinished, request: &Request) -> Result<Said, Failure> {
         return Err(Error::Forbidden { run, findings: one.findings.clone() }.into());
     }
     let words = format!("everything is left as it is; come back with  {}\n", view::resume_command(&run));
-    Ok(Said::Left { run, resumable: true, words: render::safe::block(&words) })
+    Ok(Said::Left { run, resumable: Resumable::Yes, words: render::safe::block(&words) })
 }
 
 /// Archives the run and starts nothing; none where the person would rather not, since a phase of it is still at work.
@@ -181,14 +181,19 @@ fn abandoned(onward: &mut Onward, one: &Unfinished) -> Result<Option<Said>, Fail
     onward.put_away_unfinished(one, orphans, &mut RunReporter::new(Style::Text))?;
     let run = one.run.id.clone();
     let words = format!("run {run} is archived, nothing was started\nlook at it with  onward show {run}\n");
-    Ok(Some(Said::Left { run, resumable: false, words: render::safe::block(&words) }))
+    Ok(Some(Said::Left { run, resumable: Resumable::No, words: render::safe::block(&words) }))
 }
 
 /// A fresh start meets a store that is damaged. It is repaired or put aside, as was said or is said now; otherwise it stays.
-pub(super) fn way_out(onward: &mut Onward, why: Error, said: Option<Damaged>, person: bool) -> Result<(), Failure> {
+pub(super) fn way_out(
+    onward: &mut Onward,
+    why: Error,
+    said: Option<Damaged>,
+    answerer: Answerer,
+) -> Result<(), Failure> {
     let failure = Failure::from(why);
     let how = match said {
-        None if person => {
+        None if answerer.is_person() => {
             render::say(&render::failure::page(&failure));
             prompt::ask(question::DAMAGED).and_then(|text| prompt::about_damage(&text))
         }
@@ -221,12 +226,12 @@ pub(super) fn settle(
     onward: &mut Onward,
     mut request: Request,
     mut found: StartFound,
-    person: bool,
+    answerer: Answerer,
 ) -> Result<Settled, Failure> {
     for _ in 0..TRIES_MAX {
         let question = match onward.ready(&request, &found) {
             Ok(ready) => return Ok(Settled { request, found, ready }),
-            Err(Error::AnswerNeeded(question)) if person => question,
+            Err(Error::AnswerNeeded(question)) if answerer.is_person() => question,
             Err(other) => return Err(other.into()),
         };
         render::say(&question.reasons.iter().map(|reason| reason_line(reason)).collect::<String>());

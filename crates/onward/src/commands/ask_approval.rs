@@ -6,20 +6,14 @@ use onward_engine::{Error, Onward};
 
 use super::person_only;
 use crate::failure::Failure;
-use crate::prompt::{self, TRIES_MAX};
+use crate::prompt::{self, Answerer, TRIES_MAX};
 use crate::render::{self, external_phases};
 
-/// Whether the approvals of a run may be asked for at this terminal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asker {
-    Person,
-    /// Nobody, or a phase that would grant itself what a person has to.
-    Nobody,
-}
-
-impl Asker {
-    pub(super) fn of(person: bool) -> Self {
-        if person && person_only::refuse("approved or rejected").is_ok() { Self::Person } else { Self::Nobody }
+/// Whoever may decide about approvals: not a phase that would grant itself what a person has to.
+pub(super) fn approver(answerer: Answerer) -> Answerer {
+    match answerer {
+        Answerer::Person if person_only::refuse("approved or rejected").is_ok() => Answerer::Person,
+        Answerer::Person | Answerer::Nobody => Answerer::Nobody,
     }
 }
 

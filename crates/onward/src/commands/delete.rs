@@ -9,7 +9,8 @@ use serde_json::json;
 use super::{here, person_only};
 use crate::args;
 use crate::failure::Failure;
-use crate::{prompt, render};
+use crate::prompt::{self, Answerer};
+use crate::render;
 
 pub(super) fn delete(args: &args::DeleteArgs) -> Result<u8, Failure> {
     person_only::refuse("deleted")?;
@@ -44,7 +45,7 @@ fn whole(onward: &mut Onward, name: &str) -> Result<RunId, Failure> {
 
 fn confirmed(run: &RunId) -> Result<bool, Failure> {
     let question = render::question::delete(run.as_str());
-    let answer = if prompt::somebody_is_there(false) { prompt::ask(&question) } else { None };
+    let answer = if Answerer::here().is_person() { prompt::ask(&question) } else { None };
     if let Some(answer) = answer {
         return Ok(prompt::is_yes(&answer));
     }

@@ -9,6 +9,7 @@ use super::person_only;
 use crate::args;
 use crate::failure::Failure;
 use crate::render;
+use crate::render::keep::RunDriver;
 
 pub(super) fn keep(args: &args::KeepArgs) -> Result<u8, Failure> {
     if args.once {
@@ -46,7 +47,8 @@ fn once(args: &args::KeepArgs) -> Result<u8, Failure> {
     if args.output.json {
         render::answer_json(&json!({ "runs": found, "started": started }));
     } else {
-        let line = |kept: &WaitingRun| render::keep::kept(kept, started.contains(&kept.run));
+        let driver = |run: &_| if started.contains(run) { RunDriver::Started } else { RunDriver::None };
+        let line = |kept: &WaitingRun| render::keep::kept(kept, driver(&kept.run));
         render::say(&found.iter().map(line).collect::<String>());
     }
     Ok(exit::DONE)

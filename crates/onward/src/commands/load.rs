@@ -9,7 +9,7 @@ use onward_engine::{Error, Onward};
 use super::here;
 use crate::args;
 use crate::failure::Failure;
-use crate::prompt::{self, ResumeAnswer};
+use crate::prompt::{self, Answerer, ResumeAnswer};
 use crate::render::{self, safe};
 
 pub(super) fn load(args: &args::LoadArgs) -> Result<u8, Failure> {
@@ -18,7 +18,7 @@ pub(super) fn load(args: &args::LoadArgs) -> Result<u8, Failure> {
         render::answer_json(&saved_form(&checkpoint));
         return Ok(exit::DONE);
     }
-    if !prompt::somebody_is_there(false) {
+    if !Answerer::here().is_person() {
         return Err(wanted(&checkpoint));
     }
     ask(&checkpoint, args)

@@ -6,7 +6,8 @@ use onward_engine::{Onward, PruneDone};
 use super::{here, person_only};
 use crate::args;
 use crate::failure::Failure;
-use crate::{prompt, render};
+use crate::prompt::{self, Answerer};
+use crate::render;
 
 pub(super) fn prune(args: &args::PruneArgs) -> Result<u8, Failure> {
     if args.dry_run {
@@ -23,7 +24,7 @@ pub(super) fn prune(args: &args::PruneArgs) -> Result<u8, Failure> {
     let plan = onward.prune_plan(args.older_than)?;
     if !args.yes && !plan.delete.is_empty() {
         render::say(&render::prune::would(&plan));
-        if !prompt::somebody_is_there(false) {
+        if !Answerer::here().is_person() {
             return Err(Failure::prune_unanswered(plan.delete.len()));
         }
         if !prompt::ask(&render::prune::question(&plan)).is_some_and(|answer| prompt::is_yes(&answer)) {

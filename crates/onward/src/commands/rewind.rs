@@ -6,9 +6,10 @@ use serde_json::json;
 
 use super::here;
 use super::start::say_notes;
-use crate::args;
+use crate::args::{self, AnswerForm};
 use crate::failure::Failure;
-use crate::{prompt, render};
+use crate::prompt::{self, Answerer};
+use crate::render;
 
 pub(super) fn rewind(args: &args::RewindArgs) -> Result<u8, Failure> {
     let parts = match (args.state_only, args.files_only) {
@@ -17,20 +18,20 @@ pub(super) fn rewind(args: &args::RewindArgs) -> Result<u8, Failure> {
         (false, false) => RewindParts::Both,
     };
     let mut onward = Onward::work(&here()?)?;
-    let somebody = !args.yes && !args.output.json && prompt::somebody_is_there(false);
+    let somebody = !args.yes && !args.output.json && Answerer::here().is_person();
     let mut ask = |preview: &Preview| Ok(ask(preview));
     let said = onward.notices.len();
     let rewound = onward.rewind(&args.checkpoint, parts, if somebody { Some(&mut ask) } else { None });
     // Also where nothing else came of it.
     say_notes(&onward.notices[said..]);
-    tell(&rewound?, args.output.json);
+    tell(&rewound?, args.output.form());
     Ok(exit::DONE)
 }
 
 pub(super) fn undo(args: &args::UndoArgs) -> Result<u8, Failure> {
     let mut onward = Onward::work(&here()?)?;
     let said = onward.notices.len();
-    let somebody = !args.output.json && prompt::somebody_is_there(false);
+    let somebody = !args.output.json && Answerer::here().is_person();
     let mut ask = |preview: &Preview| Ok(ask(preview));
     let work_since = match somebody {
         _ if args.yes => WorkSince::TakenBack,
@@ -39,7 +40,7 @@ pub(super) fn undo(args: &args::UndoArgs) -> Result<u8, Failure> {
     };
     let rewound = onward.undo(args.run.as_deref(), work_since);
     say_notes(&onward.notices[said..]);
-    tell(&rewound?, args.output.json);
+    tell(&rewound?, args.output.form());
     Ok(exit::DONE)
 }
 
@@ -48,9 +49,9 @@ fn ask(preview: &Preview) -> bool {
     prompt::ask(&question).is_some_and(|answer| prompt::is_yes(&answer))
 }
 
-fn tell(rewound: &Rewound, json: bool) {
+fn tell(rewound: &Rewound, form: AnswerForm) {
     match rewound {
-        Rewound::Done { run, to, before, without_files, .. } if json => {
+        Rewound::Done { run, to, before, without_files, .. } if form == AnswerForm::Json => {
             render::answer_json(&json!({ "run": run, "to": to, "before": before, "without_files": without_files }));
         }
         Rewound::Done { .. } | Rewound::Declined => {

@@ -16,15 +16,16 @@ use serde_json::json;
 
 use super::after_failure::{self, Decided};
 use super::ask::{self, Said, Settled};
-use super::ask_approval::{self, Asker};
+use super::ask_approval;
 use super::detach;
 use super::foreign;
 use super::steer::refuse_inside_a_phase;
 use super::{here, or_lost, prune, replan};
 use crate::args;
 use crate::failure::{Failure, elsewhere};
-use crate::render::run::{RunReporter, Style};
-use crate::{prompt, render};
+use crate::prompt::Answerer;
+use crate::render;
+use crate::render::run::{Resumable, RunReporter, Style};
 
 pub(super) fn start(want: Want, plan: Option<PathBuf>, args: &args::StartArgs) -> u8 {
     start_of(RunQuery::default(), want, plan, args)
@@ -46,7 +47,7 @@ pub(super) fn start_of(query: RunQuery, want: Want, plan: Option<PathBuf>, args:
     }
     let ended = request(want, plan, args).and_then(|request| {
         let request = Request { query, ..request };
-        if args.dry_run { dry_run(&request, args.json) } else { perform(request, args, &mut report) }
+        if args.dry_run { dry_run(&request, style) } else { perform(request, args, &mut report) }
     });
     if ended.is_ok() && !args.dry_run && stop::signal().is_none() {
         prune::housekeep();
@@ -71,12 +72,13 @@ fn perform(mut request: Request, args: &args::StartArgs, report: &mut RunReporte
         other => other?,
     };
     say_notes(&ended);
-    let (person, said) = (prompt::somebody_is_there(args.no_input), onward.notices.len());
-    let Some(name) = &request.checkpoint else { return go_on(onward, request, args, said, person, report) };
+    let answerer = if args.no_input { Answerer::Nobody } else { Answerer::here() };
+    let said = onward.notices.len();
+    let Some(name) = &request.checkpoint else { return go_on(onward, request, args, said, answerer, report) };
     // Names and `@` may mean another one once something has happened.
     request.checkpoint = Some(onward.checkpoint_meant(&request, name)?.to_string());
-    let request = go_back(&mut onward, request, person)?;
-    go_on(onward, request, args, said, person, report).map_err(Failure::after_a_rewind)
+    let request = go_back(&mut onward, request, answerer)?;
+    go_on(onward, request, args, said, answerer, report).map_err(Failure::after_a_rewind)
 }
 
 /// Finds what is unfinished, asks about it where that is needed, and drives it.
@@ -85,12 +87,12 @@ fn go_on(
     mut request: Request,
     args: &args::StartArgs,
     said: usize,
-    person: bool,
+    answerer: Answerer,
     report: &mut RunReporter,
 ) -> Result<u8, Failure> {
     let found = match onward.find(&request) {
         Err(why) if request.want == Want::Fresh && why.is_damage() => {
-            ask::way_out(&mut onward, why, args.damaged, person)?;
+            ask::way_out(&mut onward, why, args.damaged, answerer)?;
             onward.find(&request)?
         }
         other => other?,
@@ -99,7 +101,9 @@ fn go_on(
         say_notes(&onward.notices[said..]);
     }
     let mut found = found;
-    if person && let Some(meant) = ask::which_run(&request, &found)? {
+    if answerer.is_person()
+        && let Some(meant) = ask::which_run(&request, &found)?
+    {
         match meant {
             ask::Meant::Run(run) => {
                 found.unfinished.retain(|one| one.run.id == run);
@@ -109,18 +113,18 @@ fn go_on(
             }
             ask::Meant::Fresh => request.want = Want::Fresh,
             ask::Meant::None(run) => {
-                report.left(&run, true, "everything is left as it is\n");
+                report.left(&run, Resumable::Yes, "everything is left as it is\n");
                 return Ok(exit::DONE);
             }
         }
     }
     request = onward.by_id(request, &found);
-    if person && request.want == Want::Plain {
+    if answerer.is_person() && request.want == Want::Plain {
         match foreign::ask(&mut onward)? {
             Some(run) => {
                 request.want = Want::ResumeRun(Some(run.to_string()));
                 let found = onward.find(&request)?;
-                return drive(onward, request, found, person, report);
+                return drive(onward, request, found, answerer, report);
             }
             None => stop::demand_none()?,
         }
@@ -128,7 +132,7 @@ fn go_on(
     if let Some(one) = ask::open_question(&request, &found) {
         if args.yes {
             request.want = Want::Resume(Some(one.run.id.to_string()));
-        } else if person {
+        } else if answerer.is_person() {
             let this = Want::Resume(Some(one.run.id.to_string()));
             match ask::about(&mut onward, &request, &found, one)? {
                 Said::Resume => request.want = this,
@@ -145,16 +149,16 @@ fn go_on(
             }
         }
     }
-    let _awake = args.keep_awake.then(|| kept_awake(args.quiet)).flatten();
-    drive(onward, request, found, person, report)
+    let _awake = args.keep_awake.then(|| kept_awake(args)).flatten();
+    drive(onward, request, found, answerer, report)
 }
 
 /// The machine does not go to sleep as long as this is held; where that cannot be had, a note says why.
-fn kept_awake(quiet: bool) -> Option<Awake> {
+fn kept_awake(args: &args::StartArgs) -> Option<Awake> {
     match Awake::keep("a run is at work") {
         Ok(awake) => Some(awake),
         Err(why) => {
-            if !quiet {
+            if !args.quiet {
                 say_notes(&[format!("the machine may go to sleep: {why}")]);
             }
             None
@@ -170,10 +174,10 @@ pub(super) fn say_notes(notes: &[String]) {
 
 /// The run is judged as it would stand at the checkpoint, and asked about like any other; only then is it brought back. What is
 /// there now is kept first, so it can be taken back.
-fn go_back(onward: &mut Onward, request: Request, person: bool) -> Result<Request, Failure> {
+fn go_back(onward: &mut Onward, request: Request, answerer: Answerer) -> Result<Request, Failure> {
     let found = onward.find(&request)?;
     let request = onward.by_id(request, &found);
-    let Settled { mut request, .. } = ask::settle(onward, request, found, person)?;
+    let Settled { mut request, .. } = ask::settle(onward, request, found, answerer)?;
     let checkpoint = request.checkpoint.take().expect("the caller has seen it");
     let said = onward.notices.len();
     let rewound = onward.rewind(&checkpoint, RewindParts::Both, None);
@@ -190,17 +194,17 @@ fn drive(
     mut onward: Onward,
     request: Request,
     found: StartFound,
-    person: bool,
+    answerer: Answerer,
     report: &mut RunReporter,
 ) -> Result<u8, Failure> {
-    let Settled { mut request, found, ready } = ask::settle(&mut onward, request, found, person)?;
-    let person = !report.is_detached_in(&onward.project) && person;
-    let asker = Asker::of(person);
+    let Settled { mut request, found, ready } = ask::settle(&mut onward, request, found, answerer)?;
+    let answerer = if report.is_detached_in(&onward.project) { Answerer::Nobody } else { answerer };
+    let approver = ask_approval::approver(answerer);
     let mut finished = match ready {
         Ready::Start => onward.start(&request, found, report)?,
         Ready::GoOn(going) => onward.go_on(&going, &request, report)?,
         Ready::Complete(run) => {
-            report.left(&run, false, &nothing_left(&run));
+            report.left(&run, Resumable::No, &nothing_left(&run));
             return Ok(exit::DONE);
         }
     };
@@ -208,14 +212,14 @@ fn drive(
         let choices = match finished.ending {
             Ending::Stopped(StopReason::Question) if finished.run.in_doubt().next().is_some() => {
                 let question = question::of_doubts(&finished.run);
-                let answered = if person { ask::about_doubts(&question) } else { None };
-                let Some(choices) = answered else { return Err(Failure::stopped_for_an_answer(question)) };
+                let said = if answerer.is_person() { ask::about_doubts(&question) } else { None };
+                let Some(choices) = said else { return Err(Failure::stopped_for_an_answer(question)) };
                 choices
             }
-            Ending::Stopped(StopReason::Question) if !(person && question::asks(&finished.run)) => {
+            Ending::Stopped(StopReason::Question) if !(answerer.is_person() && question::asks(&finished.run)) => {
                 return Err(replan::failure(&finished.run));
             }
-            Ending::Failed | Ending::Stopped(StopReason::Question) if person => {
+            Ending::Failed | Ending::Stopped(StopReason::Question) if answerer.is_person() => {
                 let decided = after_failure::ask(&mut onward, &finished.run);
                 if let Some(signal) = stop::signal() {
                     return Err(Failure::stopped_at_a_question(&finished.run.id, signal));
@@ -233,7 +237,7 @@ fn drive(
                 }
             }
             // Nothing else is at work, and a person is there.
-            Ending::Stopped(StopReason::Waiting) if asker == Asker::Person => {
+            Ending::Stopped(StopReason::Waiting) if approver.is_person() => {
                 let decided = ask_approval::ask(&mut onward, &finished.run)?;
                 if let Some(signal) = stop::signal() {
                     return Err(Failure::stopped_at_a_question(&finished.run.id, signal));
@@ -325,7 +329,7 @@ fn retried(text: &str) -> Result<(&str, Choice), Failure> {
 }
 
 /// Prints which phases would run and why. Nothing is written, and nothing that would be asked is asked.
-fn dry_run(request: &Request, json: bool) -> Result<u8, Failure> {
+fn dry_run(request: &Request, style: Style) -> Result<u8, Failure> {
     let from = here()?;
     let mut onward = match &request.want {
         Want::ResumeRun(_) => Onward::look(&from)?,
@@ -339,7 +343,7 @@ fn dry_run(request: &Request, json: bool) -> Result<u8, Failure> {
     let all = onward.would_do(request, &found)?;
     let notes = onward.notes_of_unended_rewinds();
     say_notes(&notes);
-    if json {
+    if style == Style::Json {
         let phases: Vec<_> = all
             .iter()
             .map(|why| json!({ "id": why.phase, "will_run": why.will_run, "reason": why.reasons.join("; ") }))

@@ -34,7 +34,7 @@ pub(super) fn status(args: &args::StatusArgs) -> Result<u8, Failure> {
 /// Shows the run until nobody is at work on it any more; gives the last of what was shown.
 fn watch(onward: &mut Onward, args: &args::StatusArgs) -> Result<StatusView, Failure> {
     let run = onward.find_run(args.run.as_deref())?;
-    let mut screen = Watch::new(args.output.json);
+    let mut screen = Watch::new(args.output.form());
     loop {
         let begun = Instant::now();
         // Asked first: what happened until then is shown below.

@@ -37,13 +37,20 @@ pub(crate) fn report(report: &keep_timer::TimerReport, done: Done) -> String {
     out
 }
 
+/// The driver of a run that was looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RunDriver {
+    Started,
+    None,
+}
+
 /// A line for each run.
-pub(crate) fn kept(kept: &WaitingRun, started: bool) -> String {
+pub(crate) fn kept(kept: &WaitingRun, driver: RunDriver) -> String {
     let run = safe::line(kept.run.as_str());
     let until = kept.not_before.map(|at| format!(" until {at}")).unwrap_or_default();
-    match (&kept.why, started) {
-        (_, true) => format!("{run}  goes on\n"),
-        (Some(why), false) => format!("{run}  is left alone: {}{until}\n", safe::line(why)),
-        (None, false) => format!("{run}  could not be gone on with; onward resume {run} says why\n"),
+    match (&kept.why, driver) {
+        (_, RunDriver::Started) => format!("{run}  goes on\n"),
+        (Some(why), RunDriver::None) => format!("{run}  is left alone: {}{until}\n", safe::line(why)),
+        (None, RunDriver::None) => format!("{run}  could not be gone on with; onward resume {run} says why\n"),
     }
 }

@@ -206,7 +206,7 @@ impl RunReporter {
     }
 
     /// Nothing was started, and that is all right.
-    pub(crate) fn left(&self, run: &RunId, resumable: bool, words: &str) {
+    pub(crate) fn left(&self, run: &RunId, resumable: Resumable, words: &str) {
         match self.style {
             Style::Json => line_json(&ExitLine::new(exit::DONE, Some(run), resumable)),
             Style::Text => say(words),
@@ -232,6 +232,13 @@ impl RunReporter {
     }
 }
 
+/// Whether there is something to go on with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resumable {
+    Yes,
+    No,
+}
+
 /// The last line for a program.
 #[derive(Debug, Serialize)]
 pub(crate) struct ExitLine {
@@ -247,30 +254,37 @@ pub(crate) struct ExitLine {
 }
 
 impl ExitLine {
-    fn new(code: u8, run: Option<&RunId>, resumable: bool) -> Self {
+    fn new(code: u8, run: Option<&RunId>, resumable: Resumable) -> Self {
+        let resumable = resumable == Resumable::Yes;
         let resume = run.filter(|_| resumable).map(view::resume_command);
         Self { kind: "exit", code, run: run.cloned(), resumable, resume, retry_at: None, error: None }
     }
 
     fn of_run(run: &Run, code: u8) -> Self {
-        Self { retry_at: run.retry_at(), ..Self::new(code, Some(&run.id), run.is_unfinished()) }
+        Self {
+            retry_at: run.retry_at(),
+            ..Self::new(code, Some(&run.id), if run.is_unfinished() { Resumable::Yes } else { Resumable::No })
+        }
     }
 
     /// `driven` is the run that was under way when it happened; what is recorded of it can be resumed.
     pub(crate) fn failed(failure: &Failure, driven: Option<&RunId>) -> Self {
         let run = driven.or(failure.run.as_ref());
-        let resumable = run.is_some() && (driven.is_some() || failure.question.is_some());
+        let resumable = match run {
+            Some(_) if driven.is_some() || failure.question.is_some() => Resumable::Yes,
+            Some(_) | None => Resumable::No,
+        };
         Self { error: Some(failure.what.clone()), ..Self::new(failure.code, run, resumable) }
     }
 
     /// It was left at work.
     pub(crate) fn at_work(run: &RunId) -> Self {
-        Self::new(exit::DONE, Some(run), true)
+        Self::new(exit::DONE, Some(run), Resumable::Yes)
     }
 
     /// The command line itself was wrong.
     pub(crate) fn usage(code: u8) -> Self {
-        Self::new(code, None, false)
+        Self::new(code, None, Resumable::No)
     }
 }
 

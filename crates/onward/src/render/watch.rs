@@ -11,6 +11,7 @@ use terminal_size::{Height, Width, terminal_size_of};
 
 use super::write::redraw;
 use super::{answer, answer_json, status};
+use crate::args::AnswerForm;
 
 /// The size of a terminal that does not tell it.
 const SIZE_DEFAULT: (u16, u16) = (80, 24);
@@ -40,12 +41,12 @@ enum WatchForm {
 }
 
 impl Watch {
-    pub(crate) fn new(json: bool) -> Self {
+    pub(crate) fn new(form: AnswerForm) -> Self {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
-        let form = match (json, std::io::stdout().is_terminal() && !dumb) {
-            (true, _) => WatchForm::Json,
-            (false, true) => WatchForm::Screen,
-            (false, false) => WatchForm::Blocks,
+        let form = match (form, std::io::stdout().is_terminal() && !dumb) {
+            (AnswerForm::Json, _) => WatchForm::Json,
+            (AnswerForm::Text, true) => WatchForm::Screen,
+            (AnswerForm::Text, false) => WatchForm::Blocks,
         };
         Self { form, rows: 0, size: size(), told: String::new() }
     }
