@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::code::DoctorCode;
 use super::findings::{FindingsSoFar, NEWER, REPAIR, of_run, rebuilt};
+use super::stored_form;
 use crate::error::Error;
 
 /// Of more than these, only some are compared with the journal, spread evenly. All of them are read.
@@ -118,11 +119,12 @@ impl Comparison {
 
 /// Whether a stored document shows a run at this checkpoint. One that goes on from a keyframe of an earlier version says that version.
 fn shows(stored: &Value, run: &Run, head: CheckpointHead) -> bool {
-    let Ok(mut now) = serde_json::to_value(checkpoint::whole(run, head)) else { return false };
-    if let (Some(version), Some(now)) = (stored.get("onward"), now.get_mut("onward")) {
-        now.clone_from(version);
+    let mut now = checkpoint::whole(run, head);
+    if let Some(version) = stored.get("onward").and_then(Value::as_u64).and_then(|version| version.try_into().ok()) {
+        now.onward = version;
     }
-    now == *stored
+    // Of the work's own state no version knows more or less than another.
+    stored.get("state") == Some(&now.state) && stored_form::says(stored, &now)
 }
 
 /// The whole document of a checkpoint, as it is stored.

@@ -15,6 +15,7 @@ mod recover;
 mod remotes;
 mod repair;
 mod runs;
+mod stored_form;
 
 pub(crate) use crate::vcs::journal_piece::CopiedJournal;
 pub(crate) use aside::{RepairFolder, notes};

@@ -369,6 +369,16 @@ fn a_flipped_bit_in_the_number_of_the_format() {
     }
 }
 
+/// The store was copied by a tool that leaves out empty folders, and its database is damaged. The repair makes what is missing.
+#[test]
+fn a_folder_of_large_values_that_was_lost() {
+    let project = failed();
+    fs::remove_dir_all(store(&project, "blobs")).expect("a folder without files");
+    change(&store(&project, "onward.db"), |bytes| bytes[63] ^= 1);
+    explained(&project, 12, &["database"]);
+    repaired_and_completed(&project);
+}
+
 /// The version of one stored value changed, as a flipped bit does it: of a record, a checkpoint, a row. No command calls
 /// that newer, and a repair keeps what was there before it.
 #[test]
@@ -376,13 +386,13 @@ fn a_flipped_bit_in_the_version_of_a_value() {
     let project = failed();
     let good = fs::read(store(&project, "onward.db")).expect("a database");
     // Version, flags and a checksum of eight bytes stand before the text.
-    let is_value = |at: &usize| good[*at..].starts_with(&[0, 0]) && good[at + 10..].starts_with(b"{\"");
+    let is_value = |at: &usize| good[*at..].starts_with(&[1, 0]) && good[at + 10..].starts_with(b"{\"");
     let places: Vec<usize> = (0..good.len() - 12).filter(is_value).collect();
     assert!(places.len() > 8, "few values: {places:?}");
     let mut damaged = 0;
     // Records, checkpoints and rows are spread over the file; eight of them have some of each.
     for at in places.iter().copied().step_by(places.len() / 8) {
-        change(&store(&project, "onward.db"), |bytes| bytes[at] ^= 1);
+        change(&store(&project, "onward.db"), |bytes| bytes[at] ^= 2);
         for words in [&["log"][..], &["prune", "--dry-run"], &["doctor"]] {
             let code = project.command(words).code;
             assert!(code == 0 || code == 12, "{words:?} ended with {code} for the value at {at}");
@@ -393,7 +403,7 @@ fn a_flipped_bit_in_the_version_of_a_value() {
     assert!(damaged > 4, "only {damaged} commands noticed");
     change(&store(&project, "onward.db"), |bytes| {
         let at = find(bytes, "{\"v\":1,\"event\":{\"type\":\"phase_completed\",\"phase\":\"b\"");
-        bytes[at - 10] ^= 1;
+        bytes[at - 10] ^= 2;
     });
     for words in [&["status"][..], &["run"], &["resume"]] {
         project.command(words).expect(12);

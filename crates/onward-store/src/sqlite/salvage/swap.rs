@@ -33,6 +33,8 @@ pub(super) fn verify(scratch: &Path, database: &Path) -> Result<(), StoreError> 
 /// Files are named after their content, so one that is there already and is whole needs no other.
 pub(super) fn move_blobs(from: &Path, to: &Path) -> Result<(), StoreError> {
     let failed = |error: io::Error| StoreError::not_saved(to, &error);
+    // Empty folders are lost where a store is copied by tools that keep only files.
+    make_folder(to)?;
     for part in fs::read_dir(from).into_iter().flatten().flatten() {
         let folder = to.join(part.file_name());
         make_folder(&folder)?;
