@@ -31,6 +31,15 @@ const FORKED_WITHIN: usize = 4;
 /// Folders of the store that have one folder for each run.
 const FOLDERS: [&str; 3] = ["attempts", "state", "artifacts"];
 
+/// Snapshots of a run that were taken after it was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SnapshotsSince {
+    /// The caller drives the run: any of them is its own, and it has no use for them.
+    Ours,
+    /// Somebody may have begun to drive it. One that was taken since is of a checkpoint that is not listed yet.
+    Perhaps,
+}
+
 /// The outcome of a prune.
 #[derive(Debug, Default)]
 pub struct PruneDone {
@@ -210,7 +219,7 @@ impl Onward {
         // Of a run that is driven the next prune sees to it; of one that was forked the fork may need them.
         if self.driver(run)?.is_none() && !forked.contains(run) {
             let run = self.load(run)?;
-            self.drop_unnamed_snapshots(&run)?;
+            self.drop_unnamed_snapshots(&run, SnapshotsSince::Perhaps)?;
         }
         Ok(pruned.bytes_freed)
     }
@@ -237,7 +246,7 @@ impl Onward {
     }
 
     /// Lets go of the snapshots of a run that no checkpoint names any more and that nothing of the run needs.
-    pub(crate) fn drop_unnamed_snapshots(&mut self, run: &Run) -> Result<usize> {
+    pub(crate) fn drop_unnamed_snapshots(&mut self, run: &Run, since: SnapshotsSince) -> Result<usize> {
         let rows = self.checkpoint_rows(&run.id)?;
         let mut needed: BTreeSet<String> = BTreeSet::new();
         for row in &rows {
@@ -257,8 +266,10 @@ impl Onward {
         needed.extend(run.vcs.theirs.iter().flat_map(|pair| [pair.older.clone(), pair.newer.clone()]));
         let tree = WorkingTree::of(&self.project, run.started.worktree.as_deref());
         let Ok(repository) = tree.repository() else { return Ok(0) };
-        // One that was taken since is of a checkpoint that is not among these.
-        let newest = run.vcs.last.as_ref().map_or(0, |last| last.number);
+        let newest = match since {
+            SnapshotsSince::Perhaps => run.vcs.last.as_ref().map_or(0, |last| last.number),
+            SnapshotsSince::Ours => u64::MAX,
+        };
         let keep = |number: u64, commit: &str| number > newest || needed.contains(commit);
         let dropped = repository.drop_snapshots(&run.id, &keep);
         // What cannot be let go stays behind hidden refs, where it harms nobody.

@@ -12,6 +12,7 @@ use onward_core::view;
 use onward_store::{Lease, LeaseKind, RunFilter, RunRow};
 
 use crate::Onward;
+use crate::commands::prune::SnapshotsSince;
 use crate::commands::rewind_steps::{self, NotBack, RewindWish};
 use crate::drive::Committer;
 use crate::drive::keyframes::KeepNothing;
@@ -142,7 +143,13 @@ impl Onward {
     /// Takes the last rewind of a run back. The notices say what came first, like those of a rewind.
     pub fn undo(&mut self, name: Option<&str>, work_since: WorkSince<'_>) -> Result<Rewound> {
         let id = self.find_run(name)?;
-        let ended = self.end_rewind_of(&id)?;
+        self.demand_not_behind_notes(&id)?;
+        let run = self.load(&id)?;
+        // Nothing is written before it is known that there is something to do.
+        if run.vcs.rewinding.is_none() && run.vcs.undoable.is_empty() {
+            return Err(Error::NothingToUndo { run: id });
+        }
+        let ended = if run.vcs.rewinding.is_some() { self.end_rewind_of(&id)? } else { None };
         let notes = ended.as_ref().map(EndedRewind::notes).unwrap_or_default();
         if let Some(EndedRewind { begun, .. }) = ended.filter(|ended| ended.begun.undoes) {
             // It is what was asked for. Another rewind before it is not.
@@ -198,7 +205,7 @@ impl Onward {
             drop(alone.take());
             if !confirm(&preview)? {
                 // The preview kept the working tree under a ref that nothing names.
-                self.drop_unnamed_snapshots(&run)?;
+                self.drop_unnamed_snapshots(&run, SnapshotsSince::Ours)?;
                 return Ok(Rewound::Declined);
             }
             alone = if touches_files { self.hold_tree_alone(&run)? } else { None };
@@ -217,7 +224,7 @@ impl Onward {
         let last = hand.run().vcs.last.as_ref().filter(|_| brings_files);
         let left_out = last.map(|last| last.left_out.clone()).unwrap_or_default();
         drop(alone);
-        self.drop_unnamed_snapshots(&run)?;
+        self.drop_unnamed_snapshots(&run, SnapshotsSince::Ours)?;
         journal_piece::copy_after_checkpoint(&self.project.store_folder(), &run, None);
         drop(lease);
         match done {
