@@ -127,9 +127,9 @@ mod tests {
 
     #[test]
     fn a_verb_of_a_later_version_takes_whatever_stands_behind_it() {
-        let later = found("onward summary run-1 phase --choice yes");
+        let later = found("onward brief run-1 phase --choice yes");
         let words = ["run-1", "phase", "--choice", "yes"].map(str::to_owned).to_vec();
-        assert_eq!(later, Some(NotYet::Verb { verb: "summary", words }));
+        assert_eq!(later, Some(NotYet::Verb { verb: "brief", words }));
     }
 
     #[test]

@@ -294,7 +294,7 @@ mod tests {
     fn a_record_comes_back_as_it_went_in() {
         let text = encode(&exit()).expect("a plain struct");
         let line = concat!(
-            r#"{"record":"EXIT","version":1,"body":{"outcome":{"code":3},"timed_out":false,"stopped_by":"orphan-kill","#,
+            r#"{"record":"EXIT","version":1,"body":{"outcome":{"code":3},"timed_out":false,"stopped_by":"orphan_kill","#,
             r#""started_at":"1970-01-01T00:00:00Z","ended_at":"1970-01-01T00:00:00Z","duration_ms":12,"output_bytes":5,"#,
             r#""output_dropped_bytes":0,"log_error":null,"redacted":1}}"#,
         );

@@ -140,7 +140,7 @@ pub struct Finished {
     pub ending: Ending,
 }
 
-/// What was named is checked before anything is made.
+/// Phases that were named must be of the plan; checked before anything is made.
 fn demand_named_phases(request: &Request, plan: &Plan) -> Result<()> {
     for phase in request.choices.iter().map(|(phase, _)| phase).chain(&request.only) {
         let id = PhaseId::new(phase);

@@ -21,7 +21,7 @@ fn furnished(in_log: bool) -> OnDisk {
             full.events.extend(entry(format!("record {n}").as_bytes()).events);
         }
         for n in 0..6_u8 {
-            let size = usize::from(n + 1) * 1_500;
+            let size = usize::from(n + 1) * 1_800;
             full.events.extend(entry(&noise(size, n)).events);
             let add = if n % 3 == 0 { with_checkpoint } else { with_patch };
             full = add(full, &format!("CP-3{n}"), 30, &noise(size, n + 100));
@@ -279,7 +279,7 @@ fn a_damaged_fold_is_none() {
         "UPDATE folds SET body = x''",
         "DELETE FROM records WHERE place & 4294967295 = 2",
         "UPDATE records SET hash = zeroblob(32) WHERE place & 4294967295 = 2",
-        "UPDATE folds SET body = CAST(x'01' || substr(body, 2) AS BLOB)",
+        "UPDATE folds SET body = CAST(x'02' || substr(body, 2) AS BLOB)",
     ];
     for sql in changes {
         let disk = OnDisk::default();

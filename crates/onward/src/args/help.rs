@@ -289,7 +289,9 @@ mod tests {
         for (verb, examples) in EXAMPLES {
             for (line, _) in examples {
                 assert!(line.starts_with(&format!("onward {verb}")), "{line}");
-                let words: Vec<std::ffi::OsString> = line.split(' ').map(std::ffi::OsString::from).collect();
+                // The rest is for the shell.
+                let typed = line.split(['>', '|']).next().unwrap_or_default().trim_end();
+                let words: Vec<std::ffi::OsString> = typed.split(' ').map(std::ffi::OsString::from).collect();
                 assert!(parse(&words).is_ok(), "{line}");
             }
         }

@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_graph_without_room_is_a_list_of_batches_and_needs() {
-        let text = anstream::adapter::strip_str(&graph().text(8)).to_string();
+        let text = anstream::adapter::strip_str(&graph().text(6)).to_string();
         assert_eq!(text, "  1  · a\n  2  · b  ← a\n  3  · c  ← a, b\n");
     }
 }

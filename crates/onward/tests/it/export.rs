@@ -178,6 +178,10 @@ fn secrets_are_cut_once_more() {
     assert!(!state.contains("tulip-rain") && state.contains("[redacted]"), "{state}");
 }
 
+/// The points of an import at which it is killed below.
+#[cfg(feature = "kill-points")]
+pub(crate) const KILLED_AT: [&str; 3] = ["import.before-beside", "import.before-journal", "import.after-journal"];
+
 /// The import is killed at each of its steps. The run is there as a whole or not at all, and the same command brings it in.
 #[cfg(feature = "kill-points")]
 #[test]
@@ -188,7 +192,7 @@ fn killed_in_the_middle_of_an_import() {
     done(&here, "a");
     let (run, file) = (current(&here), exported(&here, "run.onward", &[]));
     let all = events(&here, &run);
-    for point in ["import.before-beside", "import.before-journal", "import.after-journal"] {
+    for point in KILLED_AT {
         let there = project();
         let mut killed = there.prepare(["import", file.to_str().expect("a path")]);
         killed.env("ONWARD_KILL_POINT", point);

@@ -236,12 +236,17 @@ fn the_configuration_of_the_seed_is_read_in_its_place() {
     project.command(["config"]).expect(2).err_names(["checkpoint-config.yaml", "manuel", "manual"]);
 }
 
+/// The points of a prune and of an archive at which they are killed below.
+#[cfg(feature = "kill-points")]
+pub(crate) const KILLED_AT: [&str; 4] =
+    ["prune.before-checkpoints", "prune.after-checkpoints", "delete.after-store", "archive.after-post"];
+
 /// A prune is killed at each of its steps: a run is there as a whole or gone, what is left over of one that is gone is taken away by
 /// the next prune, and the run that stays goes on.
 #[cfg(feature = "kill-points")]
 #[test]
 fn killed_in_the_middle_of_a_prune() {
-    for point in ["prune.before-checkpoints", "prune.after-checkpoints", "delete.after-store", "archive.after-post"] {
+    for point in KILLED_AT {
         let project = project();
         project.plan(FOUR);
         project.git_init();

@@ -29,7 +29,7 @@ pub(crate) struct SummaryPage {
     pub(super) lead: String,
     pub(super) facts: Vec<(&'static str, String)>,
     pub(super) phases: Vec<PhaseRow>,
-    pub(super) sections: Vec<Section>,
+    pub(super) sections: Vec<SummarySection>,
     pub(super) graph: GraphJson,
     pub(super) attempts: Vec<AttemptTold>,
     pub(super) now: Timestamp,
@@ -51,7 +51,7 @@ pub(super) struct PhaseRow {
 
 /// A list under a heading; none where there is nothing to list.
 #[derive(Debug)]
-pub(super) struct Section {
+pub(super) struct SummarySection {
     pub(super) heading: &'static str,
     pub(super) lines: Vec<String>,
 }
@@ -171,7 +171,7 @@ fn worked(attempts: &[AttemptTold], now: Timestamp) -> String {
     time::milliseconds(u64::try_from(total).unwrap_or_default())
 }
 
-fn sections(shown: &RunShown, chronicle: &Chronicle) -> Vec<Section> {
+fn sections(shown: &RunShown, chronicle: &Chronicle) -> Vec<SummarySection> {
     let view = &shown.view;
     let records = || view.completed.iter().chain(&view.running).chain(&view.remaining);
     let failures = chronicle.failures.iter().map(|one| format!("{}  {}: {}", moment(one.at), one.phase, one.message));
@@ -207,14 +207,14 @@ fn sections(shown: &RunShown, chronicle: &Chronicle) -> Vec<Section> {
     .collect()
 }
 
-fn section(heading: &'static str, lines: impl Iterator<Item = String>) -> Section {
+fn section(heading: &'static str, lines: impl Iterator<Item = String>) -> SummarySection {
     let mut lines: Vec<String> = lines.map(|line| safe::line(&line)).collect();
     if lines.len() > ROWS_MAX {
         let more = lines.len() - ROWS_MAX;
         lines.truncate(ROWS_MAX);
         lines.push(format!("and {more} more"));
     }
-    Section { heading, lines }
+    SummarySection { heading, lines }
 }
 
 fn stopped(reason: StopReason) -> &'static str {
