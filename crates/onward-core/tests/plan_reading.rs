@@ -46,7 +46,7 @@ fn what_is_not_said_has_a_default() {
     );
     assert_eq!(
         (phase.retry.max, phase.retry.when.len(), phase.retry.backoff.factor.to_bits()),
-        (0, 2, 2.0_f64.to_bits())
+        (0, 3, 2.0_f64.to_bits())
     );
     assert_eq!(
         (phase.retry.backoff.initial, phase.retry.backoff.max),

@@ -9,6 +9,7 @@ use onward_core::rate_limit::{
     FailedAttempt, GUESS_FIRST, GUESS_MAX, RESET_AWAY_MAX, RecognisedLimit, Response, Speaker, WaitPolicy, guess,
     recognise, respond,
 };
+use onward_core::run::transient::is_transient;
 use proptest::prelude::*;
 
 fn now() -> Timestamp {
@@ -43,6 +44,22 @@ fn told(hit: &RecognisedLimit) -> Option<i64> {
 }
 
 const HOUR: i64 = 3600;
+
+/// The page shows how a transient failure is said. Each of its examples is one, as it would stand at the end of an output.
+#[test]
+fn every_example_of_a_transient_failure_is_one() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/limits.md");
+    #[expect(clippy::disallowed_methods, reason = "the test reads a page of the repository; core itself reads none")]
+    let page = std::fs::read_to_string(path).expect("the page is there");
+    let table = page.split("## Transient failures").nth(1).expect("a section").split("\n## ").next().expect("its text");
+    let rows = table.lines().filter(|line| line.starts_with("| ") && line.contains('`'));
+    let examples: Vec<&str> = rows.flat_map(|row| row.split('`').skip(1).step_by(2)).collect();
+    assert!(examples.len() > 20, "{examples:?}");
+    for example in examples {
+        let output = format!("fetching\nerror: {example}\nmake: *** [fetch] Error 1\n");
+        assert!(is_transient(output.as_bytes()), "{example}");
+    }
+}
 
 #[test]
 fn agents_say_when_to_come_back() {

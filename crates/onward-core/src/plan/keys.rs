@@ -257,8 +257,8 @@ pub(super) static RETRY: Keys = Keys::of(
     &[
         field("max", RETRIES_MAX, "Retries after the first attempt.").default("0").example("2"),
         field("when", OneOrMany(&RETRY_WHEN), "Ends after which it is tried again.")
-            .default_items(&["failed", "timed-out"])
-            .example("[timed-out, infra]"),
+            .default_items(&["transient", "failed", "timed-out"])
+            .example("[transient]"),
         field("output-matches", Pattern, "Only if the end of the output matches.").example("connection reset"),
         field("backoff", Mapping(&BACKOFF), "The pause before a retry.").example("{ initial: 5s, factor: 2 }"),
     ],

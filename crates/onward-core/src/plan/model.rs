@@ -216,9 +216,13 @@ pub struct Retry {
 
 words! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    /// A kind of failure after which a phase is tried again.
     pub enum RetryWhen {
+        /// The network or an overloaded service is to blame, by what the attempt said last.
+        Transient = "transient",
         Failed = "failed",
         TimedOut = "timed-out",
+        /// It could not be started, was killed by a signal that was not ours, or its executor is lost.
         Infra = "infra",
     }
 }
@@ -329,9 +333,22 @@ impl Default for Retry {
     fn default() -> Self {
         Self {
             max: 0,
-            when: vec![RetryWhen::Failed, RetryWhen::TimedOut],
+            when: vec![RetryWhen::Transient, RetryWhen::Failed, RetryWhen::TimedOut],
             backoff: Backoff::default(),
             output_matches: None,
+        }
+    }
+}
+
+/// Retries of an agent's phase, where the plan says nothing: of transient failures alone.
+const AGENT_RETRIES: u32 = 3;
+
+impl Retry {
+    /// Where the plan says nothing about a phase that is done like this.
+    pub fn unsaid(body: &Body) -> Self {
+        match body {
+            Body::Agent(_) => Self { max: AGENT_RETRIES, when: vec![RetryWhen::Transient], ..Self::default() },
+            Body::Run { .. } | Body::Approval(_) | Body::External(_) | Body::Uses(_) => Self::default(),
         }
     }
 }
@@ -392,11 +409,11 @@ impl Phase {
             name: None,
             description: None,
             needs: Vec::new(),
+            retry: Retry::unsaid(&body),
             body,
             env: Vec::new(),
             working_directory: None,
             timeout: None,
-            retry: Retry::default(),
             outputs: BTreeMap::new(),
             writes: Vec::new(),
             effects: Effects::Files,

@@ -28,6 +28,7 @@ mod settle;
 mod skip_and_expand;
 mod state;
 mod step;
+pub mod transient;
 pub mod transitions;
 pub mod vcs;
 pub mod verification;

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use onward_core::effect::Effect;
 use onward_core::event::{Event, Outcome, RunStarted, SnapshotRef, StopReason, StopRequest};
 use onward_core::id::{Attempt, PhaseId};
-use onward_core::input::{AttemptEnd, Choice, Input, Posted};
+use onward_core::input::{AttemptEnd, Choice, Input, Posted, Says};
 use onward_core::run::verification::{self, Proof};
 use onward_core::run::{self, PhaseStatus, RunStatus};
 
@@ -52,6 +52,50 @@ fn each_kind_of_failure_has_its_word() {
                 "when: [{word}], and {outcome:?}"
             );
         }
+    }
+}
+
+/// A plan repeats a phase only where the network was to blame. A mistake of the phase's own is not repeated, nor is an end by our
+/// time limit or by a signal, whatever was printed.
+#[test]
+fn only_what_the_network_is_to_blame_for_is_repeated() {
+    let reset = "curl: (56) Recv failure: Connection reset by peer\n";
+    for (outcome, text, repeated) in [
+        (FAILED, reset, true),
+        (FAILED, "HTTP/1.1 503 Service Unavailable\n", true),
+        (FAILED, "a mistake in line 503\n", false),
+        (FAILED, "", false),
+        (Outcome::TimedOut, reset, false),
+        (Outcome::Killed { signal: 9 }, reset, false),
+    ] {
+        let mut story = driven_a(", retry: { max: 2, when: [transient] }");
+        assert_eq!(
+            retry_of(&story.end_saying("a", outcome.clone(), text)).is_some(),
+            repeated,
+            "{outcome:?}, {text:?}"
+        );
+    }
+    let early = format!("{reset}{}", "a mistake of its own\n".repeat(300));
+    let mut story = driven_a(", retry: { max: 2, when: [transient] }");
+    assert_eq!(retry_of(&story.end_saying("a", FAILED, &early)), None, "what was said long before the end");
+}
+
+/// The check of a phase could not reach what it asks, and whoever does another says that the network failed: both are repeated, and
+/// a check that says no is not.
+#[test]
+fn a_check_and_a_report_can_blame_the_network_too() {
+    for (said, repeated) in [("ssh: connect to host h port 22: Connection refused", true), ("3 tests failed", false)] {
+        let mut story =
+            driven_a(", verify: [\"! grep -q 'connection refused' log\"], retry: { max: 1, when: transient }");
+        story.done("a");
+        let check = verification::CheckEnd { command: String::new(), code: Some(1), said: said.to_owned() };
+        let proof = Box::new(Proof { checks: vec![check], ..Proof::default() });
+        let events = story.take(&Input::Probed { phase: PhaseId::new("a"), proof });
+        assert_eq!(retry_of(&events).is_some(), repeated, "{said}");
+
+        let mut story = driven("  a: { external: { instructions: x }, retry: { max: 1, when: transient } }\n");
+        let events = story.report("a", Says::Fail { reason: said.to_owned() }).expect("it may say so");
+        assert_eq!(retry_of(&events).is_some(), repeated, "{said}");
     }
 }
 

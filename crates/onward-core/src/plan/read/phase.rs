@@ -59,6 +59,7 @@ fn draft(id: &str, place: Place, keys: Layers<'_>) -> Draft {
         places.iter().filter_map(|item| Some((item.text()?.to_owned(), item.place))).collect();
     let matrix = own("matrix").map(parts::matrix);
     let axes = matrix.iter().flat_map(|matrix| &matrix.axes).map(|(name, _)| name.clone()).collect();
+    let plain = Phase::new(PhaseId::new(id), body(kind, keys));
     Draft {
         phase: Phase {
             name: own_text("name"),
@@ -67,7 +68,7 @@ fn draft(id: &str, place: Place, keys: Layers<'_>) -> Draft {
             env: env(keys),
             working_directory: keys.text("working-directory"),
             timeout: keys.duration("timeout"),
-            retry: keys.inner("retry", &RETRY).map(retry).unwrap_or_default(),
+            retry: keys.inner("retry", &RETRY).map_or_else(|| plain.retry.clone(), retry),
             outputs: own("outputs").map(pairs).unwrap_or_default().into_iter().collect(),
             writes: own_texts("writes"),
             effects: keys.word("effects"),
@@ -86,7 +87,7 @@ fn draft(id: &str, place: Place, keys: Layers<'_>) -> Draft {
             on_failure: keys.word_if_written("on-failure"),
             on_change: keys.word_if_written("on-change"),
             replan: keys.inner("replan", &REPLAN).map(parts::replan),
-            ..Phase::new(PhaseId::new(id), body(kind, keys))
+            ..plain
         },
         place,
         need_places,

@@ -15,6 +15,7 @@ use crate::patterns;
 use crate::plan::{Effects, OnInterrupt, Phase, RetryWhen, definition_digest};
 use crate::replan::EXIT_REPLAN;
 use crate::run::state::{PhaseState, Run};
+use crate::run::transient;
 use crate::run::verification;
 
 /// The third unknown end in a row parks a phase.
@@ -171,9 +172,11 @@ fn completed(run: &Run, phase: &Phase, end: &AttemptEnd) -> Event {
 
 fn retried(run: &Run, phase: &Phase, state: &PhaseState, end: &AttemptEnd, attempt: Attempt, now: Timestamp) -> Event {
     let (when, code, message) = failure_of(phase, &end.outcome).expect("only failures are retried");
-    if is_another_failure(phase, end.last_words.as_ref().map_or("", |words| words.text.as_str())) {
+    let said = end.last_words.as_ref().map_or("", |words| words.text.as_str());
+    if is_another_failure(phase, said) {
         return failed_for_good(run, phase, code, message);
     }
+    let when = transient::kind(phase, when, said);
     retried_or_failed(run, phase, state.failures, when, (code, message), attempt, now)
 }
 

@@ -16,6 +16,7 @@ use crate::run::redacted_values::uses_what_was_cut;
 use crate::run::schedule;
 use crate::run::skip_and_expand::has_a_place;
 use crate::run::state::{PhaseState, PhaseStatus, Run};
+use crate::run::transient;
 use crate::run::verification::{self, Judgement};
 use crate::words;
 
@@ -74,7 +75,8 @@ pub(super) fn report(run: &Run, id: &PhaseId, by: &str, says: &Says, now: Timest
         Says::Fail { reason } => {
             let attempt = Attempt(state.attempts + u32::from(begun.is_some()));
             let why = (FailureCode::Reported, reason.clone());
-            let next = retried_or_failed(run, phase, state.failures, RetryWhen::Failed, why, attempt, now);
+            let when = transient::kind(phase, RetryWhen::Failed, reason);
+            let next = retried_or_failed(run, phase, state.failures, when, why, attempt, now);
             begun.into_iter().chain([tell(ExternalReport::Failed { reason: reason.clone() }), next]).collect()
         }
         Says::Done(said) => {

@@ -9,6 +9,7 @@ use crate::failure::FailureCode;
 use crate::id::{Attempt, PhaseId};
 use crate::plan::{Effects, OnInterrupt, Phase, RetryWhen};
 use crate::run::state::{ProbeDue, Run};
+use crate::run::transient;
 use crate::run::verification::{self, Judgement, Proof};
 
 pub(super) fn probed(run: &Run, id: &PhaseId, proof: &Proof, now: Timestamp) -> Result<Vec<Event>, Refusal> {
@@ -45,7 +46,9 @@ pub(super) fn probed(run: &Run, id: &PhaseId, proof: &Proof, now: Timestamp) -> 
             let next = if is_another_failure(phase, &error.message) {
                 failed_for_good(run, phase, why.0, why.1)
             } else {
-                retried_or_failed(run, phase, state.failures, RetryWhen::Failed, why, Attempt(state.attempts), now)
+                let said = proof.checks.iter().find(|check| check.code != Some(0)).map_or("", |check| &check.said);
+                let when = transient::kind(phase, RetryWhen::Failed, said);
+                retried_or_failed(run, phase, state.failures, when, why, Attempt(state.attempts), now)
             };
             vec![first(ProbeAnswer::NotDone, Some(error)), next]
         }
