@@ -333,7 +333,10 @@ pub(crate) fn turn_panics_into_pages() {
         match READER.get() {
             None | Some(Audience::Person) => {}
             Some(Audience::Program) => render::answer_json(&render::failure::ErrorJson::of(&page)),
-            Some(Audience::ProgramOfLines) => render::answer_json(&render::run::ExitLine::failed(&page, None)),
+            Some(Audience::ProgramOfLines) => {
+                render::answer_json(&render::failure::ErrorLine::of(&page));
+                render::answer_json(&render::run::ExitLine::failed(&page, None));
+            }
         }
         render::drain();
         std::process::exit(i32::from(exit::BUG));

@@ -125,6 +125,7 @@ fn by_hand() -> Vec<(&'static str, Value)> {
         ),
         ("prune", answer(&[("delete", list_of(kept())), ("keep", list_of(kept())), ("bytes_freed", count())])),
         ("error", answer(&[("error", error())])),
+        ("error-line", answer(&[("type", json!({ "const": "error" })), ("error", error())])),
         ("exit", exit()),
         ("question", question()),
         ("refusal", refusal()),

@@ -7,10 +7,10 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use super::help;
 use super::{
-    AdoptArgs, ApproveArgs, ArchiveArgs, CheckArgs, CheckpointArgs, CompletionsArgs, ConfigArgs, DeleteArgs, DiffArgs,
-    DoctorArgs, ExportArgs, ForkArgs, GraphArgs, HaltArgs, ImportArgs, InitArgs, KeepArgs, ListArgs, LoadArgs, LogArgs,
-    LogsArgs, ManArgs, NextArgs, PruneArgs, ReportArgs, ResumeArgs, RewindArgs, RunArgs, SaveArgs, SchemaArgs,
-    ShowArgs, StateArgs, StatusArgs, SteerArgs, SummaryArgs, TrustArgs, UndoArgs, WhyArgs,
+    AdoptArgs, ApproveArgs, ArchiveArgs, CheckArgs, CheckpointArgs, CompletionsArgs, ConfigArgs, DeleteArgs, DemoArgs,
+    DiffArgs, DoctorArgs, ExportArgs, ForkArgs, GraphArgs, HaltArgs, ImportArgs, InitArgs, KeepArgs, ListArgs,
+    LoadArgs, LogArgs, LogsArgs, ManArgs, NextArgs, PruneArgs, ReportArgs, ResumeArgs, RewindArgs, RunArgs, SaveArgs,
+    SchemaArgs, ShowArgs, StateArgs, StatusArgs, SteerArgs, SummaryArgs, TrustArgs, UndoArgs, WhyArgs,
 };
 use crate::not_yet::{self, NotYet};
 
@@ -89,7 +89,7 @@ pub(crate) enum Verb {
     /// Print the newest saved state.
     Load(LoadArgs),
     /// Watch a run that is killed twice and goes on; takes fifteen seconds, leaves nothing behind.
-    Demo,
+    Demo(DemoArgs),
     /// Export a run as one file, or in the format of another tool.
     Export(ExportArgs),
     /// Import a run from a file, ours or another tool's.

@@ -25,6 +25,8 @@ pub(crate) struct ExportArgs {
     /// Cut out the secrets that are known now, once more.
     #[arg(long)]
     pub(crate) redact: bool,
+    #[command(flatten)]
+    pub(crate) form: Json,
 }
 
 #[derive(Debug, Args)]

@@ -297,6 +297,23 @@ mod tests {
         }
     }
 
+    /// A program calls any verb and asks for JSON. The flag is understood.
+    #[test]
+    fn every_verb_takes_json() {
+        fn without_json(verb: &Command, path: &str) -> Vec<String> {
+            let path = format!("{path} {}", verb.get_name());
+            if verb.has_subcommands() {
+                return verb.get_subcommands().flat_map(|inner| without_json(inner, &path)).collect();
+            }
+            let has_it = verb.get_arguments().any(|arg| arg.get_long() == Some("json"));
+            if has_it { Vec::new() } else { vec![path] }
+        }
+        let command = command();
+        let verbs = command.get_subcommands().filter(|verb| !verb.is_hide_set());
+        let missing: Vec<String> = verbs.flat_map(|verb| without_json(verb, "onward")).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+    }
+
     /// `help`, alone and with a verb, is the help; `help nosuch` is no verb.
     #[test]
     fn help_is_a_verb_too() {

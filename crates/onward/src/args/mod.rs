@@ -29,8 +29,8 @@ pub(crate) use scripts::{
     StateMerge, StateVerb,
 };
 pub(crate) use setup::{
-    CheckArgs, CompletionsArgs, ConfigArgs, DeleteArgs, DoctorArgs, InitArgs, KeepArgs, ManArgs, PruneArgs, SchemaArgs,
-    SchemaName, TrustArgs,
+    CheckArgs, CompletionsArgs, ConfigArgs, DeleteArgs, DemoArgs, DoctorArgs, InitArgs, KeepArgs, ManArgs, PruneArgs,
+    SchemaArgs, SchemaName, TrustArgs,
 };
 pub(crate) use start::{Damaged, ResumeArgs, RunArgs, StartArgs};
 pub(crate) use steer::{AdoptArgs, ApproveArgs, ArchiveArgs, HaltArgs, SteerArgs};

@@ -120,12 +120,22 @@ pub(crate) struct DeleteArgs {
 pub(crate) struct CompletionsArgs {
     /// Name of the shell.
     pub(crate) shell: clap_complete::Shell,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    #[command(flatten)]
+    pub(crate) output: Json,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ManArgs {
     /// Verb whose page is wanted [default: the page of onward itself].
     pub(crate) verb: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: Json,
 }
 
 #[derive(Debug, Args)]

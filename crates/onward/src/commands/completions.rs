@@ -7,6 +7,7 @@ use clap::CommandFactory;
 use clap_complete::env::Shells;
 use onward_core::exit;
 use onward_engine::Error;
+use serde_json::json;
 
 use super::here;
 use crate::args;
@@ -24,7 +25,12 @@ pub(super) fn completions(args: &args::CompletionsArgs) -> Result<u8, Failure> {
     let shell = shells.completer(&args.shell.to_string()).expect("every shell that can be named has a script");
     let mut script = Vec::new();
     shell.write_registration(ASKED_BY, NAME, NAME, NAME, &mut script).map_err(failed)?;
-    render::answer_bytes(&script);
+    if args.output.json {
+        let script = String::from_utf8_lossy(&script);
+        render::answer_json(&json!({ "shell": args.shell.to_string(), "script": script }));
+    } else {
+        render::answer_bytes(&script);
+    }
     Ok(exit::DONE)
 }
 

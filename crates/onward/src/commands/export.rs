@@ -7,6 +7,7 @@ use std::path::Path;
 
 use onward_core::exit;
 use onward_engine::{Error, ExportParts, Onward, Redacted, Snapshots};
+use serde_json::json;
 
 use super::{export_as, here};
 use crate::args;
@@ -36,6 +37,10 @@ pub(super) fn export(args: &args::ExportArgs) -> Result<u8, Failure> {
         return Ok(exit::DONE);
     };
     write(path, &exported.bytes).map_err(|why| Error::Io { what: format!("writing {}", path.display()), why })?;
+    if args.form.json {
+        render::answer_json(&json!({ "run": exported.run, "output": path, "bytes": exported.bytes.len() }));
+        return Ok(exit::DONE);
+    }
     let words = format!("run {} is in {} ({} bytes)\n", exported.run, path.display(), exported.bytes.len());
     render::say(&render::safe::block(&words));
     Ok(exit::DONE)

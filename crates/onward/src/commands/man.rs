@@ -4,6 +4,7 @@ use clap::CommandFactory;
 use clap_mangen::Man;
 use onward_core::exit;
 use onward_engine::Error;
+use serde_json::json;
 
 use crate::args;
 use crate::failure::Failure;
@@ -23,6 +24,10 @@ pub(super) fn man(args: &args::ManArgs) -> Result<u8, Failure> {
     let mut text = Vec::new();
     let written = Man::new(page).manual("onward").render(&mut text);
     written.map_err(|why| Error::Io { what: "writing the page".to_owned(), why })?;
-    render::answer_bytes(&text);
+    if args.output.json {
+        render::answer_json(&json!({ "verb": args.verb, "page": String::from_utf8_lossy(&text) }));
+    } else {
+        render::answer_bytes(&text);
+    }
     Ok(exit::DONE)
 }

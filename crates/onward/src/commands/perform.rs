@@ -15,7 +15,8 @@ use super::{
 use crate::args::{self, Audience, Cli, StateVerb, Typed, Verb};
 use crate::failure::{self, Failure};
 use crate::not_yet;
-use crate::render::{self, failure::ErrorJson, run::ExitLine};
+use crate::render::failure::{ErrorJson, ErrorLine};
+use crate::render::{self, run::ExitLine};
 
 /// Does what was typed and waits until it is written; gives the exit code.
 pub(crate) fn perform_and_write(words: &[OsString]) -> u8 {
@@ -64,7 +65,10 @@ fn perform(words: &[OsString]) -> u8 {
                 Audience::Program | Audience::ProgramOfLines if code == onward_core::exit::DONE => {}
                 Audience::Person => {}
                 Audience::Program => render::answer_json(&ErrorJson::of(&not_understood(&error))),
-                Audience::ProgramOfLines => render::answer_json(&ExitLine::usage(code)),
+                Audience::ProgramOfLines => {
+                    render::answer_json(&ErrorLine::of(&not_understood(&error)));
+                    render::answer_json(&ExitLine::usage(code));
+                }
             }
             code
         }
@@ -80,7 +84,7 @@ fn dispatch(cli: &Cli, reader: Audience) -> u8 {
         None => Ok(bare::bare()),
         Some(Verb::Run(args)) => return run::run(args),
         Some(Verb::Resume(args)) => return resume::resume(args),
-        Some(Verb::Demo) => demo::demo(),
+        Some(Verb::Demo(args)) => demo::demo(args),
         Some(Verb::Init(args)) => init::init(args),
         Some(Verb::Status(args)) => status::status(args),
         Some(Verb::List(args)) => list::list(args),
@@ -151,7 +155,7 @@ fn heeds_signals(verb: &Verb) -> bool {
         | Verb::Adopt(_)
         | Verb::Pause(_)
         | Verb::Cancel(_)
-        | Verb::Demo
+        | Verb::Demo(_)
         | Verb::Archive(_)
         | Verb::Import(_)
         | Verb::Save(_) => true,

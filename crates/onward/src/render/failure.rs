@@ -32,6 +32,20 @@ pub(crate) struct ErrorJson<'a> {
     error: ErrorBody<'a>,
 }
 
+/// The same among the lines of a run.
+#[derive(Debug, Serialize)]
+pub(crate) struct ErrorLine<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    error: ErrorBody<'a>,
+}
+
+impl<'a> ErrorLine<'a> {
+    pub(crate) fn of(failure: &'a Failure) -> Self {
+        Self { kind: "error", error: ErrorJson::of(failure).error }
+    }
+}
+
 #[derive(Debug, Serialize)]
 pub(crate) struct ErrorBody<'a> {
     /// The word for the kind of failure.

@@ -72,7 +72,8 @@ pub(crate) fn unfinished(items: &[ListItem], now: Timestamp) -> String {
         };
         let title = paint::bold(&safe::line(&item.title));
         let run = safe::line(item.run.as_str());
-        let _ = writeln!(out, "{title}   plan {}   {}   {done}{changed}", safe::line(&item.plan), item.status);
+        let plan = if item.plan.is_empty() { String::new() } else { format!("   plan {}", safe::line(&item.plan)) };
+        let _ = writeln!(out, "{title} ({run}){plan}   {}   {done}{changed}", item.status);
         if let Some(error) = &item.error {
             let _ = writeln!(out, "    {}", safe::line(error));
         }

@@ -16,6 +16,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::change::ChangeLines;
+use super::failure::ErrorLine;
 use super::live::{LiveArea, columns_of_stderr};
 use super::write::line_json;
 use super::{ending, json, limits, paint, safe, say, status, tail, time};
@@ -225,6 +226,10 @@ impl RunReporter {
             if !failure.findings.is_empty() {
                 let (run, reasons, findings) = (&failure.run, &failure.more, &failure.findings);
                 line_json(&json!({ "type": "refusal", "run": run, "reasons": reasons, "findings": findings }));
+            }
+            // A question is none.
+            if failure.question.is_none() {
+                line_json(&ErrorLine::of(failure));
             }
             line_json(&ExitLine::failed(failure, self.run.as_ref()));
         }
