@@ -1,13 +1,14 @@
-//! A file as people read it: where the work stands.
+//! A file as people read it: where the work stands, and the free-form state that it holds.
 
 use std::fmt::Write;
 
 use jiff::Timestamp;
 
 use super::TakenRun;
+use super::yaml::to_yaml;
 use crate::run::PhaseStatus;
 
-/// The summary of a file, a line for each phase. Nothing in it is cut; whoever prints it does that.
+/// The summary of a file, a line for each phase, and its state. Nothing in it is cut; whoever prints it does that.
 pub fn summary(taken: &TakenRun) -> String {
     let imported = &taken.step.imported;
     let mut text = String::new();
@@ -54,6 +55,11 @@ pub fn summary(taken: &TakenRun) -> String {
     }
     for warning in &imported.sections.recovery.warnings {
         line(format!("Warning: {warning}"));
+    }
+    let state = taken.step.state.as_ref().filter(|state| !state.is_empty());
+    if let Some(state) = state {
+        line("State:".to_owned());
+        to_yaml(state).lines().for_each(|words| line(format!("  {words}")));
     }
     text
 }

@@ -18,6 +18,7 @@ use crate::Onward;
 use crate::drive::committer;
 use crate::error::{Error, Result};
 use crate::mirror;
+use crate::portable::Redacted;
 use crate::redact;
 use crate::start::starting::actor;
 use crate::vcs::exclude;
@@ -327,6 +328,7 @@ impl Onward {
         &mut self,
         named: Option<&str>,
         format: onward_core::checkpoint::FileFormat,
+        redacted: Redacted,
     ) -> Result<(RunId, FormatExport)> {
         use onward_core::checkpoint::FileFormat;
         let id = self.find_run(named)?;
@@ -335,7 +337,7 @@ impl Onward {
         match format {
             FileFormat::Workflow | FileFormat::Checkpoint | FileFormat::PipelineState => {
                 let document = formats::export(&formats::as_it_stands(&run), format).map_err(bad)?;
-                Ok((id.clone(), FormatExport::Document(document)))
+                Ok((id.clone(), FormatExport::Document(cut(document, redacted))))
             }
             FileFormat::Crunch => {
                 let mut rows = self.checkpoint_rows(&id)?;
@@ -347,7 +349,7 @@ impl Onward {
                 if stored.is_empty() {
                     stored.push(formats::as_it_stands(&run));
                 }
-                let folder = crunch_folder(&stored).map_err(bad)?;
+                let folder = crunch_folder(&stored, redacted).map_err(bad)?;
                 Ok((id.clone(), folder))
             }
         }
@@ -355,18 +357,26 @@ impl Onward {
 }
 
 /// The folder of these checkpoints, which stand from the oldest to the newest.
-pub(crate) fn crunch_folder(stored: &[Checkpoint]) -> std::result::Result<FormatExport, BadFile> {
+fn crunch_folder(stored: &[Checkpoint], redacted: Redacted) -> std::result::Result<FormatExport, BadFile> {
     use onward_core::checkpoint::FileFormat;
     let mut files = Vec::with_capacity(stored.len() + 1);
     let mut entries = Vec::with_capacity(stored.len());
     for checkpoint in stored {
         let document = formats::export(checkpoint, FileFormat::Crunch)?;
-        files.push((format!("{}.yaml", checkpoint.id), formats::to_yaml(&document)));
+        files.push((format!("{}.yaml", checkpoint.id), formats::to_yaml(&cut(document, redacted))));
         entries.push(formats::crunch_entry(checkpoint));
     }
     let issue = stored.last().and_then(|newest| newest.issue.as_ref()).and_then(|issue| issue.number.clone());
     let index = formats::crunch_index(issue.as_deref(), &entries);
-    files.push(("index.yaml".to_owned(), formats::to_yaml(&index)));
+    files.push(("index.yaml".to_owned(), formats::to_yaml(&cut(index, redacted))));
     let latest = entries.last().map(|entry| format!("{}.yaml", entry.id));
     Ok(FormatExport::Folder { files, latest })
+}
+
+/// A document without the secrets that are known now, where that is asked for.
+fn cut(document: Map<String, Value>, redacted: Redacted) -> Map<String, Value> {
+    match redacted {
+        Redacted::AsStored => document,
+        Redacted::OnceMore => redact::inputs::map(document),
+    }
 }

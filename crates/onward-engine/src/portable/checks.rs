@@ -20,6 +20,7 @@ const PHASE_ID_BYTES_MAX: usize = 256;
 /// A journal that can be taken.
 pub(super) struct CheckedRun {
     pub(super) run: Run,
+    pub(super) events: Vec<Recorded>,
     /// All its checkpoints, made once more from the journal.
     pub(super) taken: Vec<NewCheckpointDocument>,
 }
@@ -41,7 +42,7 @@ pub(super) fn folded(file: &PortableRun) -> Result<CheckedRun> {
     // The core asserts what its own journals hold; what breaks that is no journal of ours.
     let replayed = quietly(|| doctor::replay(&events)).ok().flatten();
     let (run, taken) = replayed.ok_or_else(|| damaged("its journal does not tell of a run that there could be"))?;
-    Ok(CheckedRun { run, taken })
+    Ok(CheckedRun { run, events, taken })
 }
 
 fn demand_it_fits(file: &PortableRun, started: &RunStarted) -> Result<()> {

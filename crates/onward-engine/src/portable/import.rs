@@ -33,8 +33,8 @@ pub struct ImportedRun {
     pub lineage: Lineage,
     /// Parts that were not taken, and why.
     pub notes: Vec<String>,
-    /// Nothing of the store is executed until a person trusts it.
-    pub is_untrusted: bool,
+    /// Why nothing of the store is executed until a person trusts it; none where nothing of the file could be.
+    pub waits_because: Option<&'static str>,
 }
 
 /// How a file stands to what is here.
@@ -64,14 +64,14 @@ impl Onward {
         let alone = exclusive(&self.project.runtime().join("start.lock"))?;
         let here = self.records_here(&id)?;
         let lineage = lineage(&id, &here, &file.records)?;
-        let mut imported = ImportedRun { run: id, lineage, notes: Vec::new(), is_untrusted: false };
+        let mut imported = ImportedRun { run: id, lineage, notes: Vec::new(), waits_because: None };
         if matches!(lineage, Lineage::Same | Lineage::OlderThanHere) {
             return Ok(imported);
         }
-        if !checked.run.started.plan.phases.is_empty() {
+        imported.waits_because = self.waits_for_a_word(&file, &checked.run, &checked.events);
+        if imported.waits_because.is_some() {
             // Before any of it is there: killed in between, nothing of it is executed.
             ownership::distrust(&self.project.store_folder())?;
-            imported.is_untrusted = true;
         }
         reached("import.before-beside");
         self.put_beside(&file, &mut imported.notes)?;

@@ -3,6 +3,7 @@
 
 mod artifacts;
 mod checks;
+mod consent;
 mod export;
 mod import;
 

@@ -17,7 +17,7 @@ pub(crate) struct ExportArgs {
     #[arg(long, conflicts_with = "redact")]
     pub(crate) with_files: bool,
     /// Format of another tool: workflow, checkpoint, pipeline-state or crunch.
-    #[arg(long, value_name = "FORMAT", conflicts_with_all = ["with_files", "redact"])]
+    #[arg(long, value_name = "FORMAT", conflicts_with = "with_files")]
     pub(crate) format: Option<String>,
     /// Print the empty pipeline state of a branch.
     #[arg(long, value_name = "BRANCH", conflicts_with_all = ["run", "format", "with_files", "redact"])]

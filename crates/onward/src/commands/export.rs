@@ -26,7 +26,7 @@ pub(super) fn export(args: &args::ExportArgs) -> Result<u8, Failure> {
     }
     let parts = ExportParts {
         snapshots: if args.with_files { Snapshots::Included } else { Snapshots::LeftOut },
-        redacted: if args.redact { Redacted::OnceMore } else { Redacted::AsStored },
+        redacted: redacted(args),
     };
     let exported = Onward::look(&here()?)?.export(args.run.as_deref(), parts)?;
     for note in &exported.notes {
@@ -44,6 +44,10 @@ pub(super) fn export(args: &args::ExportArgs) -> Result<u8, Failure> {
     let words = format!("run {} is in {} ({} bytes)\n", exported.run, path.display(), exported.bytes.len());
     render::say(&render::safe::block(&words));
     Ok(exit::DONE)
+}
+
+pub(super) fn redacted(args: &args::ExportArgs) -> Redacted {
+    if args.redact { Redacted::OnceMore } else { Redacted::AsStored }
 }
 
 /// Written beside it and renamed: there is never half a file under that name. It is for its owner alone.

@@ -11,6 +11,7 @@ use onward_core::formats;
 use onward_engine::{Error, FormatExport, Onward};
 use serde_json::{Map, Value};
 
+use super::export::redacted;
 use super::here;
 use crate::args;
 use crate::failure::Failure;
@@ -23,7 +24,7 @@ pub(super) fn export_as(word: &str, args: &args::ExportArgs) -> Result<u8, Failu
     if format == FileFormat::Crunch && args.output.is_none() {
         return Err(Failure::usage("crunch is a folder: name it with --output DIR"));
     }
-    let (_, exported) = Onward::look(&here()?)?.export_in(args.run.as_deref(), format)?;
+    let (_, exported) = Onward::look(&here()?)?.export_in(args.run.as_deref(), format, redacted(args))?;
     match (exported, args.output.as_deref()) {
         (FormatExport::Document(document), output) => put(&text(&document), output),
         (FormatExport::Folder { files, latest }, Some(folder)) => {

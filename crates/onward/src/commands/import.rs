@@ -56,9 +56,8 @@ fn warnings(imported: &ImportedRun) -> Vec<String> {
         Lineage::OlderThanHere => Some(format!("run {run} went on here since it was exported; nothing was changed")),
         Lineage::NewerThanHere { records } => Some(format!("run {run} was here; {records} records were added to it")),
     };
-    let untrusted = imported.is_untrusted.then(|| {
-        "nothing of this project is executed until you have looked at what came with the file and typed  onward trust"
-            .to_owned()
+    let untrusted = imported.waits_because.map(|why| {
+        format!("{why}; nothing of this project is executed until you have looked at the run and typed  onward trust")
     });
     lineage.into_iter().chain(imported.notes.iter().cloned()).chain(untrusted).collect()
 }

@@ -68,6 +68,81 @@ fn a_run_moves_to_another_project() {
     there.command(["doctor"]).expect(0);
 }
 
+/// A plan whose commands leave a trace wherever they run, the one that looks at the world included.
+fn traced(what: &str) -> String {
+    format!(
+        "
+        onward: 1
+        name: traced
+        phases:
+          a: {{ run: step a {what}, fingerprint: [echo looked >> ../looked; echo one] }}
+          b: {{ needs: a, run: step b 'test -e fixed' }}
+        "
+    )
+}
+
+/// The plan lies in both projects, as with two clones of one repository. A run of it moves over and goes on without a word: nothing
+/// is executed but what the plan file here says.
+#[test]
+fn a_run_of_the_plan_that_is_here_goes_on() {
+    let (here, there) = (project(), project());
+    here.plan(&traced("true"));
+    here.command(["run"]).expect(1);
+    let file = exported(&here, "run.onward", &[]);
+    there.plan(&traced("true"));
+    let said = import(&there, &file, 0);
+    assert!(!said.err.contains("onward trust"), "{said}");
+    there.write("fixed", "");
+    there.command(["run", "--resume"]).expect(0);
+    assert_eq!(there.order("end"), ["b"]);
+    there.command(["doctor"]).expect(0);
+}
+
+/// Somebody's file has a run of the same plan path with other commands; or of the plan that is here, with an artifact that would be put
+/// into the project. Looking, importing, dry runs and every attempt to go on execute nothing of it.
+#[test]
+fn a_run_of_another_plan_executes_nothing() {
+    let kept = "
+        onward: 1
+        name: traced
+        phases:
+          a: { run: step a 'echo x > tool', fingerprint: [echo looked >> ../looked; echo one], artifacts: { tool: { path: tool, keep: true } } }
+          b: { needs: a, run: step b 'test -e fixed' }
+        ";
+    for (theirs, ours) in [(traced("true"), traced("'true ; true'")), (kept.to_owned(), kept.to_owned())] {
+        let (here, there) = (project(), project());
+        here.plan(&theirs);
+        here.command(["run"]).expect(1);
+        let file = exported(&here, "run.onward", &[]);
+        there.plan(&ours);
+        import(&there, &file, 0).err_names(["onward trust"]);
+        for words in
+            [&["status"][..], &["list"], &["show", "@"], &["why", "b"], &["run", "--dry-run"], &["resume", "--dry-run"]]
+        {
+            there.command(words.iter().copied()).expect(0);
+        }
+        for words in [&["run"][..], &["run", "--resume"], &["resume"], &["run", "--fresh"], &["retry", "b"]] {
+            there.command(words.iter().copied()).expect(74).err_names(["onward trust"]);
+        }
+        assert!(!there.root().join("looked").exists() && !there.exists("tool"), "something of the file was executed");
+        assert_eq!(there.order("begin"), Vec::<String>::new());
+    }
+}
+
+/// A phase imports a file with a run of the very plan that is at work. It cannot grant itself the approvals that the file claims.
+#[test]
+fn no_phase_brings_in_a_run_that_goes_on_by_itself() {
+    let (here, there) = (project(), project());
+    let plan = "onward: 1\nname: sly\nphases:\n  a: { run: 'test -e go || onward import ../run.onward' }\n  b: { needs: a, run: step b 'test -e fixed' }\n";
+    here.plan(plan);
+    here.write("go", "");
+    here.command(["run"]).expect(1);
+    fs::copy(exported(&here, "run.onward", &[]), there.root().join("run.onward")).expect("a copy");
+    there.plan(plan);
+    there.command(["run"]);
+    there.command(["run", "--resume"]).expect(74).err_names(["onward trust"]);
+}
+
 /// The run went on elsewhere and comes back: what came there is added. An older file changes nothing. Where both went on, nothing is
 /// overwritten.
 #[test]
@@ -176,6 +251,29 @@ fn secrets_are_cut_once_more() {
     import(&there, &file, 0);
     let state = there.command(["load", "implement"]).expect(0).out;
     assert!(!state.contains("tulip-rain") && state.contains("[redacted]"), "{state}");
+}
+
+/// The same with every format of other tools: the value is in none of them.
+#[test]
+fn secrets_are_cut_out_of_other_formats() {
+    let mut project = project();
+    project.write("state.json", "{\"note\": \"tulip-rain-99-window\"}");
+    project.command(["save", "implement", "shop", "--state", "state.json"]).expect(0);
+    let whole = project.command(["export", "@", "--format", "checkpoint"]).expect(0).out;
+    assert!(whole.contains("tulip-rain"), "{whole}");
+    project.set_env("GARDEN_SECRET", "tulip-rain-99-window");
+    for format in ["workflow", "checkpoint", "pipeline-state"] {
+        let out = project.command(["export", "@", "--format", format, "--redact"]).expect(0).out;
+        assert!(!out.contains("tulip-rain"), "{format}: {out}");
+    }
+    let folder = project.root().join("crunch");
+    project
+        .command(["export", "@", "--format", "crunch", "--redact", "--output", folder.to_str().expect("a path")])
+        .expect(0);
+    for file in fs::read_dir(&folder).expect("a folder").flatten() {
+        let text = fs::read_to_string(file.path()).expect("a text");
+        assert!(!text.contains("tulip-rain"), "{text}");
+    }
 }
 
 /// The points of an import at which it is killed below.
