@@ -261,6 +261,8 @@ pub enum Posted {
     Checkpoint {
         name: Option<String>,
     },
+    /// An agent is about to lose what it knows: a checkpoint without the files, where anything changed since the last one.
+    SessionEnd,
     Archive,
     /// Start nothing more; what is at work comes to its end.
     Pause,

@@ -22,6 +22,9 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|first| first == attendant::ARGUMENT) {
         return attendant::main();
     }
+    if let Some(event) = commands::hook::event() {
+        return ExitCode::from(commands::hook::heed(event));
+    }
     failure::turn_panics_into_pages();
     match thread::Builder::new().name("command".to_owned()).stack_size(STACK_BYTES).spawn(perform) {
         Ok(thread) => ExitCode::from(thread.join().unwrap_or(exit::BUG)),

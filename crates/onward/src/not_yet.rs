@@ -25,7 +25,6 @@ const VERBS: &[(&str, NamedByWords)] = &[
     ("serve", NamedByWords::Nothing),
     ("mcp", NamedByWords::Nothing),
     ("worker", NamedByWords::Nothing),
-    ("hook", NamedByWords::Nothing),
 ];
 
 /// Whether a flag takes a value.

@@ -346,6 +346,12 @@ impl Run {
         self.dirty.phases.iter().map(|&at| (at, &self.plan().phases[at], &self.phases[at]))
     }
 
+    /// Whether the newest checkpoint does not tell how the run stands.
+    pub fn is_changed_since_checkpoint(&self) -> bool {
+        let dirty = !self.dirty.phases.is_empty() || !self.dirty.state.is_empty() || !self.dirty.sections.is_empty();
+        dirty || self.whole_is_due || self.last_checkpoint.is_none()
+    }
+
     pub(crate) fn dirty_state(&self) -> &[Op] {
         &self.dirty.state
     }

@@ -1,7 +1,7 @@
 //! The rules of a run: inputs in, events out. Each test tells a small story in virtual time.
 
 use jiff::SignedDuration;
-use onward_core::checkpoint::{self, CheckpointBytes};
+use onward_core::checkpoint::{self, CheckpointBytes, Trigger};
 use onward_core::effect::Effect;
 use onward_core::event::{Event, Orphans, Outcome, StopReason, StopRequest, Urgency};
 use onward_core::id::{Attempt, PhaseId};
@@ -247,6 +247,20 @@ fn posted_requests_are_decided_like_everything_else() {
     assert_eq!(story.run.status(), RunStatus::Archived);
     assert!(story.wanted().is_empty());
     assert_eq!(story.begin(common::begin(0)), Err(run::Refusal::Archived));
+}
+
+/// An agent is about to lose what it knows. What is not in the newest checkpoint is put into one; where nothing is new, none is
+/// taken.
+#[test]
+fn the_end_of_an_agents_session_saves_what_is_new() {
+    let mut story = driven(CHAIN);
+    let saved = |story: &mut Story| story.take(&Input::Posted(Posted::SessionEnd));
+    let events = saved(&mut story);
+    let [Event::CheckpointTaken { triggers, phase, .. }] = &events[..] else { panic!("{events:?}") };
+    assert_eq!((&triggers[..], phase.as_ref().map(PhaseId::as_str)), (&[Trigger::SessionEnd][..], Some("a")));
+    assert_eq!(saved(&mut story), []);
+    story.take(&Input::Posted(Posted::Merge { patch: object(r#"{"note": "new"}"#) }));
+    assert_eq!(saved(&mut story).len(), 1);
 }
 
 /// The checkpoints of a run are one whole document and patches. Each can be read without the journal, and each says

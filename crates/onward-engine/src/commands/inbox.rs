@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use onward_core::checkpoint::Trigger;
 use onward_core::data_limits::text_fits;
 use onward_core::event::RunResult;
 use onward_core::id::{PhaseId, RunId};
@@ -153,10 +154,13 @@ impl Onward {
         let state = self.load(run)?;
         let mut state = self.demand_no_files_halfway(state, &lease)?;
         let mut tree = WorkingTree::of(&self.project, state.started.worktree.as_deref());
-        let (actor, mut keep, before) = (actor(), KeepNothing, state.last_checkpoint.clone());
+        let (actor, mut keep) = (actor(), KeepNothing);
         let mut committer = Committer::new(self.store()?, &lease, &mut keep, &mut state, &actor);
-        inbox::answer_all(&mut committer, &mut tree, Timestamp::now())?;
-        journal_piece::copy_after_checkpoint(&self.project.store_folder(), &state, before.as_ref());
+        let answered = inbox::answer_all(&mut committer, &mut tree, Timestamp::now())?;
+        // An agent's hook waits for no git; whoever takes the next checkpoint copies what it left.
+        if answered.checkpoints.iter().any(|checkpoint| checkpoint.meta.triggers != [Trigger::SessionEnd]) {
+            journal_piece::copy_after_checkpoint(&self.project.store_folder(), &state, None);
+        }
         drop(lease);
         Ok(())
     }

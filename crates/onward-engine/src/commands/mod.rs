@@ -1,5 +1,6 @@
 //! Changing a run from outside: what people, scripts and programs ask of it.
 
+pub(crate) mod agent_session;
 pub(crate) mod archive;
 pub(crate) mod external_phases;
 pub(crate) mod fork;

@@ -43,6 +43,7 @@ pub(crate) fn demand_posted_apart(state: &Value, posted: &Posted) -> Result<(), 
         Posted::Report { says: Says::Done(done), .. } => demand_outputs_apart(&done.outputs),
         Posted::Report { says: Says::Start | Says::Progress { .. } | Says::Fail { .. }, .. }
         | Posted::Checkpoint { .. }
+        | Posted::SessionEnd
         | Posted::Replan { .. }
         | Posted::Answer { .. }
         | Posted::Archive
@@ -65,6 +66,7 @@ pub(crate) fn cuts_a_name(posted: &Posted) -> bool {
         Posted::Report { says: Says::Done(done), .. } => done.outputs.keys().any(|name| is_cut(name)),
         Posted::Report { says: Says::Start | Says::Progress { .. } | Says::Fail { .. }, .. }
         | Posted::Checkpoint { .. }
+        | Posted::SessionEnd
         | Posted::Replan { .. }
         | Posted::Answer { .. }
         | Posted::Archive

@@ -176,7 +176,11 @@ pub(crate) fn posted(posted: Posted) -> Posted {
         Posted::Choose { phase, choice, by, reason } => {
             Posted::Choose { phase, choice, by: optional(by), reason: optional(reason) }
         }
-        plain @ (Posted::Archive | Posted::Pause | Posted::Cancel | Posted::SettleReplan { .. }) => plain,
+        plain @ (Posted::SessionEnd
+        | Posted::Archive
+        | Posted::Pause
+        | Posted::Cancel
+        | Posted::SettleReplan { .. }) => plain,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The working tree of a run, as far as git can keep it.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -31,7 +32,8 @@ pub(crate) struct WorkingTree {
     project: Project,
     /// Where its phases work.
     top: PathBuf,
-    repository: std::result::Result<Repository, Without>,
+    /// Looked for when it is first asked for: many a word about a run needs no git.
+    repository: OnceCell<std::result::Result<Repository, Without>>,
     /// Held by whoever drives a run here.
     lock: Option<TreeLock>,
     /// The state in which the changed files were last told.
@@ -51,11 +53,10 @@ impl WorkingTree {
     /// The tree in which the phases of a run work.
     pub(crate) fn of(project: &Project, worktree: Option<&str>) -> Self {
         let top = worktree.map_or(project.top.as_path(), Path::new);
-        let repository = Repository::open(top, &project.store_folder());
         Self {
             project: project.clone(),
             top: top.to_owned(),
-            repository,
+            repository: OnceCell::new(),
             lock: None,
             compared: None,
             mirrors: Mirrors::default(),
@@ -66,7 +67,7 @@ impl WorkingTree {
     pub(crate) fn to_drive(project: &Project, worktree: Option<&str>) -> Result<Self> {
         let tree = Self::of(project, worktree);
         let lock = tree.lock_path().map(TreeLock::share).transpose()?;
-        if let Ok(repository) = &tree.repository {
+        if let Ok(repository) = tree.found() {
             repository.catch_index_up();
         }
         Ok(Self { lock, ..tree })
@@ -75,23 +76,27 @@ impl WorkingTree {
     /// Once more before the end: a git that failed may do it now. A stop waits for it as long as for what is finished anyway.
     pub(crate) fn catch_index_up(&self) {
         let _whole = stop::Whole::begin();
-        if let Ok(repository) = &self.repository {
+        if let Ok(repository) = self.found() {
             repository.catch_index_up();
         }
     }
 
+    fn found(&self) -> &std::result::Result<Repository, Without> {
+        self.repository.get_or_init(|| Repository::open(&self.top, &self.project.store_folder()))
+    }
+
     /// Where the lock of the tree lies; none outside of git.
     pub(crate) fn lock_path(&self) -> Option<PathBuf> {
-        self.repository.as_ref().ok().map(Repository::tree_lock_path)
+        self.found().as_ref().ok().map(Repository::tree_lock_path)
     }
 
     pub(crate) fn repository(&self) -> std::result::Result<&Repository, String> {
-        self.repository.as_ref().map_err(ToString::to_string)
+        self.found().as_ref().map_err(ToString::to_string)
     }
 
     /// Whether a commit is there: an error where git cannot say so now, words where there is no repository that could have it.
     pub(crate) fn has_commit(&self, commit: &str) -> std::result::Result<std::result::Result<bool, String>, String> {
-        match &self.repository {
+        match self.found() {
             Ok(repository) => repository.has_commit(commit).map(Ok).map_err(|why| why.to_string()),
             Err(gone @ (Without::NoRepository | Without::Bare)) => Ok(Err(gone.to_string())),
             Err(silent @ (Without::NoProgram | Without::ForeignOwner | Without::Other(_))) => Err(silent.to_string()),
@@ -99,17 +104,17 @@ impl WorkingTree {
     }
 
     pub(crate) fn is_kept(&self) -> bool {
-        self.repository.is_ok()
+        self.found().is_ok()
     }
 
     /// The commit that is checked out.
     pub(crate) fn head(&self) -> Option<String> {
-        self.repository.as_ref().ok()?.head().commit
+        self.found().as_ref().ok()?.head().commit
     }
 
     /// The branch that is checked out.
     pub(crate) fn branch(&self) -> Option<String> {
-        self.repository.as_ref().ok()?.head().branch.map(redact::inputs::text)
+        self.found().as_ref().ok()?.head().branch.map(redact::inputs::text)
     }
 
     pub(crate) fn take(&self, run: &Run) -> std::result::Result<SnapshotRef, String> {
@@ -199,7 +204,7 @@ impl TreeWorld for WorkingTree {
 
     fn modified(&mut self, run: &Run, kept: &Input) -> Option<Input> {
         let Input::Snapshotted(Ok(kept)) = kept else { return None };
-        let repository = self.repository.as_ref().ok()?;
+        let repository = self.found().as_ref().ok()?;
         let now = Compared { snapshot: kept.commit.clone(), head: kept.head.clone(), index: repository.index_state() };
         if self.compared.as_ref() == Some(&now) {
             return None;

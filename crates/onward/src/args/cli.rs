@@ -8,9 +8,9 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use super::help;
 use super::{
     AdoptArgs, ApproveArgs, ArchiveArgs, CheckArgs, CheckpointArgs, CompletionsArgs, ConfigArgs, DeleteArgs, DemoArgs,
-    DiffArgs, DoctorArgs, ExportArgs, ForkArgs, GraphArgs, HaltArgs, ImportArgs, InitArgs, KeepArgs, ListArgs,
-    LoadArgs, LogArgs, LogsArgs, ManArgs, NextArgs, PruneArgs, ReportArgs, ResumeArgs, RewindArgs, RunArgs, SaveArgs,
-    SchemaArgs, ShowArgs, StateArgs, StatusArgs, SteerArgs, SummaryArgs, TrustArgs, UndoArgs, WhyArgs,
+    DiffArgs, DoctorArgs, ExportArgs, ForkArgs, GraphArgs, HaltArgs, HookArgs, ImportArgs, InitArgs, KeepArgs,
+    ListArgs, LoadArgs, LogArgs, LogsArgs, ManArgs, NextArgs, PruneArgs, ReportArgs, ResumeArgs, RewindArgs, RunArgs,
+    SaveArgs, SchemaArgs, ShowArgs, StateArgs, StatusArgs, SteerArgs, SummaryArgs, TrustArgs, UndoArgs, WhyArgs,
 };
 use crate::not_yet::{self, NotYet};
 
@@ -82,6 +82,8 @@ pub(crate) enum Verb {
     Next(NextArgs),
     /// Report on a phase that onward does not run itself.
     Report(ReportArgs),
+    /// Tell an agent's session of the unfinished run, or save; for the hooks of its client.
+    Hook(HookArgs),
     /// Read or change the free-form state of a run.
     State(StateArgs),
     /// Save the state of a script that has no plan.

@@ -11,7 +11,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Look", &["status", "list", "log", "show", "logs", "why", "graph", "summary", "diff"]),
     ("Steer", &["approve", "reject", "retry", "skip", "adopt", "pause", "cancel"]),
     ("Go back", &["checkpoint", "rewind", "undo", "fork"]),
-    ("Scripts", &["next", "report", "state", "save", "load", "export", "import"]),
+    ("Scripts", &["next", "report", "hook", "state", "save", "load", "export", "import"]),
     (
         "Set-up",
         &[
@@ -134,6 +134,13 @@ const EXAMPLES: &[(&str, [(&str, &str); 2])] = &[
         [
             ("onward report start docs", "begin the phase docs"),
             ("onward report done docs --commit HEAD", "report it as done"),
+        ],
+    ),
+    (
+        "hook",
+        [
+            ("onward hook SessionStart", "tell an agent's session of the unfinished run, once"),
+            ("onward hook PreCompact", "take a checkpoint and say nothing"),
         ],
     ),
     (

@@ -15,6 +15,13 @@ pub(crate) struct NextArgs {
     pub(crate) output: Json,
 }
 
+/// Always exits 0, and says nothing but what the agent is to read.
+#[derive(Debug, Args)]
+pub(crate) struct HookArgs {
+    /// Name of the event, as the client has it: `SessionStart`, `PreCompact`, `Stop` and so on. Its JSON is read from stdin.
+    pub(crate) event: String,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
     #[command(subcommand)]

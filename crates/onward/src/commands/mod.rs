@@ -21,6 +21,7 @@ mod export_as;
 mod foreign;
 mod fork;
 mod graph;
+pub(crate) mod hook;
 mod import;
 mod init;
 mod keep;

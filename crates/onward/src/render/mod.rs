@@ -1,6 +1,7 @@
 //! Everything that is shown. Every renderer is a function from a view to text; only `write` lets text out of the
 //! program.
 
+pub(crate) mod agent_session;
 mod artifacts;
 mod change;
 pub(crate) mod check;

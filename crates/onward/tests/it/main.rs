@@ -20,6 +20,7 @@ mod forks;
 mod format_1;
 mod fresh;
 mod git;
+mod hooks;
 mod hostile;
 mod keep;
 #[cfg(feature = "kill-points")]

@@ -24,6 +24,7 @@ pub(super) fn posted(run: &Run, posted: &Posted, now: Timestamp) -> Result<Vec<E
             data_limits::text_fits("its name", name.as_deref().unwrap_or_default())?;
             Ok(vec![checkpoint(run, 1, name.clone(), now)])
         }
+        Posted::SessionEnd => Ok(session_end(run, now).into_iter().collect()),
         Posted::Choose { phase, choice, by, reason } => {
             data_limits::text_fits("its reason", reason.as_deref().unwrap_or_default())?;
             demand_no_attempt_at_work(run, phase, *choice)?;
@@ -102,9 +103,19 @@ fn with_checkpoint(run: &Run, mut events: Vec<Event>, now: Timestamp) -> Vec<Eve
     events
 }
 
-/// A checkpoint by hand is about the phase in hand; `place` is its place among the events of this decision.
+/// The checkpoint for an agent that is about to lose what it knows; none where the last one says the same, or nobody wants any.
+fn session_end(run: &Run, now: Timestamp) -> Option<Event> {
+    let wanted = run.started.triggers.contains(&Trigger::SessionEnd) && run.is_changed_since_checkpoint();
+    wanted.then(|| taken(run, 1, Trigger::SessionEnd, None, now))
+}
+
 fn checkpoint(run: &Run, place: u64, name: Option<String>, now: Timestamp) -> Event {
+    taken(run, place, Trigger::Manual, name, now)
+}
+
+/// A checkpoint that somebody asks for is about the phase in hand; `place` is its place among the events of this decision.
+fn taken(run: &Run, place: u64, trigger: Trigger, name: Option<String>, now: Timestamp) -> Event {
     let phase = run.in_hand().cloned();
     let id = checkpoint_id(&run.id, phase.as_ref(), Seq(run.seq.0 + place), now, run.ids);
-    Event::CheckpointTaken { id, triggers: vec![Trigger::Manual], phase, name }
+    Event::CheckpointTaken { id, triggers: vec![trigger], phase, name }
 }

@@ -1,0 +1,102 @@
+//! `onward hook EVENT`: what an agent's client calls at the turns of its session. Never an error, never a long wait, and a word
+//! only where the agent is to read it: what `PreCompact` prints would become instructions to whoever sums up.
+
+use std::io::{self, Read};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use onward_core::exit;
+use onward_engine::{Onward, Project};
+use serde_json::Value;
+
+use super::here;
+use super::state::own_run;
+use crate::failure::Failure;
+use crate::render;
+
+/// The word on the command line.
+pub(crate) const VERB: &str = "hook";
+
+/// However long something hangs, the agent goes on after this time. A save that is cut off is taken up by whoever comes next.
+const TIME_MAX: Duration = Duration::from_secs(1);
+/// How long the client's message is waited for.
+const INPUT_TIME_MAX: Duration = Duration::from_millis(500);
+/// Bytes of it that are read; what is behind them is of no use here.
+const INPUT_BYTES_MAX: u64 = 1 << 20;
+/// Documents may be nested, and the stack that the shell allows may be small.
+const STACK_BYTES: usize = 16 << 20;
+
+/// The event, where the command line is one of a hook: it is known before anything is set up.
+pub(crate) fn event() -> Option<String> {
+    let mut words = std::env::args_os().skip(1);
+    let event = words.next().filter(|word| word == VERB).and_then(|_| words.next())?;
+    let event = event.to_string_lossy().into_owned();
+    (!event.starts_with('-')).then_some(event)
+}
+
+/// Does it, whatever comes, and says that all is well.
+pub(crate) fn heed(event: String) -> u8 {
+    std::panic::set_hook(Box::new(|_| {}));
+    let (done, is_done) = mpsc::channel();
+    let started = thread::Builder::new().name(VERB.to_owned()).stack_size(STACK_BYTES).spawn(move || {
+        // The agent is told nothing of a failure: what it reports itself is answered with one.
+        let _ = hook(&event);
+        let _ = done.send(());
+    });
+    if started.is_ok() {
+        let _ = is_done.recv_timeout(TIME_MAX);
+    }
+    exit::DONE
+}
+
+fn hook(event: &str) -> Result<(), Failure> {
+    let from = here()?;
+    let message = message();
+    if Project::find(&from).is_none() {
+        return Ok(());
+    }
+    match event {
+        "SessionStart" => tell(&message),
+        // Inside a phase its attendant and its driver keep the record.
+        "PreCompact" | "Stop" | "StopFailure" | "SessionEnd" if own_run().is_none() => {
+            Onward::work(&from)?.save_for_agent().map_err(Failure::from)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Tells a session of the unfinished run: once, and again when its context was compacted.
+fn tell(message: &Value) -> Result<(), Failure> {
+    let compacted = message.get("source").and_then(Value::as_str) == Some("compact");
+    let session = message.get("session_id").and_then(Value::as_str);
+    let mut onward = Onward::look(&here()?)?;
+    // The prompt of a phase has it already.
+    let known = own_run().is_some() || session.is_some_and(|session| onward.was_told(session));
+    if known && !compacted {
+        return Ok(());
+    }
+    let text = match onward.unfinished_for_agent().map_err(Failure::from) {
+        Ok(None) => return Ok(()),
+        Ok(Some(view)) => render::agent_session::told(&view),
+        Err(failure) if failure.code == exit::DAMAGED => render::agent_session::DAMAGED.to_owned(),
+        Err(other) => return Err(other),
+    };
+    render::answer_bytes(text.as_bytes());
+    if let Some(session) = session {
+        let _ = onward.remember_told(session);
+    }
+    Ok(())
+}
+
+/// The client's message; null where there is none or it cannot be understood.
+fn message() -> Value {
+    let (read, is_read) = mpsc::channel();
+    let started = thread::Builder::new().spawn(move || {
+        let mut text = Vec::new();
+        let _ = io::stdin().lock().take(INPUT_BYTES_MAX).read_to_end(&mut text);
+        let _ = read.send(text);
+    });
+    let text = started.ok().and_then(|_| is_read.recv_timeout(INPUT_TIME_MAX).ok());
+    text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or(Value::Null)
+}

@@ -1,0 +1,161 @@
+//! Stories about the hooks of an agent's client: told once, saved in silence, and never in anybody's way.
+
+use std::fs::{self, File, Permissions};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
+
+use onward_testkit::{Ran, TestProject, WriteLock};
+use serde_json::{Value, json};
+
+use crate::project;
+
+const PLAN: &str = "
+onward: 1
+name: feature
+phases:
+  design: { external: { instructions: Write design.md. } }
+  build: { needs: design, external: { instructions: Build it. } }
+";
+
+/// No hook may take longer than this, whatever hangs.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Calls a hook as a client does; gives stdout.
+fn hook(project: &TestProject, event: &str, message: &Value) -> String {
+    let input = project.root().join("hook-input");
+    File::create(&input).and_then(|mut file| file.write_all(message.to_string().as_bytes())).expect("a file");
+    let mut command = project.prepare(["hook", event]);
+    command.stdin(File::open(&input).expect("it was just written"));
+    let begun = Instant::now();
+    let Ran { out, err, .. } = project.spawn(command).wait_code(0);
+    assert!(begun.elapsed() < PATIENCE, "{event}: {:?}", begun.elapsed());
+    assert_eq!(err, "", "{event}");
+    out
+}
+
+fn begins(session: &str) -> Value {
+    json!({ "session_id": session, "hook_event_name": "SessionStart", "source": "startup" })
+}
+
+fn checkpoints(project: &TestProject) -> Vec<Value> {
+    let log = project.command(["log", "--json"]).expect(0).json();
+    log["checkpoints"].as_array().expect("a list").clone()
+}
+
+/// A run in which somebody has begun to design.
+fn designing() -> TestProject {
+    let project = project();
+    project.plan(PLAN);
+    project.command(["run"]).expect(15);
+    project.command(["report", "start", "design"]).expect(0);
+    project.command(["report", "progress", "design", "--note", "half of it"]).expect(0);
+    project
+}
+
+/// Thousands of sessions begin in a project. Each is told once; the file that remembers them stays small, and the newest are
+/// among those that it remembers.
+#[test]
+fn sessions_are_remembered_within_bounds() {
+    let project = designing();
+    assert!(hook(&project, "SessionStart", &begins("one")).contains("half of it"));
+    let told = project.path(".onward/run/told-sessions");
+    let line = fs::read_to_string(&told).expect("one session");
+    fs::write(&told, line.repeat(3_000)).expect("it can be written");
+    assert!(hook(&project, "SessionStart", &begins("two")).contains("half of it"));
+    assert!(fs::metadata(&told).expect("it is there").len() < 64 * 1024);
+    for session in ["one", "two"] {
+        assert_eq!(hook(&project, "SessionStart", &begins(session)), "", "{session}");
+    }
+}
+
+/// An agent stops twice and did nothing in between. One checkpoint is taken, without the files, and git is not asked.
+#[test]
+fn what_has_not_changed_is_not_saved_again() {
+    let project = project();
+    project.git_init();
+    project.plan(PLAN);
+    project.command(["run"]).expect(15);
+    project.command(["report", "start", "design"]).expect(0);
+    project.script("git", "#!/bin/sh\necho \"$@\" >> \"$HOME/git-was-asked\"\nexit 1\n");
+    let before = checkpoints(&project).len();
+    hook(&project, "Stop", &json!({ "session_id": "s" }));
+    hook(&project, "SessionEnd", &json!({ "session_id": "s" }));
+    let taken = checkpoints(&project);
+    assert_eq!(taken.len(), before + 1);
+    assert_eq!((&taken[0]["trigger"], &taken[0]["snapshot"]), (&json!("session_end"), &Value::Null));
+    let asked = fs::read_to_string(project.home().join("git-was-asked")).unwrap_or_default();
+    assert_eq!(asked, "");
+}
+
+/// An agent's session happens to be in the folder while a run is driven. The run is left alone; so is one whose driver was
+/// killed, until somebody goes on with it.
+#[test]
+fn a_run_beside_a_session_is_left_alone() {
+    let project = project();
+    project.plan("onward: 1\nname: demo\nphases:\n  a: { run: step a }\n  b: { needs: a, run: step b hold }\n");
+    let driver = project.start(["run"]);
+    project.wait_ledger("begin", "b", 1);
+    let events = || project.command(["log", "--events", "--json"]).expect(0).json()["events"].as_array().map(Vec::len);
+    let before = events();
+    for event in ["PreCompact", "Stop", "StopFailure", "SessionEnd"] {
+        assert_eq!(hook(&project, event, &json!({ "session_id": "s" })), "");
+    }
+    assert_eq!(events(), before);
+    project.kill_everything();
+    driver.wait_code(137);
+    hook(&project, "Stop", &json!({ "session_id": "s" }));
+    assert_eq!(events(), before);
+    project.open("b");
+    project.command(["run", "--resume"]).expect(0);
+    project.ran_once(["a"]);
+}
+
+/// Somebody keeps the store locked, the folder cannot be written, and a client never ends its message. Every hook comes back
+/// soon and says nothing of it.
+#[test]
+fn nothing_that_hangs_keeps_an_agent() {
+    let project = designing();
+    let lock = WriteLock::take(&project.path(".onward"));
+    hook(&project, "Stop", &json!({ "session_id": "s" }));
+    hook(&project, "SessionStart", &begins("beside a lock"));
+    drop(lock);
+    let (_silent, writer) = std::io::pipe().map(|(reader, writer)| (writer, reader)).expect("a pipe");
+    let mut command = project.prepare(["hook", "SessionStart"]);
+    command.stdin(writer);
+    let begun = Instant::now();
+    project.spawn(command).wait_code(0);
+    assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
+    fs::set_permissions(project.path(".onward/run"), Permissions::from_mode(0o500)).expect("it is ours");
+    for event in ["SessionStart", "PreCompact", "SessionEnd"] {
+        hook(&project, event, &begins("read-only"));
+    }
+    fs::set_permissions(project.path(".onward/run"), Permissions::from_mode(0o700)).expect("it is ours");
+}
+
+/// A store came with a clone. Its words are not put before an agent, and nothing is written to it.
+#[test]
+fn a_store_from_elsewhere_tells_an_agent_nothing() {
+    let project = designing();
+    project.git_init();
+    project.git(["add", "-A", "-f"]);
+    project.git(["-c", "user.name=E", "-c", "user.email=e@example.org", "commit", "-q", "-m", "all"]);
+    assert_eq!(hook(&project, "SessionStart", &begins("s")), "");
+    let before = checkpoints(&project).len();
+    hook(&project, "Stop", &json!({ "session_id": "s" }));
+    assert_eq!(checkpoints(&project).len(), before);
+}
+
+/// Inside a phase the record is kept by whoever drives it, and the prompt has told the agent; after a compaction it is told again.
+#[test]
+fn inside_a_phase_only_a_compaction_is_told() {
+    let project = project();
+    project.script(
+        "told",
+        "#!/bin/sh\nprintf '{\"session_id\":\"s\",\"source\":\"%s\"}' $1 | onward hook SessionStart > $1\n",
+    );
+    project.plan("onward: 1\nname: demo\nphases:\n  a: { run: told startup; told compact }\n");
+    project.command(["run"]).expect(0);
+    assert_eq!(project.read("startup"), "");
+    assert!(project.read("compact").contains("at work: a"), "{}", project.read("compact"));
+}
