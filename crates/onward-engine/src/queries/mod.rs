@@ -2,6 +2,7 @@
 
 pub(crate) mod checkpoints;
 pub(crate) mod damaged;
+mod driving;
 pub(crate) mod follow;
 pub(crate) mod runs;
 mod short_names;

@@ -17,8 +17,8 @@ use onward_core::view::{
 };
 use onward_store::private;
 use onward_store::{
-    Alarm, CheckpointFilter, CheckpointRow, DATABASE, DATABASE_FILES, Damage, HEAD, LeaseKind, OpenMode, RunFilter,
-    RunRow, StoreError, StoreExt, StoredCheckpoint,
+    Alarm, CheckpointFilter, CheckpointRow, DATABASE, DATABASE_FILES, Damage, HEAD, OpenMode, RunFilter, RunRow,
+    StoreError, StoreExt, StoredCheckpoint,
 };
 use serde::Serialize;
 
@@ -304,14 +304,6 @@ impl Onward {
             }
             other => other,
         })
-    }
-
-    pub fn driver(&mut self, run: &RunId) -> Result<Option<DriverView>> {
-        let held = self.store()?.holder(run)?;
-        Ok(held.and_then(|(kind, holder)| match kind {
-            LeaseKind::Driving => Some(DriverView { host: holder.host, pid: holder.pid, since: holder.since }),
-            LeaseKind::Brief => None,
-        }))
     }
 
     /// A run by what a person typed; the newest that is not archived where nothing was typed.

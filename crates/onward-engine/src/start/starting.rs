@@ -380,6 +380,8 @@ impl Onward {
     }
 
     pub(crate) fn take_lease(&mut self, id: &RunId, kind: LeaseKind) -> Result<Lease> {
+        // One that was killed a moment ago is waited for here.
+        self.driver(id)?;
         match self.store()?.take_lease(id, kind, holder()) {
             Ok(lease) => Ok(lease),
             Err(StoreError::Held { run, holder, .. }) => {

@@ -60,8 +60,13 @@ struct Stat {
     state: u8,
     parent: Pid,
     group: Pid,
+    /// The kernel's flags of the process.
+    flags: u32,
     start_time: u64,
 }
+
+/// The kernel's flag of a process that is about to end.
+const EXITING: u32 = 0x4;
 
 impl Stat {
     fn read(pid: Pid) -> io::Result<Self> {
@@ -80,6 +85,7 @@ impl Stat {
             state: *fields.first()?.as_bytes().first()?,
             parent: pid(1)?,
             group: pid(2)?,
+            flags: fields.get(6)?.parse().ok()?,
             start_time: fields.get(19)?.parse().ok()?,
         })
     }
@@ -103,6 +109,21 @@ pub fn alive(pid: Pid, start_time: u64) -> bool {
 /// Whether somebody stopped this process, by a signal or as its tracer.
 pub(crate) fn is_stopped(pid: Pid) -> bool {
     Stat::read(pid).is_ok_and(|stat| matches!(stat.state, b'T' | b't'))
+}
+
+/// Whether a process has ended, or was killed and only has not come to its end yet. On a busy machine that takes a while, and
+/// until then it keeps its locks.
+pub(crate) fn is_ending(pid: Pid) -> bool {
+    let Ok(stat) = Stat::read(pid) else { return true };
+    let killed = || fs::read_to_string(format!("/proc/{pid}/status")).is_ok_and(|status| has_pending_kill(&status));
+    !stat.lives() || stat.flags & EXITING != 0 || killed()
+}
+
+/// Whether a SIGKILL waits, as `/proc/PID/status` tells it.
+fn has_pending_kill(status: &str) -> bool {
+    let bit = 1_u64 << (Signal::SIGKILL as u32 - 1);
+    let waiting = status.lines().filter_map(|line| line.strip_prefix("SigPnd:").or(line.strip_prefix("ShdPnd:")));
+    waiting.filter_map(|mask| u64::from_str_radix(mask.trim(), 16).ok()).any(|mask| mask & bit != 0)
 }
 
 /// When a process was started, by the clock on the wall as it goes now.
@@ -216,7 +237,21 @@ mod tests {
         let line = b"42 (a) R 1 (b) S 7 8 9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 98765 1 2 3";
         let stat = Stat::parse(line).expect("a well-formed line");
         let [parent, group] = [7, 8].map(Pid::from_raw);
-        assert_eq!(stat, Stat { state: b'S', parent, group, start_time: 98765 });
+        assert_eq!(stat, Stat { state: b'S', parent, group, flags: 4_194_560, start_time: 98765 });
+    }
+
+    /// A process was killed and not yet waited for: it is ending. One that works is not, whatever else waits for it.
+    #[test]
+    fn a_killed_process_is_ending_and_one_at_work_is_not() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("sleep starts");
+        let pid = Pid::from_raw(i32::try_from(child.id()).expect("a pid"));
+        assert!(!is_ending(pid) && !is_ending(Pid::this()));
+        child.kill().expect("it can be killed");
+        assert!(is_ending(pid));
+        child.wait().expect("it ended");
+        assert!(is_ending(pid));
+        assert!(has_pending_kill("State:\tD\nSigPnd:\t0000000000000100\nShdPnd:\t0000000000000000\n"));
+        assert!(!has_pending_kill("State:\tT\nSigPnd:\t0000000000000000\nShdPnd:\t0000000000004001\n"));
     }
 
     /// This very process is alive under its start time, and under no other.
