@@ -1,5 +1,6 @@
 //! The words of onward and every decision it takes. Pure: no files, no clock, no randomness, no threads.
 
+pub mod agent;
 pub mod auto_resume;
 pub mod checkpoint;
 pub mod chronicle;

@@ -1,0 +1,137 @@
+//! The clients that are known, and how each is called.
+
+use super::declared::{DeclaredAgent, gemini};
+use super::invocation::{Invocation, InvocationStart, PromptBy, SessionStart};
+use super::work::AgentWork;
+
+/// Variables by which a client recognises that it was started by another one, and their like: none of them is this phase's.
+const OF_AN_OUTER_AGENT: &[&str] = &[
+    "AI_AGENT",
+    "CLAUDECODE",
+    "CLAUDE_CODE_ENTRYPOINT",
+    "CLAUDE_CODE_SESSION_ID",
+    "CODEX_CI",
+    "CODEX_SESSION_ID",
+    "CODEX_THREAD_ID",
+];
+/// With it Claude Code sleeps until a limit ends. The waiting is ours: durable, and shared by all phases.
+const CLAUDE_CODE_SLEEPS: &str = "CLAUDE_CODE_RETRY_WATCHDOG";
+/// One retry waits 60 s at most, and more would add up.
+const CLAUDE_CODE_RETRIES: (&str, &str) = ("CLAUDE_CODE_MAX_RETRIES", "1");
+
+/// One client.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Adapter {
+    ClaudeCode,
+    Codex,
+    Declared(DeclaredAgent),
+}
+
+impl Adapter {
+    /// The client of this name that needs no entry in the configuration.
+    pub fn built_in(name: &str) -> Option<Self> {
+        match name {
+            "claude-code" => Some(Self::ClaudeCode),
+            "codex" => Some(Self::Codex),
+            "gemini" => Some(Self::Declared(gemini())),
+            _ => None,
+        }
+    }
+
+    /// The keys of the block that this client has no means for. A plan that uses one would not get what it says.
+    pub fn unsupported(&self, work: &AgentWork) -> Vec<&'static str> {
+        let claude = *self == Self::ClaudeCode;
+        let declared = matches!(self, Self::Declared(_));
+        let said = [
+            ("model", work.model.is_some() && declared),
+            ("allow", !work.allow.is_empty() && !claude),
+            ("deny", !work.deny.is_empty() && !claude),
+            ("ask", !work.ask.is_empty() && !claude),
+            ("result", work.schema.is_some() && declared),
+        ];
+        said.into_iter().filter_map(|(key, without_means)| without_means.then_some(key)).collect()
+    }
+
+    /// How it is started. The prompt is added by [`Invocation::with_prompt`].
+    pub fn invocation(&self, work: &AgentWork, start: &InvocationStart<'_>) -> Invocation {
+        let mut invocation = match self {
+            Self::ClaudeCode => claude_code(work, start),
+            Self::Codex => codex(work, start),
+            Self::Declared(agent) => declared(agent, work, start),
+        };
+        invocation.env_removed.extend(OF_AN_OUTER_AGENT.iter().map(|name| (*name).to_owned()));
+        invocation.env_set.extend(work.env.iter().cloned());
+        invocation
+    }
+}
+
+fn claude_code(work: &AgentWork, start: &InvocationStart<'_>) -> Invocation {
+    let mut argv = words(&["claude", "-p", "--output-format", "stream-json", "--verbose"]);
+    match start.session {
+        SessionStart::New { id } => argv.extend(words(&["--session-id", id])),
+        SessionStart::Continue { id } => argv.extend(words(&["--resume", id])),
+    }
+    if let Some(model) = &work.model {
+        argv.extend(words(&["--model", model]));
+    }
+    // These would take what follows them for their own, up to the next flag: the author's words come before.
+    argv.extend(work.args.iter().cloned());
+    if let Some(schema) = start.schema {
+        argv.extend(words(&["--json-schema", schema.text]));
+    }
+    if let Some(turns) = work.max_turns {
+        argv.extend(words(&["--max-turns", &turns.saturating_sub(start.spent.turns).max(1).to_string()]));
+    }
+    if let Some(usd) = work.budget.usd {
+        argv.extend(words(&["--max-budget-usd", &dollars(usd - start.spent.usd)]));
+    }
+    for (flag, tools) in [("--allowedTools", &work.allow), ("--disallowedTools", &work.deny)] {
+        if !tools.is_empty() {
+            argv.push(flag.to_owned());
+            argv.extend(tools.iter().cloned());
+        }
+    }
+    let (name, value) = CLAUDE_CODE_RETRIES;
+    Invocation {
+        argv,
+        prompt: PromptBy::Stdin,
+        env_set: vec![(name.to_owned(), value.to_owned())],
+        env_removed: vec![CLAUDE_CODE_SLEEPS.to_owned()],
+    }
+}
+
+/// A cent at least: a client that is given nothing may take it for no budget at all.
+fn dollars(usd: f64) -> String {
+    format!("{:.4}", usd.max(0.01))
+}
+
+fn codex(work: &AgentWork, start: &InvocationStart<'_>) -> Invocation {
+    let mut argv = words(&["codex", "exec", "--json", "--skip-git-repo-check", "-s", "workspace-write"]);
+    if let Some(model) = &work.model {
+        argv.extend(words(&["-m", model]));
+    }
+    if let Some(schema) = start.schema {
+        argv.extend(words(&["--output-schema", schema.path]));
+    }
+    argv.extend(work.args.iter().cloned());
+    // Flags after the word are not heeded.
+    if let SessionStart::Continue { id } = start.session {
+        argv.extend(words(&["resume", id]));
+    }
+    argv.push("-".to_owned());
+    Invocation { argv, prompt: PromptBy::Stdin, env_set: Vec::new(), env_removed: Vec::new() }
+}
+
+fn declared(agent: &DeclaredAgent, work: &AgentWork, start: &InvocationStart<'_>) -> Invocation {
+    let (template, id) = match start.session {
+        SessionStart::Continue { id } if !agent.continue_argv.is_empty() => (&agent.continue_argv, id),
+        SessionStart::Continue { id } | SessionStart::New { id } => (&agent.start, id),
+    };
+    let mut argv: Vec<String> = template.iter().map(|word| word.replace("{session}", id)).collect();
+    argv.extend(work.args.iter().cloned());
+    Invocation { argv, prompt: agent.prompt, env_set: Vec::new(), env_removed: Vec::new() }
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}

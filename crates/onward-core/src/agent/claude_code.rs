@@ -1,0 +1,224 @@
+//! Frames of Claude Code: `claude -p --output-format stream-json --verbose`.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::frames::{AgentExit, FrameFacts, about, about_input, readable};
+use super::news::{News, ToolOutcome};
+use super::outcome::{AgentEnd, Tokens, ToolUse};
+use super::said;
+use crate::rate_limit::RESET_AWAY_MAX;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct ClaudeCodeFrames {
+    /// The last frame of type `result`.
+    result: Option<Value>,
+    /// The `error` of the last message that has one: the only place where the kind of an error is named.
+    error: Option<String>,
+    /// Epoch seconds, of a limit that is in force.
+    resets_at: Option<i64>,
+}
+
+impl ClaudeCodeFrames {
+    pub(super) fn frame(&mut self, frame: &Value, facts: &mut FrameFacts) -> Vec<News> {
+        let mut news: Vec<News> = facts.session_is(frame.get("session_id")).into_iter().collect();
+        match text(frame, "type") {
+            "system" => news.extend(system(frame, facts)),
+            "assistant" => self.assistant(frame, facts, &mut news),
+            "user" => results(frame, &mut news),
+            "rate_limit_event" => news.extend(self.limit_event(&frame["rate_limit_info"])),
+            "result" => self.result(frame, facts),
+            _ => {}
+        }
+        news
+    }
+
+    fn assistant(&mut self, frame: &Value, facts: &mut FrameFacts, news: &mut Vec<News>) {
+        let is_own = frame["parent_tool_use_id"].is_null();
+        for block in frame["message"]["content"].as_array().into_iter().flatten() {
+            match text(block, "type") {
+                "text" => {
+                    let said = text(block, "text");
+                    if is_own {
+                        facts.text_is(said);
+                    }
+                    news.push(News::Text(readable(said)));
+                }
+                "tool_use" | "server_tool_use" => {
+                    news.push(News::ToolCall { name: about(text(block, "name")), about: about_input(&block["input"]) });
+                }
+                _ => {}
+            }
+        }
+        if is_own {
+            self.error = frame["error"].as_str().map(str::to_owned);
+        }
+    }
+
+    fn limit_event(&mut self, info: &Value) -> Option<News> {
+        match text(info, "status") {
+            "rejected" => {
+                self.resets_at = info["resetsAt"].as_i64();
+                None
+            }
+            "allowed_warning" => {
+                self.resets_at = None;
+                let used = info["utilization"].as_f64().map(|part| format!(", {:.0} % of it are used", part * 100.0));
+                Some(News::Note(format!("near the usage limit{}", used.unwrap_or_default())))
+            }
+            _ => {
+                self.resets_at = None;
+                None
+            }
+        }
+    }
+
+    fn result(&mut self, frame: &Value, facts: &mut FrameFacts) {
+        if let Some(said) = frame["result"].as_str() {
+            facts.text_is(said);
+        }
+        facts.turns = frame["num_turns"].as_u64().and_then(|turns| u32::try_from(turns).ok());
+        facts.cost_usd = frame["total_cost_usd"].as_f64().filter(|cost| cost.is_finite() && *cost >= 0.0);
+        facts.tokens = tokens(frame);
+        facts.structured = frame.get("structured_output").filter(|answer| !answer.is_null()).cloned();
+        facts.denials.clear();
+        for denial in frame["permission_denials"].as_array().into_iter().flatten() {
+            facts.denied(ToolUse { tool: about(text(denial, "tool_name")), about: about_input(&denial["tool_input"]) });
+        }
+        facts.deferred = frame
+            .get("deferred_tool_use")
+            .filter(|call| call.is_object())
+            .map(|call| ToolUse { tool: about(text(call, "name")), about: about_input(&call["input"]) });
+        self.result = Some(frame.clone());
+    }
+
+    pub(super) fn end(&self, facts: &mut FrameFacts, exit: &AgentExit<'_>, now: Timestamp) -> AgentEnd {
+        let Some(result) = &self.result else { return said::no_result(exit) };
+        if result["is_error"].as_bool() == Some(false) {
+            return without_error(result, facts);
+        }
+        match text(result, "subtype") {
+            "error_max_turns" => return AgentEnd::MaxTurns,
+            "error_max_budget_usd" => return AgentEnd::Budget,
+            _ => {}
+        }
+        match text(result, "terminal_reason") {
+            "prompt_too_long" => return AgentEnd::Exhausted,
+            "aborted_streaming" | "aborted_tools" => return AgentEnd::Interrupted,
+            "max_turns" => return AgentEnd::MaxTurns,
+            _ => {}
+        }
+        let message = result["result"].as_str().or_else(|| result["errors"][0].as_str()).unwrap_or_default();
+        if result["result"].is_null() {
+            facts.text_is(message);
+        }
+        self.with_error(message, result["api_error_status"].as_u64(), exit, now)
+    }
+
+    fn with_error(&self, message: &str, status: Option<u64>, exit: &AgentExit<'_>, now: Timestamp) -> AgentEnd {
+        let said = about(message);
+        let limited = || {
+            let until = self.resets_at.and_then(|second| Timestamp::from_second(second).ok());
+            let until = until.filter(|until| *until > now && until.duration_since(now) <= RESET_AWAY_MAX);
+            match said::limit(message, exit, now) {
+                Some(AgentEnd::Limited { until: told, said }) => AgentEnd::Limited { until: until.or(told), said },
+                Some(_) | None => AgentEnd::Limited { until, said: said.clone() },
+            }
+        };
+        match self.error.as_deref() {
+            Some("rate_limit") => return limited(),
+            Some("authentication_failed") => return AgentEnd::NotLoggedIn { said },
+            Some("server_error" | "overloaded") => return AgentEnd::Overloaded { said },
+            Some("billing_error" | "model_not_found" | "max_output_tokens") => {
+                return AgentEnd::Failed { message: said };
+            }
+            Some(_) | None => {}
+        }
+        match status {
+            Some(429) => limited(),
+            Some(401) => AgentEnd::NotLoggedIn { said },
+            Some(500..=599) => AgentEnd::Overloaded { said },
+            Some(_) | None => said::failure(message, exit, now),
+        }
+    }
+}
+
+/// A result that is no error is success only if the work came to its end by itself.
+fn without_error(result: &Value, facts: &FrameFacts) -> AgentEnd {
+    let done = match result["terminal_reason"].as_str() {
+        Some("tool_deferred") => return AgentEnd::Deferred,
+        Some(reason) => reason == "completed",
+        // Versions before this field. A prompt that a hook turned away has no turn.
+        None => facts.turns != Some(0),
+    };
+    if !done || text(result, "subtype") != "success" {
+        let reason = result["terminal_reason"].as_str().unwrap_or("nothing was asked of the model");
+        let said = about(&facts.text);
+        let message = if said.is_empty() { about(reason) } else { format!("{}: {said}", about(reason)) };
+        return AgentEnd::Failed { message };
+    }
+    if facts.denials.is_empty() { AgentEnd::Done } else { AgentEnd::Refused }
+}
+
+fn system(frame: &Value, facts: &mut FrameFacts) -> Option<News> {
+    match text(frame, "subtype") {
+        "init" => {
+            facts.model = frame["model"].as_str().map(about);
+            let errors = frame["plugin_errors"].as_array().filter(|errors| !errors.is_empty())?;
+            Some(News::Note(format!("plugins: {}", about_input(&errors[0]))))
+        }
+        "api_retry" => {
+            let status = frame["error_status"].as_u64().map(|status| format!("{status} ")).unwrap_or_default();
+            let seconds = frame["retry_delay_ms"].as_f64().unwrap_or_default() / 1000.0;
+            let (attempt, max) = (&frame["attempt"], &frame["max_retries"]);
+            let why = format!("{status}{}, again in {seconds:.0} s ({attempt} of {max})", text(frame, "error"));
+            Some(News::Waiting { why: about(&why) })
+        }
+        "model_fallback" => {
+            facts.model = frame["fallback_model"].as_str().map(about).or(facts.model.take());
+            Some(News::Note(about(text(frame, "content"))))
+        }
+        "compact_boundary" => Some(News::Note("the conversation was compacted".to_owned())),
+        "informational" | "notification" => {
+            let said = ["content", "text"].iter().find_map(|key| frame[key].as_str())?;
+            Some(News::Note(about(said)))
+        }
+        _ => None,
+    }
+}
+
+fn results(frame: &Value, news: &mut Vec<News>) {
+    for block in frame["message"]["content"].as_array().into_iter().flatten() {
+        if text(block, "type") != "tool_result" {
+            continue;
+        }
+        let outcome = if block["is_error"].as_bool() == Some(true) { ToolOutcome::Failed } else { ToolOutcome::Fine };
+        let said = block["content"].as_str().or_else(|| block["content"][0]["text"].as_str()).unwrap_or_default();
+        news.push(News::ToolResult { outcome, about: about(said) });
+    }
+}
+
+/// By model, which is right also where the client gives up in the middle; the sum of the main loop where that is missing.
+fn tokens(result: &Value) -> Option<Tokens> {
+    let count = |value: &Value, keys: &[&str]| {
+        keys.iter().filter_map(|key| value[key].as_u64()).fold(0_u64, u64::saturating_add)
+    };
+    if let Some(models) = result["modelUsage"].as_object().filter(|models| !models.is_empty()) {
+        let sum = models.values().fold(Tokens::default(), |sum, usage| Tokens {
+            input: sum
+                .input
+                .saturating_add(count(usage, &["inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens"])),
+            output: sum.output.saturating_add(count(usage, &["outputTokens"])),
+        });
+        return Some(sum);
+    }
+    let usage = result.get("usage").filter(|usage| usage.is_object())?;
+    Some(Tokens {
+        input: count(usage, &["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"]),
+        output: count(usage, &["output_tokens"]),
+    })
+}
+
+fn text<'v>(value: &'v Value, key: &str) -> &'v str {
+    value[key].as_str().unwrap_or_default()
+}

@@ -1,0 +1,290 @@
+//! A client's output, read line by line while it comes. Nothing in it is trusted: unknown frames, lines that are no frames and
+//! lines without end are passed over.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde_json::Value;
+
+use super::adapter::Adapter;
+use super::claude_code::ClaudeCodeFrames;
+use super::codex::CodexFrames;
+use super::declared::{DeclaredAgent, FrameForm};
+use super::news::News;
+use super::outcome::{AgentEnd, AgentResult, Tokens, ToolUse, UsageOf};
+use super::said;
+use crate::tail;
+
+/// A longer line is not read as a frame.
+pub const FRAME_BYTES_MAX: usize = 16 << 20;
+/// Of the agent's last word.
+const TEXT_BYTES_MAX: usize = 256 << 10;
+/// Of one piece of news.
+const NEWS_BYTES_MAX: usize = 32 << 10;
+/// Of a tool's input or result.
+const ABOUT_CHARS_MAX: usize = 200;
+const SESSION_CHARS_MAX: usize = 200;
+/// Refused tool calls that are kept.
+const DENIALS_MAX: usize = 50;
+
+/// How the process ended.
+#[derive(Clone, Copy, Debug)]
+pub struct AgentExit<'a> {
+    /// None where it was ended by a signal.
+    pub code: Option<i32>,
+    /// The end of its standard error.
+    pub errors: &'a [u8],
+    /// For clock times without a zone.
+    pub local: &'a TimeZone,
+}
+
+/// Reads what one process of a client prints.
+#[derive(Clone, Debug)]
+pub struct FrameReader {
+    client: Client,
+    facts: FrameFacts,
+    /// The session that was to be continued.
+    continued: Option<String>,
+    answer: AnswerForm,
+}
+
+#[derive(Clone, Debug)]
+enum Client {
+    ClaudeCode(ClaudeCodeFrames),
+    Codex(CodexFrames),
+    Declared(DeclaredAgent),
+}
+
+/// The form of answer that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AnswerForm {
+    Text,
+    Json,
+}
+
+/// All clients have these.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FrameFacts {
+    pub session: Option<String>,
+    pub model: Option<String>,
+    pub text: String,
+    pub structured: Option<Value>,
+    pub turns: Option<u32>,
+    pub tokens: Option<Tokens>,
+    pub cost_usd: Option<f64>,
+    pub denials: Vec<ToolUse>,
+    pub deferred: Option<ToolUse>,
+    /// The end of the output as it came.
+    pub raw: Vec<u8>,
+}
+
+impl FrameReader {
+    pub fn new(adapter: &Adapter) -> Self {
+        let client = match adapter {
+            Adapter::ClaudeCode => Client::ClaudeCode(ClaudeCodeFrames::default()),
+            Adapter::Codex => Client::Codex(CodexFrames::default()),
+            Adapter::Declared(agent) => Client::Declared(agent.clone()),
+        };
+        Self { client, facts: FrameFacts::default(), continued: None, answer: AnswerForm::Text }
+    }
+
+    /// For a process that was told to go on in this session.
+    #[must_use]
+    pub fn continuing(mut self, session: &str) -> Self {
+        self.continued = Some(session.to_owned());
+        self
+    }
+
+    /// For work that has `result.schema`: done without an answer in that form is not done.
+    #[must_use]
+    pub fn expecting_json(mut self) -> Self {
+        self.answer = AnswerForm::Json;
+        self
+    }
+
+    /// One line of standard output, with or without its line break.
+    pub fn line(&mut self, line: &[u8]) -> Vec<News> {
+        let line = line.trim_ascii();
+        if line.is_empty() {
+            return Vec::new();
+        }
+        self.facts.keep_raw(line);
+        if let Client::Declared(DeclaredAgent { frames: FrameForm::Text, .. }) = &self.client {
+            let text = String::from_utf8_lossy(&line[..line.len().min(NEWS_BYTES_MAX)]);
+            self.facts.more_text("\n", &text);
+            return vec![News::Text(tail::plain_line(&text))];
+        }
+        if line.len() > FRAME_BYTES_MAX {
+            return vec![News::Note(format!("a line of {} bytes was not read", line.len()))];
+        }
+        let Ok(frame @ Value::Object(_)) = serde_json::from_slice::<Value>(line) else {
+            let start = &line[..line.len().min(ABOUT_CHARS_MAX)];
+            return vec![News::Note(about(&String::from_utf8_lossy(start)))];
+        };
+        match &mut self.client {
+            Client::ClaudeCode(client) => client.frame(&frame, &mut self.facts),
+            Client::Codex(client) => client.frame(&frame, &mut self.facts),
+            Client::Declared(agent) => declared_frame(agent, &frame, &mut self.facts),
+        }
+    }
+
+    /// The session that works, as far as the frames have named it.
+    pub fn session(&self) -> Option<&str> {
+        self.facts.session.as_deref()
+    }
+
+    /// Turns so far, for clients that cannot be told a number.
+    pub fn turns(&self) -> u32 {
+        self.facts.turns.unwrap_or_default()
+    }
+
+    /// The process has ended, and all that it printed was read.
+    pub fn finish(mut self, exit: &AgentExit<'_>, now: Timestamp) -> AgentResult {
+        let how = match &self.client {
+            Client::ClaudeCode(client) => client.end(&mut self.facts, exit, now),
+            Client::Codex(client) => client.end(&mut self.facts, exit, self.continued.as_deref(), now),
+            Client::Declared(agent) => declared_end(agent, &self.facts, exit, now),
+        };
+        let facts = self.facts;
+        let usage_of = match self.client {
+            Client::Codex(_) => UsageOf::Session,
+            Client::ClaudeCode(_) | Client::Declared(_) => UsageOf::Process,
+        };
+        let is_json = matches!(self.client, Client::Codex(_)) && self.answer == AnswerForm::Json;
+        let structured =
+            facts.structured.or_else(|| if is_json { serde_json::from_str(facts.text.trim()).ok() } else { None });
+        let how = match how {
+            AgentEnd::Done | AgentEnd::Refused if self.answer == AnswerForm::Json && structured.is_none() => {
+                AgentEnd::Failed { message: "the agent gave no answer in the form of the schema".to_owned() }
+            }
+            other => other,
+        };
+        AgentResult {
+            session: facts.session,
+            text: facts.text,
+            structured,
+            turns: facts.turns,
+            tokens: facts.tokens,
+            usage_of,
+            cost_usd: facts.cost_usd,
+            denials: facts.denials,
+            deferred: facts.deferred,
+            model: facts.model,
+            how,
+        }
+    }
+}
+
+impl FrameFacts {
+    /// News if it is another one than before. An id becomes a word of a command line later, so not every text is one.
+    pub(super) fn session_is(&mut self, id: Option<&Value>) -> Option<News> {
+        let id = id?.as_str()?;
+        let letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
+        if id.is_empty() || id.len() > SESSION_CHARS_MAX || id.starts_with('-') || !id.chars().all(letter) {
+            return None;
+        }
+        if self.session.as_deref() == Some(id) {
+            return None;
+        }
+        self.session = Some(id.to_owned());
+        Some(News::Session(id.to_owned()))
+    }
+
+    pub(super) fn denied(&mut self, tool: ToolUse) {
+        if self.denials.len() < DENIALS_MAX {
+            self.denials.push(tool);
+        }
+    }
+
+    pub(super) fn text_is(&mut self, text: &str) {
+        cut_bytes(text, TEXT_BYTES_MAX).clone_into(&mut self.text);
+    }
+
+    fn more_text(&mut self, between: &str, text: &str) {
+        if !self.text.is_empty() {
+            self.text.push_str(between);
+        }
+        self.text.push_str(text);
+        // The end is the answer.
+        if self.text.len() > TEXT_BYTES_MAX {
+            let from = self.text.len() - TEXT_BYTES_MAX / 2;
+            let from = (from..=self.text.len()).find(|at| self.text.is_char_boundary(*at)).unwrap_or(from);
+            self.text.drain(..from);
+        }
+    }
+
+    fn keep_raw(&mut self, line: &[u8]) {
+        let end = &line[line.len().saturating_sub(tail::TAIL_BYTES_MAX)..];
+        self.raw.extend_from_slice(end);
+        self.raw.push(b'\n');
+        let over = self.raw.len().saturating_sub(tail::TAIL_BYTES_MAX);
+        self.raw.drain(..over);
+    }
+}
+
+fn declared_frame(agent: &DeclaredAgent, frame: &Value, facts: &mut FrameFacts) -> Vec<News> {
+    let at = |pointer: &Option<String>| pointer.as_ref().and_then(|pointer| frame.pointer(pointer));
+    let mut news: Vec<News> = facts.session_is(at(&agent.session)).into_iter().collect();
+    if let Some(cost) = at(&agent.cost).and_then(Value::as_f64).filter(|cost| cost.is_finite() && *cost >= 0.0) {
+        facts.cost_usd = Some(cost);
+    }
+    // Clients repeat the prompt as a message of the user.
+    let is_ours = frame.get("role").and_then(Value::as_str) == Some("user");
+    if let Some(text) = at(&agent.text).and_then(Value::as_str).filter(|text| !text.is_empty() && !is_ours) {
+        let goes_on = frame.get("delta").and_then(Value::as_bool) == Some(true);
+        facts.more_text(if goes_on { "" } else { "\n" }, text);
+        news.push(News::Text(readable(text)));
+    }
+    news
+}
+
+fn declared_end(agent: &DeclaredAgent, facts: &FrameFacts, exit: &AgentExit<'_>, now: Timestamp) -> AgentEnd {
+    if exit.code == Some(0) {
+        let nothing = facts.raw.is_empty() && agent.frames == FrameForm::JsonLines;
+        return if nothing { said::no_result(exit) } else { AgentEnd::Done };
+    }
+    let mut output = facts.raw.clone();
+    output.extend_from_slice(exit.errors);
+    if let Some(limit) = agent.limit.as_ref().and_then(|limit| said::declared_limit(limit, &output, exit, now)) {
+        return limit;
+    }
+    if exit.code.is_none() {
+        return AgentEnd::Interrupted;
+    }
+    let last = tail::last_line(exit.errors).or_else(|| tail::last_line(&facts.raw)).unwrap_or_default();
+    said::failure(&last, exit, now)
+}
+
+/// Text of several lines without what only a terminal understands.
+pub(super) fn readable(text: &str) -> String {
+    let lines: Vec<String> = cut_bytes(text, NEWS_BYTES_MAX).lines().map(tail::plain_line).collect();
+    lines.join("\n")
+}
+
+/// The first line that says something.
+pub(super) fn about(text: &str) -> String {
+    let start = cut_bytes(text, NEWS_BYTES_MAX);
+    let line = start.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let plain = tail::plain_line(line);
+    let mut out: String = plain.chars().take(ABOUT_CHARS_MAX).collect();
+    if out.len() < plain.len() {
+        out.push('…');
+    }
+    out
+}
+
+/// The part of a tool's input that tells a reader most.
+pub(super) fn about_input(input: &Value) -> String {
+    let known = ["command", "cmd", "file_path", "path", "notebook_path", "pattern", "url", "query", "description"];
+    let text = known.iter().find_map(|key| input.get(key).and_then(Value::as_str)).or_else(|| input.as_str());
+    match (text, input) {
+        (Some(text), _) => about(text),
+        (None, Value::Null) => String::new(),
+        (None, other) => about(&other.to_string()),
+    }
+}
+
+fn cut_bytes(text: &str, bytes_max: usize) -> &str {
+    let end = text.len().min(bytes_max);
+    let end = (0..=end).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    &text[..end]
+}

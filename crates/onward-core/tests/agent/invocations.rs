@@ -1,0 +1,68 @@
+//! How the clients are called.
+
+use onward_core::agent::{
+    Adapter, AgentWork, AgentWorktree, AnswerSchema, InvocationStart, PromptBy, SessionPolicy, SessionStart, Spent,
+};
+use serde_json::json;
+
+fn work() -> AgentWork {
+    AgentWork::read(&json!({
+        "use": "claude-code", "prompt": "Build it", "model": "opus", "args": ["--add-dir", "../lib"],
+        "max-turns": 40, "budget": { "usd": 5, "tokens": 1000 }, "allow": ["Edit", "Bash(git commit:*)"], "deny": "WebFetch",
+        "env": { "LEVEL": 3 }, "session": "new", "worktree": "own", "result": { "schema": "schemas/review.json" }
+    }))
+}
+
+#[test]
+fn the_block_is_read_once() {
+    let work = work();
+    assert_eq!((work.session, work.worktree), (SessionPolicy::New, AgentWorktree::Own), "session and worktree");
+    assert_eq!((work.budget.usd, work.budget.tokens, work.max_turns), (Some(5.0), Some(1000), Some(40)), "bounds");
+    assert_eq!(work.env, [("LEVEL".to_owned(), "3".to_owned())], "variables");
+    assert_eq!(
+        (work.deny, work.schema.as_deref()),
+        (vec!["WebFetch".to_owned()], Some("schemas/review.json")),
+        "lists"
+    );
+    let bare = AgentWork::read(&json!({ "prompt-file": "p.md" }));
+    assert_eq!((bare.agent.as_str(), bare.session), ("claude-code", SessionPolicy::Continue), "nothing said");
+}
+
+#[test]
+fn claude_code_gets_our_session_and_what_is_left() {
+    // Two dollars and ten turns were used by earlier attempts.
+    let spent = Spent { turns: 10, usd: 2.0, tokens: 0 };
+    let schema = Some(AnswerSchema { text: "{}", path: "schemas/review.json" });
+    let new = Adapter::ClaudeCode
+        .invocation(&work(), &InvocationStart { session: SessionStart::New { id: "1-2-3" }, spent, schema });
+    let line = new.argv.join(" ");
+    assert_eq!(
+        line,
+        "claude -p --output-format stream-json --verbose --session-id 1-2-3 --model opus --add-dir ../lib --json-schema {} \
+         --max-turns 30 --max-budget-usd 3.0000 --allowedTools Edit Bash(git commit:*) --disallowedTools WebFetch",
+        "a new session"
+    );
+    assert_eq!(new.prompt, PromptBy::Stdin, "way of the prompt");
+    assert!(new.env_set.contains(&("CLAUDE_CODE_MAX_RETRIES".to_owned(), "1".to_owned())), "bounded retries");
+    assert!(new.env_removed.contains(&"CLAUDE_CODE_RETRY_WATCHDOG".to_owned()), "no sleep until the limit ends");
+    let next = InvocationStart { session: SessionStart::Continue { id: "1-2-3" }, spent, schema: None };
+    let line = Adapter::ClaudeCode.invocation(&work(), &next).argv.join(" ");
+    assert!(line.contains("--resume 1-2-3") && !line.contains("--session-id"), "continued: {line}");
+    assert!(line.contains("--allowedTools Edit"), "a session does not keep its tools: {line}");
+}
+
+#[test]
+fn codex_takes_its_flags_before_resume() {
+    let schema = Some(AnswerSchema { text: "{}", path: "schemas/review.json" });
+    let start = InvocationStart { session: SessionStart::Continue { id: "t-7" }, spent: Spent::default(), schema };
+    let invocation = Adapter::Codex.invocation(&work(), &start);
+    assert_eq!(
+        invocation.argv.join(" "),
+        "codex exec --json --skip-git-repo-check -s workspace-write -m opus --output-schema schemas/review.json \
+         --add-dir ../lib resume t-7 -",
+        "a session that goes on"
+    );
+    let new = InvocationStart { session: SessionStart::New { id: "u" }, ..start };
+    assert!(!Adapter::Codex.invocation(&work(), &new).argv.contains(&"u".to_owned()), "it chooses its own id");
+    assert_eq!(Adapter::Codex.unsupported(&work()), ["allow", "deny"], "keys without means");
+}

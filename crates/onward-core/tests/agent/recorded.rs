@@ -1,0 +1,153 @@
+//! Every recording has its line in a table: how it ended, in which turns, tokens and cost.
+
+use std::collections::BTreeMap;
+
+use onward_core::agent::{Adapter, AgentEnd, FrameReader, News, ToolOutcome};
+use serde_json::Value;
+
+use super::{finish, played, word};
+
+/// `client/name` and its lines.
+fn recordings() -> BTreeMap<String, (Value, String)> {
+    let index: BTreeMap<String, Value> =
+        serde_json::from_str(&file("index.json")).expect("the index is an object of objects");
+    index.into_iter().map(|(name, entry)| (name.clone(), (entry, file(&format!("{name}.jsonl"))))).collect()
+}
+
+#[expect(clippy::disallowed_methods, reason = "a hundred recordings are read, and the core itself reads none")]
+fn file(name: &str) -> String {
+    let path = format!("{}/tests/agent/frames/{name}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn adapter(name: &str) -> Adapter {
+    if name.starts_with("claude/") { Adapter::ClaudeCode } else { Adapter::Codex }
+}
+
+fn recording(name: &str) -> (Vec<News>, onward_core::agent::AgentResult) {
+    let (entry, lines) = recordings().remove(name).expect("it is recorded");
+    let code = entry["exit"].as_i64().and_then(|code| i32::try_from(code).ok());
+    played(&adapter(name), &lines, code, entry["stderr"].as_str().unwrap_or_default())
+}
+
+#[test]
+fn every_recording_ends_as_it_did() {
+    // All frames of all recorded runs are read. Each ends as the service was scripted to let it end.
+    let mut table = String::new();
+    for (name, (entry, lines)) in recordings() {
+        let mut reader = FrameReader::new(&adapter(&name));
+        if let Some(session) = entry["continues"].as_str() {
+            reader = reader.continuing(session);
+        }
+        if entry["schema"].as_bool() == Some(true) {
+            reader = reader.expecting_json();
+        }
+        for line in lines.lines() {
+            reader.line(line.as_bytes());
+        }
+        let code = entry["exit"].as_i64().and_then(|code| i32::try_from(code).ok());
+        let result = finish(reader, code, entry["stderr"].as_str().unwrap_or_default());
+        let turns = result.turns.map_or("-".to_owned(), |turns| turns.to_string());
+        let tokens = result.tokens.map_or("-".to_owned(), |tokens| tokens.total().to_string());
+        let cost = result.cost_usd.map_or("-".to_owned(), |cost| format!("{cost:.6}"));
+        table += &format!("{name}: {} turns={turns} tokens={tokens} usd={cost}\n", word(&result.how));
+    }
+    assert_eq!(table, include_str!("recorded.txt"), "how the recordings end");
+}
+
+#[test]
+fn the_agent_is_readable() {
+    // The agent says what it does, runs a command and is done. A person reads that, not JSON.
+    let (news, result) = recording("claude/tool");
+    let lines: Vec<String> = news.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        lines,
+        ["session 00000000-0000-4000-8000-000000000001", "I run it", "> Bash: echo one", "  one", "done"],
+        "lines of the log"
+    );
+    assert_eq!(
+        (result.text.as_str(), result.model.as_deref()),
+        ("done", Some("claude-opus-4-8[1m]")),
+        "text and model"
+    );
+    let (news, _) = recording("codex/tool");
+    let lines: Vec<String> = news.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        lines,
+        [
+            "session 00000000-0000-4000-8000-000000000001",
+            "I run it",
+            "> shell: /bin/bash -lc 'echo one'",
+            "  one",
+            "done"
+        ],
+        "lines of the log"
+    );
+}
+
+#[test]
+fn waiting_and_refusals_are_told() {
+    // The service is asked again, a tool call is refused, another waits for a person. All of it is in the result or the news.
+    let (news, _) = recording("claude/overloaded");
+    let waiting: Vec<&News> = news.iter().filter(|news| matches!(news, News::Waiting { .. })).collect();
+    assert_eq!(waiting.len(), 2, "waits: {waiting:?}");
+    assert_eq!(waiting[1].to_string(), "waiting: 529 overloaded, again in 1 s (2 of 10)", "the second wait");
+    let (news, denied) = recording("claude/denied");
+    assert_eq!(denied.denials[0].about, "/project/made.txt", "the refused call");
+    let failed = news.iter().any(|news| matches!(news, News::ToolResult { outcome: ToolOutcome::Failed, .. }));
+    assert!(failed, "the refusal is in the log: {news:?}");
+    let (_, deferred) = recording("claude/deferred");
+    assert_eq!(deferred.deferred.expect("a call waits").tool, "Write", "the call that waits");
+    let (_, refused) = recording("codex/refused");
+    assert_eq!(refused.denials[0].tool, "apply_patch", "Codex says it on standard error only");
+    let (_, answered) = recording("claude/structured");
+    assert_eq!(answered.structured, Some(serde_json::json!({ "done": true })), "the answer");
+}
+
+#[test]
+fn the_words_of_a_limit_are_kept() {
+    let (_, result) = recording("claude/usage_limit");
+    let AgentEnd::Limited { said, .. } = result.how else { panic!("no limit: {:?}", result.how) };
+    assert_eq!(said, "You've hit your session limit · resets 7:52am (UTC)", "the message");
+}
+
+#[test]
+fn a_result_without_its_frames_is_read_from_its_words() {
+    // An older client, or one behind a proxy: only the result frame, and in it only words.
+    let ends = [
+        ("Claude AI usage limit reached|1794823200", "limited until 2026-11-16T10:00:00Z"),
+        ("You've hit your session limit · resets 5:30am (Asia/Calcutta)", "limited until 2026-11-17T00:00:00Z"),
+        ("API Error: Connection error. connect ECONNREFUSED: connection refused", "overloaded"),
+        ("API Error: 503 upstream connect error", "overloaded"),
+        ("Prompt is too long", "exhausted"),
+        ("Not logged in · Please run /login", "not-logged-in"),
+        ("error E0308: mismatched types in login.rs, in an overloaded function", "failed"),
+    ];
+    for (text, how) in ends {
+        let frame = serde_json::json!({ "type": "result", "subtype": "error_during_execution", "is_error": true,
+            "session_id": "sess-b2", "result": text, "num_turns": 3 });
+        let (_, result) = played(&Adapter::ClaudeCode, &frame.to_string(), Some(1), "");
+        assert_eq!(word(&result.how), how, "{text}");
+        assert_eq!(result.session.as_deref(), Some("sess-b2"), "the session of the last frame");
+    }
+}
+
+#[test]
+fn an_exit_code_alone_is_no_success() {
+    // The process ends with 0 and no frame says that it is done.
+    for (adapter, lines) in [
+        (Adapter::ClaudeCode, ""),
+        (Adapter::ClaudeCode, r#"{"type":"system","subtype":"init","session_id":"a"}"#),
+        (Adapter::Codex, r#"{"type":"turn.started"}"#),
+    ] {
+        let (_, result) = played(&adapter, lines, Some(0), "Warning: no stdin\n");
+        assert_eq!(word(&result.how), "no-result", "{lines}");
+    }
+    let (_, hooked) = played(
+        &Adapter::ClaudeCode,
+        r#"{"type":"result","subtype":"success","is_error":false,"num_turns":2,"result":"","terminal_reason":"hook_stopped"}"#,
+        Some(0),
+        "",
+    );
+    assert_eq!(word(&hooked.how), "failed", "stopped by a hook");
+}
