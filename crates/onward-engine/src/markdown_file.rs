@@ -8,11 +8,13 @@ use std::path::{Component, Path, PathBuf};
 
 use onward_core::id::PhaseId;
 use onward_core::markdown::{self, LinkedEdit, PhaseWork};
+use onward_core::plan::TEXT_BYTES_MAX;
 use onward_core::run::Run;
 
 use crate::kill_point::reached;
 use crate::plan_files::bounded_text;
 use crate::project::Project;
+use crate::sys::plain_file::swap;
 
 const ENDINGS: [&str; 2] = ["md", "markdown"];
 /// Somebody may save the file at the very moment it is marked.
@@ -47,10 +49,18 @@ fn path_of_part(plan: &Path, part: &str) -> Result<PathBuf, String> {
 fn text(path: &Path) -> Result<String, String> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     match OpenOptions::new().read(true).custom_flags(flags).open(path) {
-        Ok(file) => bounded_text(file),
+        Ok(file) => bounded_text(file).and_then(whole),
         Err(_) if path.is_symlink() => Err("it is a link".to_owned()),
         Err(why) => Err(why.to_string()),
     }
+}
+
+/// What was not read would be lost when the file is written.
+fn whole(text: String) -> Result<String, String> {
+    if text.len() > TEXT_BYTES_MAX {
+        return Err(format!("it is larger than {} MiB", TEXT_BYTES_MAX >> 20));
+    }
+    Ok(text)
 }
 
 /// The text of a phase as it stands in its plan's file now, and its tasks; none where it cannot be read.
@@ -121,13 +131,15 @@ fn replace(path: &Path, before: &str, after: &str) -> io::Result<Replaced> {
     }
     let written = write(&beside, after, about.mode()).and_then(|()| {
         reached("mark.before-rename");
-        let edited = text(path).map_err(io::Error::other)? != before;
-        if !edited {
-            fs::rename(&beside, path)?;
+        if text(path).map_err(io::Error::other)? != before {
+            return Ok(Replaced::Edited);
         }
-        Ok(if edited { Replaced::Edited } else { Replaced::Yes })
+        reached("mark.before-swap");
+        swap(&beside, path)?;
+        taken_back_if_edited(path, &beside, before, after)
     });
-    if !matches!(written, Ok(Replaced::Yes)) {
+    // After a failure it may be what somebody has saved; then it stays.
+    if written.is_ok() || fs::read(&beside).is_ok_and(|there| after.as_bytes().starts_with(&there)) {
         let _ = fs::remove_file(&beside);
     }
     let written = written?;
@@ -136,6 +148,22 @@ fn replace(path: &Path, before: &str, after: &str) -> io::Result<Replaced> {
         reached("mark.after-rename");
     }
     Ok(written)
+}
+
+/// What was saved in the moment of the swap lies beside the file now. It comes back, unless something else was saved since.
+fn taken_back_if_edited(path: &Path, beside: &Path, before: &str, after: &str) -> io::Result<Replaced> {
+    let is = |path: &Path, wanted: &str| fs::read(path).map(|there| there == wanted.as_bytes());
+    if !beside.try_exists()? || is(beside, before)? {
+        return Ok(Replaced::Yes);
+    }
+    if is(path, after)? {
+        swap(beside, path)?;
+        if !is(beside, after)? {
+            // The later one counts.
+            swap(beside, path)?;
+        }
+    }
+    Ok(Replaced::Edited)
 }
 
 fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {

@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::plan_files;
 use crate::project::{FOLDER, Project};
 use crate::queries::runs::ListFilter;
+use crate::sys::plain_file;
 use crate::vcs;
 
 /// The word in the mark of a store for "git may track it".
@@ -219,7 +220,7 @@ fn index_of(top: &Path) -> Option<PathBuf> {
     if git.is_dir() {
         return Some(git.join("index"));
     }
-    let text = vcs::read_plain(&git, 4096).ok()?;
+    let text = plain_file::read(&git, 4096).ok()?;
     let named = String::from_utf8_lossy(&text).trim_end().strip_prefix("gitdir: ")?.to_owned();
     Some(folder.join(named).join("index"))
 }
@@ -228,7 +229,7 @@ fn index_of(top: &Path) -> Option<PathBuf> {
 /// or that has a part of them in another file: then only git can tell. This is looked at by every command that writes, and a
 /// git process would take longer than most of them.
 fn may_track(index: &Path) -> bool {
-    let bytes = match vcs::read_plain(index, INDEX_BYTES_MAX) {
+    let bytes = match plain_file::read(index, INDEX_BYTES_MAX) {
         Ok(bytes) => bytes,
         Err(why) => return why.kind() != std::io::ErrorKind::NotFound,
     };

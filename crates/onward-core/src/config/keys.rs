@@ -123,9 +123,8 @@ static RETENTION: Keys = Keys::of(
 static STORAGE: Keys = Keys::of(
     "`storage`",
     &[
-        field("location", Line, "Folder of the checkpoints; {issue} is filled in.")
-            .example("\"checkpoints/{issue}\"")
-            .not_yet(),
+        field("location", Line, "Folder in the project that `mirror: [crunch]` writes; {issue} is filled in.")
+            .example("\"checkpoints/{issue}\""),
         field("compress", Boolean, "Whether they are compressed.").default("true").example("false"),
         field("max_size_mb", Integer { min: 1, max: 1_000_000_000 }, "Above this the oldest go first.").example("500"),
     ],

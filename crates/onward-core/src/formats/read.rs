@@ -16,13 +16,14 @@ use crate::plan::{Issue, Phase, Plan};
 use crate::replan::RevisionRecord;
 
 /// Files larger than this are not read.
-const FILE_BYTES_MAX: usize = 16 << 20;
+/// The longest file of another tool that is read.
+pub const FILE_BYTES_MAX: usize = 16 << 20;
 
 /// The document of a file, JSON or YAML.
 pub fn document(bytes: &[u8]) -> Result<Map<String, Value>, BadFile> {
     let damaged = |why: String| BadFile::Damaged(why);
     if bytes.len() > FILE_BYTES_MAX {
-        return Err(damaged(format!("it has {} bytes, and {FILE_BYTES_MAX} are the most that are read", bytes.len())));
+        return Err(damaged(format!("it has more than {FILE_BYTES_MAX} bytes, the most that are read")));
     }
     let text = std::str::from_utf8(bytes).map_err(|why| damaged(format!("it is no text: {why}")))?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use onward_core::checkpoint::Checkpoint;
 use onward_core::event::RunStarted;
-use onward_core::formats::{self, BadFile, TakenRun};
+use onward_core::formats::{self, BadFile, FILE_BYTES_MAX, TakenRun};
 use onward_core::id::RunId;
 use onward_core::ids_and_keys;
 use onward_core::input::Input;
@@ -21,6 +22,7 @@ use crate::mirror;
 use crate::portable::Redacted;
 use crate::redact;
 use crate::start::starting::actor;
+use crate::sys::plain_file;
 use crate::vcs::exclude;
 
 /// Files of one folder that are looked at.
@@ -111,8 +113,7 @@ impl Onward {
         let mut index: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
         let mut all: Vec<TakenRun> = Vec::new();
         for path in files {
-            let read = fs::read(path).map_err(|why| BadFile::Damaged(format!("it cannot be read: {why}")));
-            let document = read.and_then(|bytes| formats::document(&bytes));
+            let document = bytes_of(path).and_then(|bytes| formats::document(&bytes));
             let taken = match document {
                 Ok(document) if formats::is_index(&document) => {
                     index = entries(&document);
@@ -263,7 +264,7 @@ impl Onward {
         if !real.is_file() {
             return None;
         }
-        let bytes = fs::read(&real).ok()?;
+        let bytes = bytes_of(&real).ok()?;
         let document = formats::document(&bytes);
         let by_content = document.as_ref().is_ok_and(|document| formats::recognise(document).is_some());
         let name = inside.file_name()?.to_string_lossy().into_owned();
@@ -283,8 +284,15 @@ fn names(bad: &BadImport, id: &str) -> bool {
 }
 
 fn read_file(path: &Path, shown: &str) -> std::result::Result<Box<TakenRun>, BadFile> {
-    let bytes = fs::read(path).map_err(|why| BadFile::Damaged(format!("it cannot be read: {why}")))?;
-    taken(formats::document(&bytes)?, shown, path)
+    taken(formats::document(&bytes_of(path)?)?, shown, path)
+}
+
+/// The bytes of a file as far as they are read: one too many says that it is too long.
+pub(crate) fn bytes_of(path: &Path) -> std::result::Result<Vec<u8>, BadFile> {
+    let mut bytes = Vec::new();
+    let read = plain_file::open(path).and_then(|file| file.take(FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes));
+    read.map_err(|why| BadFile::Damaged(format!("it cannot be read: {why}")))?;
+    Ok(bytes)
 }
 
 /// Secrets are cut before anything is read from it.

@@ -150,6 +150,9 @@ pub(super) fn has_folders(project: &Project, run: &RunId) -> bool {
     attempts_of(project, run).is_some_and(|path| path.is_dir())
 }
 
+/// Locks that belong to no run: whoever starts one or writes mirrors holds them for a moment.
+const PROJECT_LOCKS: [&str; 2] = ["start", "mirror"];
+
 /// Something that belongs to no run any more, and what it is called.
 pub(super) struct Stray {
     pub(super) code: DoctorCode,
@@ -178,8 +181,7 @@ pub(super) fn all_strays(project: &Project, rows: &[RunRow]) -> Vec<Stray> {
     }
     for path in children(&folder.join("run")) {
         let Some((stem, ending)) = path.file_stem().zip(path.extension()) else { continue };
-        if stem == "start" {
-            // It belongs to no run: whoever starts one holds it for a moment.
+        if PROJECT_LOCKS.iter().any(|lock| stem == *lock) {
             continue;
         }
         let run = RunId::new(stem.to_string_lossy());

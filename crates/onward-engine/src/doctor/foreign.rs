@@ -9,6 +9,7 @@ use onward_core::formats::{self, BadFile};
 use super::code::DoctorCode;
 use super::findings::FindingsSoFar;
 use crate::Onward;
+use crate::commands::import::bytes_of;
 use crate::mirror;
 
 /// Files that are read.
@@ -58,8 +59,7 @@ fn inside(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn read(path: &Path) -> Result<(), BadFile> {
-    let bytes = fs::read(path).map_err(|why| BadFile::Damaged(format!("it cannot be read: {why}")))?;
-    let document = formats::document(&bytes)?;
+    let document = formats::document(&bytes_of(path)?)?;
     if formats::is_index(&document) {
         return Ok(());
     }

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder};
 use std::io::{self, Write};
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use onward_core::checkpoint::{Checkpoint, FileFormat};
+use onward_core::data_limits;
 use onward_core::formats::{self, IndexEntry};
 use onward_core::id::Seq;
 use onward_core::input::{Input, MirrorTold};
@@ -15,15 +16,22 @@ use onward_core::run::{Run, RunStatus};
 use onward_store::private;
 use serde::{Deserialize, Serialize};
 
+use crate::FOLDER as FOLDER_OF_STORE;
 use crate::Onward;
 use crate::journal;
+use crate::kill_point::reached;
 use crate::project::Project;
 use crate::sys::file_lock::exclusive;
+use crate::sys::plain_file::{self, swap};
 use crate::vcs::exclude;
 
 /// In the folder of the store: what was written, and what was put aside.
 const FOLDER: &str = "mirrors";
 const RECORD: &str = "written.json";
+/// Folders in which no mirror lies.
+const RESERVED: [&str; 2] = [".git", FOLDER_OF_STORE];
+/// What is longer was written by somebody else, and is left alone.
+const MIRROR_BYTES_MAX: u64 = data_limits::VALUE_BYTES_MAX as u64;
 /// Copies of one file that are put aside under names of their own.
 const COPIES_MAX: u32 = 10_000;
 
@@ -207,15 +215,16 @@ impl MirrorWriter<'_> {
 
     /// Writes a file by renaming it into its place.
     fn put(&mut self, run: &Run, path: &str, bytes: &[u8]) {
-        let written = self.make_room(run, path, Some(bytes)).and_then(|edited| {
-            let place = self.top.join(path);
-            if fs::read(&place).is_ok_and(|there| there == bytes) {
+        let written = self.make_room(run, path, Some(bytes)).and_then(|Room { there, edited }| {
+            if there.as_ref().is_some_and(|there| there == bytes) {
                 return Ok(edited);
             }
             let begun = self.folder.join(format!("new-{}", std::process::id()));
             private::create_anew(&begun)?.write_all(bytes)?;
-            fs::rename(&begun, &place)?;
-            Ok(edited)
+            let saved_meanwhile = put_in_place(&begun, &self.top.join(path), there.as_deref())?;
+            let kept = saved_meanwhile.map(|saved| self.put_aside(path, &saved)).transpose()?;
+            let _ = fs::remove_file(&begun);
+            Ok(kept.or(edited))
         });
         match written {
             Ok(None) => {}
@@ -229,7 +238,7 @@ impl MirrorWriter<'_> {
             return;
         }
         let removed =
-            self.make_room(run, path, None).and_then(|edited| fs::remove_file(self.top.join(path)).map(|()| edited));
+            self.make_room(run, path, None).and_then(|room| fs::remove_file(self.top.join(path)).map(|()| room.edited));
         match removed {
             Ok(None) => {}
             Ok(Some(kept)) => self.tell(path, MirrorTrouble::Edited(kept)),
@@ -238,15 +247,16 @@ impl MirrorWriter<'_> {
     }
 
     /// Makes sure that a file may be written or removed: folders are there, no link leads away, what others wrote is put aside.
-    fn make_room(&mut self, run: &Run, path: &str, bytes: Option<&[u8]>) -> io::Result<Option<PathBuf>> {
+    fn make_room(&mut self, run: &Run, path: &str, bytes: Option<&[u8]>) -> io::Result<Room> {
         let place = self.top.join(path);
+        demand_inside(path)?;
         self.demand_no_link(path)?;
         let parent = place.parent().expect("it lies below the top");
         if bytes.is_some() {
             self.make_folders(parent)?;
         }
         private::make_folders(self.folder.parent().expect("it lies in the store"), &self.folder)?;
-        let there = match fs::read(&place) {
+        let there = match plain_file::read(&place, MIRROR_BYTES_MAX) {
             Ok(there) => Some(there),
             Err(why) if why.kind() == io::ErrorKind::NotFound => None,
             Err(why) => return Err(why),
@@ -257,7 +267,7 @@ impl MirrorWriter<'_> {
             .as_ref()
             .is_none_or(|before| known.contains(before) || bytes.is_some_and(|new| digest(new) == *before))
             || there.as_ref().is_some_and(|there| is_what_was_imported(run, there));
-        let kept = match &there {
+        let edited = match &there {
             Some(there) if !ours => Some(self.put_aside(path, there)?),
             Some(_) | None => None,
         };
@@ -267,7 +277,7 @@ impl MirrorWriter<'_> {
             self.record.0.insert(path.to_owned(), digests);
             self.write_record()?;
         }
-        Ok(kept)
+        Ok(Room { there, edited })
     }
 
     /// Makes the folders from the top of the project down to this one; none of them is a link.
@@ -321,6 +331,7 @@ impl MirrorWriter<'_> {
     }
 
     fn point_to(&self, path: &str, target: &str) -> io::Result<()> {
+        demand_inside(path)?;
         let place = self.top.join(path);
         if fs::read_link(&place).is_ok_and(|there| there == Path::new(target)) {
             return Ok(());
@@ -354,6 +365,40 @@ impl MirrorWriter<'_> {
     }
 }
 
+/// What lay in a place before it is written.
+struct Room {
+    there: Option<Vec<u8>>,
+    /// Where the content of somebody else was put aside.
+    edited: Option<PathBuf>,
+}
+
+/// Puts a file in its place. What somebody has saved there since it was read is given back.
+fn put_in_place(new: &Path, place: &Path, before: Option<&[u8]>) -> io::Result<Option<Vec<u8>>> {
+    reached("mirror.before-swap");
+    match swap(new, place) {
+        // Nothing lies there to change places with.
+        Err(why) if why.kind() == io::ErrorKind::NotFound => fs::rename(new, place).map(|()| None),
+        Err(why) => Err(why),
+        Ok(()) if !new.try_exists()? => Ok(None),
+        Ok(()) => {
+            let there = plain_file::read(new, MIRROR_BYTES_MAX)?;
+            Ok((Some(there.as_slice()) != before).then_some(there))
+        }
+    }
+}
+
+/// A folder that the configuration or a file names leads nowhere else, and not to what is git's or ours.
+fn demand_inside(path: &str) -> io::Result<()> {
+    let mut parts = Path::new(path).components();
+    let fine = parts.all(|part| match part {
+        Component::Normal(name) => !RESERVED.iter().any(|reserved| name.eq_ignore_ascii_case(reserved)),
+        Component::CurDir => true,
+        Component::ParentDir | Component::RootDir | Component::Prefix(_) => false,
+    });
+    let why = "it is not written: a mirror lies in the project, outside of .git and .onward";
+    if fine { Ok(()) } else { Err(io::Error::other(why)) }
+}
+
 fn digest(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().to_string()
 }
@@ -371,7 +416,7 @@ pub(crate) fn edited(project: &Project) -> Vec<(String, PathBuf)> {
         fs::read(folder.join(RECORD)).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
     let changed = |(path, digests): (&String, &Vec<String>)| {
         let place = project.top.join(path);
-        let there = fs::read(&place).ok()?;
+        let there = plain_file::read(&place, MIRROR_BYTES_MAX).ok()?;
         (!digests.contains(&digest(&there))).then(|| (path.clone(), place))
     };
     record.0.iter().filter_map(changed).collect()

@@ -19,6 +19,7 @@ use crate::error::{CopyInGit, Error, Result};
 use crate::journal;
 use crate::start::starting::Request;
 use crate::sys::file_lock::LOCK_LOOK_EVERY;
+use crate::sys::plain_file;
 use crate::sys::stop;
 use crate::vcs;
 use crate::vcs::journal_piece;
@@ -235,7 +236,7 @@ fn is_saved_state(row: &RunRow) -> bool {
 fn may_have_copies(folder: &Path) -> bool {
     let Some(git) = folder.ancestors().map(|above| above.join(".git")).find(|git| git.exists()) else { return false };
     let unusual = !git.is_dir() || git.join("reftable").exists() || git.join("commondir").exists();
-    let packed = vcs::read_plain(&git.join("packed-refs"), vcs::PACKED_BYTES_MAX).unwrap_or_default();
+    let packed = plain_file::read(&git.join("packed-refs"), vcs::PACKED_BYTES_MAX).unwrap_or_default();
     let is_packed = packed.windows(PACKED.len()).any(|part| part == PACKED);
     unusual || git.join("refs/onward").exists() || is_packed
 }

@@ -3,6 +3,7 @@
 pub(crate) mod caller_guard;
 pub(crate) mod file_lock;
 pub(crate) mod own_files;
+pub(crate) mod plain_file;
 pub mod process;
 pub mod stop;
 pub(crate) mod threads;

@@ -1,10 +1,14 @@
 //! Git's own list of what is left out, `info/exclude`: mirrors and imported files are nobody's work.
 
-use std::fs;
-use std::io::Write;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::lines;
+use crate::sys::plain_file;
+
+const LIST_BYTES_MAX: u64 = 4 << 20;
 
 /// Adds files or folders to the list, as far as they lie in the repository around `top` and are not on it. What git tracks stays
 /// tracked. Outside of git nothing is done; why it cannot be done is told in words.
@@ -26,15 +30,18 @@ pub(crate) fn keep_out(top: &Path, paths: &[PathBuf]) -> Result<(), String> {
         return Ok(());
     }
     let list = common.join("info/exclude");
-    let failed = |why: std::io::Error| format!("{} cannot be written: {why}", list.display());
-    let known = fs::read_to_string(&list).unwrap_or_default();
+    let failed = |why: io::Error| format!("{} cannot be written: {why}", list.display());
+    let known = match plain_file::read(&list, LIST_BYTES_MAX) {
+        Err(why) if why.kind() == io::ErrorKind::NotFound => String::new(),
+        read => String::from_utf8_lossy(&read.map_err(failed)?).into_owned(),
+    };
     let news: Vec<&String> = wanted.iter().filter(|line| !known.lines().any(|known| known == line.as_str())).collect();
     if news.is_empty() {
         return Ok(());
     }
     if let Some(folder) = list.parent() {
         match fs::DirBuilder::new().create(folder) {
-            Err(why) if why.kind() != std::io::ErrorKind::AlreadyExists => return Err(failed(why)),
+            Err(why) if why.kind() != io::ErrorKind::AlreadyExists => return Err(failed(why)),
             Ok(()) | Err(_) => {}
         }
     }
@@ -46,8 +53,20 @@ pub(crate) fn keep_out(top: &Path, paths: &[PathBuf]) -> Result<(), String> {
         text.push_str(line);
         text.push('\n');
     }
-    let mut file = fs::OpenOptions::new().create(true).append(true).open(&list).map_err(failed)?;
-    file.write_all(text.as_bytes()).map_err(failed)
+    open_to_append(&list).and_then(|mut file| file.write_all(text.as_bytes())).map_err(failed)
+}
+
+/// What a link leads to, and what has a second name, is perhaps another file of the user's.
+fn open_to_append(list: &Path) -> io::Result<File> {
+    if list.parent().is_some_and(Path::is_symlink) {
+        return Err(io::Error::other("its folder is a link, and nothing is written through it"));
+    }
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let file = File::options().create(true).append(true).custom_flags(flags).open(list).map_err(|why| {
+        if list.is_symlink() { io::Error::other("it is a link, and nothing is written through it") } else { why }
+    })?;
+    let about = file.metadata()?;
+    if about.is_file() && about.nlink() == 1 { Ok(file) } else { Err(io::Error::other("it has a second name")) }
 }
 
 /// A path as a line of such a list, in which it means itself.

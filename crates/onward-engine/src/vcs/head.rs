@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 
 use super::repository::Repository;
+use crate::sys::plain_file;
 
 /// How often one ref may name another before it is left to git.
 const SYMBOLIC_DEPTH_MAX: usize = 5;
@@ -82,7 +83,7 @@ impl Repository {
     }
 
     fn packed(&self, name: &str) -> Resolved {
-        let packed = match super::read_plain(&self.common_dir.join("packed-refs"), super::PACKED_BYTES_MAX) {
+        let packed = match plain_file::read(&self.common_dir.join("packed-refs"), super::PACKED_BYTES_MAX) {
             Ok(text) => text,
             Err(why) if why.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(_) => return Resolved::Unclear,

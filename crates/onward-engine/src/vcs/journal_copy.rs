@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::repository::Repository;
 use super::snapshot::{ADDRESS, NAME, ref_name};
 use super::trouble::GitTrouble;
+use crate::sys::plain_file;
 
 /// Nobody should have to wait for a copy: where git takes longer, there is none.
 const TIME_MAX: Duration = Duration::from_secs(3);
@@ -124,7 +125,7 @@ impl Repository {
             let listed = self.call("for-each-ref").args(["--count=1", folder]).at_most(TIME_MAX).output();
             return listed.is_ok_and(|listed| !listed.is_empty());
         }
-        let packed = || super::read_plain(&self.common_dir.join("packed-refs"), PACKED_BYTES_MAX).unwrap_or_default();
+        let packed = || plain_file::read(&self.common_dir.join("packed-refs"), PACKED_BYTES_MAX).unwrap_or_default();
         self.common_dir.join(folder).is_dir() || String::from_utf8_lossy(&packed()).contains(folder)
     }
 
@@ -175,7 +176,7 @@ pub(crate) fn noted_end(top: &Path, run: &RunId) -> Option<u64> {
     if git.is_dir() {
         return note_in(&git, run).map(|note| note.end);
     }
-    let line = |path: &Path| super::read_plain(path, LINK_BYTES_MAX).ok().and_then(|text| String::from_utf8(text).ok());
+    let line = |path: &Path| plain_file::read(path, LINK_BYTES_MAX).ok().and_then(|text| String::from_utf8(text).ok());
     let git_dir = folder.join(line(&git)?.trim_end().strip_prefix("gitdir: ")?);
     let common_dir = git_dir.join(line(&git_dir.join("commondir")).as_deref().unwrap_or(".").trim_end());
     note_in(&common_dir.canonicalize().ok()?, run).map(|note| note.end)

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{path_of, read_plain};
+use super::path_of;
+use crate::sys::plain_file;
 
 /// The files that link the two hold a path.
 const LINK_BYTES_MAX: u64 = 16 * 1024;
@@ -32,6 +33,6 @@ pub(crate) fn linked_tree(from: &Path) -> Option<LinkedTree> {
 }
 
 fn link(path: &Path) -> Option<Vec<u8>> {
-    let bytes = read_plain(path, LINK_BYTES_MAX).ok()?;
+    let bytes = plain_file::read(path, LINK_BYTES_MAX).ok()?;
     Some(bytes.strip_suffix(b"\n").unwrap_or(&bytes).to_vec())
 }

@@ -21,7 +21,7 @@ use super::leftover_processes::{self, ShadowOwner};
 use super::repository::{ObjectFormat, Repository};
 use super::shadow_folder;
 use super::trouble::GitTrouble;
-use crate::sys::stop;
+use crate::sys::{plain_file, stop};
 
 /// In the folder of the store.
 const FOLDER: &str = "git";
@@ -167,7 +167,7 @@ impl<'a> Shadow<'a> {
     pub(super) fn set_up(&self) -> Result<(), GitTrouble> {
         self.put_if_other("info/attributes", ATTRIBUTES.as_bytes())?;
         let theirs = self.repository.common_dir.join("info/exclude");
-        let mut exclude = super::read_plain(&theirs, EXCLUDE_BYTES_MAX).unwrap_or_default();
+        let mut exclude = plain_file::read(&theirs, EXCLUDE_BYTES_MAX).unwrap_or_default();
         if !exclude.ends_with(b"\n") {
             exclude.push(b'\n');
         }
@@ -302,7 +302,7 @@ impl Repository {
     /// A copy of the user's index, with its time.
     pub(super) fn copy_index(&self, to: &Path) -> Result<(), GitTrouble> {
         let from = self.git_dir.join("index");
-        let mut source = super::open_plain(&from).map_err(GitTrouble::read(&from))?;
+        let mut source = plain_file::open(&from).map_err(GitTrouble::read(&from))?;
         let copied = super::create_anew(to).and_then(|mut target| {
             io::copy(&mut source, &mut target)?;
             target.set_modified(source.metadata()?.modified()?)

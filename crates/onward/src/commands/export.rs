@@ -1,15 +1,12 @@
 //! `onward export [RUN]`.
 
-use std::fs::{self, OpenOptions};
-use std::io::{IsTerminal, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::io::IsTerminal;
 
 use onward_core::exit;
 use onward_engine::{Error, ExportParts, Onward, Redacted, Snapshots};
 use serde_json::json;
 
-use super::{export_as, here};
+use super::{export_as, here, output_file};
 use crate::args;
 use crate::failure::Failure;
 use crate::render;
@@ -36,7 +33,8 @@ pub(super) fn export(args: &args::ExportArgs) -> Result<u8, Failure> {
         render::answer_exact(&exported.bytes);
         return Ok(exit::DONE);
     };
-    write(path, &exported.bytes).map_err(|why| Error::Io { what: format!("writing {}", path.display()), why })?;
+    output_file::write(path, &exported.bytes)
+        .map_err(|why| Error::Io { what: format!("writing {}", path.display()), why })?;
     if args.form.json {
         render::answer_json(&json!({ "run": exported.run, "output": path, "bytes": exported.bytes.len() }));
         return Ok(exit::DONE);
@@ -48,16 +46,4 @@ pub(super) fn export(args: &args::ExportArgs) -> Result<u8, Failure> {
 
 pub(super) fn redacted(args: &args::ExportArgs) -> Redacted {
     if args.redact { Redacted::OnceMore } else { Redacted::AsStored }
-}
-
-/// Written beside it and renamed: there is never half a file under that name. It is for its owner alone.
-fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".new-{}", std::process::id()));
-    let new = Path::new(&name);
-    let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(new).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()
-    });
-    written.and_then(|()| fs::rename(new, path)).inspect_err(|_| drop(fs::remove_file(new)))
 }

@@ -1,7 +1,7 @@
 //! `onward export [RUN] --format FORMAT`: a run in the format of another tool.
 
-use std::fs;
-use std::os::unix::fs::symlink;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -12,7 +12,7 @@ use onward_engine::{Error, FormatExport, Onward};
 use serde_json::{Map, Value};
 
 use super::export::redacted;
-use super::here;
+use super::{here, output_file};
 use crate::args;
 use crate::failure::Failure;
 use crate::render;
@@ -52,7 +52,7 @@ fn text(document: &Map<String, Value>) -> String {
 
 fn put(text: &str, output: Option<&Path>) -> Result<u8, Failure> {
     match output {
-        Some(path) => fs::write(path, text).map_err(|why| not_written(path, why))?,
+        Some(path) => output_file::write(path, text.as_bytes()).map_err(|why| not_written(path, why))?,
         None => render::answer_bytes(text.as_bytes()),
     }
     Ok(exit::DONE)
@@ -60,9 +60,9 @@ fn put(text: &str, output: Option<&Path>) -> Result<u8, Failure> {
 
 /// Writes the files; others that lie there stay.
 fn write_folder(folder: &Path, files: &[(String, String)], latest: Option<&str>) -> std::io::Result<()> {
-    fs::create_dir_all(folder)?;
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     for (name, text) in files {
-        fs::write(folder.join(name), text)?;
+        output_file::write(&folder.join(name), text.as_bytes())?;
     }
     if let Some(latest) = latest {
         let link = folder.join("latest");

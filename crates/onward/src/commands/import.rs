@@ -1,6 +1,6 @@
 //! `onward import FILE`: whatever is in it, by its content.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
@@ -14,14 +14,14 @@ use crate::args;
 use crate::failure::Failure;
 use crate::render::{self, safe};
 
+/// Enough to know a file of ours by.
+const HEAD_BYTES: u64 = 64;
+
 pub(super) fn import(args: &args::ImportArgs) -> Result<u8, Failure> {
     if args.file.is_dir() {
         return foreign(args);
     }
-    let bytes = read(&args.file)?;
-    if !is_portable(&bytes) {
-        return foreign(args);
-    }
+    let Some(bytes) = portable(&args.file)? else { return foreign(args) };
     let mut onward = Onward::work_or_new(&here()?)?;
     let imported = onward.import_run(&bytes).map_err(|why| why.in_file(&args.file))?;
     let warnings = warnings(&imported);
@@ -36,15 +36,21 @@ pub(super) fn import(args: &args::ImportArgs) -> Result<u8, Failure> {
     Ok(exit::DONE)
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+/// The bytes of a file of ours; none of one that is of another tool.
+fn portable(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
     let cannot = |why: std::io::Error| Failure::from(Error::NotReadable { path: path.to_owned(), why });
-    let file = File::open(path).map_err(cannot)?;
-    if !file.metadata().map_err(cannot)?.is_file() {
+    // Looked at before it is opened: a pipe would be waited for.
+    if !fs::metadata(path).map_err(cannot)?.is_file() {
         return Err(cannot(std::io::Error::other("it is not a plain file")));
     }
+    let mut file = File::open(path).map_err(cannot)?;
     let mut bytes = Vec::new();
-    file.take(PORTABLE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(cannot)?;
-    Ok(bytes)
+    file.by_ref().take(HEAD_BYTES).read_to_end(&mut bytes).map_err(cannot)?;
+    if !is_portable(&bytes) {
+        return Ok(None);
+    }
+    file.take(PORTABLE_BYTES_MAX).read_to_end(&mut bytes).map_err(cannot)?;
+    Ok(Some(bytes))
 }
 
 /// All that whoever imports should know.

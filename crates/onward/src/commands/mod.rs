@@ -31,6 +31,7 @@ mod log;
 mod logs;
 mod man;
 mod next;
+mod output_file;
 mod pause_and_cancel;
 mod perform;
 mod person_only;

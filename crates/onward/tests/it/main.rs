@@ -16,6 +16,7 @@ mod doctor;
 mod export;
 mod external_phases;
 mod filters;
+mod foreign_files;
 mod forks;
 mod format_1;
 mod fresh;

@@ -181,3 +181,46 @@ fn a_rewind_brings_markers_back() {
     project.command(["report", "done", "2"]).expect(0);
     assert!(project.read("plan.md").contains("Tokens [COMPLETE]"));
 }
+
+/// A file that the plan is split into is longer than what is read of it. It stays as it is, to the last byte.
+#[test]
+fn a_part_that_is_too_long_is_not_cut() {
+    let project = project();
+    project.write("plan.md", "# Login\n\n## Phase 1: Schema\n[all of it](phase_1_schema.md)\n\n## Phase 2: Tokens\n");
+    let long = format!("- [ ] users table\n{}", "a line of prose\n".repeat(400_000));
+    project.write("phase_1_schema.md", &long);
+    let checked = project.command(["check", "plan.md"]).expect(0);
+    assert!(
+        checked.out.contains("phase_1_schema.md, which cannot be read: it is larger than 4 MiB"),
+        "{}",
+        checked.out
+    );
+    project.command(["run", "plan.md"]).expect(15);
+    project.command(["report", "done", "1"]).expect(0);
+    assert!(project.read("phase_1_schema.md") == long, "not a byte is changed");
+    assert!(project.read("plan.md").contains("## Phase 1: Schema [COMPLETE]"));
+    let plan = format!("{}{}", project.read("plan.md"), "a line of prose\n".repeat(400_000));
+    project.write("plan.md", &plan);
+    project.command(["report", "done", "2"]).expect(0);
+    assert!(project.read("plan.md") == plan, "not a byte is changed");
+}
+
+/// The author saves the plan in the very moment in which its file is marked. What was saved is there, and marked.
+#[cfg(feature = "kill-points")]
+#[test]
+fn what_is_saved_while_the_file_is_marked_is_kept() {
+    let mut project = begun();
+    let held = project.root().join("held");
+    project.set_env("ONWARD_HOLD_POINT", "mark.before-swap");
+    project.set_env("ONWARD_HOLD_FILE", held.to_str().expect("a UTF-8 path"));
+    let reporting = project.start(["report", "done", "1"]);
+    onward_testkit::wait_until("the moment", || held.exists().then_some(()));
+    let edited = PLAN.replace("# Login", "# Login, once more");
+    project.write("plan.md", &edited);
+    std::fs::remove_file(&held).expect("it waits");
+    onward_testkit::wait_until("the second moment", || held.exists().then_some(()));
+    std::fs::remove_file(&held).expect("it waits");
+    reporting.wait().expect(0);
+    assert_eq!(project.read("plan.md"), AFTER_1.replace("# Login", "# Login, once more"));
+    assert!(!project.exists(".plan.md.onward-new"));
+}
