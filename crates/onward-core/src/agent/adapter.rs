@@ -19,6 +19,11 @@ const CLAUDE_CODE_SLEEPS: &str = "CLAUDE_CODE_RETRY_WATCHDOG";
 /// One retry waits 60 s at most, and more would add up.
 const CLAUDE_CODE_RETRIES: (&str, &str) = ("CLAUDE_CODE_MAX_RETRIES", "1");
 
+/// Without it Codex tries for ever where nobody listens. Versions that do not know the name say so and go on.
+const CODEX_TRIES_FOR_EVER: &str = "features.unbounded_connection_retries=false";
+/// Providers of Codex that cannot be set up anew.
+const CODEX_BUILT_IN: &[&str] = &["openai", "ollama", "lmstudio", "amazon-bedrock", "oss"];
+
 /// One client.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Adapter {
@@ -106,7 +111,16 @@ fn dollars(usd: f64) -> String {
 }
 
 fn codex(work: &AgentWork, start: &InvocationStart<'_>) -> Invocation {
-    let mut argv = words(&["codex", "exec", "--json", "--skip-git-repo-check", "-s", "workspace-write"]);
+    let mut argv = words(&[
+        "codex",
+        "exec",
+        "--json",
+        "--skip-git-repo-check",
+        "-s",
+        "workspace-write",
+        "-c",
+        CODEX_TRIES_FOR_EVER,
+    ]);
     if let Some(model) = &work.model {
         argv.extend(words(&["-m", model]));
     }
@@ -120,6 +134,22 @@ fn codex(work: &AgentWork, start: &InvocationStart<'_>) -> Invocation {
     }
     argv.push("-".to_owned());
     Invocation { argv, prompt: PromptBy::Stdin, env_set: Vec::new(), env_removed: Vec::new() }
+}
+
+/// The flags that keep Codex from sleeping until a limit of its provider ends, where its configuration names a provider of the
+/// user's own. The built-in ones cannot be told.
+pub fn codex_retries(config: &str) -> Vec<String> {
+    let top = config.lines().map(str::trim).take_while(|line| !line.starts_with('['));
+    let settings = top.filter_map(|line| line.strip_prefix("model_provider")?.trim_start().strip_prefix('='));
+    let names = settings.map(|value| value.split('#').next().unwrap_or_default().trim().trim_matches(['"', '\'']));
+    let plain =
+        |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+    match names.filter(plain).last() {
+        Some(name) if !CODEX_BUILT_IN.contains(&name) => {
+            vec!["-c".to_owned(), format!("model_providers.{name}.stream_max_retries=0")]
+        }
+        Some(_) | None => Vec::new(),
+    }
 }
 
 fn declared(agent: &DeclaredAgent, work: &AgentWork, start: &InvocationStart<'_>) -> Invocation {

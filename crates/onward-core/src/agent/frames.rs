@@ -44,7 +44,7 @@ pub struct FrameReader {
     facts: FrameFacts,
     /// The session that was to be continued.
     continued: Option<String>,
-    answer: AnswerForm,
+    answer: ExpectedAnswer,
 }
 
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ enum Client {
 
 /// The form of answer that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum AnswerForm {
+enum ExpectedAnswer {
     Text,
     Json,
 }
@@ -84,7 +84,7 @@ impl FrameReader {
             Adapter::Codex => Client::Codex(CodexFrames::default()),
             Adapter::Declared(agent) => Client::Declared(agent.clone()),
         };
-        Self { client, facts: FrameFacts::default(), continued: None, answer: AnswerForm::Text }
+        Self { client, facts: FrameFacts::default(), continued: None, answer: ExpectedAnswer::Text }
     }
 
     /// For a process that was told to go on in this session.
@@ -97,7 +97,7 @@ impl FrameReader {
     /// For work that has `result.schema`: done without an answer in that form is not done.
     #[must_use]
     pub fn expecting_json(mut self) -> Self {
-        self.answer = AnswerForm::Json;
+        self.answer = ExpectedAnswer::Json;
         self
     }
 
@@ -149,11 +149,11 @@ impl FrameReader {
             Client::Codex(_) => UsageOf::Session,
             Client::ClaudeCode(_) | Client::Declared(_) => UsageOf::Process,
         };
-        let is_json = matches!(self.client, Client::Codex(_)) && self.answer == AnswerForm::Json;
+        let is_json = matches!(self.client, Client::Codex(_)) && self.answer == ExpectedAnswer::Json;
         let structured =
             facts.structured.or_else(|| if is_json { serde_json::from_str(facts.text.trim()).ok() } else { None });
         let how = match how {
-            AgentEnd::Done | AgentEnd::Refused if self.answer == AnswerForm::Json && structured.is_none() => {
+            AgentEnd::Done | AgentEnd::Refused if self.answer == ExpectedAnswer::Json && structured.is_none() => {
                 AgentEnd::Failed { message: "the agent gave no answer in the form of the schema".to_owned() }
             }
             other => other,

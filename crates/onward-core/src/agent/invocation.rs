@@ -1,5 +1,8 @@
 //! The command line and environment with which a client is started.
 
+/// A program and a subcommand come before the flags.
+const FLAGS_AT: usize = 2;
+
 /// The start of one attempt.
 #[derive(Clone, Copy, Debug)]
 pub struct InvocationStart<'a> {
@@ -58,6 +61,12 @@ pub enum PromptBy {
 }
 
 impl Invocation {
+    /// Puts flags of the client itself behind its subcommand: later words may belong to another one.
+    pub fn add_flags(&mut self, flags: Vec<String>) {
+        let at = self.argv.len().min(FLAGS_AT);
+        self.argv.splice(at..at, flags);
+    }
+
     /// The whole command line, and the text for standard input; none: give it the null device.
     pub fn with_prompt(&self, prompt: &str) -> (Vec<String>, Option<String>) {
         let mut argv = self.argv.clone();

@@ -2,6 +2,7 @@
 
 use onward_core::agent::{
     Adapter, AgentWork, AgentWorktree, AnswerSchema, InvocationStart, PromptBy, SessionPolicy, SessionStart, Spent,
+    codex_retries,
 };
 use serde_json::json;
 
@@ -58,11 +59,35 @@ fn codex_takes_its_flags_before_resume() {
     let invocation = Adapter::Codex.invocation(&work(), &start);
     assert_eq!(
         invocation.argv.join(" "),
-        "codex exec --json --skip-git-repo-check -s workspace-write -m opus --output-schema schemas/review.json \
+        "codex exec --json --skip-git-repo-check -s workspace-write -c features.unbounded_connection_retries=false \
+         -m opus --output-schema schemas/review.json \
          --add-dir ../lib resume t-7 -",
         "a session that goes on"
     );
     let new = InvocationStart { session: SessionStart::New { id: "u" }, ..start };
     assert!(!Adapter::Codex.invocation(&work(), &new).argv.contains(&"u".to_owned()), "it chooses its own id");
     assert_eq!(Adapter::Codex.unsupported(&work()), ["allow", "deny"], "keys without means");
+}
+
+#[test]
+fn codex_does_not_sleep_until_a_limit_ends() {
+    // Its configuration names a provider of the user's own: that one can be told not to try again. A built-in one cannot.
+    let flags = codex_retries(
+        "model = \"m\"\nmodel_provider = \"rig\" # ours\n[model_providers.rig]\nmodel_provider = \"no\"\n",
+    );
+    assert_eq!(flags, ["-c", "model_providers.rig.stream_max_retries=0"], "a provider of the user's own");
+    for config in
+        ["", "model_provider = 'openai'", "model_provider = \"a b\"", "model_provider", "[x]\nmodel_provider = \"y\""]
+    {
+        assert_eq!(codex_retries(config), Vec::<String>::new(), "{config}");
+    }
+    let start =
+        InvocationStart { session: SessionStart::Continue { id: "t-7" }, spent: Spent::default(), schema: None };
+    let mut invocation = Adapter::Codex.invocation(&work(), &start);
+    invocation.add_flags(flags);
+    assert_eq!(
+        invocation.argv[..4],
+        ["codex", "exec", "-c", "model_providers.rig.stream_max_retries=0"],
+        "where they stand"
+    );
 }
