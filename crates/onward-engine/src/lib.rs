@@ -40,6 +40,7 @@ pub use commands::replan::Proposed;
 pub use commands::rewind::{CheckpointDiff, Preview, RewindParts, Rewound, WorkSince};
 pub use commands::rewind_steps;
 pub use commands::saved_state::SavedState;
+pub use commands::start_reported::StartedReported;
 pub use doctor::{DoctorCode, DoctorFinding, DoctorSeverity, Findings, Repair, Repaired, StoreFacts};
 pub use drive::committer::begin as begin_run;
 pub use drive::keyframes::{CommitObserver, KeepNothing, keyframe_is_due, put_fold, put_keyframe};

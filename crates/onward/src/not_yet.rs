@@ -23,7 +23,6 @@ const VERBS: &[(&str, NamedByWords)] = &[
     ("decision", NamedByWords::Nothing),
     ("brief", NamedByWords::Run),
     ("serve", NamedByWords::Nothing),
-    ("mcp", NamedByWords::Nothing),
     ("worker", NamedByWords::Nothing),
 ];
 

@@ -22,6 +22,7 @@ mod parse;
 mod parts;
 mod read;
 mod references;
+mod reported_only;
 mod short_forms;
 
 pub use crate::document::tree::{DEPTH_MAX, EXPANDED_BYTES_MAX, NODES_MAX, TEXT_BYTES_MAX};
@@ -33,3 +34,4 @@ pub use model::*;
 pub use names::{phase_meant, shown_names, shown_title, with_shown_names};
 pub use parse::{Parsed, PhaseOutline, parse};
 pub use parts::*;
+pub use reported_only::reported_only;

@@ -14,7 +14,7 @@ struct Wall {
 }
 
 /// From the bottom to the top. A crate that is not here has no place yet: write a design note first.
-const WALLS: [Wall; 6] = [
+const WALLS: [Wall; 7] = [
     Wall {
         name: "onward-core",
         level: 1,
@@ -71,11 +71,30 @@ const WALLS: [Wall; 6] = [
         development: &["insta", "libtest-mimic", "onward-store", "onward-testkit", "proptest", "tempfile"],
     },
     Wall {
-        name: "onward",
+        // The one crate with an async runtime.
+        name: "onward-serve",
         level: 4,
         normal: &[
             "onward-core",
             "onward-engine",
+            "http-body-util",
+            "hyper",
+            "hyper-util",
+            "rmcp",
+            "serde",
+            "serde_json",
+            "tokio",
+            "uuid",
+        ],
+        development: &[],
+    },
+    Wall {
+        name: "onward",
+        level: 5,
+        normal: &[
+            "onward-core",
+            "onward-engine",
+            "onward-serve",
             "anstream",
             "clap",
             "clap_complete",
@@ -111,7 +130,7 @@ const WALLS: [Wall; 6] = [
     Wall {
         // It measures the product from the inside and from the outside; nothing depends on it.
         name: "onward-bench",
-        level: 5,
+        level: 6,
         normal: &["onward-core", "onward-engine", "onward-store", "nix", "rusqlite", "serde", "serde_json", "tempfile"],
         development: &[],
     },

@@ -9,8 +9,9 @@ use super::help;
 use super::{
     AdoptArgs, ApproveArgs, ArchiveArgs, CheckArgs, CheckpointArgs, CompletionsArgs, ConfigArgs, DeleteArgs, DemoArgs,
     DiffArgs, DoctorArgs, ExportArgs, ForkArgs, GraphArgs, HaltArgs, HookArgs, ImportArgs, InitArgs, KeepArgs,
-    ListArgs, LoadArgs, LogArgs, LogsArgs, ManArgs, NextArgs, PruneArgs, ReportArgs, ResumeArgs, RewindArgs, RunArgs,
-    SaveArgs, SchemaArgs, ShowArgs, StateArgs, StatusArgs, SteerArgs, SummaryArgs, TrustArgs, UndoArgs, WhyArgs,
+    ListArgs, LoadArgs, LogArgs, LogsArgs, ManArgs, McpArgs, NextArgs, PruneArgs, ReportArgs, ResumeArgs, RewindArgs,
+    RunArgs, SaveArgs, SchemaArgs, ShowArgs, StateArgs, StatusArgs, SteerArgs, SummaryArgs, TrustArgs, UndoArgs,
+    WhyArgs,
 };
 use crate::not_yet::{self, NotYet};
 
@@ -84,6 +85,8 @@ pub(crate) enum Verb {
     Report(ReportArgs),
     /// Tell an agent's session of the unfinished run, or save; for the hooks of its client.
     Hook(HookArgs),
+    /// Serve the verbs for agents as MCP tools, on stdin and stdout or over HTTP.
+    Mcp(McpArgs),
     /// Read or change the free-form state of a run.
     State(StateArgs),
     /// Save the state of a script that has no plan.

@@ -11,7 +11,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Look", &["status", "list", "log", "show", "logs", "why", "graph", "summary", "diff"]),
     ("Steer", &["approve", "reject", "retry", "skip", "adopt", "pause", "cancel"]),
     ("Go back", &["checkpoint", "rewind", "undo", "fork"]),
-    ("Scripts", &["next", "report", "hook", "state", "save", "load", "export", "import"]),
+    ("Scripts", &["next", "report", "hook", "mcp", "state", "save", "load", "export", "import"]),
     (
         "Set-up",
         &[
@@ -141,6 +141,13 @@ const EXAMPLES: &[(&str, [(&str, &str); 2])] = &[
         [
             ("onward hook SessionStart", "tell an agent's session of the unfinished run, once"),
             ("onward hook PreCompact", "take a checkpoint and say nothing"),
+        ],
+    ),
+    (
+        "mcp",
+        [
+            ("onward mcp", "serve one client; clients start it themselves"),
+            ("onward mcp --http --read-only", "over HTTP, and only to look"),
         ],
     ),
     (

@@ -25,8 +25,8 @@ pub(crate) use look::{
 };
 pub(crate) use reader::{Audience, reader};
 pub(crate) use scripts::{
-    HookArgs, LoadArgs, NextArgs, ReportArgs, ReportDone, ReportReplan, ReportVerb, ReportedPhase, SaveArgs, StateArgs,
-    StateGet, StateMerge, StateVerb,
+    HookArgs, LoadArgs, McpArgs, NextArgs, ReportArgs, ReportDone, ReportReplan, ReportVerb, ReportedPhase, SaveArgs,
+    StateArgs, StateGet, StateMerge, StateVerb,
 };
 pub(crate) use setup::{
     CheckArgs, CompletionsArgs, ConfigArgs, DeleteArgs, DemoArgs, DoctorArgs, InitArgs, KeepArgs, ManArgs, PruneArgs,

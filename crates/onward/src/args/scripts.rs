@@ -23,6 +23,19 @@ pub(crate) struct HookArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct McpArgs {
+    /// Offer only the tools that change nothing.
+    #[arg(long)]
+    pub(crate) read_only: bool,
+    /// Serve streamable HTTP on loopback instead of stdin and stdout; prints address and token as one line of JSON.
+    #[arg(long)]
+    pub(crate) http: bool,
+    /// Port for --http [default: any free one].
+    #[arg(long, value_name = "N", requires = "http", default_value_t = 0, hide_default_value = true)]
+    pub(crate) port: u16,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
     #[command(subcommand)]
     pub(crate) what: ReportVerb,

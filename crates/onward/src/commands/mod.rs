@@ -30,6 +30,7 @@ mod load;
 mod log;
 mod logs;
 mod man;
+mod mcp;
 mod next;
 mod output_file;
 mod pause_and_cancel;

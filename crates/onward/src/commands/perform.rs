@@ -9,8 +9,8 @@ use onward_engine::{Error, Onward, Result, stop};
 
 use super::{
     approve, archive, bare, check, checkpoint, completions, config, delete, demo, diff, doctor, explain, export, fork,
-    graph, hook, import, init, keep, list, load, log, logs, man, next, pause_and_cancel, prune, report, resume, rewind,
-    run, save, schema, show, state, status, steer, summary, trust, why,
+    graph, hook, import, init, keep, list, load, log, logs, man, mcp, next, pause_and_cancel, prune, report, resume,
+    rewind, run, save, schema, show, state, status, steer, summary, trust, why,
 };
 use crate::args::{self, Audience, Cli, StateVerb, Typed, Verb};
 use crate::failure::{self, Failure};
@@ -122,6 +122,7 @@ fn dispatch(cli: &Cli, reader: Audience) -> u8 {
         Some(Verb::Retry(args)) => steer::steer(args, Choice::Retry, None),
         Some(Verb::Skip(args)) => steer::steer(args, Choice::Skip, None),
         Some(Verb::Adopt(args)) => steer::steer(&args.steer, Choice::Adopt, args.reason.clone()),
+        Some(Verb::Mcp(args)) => mcp::mcp(args),
         Some(Verb::Hook(args)) => return hook::heed(args.event.clone()),
         Some(Verb::Pause(args)) => pause_and_cancel::pause(args),
         Some(Verb::Cancel(args)) => pause_and_cancel::cancel(args),
@@ -162,6 +163,7 @@ fn heeds_signals(verb: &Verb) -> bool {
         | Verb::Save(_) => true,
         Verb::State(args) => matches!(args.verb, StateVerb::Merge(_)),
         Verb::Hook(_)
+        | Verb::Mcp(_)
         | Verb::Status(_)
         | Verb::List(_)
         | Verb::Log(_)

@@ -33,6 +33,7 @@ mod losses;
 mod lost_store;
 mod manual;
 mod markdown;
+mod mcp;
 mod neighbours;
 mod network;
 mod outcomes;

@@ -1,0 +1,182 @@
+//! The tools: what each is called, what it takes, and whether it changes anything.
+
+use rmcp::model::{Tool, ToolAnnotations};
+
+use super::Access;
+use super::arguments::{Argument, Kind, Need, schema};
+use super::calls::{self, ToolCall};
+
+/// One tool.
+pub(super) struct ToolEntry {
+    pub(super) name: &'static str,
+    about: &'static str,
+    pub(super) needs: Access,
+    pub(super) arguments: &'static [Argument],
+    pub(super) call: ToolCall,
+}
+
+const RUN: Argument = may("run", Kind::Text, "Run id or its beginning; left out: the newest run.");
+const PHASE: Argument = must("phase", Kind::Text, "Id of the phase.");
+const COMPLEXITY: Argument = may("complexity", Kind::Number, "How complex the phase turned out to be, from 1 to 10.");
+
+const fn may(name: &'static str, kind: Kind, about: &'static str) -> Argument {
+    Argument { name, kind, need: Need::May, about }
+}
+
+const fn must(name: &'static str, kind: Kind, about: &'static str) -> Argument {
+    Argument { name, kind, need: Need::Must, about }
+}
+
+/// All tools, those that only look first.
+pub(super) const TOOLS: &[ToolEntry] = &[
+    ToolEntry {
+        name: "status",
+        about: "Show how a run stands: completed, running and remaining phases, with notes and errors.",
+        needs: Access::Look,
+        arguments: &[RUN],
+        call: calls::status,
+    },
+    ToolEntry {
+        name: "next",
+        about: "Get the next phase to be done by you: its instructions, the note of an earlier attempt, the results it builds on. \
+                The same phase comes until it is reported as done or failed. Without a phase the reason says why.",
+        needs: Access::Look,
+        arguments: &[RUN],
+        call: calls::next,
+    },
+    ToolEntry {
+        name: "list",
+        about: "List the runs of this project, newest first.",
+        needs: Access::Look,
+        arguments: &[
+            may("all", Kind::Flag, "Archived runs too."),
+            may("type", Kind::Text, "Only runs of this type."),
+            may("project", Kind::Text, "Only runs of this project name."),
+        ],
+        call: calls::list,
+    },
+    ToolEntry {
+        name: "show",
+        about: "Show a checkpoint or a run in full, by its id. Files are not shown.",
+        needs: Access::Look,
+        arguments: &[must(
+            "id",
+            Kind::Text,
+            "Id of a checkpoint or a run, its beginning, or the name of a checkpoint.",
+        )],
+        call: calls::show,
+    },
+    ToolEntry {
+        name: "diff",
+        about: "Compare two checkpoints: state, phases, plan and files.",
+        needs: Access::Look,
+        arguments: &[
+            must("from", Kind::Text, "Id of the older checkpoint; `@-` is the one before the newest."),
+            must("to", Kind::Text, "Id of the newer checkpoint; `@` is the newest."),
+        ],
+        call: calls::diff,
+    },
+    ToolEntry {
+        name: "why",
+        about: "Explain why a phase will or will not run.",
+        needs: Access::Look,
+        arguments: &[PHASE, RUN],
+        call: calls::why,
+    },
+    ToolEntry {
+        name: "start",
+        about: "Start a plan of your own: `{\"onward\": 1, \"name\": \"feature\", \"phases\": {\"design\": {\"external\": \
+                {\"instructions\": \"…\"}}, \"build\": {\"needs\": [\"design\"], \"external\": {\"instructions\": \"…\"}, \
+                \"artifacts\": {\"doc\": \"build.md\"}}}}`. Every phase is one that you report on; a plan with commands is \
+                started by a person. The same plan again is the same run, as long as it is unfinished.",
+        needs: Access::Report,
+        arguments: &[must("plan", Kind::Object, "The plan, as an object.")],
+        call: calls::start,
+    },
+    ToolEntry {
+        name: "report_start",
+        about: "Report that you begin a phase.",
+        needs: Access::Report,
+        arguments: &[PHASE, RUN, COMPLEXITY],
+        call: calls::report_start,
+    },
+    ToolEntry {
+        name: "report_progress",
+        about: "Report progress on a phase. The note survives you: a later session is given it.",
+        needs: Access::Report,
+        arguments: &[
+            PHASE,
+            may("note", Kind::Text, "How far it is, and what comes next; `3/10` moves the bar."),
+            RUN,
+            COMPLEXITY,
+        ],
+        call: calls::report_progress,
+    },
+    ToolEntry {
+        name: "report_done",
+        about: "Report a phase as done. Verified before it is accepted: its artifacts must be there and its checks pass, else the \
+                reason says what is missing and the phase stays open.",
+        needs: Access::Report,
+        arguments: &[
+            PHASE,
+            may("summary", Kind::Text, "What was done, in up to 50 words."),
+            may("artifacts", Kind::Texts, "Files that were made, relative to the top of the project."),
+            may("outputs", Kind::Values, "Values for later phases."),
+            may("commit", Kind::Text, "The commit with the work."),
+            may("remaining", Kind::Text, "What is left to do; the phase is not done while anything is."),
+            RUN,
+            COMPLEXITY,
+        ],
+        call: calls::report_done,
+    },
+    ToolEntry {
+        name: "report_fail",
+        about: "Report that a phase cannot be done. A person decides what follows.",
+        needs: Access::Report,
+        arguments: &[PHASE, must("reason", Kind::Text, "Why it cannot be done."), RUN, COMPLEXITY],
+        call: calls::report_fail,
+    },
+    ToolEntry {
+        name: "report_replan",
+        about: "Ask for a revision of the plan, or supply one of reported phases only. It may wait for a person's approval.",
+        needs: Access::Report,
+        arguments: &[
+            PHASE,
+            must("reason", Kind::Text, "Why the plan does not fit."),
+            may("plan", Kind::Object, "The new plan, as for `start`; left out: the plan's own command makes one."),
+            RUN,
+        ],
+        call: calls::report_replan,
+    },
+    ToolEntry {
+        name: "checkpoint",
+        about: "Take a checkpoint of a run now.",
+        needs: Access::Report,
+        arguments: &[
+            may("name", Kind::Text, "A name by which it is found again; one with a name is never pruned."),
+            RUN,
+        ],
+        call: calls::checkpoint,
+    },
+    ToolEntry {
+        name: "state_merge",
+        about: "Merge an object into the free-form state of a run (RFC 7396: null removes a key). It is part of every checkpoint.",
+        needs: Access::Report,
+        arguments: &[must("patch", Kind::Object, "What to merge."), RUN],
+        call: calls::state_merge,
+    },
+];
+
+/// The tools that a client with this access is offered.
+pub(super) fn offered(access: Access) -> impl Iterator<Item = &'static ToolEntry> {
+    TOOLS.iter().filter(move |tool| tool.needs == Access::Look || access == Access::Report)
+}
+
+impl ToolEntry {
+    /// As clients are told of it. None deletes anything or reaches beyond the project.
+    pub(super) fn described(&self) -> Tool {
+        let looks = self.needs == Access::Look;
+        let hints = ToolAnnotations::new().read_only(looks).destructive(false).idempotent(looks).open_world(false);
+        Tool::new(self.name, self.about, schema(self.arguments)).with_annotations(hints)
+    }
+}
