@@ -5,6 +5,7 @@
 //! the state), what it makes us want (`run/wanted.rs`), how it is shown (`view.rs` and the binary's `render/`), its
 //! schema (`schemas/event.json`, generated), and what the simulator's oracle says of it.
 
+mod agent;
 mod attempt_end;
 mod imported;
 mod stop;
@@ -12,6 +13,7 @@ mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use agent::{AgentBegun, AgentEnded, AgentHow, nano_usd, usd};
 pub use attempt_end::{Claimed, LeftRunning, Outcome};
 pub use imported::RunImported;
 use jiff::Timestamp;
@@ -89,6 +91,9 @@ pub enum Event {
         /// The snapshot from which the files that the phase writes are put back first.
         #[serde(default)]
         clean: Option<String>,
+        /// The agent that does it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent: Option<Box<AgentBegun>>,
     },
     /// An attempt of an earlier driver still lives, or never began: this driver has it now.
     AttemptAdopted {
@@ -121,6 +126,9 @@ pub enum Event {
         /// outside.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         around: Option<Box<Around>>,
+        /// The account of the agent that did it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent: Option<Box<AgentEnded>>,
     },
     /// The probe `done-when` of a phase was asked.
     PhaseProbed {

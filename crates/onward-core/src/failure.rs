@@ -37,6 +37,16 @@ pub enum FailureCode {
     PartFailed,
     /// Its child phases cannot be determined.
     CannotExpand,
+    /// The agent says that it could not do it, or says nothing.
+    AgentFailed,
+    /// Nobody is logged in at the agent.
+    NotLoggedIn,
+    /// It took all the turns that it may take.
+    MaxTurns,
+    /// It spent all that it may spend.
+    Budget,
+    /// The agent was not allowed to use a tool, and nothing proves that it did without.
+    Denied,
     /// It wants another plan and does not get it.
     NotReplanned,
     /// Recorded elsewhere, without a code.
@@ -62,6 +72,11 @@ impl FailureCode {
             Self::Silent => "silent",
             Self::PartFailed => "part-failed",
             Self::CannotExpand => "cannot-expand",
+            Self::AgentFailed => "agent-failed",
+            Self::NotLoggedIn => "not-logged-in",
+            Self::MaxTurns => "max-turns",
+            Self::Budget => "budget",
+            Self::Denied => "denied",
             Self::NotReplanned => "not-replanned",
             Self::Unknown => "unknown",
         }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::id::{CheckpointId, Generation, PhaseId, RunId, Seq};
+use crate::id::{Attempt, CheckpointId, Generation, PhaseId, RunId, Seq};
 
 const HASH_CHARS: usize = 8;
 /// By how many characters the hash grows each time an id was found taken.
@@ -48,6 +48,15 @@ pub fn checkpoint_id(run: &RunId, phase: Option<&PhaseId>, seq: Seq, now: Timest
 /// The idempotency key of a phase: the same for every attempt until it is deliberately done anew.
 pub fn attempt_key(run: &RunId, phase: &PhaseId, generation: Generation) -> String {
     blake3::hash(format!("{run}\n{phase}\n{generation}").as_bytes()).to_hex()[..32].to_owned()
+}
+
+/// The session that an agent is told to begin: a UUID (version 8), so that it is on record before the agent starts.
+pub fn session_id(run: &RunId, phase: &PhaseId, attempt: Attempt) -> String {
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&blake3::hash(format!("session\n{run}\n{phase}\n{attempt}").as_bytes()).as_bytes()[..16]);
+    (bytes[6], bytes[8]) = (bytes[6] & 0x0f | 0x80, bytes[8] & 0x3f | 0x80);
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
 }
 
 /// The key of "the same work": the plan at this path with these inputs.

@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 
 use crate::checkpoint::{FileModified, Trigger};
 use crate::event::{
-    LeftRunning, NoCommit, Orphans, Outcome, PlanRevised, RestoredState, RewindBegun, RunImported, RunResult,
-    RunRewound, SnapshotRef, StopRequest,
+    AgentEnded, LeftRunning, NoCommit, Orphans, Outcome, PlanRevised, RestoredState, RewindBegun, RunImported,
+    RunResult, RunRewound, SnapshotRef, StopRequest,
 };
 use crate::evidence::{Around, Evidence, WorldSeen};
 use crate::id::{Attempt, CheckpointId, PhaseId, RunId};
@@ -218,6 +218,8 @@ pub struct AttemptEnd {
     pub last_words: Option<Box<LastWords>>,
     /// Processes that it left behind.
     pub left_running: Vec<LeftRunning>,
+    /// The account of the agent that did it.
+    pub agent: Option<Box<AgentEnded>>,
 }
 
 /// The last lines that a failed attempt printed; secrets are cut out, the length is limited.
@@ -250,6 +252,7 @@ impl AttemptEnd {
             around: None,
             last_words: None,
             left_running: Vec::new(),
+            agent: None,
         }
     }
 }

@@ -1,6 +1,8 @@
 //! The words of onward and every decision it takes. Pure: no files, no clock, no randomness, no threads.
 
 pub mod agent;
+pub mod agent_failures;
+pub mod agent_prompt;
 pub mod auto_resume;
 pub mod checkpoint;
 pub mod chronicle;

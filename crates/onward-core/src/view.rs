@@ -1,15 +1,17 @@
 //! The read model: what every front end shows. Built from the run and from what was seen of its processes just now.
 
+mod agents;
 pub mod durations;
 pub mod live;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use agents::AgentRecord;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::event::{ArtifactSeen, LeftRunning, RunResult, StopReason};
+use crate::event::{ArtifactSeen, LeftRunning, RunResult, StopReason, usd};
 use crate::failure::FailureCode;
 use crate::id::{PhaseId, RunId};
 use crate::plan::{Phase, shown_names};
@@ -29,6 +31,8 @@ pub struct Alive {
     pub phases: BTreeSet<PhaseId>,
     /// Notes of phases at work, newer than the journal's.
     pub notes: BTreeMap<PhaseId, String>,
+    /// Sessions of agents at work, newer than the journal's.
+    pub sessions: BTreeMap<PhaseId, String>,
     /// When a phase at work last printed something or left a note.
     pub heard_at: Option<Timestamp>,
     pub now: Timestamp,
@@ -72,6 +76,9 @@ pub struct StatusView {
     /// How far a saved state says that its work is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub saved: Option<SavedProgress>,
+    /// The cost of all agents, in dollars; none where no agent was at work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
 }
 
 /// A time that is waited for.
@@ -142,6 +149,9 @@ pub struct PhaseRecord {
     /// The question to a person, or the work for somebody else, while it waits for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asks: Option<String>,
+    /// The coding agent that does it, from its first attempt on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentRecord>,
 }
 
 /// How far a saved state says that its work is.
@@ -269,6 +279,7 @@ pub fn removed_record(id: &PhaseId, state: &PhaseState) -> PhaseRecord {
         retry_at: None,
         replan: None,
         asks: None,
+        agent: state.agent.as_deref().map(AgentRecord::of),
     }
 }
 
@@ -304,6 +315,9 @@ pub fn status(run: &Run, alive: &Alive, warnings: Vec<String>) -> StatusView {
         let lives = alive.phases.contains(&phase.id);
         if let Some(note) = alive.notes.get(&phase.id) {
             record.note = Some(note.clone());
+        }
+        if let (Some(session), Some(agent)) = (alive.sessions.get(&phase.id), &mut record.agent) {
+            agent.session = Some(session.clone());
         }
         if let Some(awaited) = waits.get(&phase.id) {
             (record.waits_for, record.retry_at) = (Some(awaited.words()), Some(awaited.until));
@@ -346,6 +360,7 @@ pub fn status(run: &Run, alive: &Alive, warnings: Vec<String>) -> StatusView {
         waiting: waiting(run, alive),
         retry_at: run.retry_at().filter(|_| seen == RunStatus::Paused),
         saved: saved_progress(run),
+        cost_usd: run.cost_nano_usd().map(usd),
     }
 }
 

@@ -89,9 +89,7 @@ fn the_block_that_people_bring_is_taken_as_it_stands() {
     assert_eq!(
         warned,
         [
-            (7, "checkpoint.checkpoint_triggers.agent_complete"),
             (8, "checkpoint.checkpoint_triggers.conflict_events"),
-            (12, "checkpoint.retention.agent_complete"),
             (13, "checkpoint.retention.conflict_resolved"),
             (17, "checkpoint.storage.location"),
         ]

@@ -151,8 +151,12 @@ const MEANING: &[Row] = &[
         "`vendor`?",
     ),
     (Code::NotYetSupported, "onward: 1\nphases:\n  a: { run: x, resources: { cpus: 1 } }", 3, "`resources`"),
-    (Code::NotYetSupported, "onward: 1\nphases:\n  a: { run: x, on-interrupt: continue }", 3, "on-interrupt: continue"),
-    (Code::NotYetSupported, "onward: 1\ndefaults:\n  agent: { use: y }\nphases: { a: { run: x } }", 3, "`agent`"),
+    (
+        Code::NotYetSupported,
+        "onward: 1\nphases:\n  a: { agent: { prompt: x, worktree: own } }",
+        3,
+        "`agent.worktree: own`",
+    ),
     (
         Code::NotYetSupported,
         "onward: 1\nlimits:\n  l: { budget: { usd: 5 } }\nphases: { a: { run: x, limits: l } }",

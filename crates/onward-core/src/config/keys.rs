@@ -90,10 +90,7 @@ static TRIGGERS: Keys = Keys::of(
         field("run_start", Boolean, "When a run starts.").default("true").example("false"),
         field("phase_transition", Boolean, "After a phase.").default("true").example("false"),
         field("batch_complete", Boolean, "After a batch of phases.").default("true").example("false"),
-        field("agent_complete", Boolean, "After an agent gave something out.")
-            .default("false")
-            .example("true")
-            .not_yet(),
+        field("agent_complete", Boolean, "After an agent gave something out.").default("false").example("true"),
         field("conflict_events", Boolean, "Before a conflict is settled, and after.")
             .default("true")
             .example("false")
@@ -111,7 +108,7 @@ static RETENTION: Keys = Keys::of(
         field("run_start", COUNT, "Of a run.").default("1").example("2"),
         field("phase_transition", COUNT, "Of each phase.").default("-1").example("10"),
         field("batch_complete", COUNT, "Of each phase.").default("3").example("1"),
-        field("agent_complete", COUNT, "Of each phase.").default("1").example("2").not_yet(),
+        field("agent_complete", COUNT, "Of each phase.").default("1").example("2"),
         field("conflict_start", COUNT, "Of each phase.").default("-1").example("5").not_yet(),
         field("conflict_resolved", COUNT, "Of each phase.").default("-1").example("5").not_yet(),
         field("user_interrupt", COUNT, "Of a run.").default("1").example("2"),

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
-use super::keys;
 use super::meaning;
 use super::model::{Body, Need, Phase, Plan};
 use super::parse::{Parsed, PhaseOutline, cut, finished, outline, refused, too_large};
@@ -313,10 +312,4 @@ fn warn_of_markers(parts: &[PhaseRead<'_>], outlines: &[PhaseOutline], drafts: &
             faults.push(fault.help("tick them, or take the marker away: what is marked as complete is not done again"));
         }
     }
-    let agent = drafts.first().filter(|draft| draft.kind == "agent" && !keys::agents_are_known());
-    faults.extend(agent.map(|draft| {
-        let message = "an agent that does the phases is understood, but this version does not act on it yet";
-        let fault = Diagnostic::warning(Code::NotYetSupported, message).at(draft.place);
-        fault.help("without --agent and markdown.agent the phases are done by whoever reports in")
-    }));
 }

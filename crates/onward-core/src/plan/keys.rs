@@ -61,11 +61,6 @@ pub fn json_schema() -> serde_json::Value {
     schema
 }
 
-/// Whether this version has phases that agents do.
-pub(super) fn agents_are_known() -> bool {
-    AGENT_FIELD.unsupported(None).is_none()
-}
-
 /// The reference page of the plan file.
 pub fn reference_page() -> String {
     crate::document::reference::page(&PLAN)
@@ -129,9 +124,8 @@ const EFFECTS: Field =
     field("effects", Choice(Effects::WORDS), "Effects of doing it again.").default("files").example("external");
 const PRIORITY: Field =
     field("priority", Choice(Priority::WORDS), "Order among phases that are ready.").default("normal").example("high");
-const ON_INTERRUPT: Field = field("on-interrupt", Choice(OnInterrupt::WORDS), "How it goes on after an interruption.")
-    .example("rerun-clean")
-    .not_yet_as("continue");
+const ON_INTERRUPT: Field =
+    field("on-interrupt", Choice(OnInterrupt::WORDS), "How it goes on after an interruption.").example("rerun-clean");
 const ON_CHANGE: Field =
     field("on-change", Choice(OnChange::WORDS), "What happens if it is done and its definition changed.")
         .example("rerun");
@@ -147,9 +141,8 @@ const RESOURCES: Field =
     field("resources", Mapping(&RESOURCE), "Needs on a cluster.").example("{ cpus: 4, memory: 8GB }").not_yet();
 const FINGERPRINT: Field =
     field("fingerprint", COMMANDS, "Commands whose output joins the digest.").example("cc --version");
-const AGENT_FIELD: Field = field("agent", Mapping(&AGENT), "Done by a coding agent.")
-    .example("{ use: claude-code, prompt: Fix the tests }")
-    .not_yet();
+const AGENT_FIELD: Field =
+    field("agent", Mapping(&AGENT), "Done by a coding agent.").example("{ use: claude-code, prompt: Fix the tests }");
 const REPLAN_FIELD: Field =
     field("replan", Mapping(&REPLAN), "How this phase may change the plan.").example("{ when: [failed] }");
 
@@ -326,14 +319,22 @@ pub(super) static AGENT: Keys = Keys::of(
         field("context", OneOrMany(&Template), "Texts and files it is given to read.")
             .example("[issue, docs/design.md]"),
         field("result", Mapping(&RESULT), "The form of its answer.").example("{ schema: schemas/review.json }"),
-        field("session", Choice(&["continue", "new"]), "Whether an interrupted session goes on.").example("new"),
-        field("max-turns", POSITIVE, "Turns it may take.").example("40"),
-        field("worktree", Choice(&["never", "auto", "always"]), "Whether it works in a worktree of its own.")
-            .example("never"),
-        field("budget", BUDGET, "Its largest cost.").example("{ usd: 5 }"),
+        field("session", Choice(&["continue", "new"]), "Whether a later attempt goes on in the same session.")
+            .default("continue")
+            .example("new"),
+        field("max-turns", POSITIVE, "Turns it may take, all attempts together.").example("40"),
+        field("worktree", Choice(&["never", "own"]), "Whether it works in a git worktree of its own.")
+            .default("never")
+            .example("never")
+            .not_yet_as("own"),
+        field("budget", BUDGET, "Its largest cost, all attempts together.").example("{ usd: 5 }"),
         field("allow", OneOrMany(&Text), "Tools it may use.").example("[Edit, \"Bash(make:*)\"]"),
         field("deny", OneOrMany(&Text), "Tools it may not use.").example("[WebFetch]"),
-        field("arguments", OneOrMany(&Template), "Further arguments of its command.").example("[--verbose]"),
+        field("ask", OneOrMany(&Text), "Tools that a person approves one by one.")
+            .example("[\"Bash(git push:*)\"]")
+            .not_yet(),
+        field("args", OneOrMany(&Template), "Further arguments of its command.").example("[--verbose]"),
+        field("env", ENV, "Variables of the agent, beside those of the phase.").example("{ DEBUG: \"1\" }"),
     ],
 );
 

@@ -19,6 +19,7 @@ use crate::failure::FailureCode;
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId};
 use crate::mutant::{self, Mutant};
 use crate::patch::{self, Op};
+use crate::plan::Body;
 use crate::replan::EXIT_REPLAN;
 
 impl Run {
@@ -41,8 +42,9 @@ impl Run {
             event @ (Event::ApprovalAsked { .. } | Event::ApprovalAnswered { .. } | Event::Reported { .. }) => {
                 self.apply_what_others_said(event, at);
             }
-            Event::AttemptStarted { phase, attempt, generation, epoch, boot, clean } => {
+            Event::AttemptStarted { phase, attempt, generation, epoch, boot, clean, agent } => {
                 self.attempt_started(phase, (*attempt, *generation, *epoch), boot, clean.as_ref(), at);
+                self.agent_begun(phase, agent.as_deref());
             }
             Event::AttemptAdopted { phase, attempt, epoch, alive } => {
                 self.attempt_adopted(phase, *attempt, (*epoch, *alive));
@@ -182,6 +184,7 @@ impl Run {
             error,
             left_running,
             around,
+            agent,
         } = event
         else {
             return;
@@ -199,6 +202,7 @@ impl Run {
         if let Some(around) = around {
             self.around_seen(around, at);
         }
+        self.agent_ended(phase, (*attempt, outcome), error.as_ref(), agent.as_deref());
         self.probe_is_due(phase, outcome, claimed.as_deref());
     }
 
@@ -302,6 +306,9 @@ impl Run {
         self.mark_is_due(phase);
         self.not_limited(phase);
         self.make_due(Trigger::PhaseTransition, Some(phase));
+        if matches!(self.started.plan.phases[self.at(phase)].body, Body::Agent(_)) {
+            self.make_due(Trigger::AgentComplete, Some(phase));
+        }
     }
 
     fn adopted(&mut self, phase: &PhaseId, word: Option<Adoption>, recorded: &Recorded) {
@@ -357,6 +364,7 @@ impl Run {
                 state.seen = None;
                 state.artifacts.clear();
                 (state.commit_sha, state.base, state.adopted) = (None, None, None);
+                state.agent = state.agent.take().map(|agent| Box::new(agent.anew()));
             }
             match &mut state.attempt {
                 Some(attempt) => attempt.redo = true,
@@ -393,9 +401,9 @@ impl Run {
         }
         let joins = |due: &&mut Due| match trigger {
             Trigger::BatchComplete => due.waits,
+            Trigger::AgentComplete => due.phase.as_ref() == phase,
             Trigger::PhaseTransition
             | Trigger::RunStart
-            | Trigger::AgentComplete
             | Trigger::ConflictStart
             | Trigger::ConflictResolved
             | Trigger::Manual => false,

@@ -5,6 +5,7 @@
 //! [`wanted`].
 
 pub mod admission;
+pub mod agents;
 mod apply;
 pub mod cache;
 mod compound;

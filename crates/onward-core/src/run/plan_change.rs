@@ -51,7 +51,12 @@ impl Run {
             Event::WorldSeen { world, findings } => self.world_seen(world, findings, at),
             Event::PlanRevised(revised) => self.plan_revised(revised),
             Event::StaleAccepted { phase, seen } => self.stale_accepted(phase, seen.clone()),
-            Event::PhaseProbed { phase, answer, .. } => self.phase_probed(phase, *answer),
+            Event::PhaseProbed { phase, answer, error } => {
+                if let Some(error) = error {
+                    self.agent_was_wrong(phase, error);
+                }
+                self.phase_probed(phase, *answer);
+            }
             _ => unreachable!("nothing that was seen"),
         }
     }

@@ -2,6 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::agents;
 use super::apply::batch_number;
 use super::decide::ended::failed_for_good;
 use super::external_phases;
@@ -196,7 +197,7 @@ pub(super) fn is_wanted(run: &Run, at: usize) -> bool {
 fn next_attempt(run: &Run, now: Timestamp) -> Option<Event> {
     let at = schedule::next(run, now)?;
     let (phase, state) = (&run.plan().phases[at], &run.phases[at]);
-    if let Some(why) = uses_what_was_cut(run, phase) {
+    if let Some(why) = uses_what_was_cut(run, phase).or_else(|| agents::spent(phase, state.agent.as_deref())) {
         return Some(failed_for_good(run, phase, why.code, why.message));
     }
     Some(Event::AttemptStarted {
@@ -206,6 +207,7 @@ fn next_attempt(run: &Run, now: Timestamp) -> Option<Event> {
         epoch: run.epoch,
         boot: run.boot.clone(),
         clean: clean(phase, state),
+        agent: agents::begun(run, phase, state),
     })
 }
 

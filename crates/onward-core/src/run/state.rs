@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::agents::AgentState;
 use super::external_phases::ExternalState;
 use super::index::PlanIndex;
 use super::limits::LimitState;
@@ -196,6 +197,8 @@ pub struct PhaseState {
     pub rounds: Vec<String>,
     /// Processes that its last attempt left behind.
     pub left_running: Vec<LeftRunning>,
+    /// The agent that does it, from its first attempt on.
+    pub agent: Option<Box<AgentState>>,
 }
 
 /// A phase that was taken as done: by whose word, when, and why.
@@ -509,6 +512,7 @@ impl PhaseState {
             external: None,
             rounds: Vec::new(),
             left_running: Vec::new(),
+            agent: None,
             base: None,
             clean: false,
             opened: false,

@@ -1,5 +1,6 @@
 //! The rules of a run: inputs in, events out. Small stories in virtual time, told with one [`story::Story`].
 
+mod agents;
 mod auto_resume;
 #[path = "../common/mod.rs"]
 mod common;

@@ -5,7 +5,7 @@
 
 use std::env;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -18,16 +18,17 @@ use jiff::Timestamp;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, killpg, pthread_sigmask};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd;
 use onward_core::event::{LeftRunning, StopRequest, Urgency};
 use onward_core::mutant::{self, Defect};
 
-use super::capture::{Account, Capture, PipeRead};
+use super::capture::{Account, Capture, PipeRead, StreamKind};
 use super::ending::{EndCause, EndUnderWay, NextAct};
 use super::folder::AttemptFolder;
-use super::record::{self, AfterSuccess, ExitRecord, Main, ProcessEnd, RecordError, Spec, Started, Stop};
+use super::record::{self, AfterSuccess, ExitRecord, Main, ProcessEnd, RecordError, Session, Spec, Started, Stop};
 use super::wake::{AttendantWake, AttendantWoken};
 use crate::kill_point::reached;
 use crate::redact::{self, Digests, Secrets};
@@ -172,6 +173,7 @@ impl Attendant {
         self.drain();
         self.name_what_is_left();
         let account = self.capture.finish();
+        self.note_the_session();
         let mut exit = self.exit(account);
         reached("attend.before-exit-record");
         self.write_exit(&mut exit)?;
@@ -197,7 +199,7 @@ impl Attendant {
         let mut command = Command::new(program);
         command.args(arguments).current_dir(&self.spec.working_directory).process_group(0);
         // All that can fail comes before the phase does: once it lives, nothing says any more that it could not be started.
-        command.stdin(Stdio::null()).stdout(self.pipe()?).stderr(self.pipe()?);
+        command.stdin(self.stdin()?).stdout(self.pipe(StreamKind::Output)?).stderr(self.pipe(StreamKind::Errors)?);
         self.begun = StartMoment::now();
         // Our own handlers fall back to the defaults in the new program, and nothing is blocked or ignored for it.
         let child = command.spawn()?;
@@ -215,10 +217,26 @@ impl Attendant {
     }
 
     /// A pipe from which we read, as the end that the phase writes to.
-    fn pipe(&mut self) -> io::Result<OwnedFd> {
+    fn pipe(&mut self, kind: StreamKind) -> io::Result<OwnedFd> {
         let (ours, theirs) = unistd::pipe2(OFlag::O_CLOEXEC)?;
-        self.capture.add(ours, &self.secrets)?;
+        self.capture.add(ours, kind, &self.secrets)?;
         Ok(theirs)
+    }
+
+    /// A text for the phase as an unnamed file in memory: nobody has to be there to feed it, and it is never on disk.
+    fn stdin(&self) -> io::Result<Stdio> {
+        let Some(text) = &self.spec.stdin else { return Ok(Stdio::null()) };
+        let mut file = File::from(memfd_create(c"onward-stdin", MFdFlags::MFD_CLOEXEC)?);
+        file.write_all(text.as_bytes())?;
+        file.rewind()?;
+        Ok(file.into())
+    }
+
+    /// Puts the session that an agent has named since on record. Without the record only an orphan's session is not known.
+    fn note_the_session(&mut self) {
+        if let Some(id) = self.capture.new_session() {
+            let _ = record::write(self.folder.path(), &Session { id });
+        }
     }
 
     /// Why the phase could not be started, with the usual suspect named: a missing folder gives the same error as a missing program.
@@ -263,6 +281,7 @@ impl Attendant {
             self.capture.take(place, now);
         }
         self.capture.write_waiting(now);
+        self.note_the_session();
         let woken = self.wake.take();
         self.reap()?;
         if woken.asked || woken.hurried || woken.told {

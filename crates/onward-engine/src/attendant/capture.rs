@@ -12,6 +12,9 @@ use std::time::{Duration, Instant};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
+use onward_core::agent::FRAME_BYTES_MAX;
+
+use super::agent_output::FrameSink;
 use super::record::Spec;
 use crate::redact::{Redactor, Secrets};
 
@@ -25,8 +28,43 @@ const LINE_WAIT_MAX: Duration = Duration::from_millis(200);
 /// The two pipes of a phase and the files behind them.
 pub(super) struct Capture {
     streams: Vec<Stream>,
-    log: OutputFiles,
+    sinks: Sinks,
     buffer: Box<[u8]>,
+}
+
+/// The file descriptor of the phase that a pipe is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StreamKind {
+    Output,
+    Errors,
+}
+
+/// Where the bytes of the pipes go.
+struct Sinks {
+    log: OutputFiles,
+    /// Of a coding agent.
+    frames: Option<FrameSink>,
+}
+
+impl Sinks {
+    fn write(&mut self, from: StreamKind, bytes: &[u8]) {
+        match (&mut self.frames, from) {
+            (Some(frames), StreamKind::Output) => {
+                let said = frames.frames(bytes);
+                self.log.write(said.as_bytes());
+            }
+            (Some(frames), StreamKind::Errors) => {
+                frames.errors(bytes);
+                self.log.write(bytes);
+            }
+            (None, _) => self.log.write(bytes),
+        }
+    }
+
+    /// A frame is of use only as a whole.
+    fn takes_whole_lines(&self, from: StreamKind) -> bool {
+        self.frames.is_some() && from == StreamKind::Output
+    }
 }
 
 /// The result of one read from a pipe.
@@ -50,15 +88,22 @@ pub(super) struct Account {
 impl Capture {
     pub(super) fn new(spec: &Spec) -> Self {
         let buffer = vec![0; READ_BYTES_MAX].into_boxed_slice();
-        Self { streams: Vec::new(), log: OutputFiles::new(spec), buffer }
+        let sinks = Sinks { log: OutputFiles::new(spec, OUTPUT), frames: FrameSink::new(spec) };
+        Self { streams: Vec::new(), sinks, buffer }
     }
 
     /// Reads from this pipe from now on, without ever waiting in it.
-    pub(super) fn add(&mut self, pipe: OwnedFd, secrets: &Arc<Secrets>) -> io::Result<()> {
+    pub(super) fn add(&mut self, pipe: OwnedFd, kind: StreamKind, secrets: &Arc<Secrets>) -> io::Result<()> {
         fcntl(&pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
         let redactor = Redactor::with(Arc::clone(secrets));
-        self.streams.push(Stream { pipe: Some(File::from(pipe)), redactor, line: Vec::new(), waiting_since: None });
+        let pipe = Some(File::from(pipe));
+        self.streams.push(Stream { kind, pipe, redactor, line: Vec::new(), waiting_since: None });
         Ok(())
+    }
+
+    /// The session of an agent, if another one was named since this was last asked.
+    pub(super) fn new_session(&mut self) -> Option<String> {
+        self.sinks.frames.as_mut()?.new_session()
     }
 
     /// The pipes that are still open, each with its place.
@@ -73,17 +118,17 @@ impl Capture {
         let Some(pipe) = stream.pipe.as_mut() else { return PipeRead::End };
         match pipe.read(&mut self.buffer) {
             Ok(0) => {
-                stream.close(&mut self.log);
+                stream.close(&mut self.sinks);
                 PipeRead::End
             }
             Ok(count) => {
-                stream.push(&self.buffer[..count], &mut self.log, now);
+                stream.push(&self.buffer[..count], &mut self.sinks, now);
                 PipeRead::Bytes
             }
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => PipeRead::Nothing,
             Err(error) => {
-                self.log.note_error(&error);
-                stream.close(&mut self.log);
+                self.sinks.log.note_error(&error);
+                stream.close(&mut self.sinks);
                 PipeRead::End
             }
         }
@@ -98,7 +143,7 @@ impl Capture {
     pub(super) fn write_waiting(&mut self, now: Instant) {
         for stream in &mut self.streams {
             if stream.waiting_since.is_some_and(|since| now >= since + LINE_WAIT_MAX) {
-                stream.write_line(&mut self.log);
+                stream.write_line(&mut self.sinks);
             }
         }
     }
@@ -106,14 +151,16 @@ impl Capture {
     /// Closes the pipes and writes what was held back.
     pub(super) fn finish(&mut self) -> Account {
         for stream in &mut self.streams {
-            stream.close(&mut self.log);
+            stream.close(&mut self.sinks);
         }
         let redacted = self.streams.iter().map(|stream| stream.redactor.count()).sum();
-        Account { bytes: self.log.bytes, dropped_bytes: self.log.dropped, error: self.log.error.take(), redacted }
+        let log = &mut self.sinks.log;
+        Account { bytes: log.bytes, dropped_bytes: log.dropped, error: log.error.take(), redacted }
     }
 }
 
 struct Stream {
+    kind: StreamKind,
     pipe: Option<File>,
     redactor: Redactor,
     /// The part of a line whose end has not come yet.
@@ -122,40 +169,56 @@ struct Stream {
 }
 
 impl Stream {
-    fn push(&mut self, bytes: &[u8], log: &mut OutputFiles, now: Instant) {
+    fn push(&mut self, bytes: &[u8], sinks: &mut Sinks, now: Instant) {
         self.redactor.push(bytes, &mut self.line);
         let whole = self.line.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-        if self.line.len() - whole > LINE_BYTES_MAX {
-            self.write_line(log);
+        let whole_lines = sinks.takes_whole_lines(self.kind);
+        let line_bytes_max = if whole_lines { FRAME_BYTES_MAX } else { LINE_BYTES_MAX };
+        if self.line.len() - whole > line_bytes_max {
+            self.write_line(sinks);
             return;
         }
         if whole > 0 {
-            log.write(&self.line[..whole]);
+            sinks.write(self.kind, &self.line[..whole]);
             self.line.drain(..whole);
             self.waiting_since = None;
         }
-        if !self.line.is_empty() {
+        if !self.line.is_empty() && !whole_lines {
             self.waiting_since.get_or_insert(now);
         }
     }
 
-    fn write_line(&mut self, log: &mut OutputFiles) {
-        log.write(&self.line);
+    fn write_line(&mut self, sinks: &mut Sinks) {
+        sinks.write(self.kind, &self.line);
         self.line.clear();
         self.waiting_since = None;
     }
 
-    fn close(&mut self, log: &mut OutputFiles) {
+    fn close(&mut self, sinks: &mut Sinks) {
         self.pipe = None;
         self.redactor.finish(&mut self.line);
-        self.write_line(log);
+        self.write_line(sinks);
     }
 }
 
+/// Names of the files of one output.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OutputNames {
+    pub(crate) head: &'static str,
+    pub(crate) older: &'static str,
+    pub(crate) newer: &'static str,
+    pub(crate) dropped: &'static str,
+}
+
+/// All that a phase printed, in the form for people.
+pub(crate) const OUTPUT: OutputNames =
+    OutputNames { head: "output", older: "tail.0", newer: "tail.1", dropped: "dropped" };
+
 /// The files: `output` takes the beginning; when it is full, `tail.1` takes what follows, and each time that is full it becomes
 /// `tail.0` in place of the one before. So the end of the output is always there, in that order, and the files never grow further.
-struct OutputFiles {
+pub(super) struct OutputFiles {
     folder: PathBuf,
+    names: OutputNames,
     head: Option<File>,
     head_left: u64,
     tail: Option<File>,
@@ -169,9 +232,10 @@ struct OutputFiles {
 }
 
 impl OutputFiles {
-    fn new(spec: &Spec) -> Self {
+    pub(super) fn new(spec: &Spec, names: OutputNames) -> Self {
         Self {
             folder: spec.folder.clone(),
+            names,
             head: None,
             head_left: spec.output_head_bytes_max,
             tail: None,
@@ -184,13 +248,18 @@ impl OutputFiles {
         }
     }
 
-    fn write(&mut self, bytes: &[u8]) {
+    /// The same with other limits: so much of the beginning, and so much of the end.
+    pub(super) fn limited(spec: &Spec, names: OutputNames, bytes_max: u64) -> Self {
+        Self { head_left: bytes_max, tail_bytes_max: (bytes_max / 2).max(1), ..Self::new(spec, names) }
+    }
+
+    pub(super) fn write(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
         let split = usize::try_from(self.head_left).map_or(bytes.len(), |left| left.min(bytes.len()));
         let (head, mut rest) = bytes.split_at(split);
         if !head.is_empty() {
             self.head_left -= head.len() as u64;
-            let result = write_to(&mut self.head, &self.folder.join("output"), head);
+            let result = write_to(&mut self.head, &self.folder.join(self.names.head), head);
             self.account(head, result);
         }
         while !rest.is_empty() {
@@ -200,7 +269,7 @@ impl OutputFiles {
             let room = usize::try_from(self.tail_bytes_max - self.tail_bytes).unwrap_or(rest.len());
             let (now, later) = rest.split_at(room.min(rest.len()));
             self.tail_bytes += now.len() as u64;
-            let result = write_to(&mut self.tail, &self.folder.join("tail.1"), now);
+            let result = write_to(&mut self.tail, &self.folder.join(self.names.newer), now);
             self.account(now, result);
             rest = later;
         }
@@ -210,7 +279,7 @@ impl OutputFiles {
     fn turn(&mut self) {
         self.tail = None;
         self.dropped += self.older_tail_bytes;
-        let turned = fs::rename(self.folder.join("tail.1"), self.folder.join("tail.0"));
+        let turned = fs::rename(self.folder.join(self.names.newer), self.folder.join(self.names.older));
         if let Err(error) = turned {
             self.note_error(&error);
         }
@@ -218,7 +287,7 @@ impl OutputFiles {
         self.tail_bytes = 0;
         if self.dropped > 0 {
             // For those who read while the phase still runs; afterwards the record has the exact number.
-            let result = open_new(&self.folder.join("dropped"))
+            let result = open_new(&self.folder.join(self.names.dropped))
                 .and_then(|file| file.write_all_at(format!("{:020}\n", self.dropped).as_bytes(), 0));
             if let Err(error) = result {
                 self.note_error(&error);

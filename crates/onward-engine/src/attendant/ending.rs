@@ -117,6 +117,8 @@ mod tests {
             secret_values: Vec::new(),
             folder: "/".into(),
             after_success: AfterSuccess::LetBe,
+            stdin: None,
+            client: None,
         }
     }
 

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use onward_core::id::{Attempt, PhaseId, RunId};
 
-use super::record::{self, AttemptRecord, ExitRecord, Main, RECORD_BYTES_MAX, RecordError, Started, Stop};
+use super::record::{self, AttemptRecord, ExitRecord, Main, RECORD_BYTES_MAX, RecordError, Session, Started, Stop};
 use crate::sys::process::{AttemptMark, Member, Pid};
 
 /// `attempts`, the run, the phase and the number of the attempt: the levels of folders below the store.
@@ -165,6 +165,11 @@ impl AttemptFolder {
 
     pub fn stop(&self) -> Result<Option<Stop>, RecordError> {
         self.record()
+    }
+
+    /// The session that an agent has named; none where there is none, or nobody can read it.
+    pub(crate) fn session(&self) -> Option<String> {
+        self.record::<Session>().ok().flatten().map(|session| session.id)
     }
 
     fn record<T: AttemptRecord>(&self) -> Result<Option<T>, RecordError> {

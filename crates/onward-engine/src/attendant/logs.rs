@@ -9,6 +9,8 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
+use super::agent_output::{ERRORS, FRAMES};
+use super::capture::{OUTPUT, OutputNames};
 use super::folder::{AttemptFolder, check_plain, open_plain};
 use crate::redact::Secrets;
 
@@ -76,13 +78,27 @@ pub(crate) fn outputs_fit(outputs: &BTreeMap<String, String>) -> Result<(), Outp
 impl AttemptFolder {
     /// The output so far. While the phase runs this is what is kept at the moment.
     pub fn read_output(&self) -> io::Result<Output> {
+        self.read_parts(OUTPUT, self.left_out()?)
+    }
+
+    /// The frames of an agent so far, with a line of its own where a part was left out.
+    pub(crate) fn read_frames(&self) -> io::Result<Output> {
+        let dropped = open_if_there(&self.path().join(FRAMES.dropped))?.is_some();
+        self.read_parts(FRAMES, u64::from(dropped))
+    }
+
+    /// The end of what an agent printed on its standard error.
+    pub(crate) fn errors_end(&self, bytes_max: u64) -> io::Result<Vec<u8>> {
+        self.end_of([ERRORS.newer, ERRORS.older, ERRORS.head], bytes_max)
+    }
+
+    fn read_parts(&self, names: OutputNames, left_out: u64) -> io::Result<Output> {
         let mut parts: VecDeque<Box<dyn Read + Send>> = VecDeque::new();
         // The newest file is opened first: if it gets the older one's name in between, it is found twice and shown once.
-        let newer = open_if_there(&self.path().join("tail.1"))?;
-        let older = open_if_there(&self.path().join("tail.0"))?;
+        let newer = open_if_there(&self.path().join(names.newer))?;
+        let older = open_if_there(&self.path().join(names.older))?;
         let older = older.filter(|older| !newer.as_ref().is_some_and(|newer| same_file(older, newer)));
-        parts.extend(open_if_there(&self.path().join("output"))?.map(boxed));
-        let left_out = self.left_out()?;
+        parts.extend(open_if_there(&self.path().join(names.head))?.map(boxed));
         if left_out > 0 {
             let line = format!("\n[… {left_out} bytes left out …]\n");
             parts.push_back(Box::new(Cursor::new(line.into_bytes())));
@@ -98,8 +114,13 @@ impl AttemptFolder {
 
     /// The last bytes that were printed, at most so many.
     pub fn output_end(&self, bytes_max: u64) -> io::Result<Vec<u8>> {
+        self.end_of([OUTPUT.newer, OUTPUT.older, OUTPUT.head], bytes_max)
+    }
+
+    /// The last bytes of these files, the last one first.
+    fn end_of(&self, names: [&str; 3], bytes_max: u64) -> io::Result<Vec<u8>> {
         let mut end = Vec::new();
-        for name in ["tail.1", "tail.0", "output"] {
+        for name in names {
             let wanted = bytes_max - end.len() as u64;
             if wanted == 0 {
                 break;

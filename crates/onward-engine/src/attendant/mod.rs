@@ -11,10 +11,13 @@
 //! | `EXIT` | attendant | the outcome; it counts whatever else is or is not there |
 //! | `STOP` | driver | who wants the phase to end, and how urgently |
 //! | `output`, `tail.0`, `tail.1`, `dropped` | attendant | the beginning and the end of what was printed, and how much was left out |
+//! | `SESSION` | attendant | the session that an agent named last |
+//! | `frames…`, `errors…` | attendant | what an agent printed, as it came; `output` then has it for people |
 //! | `result`, `progress`, `summary` | phase | its outputs, its notes, what it says about its work |
 //! | `verify.log` | driver | what the checks of the phase printed |
 //! | `attendant.log` | attendant | why it could not do its duty; absent when all is well |
 
+mod agent_output;
 mod attend;
 mod capture;
 mod end_attempt;
@@ -30,6 +33,7 @@ mod spawn;
 mod survivors;
 mod wake;
 
+pub use agent_output::ClientOrders;
 pub use attend::main;
 pub(crate) use end_attempt::end_attempt;
 pub use find::{Adopted, AttemptFound, StopReached, ask_to_stop, find, is_at_work, kill};

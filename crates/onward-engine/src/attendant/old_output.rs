@@ -12,7 +12,18 @@ use onward_store::private;
 use super::folder::AttemptFolder;
 
 /// The files of the output, the one that is left with a line in it first.
-const FILES: [&str; 4] = ["output", "tail.0", "tail.1", super::logs::CHECKS];
+const FILES: [&str; 10] = [
+    "output",
+    "tail.0",
+    "tail.1",
+    super::logs::CHECKS,
+    "frames",
+    "frames.0",
+    "frames.1",
+    "errors",
+    "errors.0",
+    "errors.1",
+];
 const DELETED: &str = "[the output of this attempt was deleted when its time was over]\n";
 
 /// The outputs of a run that are still there, but for the last one of each phase.

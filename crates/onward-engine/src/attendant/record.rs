@@ -13,6 +13,7 @@ use onward_core::event::{LeftRunning, StopRequest, Urgency};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::agent_output::ClientOrders;
 use crate::redact::{Digests, SecretNames};
 use crate::sys::process::{self, Member, Pid};
 
@@ -55,6 +56,12 @@ pub struct Spec {
     /// The attempt's folder, as an absolute path.
     pub folder: PathBuf,
     pub after_success: AfterSuccess,
+    /// The text on standard input; none: nothing can be read there.
+    #[serde(default)]
+    pub stdin: Option<String>,
+    /// The coding agent that is started, where it is one.
+    #[serde(default)]
+    pub client: Option<ClientOrders>,
 }
 
 /// The treatment of processes that a phase left behind when it succeeded. Where it did not succeed they are ended.
@@ -103,6 +110,13 @@ pub(crate) struct Main {
     /// In clock ticks since boot.
     pub(crate) start_time: u64,
     pub(crate) boot_id: String,
+}
+
+/// The session in which an agent works: written anew whenever its frames name another one, so that it is known also where nobody
+/// comes to read them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Session {
+    pub id: String,
 }
 
 /// How an attempt ended.
@@ -184,6 +198,10 @@ impl AttemptRecord for Started {
 
 impl AttemptRecord for Main {
     const NAME: &'static str = "MAIN";
+}
+
+impl AttemptRecord for Session {
+    const NAME: &'static str = "SESSION";
 }
 
 impl AttemptRecord for ExitRecord {

@@ -1,5 +1,6 @@
 //! Going on with a run: the one place where facts are decided and made durable, and the loop around it.
 
+pub(crate) mod agent_end;
 mod attempt_files;
 pub(crate) mod committer;
 mod driver;

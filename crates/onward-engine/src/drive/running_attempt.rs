@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use jiff::tz::TimeZone;
-use onward_core::event::{LeftRunning, Outcome, StopRequest, Urgency};
+use onward_core::event::{AgentEnded, AgentHow, LeftRunning, Outcome, StopRequest, Urgency};
 use onward_core::id::Attempt;
 use onward_core::input::{AttemptEnd, LastWords};
 use onward_core::tail::TAIL_BYTES_MAX;
@@ -28,6 +28,9 @@ const ASKED_TIME_MAX: Duration = Duration::from_millis(Spec::GRACE_INT_MS + Spec
 const KILL_TIME_MAX: Duration = Duration::from_millis(1_200);
 /// How much longer one may take of which nothing is left but itself: it reads the rest of the output and writes the outcome.
 const LAST_TIME_MAX: Duration = Duration::from_millis(Spec::DRAIN_MS + 500);
+
+/// Words of a summary.
+const SUMMARY_WORDS_MAX: usize = 50;
 
 /// Stands in the place of what a phase wrote itself.
 const NOT_SHOWN: &str = "not shown: its attendant died, and this shell does not know all of its secrets";
@@ -103,7 +106,7 @@ impl Flight {
                 None => By::Lock,
             },
             Some(AttemptFound::NeverStarted) => return Landed::NeverStarted,
-            Some(AttemptFound::Unknown) => return Landed::Ended(unknown(&folder)),
+            Some(AttemptFound::Unknown) => return Landed::Ended(unknown(&folder, &after)),
             Some(AttemptFound::Alive(adopted)) => By::Adopted(adopted),
             Some(AttemptFound::Holding) | None => By::Lock,
         };
@@ -181,13 +184,14 @@ impl Flight {
                 return AttemptLook::AtWork;
             }
             // Its own attendant was started from that folder: if the folder is gone, somebody took it away.
-            AttemptFound::NeverStarted if !self.folder.path().exists() => Some(unknown(&self.folder)),
+            AttemptFound::NeverStarted if !self.folder.path().exists() => Some(unknown(&self.folder, &self.look)),
             AttemptFound::NeverStarted => Some(AttemptEnd::bare(Outcome::NeverRan)),
             AttemptFound::Unknown => Some(match self.asked {
-                Some((by, _)) => {
-                    AttemptEnd { outcome: Outcome::Stopped { by, said_done: false }, ..unknown(&self.folder) }
-                }
-                None => unknown(&self.folder),
+                Some((by, _)) => AttemptEnd {
+                    outcome: Outcome::Stopped { by, said_done: false },
+                    ..unknown(&self.folder, &self.look)
+                },
+                None => unknown(&self.folder, &self.look),
             }),
         };
         end.map_or(AttemptLook::Nothing, |end| AttemptLook::Over(Box::new(end)))
@@ -307,7 +311,12 @@ fn note(folder: &AttemptFolder) -> Option<String> {
     folder.read_note(&secrets()).unwrap_or_default()
 }
 
-fn unknown(folder: &AttemptFolder) -> AttemptEnd {
+fn unknown(folder: &AttemptFolder, look: &ProofLook) -> AttemptEnd {
+    let agent = look.agent.as_ref().filter(|_| folder.path().exists()).map(|reading| reading.account(folder, None));
+    AttemptEnd { agent, ..unknown_of_files(folder) }
+}
+
+fn unknown_of_files(folder: &AttemptFolder) -> AttemptEnd {
     if !folder.is_clean_with(&secrets()) {
         // No note: the next attempt would take it for its own.
         let summary = folder.has_own_words().then(|| NOT_SHOWN.to_owned());
@@ -334,19 +343,32 @@ fn end_of(folder: &AttemptFolder, exit: &ExitRecord, look: &ProofLook) -> Option
         Err(OutputsError::Unreadable(why)) if process::is_shortage(&why) => return None,
         read => read.map_err(|why| why.to_string()),
     };
+    let agent = look.agent.as_ref().filter(|_| !matches!(outcome, Outcome::CouldNotStart { .. }));
+    let agent = agent.map(|reading| reading.account(folder, Some(exit)));
+    let answer = agent.iter().flat_map(|agent| agent.answer.clone());
+    let outputs = outputs.map(|outputs| answer.chain(outputs).collect());
+    let summary = folder.read_summary(&secrets()).unwrap_or_default().filter(|_| clean);
+    let summary = summary.or_else(|| agent.as_deref().and_then(last_word));
     Some(AttemptEnd {
         seen: if says_done(&outcome) { look.at_the_end(folder) } else { None },
         outcome,
         ended_at: Some(exit.ended_at),
         duration_ms: Some(exit.duration_ms),
         note: note(folder).filter(|_| clean),
-        summary: folder.read_summary(&secrets()).unwrap_or_default().filter(|_| clean),
+        summary,
         outputs,
         head: None,
         around: None,
         last_words,
+        agent,
         left_running: exit.left_running.iter().map(left_running).collect(),
     })
+}
+
+/// The last word of an agent that is done is the summary of its work.
+fn last_word(agent: &AgentEnded) -> Option<String> {
+    let words: Vec<&str> = agent.text.as_deref()?.split_whitespace().take(SUMMARY_WORDS_MAX).collect();
+    (agent.how == AgentHow::Done && !words.is_empty()).then(|| words.join(" "))
 }
 
 fn left_running(one: &LeftRunning) -> LeftRunning {

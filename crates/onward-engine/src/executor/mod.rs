@@ -1,3 +1,4 @@
 //! How attempts are performed.
 
+pub(crate) mod agent;
 pub(crate) mod shell;

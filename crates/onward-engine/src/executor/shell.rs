@@ -1,4 +1,4 @@
-//! An attempt at a `run` phase: its folder, its environment, what its attendant is told.
+//! An attempt at a phase: its folder, its environment, what its attendant is told.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -14,7 +14,8 @@ use onward_core::run::context::{ExpressionContext, Outside, variables_asked_for}
 use onward_core::run::{Before, Run};
 use onward_store::private;
 
-use crate::attendant::{AfterSuccess, AttemptFolder, Spec, tree_value};
+use crate::attendant::{AfterSuccess, AttemptFolder, ClientOrders, Spec, tree_value};
+use crate::executor::agent;
 use crate::project::Project;
 use crate::redact::{self, MARK};
 
@@ -33,6 +34,16 @@ pub(crate) enum PrepareTrouble {
     Machine(String),
 }
 
+/// The part of the attendant's orders that depends on who does the phase.
+pub(crate) struct StartOrders {
+    pub(crate) argv: Vec<String>,
+    pub(crate) stdin: Option<String>,
+    pub(crate) client: Option<ClientOrders>,
+    pub(crate) env_set: Vec<(String, String)>,
+    pub(crate) env_removed: Vec<String>,
+    pub(crate) after_success: AfterSuccess,
+}
+
 /// Makes the attempt's folder and works out its environment.
 pub(crate) fn prepare(
     project: &Project,
@@ -40,22 +51,40 @@ pub(crate) fn prepare(
     phase: &Phase,
     attempt: Attempt,
 ) -> Result<PreparedAttempt, PrepareTrouble> {
-    let Body::Run { script, shell } = &phase.body else {
-        return Err(PrepareTrouble::Phase(format!("phase {} is not a shell phase", phase.id)));
-    };
     let folder = folder(project, run, &phase.id, attempt);
     folder.create().map_err(|why| PrepareTrouble::Machine(why.to_string()))?;
     let scratch = scratch(project, run, &phase.id).map_err(PrepareTrouble::Machine)?;
     hand_on_the_note(&folder, run, &phase.id).map_err(PrepareTrouble::Machine)?;
     let tag = folder.tag();
-    let env = environment(run, phase, &folder, &scratch, &tag).map_err(PrepareTrouble::Phase)?;
-    let script = redact::whole_text(script).map_err(PrepareTrouble::Phase)?;
+    let mut env = environment(run, phase, &folder, &scratch, &tag).map_err(PrepareTrouble::Phase)?;
+    let orders = match &phase.body {
+        Body::Run { script, shell } => {
+            let script = redact::whole_text(script).map_err(PrepareTrouble::Phase)?;
+            let argv = shell.iter().cloned().chain(["-c".to_owned(), script]).collect();
+            StartOrders {
+                argv,
+                stdin: None,
+                client: None,
+                env_set: Vec::new(),
+                env_removed: Vec::new(),
+                after_success: AfterSuccess::LetBe,
+            }
+        }
+        Body::Agent(_) => agent::orders(project, run, phase, attempt).map_err(PrepareTrouble::Phase)?,
+        Body::Approval(_) | Body::External(_) | Body::Uses(_) => {
+            return Err(PrepareTrouble::Phase(format!("phase {} is for others to do", phase.id)));
+        }
+    };
+    env.retain(|(name, _)| !orders.env_removed.iter().any(|removed| name == removed.as_str()));
+    for (name, value) in &orders.env_set {
+        set(&mut env, name, value.into());
+    }
     let spec = Spec {
         run: run.id.to_string(),
         phase: phase.id.to_string(),
         attempt: attempt.0,
         tag,
-        argv: found(shell, &env).into_iter().chain(["-c".to_owned(), script]).collect(),
+        argv: found(&orders.argv, &env),
         working_directory: top(project, run).join(phase.working_directory.as_deref().unwrap_or(".")),
         timeout_ms: phase.timeout.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
         grace_int_ms: Spec::GRACE_INT_MS,
@@ -67,7 +96,9 @@ pub(crate) fn prepare(
         secret_names: redact::names(),
         secret_values: redact::given(),
         folder: folder.path().to_owned(),
-        after_success: AfterSuccess::LetBe,
+        after_success: orders.after_success,
+        stdin: orders.stdin,
+        client: orders.client,
     };
     Ok(PreparedAttempt { folder, spec, env })
 }

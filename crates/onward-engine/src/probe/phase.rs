@@ -12,6 +12,7 @@ use onward_store::private;
 use super::surroundings_at_end::WorldWatch;
 use super::{command, files};
 use crate::attendant::{AttemptFolder, open_plain};
+use crate::drive::agent_end::AgentReading;
 use crate::executor::shell;
 use crate::project::{FOLDER, Project};
 use crate::redact::file_names::{FileNames, NamesFor};
@@ -106,12 +107,15 @@ pub(crate) struct ProofLook {
     top: PathBuf,
     writes: Vec<String>,
     pub(crate) around: WorldWatch,
+    /// Where an agent does it.
+    pub(crate) agent: Option<Box<AgentReading>>,
 }
 
 impl ProofLook {
     pub(crate) fn of(project: &Project, run: &Run, phase: &Phase) -> Self {
         let (writes, around) = (filled(run, phase, &phase.writes), WorldWatch::of(project, run));
-        Self { top: project.top.clone(), writes, around }
+        let agent = AgentReading::of(project, run, phase).map(Box::new);
+        Self { top: project.top.clone(), writes, around, agent }
     }
 
     /// The evidence of an attempt that is done: as it was when it began, and what it leaves behind.

@@ -573,6 +573,9 @@ pub(crate) fn alive(project: &Project, run: &Run, driver: Option<DriverView>) ->
             alive.phases.insert(phase.id.clone());
         }
         alive.heard_at = alive.heard_at.max(folder.last_sign());
+        if let Some(session) = state.agent.as_ref().and_then(|_| folder.session()) {
+            alive.sessions.insert(phase.id.clone(), session);
+        }
         if let Some(note) = running_attempt::note_shown(&folder) {
             alive.notes.insert(phase.id.clone(), note);
         }

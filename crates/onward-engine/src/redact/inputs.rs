@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use onward_core::event::{NoCommit, Outcome};
+use onward_core::event::{AgentEnded, AgentHow, NoCommit, Outcome};
 use onward_core::input::{AttemptEnd, DoneSaid, Input, Posted, Says};
 use onward_core::patch::Op;
 use onward_core::plan::Plan;
@@ -240,7 +240,35 @@ fn end(end: AttemptEnd) -> AttemptEnd {
         summary: optional(end.summary),
         outputs: end.outputs.and_then(|all| demand_outputs_apart(&all).map(|()| outputs(all))).map_err(text),
         last_words,
+        agent: end.agent.map(|agent| Box::new(account(*agent))),
         ..end
+    }
+}
+
+/// The account of an agent, in its own words and in those of its client.
+fn account(ended: AgentEnded) -> AgentEnded {
+    let how = match ended.how {
+        AgentHow::Limited { until, said } => AgentHow::Limited { until, said: text(said) },
+        AgentHow::Overloaded { message } => AgentHow::Overloaded { message: text(message) },
+        AgentHow::NotLoggedIn { message } => AgentHow::NotLoggedIn { message: text(message) },
+        AgentHow::Deferred { tool, input } => AgentHow::Deferred { tool: text(tool), input: text(input) },
+        AgentHow::Failed { message } => AgentHow::Failed { message: text(message) },
+        plain @ (AgentHow::Done
+        | AgentHow::Exhausted
+        | AgentHow::SessionUnknown
+        | AgentHow::SessionInUse
+        | AgentHow::Interrupted
+        | AgentHow::MaxTurns
+        | AgentHow::Budget
+        | AgentHow::NoResult) => plain,
+    };
+    AgentEnded {
+        how,
+        text: optional(ended.text),
+        denied: each(ended.denied),
+        answer: outputs(ended.answer),
+        model: optional(ended.model),
+        ..ended
     }
 }
 

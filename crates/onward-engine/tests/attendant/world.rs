@@ -188,6 +188,8 @@ fn spec(tag: &str, working_directory: &Path) -> Spec {
         secret_values: Vec::new(),
         folder: PathBuf::new(),
         after_success: AfterSuccess::LetBe,
+        stdin: None,
+        client: None,
     }
 }
 

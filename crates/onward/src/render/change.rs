@@ -6,9 +6,11 @@ use onward_core::event::{Event, LeftRunning, Outcome, PhaseError, ProbeAnswer, R
 use onward_core::id::PhaseId;
 use onward_core::resume::{Finding, Weight};
 use onward_core::run::Run;
-use onward_core::view;
+use onward_core::view::{self, AgentRecord};
 
-use super::{artifacts, compound, external_phases, limits, markers, paint, replan, run, safe, status, time, vcs};
+use super::{
+    agents, artifacts, compound, external_phases, limits, markers, paint, replan, run, safe, status, time, vcs,
+};
 
 /// The lines said so far, as far as the next one depends on them.
 #[derive(Debug, Default)]
@@ -40,9 +42,12 @@ impl ChangeLines {
             Event::AttemptAdopted { phase, alive: true, .. } => {
                 Some(format!("{} {} is still at work, waiting for it", paint::busy("▸"), name(phase)))
             }
-            Event::AttemptEnded { phase, outcome, left_running, .. } => {
+            Event::AttemptEnded { phase, outcome, left_running, agent, .. } => {
                 let lines: Vec<String> =
                     self.ended(phase, outcome).into_iter().chain(left(phase, left_running)).collect();
+                if let Some(told) = agent.as_deref().and_then(agents::end) {
+                    self.ends.insert(phase.clone(), told);
+                }
                 (!lines.is_empty()).then(|| lines.join("\n"))
             }
             Event::PhaseCompleted { .. } => completed(&recorded.event, run),
@@ -146,13 +151,19 @@ fn left(phase: &PhaseId, left_running: &[LeftRunning]) -> Option<String> {
     (!left_running.is_empty()).then(|| format!("{} {said}", paint::doubtful("!")))
 }
 
+/// The agent that did it, and its cost.
+fn by_agent(phase: &PhaseId, run: &Run) -> String {
+    let agent = run.phase_state(phase).and_then(|state| state.agent.as_deref());
+    agent.map(|agent| format!(", {}", agents::cost(&AgentRecord::of(agent)))).unwrap_or_default()
+}
+
 fn completed(event: &Event, run: &Run) -> Option<String> {
     let Event::PhaseCompleted { phase, artifacts: left, .. } = event else { return None };
     let took = run.phase_state(phase).and_then(|state| state.duration_ms).map(time::milliseconds);
     let by = run.phase_state(phase).and_then(|state| state.adopted.as_ref());
     let how = match (by, took) {
         (Some(adopted), _) => status::taken_as_done(adopted),
-        (None, Some(took)) => format!("done ({took})"),
+        (None, Some(took)) => format!("done ({took}{})", by_agent(phase, run)),
         (None, None) => "done".to_owned(),
     };
     let not_kept = artifacts::not_kept(phase, left);

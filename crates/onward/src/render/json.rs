@@ -72,7 +72,8 @@ mod tests {
     fn an_event_says_when_who_and_what() {
         let phase = PhaseId::new("a");
         let (attempt, generation) = (Attempt(1), Generation(1));
-        let event = Event::AttemptStarted { phase, attempt, generation, epoch: 1, boot: "b".into(), clean: None };
+        let event =
+            Event::AttemptStarted { phase, attempt, generation, epoch: 1, boot: "b".into(), clean: None, agent: None };
         let recorded = Recorded { seq: Seq(3), at: jiff::Timestamp::UNIX_EPOCH, actor: "ada@here".into(), event };
         let value = super::event(&recorded);
         assert_eq!(

@@ -2,6 +2,7 @@
 //! program.
 
 pub(crate) mod agent_session;
+mod agents;
 mod artifacts;
 mod change;
 pub(crate) mod check;

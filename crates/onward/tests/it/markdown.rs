@@ -144,20 +144,22 @@ fn markers_count_at_the_start() {
     project.command(["run", "plan.md"]).expect(0);
 }
 
-/// The command line says who does the phases, or the configuration: agents are not there yet, and nothing is half obeyed.
-/// The configuration also says what a phase needs that says nothing.
+/// The command line says who does the phases, or the configuration. The configuration also says what a phase needs that says
+/// nothing.
 #[test]
 fn who_does_it_and_what_it_needs() {
     let project = project();
     project.write("plan.md", PLAN);
-    project.command(["run", "plan.md", "--agent", "claude-code"]).expect(2).err_names(["not act on it yet"]);
-    assert!(!project.exists(".onward"));
     project.command(["init"]).expect(0);
     project.write(".onward/config.yaml", "markdown: { needs: none }\n");
     let checked = project.command(["check", "plan.md", "--json"]).json();
     assert_eq!(checked["batches"], serde_json::json!([["1", "2"]]));
+    let frame =
+        r#"{"type":"result","subtype":"success","is_error":false,"session_id":"s","result":"done","num_turns":1}"#;
+    project.script("claude", &format!("#!/bin/sh\ncat >> \"$HOME/prompts\"\necho '{frame}'\n"));
     project.write(".onward/config.yaml", "markdown: { agent: claude-code }\n");
-    project.command(["run", "plan.md"]).expect(2);
+    project.command(["run", "plan.md"]).expect(0);
+    assert!(std::fs::read_to_string(project.home().join("prompts")).expect("it was asked").contains("users table"));
     project.plan("onward: 1\nphases: { a: { run: \"true\" } }\n");
     project.command(["run", "--agent", "codex"]).expect(2).err_names(["--agent", "Markdown"]);
 }

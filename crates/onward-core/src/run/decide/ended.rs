@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::{backoff, replan};
-use crate::event::{Claimed, Event, Outcome, PhaseError, StopRequest};
+use super::{agents, backoff, replan};
+use crate::event::{AgentHow, Claimed, Event, Outcome, PhaseError, StopRequest};
 use crate::evidence::Evidence;
 use crate::failure::FailureCode;
 use crate::id::{Attempt, PhaseId};
@@ -32,12 +32,20 @@ pub(super) fn ended(run: &Run, id: &PhaseId, attempt: Attempt, end: &AttemptEnd,
         duration_ms: end.duration_ms,
         note: end.note.clone(),
         claimed: claimed(run, phase, end),
-        error: unreadable(end),
+        error: agents::failed_all_the_same(phase, end).or_else(|| unreadable(end)),
         head: end.head.clone(),
         left_running: end.left_running.clone(),
         around: end.around.clone().filter(|around| !run.is_seen(around)),
+        agent: agents::account(state, end),
     };
     let next = match &end.outcome {
+        // What an agent says of its end counts, never the code of its process alone.
+        outcome @ (Outcome::Exited { .. } | Outcome::Killed { .. })
+            if !agents::says_done(phase, end) && !is_cut_short(phase, outcome) =>
+        {
+            let agent = end.agent.as_deref().expect("an agent has said that it is not done");
+            agents::next(run, phase, state, (end, agent), attempt, now)
+        }
         // What has to prove that it is done is done when it has.
         Outcome::Exited { code: 0 } if end.outputs.is_ok() && verification::is_wanted(phase) => None,
         Outcome::Exited { code: 0 } => Some(completed_or_not(run, phase, state, end, attempt, now)),
@@ -72,7 +80,8 @@ pub(super) fn has_probe(phase: &Phase) -> bool {
 
 /// Whether an attempt that was asked to end has done its work: its code says so, and what it gives out can be read.
 fn says_done(end: &AttemptEnd) -> bool {
-    let done = matches!(end.outcome, Outcome::Stopped { said_done: true, .. }) && end.outputs.is_ok();
+    let agent_agrees = end.agent.as_deref().is_none_or(|agent| agent.how == AgentHow::Done);
+    let done = matches!(end.outcome, Outcome::Stopped { said_done: true, .. }) && end.outputs.is_ok() && agent_agrees;
     done && !mutant::is(Mutant::ThrowAwayWhatIsDone)
 }
 
@@ -98,7 +107,7 @@ pub(super) fn tells_of_a_signal(code: i32) -> bool {
 /// The claimed result, which counts only once it was verified or the probe has answered.
 fn claimed(run: &Run, phase: &Phase, end: &AttemptEnd) -> Option<Box<Claimed>> {
     let claims = match &end.outcome {
-        Outcome::Exited { code: 0 } => verification::is_wanted(phase),
+        Outcome::Exited { code: 0 } => verification::is_wanted(phase) && agents::says_done(phase, end),
         Outcome::Stopped { .. } => has_probe(phase) || (says_done(end) && verification::is_wanted(phase)),
         Outcome::Unknown => has_probe(phase),
         outcome @ (Outcome::Exited { .. } | Outcome::Killed { .. } | Outcome::TimedOut) => {

@@ -3,10 +3,12 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::event::{Event, LimitHit, Outcome};
+use crate::event::{AgentHow, Event, LimitHit, Outcome};
 use crate::input::{AttemptEnd, ClosedElsewhere, LastWords};
 use crate::plan::{Body, Limit, Phase};
-use crate::rate_limit::{FailedAttempt, RESET_AWAY_MAX, Response, Speaker, recognise, respond, shortest};
+use crate::rate_limit::{
+    FailedAttempt, RESET_AWAY_MAX, RecognisedLimit, Response, Speaker, guess, recognise, respond, shortest,
+};
 use crate::run::limits::Who;
 use crate::run::state::Run;
 
@@ -23,6 +25,8 @@ pub(super) fn limited(run: &Run, phase: &Phase, end: &AttemptEnd, now: Timestamp
     };
     let nothing = LastWords { text: String::new(), local: TimeZone::UTC };
     let LastWords { text, local } = end.last_words.as_deref().unwrap_or(&nothing);
+    let told = agent_told(end);
+    let text = told.as_ref().map_or(text.as_str(), |told| told.said.as_str());
     let standard = Limit::default();
     let drawn: Vec<(&str, &Limit)> =
         phase.pools().into_iter().map(|name| (name, run.plan().limits.get(name).unwrap_or(&standard))).collect();
@@ -31,7 +35,16 @@ pub(super) fn limited(run: &Run, phase: &Phase, end: &AttemptEnd, now: Timestamp
     let hits_before = rows.iter().map(|row| row.hits).max().unwrap_or(0);
     let evidence = FailedAttempt { speaker, exit_code, text: text.as_bytes(), hits_before, local };
     let since = rows.iter().map(|row| row.since).min().unwrap_or(now);
-    let mut hit = recognise(&evidence, drawn.iter().copied(), now)?;
+    let mut hit = match (recognise(&evidence, drawn.iter().copied(), now), told.filter(|told| told.is_limit)) {
+        (Some(hit), told) => with_the_time(hit, told.and_then(|told| told.until), now),
+        (None, Some(told)) => {
+            let limits = drawn.iter().map(|(name, _)| (*name).to_owned()).collect();
+            let until = now + guess(hits_before);
+            let hit = RecognisedLimit { limits, until, told: false, said: told.said };
+            with_the_time(hit, told.until, now)
+        }
+        (None, None) => return None,
+    };
     hit.until = hit.until.max(now + shortest(since, now));
     let closed = drawn.iter().filter(|(name, _)| hit.limits.contains(*name)).map(|(_, limit)| *limit);
     match respond(&hit, closed, run.limits.patience(), since, now) {
@@ -43,6 +56,40 @@ pub(super) fn limited(run: &Run, phase: &Phase, end: &AttemptEnd, now: Timestamp
             told: hit.told,
             said: hit.said,
         }))),
+    }
+}
+
+/// The words of an agent about its end, and whether its client says that they are about a limit.
+struct AgentTold {
+    said: String,
+    is_limit: bool,
+    until: Option<Timestamp>,
+}
+
+fn agent_told(end: &AttemptEnd) -> Option<AgentTold> {
+    let told = |said: &str, is_limit, until| Some(AgentTold { said: said.to_owned(), is_limit, until });
+    match &end.agent.as_deref()?.how {
+        AgentHow::Limited { until, said } => told(said, true, *until),
+        AgentHow::Failed { message } => told(message, false, None),
+        AgentHow::Done
+        | AgentHow::Overloaded { .. }
+        | AgentHow::Exhausted
+        | AgentHow::SessionUnknown
+        | AgentHow::SessionInUse
+        | AgentHow::Interrupted
+        | AgentHow::MaxTurns
+        | AgentHow::Budget
+        | AgentHow::NotLoggedIn { .. }
+        | AgentHow::Deferred { .. }
+        | AgentHow::NoResult => told("", false, None),
+    }
+}
+
+/// A time that the client gives as a number is better than a guess.
+fn with_the_time(hit: RecognisedLimit, until: Option<Timestamp>, now: Timestamp) -> RecognisedLimit {
+    match until.filter(|until| !hit.told && *until > now) {
+        Some(until) => RecognisedLimit { until, told: true, ..hit },
+        None => hit,
     }
 }
 

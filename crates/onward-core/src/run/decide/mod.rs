@@ -1,5 +1,6 @@
 //! Decisions: what happened outside becomes facts. One file for each kind of input.
 
+mod agents;
 mod backoff;
 mod begin;
 mod dispatch;
@@ -18,6 +19,7 @@ mod stop;
 mod undo_phases;
 mod vcs;
 
+pub(super) use agents::agent_failure;
 pub use begin::{clean_retry, is_legal};
 pub(super) use dispatch::decide;
 pub use posted::ends_with;

@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 
-use super::Refusal;
 use super::ended::{failed_for_good, has_probe, is_another_failure, retried_or_failed, tells_of_a_signal};
+use super::{Refusal, agents};
 use crate::event::{Claimed, Event, PhaseError, ProbeAnswer};
 use crate::failure::FailureCode;
 use crate::id::{Attempt, PhaseId};
@@ -43,7 +43,9 @@ pub(super) fn probed(run: &Run, id: &PhaseId, proof: &Proof, now: Timestamp) -> 
         }
         (Judgement::NotDone(error), ProbeDue::AfterTheRun(_)) => {
             let why = (error.code, error.message.clone());
-            let next = if is_another_failure(phase, &error.message) {
+            let next = if state.agent.is_some() {
+                agents::after(run, phase, state, error.clone(), Attempt(state.attempts), now)
+            } else if is_another_failure(phase, &error.message) {
                 failed_for_good(run, phase, why.0, why.1)
             } else {
                 let said = proof.checks.iter().find(|check| check.code != Some(0)).map_or("", |check| &check.said);

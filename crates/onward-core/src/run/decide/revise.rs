@@ -24,6 +24,7 @@ pub(super) fn revise(run: &Run, revised: &PlanRevised) -> Vec<Event> {
             claimed: None,
             error: None,
             left_running: Vec::new(),
+            agent: None,
         })
     });
     ends.chain([Event::PlanRevised(Box::new(revised.clone()))]).collect()

@@ -1,0 +1,108 @@
+//! The prompt of an agent: its task, and under headings of their own what it should know beside it.
+
+use std::fmt::Write as _;
+
+use crate::agent_failures::FailedTry;
+use crate::id::Attempt;
+
+/// Of each failure that is told.
+const FAILURE_BYTES_MAX: usize = 2_000;
+/// The newest failures are told; what came before them is in the record.
+const FAILURES_TOLD_MAX: usize = 4;
+
+/// The parts of a prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PromptParts {
+    /// In the author's words.
+    pub task: String,
+    /// The whole run in short.
+    pub brief: Option<String>,
+    pub context: Vec<ContextPart>,
+    /// The last note about how far an earlier attempt was.
+    pub note: Option<String>,
+    /// Earlier attempts that failed, the oldest first.
+    pub tries: Vec<FailedTry>,
+    /// The agent goes on in a session that knows the task.
+    pub goes_on: bool,
+    pub attempt: Attempt,
+}
+
+/// Something to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContextPart {
+    pub name: String,
+    pub text: String,
+}
+
+/// The whole text.
+pub fn compose(parts: &PromptParts) -> String {
+    let mut out = String::new();
+    if parts.goes_on {
+        out.push_str("You were interrupted. Go on where you left off; the task is still this:\n\n");
+    }
+    out.push_str(parts.task.trim_end());
+    out.push('\n');
+    let mut section = |title: &str, text: &str| {
+        // Writing to a string does not fail.
+        let _ = write!(out, "\n# {title}\n\n{}\n", text.trim_end());
+    };
+    if let Some(brief) = &parts.brief {
+        section("The work as a whole", brief);
+    }
+    if !parts.context.is_empty() {
+        let told: Vec<String> =
+            parts.context.iter().map(|part| format!("## {}\n\n{}", part.name, part.text.trim_end())).collect();
+        section("Context", &told.join("\n\n"));
+    }
+    if let Some(earlier) = earlier(parts) {
+        section("Earlier attempts", &earlier);
+    }
+    out
+}
+
+fn earlier(parts: &PromptParts) -> Option<String> {
+    let note = parts.note.as_ref().map(|note| format!("Its last note: {note}"));
+    let skipped = parts.tries.len().saturating_sub(FAILURES_TOLD_MAX);
+    let tries = parts.tries.iter().skip(skipped).map(|one| {
+        let message = &one.message[..one.message.floor_char_boundary(FAILURE_BYTES_MAX)];
+        format!("Attempt {} failed ({}): {message}", one.attempt, one.code.as_str())
+    });
+    let told: Vec<String> = tries.chain(note).collect();
+    (!told.is_empty()).then(|| {
+        let all = told.join("\n\n");
+        format!("This is attempt {}. Do not repeat what did not work.\n\n{all}", parts.attempt)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::PhaseError;
+    use crate::failure::FailureCode;
+
+    /// A first attempt is told of no failure; a later one is, under a heading behind the task.
+    #[test]
+    fn failures_are_told_to_the_next_attempt_only() {
+        let first = PromptParts {
+            task: "Build it.\n".to_owned(),
+            brief: None,
+            context: Vec::new(),
+            note: None,
+            tries: Vec::new(),
+            goes_on: false,
+            attempt: Attempt(1),
+        };
+        assert_eq!(compose(&first), "Build it.\n");
+        let error = PhaseError { code: FailureCode::AgentFailed, message: "error E0308".to_owned() };
+        let tries = vec![FailedTry::of(Attempt(1), &error)];
+        let context = vec![ContextPart { name: "docs/a.md".to_owned(), text: "text".to_owned() }];
+        let brief = Some("two of three are done".to_owned());
+        let note = Some("half way".to_owned());
+        let second = compose(&PromptParts { tries, context, brief, note, attempt: Attempt(2), ..first });
+        let places: Vec<usize> = ["Build it.", "two of three", "docs/a.md", "E0308", "half way"]
+            .iter()
+            .map(|text| second.find(text).expect("it is told"))
+            .collect();
+        assert!(places.is_sorted(), "{second}");
+    }
+}

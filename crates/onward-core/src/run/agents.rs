@@ -1,0 +1,211 @@
+//! Phases that a coding agent does: its session, its cost over all attempts, and its failures so far.
+
+use serde::{Deserialize, Serialize};
+
+use super::state::{PhaseState, ProbeDue, Run};
+use crate::agent::{AGENT_DEFAULT, AgentWork, SessionPolicy};
+use crate::agent_failures::{FailedTry, signature};
+use crate::event::{AgentBegun, AgentEnded, AgentHow, Outcome, PhaseError, nano_usd, usd};
+use crate::failure::FailureCode;
+use crate::id::{Attempt, PhaseId};
+use crate::ids_and_keys::session_id;
+use crate::plan::{Body, Phase};
+
+/// How often a full context is handed on to a new session.
+pub const HAND_OFFS_MAX: u32 = 2;
+/// How often a session that the client has lost is followed by a new one.
+pub const LOST_SESSIONS_MAX: u32 = 1;
+/// The client whose sessions have an id of our choosing.
+const CHOSEN_BY_US: &str = AGENT_DEFAULT;
+/// Failures that are remembered; older ones are forgotten first.
+const TRIES_KEPT_MAX: usize = 12;
+
+/// The agent of one phase, with everything that its attempts add up to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentState {
+    pub agent: String,
+    /// The session that it works in, or worked in last.
+    pub session: Option<String>,
+    /// The client has named it, so it can go on.
+    pub named: bool,
+    pub model: Option<String>,
+    pub turns: u64,
+    pub tokens: u64,
+    pub cost_nano_usd: u64,
+    /// Tokens of its session so far, where its client counts those.
+    pub session_tokens: u64,
+    /// Times that its context was full.
+    pub hand_offs: u32,
+    /// Sessions that its client did not know any more.
+    pub lost_sessions: u32,
+    /// The end of its last attempt, in its own account.
+    pub how: Option<AgentHow>,
+    /// Failures since it was begun, the newest last.
+    pub tries: Vec<FailedTry>,
+}
+
+impl AgentState {
+    /// As it is when the phase is done anew: only what it has cost stays.
+    #[must_use]
+    pub(super) fn anew(self) -> Self {
+        let Self { agent, turns, tokens, cost_nano_usd, .. } = self;
+        Self { agent, turns, tokens, cost_nano_usd, ..Self::default() }
+    }
+
+    /// How often it has failed in the same way.
+    pub(super) fn times(&self, signature: &str) -> usize {
+        self.tries.iter().filter(|one| one.signature == signature).count()
+    }
+
+    fn remember(&mut self, one: FailedTry) {
+        if self.tries.len() >= TRIES_KEPT_MAX {
+            self.tries.remove(0);
+        }
+        self.tries.push(one);
+    }
+}
+
+/// The work that a phase gives an agent; none where somebody else does it.
+pub fn work(phase: &Phase) -> Option<AgentWork> {
+    match &phase.body {
+        Body::Agent(block) => Some(AgentWork::read(block)),
+        Body::Run { .. } | Body::Approval(_) | Body::External(_) | Body::Uses(_) => None,
+    }
+}
+
+/// The agent of the next attempt at a phase; none where it is not an agent's.
+pub(super) fn begun(run: &Run, phase: &Phase, state: &PhaseState) -> Option<Box<AgentBegun>> {
+    let work = work(phase)?;
+    let may_go_on = |known: &&AgentState| known.agent == work.agent && known.named;
+    let known = state.agent.as_deref().filter(may_go_on).filter(|_| work.session == SessionPolicy::Continue);
+    let going_on = known.and_then(|known| known.session.clone());
+    let continues = going_on.is_some();
+    let chosen = || session_id(&run.id, &phase.id, Attempt(state.attempts + 1));
+    let session = going_on.or_else(|| (work.agent == CHOSEN_BY_US).then(chosen));
+    Some(Box::new(AgentBegun { agent: work.agent, session, continues, model: work.model }))
+}
+
+/// Why an agent is not called again: it has had all that the phase may take.
+pub(super) fn spent(phase: &Phase, agent: Option<&AgentState>) -> Option<PhaseError> {
+    let (work, agent) = (work(phase)?, agent?);
+    let over = |limit: Option<u64>, used: u64| limit.filter(|limit| used >= *limit);
+    if let Some(limit) = over(work.max_turns.map(u64::from), agent.turns) {
+        let message = format!("it took {} turns, and may take {limit}", agent.turns);
+        return Some(PhaseError { code: FailureCode::MaxTurns, message });
+    }
+    if let Some(limit) = over(work.budget.tokens, agent.tokens) {
+        let message = format!("it used {} tokens, and may use {limit}", agent.tokens);
+        return Some(PhaseError { code: FailureCode::Budget, message });
+    }
+    over(work.budget.usd.map(nano_usd), agent.cost_nano_usd).map(|limit| {
+        let (spent, limit) = (usd(agent.cost_nano_usd), usd(limit));
+        PhaseError { code: FailureCode::Budget, message: format!("it cost ${spent:.4}, and may cost ${limit:.4}") }
+    })
+}
+
+/// Whether an end like this is followed by a new session without being a failure.
+pub(super) fn hands_off(how: &AgentHow, agent: Option<&AgentState>) -> bool {
+    let (hand_offs, lost) = agent.map_or((0, 0), |agent| (agent.hand_offs, agent.lost_sessions));
+    match how {
+        AgentHow::Exhausted => hand_offs < HAND_OFFS_MAX,
+        AgentHow::SessionUnknown => lost < LOST_SESSIONS_MAX,
+        AgentHow::Done
+        | AgentHow::Limited { .. }
+        | AgentHow::Overloaded { .. }
+        | AgentHow::MaxTurns
+        | AgentHow::Budget
+        | AgentHow::NotLoggedIn { .. }
+        | AgentHow::Deferred { .. }
+        | AgentHow::Failed { .. }
+        | AgentHow::SessionInUse
+        | AgentHow::Interrupted
+        | AgentHow::NoResult => false,
+    }
+}
+
+impl Run {
+    /// The cost of all agents of this run; none where no agent was at work.
+    pub fn cost_nano_usd(&self) -> Option<u64> {
+        let costs = self.phases.iter().chain(self.removed.values()).filter_map(|state| state.agent.as_deref());
+        costs.map(|agent| agent.cost_nano_usd).reduce(u64::saturating_add)
+    }
+
+    pub(super) fn agent_begun(&mut self, phase: &PhaseId, begun: Option<&AgentBegun>) {
+        let Some(begun) = begun else { return };
+        self.session_is(begun.session.as_ref());
+        self.change(phase, |state| {
+            let agent = state.agent.get_or_insert_default();
+            agent.agent.clone_from(&begun.agent);
+            agent.session.clone_from(&begun.session);
+            agent.named = begun.continues;
+            if !begun.continues {
+                agent.session_tokens = 0;
+            }
+        });
+    }
+
+    fn session_is(&mut self, session: Option<&String>) {
+        if session.is_some() && self.sections.session.as_ref() != session {
+            self.set_section("/session", |sections| &mut sections.session, session.cloned());
+        }
+    }
+
+    pub(super) fn agent_ended(
+        &mut self,
+        phase: &PhaseId,
+        (attempt, outcome): (Attempt, &Outcome),
+        error: Option<&PhaseError>,
+        ended: Option<&AgentEnded>,
+    ) {
+        let Some(ended) = ended else { return };
+        self.session_is(ended.session.as_ref());
+        let failed = error.cloned().or_else(|| super::decide::agent_failure(outcome, ended));
+        self.change(phase, |state| {
+            let agent = state.agent.get_or_insert_default();
+            if ended.session.is_some() {
+                (agent.session, agent.named) = (ended.session.clone(), true);
+            }
+            if ended.model.is_some() {
+                agent.model.clone_from(&ended.model);
+            }
+            agent.turns = agent.turns.saturating_add(ended.turns);
+            agent.tokens = agent.tokens.saturating_add(ended.tokens);
+            agent.session_tokens = ended.session_tokens.unwrap_or(agent.session_tokens);
+            agent.cost_nano_usd = agent.cost_nano_usd.saturating_add(ended.cost_nano_usd);
+            agent.how = Some(ended.how.clone());
+            let handed_off = hands_off(&ended.how, Some(agent));
+            match &ended.how {
+                AgentHow::Exhausted => {
+                    (agent.session, agent.named, agent.hand_offs) = (None, false, agent.hand_offs + 1);
+                }
+                AgentHow::SessionUnknown => {
+                    (agent.session, agent.named, agent.lost_sessions) = (None, false, agent.lost_sessions + 1);
+                }
+                _ => {}
+            }
+            if handed_off {
+                state.failures = state.failures.saturating_sub(1);
+            } else if let Some(error) = failed {
+                agent.remember(FailedTry::of(attempt, &error));
+            }
+        });
+    }
+
+    /// An agent said that it was done, and was not.
+    pub(super) fn agent_was_wrong(&mut self, phase: &PhaseId, error: &PhaseError) {
+        self.change(phase, |state| {
+            let attempt = Attempt(state.attempts);
+            if !matches!(state.probe, Some(ProbeDue::AfterTheRun(_))) {
+                return;
+            }
+            if let Some(agent) = state.agent.as_deref_mut() {
+                agent.remember(FailedTry::of(attempt, error));
+            }
+        });
+    }
+}
+
+/// The times that a phase has failed in this way, this one included.
+pub(super) fn times_with_this(state: &PhaseState, error: &PhaseError) -> usize {
+    state.agent.as_deref().map_or(0, |agent| agent.times(&signature(error))) + 1
+}

@@ -1,0 +1,168 @@
+//! An agent's attempt is over: what its own account of it means.
+
+use jiff::Timestamp;
+
+use super::ended::{failed_for_good, failure_of, is_another_failure, retried_or_failed};
+use super::limited;
+use crate::agent_failures::SAME_FAILURE_MAX;
+use crate::event::{AgentEnded, AgentHow, Event, Outcome, PhaseError, StopRequest};
+use crate::failure::FailureCode;
+use crate::id::Attempt;
+use crate::input::AttemptEnd;
+use crate::plan::{Phase, RetryWhen};
+use crate::run::agents::{HAND_OFFS_MAX, hands_off, spent, times_with_this};
+use crate::run::state::{PhaseState, Run};
+use crate::run::{transient, verification};
+
+/// The account with what only the run knows: how much of the session's use was this attempt's.
+pub(super) fn account(state: &PhaseState, end: &AttemptEnd) -> Option<Box<AgentEnded>> {
+    let mut ended = end.agent.clone()?;
+    if let Some(all) = ended.session_tokens {
+        let before = state.agent.as_deref().map_or(0, |agent| agent.session_tokens);
+        ended.tokens = all.saturating_sub(before);
+    }
+    Some(ended)
+}
+
+/// Whether an agent says that it is done, and nothing contradicts it.
+pub(super) fn says_done(phase: &Phase, end: &AttemptEnd) -> bool {
+    let done = |ended: &AgentEnded| ended.how == AgentHow::Done && failure(phase, &end.outcome, ended).is_none();
+    end.agent.as_deref().is_none_or(done)
+}
+
+/// The failure that an account tells, as far as it can be told without the plan.
+pub(in crate::run) fn agent_failure(outcome: &Outcome, ended: &AgentEnded) -> Option<PhaseError> {
+    let error = |code, message: String| Some(PhaseError { code, message });
+    match (&ended.how, outcome) {
+        // Whoever ends it does not call that a failure, and nobody calls a lost end one. A limit and an overloaded service are
+        // waited for, a tool that waits for a person is no failure, and other ends of the process have their own words.
+        (_, Outcome::Stopped { .. } | Outcome::Unknown | Outcome::NeverRan)
+        | (AgentHow::Limited { .. } | AgentHow::Overloaded { .. } | AgentHow::Deferred { .. }, _)
+        | (
+            AgentHow::Done,
+            Outcome::Exited { code: 0 } | Outcome::Killed { .. } | Outcome::TimedOut | Outcome::CouldNotStart { .. },
+        )
+        | (AgentHow::NoResult, Outcome::TimedOut | Outcome::CouldNotStart { .. }) => None,
+        (AgentHow::Done, Outcome::Exited { code }) => {
+            let message = format!("said that it was done, and exited with code {code}");
+            error(FailureCode::AgentFailed, message)
+        }
+        (AgentHow::Exhausted, _) => {
+            let message = format!("its context was full {} times", HAND_OFFS_MAX + 1);
+            error(FailureCode::AgentFailed, message)
+        }
+        (AgentHow::SessionUnknown, _) => {
+            error(FailureCode::AgentFailed, "its client knows none of its sessions any more".to_owned())
+        }
+        (AgentHow::SessionInUse, _) => {
+            error(FailureCode::AgentFailed, "another process works in its session".to_owned())
+        }
+        (AgentHow::Interrupted, _) => error(FailureCode::Signal, "was interrupted".to_owned()),
+        (AgentHow::MaxTurns, _) => error(FailureCode::MaxTurns, format!("took all its turns ({})", ended.turns)),
+        (AgentHow::Budget, _) => error(FailureCode::Budget, format!("spent its budget (${:.4})", ended.cost_usd())),
+        (AgentHow::NotLoggedIn { message }, _) => error(FailureCode::NotLoggedIn, message.clone()),
+        (AgentHow::Failed { message }, _) => error(FailureCode::AgentFailed, message.clone()),
+        (AgentHow::NoResult, Outcome::Killed { signal }) => {
+            error(FailureCode::Signal, format!("was killed by signal {signal}"))
+        }
+        (AgentHow::NoResult, Outcome::Exited { code }) => {
+            let said = ended.text.as_deref().filter(|said| !said.is_empty());
+            let said = said.map(|said| format!(": {said}")).unwrap_or_default();
+            error(FailureCode::AgentFailed, format!("ended with code {code} and without a result{said}"))
+        }
+    }
+}
+
+/// The same with what the plan asks for.
+pub(super) fn failure(phase: &Phase, outcome: &Outcome, ended: &AgentEnded) -> Option<PhaseError> {
+    let denied = ended.how == AgentHow::Done && !ended.denied.is_empty() && !verification::is_wanted(phase);
+    let denied = denied.then(|| PhaseError {
+        code: FailureCode::Denied,
+        message: format!(
+            "was not allowed to use {}, and nothing in the plan proves that it did without",
+            ended.denied.join(", ")
+        ),
+    });
+    agent_failure(outcome, ended).or(denied)
+}
+
+/// Why an attempt counts as failed although its process ended well.
+pub(super) fn failed_all_the_same(phase: &Phase, end: &AttemptEnd) -> Option<PhaseError> {
+    let ended = end.agent.as_deref().filter(|_| end.outcome == Outcome::Exited { code: 0 })?;
+    let untold = || match &ended.how {
+        AgentHow::Limited { said, .. } => Some(said.clone()),
+        AgentHow::Overloaded { message } => Some(message.clone()),
+        _ => None,
+    };
+    let untold = || untold().map(|message| PhaseError { code: FailureCode::AgentFailed, message });
+    failure(phase, &end.outcome, ended).or_else(untold)
+}
+
+/// The next step after an attempt of an agent that is not done.
+pub(super) fn next(
+    run: &Run,
+    phase: &Phase,
+    state: &PhaseState,
+    (end, ended): (&AttemptEnd, &AgentEnded),
+    attempt: Attempt,
+    now: Timestamp,
+) -> Option<Event> {
+    let stopping = run.stop.is_some_and(|(by, _)| by != StopRequest::Pause);
+    if hands_off(&ended.how, state.agent.as_deref()) {
+        // The next attempt begins a new session. It is no retry, and waits for nothing.
+        return (!stopping).then(|| Event::RetryScheduled { phase: phase.id.clone(), not_before: now });
+    }
+    let overloaded = match &ended.how {
+        AgentHow::Overloaded { message } => Some(message.clone()),
+        _ => None,
+    };
+    if overloaded.is_none()
+        && let Some(hit) = limited::limited(run, phase, end, now)
+    {
+        return Some(hit);
+    }
+    if let Some(message) = overloaded {
+        let why = (FailureCode::AgentFailed, message);
+        let when =
+            if phase.retry.when.contains(&RetryWhen::Transient) { RetryWhen::Transient } else { RetryWhen::Failed };
+        return Some(retried_or_failed(run, phase, state.failures, when, why, attempt, now));
+    }
+    let Some(error) = failure(phase, &end.outcome, ended) else {
+        let (when, code, message) = failure_of(phase, &end.outcome)?;
+        return Some(retried_or_failed(run, phase, state.failures, when, (code, message), attempt, now));
+    };
+    Some(after(run, phase, state, error, attempt, now))
+}
+
+/// The next step after a failure: stuck, spent, tried again, or failed.
+pub(super) fn after(
+    run: &Run,
+    phase: &Phase,
+    state: &PhaseState,
+    error: PhaseError,
+    attempt: Attempt,
+    now: Timestamp,
+) -> Event {
+    if transient::is_transient(error.message.as_bytes()) {
+        let when = transient::kind(phase, RetryWhen::Failed, &error.message);
+        return retried_or_failed(run, phase, state.failures, when, (error.code, error.message), attempt, now);
+    }
+    if let Some(stuck) = stuck(state, &error) {
+        return failed_for_good(run, phase, stuck.code, stuck.message);
+    }
+    let PhaseError { code, message } = error;
+    let final_code = matches!(code, FailureCode::MaxTurns | FailureCode::Budget | FailureCode::NotLoggedIn);
+    if final_code || is_another_failure(phase, &message) || spent(phase, state.agent.as_deref()).is_some() {
+        return failed_for_good(run, phase, code, message);
+    }
+    retried_or_failed(run, phase, state.failures, RetryWhen::Failed, (code, message), attempt, now)
+}
+
+/// An agent that fails in the same way again and again.
+pub(super) fn stuck(state: &PhaseState, error: &PhaseError) -> Option<PhaseError> {
+    let times = times_with_this(state, error);
+    (times >= SAME_FAILURE_MAX).then(|| PhaseError {
+        code: FailureCode::Stuck,
+        message: format!("stuck: it failed {times} times in the same way: {}", error.message),
+    })
+}

@@ -1,0 +1,212 @@
+//! Phases that agents do: what their own account of an end means. Small stories in virtual time.
+
+use jiff::SignedDuration;
+use onward_core::event::{AgentBegun, AgentEnded, AgentHow, Event, Outcome, StopRequest};
+use onward_core::failure::FailureCode;
+use onward_core::input::AttemptEnd;
+use onward_core::run::PhaseStatus;
+use onward_core::run::verification::{CheckEnd, Proof};
+
+use crate::common;
+use crate::story::{Story, names};
+
+/// One phase `a` that an agent does, with these keys beside it.
+fn driven(keys: &str) -> Story {
+    let plan = format!("onward: 1\nname: demo\nphases:\n  a: {{ agent: {{ prompt: Do it. }}{keys} }}\n");
+    Story::of(common::plan(&plan)).driven()
+}
+
+fn says(how: AgentHow) -> AgentEnded {
+    AgentEnded { session: Some("s1".to_owned()), how, ..AgentEnded::default() }
+}
+
+fn end(outcome: Outcome, agent: AgentEnded) -> AttemptEnd {
+    AttemptEnd { agent: Some(Box::new(agent)), ..AttemptEnd::bare(outcome) }
+}
+
+fn ended(story: &mut Story, code: i32, how: AgentHow) -> Vec<Event> {
+    story.end_as("a", end(Outcome::Exited { code }, says(how)))
+}
+
+fn failed(message: &str) -> AgentHow {
+    AgentHow::Failed { message: message.to_owned() }
+}
+
+fn begun(events: &[Event]) -> AgentBegun {
+    let begun = events.iter().rev().find_map(|event| match event {
+        Event::AttemptStarted { agent, .. } => agent.as_deref().cloned(),
+        _ => None,
+    });
+    begun.expect("an attempt was started")
+}
+
+fn code_of(story: &Story) -> Option<FailureCode> {
+    story.state("a").error.as_ref().map(|error| error.code)
+}
+
+/// The code of the process is none of an agent's words: it ends with 0 and has failed.
+#[test]
+fn frames_count_and_not_the_exit_code() {
+    for (code, how, status) in [
+        (0, AgentHow::Done, PhaseStatus::Completed),
+        (1, AgentHow::Done, PhaseStatus::Failed),
+        (0, failed("no"), PhaseStatus::Failed),
+        (0, AgentHow::NoResult, PhaseStatus::Failed),
+        (0, AgentHow::Interrupted, PhaseStatus::Failed),
+        (1, AgentHow::MaxTurns, PhaseStatus::Failed),
+        (1, AgentHow::Budget, PhaseStatus::Failed),
+    ] {
+        let mut story = driven("");
+        ended(&mut story, code, how.clone());
+        assert_eq!(story.status("a"), status, "{code} {how:?}");
+        assert_eq!(story.state("a").failures, u32::from(status == PhaseStatus::Failed), "{code} {how:?}");
+    }
+}
+
+/// A tool was not allowed. Where nothing proves the work that is a failure; where a check does, the check has the word.
+#[test]
+fn a_refused_tool_fails_what_nothing_proves() {
+    let denied = || AgentEnded { denied: vec!["Bash (rm x)".to_owned()], ..says(AgentHow::Done) };
+    let mut story = driven("");
+    story.end_as("a", end(Outcome::Exited { code: 0 }, denied()));
+    assert_eq!((story.status("a"), code_of(&story)), (PhaseStatus::Failed, Some(FailureCode::Denied)));
+    let mut story = driven(", verify: [\"true\"]");
+    story.end_as("a", end(Outcome::Exited { code: 0 }, denied()));
+    story.take(&proof(0));
+    assert_eq!(story.status("a"), PhaseStatus::Completed);
+}
+
+fn proof(code: i32) -> onward_core::input::Input {
+    let check = CheckEnd { command: "true".to_owned(), code: Some(code), said: "3 tests failed".to_owned() };
+    let proof = Box::new(Proof { checks: vec![check], ..Proof::default() });
+    onward_core::input::Input::Probed { phase: onward_core::id::PhaseId::new("a"), proof }
+}
+
+/// The session is chosen before the first attempt. Interrupted, limited or failed, the agent goes on in the one that it named last.
+#[test]
+fn a_session_goes_on() {
+    let mut story = driven(", retry: { max: 5, when: [failed] }");
+    let first = begun(&story.journal.iter().map(|recorded| recorded.event.clone()).collect::<Vec<_>>());
+    assert_eq!((first.continues, first.session.as_deref().map(str::len)), (false, Some(36)));
+    let until = story.now + SignedDuration::from_mins(3);
+    let limit = AgentHow::Limited { until: Some(until), said: "later".to_owned() };
+    assert!(names(&ended(&mut story, 1, limit)).contains(&"limit_hit".to_owned()));
+    assert_eq!(story.state("a").failures, 0);
+    let second = begun(&story.after(SignedDuration::from_mins(5)));
+    assert_eq!((second.continues, second.session.as_deref()), (true, Some("s1")));
+    ended(&mut story, 1, failed("no"));
+    assert!(begun(&story.after(SignedDuration::from_hours(1))).continues);
+    let stopped = Outcome::Stopped { by: StopRequest::OrphanKill, said_done: true };
+    let third = story.end_as("a", end(stopped, says(AgentHow::Interrupted)));
+    assert!(begun(&third).continues, "an end that we asked for, with code 0, is no success");
+}
+
+/// A phase that wants a new session each time gets one; so does one whose agent never named its own.
+#[test]
+fn a_new_session_where_none_can_go_on() {
+    let plan = "onward: 1\nname: demo\nphases:\n  a: { agent: { prompt: x, session: new }, retry: { max: 5, when: [failed] } }\n";
+    let mut story = Story::of(common::plan(plan)).driven();
+    ended(&mut story, 1, failed("no"));
+    assert!(!begun(&story.after(SignedDuration::from_hours(1))).continues);
+    let mut story = driven("");
+    let unknown = story.end("a", Outcome::Unknown);
+    let again = begun(&unknown);
+    assert!(!again.continues && again.session.is_some());
+}
+
+/// Its context is full: a new session takes over, twice. The third time it has failed. No retry is used.
+#[test]
+fn a_full_context_is_handed_on_twice() {
+    let mut story = driven("");
+    for _ in 0..2 {
+        let events = ended(&mut story, 1, AgentHow::Exhausted);
+        assert!(!begun(&events).continues, "in a new session, at once");
+        assert_eq!(story.state("a").failures, 0);
+    }
+    ended(&mut story, 1, AgentHow::Exhausted);
+    assert_eq!((story.status("a"), code_of(&story)), (PhaseStatus::Failed, Some(FailureCode::AgentFailed)));
+}
+
+/// The client does not know the session any more: a new one, once.
+#[test]
+fn a_lost_session_is_followed_by_a_new_one_once() {
+    let mut story = driven("");
+    assert!(!begun(&ended(&mut story, 1, AgentHow::SessionUnknown)).continues);
+    ended(&mut story, 1, AgentHow::SessionUnknown);
+    assert_eq!(story.status("a"), PhaseStatus::Failed);
+}
+
+/// It fails three times in the same way: stuck, whatever retries are left, and across starts. Other failures in between do not count.
+#[test]
+fn the_same_failure_three_times_is_stuck() {
+    let mut story = driven(", retry: { max: 9, when: [failed] }");
+    for message in ["error in line 3", "another error", "error in line 7"] {
+        ended(&mut story, 1, failed(message));
+        story.later("a");
+    }
+    ended(&mut story, 1, failed("Error in line 12"));
+    assert_eq!(code_of(&story), Some(FailureCode::Stuck));
+
+    let mut story = driven("");
+    for expected in [FailureCode::AgentFailed, FailureCode::AgentFailed, FailureCode::Stuck] {
+        ended(&mut story, 1, failed("error"));
+        assert_eq!(code_of(&story), Some(expected));
+        story.resume(&[]);
+    }
+}
+
+/// It says that it is done, and its check says no, three times in the same way.
+#[test]
+fn a_false_done_three_times_is_stuck() {
+    let mut story = driven(", verify: [\"true\"], retry: { max: 9, when: [failed] }");
+    for left in (0..3).rev() {
+        ended(&mut story, 0, AgentHow::Done);
+        story.take(&proof(1));
+        if left > 0 {
+            story.later("a");
+        }
+    }
+    assert_eq!((story.status("a"), code_of(&story)), (PhaseStatus::Failed, Some(FailureCode::Stuck)));
+}
+
+/// A service without capacity is asked again, three times where the plan says nothing.
+#[test]
+fn an_overloaded_service_is_asked_again() {
+    let mut story = driven("");
+    let overloaded = || AgentHow::Overloaded { message: "529".to_owned() };
+    for _ in 0..3 {
+        ended(&mut story, 1, overloaded());
+        story.later("a");
+    }
+    ended(&mut story, 1, overloaded());
+    assert_eq!(story.status("a"), PhaseStatus::Failed);
+}
+
+/// Turns, tokens and cost of all attempts are added up, and what the phase may take is no more than the plan says.
+#[test]
+fn what_it_takes_is_added_up_and_ends() {
+    let plan = "onward: 1\nname: demo\nphases:\n  a: { agent: { prompt: x, budget: { usd: 1 } }, retry: { max: 9, when: [failed] } }\n";
+    let mut story = Story::of(common::plan(plan)).driven();
+    let costs =
+        |nano: u64, message: &str| AgentEnded { turns: 2, tokens: 30, cost_nano_usd: nano, ..says(failed(message)) };
+    story.end_as("a", end(Outcome::Exited { code: 1 }, costs(400_000_000, "one")));
+    story.later("a");
+    story.end_as("a", end(Outcome::Exited { code: 1 }, costs(700_000_000, "two")));
+    assert_eq!(story.run.cost_nano_usd(), Some(1_100_000_000));
+    let agent = story.state("a").agent.clone().expect("an agent did it");
+    assert_eq!((agent.turns, agent.tokens), (4, 60));
+    story.after(SignedDuration::from_hours(1));
+    assert_eq!((story.status("a"), code_of(&story)), (PhaseStatus::Failed, Some(FailureCode::Budget)));
+}
+
+/// A client that counts the tokens of the whole session: an attempt has the difference.
+#[test]
+fn tokens_of_a_session_are_not_counted_twice() {
+    let mut story = driven(", retry: { max: 9, when: [failed] }");
+    for all in [100, 250] {
+        let agent = AgentEnded { session_tokens: Some(all), ..says(failed(&format!("{all}x"))) };
+        story.end_as("a", end(Outcome::Exited { code: 1 }, agent));
+        story.later("a");
+    }
+    assert_eq!(story.state("a").agent.as_ref().map(|agent| agent.tokens), Some(250));
+}

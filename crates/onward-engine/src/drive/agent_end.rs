@@ -1,0 +1,72 @@
+//! The end of an agent's attempt: its frames are read once more, from what was kept of them.
+
+use std::io::{BufRead, BufReader};
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use onward_core::agent::{Adapter, AgentExit, FRAME_BYTES_MAX, FrameReader};
+use onward_core::event::AgentEnded;
+use onward_core::plan::Phase;
+use onward_core::run::{Run, agents};
+use onward_core::tail::TAIL_BYTES_MAX;
+
+use crate::attendant::{AttemptFolder, ExitRecord, ProcessEnd};
+use crate::executor::agent;
+use crate::project::Project;
+
+/// The way to read the frames of an attempt.
+#[derive(Clone, Debug)]
+pub(crate) struct AgentReading {
+    adapter: Adapter,
+    /// The session that it was told to go on with.
+    continued: Option<String>,
+    wants_answer: bool,
+}
+
+impl AgentReading {
+    pub(crate) fn of(project: &Project, run: &Run, phase: &Phase) -> Option<Self> {
+        let work = agents::work(phase)?;
+        let adapter = agent::client(project, &work.agent).adapter()?;
+        let known = run.phase_state(&phase.id).and_then(|state| state.agent.as_deref());
+        let continued = known.filter(|agent| agent.named).and_then(|agent| agent.session.clone());
+        Some(Self { adapter, continued, wants_answer: work.schema.is_some() })
+    }
+
+    /// The agent's own account; where its attendant died before the end, as far as it is there.
+    pub(crate) fn account(&self, folder: &AttemptFolder, exit: Option<&ExitRecord>) -> Box<AgentEnded> {
+        let mut reader = FrameReader::new(&self.adapter);
+        if let Some(session) = &self.continued {
+            reader = reader.continuing(session);
+        }
+        if self.wants_answer {
+            reader = reader.expecting_json();
+        }
+        if let Ok(frames) = folder.read_frames() {
+            let mut frames = BufReader::new(frames);
+            let mut line = Vec::new();
+            while matches!(next_line(&mut frames, &mut line), Ok(true)) {
+                reader.line(&line);
+            }
+        }
+        let errors = folder.errors_end(TAIL_BYTES_MAX as u64).unwrap_or_default();
+        let code = exit.and_then(|exit| match &exit.outcome {
+            ProcessEnd::Code(code) => Some(*code),
+            ProcessEnd::Signal(_) | ProcessEnd::CouldNotStart(_) => None,
+        });
+        let now = exit.map_or_else(Timestamp::now, |exit| exit.ended_at);
+        let local = TimeZone::system();
+        let result = reader.finish(&AgentExit { code, errors: &errors, local: &local }, now);
+        let mut ended = AgentEnded::from(result);
+        if ended.session.is_none() {
+            ended.session = folder.session();
+        }
+        Box::new(ended)
+    }
+}
+
+/// The next line, or as much of it as a frame may have.
+fn next_line(from: &mut impl BufRead, line: &mut Vec<u8>) -> std::io::Result<bool> {
+    line.clear();
+    let count = std::io::Read::take(&mut *from, FRAME_BYTES_MAX as u64).read_until(b'\n', line)?;
+    Ok(count > 0)
+}

@@ -1,0 +1,35 @@
+//! Coding agents: how an attempt of theirs ended, and what they have cost.
+
+use onward_core::event::{AgentEnded, AgentHow};
+use onward_core::view::AgentRecord;
+
+use super::safe;
+
+/// How an agent's attempt ended, where that says more than the code of its process.
+pub(super) fn end(ended: &AgentEnded) -> Option<String> {
+    let text = match &ended.how {
+        AgentHow::Done => return None,
+        AgentHow::Limited { said, .. } => said.clone(),
+        AgentHow::Overloaded { message } | AgentHow::NotLoggedIn { message } | AgentHow::Failed { message } => {
+            message.clone()
+        }
+        AgentHow::Exhausted => "its context is full, and a new session takes over".to_owned(),
+        AgentHow::SessionUnknown => {
+            "its client does not know the session any more, and a new session begins with what is on record".to_owned()
+        }
+        AgentHow::SessionInUse => "another process works in its session".to_owned(),
+        AgentHow::Interrupted => "it was interrupted".to_owned(),
+        AgentHow::MaxTurns => "it took all its turns".to_owned(),
+        AgentHow::Budget => "it spent its budget".to_owned(),
+        AgentHow::Deferred { tool, input } => format!("it waits for consent to {tool} {input}"),
+        AgentHow::NoResult => "it ended without a result".to_owned(),
+    };
+    Some(safe::line(&text))
+}
+
+/// `claude-code, 6 turns, $0.95`.
+pub(super) fn cost(agent: &AgentRecord) -> String {
+    let turns = if agent.turns == 1 { "1 turn".to_owned() } else { format!("{} turns", agent.turns) };
+    let cost = if agent.cost_usd > 0.0 { format!(", ${:.2}", agent.cost_usd) } else { String::new() };
+    format!("{}, {turns}{cost}", safe::line(&agent.agent))
+}

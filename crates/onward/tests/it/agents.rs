@@ -1,0 +1,129 @@
+//! Phases that coding agents do, with a stand-in for the client that plays a script.
+
+use onward_testkit::{TestProject, wait_until};
+
+use crate::project;
+
+/// Plays `$HOME/agent/step-N` at its Nth call, and notes its arguments and its prompt.
+const CLIENT: &str = r#"#!/bin/sh
+n=$(( $(ls "$HOME/agent" | grep -c '^call-') + 1 ))
+{ printf '%s\n' "$@"; echo --prompt--; cat; } > "$HOME/agent/call-$n"
+init() { echo '{"type":"system","subtype":"init","session_id":"'"$1"'","model":"fake"}'; }
+says() { echo '{"type":"assistant","session_id":"'"$1"'","message":{"content":[{"type":"text","text":"'"$2"'"}]}}'; }
+uses() { echo '{"type":"assistant","session_id":"'"$1"'","message":{"content":[{"type":"tool_use","name":"Bash","input":{"command":"'"$2"'"}}]}}'; }
+ends() { echo '{"type":"result","subtype":"success","is_error":false,"session_id":"'"$1"'","result":"'"$2"'","num_turns":2,"total_cost_usd":'"$3"'}'; }
+fails() { echo '{"type":"result","subtype":"success","is_error":true,"session_id":"'"$1"'","result":"'"$2"'","num_turns":1,"total_cost_usd":'"$3"'}'; exit 1; }
+hold() { until [ -e "$HOME/go-on" ]; do sleep 0.02; done; }
+. "$HOME/agent/step-$n"
+"#;
+
+const PLAN: &str = "
+    onward: 1
+    name: feature
+    phases:
+      build:
+        agent: { prompt: Build the login page., max-turns: 40 }
+        retry: { max: 3, when: [failed], backoff: { initial: 10ms } }
+        artifacts: { page: login.html }
+      ship: { needs: build, run: step ship }
+";
+
+fn with_agent(steps: &[&str]) -> TestProject {
+    let project = project();
+    project.plan(PLAN);
+    project.script("claude", CLIENT);
+    for (number, step) in steps.iter().enumerate() {
+        project.write(project.home().join(format!("agent/step-{}", number + 1)), step);
+    }
+    project
+}
+
+fn calls(project: &TestProject) -> Vec<String> {
+    let call = |number: usize| std::fs::read_to_string(project.home().join(format!("agent/call-{number}"))).ok();
+    (1..).map_while(call).collect()
+}
+
+/// The session that a call goes on with, or that it is told to begin.
+fn session(call: &str, flag: &str) -> Option<String> {
+    let mut words = call.lines();
+    words.find(|word| *word == flag)?;
+    words.next().map(str::to_owned)
+}
+
+/// A whole piece of work: two limits, the second one in another session than before; everything killed in the middle; a done that is
+/// none; and the end. The same session goes on each time, no retry but one is used, and the cost is the sum of what is known.
+#[test]
+fn a_feature_through_limits_a_kill_and_a_false_done() {
+    let limited = |session: &str| {
+        format!("init {session}; fails {session} \"Claude AI usage limit reached|$(( $(date +%s) + 2 ))\" 0.1\n")
+    };
+    let project = with_agent(&[
+        &limited("s1"),
+        &limited("s2"),
+        "init s2; says s2 'half way'; hold; exit 9\n",
+        "init s2; ends s2 'All done!' 0.25\n",
+        "init s2; echo ok > login.html; ends s2 'The page is there.' 0.5\n",
+    ]);
+    let driver = project.start(["run"]);
+    wait_until("the third call", || (calls(&project).len() == 3).then_some(()));
+    wait_until("its session", || {
+        let status = project.command(["status", "--json"]).json();
+        (status["running"][0]["agent"]["session"] == "s2").then_some(())
+    });
+    project.kill_everything();
+    driver.wait_code(137);
+    project.command(["run", "--resume"]).expect(0);
+    let calls = calls(&project);
+    assert_eq!(calls.len(), 5);
+    assert_eq!(session(&calls[0], "--session-id").map(|id| id.len()), Some(36));
+    let went_on: Vec<Option<String>> = calls.iter().map(|call| session(call, "--resume")).collect();
+    let some = |id: &str| Some(id.to_owned());
+    assert_eq!(went_on, [None, some("s1"), some("s2"), some("s2"), some("s2")]);
+    assert!(!calls[3].contains("login.html"), "nothing has failed yet: {}", calls[3]);
+    assert!(calls[4].contains("login.html"), "the next attempt is told what was missing: {}", calls[4]);
+    let status = project.command(["status", "--json"]).json();
+    assert_eq!(status["cost_usd"], 0.95);
+    let agent = &status["completed"][0]["agent"];
+    assert_eq!((agent["use"].as_str(), agent["session"].as_str()), (Some("claude-code"), Some("s2")));
+    assert_eq!(agent["turns"], 6);
+    assert_eq!(status["completed"][0]["summary"], "The page is there.");
+    project.ran_once(["ship"]);
+}
+
+/// People read what the agent says and does; the frames are kept beside it.
+#[test]
+fn logs_are_readable_and_frames_are_kept() {
+    let project = with_agent(&[
+        "init s1; says s1 'I look first.'; uses s1 'cat x'; echo oops >&2; echo ok > login.html; ends s1 Fine. 0\n",
+    ]);
+    project.command(["run"]).expect(0);
+    let logs = project.command(["logs", "build"]).expect(0).out;
+    for told in ["I look first.", "Bash: cat x", "oops"] {
+        assert!(logs.contains(told), "{logs}");
+    }
+    assert!(!logs.contains("tool_use"), "{logs}");
+    let status = project.command(["status", "--json"]).json();
+    let run = status["run"].as_str().expect("a run").to_owned();
+    assert!(project.read(format!(".onward/attempts/{run}/build/1/frames")).contains("tool_use"));
+}
+
+/// Processes that an agent's tools leave running end with the attempt, also after success.
+#[test]
+fn nothing_that_an_agent_started_lives_on() {
+    let project = with_agent(&["init s1; setsid sh -c 'sleep 1000' & echo ok > login.html; ends s1 Done. 0\n"]);
+    project.command(["run"]).expect(0);
+    project.wait_no_processes();
+}
+
+/// The client has lost the session. A new one is begun, once, and people are told.
+#[test]
+fn a_lost_session_is_followed_by_a_new_one() {
+    let lost = "echo 'No conversation found with session ID: s1' >&2; exit 1\n";
+    let project =
+        with_agent(&["init s1; fails s1 'a mistake' 0\n", lost, "init s3; echo ok > login.html; ends s3 Done. 0\n"]);
+    let ran = project.command(["run"]).expect(0);
+    let calls = calls(&project);
+    assert_eq!(session(&calls[1], "--resume").as_deref(), Some("s1"));
+    assert_eq!(session(&calls[2], "--resume"), None);
+    assert!(ran.err.contains("new session"), "{}", ran.err);
+}
