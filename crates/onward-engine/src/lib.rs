@@ -35,6 +35,7 @@ pub use commands::external_phases::{DoneClaim, NextPhase, NextWork, PhaseReport,
 pub use commands::fork::Forked;
 pub use commands::import::{BadImport, ForeignFile, FormatExport, Imported};
 pub use commands::init_and_delete::{FirstPlan, InitReport};
+pub use commands::plugin::PLUGIN_FOLDER;
 pub use commands::prune::PruneDone;
 pub use commands::replan::Proposed;
 pub use commands::rewind::{CheckpointDiff, Preview, RewindParts, Rewound, WorkSince};

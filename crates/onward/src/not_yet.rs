@@ -38,7 +38,6 @@ const START: &[&str] = &["run", "resume"];
 /// Flags of verbs that are here.
 const FLAGS: &[(&[&str], &str, Takes)] = &[
     (START, "budget", Takes::Value),
-    (&["init"], "claude-code", Takes::Nothing),
     (&["show"], "format", Takes::Value),
     (&["list"], "all-projects", Takes::Nothing),
 ];

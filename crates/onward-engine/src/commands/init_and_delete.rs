@@ -133,7 +133,7 @@ impl Onward {
     }
 }
 
-fn write_new(path: &Path, text: &str, mode: u32, report: &mut InitReport) -> Result<()> {
+pub(super) fn write_new(path: &Path, text: &str, mode: u32, report: &mut InitReport) -> Result<()> {
     let opened = fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(path);
     match opened {
         Ok(mut file) => {

@@ -9,6 +9,7 @@ pub(crate) mod import;
 pub(crate) mod inbox;
 pub(crate) mod init_and_delete;
 pub(crate) mod pause;
+pub(crate) mod plugin;
 pub(crate) mod prune;
 pub(crate) mod replan;
 pub(crate) mod rewind;

@@ -127,7 +127,7 @@ impl ServerHandler for Handler {
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let listed = self.perform(|setup| resources::listed(setup).map_err(setup.words.error)).await?;
-        listed.map(ListResourcesResult::with_all_items).map_err(internal)
+        listed.map(ListResourcesResult::with_all_items).map_err(|error| internal(&error))
     }
 
     async fn list_resource_templates(
@@ -145,7 +145,7 @@ impl ServerHandler for Handler {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let uri = request.uri.clone();
         let read = self.perform(move |setup| resources::read(setup, &uri).map_err(setup.words.error)).await?;
-        let Some(value) = read.map_err(internal)? else {
+        let Some(value) = read.map_err(|error| internal(&error))? else {
             return Err(ErrorData::resource_not_found("there is no such run, plan or checkpoint", None));
         };
         let text = cut(&value);
@@ -193,7 +193,7 @@ fn too_long(bytes: usize) -> String {
     )
 }
 
-fn internal(error: Value) -> ErrorData {
+fn internal(error: &Value) -> ErrorData {
     let message = error["error"]["message"].as_str().unwrap_or("the store cannot be read").to_owned();
     ErrorData::internal_error(secrets().text(&message).into_owned(), None)
 }

@@ -60,8 +60,9 @@ impl Bound {
         let hosts: Vec<String> = [address.to_string(), format!("localhost:{}", address.port())].into();
         let handler = Handler::new(setup);
         // Without sessions: every request is whole in itself, and nothing is kept for a client that went away.
+        let origins = hosts.iter().map(|host| format!("http://{host}"));
         let mut config =
-            StreamableHttpServerConfig::default().with_allowed_hosts(hosts.clone()).enforce_origin_validation();
+            StreamableHttpServerConfig::default().with_allowed_hosts(hosts.clone()).with_allowed_origins(origins);
         (config.legacy_session_mode, config.json_response) = (false, true);
         config.max_request_body_bytes = MESSAGE_BYTES_MAX;
         let service = Service::new(move || Ok(handler.clone()), Arc::default(), config);

@@ -12,6 +12,9 @@ pub(crate) struct InitArgs {
     /// Write a commented onward.yaml too.
     #[arg(long)]
     pub(crate) plan: bool,
+    /// Install the plugin for Claude Code and Codex into .claude/plugins/onward, and print the line that loads it.
+    #[arg(long)]
+    pub(crate) claude_code: bool,
     #[command(flatten)]
     pub(crate) output: Json,
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use onward_core::exit;
-use onward_engine::{FirstPlan, Onward, Project};
+use onward_engine::{FirstPlan, Onward, PLUGIN_FOLDER, Project};
 use serde_json::json;
 
 use super::here;
@@ -19,12 +19,18 @@ commits along the way are off; to commit after every third phase, write this int
 
 pub(super) fn init(args: &args::InitArgs) -> Result<u8, Failure> {
     let plan = if args.plan { FirstPlan::Yes } else { FirstPlan::No };
-    let report = Onward::init(&here()?, plan)?;
+    let mut report = Onward::init(&here()?, plan)?;
+    if args.claude_code {
+        let plugin = Onward::install_plugin(&here()?)?;
+        report.created.extend(plugin.created);
+        report.kept.extend(plugin.kept);
+    }
+    let load = args.claude_code.then(|| format!("claude --plugin-dir {PLUGIN_FOLDER}"));
     if args.output.json {
         let names = |paths: &[PathBuf]| paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>();
         let commits = if report.commits_are_off { json!("off") } else { json!(null) };
         let (created, kept) = (names(&report.created), names(&report.kept));
-        render::answer_json(&json!({ "created": created, "kept": kept, "mini_commits": commits }));
+        render::answer_json(&json!({ "created": created, "kept": kept, "mini_commits": commits, "load": load }));
         return Ok(exit::DONE);
     }
     let mut text = String::new();
@@ -36,6 +42,9 @@ pub(super) fn init(args: &args::InitArgs) -> Result<u8, Failure> {
     }
     if report.commits_are_off {
         text.push_str(COMMITS_ARE_OFF);
+    }
+    if let Some(load) = load {
+        let _ = writeln!(text, "load the plugin with  {load}");
     }
     if let Some(project) = Project::find(&here()?) {
         text.push_str(&render::foreign_work::line(&project.left_by_others()));

@@ -159,3 +159,36 @@ fn inside_a_phase_only_a_compaction_is_told() {
     assert_eq!(project.read("startup"), "");
     assert!(project.read("compact").contains("at work: a"), "{}", project.read("compact"));
 }
+
+/// The plugin is installed into a project that has a file of its own in its place. That file stays, the others are made, and each
+/// hook of it names a verb of this binary.
+#[test]
+fn the_plugin_is_installed_over_nothing() {
+    let project = project();
+    let own = ".claude/plugins/onward/skills/onward/SKILL.md";
+    fs::create_dir_all(project.path(own).parent().expect("a folder")).expect("it can be made");
+    project.write(own, "mine\n");
+    let made = project.command(["init", "--claude-code"]).expect(0).err_names(["claude --plugin-dir", "kept"]);
+    assert!(made.err.contains("hooks.json"), "{made}");
+    assert_eq!(project.read(own), "mine\n");
+    for file in ["hooks/hooks.json", "hooks/newer.json"] {
+        let hooks: Value = serde_json::from_str(&project.read(format!(".claude/plugins/onward/{file}"))).expect("JSON");
+        for (event, commands) in hooks["hooks"].as_object().expect("events") {
+            assert_eq!(commands[0]["hooks"][0]["command"], format!("onward hook {event}"));
+        }
+    }
+    let again = project.command(["init", "--claude-code", "--json"]).expect(0).json();
+    assert_eq!((&again["created"], &again["load"]), (&json!([]), &json!("claude --plugin-dir .claude/plugins/onward")));
+}
+
+/// Somebody put a link in the place of `.claude`. Nothing is written through it.
+#[test]
+fn the_plugin_is_not_installed_through_a_link() {
+    let project = project();
+    let elsewhere = project.root().join("elsewhere");
+    fs::create_dir(&elsewhere).expect("a folder");
+    std::os::unix::fs::symlink(&elsewhere, project.path(".claude")).expect("a link");
+    let refused = project.command(["init", "--claude-code"]);
+    assert!(refused.code != 0 && refused.err.contains(".claude"), "{refused}");
+    assert_eq!(fs::read_dir(&elsewhere).expect("a folder").count(), 0);
+}
