@@ -176,6 +176,7 @@ impl Chronicle {
             | Event::RunImported(_)
             | Event::FilesModified { .. }
             | Event::MirrorTroubled { .. }
+            | Event::Shared { .. }
             | Event::DriverStarted { .. }
             | Event::AttemptStarted { .. }
             | Event::AttemptEnded { .. }

@@ -8,6 +8,7 @@
 mod agent;
 mod attempt_end;
 mod imported;
+mod shared;
 mod stop;
 mod tree;
 
@@ -19,6 +20,7 @@ pub use imported::RunImported;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+pub use shared::{EVERYBODY, MessageKind, MessagePriority, MessageText, SharedFact};
 pub use stop::{StopReason, StopRequest, Urgency};
 pub use tree::{CommitRule, FilesBack, NoCommit, PhaseBack, RestoredState, RewindBegun, RunRewound, SnapshotRef};
 
@@ -335,6 +337,10 @@ pub enum Event {
         as_committed: Vec<String>,
         /// How many more are modified than are named.
         more: u64,
+    },
+    /// An agent shares something with the others.
+    Shared {
+        fact: Box<SharedFact>,
     },
     /// A mirror is not as it should be, or was changed by somebody else.
     MirrorTroubled {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::checkpoint::{FileModified, Trigger};
 use crate::event::{
     AgentEnded, LeftRunning, NoCommit, Orphans, Outcome, PlanRevised, RestoredState, RewindBegun, RunImported,
-    RunResult, RunRewound, SnapshotRef, StopRequest,
+    RunResult, RunRewound, SharedFact, SnapshotRef, StopRequest,
 };
 use crate::evidence::{Around, Evidence, WorldSeen};
 use crate::id::{Attempt, CheckpointId, PhaseId, RunId};
@@ -312,6 +312,10 @@ pub enum Posted {
         /// The answer as it was typed; the plan knows which choice that is.
         choice: String,
         by: String,
+    },
+    /// An agent shares something with the others.
+    Share {
+        fact: Box<SharedFact>,
     },
     /// Whoever does an external phase says something about it.
     Report {

@@ -108,6 +108,8 @@ pub enum Error {
     NothingSaved { kind: String, project: Option<String> },
     #[error("the state of run {run} has nothing at {pointer:?}")]
     NoSuchState { run: RunId, pointer: String },
+    #[error("run {run} has no {what} {id}")]
+    NotShared { run: RunId, what: &'static str, id: String },
     #[error("run {run} holds saved state and has no phases to go on with: onward load gives the state back")]
     NoPhases { run: RunId },
     #[error("several runs of this work are unfinished")]

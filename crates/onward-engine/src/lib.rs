@@ -41,6 +41,7 @@ pub use commands::replan::Proposed;
 pub use commands::rewind::{CheckpointDiff, Preview, RewindParts, Rewound, WorkSince};
 pub use commands::rewind_steps;
 pub use commands::saved_state::SavedState;
+pub use commands::share::{SharedOn, new_message_id};
 pub use commands::start_reported::StartedReported;
 pub use doctor::{DoctorCode, DoctorFinding, DoctorSeverity, Findings, Repair, Repaired, StoreFacts};
 pub use drive::committer::begin as begin_run;

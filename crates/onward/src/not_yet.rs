@@ -16,11 +16,6 @@ enum NamedByWords {
 
 const VERBS: &[(&str, NamedByWords)] = &[
     ("plan", NamedByWords::Nothing),
-    ("message", NamedByWords::Nothing),
-    ("team", NamedByWords::Nothing),
-    ("conflict", NamedByWords::Nothing),
-    ("knowledge", NamedByWords::Nothing),
-    ("decision", NamedByWords::Nothing),
     ("brief", NamedByWords::Run),
     ("serve", NamedByWords::Nothing),
     ("worker", NamedByWords::Nothing),

@@ -103,6 +103,10 @@ pub struct AgentMessage {
     pub pending: bool,
     /// Whoever sent it waits for an answer.
     pub awaits_response: bool,
+    /// `critical`, `high`, `normal` or `low`; none where nobody said.
+    pub priority: Option<String>,
+    /// The message that it belongs to, by its id.
+    pub correlation: Option<String>,
 }
 
 /// A conflict between agents.

@@ -91,10 +91,7 @@ static TRIGGERS: Keys = Keys::of(
         field("phase_transition", Boolean, "After a phase.").default("true").example("false"),
         field("batch_complete", Boolean, "After a batch of phases.").default("true").example("false"),
         field("agent_complete", Boolean, "After an agent gave something out.").default("false").example("true"),
-        field("conflict_events", Boolean, "Before a conflict is settled, and after.")
-            .default("true")
-            .example("false")
-            .not_yet(),
+        field("conflict_events", Boolean, "Before a conflict is settled, and after.").default("true").example("false"),
         field("user_interrupt", Boolean, "When a person interrupts.").default("true").example("false"),
         field("session_end", Boolean, "When the session is ended from outside or its time is up.")
             .default("true")
@@ -109,8 +106,8 @@ static RETENTION: Keys = Keys::of(
         field("phase_transition", COUNT, "Of each phase.").default("-1").example("10"),
         field("batch_complete", COUNT, "Of each phase.").default("3").example("1"),
         field("agent_complete", COUNT, "Of each phase.").default("1").example("2"),
-        field("conflict_start", COUNT, "Of each phase.").default("-1").example("5").not_yet(),
-        field("conflict_resolved", COUNT, "Of each phase.").default("-1").example("5").not_yet(),
+        field("conflict_start", COUNT, "Of each phase.").default("-1").example("5"),
+        field("conflict_resolved", COUNT, "Of each phase.").default("-1").example("5"),
         field("user_interrupt", COUNT, "Of a run.").default("1").example("2"),
         field("session_end", COUNT, "Of a run.").default("1").example("2"),
         field("manual", COUNT, "Of each phase; those with a name stay in any case.").default("-1").example("all"),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::fields::{Fields, time};
@@ -243,9 +244,16 @@ fn sections(top: Fields<'_>) -> Sections {
         messages,
         conflicts,
         knowledge: top.maybe_object("knowledge_context").map(knowledge).unwrap_or_default(),
+        decisions: told(top, "decisions"),
         files_modified: top.maybe_objects("files_modified").into_iter().filter_map(file).collect(),
         ..Sections::default()
     }
+}
+
+/// Entries that onward itself has written beside the ids. An entry that cannot be understood is left out.
+fn told<T: DeserializeOwned>(of: Fields<'_>, key: &str) -> Vec<T> {
+    let entries = of.get(key).and_then(Value::as_array).into_iter().flatten();
+    entries.filter_map(|entry| serde_json::from_value(entry.clone()).ok()).collect()
 }
 
 /// The id of something that is named by it, or that has it.
@@ -260,7 +268,7 @@ fn ids(of: Fields<'_>, key: &str) -> Vec<String> {
 
 fn exchanged(acp: Fields<'_>) -> (Vec<AgentMessage>, Vec<AgentConflict>) {
     let (pending, awaiting) = (ids(acp, "pending_messages"), ids(acp, "awaiting_response"));
-    let mut messages: Vec<AgentMessage> = Vec::new();
+    let mut messages: Vec<AgentMessage> = told(acp, "messages");
     for id in pending.iter().chain(&awaiting) {
         if messages.iter().all(|message| message.id != *id) {
             let (waits, awaited) = (pending.contains(id), awaiting.contains(id));
@@ -272,8 +280,13 @@ fn exchanged(acp: Fields<'_>) -> (Vec<AgentMessage>, Vec<AgentConflict>) {
             });
         }
     }
-    let conflicts = ids(acp, "conflicts_in_progress");
-    (messages, conflicts.into_iter().map(|id| AgentConflict { id, ..AgentConflict::default() }).collect())
+    let mut conflicts: Vec<AgentConflict> = told(acp, "conflicts");
+    for id in ids(acp, "conflicts_in_progress") {
+        if conflicts.iter().all(|known| known.id != id) {
+            conflicts.push(AgentConflict { id, ..AgentConflict::default() });
+        }
+    }
+    (messages, conflicts)
 }
 
 fn outputs(agents: Fields<'_>) -> BTreeMap<String, BTreeMap<String, AgentOutput>> {
@@ -298,7 +311,14 @@ fn knowledge(context: Fields<'_>) -> Vec<KnowledgeEntry> {
         ("pending_captures", KnowledgeState::Pending),
     ];
     let entry = |id: String, state| KnowledgeEntry { id, kind: None, title: None, body: None, added_at: None, state };
-    states.into_iter().flat_map(|(key, state)| ids(context, key).into_iter().map(move |id| entry(id, state))).collect()
+    let named = states.into_iter().flat_map(|(key, state)| ids(context, key).into_iter().map(move |id| (id, state)));
+    let mut entries: Vec<KnowledgeEntry> = told(context, "entries");
+    for (id, state) in named {
+        if entries.iter().all(|known| known.id != id) {
+            entries.push(entry(id, state));
+        }
+    }
+    entries
 }
 
 pub(super) fn write(checkpoint: &Checkpoint) -> Map<String, Value> {
@@ -308,7 +328,7 @@ pub(super) fn write(checkpoint: &Checkpoint) -> Map<String, Value> {
     let completed: Vec<u64> = (1..).take(checkpoint.graph.batches_completed).collect();
     let open: Vec<&String> =
         checkpoint.messages.conflicts.iter().filter(|it| it.resolution.is_none()).map(|it| &it.id).collect();
-    into_map(json!({
+    let mut document = into_map(json!({
         "checkpoint_id": checkpoint.id,
         "version": VERSION,
         "created_at": checkpoint.created_at,
@@ -352,7 +372,34 @@ pub(super) fn write(checkpoint: &Checkpoint) -> Map<String, Value> {
             "prerequisites_met": checkpoint.recovery.prerequisites_met,
             "warnings": checkpoint.recovery.warnings,
         },
-    }))
+    }));
+    with_content(&mut document, checkpoint);
+    document
+}
+
+/// The content of messages, conflicts and knowledge, and the decisions: in members of their own, which readers
+/// of the format pass over. A document that has none of it stays as it is.
+fn with_content(document: &mut Map<String, Value>, checkpoint: &Checkpoint) {
+    let (messages, knowledge) = (&checkpoint.messages, &checkpoint.knowledge);
+    let sent: Vec<&AgentMessage> = messages.sent.iter().filter(|message| message.body.is_some()).collect();
+    let conflicts: Vec<&AgentConflict> =
+        messages.conflicts.iter().filter(|conflict| conflict.topic.is_some()).collect();
+    let entries: Vec<&KnowledgeEntry> = knowledge.entries.iter().filter(|entry| entry.title.is_some()).collect();
+    let parts = [
+        ("acp_state", "messages", sent.is_empty(), json!(sent)),
+        ("acp_state", "conflicts", conflicts.is_empty(), json!(conflicts)),
+        ("knowledge_context", "entries", entries.is_empty(), json!(entries)),
+    ];
+    for (section, key, is_empty, value) in parts {
+        if let Some(Value::Object(section)) = document.get_mut(section)
+            && !is_empty
+        {
+            section.insert(key.to_owned(), value);
+        }
+    }
+    if !checkpoint.context.decisions.is_empty() {
+        document.insert("decisions".to_owned(), json!(checkpoint.context.decisions));
+    }
 }
 
 fn member(member: &TeamMember) -> Value {

@@ -95,9 +95,7 @@ const PLAN_FIELDS: &[Field] = &[
     field("paths", Table(NameRule::Name, &Path), "Named folders, for `${{ paths.NAME }}` and in every checkpoint.")
         .example("{ test_results: out/results/ }"),
     field("issue", Mapping(&ISSUE), "The issue this work belongs to.").example("{ number: 42 }"),
-    field("team", List(&ONE_MEMBER), "Agents that work on it.")
-        .example("[{ agent: backend, role: developer }]")
-        .not_yet(),
+    field("team", List(&ONE_MEMBER), "Agents that work on it.").example("[{ agent: backend, role: developer }]"),
     field("notify", OneOrMany(&ONE_NOTICE), "Messages to people about the run.")
         .example("{ when: run-failed, command: notify-send failed }")
         .not_yet(),
@@ -514,7 +512,7 @@ pub(super) static ISSUE: Keys = Keys::of(
     ],
 );
 
-static MEMBER: Keys = Keys::of(
+pub(super) static MEMBER: Keys = Keys::of(
     "a member of the team",
     &[
         field("agent", Line, "Its name.").required().example("backend"),

@@ -63,6 +63,16 @@ pub struct Plan {
     /// Formats of other tools that are kept alongside, where the plan says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mirror: Option<Vec<String>>,
+    /// Agents that work on it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub team: Vec<NamedMember>,
+}
+
+/// A member of the team as the plan names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedMember {
+    pub agent: String,
+    pub role: Option<String>,
 }
 
 /// Settings for mini-commits; the project's configuration fills in the rest.
@@ -388,6 +398,7 @@ impl Plan {
             markdown: None,
             paths: BTreeMap::new(),
             mirror: None,
+            team: Vec::new(),
         }
     }
 

@@ -78,7 +78,10 @@ impl Run {
             | Event::PhaseNotMarked { .. }
             | Event::MarkersSettled { .. }) => self.apply_to_the_marks(event),
             event @ (Event::LimitHit(_) | Event::RunPaused { .. }) => self.apply_to_the_limits(event, at),
-            event @ (Event::RunImported(_) | Event::FilesModified { .. } | Event::MirrorTroubled { .. }) => {
+            event @ (Event::RunImported(_)
+            | Event::FilesModified { .. }
+            | Event::Shared { .. }
+            | Event::MirrorTroubled { .. }) => {
                 self.apply_to_the_sections(event, at);
             }
             event @ (Event::SnapshotTaken(_)
@@ -450,6 +453,9 @@ impl Run {
         }
         self.count(at, &before);
         self.spread(at, fate, &before);
+        if before.status != self.phases[at].status {
+            self.keep_the_team_current(at);
+        }
     }
 
     /// Counts that change when a phase becomes finished or failed, or stops being so.

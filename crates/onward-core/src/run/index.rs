@@ -6,6 +6,7 @@ use super::admission::Claim;
 use super::context::watched;
 use super::order::order;
 use super::schedule::FREE;
+use super::team::tasks;
 use crate::expression::Reference;
 use crate::id::PhaseId;
 use crate::plan::{Phase, Plan, graph};
@@ -31,6 +32,8 @@ pub(super) struct PlanIndex {
     pub(super) by_variables: Vec<usize>,
     /// Phases that take the same things for themselves have the same number.
     pub(super) class: Vec<u32>,
+    /// The phases that are tasks of each member of the team, by position.
+    pub(super) tasks: Vec<Vec<usize>>,
 }
 
 impl PlanIndex {
@@ -80,6 +83,7 @@ impl PlanIndex {
             watchers,
             by_variables,
             class,
+            tasks: tasks(plan),
         }
     }
 

@@ -97,6 +97,7 @@ impl Run {
         self.started = Arc::new(RunStarted { plan, ..(*self.started).clone() });
         self.without_a_probe();
         self.count_anew();
+        self.name_the_team();
     }
 
     /// A probe that the plan no longer has cannot speak: what it was to tell, only a person can, if anybody has to.

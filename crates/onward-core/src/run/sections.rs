@@ -46,6 +46,7 @@ impl Run {
             Event::FilesModified { changed, as_committed, more } => {
                 self.files_modified(changed, as_committed, *more);
             }
+            Event::Shared { fact } => self.apply_shared(fact, at),
             _ => unreachable!("nothing about the sections"),
         }
     }
@@ -141,7 +142,7 @@ impl Run {
     }
 
     /// A checkpoint that is whole has the sections themselves.
-    fn note(&mut self, op: Op) {
+    pub(super) fn note(&mut self, op: Op) {
         if self.last_checkpoint.is_some() && !self.whole_is_due {
             self.dirty.sections.push(op);
         }

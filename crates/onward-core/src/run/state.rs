@@ -340,6 +340,7 @@ impl Run {
             started: Arc::new((**started).clone()),
         };
         run.derive();
+        run.name_the_team();
         run.make_due(Trigger::RunStart, None);
         Some(run)
     }

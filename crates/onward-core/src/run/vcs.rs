@@ -298,6 +298,7 @@ impl Run {
         if let Some(sections) = &restored.sections {
             self.put_sections(sections);
         }
+        self.name_the_team();
         // Their ends were recorded at the time.
         let complete = self.derived.batch_left.iter().enumerate().filter(|(_, left)| **left == 0);
         let complete: Vec<u32> = complete.map(|(batch, _)| batch_number(batch)).collect();
@@ -395,6 +396,7 @@ pub(super) fn leaves_the_tree_alone(event: &Event) -> bool {
         | Event::RewindBegun(_)
         | Event::FilesModified { .. }
         | Event::MirrorTroubled { .. }
+        | Event::Shared { .. }
         | Event::RunRewound(_) => true,
         Event::RunStarted(_)
         | Event::DriverStarted { .. }

@@ -15,6 +15,7 @@ mod replans;
 mod rewinds;
 mod rules;
 mod sections;
+mod shared;
 mod stops;
 mod story;
 mod waits_and_proofs;

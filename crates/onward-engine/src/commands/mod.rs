@@ -15,4 +15,5 @@ pub(crate) mod replan;
 pub(crate) mod rewind;
 pub mod rewind_steps;
 pub(crate) mod saved_state;
+pub(crate) mod share;
 pub(crate) mod start_reported;

@@ -1,7 +1,7 @@
 //! The inbox of the driver: posted items and their replies.
 
 use jiff::Timestamp;
-use onward_core::event::{Event, ExternalReport};
+use onward_core::event::{Event, ExternalReport, SharedFact};
 use onward_core::input::{Input, Posted, Reply};
 use onward_core::mutant::{self, Mutant};
 use onward_core::patch;
@@ -128,7 +128,13 @@ fn state_after(state: &Value, messages: &[Arrived]) -> Value {
 }
 
 fn wants_the_tree(arrived: &Arrived) -> bool {
-    matches!(arrived.asked, Ok(Input::Posted(Posted::Checkpoint { .. })))
+    match &arrived.asked {
+        Ok(Input::Posted(Posted::Checkpoint { .. })) => true,
+        Ok(Input::Posted(Posted::Share { fact })) => {
+            matches!(**fact, SharedFact::ConflictStarted { .. } | SharedFact::ConflictResolved { .. })
+        }
+        Ok(_) | Err(_) => false,
+    }
 }
 
 /// The answer to what was asked. What follows from it for others in the same step is no part of it.

@@ -68,6 +68,7 @@ fn beyond_its_plan(event: &Event) -> Option<&'static str> {
         | Event::RunImported(_)
         | Event::RunForked { .. } => Some("its plan was changed after it began"),
         Event::RewindBegun(_) | Event::RunRewound(_) | Event::RewindFailed { .. } => Some("it was rewound"),
+        Event::Shared { .. } => Some("agents would be told what the file says to them"),
         Event::RunStarted(_)
         | Event::DriverStarted { .. }
         | Event::WorldSeen { .. }

@@ -46,6 +46,7 @@ pub(crate) fn demand_posted_apart(state: &Value, posted: &Posted) -> Result<(), 
         | Posted::SessionEnd
         | Posted::Replan { .. }
         | Posted::Answer { .. }
+        | Posted::Share { .. }
         | Posted::Archive
         | Posted::Pause
         | Posted::Cancel
@@ -69,6 +70,7 @@ pub(crate) fn cuts_a_name(posted: &Posted) -> bool {
         | Posted::SessionEnd
         | Posted::Replan { .. }
         | Posted::Answer { .. }
+        | Posted::Share { .. }
         | Posted::Archive
         | Posted::Pause
         | Posted::Cancel

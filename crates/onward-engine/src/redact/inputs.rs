@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use onward_core::event::{AgentEnded, AgentHow, NoCommit, Outcome};
+use onward_core::event::{AgentEnded, AgentHow, NoCommit, Outcome, SharedFact};
 use onward_core::input::{AttemptEnd, DoneSaid, Input, Posted, Says};
 use onward_core::patch::Op;
 use onward_core::plan::Plan;
@@ -169,6 +169,7 @@ pub(crate) fn posted(posted: Posted) -> Posted {
         Posted::Merge { patch } => Posted::Merge { patch: map(patch) },
         Posted::Change { ops: changes, ends } => Posted::Change { ops: ops(changes), ends },
         Posted::Save { state } => Posted::Save { state: map(state) },
+        Posted::Share { fact } => Posted::Share { fact: Box::new(shared(*fact)) },
         Posted::Answer { phase, choice, by } => Posted::Answer { phase, choice: text(choice), by: text(by) },
         Posted::Report { phase, by, says, complexity } => {
             Posted::Report { phase, by: text(by), says: said(says), complexity }
@@ -182,6 +183,13 @@ pub(crate) fn posted(posted: Posted) -> Posted {
         | Posted::Cancel
         | Posted::SettleReplan { .. }) => plain,
     }
+}
+
+fn shared(mut fact: SharedFact) -> SharedFact {
+    for told in fact.texts_mut() {
+        *told = text(std::mem::take(told));
+    }
+    fact
 }
 
 fn said(says: Says) -> Says {

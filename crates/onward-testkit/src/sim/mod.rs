@@ -13,6 +13,7 @@ mod plans;
 mod play;
 mod replans;
 mod rewind;
+mod shared;
 mod silence;
 mod store;
 mod world;

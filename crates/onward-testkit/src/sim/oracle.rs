@@ -16,6 +16,7 @@ use super::facts::{PhaseFacts, Unprobed, YesNo};
 use super::limits::ClosedLimits;
 use super::markers::MarkerFacts;
 use super::replans::Revisions;
+use super::shared::SharedIds;
 use super::silence::Silence;
 
 mod effects;
@@ -42,6 +43,7 @@ pub(super) struct Oracle {
     replans: Revisions,
     closed: ClosedLimits,
     silence: Silence,
+    shared: SharedIds,
     pub(super) markers: MarkerFacts,
     pub(super) coverage: Coverage,
     /// Tells every event as it becomes durable.
@@ -66,6 +68,7 @@ impl Oracle {
             replans: Revisions::default(),
             closed: ClosedLimits::default(),
             silence: Silence::default(),
+            shared: SharedIds::default(),
             markers: MarkerFacts::default(),
             coverage: Coverage::new(),
             trace: None,
@@ -173,6 +176,7 @@ impl Oracle {
             | Event::RunImported(_)
             | Event::FilesModified { .. }
             | Event::MirrorTroubled { .. }
+            | Event::Shared { .. }
             | Event::AttemptAdopted { .. }
             | Event::BatchCompleted { .. }
             | Event::StopAsked { .. }
@@ -192,6 +196,7 @@ impl Oracle {
         let done = |id: &PhaseId| self.facts.get(id).is_some_and(|facts| facts.finished_as.is_some());
         self.replans.fold(&recorded.event, &self.plan, done);
         self.silence.fold(&recorded.event, &self.plan);
+        self.shared.fold(&recorded.event);
         let complete =
             |id: &PhaseId| self.facts.get(id).is_some_and(|facts| facts.finished_as == Some(PhaseStatus::Completed));
         self.markers.fold(&recorded.event, &self.plan, complete);

@@ -25,7 +25,7 @@ use super::dice::Dice;
 use super::oracle::{Coverage, Oracle, has_a_reason_to_fail};
 use super::store::FaultyStore;
 use super::world::{ALONE, Eyes, Machine, SharedMachine};
-use super::{external_phases, limits, markers, plans, replans, rewind, store, world};
+use super::{external_phases, limits, markers, plans, replans, rewind, shared, store, world};
 
 /// Kills in one world at most, and starts before it must have come to its end.
 const KILLS_MAX: u64 = 12;
@@ -365,8 +365,9 @@ impl Story {
                 continue;
             }
             let number = self.throw(5);
-            let posted = match self.throw(if start < limits::HURRY_STARTS_MAX { 5 } else { 4 }) {
-                4 => Posted::Pause,
+            let posted = match self.throw(if start < limits::HURRY_STARTS_MAX { 6 } else { 5 }) {
+                5 => Posted::Pause,
+                4 => Posted::Share { fact: Box::new(shared::any(&mut self.machine.lock().expect(ALONE).dice)) },
                 0 => Posted::Merge { patch: object(json!({ "counts": { format!("k{number}"): self.posted } })) },
                 1 => Posted::Merge { patch: object(json!({ "counts": { format!("k{number}"): null } })) },
                 2 => Posted::Save {
@@ -380,7 +381,10 @@ impl Story {
             if matches!(posted, Posted::Merge { .. } | Posted::Pause) {
                 self.merges.insert(id.clone());
             }
-            self.machine.lock().expect(ALONE).posts.push(id);
+            let mut machine = self.machine.lock().expect(ALONE);
+            // What is refused since it was said otherwise before is answered all the same.
+            let answers = if matches!(posted, Posted::Share { .. }) { &mut machine.words } else { &mut machine.posts };
+            answers.push(id);
         }
     }
 

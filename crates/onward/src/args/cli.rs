@@ -7,11 +7,11 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use super::help;
 use super::{
-    AdoptArgs, ApproveArgs, ArchiveArgs, CheckArgs, CheckpointArgs, CompletionsArgs, ConfigArgs, DeleteArgs, DemoArgs,
-    DiffArgs, DoctorArgs, ExportArgs, ForkArgs, GraphArgs, HaltArgs, HookArgs, ImportArgs, InitArgs, KeepArgs,
-    ListArgs, LoadArgs, LogArgs, LogsArgs, ManArgs, McpArgs, NextArgs, PruneArgs, ReportArgs, ResumeArgs, RewindArgs,
-    RunArgs, SaveArgs, SchemaArgs, ShowArgs, StateArgs, StatusArgs, SteerArgs, SummaryArgs, TrustArgs, UndoArgs,
-    WhyArgs,
+    AdoptArgs, ApproveArgs, ArchiveArgs, CheckArgs, CheckpointArgs, CompletionsArgs, ConfigArgs, ConflictArgs,
+    DecisionArgs, DeleteArgs, DemoArgs, DiffArgs, DoctorArgs, ExportArgs, ForkArgs, GraphArgs, HaltArgs, HookArgs,
+    ImportArgs, InitArgs, KeepArgs, KnowledgeArgs, ListArgs, LoadArgs, LogArgs, LogsArgs, ManArgs, McpArgs,
+    MessageArgs, NextArgs, PruneArgs, ReportArgs, ResumeArgs, RewindArgs, RunArgs, SaveArgs, SchemaArgs, ShowArgs,
+    StateArgs, StatusArgs, SteerArgs, SummaryArgs, TeamArgs, TrustArgs, UndoArgs, WhyArgs,
 };
 use crate::not_yet::{self, NotYet};
 
@@ -87,6 +87,16 @@ pub(crate) enum Verb {
     Hook(HookArgs),
     /// Serve the verbs for agents as MCP tools, on stdin and stdout or over HTTP.
     Mcp(McpArgs),
+    /// Send, read and acknowledge messages between agents.
+    Message(MessageArgs),
+    /// Show the team of a run: roles, and how far each member is.
+    Team(TeamArgs),
+    /// Capture what was learned, or list it.
+    Knowledge(KnowledgeArgs),
+    /// Note a decision for all who come later.
+    Decision(DecisionArgs),
+    /// Note that agents disagree, and how it was settled.
+    Conflict(ConflictArgs),
     /// Read or change the free-form state of a run.
     State(StateArgs),
     /// Save the state of a script that has no plan.

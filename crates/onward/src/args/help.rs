@@ -11,6 +11,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Look", &["status", "list", "log", "show", "logs", "why", "graph", "summary", "diff"]),
     ("Steer", &["approve", "reject", "retry", "skip", "adopt", "pause", "cancel"]),
     ("Go back", &["checkpoint", "rewind", "undo", "fork"]),
+    ("Agents", &["message", "team", "knowledge", "decision", "conflict"]),
     ("Scripts", &["next", "report", "hook", "mcp", "state", "save", "load", "export", "import"]),
     (
         "Set-up",
@@ -148,6 +149,41 @@ const EXAMPLES: &[(&str, [(&str, &str); 2])] = &[
         [
             ("onward mcp", "serve one client; clients start it themselves"),
             ("onward mcp --http --read-only", "over HTTP, and only to look"),
+        ],
+    ),
+    (
+        "message",
+        [
+            (
+                "onward message send --from coder --to tester --type request --id MSG-1 --body ready",
+                "ask another agent",
+            ),
+            ("onward message inbox tester --json", "what it has not acknowledged"),
+        ],
+    ),
+    ("team", [("onward team", "show the team of the newest run"), ("onward team @ --json", "the same, for a program")]),
+    (
+        "knowledge",
+        [
+            (
+                "onward knowledge add --id KE-1 --type pattern --title Retries --body idempotent",
+                "capture what was learned",
+            ),
+            ("onward knowledge list --json", "list all of it"),
+        ],
+    ),
+    (
+        "decision",
+        [
+            ("onward decision add REST-over-GraphQL", "note a decision"),
+            ("onward decision add tokens --by architect", "and the agent that took it"),
+        ],
+    ),
+    (
+        "conflict",
+        [
+            ("onward conflict start CONF-1 --between architect,coder --topic sessions", "note that two disagree"),
+            ("onward conflict resolve CONF-1 --resolution tokens", "note how it was settled"),
         ],
     ),
     (

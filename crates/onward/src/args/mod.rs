@@ -9,6 +9,7 @@ mod look;
 mod reader;
 mod scripts;
 mod setup;
+mod share;
 mod start;
 mod steer;
 mod values;
@@ -31,6 +32,10 @@ pub(crate) use scripts::{
 pub(crate) use setup::{
     CheckArgs, CompletionsArgs, ConfigArgs, DeleteArgs, DemoArgs, DoctorArgs, InitArgs, KeepArgs, ManArgs, PruneArgs,
     SchemaArgs, SchemaName, TrustArgs,
+};
+pub(crate) use share::{
+    ConflictArgs, ConflictVerb, DecisionArgs, DecisionVerb, KnowledgeArgs, KnowledgeVerb, MessageArgs, MessageInbox,
+    MessageSend, MessageVerb, SharedRun, TeamArgs,
 };
 pub(crate) use start::{Damaged, ResumeArgs, RunArgs, StartArgs};
 pub(crate) use steer::{AdoptArgs, ApproveArgs, ArchiveArgs, HaltArgs, SteerArgs};

@@ -44,6 +44,7 @@ mod rewind;
 mod run;
 mod save;
 mod schema;
+mod share;
 mod show;
 mod start;
 mod state;

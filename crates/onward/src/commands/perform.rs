@@ -10,9 +10,9 @@ use onward_engine::{Error, Onward, Result, stop};
 use super::{
     approve, archive, bare, check, checkpoint, completions, config, delete, demo, diff, doctor, explain, export, fork,
     graph, hook, import, init, keep, list, load, log, logs, man, mcp, next, pause_and_cancel, prune, report, resume,
-    rewind, run, save, schema, show, state, status, steer, summary, trust, why,
+    rewind, run, save, schema, share, show, state, status, steer, summary, trust, why,
 };
-use crate::args::{self, Audience, Cli, StateVerb, Typed, Verb};
+use crate::args::{self, Audience, Cli, KnowledgeVerb, MessageVerb, StateVerb, Typed, Verb};
 use crate::failure::{self, Failure};
 use crate::not_yet;
 use crate::render::failure::{ErrorJson, ErrorLine};
@@ -105,6 +105,11 @@ fn dispatch(cli: &Cli, reader: Audience) -> u8 {
         Some(Verb::Import(args)) => import::import(args),
         Some(Verb::Export(args)) => export::export(args),
         Some(Verb::State(args)) => state::state(&args.verb),
+        Some(Verb::Message(args)) => share::message(&args.verb),
+        Some(Verb::Team(args)) => share::team(args),
+        Some(Verb::Knowledge(args)) => share::knowledge(&args.verb),
+        Some(Verb::Decision(args)) => share::decision(&args.verb),
+        Some(Verb::Conflict(args)) => share::conflict(&args.verb),
         Some(Verb::Schema(args)) => Ok(schema::schema(args)),
         Some(Verb::Config(args)) => config::config(args),
         Some(Verb::Prune(args)) => prune::prune(args),
@@ -160,8 +165,12 @@ fn heeds_signals(verb: &Verb) -> bool {
         | Verb::Demo(_)
         | Verb::Archive(_)
         | Verb::Import(_)
+        | Verb::Decision(_)
+        | Verb::Conflict(_)
         | Verb::Save(_) => true,
         Verb::State(args) => matches!(args.verb, StateVerb::Merge(_)),
+        Verb::Message(args) => matches!(args.verb, MessageVerb::Send(_) | MessageVerb::Ack(_)),
+        Verb::Knowledge(args) => matches!(args.verb, KnowledgeVerb::Add(_)),
         Verb::Hook(_)
         | Verb::Mcp(_)
         | Verb::Status(_)
@@ -173,6 +182,7 @@ fn heeds_signals(verb: &Verb) -> bool {
         | Verb::Graph(_)
         | Verb::Summary(_)
         | Verb::Diff(_)
+        | Verb::Team(_)
         | Verb::Next(_)
         | Verb::Load(_)
         | Verb::Export(_)

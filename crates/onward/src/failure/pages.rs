@@ -113,6 +113,7 @@ pub(super) fn illegal(what: String, why: &Refusal) -> FailurePage {
         Refusal::NoSuchPhase(_) => FailurePage::new(exit::NOT_FOUND, "no-phase", what),
         Refusal::NotTheirs(..) | Refusal::Illegal(..) => FailurePage::new(exit::USAGE, "illegal-choice", what),
         Refusal::Misfit(_) => FailurePage::new(exit::USAGE, "misfit", what),
+        Refusal::NotShared(_) => FailurePage::new(exit::USAGE, "declined", what).kept(AS_BEFORE),
         Refusal::Unfit(_) => FailurePage::new(exit::USAGE, "unfit", what).kept(AS_BEFORE),
         Refusal::Archived => FailurePage::new(exit::REFUSED, "archived", what).next("onward list --all"),
         Refusal::Over => FailurePage::new(exit::REFUSED, "over", what).next("onward status"),

@@ -9,7 +9,7 @@ use onward_core::run::Run;
 use onward_core::view::{self, AgentRecord};
 
 use super::{
-    agents, artifacts, compound, external_phases, limits, markers, paint, replan, run, safe, status, time, vcs,
+    agents, artifacts, compound, external_phases, limits, markers, paint, replan, run, safe, shared, status, time, vcs,
 };
 
 /// The lines said so far, as far as the next one depends on them.
@@ -97,6 +97,7 @@ impl ChangeLines {
             | Event::PhaseMarked { .. }
             | Event::PhaseNotMarked { .. }
             | Event::MarkersSettled { .. } => markers::line(&recorded.event, run),
+            Event::Shared { fact } => Some(shared::line(fact)),
             Event::LimitHit(hit) => Some(limits::hit(hit, recorded.at)),
             Event::RunPaused { .. }
             | Event::AttemptAdopted { alive: false, .. }

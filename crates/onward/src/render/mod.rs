@@ -33,6 +33,7 @@ pub(crate) mod question;
 pub(crate) mod replan;
 pub(crate) mod run;
 pub(crate) mod safe;
+pub(crate) mod shared;
 pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod summary;

@@ -52,6 +52,7 @@ mod run_ids;
 mod secret_names;
 mod secrets;
 mod several_runs;
+mod shared;
 mod stopping;
 mod stories;
 mod summary;

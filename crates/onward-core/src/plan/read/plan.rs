@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::document::tree::Node;
-use crate::plan::keys::{GIT_COMMIT, INPUT_KEYS, PLAN, REPLAN};
-use crate::plan::model::{GitCommit, InputKind, InputSpec, MAX_PARALLEL_DEFAULT, Plan};
+use crate::plan::keys::{GIT_COMMIT, INPUT_KEYS, MEMBER, PLAN, REPLAN};
+use crate::plan::model::{GitCommit, InputKind, InputSpec, MAX_PARALLEL_DEFAULT, NamedMember, Plan};
 
 use super::layers::{Layers, texts};
 use super::{freshness, parts};
@@ -25,9 +25,19 @@ pub(in crate::plan) fn plan(root: &Node) -> Plan {
         freshness: freshness::freshness(root),
         issue: freshness::issue(root),
         paths: top.pairs("paths").into_iter().collect(),
+        team: team(root),
         mirror: checkpoint.and_then(|checkpoint| checkpoint.get("mirror")).map(texts),
         ..Plan::new(top.text("name").unwrap_or_default(), top.text("type").unwrap_or_default())
     }
+}
+
+fn team(root: &Node) -> Vec<NamedMember> {
+    let members = root.get("team").map(Node::items).unwrap_or_default();
+    let member = |node: &Node| {
+        let member = Layers::alone(node, &MEMBER);
+        NamedMember { agent: member.text("agent").unwrap_or_default(), role: member.text("role") }
+    };
+    members.iter().map(member).collect()
 }
 
 /// As far as the plan says it: the project's configuration says the rest.

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::begin::choose_all;
-use super::{Refusal, external_phases, replan};
+use super::{Refusal, external_phases, replan, shared};
 use crate::checkpoint::Trigger;
 use crate::data_limits;
 use crate::event::{Adoption, Event, RunResult};
@@ -36,6 +36,7 @@ pub(super) fn posted(run: &Run, posted: &Posted, now: Timestamp) -> Result<Vec<E
         Posted::Pause => super::pause::pause(run),
         Posted::Cancel => Ok(super::pause::cancel(run)),
         Posted::Archive => Ok(vec![Event::RunArchived]),
+        Posted::Share { fact } => shared::share(run, fact, now),
         Posted::Answer { phase, choice, by } => external_phases::answer(run, phase, choice, by),
         Posted::Report { phase, by, says, complexity } => {
             let mut events = external_phases::report(run, phase, by, says, now)?;
@@ -114,7 +115,7 @@ fn checkpoint(run: &Run, place: u64, name: Option<String>, now: Timestamp) -> Ev
 }
 
 /// A checkpoint that somebody asks for is about the phase in hand; `place` is its place among the events of this decision.
-fn taken(run: &Run, place: u64, trigger: Trigger, name: Option<String>, now: Timestamp) -> Event {
+pub(super) fn taken(run: &Run, place: u64, trigger: Trigger, name: Option<String>, now: Timestamp) -> Event {
     let phase = run.in_hand().cloned();
     let id = checkpoint_id(&run.id, phase.as_ref(), Seq(run.seq.0 + place), now, run.ids);
     Event::CheckpointTaken { id, triggers: vec![trigger], phase, name }

@@ -23,6 +23,9 @@ pub enum Refusal {
     NotTheirs(PhaseId, String),
     #[error("the run is being rewound")]
     Rewinding,
+    /// A message, an entry or the like of an agent cannot be taken.
+    #[error("{0}")]
+    NotShared(String),
     #[error(transparent)]
     Misfit(#[from] Misfit),
     #[error(transparent)]
