@@ -45,7 +45,7 @@ pub enum Error {
     NoSuchPhase { run: RunId, phase: String },
     #[error("no checkpoint {0}")]
     NoSuchCheckpoint(String),
-    #[error("{name} fits more than one {what}")]
+    #[error("ambiguous {what} id {name}")]
     Ambiguous { what: &'static str, name: String, candidates: Vec<String> },
     #[error("the name of a {0} is empty")]
     EmptyName(&'static str),
@@ -75,10 +75,10 @@ pub enum Error {
     Config { file: String, text: String, diagnostics: Vec<Diagnostic> },
     #[error("run {run} is driven by process {} on {} since {}", driver.pid, driver.host, driver.since)]
     Driven { run: RunId, driver: DriverView },
-    #[error("run {run} may not go on")]
+    #[error("cannot resume run {run}")]
     Refused { run: RunId, reasons: Vec<String> },
     /// Findings around the run forbid it.
-    #[error("run {run} may not go on")]
+    #[error("cannot resume run {run}")]
     Forbidden { run: RunId, findings: Vec<Finding> },
     #[error("{reason}")]
     Declined { reason: String },

@@ -13,6 +13,8 @@ use crate::project::Project;
 /// How often it looks.
 pub const EVERY_MINUTES: u32 = 5;
 const NAME_DIGITS: usize = 12;
+/// The words of `crontab -l` for who has none.
+const NO_CRONTAB: [&str; 2] = ["no crontab", "no such file"];
 
 /// The timer as it is now, or the places that it was taken away from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,7 +35,7 @@ pub fn install(project: &Project) -> Result<TimerReport> {
         timer.out_of_the_crontab()?;
         return timer.put_into_systemd();
     }
-    match crontab() {
+    match crontab()? {
         Some(lines) => timer.put_into_the_crontab(&lines),
         None => Err(refused("neither the user's systemd (systemctl --user) nor crontab answers here")),
     }
@@ -147,13 +149,12 @@ impl Timer {
         vec![begin, format!("@reboot {command}"), format!("*/{EVERY_MINUTES} * * * * {command}"), end]
     }
 
-    fn put_into_the_crontab(&self, now: &str) -> Result<TimerReport> {
-        let (others, mine) = self.parted(now);
+    fn put_into_the_crontab(&self, now: &[u8]) -> Result<TimerReport> {
+        let (others, mine) = self.parted(now)?;
         let lines = self.lines();
-        let unchanged = mine == lines;
+        let unchanged = mine.iter().copied().eq(lines.iter().map(String::as_bytes));
         if !unchanged {
-            let all: Vec<&str> = others.iter().chain(&lines).map(String::as_str).collect();
-            put_crontab(&all)?;
+            put_crontab(others.into_iter().chain(lines.iter().map(String::as_bytes)))?;
         }
         let places =
             vec![format!("crontab of this user: {} lines between \"{}\" and \"{}\"", lines.len(), lines[0], lines[3])];
@@ -161,29 +162,37 @@ impl Timer {
     }
 
     fn out_of_the_crontab(&self) -> Result<Option<String>> {
-        let Some(now) = crontab() else { return Ok(None) };
-        let (others, mine) = self.parted(&now);
+        let Some(now) = crontab()? else { return Ok(None) };
+        let (others, mine) = self.parted(&now)?;
         if mine.is_empty() {
             return Ok(None);
         }
-        put_crontab(&others.iter().map(String::as_str).collect::<Vec<_>>())?;
-        Ok(Some(format!("{} lines of the crontab of this user", mine.len())))
+        let count = mine.len();
+        put_crontab(others.into_iter())?;
+        Ok(Some(format!("{count} lines of the crontab of this user")))
     }
 
-    /// The lines of others, and those of this timer.
-    fn parted(&self, crontab: &str) -> (Vec<String>, Vec<String>) {
+    /// The lines of others, and those of this timer. Lines are bytes: those of others come back as they were.
+    fn parted<'a>(&self, crontab: &'a [u8]) -> Result<(Vec<&'a [u8]>, Vec<&'a [u8]>)> {
         let [begin, end] = self.marks();
         let (mut others, mut mine, mut inside) = (Vec::new(), Vec::new(), false);
-        for line in crontab.lines() {
-            inside |= line == begin;
+        let text = crontab.strip_suffix(b"\n").unwrap_or(crontab);
+        for line in text.split(|byte| *byte == b'\n').filter(|_| !text.is_empty()) {
+            inside |= line == begin.as_bytes();
             if inside {
-                mine.push(line.to_owned());
+                mine.push(line)
             } else {
-                others.push(line.to_owned());
+                others.push(line)
             }
-            inside &= line != end;
+            inside &= line != end.as_bytes();
         }
-        (others, mine)
+        if inside {
+            // What follows may be anybody's.
+            return Err(refused(&format!(
+                "the crontab has a line \"{begin}\" and none \"{end}\" behind it; see  crontab -e"
+            )));
+        }
+        Ok((others, mine))
     }
 }
 
@@ -214,25 +223,32 @@ fn lingering() -> Option<String> {
         .then(|| "it works while you are logged in; `loginctl enable-linger` lets it work after that, too".to_owned())
 }
 
-/// The lines of this user's crontab; none where there is no such program.
-fn crontab() -> Option<String> {
-    let done = run("crontab", &["-l"], None).ok()?;
+/// This user's crontab; none where there is no such program. One that cannot be read now is not taken for an empty one.
+fn crontab() -> Result<Option<Vec<u8>>> {
+    let Ok(done) = run("crontab", &["-l"], None) else { return Ok(None) };
+    if done.status.success() {
+        return Ok(Some(done.stdout));
+    }
+    let said = String::from_utf8_lossy(&done.stderr).to_ascii_lowercase();
     // Who has none is told so, with another code.
-    Some(if done.status.success() { String::from_utf8_lossy(&done.stdout).into_owned() } else { String::new() })
+    if NO_CRONTAB.iter().any(|words| said.contains(words)) {
+        return Ok(Some(Vec::new()));
+    }
+    Err(refused(&format!("crontab -l: {}", first_line(&done.stderr))))
 }
 
-fn put_crontab(lines: &[&str]) -> Result<()> {
-    let text: String = lines.iter().flat_map(|line| [*line, "\n"]).collect();
+fn put_crontab<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Result<()> {
+    let text: Vec<u8> = lines.flat_map(|line| [line, b"\n"]).flatten().copied().collect();
     let done = run("crontab", &["-"], Some(&text)).map_err(Error::io("calling crontab"))?;
     if done.status.success() { Ok(()) } else { Err(refused(&format!("crontab -: {}", first_line(&done.stderr)))) }
 }
 
-fn run(program: &str, words: &[&str], input: Option<&str>) -> io::Result<Output> {
+fn run(program: &str, words: &[&str], input: Option<&[u8]>) -> io::Result<Output> {
     let mut command = Command::new(program);
     let stdin = if input.is_some() { Stdio::piped() } else { Stdio::null() };
     let mut child = command.args(words).stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     if let (Some(text), Some(mut stdin)) = (input, child.stdin.take()) {
-        stdin.write_all(text.as_bytes())?;
+        stdin.write_all(text)?;
     }
     child.wait_with_output()
 }
@@ -268,9 +284,11 @@ mod tests {
     fn lines_of_others_are_told_apart() {
         let [begin, end] = timer().marks();
         let text = format!("MAILTO=x\n{begin}\n@reboot old\n{end}\n0 1 * * * theirs\n");
-        let (others, mine) = timer().parted(&text);
-        assert_eq!(others, ["MAILTO=x", "0 1 * * * theirs"]);
+        let timer = timer();
+        let (others, mine) = timer.parted(text.as_bytes()).expect("both marks");
+        assert_eq!(others, [&b"MAILTO=x"[..], b"0 1 * * * theirs"]);
         assert_eq!(mine.len(), 3);
+        assert!(timer.parted(text.replace(&end, "").as_bytes()).is_err(), "what follows may be anybody's");
     }
 
     #[test]

@@ -343,8 +343,7 @@ impl MirrorWriter<'_> {
     }
 
     fn read_record(&self) -> WrittenMirrors {
-        let bytes = fs::read(self.folder.join(RECORD)).ok();
-        bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+        record_in(self.folder.parent().expect("it lies in the store"))
     }
 
     fn write_record(&self) -> io::Result<()> {
@@ -399,6 +398,14 @@ fn demand_inside(path: &str) -> io::Result<()> {
     if fine { Ok(()) } else { Err(io::Error::other(why)) }
 }
 
+/// What was written, as far as it is a file of ours that says so.
+fn record_in(store: &Path) -> WrittenMirrors {
+    let folder = store.join(FOLDER);
+    let read =
+        private::demand_folders(store, &folder).and_then(|()| private::read(&folder.join(RECORD), MIRROR_BYTES_MAX));
+    read.ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+}
+
 fn digest(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().to_string()
 }
@@ -411,9 +418,7 @@ fn is_what_was_imported(run: &Run, bytes: &[u8]) -> bool {
 
 /// Mirrors of the project whose content is not what was written last: paths, for the doctor.
 pub(crate) fn edited(project: &Project) -> Vec<(String, PathBuf)> {
-    let folder = project.store_folder().join(FOLDER);
-    let record: WrittenMirrors =
-        fs::read(folder.join(RECORD)).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+    let record = record_in(&project.store_folder());
     let changed = |(path, digests): (&String, &Vec<String>)| {
         let place = project.top.join(path);
         let there = plain_file::read(&place, MIRROR_BYTES_MAX).ok()?;
@@ -424,7 +429,5 @@ pub(crate) fn edited(project: &Project) -> Vec<(String, PathBuf)> {
 
 /// Whether a file is a mirror that we have written, whatever became of it since.
 pub(crate) fn is_ours(project: &Project, path: &Path) -> bool {
-    let record = fs::read(project.store_folder().join(FOLDER).join(RECORD)).ok();
-    let record: WrittenMirrors = record.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
-    record.0.contains_key(&project.relative(path))
+    record_in(&project.store_folder()).0.contains_key(&project.relative(path))
 }

@@ -31,7 +31,7 @@ pub(super) fn cancel(args: &args::HaltArgs) -> Result<u8, Failure> {
         return Ok(exit::DONE);
     }
     render::say(&render::safe::block(&format!(
-        "run {run} is given up and put away; it is kept, and can be looked at\n"
+        "run {run} is cancelled and archived; it is kept, and can be looked at\n"
     )));
     Ok(exit::DONE)
 }

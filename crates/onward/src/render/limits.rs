@@ -15,7 +15,7 @@ pub(super) fn hit(hit: &LimitHit, at: Timestamp) -> String {
     let when = words::countdown(hit.until, at);
     let who = hit.phase.as_ref().map_or_else(|| "another run".to_owned(), |phase| safe::line(phase.as_str()));
     let sign = paint::doubtful("◷");
-    format!("{sign} {who} was turned away by {which}; it opens in {when}{guess}{said}")
+    format!("{sign} {who} was rate-limited by {which}; it opens in {when}{guess}{said}")
 }
 
 pub(super) fn stop(by: StopRequest, count: usize) -> String {
@@ -52,7 +52,7 @@ pub(super) fn last_words(run: &Run, reason: StopReason) -> String {
     let done = view::progress(run);
     let sign = paint::doubtful("■");
     if reason == StopReason::Cancel {
-        return format!("{sign} run {id} was given up and put away, {done}\n");
+        return format!("{sign} run {id} was cancelled and archived, {done}\n");
     }
     let why = match (reason, run.retry_at()) {
         (StopReason::Deadline, _) => "its time is over".to_owned(),

@@ -57,13 +57,7 @@ fn a_name_that_was_given_twice_lists_what_it_fits() {
     let (old, first) = failed_with(&project, "gold");
     let (new, second) = failed_with(&project, "gold");
     for words in [&["show", "gold"][..], &["rewind", "gold"], &["fork", "gold"], &["diff", "gold", "@"]] {
-        project.command(words).expect(10).err_names([
-            "gold fits more than one checkpoint",
-            &first,
-            &second,
-            &old,
-            &new,
-        ]);
+        project.command(words).expect(10).err_names(["ambiguous checkpoint id gold", &first, &second, &old, &new]);
     }
     std::fs::write(project.root().join("ready"), "").expect("a file");
     project.command(["resume", &new, "--checkpoint", "gold"]).expect(0);

@@ -3,8 +3,6 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 
 use onward_testkit::{TestProject, wait_until};
 
@@ -44,7 +42,7 @@ fn mirrored(settings: &str) -> TestProject {
 /// A pipe, a folder, a link or a file without an end lies where a mirror is written. The run is done all the same, nothing of it is
 /// changed, and what is wrong is on record.
 #[test]
-fn whatever_lies_in_the_place_of_a_mirror() {
+fn soak_whatever_lies_in_the_place_of_a_mirror() {
     for planted in ["pipe", "folder", "link", "huge"] {
         let project = mirrored("checkpoint:\n  mirror: [pipeline-state]\n");
         let elsewhere = project.root().join("elsewhere");
@@ -72,7 +70,7 @@ fn whatever_lies_in_the_place_of_a_mirror() {
 
 /// The configuration names a folder for mirrors that is somewhere else, or git's, or ours. Nothing is written there, and it is said.
 #[test]
-fn mirrors_stay_in_the_project() {
+fn soak_mirrors_stay_in_the_project() {
     for place in
         ["../beside/{issue}", "/tmp/onward-beside/{issue}", ".git/refs/heads/x", ".onward/run", "a/../../beside"]
     {
@@ -95,6 +93,9 @@ fn mirrors_stay_in_the_project() {
 #[cfg(feature = "kill-points")]
 #[test]
 fn what_is_saved_while_a_mirror_is_written_is_kept() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
     let mut project = mirrored("checkpoint:\n  mirror: [pipeline-state]\n");
     let held = project.root().join("held");
     project.set_env("ONWARD_HOLD_POINT", "mirror.before-swap");

@@ -28,7 +28,7 @@ phases:
 fn with_systemd(project: &TestProject) -> std::path::PathBuf {
     let told = project.root().join("systemctl");
     project.script("systemctl", &format!("#!/bin/sh\necho \"$@\" >> {}\n", told.display()));
-    project.script("crontab", "#!/bin/sh\nexit 1\n");
+    project.script("crontab", "#!/bin/sh\necho 'no crontab for you' >&2\nexit 1\n");
     told
 }
 
@@ -80,6 +80,45 @@ fn keep_by_systemd() {
         before.keys().filter(|path| path.contains("onward.yaml")).count(),
         after.keys().filter(|path| path.contains("onward.yaml")).count()
     );
+}
+
+/// The crontab of the user holds bytes that are no text, cannot be read at the moment, or has lost the mark behind our lines. The lines
+/// of others come back byte by byte, or nothing is written.
+#[test]
+fn lines_of_others_are_not_lost() {
+    let project = project();
+    project.plan(CHAIN);
+    project.command(["run"]).expect(0);
+    let tab = with_cron(&project);
+    let theirs = b"# caf\xe9\n0 1 * * * theirs\n";
+    std::fs::write(&tab, theirs).expect("a crontab");
+    project.command(["keep"]).expect(0);
+    assert!(std::fs::read(&tab).expect("it").starts_with(theirs));
+    let with_ours = std::fs::read(&tab).expect("it");
+    let cut: Vec<u8> = with_ours
+        .split_inclusive(|byte| *byte == b'\n')
+        .filter(|line| !line.ends_with(b" ends\n"))
+        .flatten()
+        .copied()
+        .chain(*b"5 5 * * * more\n")
+        .collect();
+    std::fs::write(&tab, &cut).expect("a crontab");
+    for words in [&["keep"][..], &["keep", "--off"]] {
+        project.command(words).expect(74).err_names(["crontab -e"]);
+        assert_eq!(std::fs::read(&tab).expect("it"), cut);
+    }
+    std::fs::write(&tab, &with_ours).expect("a crontab");
+    project.command(["keep", "--off"]).expect(0);
+    assert_eq!(std::fs::read(&tab).expect("it"), theirs);
+    let file = tab.display();
+    project.script(
+        "crontab",
+        &format!(
+            "#!/bin/sh\nif test \"$1\" = -l; then echo 'cannot open: Permission denied' >&2; exit 1; fi; cat > {file}\n"
+        ),
+    );
+    project.command(["keep"]).expect(74).err_names(["Permission denied"]);
+    assert_eq!(std::fs::read(&tab).expect("it"), theirs);
 }
 
 /// Where systemd does not answer it is lines of the crontab, between those of others, which stay as they are.

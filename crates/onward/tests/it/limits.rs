@@ -128,7 +128,7 @@ fn a_countdown_is_one_line() {
     terminal.wait_until("the end", |terminal| terminal.text().contains("is complete"));
     screen.process(terminal.shown());
     let shown = screen.screen().contents();
-    assert!(!shown.contains("waiting for") && shown.contains("turned away by the limit api"), "{shown}");
+    assert!(!shown.contains("waiting for") && shown.contains("rate-limited by the limit api"), "{shown}");
     terminal.wait_code(0);
 }
 

@@ -79,7 +79,7 @@ fn bar(one: &AttemptTold, scale: &Scale, y: f64, now: Timestamp) -> String {
         AttemptEndTold::Well => ("well", "ended well"),
         AttemptEndTold::Failed => ("failed", "failed"),
         AttemptEndTold::Interrupted => ("interrupted", "interrupted"),
-        AttemptEndTold::Limited => ("limited", "turned away by a limit"),
+        AttemptEndTold::Limited => ("limited", "rate-limited"),
         AttemptEndTold::Unknown => ("unknown", "left no record"),
     };
     let took = time::milliseconds(u64::try_from(to - from).unwrap_or_default());
