@@ -177,6 +177,8 @@ impl Chronicle {
             | Event::FilesModified { .. }
             | Event::MirrorTroubled { .. }
             | Event::Shared { .. }
+            | Event::NoticeSent { .. }
+            | Event::NoticeFailed { .. }
             | Event::DriverStarted { .. }
             | Event::AttemptStarted { .. }
             | Event::AttemptEnded { .. }

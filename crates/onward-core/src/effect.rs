@@ -25,6 +25,8 @@ pub enum Effect {
     MarkPhase { phase: PhaseId },
     /// Make the commit that was begun, or find it made.
     Commit { number: u32 },
+    /// People should be told of an event.
+    Notify { notice: u32 },
     /// Nothing else is due before this time.
     WakeAt(Timestamp),
 }

@@ -347,6 +347,17 @@ pub enum Event {
         path: String,
         what: String,
     },
+    /// People were told of an event, as the plan asks for. Which one follows from the number.
+    NoticeSent {
+        notice: u32,
+    },
+    /// People could not be told of an event: it is tried again at this time, or given up.
+    NoticeFailed {
+        notice: u32,
+        reason: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_at: Option<Timestamp>,
+    },
 }
 
 /// A limit was hit.

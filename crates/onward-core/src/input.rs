@@ -81,6 +81,11 @@ pub enum Input {
         phase: PhaseId,
         marked: Result<(), String>,
     },
+    /// People were to be told of an event.
+    Notified {
+        notice: u32,
+        sent: Result<(), String>,
+    },
     /// Somebody wants to go back to a checkpoint.
     Rewind(RewindBegun),
     /// The files are back, or as they were before; the checkpoint says what the run is to be.

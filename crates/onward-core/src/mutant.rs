@@ -48,10 +48,12 @@ pub enum Mutant {
     AskAgain,
     /// The file of a plan in Markdown is not told that a phase is done.
     ForgetTheMarker,
+    /// People are not told of what they want to be told.
+    ForgetTheNotices,
 }
 
 impl Mutant {
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::ActBeforeTheAppend,
         Self::ForgetRecovery,
         Self::CountInterruptionsAsFailures,
@@ -74,6 +76,7 @@ impl Mutant {
         Self::ThrowAwayWhatIsDone,
         Self::AskAgain,
         Self::ForgetTheMarker,
+        Self::ForgetTheNotices,
     ];
 }
 

@@ -137,5 +137,6 @@ mod mutants {
         soak_what_is_done_is_thrown_away: ThrowAwayWhatIsDone;
         soak_a_person_is_asked_again: AskAgain;
         soak_the_marker_is_forgotten: ForgetTheMarker;
+        soak_people_are_not_told: ForgetTheNotices;
     }
 }

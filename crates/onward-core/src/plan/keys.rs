@@ -12,7 +12,7 @@ use super::freshness::IfChanged;
 use super::model::{
     Effects, LossKind as PhaseValue, OnChange, OnInterrupt, PhaseFailure, PlanFailure, Priority, RetryWhen, Staleness,
 };
-use super::parts::{IfExpired, IfSilent, MayEdit, ReplanWhen, Scope, WhenLimited};
+use super::parts::{IfExpired, IfSilent, MayEdit, Occasion, ReplanWhen, Scope, WhenLimited};
 
 const COUNT: Shape = Integer { min: 0, max: 1_000_000 };
 const POSITIVE: Shape = Integer { min: 1, max: 1_000_000 };
@@ -97,8 +97,7 @@ const PLAN_FIELDS: &[Field] = &[
     field("issue", Mapping(&ISSUE), "The issue this work belongs to.").example("{ number: 42 }"),
     field("team", List(&ONE_MEMBER), "Agents that work on it.").example("[{ agent: backend, role: developer }]"),
     field("notify", OneOrMany(&ONE_NOTICE), "Messages to people about the run.")
-        .example("{ when: run-failed, command: notify-send failed }")
-        .not_yet(),
+        .example("{ when: run-failed, command: mail -s \"$ONWARD_TEXT\" ops@example.org }"),
     field("phases", Table(NameRule::PhaseId, &ONE_PHASE), "The phases by id.")
         .required()
         .example("{ build: { run: make } }"),
@@ -520,29 +519,21 @@ pub(super) static MEMBER: Keys = Keys::of(
     ],
 );
 
-static NOTIFY: Keys = Keys::of(
+pub(super) static NOTIFY: Keys = Keys::of(
     "an entry of `notify`",
     &[
-        field("when", OneOrMany(&Choice(NOTICES)), "Events that are told.").required().example("[run-failed]"),
-        field("desktop", Boolean, "On the desktop.").example("true"),
-        field("webhook", Line, "To an address.").example("https://example.org/hook"),
-        field("command", Command, "By a command.").example("notify-send failed"),
+        field("when", OneOrMany(&Choice(Occasion::WORDS)), "Events that are told.").required().example("[run-failed]"),
+        field("desktop", Boolean, "On the desktop, by `notify-send`.").example("true"),
+        field("webhook", Line, "By a POST of a JSON document to this address, by `curl`.")
+            .example("https://example.org/hook"),
+        field(
+            "command",
+            Command,
+            "By a command, which finds `ONWARD_EVENT`, `ONWARD_TEXT`, `ONWARD_RUN` and `ONWARD_PHASE`.",
+        )
+        .example("mail -s \"$ONWARD_TEXT\" ops@example.org"),
     ],
 );
-
-const NOTICES: &[&str] = &[
-    "approval-wanted",
-    "question",
-    "rate-limited",
-    "phase-completed",
-    "phase-failed",
-    "replan-wanted",
-    "run-started",
-    "run-succeeded",
-    "run-failed",
-    "run-interrupted",
-    "run-paused",
-];
 
 #[cfg(test)]
 mod tests {

@@ -15,9 +15,29 @@ use crate::document::tree::{Node, NodeEntry};
 pub(crate) const COMBINATIONS_MAX: usize = 10_000;
 
 pub(super) fn check(root: &Node, faults: &mut Vec<Diagnostic>) {
+    notices(root, faults);
     for key in ["phases", "finally"] {
         for entry in root.get(key).map(Node::entries).unwrap_or_default() {
             phase(entry, faults);
+        }
+    }
+}
+
+fn notices(root: &Node, faults: &mut Vec<Diagnostic>) {
+    let Some(notify) = root.entry("notify") else { return };
+    let entries =
+        if notify.value.items().is_empty() { std::slice::from_ref(&notify.value) } else { notify.value.items() };
+    for entry in entries {
+        let said = ["command", "webhook", "desktop"].iter().any(|way| entry.get(way).is_some());
+        if entry.get("when").is_some() && !said {
+            let fault = Diagnostic::error(Code::MissingKey, "an entry of `notify` does not say how people are told");
+            faults.push(fault.at(notify.place).help("add `command: …`, `webhook: https://…` or `desktop: true`"));
+        }
+        let Some(webhook) = entry.entry("webhook") else { continue };
+        let address = webhook.value.text().unwrap_or_default();
+        if !["http://", "https://", "${{"].iter().any(|start| address.starts_with(start)) {
+            let fault = Diagnostic::error(Code::BadValue, "`webhook` is no address of the web");
+            faults.push(fault.at(webhook.place).help("it begins with `https://`, or is a variable: `${{ env.NAME }}`"));
         }
     }
 }

@@ -13,7 +13,8 @@ use crate::id::PhaseId;
 
 use super::keys::BUILT_IN_AGENTS;
 use super::parts::{
-    Approval, DeclaredArtifact, External, Limit, MarkdownOrigin, Matrix, ReplanKeys, ReplanRules, Situation, Uses,
+    Approval, DeclaredArtifact, External, Limit, MarkdownOrigin, Matrix, NoticeRule, ReplanKeys, ReplanRules,
+    Situation, Uses,
 };
 
 /// Phases that run side by side where neither plan nor command line says otherwise.
@@ -66,6 +67,9 @@ pub struct Plan {
     /// Agents that work on it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub team: Vec<NamedMember>,
+    /// Which events people are told of, and how.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<NoticeRule>,
 }
 
 /// A member of the team as the plan names it.
@@ -399,6 +403,7 @@ impl Plan {
             paths: BTreeMap::new(),
             mirror: None,
             team: Vec::new(),
+            notices: Vec::new(),
         }
     }
 

@@ -26,7 +26,10 @@ impl Run {
     pub fn apply(&mut self, recorded: &Recorded) {
         assert_eq!(recorded.seq, self.seq.next(), "run {}: events are folded in order, without gaps", self.id);
         self.seq = recorded.seq;
-        self.updated_at = recorded.at;
+        // That people were told is no change of the run.
+        if !matches!(recorded.event, Event::NoticeSent { .. } | Event::NoticeFailed { .. }) {
+            self.updated_at = recorded.at;
+        }
         let at = recorded.at;
         if !leaves_the_tree_alone(&recorded.event) {
             self.vcs.fresh = Fresh::No;
@@ -77,6 +80,7 @@ impl Run {
             | Event::PhaseMarked { .. }
             | Event::PhaseNotMarked { .. }
             | Event::MarkersSettled { .. }) => self.apply_to_the_marks(event),
+            event @ (Event::NoticeSent { .. } | Event::NoticeFailed { .. }) => self.apply_to_the_notices(event),
             event @ (Event::LimitHit(_) | Event::RunPaused { .. }) => self.apply_to_the_limits(event, at),
             event @ (Event::RunImported(_)
             | Event::FilesModified { .. }
@@ -94,6 +98,7 @@ impl Run {
             | Event::RewindFailed { .. }
             | Event::RunForked { .. }) => self.apply_to_the_tree(event),
         }
+        self.notices_become_due(recorded);
     }
 
     fn attempt_adopted(&mut self, phase: &PhaseId, attempt: Attempt, (epoch, alive): (u64, bool)) {

@@ -16,6 +16,7 @@ mod index;
 pub mod iteration;
 pub mod limits;
 mod lost_effects;
+pub mod notices;
 pub mod order;
 mod plan_change;
 mod plan_marks;

@@ -12,6 +12,7 @@ use super::agents::AgentState;
 use super::external_phases::ExternalState;
 use super::index::PlanIndex;
 use super::limits::LimitState;
+use super::notices::Outbox;
 use super::plan_marks::PlanMarks;
 use super::readiness::Readiness;
 use super::replans::Replans;
@@ -78,6 +79,9 @@ pub struct Run {
     /// The markers: what is to be said in the plan's file in Markdown, and what it said last.
     #[serde(default)]
     pub marks: PlanMarks,
+    /// Notices to people that are still to be sent.
+    #[serde(default)]
+    pub(super) outbox: Outbox,
     /// Other plans that were asked for, and those that were made.
     pub replans: Replans,
     /// Which limits are closed, and how long this driver may wait.
@@ -329,6 +333,7 @@ impl Run {
             whole_is_due: false,
             vcs: Vcs::default(),
             marks: PlanMarks::of(&started.plan),
+            outbox: Outbox::default(),
             replans: Replans::default(),
             limits: LimitState::default(),
             due: VecDeque::new(),

@@ -397,6 +397,8 @@ pub(super) fn leaves_the_tree_alone(event: &Event) -> bool {
         | Event::FilesModified { .. }
         | Event::MirrorTroubled { .. }
         | Event::Shared { .. }
+        | Event::NoticeSent { .. }
+        | Event::NoticeFailed { .. }
         | Event::RunRewound(_) => true,
         Event::RunStarted(_)
         | Event::DriverStarted { .. }

@@ -54,6 +54,8 @@ pub fn wanted(run: &Run, now: Timestamp) -> Vec<Effect> {
     if run.stop.is_none() && run.epoch > 0 {
         effects.extend(run.replan_wanted().map(|phase| Effect::Replan { phase: phase.clone() }));
     }
+    effects.extend(run.notice_wanted(now).map(|due| Effect::Notify { notice: due.number }));
+    effects.extend(run.notice_wakes(now).map(Effect::WakeAt));
     if may_start(run) {
         effects.extend(schedule::wake(run, now).map(Effect::WakeAt));
     }

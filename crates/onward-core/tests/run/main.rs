@@ -10,6 +10,7 @@ mod external_phases;
 mod failures;
 mod limits;
 mod live_view;
+mod notices;
 mod orders;
 mod replans;
 mod rewinds;

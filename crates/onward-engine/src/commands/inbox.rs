@@ -157,8 +157,12 @@ impl Onward {
         let (actor, mut keep) = (actor(), KeepNothing);
         let mut committer = Committer::new(self.store()?, &lease, &mut keep, &mut state, &actor);
         let answered = inbox::answer_all(&mut committer, &mut tree, Timestamp::now())?;
-        // An agent's hook waits for no git; whoever takes the next checkpoint copies what it left.
-        if answered.checkpoints.iter().any(|checkpoint| checkpoint.meta.triggers != [Trigger::SessionEnd]) {
+        // An agent's hook waits for no git and for nobody who is told; whoever comes next does both.
+        let by_a_hook = answered.checkpoints.iter().any(|one| one.meta.triggers == [Trigger::SessionEnd]);
+        if !by_a_hook {
+            inbox::tell_people(&mut committer, &mut tree)?;
+        }
+        if answered.checkpoints.iter().any(|one| one.meta.triggers != [Trigger::SessionEnd]) {
             journal_piece::copy_after_checkpoint(&self.project.store_folder(), &state, None);
         }
         drop(lease);

@@ -6,9 +6,9 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use onward_core::effect::Effect;
-use onward_core::event::{Event, StopRequest};
+use onward_core::event::{Event, StopReason, StopRequest};
 use onward_core::input::{Begin, Input};
 use onward_core::mutant::{self, Mutant};
 use onward_core::run::{self, Ending, Run, Stepped};
@@ -22,6 +22,18 @@ use crate::error::{Error, Result};
 
 /// How long the driver sleeps at most before it looks at the inbox by itself.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// How long the end of a run waits for its notices, and how long a stop that a person or the machine wants.
+const NOTICES_TIME_MAX: SignedDuration = SignedDuration::from_secs(5);
+const NOTICES_STOP_TIME_MAX: SignedDuration = SignedDuration::from_secs(3);
+const NOTICE_LOOK_EVERY: Duration = Duration::from_millis(20);
+
+fn notices_time_max(ending: Ending) -> SignedDuration {
+    match ending {
+        Ending::Stopped(StopReason::Interrupt | StopReason::SessionEnd | StopReason::Hangup) => NOTICES_STOP_TIME_MAX,
+        Ending::Completed | Ending::Failed | Ending::Stopped(_) => NOTICES_TIME_MAX,
+    }
+}
 
 /// A run in the hands of one process.
 pub struct Driver<'a> {
@@ -57,6 +69,7 @@ impl Driver<'_> {
             if let Some(ending) = self.committer.run().ending() {
                 self.keep_the_tree()?;
                 self.mirror()?;
+                self.tell_people(ending)?;
                 return Ok(ending);
             }
             let at_once = self.make_it_so()?;
@@ -97,6 +110,28 @@ impl Driver<'_> {
     fn mirror(&mut self) -> Result<()> {
         let told = self.world.tree().mirror(self.committer.run());
         if told.is_empty() { Ok(()) } else { self.take(told.into_iter().map(Arrived::from).collect()) }
+    }
+
+    /// Sends the notices that are due. The run is at its end, and that is on record; whatever hangs, this is over soon.
+    fn tell_people(&mut self, ending: Ending) -> Result<()> {
+        let until = self.world.now().saturating_add(notices_time_max(ending)).expect("no calendar unit is added");
+        loop {
+            let now = self.world.now();
+            if self.committer.run().notices_due().next().is_none() || now >= until {
+                return Ok(());
+            }
+            let run = self.committer.run();
+            if let Some(due) = run.notice_wanted(now)
+                && let Some(sent) = self.world.tree().notify(run, due)?
+            {
+                self.take(vec![sent.into()])?;
+                continue;
+            }
+            let happened = self.world.wait(NOTICE_LOOK_EVERY)?;
+            if happened.inputs.iter().any(|input| matches!(input, Input::StopAsked { .. })) {
+                return Ok(());
+            }
+        }
     }
 
     /// Makes durable what came, and only then tells anybody.
@@ -173,6 +208,7 @@ impl Driver<'_> {
             | Effect::Replan { .. }
             | Effect::Stop { .. }
             | Effect::MarkPhase { .. }
+            | Effect::Notify { .. }
             | Effect::Snapshot
             | Effect::Mirror
             | Effect::Commit { .. } => None,
@@ -195,6 +231,10 @@ fn act(world: &mut dyn World, run: &Run) -> Result<Vec<Arrived>> {
             Effect::Probe { phase } => world.probe(run, &phase)?,
             Effect::Replan { phase } => world.replan(run, &phase)?,
             Effect::MarkPhase { phase } => Some(world.tree().mark(run, &phase)?),
+            Effect::Notify { .. } => match run.notice_wanted(world.now()) {
+                Some(due) => world.tree().notify(run, due)?,
+                None => None,
+            },
             Effect::Snapshot => {
                 at_once.extend(keep(world.tree(), run)?.into_iter().map(Arrived::from));
                 None

@@ -1,5 +1,7 @@
 //! The inbox of the driver: posted items and their replies.
 
+use std::time::{Duration, Instant};
+
 use jiff::Timestamp;
 use onward_core::event::{Event, ExternalReport, SharedFact};
 use onward_core::input::{Input, Posted, Reply};
@@ -16,6 +18,9 @@ use crate::error::Result;
 use crate::redact;
 use crate::sys::stop;
 
+/// How long somebody who reports waits for the notices that follow from it.
+const NOTICES_TIME_MAX: Duration = Duration::from_secs(2);
+const NOTICE_LOOK_EVERY: Duration = Duration::from_millis(10);
 const ITEMS_PER_LOOK_MAX: usize = 64;
 /// Looks until nothing waits any more; whoever posts faster than that is heard by the loop.
 const LOOKS_MAX: usize = 64;
@@ -60,6 +65,21 @@ pub(crate) fn answer_all(committer: &mut Committer<'_>, tree: &mut dyn TreeWorld
         }
     }
     Ok(all)
+}
+
+/// Sends the notices that are due now, where nobody drives the run; what takes long waits for the next driver.
+pub(crate) fn tell_people(committer: &mut Committer<'_>, tree: &mut dyn TreeWorld) -> Result<()> {
+    let until = Instant::now() + NOTICES_TIME_MAX;
+    while Instant::now() < until && stop::asked().is_none() {
+        let now = Timestamp::now();
+        let run = committer.run();
+        let Some(due) = run.notice_wanted(now) else { return Ok(()) };
+        match tree.notify(run, due)? {
+            Some(sent) => drop(committer.tell(vec![sent], now)?),
+            None => std::thread::sleep(NOTICE_LOOK_EVERY),
+        }
+    }
+    Ok(())
 }
 
 /// Has the file of a plan in Markdown say what is done.

@@ -8,6 +8,7 @@ pub(crate) mod earlier_attempts;
 pub(crate) mod in_place;
 pub(crate) mod inbox;
 pub(crate) mod keyframes;
+pub(crate) mod notices;
 pub(crate) mod process_world;
 pub(crate) mod reporter;
 pub(crate) mod running_attempt;

@@ -24,6 +24,7 @@ use crate::drive::world::{Direction, FilesOutcome, RewindSince, TreeWorld};
 use crate::error::{Error, Result};
 use crate::journal;
 use crate::redact;
+use onward_core::run::notices::DueNotice;
 
 /// Nothing here asks for a working tree.
 struct NoTree;
@@ -31,6 +32,10 @@ struct NoTree;
 impl TreeWorld for NoTree {
     fn snapshot(&mut self, _: &Run) -> Result<Input> {
         unreachable!("no snapshots are taken")
+    }
+
+    fn notify(&mut self, _: &Run, _: &DueNotice) -> Result<Option<Input>> {
+        unreachable!("nobody is told")
     }
 
     fn mark(&mut self, _: &Run, _: &PhaseId) -> Result<Input> {

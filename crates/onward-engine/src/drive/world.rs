@@ -8,6 +8,7 @@ use onward_core::event::{FilesBack, LimitHit, SnapshotRef, StopRequest, Urgency}
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::Input;
 use onward_core::run::Run;
+use onward_core::run::notices::DueNotice;
 use onward_core::view::StatusView;
 
 use crate::drive::reporter::{AttemptOutput, NoOutput};
@@ -91,6 +92,9 @@ pub trait TreeWorld {
 
     /// Has the plan's file in Markdown say that a phase is done.
     fn mark(&mut self, run: &Run, phase: &PhaseId) -> Result<Input>;
+
+    /// Sees to it that people are told; says how that ended when it is known.
+    fn notify(&mut self, run: &Run, notice: &DueNotice) -> Result<Option<Input>>;
 
     /// Makes the commit that was begun, or finds it made.
     fn commit(&mut self, run: &Run, number: u32) -> Result<Input>;

@@ -109,7 +109,9 @@ fn beyond_its_plan(event: &Event) -> Option<&'static str> {
         | Event::PhaseNotMarked { .. }
         | Event::MarkersSettled { .. }
         | Event::FilesModified { .. }
-        | Event::MirrorTroubled { .. } => None,
+        | Event::MirrorTroubled { .. }
+        | Event::NoticeSent { .. }
+        | Event::NoticeFailed { .. } => None,
     }
 }
 

@@ -312,6 +312,7 @@ pub(crate) fn input(input: Input) -> Input {
         Input::Committed { number, made: Err(NoCommit::NothingChanged { left_out }) } => {
             Input::Committed { number, made: Err(NoCommit::NothingChanged { left_out: each(left_out) }) }
         }
+        Input::Notified { notice, sent } => Input::Notified { notice, sent: sent.map_err(text) },
         Input::PhaseMarked { phase, marked } => Input::PhaseMarked { phase, marked: marked.map_err(text) },
         Input::Rewound(result) => Input::Rewound(result.map_err(text)),
         Input::Begin(mut begin) => {

@@ -10,8 +10,10 @@ use onward_core::id::PhaseId;
 use onward_core::input::{Input, Made};
 use onward_core::plan::globs::Globs;
 use onward_core::run::Run;
+use onward_core::run::notices::DueNotice;
 
 use crate::Onward;
+use crate::drive::notices::NoticeSender;
 use crate::drive::world::{Direction, FilesOutcome, RewindSince, TreeWorld};
 use crate::error::Result;
 use crate::markdown_file;
@@ -39,6 +41,7 @@ pub(crate) struct WorkingTree {
     /// The state in which the changed files were last told.
     compared: Option<Compared>,
     mirrors: Mirrors,
+    notices: NoticeSender,
 }
 
 /// All that the list of changed files depends on.
@@ -60,6 +63,7 @@ impl WorkingTree {
             lock: None,
             compared: None,
             mirrors: Mirrors::default(),
+            notices: NoticeSender::default(),
         }
     }
 
@@ -222,6 +226,10 @@ impl TreeWorld for WorkingTree {
     fn mark(&mut self, run: &Run, phase: &PhaseId) -> Result<Input> {
         let marked = markdown_file::mark(&self.project, run, phase);
         Ok(Input::PhaseMarked { phase: phase.clone(), marked })
+    }
+
+    fn notify(&mut self, run: &Run, notice: &DueNotice) -> Result<Option<Input>> {
+        Ok(self.notices.send(&self.project, run, notice))
     }
 
     fn commit(&mut self, run: &Run, number: u32) -> Result<Input> {

@@ -8,6 +8,7 @@ mod facts;
 mod git;
 mod limits;
 mod markers;
+mod notices;
 mod oracle;
 mod plans;
 mod play;

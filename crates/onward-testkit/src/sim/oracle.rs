@@ -15,6 +15,7 @@ use super::compound::{Composed, ancestors, is_whole, judges};
 use super::facts::{PhaseFacts, Unprobed, YesNo};
 use super::limits::ClosedLimits;
 use super::markers::MarkerFacts;
+use super::notices::NoticeFacts;
 use super::replans::Revisions;
 use super::shared::SharedIds;
 use super::silence::Silence;
@@ -45,6 +46,7 @@ pub(super) struct Oracle {
     silence: Silence,
     shared: SharedIds,
     pub(super) markers: MarkerFacts,
+    pub(super) notices: NoticeFacts,
     pub(super) coverage: Coverage,
     /// Tells every event as it becomes durable.
     pub(super) trace: Option<fn(&str)>,
@@ -70,6 +72,7 @@ impl Oracle {
             silence: Silence::default(),
             shared: SharedIds::default(),
             markers: MarkerFacts::default(),
+            notices: NoticeFacts::default(),
             coverage: Coverage::new(),
             trace: None,
         }
@@ -177,6 +180,8 @@ impl Oracle {
             | Event::FilesModified { .. }
             | Event::MirrorTroubled { .. }
             | Event::Shared { .. }
+            | Event::NoticeSent { .. }
+            | Event::NoticeFailed { .. }
             | Event::AttemptAdopted { .. }
             | Event::BatchCompleted { .. }
             | Event::StopAsked { .. }
@@ -200,6 +205,7 @@ impl Oracle {
         let complete =
             |id: &PhaseId| self.facts.get(id).is_some_and(|facts| facts.finished_as == Some(PhaseStatus::Completed));
         self.markers.fold(&recorded.event, &self.plan, complete);
+        self.notices.fold(&recorded.event, &self.plan);
     }
 
     fn rewound(&mut self, restored: Option<&RestoredState>) {

@@ -11,7 +11,7 @@ use onward_core::plan::{
 };
 
 use super::dice::Dice;
-use super::{limits, markers, replans};
+use super::{limits, markers, notices, replans};
 
 const PHASES_MAX: u64 = 9;
 
@@ -33,7 +33,7 @@ pub(super) fn random_plan(dice: &mut Dice) -> Plan {
     };
     let expanded = expand::at_start(&plan, &BTreeMap::new()).expect("the plans of the simulator can be taken apart");
     let plan = expand::joined(expanded);
-    Plan { markdown: markers::random_origin(dice, &plan), ..plan }
+    Plan { markdown: markers::random_origin(dice, &plan), notices: notices::random_rules(dice), ..plan }
 }
 
 /// The plan that phases use.

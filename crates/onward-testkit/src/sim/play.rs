@@ -263,7 +263,10 @@ impl Story {
         self.machine.lock().expect(ALONE).fuse = None;
         match ended {
             Ok(ending) => {
-                self.machine.lock().expect(ALONE).oracle.compare(&run);
+                let machine = self.machine.lock().expect(ALONE);
+                machine.oracle.compare(&run);
+                machine.oracle.notices.judge();
+                drop(machine);
                 Some(ending)
             }
             // What waited was answered first, and with that an answer of the person no longer fits: they look again.

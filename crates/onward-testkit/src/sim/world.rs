@@ -10,6 +10,7 @@ use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Input};
 use onward_core::replan::EXIT_REPLAN;
 use onward_core::run::Run;
+use onward_core::run::notices::DueNotice;
 use onward_core::view::{self, Alive, StatusView};
 use onward_engine::{Direction, Error, FilesOutcome, Happened, Result, RewindSince, TreeWorld, World};
 
@@ -405,6 +406,10 @@ impl TreeWorld for Eyes {
 
     fn modified(&mut self, _: &Run, _: &Input) -> Option<Input> {
         Some(self.machine.lock().expect(ALONE).modified())
+    }
+
+    fn notify(&mut self, _: &Run, notice: &DueNotice) -> Result<Option<Input>> {
+        self.machine.lock().expect(ALONE).notify(notice).map(Some)
     }
 
     fn mark(&mut self, _: &Run, phase: &PhaseId) -> Result<Input> {

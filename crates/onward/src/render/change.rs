@@ -98,6 +98,9 @@ impl ChangeLines {
             | Event::PhaseNotMarked { .. }
             | Event::MarkersSettled { .. } => markers::line(&recorded.event, run),
             Event::Shared { fact } => Some(shared::line(fact)),
+            Event::NoticeFailed { reason, retry_at: None, .. } => {
+                Some(format!("{} people were not told: {}", paint::doubtful("!"), safe::line(reason)))
+            }
             Event::LimitHit(hit) => Some(limits::hit(hit, recorded.at)),
             Event::RunPaused { .. }
             | Event::AttemptAdopted { alive: false, .. }
@@ -110,6 +113,8 @@ impl ChangeLines {
             | Event::RunImported(_)
             | Event::FilesModified { .. }
             | Event::MirrorTroubled { .. }
+            | Event::NoticeSent { .. }
+            | Event::NoticeFailed { .. }
             | Event::StateChanged { .. } => None,
         }
     }

@@ -37,6 +37,7 @@ mod markdown;
 mod mcp;
 mod neighbours;
 mod network;
+mod notices;
 mod outcomes;
 mod output_flood;
 mod places;

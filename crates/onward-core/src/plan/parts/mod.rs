@@ -5,6 +5,7 @@ mod external_phases;
 mod limits;
 mod markdown;
 mod matrix;
+mod notices;
 mod revision;
 
 pub use done::{DeclaredArtifact, KeepCopy};
@@ -12,4 +13,5 @@ pub use external_phases::{APPROVE, Approval, CHOICE, External, IfExpired, IfSile
 pub use limits::{Budget, Detect, Limit, MAX_WAIT_DEFAULT, Rate, Scope, WhenLimited};
 pub use markdown::{MarkdownOrigin, MarkdownSettings, PhaseMark, UnsaidNeeds};
 pub use matrix::{Axis, Matrix, Situation, Uses};
+pub use notices::{NoticeRule, NoticeWay, Occasion};
 pub use revision::{MayEdit, ReplanKeys, ReplanRules, ReplanWhen};

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::document::tree::Node;
-use crate::plan::keys::{GIT_COMMIT, INPUT_KEYS, MEMBER, PLAN, REPLAN};
+use crate::document::word::Word;
+use crate::plan::keys::{GIT_COMMIT, INPUT_KEYS, MEMBER, NOTIFY, PLAN, REPLAN};
 use crate::plan::model::{GitCommit, InputKind, InputSpec, MAX_PARALLEL_DEFAULT, NamedMember, Plan};
+use crate::plan::parts::{NoticeRule, NoticeWay, Occasion};
 
 use super::layers::{Layers, texts};
 use super::{freshness, parts};
@@ -27,6 +29,7 @@ pub(in crate::plan) fn plan(root: &Node) -> Plan {
         paths: top.pairs("paths").into_iter().collect(),
         team: team(root),
         mirror: checkpoint.and_then(|checkpoint| checkpoint.get("mirror")).map(texts),
+        notices: notices(root),
         ..Plan::new(top.text("name").unwrap_or_default(), top.text("type").unwrap_or_default())
     }
 }
@@ -49,6 +52,23 @@ fn git_commit(node: &Node) -> GitCommit {
         trailers: node.get("trailers").map(texts),
         hooks: rule.flag_if_written("hooks"),
     }
+}
+
+/// An entry with several ways is a rule for each.
+fn notices(root: &Node) -> Vec<NoticeRule> {
+    let Some(node) = root.get("notify") else { return Vec::new() };
+    let entries = if node.items().is_empty() { std::slice::from_ref(node) } else { node.items() };
+    let rules = entries.iter().flat_map(|entry| {
+        let keys = Layers::alone(entry, &NOTIFY);
+        let words = entry.get("when").map(texts).unwrap_or_default();
+        let when: Vec<Occasion> = words.iter().filter_map(|word| Occasion::from_word(word)).collect();
+        let command = keys.text("command").map(NoticeWay::Command);
+        let webhook = keys.text("webhook").map(NoticeWay::Webhook);
+        let desktop = keys.flag("desktop").then_some(NoticeWay::Desktop);
+        let ways = command.into_iter().chain(webhook).chain(desktop);
+        ways.map(|way| NoticeRule { when: when.clone(), way }).collect::<Vec<_>>()
+    });
+    rules.collect()
 }
 
 fn inputs(root: &Node) -> BTreeMap<String, InputSpec> {

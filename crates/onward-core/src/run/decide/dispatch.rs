@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{Refusal, begin, ended, limited, plan_marks, posted, probed, replan, sections, stop, vcs};
+use super::{Refusal, begin, ended, limited, notices, plan_marks, posted, probed, replan, sections, stop, vcs};
 use crate::event::{Event, StopReason};
 use crate::id::{Attempt, PhaseId};
 use crate::input::Input;
@@ -33,6 +33,7 @@ pub(in crate::run) fn decide(run: &Run, input: &Input, now: Timestamp) -> Result
         }
         Input::Committed { number, made } => Ok(vcs::committed(run, *number, made).into_iter().collect()),
         Input::PhaseMarked { phase, marked } => Ok(plan_marks::marked(run, phase, marked).into_iter().collect()),
+        Input::Notified { notice, sent } => Ok(notices::notified(run, *notice, sent, now).into_iter().collect()),
         Input::Rewind(begun) => vcs::rewind(run, begun),
         Input::Rewound(result) => vcs::rewound(run, result),
         Input::Forked { from, checkpoint, restored } => Ok(vec![vcs::forked(from, checkpoint, restored)]),

@@ -7,6 +7,7 @@ mod dispatch;
 pub(super) mod ended;
 mod external_phases;
 mod limited;
+mod notices;
 mod pause;
 mod plan_marks;
 mod posted;
