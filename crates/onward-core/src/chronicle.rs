@@ -179,6 +179,9 @@ impl Chronicle {
             | Event::Shared { .. }
             | Event::NoticeSent { .. }
             | Event::NoticeFailed { .. }
+            | Event::RequirementsSeen { .. }
+            | Event::IssueLabelled { .. }
+            | Event::IssueNotLabelled { .. }
             | Event::DriverStarted { .. }
             | Event::AttemptStarted { .. }
             | Event::AttemptEnded { .. }

@@ -13,6 +13,10 @@ pub enum Effect {
     Recover { phase: PhaseId, attempt: Attempt },
     /// The probe `done-when` of this phase should be asked.
     Probe { phase: PhaseId },
+    /// It should be looked whether what this phase requires is there.
+    Require { phase: PhaseId },
+    /// The issue should say by its labels that this phase has started.
+    LabelIssue { phase: PhaseId },
     /// Another plan should be made, since this phase asks for it.
     Replan { phase: PhaseId },
     /// This attempt should end.

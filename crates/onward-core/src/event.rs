@@ -25,7 +25,7 @@ pub use stop::{StopReason, StopRequest, Urgency};
 pub use tree::{CommitRule, FilesBack, NoCommit, PhaseBack, RestoredState, RewindBegun, RunRewound, SnapshotRef};
 
 use crate::checkpoint::{FileFormat, FileModified, Trigger};
-use crate::evidence::{Around, Evidence, WorldSeen};
+use crate::evidence::{Around, Evidence, RequirementSeen, WorldSeen};
 use crate::failure::FailureCode;
 use crate::id::{Attempt, CheckpointId, Generation, PhaseId, RunId, Seq};
 use crate::input::Bounds;
@@ -82,6 +82,25 @@ pub enum Event {
     StaleAccepted {
         phase: PhaseId,
         seen: Box<Evidence>,
+    },
+    /// It was looked whether what the plan requires is there, or what one of its phases requires.
+    RequirementsSeen {
+        phase: Option<PhaseId>,
+        seen: Vec<RequirementSeen>,
+    },
+    /// The issue says by its labels that a phase has started.
+    IssueLabelled {
+        phase: PhaseId,
+        /// The labels that were set for it; none where they were there.
+        added: Vec<String>,
+        removed: Vec<String>,
+        /// All labels of the issue afterwards.
+        labels: Vec<String>,
+    },
+    /// The issue could not be made to say so. It is tried again with the next phase, or when the run goes on.
+    IssueNotLabelled {
+        phase: PhaseId,
+        reason: String,
     },
     /// The intent to try a phase; durable before anything is started.
     AttemptStarted {

@@ -119,6 +119,17 @@ pub struct IssueSeen {
     pub assignees: Vec<String>,
 }
 
+/// Whether something that the plan requires was there when it was looked at.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RequirementSeen {
+    /// The author's words for it, else the command; secrets cut out.
+    pub name: String,
+    pub met: bool,
+    /// Why it is not met: the last line of the command, or how it ended.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub said: String,
+}
+
 /// The findings of the last start, with its time. Read-only verbs show these, because they execute no probes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastLook {

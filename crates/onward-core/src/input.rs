@@ -14,7 +14,7 @@ use crate::event::{
     AgentEnded, LeftRunning, NoCommit, Orphans, Outcome, PlanRevised, RestoredState, RewindBegun, RunImported,
     RunResult, RunRewound, SharedFact, SnapshotRef, StopRequest,
 };
-use crate::evidence::{Around, Evidence, WorldSeen};
+use crate::evidence::{Around, Evidence, RequirementSeen, WorldSeen};
 use crate::id::{Attempt, CheckpointId, PhaseId, RunId};
 use crate::patch::Op;
 use crate::plan::{PhaseMark, Plan};
@@ -41,6 +41,16 @@ pub enum Input {
     Probed {
         phase: PhaseId,
         proof: Box<Proof>,
+    },
+    /// It was looked whether what a phase requires is there.
+    Required {
+        phase: PhaseId,
+        seen: Vec<RequirementSeen>,
+    },
+    /// The issue was to say that a phase has started.
+    IssueLabelled {
+        phase: PhaseId,
+        set: Result<LabelsSet, String>,
     },
     /// The command that makes another plan has spoken, or why it has not.
     Replan {
@@ -102,6 +112,14 @@ pub enum Input {
     Tick,
     /// A message from another process.
     Posted(Posted),
+}
+
+/// The labels of an issue after they were set, and what was changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LabelsSet {
+    pub added: Vec<String>,
+    pub removed: Vec<String>,
+    pub labels: Vec<String>,
 }
 
 /// A mirror, and what is wrong with it.
@@ -178,6 +196,8 @@ pub struct Resumption {
     pub revised: Option<Box<PlanRevised>>,
     pub world: Option<Box<WorldSeen>>,
     pub findings: Vec<Finding>,
+    /// Whether what the plan requires is there.
+    pub requirements: Vec<RequirementSeen>,
     /// Finished phases that have changed and are kept, with what they are compared with from now on.
     pub accepted: Vec<(PhaseId, Evidence)>,
     /// Finished phases that are to be done again.

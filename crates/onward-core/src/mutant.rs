@@ -50,10 +50,14 @@ pub enum Mutant {
     ForgetTheMarker,
     /// People are not told of what they want to be told.
     ForgetTheNotices,
+    /// A phase is started before it is known that what it requires is there.
+    RequireNothing,
+    /// Nobody tells the issue that a phase has started.
+    ForgetTheLabel,
 }
 
 impl Mutant {
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 25] = [
         Self::ActBeforeTheAppend,
         Self::ForgetRecovery,
         Self::CountInterruptionsAsFailures,
@@ -77,6 +81,8 @@ impl Mutant {
         Self::AskAgain,
         Self::ForgetTheMarker,
         Self::ForgetTheNotices,
+        Self::RequireNothing,
+        Self::ForgetTheLabel,
     ];
 }
 

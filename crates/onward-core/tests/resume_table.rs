@@ -25,8 +25,11 @@ const OTHERS: [FindingKind; 11] = [
     FindingKind::OrphanInTheWay,
 ];
 /// A kind that weighs what another one does and is answered by the same: whatever holds of that one holds of it.
-const THE_SAME: [(FindingKind, FindingKind); 2] =
-    [(FindingKind::MarkerDiffers, FindingKind::Stale), (FindingKind::WorktreeGone, FindingKind::BranchGone)];
+const THE_SAME: [(FindingKind, FindingKind); 3] = [
+    (FindingKind::MarkerDiffers, FindingKind::Stale),
+    (FindingKind::WorktreeGone, FindingKind::BranchGone),
+    (FindingKind::RequirementUnmet, FindingKind::WorldStops),
+];
 const HARMLESS: [FindingKind; 10] = [
     FindingKind::WorldWarns,
     FindingKind::BranchElsewhere,

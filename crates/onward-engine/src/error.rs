@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use onward_core::data_limits::Unfit;
 use onward_core::diagnostic::Diagnostic;
+use onward_core::evidence::RequirementSeen;
 use onward_core::id::{CheckpointId, PhaseId, RunId};
 use onward_core::question::{Question, TypedWords};
 use onward_core::resume::Finding;
@@ -80,6 +81,9 @@ pub enum Error {
     /// Findings around the run forbid it.
     #[error("cannot resume run {run}")]
     Forbidden { run: RunId, findings: Vec<Finding> },
+    /// Before anything of a new run was made.
+    #[error("the plan requires something that is not there")]
+    RequirementUnmet { unmet: Vec<RequirementSeen> },
     #[error("{reason}")]
     Declined { reason: String },
     #[error("an answer is needed about run {}", .0.run)]

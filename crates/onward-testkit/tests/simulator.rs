@@ -138,5 +138,7 @@ mod mutants {
         soak_a_person_is_asked_again: AskAgain;
         soak_the_marker_is_forgotten: ForgetTheMarker;
         soak_people_are_not_told: ForgetTheNotices;
+        soak_nothing_is_required: RequireNothing;
+        soak_the_label_is_forgotten: ForgetTheLabel;
     }
 }

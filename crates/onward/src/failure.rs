@@ -17,7 +17,7 @@ use crate::args::Audience;
 use crate::render;
 use pages::{
     answer_needed, bad_checkpoint, bad_record, damaged, forbidden, going_back, halfway_back, illegal, loss_unknown,
-    lost, moved, several, stopped, store, store_gone, survives, tree_in_use, unanswered, untrusted,
+    lost, moved, requirement, several, stopped, store, store_gone, survives, tree_in_use, unanswered, untrusted,
 };
 
 /// Why a command did not do what it was asked for. Boxed, because it travels through every result.
@@ -301,6 +301,7 @@ impl FailurePage {
                 Self::new(exit::REFUSED, "refused", what).more(reasons).look_at("show", &run)
             }
             Error::Forbidden { run, findings } => forbidden(what, &run, findings),
+            Error::RequirementUnmet { unmet } => requirement(what, &unmet),
             Error::AnswerNeeded(question) => answer_needed(*question),
             Error::Several { runs, typed } => several(what, &runs, &typed),
             Error::Declined { .. } => Self::new(exit::USAGE, "declined", what).next("onward status"),
@@ -503,6 +504,7 @@ mod tests {
             StopReason::SessionEnd,
             StopReason::Hangup,
             StopReason::Question,
+            StopReason::Requirement,
             StopReason::DriverGone,
             StopReason::Limit,
             StopReason::Waiting,

@@ -68,6 +68,8 @@ pub enum StopReason {
     Question,
     /// The one phase that was wanted has come to its end.
     OnlyThat,
+    /// Something that a phase requires is not there, and nothing else can be started.
+    Requirement,
     /// The driver went away without a word; somebody else has noticed.
     DriverGone,
     /// The run was rewound, or branched off another; it waits to be resumed.
@@ -95,6 +97,7 @@ impl StopReason {
             | Self::SessionEnd
             | Self::Hangup
             | Self::Question
+            | Self::Requirement
             | Self::OnlyThat
             | Self::DriverGone
             | Self::Rewind

@@ -69,4 +69,27 @@ pub struct Issue {
     pub provider: Option<String>,
     /// Labels and the phase that each stands for.
     pub states: Vec<(String, PhaseId)>,
+    /// The facts that the run tells the issue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sync: Option<IssueSync>,
+    /// None where nothing is said: a label that is ahead of the run is a warning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub if_ahead: Option<IfAhead>,
+}
+
+words! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum IssueSync {
+        /// The label of a phase is set when the phase starts.
+        Labels = "labels",
+    }
+}
+
+words! {
+    /// The answer to a label that stands for a phase which is still ahead.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum IfAhead {
+        Warn = "warn",
+        Ask = "ask",
+    }
 }

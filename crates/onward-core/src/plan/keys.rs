@@ -8,7 +8,7 @@ use crate::document::shape::Shape::{
 };
 use crate::document::shape::{Field, Keys, NameRule, Rest, Shape, field};
 
-use super::freshness::IfChanged;
+use super::freshness::{IfAhead, IfChanged, IssueSync};
 use super::model::{
     Effects, LossKind as PhaseValue, OnChange, OnInterrupt, PhaseFailure, PlanFailure, Priority, RetryWhen, Staleness,
 };
@@ -19,6 +19,9 @@ const POSITIVE: Shape = Integer { min: 1, max: 1_000_000 };
 const COMMANDS: Shape = OneOrMany(&Command);
 const PATHS: Shape = OneOrMany(&Path);
 const ENV: Shape = Table(NameRule::Variable, &Template);
+/// A command, or one with the words that are told where it fails.
+const REQUIREMENT_FORMS: Shape = Either(&[Command, Mapping(&REQUIREMENT)]);
+const REQUIRES: Shape = OneOrMany(&REQUIREMENT_FORMS);
 const BUDGET: Shape = Mapping(&BUDGET_KEYS);
 
 /// The kinds of phase: the key that says how it is done.
@@ -92,6 +95,8 @@ const PLAN_FIELDS: &[Field] = &[
         .example("{ git-commit: { every: 3 } }"),
     field("replan", Mapping(&REPLAN), "How the plan may be changed while it runs.")
         .example("{ max: 2, approval: true }"),
+    field("requires", REQUIRES, "Commands that must succeed before the run starts or goes on.")
+        .example("[{ run: docker info, message: Start Docker first. }]"),
     field("paths", Table(NameRule::Name, &Path), "Named folders, for `${{ paths.NAME }}` and in every checkpoint.")
         .example("{ test_results: out/results/ }"),
     field("issue", Mapping(&ISSUE), "The issue this work belongs to.").example("{ number: 42 }"),
@@ -168,6 +173,8 @@ const PHASE_FIELDS: &[Field] = &[
         .example("{ version: the version that was built }"),
     RUNS_ON,
     RESOURCES,
+    field("requires", REQUIRES, "Commands that must succeed before each attempt at it.")
+        .example("[{ run: gh auth status, message: Log in to GitHub. }]"),
     field("reads", OneOrMany(&Template), "Globs of files it reads.").example("[\"src/**\"]"),
     field("writes", PATHS, "Globs of files it writes; phases that write the same files never run side by side.")
         .example("[\"build/**\"]"),
@@ -361,6 +368,14 @@ pub(super) static EXTERNAL: Keys = Keys::of(
     ],
 );
 
+pub(super) static REQUIREMENT: Keys = Keys::of(
+    "an entry of `requires`",
+    &[
+        field("run", Command, "The command; it must end with 0.").required().example("docker info"),
+        field("message", Text, "Told where it fails, instead of the command.").example("Start Docker first."),
+    ],
+);
+
 static CONCURRENCY: Keys = Keys::of(
     "`concurrency`",
     &[
@@ -505,9 +520,16 @@ pub(super) static ISSUE: Keys = Keys::of(
     "`issue`",
     &[
         field("number", Either(&[Integer { min: 1, max: i64::MAX }, Line]), "Its number.").example("42"),
-        field("provider", Word, "The program that is asked about it.").example("gh"),
+        field("provider", Line, "The program that knows it, or a JSON file that holds it.")
+            .default("gh")
+            .example("tools/issue"),
         field("states", Table(NameRule::Free, &Anything), "Phases that its labels stand for.")
             .example("{ \"state:review\": review }"),
+        field("sync", Choice(IssueSync::WORDS), "`labels`: the label of a phase is set when the phase starts.")
+            .example("labels"),
+        field("if-ahead", Choice(IfAhead::WORDS), "The answer to a label of a phase that is still ahead.")
+            .default("warn")
+            .example("ask"),
     ],
 );
 

@@ -27,7 +27,7 @@ mod short_forms;
 
 pub use crate::document::tree::{DEPTH_MAX, EXPANDED_BYTES_MAX, NODES_MAX, TEXT_BYTES_MAX};
 pub use digest::{definition_digest, digest, digest_of_all, phase_digest};
-pub use freshness::{Freshness, GitFreshness, IfChanged, Issue, Probe, ProbeOf};
+pub use freshness::{Freshness, GitFreshness, IfAhead, IfChanged, Issue, IssueSync, Probe, ProbeOf};
 pub use from_markdown::parse_markdown;
 pub use keys::{json_schema, reference_page};
 pub use model::*;

@@ -14,7 +14,7 @@ use crate::id::PhaseId;
 use super::keys::BUILT_IN_AGENTS;
 use super::parts::{
     Approval, DeclaredArtifact, External, Limit, MarkdownOrigin, Matrix, NoticeRule, ReplanKeys, ReplanRules,
-    Situation, Uses,
+    Requirement, Situation, Uses,
 };
 
 /// Phases that run side by side where neither plan nor command line says otherwise.
@@ -70,6 +70,9 @@ pub struct Plan {
     /// Which events people are told of, and how.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<NoticeRule>,
+    /// Verified before a run starts, and before it goes on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requires: Vec<Requirement>,
 }
 
 /// A member of the team as the plan names it.
@@ -149,6 +152,9 @@ pub struct Phase {
     /// Its check boxes, in a plan in Markdown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<String>,
+    /// Verified before each attempt.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requires: Vec<Requirement>,
 }
 
 /// How a phase is done. Exactly one.
@@ -404,6 +410,7 @@ impl Plan {
             mirror: None,
             team: Vec::new(),
             notices: Vec::new(),
+            requires: Vec::new(),
         }
     }
 
@@ -452,6 +459,7 @@ impl Phase {
             on_change: None,
             replan: None,
             tasks: Vec::new(),
+            requires: Vec::new(),
         }
     }
 

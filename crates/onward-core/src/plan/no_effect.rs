@@ -19,6 +19,7 @@ struct Idle {
 const PROOFS: &[&str] = &["artifacts", "verify", "done-when"];
 
 const APPROVAL: &str = "an approval";
+const REQUIRES: &str = "let a phase before it look, by its `verify`";
 const USES: &str = "done by another plan";
 
 const IDLE: &[Idle] = &[
@@ -36,6 +37,9 @@ const IDLE: &[Idle] = &[
         keys: &["shell", "working-directory", "reads", "writes", "on-interrupt", "locks", "limits", "fingerprint"],
         help: "leave it out",
     },
+    Idle { kind: "approval", what: APPROVAL, keys: &["requires"], help: REQUIRES },
+    Idle { kind: "external", what: "done by somebody else", keys: &["requires"], help: REQUIRES },
+    Idle { kind: "uses", what: USES, keys: &["requires"], help: "put it into the phases of that plan" },
     Idle { kind: "uses", what: USES, keys: PROOFS, help: "put it into that plan, or into a phase that needs this one" },
     Idle { kind: "uses", what: USES, keys: &["env"], help: "give the other plan its inputs by `with`" },
     Idle {

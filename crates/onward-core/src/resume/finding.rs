@@ -42,6 +42,7 @@ pub enum FindingKind {
     WorktreeGone,
     BranchGone,
     WorldStops,
+    RequirementUnmet,
     BranchUnknown,
     WorldAsks,
     WorldUnknown,
@@ -106,10 +107,11 @@ pub struct FindingRow {
 }
 
 impl FindingKind {
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::WorktreeGone,
         Self::BranchGone,
         Self::WorldStops,
+        Self::RequirementUnmet,
         Self::BranchUnknown,
         Self::WorldAsks,
         Self::WorldUnknown,
@@ -145,6 +147,7 @@ impl FindingKind {
             Self::WorktreeGone => row("the working tree of a fork is gone", Refuse, &[]),
             Self::BranchGone => row("the branch of the run is gone", Refuse, &[]),
             Self::WorldStops => row("a probe with `if-changed: stop` sees a change", Refuse, &[]),
+            Self::RequirementUnmet => row("a command of the plan's `requires` does not succeed", Refuse, &[]),
             Self::BranchUnknown => row("git does not say whether the branch is there", Ask, &[AcceptStale]),
             Self::WorldAsks => {
                 row("a probe with `if-changed: ask` sees a change, or the issue's text", Ask, &[AcceptStale])

@@ -12,6 +12,7 @@ pub fn table() -> String {
         let answers: Vec<&str> = row.answered_by.iter().map(|by| words(*by)).collect();
         let answers = match (row.weight, answers.is_empty()) {
             (Weight::Note | Weight::Warn, _) => "needs no answer".to_owned(),
+            _ if kind == FindingKind::RequirementUnmet => "nothing: once it succeeds, the run goes on".to_owned(),
             (Weight::Ask | Weight::Refuse, true) => "nothing: only a fresh start is left".to_owned(),
             (Weight::Ask | Weight::Refuse, false) => answers.join(", or "),
         };

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::finding::{Finding, FindingKind};
 use crate::evidence::{IssueSeen, ProbeSeen, WorldSeen};
 use crate::plan::globs::may_overlap;
-use crate::plan::{IfChanged, Phase, Plan, Probe, ProbeOf};
+use crate::plan::{IfAhead, IfChanged, Phase, Plan, Probe, ProbeOf};
 use crate::run::Run;
 
 /// Dirty files that are named; the rest is counted.
@@ -125,23 +125,33 @@ fn unknown(means: IfChanged) -> FindingKind {
     if means == IfChanged::Warn { FindingKind::WorldWarns } else { FindingKind::WorldUnknown }
 }
 
+/// Whoever knows the issue gave no answer. That is worth a line, and nobody is kept from working by it.
+pub fn unread(now: &IssueSeen) -> Option<Finding> {
+    let why = &now.text.excerpt;
+    let message = format!("the issue cannot be read, and the run goes on with what it knows of it: {why}");
+    now.text.hash.is_none().then(|| Finding::new(FindingKind::WorldWarns, message))
+}
+
 fn issue(run: &Run, then: &IssueSeen, now: &IssueSeen) -> Vec<Finding> {
+    if now.text.hash.is_none() {
+        return unread(now).into_iter().collect();
+    }
     let mut found: Vec<Finding> =
         probed("issue", IfChanged::Ask, Some(&then.text), Some(&now.text)).into_iter().collect();
-    if now.text.hash.is_none() {
-        return found;
-    }
     let (before, after): (BTreeSet<&String>, BTreeSet<&String>) =
         (then.labels.iter().collect(), now.labels.iter().collect());
     let states = run.plan().issue.as_ref().map(|issue| issue.states.as_slice()).unwrap_or_default();
-    for label in after.difference(&before) {
+    // What the run itself did and could not write down is no news.
+    let news = |label: &&&String| !run.is_changing_label(label);
+    for label in after.difference(&before).filter(news) {
         let means = states.iter().find(|(name, _)| name == *label).map(|(_, phase)| phase);
         let ahead = means.is_some_and(|phase| run.phase_state(phase).is_some_and(|state| !state.is_finished()));
-        let kind = if ahead { FindingKind::WorldAsks } else { FindingKind::WorldWarns };
+        let asks = run.plan().issue.as_ref().and_then(|issue| issue.if_ahead) == Some(IfAhead::Ask);
+        let kind = if ahead && asks { FindingKind::WorldAsks } else { FindingKind::WorldWarns };
         let what = if ahead { ", which is ahead of the run" } else { "" };
         found.push(Finding::new(kind, format!("the issue has the label {label} now{what}")));
     }
-    for label in before.difference(&after) {
+    for label in before.difference(&after).filter(news) {
         found.push(Finding::new(FindingKind::WorldWarns, format!("the issue no longer has the label {label}")));
     }
     found

@@ -9,6 +9,8 @@ use jiff::Timestamp;
 use super::external_phases::is_for_others;
 use super::index::PlanIndex;
 use super::readiness::Readiness;
+use super::requirements::RequirementState;
+use super::resume_reason::resume_reason;
 use super::state::{AdoptedPhase, Before, DerivedState, Dirty, Due, PhaseState, PhaseStatus, Run, RunningAttempt};
 use super::vcs::{Fresh, leaves_the_tree_alone};
 use crate::checkpoint::Trigger;
@@ -82,6 +84,8 @@ impl Run {
             | Event::MarkersSettled { .. }) => self.apply_to_the_marks(event),
             event @ (Event::NoticeSent { .. } | Event::NoticeFailed { .. }) => self.apply_to_the_notices(event),
             event @ (Event::LimitHit(_) | Event::RunPaused { .. }) => self.apply_to_the_limits(event, at),
+            Event::RequirementsSeen { phase, seen } => self.requirements_seen(phase.as_ref(), seen),
+            event @ (Event::IssueLabelled { .. } | Event::IssueNotLabelled { .. }) => self.apply_to_the_labels(event),
             event @ (Event::RunImported(_)
             | Event::FilesModified { .. }
             | Event::Shared { .. }
@@ -152,7 +156,9 @@ impl Run {
         self.bounds_told(bounds);
         self.vcs.head.clone_from(head);
         (self.vcs.held, self.marks.held) = (false, false);
+        self.labels.anew();
         self.probe_again();
+        self.requirements_anew();
         if self.environment != *environment {
             self.environment.clone_from(environment);
             self.spread_to(self.derived.index.by_variables.clone());
@@ -253,7 +259,9 @@ impl Run {
             state.status = PhaseStatus::Running;
             (state.started_at, state.ended_at, state.duration_ms) = (Some(at), None, None);
             (state.not_before, state.error) = (None, None);
+            state.requirements = RequirementState::NotLookedAt;
         });
+        self.label_is_due(phase);
         self.drawn_on(phase, at);
     }
 
@@ -275,7 +283,7 @@ impl Run {
             if let Some(note) = note {
                 state.note = Some(note.to_owned());
             }
-            state.last_end = Some(before_of(outcome));
+            state.last_end = Some(resume_reason(outcome));
             match outcome {
                 Outcome::Unknown | Outcome::NeverRan => state.unknowns_in_a_row += 1,
                 Outcome::Stopped { .. } if mutant::is(Mutant::CountInterruptionsAsFailures) => state.failures += 1,
@@ -365,6 +373,7 @@ impl Run {
             state.generation = generation;
             (state.probe, state.external, state.rounds) = (None, None, Vec::new());
             state.clean = clean;
+            state.requirements = RequirementState::NotLookedAt;
             (state.failures, state.unknowns_in_a_row, state.opened) = (0, 0, false);
             (state.in_doubt, state.parked, state.not_before, state.error) = (false, false, None, None);
             if raised {
@@ -519,7 +528,9 @@ impl Run {
         let could_start = open && turn == Readiness::Run && state.probe.is_none() && !self.asks_for_a_plan(at);
         let for_others = is_for_others(&self.started.plan.phases[at]) && !whole;
         set(&mut self.derived.for_others, at, could_start && for_others);
-        let startable = could_start && !for_others;
+        let unmet = matches!(state.requirements, RequirementState::Unmet(_));
+        set(&mut self.derived.unmet, at, could_start && !for_others && unmet);
+        let startable = could_start && !for_others && !unmet;
         set(&mut self.derived.ready, (rank.0, rank.1, at), startable && !whole && state.not_before.is_none());
         set(&mut self.derived.to_open, at, startable && whole && !state.opened);
         set(&mut self.derived.to_skip, at, skips);
@@ -578,18 +589,5 @@ fn set<T: Ord>(set: &mut std::collections::BTreeSet<T>, item: T, wanted: bool) {
         set.insert(item);
     } else {
         set.remove(&item);
-    }
-}
-
-/// The reason of resuming that the next attempt is given.
-fn before_of(outcome: &Outcome) -> Before {
-    match outcome {
-        Outcome::Exited { code: 0 } => Before::Redone,
-        Outcome::Exited { .. } | Outcome::Killed { .. } => Before::Failed,
-        Outcome::TimedOut => Before::TimedOut,
-        Outcome::CouldNotStart { .. } => Before::CouldNotStart,
-        Outcome::NeverRan => Before::NeverRan,
-        Outcome::Stopped { .. } => Before::Interrupted,
-        Outcome::Unknown => Before::Unknown,
     }
 }

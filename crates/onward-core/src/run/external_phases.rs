@@ -212,6 +212,7 @@ impl Run {
                     (state.started_at, state.ended_at, state.duration_ms) = (Some(at), None, None);
                     (state.not_before, state.error) = (None, None);
                 });
+                self.label_is_due(phase);
             }
             Event::ApprovalAnswered { phase, choice, .. } => self.change(phase, |state| {
                 assert_eq!(state.status, PhaseStatus::Waiting, "{phase} is answered when it was asked about");
@@ -229,7 +230,10 @@ impl Run {
     fn reported(&mut self, phase: &PhaseId, report: &ExternalReport, at: Timestamp) {
         let if_silent = as_external(&self.plan().phases[self.at(phase)]).map(|external| external.if_silent);
         match report {
-            ExternalReport::Started { attempt } => self.others_started(phase, *attempt, at),
+            ExternalReport::Started { attempt } => {
+                self.others_started(phase, *attempt, at);
+                self.label_is_due(phase);
+            }
             ExternalReport::Progress { note } => self.change(phase, |state| {
                 state.external = Some(ExternalState::AtWork { heard_at: at });
                 state.note = note.clone().or(state.note.take());
@@ -334,6 +338,7 @@ pub(super) fn end(run: &Run) -> Option<Event> {
         || run.vcs.begun.is_some()
         || run.vcs.rewinding.is_some()
         || run.marks_wanted().next().is_some()
+        || run.labels_are_left()
         || !run.derived.running.is_empty()
     {
         return None;

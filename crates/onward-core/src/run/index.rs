@@ -34,6 +34,8 @@ pub(super) struct PlanIndex {
     pub(super) class: Vec<u32>,
     /// The phases that are tasks of each member of the team, by position.
     pub(super) tasks: Vec<Vec<usize>>,
+    /// Whether any phase requires something.
+    pub(super) requires: bool,
 }
 
 impl PlanIndex {
@@ -84,6 +86,7 @@ impl PlanIndex {
             by_variables,
             class,
             tasks: tasks(plan),
+            requires: plan.phases.iter().any(|phase| !phase.requires.is_empty()),
         }
     }
 

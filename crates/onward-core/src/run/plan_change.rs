@@ -6,6 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::decide::ended::failure_of;
+use super::requirements::RequirementState;
 use super::state::{Before, Dirty, PhaseState, PhaseStatus, ProbeDue, Run};
 use super::{external_phases, verification};
 use crate::event::{Claimed, Event, Outcome, PhaseError, PlanRevised, ProbeAnswer, RunStarted};
@@ -83,6 +84,8 @@ impl Run {
             let mut state = known.remove(&phase.id).unwrap_or_else(PhaseState::new);
             // What has to be taken apart anew has its turn anew.
             state.opened &= phase.children.is_some();
+            // It may require something else now.
+            state.requirements = RequirementState::default();
             external_phases::fit(phase, &mut state);
             fit(phase, &mut state);
             state
@@ -94,6 +97,8 @@ impl Run {
         self.removed = known.into_iter().filter(|(_, state)| has_a_past(state)).collect();
         assert!(self.removed.values().all(|state| state.attempt.is_none()), "a phase at work stays in the plan");
         self.marks.only_of(&plan);
+        self.labels.only_of(&plan);
+        self.only_prerequisites_of(&plan);
         self.started = Arc::new(RunStarted { plan, ..(*self.started).clone() });
         self.without_a_probe();
         self.count_anew();

@@ -27,8 +27,25 @@ pub(super) fn next(run: &Run, now: Timestamp) -> Option<usize> {
         return None;
     }
     let mut look = ReadyScan::new(run, now);
-    let due = delayed(run).take_while(|(time, _)| *time <= now).map(|(_, at)| at);
-    ready(run).chain(due).find(|&at| has_a_place(run, at) && look.obstacle(at).is_none())
+    let may = |at: &usize| !run.awaits_requirements(*at) && has_a_place(run, *at) && look.obstacle(*at).is_none();
+    due(run, now).find(may)
+}
+
+/// Phases that would be started now if it were known that what they require is there.
+pub(super) fn awaiting_requirements(run: &Run, now: Timestamp) -> Vec<usize> {
+    let room = side_by_side(run).saturating_sub(run.derived.running.len());
+    if room == 0 || !may_start(run) {
+        return Vec::new();
+    }
+    let mut look = ReadyScan::new(run, now);
+    let may = |at: &usize| run.awaits_requirements(*at) && has_a_place(run, *at) && look.obstacle(*at).is_none();
+    due(run, now).filter(may).take(room).collect()
+}
+
+/// Phases that are ready, and those whose time has come.
+fn due(run: &Run, now: Timestamp) -> impl Iterator<Item = usize> {
+    let later = delayed(run).take_while(move |(time, _)| *time <= now).map(|(_, at)| at);
+    ready(run).chain(later)
 }
 
 fn side_by_side(run: &Run) -> usize {

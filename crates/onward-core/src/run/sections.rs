@@ -34,7 +34,10 @@ impl Run {
     /// Lines about mirrors and about what a file told when the run was taken over from it.
     pub fn told_warnings(&self) -> Vec<String> {
         let mirrors = self.mirror_troubles.iter().map(|(path, what)| format!("the mirror {path} {what}"));
-        self.sections.recovery.warnings.iter().cloned().chain(mirrors).chain(self.notices_not_sent()).collect()
+        let labels = self.labels.trouble.iter().map(|why| format!("the issue's labels are not set: {why}"));
+        let unmet = self.unmet_requirements().map(|(phase, unmet)| format!("phase {phase} requires: {}", unmet.name));
+        let told = self.sections.recovery.warnings.iter().cloned();
+        told.chain(mirrors).chain(labels).chain(unmet).chain(self.notices_not_sent()).collect()
     }
 
     pub(super) fn apply_to_the_sections(&mut self, event: &Event, at: Timestamp) {

@@ -113,11 +113,12 @@ fn end(run: &Run, now: Timestamp) -> Option<Event> {
     // Nor for the file of its plan, which it may put back; but no run is over before that file says so.
     let marks_left = run.marks_wanted().next().is_some();
     let marks_first = marks_left && !matches!(run.stop, Some((StopRequest::Rewind, _)));
-    if run.epoch == 0 || !run.derived.running.is_empty() || git_first || marks_first {
+    let outside_first = git_first || marks_first || run.label_wanted().is_some();
+    if run.epoch == 0 || !run.derived.running.is_empty() || outside_first {
         return None;
     }
     let last = run.main_ended.is_some() || !run.derived.index.closing.contains(&true);
-    if run.derived.finished == run.phases.len() && last && !marks_left {
+    if run.derived.finished == run.phases.len() && last && !marks_left && !run.labels_are_left() {
         return Some(Event::RunEnded { result: RunResult::Completed });
     }
     if let Some(reason) = run.stop.and_then(|(by, _)| by.reason()) {
@@ -141,6 +142,9 @@ fn end(run: &Run, now: Timestamp) -> Option<Event> {
     let asks = (run.main_ended.is_none() && a_failure_asks(run)) || run.replan_waits_for_a_person(Waits::TheRestGoesOn);
     if nothing_can_start && asks {
         return Some(Event::RunStopped { reason: StopReason::Question });
+    }
+    if nothing_can_start && !run.derived.unmet.is_empty() && run.derived.failed == 0 {
+        return Some(Event::RunStopped { reason: StopReason::Requirement });
     }
     if nothing_can_start {
         return Some(over(run));

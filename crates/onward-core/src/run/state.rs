@@ -11,11 +11,13 @@ use serde_json::{Map, Value};
 use super::agents::AgentState;
 use super::external_phases::ExternalState;
 use super::index::PlanIndex;
+use super::issue_labels::IssueLabels;
 use super::limits::LimitState;
 use super::notices::Outbox;
 use super::plan_marks::PlanMarks;
 use super::readiness::Readiness;
 use super::replans::Replans;
+use super::requirements::RequirementState;
 use super::vcs::Vcs;
 use crate::checkpoint::{PatchDebt, Sections, Trigger};
 use crate::data_size::Size;
@@ -82,6 +84,9 @@ pub struct Run {
     /// Notices to people that are still to be sent.
     #[serde(default)]
     pub(super) outbox: Outbox,
+    /// Labels that the issue is still to be given.
+    #[serde(default)]
+    pub labels: IssueLabels,
     /// Other plans that were asked for, and those that were made.
     pub replans: Replans,
     /// Which limits are closed, and how long this driver may wait.
@@ -110,6 +115,8 @@ pub(super) struct DerivedState {
     /// Phases that could start now, in the order in which they should.
     pub(super) ready: BTreeSet<(u8, u8, usize)>,
     pub(super) delayed: BTreeSet<(Timestamp, usize)>,
+    /// Phases that require something that is not there.
+    pub(super) unmet: BTreeSet<usize>,
     pub(super) running: BTreeSet<usize>,
     pub(super) in_doubt: BTreeSet<usize>,
     /// Phases that wait for their probe.
@@ -203,6 +210,9 @@ pub struct PhaseState {
     pub left_running: Vec<LeftRunning>,
     /// The agent that does it, from its first attempt on.
     pub agent: Option<Box<AgentState>>,
+    /// Whether what it requires is there.
+    #[serde(default)]
+    pub requirements: RequirementState,
 }
 
 /// A phase that was taken as done: by whose word, when, and why.
@@ -334,6 +344,7 @@ impl Run {
             vcs: Vcs::default(),
             marks: PlanMarks::of(&started.plan),
             outbox: Outbox::default(),
+            labels: IssueLabels::default(),
             replans: Replans::default(),
             limits: LimitState::default(),
             due: VecDeque::new(),
@@ -519,6 +530,7 @@ impl PhaseState {
             rounds: Vec::new(),
             left_running: Vec::new(),
             agent: None,
+            requirements: RequirementState::default(),
             base: None,
             clean: false,
             opened: false,

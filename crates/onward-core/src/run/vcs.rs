@@ -381,6 +381,9 @@ pub(super) fn leaves_the_tree_alone(event: &Event) -> bool {
         | Event::ApprovalAsked { .. }
         | Event::ApprovalAnswered { .. }
         | Event::WorldSeen { .. }
+        | Event::RequirementsSeen { .. }
+        | Event::IssueLabelled { .. }
+        | Event::IssueNotLabelled { .. }
         | Event::PlanRevised(_)
         | Event::ReplanAllowed
         | Event::MarkersSettled { .. }

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use super::requirements;
 use super::schedule;
 use super::settle::may_start;
 use super::state::Run;
@@ -50,6 +51,8 @@ pub fn wanted(run: &Run, now: Timestamp) -> Vec<Effect> {
     if run.stop.is_none() && run.epoch > 0 {
         effects.extend(run.derived.probing.iter().map(|&at| Effect::Probe { phase: run.plan().phases[at].id.clone() }));
     }
+    effects.extend(requirements::wanted(run, now));
+    effects.extend(run.label_wanted().map(|phase| Effect::LabelIssue { phase: phase.clone() }));
     effects.extend(run.patience_ends(now).map(Effect::WakeAt));
     if run.stop.is_none() && run.epoch > 0 {
         effects.extend(run.replan_wanted().map(|phase| Effect::Replan { phase: phase.clone() }));

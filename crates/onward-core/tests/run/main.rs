@@ -19,4 +19,5 @@ mod sections;
 mod shared;
 mod stops;
 mod story;
+mod surroundings;
 mod waits_and_proofs;

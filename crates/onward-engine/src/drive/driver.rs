@@ -206,6 +206,8 @@ impl Driver<'_> {
             | Effect::Recover { .. }
             | Effect::Probe { .. }
             | Effect::Replan { .. }
+            | Effect::Require { .. }
+            | Effect::LabelIssue { .. }
             | Effect::Stop { .. }
             | Effect::MarkPhase { .. }
             | Effect::Notify { .. }
@@ -230,6 +232,8 @@ fn act(world: &mut dyn World, run: &Run) -> Result<Vec<Arrived>> {
             Effect::Stop { phase, attempt, by, urgency } => world.stop(&phase, attempt, by, urgency)?,
             Effect::Probe { phase } => world.probe(run, &phase)?,
             Effect::Replan { phase } => world.replan(run, &phase)?,
+            Effect::Require { phase } => world.require(run, &phase)?,
+            Effect::LabelIssue { phase } => world.label_issue(run, &phase)?,
             Effect::MarkPhase { phase } => Some(world.tree().mark(run, &phase)?),
             Effect::Notify { .. } => match run.notice_wanted(world.now()) {
                 Some(due) => world.tree().notify(run, due)?,

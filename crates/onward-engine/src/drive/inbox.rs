@@ -54,6 +54,7 @@ pub(crate) fn answer_all(committer: &mut Committer<'_>, tree: &mut dyn TreeWorld
         all.extend(committer.take(arrived, now)?);
         // First, so that the snapshot has it.
         all.extend(mark_what_is_done(committer, tree, now)?);
+        all.extend(label_what_has_started(committer, tree, now)?);
         if committer.run().tree_is_awaited() {
             // A tree that cannot be kept is on record as such; the checkpoint is taken all the same.
             let kept = keep(tree, committer.run())?;
@@ -90,6 +91,19 @@ fn mark_what_is_done(committer: &mut Committer<'_>, tree: &mut dyn TreeWorld, no
         let wanted = committer.run().marks_wanted().next().cloned();
         let Some(phase) = wanted else { return Ok(all) };
         let told = tree.mark(committer.run(), &phase)?;
+        all.extend(committer.tell(vec![told], now)?);
+    }
+}
+
+/// Has the issue say what has started: with nobody at it the run would have to wait for a driver.
+fn label_what_has_started(committer: &mut Committer<'_>, tree: &mut dyn TreeWorld, now: Timestamp) -> Result<Stepped> {
+    let mut all = Stepped::default();
+    loop {
+        let wanted = committer.run().label_wanted().cloned();
+        let Some(phase) = wanted.filter(|_| committer.run().ending().is_some()) else { return Ok(all) };
+        let told = tree.label(committer.run(), &phase)?;
+        // What was given up says nothing about the issue.
+        stop::demand_none()?;
         all.extend(committer.tell(vec![told], now)?);
     }
 }

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use onward_core::event::{LimitHit, Outcome, StopRequest, Urgency};
+use onward_core::evidence::RequirementSeen;
 use onward_core::id::{Attempt, PhaseId};
-use onward_core::input::{AttemptEnd, Input};
+use onward_core::input::{AttemptEnd, Input, LabelsSet};
 use onward_core::run::Run;
 use onward_core::view::{self, StatusView};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
@@ -26,7 +27,10 @@ use crate::error::{Error, Result};
 use crate::executor::shell::{self, PrepareTrouble};
 use crate::probe::{
     self,
+    beside::LookBeside,
+    issue::{LabelPatience, Labelling},
     phase::ProofLook,
+    requirement::RequirementLook,
     verification::{Looking, Proving},
 };
 use crate::project::Project;
@@ -53,6 +57,10 @@ pub(crate) struct Flights<'a> {
     former: Former,
     /// Phases that say they are done and are looked at, by the number of the attempt that said so.
     proving: BTreeMap<(PhaseId, u32), Proving>,
+    /// Phases of which it is looked whether what they require is there.
+    requiring: BTreeMap<PhaseId, LookBeside<Vec<RequirementSeen>>>,
+    /// The phase of which the issue is being told that it has started.
+    labelling: Option<(PhaseId, LookBeside<std::result::Result<LabelsSet, String>>)>,
     /// The plan that is being made.
     replanning: Option<Replanning>,
     tree: WorkingTree,
@@ -67,10 +75,26 @@ impl<'a> Flights<'a> {
         let shared = SharedLimits::new(&project.store_folder());
         let (in_flight, proving) = (BTreeMap::new(), BTreeMap::new());
         let former = Former::default();
+        let (requiring, labelling) = (BTreeMap::new(), None);
         let (replanning, status_asked) = (None, false);
         let place = InPlace::of(project);
         let output = AttemptFiles { project };
-        Self { project, place, waiter, me, in_flight, former, proving, replanning, tree, shared, output, status_asked }
+        Self {
+            project,
+            place,
+            waiter,
+            me,
+            in_flight,
+            former,
+            proving,
+            requiring,
+            labelling,
+            replanning,
+            tree,
+            shared,
+            output,
+            status_asked,
+        }
     }
 
     /// Attempts that are over.
@@ -79,6 +103,8 @@ impl<'a> Flights<'a> {
         // What was being looked at or made when a stop was asked for was given up, which says nothing about it.
         if stop::asked().is_none() {
             over.extend(self.proven());
+            over.extend(self.required());
+            over.extend(self.labelled());
             over.extend(replan::made(&mut self.replanning));
         }
         for (phase, flight) in &mut self.in_flight {
@@ -128,6 +154,29 @@ impl Flights<'_> {
             }
         }
         found.into_iter().map(|(_, input)| input).collect()
+    }
+}
+
+impl Flights<'_> {
+    /// The answers of looks at what phases require.
+    fn required(&mut self) -> Vec<Input> {
+        let mut over = Vec::new();
+        self.requiring.retain(|phase, look| {
+            let Some(seen) = look.seen() else { return true };
+            // A look that broke down has seen nothing, and core knows what that means.
+            over.push(Input::Required { phase: phase.clone(), seen: seen.unwrap_or_default() });
+            false
+        });
+        over
+    }
+
+    /// The result of telling the issue that a phase has started.
+    fn labelled(&mut self) -> Option<Input> {
+        let (phase, telling) = self.labelling.as_mut()?;
+        let set = telling.seen()?.unwrap_or_else(|_| Err("it could not be followed".to_owned()));
+        let phase = phase.clone();
+        self.labelling = None;
+        Some(Input::IssueLabelled { phase, set })
     }
 }
 
@@ -232,6 +281,23 @@ impl World for Flights<'_> {
         Ok(None)
     }
 
+    fn require(&mut self, run: &Run, id: &PhaseId) -> Result<Option<Input>> {
+        let phase = run.plan().phase(id).expect("wanted phases are in the plan");
+        self.requiring.entry(id.clone()).or_insert_with(|| {
+            let look = RequirementLook::of_phase(self.project, run, phase);
+            LookBeside::begin(move |given_up| look.look(given_up))
+        });
+        Ok(None)
+    }
+
+    fn label_issue(&mut self, run: &Run, id: &PhaseId) -> Result<Option<Input>> {
+        self.labelling.get_or_insert_with(|| {
+            let labelling = Labelling::of(self.project, run, id, LabelPatience::Beside);
+            (id.clone(), LookBeside::begin(move |_| labelling.set()))
+        });
+        Ok(None)
+    }
+
     fn replan(&mut self, run: &Run, id: &PhaseId) -> Result<Option<Input>> {
         self.replanning.get_or_insert_with(|| Replanning::start(self.project, run, id));
         Ok(None)
@@ -248,11 +314,12 @@ impl World for Flights<'_> {
     }
 
     fn wait(&mut self, limit: Duration) -> Result<Happened> {
-        let unwatched = self.replanning.is_some() || self.proving.values().any(|proving| proving.fd().is_none());
+        let looks = self.proving.values().map(Proving::fd).chain(self.requiring.values().map(LookBeside::fd));
+        let looks: Vec<_> = looks.chain(self.labelling.iter().map(|(_, telling)| telling.fd())).collect();
+        let unwatched = self.replanning.is_some() || looks.iter().any(Option::is_none);
         let watching = unwatched || self.in_flight.values().any(Flight::is_unwatched);
         let limit = if watching { limit.min(LOCK_EVERY) } else { limit };
-        let proving = self.proving.values().filter_map(Proving::fd);
-        let fds: Vec<_> = self.in_flight.values().filter_map(Flight::fd).chain(proving).collect();
+        let fds: Vec<_> = self.in_flight.values().filter_map(Flight::fd).chain(looks.into_iter().flatten()).collect();
         let woken = self.waiter.wait(&fds, limit).map_err(Error::io("waiting for something to happen"))?;
         drop(fds);
         // Before all else that happened, so that nothing more follows from it.

@@ -42,6 +42,10 @@ impl TreeWorld for NoTree {
         unreachable!("no plan is in Markdown")
     }
 
+    fn label(&mut self, _: &Run, _: &PhaseId) -> Result<Input> {
+        unreachable!("no issue is told anything")
+    }
+
     fn commit(&mut self, _: &Run, _: u32) -> Result<Input> {
         unreachable!("no commits are made")
     }

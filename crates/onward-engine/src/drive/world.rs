@@ -36,6 +36,12 @@ pub trait World {
     /// Sees to it that the probe of a phase is asked; its answer comes back when it is there.
     fn probe(&mut self, run: &Run, phase: &PhaseId) -> Result<Option<Input>>;
 
+    /// Sees to it that it is looked whether what a phase requires is there; the answer comes back when it is there.
+    fn require(&mut self, run: &Run, phase: &PhaseId) -> Result<Option<Input>>;
+
+    /// Sees to it that the issue says that a phase has started.
+    fn label_issue(&mut self, run: &Run, phase: &PhaseId) -> Result<Option<Input>>;
+
     /// Sees to it that another plan is made, since a phase asks for it; it comes back when it is there.
     fn replan(&mut self, run: &Run, phase: &PhaseId) -> Result<Option<Input>>;
 
@@ -95,6 +101,9 @@ pub trait TreeWorld {
 
     /// Sees to it that people are told; says how that ended when it is known.
     fn notify(&mut self, run: &Run, notice: &DueNotice) -> Result<Option<Input>>;
+
+    /// Has the issue say that a phase has started, while somebody waits for it.
+    fn label(&mut self, run: &Run, phase: &PhaseId) -> Result<Input>;
 
     /// Makes the commit that was begun, or finds it made.
     fn commit(&mut self, run: &Run, number: u32) -> Result<Input>;

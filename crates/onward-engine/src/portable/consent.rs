@@ -111,7 +111,10 @@ fn beyond_its_plan(event: &Event) -> Option<&'static str> {
         | Event::FilesModified { .. }
         | Event::MirrorTroubled { .. }
         | Event::NoticeSent { .. }
-        | Event::NoticeFailed { .. } => None,
+        | Event::NoticeFailed { .. }
+        | Event::RequirementsSeen { .. }
+        | Event::IssueLabelled { .. }
+        | Event::IssueNotLabelled { .. } => None,
     }
 }
 

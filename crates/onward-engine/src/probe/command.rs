@@ -144,6 +144,28 @@ pub(crate) fn program_output_within(mut command: Command, time_max: Duration) ->
     started(command, None, CommandBounds { time_max, ..CommandBounds::usual() })
 }
 
+/// The same, with what it prints on stderr apart.
+pub(crate) fn program_heard_within(mut command: Command, time_max: Duration) -> (CommandEnd, Vec<u8>) {
+    command.stdout(Stdio::piped());
+    let bounds = CommandBounds { time_max, ..CommandBounds::usual() };
+    let Ok((errors, writer)) = through_shortages(bounds.given_up, std::io::pipe) else {
+        command.stderr(Stdio::null());
+        return (started(command, None, bounds), Vec::new());
+    };
+    command.stderr(writer);
+    let (sender, receiver) = mpsc::channel();
+    threads::spawn(move || {
+        let (mut errors, mut said) = (errors.take(OUTPUT_BYTES_MAX), Vec::new());
+        let _ = errors.read_to_end(&mut said);
+        let _ = sender.send(said);
+        let _ = std::io::copy(&mut errors.into_inner(), &mut std::io::sink());
+    });
+    let ran = started(command, None, bounds);
+    // A background child may hold the pipe.
+    let said = receiver.recv_timeout(PIPE_TIME_MAX).unwrap_or_default();
+    (ran, said)
+}
+
 fn started(mut command: Command, heard: Option<Box<dyn Read + Send>>, patience: CommandBounds<'_>) -> CommandEnd {
     command.stdin(Stdio::null()).process_group(0);
     if stop::asked().is_some() {

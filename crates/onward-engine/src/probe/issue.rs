@@ -1,48 +1,24 @@
 //! The issue that the work belongs to, through the program that knows it.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use onward_core::evidence::{IssueSeen, ProbeSeen};
+use onward_core::id::PhaseId;
+use onward_core::input::LabelsSet;
 use onward_core::plan::Issue;
-use onward_core::run::Run;
-use serde::Deserialize;
+use onward_core::run::{LabelRule, Run};
 
 use super::answer::{answer, excerpt};
 use super::command;
+use super::issue_provider::{IssueProvider, IssueTold};
 use crate::executor::shell;
 use crate::project::Project;
 use crate::redact;
 
-/// The program that is asked where the plan names none.
-const PROVIDER_DEFAULT: &str = "gh";
 /// So much of an issue's text is kept in checkpoints.
 const BODY_BYTES_MAX: usize = 64 * 1024;
 /// How long the end of an attempt waits for a look at the issue.
 const WATCH_TIME_MAX: Duration = Duration::from_secs(5);
-
-#[derive(Deserialize)]
-struct IssueTold {
-    #[serde(default)]
-    title: String,
-    #[serde(default)]
-    body: Option<String>,
-    #[serde(default)]
-    labels: Vec<Label>,
-    #[serde(default)]
-    assignees: Vec<Assignee>,
-}
-
-#[derive(Deserialize)]
-struct Assignee {
-    login: String,
-}
-
-#[derive(Deserialize)]
-struct Label {
-    name: String,
-}
 
 /// Text and labels of an issue.
 pub(super) fn issue_seen(project: &Project, run: &Run, issue: &Issue) -> IssueSeen {
@@ -60,9 +36,9 @@ pub(super) fn text(project: &Project, run: &Run, number: &str) -> ProbeSeen {
 }
 
 fn as_seen(told: &IssueTold, number: Option<String>) -> IssueSeen {
-    let mut labels: Vec<String> = told.labels.iter().map(|label| label.name.clone()).collect();
+    let mut labels = told.labels.clone();
     labels.sort_unstable();
-    let mut body = redact::inputs::text(told.body.clone().unwrap_or_default());
+    let mut body = redact::inputs::text(told.body.clone());
     if body.len() > BODY_BYTES_MAX {
         body.truncate(body.floor_char_boundary(BODY_BYTES_MAX));
         body.push('…');
@@ -73,39 +49,23 @@ fn as_seen(told: &IssueTold, number: Option<String>) -> IssueSeen {
         number,
         title: redact::inputs::text(told.title.clone()),
         body,
-        assignees: told.assignees.iter().map(|assignee| assignee.login.clone()).collect(),
+        assignees: told.assignees.clone(),
     }
 }
 
 fn text_of(told: &IssueTold) -> ProbeSeen {
-    answer(format!("{}\n{}", told.title, told.body.as_deref().unwrap_or_default()).as_bytes())
+    answer(format!("{}\n{}", told.title, told.body).as_bytes())
 }
 
 fn told(project: &Project, run: &Run, provider: Option<&str>, number: &str) -> Result<IssueTold, String> {
     let number = shell::fill(run, number).ok_or("its number cannot be filled in")?;
-    asked(&project.top, provider, &number, command::TIME_MAX)
-}
-
-fn asked(top: &Path, provider: Option<&str>, number: &str, time_max: Duration) -> Result<IssueTold, String> {
-    if number.starts_with('-') {
-        return Err(format!("{number} is no number of an issue"));
-    }
-    let provider = provider.unwrap_or(PROVIDER_DEFAULT);
-    let mut command = Command::new(provider);
-    command.args(["issue", "view", number, "--json", "title,body,labels,assignees"]).current_dir(top);
-    let ran = command::program_output_within(command, time_max);
-    match ran.code {
-        Some(0) => serde_json::from_slice(&ran.output).map_err(|why| format!("{provider}: {why}")),
-        Some(code) => Err(format!("{provider} ended with code {code}")),
-        None => Err(format!("{provider}: {}", ran.why)),
-    }
+    IssueProvider::of(&project.top, provider, &number).view(command::TIME_MAX)
 }
 
 /// An issue that is looked at again when an attempt ends.
 #[derive(Clone, Debug)]
 pub(super) struct Watched {
-    top: PathBuf,
-    provider: Option<String>,
+    provider: IssueProvider,
     number: String,
 }
 
@@ -113,12 +73,58 @@ impl Watched {
     pub(super) fn of(project: &Project, run: &Run) -> Option<Self> {
         let issue = run.plan().issue.as_ref()?;
         let number = shell::fill(run, &issue.number)?;
-        Some(Self { top: project.top.clone(), provider: issue.provider.clone(), number })
+        Some(Self { provider: IssueProvider::of(&project.top, issue.provider.as_deref(), &number), number })
     }
 
     /// Text and labels, unless that takes long: the driver waits for it.
     pub(super) fn now(&self) -> Option<IssueSeen> {
-        let told = asked(&self.top, self.provider.as_deref(), &self.number, WATCH_TIME_MAX).ok()?;
+        let told = self.provider.view(WATCH_TIME_MAX).ok()?;
         Some(as_seen(&told, Some(self.number.clone())))
+    }
+}
+
+/// The issue is to say by its labels that a phase has started.
+pub(crate) struct Labelling {
+    rule: LabelRule,
+    /// None where its number cannot be filled in.
+    provider: Option<IssueProvider>,
+    time_max: Duration,
+}
+
+/// How long each call of a provider may take: beside a driver, and while somebody waits for it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum LabelPatience {
+    Beside,
+    InTheWay,
+}
+
+impl Labelling {
+    pub(crate) fn of(project: &Project, run: &Run, phase: &PhaseId, patience: LabelPatience) -> Self {
+        let issue = run.plan().issue.as_ref();
+        let number = issue.and_then(|issue| shell::fill(run, &issue.number));
+        let named = issue.and_then(|issue| issue.provider.as_deref());
+        let provider = number.map(|number| IssueProvider::of(&project.top, named, &number));
+        let time_max = match patience {
+            LabelPatience::Beside => command::TIME_MAX,
+            LabelPatience::InTheWay => WATCH_TIME_MAX,
+        };
+        Self { rule: run.label_rule(phase), provider, time_max }
+    }
+
+    /// The issue is asked first and afterwards: what is there was set before, by somebody who died before that could be written
+    /// down, and what is not there then was not set.
+    pub(crate) fn set(self) -> Result<LabelsSet, String> {
+        let Self { rule, provider, time_max } = self;
+        let provider = provider.ok_or("the number of the issue cannot be filled in")?;
+        let set = rule.change(&provider.view(time_max)?.labels);
+        if set.changes_nothing() {
+            return Ok(set);
+        }
+        provider.set_labels(&set, time_max)?;
+        let labels = provider.view(time_max)?.labels;
+        match rule.change(&labels).added.first() {
+            Some(missing) => Err(format!("the issue was told, and does not have the label {missing} now")),
+            None => Ok(LabelsSet { labels, ..set }),
+        }
     }
 }

@@ -4,12 +4,15 @@
 
 mod answer;
 pub(crate) mod artifact;
+pub(crate) mod beside;
 pub(crate) mod command;
 mod files;
 mod git;
-mod issue;
+pub(crate) mod issue;
+mod issue_provider;
 pub(crate) mod phase;
 pub(crate) mod probe_lock;
+pub(crate) mod requirement;
 mod surroundings;
 pub(crate) mod surroundings_at_end;
 pub(crate) mod verification;

@@ -33,6 +33,8 @@ pub(crate) enum ProbePurpose {
     Proof,
     /// To make another plan.
     Replan,
+    /// To see whether what it requires is there.
+    Requirement,
 }
 
 impl ProbePlace {
@@ -41,6 +43,7 @@ impl ProbePlace {
         let why: &[u8] = match why {
             ProbePurpose::Proof => b"",
             ProbePurpose::Replan => b"\0replan",
+            ProbePurpose::Requirement => b"\0requires",
         };
         let name = [folder.as_os_str().as_encoded_bytes(), b"\0", phase.as_str().as_bytes(), why].concat();
         Self { folder, tag: blake3::hash(&name).to_hex()[..24].to_owned() }

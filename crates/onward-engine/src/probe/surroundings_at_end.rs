@@ -16,20 +16,20 @@ use crate::vcs::{ask, is_repository};
 pub(crate) struct WorldWatch {
     top: PathBuf,
     work_branch: Option<String>,
-    issue: Option<issue::Watched>,
+    issue: Option<Box<issue::Watched>>,
 }
 
 impl WorldWatch {
     pub(crate) fn of(project: &Project, run: &Run) -> Self {
         let work_branch = run.plan().freshness.git.branch.as_ref().and_then(|name| shell::fill(run, name));
-        Self { top: git::top_of(project, run), work_branch, issue: issue::Watched::of(project, run) }
+        Self { top: git::top_of(project, run), work_branch, issue: issue::Watched::of(project, run).map(Box::new) }
     }
 
     /// The surroundings as they are now. Whoever asked an attempt to stop is not kept waiting for the issue.
     pub(crate) fn now(&self, branch: Option<String>, outcome: &Outcome) -> Option<Box<Around>> {
         let in_git = is_repository(&self.top);
         let asked_to_stop = matches!(outcome, Outcome::Stopped { .. });
-        let issue = self.issue.as_ref().filter(|_| !asked_to_stop).and_then(issue::Watched::now);
+        let issue = self.issue.as_ref().filter(|_| !asked_to_stop).and_then(|issue| issue.now());
         if !in_git && issue.is_none() {
             return None;
         }

@@ -2,12 +2,10 @@
 //! is asked. Core judges.
 
 use std::ffi::OsString;
-use std::io::{self, PipeReader, Seek, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::io::{self, Seek, Write};
+use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -21,6 +19,7 @@ use onward_core::words;
 use onward_store::private;
 
 use super::artifact::{self, Shelf};
+use super::beside::LookBeside;
 use super::command::{self, CommandBounds, Flood};
 use super::phase::shell_of;
 use super::probe_lock::{ProbePlace, ProbePurpose};
@@ -28,7 +27,6 @@ use crate::attendant::{AttemptFolder, CHECKS};
 use crate::executor::shell;
 use crate::project::Project;
 use crate::redact;
-use crate::sys::threads;
 
 /// A check that takes longer than this has not passed, where its phase has no timeout of its own.
 const CHECK_TIME_MAX: Duration = Duration::from_mins(30);
@@ -266,45 +264,22 @@ impl Looking {
     }
 }
 
-/// A look that is under way in a thread of its own: whoever drives must not stand still for it.
-pub(crate) struct Proving {
-    thread: Option<JoinHandle<Proof>>,
-    /// Readable once the look is over.
-    over: Option<PipeReader>,
-    given_up: Arc<AtomicBool>,
-}
+/// A look that is under way.
+pub(crate) struct Proving(LookBeside<Proof>);
 
 impl Proving {
     pub(crate) fn begin(looking: Looking) -> Self {
-        let given_up = Arc::new(AtomicBool::new(false));
-        let flag = given_up.clone();
-        // Without a pipe its end is noticed at the next look at everything.
-        let (over, writer) = std::io::pipe().map_or((None, None), |(reader, writer)| (Some(reader), Some(writer)));
-        let thread = threads::spawn(move || {
-            let _writer = writer;
-            looking.prove(&flag)
-        });
-        Self { thread: Some(thread), over, given_up }
+        Self(LookBeside::begin(move |given_up| looking.prove(given_up)))
     }
 
     pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
-        self.over.as_ref().map(AsFd::as_fd)
+        self.0.fd()
     }
 
     /// The proof, once all of it was looked at.
     pub(crate) fn proof(&mut self) -> Option<Proof> {
-        let thread = self.thread.take_if(|thread| thread.is_finished())?;
         // A look that broke down has seen nothing; a probe that did not answer cannot tell.
-        Some(thread.join().unwrap_or(Proof { effect: Some(EffectFound::CannotTell), ..Proof::default() }))
-    }
-}
-
-impl Drop for Proving {
-    /// Gives up an unfinished look and ends the commands that were started for it.
-    fn drop(&mut self) {
-        self.given_up.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        let nothing = Proof { effect: Some(EffectFound::CannotTell), ..Proof::default() };
+        self.0.seen().map(|seen| seen.unwrap_or(nothing))
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use onward_core::event::{AgentEnded, AgentHow, NoCommit, Outcome, SharedFact};
+use onward_core::evidence::RequirementSeen;
 use onward_core::input::{AttemptEnd, DoneSaid, Input, Posted, Says};
 use onward_core::patch::Op;
 use onward_core::plan::Plan;
@@ -280,6 +281,13 @@ fn account(ended: AgentEnded) -> AgentEnded {
     }
 }
 
+fn requirements(seen: &mut [RequirementSeen]) {
+    for one in seen {
+        one.name = text(std::mem::take(&mut one.name));
+        one.said = text(std::mem::take(&mut one.said));
+    }
+}
+
 /// Redacts an input, whoever sends it.
 pub(crate) fn input(input: Input) -> Input {
     match input {
@@ -314,6 +322,11 @@ pub(crate) fn input(input: Input) -> Input {
         }
         Input::Notified { notice, sent } => Input::Notified { notice, sent: sent.map_err(text) },
         Input::PhaseMarked { phase, marked } => Input::PhaseMarked { phase, marked: marked.map_err(text) },
+        Input::Required { phase, mut seen } => {
+            requirements(&mut seen);
+            Input::Required { phase, seen }
+        }
+        Input::IssueLabelled { phase, set } => Input::IssueLabelled { phase, set: set.map_err(text) },
         Input::Rewound(result) => Input::Rewound(result.map_err(text)),
         Input::Begin(mut begin) => {
             for finding in &mut begin.resumption.findings {
@@ -323,6 +336,7 @@ pub(crate) fn input(input: Input) -> Input {
                     file.path = text(std::mem::take(&mut file.path));
                 }
             }
+            requirements(&mut begin.resumption.requirements);
             if let Some(world) = &mut begin.resumption.world {
                 world.dirty = world.dirty.take().map(each);
             }

@@ -1,11 +1,12 @@
 //! Findings about an unfinished run, and what follows from them. The facts are gathered here; core decides.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicBool;
 
 use jiff::Timestamp;
 use onward_core::diagnostic::{self, Diagnostic};
 use onward_core::event::{Orphans, PlanRevised};
-use onward_core::evidence::{Evidence, WorldSeen};
+use onward_core::evidence::{Evidence, RequirementSeen, WorldSeen};
 use onward_core::id::{PhaseId, RunId};
 use onward_core::input::{Begin, Bounds, Choice, Resumption};
 use onward_core::plan::{self, MarkdownSettings, PhaseMark};
@@ -20,6 +21,7 @@ use crate::error::{Error, Result};
 use crate::executor::shell;
 use crate::plan_files;
 use crate::probe;
+use crate::probe::requirement::RequirementLook;
 use crate::queries::runs::{self, require_phase};
 use crate::start::offers::{fresh, question, refuse_if_driven};
 use crate::start::prepared_plan::{PreparedPlan, is_known_by, text_key};
@@ -45,6 +47,8 @@ pub struct Unfinished {
     seen: BTreeMap<PhaseId, Evidence>,
     /// The words of the plan's file about phases of which the record says something else.
     marks: Vec<PhaseMark>,
+    /// Whether what the plan requires is there.
+    pub(super) requirements: Vec<RequirementSeen>,
 }
 
 /// The judgement of core.
@@ -181,7 +185,8 @@ impl Onward {
         let (findings, seen) = (Vec::new(), BTreeMap::new());
         let of_markdown = run.plan().markdown.is_some() && files == FilesNow::AsTheyAre;
         let marks = if compared && of_markdown { resume::markers::differing(&run, &file.marks) } else { Vec::new() };
-        let mut one = Unfinished { run, alive, warnings, plan, findings, revised, world: None, seen, marks };
+        let (world, requirements) = (None, Vec::new());
+        let mut one = Unfinished { run, alive, warnings, plan, findings, revised, world, seen, marks, requirements };
         // Somebody else is at it, or nothing is left: nothing is to be decided, so nothing is asked of the world.
         if !somebody_drives && one.run.is_unfinished() && one.run.phases_total() > 0 {
             self.look_around(&mut one, files);
@@ -233,6 +238,9 @@ impl Onward {
                 Finding::of(FindingKind::ArtifactRestored, phase, message)
             }));
         }
+        one.requirements =
+            RequirementLook::of_plan(&self.project, run, revised.unwrap_or(run.plan())).look(&AtomicBool::new(false));
+        findings.extend(one.requirements.iter().filter(|seen| !seen.met).map(unmet));
         findings.extend(self.latest_is_damaged(run));
         self.count_lines(run, &mut findings);
         findings.extend(one.orphans().map(|phase| {
@@ -485,6 +493,7 @@ impl Unfinished {
             revised,
             world: self.world.clone().or_else(|| (!self.findings.is_empty()).then(Box::default)),
             findings: said.cloned().collect(),
+            requirements: self.requirements.clone(),
             accepted,
             rerun,
             from: request.from.as_deref().map(PhaseId::new),
@@ -536,6 +545,11 @@ impl Unfinished {
             why.reasons.push("it is new in the edited plan".to_owned());
         }
     }
+}
+
+fn unmet(seen: &RequirementSeen) -> Finding {
+    let message = format!("the plan requires: {}", seen.name);
+    Finding { details: vec![seen.said.clone()], ..Finding::new(FindingKind::RequirementUnmet, message) }
 }
 
 fn wording(request: &Request) -> Wording {

@@ -7,4 +7,5 @@ pub(crate) mod meant_work;
 pub(crate) mod offers;
 pub(crate) mod open_question;
 pub(crate) mod prepared_plan;
+mod requirements;
 pub(crate) mod starting;

@@ -14,7 +14,7 @@ use onward_core::input::{Begin, Bounds, Choice, ClosedElsewhere, Input, Resumpti
 use onward_core::plan::Plan;
 use onward_core::question::TypedWords;
 use onward_core::replan::ReplanLimits;
-use onward_core::resume::Accept;
+use onward_core::resume::{self, Accept};
 use onward_core::run::{Ending, Refusal, Run, RunStatus, wait_limits};
 use onward_core::view::{self, RunQuery};
 use onward_store::{Holder, Lease, LeaseKind, NewRun, RunFilter, StoreError, private};
@@ -157,6 +157,7 @@ impl Onward {
         // A plan that was known by its text and not read has to be read now.
         let mut work = work.map_or_else(|| self.read_work(request, self.plan_source(request)?), Ok)?;
         demand_named_phases(request, &work.plan)?;
+        let requirements = self.demand_requirements(&work, request)?;
         match request.orphans.filter(|_| request.want == Want::Fresh) {
             Some(orphans) => self.see_the_end_of_survivors(orphans, reporter)?,
             None => self.demand_no_survivor()?,
@@ -219,11 +220,22 @@ impl Onward {
         for recorded in &stepped.events {
             reporter.update(&crate::Update::Event { recorded, run: &run, output: &crate::NoOutput });
         }
-        let world = Some(Box::new(probe::world(&self.project, &run))).filter(|world| **world != WorldSeen::default());
-        let world = world.filter(|_| stop::asked().is_none());
-        let only = request.only.as_deref().map(PhaseId::new);
-        let resumption = Resumption { world, only, replan_limits: request.replan_limits, ..Resumption::default() };
+        let resumption = Resumption { requirements, ..self.first_look(&run, request) };
         self.drive(run, &lease, request, (tree, resumption), reporter)
+    }
+
+    /// The surroundings of a run that has just been made.
+    fn first_look(&self, run: &Run, request: &Request) -> Resumption {
+        let world = Some(Box::new(probe::world(&self.project, run))).filter(|world| **world != WorldSeen::default());
+        let world = world.filter(|_| stop::asked().is_none());
+        let unread = world.as_ref().and_then(|world| resume::world::unread(world.issue.as_ref()?));
+        Resumption {
+            world,
+            findings: unread.into_iter().collect(),
+            only: request.only.as_deref().map(PhaseId::new),
+            replan_limits: request.replan_limits,
+            ..Resumption::default()
+        }
     }
 
     /// A run of the same work that was not there when we looked was begun by somebody else meanwhile.

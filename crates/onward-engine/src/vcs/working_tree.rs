@@ -19,6 +19,7 @@ use crate::error::Result;
 use crate::markdown_file;
 use crate::mirror::Mirrors;
 use crate::probe;
+use crate::probe::issue::{LabelPatience, Labelling};
 use crate::project::Project;
 use crate::redact;
 use crate::redact::file_names::{FileNames, NamesFor};
@@ -230,6 +231,11 @@ impl TreeWorld for WorkingTree {
 
     fn notify(&mut self, run: &Run, notice: &DueNotice) -> Result<Option<Input>> {
         Ok(self.notices.send(&self.project, run, notice))
+    }
+
+    fn label(&mut self, run: &Run, phase: &PhaseId) -> Result<Input> {
+        let set = Labelling::of(&self.project, run, phase, LabelPatience::InTheWay).set();
+        Ok(Input::IssueLabelled { phase: phase.clone(), set })
     }
 
     fn commit(&mut self, run: &Run, number: u32) -> Result<Input> {

@@ -17,6 +17,7 @@ mod rewind;
 mod shared;
 mod silence;
 mod store;
+mod surroundings;
 mod world;
 
 pub use oracle::Coverage;

@@ -19,6 +19,7 @@ use super::notices::NoticeFacts;
 use super::replans::Revisions;
 use super::shared::SharedIds;
 use super::silence::Silence;
+use super::surroundings::SurroundingsFacts;
 
 mod effects;
 mod ends;
@@ -47,6 +48,7 @@ pub(super) struct Oracle {
     shared: SharedIds,
     pub(super) markers: MarkerFacts,
     pub(super) notices: NoticeFacts,
+    pub(super) surroundings: SurroundingsFacts,
     pub(super) coverage: Coverage,
     /// Tells every event as it becomes durable.
     pub(super) trace: Option<fn(&str)>,
@@ -73,6 +75,7 @@ impl Oracle {
             shared: SharedIds::default(),
             markers: MarkerFacts::default(),
             notices: NoticeFacts::default(),
+            surroundings: SurroundingsFacts::default(),
             coverage: Coverage::new(),
             trace: None,
         }
@@ -155,10 +158,7 @@ impl Oracle {
             Event::PhaseExpanded { phase, children } => self.expanded(phase, children),
             Event::MainPartEnded { .. } => self.composed.main_ended = true,
             Event::Replanned(replanned) => self.replanned(&replanned.phase, &replanned.plan),
-            Event::MarkersTaken { completed, skipped } => {
-                self.all_finished(completed, PhaseStatus::Completed);
-                self.all_finished(skipped, PhaseStatus::Skipped);
-            }
+            Event::MarkersTaken { completed, skipped } => self.markers_taken(completed, skipped),
             Event::RunStarted(_)
             | Event::PhaseMarked { .. }
             | Event::PhaseNotMarked { .. }
@@ -182,6 +182,9 @@ impl Oracle {
             | Event::Shared { .. }
             | Event::NoticeSent { .. }
             | Event::NoticeFailed { .. }
+            | Event::RequirementsSeen { .. }
+            | Event::IssueLabelled { .. }
+            | Event::IssueNotLabelled { .. }
             | Event::AttemptAdopted { .. }
             | Event::BatchCompleted { .. }
             | Event::StopAsked { .. }
@@ -206,6 +209,7 @@ impl Oracle {
             |id: &PhaseId| self.facts.get(id).is_some_and(|facts| facts.finished_as == Some(PhaseStatus::Completed));
         self.markers.fold(&recorded.event, &self.plan, complete);
         self.notices.fold(&recorded.event, &self.plan);
+        self.surroundings.fold(&recorded.event, &self.plan);
     }
 
     fn rewound(&mut self, restored: Option<&RestoredState>) {
@@ -215,9 +219,11 @@ impl Oracle {
         }
     }
 
-    fn all_finished(&mut self, phases: &[PhaseId], status: PhaseStatus) {
-        for phase in phases {
-            self.finished(phase, status);
+    fn markers_taken(&mut self, completed: &[PhaseId], skipped: &[PhaseId]) {
+        for (phases, status) in [(completed, PhaseStatus::Completed), (skipped, PhaseStatus::Skipped)] {
+            for phase in phases {
+                self.finished(phase, status);
+            }
         }
     }
 

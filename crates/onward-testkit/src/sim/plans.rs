@@ -11,7 +11,7 @@ use onward_core::plan::{
 };
 
 use super::dice::Dice;
-use super::{limits, markers, notices, replans};
+use super::{limits, markers, notices, replans, surroundings};
 
 const PHASES_MAX: u64 = 9;
 
@@ -33,7 +33,8 @@ pub(super) fn random_plan(dice: &mut Dice) -> Plan {
     };
     let expanded = expand::at_start(&plan, &BTreeMap::new()).expect("the plans of the simulator can be taken apart");
     let plan = expand::joined(expanded);
-    Plan { markdown: markers::random_origin(dice, &plan), notices: notices::random_rules(dice), ..plan }
+    let issue = surroundings::random_issue(dice, &plan);
+    Plan { markdown: markers::random_origin(dice, &plan), notices: notices::random_rules(dice), issue, ..plan }
 }
 
 /// The plan that phases use.
@@ -127,7 +128,8 @@ fn simple_phase(dice: &mut Dice, id: PhaseId, earlier: &[PhaseId]) -> Phase {
         artifacts: if dice.percent(15) { vec![artifact(dice)] } else { Vec::new() },
         ..Phase::new(id, body(dice))
     };
-    limits::random_claims(dice, phase)
+    let phase = limits::random_claims(dice, phase);
+    if matches!(phase.body, Body::Run { .. }) { surroundings::random_requirements(dice, phase) } else { phase }
 }
 
 /// Mostly work of our own; now and then somebody else's.

@@ -315,6 +315,14 @@ impl World for Eyes {
         Ok(Some(Input::Probed { phase: phase.clone(), proof }))
     }
 
+    fn require(&mut self, run: &Run, phase: &PhaseId) -> Result<Option<Input>> {
+        self.machine.lock().expect(ALONE).require(run, phase)
+    }
+
+    fn label_issue(&mut self, run: &Run, phase: &PhaseId) -> Result<Option<Input>> {
+        self.machine.lock().expect(ALONE).label_issue(run, phase).map(Some)
+    }
+
     fn replan(&mut self, run: &Run, phase: &PhaseId) -> Result<Option<Input>> {
         replans::command(&mut self.machine.lock().expect(ALONE), run, phase)
     }
@@ -414,6 +422,10 @@ impl TreeWorld for Eyes {
 
     fn mark(&mut self, _: &Run, phase: &PhaseId) -> Result<Input> {
         self.machine.lock().expect(ALONE).mark(phase)
+    }
+
+    fn label(&mut self, run: &Run, phase: &PhaseId) -> Result<Input> {
+        self.machine.lock().expect(ALONE).label_issue(run, phase)
     }
 
     fn commit(&mut self, run: &Run, number: u32) -> Result<Input> {

@@ -342,6 +342,7 @@ fn dry_run(request: &Request, style: Style) -> Result<u8, Failure> {
     let request = &onward.by_id(request.clone(), &found);
     let all = onward.would_do(request, &found)?;
     let notes = onward.notes_of_unended_rewinds();
+    let notes: Vec<String> = notes.into_iter().chain(onward.told_requirements(request, &found)).collect();
     say_notes(&notes);
     if style == Style::Json {
         let phases: Vec<_> = all

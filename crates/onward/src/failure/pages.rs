@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use onward_core::evidence::RequirementSeen;
 use onward_core::exit;
 use onward_core::id::RunId;
 use onward_core::question::{self, Question, TypedWords};
@@ -47,6 +48,16 @@ pub(super) fn store_gone(what: String, run: &RunId, how: &Vanished, copy: CopyIn
         }
     };
     FailurePage::new(exit::STORE, "store-gone", what).more(more).kept(kept).of_run(run).next(next)
+}
+
+/// The requirements of a new run that are not met, with the author's words for each.
+pub(super) fn requirement(what: String, unmet: &[RequirementSeen]) -> FailurePage {
+    let line = |one: &RequirementSeen| {
+        let why = if one.said.is_empty() { String::new() } else { format!(" ({})", one.said) };
+        format!("{}{why}", one.name)
+    };
+    let kept = "nothing was started, and nothing was made";
+    FailurePage::new(exit::REFUSED, "requirement-unmet", what).more(unmet.iter().map(line).collect()).kept(kept)
 }
 
 /// A request to a run without an answer, and what becomes of it.

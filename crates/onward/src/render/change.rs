@@ -9,7 +9,8 @@ use onward_core::run::Run;
 use onward_core::view::{self, AgentRecord};
 
 use super::{
-    agents, artifacts, compound, external_phases, limits, markers, paint, replan, run, safe, shared, status, time, vcs,
+    agents, artifacts, compound, external_phases, limits, markers, paint, replan, requirements, run, safe, shared,
+    status, time, vcs,
 };
 
 /// The lines said so far, as far as the next one depends on them.
@@ -101,6 +102,8 @@ impl ChangeLines {
             Event::NoticeFailed { reason, retry_at: None, .. } => {
                 Some(format!("{} people were not told: {}", paint::doubtful("!"), safe::line(reason)))
             }
+            Event::RequirementsSeen { phase, seen } => requirements::line(phase.as_ref(), seen),
+            Event::IssueLabelled { .. } | Event::IssueNotLabelled { .. } => requirements::of_the_issue(&recorded.event),
             Event::LimitHit(hit) => Some(limits::hit(hit, recorded.at)),
             Event::RunPaused { .. }
             | Event::AttemptAdopted { alive: false, .. }

@@ -8,7 +8,7 @@ use onward_core::run::{Ending, PhaseState, PhaseStatus, Run, RunStatus};
 use onward_core::view;
 use onward_engine::Finished;
 
-use super::{external_phases, limits, paint, safe, time};
+use super::{external_phases, limits, paint, requirements, safe, time};
 
 /// Phases that failed and are named at the end.
 const FAILURES_MAX: usize = 10;
@@ -69,6 +69,7 @@ pub(super) fn last_words(finished: &Finished, begun: Option<Timestamp>) -> Strin
                 StopReason::SessionEnd => "was told to end",
                 StopReason::Hangup => "lost its terminal; phases at work go on, and the next start takes their results",
                 StopReason::Question => "needs an answer",
+                StopReason::Requirement => "requires something that is not there",
                 StopReason::OnlyThat => "did what was wanted of it",
                 StopReason::DriverGone => "was stopped after a failure",
                 StopReason::Rewind => "was rewound",
@@ -80,7 +81,8 @@ pub(super) fn last_words(finished: &Finished, begun: Option<Timestamp>) -> Strin
             };
             let left = left_at_work(run, reason);
             let awaited = if reason == StopReason::Waiting { external_phases::awaited(run) } else { String::new() };
-            format!("{} run {id} {why}, {done}\n{left}{awaited}{resume}", paint::doubtful("■"))
+            let unmet = if reason == StopReason::Requirement { requirements::unmet(run) } else { String::new() };
+            format!("{} run {id} {why}, {done}\n{left}{unmet}{awaited}{resume}", paint::doubtful("■"))
         }
     }
 }

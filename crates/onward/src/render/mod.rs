@@ -31,6 +31,7 @@ pub(crate) mod paint;
 pub(crate) mod prune;
 pub(crate) mod question;
 pub(crate) mod replan;
+mod requirements;
 pub(crate) mod run;
 pub(crate) mod safe;
 pub(crate) mod shared;

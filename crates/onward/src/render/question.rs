@@ -118,6 +118,7 @@ fn how(by: StopReason) -> &'static str {
         StopReason::OnlyThat => "one phase was wanted",
         StopReason::DriverGone => KILLED,
         StopReason::Question => "it needs an answer",
+        StopReason::Requirement => "something that it requires was not there",
         StopReason::Waiting => "it waits for others",
         StopReason::Rewind => "rewound",
         StopReason::Import => "taken over from a file",

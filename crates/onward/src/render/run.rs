@@ -310,6 +310,7 @@ pub(crate) fn exit_code(ending: Ending) -> u8 {
             StopReason::SessionEnd => exit::TERMINATED,
             StopReason::Hangup => exit::HANGUP,
             StopReason::Question => exit::ANSWER_NEEDED,
+            StopReason::Requirement => exit::REFUSED,
             StopReason::Waiting => exit::WAITING,
             StopReason::OnlyThat | StopReason::Rewind | StopReason::Import => exit::DONE,
             StopReason::Limit | StopReason::Deadline | StopReason::Pause => exit::PAUSED,

@@ -76,3 +76,68 @@ fn labels_that_the_run_itself_set() {
     let ran = project.command(["run", "--resume"]).expect(0).err_names(["label urgent"]);
     assert!(!ran.err.contains("doing") && !ran.err.contains("todo"), "{}", ran.err);
 }
+
+const LABELLED: &str = "
+onward: 1
+name: demo
+issue: { number: 7, provider: PROVIDER, sync: labels, states: { building: a, testing: b } }
+phases:
+  a: { run: step a }
+  b: { needs: a, run: step b }
+";
+
+/// Nobody can be asked about the issue: the program is not there. The run says so and is complete; nothing else comes of it.
+#[test]
+fn a_provider_that_is_not_there() {
+    let project = project();
+    project.plan(&LABELLED.replace("PROVIDER", "no-such-program"));
+    project.command(["run"]).expect(0).err_names(["the issue cannot be read", "no-such-program"]);
+    let status = project.command(["status", "--json"]).json();
+    assert!(status["warnings"].to_string().contains("no-such-program"), "{status}");
+}
+
+/// The issue is a file of the project. Its labels follow the phases, and all else in it stays.
+#[test]
+fn an_issue_in_a_file() {
+    let project = project();
+    project.plan(&LABELLED.replace("PROVIDER", "'issues/{number}.json'"));
+    project.write("issues/7.json", r#"{"title":"T","body":"B","labels":["bug"],"assignees":["ana"],"more":1}"#);
+    project.command(["run"]).expect(0);
+    let issue: serde_json::Value = serde_json::from_str(&project.read("issues/7.json")).expect("JSON");
+    assert_eq!((&issue["labels"], &issue["more"]), (&serde_json::json!(["bug", "testing"]), &1.into()));
+    let shown = project.command(["show", "@", "--json"]).json();
+    assert_eq!(shown["issue"]["assignees"], serde_json::json!(["ana"]), "{shown}");
+}
+
+/// The program that sets the label takes the driver with it, each time it sets one. Every label is set once, in the end.
+#[test]
+fn drivers_that_die_with_each_label() {
+    let project = project();
+    project.plan(&LABELLED.replace("PROVIDER", "./tracker"));
+    let tracker = "#!/bin/sh
+case $2 in
+  view) printf '{\"title\":\"T\",\"labels\":['; sep=; for l in labels/*; do [ -e \"$l\" ] && printf '%s\"%s\"' \"$sep\" \"${l#labels/}\" && sep=,; done; echo ']}';;
+  edit) shift 3
+    while [ $# -gt 1 ]; do
+      case $1 in --add-label) echo \"$2\" >> set.log; : > labels/\"$2\";; --remove-label) rm labels/\"$2\";; esac
+      shift 2
+    done
+    kill -9 $PPID;;
+esac
+";
+    project.write("tracker", tracker);
+    project.write("labels/bug", "");
+    fs::set_permissions(project.path("tracker"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .expect("it is ours");
+    let mut codes = Vec::new();
+    for _ in 0..4 {
+        codes.push(project.command(["run"]).code);
+        if codes.last() == Some(&0) {
+            break;
+        }
+    }
+    assert_eq!(codes, [137, 137, 0]);
+    assert_eq!(project.read("set.log"), "building\ntesting\n");
+    project.ran_once(["a", "b"]);
+    assert!(project.exists("labels/bug") && project.exists("labels/testing") && !project.exists("labels/building"));
+}

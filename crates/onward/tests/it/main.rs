@@ -46,6 +46,7 @@ mod processes;
 mod questions;
 mod readme_tour;
 mod replan;
+mod requirements;
 mod resume;
 mod rewinds_cut_off;
 mod rigs;

@@ -6,6 +6,7 @@ mod limits;
 mod markdown;
 mod matrix;
 mod notices;
+mod requirement;
 mod revision;
 
 pub use done::{DeclaredArtifact, KeepCopy};
@@ -14,4 +15,5 @@ pub use limits::{Budget, Detect, Limit, MAX_WAIT_DEFAULT, Rate, Scope, WhenLimit
 pub use markdown::{MarkdownOrigin, MarkdownSettings, PhaseMark, UnsaidNeeds};
 pub use matrix::{Axis, Matrix, Situation, Uses};
 pub use notices::{NoticeRule, NoticeWay, Occasion};
+pub use requirement::Requirement;
 pub use revision::{MayEdit, ReplanKeys, ReplanRules, ReplanWhen};

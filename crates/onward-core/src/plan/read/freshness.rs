@@ -41,5 +41,11 @@ pub(super) fn issue(root: &Node) -> Option<Issue> {
     let states = node.get("states").map(Node::entries).unwrap_or_default();
     let states =
         states.iter().filter_map(|entry| Some((entry.key.clone(), PhaseId::new(entry.value.text()?)))).collect();
-    Some(Issue { number: issue.text("number")?, provider: issue.text("provider"), states })
+    Some(Issue {
+        number: issue.text("number")?,
+        provider: node.get("provider").and_then(Node::text).map(str::to_owned),
+        states,
+        sync: issue.word_if_written("sync"),
+        if_ahead: issue.word_if_written("if-ahead"),
+    })
 }

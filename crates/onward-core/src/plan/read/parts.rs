@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use crate::document::tree::{Node, NodeContent};
 use crate::document::units;
-use crate::plan::keys::{APPROVAL, ARTIFACT_KEYS, BUDGET_KEYS, BUILT_IN_AGENTS, DETECT, EXTERNAL, LIMIT_KEYS, MATRIX};
+use crate::plan::keys::{
+    APPROVAL, ARTIFACT_KEYS, BUDGET_KEYS, BUILT_IN_AGENTS, DETECT, EXTERNAL, LIMIT_KEYS, MATRIX, REQUIREMENT,
+};
 use crate::plan::parts::{
     Approval, Axis, Budget, DeclaredArtifact, Detect, External, KeepCopy, Limit, MAX_WAIT_DEFAULT, Matrix, Rate,
-    ReplanKeys, Scope,
+    ReplanKeys, Requirement, Scope,
 };
 
 use super::layers::{Layers, texts};
@@ -82,6 +84,16 @@ fn keep(artifact: Layers<'_>) -> KeepCopy {
         (false, None) => KeepCopy::No,
         (false, Some(text)) => units::duration(text).map_or(KeepCopy::No, KeepCopy::For),
     }
+}
+
+pub(super) fn requirements(node: Option<&Node>) -> Vec<Requirement> {
+    let items = node.map(Node::items).unwrap_or_default();
+    let read = items.iter().filter_map(|item| {
+        let keys = Layers::alone(item, &REQUIREMENT);
+        let run = item.text().map(str::to_owned).or_else(|| keys.text("run"))?;
+        Some(Requirement { run, message: keys.text("message") })
+    });
+    read.collect()
 }
 
 pub(super) fn approval(node: Option<&Node>) -> Approval {

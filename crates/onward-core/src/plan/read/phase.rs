@@ -86,6 +86,7 @@ fn draft(id: &str, place: Place, keys: Layers<'_>) -> Draft {
             limits: limits.iter().map(|(name, _)| name.clone()).collect(),
             on_failure: keys.word_if_written("on-failure"),
             on_change: keys.word_if_written("on-change"),
+            requires: parts::requirements(own("requires")),
             replan: keys.inner("replan", &REPLAN).map(parts::replan),
             ..plain
         },

@@ -28,6 +28,7 @@ pub(in crate::plan) fn plan(root: &Node) -> Plan {
         issue: freshness::issue(root),
         paths: top.pairs("paths").into_iter().collect(),
         team: team(root),
+        requires: parts::requirements(root.get("requires")),
         mirror: checkpoint.and_then(|checkpoint| checkpoint.get("mirror")).map(texts),
         notices: notices(root),
         ..Plan::new(top.text("name").unwrap_or_default(), top.text("type").unwrap_or_default())

@@ -36,6 +36,9 @@ pub(super) fn begin(run: &Run, begin: &Begin, now: Timestamp) -> Result<Vec<Even
     if let Some(world) = &told.world {
         events.push(Event::WorldSeen { world: world.clone(), findings: told.findings.clone() });
     }
+    if !told.requirements.is_empty() {
+        events.push(Event::RequirementsSeen { phase: None, seen: told.requirements.clone() });
+    }
     events.extend(plan_marks::settled(told));
     let Some(revised) = &told.revised else {
         events.extend(answers(run, begin)?);

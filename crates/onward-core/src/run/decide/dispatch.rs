@@ -7,6 +7,7 @@ use crate::event::{Event, StopReason};
 use crate::id::{Attempt, PhaseId};
 use crate::input::Input;
 use crate::run::state::Run;
+use crate::run::{issue_labels, requirements};
 
 pub(in crate::run) fn decide(run: &Run, input: &Input, now: Timestamp) -> Result<Vec<Event>, Refusal> {
     match input {
@@ -21,6 +22,8 @@ pub(in crate::run) fn decide(run: &Run, input: &Input, now: Timestamp) -> Result
             Ok(ended::ended(run, phase, *attempt, end, now))
         }
         Input::Probed { phase, proof } => probed::probed(run, phase, proof, now),
+        Input::Required { phase, seen } => Ok(requirements::required(run, phase, seen).into_iter().collect()),
+        Input::IssueLabelled { phase, set } => Ok(issue_labels::labelled(run, phase, set).into_iter().collect()),
         Input::Replan { phase, plan } => Ok(replan::made(run, phase, plan)),
         Input::DriverGone => Ok(driver_gone(run)),
         Input::StopAsked { by } => Ok(stop::stop(run, *by)),

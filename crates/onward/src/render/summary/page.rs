@@ -134,6 +134,7 @@ fn is_interruption(reason: StopReason) -> bool {
         | StopReason::Deadline => true,
         StopReason::Import
         | StopReason::Question
+        | StopReason::Requirement
         | StopReason::OnlyThat
         | StopReason::Rewind
         | StopReason::Limit
@@ -224,6 +225,7 @@ fn stopped(reason: StopReason) -> &'static str {
         StopReason::Hangup => "lost its terminal",
         StopReason::Import => "was imported",
         StopReason::Question => "needed an answer",
+        StopReason::Requirement => "required something that was not there",
         StopReason::OnlyThat => "had done the one phase that was wanted",
         StopReason::DriverGone => "its driver was gone",
         StopReason::Rewind => "rewound or branched off",

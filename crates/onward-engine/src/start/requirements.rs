@@ -1,0 +1,103 @@
+//! Requirements of a plan, before a run of it starts: nothing is made while it is not there.
+
+use std::sync::atomic::AtomicBool;
+
+use jiff::Timestamp;
+use onward_core::event::RunStarted;
+use onward_core::evidence::RequirementSeen;
+use onward_core::id::RunId;
+use onward_core::plan::{Phase, Plan};
+use onward_core::run::{self, Run};
+
+use crate::Onward;
+use crate::error::{Error, Result};
+use crate::probe::requirement::RequirementLook;
+use crate::redact;
+use crate::start::findings::Unfinished;
+use crate::start::starting::{Request, StartFound, StartablePlan, Want};
+use crate::sys::stop;
+use crate::trust;
+
+impl Onward {
+    /// Looks at what the plan of a new run requires, and gives what was seen.
+    pub(super) fn demand_requirements(&self, work: &StartablePlan, request: &Request) -> Result<Vec<RequirementSeen>> {
+        // A store that came from elsewhere is refused in a moment, and nothing is executed in it before.
+        if work.plan.requires.is_empty() || trust::doubt(&self.project).is_some() {
+            return Ok(Vec::new());
+        }
+        redact::learn_inputs(&request.inputs);
+        let run = self.run_to_be(work);
+        let seen = RequirementLook::of_plan(&self.project, &run, &work.plan).look(&AtomicBool::new(false));
+        // What was given up was not seen.
+        stop::demand_none()?;
+        let unmet: Vec<RequirementSeen> = seen.iter().filter(|one| !one.met).cloned().collect();
+        if unmet.is_empty() { Ok(seen) } else { Err(Error::RequirementUnmet { unmet }) }
+    }
+
+    /// The run as it would begin; nothing of it is kept.
+    fn run_to_be(&self, work: &StartablePlan) -> Run {
+        let started = RunStarted {
+            run: RunId::new(""),
+            work: String::new(),
+            plan: work.plan.clone(),
+            plan_path: work.plan_path.clone(),
+            plan_digest: String::new(),
+            plan_text: String::new(),
+            inputs: work.inputs.clone(),
+            given: std::collections::BTreeMap::new(),
+            project: String::new(),
+            title: String::new(),
+            branch: None,
+            triggers: Vec::new(),
+            snapshots: false,
+            commits: None,
+            mirrors: Vec::new(),
+            mirror_folder: None,
+            worktree: self.project.fork.as_ref().and_then(|fork| fork.to_str()).map(str::to_owned),
+            changed_before: None,
+        };
+        run::start(started, "", Timestamp::now()).0
+    }
+
+    /// All that is required, a line each. Of a run that would go on also whether it is there: its commands are asked, as its other
+    /// probes are. Nothing of a plan that was never started is executed by a look at it.
+    pub fn told_requirements(&self, request: &Request, found: &StartFound) -> Vec<String> {
+        let new = matches!(request.want, Want::Fresh) || found.unfinished.is_empty();
+        match (new, &found.work, found.unfinished.first()) {
+            (true, Some(work), _) => all_of(&work.plan),
+            (_, _, Some(one)) if one.driver().is_none() && trust::doubt(&self.project).is_none() => {
+                self.requirements_now(one)
+            }
+            (_, _, _) => Vec::new(),
+        }
+    }
+
+    fn requirements_now(&self, one: &Unfinished) -> Vec<String> {
+        let never = AtomicBool::new(false);
+        let of_the_plan = one.requirements.iter().map(|seen| told("the plan", seen));
+        let open = one.run.phases().filter(|(phase, state)| !state.is_finished() && !phase.requires.is_empty());
+        let of_phases = open.flat_map(|(phase, _)| {
+            let seen = RequirementLook::of_phase(&self.project, &one.run, phase).look(&never);
+            seen.iter().map(|seen| told(&of(phase), seen)).collect::<Vec<_>>()
+        });
+        of_the_plan.chain(of_phases).collect()
+    }
+}
+
+fn of(phase: &Phase) -> String {
+    format!("phase {}", phase.id)
+}
+
+fn told(who: &str, seen: &RequirementSeen) -> String {
+    let RequirementSeen { name, met, said } = seen;
+    if *met { format!("{who} requires: {name} (met)") } else { format!("{who} requires: {name} (not met: {said})") }
+}
+
+fn all_of(plan: &Plan) -> Vec<String> {
+    let words = |text: &str| redact::secrets().text(text).into_owned();
+    let of_the_plan = plan.requires.iter().map(|one| format!("the plan requires: {}", words(one.words())));
+    let of_phases = plan.phases.iter().flat_map(|phase| {
+        phase.requires.iter().map(move |one| format!("phase {} requires: {}", phase.id, words(one.words())))
+    });
+    of_the_plan.chain(of_phases).collect()
+}
