@@ -88,11 +88,7 @@ fn the_block_that_people_bring_is_taken_as_it_stands() {
         .collect();
     assert_eq!(
         warned,
-        [
-            (8, "checkpoint.checkpoint_triggers.conflict_events"),
-            (13, "checkpoint.retention.conflict_resolved"),
-            (17, "checkpoint.storage.location"),
-        ]
+        [(8, "checkpoint.checkpoint_triggers.conflict_events"), (13, "checkpoint.retention.conflict_resolved"),]
     );
     let config = config::merge(&[("a/config.yaml".to_owned(), parsed.layer)]);
     let set = |key: &str, expected: Value, line: u32| {
@@ -227,7 +223,7 @@ fn the_first_layer_counts_and_every_value_says_where_it_comes_from() {
 fn every_known_key_is_shown_whatever_is_set() {
     let keys = |config: &Config| config.values().into_iter().map(|value| value.key).collect::<Vec<_>>();
     let all = keys(&Config::default());
-    assert_eq!(all.len(), 38);
+    assert_eq!(all.len(), 39);
     assert!(Config::default().values().iter().all(|value| value.origin == "default"));
     assert_eq!(keys(&only(BROUGHT)), all);
     assert_eq!(keys(&only("store: { network: allow }\nresume: { auto: never }\n")), all);

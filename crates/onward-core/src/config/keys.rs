@@ -3,7 +3,7 @@
 
 use crate::document::schema::{self, Empty};
 use crate::document::shape::Shape::{
-    Anything, Boolean, Choice, Duration, Either, Integer, Line, Mapping, OneOrMany, Table,
+    Anything, Boolean, Choice, Duration, Either, Integer, Line, List, Mapping, OneOrMany, Pattern, Table,
 };
 use crate::document::shape::{Field, Keys, NameRule, Shape, field};
 use crate::plan::UnsaidNeeds;
@@ -13,6 +13,11 @@ pub(super) const ALL: &str = "all";
 
 /// The key under which names of the author's choosing stand.
 pub(super) const EXECUTORS: &str = "executors";
+
+/// The same, of coding agents.
+pub(super) const AGENTS: &str = "agents";
+/// Tables of which each entry is a key of its own.
+pub(super) const NAMED: [&str; 2] = [EXECUTORS, AGENTS];
 
 const COUNT: Shape = Either(&[Integer { min: -1, max: 1_000_000 }, Choice(&[ALL])]);
 const MIRRORS: Shape = Choice(&["pipeline-state", "checkpoint", "workflow", "crunch"]);
@@ -42,6 +47,14 @@ pub(super) static CONFIG: Keys = Keys::of(
             .no_entries()
             .example("{ cluster: { type: slurm } }")
             .not_yet(),
+        field(
+            AGENTS,
+            Table(NameRule::Name, &AGENT),
+            "Coding agents that `agent.use` names, beside those that are built in; of a project, only after `onward trust`.",
+        )
+        .no_entries()
+        .example("{ mine: { start: [my-agent, --json], continue: [my-agent, --json, --session, \"{session}\"] } }")
+        .needs_trust(),
         field("markdown", Mapping(&MARKDOWN), "How plans in Markdown are read.").example("{ needs: none }"),
         field("logs", Mapping(&LOGS), "How long the output of phases is kept.").example("{ max_age: 90d }"),
         field("redact", Mapping(&REDACT), "Variables that hold secrets, beside those whose names say so.")
@@ -160,6 +173,35 @@ static STORE: Keys = Keys::of(
 
 /// Settings of an executor are free-form: it checks them itself when it is used.
 const EXECUTOR: Shape = Table(NameRule::Free, &Anything);
+
+const AGENT: Shape = Mapping(&AGENT_KEYS);
+static AGENT_KEYS: Keys = Keys::of(
+    "an agent",
+    &[
+        field("start", List(&Line), "The program and its arguments.").required().example("[my-agent, --json]"),
+        field("continue", List(&Line), "The same to go on with a session; `{session}` stands for its id.")
+            .example("[my-agent, --json, --session, \"{session}\"]"),
+        field("prompt", Choice(&["stdin", "argument"]), "How it is given its task.")
+            .default("stdin")
+            .example("argument"),
+        field("frames", Choice(&["json-lines", "text"]), "The form of what it prints.")
+            .default("json-lines")
+            .example("text"),
+        field("session", Line, "JSON pointer to the id of the session.").example("/session_id"),
+        field("text", Line, "JSON pointer to what the agent says.").example("/message/text"),
+        field("cost", Line, "JSON pointer to the cost so far, in dollars.").example("/cost_usd"),
+        field("limit", Mapping(&AGENT_LIMIT), "How a usage limit shows in what it prints.")
+            .example("{ matches: \"quota exceeded\" }"),
+    ],
+);
+
+static AGENT_LIMIT: Keys = Keys::of(
+    "`limit`",
+    &[
+        field("matches", Pattern, "Output that means a limit.").example("quota exceeded"),
+        field("reset-at", Pattern, "Captures the time at which it ends.").example("\"resets at ([0-9]+)\""),
+    ],
+);
 
 static MARKDOWN: Keys = Keys::of(
     "`markdown`",

@@ -15,7 +15,7 @@ use crate::plan::{GitCommit, MarkdownSettings, UnsaidNeeds};
 use crate::resume::Auto;
 use crate::retention::{KeepCount, Policy, RunAges};
 
-use super::keys::{EXECUTORS, leaves};
+use super::keys::{AGENTS, NAMED, leaves};
 use super::read::Layer;
 
 /// Completed phases per commit, where commits are asked for and no number is.
@@ -51,7 +51,7 @@ pub struct ConfigValue {
 pub fn merge(layers: &[(String, Layer)]) -> Config {
     let mut values = Vec::new();
     for (key, field) in leaves() {
-        let names = if key == EXECUTORS { executors(layers) } else { BTreeSet::new() };
+        let names = if NAMED.contains(&key.as_str()) { entries(layers, &key) } else { BTreeSet::new() };
         if names.is_empty() {
             let set = if key == ADDED_UP { added_up(layers, &key) } else { first(layers, &key) };
             values.push(set.unwrap_or_else(|| ConfigValue { key, value: preset(field), origin: DEFAULT.to_owned() }));
@@ -75,9 +75,9 @@ fn added_up(layers: &[(String, Layer)], key: &str) -> Option<ConfigValue> {
     })
 }
 
-/// Each executor is a key of its own, so that a project that adds one does not lose those of its user.
-fn executors(layers: &[(String, Layer)]) -> BTreeSet<&str> {
-    let named = |key: &str| key.strip_prefix(EXECUTORS).is_some_and(|rest| rest.starts_with('.'));
+/// Each entry of such a table is a key of its own, so that a project that adds one does not lose those of its user.
+fn entries<'a>(layers: &'a [(String, Layer)], table: &str) -> BTreeSet<&'a str> {
+    let named = |key: &str| key.strip_prefix(table).is_some_and(|rest| rest.starts_with('.'));
     layers.iter().flat_map(|(_, layer)| layer.settings()).map(|(key, _)| key).filter(|key| named(key)).collect()
 }
 
@@ -167,6 +167,12 @@ impl Config {
         let agent = self.value("markdown.agent").as_str().map(str::to_owned);
         let unsaid = UnsaidNeeds::from_word(self.word("markdown.needs")).expect("words are checked when they are read");
         MarkdownSettings { agent, unsaid }
+    }
+
+    /// The entry of a coding agent.
+    pub fn agent(&self, name: &str) -> Option<&Value> {
+        let key = format!("{AGENTS}.{name}");
+        self.values.iter().find(|value| value.key == key).map(|value| &value.value)
     }
 
     pub fn snapshots(&self) -> bool {

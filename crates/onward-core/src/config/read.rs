@@ -12,7 +12,7 @@ use crate::document::shape::{Caution, Field, Keys, Shape};
 use crate::document::tree::{Builder, Node, NodeContent, NodeEntry, TEXT_BYTES_MAX};
 use crate::document::yaml;
 
-use super::keys::{ALL, CONFIG, leaves};
+use super::keys::{ALL, CONFIG, NAMED, leaves};
 
 /// Nobody reads more than this; the rest is counted.
 const DIAGNOSTICS_MAX: usize = 500;
@@ -62,11 +62,15 @@ impl Layer {
     #[must_use]
     pub fn take_what_needs_trust(&mut self) -> Self {
         let cautious = leaves().into_iter().filter(|(_, field)| field.caution == Caution::NeedsTrust);
-        let needs_trust = |(key, field): (String, &Field)| {
-            let setting = self.settings.get(&key)?;
-            (setting.value != preset(field)).then_some(key)
+        let needs_trust = |(key, field): (String, &Field)| -> Vec<String> {
+            let entry = |name: &&String| name.strip_prefix(key.as_str()).is_some_and(|rest| rest.starts_with('.'));
+            if NAMED.contains(&key.as_str()) {
+                return self.settings.keys().filter(entry).cloned().collect();
+            }
+            let set = self.settings.get(&key).is_some_and(|setting| setting.value != preset(field));
+            if set { vec![key] } else { Vec::new() }
         };
-        let keys: Vec<String> = cautious.filter_map(needs_trust).collect();
+        let keys: Vec<String> = cautious.flat_map(needs_trust).collect();
         let taken = keys.into_iter().filter_map(|key| self.settings.remove_entry(&key));
         Self { settings: taken.collect() }
     }

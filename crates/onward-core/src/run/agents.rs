@@ -174,14 +174,11 @@ impl Run {
             agent.cost_nano_usd = agent.cost_nano_usd.saturating_add(ended.cost_nano_usd);
             agent.how = Some(ended.how.clone());
             let handed_off = hands_off(&ended.how, Some(agent));
-            match &ended.how {
-                AgentHow::Exhausted => {
-                    (agent.session, agent.named, agent.hand_offs) = (None, false, agent.hand_offs + 1);
-                }
-                AgentHow::SessionUnknown => {
-                    (agent.session, agent.named, agent.lost_sessions) = (None, false, agent.lost_sessions + 1);
-                }
-                _ => {}
+            let (full, lost) = (ended.how == AgentHow::Exhausted, ended.how == AgentHow::SessionUnknown);
+            if full || lost {
+                (agent.session, agent.named) = (None, false);
+                agent.hand_offs += u32::from(full);
+                agent.lost_sessions += u32::from(lost);
             }
             if handed_off {
                 state.failures = state.failures.saturating_sub(1);

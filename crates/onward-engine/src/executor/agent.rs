@@ -11,6 +11,7 @@ use onward_core::run::{Run, agents};
 
 use super::shell::{StartOrders, fill_for, top};
 use crate::attendant::{AfterSuccess, ClientOrders, open_plain};
+use crate::plan_files;
 use crate::project::Project;
 use crate::redact;
 
@@ -20,8 +21,10 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 const CONTEXT_BYTES_MAX: u64 = 64 << 10;
 
 /// The client of this name, with its entry in the configuration.
-pub(crate) fn client(_project: &Project, name: &str) -> ClientOrders {
-    ClientOrders { name: name.to_owned(), entry: None }
+pub(crate) fn client(project: &Project, name: &str) -> ClientOrders {
+    // A configuration that cannot be read was refused before anything was started.
+    let entry = plan_files::config(project).ok().and_then(|(config, _)| config.agent(name).cloned());
+    ClientOrders { name: name.to_owned(), entry }
 }
 
 /// The orders for the attendant of an agent.

@@ -127,3 +127,31 @@ fn a_lost_session_is_followed_by_a_new_one() {
     assert_eq!(session(&calls[2], "--resume"), None);
     assert!(ran.err.contains("new session"), "{}", ran.err);
 }
+
+/// A command that onward does not know is declared by its user, with the places of session, text and cost in what it prints. One that
+/// a project declares does not count before a person trusts it.
+#[test]
+fn any_command_can_be_an_agent() {
+    let project = project();
+    let plan = |agent: &str| format!("onward: 1\nphases:\n  a: {{ agent: {{ use: {agent}, prompt: Do it. }} }}\n");
+    let entry = |name: &str| {
+        format!("agents:\n  {name}: {{ start: [mine], prompt: argument, session: /id, text: /says, cost: /usd }}\n")
+    };
+    project.script(
+        "mine",
+        "#!/bin/sh\necho \"$1\" > \"$HOME/asked\"\necho '{\"id\":\"m-1\",\"says\":\"Fine.\",\"usd\":0.125}'\n",
+    );
+    project.write(project.home().join(".config/onward/config.yaml"), entry("mine"));
+    project.plan(&plan("mine"));
+    project.command(["run"]).expect(0);
+    let status = project.command(["status", "--json"]).json();
+    let agent = &status["completed"][0]["agent"];
+    assert_eq!((agent["session"].as_str(), agent["cost_usd"].as_f64()), (Some("m-1"), Some(0.125)));
+    assert_eq!(status["completed"][0]["summary"], "Fine.");
+    let asked = std::fs::read_to_string(project.home().join("asked")).expect("it was asked");
+    assert_eq!(asked.trim(), "Do it.");
+
+    project.write(".onward/config.yaml", entry("theirs"));
+    project.plan(&plan("theirs"));
+    project.command(["run"]).expect(1).err_names(["no agent theirs"]);
+}

@@ -89,13 +89,23 @@ pub(super) fn failure(phase: &Phase, outcome: &Outcome, ended: &AgentEnded) -> O
 /// Why an attempt counts as failed although its process ended well.
 pub(super) fn failed_all_the_same(phase: &Phase, end: &AttemptEnd) -> Option<PhaseError> {
     let ended = end.agent.as_deref().filter(|_| end.outcome == Outcome::Exited { code: 0 })?;
-    let untold = || match &ended.how {
-        AgentHow::Limited { said, .. } => Some(said.clone()),
-        AgentHow::Overloaded { message } => Some(message.clone()),
-        _ => None,
+    let waited_for = match &ended.how {
+        AgentHow::Limited { said: message, .. } | AgentHow::Overloaded { message } => {
+            Some(PhaseError { code: FailureCode::AgentFailed, message: message.clone() })
+        }
+        AgentHow::Done
+        | AgentHow::Exhausted
+        | AgentHow::SessionUnknown
+        | AgentHow::SessionInUse
+        | AgentHow::Interrupted
+        | AgentHow::MaxTurns
+        | AgentHow::Budget
+        | AgentHow::NotLoggedIn { .. }
+        | AgentHow::Deferred { .. }
+        | AgentHow::Failed { .. }
+        | AgentHow::NoResult => None,
     };
-    let untold = || untold().map(|message| PhaseError { code: FailureCode::AgentFailed, message });
-    failure(phase, &end.outcome, ended).or_else(untold)
+    failure(phase, &end.outcome, ended).or(waited_for)
 }
 
 /// The next step after an attempt of an agent that is not done.
@@ -112,23 +122,33 @@ pub(super) fn next(
         // The next attempt begins a new session. It is no retry, and waits for nothing.
         return (!stopping).then(|| Event::RetryScheduled { phase: phase.id.clone(), not_before: now });
     }
-    let overloaded = match &ended.how {
-        AgentHow::Overloaded { message } => Some(message.clone()),
-        _ => None,
-    };
-    if overloaded.is_none()
-        && let Some(hit) = limited::limited(run, phase, end, now)
-    {
-        return Some(hit);
-    }
-    if let Some(message) = overloaded {
-        let why = (FailureCode::AgentFailed, message);
+    if let AgentHow::Overloaded { message } = &ended.how {
+        let why = (FailureCode::AgentFailed, message.clone());
         let when =
             if phase.retry.when.contains(&RetryWhen::Transient) { RetryWhen::Transient } else { RetryWhen::Failed };
         return Some(retried_or_failed(run, phase, state.failures, when, why, attempt, now));
     }
+    if let Some(hit) = limited::limited(run, phase, end, now) {
+        return Some(hit);
+    }
     let Some(error) = failure(phase, &end.outcome, ended) else {
         let (when, code, message) = failure_of(phase, &end.outcome)?;
+        // The plan does not wait for this limit.
+        let (code, message) = match &ended.how {
+            AgentHow::Limited { said, .. } => (FailureCode::AgentFailed, said.clone()),
+            AgentHow::Done
+            | AgentHow::Overloaded { .. }
+            | AgentHow::Exhausted
+            | AgentHow::SessionUnknown
+            | AgentHow::SessionInUse
+            | AgentHow::Interrupted
+            | AgentHow::MaxTurns
+            | AgentHow::Budget
+            | AgentHow::NotLoggedIn { .. }
+            | AgentHow::Deferred { .. }
+            | AgentHow::Failed { .. }
+            | AgentHow::NoResult => (code, message),
+        };
         return Some(retried_or_failed(run, phase, state.failures, when, (code, message), attempt, now));
     };
     Some(after(run, phase, state, error, attempt, now))
