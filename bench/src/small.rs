@@ -15,6 +15,14 @@ const NAME: &str = "W9";
 const GOAL_BINARY_MB: f64 = 25.0;
 const GOAL_START_UP_MS: f64 = 10.0;
 const GOAL_CALL_MS: f64 = 10.0;
+const GOAL_HOOK_MS: f64 = 20.0;
+/// Phases that somebody else does: a run that a session of an agent works on.
+const REPORTED: &str = "onward: 1
+name: reported
+phases:
+  design: { external: { instructions: Design it. } }
+  build: { needs: design, external: { instructions: Build it. } }
+";
 /// One phase that works until it is ended, and one that somebody else does.
 const BESIDE: &str = "onward: 1
 name: beside
@@ -37,12 +45,35 @@ pub(crate) fn measure(options: &Options, report: &mut Report) -> Result<()> {
     report.add(&figure.over(times[0].p50()).goal(Goal::AtMost(GOAL_START_UP_MS)))?;
 
     beside_a_driver(options, report)?;
+    hooks(options, report)?;
 
     for phases in options.pick(vec![1_000], vec![1_000], vec![1_000, 10_000]) {
         let project = Project::with_plan(options, &Graph::idle(Shape::Wide, phases))?;
         let most = peak_memory(project.onward(&["run", "--quiet", "--no-input"]))?;
         let figure = Figure::new(NAME, format!("wide {phases}"), "memory of the driver, at most", most, "MB");
         report.add(&figure.goal(Goal::AtMost(GOAL_MEMORY_MB)))?;
+    }
+    Ok(())
+}
+
+/// Hooks of an agent's client, which it waits for: each that saves comes after a report, so that there is something to save.
+fn hooks(options: &Options, report: &mut Report) -> Result<()> {
+    let project = Project::new(options)?;
+    project.write("onward.yaml", REPORTED)?;
+    // Its phases are for others, so it waits.
+    wait(project.onward(&["run", "--quiet", "--no-input"]).spawn()?)?;
+    finish(project.onward(&["report", "start", "design"]))?;
+    let mut progress = || finish(project.onward(&["report", "progress", "design", "--note", "3/10"]));
+    let mut start = || finish(project.onward(&["hook", "SessionStart"]));
+    let mut stop = || finish(project.onward(&["hook", "Stop"]));
+    let mut again = || finish(project.onward(&["hook", "Stop"]));
+    let turns = options.turns(options.pick(11, 21, 21), 10);
+    let times = in_turns(turns, &mut [&mut bare::spawn, &mut progress, &mut start, &mut stop, &mut again])?;
+    for (name, times_of) in ["SessionStart", "Stop that saves", "Stop with nothing new"].into_iter().zip(&times[2..]) {
+        for (share, value) in [("p50", times_of.p50()), ("p95", times_of.p95())] {
+            let figure = Figure::new(NAME, "hook", format!("{name}, {share}"), value, "ms").over(times[0].p50());
+            report.add(&if share == "p50" { figure.goal(Goal::AtMost(GOAL_HOOK_MS)) } else { figure })?;
+        }
     }
     Ok(())
 }
