@@ -35,5 +35,6 @@ class Proxy(http.server.BaseHTTPRequestHandler):
 
 
 with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as proxy:
+    proxy.handle_error = lambda *_: None  # a client that went away is none
     print(f"http://127.0.0.1:{proxy.server_port}{TARGET.path}", flush=True)
     proxy.serve_forever()

@@ -18,7 +18,7 @@ pub(super) struct ToolAnswer {
 }
 
 impl ToolAnswer {
-    fn of(value: &impl Serialize) -> Self {
+    pub(super) fn of(value: &impl Serialize) -> Self {
         let value = serde_json::to_value(value).expect("our values have only text keys");
         Self { value, accepted: true }
     }
@@ -29,7 +29,7 @@ impl ToolAnswer {
 }
 
 /// The run that is meant: the one that was named, else the server's own, else the newest.
-fn the_run<'a>(setup: &'a ServerSetup, arguments: &'a Arguments) -> Option<&'a str> {
+pub(super) fn the_run<'a>(setup: &'a ServerSetup, arguments: &'a Arguments) -> Option<&'a str> {
     arguments.text("run").or(setup.run.as_deref())
 }
 

@@ -6,6 +6,7 @@ mod calls;
 mod handler;
 mod http;
 mod resources;
+mod share;
 mod tools;
 
 use std::io;

@@ -5,6 +5,7 @@ use rmcp::model::{Tool, ToolAnnotations};
 use super::Access;
 use super::arguments::{Argument, Kind, Need, schema};
 use super::calls::{self, ToolCall};
+use super::share;
 
 /// One tool.
 pub(super) struct ToolEntry {
@@ -82,6 +83,20 @@ pub(super) const TOOLS: &[ToolEntry] = &[
         needs: Access::Look,
         arguments: &[PHASE, RUN],
         call: calls::why,
+    },
+    ToolEntry {
+        name: "message_inbox",
+        about: "Get the messages for an agent that it has not acknowledged, oldest first.",
+        needs: Access::Look,
+        arguments: &[must("agent", Kind::Text, "The agent that they are for."), RUN],
+        call: share::message_inbox,
+    },
+    ToolEntry {
+        name: "knowledge_list",
+        about: "List what was learned in a run.",
+        needs: Access::Look,
+        arguments: &[RUN],
+        call: share::knowledge_list,
     },
     ToolEntry {
         name: "start",
@@ -164,6 +179,53 @@ pub(super) const TOOLS: &[ToolEntry] = &[
         needs: Access::Report,
         arguments: &[must("patch", Kind::Object, "What to merge."), RUN],
         call: calls::state_merge,
+    },
+    ToolEntry {
+        name: "message_send",
+        about: "Send a message to another agent of the run, or to all with `*`. The same id again is the same message.",
+        needs: Access::Report,
+        arguments: &[
+            must("from", Kind::Text, "The agent that sends it."),
+            must("to", Kind::Text, "The agent that it is for; `*` for all."),
+            must("type", Kind::Text, "request, response, handoff, escalate, broadcast or vote."),
+            must("body", Kind::Text, "What it says."),
+            may("id", Kind::Text, "Its id; left out: a new one."),
+            may("priority", Kind::Text, "critical, high, normal or low."),
+            may("correlation", Kind::Text, "The id of the message that it answers."),
+            RUN,
+        ],
+        call: share::message_send,
+    },
+    ToolEntry {
+        name: "message_ack",
+        about: "Acknowledge messages, so that they are not delivered again.",
+        needs: Access::Report,
+        arguments: &[
+            must("ids", Kind::Texts, "Ids of the messages."),
+            may("as", Kind::Text, "The agent that read them; left out: the one that each is for."),
+            RUN,
+        ],
+        call: share::message_ack,
+    },
+    ToolEntry {
+        name: "knowledge_add",
+        about: "Keep what was learned for later phases and runs. The same id again changes nothing.",
+        needs: Access::Report,
+        arguments: &[
+            must("id", Kind::Text, "Its id, such as KE-decision-20261114-a3f2."),
+            must("type", Kind::Text, "decision, resolution, pattern, feedback or incident."),
+            must("title", Kind::Text, "A title."),
+            must("body", Kind::Text, "What was learned."),
+            RUN,
+        ],
+        call: share::knowledge_add,
+    },
+    ToolEntry {
+        name: "decision_add",
+        about: "Note a decision that later sessions must know.",
+        needs: Access::Report,
+        arguments: &[must("text", Kind::Text, "The decision."), may("by", Kind::Text, "Who made it."), RUN],
+        call: share::decision_add,
     },
 ];
 

@@ -161,7 +161,10 @@ fn a_server_that_only_shows_changes_nothing() {
     let mut client = Client::of(&project, &["--read-only"]);
     assert!(client.tools().iter().all(|tool| tool["annotations"]["readOnlyHint"] == true));
     let names: Vec<Value> = client.tools().iter().map(|tool| tool["name"].clone()).collect();
-    assert_eq!(json!(names), json!(["status", "next", "list", "show", "diff", "why"]));
+    assert_eq!(
+        json!(names),
+        json!(["status", "next", "list", "show", "diff", "why", "message_inbox", "knowledge_list"])
+    );
     assert!(!client.tool("status", &json!({})).0 && !client.tool("why", &json!({ "phase": "a" })).0);
     assert!(
         client
@@ -181,6 +184,34 @@ fn a_server_that_only_shows_changes_nothing() {
     }
     client.end();
     assert_eq!(project.tree(), before);
+}
+
+/// Two agents speak over one server: a message is delivered until it is acknowledged, what was learned and decided is on record,
+/// and a message of no known kind is refused.
+#[test]
+fn agents_share_over_the_server() {
+    let project = project();
+    project.plan("onward: 1\nname: demo\nphases:\n  a: { external: { instructions: Do it. } }\n");
+    project.command(["run"]).expect(15);
+    let mut client = Client::of(&project, &[]);
+    let letter =
+        json!({ "from": "a", "to": "b", "type": "request", "body": "look at it", "id": "MSG-1", "priority": "high" });
+    for _ in 0..2 {
+        assert_eq!(client.tool("message_send", &letter), client.tool("message_send", &letter));
+    }
+    let strange = json!({ "from": "a", "to": "b", "type": "song", "body": "x" });
+    assert!(client.tool("message_send", &strange).0);
+    let inbox = |client: &mut Client| client.tool("message_inbox", &json!({ "agent": "b" })).1["messages"].clone();
+    assert_eq!((inbox(&mut client).as_array().map(Vec::len), &inbox(&mut client)[0]["id"]), (Some(1), &json!("MSG-1")));
+    assert!(!client.tool("message_ack", &json!({ "ids": ["MSG-1"] })).0);
+    assert_eq!(inbox(&mut client), json!([]));
+    let learned = json!({ "id": "KE-1", "type": "decision", "title": "Storage", "body": "Postgres" });
+    assert!(!client.tool("knowledge_add", &learned).0 && !client.tool("decision_add", &json!({ "text": "REST" })).0);
+    assert_eq!(client.tool("knowledge_list", &json!({})).1["entries"][0]["title"], "Storage");
+    let (_, checkpoint) = client.tool("checkpoint", &json!({}));
+    let (_, shown) = client.tool("show", &json!({ "id": checkpoint["id"] }));
+    client.end();
+    assert!(shown["context"]["decisions"].to_string().contains("REST"), "{shown}");
 }
 
 /// A client sends a message of 20 MB, and then calls faster than any agent would. The server goes on, and says so.
