@@ -4,6 +4,7 @@ pub mod agent;
 pub mod agent_failures;
 pub mod agent_prompt;
 pub mod auto_resume;
+pub mod brief;
 pub mod checkpoint;
 pub mod chronicle;
 pub mod config;

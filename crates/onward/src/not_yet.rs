@@ -1,25 +1,11 @@
 //! Verbs and flags of the contract that this version does not have yet. They are known, so that the answer is a plain "not
-//! yet" and not "no such verb", and so that an id that does not exist is named even today.
+//! yet" and not "no such verb".
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use onward_engine::{Error, Onward, Result};
+use onward_engine::Error;
 
-use crate::commands::here;
-
-/// The kind of thing that the first words after a verb name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum NamedByWords {
-    Nothing,
-    Run,
-}
-
-const VERBS: &[(&str, NamedByWords)] = &[
-    ("plan", NamedByWords::Nothing),
-    ("brief", NamedByWords::Run),
-    ("serve", NamedByWords::Nothing),
-    ("worker", NamedByWords::Nothing),
-];
+const VERBS: &[&str] = &["plan", "serve", "worker"];
 
 /// Whether a flag takes a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,18 +28,18 @@ const WORDS: &str = "words";
 /// Something that was typed and is not here yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NotYet {
-    Verb { verb: &'static str, words: Vec<String> },
+    Verb { verb: &'static str },
     Flag { verb: String, flag: &'static str },
 }
 
 /// Whether this is a verb of a later version.
 pub(crate) fn is_verb(word: &str) -> bool {
-    VERBS.iter().any(|(verb, _)| *verb == word)
+    VERBS.contains(&word)
 }
 
 /// Makes the verbs and flags of later versions known, hidden from the help.
 pub(crate) fn add_to(mut command: Command) -> Command {
-    for (verb, _) in VERBS {
+    for verb in VERBS {
         let words = Arg::new(WORDS).num_args(0..).trailing_var_arg(true).allow_hyphen_values(true);
         let words = words.value_parser(clap::value_parser!(std::ffi::OsString));
         command = command.subcommand(Command::new(verb).hide(true).disable_help_flag(true).arg(words));
@@ -77,34 +63,19 @@ pub(crate) fn add_to(mut command: Command) -> Command {
 /// The verb or flag of a later version among the arguments.
 pub(crate) fn find(matches: &ArgMatches) -> Option<NotYet> {
     let (verb, inner) = matches.subcommand()?;
-    if let Some((verb, _)) = VERBS.iter().find(|(known, _)| *known == verb) {
-        let words = inner.get_many::<std::ffi::OsString>(WORDS).into_iter().flatten();
-        return Some(NotYet::Verb { verb, words: words.map(|word| word.to_string_lossy().into_owned()).collect() });
+    if let Some(verb) = VERBS.iter().find(|known| **known == verb) {
+        return Some(NotYet::Verb { verb });
     }
     let typed = |flag: &str| inner.value_source(flag) == Some(ValueSource::CommandLine);
     let mut flags = FLAGS.iter().filter(|(verbs, _, _)| verbs.contains(&verb));
     flags.find(|(_, flag, _)| typed(flag)).map(|(_, flag, _)| NotYet::Flag { verb: verb.to_owned(), flag })
 }
 
-/// The refusal of such a verb. The things that its arguments name must exist all the same.
+/// The refusal of such a verb or flag.
 pub(crate) fn refuse(later: &NotYet) -> Error {
     match later {
         NotYet::Flag { verb, flag } => Error::NotYet(format!("this version has no `onward {verb} --{flag}` yet")),
-        NotYet::Verb { verb, words } => {
-            let not_yet = || Error::NotYet(format!("this version has no `onward {verb}` yet"));
-            look_up(verb, words).err().unwrap_or_else(not_yet)
-        }
-    }
-}
-
-fn look_up(verb: &str, words: &[String]) -> Result<()> {
-    let names = VERBS.iter().find(|(known, _)| *known == verb).map_or(NamedByWords::Nothing, |(_, names)| *names);
-    // Words behind a flag may be its value, so only those before the first flag count.
-    let words: Vec<&String> =
-        words.iter().filter(|word| *word != "--").take_while(|word| !word.starts_with('-')).collect();
-    match (names, words.first()) {
-        (NamedByWords::Nothing, _) | (_, None) => Ok(()),
-        (NamedByWords::Run, Some(run)) => Onward::look(&here()?)?.find_run(Some(run)).map(drop),
+        NotYet::Verb { verb } => Error::NotYet(format!("this version has no `onward {verb}` yet")),
     }
 }
 
@@ -119,9 +90,8 @@ mod tests {
 
     #[test]
     fn a_verb_of_a_later_version_takes_whatever_stands_behind_it() {
-        let later = found("onward brief run-1 phase --choice yes");
-        let words = ["run-1", "phase", "--choice", "yes"].map(str::to_owned).to_vec();
-        assert_eq!(later, Some(NotYet::Verb { verb: "brief", words }));
+        let later = found("onward plan run-1 phase --choice yes");
+        assert_eq!(later, Some(NotYet::Verb { verb: "plan" }));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod agents;
 mod auto_resume;
+mod brief;
 #[path = "../common/mod.rs"]
 mod common;
 mod compound;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use jiff::Timestamp;
+use onward_core::brief::brief;
 use onward_core::data_limits::text_fits;
 use onward_core::id::{PhaseId, RunId};
 use onward_core::input::{CommitIs, DoneSaid, Posted, Reply, Says};
@@ -28,6 +29,9 @@ use crate::redact::secrets;
 use crate::start::starting::actor;
 use crate::sys::stop;
 use crate::vcs::working_tree::WorkingTree;
+
+/// The brief that comes with the next phase.
+const BRIEF_TOKENS: usize = 1_000;
 
 /// A report about an external phase.
 #[derive(Clone, Debug)]
@@ -270,6 +274,7 @@ fn context(run: &Run, phase: &Phase) -> Value {
         "needs": needs.collect::<serde_json::Map<String, Value>>(),
         "artifacts": artifacts,
         "verify": phase.verify,
+        "brief": brief(run, BRIEF_TOKENS).text,
     })
 }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use onward_core::agent::{AgentWork, AnswerSchema, InvocationStart, SessionStart, Spent};
 use onward_core::agent_prompt::{ContextPart, PromptParts, compose};
+use onward_core::brief::brief;
 use onward_core::event::usd;
 use onward_core::id::Attempt;
 use onward_core::plan::Phase;
@@ -17,6 +18,8 @@ use crate::redact;
 
 /// Of a prompt file or a schema.
 const FILE_BYTES_MAX: u64 = 1 << 20;
+/// The brief in the prompt of a new session.
+const BRIEF_TOKENS: usize = 1_000;
 /// Of one file that is handed over as text; a longer one is named by its path.
 const CONTEXT_BYTES_MAX: u64 = 64 << 10;
 
@@ -94,7 +97,8 @@ fn prompt(run: &Run, phase: &Phase, (work, attempt): (&AgentWork, Attempt), top:
     let agent = state.and_then(|state| state.agent.as_deref());
     let parts = PromptParts {
         task: told,
-        brief: None,
+        // A session that goes on knows all of it.
+        brief: agent.is_none_or(|agent| !agent.named).then(|| brief(run, BRIEF_TOKENS).text),
         context: work.context.iter().map(|one| context(run, phase, one, top)).collect(),
         note: state.and_then(|state| state.note.clone()),
         tries: agent.map(|agent| agent.tries.clone()).unwrap_or_default(),

@@ -7,9 +7,9 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use super::help;
 use super::{
-    AdoptArgs, ApproveArgs, ArchiveArgs, CheckArgs, CheckpointArgs, CompletionsArgs, ConfigArgs, ConflictArgs,
-    DecisionArgs, DeleteArgs, DemoArgs, DiffArgs, DoctorArgs, ExportArgs, ForkArgs, GraphArgs, HaltArgs, HookArgs,
-    ImportArgs, InitArgs, KeepArgs, KnowledgeArgs, ListArgs, LoadArgs, LogArgs, LogsArgs, ManArgs, McpArgs,
+    AdoptArgs, ApproveArgs, ArchiveArgs, BriefArgs, CheckArgs, CheckpointArgs, CompletionsArgs, ConfigArgs,
+    ConflictArgs, DecisionArgs, DeleteArgs, DemoArgs, DiffArgs, DoctorArgs, ExportArgs, ForkArgs, GraphArgs, HaltArgs,
+    HookArgs, ImportArgs, InitArgs, KeepArgs, KnowledgeArgs, ListArgs, LoadArgs, LogArgs, LogsArgs, ManArgs, McpArgs,
     MessageArgs, NextArgs, PruneArgs, ReportArgs, ResumeArgs, RewindArgs, RunArgs, SaveArgs, SchemaArgs, ShowArgs,
     StateArgs, StatusArgs, SteerArgs, SummaryArgs, TeamArgs, TrustArgs, UndoArgs, WhyArgs,
 };
@@ -87,6 +87,8 @@ pub(crate) enum Verb {
     Hook(HookArgs),
     /// Serve the verbs for agents as MCP tools, on stdin and stdout or over HTTP.
     Mcp(McpArgs),
+    /// Tell a run to a fresh mind: goal, decisions, done, failed, changed, next.
+    Brief(BriefArgs),
     /// Send, read and acknowledge messages between agents.
     Message(MessageArgs),
     /// Show the team of a run: roles, and how far each member is.

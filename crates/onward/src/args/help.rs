@@ -11,7 +11,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Look", &["status", "list", "log", "show", "logs", "why", "graph", "summary", "diff"]),
     ("Steer", &["approve", "reject", "retry", "skip", "adopt", "pause", "cancel"]),
     ("Go back", &["checkpoint", "rewind", "undo", "fork"]),
-    ("Agents", &["message", "team", "knowledge", "decision", "conflict"]),
+    ("Agents", &["brief", "message", "team", "knowledge", "decision", "conflict"]),
     ("Scripts", &["next", "report", "hook", "mcp", "state", "save", "load", "export", "import"]),
     (
         "Set-up",
@@ -149,6 +149,13 @@ const EXAMPLES: &[(&str, [(&str, &str); 2])] = &[
         [
             ("onward mcp", "serve one client; clients start it themselves"),
             ("onward mcp --http --read-only", "over HTTP, and only to look"),
+        ],
+    ),
+    (
+        "brief",
+        [
+            ("onward brief", "tell the newest run in 2,000 tokens"),
+            ("onward brief @ --tokens 500 --json", "shorter, and for a program"),
         ],
     ),
     (

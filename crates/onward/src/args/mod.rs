@@ -34,8 +34,8 @@ pub(crate) use setup::{
     SchemaArgs, SchemaName, TrustArgs,
 };
 pub(crate) use share::{
-    ConflictArgs, ConflictVerb, DecisionArgs, DecisionVerb, KnowledgeArgs, KnowledgeVerb, MessageArgs, MessageInbox,
-    MessageSend, MessageVerb, SharedRun, TeamArgs,
+    BriefArgs, ConflictArgs, ConflictVerb, DecisionArgs, DecisionVerb, KnowledgeArgs, KnowledgeVerb, MessageArgs,
+    MessageInbox, MessageSend, MessageVerb, SharedRun, TeamArgs,
 };
 pub(crate) use start::{Damaged, ResumeArgs, RunArgs, StartArgs};
 pub(crate) use steer::{AdoptArgs, ApproveArgs, ArchiveArgs, HaltArgs, SteerArgs};

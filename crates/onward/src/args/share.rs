@@ -1,6 +1,7 @@
 //! Verbs for what agents share: messages, knowledge, decisions, conflicts, the team.
 
 use clap::{Args, Subcommand};
+use onward_core::brief::BRIEF_TOKENS_MAX;
 use onward_core::event::{MessageKind, MessagePriority};
 
 use super::Json;
@@ -190,11 +191,27 @@ pub(crate) struct ConflictResolve {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct BriefArgs {
+    /// Run id or its beginning [default: inside a phase its own run, else the newest].
+    pub(crate) run: Option<String>,
+    /// Most tokens, of four characters each.
+    #[arg(long, value_name = "N", value_parser = tokens, default_value = "2000")]
+    pub(crate) tokens: usize,
+    #[command(flatten)]
+    pub(crate) output: Json,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct TeamArgs {
     /// Run id or its beginning [default: inside a phase its own run, else the newest].
     pub(crate) run: Option<String>,
     #[command(flatten)]
     pub(crate) output: Json,
+}
+
+fn tokens(word: &str) -> Result<usize, String> {
+    let count = word.parse().ok().filter(|count| (1..=BRIEF_TOKENS_MAX).contains(count));
+    count.ok_or_else(|| format!("it is a whole number from 1 to {BRIEF_TOKENS_MAX}"))
 }
 
 fn kind(word: &str) -> Result<MessageKind, String> {

@@ -105,6 +105,7 @@ fn dispatch(cli: &Cli, reader: Audience) -> u8 {
         Some(Verb::Import(args)) => import::import(args),
         Some(Verb::Export(args)) => export::export(args),
         Some(Verb::State(args)) => state::state(&args.verb),
+        Some(Verb::Brief(args)) => share::brief(args),
         Some(Verb::Message(args)) => share::message(&args.verb),
         Some(Verb::Team(args)) => share::team(args),
         Some(Verb::Knowledge(args)) => share::knowledge(&args.verb),
@@ -183,6 +184,7 @@ fn heeds_signals(verb: &Verb) -> bool {
         | Verb::Summary(_)
         | Verb::Diff(_)
         | Verb::Team(_)
+        | Verb::Brief(_)
         | Verb::Next(_)
         | Verb::Load(_)
         | Verb::Export(_)

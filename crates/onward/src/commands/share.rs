@@ -9,7 +9,7 @@ use serde_json::json;
 use super::here;
 use super::next::the_run;
 use crate::args::{
-    ConflictVerb, DecisionVerb, KnowledgeVerb, MessageInbox, MessageSend, MessageVerb, SharedRun, TeamArgs,
+    BriefArgs, ConflictVerb, DecisionVerb, KnowledgeVerb, MessageInbox, MessageSend, MessageVerb, SharedRun, TeamArgs,
 };
 use crate::failure::Failure;
 use crate::render;
@@ -94,6 +94,16 @@ pub(super) fn conflict(verb: &ConflictVerb) -> Result<u8, Failure> {
             shared(&args.about, fact, std::slice::from_ref(&args.id))
         }
     }
+}
+
+pub(super) fn brief(args: &BriefArgs) -> Result<u8, Failure> {
+    let brief = Onward::look(&here()?)?.brief(the_run(args.run.as_deref()).as_deref(), args.tokens)?;
+    if args.output.json {
+        render::answer_json(&brief);
+    } else {
+        render::answer(&brief.text);
+    }
+    Ok(exit::DONE)
 }
 
 pub(super) fn team(args: &TeamArgs) -> Result<u8, Failure> {
