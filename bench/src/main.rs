@@ -3,6 +3,7 @@
 
 mod bare;
 mod figure;
+mod files;
 mod flushes;
 mod measure;
 mod options;
@@ -65,6 +66,7 @@ fn run(arguments: Vec<String>) -> Result<ExitCode> {
             Workload::Snapshots => w7::measure(&options, &mut report),
             Workload::Flushes => flushes::measure(&options, &mut report),
             Workload::Small => small::measure(&options, &mut report),
+            Workload::Files => files::measure(&options, &mut report),
         };
         // One workload that cannot be measured must not hide the others; it fails the whole all the same.
         if let Err(why) = measured {

@@ -21,10 +21,11 @@ pub(crate) enum Workload {
     Snapshots,
     Flushes,
     Small,
+    Files,
 }
 
 impl Workload {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Flushes,
         Self::Small,
         Self::Steps,
@@ -34,6 +35,7 @@ impl Workload {
         Self::Snapshots,
         Self::Saves,
         Self::Growth,
+        Self::Files,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -47,6 +49,7 @@ impl Workload {
             Self::Snapshots => "W7",
             Self::Small => "W9",
             Self::Flushes => "flushes",
+            Self::Files => "files",
         }
     }
 }

@@ -115,6 +115,8 @@ codes! {
     NoPhases = "no-phases",
     DuplicatePhase = "duplicate-phase",
     UnknownMarker = "unknown-marker",
+    /// A heading of a plan in Markdown that may have been meant to begin a phase.
+    UnclearHeading = "unclear-heading",
     /// A dependency line that names something that is no phase.
     UnclearDependency = "unclear-dependency",
     /// A link to a part of the plan that cannot be followed.

@@ -1,5 +1,8 @@
 //! Files of other tools: read, written, and read again. Nothing that a format can hold is lost, and no bytes bring a reader down.
 
+#[path = "common/dice.rs"]
+mod dice;
+
 use jiff::Timestamp;
 use onward_core::checkpoint::{Checkpoint, FileFormat};
 use onward_core::formats::{self, BadFile, TakenRun};
@@ -115,6 +118,47 @@ fn a_newer_version_is_told_from_nonsense() {
     }
 }
 
+/// A file says phase 8 of 3. The number is named in a warning, what is done stays done, and nothing begins anew.
+#[test]
+fn a_phase_beyond_the_last_is_named() {
+    let mut document = formats::document(CHECKPOINT.as_bytes()).expect("it is well formed");
+    document.insert("current_phase".to_owned(), json!(8));
+    let taken = formats::read(document, "in", at()).expect("it is valid");
+    let warnings = &taken.step.imported.sections.recovery.warnings;
+    assert!(warnings.iter().any(|warning| warning.contains('8')), "{warnings:?}");
+    let run = begun(&taken);
+    assert_eq!((run.phases_total(), run.phases().filter(|(_, state)| state.is_finished()).count()), (3, 1));
+}
+
+/// The empty state of a branch has all that the schema demands, with nothing done and nothing in hand.
+#[test]
+fn an_empty_pipeline_is_valid() {
+    let empty = Value::Object(formats::skeleton("feat/x", at()));
+    let schema = formats::schema("pipeline-state").expect("it is shipped");
+    let demanded: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    assert_eq!((demanded.len(), read(&empty).format), (6, FileFormat::PipelineState));
+    assert!(demanded.iter().all(|key| empty.get(*key).is_some()), "{empty}");
+    assert_eq!((&empty["completed_phases"], &empty["context_summary"]["branch"]), (&json!([]), &json!("feat/x")));
+}
+
+/// Numbers of every kind are written as YAML, and are the same numbers when they are read.
+#[test]
+fn numbers_come_back() {
+    let numbers = json!([-0.01, 0.1, -1.5e-7, 1e300, -1e300, 18_446_744_073_709_551_615_u64, i64::MIN, -1, 0, 1.10]);
+    let document = map(&json!({"n": numbers}));
+    assert_eq!(formats::document(formats::to_yaml(&document).as_bytes()), Ok(document));
+}
+
+/// A key that is longer than any plain key of YAML may be is written so that it is read again.
+#[test]
+fn a_very_long_key_comes_back() {
+    let long = "k".repeat(3_000);
+    let document =
+        map(&json!({"a": {long.clone(): 1}, "list": [{long.clone(): {"x": []}, "b": 2}], long: {"y": [null]}}));
+    let text = formats::to_yaml(&document);
+    assert_eq!(formats::document(text.as_bytes()), Ok(document), "{text}");
+}
+
 /// Each version is upgraded step by step to the newest, which is left as it is.
 #[test]
 fn versions_are_upgraded_and_stay() {
@@ -215,14 +259,139 @@ proptest! {
     }
 }
 
-fn taken_apart(bytes: &[u8]) {
-    let Ok(document) = formats::document(bytes) else { return };
-    let Ok(taken) = formats::read(document, "in", at()) else { return };
+const WORDS: &str = "[^\u{0}-\u{1f}\u{7f}]{1,12}";
+
+fn list_of(word: &'static str) -> impl Strategy<Value = Vec<String>> {
+    proptest::collection::btree_set(word, 0..4).prop_map(|set| set.into_iter().collect())
+}
+
+fn moment(minute: u8) -> String {
+    format!("2026-02-19T10:{:02}:00Z", minute % 60)
+}
+
+/// Files of the folder form with everything in them that it can say.
+fn crunches() -> impl Strategy<Value = Value> {
+    let nodes = proptest::collection::vec((0u8..5, WORDS, any::<u8>(), any::<bool>()), 1..6);
+    let ids =
+        (list_of("MSG-[a-z]{1,4}"), list_of("MSG-[a-z]{1,4}"), list_of("CONF-[a-z]{1,4}"), list_of("KE-[a-z]{1,4}"));
+    let texts = (WORDS, WORDS, list_of(WORDS), any::<bool>());
+    (nodes, ids, texts).prop_map(|(nodes, (pending, awaiting, conflicts, knowledge), (title, text, list, flag))| {
+        let mut states = Map::new();
+        for (at, (status, name, minute, chained)) in nodes.iter().enumerate() {
+            let word = ["complete", "pending", "skipped", "failed", "interrupted"][usize::from(*status)];
+            let needs: Vec<String> = (at > 0 && *chained).then(|| format!("t{}", at - 1)).into_iter().collect();
+            let mut node = json!({"status": word, "needs": needs, "name": name});
+            if word == "complete" {
+                node["started_at"] = json!(moment(0));
+                node["completed_at"] = json!(moment(*minute));
+                (node["result"], node["commit_sha"]) = (json!(name), json!("a1b2c3d"));
+                node["artifacts"] = json!([format!("out/{at}.md")]);
+            }
+            if word == "failed" {
+                node["error"] = json!(name);
+            }
+            if word == "interrupted" {
+                node["note"] = json!(name);
+            }
+            states.insert(format!("t{at}"), node);
+        }
+        json!({
+            "checkpoint_id": "CP-enrich-20250114-b4c5", "version": "1.0", "created_at": moment(1), "issue_number": 42, "session_id": text,
+            "workflow_state": {"current_phase": "enrich", "current_state_label": text},
+            "issue_snapshot": {"title": title, "body": text, "labels": list, "assignees": list, "branch": "b"},
+            "team_state": {"team_id": text, "members": [{"agent": title, "role": text, "status": "active", "tasks_completed": 2, "tasks_pending": 1}]},
+            "execution_graph": {"node_states": states},
+            "agent_outputs": {"writer": {"spec": {"completed_at": moment(2), "output_summary": text, "output_location": "x.md"}}},
+            "acp_state": {"pending_messages": pending, "awaiting_response": awaiting, "conflicts_in_progress": conflicts},
+            "knowledge_context": {"injected_entries": knowledge, "captured_entries": knowledge, "pending_captures": knowledge},
+            "files_modified": [{"path": "a.rs", "status": "modified", "staged": flag}],
+            "recovery_info": {"can_resume": true, "warnings": list},
+        })
+    })
+}
+
+/// Files of the form that counts its phases, with everything in them that it can say.
+fn workflows() -> impl Strategy<Value = Value> {
+    let phases = proptest::collection::vec((WORDS, any::<u8>(), any::<bool>()), 1..7);
+    (phases, 0u8..4, WORDS, list_of(WORDS)).prop_map(|(phases, replans, text, list)| {
+        let done = phases.len() / 2;
+        let mut metadata = Map::new();
+        for (at, (name, minute, skipped)) in phases[..done].iter().enumerate() {
+            let status = if *skipped { "skipped" } else { "completed" };
+            metadata.insert((at + 1).to_string(), json!({
+                "status": status, "artifacts": [format!("out/{at}.md")], "duration_minutes": minute, "timestamp": moment(*minute),
+                "name": name, "summary": name, "note": name, "commit_sha": "a1b2c3d", "started_at": moment(0),
+            }));
+        }
+        let history: Vec<Value> =
+            (0..replans).map(|at| json!({"phase": done + 1, "reason": format!("{text}{at}"), "timestamp": moment(at)})).collect();
+        let counts = if replans > 0 { json!({(done + 1).to_string(): replans}) } else { json!({}) };
+        json!({
+            "workflow_id": "implement_auth", "plan_path": "p.md", "current_phase": done + 1,
+            "completed_phases": (1..=done).collect::<Vec<_>>(), "phase_metadata": metadata, "replan_history": history, "replan_count": counts,
+            "artifact_paths": {"out": text}, "context_metadata": {"research_reports": list, "plan_metadata": {"phases": phases.len()}},
+            "created_at": moment(0), "updated_at": moment(59),
+        })
+    })
+}
+
+/// Everything of our model that a format can hold, by the names of the checkpoint's sections.
+fn held(run: &Run, sections: &[&str], of_phases: &[&str]) -> Value {
+    let checkpoint = Checkpoint { imported: None, ..formats::as_it_stands(run) };
+    let mut all = serde_json::to_value(&checkpoint).expect("a document");
+    let phases = all["phases"].take();
+    let told = |phase: &Value| -> Value {
+        of_phases.iter().map(|key| (*key).to_owned()).zip(of_phases.iter().map(|key| phase[*key].clone())).collect()
+    };
+    let phases: Vec<Value> = phases.as_array().into_iter().flatten().map(told).collect();
+    let named: Map<String, Value> = sections
+        .iter()
+        .map(|key| ((*key).to_owned(), all.pointer(&format!("/{key}")).cloned().unwrap_or_default()))
+        .collect();
+    json!({"phases": phases, "sections": named})
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Our model, written into the folder form and read again, is the same: phases with times, results and needs, issue, team, agents,
+    /// messages, conflicts, knowledge, files.
+    #[test]
+    fn the_folder_form_holds_every_section(document in crunches()) {
+        let sections = ["issue", "team", "agents", "messages", "knowledge", "files_modified", "session", "recovery/warnings"];
+        let phases = ["id", "name", "status", "needs", "started_at", "ended_at", "summary", "note", "commit_sha", "error", "artifacts"];
+        let first = begun(&read(&document));
+        let second = begun(&read(&own(&first, FileFormat::Crunch)));
+        prop_assert_eq!(held(&first, &sections, &phases), held(&second, &sections, &phases));
+    }
+
+    /// The same in the form that counts: position, records of finished phases, revisions, folders, reports.
+    #[test]
+    fn the_counting_form_holds_every_section(document in workflows()) {
+        let sections = ["replans/counts", "replans/history", "artifact_paths", "context/research_reports", "context/plan_metadata",
+            "completed_phases", "phases_total", "created_at", "run_created_at"];
+        let finished = ["id", "name", "status", "started_at", "ended_at", "duration_ms", "summary", "note", "commit_sha", "artifacts"];
+        let first = begun(&read(&document));
+        for format in [FileFormat::Workflow, FileFormat::Checkpoint] {
+            let second = begun(&read(&own(&first, format)));
+            let sections = if format == FileFormat::Workflow { &sections[..] } else { &sections[..2] };
+            prop_assert_eq!(held(&first, sections, &finished), held(&second, sections, &finished), "{:?}", format);
+        }
+    }
+}
+
+/// Whether the bytes were taken for a file, after all was done with them that can be.
+fn taken_apart(bytes: &[u8]) -> bool {
+    let Ok(document) = formats::document(bytes) else { return false };
+    let again = formats::document(formats::to_yaml(&document).as_bytes());
+    assert!(document.is_empty() || again.as_ref() == Ok(&document), "written as YAML it became {again:?}");
+    let Ok(taken) = formats::read(document, "in", at()) else { return false };
     let run = begun(&taken);
     for format in FileFormat::ALL {
         let _ = formats::export(&formats::as_it_stands(&run), format);
     }
     let _ = formats::summary(&taken);
+    true
 }
 
 /// Many files, each a good one with a few bytes that are others, are read or refused; the numbers are the same each time.
@@ -251,4 +420,90 @@ fn damaged_files_are_read_or_refused() {
         }
         taken_apart(&bytes);
     }
+}
+
+const YAML_WORDS: [&[u8]; 28] = [
+    b"\n",
+    b"\n  ",
+    b"\n    - ",
+    b": ",
+    b"- ",
+    b"&a ",
+    b"*a",
+    b"<<: *a\n",
+    b"!!binary ",
+    b"|\n  ",
+    b">-\n",
+    b"'",
+    b"\"",
+    b"\\u0000",
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b"? ",
+    b"# ",
+    b"---\n",
+    b"...\n",
+    b"%YAML 1.1\n",
+    b"\t",
+    b"1e999",
+    b"0x7f",
+    b"null",
+    "\u{feff}".as_bytes(),
+];
+const JSON_WORDS: [&[u8]; 24] = [
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b",",
+    b":",
+    b"\"",
+    b"\\",
+    b"\\ud800",
+    b"null",
+    b"true",
+    b"-0.0",
+    b"1e999",
+    b"18446744073709551616",
+    b"0.1234567890123456789",
+    b"\"id\":",
+    b"\"completed_phases\":",
+    b"\"checkpoint_id\":",
+    b"\"schema_version\":\"2.0\",",
+    b"\"recovery_info\":{}",
+    b"\"dependencies\":[\"a\"]",
+    b"2026-02-30T25:61:61Z",
+    b"\n",
+    b"\0",
+];
+const PLAN_YAML: &str = "onward: 1\nname: n\ninputs: { day: { default: x } }\nphases:\n  a: { run: echo, env: { A: \"1\" }, retry: 3 }\n  b:\n    needs: [a]\n    matrix: { x: [1, 2] }\n    run: |\n      true\n";
+
+/// Files and plans in YAML with changed bytes: each is read or refused, and what is read is written as the same again.
+#[test]
+fn fuzz_yaml() {
+    let settings = "checkpoint:\n  enabled: true\n  retention: { manual: -1 }\n  storage:\n    location: \".claude/crunch/{issue}/checkpoints\"\nresume: { auto: safe, max_age: 7d }\n";
+    dice::fuzz("yaml", &[CRUNCH.as_bytes(), PLAN_YAML.as_bytes(), settings.as_bytes()], &YAML_WORDS, |bytes| {
+        let text = String::from_utf8_lossy(bytes);
+        let plan = onward_core::plan::parse(&text).plan.is_some();
+        let _ = onward_core::config::parse(&text);
+        taken_apart(bytes) || plan
+    });
+}
+
+/// The same in JSON.
+#[test]
+fn fuzz_json() {
+    let plan = r#"{"phases": [{"id": "a", "name": "A", "dependencies": [], "status": "pending"}, {"id": "b", "name": "B", "dependencies": ["a"]}]}"#;
+    let samples = [WORKFLOW, CHECKPOINT, PIPELINE, plan].map(str::as_bytes);
+    dice::fuzz("json", &samples, &JSON_WORDS, |bytes| {
+        let plan = onward_core::plan::parse(&String::from_utf8_lossy(bytes)).plan.is_some();
+        let is_object = onward_core::data_limits::read_object(bytes).is_ok_and(|object| {
+            let text = serde_json::to_string(&object).expect("it was JSON");
+            assert_eq!(onward_core::data_limits::read_object(text.as_bytes()).as_ref().ok(), Some(&object));
+            true
+        });
+        taken_apart(bytes) || plan || is_object
+    });
 }

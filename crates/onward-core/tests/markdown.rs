@@ -1,6 +1,9 @@
 //! Plans in Markdown: what is read out of them, with its places, and the one edit that is made in them.
 #![expect(clippy::disallowed_methods, reason = "the tests take the time that reading takes")]
 
+#[path = "common/dice.rs"]
+mod dice;
+
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -38,6 +41,8 @@ fn every_mistake_has_its_place_and_a_help() {
         (Code::NoPhases, "# Title\n", 1, 1),
         (Code::DuplicatePhase, "## Phase 1: A\n## Phase 1: B\n", 2, 10),
         (Code::UnknownMarker, "## Phase 1: A [DEFERRED]\n", 1, 10),
+        (Code::UnclearHeading, "## Phase 1: A\n\n## Phase Two: B\n", 3, 1),
+        (Code::UnclearHeading, "## Phase I: A\n", 1, 1),
         (Code::UnclearDependency, "## Phase 1: A\n\nDependencies: Redis 7\n", 3, 14),
         (Code::UnclearDependency, "## Phase 1: A\n## Phase 2: B\n**Dependencies**: [1, Redis]\n", 3, 23),
         (Code::LinkedFile, "## Phase 2: A\nSee [it](phase_2_a.md).\n", 2, 5),
@@ -257,9 +262,11 @@ fn only_edited(before: &str, after: &str) -> bool {
         return true;
     }
     // A heading: what stands before the marker, and what stands behind it, were there before.
-    let Some((head, tail)) = after.split_once("[COMPLETE]") else { return false };
-    let from = |rest: &str| rest.starts_with(head.trim_end()) && rest.ends_with(tail);
-    before.contains("Phase") && from(before)
+    let from = |at: usize| {
+        let (head, tail) = (&after[..at], &after[at + "[COMPLETE]".len()..]);
+        before.starts_with(head.trim_end()) && before.ends_with(tail)
+    };
+    after.match_indices("[COMPLETE]").any(|(at, _)| from(at))
 }
 
 proptest! {
@@ -294,4 +301,66 @@ proptest! {
             let _ = boxes_ticked(&text);
         }
     }
+}
+
+const PLANS: [&str; 4] = [
+    "---\ntitle: x\n---\n# Plan\n\n## Phase 1: A [COMPLETE]\n- [x] one\n  - [ ] two\n\n### Phase 2.5: B \u{2705}\n**Dependencies**: [1]\n\n```sh\n## Phase 9: no\n- [ ] no\n```\n",
+    "\u{feff}## Phase 1: A\r\n- [ ] one\r\n\r\n## Phase 2: B [IN PROGRESS]\r\n- **Depends on:** Phases 1-3 complete\r\n\r\nPhase 3: C\r\n---\r\n1. [X] n\r\n",
+    "## Phase 1: [A](phase_1_a.md) & `b` **[BLOCKED]**\n> - [ ] quoted\n\n<!-- - [ ] hidden -->\n<div>\n- [ ] html\n</div>\n\n## Phase 3a (optional): \u{1f600}\ndepends_on: [phase_1, 2]\n",
+    "## Phase 4\n\n| Dependencies: 1 | x |\n|---|---|\n\n* [ ] a\n+ [\u{2713}] b\n\t- [ ] c\n\n#### Deep\n- [ ] d\n\n## Phase 10: Ten\nNeeds: None\n[x]: phase_4_x.md\n[s](stage_1_a.md)\n",
+];
+const PLAN_WORDS: [&[u8]; 32] = [
+    b"\n",
+    b"\r\n",
+    b"\r",
+    b"## Phase 1: ",
+    b"### Phase 2.5",
+    b"Phase 3\n---\n",
+    b"- [ ] ",
+    b"  - [x] ",
+    b"1. [ ] ",
+    b"> ",
+    b"```",
+    b"~~~",
+    b"    ",
+    b"\t",
+    b"[COMPLETE]",
+    b" [IN PROGRESS] ##",
+    "\u{2705}".as_bytes(),
+    "\u{202e}".as_bytes(),
+    "\u{301}".as_bytes(),
+    b"<!--",
+    b"-->",
+    b"<div>",
+    b"Dependencies: ",
+    b"**Depends on**: [1, 2]",
+    b"Phases 1-3",
+    b"None",
+    b"[a](phase_1_a.md)",
+    b"\\",
+    b"*",
+    b"`",
+    b"&amp;",
+    b"99999999999999999999",
+];
+
+/// Plans with changed bytes: each is read or refused, and marking any of its phases changes headings and boxes alone.
+#[test]
+fn fuzz_markdown() {
+    let samples = PLANS.map(str::as_bytes);
+    dice::fuzz("markdown", &samples, &PLAN_WORDS, |bytes| {
+        let text = String::from_utf8_lossy(bytes);
+        let mut files = |_: &str| Ok(text.clone().into_owned());
+        let parsed = parse_markdown(&text, &MarkdownSettings::default(), &mut files);
+        for phase in parsed.phases.iter().take(3) {
+            let (after, _) = phase_marked_done(&text, phase.id.as_str(), &mut files).expect("it has its heading");
+            let (before, after): (Vec<&str>, Vec<&str>) =
+                (text.split(['\n', '\r']).collect(), after.split(['\n', '\r']).collect());
+            assert_eq!(before.len(), after.len());
+            let pairs = before.iter().zip(&after);
+            pairs.for_each(|(before, after)| assert!(only_edited(before, after), "{before:?} became {after:?}"));
+        }
+        let _ = boxes_ticked(&text);
+        parsed.plan.is_some()
+    });
 }

@@ -279,6 +279,7 @@ fn every_code_is_seen_somewhere() {
         Code::NoPhases,
         Code::DuplicatePhase,
         Code::UnknownMarker,
+        Code::UnclearHeading,
         Code::UnclearDependency,
         Code::LinkedFile,
         Code::DoneBeforeNeed,

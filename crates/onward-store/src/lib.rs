@@ -14,6 +14,8 @@ mod codec;
 mod error;
 mod file_system;
 mod folder;
+#[cfg(test)]
+mod fuzz_dice;
 mod head;
 mod inspection;
 pub mod kill_point;

@@ -198,7 +198,9 @@ pub(crate) fn as_written(node: &Node) -> Value {
         NodeContent::Scalar { text, plain } => {
             let whole = || integer(text, *plain).map(Value::from);
             let float = || number(text, *plain).and_then(Number::from_f64).map(Value::Number);
-            let known = boolean(text, *plain).map(Value::Bool).or_else(whole).or_else(float);
+            // Numbers below zero and beyond 64 bits with a sign, as JSON has them: what is written as YAML is read as it was.
+            let as_json = || plain.then(|| serde_json::from_str(text).ok()).flatten().map(Value::Number);
+            let known = boolean(text, *plain).map(Value::Bool).or_else(whole).or_else(as_json).or_else(float);
             known.unwrap_or_else(|| Value::String(text.clone()))
         }
     }

@@ -32,6 +32,9 @@ pub(super) fn from_yaml(text: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
+/// A longer key needs a mark of its own in front of it, or no reader finds its colon (YAML 1.2, 7.4.2).
+const PLAIN_KEY_CHARS_MAX: usize = 1_000;
+
 /// A document as YAML.
 pub fn to_yaml(document: &Map<String, Value>) -> String {
     let mut text = String::new();
@@ -44,7 +47,15 @@ fn object(map: &Map<String, Value>, depth: usize, text: &mut String) {
         if at > 0 || depth == 0 || text.ends_with('\n') {
             indent(depth, text);
         }
-        text.push_str(&word(key));
+        let key = word(key);
+        if key.chars().count() > PLAIN_KEY_CHARS_MAX {
+            text.push_str("? ");
+            text.push_str(&key);
+            text.push('\n');
+            indent(depth, text);
+        } else {
+            text.push_str(&key);
+        }
         text.push(':');
         inner(value, depth, text);
     }

@@ -4,6 +4,9 @@ use std::ops::Range;
 
 use super::marker::{self, AtTheEnd, Marker, MarkerFound};
 
+/// The longest text between the word and the name of a heading that may have been meant as one of a phase.
+const LOOKALIKE_ID_CHARS_MAX: usize = 12;
+
 /// A heading that begins a phase; spans are of the text without markup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PhaseHeading {
@@ -45,6 +48,11 @@ fn name(rest: &str) -> Option<Option<Range<usize>>> {
     if rest.trim().is_empty() {
         return Some(None);
     }
+    let rest_of_all = rest;
+    let rest = behind_a_remark(rest);
+    if rest.trim().is_empty() {
+        return Some(None);
+    }
     let spaced = rest.starts_with(char::is_whitespace);
     let trimmed = rest.trim_start();
     let first = trimmed.chars().next()?;
@@ -58,9 +66,29 @@ fn name(rest: &str) -> Option<Option<Range<usize>>> {
     if !separates {
         return None;
     }
-    let start = rest.len() - behind.trim_start().len();
-    let end = rest.trim_end_matches(|c: char| c.is_whitespace() || matches!(c, '-' | '\u{2013}' | '\u{2014}')).len();
+    let start = rest_of_all.len() - behind.trim_start().len();
+    let end =
+        rest_of_all.trim_end_matches(|c: char| c.is_whitespace() || matches!(c, '-' | '\u{2013}' | '\u{2014}')).len();
     Some((start < end).then_some(start..end))
+}
+
+/// The text behind a remark in parentheses, as in `Phase 5 (optional): Docs`; all of it where there is none.
+fn behind_a_remark(rest: &str) -> &str {
+    let inside = rest.starts_with(char::is_whitespace).then(|| rest.trim_start().strip_prefix('(')).flatten();
+    inside.and_then(|inside| inside.split_once(')')).map_or(rest, |(_, behind)| behind)
+}
+
+/// Whether a heading that begins no phase may have been meant to: the word, something short, and a sign before a name.
+pub(super) fn looks_like_one(text: &str) -> bool {
+    let text = text.trim_start();
+    let numbered = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let text = if numbered.len() < text.len() { numbered.trim_start_matches([')', ' ']) } else { text };
+    let Some(behind) = strip_word(text, "phase") else { return false };
+    let sign = |c: char| matches!(c, ':' | '|' | '\u{2013}' | '\u{2014}');
+    let Some((id, name)) = behind.split_once(sign).or_else(|| behind.split_once(" - ")) else { return false };
+    let id = id.trim();
+    let short = !id.is_empty() && id.chars().count() <= LOOKALIKE_ID_CHARS_MAX && !id.contains(char::is_whitespace);
+    short && !name.trim().is_empty()
 }
 
 /// The text behind a word, without regard to case.
@@ -109,6 +137,8 @@ mod tests {
         is("Phase 7", "7", None, Marker::Pending);
         is("Phase 8 [BLOCKED]", "8", None, Marker::Blocked);
         is("Phase 9:", "9", None, Marker::Pending);
+        is("Phase 5 (optional): Docs [DONE]", "5", Some("Docs"), Marker::Completed);
+        is("Phase 6 (2 days)", "6", None, Marker::Pending);
         is("Phase 1: Parse [x] and (y) [COMPLETE]", "1", Some("Parse [x] and (y)"), Marker::Completed);
     }
 
@@ -129,6 +159,33 @@ mod tests {
         ];
         for text in others {
             assert_eq!(read(text), None, "{text:?}");
+        }
+    }
+
+    /// Headings that were meant as phases, and are none, are told from prose about phases.
+    #[test]
+    fn headings_that_look_like_phases() {
+        for text in [
+            "Phase Four: D",
+            "Phase IV - Ship",
+            "Phase A: E",
+            "Phase 4 | bar",
+            "1. Phase 3: C",
+            "Phase1: x",
+            "2) phase 1_2: x",
+        ] {
+            assert!(looks_like_one(text) && read(text).is_none(), "{text:?}");
+        }
+        for text in [
+            "Phase overview",
+            "Phases 1-3",
+            "Phase",
+            "Phase notes:",
+            "Phase order and why: costs",
+            "Phasing: how",
+            "Notes",
+        ] {
+            assert!(!looks_like_one(text), "{text:?}");
         }
     }
 }

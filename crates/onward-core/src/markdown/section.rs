@@ -54,6 +54,8 @@ pub(crate) struct DocumentRead {
     /// The first heading of the highest level.
     pub(crate) title: Option<String>,
     pub(crate) phases: Vec<PhaseSection>,
+    /// Headings that begin no phase and may have been meant to: where each stands, and its text.
+    pub(crate) lookalikes: Vec<(usize, String)>,
 }
 
 /// A file that holds a part of a phase, or why it cannot be read.
@@ -87,7 +89,12 @@ pub(crate) fn read(source: &str) -> DocumentRead {
             phases[own].part.links.push(link);
         }
     }
-    DocumentRead { title, phases }
+    let lookalikes = scanned.headings.iter().filter(|heading| {
+        let text = &heading.text.text;
+        LEVELS.contains(&heading.level) && heading::read(text).is_none() && heading::looks_like_one(text)
+    });
+    let lookalikes = lookalikes.map(|heading| (heading.start, heading.text.text.trim().to_owned())).collect();
+    DocumentRead { title, phases, lookalikes }
 }
 
 /// Reads a file that holds a part of a phase: all of it counts.

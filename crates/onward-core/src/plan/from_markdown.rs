@@ -13,6 +13,9 @@ use crate::diagnostic::{Code, Diagnostic, Place};
 use crate::id::PhaseId;
 use crate::markdown::{self, LineIndex, LinkedPart, Marker, NeedNamed, NeedsSaid, PhaseSection};
 
+/// Headings that look like those of phases and are none, of which each is named.
+const LOOKALIKES_MAX: usize = 100;
+const LOOKALIKE_CHARS_SHOWN: usize = 60;
 const NAME_DEFAULT: &str = "plan";
 const ID_CHARS_MAX: usize = 64;
 /// Above so many needs of phases that say nothing, each needs only those that no other one before it needs: the same order, told
@@ -33,9 +36,11 @@ pub fn parse_markdown(
     }
     let read = markdown::read(text);
     let mut reading = MarkdownReading { text, places: LineIndex::of(text), settings, in_rows: 0, faults: Vec::new() };
+    reading.lookalikes(&read.lookalikes);
     if read.phases.is_empty() {
         let fault = Diagnostic::error(Code::NoPhases, "no heading begins a phase").at(Place::new(1, 1));
-        return refused(vec![fault.help("write a heading for each phase, such as `## Phase 1: Set up the schema`")]);
+        reading.faults.push(fault.help("write a heading for each phase, such as `## Phase 1: Set up the schema`"));
+        return refused(reading.faults);
     }
     let mut seen_files = Vec::new();
     let parts: Vec<PhaseRead<'_>> =
@@ -107,6 +112,16 @@ struct MarkdownReading<'a> {
 }
 
 impl MarkdownReading<'_> {
+    fn lookalikes(&mut self, found: &[(usize, String)]) {
+        for (at, text) in found.iter().take(LOOKALIKES_MAX) {
+            let text: String = text.chars().take(LOOKALIKE_CHARS_SHOWN).collect();
+            let message = format!("`{text}` begins no phase: no number stands behind the word");
+            let fault = Diagnostic::warning(Code::UnclearHeading, message).at(self.places.at(*at));
+            self.faults
+                .push(fault.help("write a number, such as `## Phase 4: Name`, or another word if it is no phase"));
+        }
+    }
+
     fn ids(&mut self, parts: &[PhaseRead<'_>]) {
         let mut first: BTreeMap<&str, Place> = BTreeMap::new();
         for PhaseRead { section, .. } in parts {

@@ -223,6 +223,7 @@ impl MirrorWriter<'_> {
             private::create_anew(&begun)?.write_all(bytes)?;
             let saved_meanwhile = put_in_place(&begun, &self.top.join(path), there.as_deref())?;
             let kept = saved_meanwhile.map(|saved| self.put_aside(path, &saved)).transpose()?;
+            reached("mirror.after-swap");
             let _ = fs::remove_file(&begun);
             Ok(kept.or(edited))
         });

@@ -9,6 +9,7 @@ use super::section::{ARTIFACT, BUNDLE, CHECKPOINTS, DONE, HEAD, JOURNAL, Section
 use super::*;
 use crate::chain;
 use crate::error::StoreError;
+use crate::fuzz_dice;
 use crate::types::Record;
 
 fn run() -> PortableRun {
@@ -220,51 +221,14 @@ fn ids_are_names() {
     }
 }
 
-struct FuzzDice(u64);
-
-impl FuzzDice {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % (end.max(1) as u64)).unwrap_or(0)
-    }
-
-    fn byte(&mut self) -> u8 {
-        u8::try_from(self.below(256)).unwrap_or(0)
-    }
-
-    fn mutate(&mut self, bytes: &mut Vec<u8>) {
-        const WORDS: [&[u8]; 8] =
-            [b"18446744073709551615", b"-1", b"\"", b"[[[[[[[[", b"../", b"\n", b"null", b"1e999"];
-        for _ in 0..=self.below(4) {
-            let at = self.below(bytes.len());
-            match self.below(6) {
-                0 if !bytes.is_empty() => bytes[at] = self.byte(),
-                1 if !bytes.is_empty() => bytes[at] ^= 1 << self.below(8),
-                2 => bytes.truncate(at),
-                3 => drop(bytes.drain(at..(at + self.below(20)).min(bytes.len()))),
-                4 => drop(bytes.splice(at..at, WORDS[self.below(WORDS.len())].iter().copied())),
-                _ => {
-                    let copied: Vec<u8> = bytes.iter().skip(at).take(self.below(40)).copied().collect();
-                    bytes.splice(at..at, copied);
-                }
-            }
-        }
-    }
-}
-
 /// Bytes are changed at random, in the file and in its parts before they get their checksums. The reader takes it or refuses it, and
 /// what it takes it can write again. `ONWARD_FUZZ_SECONDS` and `ONWARD_FUZZ_SEED` make it longer and other.
 #[test]
-fn random_changes_make_nothing_panic() {
-    let number =
-        |name: &str, otherwise: u64| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise);
-    let (seconds, seed) = (number("ONWARD_FUZZ_SECONDS", 1), number("ONWARD_FUZZ_SEED", 1));
-    let mut dice = FuzzDice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+fn fuzz_portable() {
+    let (length, mut dice) = fuzz_dice::asked();
     let (bytes, parts) = (written(&run()), sections(&written(&run())));
     let (begun, mut tried, mut taken) = (Instant::now(), 0_u64, 0_u64);
-    while begun.elapsed() < Duration::from_secs(seconds) {
+    while begun.elapsed() < length {
         let mut changed = bytes.clone();
         if dice.below(3) == 0 {
             dice.mutate(&mut changed);
@@ -283,5 +247,5 @@ fn random_changes_make_nothing_panic() {
         }
         tried += 1;
     }
-    println!("{tried} files, {taken} taken, seed {seed}");
+    println!("portable: {tried} files in {} s, {taken} taken", length.as_secs());
 }

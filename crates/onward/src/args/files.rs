@@ -31,7 +31,7 @@ pub(crate) struct ExportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
-    /// File to import, or folder with files of another tool.
+    /// File to import, folder with files of another tool, or `-` for an exported run on stdin.
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) output: Json,

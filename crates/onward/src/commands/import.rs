@@ -16,12 +16,19 @@ use crate::render::{self, safe};
 
 /// Enough to know a file of ours by.
 const HEAD_BYTES: u64 = 64;
+/// The name for what comes on stdin, such as from a program that decrypts it.
+const STDIN: &str = "-";
 
 pub(super) fn import(args: &args::ImportArgs) -> Result<u8, Failure> {
     if args.file.is_dir() {
         return foreign(args);
     }
-    let Some(bytes) = portable(&args.file)? else { return foreign(args) };
+    let piped = args.file == Path::new(STDIN);
+    let bytes = if piped { portable_on_stdin()? } else { portable(&args.file)? };
+    let Some(bytes) = bytes else {
+        let what = "what comes on stdin is no exported run; files of other tools are named";
+        return if piped { Err(Failure::usage(what)) } else { foreign(args) };
+    };
     let mut onward = Onward::work_or_new(&here()?)?;
     let imported = onward.import_run(&bytes).map_err(|why| why.in_file(&args.file))?;
     let warnings = warnings(&imported);
@@ -34,6 +41,14 @@ pub(super) fn import(args: &args::ImportArgs) -> Result<u8, Failure> {
     }
     render::answer(&format!("{}\n", render::safe::line(imported.run.as_str())));
     Ok(exit::DONE)
+}
+
+/// A file of ours that comes through a pipe, as from whatever decrypts it; none if it is something else.
+fn portable_on_stdin() -> Result<Option<Vec<u8>>, Failure> {
+    let cannot = |why: std::io::Error| Failure::from(Error::NotReadable { path: STDIN.into(), why });
+    let mut bytes = Vec::new();
+    std::io::stdin().lock().take(PORTABLE_BYTES_MAX + HEAD_BYTES).read_to_end(&mut bytes).map_err(cannot)?;
+    Ok(is_portable(&bytes).then_some(bytes))
 }
 
 /// The bytes of a file of ours; none of one that is of another tool.

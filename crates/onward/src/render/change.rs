@@ -115,10 +115,12 @@ impl ChangeLines {
             | Event::RunArchived
             | Event::RunImported(_)
             | Event::FilesModified { .. }
-            | Event::MirrorTroubled { .. }
             | Event::NoticeSent { .. }
             | Event::NoticeFailed { .. }
             | Event::StateChanged { .. } => None,
+            Event::MirrorTroubled { path, what } => {
+                Some(format!("{} the mirror {} {}", paint::doubtful("~"), safe::line(path), safe::line(what)))
+            }
         }
     }
 

@@ -87,3 +87,28 @@ fn links_of_the_book_lead_somewhere() {
     }
     assert!(looked_at > 50, "only {looked_at} links were found");
 }
+
+/// The page about files of other tools names a test for almost every statement. Each of them is there.
+#[test]
+fn tests_that_the_page_of_formats_names_exist() {
+    let page = std::fs::read_to_string(book().join("seeds.md")).expect("the page");
+    let rows = page.lines().filter(|line| line.starts_with("| ") && line.matches(" | ").count() == 2);
+    let last = rows.filter_map(|row| row.rsplit(" | ").next());
+    let named: Vec<&str> = last.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+    assert!(named.len() > 100, "the tables are not found any more: {named:?}");
+    let (mut sources, mut folders) = (String::new(), vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("..")]);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder of sources").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                sources.push_str(&std::fs::read_to_string(path).expect("a source"));
+            }
+        }
+    }
+    for name in named {
+        let there = sources.contains(&format!("fn {name}(")) || sources.contains(&format!("    {name}: \""));
+        assert!(there, "docs/seeds.md names a test {name}, which is not there");
+    }
+}

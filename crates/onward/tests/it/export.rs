@@ -253,6 +253,25 @@ fn secrets_are_cut_once_more() {
     assert!(!state.contains("tulip-rain") && state.contains("[redacted]"), "{state}");
 }
 
+/// An export goes through a pipe, as an encrypted one does. One that was cut off on its way brings nothing in.
+#[test]
+fn a_run_comes_through_a_pipe() {
+    let (here, there) = (project(), project());
+    here.plan(THREE);
+    here.command(["run"]).expect(15);
+    let (run, file) = (current(&here), exported(&here, "run.onward", &[]));
+    let bytes = fs::read(&file).expect("a file");
+    let piped = |bytes: &[u8]| {
+        fs::write(there.root().join("piped"), bytes).expect("a file");
+        let mut command = there.prepare(["import", "-"]);
+        command.stdin(fs::File::open(there.root().join("piped")).expect("a file"));
+        there.spawn(command).wait()
+    };
+    piped(&bytes[..bytes.len() / 2]).expect(12);
+    piped(b"").expect(2);
+    assert_eq!(piped(&bytes).expect(0).out.trim(), run);
+}
+
 /// The same with every format of other tools: the value is in none of them.
 #[test]
 fn secrets_are_cut_out_of_other_formats() {
