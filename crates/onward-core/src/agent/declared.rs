@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::invocation::PromptBy;
+use super::work::list;
 
 /// A client that onward does not know: how it is started and where things stand in its output.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -42,9 +43,8 @@ impl DeclaredAgent {
     pub fn read(entry: &Value) -> Option<Self> {
         let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
         let argv = |key: &str| match entry.get(key) {
-            Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
-            Some(Value::String(word)) => vec![word.clone()],
-            Some(_) | None => Vec::new(),
+            Some(words) => list(words),
+            None => Vec::new(),
         };
         let start: Vec<String> = argv("start");
         let limit =

@@ -98,7 +98,7 @@ fn scalar(value: &Value) -> Option<String> {
 }
 
 /// One, or a list of them.
-fn list(value: &Value) -> Vec<String> {
+pub(super) fn list(value: &Value) -> Vec<String> {
     match value {
         Value::Array(items) => items.iter().filter_map(scalar).collect(),
         one => scalar(one).into_iter().collect(),

@@ -11,7 +11,7 @@ use super::{played, word};
 fn an_entry_says_how_to_start_and_where_things_stand() {
     // A client of one's own, with its prompt as an argument and its limit in its own words.
     let entry = json!({
-        "start": ["helper", "do"], "continue": ["helper", "more", "{session}"], "prompt": "argument",
+        "start": ["helper", "do"], "continue": ["helper", 2, "{session}"], "prompt": "argument",
         "session": "/id", "text": "/said/0", "cost": "/bill/usd",
         "limit": { "matches": "come back later", "reset-at": "later, at ([0-9]+)" }
     });
@@ -23,7 +23,7 @@ fn an_entry_says_how_to_start_and_where_things_stand() {
     let first = adapter.invocation(&work, &start(SessionStart::New { id: "u-1" }));
     assert_eq!(first.with_prompt("do it"), (["helper", "do", "-v", "do it"].map(str::to_owned).into(), None), "start");
     let next = adapter.invocation(&work, &start(SessionStart::Continue { id: "s-9" }));
-    assert_eq!(next.argv, ["helper", "more", "s-9", "-v"], "continued");
+    assert_eq!(next.argv, ["helper", "2", "s-9", "-v"], "continued");
     assert_eq!(adapter.unsupported(&work), ["model"], "keys without means");
 
     let lines = "{\"id\":\"s-9\",\"said\":[\"half\"],\"bill\":{\"usd\":0.5}}\n{\"said\":[\"way\"]}";

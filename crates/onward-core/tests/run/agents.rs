@@ -210,3 +210,19 @@ fn tokens_of_a_session_are_not_counted_twice() {
     }
     assert_eq!(story.state("a").agent.as_ref().map(|agent| agent.tokens), Some(250));
 }
+
+/// The words of a limit have its minute, the frame has its second. The client is not called before that second.
+#[test]
+fn the_number_of_a_limit_counts_before_its_words() {
+    let mut story = driven("");
+    let minute = story.now + SignedDuration::from_hours(2);
+    let until = minute + SignedDuration::from_secs(18);
+    let clock = minute.strftime("%-I:%M%P").to_string();
+    let said = format!("You've hit your session limit · resets {clock} (UTC)");
+    let events = ended(&mut story, 1, AgentHow::Limited { until: Some(until), said });
+    let hit = events.iter().find_map(|event| match event {
+        Event::LimitHit(hit) => Some((hit.until, hit.told)),
+        _ => None,
+    });
+    assert_eq!(hit, Some((until, true)));
+}

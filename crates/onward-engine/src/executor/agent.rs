@@ -1,8 +1,8 @@
 //! An attempt at an `agent` phase: the client's command line, and its prompt.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use onward_core::agent::{AgentWork, AnswerSchema, InvocationStart, SessionStart, Spent};
+use onward_core::agent::{Adapter, AgentWork, AnswerSchema, InvocationStart, SessionStart, Spent, codex_retries};
 use onward_core::agent_prompt::{ContextPart, PromptParts, compose};
 use onward_core::brief::brief;
 use onward_core::event::usd;
@@ -65,7 +65,10 @@ pub(super) fn orders(project: &Project, run: &Run, phase: &Phase, attempt: Attem
         spent,
         schema: schema.as_ref().map(|(text, path)| AnswerSchema { text, path }),
     };
-    let invocation = adapter.invocation(&work, &start);
+    let mut invocation = adapter.invocation(&work, &start);
+    if adapter == Adapter::Codex {
+        invocation.add_flags(codex_retries(&codex_config()));
+    }
     let prompt = prompt(run, phase, (&work, attempt), &top)?;
     let (command, stdin) = invocation.with_prompt(&prompt);
     Ok(StartOrders {
@@ -76,6 +79,15 @@ pub(super) fn orders(project: &Project, run: &Run, phase: &Phase, attempt: Attem
         env_removed: invocation.env_removed,
         after_success: AfterSuccess::EndAll,
     })
+}
+
+/// The user's configuration of Codex. It is often a link; where it cannot be read there is nothing to heed in it.
+fn codex_config() -> String {
+    let named = std::env::var_os("CODEX_HOME").map(PathBuf::from);
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".codex"));
+    let path = named.or_else(home).unwrap_or_default().join("config.toml");
+    let is_short = std::fs::metadata(&path).is_ok_and(|about| about.is_file() && about.len() <= FILE_BYTES_MAX);
+    if is_short { std::fs::read_to_string(&path).unwrap_or_default() } else { String::new() }
 }
 
 fn prompt(run: &Run, phase: &Phase, (work, attempt): (&AgentWork, Attempt), top: &Path) -> Result<String, String> {

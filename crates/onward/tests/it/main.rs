@@ -47,6 +47,7 @@ mod posts;
 mod processes;
 mod questions;
 mod readme_tour;
+mod real_agents;
 mod replan;
 mod requirements;
 mod resume;

@@ -35,7 +35,11 @@ pub(super) fn limited(run: &Run, phase: &Phase, end: &AttemptEnd, now: Timestamp
     let hits_before = rows.iter().map(|row| row.hits).max().unwrap_or(0);
     let evidence = FailedAttempt { speaker, exit_code, text: text.as_bytes(), hits_before, local };
     let since = rows.iter().map(|row| row.since).min().unwrap_or(now);
+    let plan_says =
+        drawn.iter().any(|(_, limit)| limit.detect.as_ref().is_some_and(|detect| detect.reset_at.is_some()));
     let mut hit = match (recognise(&evidence, drawn.iter().copied(), now), told.filter(|told| told.is_limit)) {
+        // The plan knows better; else the client's own number does, which its words give without the seconds.
+        (Some(hit), _) if hit.told && plan_says => hit,
         (Some(hit), told) => with_the_time(hit, told.and_then(|told| told.until), now),
         (None, Some(told)) => {
             let limits = drawn.iter().map(|(name, _)| (*name).to_owned()).collect();
@@ -85,9 +89,9 @@ fn agent_told(end: &AttemptEnd) -> Option<AgentTold> {
     }
 }
 
-/// A time that the client gives as a number is better than a guess.
+/// A time that the client gives as a number is better than one read from its words, or guessed.
 fn with_the_time(hit: RecognisedLimit, until: Option<Timestamp>, now: Timestamp) -> RecognisedLimit {
-    match until.filter(|until| !hit.told && *until > now) {
+    match until.filter(|until| *until > now) {
         Some(until) => RecognisedLimit { until, told: true, ..hit },
         None => hit,
     }
