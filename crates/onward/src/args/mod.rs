@@ -7,6 +7,8 @@ mod go_back;
 mod help;
 mod look;
 mod reader;
+#[cfg(test)]
+mod reference;
 mod scripts;
 mod setup;
 mod share;

@@ -15,6 +15,7 @@ mod damaged_store;
 mod data;
 mod demo;
 mod doctor;
+mod examples;
 mod export;
 mod external_phases;
 mod filters;
