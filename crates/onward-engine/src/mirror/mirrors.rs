@@ -333,6 +333,8 @@ impl MirrorWriter<'_> {
 
     fn point_to(&self, path: &str, target: &str) -> io::Result<()> {
         demand_inside(path)?;
+        // The last part is a link of ours; what leads to it is none.
+        self.demand_no_link(path.rsplit_once('/').map_or("", |(folder, _)| folder))?;
         let place = self.top.join(path);
         if fs::read_link(&place).is_ok_and(|there| there == Path::new(target)) {
             return Ok(());

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{HARMLESS, Kind, World, nothing_was_found, plant, share};
 
 /// Files of the store; `RUN` is the run that is there, if there is one.
-const FILES: [&str; 38] = [
+const FILES: [&str; 42] = [
     ".gitignore",
     "config.yaml",
     "HEAD",
@@ -25,6 +25,10 @@ const FILES: [&str; 38] = [
     "run/RUN.wake",
     "run/RUN.found",
     "run/RUN.new",
+    "run/RUN.driver.log",
+    "run/mirror.lock",
+    "run/housekeeping",
+    "mirrors/written.json",
     "git/config",
     "git/config.new",
     "git/config.lock",
@@ -48,7 +52,7 @@ const FILES: [&str; 38] = [
 ];
 
 /// Folders of the store.
-const FOLDERS: [&str; 17] = [
+const FOLDERS: [&str; 20] = [
     "run",
     "run/looks",
     "blobs",
@@ -66,11 +70,21 @@ const FOLDERS: [&str; 17] = [
     "attempts/RUN/b/2",
     "artifacts",
     "damaged",
+    "mirrors",
+    "mirrors/kept",
+    "upgraded",
 ];
+
+/// Files and folders of the project that are written for other tools, from the folder of the store.
+const MIRRORS: [&str; 3] =
+    ["../.claude/pipeline-state.json", "../.claude/data/checkpoints/RUN.json", "../.git/info/exclude"];
+const MIRROR_FOLDERS: [&str; 3] = ["../.claude", "../.claude/crunch", "../.claude/crunch/RUN/checkpoints"];
 
 /// Whether a folder of ours belongs there.
 pub(super) fn is_folder(path: &Path) -> bool {
-    FOLDERS.iter().any(|folder| path.ends_with(folder.replace("RUN", &run_in(path)))) || path.ends_with(".onward")
+    FOLDERS.iter().chain(&MIRROR_FOLDERS).any(|folder| path.ends_with(folder.replace("RUN", &run_in(path))))
+        || path.ends_with(".onward")
+        || path.ends_with("checkpoints")
 }
 
 fn run_in(path: &Path) -> String {
@@ -133,6 +147,14 @@ fn soak_no_linked_folder_is_written_through_in_a_store_of_ones_own() {
 #[test]
 fn soak_no_second_name_is_written_through() {
     in_a_store_of_ones_own(&[Kind::SecondName], &FILES);
+}
+
+#[test]
+fn soak_nothing_of_others_is_written_through() {
+    in_a_store_of_ones_own(&[Kind::Link], &MIRROR_FOLDERS);
+    in_a_store_of_ones_own(&[Kind::Link, Kind::SecondName], &MIRRORS);
+    // A pipe in the place of the list holds up git itself.
+    in_a_store_of_ones_own(&[Kind::Pipe], &MIRRORS[..2]);
 }
 
 #[test]

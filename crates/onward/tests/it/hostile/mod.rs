@@ -23,6 +23,7 @@ use crate::project;
 const HARMLESS: &str = "
 onward: 1
 name: harmless
+checkpoint: { mirror: [pipeline-state, workflow, crunch] }
 freshness: { git: { if-dirty: warn } }
 phases:
   a: { run: echo a >> made.txt }
