@@ -260,7 +260,7 @@ fn done_line(phase: &Phase, state: &PhaseState) -> String {
     line
 }
 
-/// What failed and why, and what was tried before.
+/// Failures and their causes, remembered attempts included.
 fn failed(run: &Run) -> Vec<String> {
     let mut lines = Vec::new();
     for (phase, state) in run.phases().filter(|(_, state)| !state.is_finished()) {
@@ -303,11 +303,11 @@ fn next(run: &Run) -> Vec<String> {
         match state.status {
             PhaseStatus::Completed | PhaseStatus::Skipped => {}
             PhaseStatus::Running => {
-                lines.push((0, format!("- {id} is at work, attempt {}{}", state.attempts, told(phase, state))))
+                lines.push((0, format!("- {id} is at work, attempt {}{}", state.attempts, told(phase, state))));
             }
             PhaseStatus::Interrupted => lines.push((1, format!("- {id} was interrupted{}", told(phase, state)))),
             PhaseStatus::Failed => {
-                lines.push((2, format!("- {id} failed: a retry, or another way{}", told(phase, state))))
+                lines.push((2, format!("- {id} failed: a retry, or another way{}", told(phase, state))));
             }
             PhaseStatus::Waiting => lines.push((3, format!("- {id} waits for a person"))),
             PhaseStatus::Pending if !run.has_no_turn(&phase.id) => {
