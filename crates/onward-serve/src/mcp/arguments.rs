@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-/// What an argument may be.
+/// The form of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ArgumentKind {
     Text,
     Number,
     Flag,
@@ -17,7 +17,7 @@ pub(super) enum Kind {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Need {
+pub(super) enum Necessity {
     Must,
     May,
 }
@@ -26,15 +26,15 @@ pub(super) enum Need {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Argument {
     pub(super) name: &'static str,
-    pub(super) kind: Kind,
-    pub(super) need: Need,
+    pub(super) kind: ArgumentKind,
+    pub(super) need: Necessity,
     pub(super) about: &'static str,
 }
 
 /// The JSON Schema of the arguments of a tool.
 pub(super) fn schema(declared: &[Argument]) -> Map<String, Value> {
     let properties: Map<String, Value> = declared.iter().map(|one| (one.name.to_owned(), property(one))).collect();
-    let required: Vec<&str> = declared.iter().filter(|one| one.need == Need::Must).map(|one| one.name).collect();
+    let required: Vec<&str> = declared.iter().filter(|one| one.need == Necessity::Must).map(|one| one.name).collect();
     let whole =
         json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false });
     match whole {
@@ -45,12 +45,12 @@ pub(super) fn schema(declared: &[Argument]) -> Map<String, Value> {
 
 fn property(one: &Argument) -> Value {
     let mut property = match one.kind {
-        Kind::Text => json!({ "type": "string" }),
-        Kind::Number => json!({ "type": "integer", "minimum": 0 }),
-        Kind::Flag => json!({ "type": "boolean" }),
-        Kind::Texts => json!({ "type": "array", "items": { "type": "string" } }),
-        Kind::Values => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
-        Kind::Object => json!({ "type": "object" }),
+        ArgumentKind::Text => json!({ "type": "string" }),
+        ArgumentKind::Number => json!({ "type": "integer", "minimum": 0 }),
+        ArgumentKind::Flag => json!({ "type": "boolean" }),
+        ArgumentKind::Texts => json!({ "type": "array", "items": { "type": "string" } }),
+        ArgumentKind::Values => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
+        ArgumentKind::Object => json!({ "type": "object" }),
     };
     property["description"] = json!(one.about);
     property
@@ -68,11 +68,11 @@ impl Arguments {
                 let known: Vec<&str> = declared.iter().map(|one| one.name).collect();
                 return Err(format!("there is no argument `{name}` here; there are: {}", known.join(", ")));
             };
-            if !(fits(value, one.kind) || value.is_null() && one.need == Need::May) {
+            if !(fits(value, one.kind) || value.is_null() && one.need == Necessity::May) {
                 return Err(format!("`{name}` is to be {}", in_words(one.kind)));
             }
         }
-        match declared.iter().find(|one| one.need == Need::Must && !given.contains_key(one.name)) {
+        match declared.iter().find(|one| one.need == Necessity::Must && !given.contains_key(one.name)) {
             Some(missing) => Err(format!("`{}` is missing: {}", missing.name, missing.about)),
             None => Ok(Self(given)),
         }
@@ -110,25 +110,25 @@ impl Arguments {
     }
 }
 
-fn fits(value: &Value, kind: Kind) -> bool {
+fn fits(value: &Value, kind: ArgumentKind) -> bool {
     match kind {
-        Kind::Text => value.is_string(),
-        Kind::Number => value.as_u64().is_some_and(|number| u32::try_from(number).is_ok()),
-        Kind::Flag => value.is_boolean(),
-        Kind::Texts => value.as_array().is_some_and(|items| items.iter().all(Value::is_string)),
-        Kind::Values => value.as_object().is_some_and(|entries| entries.values().all(Value::is_string)),
-        Kind::Object => value.is_object(),
+        ArgumentKind::Text => value.is_string(),
+        ArgumentKind::Number => value.as_u64().is_some_and(|number| u32::try_from(number).is_ok()),
+        ArgumentKind::Flag => value.is_boolean(),
+        ArgumentKind::Texts => value.as_array().is_some_and(|items| items.iter().all(Value::is_string)),
+        ArgumentKind::Values => value.as_object().is_some_and(|entries| entries.values().all(Value::is_string)),
+        ArgumentKind::Object => value.is_object(),
     }
 }
 
-fn in_words(kind: Kind) -> &'static str {
+fn in_words(kind: ArgumentKind) -> &'static str {
     match kind {
-        Kind::Text => "a text",
-        Kind::Number => "a whole number",
-        Kind::Flag => "true or false",
-        Kind::Texts => "a list of texts",
-        Kind::Values => "an object of texts",
-        Kind::Object => "an object",
+        ArgumentKind::Text => "a text",
+        ArgumentKind::Number => "a whole number",
+        ArgumentKind::Flag => "true or false",
+        ArgumentKind::Texts => "a list of texts",
+        ArgumentKind::Values => "an object of texts",
+        ArgumentKind::Object => "an object",
     }
 }
 
@@ -137,8 +137,8 @@ mod tests {
     use super::*;
 
     const DECLARED: [Argument; 2] = [
-        Argument { name: "phase", kind: Kind::Text, need: Need::Must, about: "The phase." },
-        Argument { name: "outputs", kind: Kind::Values, need: Need::May, about: "Values." },
+        Argument { name: "phase", kind: ArgumentKind::Text, need: Necessity::Must, about: "The phase." },
+        Argument { name: "outputs", kind: ArgumentKind::Values, need: Necessity::May, about: "Values." },
     ];
 
     fn checked(given: Value) -> Result<Arguments, String> {

@@ -1,11 +1,11 @@
-//! What each tool does: the verb of the same name, over `Onward`.
+//! The calls behind the tools: the verb of the same name, over `Onward`.
 
 use onward_engine::{DoneClaim, Error, ListFilter, Onward, PhaseReport, Reported, Shown};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::ServerSetup;
 use super::arguments::Arguments;
+use super::server::ServerSetup;
 
 /// Does what a tool is for.
 pub(super) type ToolCall = fn(&ServerSetup, &Arguments) -> Result<ToolAnswer, Error>;

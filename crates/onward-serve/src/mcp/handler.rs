@@ -17,8 +17,9 @@ use tokio::sync::Semaphore;
 
 use super::arguments::Arguments;
 use super::calls::ToolAnswer;
+use super::resources;
+use super::server::{ANSWER_BYTES_MAX, ServerSetup};
 use super::tools::{ToolEntry, offered};
-use super::{ANSWER_BYTES_MAX, ServerSetup, resources};
 
 /// Calls that wait for their turn; more are turned away.
 const WAITING_MAX: usize = 64;

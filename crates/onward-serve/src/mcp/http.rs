@@ -19,7 +19,7 @@ use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use super::handler::Handler;
-use super::{MESSAGE_BYTES_MAX, ServerSetup, runtime};
+use super::server::{MESSAGE_BYTES_MAX, ServerSetup, runtime};
 
 /// Connections at once.
 const CONNECTIONS_MAX: usize = 64;
@@ -49,7 +49,7 @@ impl Bound {
         format!("http://{}{PATH}", self.address)
     }
 
-    /// What a client sends as `Authorization: Bearer TOKEN`.
+    /// The token that a client sends as `Authorization: Bearer TOKEN`.
     pub fn token(&self) -> &str {
         &self.token
     }
@@ -87,7 +87,7 @@ impl Bound {
     }
 }
 
-/// What every request has to show.
+/// The headers that every request has to show.
 struct Guard {
     bearer: String,
     hosts: Vec<String>,

@@ -4,8 +4,8 @@ use onward_engine::{Error, ListFilter, Onward};
 use rmcp::model::{Resource, ResourceTemplate};
 use serde_json::Value;
 
-use super::ServerSetup;
 use super::calls::shown;
+use super::server::ServerSetup;
 
 /// Runs that are listed.
 const RUNS_MAX: usize = 50;

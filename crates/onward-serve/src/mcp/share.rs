@@ -5,9 +5,9 @@ use onward_core::event::{MessageKind, MessageText, SharedFact};
 use onward_engine::{Error, Onward, SharedOn, new_message_id};
 use serde_json::json;
 
-use super::ServerSetup;
 use super::arguments::Arguments;
 use super::calls::{ToolAnswer, the_run};
+use super::server::ServerSetup;
 
 pub(super) fn message_send(setup: &ServerSetup, arguments: &Arguments) -> Result<ToolAnswer, Error> {
     let unfit = |why: &str| Error::Unfit { why: why.to_owned() };

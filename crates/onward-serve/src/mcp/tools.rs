@@ -2,9 +2,9 @@
 
 use rmcp::model::{Tool, ToolAnnotations};
 
-use super::Access;
-use super::arguments::{Argument, Kind, Need, schema};
+use super::arguments::{Argument, ArgumentKind, Necessity, schema};
 use super::calls::{self, ToolCall};
+use super::server::Access;
 use super::share;
 
 /// One tool.
@@ -16,16 +16,17 @@ pub(super) struct ToolEntry {
     pub(super) call: ToolCall,
 }
 
-const RUN: Argument = may("run", Kind::Text, "Run id or its beginning; left out: the newest run.");
-const PHASE: Argument = must("phase", Kind::Text, "Id of the phase.");
-const COMPLEXITY: Argument = may("complexity", Kind::Number, "How complex the phase turned out to be, from 1 to 10.");
+const RUN: Argument = may("run", ArgumentKind::Text, "Run id or its beginning; left out: the newest run.");
+const PHASE: Argument = must("phase", ArgumentKind::Text, "Id of the phase.");
+const COMPLEXITY: Argument =
+    may("complexity", ArgumentKind::Number, "How complex the phase turned out to be, from 1 to 10.");
 
-const fn may(name: &'static str, kind: Kind, about: &'static str) -> Argument {
-    Argument { name, kind, need: Need::May, about }
+const fn may(name: &'static str, kind: ArgumentKind, about: &'static str) -> Argument {
+    Argument { name, kind, need: Necessity::May, about }
 }
 
-const fn must(name: &'static str, kind: Kind, about: &'static str) -> Argument {
-    Argument { name, kind, need: Need::Must, about }
+const fn must(name: &'static str, kind: ArgumentKind, about: &'static str) -> Argument {
+    Argument { name, kind, need: Necessity::Must, about }
 }
 
 /// All tools, those that only look first.
@@ -50,9 +51,9 @@ pub(super) const TOOLS: &[ToolEntry] = &[
         about: "List the runs of this project, newest first.",
         needs: Access::Look,
         arguments: &[
-            may("all", Kind::Flag, "Archived runs too."),
-            may("type", Kind::Text, "Only runs of this type."),
-            may("project", Kind::Text, "Only runs of this project name."),
+            may("all", ArgumentKind::Flag, "Archived runs too."),
+            may("type", ArgumentKind::Text, "Only runs of this type."),
+            may("project", ArgumentKind::Text, "Only runs of this project name."),
         ],
         call: calls::list,
     },
@@ -62,7 +63,7 @@ pub(super) const TOOLS: &[ToolEntry] = &[
         needs: Access::Look,
         arguments: &[must(
             "id",
-            Kind::Text,
+            ArgumentKind::Text,
             "Id of a checkpoint or a run, its beginning, or the name of a checkpoint.",
         )],
         call: calls::show,
@@ -72,8 +73,8 @@ pub(super) const TOOLS: &[ToolEntry] = &[
         about: "Compare two checkpoints: state, phases, plan and files.",
         needs: Access::Look,
         arguments: &[
-            must("from", Kind::Text, "Id of the older checkpoint; `@-` is the one before the newest."),
-            must("to", Kind::Text, "Id of the newer checkpoint; `@` is the newest."),
+            must("from", ArgumentKind::Text, "Id of the older checkpoint; `@-` is the one before the newest."),
+            must("to", ArgumentKind::Text, "Id of the newer checkpoint; `@` is the newest."),
         ],
         call: calls::diff,
     },
@@ -88,7 +89,7 @@ pub(super) const TOOLS: &[ToolEntry] = &[
         name: "message_inbox",
         about: "Get the messages for an agent that it has not acknowledged, oldest first.",
         needs: Access::Look,
-        arguments: &[must("agent", Kind::Text, "The agent that they are for."), RUN],
+        arguments: &[must("agent", ArgumentKind::Text, "The agent that they are for."), RUN],
         call: share::message_inbox,
     },
     ToolEntry {
@@ -105,7 +106,7 @@ pub(super) const TOOLS: &[ToolEntry] = &[
                 \"artifacts\": {\"doc\": \"build.md\"}}}}`. Every phase is one that you report on; a plan with commands is \
                 started by a person. The same plan again is the same run, as long as it is unfinished.",
         needs: Access::Report,
-        arguments: &[must("plan", Kind::Object, "The plan, as an object.")],
+        arguments: &[must("plan", ArgumentKind::Object, "The plan, as an object.")],
         call: calls::start,
     },
     ToolEntry {
@@ -121,7 +122,7 @@ pub(super) const TOOLS: &[ToolEntry] = &[
         needs: Access::Report,
         arguments: &[
             PHASE,
-            may("note", Kind::Text, "How far it is, and what comes next; `3/10` moves the bar."),
+            may("note", ArgumentKind::Text, "How far it is, and what comes next; `3/10` moves the bar."),
             RUN,
             COMPLEXITY,
         ],
@@ -134,11 +135,11 @@ pub(super) const TOOLS: &[ToolEntry] = &[
         needs: Access::Report,
         arguments: &[
             PHASE,
-            may("summary", Kind::Text, "What was done, in up to 50 words."),
-            may("artifacts", Kind::Texts, "Files that were made, relative to the top of the project."),
-            may("outputs", Kind::Values, "Values for later phases."),
-            may("commit", Kind::Text, "The commit with the work."),
-            may("remaining", Kind::Text, "What is left to do; the phase is not done while anything is."),
+            may("summary", ArgumentKind::Text, "What was done, in up to 50 words."),
+            may("artifacts", ArgumentKind::Texts, "Files that were made, relative to the top of the project."),
+            may("outputs", ArgumentKind::Values, "Values for later phases."),
+            may("commit", ArgumentKind::Text, "The commit with the work."),
+            may("remaining", ArgumentKind::Text, "What is left to do; the phase is not done while anything is."),
             RUN,
             COMPLEXITY,
         ],
@@ -148,7 +149,7 @@ pub(super) const TOOLS: &[ToolEntry] = &[
         name: "report_fail",
         about: "Report that a phase cannot be done. A person decides what follows.",
         needs: Access::Report,
-        arguments: &[PHASE, must("reason", Kind::Text, "Why it cannot be done."), RUN, COMPLEXITY],
+        arguments: &[PHASE, must("reason", ArgumentKind::Text, "Why it cannot be done."), RUN, COMPLEXITY],
         call: calls::report_fail,
     },
     ToolEntry {
@@ -157,8 +158,12 @@ pub(super) const TOOLS: &[ToolEntry] = &[
         needs: Access::Report,
         arguments: &[
             PHASE,
-            must("reason", Kind::Text, "Why the plan does not fit."),
-            may("plan", Kind::Object, "The new plan, as for `start`; left out: the plan's own command makes one."),
+            must("reason", ArgumentKind::Text, "Why the plan does not fit."),
+            may(
+                "plan",
+                ArgumentKind::Object,
+                "The new plan, as for `start`; left out: the plan's own command makes one.",
+            ),
             RUN,
         ],
         call: calls::report_replan,
@@ -168,7 +173,7 @@ pub(super) const TOOLS: &[ToolEntry] = &[
         about: "Take a checkpoint of a run now.",
         needs: Access::Report,
         arguments: &[
-            may("name", Kind::Text, "A name by which it is found again; one with a name is never pruned."),
+            may("name", ArgumentKind::Text, "A name by which it is found again; one with a name is never pruned."),
             RUN,
         ],
         call: calls::checkpoint,
@@ -177,7 +182,7 @@ pub(super) const TOOLS: &[ToolEntry] = &[
         name: "state_merge",
         about: "Merge an object into the free-form state of a run (RFC 7396: null removes a key). It is part of every checkpoint.",
         needs: Access::Report,
-        arguments: &[must("patch", Kind::Object, "What to merge."), RUN],
+        arguments: &[must("patch", ArgumentKind::Object, "What to merge."), RUN],
         call: calls::state_merge,
     },
     ToolEntry {
@@ -185,13 +190,13 @@ pub(super) const TOOLS: &[ToolEntry] = &[
         about: "Send a message to another agent of the run, or to all with `*`. The same id again is the same message.",
         needs: Access::Report,
         arguments: &[
-            must("from", Kind::Text, "The agent that sends it."),
-            must("to", Kind::Text, "The agent that it is for; `*` for all."),
-            must("type", Kind::Text, "request, response, handoff, escalate, broadcast or vote."),
-            must("body", Kind::Text, "What it says."),
-            may("id", Kind::Text, "Its id; left out: a new one."),
-            may("priority", Kind::Text, "critical, high, normal or low."),
-            may("correlation", Kind::Text, "The id of the message that it answers."),
+            must("from", ArgumentKind::Text, "The agent that sends it."),
+            must("to", ArgumentKind::Text, "The agent that it is for; `*` for all."),
+            must("type", ArgumentKind::Text, "request, response, handoff, escalate, broadcast or vote."),
+            must("body", ArgumentKind::Text, "What it says."),
+            may("id", ArgumentKind::Text, "Its id; left out: a new one."),
+            may("priority", ArgumentKind::Text, "critical, high, normal or low."),
+            may("correlation", ArgumentKind::Text, "The id of the message that it answers."),
             RUN,
         ],
         call: share::message_send,
@@ -201,8 +206,8 @@ pub(super) const TOOLS: &[ToolEntry] = &[
         about: "Acknowledge messages, so that they are not delivered again.",
         needs: Access::Report,
         arguments: &[
-            must("ids", Kind::Texts, "Ids of the messages."),
-            may("as", Kind::Text, "The agent that read them; left out: the one that each is for."),
+            must("ids", ArgumentKind::Texts, "Ids of the messages."),
+            may("as", ArgumentKind::Text, "The agent that read them; left out: the one that each is for."),
             RUN,
         ],
         call: share::message_ack,
@@ -212,10 +217,10 @@ pub(super) const TOOLS: &[ToolEntry] = &[
         about: "Keep what was learned for later phases and runs. The same id again changes nothing.",
         needs: Access::Report,
         arguments: &[
-            must("id", Kind::Text, "Its id, such as KE-decision-20261114-a3f2."),
-            must("type", Kind::Text, "decision, resolution, pattern, feedback or incident."),
-            must("title", Kind::Text, "A title."),
-            must("body", Kind::Text, "What was learned."),
+            must("id", ArgumentKind::Text, "Its id, such as KE-decision-20261114-a3f2."),
+            must("type", ArgumentKind::Text, "decision, resolution, pattern, feedback or incident."),
+            must("title", ArgumentKind::Text, "A title."),
+            must("body", ArgumentKind::Text, "What was learned."),
             RUN,
         ],
         call: share::knowledge_add,
@@ -224,7 +229,11 @@ pub(super) const TOOLS: &[ToolEntry] = &[
         name: "decision_add",
         about: "Note a decision that later sessions must know.",
         needs: Access::Report,
-        arguments: &[must("text", Kind::Text, "The decision."), may("by", Kind::Text, "Who made it."), RUN],
+        arguments: &[
+            must("text", ArgumentKind::Text, "The decision."),
+            may("by", ArgumentKind::Text, "Who made it."),
+            RUN,
+        ],
         call: share::decision_add,
     },
 ];

@@ -231,7 +231,7 @@ fn too_much_is_turned_away() {
     client.end();
 }
 
-/// What one request over HTTP is answered with: its status, and its body.
+/// The status and the body that answer one request over HTTP.
 fn request(address: &str, headers: &str, body: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).expect("it listens");
     let head = format!(
