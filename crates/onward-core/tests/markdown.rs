@@ -257,8 +257,13 @@ fn only_edited(before: &str, after: &str) -> bool {
     if before == after {
         return true;
     }
-    let ticked = before.replacen("[ ]", "[x]", 1);
-    if ticked == after {
+    // An open box holds any one blank: a space, a tab, a form feed.
+    let ticked = |(at, _): (usize, &str)| {
+        let behind = &before[at + 1..];
+        let blank = behind.chars().next().filter(|c| c.is_whitespace());
+        blank.is_some_and(|blank| format!("{}[x{}", &before[..at], &behind[blank.len_utf8()..]) == after)
+    };
+    if before.match_indices('[').any(ticked) {
         return true;
     }
     // A heading: what stands before the marker, and what stands behind it, were there before.
