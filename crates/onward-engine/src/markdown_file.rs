@@ -55,7 +55,7 @@ fn text(path: &Path) -> Result<String, String> {
     }
 }
 
-/// What was not read would be lost when the file is written.
+/// Bytes that were not read would be lost when the file is written.
 fn whole(text: String) -> Result<String, String> {
     if text.len() > TEXT_BYTES_MAX {
         return Err(format!("it is larger than {} MiB", TEXT_BYTES_MAX >> 20));
@@ -150,7 +150,7 @@ fn replace(path: &Path, before: &str, after: &str) -> io::Result<Replaced> {
     Ok(written)
 }
 
-/// What was saved in the moment of the swap lies beside the file now. It comes back, unless something else was saved since.
+/// A save in the moment of the swap lies beside the file now. It comes back, unless something else was saved since.
 fn taken_back_if_edited(path: &Path, beside: &Path, before: &str, after: &str) -> io::Result<Replaced> {
     let is = |path: &Path, wanted: &str| fs::read(path).map(|there| there == wanted.as_bytes());
     if !beside.try_exists()? || is(beside, before)? {

@@ -26,16 +26,8 @@ use crate::replan::EXIT_REPLAN;
 
 impl Run {
     pub fn apply(&mut self, recorded: &Recorded) {
-        assert_eq!(recorded.seq, self.seq.next(), "run {}: events are folded in order, without gaps", self.id);
-        self.seq = recorded.seq;
-        // That people were told is no change of the run.
-        if !matches!(recorded.event, Event::NoticeSent { .. } | Event::NoticeFailed { .. }) {
-            self.updated_at = recorded.at;
-        }
+        self.take_place_and_time(recorded);
         let at = recorded.at;
-        if !leaves_the_tree_alone(&recorded.event) {
-            self.vcs.fresh = Fresh::No;
-        }
         self.asks_are_answered(&recorded.event, at);
         match &recorded.event {
             Event::RunStarted(_) => unreachable!("run {} was started before", self.id),
@@ -103,6 +95,18 @@ impl Run {
             | Event::RunForked { .. }) => self.apply_to_the_tree(event),
         }
         self.notices_become_due(recorded);
+    }
+
+    fn take_place_and_time(&mut self, recorded: &Recorded) {
+        assert_eq!(recorded.seq, self.seq.next(), "run {}: events are folded in order, without gaps", self.id);
+        self.seq = recorded.seq;
+        // That people were told is no change of the run.
+        if !matches!(recorded.event, Event::NoticeSent { .. } | Event::NoticeFailed { .. }) {
+            self.updated_at = recorded.at;
+        }
+        if !leaves_the_tree_alone(&recorded.event) {
+            self.vcs.fresh = Fresh::No;
+        }
     }
 
     fn attempt_adopted(&mut self, phase: &PhaseId, attempt: Attempt, (epoch, alive): (u64, bool)) {

@@ -30,7 +30,7 @@ const FOLDER: &str = "mirrors";
 const RECORD: &str = "written.json";
 /// Folders in which no mirror lies.
 const RESERVED: [&str; 2] = [".git", FOLDER_OF_STORE];
-/// What is longer was written by somebody else, and is left alone.
+/// A longer file was written by somebody else, and is left alone.
 const MIRROR_BYTES_MAX: u64 = data_limits::VALUE_BYTES_MAX as u64;
 /// Copies of one file that are put aside under names of their own.
 const COPIES_MAX: u32 = 10_000;
@@ -367,7 +367,7 @@ impl MirrorWriter<'_> {
     }
 }
 
-/// What lay in a place before it is written.
+/// The file that lay in a place before it is written.
 struct Room {
     there: Option<Vec<u8>>,
     /// Where the content of somebody else was put aside.
@@ -401,7 +401,7 @@ fn demand_inside(path: &str) -> io::Result<()> {
     if fine { Ok(()) } else { Err(io::Error::other(why)) }
 }
 
-/// What was written, as far as it is a file of ours that says so.
+/// The content as it was written, as far as it is a file of ours that says so.
 fn record_in(store: &Path) -> WrittenMirrors {
     let folder = store.join(FOLDER);
     let read =

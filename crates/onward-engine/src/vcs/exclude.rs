@@ -56,7 +56,7 @@ pub(crate) fn keep_out(top: &Path, paths: &[PathBuf]) -> Result<(), String> {
     open_to_append(&list).and_then(|mut file| file.write_all(text.as_bytes())).map_err(failed)
 }
 
-/// What a link leads to, and what has a second name, is perhaps another file of the user's.
+/// The end of a link, and a file with a second name, is perhaps another file of the user's.
 fn open_to_append(list: &Path) -> io::Result<File> {
     if list.parent().is_some_and(Path::is_symlink) {
         return Err(io::Error::other("its folder is a link, and nothing is written through it"));
