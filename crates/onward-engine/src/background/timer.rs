@@ -10,6 +10,9 @@ use std::process::{Command, Output, Stdio};
 use crate::error::{Error, Result};
 use crate::project::Project;
 
+/// Lines of a crontab, byte by byte.
+type Lines<'a> = Vec<&'a [u8]>;
+
 /// How often it looks.
 pub const EVERY_MINUTES: u32 = 5;
 const NAME_DIGITS: usize = 12;
@@ -173,16 +176,16 @@ impl Timer {
     }
 
     /// The lines of others, and those of this timer. Lines are bytes: those of others come back as they were.
-    fn parted<'a>(&self, crontab: &'a [u8]) -> Result<(Vec<&'a [u8]>, Vec<&'a [u8]>)> {
+    fn parted<'a>(&self, crontab: &'a [u8]) -> Result<(Lines<'a>, Lines<'a>)> {
         let [begin, end] = self.marks();
         let (mut others, mut mine, mut inside) = (Vec::new(), Vec::new(), false);
         let text = crontab.strip_suffix(b"\n").unwrap_or(crontab);
         for line in text.split(|byte| *byte == b'\n').filter(|_| !text.is_empty()) {
             inside |= line == begin.as_bytes();
             if inside {
-                mine.push(line)
+                mine.push(line);
             } else {
-                others.push(line)
+                others.push(line);
             }
             inside &= line != end.as_bytes();
         }

@@ -140,10 +140,7 @@ impl Oracle {
             Event::PhaseFailed { phase, error } => self.phase_failed(phase, error.code.as_str()),
             Event::PhaseReopened { phase, generation, .. } => self.reopened(phase, *generation),
             Event::RetryScheduled { phase, .. } => self.retried(phase),
-            Event::RunEnded { .. } => {
-                let open: Vec<_> = self.facts.iter().filter(|(_, f)| f.open.is_some()).map(|(p, _)| p).collect();
-                assert!(open.is_empty(), "the run ended while {open:?} were at work");
-            }
+            Event::RunEnded { .. } => self.nothing_is_at_work(),
             Event::LimitHit(hit) => self.limit_hit(hit),
             Event::PhaseProbed { phase, answer, .. } => self.probed(phase, *answer),
             Event::PhaseInDoubt { phase } => self.in_doubt(phase),
@@ -194,6 +191,11 @@ impl Oracle {
             | Event::StateChanged { .. }
             | Event::CheckpointTaken { .. } => {}
         }
+    }
+
+    fn nothing_is_at_work(&self) {
+        let open: Vec<_> = self.facts.iter().filter(|(_, f)| f.open.is_some()).map(|(p, _)| p).collect();
+        assert!(open.is_empty(), "the run ended while {open:?} were at work");
     }
 
     /// The books that are kept of each event beside those of its phase.

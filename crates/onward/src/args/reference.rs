@@ -48,7 +48,9 @@ fn verb_section(out: &mut String, verb: &Command, above: &str) {
     let args: Vec<&Arg> = verb.get_arguments().filter(shown).collect();
     if !args.is_empty() {
         out.push_str("\n| argument | meaning |\n|---|---|\n");
-        args.iter().for_each(|arg| row(out, arg));
+        for arg in &args {
+            row(out, arg);
+        }
     }
     for inner in verb.get_subcommands().filter(|inner| !inner.is_hide_set() && inner.get_name() != "help") {
         verb_section(out, inner, &name);
