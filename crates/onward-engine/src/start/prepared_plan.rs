@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use onward_core::agent::AgentWork;
 use onward_core::diagnostic::{Code, Diagnostic};
 use onward_core::plan::expand::{self, UsedFault};
-use onward_core::plan::{self, Plan};
+use onward_core::plan::{self, Body, Plan};
 use onward_core::run::Run;
 
 use crate::error::{Error, Result};
@@ -25,6 +26,10 @@ pub(crate) struct PreparedPlan {
 impl PreparedPlan {
     pub(crate) fn of(project: &Project, file: &str, plan: &Plan, inputs: &BTreeMap<String, String>) -> Result<Self> {
         let whole = with_used(project, plan)?;
+        let missing = missing_prompts(project, &whole);
+        if !missing.is_empty() {
+            return Err(Error::PlanInvalid { file: file.to_owned(), text: String::new(), diagnostics: missing });
+        }
         redact::uncuttable::demand_whole_inputs(&whole, inputs).map_err(|why| holds_a_secret(file, why))?;
         let digest = plan::digest(&whole);
         let expanded = expand::at_start(&whole, inputs).map_err(|faults| {
@@ -104,6 +109,25 @@ pub(crate) fn is_known_by(project: &Project, key: &str, hash: &str) -> bool {
     text_key(project, hash, key.lines().skip(1)) == key
 }
 
+/// Prompts of agents that are in a file which is not there, and which no phase makes.
+fn missing_prompts(project: &Project, plan: &Plan) -> Vec<Diagnostic> {
+    let plans = || std::iter::once(plan).chain(plan.used.values());
+    let phases = || plans().flat_map(|one| one.phases.iter().chain(&one.finally));
+    let is_made = |path: &str| {
+        phases().any(|phase| {
+            phase.artifacts.iter().any(|one| one.path == path) || phase.writes.iter().any(|one| one == path)
+        })
+    };
+    let missing = phases().filter_map(|phase| {
+        let Body::Agent(block) = &phase.body else { return None };
+        let path = AgentWork::read(block).prompt_file?;
+        let is_there = path.contains("${{") || is_made(&path) || project.top.join(&path).is_file();
+        let message = format!("the prompt-file {path} of phase {} is not there", phase.id);
+        (!is_there).then(|| Diagnostic::error(Code::BadValue, message).help("write the file, or say prompt instead"))
+    });
+    missing.collect()
+}
+
 fn load(project: &Project, path: &str) -> std::result::Result<String, String> {
     match plan_text(&project.top.join(path)) {
         Ok(text) => Ok(text),
@@ -115,6 +139,7 @@ fn load(project: &Project, path: &str) -> std::result::Result<String, String> {
 /// Adds what is to be said about the plans that a plan uses. Only a warning: they may be written later.
 pub(crate) fn look_at_used(project: Option<&Project>, checked: &mut Checked) {
     let (Some(project), Some(plan)) = (project, &checked.parsed.plan) else { return };
+    let missing = missing_prompts(project, plan);
     let faults = match expand::read_used(plan, &mut |path| load(project, path)) {
         Ok((_, warnings)) => warnings,
         Err(faults) => faults,
@@ -127,6 +152,8 @@ pub(crate) fn look_at_used(project: Option<&Project>, checked: &mut Checked) {
         };
         checked.parsed.diagnostics.extend(diagnostics.into_iter().map(told));
     }
+    let told = |one: Diagnostic| Diagnostic::warning(one.code, one.message).help(one.help);
+    checked.parsed.diagnostics.extend(missing.into_iter().map(told));
 }
 
 /// Adds what is to be said about secrets of this environment that stand where a run could not cut them out.

@@ -149,9 +149,21 @@ fn any_command_can_be_an_agent() {
     assert_eq!((agent["session"].as_str(), agent["cost_usd"].as_f64()), (Some("m-1"), Some(0.125)));
     assert_eq!(status["completed"][0]["summary"], "Fine.");
     let asked = std::fs::read_to_string(project.home().join("asked")).expect("it was asked");
-    assert_eq!(asked.trim(), "Do it.");
+    assert!(asked.starts_with("Do it.\n"), "{asked}");
 
     project.write(".onward/config.yaml", entry("theirs"));
     project.plan(&plan("theirs"));
     project.command(["run"]).expect(1).err_names(["no agent theirs"]);
+}
+
+/// A prompt lies in a file that is not there. It is said before anything is made.
+#[test]
+fn a_prompt_file_that_is_not_there() {
+    let project = project();
+    project.plan("onward: 1\nphases:\n  a: { agent: { use: claude-code, prompt-file: missing.md } }\n");
+    project.command(["check"]).expect(0).err_names(["missing.md"]);
+    project.command(["run"]).expect(2).err_names(["missing.md"]);
+    assert!(!project.exists(".onward"), "something was made");
+    project.write("missing.md", "Do it.");
+    project.command(["run", "--dry-run"]).expect(0);
 }
