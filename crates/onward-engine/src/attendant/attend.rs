@@ -38,6 +38,9 @@ use crate::sys::process::{self, AttemptMark, Pid};
 /// higher places.
 const LOCK_PLACES: [i32; 4] = [199, 63, 20, 3];
 
+/// How often a request to stop that cannot be read is read again.
+const READS_OF_A_REQUEST_MAX: usize = 3;
+
 /// After the phase has ended and others still hold its pipes: how long to wait for one more byte.
 const DRAIN_PATIENCE: Duration = Duration::from_millis(100);
 
@@ -352,14 +355,19 @@ impl Attendant {
         AttemptMark { root: Some(Pid::this()), ..AttemptMark::tagged(&self.spec.tag) }
     }
 
-    /// The request that is on record, if any. One that cannot be read still is one.
+    /// The request that is on record, if any. A damaged one still is one; that there is none to be read, for whatever reason, says
+    /// nothing: whoever asks sends a signal, too.
     fn requested(&self) -> Option<Stop> {
-        match self.folder.stop() {
-            Ok(stop) => stop,
-            Err(RecordError::Damaged { .. } | RecordError::Newer { .. } | RecordError::Unreadable { .. }) => {
-                Some(Stop { by: StopRequest::Interrupt, urgency: Urgency::Ask })
+        for _ in 0..READS_OF_A_REQUEST_MAX {
+            match self.folder.stop() {
+                Ok(stop) => return stop,
+                Err(RecordError::Damaged { .. } | RecordError::Newer { .. }) => {
+                    return Some(Stop { by: StopRequest::Interrupt, urgency: Urgency::Ask });
+                }
+                Err(RecordError::Unreadable { .. }) => {}
             }
         }
+        None
     }
 
     fn obey(&mut self, woken: AttendantWoken, now: Instant) {

@@ -95,7 +95,7 @@ fn brought_counts_of_agents_and_conflicts_count() {
     }
 }
 
-/// What is stored is compressed or not, and the oldest go above the limit of size.
+/// Storage is compressed or not, and the oldest go above the limit of size.
 #[test]
 fn brought_storage_is_gone_by() {
     let state = format!("{{\"text\": \"{}\"}}", "plain-as-it-is ".repeat(2_000));

@@ -200,7 +200,7 @@ fn what_is_shared_is_in_the_files_of_other_tools() {
     project.command(["knowledge", "add", "--id", "KE-1", "--type", "pattern", "--title", "t", "--body", "b"]).expect(0);
     project.command(["conflict", "start", "CONF-1", "--between", "ada,bob", "--topic", "tabs"]).expect(0);
     project.command(["export", "@", "--format", "crunch", "--output", "out"]).expect(0);
-    let other = waiting();
+    let other = crate::project();
     for entry in fs::read_dir(project.path("out")).expect("a folder").flatten() {
         let content = fs::read(entry.path()).expect("a file");
         other.write(format!("in/{}", entry.file_name().to_string_lossy()), content);

@@ -405,7 +405,7 @@ fn a_program_is_told_what_went_wrong() {
     };
     wrong(&["next", "--json"], 10, "no-project");
     wrong(&["status", "--frobnicate", "--json"], 2, "usage");
-    wrong(&["message", "inbox", "me", "--json"], 2, "not-yet");
+    wrong(&["worker", "--json"], 2, "not-yet");
     project.command(["run"]).expect(15);
     wrong(&["report", "done", "nosuch", "--json"], 10, "no-phase");
     wrong(&["show", "CP-nosuch", "--json"], 10, "no-checkpoint");
