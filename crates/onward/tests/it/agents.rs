@@ -161,7 +161,8 @@ fn any_command_can_be_an_agent() {
 fn a_prompt_file_that_is_not_there() {
     let project = project();
     project.plan("onward: 1\nphases:\n  a: { agent: { use: claude-code, prompt-file: missing.md } }\n");
-    project.command(["check"]).expect(0).err_names(["missing.md"]);
+    let told = project.command(["check"]).expect(0).out;
+    assert!(told.contains("missing.md"), "{told}");
     project.command(["run"]).expect(2).err_names(["missing.md"]);
     assert!(!project.exists(".onward"), "something was made");
     project.write("missing.md", "Do it.");
