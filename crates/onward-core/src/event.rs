@@ -1,7 +1,7 @@
 //! The facts of a run, in the past tense. A run is nothing but the fold of these: read this file first.
 //!
 //! To add one: a variant here with what cannot be derived from earlier events; then what it does to the run
-//! (`run/apply.rs`), who records it (`run/decide/` for what the outside reports, `run/settle.rs` for what follows from
+//! (`run/apply/`), who records it (`run/decide/` for what the outside reports, `run/settle.rs` for what follows from
 //! the state), what it makes us want (`run/wanted.rs`), how it is shown (`view.rs` and the binary's `render/`), its
 //! schema (`schemas/event.json`, generated), and what the simulator's oracle says of it.
 

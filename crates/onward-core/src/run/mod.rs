@@ -11,6 +11,7 @@ pub mod cache;
 mod compound;
 pub mod context;
 mod decide;
+mod derived_state;
 mod external_phases;
 mod index;
 mod issue_labels;

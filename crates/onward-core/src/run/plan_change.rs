@@ -124,7 +124,7 @@ impl Run {
     fn count_anew(&mut self) {
         self.derive();
         let complete = self.derived.batch_left.iter().enumerate().filter(|(_, left)| **left == 0);
-        self.batches_recorded = complete.map(|(batch, _)| super::apply::batch_number(batch)).collect();
+        self.batches_recorded = complete.map(|(batch, _)| super::derived_state::batch_number(batch)).collect();
         self.settled_last = self.settled_last.take().filter(|phase| self.derived.index.by_id.contains_key(phase));
         self.dirty = Dirty::default();
         self.whole_is_due = true;

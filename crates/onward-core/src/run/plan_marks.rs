@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::apply::batch_number;
+use super::derived_state::batch_number;
 use super::state::{PhaseState, PhaseStatus, Run};
 use crate::event::{Event, PhaseBack};
 use crate::id::{PhaseId, Seq};

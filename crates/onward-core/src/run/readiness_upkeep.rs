@@ -1,7 +1,7 @@
 //! The readiness of every phase, kept up to date as phases change. [`super::readiness`] has the rules; here they are asked again
 //! where an answer may have changed, and nowhere else.
 
-use super::apply::CountedPhase;
+use super::derived_state::CountedPhase;
 use super::readiness::{NeedOutcome, Readiness, is_cut_short, readiness, readiness_of_finally};
 use super::state::{Before, PhaseStatus, Run};
 use crate::event::RunResult;

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::apply::batch_number;
+use super::derived_state::batch_number;
 use super::external_phases::ExternalState;
 use super::state::{PhaseStatus, Run};
 use super::vcs::put_in_place;

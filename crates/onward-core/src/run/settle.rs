@@ -3,8 +3,8 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::agents;
-use super::apply::batch_number;
 use super::decide::ended::failed_for_good;
+use super::derived_state::batch_number;
 use super::external_phases;
 use super::redacted_values::uses_what_was_cut;
 use super::replans::Waits;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::apply::batch_number;
+use super::derived_state::batch_number;
 use super::state::{Before, PhaseState, Run};
 use crate::checkpoint::Checkpoint;
 use crate::data_size::json_bytes;

@@ -8,35 +8,28 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::agents::AgentState;
-use super::external_phases::ExternalState;
-use super::index::PlanIndex;
-use super::issue_labels::IssueLabels;
-use super::limits::LimitState;
-use super::notices::Outbox;
-use super::plan_marks::PlanMarks;
-use super::readiness::Readiness;
-use super::replans::Replans;
-use super::requirements::RequirementState;
-use super::vcs::Vcs;
+use super::phase::PhaseState;
 use crate::checkpoint::{PatchDebt, Sections, Trigger};
-use crate::data_size::Size;
-use crate::event::{
-    ArtifactSeen, Claimed, Event, LeftRunning, Orphans, PhaseError, Recorded, RunResult, RunStarted, StopReason,
-    StopRequest, Urgency,
-};
-use crate::evidence::{Evidence, LastLook};
-use crate::id::{Attempt, CheckpointId, Generation, PhaseId, RunId, Seq};
+use crate::event::{Event, Orphans, PhaseError, Recorded, RunResult, RunStarted, StopReason, StopRequest, Urgency};
+use crate::evidence::LastLook;
+use crate::id::{CheckpointId, PhaseId, RunId, Seq};
 use crate::ids_and_keys::IdTry;
 use crate::patch::Op;
 use crate::plan::{Phase, Plan};
+use crate::run::derived_state::DerivedState;
+use crate::run::issue_labels::IssueLabels;
+use crate::run::limits::LimitState;
+use crate::run::notices::Outbox;
+use crate::run::plan_marks::PlanMarks;
+use crate::run::replans::Replans;
+use crate::run::vcs::Vcs;
 
 /// A run, folded from its journal. What is stored of it, in the fold cache, is all but the fields that are skipped.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Run {
     pub id: RunId,
     pub seq: Seq,
-    #[serde(with = "super::cache::by_name")]
+    #[serde(with = "crate::run::cache::by_name")]
     pub started: Arc<RunStarted>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
@@ -46,7 +39,7 @@ pub struct Run {
     /// Set when told to stop, cleared when a driver goes on.
     pub stop: Option<(StopRequest, Urgency)>,
     /// When that was last said.
-    pub(super) stop_asked_at: Option<Timestamp>,
+    pub(in crate::run) stop_asked_at: Option<Timestamp>,
     /// The driver let go.
     pub stopped: Option<StopReason>,
     /// The epoch of the driver that has the run, or had it last.
@@ -58,22 +51,22 @@ pub struct Run {
     pub orphans: Orphans,
     pub last_checkpoint: Option<CheckpointId>,
     /// The one phase that this driver is to do.
-    pub(super) only: Option<PhaseId>,
+    pub(in crate::run) only: Option<PhaseId>,
     /// How all but the phases of `finally` ended, from then on until something of it is opened again.
-    pub(super) main_ended: Option<RunResult>,
+    pub(in crate::run) main_ended: Option<RunResult>,
     /// The findings of the last driver's start.
-    pub(super) look: Option<Arc<LastLook>>,
+    pub(in crate::run) look: Option<Arc<LastLook>>,
     /// Records of phases that the plan no longer has; they come back if the phase does.
-    pub(super) removed: BTreeMap<PhaseId, PhaseState>,
+    pub(in crate::run) removed: BTreeMap<PhaseId, PhaseState>,
     /// Free-form: what scripts and agents want to find again. Always an object.
     pub state: Value,
     /// The stored sections of a checkpoint.
-    pub(super) sections: Sections,
+    pub(in crate::run) sections: Sections,
     /// The last trouble with each mirror, by its path.
-    pub(super) mirror_troubles: BTreeMap<String, String>,
+    pub(in crate::run) mirror_troubles: BTreeMap<String, String>,
     /// The changes since the last checkpoint: the next one is a patch of just this.
     pub(crate) dirty: Dirty,
-    pub(super) phases: Vec<PhaseState>,
+    pub(in crate::run) phases: Vec<PhaseState>,
     /// The plan is another one than at the last checkpoint: the next one is whole.
     pub(crate) whole_is_due: bool,
     /// Snapshots and mini-commits of the run.
@@ -83,7 +76,7 @@ pub struct Run {
     pub marks: PlanMarks,
     /// Notices to people that are still to be sent.
     #[serde(default)]
-    pub(super) outbox: Outbox,
+    pub(in crate::run) outbox: Outbox,
     /// Labels that the issue is still to be given.
     #[serde(default)]
     pub labels: IssueLabels,
@@ -92,10 +85,10 @@ pub struct Run {
     /// Which limits are closed, and how long this driver may wait.
     pub limits: LimitState,
     /// Checkpoints that are to be taken, the oldest first.
-    pub(super) due: VecDeque<Due>,
+    pub(in crate::run) due: VecDeque<Due>,
     /// The phase that was settled last.
-    pub(super) settled_last: Option<PhaseId>,
-    pub(super) batches_recorded: BTreeSet<u32>,
+    pub(in crate::run) settled_last: Option<PhaseId>,
+    pub(in crate::run) batches_recorded: BTreeSet<u32>,
     /// Not folded: the caller tells it after each append, so that small documents are whole now and then.
     #[serde(skip)]
     pub behind: PatchDebt,
@@ -103,39 +96,7 @@ pub struct Run {
     #[serde(skip)]
     pub ids: IdTry,
     #[serde(skip)]
-    pub(super) derived: DerivedState,
-}
-
-/// Worked out from the rest of a run, and kept up to date for speed only.
-#[derive(Clone, Debug, Default)]
-pub(super) struct DerivedState {
-    pub(super) index: Arc<PlanIndex>,
-    /// How large the free-form state is.
-    pub(super) state_size: Size,
-    /// Phases that could start now, in the order in which they should.
-    pub(super) ready: BTreeSet<(u8, u8, usize)>,
-    pub(super) delayed: BTreeSet<(Timestamp, usize)>,
-    /// Phases that require something that is not there.
-    pub(super) unmet: BTreeSet<usize>,
-    pub(super) running: BTreeSet<usize>,
-    pub(super) in_doubt: BTreeSet<usize>,
-    /// Phases that wait for their probe.
-    pub(super) probing: BTreeSet<usize>,
-    /// Phases that others could take in hand now.
-    pub(super) for_others: BTreeSet<usize>,
-    /// Phases that wait for a person, or at which somebody else is at work.
-    pub(super) external: BTreeSet<usize>,
-    pub(super) with_error: BTreeSet<usize>,
-    /// Whether it is the turn of each phase.
-    pub(super) readiness: Vec<Readiness>,
-    /// Phases that will not be done, and those that consist of others whose turn has come.
-    pub(super) to_skip: BTreeSet<usize>,
-    pub(super) to_open: BTreeSet<usize>,
-    pub(super) batch_left: Vec<u32>,
-    pub(super) finished: usize,
-    /// Those of the finished ones that were skipped.
-    pub(super) skipped: usize,
-    pub(super) failed: usize,
+    pub(in crate::run) derived: DerivedState,
 }
 
 /// The changes since the last checkpoint.
@@ -149,145 +110,11 @@ pub(crate) struct Dirty {
 
 /// A checkpoint that is to be taken.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Due {
-    pub(super) triggers: Vec<Trigger>,
-    pub(super) phase: Option<PhaseId>,
+pub(in crate::run) struct Due {
+    pub(in crate::run) triggers: Vec<Trigger>,
+    pub(in crate::run) phase: Option<PhaseId>,
     /// It comes with a snapshot of the working tree, where there is one to be had.
-    pub(super) waits: bool,
-}
-
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a fact of its own, and any of them may hold beside the others"
-)]
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PhaseState {
-    pub status: PhaseStatus,
-    pub generation: Generation,
-    /// The number of the last attempt; 0 before the first.
-    pub attempts: u32,
-    /// Failures that count against the retries.
-    pub failures: u32,
-    /// Ends of attempts that we caused.
-    pub interruptions: u32,
-    /// Ends that nobody knows, since the last known one.
-    pub unknowns_in_a_row: u32,
-    pub attempt: Option<RunningAttempt>,
-    pub in_doubt: bool,
-    /// Left alone until a person orders a retry.
-    pub parked: bool,
-    pub not_before: Option<Timestamp>,
-    pub started_at: Option<Timestamp>,
-    pub ended_at: Option<Timestamp>,
-    pub duration_ms: Option<u64>,
-    pub note: Option<String>,
-    pub summary: Option<String>,
-    pub outputs: BTreeMap<String, String>,
-    pub commit_sha: Option<String>,
-    pub error: Option<PhaseError>,
-    /// The word of a person that the phase is done, where that is why it is.
-    #[serde(default)]
-    pub adopted: Option<AdoptedPhase>,
-    /// How the last attempt ended, as the next one is told it.
-    pub last_end: Option<Before>,
-    /// The snapshot before the first attempt of this generation.
-    pub base: Option<String>,
-    /// The files it writes are restored before the next attempt.
-    pub clean: bool,
-    /// It consists of others, and they may start.
-    pub opened: bool,
-    /// The evidence of the finished phase.
-    pub seen: Option<Box<Evidence>>,
-    /// Its probe has to speak before anything else happens to it.
-    pub probe: Option<ProbeDue>,
-    /// The artifacts of the finished phase.
-    pub artifacts: Vec<ArtifactSeen>,
-    /// Where it stands with the person or the worker it waits for.
-    pub external: Option<ExternalState>,
-    /// The remaining work as reported since it was begun, the newest last.
-    pub rounds: Vec<String>,
-    /// Processes that its last attempt left behind.
-    pub left_running: Vec<LeftRunning>,
-    /// The agent that does it, from its first attempt on.
-    pub agent: Option<Box<AgentState>>,
-    /// Whether what it requires is there.
-    #[serde(default)]
-    pub requirements: RequirementState,
-}
-
-/// A phase that was taken as done: by whose word, when, and why.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct AdoptedPhase {
-    pub by: String,
-    pub at: Timestamp,
-    /// The person's own words, where there are any.
-    pub reason: Option<String>,
-}
-
-/// The question that a due probe answers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum ProbeDue {
-    /// The attempt says that it is done.
-    AfterTheRun(Box<Claimed>),
-    /// The attempt was interrupted, or nobody knows how it ended.
-    BeforeARerun(Box<Claimed>),
-    /// The attempt was asked to end, and says that it is done.
-    AfterAStop(Box<Claimed>),
-    /// The attempt was cut short in the middle of an outward effect. If that is not there, this is its failure.
-    AfterACut(Box<(Claimed, PhaseError)>),
-}
-
-/// The reason of the last end, for the next attempt: the value of `ONWARD_RESUME_REASON`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Before {
-    Failed,
-    TimedOut,
-    CouldNotStart,
-    NeverRan,
-    Interrupted,
-    Unknown,
-    /// It was done, and is deliberately done anew.
-    Redone,
-    /// It asked for another plan, and there is one.
-    Replanned,
-    /// It was told to come back later.
-    Limited,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RunningAttempt {
-    pub number: Attempt,
-    pub epoch: u64,
-    pub boot: String,
-    /// It outlived the driver that started it.
-    pub adopted: bool,
-    /// None on a first attempt.
-    pub before: Option<Before>,
-    /// The commit that was checked out when it began.
-    pub head: Option<String>,
-    /// Other phases were at work meanwhile: a commit that appeared may be theirs.
-    pub beside_others: bool,
-    /// The snapshot from which its files are put back first.
-    pub clean: Option<String>,
-    /// The snapshot of what was there before that.
-    #[serde(default)]
-    pub kept: Option<String>,
-    /// A person wants it done once more: an end that nobody knows, or that we cause, is not asked about.
-    #[serde(default)]
-    pub redo: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PhaseStatus {
-    Pending,
-    Running,
-    /// A person has to decide.
-    Waiting,
-    Completed,
-    Failed,
-    Skipped,
-    Interrupted,
+    pub(in crate::run) waits: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -313,7 +140,7 @@ pub enum Ending {
 }
 
 impl Run {
-    pub(super) fn from_first(first: &Recorded) -> Option<Self> {
+    pub(in crate::run) fn from_first(first: &Recorded) -> Option<Self> {
         let Event::RunStarted(started) = &first.event else { return None };
         let mut run = Self {
             id: started.run.clone(),
@@ -497,79 +324,6 @@ impl Run {
     /// Whether there is work that a later start could do.
     pub fn is_unfinished(&self) -> bool {
         !self.archived && self.result != Some(RunResult::Completed)
-    }
-}
-
-impl PhaseState {
-    pub(super) fn new() -> Self {
-        Self {
-            status: PhaseStatus::Pending,
-            generation: Generation(1),
-            attempts: 0,
-            failures: 0,
-            interruptions: 0,
-            unknowns_in_a_row: 0,
-            attempt: None,
-            in_doubt: false,
-            parked: false,
-            not_before: None,
-            started_at: None,
-            ended_at: None,
-            duration_ms: None,
-            note: None,
-            summary: None,
-            outputs: BTreeMap::new(),
-            commit_sha: None,
-            error: None,
-            adopted: None,
-            last_end: None,
-            seen: None,
-            probe: None,
-            artifacts: Vec::new(),
-            external: None,
-            rounds: Vec::new(),
-            left_running: Vec::new(),
-            agent: None,
-            requirements: RequirementState::default(),
-            base: None,
-            clean: false,
-            opened: false,
-        }
-    }
-
-    /// Completed or skipped: nothing is left to do here.
-    pub fn is_finished(&self) -> bool {
-        matches!(self.status, PhaseStatus::Completed | PhaseStatus::Skipped)
-    }
-}
-
-impl Before {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Failed => "failed",
-            Self::TimedOut => "timed-out",
-            Self::CouldNotStart => "could-not-start",
-            Self::NeverRan => "never-ran",
-            Self::Interrupted => "interrupted",
-            Self::Unknown => "unknown",
-            Self::Redone => "redone",
-            Self::Replanned => "replanned",
-            Self::Limited => "rate-limited",
-        }
-    }
-}
-
-impl PhaseStatus {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Running => "running",
-            Self::Waiting => "waiting",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Skipped => "skipped",
-            Self::Interrupted => "interrupted",
-        }
     }
 }
 
