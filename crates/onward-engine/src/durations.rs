@@ -6,7 +6,7 @@ use onward_core::event::Recorded;
 use onward_core::id::PhaseId;
 use onward_core::run::Run;
 use onward_core::view::durations::{self, EndKind, ExpectedTime, PhaseDurations, RUNS_MAX};
-use onward_store::{DurationRow, Store, StoreError};
+use onward_store::{DurationRow, Inspection, StoreError};
 
 /// Phases of a plan for which it is looked how long they took: a look for each takes some microseconds.
 const PHASES_MAX: usize = 2_000;
@@ -24,7 +24,7 @@ pub(crate) fn row(plan: &str, recorded: &Recorded) -> Option<DurationRow> {
 }
 
 /// How long the phases of a run are expected to take, where that can be said.
-pub(crate) fn expected(store: &mut dyn Store, run: &Run) -> Result<BTreeMap<PhaseId, ExpectedTime>, StoreError> {
+pub(crate) fn expected(store: &mut dyn Inspection, run: &Run) -> Result<BTreeMap<PhaseId, ExpectedTime>, StoreError> {
     let mut by_key: BTreeMap<String, Option<ExpectedTime>> = BTreeMap::new();
     let mut expected = BTreeMap::new();
     for (phase, state) in run.phases().take(PHASES_MAX) {
@@ -43,7 +43,7 @@ pub(crate) fn expected(store: &mut dyn Store, run: &Run) -> Result<BTreeMap<Phas
 }
 
 /// How long the phases of a run took in all runs of its plan, by how they ended.
-pub(crate) fn of_phases(store: &mut dyn Store, run: &Run) -> Result<Vec<PhaseDurations>, StoreError> {
+pub(crate) fn of_phases(store: &mut dyn Inspection, run: &Run) -> Result<Vec<PhaseDurations>, StoreError> {
     let mut all = Vec::new();
     for (phase, _) in run.phases().take(PHASES_MAX) {
         let mut ends = BTreeMap::new();
@@ -57,7 +57,7 @@ pub(crate) fn of_phases(store: &mut dyn Store, run: &Run) -> Result<Vec<PhaseDur
     Ok(all)
 }
 
-fn ask(store: &mut dyn Store, run: &Run, key: &str, end: EndKind) -> Result<Option<ExpectedTime>, StoreError> {
+fn ask(store: &mut dyn Inspection, run: &Run, key: &str, end: EndKind) -> Result<Option<ExpectedTime>, StoreError> {
     let took = store.durations(&run.started.plan_path, key, end.as_str(), RUNS_MAX)?;
     Ok(ExpectedTime::of(&took))
 }

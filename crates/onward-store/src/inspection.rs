@@ -1,4 +1,4 @@
-//! Questions that only a check-up asks of a store, and the steps that only a repair takes.
+//! Questions that only a check-up or a forecast asks of a store, and the steps that only a repair takes.
 
 use onward_core::id::{CheckpointId, RunId};
 
@@ -9,7 +9,7 @@ use crate::{
     types::{DurationRow, Health},
 };
 
-/// A store that can be checked and repaired. No run needs any of it.
+/// A store that can be checked and repaired, and that knows how long attempts took. No run needs any of it.
 pub trait Inspection: Store {
     /// How the store itself is doing. Never fails: what goes wrong while looking is one of the alarms.
     fn health(&mut self) -> Health;
@@ -51,6 +51,9 @@ pub trait Inspection: Store {
 
     /// Makes the epochs of a run go on behind this one, which somebody had who drove it elsewhere.
     fn raise_epoch(&mut self, run: &RunId, epoch: u64) -> Result<(), StoreError>;
+
+    /// How long the newest attempts took at a phase of a plan that ended in this way, in all runs, the newest first.
+    fn durations(&mut self, plan: &str, phase: &str, ended: &str, max: usize) -> Result<Vec<u64>, StoreError>;
 
     /// How long the attempts of a run took, as it is kept beside its journal, in the order of the journal.
     fn durations_of(&mut self, run: &RunId) -> Result<Vec<DurationRow>, StoreError>;

@@ -90,9 +90,6 @@ pub trait Store: Send {
     /// at `after` is not read, only its hash.
     fn events(&mut self, run: &RunId, after: Seq, max: usize) -> Result<Vec<Record>, StoreError>;
 
-    /// How long the newest attempts took at a phase of a plan that ended in this way, in all runs, the newest first.
-    fn durations(&mut self, plan: &str, phase: &str, ended: &str, max: usize) -> Result<Vec<u64>, StoreError>;
-
     /// Checkpoints that fit the filter, the newest first, without their contents.
     fn checkpoints(&mut self, filter: CheckpointFilter<'_>, page: Page) -> Result<Vec<CheckpointRow>, StoreError>;
 

@@ -215,7 +215,7 @@ impl Onward {
         let run = self.load(&view.run)?;
         let checkpoints = self.log(Some(view.run.as_str()))?.1;
         let plan = serde_json::to_value(run.plan()).expect("a plan has only string keys");
-        let durations = durations::of_phases(self.store()?, &run)?;
+        let durations = durations::of_phases(self.inspection()?, &run)?;
         let removed = run.removed().filter(|(_, state)| state.is_finished() || state.attempts > 0);
         Ok(RunShown {
             view,

@@ -445,7 +445,7 @@ impl Onward {
             closed: elsewhere(world.limits_elsewhere(&run)),
         };
         // Without it nothing is expected, and that is all.
-        if let Ok(expected) = durations::expected(self.store()?, &run) {
+        if let Ok(expected) = durations::expected(self.inspection()?, &run) {
             reporter.update(&crate::Update::Expected(&expected));
         }
         let mut keeper = Keeper::new(project.store_folder(), run.seq.0);

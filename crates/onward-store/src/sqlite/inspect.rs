@@ -123,6 +123,10 @@ impl Inspection for SqliteStore {
         head::force(&path, &meta.head()).map_err(|error| StoreError::not_saved(path, &error))
     }
 
+    fn durations(&mut self, plan: &str, phase: &str, ended: &str, max: usize) -> Result<Vec<u64>, StoreError> {
+        self.newest_durations(plan, phase, ended, max)
+    }
+
     fn durations_of(&mut self, run: &RunId) -> Result<Vec<DurationRow>, StoreError> {
         self.durations_of_run(run)
     }

@@ -253,10 +253,6 @@ impl Store for SqliteStore {
         self.read_journal(run, after, max)
     }
 
-    fn durations(&mut self, plan: &str, phase: &str, ended: &str, max: usize) -> Result<Vec<u64>, StoreError> {
-        self.newest_durations(plan, phase, ended, max)
-    }
-
     fn checkpoints(&mut self, filter: CheckpointFilter<'_>, page: Page) -> Result<Vec<CheckpointRow>, StoreError> {
         self.list_checkpoints(filter, page)
     }

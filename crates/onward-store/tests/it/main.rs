@@ -4,6 +4,7 @@ mod chains;
 mod child;
 mod conformance;
 mod damage;
+mod durations;
 mod flush;
 mod folder;
 mod full;

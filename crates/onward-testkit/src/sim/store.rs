@@ -55,10 +55,6 @@ impl Store for FaultyStore {
         self.inner.create_run(new)
     }
 
-    fn durations(&mut self, plan: &str, phase: &str, ended: &str, max: usize) -> StoreAnswer<Vec<u64>> {
-        self.inner.durations(plan, phase, ended, max)
-    }
-
     fn runs(&mut self, filter: &RunFilter, page: Page) -> StoreAnswer<Vec<RunRow>> {
         self.inner.runs(filter, page)
     }

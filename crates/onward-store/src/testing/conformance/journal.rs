@@ -7,10 +7,9 @@ use super::{
     Fixture,
     kit::{SIZES, append, at, bodies, checkpoint, clauses, driven, entry, event, new_run, noise},
 };
-use crate::{CheckpointFilter, Consumed, DurationRow, Entry, Page, PruneList, RunFilter, Store, StoreError};
+use crate::{CheckpointFilter, Consumed, Entry, Page, RunFilter, StoreError};
 
 clauses![
-    the_newest_durations_come_first,
     what_is_appended_is_read_back,
     values_of_every_size_come_back,
     records_are_chained,
@@ -199,27 +198,4 @@ fn other_handles_see_an_append_at_once(fixture: &dyn Fixture) {
     assert_eq!(bodies(other.as_mut(), &run), [b"one"]);
     store.create_run(new_run("b")).expect("a new run");
     assert!(other.changed().expect("an answer"), "a new run is a change");
-}
-
-fn the_newest_durations_come_first(fixture: &dyn Fixture) {
-    let (mut store, first, lease) = driven(fixture);
-    let took = |seq, phase: &str, ms| DurationRow {
-        seq: Seq(seq),
-        plan: "p".to_owned(),
-        phase: phase.to_owned(),
-        ended: "done".to_owned(),
-        ms,
-    };
-    let entry_with = |durations| Entry { durations, ..entry(&[b"event"]) };
-    append(store.as_mut(), &lease, 0, entry_with(vec![took(1, "a", 11)])).expect("an append");
-    append(store.as_mut(), &lease, 1, entry_with(vec![took(2, "a", 12), took(2, "b", 7)])).expect("an append");
-    let ask = |store: &mut dyn Store, phase, max| store.durations("p", phase, "done", max).expect("a look");
-    assert_eq!(ask(fixture.open().as_mut(), "a", 9), [12, 11]);
-    assert_eq!(ask(store.as_mut(), "a", 1), [12]);
-    assert_eq!(ask(store.as_mut(), "b", 9), [7]);
-    assert_eq!(store.durations("p", "a", "failed", 9).expect("a look"), [0; 0]);
-    assert_eq!(store.durations("q", "a", "done", 9).expect("a look"), [0; 0]);
-    drop(lease);
-    store.prune(&PruneList { runs: vec![first], ..PruneList::default() }).expect("a prune");
-    assert_eq!(ask(store.as_mut(), "a", 9), [0; 0], "they go with their run");
 }

@@ -13,8 +13,7 @@ use crate::{
     error::StoreError,
     lease::{Holder, Lease, LeaseKind},
     types::{
-        CheckpointRow, DurationRow, Entry, Fold, KeyframeKept, NewCheckpoint, Page, Record, RunFilter, RunRow,
-        StoredCheckpoint,
+        CheckpointRow, Entry, Fold, KeyframeKept, NewCheckpoint, Page, Record, RunFilter, RunRow, StoredCheckpoint,
     },
 };
 
@@ -45,7 +44,6 @@ pub(super) struct MemoryRun {
     pub(super) fold: Option<Fold>,
     /// In the order in which they were posted.
     pub(super) inbox: Vec<Item>,
-    pub(super) durations: Vec<DurationRow>,
     pub(super) epoch: u64,
     pub(super) held: Option<Held>,
 }

@@ -107,7 +107,6 @@ impl Store for MemoryStore {
             pieces: Pieces::default(),
             fold: None,
             inbox: Vec::new(),
-            durations: Vec::new(),
             epoch: 0,
             held: None,
         };
@@ -125,15 +124,6 @@ impl Store for MemoryStore {
         Ok(rows)
     }
 
-    fn durations(&mut self, plan: &str, phase: &str, ended: &str, max: usize) -> Result<Vec<u64>, StoreError> {
-        let shared = lock(&self.shared);
-        let mut runs: Vec<_> = shared.runs.values().collect();
-        runs.sort_by_key(|run| std::cmp::Reverse(run.number));
-        let newest = runs.iter().flat_map(|run| run.durations.iter().rev());
-        let fitting = newest.filter(|row| row.plan == plan && row.phase == phase && row.ended == ended);
-        Ok(fitting.take(max).map(|row| row.ms).collect())
-    }
-
     fn append(&mut self, lease: &Lease, expected: Seq, entry: Entry) -> Result<Appended, StoreError> {
         check::entry(&entry, expected)?;
         let handle = Arc::clone(&self.shared);
@@ -148,7 +138,6 @@ impl Store for MemoryStore {
         for event in entry.events {
             run.add(id, event.at, event.actor, event.body);
         }
-        run.durations.extend(entry.durations);
         for consumed in entry.consumed {
             let item = run.inbox.iter_mut().find(|item| item.id == consumed.id);
             item.expect("it was found waiting above").answer(consumed.reply);
