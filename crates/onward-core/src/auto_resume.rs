@@ -50,6 +50,9 @@ pub fn verdict(run: &Run, boot_now: &str, now: Timestamp) -> KeepVerdict {
         }
         Some(StopReason::OnlyThat | StopReason::Rewind) => KeepVerdict::Leave("a person had something in mind with it"),
         Some(StopReason::Import) => KeepVerdict::Leave("it was imported, and nobody has driven it here yet"),
+        Some(StopReason::Budget) => {
+            KeepVerdict::Leave("its budget is used up, and a person decides whether there is more")
+        }
         Some(StopReason::Question) => KeepVerdict::Leave("it waits for an answer"),
         Some(StopReason::Requirement) => KeepVerdict::Leave("something that it requires is not there"),
         Some(StopReason::Waiting) => KeepVerdict::Leave("it waits for an approval or a report"),

@@ -172,7 +172,7 @@ pub struct ClosedElsewhere {
     pub told: bool,
 }
 
-/// How long a driver may wait and work.
+/// How long a driver may wait and work, and what the run may cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Bounds {
     /// The longest wait for a limit; none: as the plan says.
@@ -181,6 +181,9 @@ pub struct Bounds {
     /// Then it stops, whatever is left.
     #[serde(default)]
     pub deadline: Option<Timestamp>,
+    /// The largest cost of all agents of the run, all attempts ever; none: as an earlier start said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_nano_usd: Option<u64>,
 }
 
 impl Bounds {

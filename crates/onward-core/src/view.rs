@@ -16,6 +16,7 @@ use crate::failure::FailureCode;
 use crate::id::{PhaseId, RunId};
 use crate::plan::{Phase, shown_names};
 use crate::resume::{Finding, Weight};
+use crate::run::budgets::SharedBudget;
 use crate::run::context::ExpressionContext;
 use crate::run::replans::{Asked, Stage};
 use crate::run::{AdoptedPhase, PhaseState, PhaseStatus, Run, RunStatus, schedule};
@@ -79,6 +80,12 @@ pub struct StatusView {
     /// The cost of all agents, in dollars; none where no agent was at work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
+    /// The largest cost that `--budget` allows, in dollars.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget_usd: Option<f64>,
+    /// Budgets that are used up and keep a phase from being started, in words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub out_of_money: Vec<String>,
 }
 
 /// A time that is waited for.
@@ -361,6 +368,8 @@ pub fn status(run: &Run, alive: &Alive, warnings: Vec<String>) -> StatusView {
         retry_at: run.retry_at().filter(|_| seen == RunStatus::Paused),
         saved: saved_progress(run),
         cost_usd: run.cost_nano_usd().map(usd),
+        budget_usd: run.budget().and_then(|budget| budget.most.usd),
+        out_of_money: run.used_up_budgets().iter().map(SharedBudget::words).collect(),
     }
 }
 
@@ -517,6 +526,9 @@ pub fn why(run: &Run, phase: &Phase, state: &PhaseState) -> WillRun {
     if !blocked.is_empty() {
         return WillRun::new(&phase.id, None, blocked);
     }
+    if let Some(budget) = run.out_of_money(phase).filter(|_| state.attempt.is_none()) {
+        return answer(None, budget.words());
+    }
     answer(Some(NextStep::Run), reason_to_run(run, phase, state))
 }
 
@@ -536,6 +548,10 @@ fn blocked_by(run: &Run, need: &PhaseId) -> Option<String> {
     let state = run.phase_state(need)?;
     if state.in_doubt {
         return Some(format!("it needs {need}, which is in doubt"));
+    }
+    let phase = run.plan().phase(need).filter(|_| !state.is_finished() && state.attempt.is_none());
+    if phase.is_some_and(|phase| run.out_of_money(phase).is_some()) {
+        return Some(format!("it needs {need}, for which no money is left"));
     }
     state.parked.then(|| format!("it needs {need}, which is parked"))
 }

@@ -158,10 +158,10 @@ const MEANING: &[Row] = &[
         "`agent.worktree: own`",
     ),
     (
-        Code::NotYetSupported,
-        "onward: 1\nlimits:\n  l: { budget: { usd: 5 } }\nphases: { a: { run: x, limits: l } }",
+        Code::BadValue,
+        "onward: 1\nlimits:\n  l: { budget: { usd: 5 }, scope: user }\nphases: { a: { run: x, limits: l } }",
         3,
-        "`limits.budget`",
+        "scope: run",
     ),
     (Code::NotYetSupported, "onward: 1\nreplan: { tasks-max: 5 }\nphases: { a: { run: x } }", 2, "`replan.tasks-max`"),
     (Code::NotYetSupported, "onward: 1\nphases:\n  a: { run: x, replan: { tasks-max: 5 } }", 3, "`replan.tasks-max`"),

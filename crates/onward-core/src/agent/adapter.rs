@@ -43,6 +43,15 @@ impl Adapter {
         }
     }
 
+    /// Whether it says what it costs; what it does not say, no budget in dollars counts.
+    pub fn tells_its_cost(&self) -> bool {
+        match self {
+            Self::ClaudeCode => true,
+            Self::Codex => false,
+            Self::Declared(agent) => agent.cost.is_some(),
+        }
+    }
+
     /// The keys of the block that this client has no means for. A plan that uses one would not get what it says.
     pub fn unsupported(&self, work: &AgentWork) -> Vec<&'static str> {
         let claude = *self == Self::ClaudeCode;

@@ -76,6 +76,8 @@ pub enum StopReason {
     Rewind,
     /// All that is left waits for a limit, and nobody wants to wait for it.
     Limit,
+    /// All that is left waits for money: a budget is used up.
+    Budget,
     /// The time that the driver was given is over.
     Deadline,
     /// Somebody asked it to start nothing more.
@@ -92,7 +94,7 @@ impl StopReason {
     /// Whether a run that stopped for this reason counts as paused.
     pub fn is_a_pause(self) -> bool {
         match self {
-            Self::Limit | Self::Deadline | Self::Pause => true,
+            Self::Limit | Self::Budget | Self::Deadline | Self::Pause => true,
             Self::Interrupt
             | Self::SessionEnd
             | Self::Hangup

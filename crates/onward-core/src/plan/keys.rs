@@ -390,7 +390,7 @@ pub(super) static LIMIT_KEYS: Keys = Keys::of(
     &[
         field("max-parallel", POSITIVE, "Phases that draw on it at once.").example("2"),
         field("rate", Rate, "Starts within a sliding window.").example("60/1m"),
-        field("budget", BUDGET, "The largest cost of all of them.").example("{ usd: 20 }").not_yet(),
+        field("budget", BUDGET, "The largest cost of all of them, in one run.").example("{ usd: 20 }"),
         field("detect", Mapping(&DETECT), "How a hit is recognised.").example("{ exit-codes: [75] }"),
         field("when-limited", Choice(WhenLimited::WORDS), "The answer to a hit.").default("wait").example("pause"),
         field("max-wait", Duration, "The longest wait; a reset beyond it pauses the run.").default("6h").example("30m"),

@@ -16,6 +16,7 @@ pub(crate) const COMBINATIONS_MAX: usize = 10_000;
 
 pub(super) fn check(root: &Node, faults: &mut Vec<Diagnostic>) {
     notices(root, faults);
+    budgets(root, faults);
     for key in ["phases", "finally"] {
         for entry in root.get(key).map(Node::entries).unwrap_or_default() {
             phase(entry, faults);
@@ -39,6 +40,19 @@ fn notices(root: &Node, faults: &mut Vec<Diagnostic>) {
             let fault = Diagnostic::error(Code::BadValue, "`webhook` is no address of the web");
             faults.push(fault.at(webhook.place).help("it begins with `https://`, or is a variable: `${{ env.NAME }}`"));
         }
+    }
+}
+
+/// A cost is counted in each run by itself, while a hit is told to all of a scope.
+fn budgets(root: &Node, faults: &mut Vec<Diagnostic>) {
+    for limit in root.get("limits").map(Node::entries).unwrap_or_default() {
+        let wider = limit.value.entry("scope").filter(|entry| matches!(entry.value.text(), Some("project" | "user")));
+        let Some(scope) = wider.filter(|_| limit.value.get("budget").is_some()) else { continue };
+        let (name, wide) = (&limit.key, scope.value.text().unwrap_or_default());
+        let message =
+            format!("the budget of the limit `{name}` is that of one run, and cannot have the scope `{wide}`");
+        let fault = Diagnostic::error(Code::BadValue, message).at(scope.place);
+        faults.push(fault.help("write `scope: run`, or leave `scope` out"));
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::budgets::SharedBudget;
 use crate::id::PhaseId;
 use crate::plan::{Budget, Limit, LossKind, Phase, Rate, globs};
 use crate::rate_limit::RecognisedLimit;
@@ -121,9 +122,7 @@ pub enum Obstacle {
         until: Timestamp,
     },
     /// The money, or the tokens, are used up. Time does not help.
-    Budget {
-        name: String,
-    },
+    Budget(SharedBudget),
 }
 
 impl Pools<'_> {
@@ -149,10 +148,9 @@ impl Pools<'_> {
 
     fn spent(&self, candidate: &Claim<'_>) -> Option<Obstacle> {
         self.of_pools(candidate).find_map(|(name, limit, usage)| {
-            let (budget, spent) = (limit?.budget?, usage?.spent);
-            let money = budget.usd.zip(spent.usd).is_some_and(|(most, so_far)| so_far >= most);
-            let tokens = budget.tokens.zip(spent.tokens).is_some_and(|(most, so_far)| so_far >= most);
-            (money || tokens).then(|| Obstacle::Budget { name: name.to_owned() })
+            let (most, spent) = (limit?.budget?, usage?.spent);
+            let shared = SharedBudget { limit: Some(name.to_owned()), most, spent };
+            shared.is_used_up().then_some(Obstacle::Budget(shared))
         })
     }
 
@@ -220,7 +218,7 @@ impl Obstacle {
             | Obstacle::Lock { .. }
             | Obstacle::Writes { .. }
             | Obstacle::Pool { .. }
-            | Obstacle::Budget { .. } => None,
+            | Obstacle::Budget(_) => None,
         }
     }
 
@@ -232,7 +230,7 @@ impl Obstacle {
             | Obstacle::Lock { .. }
             | Obstacle::Writes { .. }
             | Obstacle::Pool { .. } => true,
-            Obstacle::Rate { .. } | Obstacle::Closed { .. } | Obstacle::Budget { .. } => false,
+            Obstacle::Rate { .. } | Obstacle::Closed { .. } | Obstacle::Budget(_) => false,
         }
     }
 
@@ -252,7 +250,7 @@ impl Obstacle {
             Obstacle::Closed { name, until } => {
                 format!("the limit {name} was hit; it opens in {}", words::countdown(*until, now))
             }
-            Obstacle::Budget { name } => format!("the budget of the limit {name} is used up"),
+            Obstacle::Budget(shared) => shared.words(),
         }
     }
 }

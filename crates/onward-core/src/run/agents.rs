@@ -57,6 +57,13 @@ impl AgentState {
         self.tries.iter().filter(|one| one.signature == signature).count()
     }
 
+    /// Turns, tokens and cost of one more attempt.
+    fn take(&mut self, ended: &AgentEnded) {
+        self.turns = self.turns.saturating_add(ended.turns);
+        self.tokens = self.tokens.saturating_add(ended.tokens);
+        self.cost_nano_usd = self.cost_nano_usd.saturating_add(ended.cost_nano_usd);
+    }
+
     fn remember(&mut self, one: FailedTry) {
         if self.tries.len() >= TRIES_KEPT_MAX {
             self.tries.remove(0);
@@ -101,6 +108,13 @@ pub(super) fn spent(phase: &Phase, agent: Option<&AgentState>) -> Option<PhaseEr
         let (spent, limit) = (usd(agent.cost_nano_usd), usd(limit));
         PhaseError { code: FailureCode::Budget, message: format!("it cost ${spent:.4}, and may cost ${limit:.4}") }
     })
+}
+
+/// The same, with an attempt that is not folded in yet.
+pub(super) fn spent_with(phase: &Phase, agent: Option<&AgentState>, ended: &AgentEnded) -> Option<PhaseError> {
+    let mut agent = agent.cloned().unwrap_or_default();
+    agent.take(ended);
+    spent(phase, Some(&agent))
 }
 
 /// Whether an end like this is followed by a new session without being a failure.
@@ -160,6 +174,8 @@ impl Run {
         let Some(ended) = ended else { return };
         self.session_is(ended.session.as_ref());
         let failed = error.cloned().or_else(|| super::decide::agent_failure(outcome, ended));
+        let for_shared_money = self.ended_for_shared_money(&self.started.plan.phases[self.at(phase)], ended);
+        self.spent_of_the_limits(phase, ended);
         self.change(phase, |state| {
             let agent = state.agent.get_or_insert_default();
             if ended.session.is_some() {
@@ -168,10 +184,8 @@ impl Run {
             if ended.model.is_some() {
                 agent.model.clone_from(&ended.model);
             }
-            agent.turns = agent.turns.saturating_add(ended.turns);
-            agent.tokens = agent.tokens.saturating_add(ended.tokens);
+            agent.take(ended);
             agent.session_tokens = ended.session_tokens.unwrap_or(agent.session_tokens);
-            agent.cost_nano_usd = agent.cost_nano_usd.saturating_add(ended.cost_nano_usd);
             agent.how = Some(ended.how.clone());
             let handed_off = hands_off(&ended.how, Some(agent));
             let (full, lost) = (ended.how == AgentHow::Exhausted, ended.how == AgentHow::SessionUnknown);
@@ -180,7 +194,7 @@ impl Run {
                 agent.hand_offs += u32::from(full);
                 agent.lost_sessions += u32::from(lost);
             }
-            if handed_off {
+            if handed_off || for_shared_money {
                 state.failures = state.failures.saturating_sub(1);
             } else if let Some(error) = failed {
                 agent.remember(FailedTry::of(attempt, &error));

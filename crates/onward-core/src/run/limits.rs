@@ -28,6 +28,8 @@ pub struct LimitState {
     pub(super) deadline: Option<Timestamp>,
     /// When a run that was paused should be started again, where that is known.
     pub retry_at: Option<Timestamp>,
+    /// The largest cost of all agents of the run; it stays until a start gives another one.
+    pub(super) budget_nano_usd: Option<u64>,
 }
 
 /// The limit that was hit, or the phase where it draws on no limit.
@@ -58,6 +60,7 @@ impl LimitState {
 impl Run {
     pub(super) fn bounds_told(&mut self, bounds: &Bounds) {
         (self.limits.wait_limit, self.limits.deadline) = (bounds.wait_limit, bounds.deadline);
+        self.limits.budget_nano_usd = bounds.budget_nano_usd.or(self.limits.budget_nano_usd);
         self.limits.retry_at = None;
     }
 

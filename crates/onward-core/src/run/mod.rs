@@ -7,6 +7,7 @@
 pub mod admission;
 pub mod agents;
 mod apply;
+pub mod budgets;
 pub mod cache;
 mod compound;
 pub mod context;

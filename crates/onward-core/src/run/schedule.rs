@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::admission::{Claim, Obstacle, Pools, rate_opens};
+use super::budgets::{SharedBudget, is_an_agents};
 use super::limits::Who;
 use super::settle::{delayed, may_start, ready};
 use super::skip_and_expand::has_a_place;
@@ -56,6 +57,8 @@ fn side_by_side(run: &Run) -> usize {
 struct ReadyScan<'a> {
     run: &'a Run,
     pools: Option<Pools<'a>>,
+    /// The budget of the run, if it is used up.
+    money: Option<SharedBudget>,
     /// The obstacle of each class that was judged.
     judged: BTreeMap<u32, Option<Obstacle>>,
     now: Timestamp,
@@ -63,10 +66,13 @@ struct ReadyScan<'a> {
 
 impl<'a> ReadyScan<'a> {
     fn new(run: &'a Run, now: Timestamp) -> Self {
-        Self { run, pools: None, judged: BTreeMap::new(), now }
+        Self { run, pools: None, money: run.budget().filter(SharedBudget::is_used_up), judged: BTreeMap::new(), now }
     }
 
     fn obstacle(&mut self, at: usize) -> Option<Obstacle> {
+        if let Some(budget) = self.out_of_money(at) {
+            return Some(Obstacle::Budget(budget));
+        }
         let class = self.run.derived.index.class[at];
         if class == FREE {
             return None;
@@ -75,6 +81,13 @@ impl<'a> ReadyScan<'a> {
         let pools = self.pools.get_or_insert_with(|| pools(run));
         let judge = || pools.obstacle(&Claim::of(&run.plan().phases[at], None), now);
         self.judged.entry(class).or_insert_with(judge).clone()
+    }
+}
+
+impl ReadyScan<'_> {
+    /// The budget of the run keeps agents alone, whatever class they are of.
+    fn out_of_money(&self, at: usize) -> Option<SharedBudget> {
+        self.money.clone().filter(|_| is_an_agents(&self.run.plan().phases[at]))
     }
 }
 
@@ -117,6 +130,9 @@ pub fn held_up(run: &Run, phase: &Phase, state: &PhaseState, now: Timestamp) -> 
         let what = if limited(run, phase) { "a limit was hit; it is tried again" } else { "it is tried again" };
         return Some(format!("{what} in {}", crate::words::countdown(until, now)));
     }
+    if let Some(budget) = run.out_of_money(phase) {
+        return Some(budget.words());
+    }
     let at_work = at_work(run).map(|at| as_a_part(run, at)).collect();
     let pools = Pools { at_work, ..pools(run) };
     pools.obstacle(&as_a_part(run, run.at(&phase.id)), now).map(|obstacle| obstacle.words(now))
@@ -145,22 +161,31 @@ pub(super) fn wake(run: &Run, now: Timestamp) -> Option<Timestamp> {
     opens.chain(retries).min()
 }
 
-/// The run is paused where all that is left waits for limits, and nobody wants to wait for those.
+/// The run is paused where all that is left waits for money, or for limits for which nobody wants to wait.
 pub(super) fn pause(run: &Run, now: Timestamp) -> Option<Event> {
     let closed = run.limits.usage.values().any(|usage| usage.closed_until.is_some_and(|until| until > now));
-    if (run.limits.rows.is_empty() && !closed) || !run.derived.running.is_empty() || !may_start(run) {
+    let limited = !run.limits.rows.is_empty() || closed || run.has_shared_budgets();
+    if !limited || !run.derived.running.is_empty() || !may_start(run) {
         return None;
     }
     let mut look = ReadyScan::new(run, now);
-    let mut until: Option<Timestamp> = None;
+    let (mut until, mut money): (Option<Timestamp>, bool) = (None, false);
     let mut seen = BTreeSet::new();
     for at in ready(run) {
+        if look.out_of_money(at).is_some() {
+            money = true;
+            continue;
+        }
         let class = run.derived.index.class[at];
         if class != FREE && !seen.insert(class) {
             continue;
         }
         // What may start now, or waits for something else, is no reason to leave; what others have taken is none to stay.
         let obstacle = look.obstacle(at)?;
+        if matches!(obstacle, Obstacle::Budget(_)) {
+            money = true;
+            continue;
+        }
         if obstacle.is_somebody_at_work() {
             continue;
         }
@@ -168,11 +193,16 @@ pub(super) fn pause(run: &Run, now: Timestamp) -> Option<Event> {
         until = Some(until.map_or(closed, |known| known.min(closed)));
     }
     for (time, at) in delayed(run) {
+        if matches!(look.obstacle(at), Some(Obstacle::Budget(_))) {
+            money = true;
+            continue;
+        }
         let row = run.limits.row(&Who::Phase(run.plan().phases[at].id.clone()))?;
         let closed = not_waited_for(run, time, std::iter::empty(), row.since, now)?;
         until = Some(until.map_or(closed, |known| known.min(closed)));
     }
-    until.map(|until| Event::RunPaused { reason: StopReason::Limit, until: Some(until) })
+    let limit = until.map(|until| Event::RunPaused { reason: StopReason::Limit, until: Some(until) });
+    limit.or_else(|| money.then_some(Event::RunPaused { reason: StopReason::Budget, until: None }))
 }
 
 fn paused_by_a_closed_limit(run: &Run, obstacle: Obstacle, now: Timestamp) -> Option<Timestamp> {
@@ -246,7 +276,8 @@ pub fn awaited(run: &Run, now: Timestamp) -> Option<Awaited> {
     }
     let mut look = ReadyScan::new(run, now);
     let mut seen = BTreeSet::from([FREE]);
-    let classes = ready(run).filter(|&at| seen.insert(run.derived.index.class[at]));
+    let classes = ready(run).filter(|&at| run.out_of_money(&run.plan().phases[at]).is_none());
+    let classes = classes.filter(|&at| seen.insert(run.derived.index.class[at]));
     let closed = classes.filter_map(|at| look.obstacle(at).and_then(opens)).min();
     let later = delayed(run).filter(|(time, _)| *time > now).map(|(until, at)| of_itself(run, at, until)).min();
     closed.into_iter().chain(later).min()
@@ -275,6 +306,6 @@ fn opens(obstacle: Obstacle) -> Option<Awaited> {
         | Obstacle::Lock { .. }
         | Obstacle::Writes { .. }
         | Obstacle::Pool { .. }
-        | Obstacle::Budget { .. } => None,
+        | Obstacle::Budget(_) => None,
     }
 }

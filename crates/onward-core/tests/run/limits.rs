@@ -147,7 +147,7 @@ fn at_once_again_and_again_is_not_at_once() {
 /// starts it too early is told the same time again.
 #[test]
 fn a_run_that_may_not_wait_is_paused_when_nothing_else_is_left() {
-    let no_wait = Bounds { wait_limit: Some(Duration::ZERO), deadline: None };
+    let no_wait = Bounds { wait_limit: Some(Duration::ZERO), ..Bounds::default() };
     let mut story = driven(POOL, no_wait);
     story.exit("x", 75, "retry-after: 30\n");
     assert_eq!(story.run.ending(), None, "free is at work");
@@ -215,7 +215,7 @@ fn what_another_run_says_of_years_ahead_is_not_believed() {
 fn a_deadline_pauses_the_run() {
     let start: Timestamp = "2026-11-15T12:00:00Z".parse().expect("a time");
     let deadline = Some(start + SignedDuration::from_secs(10));
-    let mut story = driven(POOL, Bounds { wait_limit: None, deadline });
+    let mut story = driven(POOL, Bounds { deadline, ..Bounds::default() });
     assert!(run::wanted(&story.run, story.now).contains(&Effect::WakeAt(story.in_seconds(10))));
     let events = story.seconds_later(10);
     let StopRequest::Deadline = story.run.stop.expect("it is told to stop").0 else { panic!("{:?}", story.run.stop) };
@@ -407,7 +407,7 @@ phases:
 #[test]
 fn the_first_limit_to_open_is_worth_coming_back_for() {
     let plan = "onward: 1\nname: demo\nlimits: { one: {}, two: {} }\nphases:\n  a: { limits: [one], run: x }\n  b: { limits: [two], run: x }\n";
-    let mut story = driven(plan, Bounds { wait_limit: Some(Duration::ZERO), deadline: None });
+    let mut story = driven(plan, Bounds { wait_limit: Some(Duration::ZERO), ..Bounds::default() });
     story.exit("a", 75, "retry-after: 30\n");
     story.exit("b", 75, "retry-after: 60\n");
     assert_eq!((story.run.status(), story.run.retry_at()), (RunStatus::Paused, Some(story.in_seconds(30))));
@@ -475,7 +475,8 @@ fn news_of_other_runs() {
 fn a_deadline_with_nothing_left_to_do() {
     let start: Timestamp = "2026-11-15T12:00:00Z".parse().expect("a time");
     let deadline = Some(start + SignedDuration::from_secs(10));
-    let mut story = driven("onward: 1\nname: demo\nphases:\n  a: { run: x }\n", Bounds { wait_limit: None, deadline });
+    let mut story =
+        driven("onward: 1\nname: demo\nphases:\n  a: { run: x }\n", Bounds { deadline, ..Bounds::default() });
     story.now = story.in_seconds(10);
     let events = story.exit("a", 0, "");
     assert!(!events.iter().any(|event| matches!(event, Event::StopAsked { .. })), "{events:?}");
@@ -486,7 +487,7 @@ fn a_deadline_with_nothing_left_to_do() {
 /// coming back; once it is over there is nothing to pause.
 #[test]
 fn a_pause_by_hand_keeps_the_time() {
-    let no_wait = Bounds { wait_limit: Some(Duration::ZERO), deadline: None };
+    let no_wait = Bounds { wait_limit: Some(Duration::ZERO), ..Bounds::default() };
     let mut story = driven("onward: 1\nname: demo\nphases:\n  a: { run: x }\n", no_wait);
     story.exit("a", 75, "retry-after: 30\n");
     let reset = story.in_seconds(30);

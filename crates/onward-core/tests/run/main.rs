@@ -3,6 +3,7 @@
 mod agents;
 mod auto_resume;
 mod brief;
+mod budgets;
 #[path = "../common/mod.rs"]
 mod common;
 mod compound;

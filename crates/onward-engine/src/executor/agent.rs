@@ -8,7 +8,7 @@ use onward_core::brief::brief;
 use onward_core::event::usd;
 use onward_core::id::Attempt;
 use onward_core::plan::Phase;
-use onward_core::run::{Run, agents};
+use onward_core::run::{Run, agents, budgets};
 
 use super::shell::{StartOrders, fill_for, top};
 use crate::attendant::{AfterSuccess, ClientOrders, open_plain};
@@ -49,7 +49,8 @@ pub(super) fn orders(project: &Project, run: &Run, phase: &Phase, attempt: Attem
     };
     let args = work.args.iter().map(filled).collect::<Result<Vec<_>, _>>()?;
     let env = work.env.iter().map(|(name, value)| Ok((name.clone(), filled(value)?)));
-    let work = AgentWork { args, env: env.collect::<Result<Vec<_>, String>>()?, ..work.clone() };
+    let budget = budgets::told(run, phase, work.budget);
+    let work = AgentWork { args, env: env.collect::<Result<Vec<_>, String>>()?, budget, ..work.clone() };
     let state = run.phase_state(&phase.id).and_then(|state| state.agent.as_deref()).cloned().unwrap_or_default();
     let session = state.session.clone().unwrap_or_default();
     let top = top(project, run);

@@ -519,7 +519,7 @@ impl Unfinished {
             choices: request.choices.iter().map(|(phase, choice)| (PhaseId::new(phase), *choice)).collect(),
             head: None,
             resumption,
-            bounds: Bounds::default(),
+            bounds: Bounds { budget_nano_usd: request.budget_nano_usd, ..Bounds::default() },
             closed: Vec::new(),
         };
         Ok(run::preview(&self.run, &begin, Timestamp::now())?)

@@ -9,3 +9,4 @@ pub(crate) mod open_question;
 pub(crate) mod prepared_plan;
 mod requirements;
 pub(crate) mod starting;
+mod uncounted;

@@ -45,6 +45,7 @@ use crate::redact::input_key::{KeptKey, keep_key};
 use crate::start::findings::{Going, Unfinished};
 use crate::start::meant_work::unfinished_statuses;
 use crate::start::prepared_plan::PreparedPlan;
+use crate::start::uncounted;
 use crate::sys::file_lock::{LOCK_LOOK_EVERY, exclusive};
 use crate::sys::process;
 use crate::sys::stop;
@@ -78,6 +79,8 @@ pub struct Request {
     pub wait_limit: Option<Duration>,
     /// How long the run may take.
     pub deadline: Option<Duration>,
+    /// The largest cost of all its agents; none: as an earlier start said.
+    pub budget_nano_usd: Option<u64>,
     /// The agent that does the phases of a plan in Markdown.
     pub agent: Option<String>,
     /// Where no run is named, those that are meant by what they are about.
@@ -441,12 +444,16 @@ impl Onward {
             bounds: Bounds {
                 wait_limit: request.wait_limit,
                 deadline: request.deadline.map(|allowed| wait_limits::deadline(Timestamp::now(), allowed)),
+                budget_nano_usd: request.budget_nano_usd,
             },
             closed: elsewhere(world.limits_elsewhere(&run)),
         };
         // Without it nothing is expected, and that is all.
         if let Ok(expected) = durations::expected(self.inspection()?, &run) {
             reporter.update(&crate::Update::Expected(&expected));
+        }
+        for note in uncounted::notes(&project, &run, request) {
+            reporter.update(&crate::Update::Note(&note));
         }
         let mut keeper = Keeper::new(project.store_folder(), run.seq.0);
         let (actor, mut run) = (actor(), run);

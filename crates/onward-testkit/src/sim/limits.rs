@@ -45,7 +45,7 @@ pub(super) fn bounds(machine: &mut Machine, start: u32) -> Bounds {
     let wait_limit = machine.dice.percent(20).then(|| Duration::from_secs(machine.dice.below(3) * 60));
     let seconds = i64::try_from(machine.dice.below(200)).expect("small");
     let deadline = machine.dice.percent(10).then(|| machine.now + SignedDuration::from_secs(seconds));
-    Bounds { wait_limit, deadline }
+    Bounds { wait_limit, deadline, budget_nano_usd: None }
 }
 
 /// Now and then another run has hit a limit.

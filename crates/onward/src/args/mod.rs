@@ -42,4 +42,4 @@ pub(crate) use share::{
 pub(crate) use start::{Damaged, ResumeArgs, RunArgs, StartArgs};
 pub(crate) use steer::{AdoptArgs, ApproveArgs, ArchiveArgs, HaltArgs, SteerArgs};
 pub(crate) use values::{AnswerForm, Json};
-use values::{key_and_value, span};
+use values::{dollars, key_and_value, span};

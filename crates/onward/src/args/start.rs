@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use onward_core::event::Orphans;
 use onward_engine::PlanFrom;
 
-use super::{key_and_value, span};
+use super::{dollars, key_and_value, span};
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
@@ -78,6 +78,9 @@ pub(crate) struct StartArgs {
     /// Pause the run after this time, such as 3h or 90m.
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub(crate) deadline: Option<Duration>,
+    /// Start no further agent once all agents of the run have cost this much; stays with the run until another is given.
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    pub(crate) budget: Option<u64>,
     /// Wait at most this long for a rate limit; 0 does not wait.
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub(crate) wait_limit: Option<Duration>,

@@ -3,6 +3,10 @@
 use std::time::Duration;
 
 use clap::Args;
+use onward_core::event::nano_usd;
+
+/// Above this somebody has mistyped.
+const DOLLARS_MAX: f64 = 1_000_000.0;
 
 /// The form of an answer.
 #[derive(Clone, Copy, Debug, Args)]
@@ -32,6 +36,14 @@ pub(super) fn span(text: &str) -> Result<Duration, String> {
     }
     onward_core::document::units::duration(text)
         .map_err(|_| "a time is given with its unit, as 90s, 30m or 3h".to_owned())
+}
+
+/// Dollars, in the unit in which costs are kept: `5`, `2.50`, `$10`.
+pub(super) fn dollars(text: &str) -> Result<u64, String> {
+    let plain = text.strip_prefix('$').unwrap_or(text);
+    let is_plain = plain.starts_with(|first: char| first.is_ascii_digit()) && !plain.contains(['e', 'E']);
+    let amount = plain.parse::<f64>().ok().filter(|amount| is_plain && *amount <= DOLLARS_MAX);
+    amount.map(nano_usd).ok_or_else(|| format!("it is given in dollars, as 5 or 2.50, up to {DOLLARS_MAX}"))
 }
 
 pub(super) fn key_and_value(text: &str) -> Result<(String, String), String> {

@@ -285,6 +285,7 @@ fn request(want: Want, plan: Option<PathBuf>, args: &args::StartArgs) -> Result<
         replan_limits: if args.force_replan { ReplanLimits::Waived } else { ReplanLimits::Hold },
         wait_limit: args.wait_limit,
         deadline: args.deadline,
+        budget_nano_usd: args.budget,
         agent: args.agent.clone(),
         query: RunQuery::default(),
     })

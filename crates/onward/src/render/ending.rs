@@ -74,7 +74,11 @@ pub(super) fn last_words(finished: &Finished, begun: Option<Timestamp>) -> Strin
                 StopReason::DriverGone => "was stopped after a failure",
                 StopReason::Rewind => "was rewound",
                 StopReason::Import => "was taken over from a file",
-                StopReason::Limit | StopReason::Deadline | StopReason::Pause | StopReason::Cancel => {
+                StopReason::Limit
+                | StopReason::Budget
+                | StopReason::Deadline
+                | StopReason::Pause
+                | StopReason::Cancel => {
                     return limits::last_words(run, reason);
                 }
                 StopReason::Waiting => "waits for others",

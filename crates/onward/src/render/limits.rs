@@ -54,10 +54,22 @@ pub(super) fn last_words(run: &Run, reason: StopReason) -> String {
     if reason == StopReason::Cancel {
         return format!("{sign} run {id} was cancelled and archived, {done}\n");
     }
+    if reason == StopReason::Budget {
+        return out_of_money(run);
+    }
     let why = match (reason, run.retry_at()) {
         (StopReason::Deadline, _) => "its time is over".to_owned(),
         (_, Some(until)) => format!("the limit opens at {until}"),
         (_, None) => "nothing more is started".to_owned(),
     };
     format!("{sign} run {id} is paused, {done}: {why}\ngo on with  {}\n", safe::line(&view::resume_command(&run.id)))
+}
+
+fn out_of_money(run: &Run) -> String {
+    let id = safe::line(run.id.as_str());
+    let used_up = run.used_up_budgets();
+    let why: Vec<String> = used_up.iter().map(|budget| safe::line(&budget.words())).collect();
+    let more = if used_up.iter().any(|budget| budget.limit.is_none()) { " --budget USD" } else { "" };
+    let (sign, done) = (paint::doubtful("■"), view::progress(run));
+    format!("{sign} run {id} is paused, {done}: {}\ngo on with  onward resume {id}{more}\n", why.join("; "))
 }

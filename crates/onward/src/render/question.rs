@@ -123,6 +123,7 @@ fn how(by: StopReason) -> &'static str {
         StopReason::Rewind => "rewound",
         StopReason::Import => "taken over from a file",
         StopReason::Limit => "a limit was hit",
+        StopReason::Budget => "its budget was used up",
         StopReason::Deadline => "its time was over",
         StopReason::Pause => "paused",
         StopReason::Cancel => "cancelled",

@@ -313,7 +313,7 @@ pub(crate) fn exit_code(ending: Ending) -> u8 {
             StopReason::Requirement => exit::REFUSED,
             StopReason::Waiting => exit::WAITING,
             StopReason::OnlyThat | StopReason::Rewind | StopReason::Import => exit::DONE,
-            StopReason::Limit | StopReason::Deadline | StopReason::Pause => exit::PAUSED,
+            StopReason::Limit | StopReason::Budget | StopReason::Deadline | StopReason::Pause => exit::PAUSED,
             StopReason::DriverGone | StopReason::Cancel => exit::FAILED,
         },
     }

@@ -20,6 +20,12 @@ pub(crate) fn status(view: &StatusView, now: Timestamp) -> String {
     for warning in &view.warnings {
         let _ = writeln!(out, "{} {}", paint::doubtful("warning:"), safe::line(warning));
     }
+    if let Some(budget) = view.budget_usd {
+        let _ = writeln!(out, "agents cost ${:.2} of ${budget:.2}", view.cost_usd.unwrap_or(0.0));
+    }
+    for words in &view.out_of_money {
+        let _ = writeln!(out, "{}", safe::line(words));
+    }
     if let Some(waiting) = &view.waiting {
         let _ = writeln!(out, "{}", limits::awaited_words(&waiting.what, waiting.until, now));
     }

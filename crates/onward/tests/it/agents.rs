@@ -90,6 +90,44 @@ fn a_feature_through_limits_a_kill_and_a_false_done() {
     project.ran_once(["ship"]);
 }
 
+/// A budget for the whole run: the client is told what is left of it, no further agent is started once it is used up, and the run
+/// is paused. It stays on record over a kill, and a start with more goes on in the same session.
+#[test]
+fn a_budget_of_the_run() {
+    let project = with_agent(&[
+        "init s1; fails s1 'a mistake' 0.4\n",
+        "init s1; hold; exit 9\n",
+        "init s1; echo '{\"type\":\"result\",\"subtype\":\"error_max_budget_usd\",\"is_error\":true,\"session_id\":\"s1\",\"num_turns\":1,\"total_cost_usd\":0.6}'; exit 1\n",
+        "init s1; echo ok > login.html; ends s1 Done. 0.25\n",
+    ]);
+    let driver = project.start(["run", "--budget", "1"]);
+    wait_until("the second call", || (calls(&project).len() == 2).then_some(()));
+    project.kill_everything();
+    driver.wait_code(137);
+    let paused = project.command(["run", "--resume"]).expect(75);
+    paused.err_names(["$1.00", "--budget"]);
+    let calls = |n: usize| calls(&project)[n].clone();
+    let told = |n| session(&calls(n), "--max-budget-usd").expect("it is told");
+    assert_eq!([told(0), told(1), told(2)], ["1.0000", "0.6000", "0.6000"]);
+    let status = project.command(["status", "--json"]).json();
+    assert_eq!((status["status"].as_str(), status["stopped"].as_str()), (Some("paused"), Some("budget")));
+    assert_eq!((&status["cost_usd"], &status["budget_usd"]), (&1.0.into(), &1.0.into()));
+    let why = project.command(["why", "build"]).expect(0).out;
+    assert!(why.contains("would not run it") && why.contains("is used up"), "{why}");
+    let dry = |flags: &[&str]| {
+        let dry = project.command([&["resume", "--dry-run", "--json"], flags].concat()).expect(0).json();
+        dry["phases"].as_array().expect("phases").iter().map(|phase| phase["will_run"] == true).collect::<Vec<_>>()
+    };
+    assert_eq!(dry(&[]), [false, false]);
+    assert_eq!(dry(&["--budget", "2"]), [true, true]);
+    project.command(["resume"]).expect(75);
+    project.command(["resume", "--budget", "2"]).expect(0);
+    assert_eq!(session(&calls(3), "--resume").as_deref(), Some("s1"));
+    assert_eq!(told(3), "1.0000");
+    project.ran_once(["ship"]);
+    project.command(["run", "--budget", "lots"]).expect(2).err_names(["dollars"]);
+}
+
 /// People read what the agent says and does; the frames are kept beside it.
 #[test]
 fn logs_are_readable_and_frames_are_kept() {

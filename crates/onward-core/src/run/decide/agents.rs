@@ -122,6 +122,10 @@ pub(super) fn next(
         // The next attempt begins a new session. It is no retry, and waits for nothing.
         return (!stopping).then(|| Event::RetryScheduled { phase: phase.id.clone(), not_before: now });
     }
+    if run.ended_for_shared_money(phase, ended) {
+        // It has not failed: it goes on once there is more.
+        return (!stopping).then(|| Event::RetryScheduled { phase: phase.id.clone(), not_before: now });
+    }
     if let AgentHow::Overloaded { message } = &ended.how {
         let why = (FailureCode::AgentFailed, message.clone());
         let when =

@@ -138,6 +138,7 @@ fn is_interruption(reason: StopReason) -> bool {
         | StopReason::OnlyThat
         | StopReason::Rewind
         | StopReason::Limit
+        | StopReason::Budget
         | StopReason::Pause
         | StopReason::Cancel
         | StopReason::Waiting => false,
@@ -230,6 +231,7 @@ fn stopped(reason: StopReason) -> &'static str {
         StopReason::DriverGone => "its driver was gone",
         StopReason::Rewind => "rewound or branched off",
         StopReason::Limit => "paused for a limit",
+        StopReason::Budget => "paused, its budget was used up",
         StopReason::Deadline => "paused at its deadline",
         StopReason::Pause => "paused by somebody",
         StopReason::Cancel => "cancelled",
