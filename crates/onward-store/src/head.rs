@@ -65,6 +65,28 @@ pub(crate) fn read(path: &Path) -> HeadFound {
     }
 }
 
+/// Whether one of the two slots holds neither a head nor nothing at all: the other one hides it, so that only a check-up notices.
+pub(crate) fn has_a_spoilt_slot(path: &Path) -> bool {
+    let Ok(file) = private::open(path) else { return false };
+    // Beside a writer a slot may be seen half written; one that keeps the file for long is not waited for.
+    drop(wait_for_lock(&file, Hold::Shared));
+    (0..SLOTS).any(|slot| {
+        let mut part = [0; SLOT_BYTES];
+        let read = file.read_at(&mut part, (slot * SLOT_BYTES) as u64).unwrap_or(0);
+        is_spoilt(&part[..read])
+    })
+}
+
+/// A slot that was never written has no bytes, or only zeros. Behind the checksum there are only zeros either.
+fn is_spoilt(part: &[u8]) -> bool {
+    let is_blank = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
+    match decode(part) {
+        HeadFound::Head(_) => !is_blank(&part[BODY_BYTES + 16..]),
+        HeadFound::Newer(_) => false,
+        HeadFound::Missing | HeadFound::Unreadable => !is_blank(part),
+    }
+}
+
 /// Moves the head forward, never back. Failing to is not an error: the commit it tells of is safe already.
 pub(crate) fn advance(path: &Path, head: &StoreHead) {
     reached("head.before-write");
@@ -86,7 +108,7 @@ enum Overwrite {
 
 fn write(path: &Path, head: &StoreHead, overwrite: Overwrite) -> io::Result<()> {
     let file = open_for_writing(path)?;
-    wait_for_lock(&file)?;
+    wait_for_lock(&file, Hold::Alone)?;
     if overwrite == Overwrite::Older {
         let stays = match newest(&file) {
             HeadFound::Head(old) => old.store != head.store || old.commits >= head.commits,
@@ -113,9 +135,9 @@ fn open_for_writing(path: &Path) -> io::Result<File> {
     }
 }
 
-fn wait_for_lock(file: &File) -> io::Result<()> {
+fn wait_for_lock(file: &File, hold: Hold) -> io::Result<()> {
     for step in 0..WAIT_STEPS_MAX {
-        if lock::try_lock(file, Hold::Alone)? {
+        if lock::try_lock(file, hold)? {
             return Ok(());
         }
         thread::sleep(if step < WAIT_STEPS_SHORT { WAIT_STEP_SHORT } else { WAIT_STEP });
@@ -209,6 +231,29 @@ mod tests {
         assert_eq!(read(&path), HeadFound::Unreadable);
         advance(&path, &head(6));
         assert_eq!(read(&path), HeadFound::Head(head(6)));
+    }
+
+    /// A bit of every byte of both slots, one after the other: the other slot still says how far the store has come, and the check-up sees
+    /// each of them. What was never written, or is of a later version, is not spoilt.
+    #[test]
+    fn a_spoilt_slot_is_seen_though_the_other_one_hides_it() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("HEAD");
+        assert!(!has_a_spoilt_slot(&path));
+        for commits in [5, 6] {
+            advance(&path, &head(commits));
+            assert!(!has_a_spoilt_slot(&path), "one slot may be empty");
+        }
+        let whole = fs::read(&path).expect("the head file");
+        for at in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1 << (at % 8);
+            fs::write(&path, &bytes).expect("the head file can be written");
+            assert!(has_a_spoilt_slot(&path), "byte {at}");
+            assert!(matches!(read(&path), HeadFound::Head(_)), "byte {at}");
+        }
+        force(&path, &head(6)).expect("the file can be written");
+        assert!(!has_a_spoilt_slot(&path));
     }
 
     /// Each byte of a slot becomes each other byte. It is never believed, and never taken for a later version.

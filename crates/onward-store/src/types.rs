@@ -304,6 +304,9 @@ pub enum Alarm {
     HeadMissing,
     #[error("no part of the head file can be read")]
     HeadUnreadable,
+    /// The other one counts, and what it says may be one commit older.
+    #[error("one of the two entries of the head file is damaged")]
+    HeadSlot,
     #[error("the head file has version {found}, which this program does not know")]
     HeadNewer { found: u8 },
     /// The log is flushed again before anything is appended to it.

@@ -150,6 +150,13 @@ fn alarm(alarm: &Alarm) -> Option<DoctorFinding> {
         }
         Alarm::HeadMissing => found.warning(DoctorCode::HeadMissing, head, message, anew),
         Alarm::HeadUnreadable => found.warning(DoctorCode::HeadUnreadable, head, message, anew),
+        Alarm::HeadSlot => {
+            let help = format!(
+                "nothing is lost by that: the other entry counts, and the next commits write this one anew, as {REPAIR} does; until \
+                 then it would not be noticed if the very last commit was lost"
+            );
+            found.warning(DoctorCode::HeadSlot, head, message, &help);
+        }
         Alarm::HeadNewer { .. } => found.error(DoctorCode::Newer, head, message, NEWER),
         Alarm::FlushFailed => {
             let help = "what was acknowledged before is kept: look at the disk; the next command that saves something copies \

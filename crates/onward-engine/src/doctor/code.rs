@@ -40,6 +40,8 @@ pub enum DoctorCode {
     HeadDiffers,
     HeadForeign,
     HeadMissing,
+    /// One of the two entries of the head file is damaged; the other one counts.
+    HeadSlot,
     HeadUnreadable,
     /// Of a phase of a run that was brought back nobody knows whether it was done.
     InDoubt,

@@ -194,6 +194,7 @@ impl Onward {
             | Alarm::HeadDiffers { .. }
             | Alarm::HeadForeign
             | Alarm::HeadMissing
+            | Alarm::HeadSlot
             | Alarm::HeadUnreadable => true,
             Alarm::HeadNewer { .. } | Alarm::FlushFailed | Alarm::Network | Alarm::NoReserve | Alarm::Unreadable(_) => {
                 false

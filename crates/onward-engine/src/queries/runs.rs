@@ -346,6 +346,7 @@ impl Onward {
         let lost = health.alarms.iter().any(|alarm| match alarm {
             Alarm::HeadAhead { .. } | Alarm::HeadDiffers { .. } | Alarm::HeadForeign => true,
             Alarm::HeadMissing
+            | Alarm::HeadSlot
             | Alarm::HeadUnreadable
             | Alarm::HeadNewer { .. }
             | Alarm::FlushFailed
@@ -460,7 +461,8 @@ fn is_worth_a_warning(alarm: &onward_store::Alarm) -> bool {
         | Alarm::FlushFailed
         | Alarm::Network
         | Alarm::Unreadable(_) => true,
-        Alarm::NoReserve => false,
+        // The doctor tells of these; nobody need look now.
+        Alarm::HeadSlot | Alarm::NoReserve => false,
     }
 }
 

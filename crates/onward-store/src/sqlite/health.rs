@@ -37,7 +37,12 @@ impl SqliteStore {
             Err(error) => health.alarms.push(Alarm::Unreadable(error.to_string())),
         }
         match found {
-            HeadFound::Head(head) => health.head_commits = Some(head.commits),
+            HeadFound::Head(head) => {
+                health.head_commits = Some(head.commits);
+                if head::has_a_spoilt_slot(&self.folder.head()) {
+                    health.alarms.push(Alarm::HeadSlot);
+                }
+            }
             HeadFound::Missing => health.alarms.push(Alarm::HeadMissing),
             HeadFound::Unreadable => health.alarms.push(Alarm::HeadUnreadable),
             HeadFound::Newer(found) => health.alarms.push(Alarm::HeadNewer { found }),

@@ -311,6 +311,30 @@ fn a_head_that_is_not_ours() {
     assert_eq!(codes(&found), Vec::<String>::new());
 }
 
+/// A bit flipped in one of the two entries of HEAD. The other one hides it from every other verb; the doctor names it, calls the
+/// store well, and a repair writes it anew and keeps what was there.
+#[test]
+fn a_flipped_bit_in_one_entry_of_the_head() {
+    let project = failed();
+    let whole = fs::read(store(&project, "HEAD")).expect("a head");
+    for at in [30, 70, 300, 512 + 3, 512 + 40, 512 + 79] {
+        change(&store(&project, "HEAD"), |bytes| bytes[at] ^= 4);
+        let spoilt = fs::read(store(&project, "HEAD")).expect("a head");
+        let found = explained(&project, 0, &["head-slot"]);
+        assert!(found["ok"].as_bool().expect("a word"), "{found:#}");
+        project.command(["status"]).expect(0);
+        let done = project.command(["doctor", "--repair", "--json"]).expect(0).json();
+        assert!(codes(&done).is_empty(), "{done:#}");
+        let kept = project.path(done["aside"].as_str().expect("a folder")).join("HEAD");
+        assert_eq!(fs::read(kept).expect("the old head"), spoilt);
+        assert_ne!(fs::read(store(&project, "HEAD")).expect("a head"), spoilt);
+        fs::write(store(&project, "HEAD"), &whole).expect("a head");
+    }
+    change(&store(&project, "HEAD"), |bytes| bytes[30] ^= 4);
+    repaired_and_completed(&project);
+    project.ran_once(["a", "b"]);
+}
+
 #[test]
 fn noise_instead_of_a_database() {
     let project = failed();
