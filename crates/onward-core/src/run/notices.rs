@@ -93,9 +93,11 @@ impl Run {
             .lost
             .iter()
             .map(|lost| format!("people were not told of {}: {}", lost.occasion.as_str(), lost.reason));
+        // They are sent in order: behind one that could not be sent the others wait.
         let over = self.ending().is_some();
-        let late = self.outbox.due.iter().filter(|notice| over && notice.last_error.is_some()).map(|notice| {
-            let reason = notice.last_error.as_deref().unwrap_or_default();
+        let stuck = over && self.outbox.due.front().is_some_and(|first| first.last_error.is_some());
+        let late = self.outbox.due.iter().filter(|_| stuck).map(|notice| {
+            let reason = notice.last_error.as_deref().unwrap_or("it waits behind another one");
             format!("people were not told of {} yet: {reason}", notice.occasion.as_str())
         });
         let full = (self.outbox.left_out > 0)

@@ -118,7 +118,7 @@ impl Driver<'_> {
         loop {
             let now = self.world.now();
             if self.committer.run().notices_due().next().is_none() || now >= until {
-                return Ok(());
+                break;
             }
             let run = self.committer.run();
             if let Some(due) = run.notice_wanted(now)
@@ -129,9 +129,11 @@ impl Driver<'_> {
             }
             let happened = self.world.wait(NOTICE_LOOK_EVERY)?;
             if happened.inputs.iter().any(|input| matches!(input, Input::StopAsked { .. })) {
-                return Ok(());
+                break;
             }
         }
+        let ended = self.world.tree().end_notices();
+        ended.map_or(Ok(()), |ended| self.take(vec![ended.into()]))
     }
 
     /// Makes durable what came, and only then tells anybody.

@@ -74,11 +74,14 @@ pub(crate) fn tell_people(committer: &mut Committer<'_>, tree: &mut dyn TreeWorl
     while Instant::now() < until && stop::asked().is_none() {
         let now = Timestamp::now();
         let run = committer.run();
-        let Some(due) = run.notice_wanted(now) else { return Ok(()) };
+        let Some(due) = run.notice_wanted(now) else { break };
         match tree.notify(run, due)? {
             Some(sent) => drop(committer.tell(vec![sent], now)?),
             None => std::thread::sleep(NOTICE_LOOK_EVERY),
         }
+    }
+    if let Some(ended) = tree.end_notices() {
+        committer.tell(vec![ended], Timestamp::now())?;
     }
     Ok(())
 }

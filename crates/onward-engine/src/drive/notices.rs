@@ -1,11 +1,12 @@
 //! Notices to people are sent beside the run: one at a time, each by a program of its own with a time limit, so that nothing waits
-//! for whoever is told.
+//! for whoever is told. Such a program does not outlive the command that started it, unless that is killed.
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, TryRecvError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, killpg};
@@ -24,32 +25,89 @@ use crate::sys::threads;
 /// A notice that takes longer has not been sent.
 const NOTICE_TIME_MAX: Duration = Duration::from_secs(20);
 /// Of what the program said about its failure.
-const SAID_BYTES_MAX: u64 = 2_000;
+const SAID_BYTES_MAX: u64 = 500;
 /// A background child may hold the pipe.
 const PIPE_TIME_MAX: Duration = Duration::from_millis(300);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// How long the end of a program that was killed is waited for.
+const END_TIME_MAX: Duration = Duration::from_millis(500);
 
 /// The sender of notices.
 #[derive(Default)]
 pub(crate) struct NoticeSender {
-    under_way: Option<(u32, Receiver<Result<(), String>>)>,
+    under_way: Option<NoticeUnderWay>,
+}
+
+/// A notice that is being sent.
+struct NoticeUnderWay {
+    number: u32,
+    answer: Receiver<Result<(), String>>,
+    program: Arc<Mutex<ProgramState>>,
+}
+
+/// A program that tells people, from its start to its end. Whoever ends it or sees it end has this locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ProgramState {
+    NotStarted,
+    /// It leads this group of processes, whose number nobody else has until its end was seen.
+    Started(Pid),
+    Over,
+    /// It is not to be started, or was killed.
+    GivenUp,
+}
+
+fn locked(program: &Mutex<ProgramState>) -> std::sync::MutexGuard<'_, ProgramState> {
+    program.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl NoticeUnderWay {
+    fn end(&self) {
+        let mut state = locked(&self.program);
+        match *state {
+            ProgramState::Started(group) => {
+                let _ = killpg(group, Signal::SIGKILL);
+                *state = ProgramState::GivenUp;
+            }
+            ProgramState::NotStarted => *state = ProgramState::GivenUp,
+            ProgramState::Over | ProgramState::GivenUp => {}
+        }
+    }
+}
+
+impl Drop for NoticeUnderWay {
+    fn drop(&mut self) {
+        self.end();
+    }
 }
 
 impl NoticeSender {
+    /// Ends what is under way, since nobody waits for it any longer; says how that ended.
+    pub(crate) fn give_up(&mut self) -> Option<Input> {
+        let under_way = self.under_way.take()?;
+        under_way.end();
+        let sent = match under_way.answer.recv_timeout(END_TIME_MAX) {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err("it had not ended when the command did, and was ended".to_owned()),
+        };
+        Some(Input::Notified { notice: under_way.number, sent })
+    }
+
     /// Sees to it that a notice is sent; says how that ended as soon as it is known.
     pub(crate) fn send(&mut self, project: &Project, run: &Run, notice: &DueNotice) -> Option<Input> {
         let number = notice.number;
         let sent = match &self.under_way {
-            Some((other, answer)) if *other == number => match answer.try_recv() {
+            Some(under_way) if under_way.number == number => match under_way.answer.try_recv() {
                 Ok(sent) => sent,
                 Err(TryRecvError::Empty) => return None,
                 Err(TryRecvError::Disconnected) => Err("it was given up".to_owned()),
             },
             Some(_) | None => match prepared(project, run, notice) {
                 Ok(prepared) => {
-                    let (sender, receiver) = mpsc::channel();
-                    threads::spawn(move || drop(sender.send(prepared.perform())));
-                    self.under_way = Some((number, receiver));
+                    let (sender, answer) = mpsc::channel();
+                    let program = Arc::new(Mutex::new(ProgramState::NotStarted));
+                    let shared = program.clone();
+                    threads::spawn(move || drop(sender.send(prepared.perform(&shared))));
+                    self.under_way = Some(NoticeUnderWay { number, answer, program });
                     return None;
                 }
                 Err(why) => Err(why),
@@ -126,25 +184,27 @@ fn environment(run: &Run, notice: &DueNotice, id: &str) -> Vec<(OsString, OsStri
 }
 
 impl PreparedNotice {
-    fn perform(mut self) -> Result<(), String> {
+    fn perform(mut self, state: &Mutex<ProgramState>) -> Result<(), String> {
         self.command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
         let program = &self.program;
         let mut child =
-            self.command.spawn().map_err(|why| format!("the program {program} cannot be started: {why}"))?;
+            start(&mut self.command, state).map_err(|why| format!("the program {program} cannot be started: {why}"))?;
         if let Some(mut stdin) = child.stdin.take() {
             // A program that does not read says by its code whether that was a mistake.
             let _ = stdin.write_all(self.stdin.as_bytes());
         }
-        let heard = child.stderr.take().map(|pipe| {
+        let heard = child.stderr.take().map(|mut pipe| {
             let (sender, receiver) = mpsc::channel();
             threads::spawn(move || {
                 let mut said = Vec::new();
-                let _ = pipe.take(SAID_BYTES_MAX).read_to_end(&mut said);
+                let _ = pipe.by_ref().take(SAID_BYTES_MAX).read_to_end(&mut said);
                 drop(sender.send(String::from_utf8_lossy(&said).trim().to_owned()));
+                // Read to its end: who says more is not to be killed by that, and told again.
+                let _ = std::io::copy(&mut pipe, &mut std::io::sink());
             });
             receiver
         });
-        let code = wait(&mut child)?;
+        let code = wait(&mut child, state)?;
         if code == Some(0) {
             return Ok(());
         }
@@ -157,20 +217,40 @@ impl PreparedNotice {
     }
 }
 
-fn wait(child: &mut Child) -> Result<Option<i32>, String> {
+/// Starts it, unless it was given up before.
+fn start(command: &mut Command, state: &Mutex<ProgramState>) -> std::io::Result<Child> {
+    let mut state = locked(state);
+    if *state == ProgramState::GivenUp {
+        return Err(std::io::Error::other("it was given up"));
+    }
+    let child = command.spawn()?;
+    if let Ok(group) = i32::try_from(child.id()) {
+        *state = ProgramState::Started(Pid::from_raw(group));
+    }
+    Ok(child)
+}
+
+fn wait(child: &mut Child, state: &Mutex<ProgramState>) -> Result<Option<i32>, String> {
     let until = Instant::now() + NOTICE_TIME_MAX;
     loop {
+        let mut now = locked(state);
         match child.try_wait() {
-            Ok(Some(status)) => return Ok(status.code()),
-            Ok(None) if Instant::now() < until => std::thread::sleep(LOOK_EVERY),
+            Ok(Some(status)) => {
+                *now = ProgramState::Over;
+                return Ok(status.code());
+            }
+            Ok(None) if Instant::now() < until => {}
             Ok(None) => {
-                if let Ok(group) = i32::try_from(child.id()) {
-                    let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);
+                if let ProgramState::Started(group) = *now {
+                    let _ = killpg(group, Signal::SIGKILL);
                 }
+                *now = ProgramState::Over;
                 let _ = child.wait();
                 return Err(format!("it took longer than {} s", NOTICE_TIME_MAX.as_secs()));
             }
             Err(why) => return Err(why.to_string()),
         }
+        drop(now);
+        std::thread::sleep(LOOK_EVERY);
     }
 }

@@ -102,6 +102,11 @@ pub trait TreeWorld {
     /// Sees to it that people are told; says how that ended when it is known.
     fn notify(&mut self, run: &Run, notice: &DueNotice) -> Result<Option<Input>>;
 
+    /// Ends what is under way of that; says how it ended.
+    fn end_notices(&mut self) -> Option<Input> {
+        None
+    }
+
     /// Has the issue say that a phase has started, while somebody waits for it.
     fn label(&mut self, run: &Run, phase: &PhaseId) -> Result<Input>;
 

@@ -233,6 +233,10 @@ impl TreeWorld for WorkingTree {
         Ok(self.notices.send(&self.project, run, notice))
     }
 
+    fn end_notices(&mut self) -> Option<Input> {
+        self.notices.give_up()
+    }
+
     fn label(&mut self, run: &Run, phase: &PhaseId) -> Result<Input> {
         let set = Labelling::of(&self.project, run, phase, LabelPatience::InTheWay).set();
         Ok(Input::IssueLabelled { phase: phase.clone(), set })

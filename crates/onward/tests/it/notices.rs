@@ -123,3 +123,43 @@ fn a_webhook_is_posted() {
         assert!(posted.contains(words), "{words} in {posted}");
     }
 }
+
+/// The program that tells people prints far more than is kept of it. It is not ended by that, and does its work once.
+#[test]
+fn a_noisy_program_tells_people_once() {
+    let project = project();
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        notify: { when: run-succeeded, command: 'yes noise | head -c 300000 >&2; echo told >> told.txt' }
+        phases: { a: { run: step a } }
+    ",
+    );
+    project.command(["run"]).expect(0);
+    assert_eq!(lines(&project, "told.txt"), ["told"]);
+    assert_eq!(project.command(["status", "--json"]).expect(0).json()["warnings"], serde_json::json!([]));
+}
+
+/// The program that tells people hangs, with a child of its own, and another notice waits behind it. The run ends without it, nothing
+/// of it lives on, and `status` says of both that nobody was told.
+#[test]
+fn a_program_that_hangs_does_not_outlive_the_run() {
+    let project = project();
+    project.plan(
+        "
+        onward: 1
+        name: demo
+        notify: { when: [phase-completed, run-succeeded], command: 'sleep 300 & echo $! >> pids; echo $$ >> pids; wait' }
+        phases: { a: { run: step a } }
+    ",
+    );
+    project.command(["run"]).expect(0);
+    wait_until("the end of what hung", || {
+        let alive = |pid: &String| std::path::Path::new(&format!("/proc/{pid}")).exists();
+        let pids = lines(&project, "pids");
+        (pids.len() == 2 && !pids.iter().any(alive)).then_some(())
+    });
+    let told = project.command(["status"]).expect(0).out;
+    assert!(told.contains("not told of phase-completed") && told.contains("not told of run-succeeded"), "{told}");
+}
