@@ -9,10 +9,10 @@ use jiff::Timestamp;
 use onward_core::checkpoint::Checkpoint;
 use onward_core::event::RunStarted;
 use onward_core::formats::{self, BadFile, FILE_BYTES_MAX, TakenRun};
-use onward_core::id::RunId;
+use onward_core::id::{RunId, Seq};
 use onward_core::ids_and_keys;
 use onward_core::input::Input;
-use onward_store::{LeaseKind, StoreError};
+use onward_store::{LeaseKind, RunFilter, RunRow, StoreExt};
 use serde_json::{Map, Value};
 
 use crate::Onward;
@@ -20,10 +20,11 @@ use crate::drive::committer;
 use crate::error::{Error, Result};
 use crate::mirror;
 use crate::portable::Redacted;
+use crate::queries::runs::NEW;
 use crate::redact;
 use crate::start::starting::actor;
 use crate::sys::plain_file;
-use crate::vcs::exclude;
+use crate::vcs::{Repository, exclude};
 
 /// Files of one folder that are looked at.
 const FILES_MAX: usize = 100_000;
@@ -55,32 +56,53 @@ pub struct ForeignFile {
     pub read: std::result::Result<Box<TakenRun>, BadFile>,
 }
 
+/// An import while it goes on.
+#[derive(Default)]
+struct ImportWork {
+    outcome: Imported,
+    /// Files that were taken over. Git is told of all of them at once: it is asked about each of them otherwise.
+    taken: Vec<PathBuf>,
+    /// The repository around the project, once it was looked for.
+    repository: Option<Option<Repository>>,
+}
+
+/// Where a run stands that a file would become.
+enum PlaceOfRun {
+    Free,
+    /// It was taken over from the very same file.
+    Here(RunId),
+    /// An import was killed between its row and its first record.
+    Begun(RunId),
+}
+
 impl Onward {
     /// Takes over what a file or the files of a folder hold. What could not be taken is in the outcome.
     pub fn import_files(&mut self, named: &Path) -> Result<Imported> {
         let path = self.from.join(named);
         let about =
             fs::metadata(&path).map_err(|why| Error::ImportUnreadable { path: path.clone(), why: why.to_string() })?;
-        let mut outcome = Imported::default();
-        if about.is_dir() {
-            self.import_folder(&path, &mut outcome)?;
-        } else {
-            self.import_file(&path, &mut outcome)?;
+        let mut work = ImportWork::default();
+        let done =
+            if about.is_dir() { self.import_folder(&path, &mut work) } else { self.import_file(&path, &mut work) };
+        let ImportWork { mut outcome, taken, .. } = work;
+        // Git is not to take them for somebody's work; where that cannot be said the import stands all the same.
+        if let Err(why) = exclude::keep_out(&self.project.top, &taken) {
+            outcome.warnings.push(why);
         }
-        Ok(outcome)
+        done.map(|()| outcome)
     }
 
-    fn import_file(&mut self, path: &Path, outcome: &mut Imported) -> Result<()> {
+    fn import_file(&mut self, path: &Path, work: &mut ImportWork) -> Result<()> {
         match read_file(path, &self.project.relative(path)) {
-            Ok(taken) => self.take_over(&[*taken], path, outcome),
+            Ok(taken) => self.take_over(&[*taken], path, work),
             Err(why) => {
-                outcome.bad.push(BadImport { path: path.to_owned(), why });
+                work.outcome.bad.push(BadImport { path: path.to_owned(), why });
                 Ok(())
             }
         }
     }
 
-    fn import_folder(&mut self, folder: &Path, outcome: &mut Imported) -> Result<()> {
+    fn import_folder(&mut self, folder: &Path, work: &mut ImportWork) -> Result<()> {
         let unreadable =
             |why: std::io::Error| Error::ImportUnreadable { path: folder.to_owned(), why: why.to_string() };
         let mut files = Vec::new();
@@ -96,20 +118,21 @@ impl Onward {
         files.sort_unstable();
         let is_crunch = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("CP-"));
         if files.iter().any(is_crunch) || files.iter().any(|path| path.ends_with("index.yaml")) {
-            return self.import_crunch(folder, &files, outcome);
+            return self.import_crunch(folder, &files, work);
         }
         if files.is_empty() {
             let why = BadFile::Damaged("no file in it has an ending that is read: json, yaml, yml".to_owned());
-            outcome.bad.push(BadImport { path: folder.to_owned(), why });
+            work.outcome.bad.push(BadImport { path: folder.to_owned(), why });
         }
         for path in files {
-            self.import_file(&path, outcome)?;
+            self.import_file(&path, work)?;
         }
         Ok(())
     }
 
     /// One run of all checkpoints of a folder, the oldest first. What the index says of them counts where they do not say it.
-    fn import_crunch(&mut self, folder: &Path, files: &[PathBuf], outcome: &mut Imported) -> Result<()> {
+    fn import_crunch(&mut self, folder: &Path, files: &[PathBuf], work: &mut ImportWork) -> Result<()> {
+        let outcome = &mut work.outcome;
         let mut index: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
         let mut all: Vec<TakenRun> = Vec::new();
         for path in files {
@@ -140,38 +163,51 @@ impl Onward {
         if all.is_empty() {
             return Ok(());
         }
-        self.take_over(&all, folder, outcome)
+        self.take_over(&all, folder, work)
     }
 
     /// Begins the run that these files hold, unless it is here.
-    fn take_over(&mut self, all: &[TakenRun], path: &Path, outcome: &mut Imported) -> Result<()> {
+    fn take_over(&mut self, all: &[TakenRun], path: &Path, work: &mut ImportWork) -> Result<()> {
         let newest = all.last().expect("there is a file");
-        outcome.warnings.extend(newest.step.imported.sections.recovery.warnings.clone());
-        match self.begun(all) {
-            Ok(run) => outcome.runs.push(run),
+        work.outcome.warnings.extend(newest.step.imported.sections.recovery.warnings.clone());
+        match self.begun(all, work) {
+            Ok(run) => work.outcome.runs.push(run),
             Err(Error::ImportConflict { why }) => {
-                outcome.bad.push(BadImport { path: path.to_owned(), why: BadFile::Damaged(why) });
+                work.outcome.bad.push(BadImport { path: path.to_owned(), why: BadFile::Damaged(why) });
             }
             Err(why) => return Err(why),
         }
-        // Git is not to take it for somebody's work; where that cannot be said the import stands all the same.
-        if let Err(why) = exclude::keep_out(&self.project.top, &[path.to_owned()]) {
-            outcome.warnings.push(why);
-        }
+        work.taken.push(path.to_owned());
         Ok(())
     }
 
-    fn begun(&mut self, all: &[TakenRun]) -> Result<RunId> {
+    fn begun(&mut self, all: &[TakenRun], work: &mut ImportWork) -> Result<RunId> {
         let newest = all.last().expect("there is a file");
-        if let Some(here) = self.here_already(newest, all)? {
+        let place = self.place_of(newest, all)?;
+        if let PlaceOfRun::Here(here) = place {
             return Ok(here);
         }
         let mut started = self.started_as(all);
         let steps = self.steps(all);
         committer::demand_it_can_begin_at(&started, all[0].created_at, &steps)?;
         self.store()?;
-        let (id, lease) =
-            self.create_as(&started, LeaseKind::Brief, &|number| run_id(newest, &started.project, all, number))?;
+        let (id, lease) = if let PlaceOfRun::Begun(id) = place {
+            self.make_run_folder(&id)?;
+            let lease = self.take_lease(&id, LeaseKind::Brief)?;
+            (id, lease)
+        } else {
+            if work.repository.is_none() {
+                work.repository = Some(self.repository_of_ids(&started)?);
+            }
+            let repository = work.repository.as_ref().and_then(Option::as_ref);
+            if let (Some(own), Some(repository)) = (&newest.run, repository)
+                && repository.has_own_claim(own)
+            {
+                repository.drop_claim(own);
+            }
+            let ids = |number| run_id(newest, &started.project, all, number);
+            self.create_as(&started, LeaseKind::Brief, repository, &ids)?
+        };
         started.run = id.clone();
         committer::begin_at(self.store()?, &lease, &started, (&actor(), all[0].created_at), &steps)?;
         drop(lease);
@@ -211,22 +247,25 @@ impl Onward {
         all.iter().map(step).collect()
     }
 
-    /// The run that was taken over from the very same file before; refused where it was another one of that name.
-    fn here_already(&mut self, newest: &TakenRun, all: &[TakenRun]) -> Result<Option<RunId>> {
+    /// Where the run of these files stands; refused where it is another one of that name.
+    fn place_of(&mut self, newest: &TakenRun, all: &[TakenRun]) -> Result<PlaceOfRun> {
         let document = newest.step.imported.sections.imported.as_ref();
         let folder = self.project.top.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let project = ids_and_keys::word(newest.project.as_deref().unwrap_or(&folder));
         for number in 1..SAME_SECOND_MAX {
             let Some(id) = run_id(newest, &project, all, number) else { break };
-            let known = match self.load(&id) {
-                Ok(run) => run,
-                Err(Error::NoSuchRun(_) | Error::NoRuns | Error::Store(StoreError::NoRun { .. })) => break,
-                Err(why) => return Err(why),
-            };
+            let Some(row) = self.row_of(&id)? else { break };
+            if row.head == Seq(0) && row.status == NEW {
+                if newest.run.is_some() {
+                    return Ok(PlaceOfRun::Begun(id));
+                }
+                continue;
+            }
+            let known = self.load(&id)?;
             let here = known.sections().imported.as_ref();
             let same = here.is_some() && here.map(|it| &it.document) == document.map(|it| &it.document);
             if same {
-                return Ok(Some(id));
+                return Ok(PlaceOfRun::Here(id));
             }
             let name = document.and_then(|document| document.name.as_ref());
             let same_name = name.is_some() && here.and_then(|here| here.name.as_ref()) == name;
@@ -243,12 +282,25 @@ impl Onward {
                 return Err(Error::ImportConflict { why });
             }
         }
-        Ok(None)
+        Ok(PlaceOfRun::Free)
+    }
+
+    /// The row of a run, begun or not; none where it is not listed. By the index alone: a run that is about to be made is looked for
+    /// once more.
+    fn row_of(&mut self, id: &RunId) -> Result<Option<RunRow>> {
+        let filter = RunFilter { run_prefix: Some(id.to_string()), ..RunFilter::default() };
+        let rows = match self.store() {
+            Ok(store) => store.all_runs(&filter)?,
+            Err(Error::NoRuns) => return Ok(None),
+            Err(why) => return Err(why),
+        };
+        Ok(rows.into_iter().find(|row| row.run == *id))
     }
 
     /// Whether a run of ours holds what a file says.
     pub fn is_imported(&mut self, taken: &TakenRun) -> bool {
-        matches!(self.here_already(taken, std::slice::from_ref(taken)), Ok(Some(_)) | Err(Error::ImportConflict { .. }))
+        let place = self.place_of(taken, std::slice::from_ref(taken));
+        matches!(place, Ok(PlaceOfRun::Here(_)) | Err(Error::ImportConflict { .. }))
     }
 
     /// Whether a file is a mirror that we write.

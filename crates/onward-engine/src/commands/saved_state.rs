@@ -209,10 +209,13 @@ impl Onward {
         }
     }
 
-    /// The newest checkpoint of exactly this type, and project if one is named.
+    /// The newest checkpoint of exactly this type, and project if one is named. An archived run was put away by somebody.
     pub fn load_saved(&mut self, kind: &str, project: Option<&str>) -> Result<Checkpoint> {
         let mut newest: Option<CheckpointRow> = None;
         for row in self.rows(&RunFilter::default())? {
+            if row.status == RunStatus::Archived.as_str() {
+                continue;
+            }
             let item = self.item(&row)?;
             // The word in ids may stand for several names; the name itself counts where there is no plan.
             let named = |wanted: &str| {

@@ -258,7 +258,7 @@ impl Onward {
     }
 
     /// The repository in which the id of a run has to be the only one of its name. Saved state is never in git.
-    fn repository_of_ids(&self, started: &RunStarted) -> Result<Option<Repository>> {
+    pub(crate) fn repository_of_ids(&self, started: &RunStarted) -> Result<Option<Repository>> {
         if started.plan.phases.is_empty() {
             return Ok(None);
         }
@@ -272,7 +272,8 @@ impl Onward {
     pub(crate) fn create(&mut self, started: &RunStarted, kind: LeaseKind) -> Result<(RunId, Lease)> {
         let now = Timestamp::now();
         let id = |number| Some(ids_and_keys::run_id(&started.plan.kind, &started.project, now, number));
-        self.create_as(started, kind, &id)
+        let repository = self.repository_of_ids(started)?;
+        self.create_as(started, kind, repository.as_ref(), &id)
     }
 
     /// The same under the first of these ids that is free.
@@ -280,11 +281,11 @@ impl Onward {
         &mut self,
         started: &RunStarted,
         kind: LeaseKind,
+        repository: Option<&Repository>,
         ids: &dyn Fn(u32) -> Option<RunId>,
     ) -> Result<(RunId, Lease)> {
-        let repository = self.repository_of_ids(started)?;
         for id in (1..RUN_ID_TRIES_MAX).map_while(ids) {
-            if let Some(repository) = &repository
+            if let Some(repository) = repository
                 && claim(repository, &id)? == RunClaim::Taken
             {
                 continue;
@@ -306,14 +307,16 @@ impl Onward {
                 // The claim is that run's from now on.
                 Err(StoreError::AlreadyThere { .. }) => {}
                 Err(other) => {
-                    if let Some(repository) = &repository {
+                    if let Some(repository) = repository {
                         repository.drop_claim(&id);
                     }
                     return Err(other.into());
                 }
             }
         }
-        Err(Error::ImportConflict { why: "no id is left for the run: it is taken in this repository".to_owned() })
+        let why = "its run id is taken in this repository, by another working tree or by a store that is gone: onward doctor names \
+                   what git has of it";
+        Err(Error::ImportConflict { why: why.to_owned() })
     }
 
     /// The folder of the run's attempts, made before the first of them: where it is missing later, it was taken away.

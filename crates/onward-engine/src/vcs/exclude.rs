@@ -1,5 +1,6 @@
 //! Git's own list of what is left out, `info/exclude`: mirrors and imported files are nobody's work.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -13,6 +14,9 @@ const LIST_BYTES_MAX: u64 = 4 << 20;
 /// Adds files or folders to the list, as far as they lie in the repository around `top` and are not on it. What git tracks stays
 /// tracked. Outside of git nothing is done; why it cannot be done is told in words.
 pub(crate) fn keep_out(top: &Path, paths: &[PathBuf]) -> Result<(), String> {
+    if paths.is_empty() {
+        return Ok(());
+    }
     let words = ["rev-parse", "--show-toplevel", "--git-common-dir"];
     let Some(told) = lines(top, &words).filter(|told| told.len() == 2) else { return Ok(()) };
     let (repository, common) = (PathBuf::from(&told[0]), top.join(&told[1]));
@@ -35,7 +39,8 @@ pub(crate) fn keep_out(top: &Path, paths: &[PathBuf]) -> Result<(), String> {
         Err(why) if why.kind() == io::ErrorKind::NotFound => String::new(),
         read => String::from_utf8_lossy(&read.map_err(failed)?).into_owned(),
     };
-    let news: Vec<&String> = wanted.iter().filter(|line| !known.lines().any(|known| known == line.as_str())).collect();
+    let mut there: BTreeSet<&str> = known.lines().collect();
+    let news: Vec<&String> = wanted.iter().filter(|line| there.insert(line.as_str())).collect();
     if news.is_empty() {
         return Ok(());
     }

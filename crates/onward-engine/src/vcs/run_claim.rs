@@ -2,17 +2,21 @@
 //! all of them lie side by side, under their ids.
 
 use std::fs::{self, DirBuilder, File};
-use std::io;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use onward_core::id::RunId;
 
 use super::repository::Repository;
 use super::snapshot::ref_name;
+use crate::sys::plain_file;
 
 /// The folder of the claims, in the folder that all working trees of the repository share. Not for this user alone: whoever may
 /// write refs may claim.
 const CLAIMS: &str = "onward-claims";
+/// The longest path of a store that is read out of a claim.
+const CLAIM_BYTES_MAX: u64 = 4096;
 
 /// The outcome of a claim to an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,11 +31,19 @@ impl Repository {
     /// Claims the id of a run that is about to begin: a file is made that is not there yet, which only one of several can do. It is not
     /// flushed, since the next run after a power cut is of another second.
     pub(crate) fn claim(&self, run: &RunId) -> RunClaim {
-        match self.claim_path(run).map(|path| make_claim(&path)) {
+        match self.claim_path(run).map(|path| make_claim(&path, &self.store)) {
             Some(Err(why)) if why.kind() == io::ErrorKind::AlreadyExists => RunClaim::Taken,
             // A repository that nothing can be written to gets no snapshots either.
             Some(Ok(()) | Err(_)) | None => RunClaim::Ours,
         }
+    }
+
+    /// Whether a claim was made for the store in this very folder, and git has nothing of the run: its store is gone, or was killed
+    /// before it had the run. Claims of earlier versions do not say for whom they were made.
+    pub(crate) fn has_own_claim(&self, run: &RunId) -> bool {
+        let Some(path) = self.claim_path(run) else { return false };
+        let said = plain_file::read(&path, CLAIM_BYTES_MAX).unwrap_or_default();
+        said == self.store.as_os_str().as_bytes() && !self.has_refs_of(run)
     }
 
     /// Lets go of a claim, with the run that was deleted or could not begin.
@@ -50,14 +62,18 @@ impl Repository {
     }
 }
 
-fn make_claim(path: &Path) -> io::Result<()> {
+/// It says for which store it is.
+fn make_claim(path: &Path, store: &Path) -> io::Result<()> {
     let folder = path.parent().expect("a claim lies in a folder");
     match DirBuilder::new().create(folder) {
         Err(why) if why.kind() != io::ErrorKind::AlreadyExists => return Err(why),
         Ok(()) | Err(_) => demand_folder(folder)?,
     }
     // Made anew or not at all: a link is not followed.
-    File::options().write(true).create_new(true).open(path).map(drop)
+    let mut file = File::options().write(true).create_new(true).open(path)?;
+    // Without its words it is a claim all the same.
+    drop(file.write_all(store.as_os_str().as_bytes()));
+    Ok(())
 }
 
 /// An archive may have put a link in its place.

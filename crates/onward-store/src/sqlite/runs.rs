@@ -1,6 +1,10 @@
 //! The list of runs.
 
-use std::path::Path;
+use std::{
+    collections::HashSet,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    path::Path,
+};
 
 use onward_core::id::{RunId, Seq};
 use rusqlite::{Connection, OptionalExtension, Row, params, types::Value};
@@ -178,22 +182,71 @@ pub(super) fn is_buried(connection: &Connection, kind: &str, id: &str) -> Sqlite
     Ok(statement.exists([kind, id])?)
 }
 
+/// The ids that a handle has seen in the table of runs, so that it can make many runs without a scan of the table for each.
+#[derive(Debug, Default)]
+pub(super) enum ListedIds {
+    #[default]
+    Unread,
+    /// One run was made. Most handles make no other.
+    OneMade,
+    /// Hashes of all ids, as of a state of the database that only this handle has changed since.
+    All { hashes: HashSet<u64>, version: i64 },
+}
+
+impl ListedIds {
+    /// Whether a run of this id is there, also where a damaged index hides it.
+    fn has(&mut self, connection: &Connection, id: &RunId) -> SqliteResult<bool> {
+        let now = connection.pragma_query_value(None, "data_version", |row| row.get(0))?;
+        match self {
+            Self::Unread => {
+                *self = Self::OneMade;
+                return is_there(connection, id);
+            }
+            Self::All { version, .. } if *version == now => {}
+            Self::OneMade | Self::All { .. } => {
+                let mut statement = connection.prepare_cached("SELECT run FROM runs NOT INDEXED")?;
+                let read = statement.query_map((), |row| Ok(hash_of(row.get_ref(0)?.as_str()?)))?;
+                *self = Self::All { hashes: read.collect::<rusqlite::Result<_>>()?, version: now };
+            }
+        }
+        let may_be_there = matches!(self, Self::All { hashes, .. } if hashes.contains(&hash_of(id.as_str())));
+        if may_be_there { is_there(connection, id) } else { Ok(false) }
+    }
+
+    fn add(&mut self, id: &RunId) {
+        if let Self::All { hashes, .. } = self {
+            hashes.insert(hash_of(id.as_str()));
+        }
+    }
+}
+
+fn hash_of(id: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    id.hash(&mut hasher);
+    hasher.finish()
+}
+
 impl SqliteStore {
     pub(super) fn insert_run(&mut self, new: &NewRun) -> Result<(), StoreError> {
         self.demand_writable()?;
         check::new_run(new)?;
         let blobs = self.folder.blobs();
         let summary = Packed::new(&new.summary, &blobs)?;
+        // Where the write fails the ids are read again.
+        let mut listed = std::mem::take(&mut self.listed);
         self.write(
             &OTHER,
             |connection, _| {
-                if is_there(connection, &new.run)? || is_buried(connection, "run", new.run.as_str())? {
+                if listed.has(connection, &new.run)? || is_buried(connection, "run", new.run.as_str())? {
                     return Err(StoreError::AlreadyThere { id: new.run.to_string() }.into());
                 }
                 insert(connection, new, &summary, &blobs)
             },
             |connection| Ok(RunColumns::find(connection, &new.run).is_ok()),
-        )
+        )?;
+        listed.add(&new.run);
+        self.listed = listed;
+        Ok(())
     }
 
     pub(super) fn list_runs(&self, filter: &RunFilter, page: Page) -> Result<Vec<RunRow>, StoreError> {

@@ -16,6 +16,7 @@ use super::{
     fault::SqliteFault,
     open,
     place::DatabaseFiles,
+    runs::ListedIds,
     schema,
 };
 use crate::{
@@ -43,6 +44,7 @@ pub(crate) struct SqliteStore {
     pub(super) wal_pages: Arc<AtomicI32>,
     /// The `data_version` of `SQLite` when [`Store::changed`] was last asked.
     seen: i64,
+    pub(super) listed: ListedIds,
     /// Where the files were that are open for writing.
     pub(super) place: Option<DatabaseFiles>,
     /// The error of the disk when it failed. From then on this handle writes nothing.
@@ -134,6 +136,7 @@ impl SqliteStore {
             backfill: Backfill::default(),
             wal_pages,
             seen: 0,
+            listed: ListedIds::default(),
             place: None,
             broken: None,
             _copy: copy,

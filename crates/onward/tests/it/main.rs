@@ -26,12 +26,14 @@ mod fresh;
 mod git;
 mod hooks;
 mod hostile;
+mod imports;
 mod keep;
 #[cfg(feature = "kill-points")]
 mod kill_points;
 mod lifecycle;
 mod limits;
 mod live;
+mod load_ask;
 mod losses;
 mod lost_store;
 mod manual;
