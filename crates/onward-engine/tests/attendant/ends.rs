@@ -22,6 +22,7 @@ pub(crate) const TESTS: Tests = &[
     ("planted_folder_is_refused", planted_folder_is_refused),
     ("background_child_delays_nothing", background_child_delays_nothing),
     ("stop_that_comes_too_late", stop_that_comes_too_late),
+    ("request_that_cannot_be_read_stops_nothing", request_that_cannot_be_read_stops_nothing),
     ("long_script_arrives_whole", long_script_arrives_whole),
 ];
 
@@ -135,6 +136,16 @@ fn stop_that_comes_too_late() {
     let reached = ask_to_stop(&world.folder, StopRequest::Interrupt).expect("a writable folder");
     assert_eq!(reached, onward_engine::attendant::StopReached::Gone);
     assert_eq!(world.exit().stopped_by, None);
+}
+
+/// Something is in the place of a request to stop that cannot be read, before the phase begins. Nobody asked for an end, so it does its
+/// work.
+fn request_that_cannot_be_read_stops_nothing() {
+    let world = World::new("echo done");
+    fs::create_dir(world.folder.path().join("STOP")).expect("a new folder");
+    let exit = world.run();
+    assert_eq!((exit.outcome, exit.stopped_by), (ProcessEnd::Code(0), None));
+    assert_eq!(world.output(), "done\n");
 }
 
 /// A script is longer than any pipe. It arrives whole.
