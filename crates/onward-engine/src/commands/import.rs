@@ -62,8 +62,25 @@ struct ImportWork {
     outcome: Imported,
     /// Files that were taken over. Git is told of all of them at once: it is asked about each of them otherwise.
     taken: Vec<PathBuf>,
-    /// The repository around the project, once it was looked for.
-    repository: Option<Option<Repository>>,
+    repository: RepositoryAround,
+}
+
+/// The repository around the project, as far as it was looked for.
+#[derive(Default)]
+enum RepositoryAround {
+    #[default]
+    NotAsked,
+    None,
+    Found(Repository),
+}
+
+impl RepositoryAround {
+    fn found(&self) -> Option<&Repository> {
+        match self {
+            Self::Found(repository) => Some(repository),
+            Self::NotAsked | Self::None => None,
+        }
+    }
 }
 
 /// Where a run stands that a file would become.
@@ -196,10 +213,12 @@ impl Onward {
             let lease = self.take_lease(&id, LeaseKind::Brief)?;
             (id, lease)
         } else {
-            if work.repository.is_none() {
-                work.repository = Some(self.repository_of_ids(&started)?);
+            let is_in_git = !started.plan.phases.is_empty();
+            if is_in_git && matches!(work.repository, RepositoryAround::NotAsked) {
+                let found = self.repository_of_ids(&started)?;
+                work.repository = found.map_or(RepositoryAround::None, RepositoryAround::Found);
             }
-            let repository = work.repository.as_ref().and_then(Option::as_ref);
+            let repository = work.repository.found().filter(|_| is_in_git);
             if let (Some(own), Some(repository)) = (&newest.run, repository)
                 && repository.has_own_claim(own)
             {
