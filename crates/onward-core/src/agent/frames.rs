@@ -23,6 +23,8 @@ const NEWS_BYTES_MAX: usize = 32 << 10;
 /// Of a tool's input or result.
 const ABOUT_CHARS_MAX: usize = 200;
 const SESSION_CHARS_MAX: usize = 200;
+/// Of `\ud83d` and its like.
+const ESCAPE_BYTES: usize = 6;
 /// Refused tool calls that are kept.
 const DENIALS_MAX: usize = 50;
 
@@ -116,7 +118,7 @@ impl FrameReader {
         if line.len() > FRAME_BYTES_MAX {
             return vec![News::Note(format!("a line of {} bytes was not read", line.len()))];
         }
-        let Ok(frame @ Value::Object(_)) = serde_json::from_slice::<Value>(line) else {
+        let Some(frame) = object(line) else {
             let start = &line[..line.len().min(ABOUT_CHARS_MAX)];
             return vec![News::Note(about(&String::from_utf8_lossy(start)))];
         };
@@ -219,6 +221,39 @@ impl FrameFacts {
         let over = self.raw.len().saturating_sub(tail::TAIL_BYTES_MAX);
         self.raw.drain(..over);
     }
+}
+
+/// The object that a line is, also where a text in it was cut in the middle of a character: such halves are no reason to lose a frame.
+fn object(line: &[u8]) -> Option<Value> {
+    let read = serde_json::from_slice::<Value>(line).or_else(|_| {
+        let text = String::from_utf8_lossy(line);
+        serde_json::from_str(&without_halves(&text))
+    });
+    read.ok().filter(Value::is_object)
+}
+
+/// A JSON text in which no half of a pair of escapes stands alone.
+fn without_halves(text: &str) -> String {
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        out.push_str(before);
+        let taken = match (code_unit(escape), escape.get(ESCAPE_BYTES..).and_then(code_unit)) {
+            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 2 * ESCAPE_BYTES,
+            (Some(0xd800..=0xdfff), _) => 0,
+            (Some(_), _) => ESCAPE_BYTES,
+            (None, _) => escape.chars().take(2).map(char::len_utf8).sum(),
+        };
+        out.push_str(if taken == 0 { "\\ufffd" } else { &escape[..taken] });
+        rest = &escape[if taken == 0 { ESCAPE_BYTES } else { taken }..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// The unit of UTF-16 that an escape at the beginning of this text stands for.
+fn code_unit(text: &str) -> Option<u16> {
+    u16::from_str_radix(text.strip_prefix("\\u")?.get(..4)?, 16).ok()
 }
 
 fn declared_frame(agent: &DeclaredAgent, frame: &Value, facts: &mut FrameFacts) -> Vec<News> {

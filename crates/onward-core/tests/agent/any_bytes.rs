@@ -126,3 +126,29 @@ fn deep_frames_are_junk() {
     let mut reader = FrameReader::new(&Adapter::Codex);
     assert!(matches!(reader.line(deep.as_bytes())[..], [News::Note(_)]), "a note");
 }
+
+#[test]
+fn a_character_cut_in_half_loses_no_frame() {
+    // The text of the last frame was cut in the middle of a character: half a pair of escapes, or bytes that are no UTF-8.
+    let frame = |text: &str| {
+        format!(
+            r#"{{"type":"result","subtype":"success","is_error":false,"terminal_reason":"completed","result":"{text}"}}"#
+        )
+    };
+    let odd = frame(r"half \ud83d");
+    let pair = frame(r"whole \ud83d\ude00, half \ude00, \\ud83d, \u00e9 ");
+    let mut bytes = frame("cut ~").into_bytes();
+    let at = bytes.iter().position(|&byte| byte == b'~').expect("it is there");
+    bytes[at] = 0xe2;
+    let lines: [(Vec<u8>, &str); 3] = [
+        (odd.into_bytes(), "half \u{fffd}"),
+        (pair.into_bytes(), "whole 😀, half \u{fffd}, \\ud83d, é "),
+        (bytes, "cut \u{fffd}"),
+    ];
+    for (line, text) in lines {
+        let mut reader = FrameReader::new(&Adapter::ClaudeCode);
+        reader.line(&line);
+        let result = finish(reader, Some(0), "");
+        assert_eq!((word(&result.how).as_str(), result.text.as_str()), ("done", text));
+    }
+}
