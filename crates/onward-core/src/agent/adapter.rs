@@ -24,6 +24,15 @@ const CODEX_TRIES_FOR_EVER: &str = "features.unbounded_connection_retries=false"
 /// Providers of Codex that cannot be set up anew.
 const CODEX_BUILT_IN: &[&str] = &["openai", "ollama", "lmstudio", "amazon-bedrock", "oss"];
 
+/// The line that names a client below a commit on which it has worked, in its maker's words; none where there are no such words.
+pub fn co_author(name: &str) -> Option<&'static str> {
+    match name {
+        "claude-code" => Some("Co-Authored-By: Claude <noreply@anthropic.com>"),
+        "codex" => Some("Co-Authored-By: Codex <noreply@openai.com>"),
+        _ => None,
+    }
+}
+
 /// One client.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Adapter {

@@ -15,7 +15,7 @@ mod outcome;
 mod said;
 mod work;
 
-pub use adapter::{Adapter, codex_retries};
+pub use adapter::{Adapter, co_author, codex_retries};
 pub use declared::{DeclaredAgent, DeclaredLimit, FrameForm, gemini};
 pub use frames::{AgentExit, FRAME_BYTES_MAX, FrameReader};
 pub use invocation::{AnswerSchema, Invocation, InvocationStart, PromptBy, SessionStart, Spent};

@@ -147,7 +147,9 @@ static GIT_COMMIT: Keys = Keys::of(
         )
         .example("3"),
         field("message", Line, "The subject of the commit.").example("wip phases {first} to {last}"),
-        field("trailers", OneOrMany(&Line), "Lines at its end.").default_items(&[]).example("[\"Refs: #42\"]"),
+        field("trailers", OneOrMany(&Line), "Lines at its end; without them, the agents that did its phases.")
+            .default_items(&[])
+            .example("[\"Refs: #42\"]"),
         field(
             "hooks",
             Boolean,

@@ -189,12 +189,15 @@ impl Config {
         };
         let message = plan.and_then(|plan| plan.message.clone()).or_else(|| key("message").as_str().map(str::to_owned));
         let listed = || self.words("checkpoint.git-commit.trailers");
-        let trailers = plan.and_then(|plan| plan.trailers.clone()).unwrap_or_else(listed);
+        let said = plan.and_then(|plan| plan.trailers.clone());
+        let names_agents = said.is_none() && listed().is_empty();
+        let trailers = said.unwrap_or_else(listed);
         let hooks = plan.and_then(|plan| plan.hooks).unwrap_or_else(|| self.flag("checkpoint.git-commit.hooks"));
         Some(CommitRule {
             every,
             message: message.unwrap_or_else(|| COMMIT_MESSAGE_DEFAULT.to_owned()),
             trailers,
+            names_agents,
             hooks,
         })
     }

@@ -493,7 +493,8 @@ pub(super) static GIT_COMMIT: Keys = Keys::of(
     &[
         field("every", POSITIVE, "Completed phases per commit.").default("3").example("5"),
         field("message", Line, "Its subject.").example("wip phases {first} to {last}"),
-        field("trailers", OneOrMany(&Line), "Lines at its end.").example("[\"Refs: #42\"]"),
+        field("trailers", OneOrMany(&Line), "Lines at its end; without them, the agents that did its phases.")
+            .example("[\"Refs: #42\"]"),
         field("hooks", Boolean, "Whether the hooks of the repository run.").default("false").example("true"),
     ],
 );

@@ -1,5 +1,6 @@
 //! Version control of a run: snapshots of the working tree, mini-commits, and rewinds.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -7,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::derived_state::batch_number;
 use super::state::{Before, PhaseState, Run};
+use crate::agent::co_author;
 use crate::checkpoint::Checkpoint;
 use crate::data_size::json_bytes;
 use crate::event::{
@@ -168,7 +170,13 @@ impl Run {
         body.extend(phases.iter().map(|(place, phase)| line_of(*place, phase)));
         let remaining = self.phases.len() - self.derived.finished;
         body.extend(["\nRemaining: ", &remaining.to_string(), " phases\n"]);
-        CommitText { subject, body, trailers: rule.trailers.clone(), batch: number.to_string() }
+        let mut trailers = rule.trailers.clone();
+        if rule.names_agents {
+            let agents = phases.iter().filter_map(|(_, phase)| self.phase_state(&phase.id)?.agent.as_deref());
+            let named: BTreeSet<&str> = agents.filter_map(|agent| co_author(&agent.agent)).collect();
+            trailers.extend(named.into_iter().map(str::to_owned));
+        }
+        CommitText { subject, body, trailers, batch: number.to_string() }
     }
 
     pub(super) fn apply_to_the_tree(&mut self, event: &Event) {

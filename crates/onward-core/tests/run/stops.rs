@@ -43,7 +43,8 @@ fn a_stop_does_not_wait_for_a_snapshot() {
 /// A commit was begun and a stop is asked for. The run is left with the commit begun, and the next driver wants it first.
 #[test]
 fn a_stop_leaves_a_commit_begun() {
-    let rule = CommitRule { every: 1, message: "work".to_owned(), trailers: Vec::new(), hooks: false };
+    let rule =
+        CommitRule { every: 1, message: "work".to_owned(), trailers: Vec::new(), names_agents: false, hooks: false };
     let mut story = driven(CHAIN, |started| RunStarted { commits: Some(rule), ..started });
     story.end("a", Outcome::Exited { code: 0 });
     assert_eq!(story.wanted(), [Effect::Commit { number: 1 }]);

@@ -201,6 +201,7 @@ impl Story {
                 every: u32::try_from(1 + self.throw(4)).expect("small"),
                 message: "checkpoint: phases {first}-{last} complete".to_owned(),
                 trailers: Vec::new(),
+                names_agents: true,
                 hooks: false,
             }),
             worktree: None,
