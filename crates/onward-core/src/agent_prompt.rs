@@ -22,6 +22,8 @@ pub struct PromptParts {
     pub note: Option<String>,
     /// Earlier attempts that failed, the oldest first.
     pub tries: Vec<FailedTry>,
+    /// The work that remains by its own word.
+    pub remaining: Option<String>,
     /// The agent goes on in a session that knows the task.
     pub goes_on: bool,
     pub attempt: Attempt,
@@ -37,15 +39,25 @@ pub struct ContextPart {
 /// The whole text.
 pub fn compose(parts: &PromptParts) -> String {
     let mut out = String::new();
-    if parts.goes_on {
-        out.push_str("You were interrupted. Go on where you left off; the task is still this:\n\n");
-    }
+    out.push_str(match (parts.goes_on, &parts.remaining) {
+        (true, Some(_)) => {
+            "You are not done yet. Go on with what remains, which stands below; the task is still this:\n\n"
+        }
+        (true, None) => "You were interrupted. Go on where you left off; the task is still this:\n\n",
+        (false, _) => "",
+    });
     out.push_str(parts.task.trim_end());
     out.push('\n');
     let mut section = |title: &str, text: &str| {
         // Writing to a string does not fail.
         let _ = write!(out, "\n# {title}\n\n{}\n", text.trim_end());
     };
+    if let Some(remaining) = &parts.remaining {
+        section(
+            "What remains",
+            &format!("{}\n\nWhen you end, say again what remains, as you did before.", remaining.trim_end()),
+        );
+    }
     if let Some(brief) = &parts.brief {
         section("The work as a whole", brief);
     }
@@ -89,6 +101,7 @@ mod tests {
             context: Vec::new(),
             note: None,
             tries: Vec::new(),
+            remaining: None,
             goes_on: false,
             attempt: Attempt(1),
         };
@@ -104,5 +117,27 @@ mod tests {
             .map(|text| second.find(text).expect("it is told"))
             .collect();
         assert!(places.is_sorted(), "{second}");
+    }
+
+    /// What remains is told behind the task, and nobody is told that he was interrupted.
+    #[test]
+    fn what_remains_is_told() {
+        let parts = PromptParts {
+            task: "Build it.".to_owned(),
+            brief: None,
+            context: Vec::new(),
+            note: None,
+            tries: Vec::new(),
+            remaining: Some("the footer".to_owned()),
+            goes_on: true,
+            attempt: Attempt(2),
+        };
+        let told = compose(&parts);
+        assert!(
+            told.starts_with("You are not done yet.") && told.contains("\n# What remains\n\nthe footer\n"),
+            "{told}"
+        );
+        let new_session = compose(&PromptParts { goes_on: false, ..parts });
+        assert!(new_session.starts_with("Build it.") && new_session.contains("the footer"), "{new_session}");
     }
 }

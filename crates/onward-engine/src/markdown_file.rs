@@ -70,6 +70,14 @@ pub(crate) fn work(project: &Project, run: &Run, phase: &PhaseId) -> Option<Phas
     markdown::phase_work(&text(&path).ok()?, phase.as_str(), &mut |part| read_part(&path, part))
 }
 
+/// The tasks that whoever does a phase has left open in the file of its plan, having ticked others. Boxes that nobody ticks say nothing.
+pub(crate) fn tasks_left_open(plan: &Path, phase: &PhaseId) -> Vec<String> {
+    let work =
+        text(plan).ok().and_then(|text| markdown::phase_work(&text, phase.as_str(), &mut |part| read_part(plan, part)));
+    let (done, open): (Vec<_>, Vec<_>) = work.unwrap_or_default().tasks.into_iter().partition(|task| task.done);
+    if done.is_empty() { Vec::new() } else { open.into_iter().map(|task| task.text).collect() }
+}
+
 /// Sets the marker of a phase that is done and ticks its boxes, in the file as it is now; or says why not. A file that says so
 /// already stays as it is.
 pub(crate) fn mark(project: &Project, run: &Run, phase: &PhaseId) -> Result<(), String> {

@@ -58,6 +58,9 @@ pub struct AgentEnded {
     /// Its last words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// The work that is left by its own word, whatever it says of being done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remaining: Option<String>,
 }
 
 /// How an agent says that its work ended.
@@ -173,6 +176,7 @@ impl From<AgentResult> for AgentEnded {
             how,
             answer: structured.as_ref().map(fields).unwrap_or_default(),
             text,
+            remaining: None,
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::state::{PhaseState, ProbeDue, Run};
+use super::iteration::UNCHANGED_MAX;
+use super::state::{Before, PhaseState, ProbeDue, Run};
 use crate::agent::{AGENT_DEFAULT, AgentWork, SessionPolicy};
 use crate::agent_failures::{FailedTry, signature};
 use crate::event::{AgentBegun, AgentEnded, AgentHow, Outcome, PhaseError, nano_usd, usd};
@@ -10,11 +11,16 @@ use crate::failure::FailureCode;
 use crate::id::{Attempt, PhaseId};
 use crate::ids_and_keys::session_id;
 use crate::plan::{Body, Phase};
+use crate::replan::EXIT_REPLAN;
 
 /// How often a full context is handed on to a new session.
 pub const HAND_OFFS_MAX: u32 = 2;
 /// How often a session that the client has lost is followed by a new one.
 pub const LOST_SESSIONS_MAX: u32 = 1;
+/// How often an agent that says it is done is sent back to what remains by its own word.
+pub const ROUNDS_MAX: usize = 20;
+/// The output, or the field of a structured answer, in which an agent says what remains.
+pub const REMAINING_OUTPUT: &str = "remaining";
 /// The client whose sessions have an id of our choosing.
 const CHOSEN_BY_US: &str = AGENT_DEFAULT;
 /// Failures that are remembered; older ones are forgotten first.
@@ -42,6 +48,10 @@ pub struct AgentState {
     pub how: Option<AgentHow>,
     /// Failures since it was begun, the newest last.
     pub tries: Vec<FailedTry>,
+    /// Times that it said it was done and named what remains.
+    pub rounds: usize,
+    /// The work that remained when its last attempt ended, in its own words.
+    pub remaining: Option<String>,
 }
 
 impl AgentState {
@@ -137,6 +147,11 @@ pub(super) fn hands_off(how: &AgentHow, agent: Option<&AgentState>) -> bool {
     }
 }
 
+/// Whether an agent said that it was done, and what remains.
+pub(super) fn is_a_round(outcome: &Outcome, ended: &AgentEnded) -> bool {
+    *outcome == (Outcome::Exited { code: 0 }) && ended.how == AgentHow::Done && ended.remaining.is_some()
+}
+
 impl Run {
     /// The cost of all agents of this run; none where no agent was at work.
     pub fn cost_nano_usd(&self) -> Option<u64> {
@@ -173,7 +188,8 @@ impl Run {
     ) {
         let Some(ended) = ended else { return };
         self.session_is(ended.session.as_ref());
-        let failed = error.cloned().or_else(|| super::decide::agent_failure(outcome, ended));
+        let asks = *outcome == (Outcome::Exited { code: EXIT_REPLAN });
+        let failed = error.cloned().or_else(|| super::decide::agent_failure(outcome, ended)).filter(|_| !asks);
         let for_shared_money = self.ended_for_shared_money(&self.started.plan.phases[self.at(phase)], ended);
         self.spent_of_the_limits(phase, ended);
         self.change(phase, |state| {
@@ -187,6 +203,16 @@ impl Run {
             agent.take(ended);
             agent.session_tokens = ended.session_tokens.unwrap_or(agent.session_tokens);
             agent.how = Some(ended.how.clone());
+            if ended.remaining.is_some() || ended.how == AgentHow::Done {
+                agent.remaining.clone_from(&ended.remaining);
+            }
+            if let Some(remaining) = ended.remaining.clone().filter(|_| is_a_round(outcome, ended)) {
+                agent.rounds += 1;
+                state.rounds.push(remaining);
+                let old = state.rounds.len().saturating_sub(UNCHANGED_MAX + 1);
+                state.rounds.drain(..old);
+                state.last_end = Some(Before::Failed);
+            }
             let handed_off = hands_off(&ended.how, Some(agent));
             let (full, lost) = (ended.how == AgentHow::Exhausted, ended.how == AgentHow::SessionUnknown);
             if full || lost {

@@ -124,7 +124,10 @@ impl Run {
 
     /// The phase for which a plan should be made now. One at a time: each is made on what the one before gave.
     pub(super) fn replan_wanted(&self) -> Option<&PhaseId> {
-        self.replans.asked.iter().find(|(_, asked)| asked.stage == Stage::Open).map(|(phase, _)| phase)
+        let is_open = |(phase, asked): &(&PhaseId, &Asked)| {
+            asked.stage == Stage::Open && self.phase_state(phase).is_none_or(|state| state.attempt.is_none())
+        };
+        self.replans.asked.iter().find(is_open).map(|(phase, _)| phase)
     }
 
     /// Whether a phase waits for a person who has to say something about its plan.

@@ -45,7 +45,12 @@ fn claude_code_gets_our_session_and_what_is_left() {
     );
     assert_eq!(new.prompt, PromptBy::Stdin, "way of the prompt");
     assert!(new.env_set.contains(&("CLAUDE_CODE_MAX_RETRIES".to_owned(), "1".to_owned())), "bounded retries");
-    assert!(new.env_removed.contains(&"CLAUDE_CODE_RETRY_WATCHDOG".to_owned()), "no sleep until the limit ends");
+    for name in ["CLAUDE_CODE_RETRY_WATCHDOG", "CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID"] {
+        assert!(
+            new.env_removed.contains(&name.to_owned()),
+            "{name}: no sleep until a limit ends, and nothing of an outer client"
+        );
+    }
     let next = InvocationStart { session: SessionStart::Continue { id: "1-2-3" }, spent, schema: None };
     let line = Adapter::ClaudeCode.invocation(&work(), &next).argv.join(" ");
     assert!(line.contains("--resume 1-2-3") && !line.contains("--session-id"), "continued: {line}");

@@ -151,3 +151,39 @@ fn an_exit_code_alone_is_no_success() {
     );
     assert_eq!(word(&hooked.how), "failed", "stopped by a hook");
 }
+
+#[test]
+fn codex_says_its_time_by_the_clock_on_the_wall() {
+    // The message has a time and no zone: it is that of the machine on which the client runs.
+    let (entry, lines) = recordings().remove("codex/usage_limit").expect("it is recorded");
+    let kolkata = jiff::tz::TimeZone::get("Asia/Kolkata").expect("a zone");
+    let mut reader = FrameReader::new(&Adapter::Codex);
+    lines.lines().for_each(|line| drop(reader.line(line.as_bytes())));
+    let code = entry["exit"].as_i64().and_then(|code| i32::try_from(code).ok());
+    let exit = onward_core::agent::AgentExit { code, errors: b"", local: &kolkata };
+    let result = reader.finish(&exit, super::now());
+    // 7:54 in the morning of the next day over there.
+    assert_eq!(word(&result.how), "limited until 2026-11-17T02:24:00Z");
+}
+
+#[test]
+fn codex_tells_its_end_in_one_line_alone() {
+    // Lines of type `error` are warnings, also the last one: `turn.failed` is the end, and its words say of which kind.
+    let ends = [
+        ("Connection failed: error sending request for url (http://127.0.0.1:1/v1/responses)", "overloaded"),
+        ("stream disconnected before completion: stream closed", "overloaded"),
+        ("unexpected status 401 Unauthorized: Missing bearer", "not-logged-in"),
+        ("thread 7 already has an active writer", "session-in-use"),
+    ];
+    for (text, how) in ends {
+        let frame =
+            |kind: &str| serde_json::json!({ "type": kind, "message": text, "error": { "message": text } }).to_string();
+        let started = r#"{"type":"turn.started"}"#;
+        let (_, failed) =
+            played(&Adapter::Codex, &format!("{started}\n{}\n{}", frame("error"), frame("turn.failed")), Some(1), "");
+        assert_eq!(word(&failed.how), how, "{text}");
+        let done = r#"{"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":1}}"#;
+        let (_, went_on) = played(&Adapter::Codex, &format!("{started}\n{}\n{done}", frame("error")), Some(0), "");
+        assert_eq!(word(&went_on.how), "done", "{text}");
+    }
+}

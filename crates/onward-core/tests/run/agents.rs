@@ -5,6 +5,7 @@ use onward_core::event::{AgentBegun, AgentEnded, AgentHow, Event, Outcome, StopR
 use onward_core::failure::FailureCode;
 use onward_core::input::AttemptEnd;
 use onward_core::run::PhaseStatus;
+use onward_core::run::agents::ROUNDS_MAX;
 use onward_core::run::verification::{CheckEnd, Proof};
 
 use crate::common;
@@ -225,4 +226,90 @@ fn the_number_of_a_limit_counts_before_its_words() {
         _ => None,
     });
     assert_eq!(hit, Some((until, true)));
+}
+
+/// Done, with this remaining.
+fn left(remaining: &str) -> AttemptEnd {
+    let outputs = [("remaining".to_owned(), remaining.to_owned())].into();
+    AttemptEnd { outputs: Ok(outputs), ..end(Outcome::Exited { code: 0 }, says(AgentHow::Done)) }
+}
+
+/// It says that it is done and that something remains: it goes on at once, in the same session, and no retry is used up. Done is what
+/// it is when nothing remains.
+#[test]
+fn done_with_work_remaining_is_overruled() {
+    let mut story = driven(", verify: [\"true\"]");
+    for remaining in ["header, footer", "footer"] {
+        let events = story.end_as("a", left(remaining));
+        let again = begun(&events);
+        assert_eq!((again.continues, again.session.as_deref()), (true, Some("s1")), "the same session goes on");
+        let state = story.state("a");
+        let told = state.agent.as_deref().and_then(|agent| agent.remaining.as_deref());
+        assert_eq!((state.failures, told), (0, Some(remaining)));
+    }
+    story.end_as("a", left(" None "));
+    assert_eq!(story.state("a").agent.as_deref().and_then(|agent| agent.remaining.as_deref()), None);
+    story.take(&proof(0));
+    assert_eq!(story.status("a"), PhaseStatus::Completed);
+    assert_eq!(story.state("a").attempts, 3);
+}
+
+/// What remains does not change, twice: stuck. A person's retry gives it new rounds.
+#[test]
+fn the_same_work_remaining_is_stuck() {
+    let mut story = driven("");
+    for _ in 0..2 {
+        story.end_as("a", left("the footer"));
+        assert_eq!(story.status("a"), PhaseStatus::Running);
+    }
+    story.end_as("a", left("The  footer"));
+    assert_eq!((story.status("a"), code_of(&story)), (PhaseStatus::Failed, Some(FailureCode::Stuck)));
+    story.resume(&[]);
+    story.end_as("a", left("the footer"));
+    assert_eq!(story.status("a"), PhaseStatus::Running);
+}
+
+/// Something else remains each time: that has an end, too.
+#[test]
+fn rounds_have_a_limit() {
+    let mut story = driven("");
+    for round in 1..ROUNDS_MAX {
+        story.end_as("a", left(&format!("{round} more files")));
+        assert_eq!(story.status("a"), PhaseStatus::Running, "round {round}");
+    }
+    story.end_as("a", left("other files"));
+    assert_eq!((story.status("a"), code_of(&story)), (PhaseStatus::Failed, Some(FailureCode::AgentFailed)));
+    assert_eq!(story.state("a").attempts, u32::try_from(ROUNDS_MAX).expect("few"));
+}
+
+/// Its context is full, or it was interrupted: whoever goes on is told what it said that remains, and no round is counted.
+#[test]
+fn what_remains_is_handed_on() {
+    let mut story = driven("");
+    let full = AttemptEnd { agent: Some(Box::new(says(AgentHow::Exhausted))), ..left("the footer") };
+    let full = AttemptEnd { outcome: Outcome::Exited { code: 1 }, ..full };
+    assert!(!begun(&story.end_as("a", full)).continues);
+    story.end("a", Outcome::Unknown);
+    let agent = story.state("a").agent.clone().expect("an agent did it");
+    assert_eq!((agent.remaining.as_deref(), agent.rounds), (Some("the footer"), 0));
+}
+
+/// The run is stopped while an agent says that it is done and something remains: nothing is begun, and the next start goes on.
+#[test]
+fn work_remaining_beside_a_stop() {
+    let mut story = driven("");
+    let stopped = Outcome::Stopped { by: StopRequest::OrphanKill, said_done: true };
+    story.end_as("a", AttemptEnd { outcome: stopped, ..left("the footer") });
+    assert_ne!(story.status("a"), PhaseStatus::Completed);
+}
+
+/// Its client is killed by a signal that was not ours: that is a matter of the machine, as for any other phase.
+#[test]
+fn a_killed_client_is_a_matter_of_the_machine() {
+    for (when, status) in [("infra", PhaseStatus::Running), ("failed", PhaseStatus::Failed)] {
+        let mut story = driven(&format!(", retry: {{ max: 1, when: [{when}] }}"));
+        story.end_as("a", end(Outcome::Killed { signal: 9 }, says(AgentHow::Interrupted)));
+        story.after(SignedDuration::from_hours(1));
+        assert_eq!(story.status("a"), status, "{when}");
+    }
 }

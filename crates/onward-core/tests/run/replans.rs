@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 use onward_core::effect::Effect;
-use onward_core::event::{Event, Outcome, PlanRevised, StopReason, StopRequest};
+use onward_core::event::{AgentEnded, AgentHow, Event, Outcome, PlanRevised, StopReason, StopRequest};
 use onward_core::id::{Attempt, PhaseId};
 use onward_core::input::{AttemptEnd, Choice, Consent, Input, Posted, Resumption, Says};
 use onward_core::plan;
@@ -423,4 +423,34 @@ fn silence_that_asks_for_another_plan() {
     story.made("a", FREE, &phases.replace("do it", "do half of it"));
     story.report_complexity("a", Says::Start, None);
     assert_eq!((story.state("a").status, story.state("a").attempts), (PhaseStatus::Running, 2));
+}
+
+/// An agent asks for another plan while it works, and its client says that it is done. The plan is made when it has ended and not
+/// before, and nothing is taken for done; whoever asks by the code of its process has not failed either.
+#[test]
+fn an_agent_asks_while_it_works() {
+    let phases = "  a: { agent: { prompt: x }, verify: ['true'] }";
+    let mut story = driven(FREE, phases);
+    let ask = |story: &mut Story, plan| {
+        let phase = PhaseId::new("a");
+        story.step(&Input::Posted(Posted::Replan { phase, reason: "more".to_owned(), plan }))
+    };
+    assert_eq!(ask(&mut story, None).expect("an agent may ask").len(), 1);
+    assert_eq!(ask(&mut story, None).expect("the same again"), []);
+    let brought = Some(Box::new(text(FREE, "  b: { run: x }")));
+    assert!(matches!(ask(&mut story, brought), Err(Refusal::Illegal(..))), "a plan is brought when it has ended");
+    assert!(!story.a_plan_is_wanted(), "it is still at work");
+    let done = AgentEnded { how: AgentHow::Done, session: Some("s1".to_owned()), ..AgentEnded::default() };
+    let end = |outcome| AttemptEnd { agent: Some(Box::new(done.clone())), ..AttemptEnd::bare(outcome) };
+    story.end_as("a", end(Outcome::Exited { code: 0 }));
+    assert!(story.a_plan_is_wanted() && story.state("a").probe.is_none(), "its word does not count");
+    story.made("a", FREE, "  a: { agent: { prompt: less }, verify: ['true'] }\n  b: { run: x }");
+    assert_eq!(story.status("a"), PhaseStatus::Running, "it goes on by the new plan");
+
+    let mut story = driven(FREE, phases);
+    let how = AgentHow::NoResult;
+    let agent = Some(Box::new(AgentEnded { how, ..AgentEnded::default() }));
+    story.end_as("a", AttemptEnd { agent, ..AttemptEnd::bare(Outcome::Exited { code: 79 }) });
+    assert!(story.a_plan_is_wanted());
+    assert!(story.state("a").agent.as_deref().is_some_and(|agent| agent.tries.is_empty()), "it has not failed");
 }

@@ -1,17 +1,20 @@
 //! The end of an agent's attempt: its frames are read once more, from what was kept of them.
 
 use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use onward_core::agent::{Adapter, AgentExit, FRAME_BYTES_MAX, FrameReader};
-use onward_core::event::AgentEnded;
+use onward_core::event::{AgentEnded, AgentHow};
+use onward_core::id::PhaseId;
 use onward_core::plan::Phase;
 use onward_core::run::{Run, agents};
 use onward_core::tail::TAIL_BYTES_MAX;
 
 use crate::attendant::{AttemptFolder, ExitRecord, ProcessEnd};
 use crate::executor::agent;
+use crate::markdown_file::tasks_left_open;
 use crate::project::Project;
 
 /// The way to read the frames of an attempt.
@@ -21,6 +24,8 @@ pub(crate) struct AgentReading {
     /// The session that it was told to go on with.
     continued: Option<String>,
     wants_answer: bool,
+    /// The file of a plan in Markdown, where the agent may tick the boxes of its phase.
+    boxes: Option<(PathBuf, PhaseId)>,
 }
 
 impl AgentReading {
@@ -29,7 +34,9 @@ impl AgentReading {
         let adapter = agent::client(project, &work.agent).adapter()?;
         let known = run.phase_state(&phase.id).and_then(|state| state.agent.as_deref());
         let continued = known.filter(|agent| agent.named).and_then(|agent| agent.session.clone());
-        Some(Self { adapter, continued, wants_answer: work.schema.is_some() })
+        let in_markdown = run.plan().markdown.is_some();
+        let boxes = in_markdown.then(|| (project.top.join(&run.started.plan_path), phase.id.clone()));
+        Some(Self { adapter, continued, wants_answer: work.schema.is_some(), boxes })
     }
 
     /// The agent's own account; where its attendant died before the end, as far as it is there.
@@ -59,6 +66,10 @@ impl AgentReading {
         let mut ended = AgentEnded::from(result);
         if ended.session.is_none() {
             ended.session = folder.session();
+        }
+        if let Some((plan, phase)) = self.boxes.as_ref().filter(|_| ended.how == AgentHow::Done) {
+            let open = tasks_left_open(plan, phase);
+            ended.remaining = (!open.is_empty()).then(|| format!("left open in the plan: {}", open.join("; ")));
         }
         Box::new(ended)
     }

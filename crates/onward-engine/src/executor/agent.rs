@@ -115,6 +115,7 @@ fn prompt(run: &Run, phase: &Phase, (work, attempt): (&AgentWork, Attempt), top:
         context: work.context.iter().map(|one| context(run, phase, one, top)).collect(),
         note: state.and_then(|state| state.note.clone()),
         tries: agent.map(|agent| agent.tries.clone()).unwrap_or_default(),
+        remaining: agent.and_then(|agent| agent.remaining.clone()),
         goes_on: agent.is_some_and(|agent| agent.named),
         attempt,
     };

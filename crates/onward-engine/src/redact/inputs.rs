@@ -277,6 +277,7 @@ fn account(ended: AgentEnded) -> AgentEnded {
         denied: each(ended.denied),
         answer: outputs(ended.answer),
         model: optional(ended.model),
+        remaining: optional(ended.remaining),
         ..ended
     }
 }

@@ -8,7 +8,13 @@ use super::safe;
 /// How an agent's attempt ended, where that says more than the code of its process.
 pub(super) fn end(ended: &AgentEnded) -> Option<String> {
     let text = match &ended.how {
-        AgentHow::Done => return None,
+        AgentHow::Done => {
+            let remaining = ended.remaining.as_deref()?;
+            format!(
+                "it says it is done, but this remains: {}",
+                remaining.split_whitespace().collect::<Vec<_>>().join(" ")
+            )
+        }
         AgentHow::Limited { said, .. } => said.clone(),
         AgentHow::Overloaded { message } | AgentHow::NotLoggedIn { message } | AgentHow::Failed { message } => {
             message.clone()

@@ -57,8 +57,10 @@ impl ChangeLines {
             }
             Event::RetryScheduled { phase, not_before } => {
                 let why = self.ends.remove(phase).unwrap_or_else(|| "it failed".to_owned());
-                let when = time::span(recorded.at, *not_before);
-                Some(format!("{} {} is tried again in {when}: {why}", paint::doubtful("↻"), name(phase)))
+                let later = *not_before > recorded.at;
+                let again = || format!("is tried again in {}", time::span(recorded.at, *not_before));
+                let does = if later { again() } else { "goes on".to_owned() };
+                Some(format!("{} {} {does}: {why}", paint::doubtful("↻"), name(phase)))
             }
             Event::PhaseInDoubt { phase } => {
                 Some(format!("{} {} nobody knows whether its effect happened", paint::doubtful("?"), name(phase)))

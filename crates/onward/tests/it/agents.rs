@@ -29,22 +29,28 @@ const PLAN: &str = "
 ";
 
 fn with_agent(steps: &[&str]) -> TestProject {
-    let project = project();
+    let project = scripted(steps);
     project.plan(PLAN);
+    project
+}
+
+/// A project whose Claude Code plays these steps, one in each call.
+pub(crate) fn scripted<S: AsRef<str>>(steps: &[S]) -> TestProject {
+    let project = project();
     project.script("claude", CLIENT);
     for (number, step) in steps.iter().enumerate() {
-        project.write(project.home().join(format!("agent/step-{}", number + 1)), step);
+        project.write(project.home().join(format!("agent/step-{}", number + 1)), step.as_ref());
     }
     project
 }
 
-fn calls(project: &TestProject) -> Vec<String> {
+pub(crate) fn calls(project: &TestProject) -> Vec<String> {
     let call = |number: usize| std::fs::read_to_string(project.home().join(format!("agent/call-{number}"))).ok();
     (1..).map_while(call).collect()
 }
 
 /// The session that a call goes on with, or that it is told to begin.
-fn session(call: &str, flag: &str) -> Option<String> {
+pub(crate) fn session(call: &str, flag: &str) -> Option<String> {
     let mut words = call.lines();
     words.find(|word| *word == flag)?;
     words.next().map(str::to_owned)
@@ -205,4 +211,53 @@ fn a_prompt_file_that_is_not_there() {
     assert!(!project.exists(".onward"), "something was made");
     project.write("missing.md", "Do it.");
     project.command(["run", "--dry-run"]).expect(0);
+}
+
+/// It says that it is done and, in an output, what remains. It is sent back to that in the same session, without a retry, until nothing
+/// remains; the same twice more is stuck.
+#[test]
+fn done_with_work_remaining() {
+    let says = |left: &str| {
+        format!(
+            "init s1; echo ok > login.html; echo 'remaining={left}' >> \"$ONWARD_OUTPUT\"; ends s1 'All done!' 0.25\n"
+        )
+    };
+    let project = with_agent(&[&says("header, footer"), &says("footer"), &says("none")]);
+    let ran = project.command(["run"]).expect(0);
+    ran.err_names(["build goes on: it says it is done, but this remains: header, footer"]);
+    let calls = calls(&project);
+    let went_on: Vec<Option<String>> = calls.iter().map(|call| session(call, "--resume")).collect();
+    assert_eq!(went_on, [None, Some("s1".to_owned()), Some("s1".to_owned())]);
+    assert!(!calls[0].contains("remains") && calls[2].contains("# What remains\n\nfooter\n"), "{}", calls[2]);
+    let status = project.command(["status", "--json"]).json();
+    assert_eq!((&status["completed"][0]["attempts"], &status["cost_usd"]), (&3.into(), &0.75.into()));
+    project.ran_once(["ship"]);
+
+    let project = with_agent(&[&says("the footer"), &says("the footer"), &says("The footer")]);
+    let ran = project.command(["run"]).expect(1);
+    ran.err_names(["build", "stuck: what remains has not changed: The footer"]);
+    let status = project.command(["status", "--json"]).json();
+    assert!(status["remaining"].to_string().contains("stuck: what remains"), "{status}");
+    assert_eq!(project.ledger().len(), 0, "what needs it does not run");
+}
+
+/// A plan in Markdown, done by an agent that ticks its own boxes. It says that it is done with one open: it is sent back to that one.
+/// One that ticks none is taken at its word, and the boxes are ticked for it.
+#[test]
+fn boxes_left_open_are_work_that_remains() {
+    let plan = "# Login\n\n## Phase 1: Build\n\n- [ ] header\n- [ ] footer\n";
+    let ticks = |what: &str| format!("init s1; sed -i 's/\\[ \\] {what}/[x] {what}/' plan.md; ends s1 Done. 0\n");
+    for (steps, count) in
+        [(vec![ticks("header"), ticks("footer")], 2), (vec!["init s1; ends s1 Done. 0\n".to_owned()], 1)]
+    {
+        let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
+        let project = with_agent(&steps);
+        project.write("plan.md", plan);
+        project.command(["run", "plan.md", "--agent", "claude-code"]).expect(0);
+        let calls = calls(&project);
+        assert_eq!(calls.len(), count);
+        assert!(count == 1 || calls[1].contains("left open in the plan: footer"), "{calls:?}");
+        let text = project.read("plan.md");
+        assert!(text.contains("[x] header") && text.contains("[x] footer") && text.contains("[COMPLETE]"), "{text}");
+    }
 }

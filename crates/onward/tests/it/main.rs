@@ -18,6 +18,7 @@ mod doctor;
 mod examples;
 mod export;
 mod external_phases;
+mod feature;
 mod filters;
 mod foreign_files;
 mod forks;

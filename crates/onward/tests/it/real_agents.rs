@@ -288,3 +288,87 @@ fn codex_meets_its_limits() {
     let said = rig.play(&asked, &[], &[no_wait]).expect("it worked before");
     assert_eq!((said[0].code, rig.requests().len()), (75, 1), "{}", said[0].text);
 }
+
+/// The whole way with the real client: its usage limit ends after a few seconds, then everything is killed in the middle of an answer, and
+/// the next start finishes. One session goes through all of it, and each thing was asked of the service as often as it had to be.
+#[test]
+fn claude_code_goes_through_a_limit_and_a_kill() {
+    let Some(rig) = AgentRig::new("claude_code_goes_through_a_limit_and_a_kill", "claude-code") else { return };
+    rig.plan("allow: [Write]");
+    let steps = json!([
+        rig.looks(),
+        { "error": "usage_limit", "reset_in_s": 5 },
+        { "hang": true, "text": "words that nobody hears" },
+        rig.makes(),
+        { "text": "The file is there." }
+    ]);
+    let commands: [&[&str]; 2] = [&["run"], &["run", "--resume"]];
+    let mut running = rig.start(&steps, &SUBSCRIBER, &commands);
+    wait_until("the third request", || (rig.requests().len() == 3 || running.ended().is_some()).then_some(()));
+    let session = wait_until("the session on record", || {
+        let id = rig.status()["running"][0]["agent"]["session"].as_str().map(str::to_owned);
+        if running.ended().is_some() { Some(String::new()) } else { id }
+    });
+    rig.project.kill_everything();
+    rig.open(1);
+    let Some(said) = rig.end(running, commands.len()) else { return };
+    assert_eq!((said[0].code, said[1].code), (137, 0), "{}\n{}", said[0].text, said[1].text);
+    assert!(said[0].text.contains("limit"), "the limit is told: {}", said[0].text);
+    let requests = rig.requests();
+    let at = |number: usize| requests[number]["at"].as_f64().unwrap_or_default();
+    assert_eq!(requests.len(), 5, "requests: {requests:#?}");
+    assert!(at(2) - at(1) >= 4.0, "the client was called again after {} s", at(2) - at(1));
+    assert!(requests[1..].iter().all(|request| request["continued"] == true), "one conversation: {requests:#?}");
+    let status = rig.status();
+    let done = &status["completed"][0];
+    assert_eq!((&done["agent"]["session"], &done["attempts"]), (&json!(session), &json!(3)), "{done}");
+    assert_eq!(done["summary"], "The file is there.");
+    assert!(status["cost_usd"].as_f64().is_some_and(|cost| cost > 0.0), "{status}");
+    rig.project.ran_once(["ship"]);
+}
+
+/// Nobody is logged in. The client asks twice at most, says so, and the run does not try on.
+#[test]
+fn claude_code_is_not_logged_in() {
+    let Some(rig) = AgentRig::new("claude_code_is_not_logged_in", "claude-code") else { return };
+    rig.plan("allow: [Write]");
+    let began = std::time::Instant::now();
+    let Some(said) = rig.play(&json!([{ "error": "auth", "times": 0 }]), &[], &[&["run"]]) else { return };
+    assert_eq!(said[0].code, 1, "{}", said[0].text);
+    let requests = rig.requests().len();
+    assert!(requests <= 2 && began.elapsed() < Duration::from_mins(1), "{requests} requests, {:?}", began.elapsed());
+    assert!(rig.status()["remaining"].to_string().contains("API key"), "{}", rig.status());
+}
+
+/// The launcher of Codex is killed, and the program behind it would work on. It is ended before anything else begins, and the same thread
+/// goes on in the next attempt.
+#[test]
+fn the_launcher_of_codex_is_killed() {
+    let Some(rig) = AgentRig::new("the_launcher_of_codex_is_killed", "codex") else { return };
+    rig.plan("model: gpt-5.5");
+    let plan = rig.project.read("onward.yaml");
+    rig.project.plan(&plan.replace("artifacts:", "retry: { max: 1, when: [infra] }\n    artifacts:"));
+    let steps =
+        json!([rig.looks(), { "hang": true, "text": "words that nobody hears" }, rig.makes(), { "text": "done" }]);
+    let mut running = rig.start(&steps, &[], &[&["run"]]);
+    wait_until("the second request", || (rig.requests().len() == 2 || running.ended().is_some()).then_some(()));
+    if running.ended().is_none() {
+        let launcher = wait_until("the launcher", || rig.project.processes().into_iter().find(|&pid| is_launcher(pid)));
+        let killed = Command::new("kill").args(["-KILL", &launcher.to_string()]).status();
+        assert!(killed.is_ok_and(|status| status.success()), "the launcher lives");
+    }
+    let Some(said) = rig.end(running, 1) else { return };
+    assert_eq!(said[0].code, 0, "{}", said[0].text);
+    let requests = rig.requests();
+    assert_eq!((requests.len(), &requests[2]["continued"]), (4, &json!(true)), "{requests:#?}");
+    assert_eq!(rig.status()["completed"][0]["attempts"], 2);
+    rig.project.wait_no_processes();
+}
+
+/// The program that npm installs: it starts the real one.
+fn is_launcher(pid: u32) -> bool {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words: Vec<&[u8]> = line.split(|&byte| byte == 0).collect();
+    words.first().is_some_and(|word| word.ends_with(b"node"))
+        && words.get(1).is_some_and(|word| word.ends_with(b"codex"))
+}

@@ -121,6 +121,9 @@ impl Run {
                 (state.commit_sha, state.base, state.adopted) = (None, None, None);
                 state.agent = state.agent.take().map(|agent| Box::new(agent.anew()));
             }
+            if let Some(agent) = &mut state.agent {
+                agent.rounds = 0;
+            }
             match &mut state.attempt {
                 Some(attempt) => attempt.redo = true,
                 None => state.status = PhaseStatus::Pending,

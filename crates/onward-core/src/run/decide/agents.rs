@@ -10,9 +10,13 @@ use crate::failure::FailureCode;
 use crate::id::Attempt;
 use crate::input::AttemptEnd;
 use crate::plan::{Phase, RetryWhen};
-use crate::run::agents::{HAND_OFFS_MAX, hands_off, spent, times_with_this};
+use crate::run::agents::{HAND_OFFS_MAX, REMAINING_OUTPUT, ROUNDS_MAX, hands_off, is_a_round, spent, times_with_this};
+use crate::run::iteration::{self, NextRound, nothing_remains};
 use crate::run::state::{PhaseState, Run};
 use crate::run::{transient, verification};
+
+/// Of what remains that is kept and told.
+const REMAINING_BYTES_MAX: usize = 2_000;
 
 /// The account with what only the run knows: how much of the session's use was this attempt's.
 pub(super) fn account(state: &PhaseState, end: &AttemptEnd) -> Option<Box<AgentEnded>> {
@@ -21,13 +25,22 @@ pub(super) fn account(state: &PhaseState, end: &AttemptEnd) -> Option<Box<AgentE
         let before = state.agent.as_deref().map_or(0, |agent| agent.session_tokens);
         ended.tokens = all.saturating_sub(before);
     }
+    ended.remaining = remaining(end);
     Some(ended)
 }
 
 /// Whether an agent says that it is done, and nothing contradicts it.
 pub(super) fn says_done(phase: &Phase, end: &AttemptEnd) -> bool {
     let done = |ended: &AgentEnded| ended.how == AgentHow::Done && failure(phase, &end.outcome, ended).is_none();
-    end.agent.as_deref().is_none_or(done)
+    end.agent.as_deref().is_none_or(done) && remaining(end).is_none()
+}
+
+/// The work that is left by an agent's own word, or by the boxes that it left open.
+pub(super) fn remaining(end: &AttemptEnd) -> Option<String> {
+    let ended = end.agent.as_deref()?;
+    let said = end.outputs.as_ref().ok()?.get(REMAINING_OUTPUT);
+    let left = said.into_iter().chain(&ended.remaining).find(|text| !nothing_remains(text))?.trim();
+    Some(left[..left.floor_char_boundary(REMAINING_BYTES_MAX)].to_owned())
 }
 
 /// The failure that an account tells, as far as it can be told without the plan.
@@ -136,6 +149,9 @@ pub(super) fn next(
         return Some(hit);
     }
     let Some(error) = failure(phase, &end.outcome, ended) else {
+        if let Some(account) = account(state, end).filter(|account| is_a_round(&end.outcome, account)) {
+            return (!stopping).then(|| next_round(run, phase, state, account.remaining, now));
+        }
         let (when, code, message) = failure_of(phase, &end.outcome)?;
         // The plan does not wait for this limit.
         let (code, message) = match &ended.how {
@@ -156,6 +172,25 @@ pub(super) fn next(
         return Some(retried_or_failed(run, phase, state.failures, when, (code, message), attempt, now));
     };
     Some(after(run, phase, state, error, attempt, now))
+}
+
+/// An agent that says it is done and names what remains is sent back to it, in the same session. That is no retry.
+fn next_round(run: &Run, phase: &Phase, state: &PhaseState, remaining: Option<String>, now: Timestamp) -> Event {
+    let before = state.agent.as_deref().map_or(0, |agent| agent.rounds);
+    let remained: Vec<String> = state.rounds.iter().cloned().chain(remaining).collect();
+    match iteration::next(&remained, before + 1, ROUNDS_MAX) {
+        NextRound::Done | NextRound::Overruled { .. } => {
+            Event::RetryScheduled { phase: phase.id.clone(), not_before: now }
+        }
+        NextRound::Stuck { remaining } => {
+            let message = format!("stuck: what remains has not changed: {remaining}");
+            failed_for_good(run, phase, FailureCode::Stuck, message)
+        }
+        NextRound::LimitReached { remaining } => {
+            let message = format!("said {ROUNDS_MAX} times that it was done, and this remains: {remaining}");
+            failed_for_good(run, phase, FailureCode::AgentFailed, message)
+        }
+    }
 }
 
 /// The next step after a failure: stuck, spent, tried again, or failed.
@@ -179,7 +214,9 @@ pub(super) fn after(
     if final_code || is_another_failure(phase, &message) || spent(phase, state.agent.as_deref()).is_some() {
         return failed_for_good(run, phase, code, message);
     }
-    retried_or_failed(run, phase, state.failures, RetryWhen::Failed, (code, message), attempt, now)
+    // A signal that was not ours is a matter of the machine, as for any other phase.
+    let when = if code == FailureCode::Signal { RetryWhen::Infra } else { RetryWhen::Failed };
+    retried_or_failed(run, phase, state.failures, when, (code, message), attempt, now)
 }
 
 /// An agent that fails in the same way again and again.

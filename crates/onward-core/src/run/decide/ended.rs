@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::{agents, backoff, replan};
-use crate::event::{AgentHow, Claimed, Event, Outcome, PhaseError, StopRequest};
+use crate::event::{AgentEnded, AgentHow, Claimed, Event, Outcome, PhaseError, StopRequest};
 use crate::evidence::Evidence;
 use crate::failure::FailureCode;
 use crate::id::{Attempt, PhaseId};
@@ -18,6 +18,7 @@ use crate::run::state::{PhaseState, Run};
 use crate::run::transient;
 use crate::run::verification;
 
+const ASKS_FOR_A_PLAN: Outcome = Outcome::Exited { code: EXIT_REPLAN };
 /// The third unknown end in a row parks a phase.
 const UNKNOWNS_IN_A_ROW_MAX: u32 = 3;
 
@@ -39,9 +40,11 @@ pub(super) fn ended(run: &Run, id: &PhaseId, attempt: Attempt, end: &AttemptEnd,
         agent: agents::account(state, end),
     };
     let next = match &end.outcome {
+        // It asked for another plan while it worked. That one comes first, whatever it says now.
+        Outcome::Exited { .. } if run.replans.asked_by(id).is_some() => None,
         // What an agent says of its end counts, never the code of its process alone.
         outcome @ (Outcome::Exited { .. } | Outcome::Killed { .. })
-            if !agents::says_done(phase, end) && !is_cut_short(phase, outcome) =>
+            if *outcome != ASKS_FOR_A_PLAN && !agents::says_done(phase, end) && !is_cut_short(phase, outcome) =>
         {
             let agent = end.agent.as_deref().expect("an agent has said that it is not done");
             agents::next(run, phase, state, (end, agent), attempt, now)
@@ -80,7 +83,8 @@ pub(super) fn has_probe(phase: &Phase) -> bool {
 
 /// Whether an attempt that was asked to end has done its work: its code says so, and what it gives out can be read.
 fn says_done(end: &AttemptEnd) -> bool {
-    let agent_agrees = end.agent.as_deref().is_none_or(|agent| agent.how == AgentHow::Done);
+    let done = |agent: &AgentEnded| agent.how == AgentHow::Done && agents::remaining(end).is_none();
+    let agent_agrees = end.agent.as_deref().is_none_or(done);
     let done = matches!(end.outcome, Outcome::Stopped { said_done: true, .. }) && end.outputs.is_ok() && agent_agrees;
     done && !mutant::is(Mutant::ThrowAwayWhatIsDone)
 }
@@ -107,6 +111,7 @@ pub(super) fn tells_of_a_signal(code: i32) -> bool {
 /// The claimed result, which counts only once it was verified or the probe has answered.
 fn claimed(run: &Run, phase: &Phase, end: &AttemptEnd) -> Option<Box<Claimed>> {
     let claims = match &end.outcome {
+        Outcome::Exited { .. } if run.replans.asked_by(&phase.id).is_some() => false,
         Outcome::Exited { code: 0 } => verification::is_wanted(phase) && agents::says_done(phase, end),
         Outcome::Stopped { .. } => has_probe(phase) || (says_done(end) && verification::is_wanted(phase)),
         Outcome::Unknown => has_probe(phase),

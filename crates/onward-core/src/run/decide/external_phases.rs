@@ -11,7 +11,7 @@ use crate::input::{CommitIs, DoneSaid, Says};
 use crate::mutant::{self, Mutant};
 use crate::plan::{Phase, RetryWhen};
 use crate::run::external_phases::{ExternalState, answered, as_approval, as_external};
-use crate::run::iteration::{self, NextRound, Round, nothing_remains};
+use crate::run::iteration::{self, NextRound, nothing_remains};
 use crate::run::redacted_values::uses_what_was_cut;
 use crate::run::schedule;
 use crate::run::skip_and_expand::has_a_place;
@@ -173,16 +173,10 @@ fn begun(run: &Run, phase: &Phase, state: &PhaseState, by: &str) -> Result<Optio
 
 /// Why going on would not help: what remains is what remained before, and before that.
 fn stuck(state: &PhaseState, said: &DoneSaid) -> Option<String> {
-    let rounds = state.rounds.iter().chain([&said.remaining]);
-    let rounds: Vec<Round> =
-        rounds.map(|remaining| Round { finished: true, remaining: remaining.clone(), exhausted: false }).collect();
-    match iteration::next(&rounds, usize::MAX) {
+    let rounds: Vec<String> = state.rounds.iter().chain([&said.remaining]).cloned().collect();
+    match iteration::next(&rounds, rounds.len(), usize::MAX) {
         NextRound::Stuck { remaining } => Some(format!("it is stuck: what remains has not changed: {remaining}")),
-        NextRound::Done
-        | NextRound::GoOn
-        | NextRound::HandOff
-        | NextRound::Overruled { .. }
-        | NextRound::LimitReached { .. } => None,
+        NextRound::Done | NextRound::Overruled { .. } | NextRound::LimitReached { .. } => None,
     }
 }
 

@@ -7,7 +7,7 @@ use crate::event::Event;
 use crate::failure::FailureCode;
 use crate::id::PhaseId;
 use crate::input::{Choice, Consent, LastWords, Says};
-use crate::plan::{self, Phase, PhaseFailure, Plan, ReplanRules};
+use crate::plan::{self, Body, Phase, PhaseFailure, Plan, ReplanRules};
 use crate::replan::{Because, ReplanCause, Replanned, Revision};
 use crate::run::replans::{Stage, refusal};
 use crate::run::state::{PhaseStatus, Run};
@@ -45,7 +45,17 @@ pub(super) fn reported(run: &Run, phase: &PhaseId, reason: &str, plan: Option<&P
         return illegal("it is finished");
     }
     if state.attempt.is_some() {
-        return illegal("it is at work, and asks by ending with code 79");
+        // The client of an agent ends with a code of its own: the agent asks while it works, and is heard when it has ended.
+        let is_an_agents = run.plan().phase(phase).is_some_and(|phase| matches!(phase.body, Body::Agent(_)));
+        if !is_an_agents {
+            return illegal("it is at work, and asks by ending with code 79");
+        }
+        if plan.is_some() {
+            return illegal("it is at work: ask without a plan, and one is made when it has ended");
+        }
+        if run.replans.asked_by(phase).is_some() {
+            return Ok(Vec::new());
+        }
     }
     let cause = ReplanCause::Reported;
     let Some(plan) = plan else {
