@@ -7,8 +7,8 @@ use crate::bare::Flush;
 use crate::figure::{Figure, Report};
 use crate::measure::{in_turns, timed};
 use crate::options::Options;
-use crate::plans::{Graph, Shape};
-use crate::project::{Project, finish};
+use crate::plans::{GraphShape, MadeGraph};
+use crate::project::{BenchProject, finish};
 
 const NAME: &str = "files";
 /// Phases of a run that keeps mirrors; each is written anew for every phase.
@@ -24,7 +24,7 @@ pub(crate) fn measure(options: &Options, report: &mut Report) -> Result<()> {
 /// A folder of checkpoint files is imported: each is a run of its own, durable on its own. Held against as many appends that are flushed.
 fn imports(options: &Options, report: &mut Report) -> Result<()> {
     let count: u32 = options.pick(200, 1_000, 10_000);
-    let project = Project::new(options)?;
+    let project = BenchProject::new(options)?;
     let folder = options.scratch()?;
     for number in 0..count {
         fs::write(folder.join(format!("{number}.json")), file(number))?;
@@ -52,9 +52,9 @@ fn file(number: u32) -> String {
 /// A chain of phases that do nothing, with mirrors and without: the difference is their price for each phase.
 fn mirrors(options: &Options, report: &mut Report) -> Result<()> {
     let run = |formats: Option<&str>| -> Result<()> {
-        let plan = Graph::idle(Shape::Chain, PHASES).plan();
+        let plan = MadeGraph::idle(GraphShape::Chain, PHASES).plan();
         let kept = formats.map(|formats| format!("name: bench\ncheckpoint: {{ mirror: [{formats}] }}\n"));
-        let project = Project::new(options)?;
+        let project = BenchProject::new(options)?;
         project.write("onward.yaml", &kept.map_or(plan.clone(), |kept| plan.replacen("name: bench\n", &kept, 1)))?;
         finish(project.onward(&["run", "--quiet", "--no-input"]))
     };

@@ -9,8 +9,8 @@ use std::process::Command;
 use crate::Result;
 use crate::figure::{Figure, Goal, Report, note};
 use crate::options::Options;
-use crate::plans::{Graph, Shape};
-use crate::project::{Project, finish};
+use crate::plans::{GraphShape, MadeGraph};
+use crate::project::{BenchProject, finish};
 
 const NAME: &str = "flushes";
 const PHASES: usize = 200;
@@ -22,15 +22,15 @@ pub(crate) fn measure(options: &Options, report: &mut Report) -> Result<()> {
     if !Command::new("strace").arg("--version").output().is_ok_and(|done| done.status.success()) {
         return note("strace is not installed: the flushes are not counted");
     }
-    for shape in [Shape::Chain, Shape::Layered] {
+    for shape in [GraphShape::Chain, GraphShape::Layered] {
         phases(options, report, shape)?;
     }
     steps(options, report)
 }
 
 /// Phases that end together may share a commit, so a graph for two slots needs half as many at least.
-fn phases(options: &Options, report: &mut Report, shape: Shape) -> Result<()> {
-    let project = Project::with_plan(options, &Graph::idle(shape, PHASES))?;
+fn phases(options: &Options, report: &mut Report, shape: GraphShape) -> Result<()> {
+    let project = BenchProject::with_plan(options, &MadeGraph::idle(shape, PHASES))?;
     let binary = options.binary.to_string_lossy();
     finish(project.program("strace", &traced(&[&*binary, "run", "--quiet", "--no-input"])))?;
     let done = usize::try_from(project.phases_done()?)?;
@@ -46,7 +46,7 @@ fn phases(options: &Options, report: &mut Report, shape: Shape) -> Result<()> {
 
 /// This program again, doing nothing but durable steps.
 fn steps(options: &Options, report: &mut Report) -> Result<()> {
-    let project = Project::new(options)?;
+    let project = BenchProject::new(options)?;
     let (this, count) = (std::env::current_exe()?, STEPS.to_string());
     finish(project.program("strace", &traced(&[&*this.to_string_lossy(), crate::STEPS_ONLY, &count])))?;
     let flushes = flushes_of_the_books(&project.folder().join("trace"))?;

@@ -6,7 +6,7 @@ use std::fmt::Write;
 const LAYER: usize = 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum GraphShape {
     /// Layers of ten; each phase needs two of the layer before.
     Layered,
     /// Each phase needs the one before.
@@ -15,7 +15,7 @@ pub(crate) enum Shape {
     Wide,
 }
 
-impl Shape {
+impl GraphShape {
     pub(crate) const ALL: [Self; 3] = [Self::Layered, Self::Chain, Self::Wide];
 
     pub(crate) fn name(self) -> &'static str {
@@ -49,15 +49,15 @@ impl Shape {
 
 /// A graph, and what its phases do.
 #[derive(Clone, Debug)]
-pub(crate) struct Graph {
-    pub(crate) shape: Shape,
+pub(crate) struct MadeGraph {
+    pub(crate) shape: GraphShape,
     pub(crate) phases: usize,
     /// The script of the phases from the middle on; the others do nothing.
     pub(crate) second_half: String,
 }
 
-impl Graph {
-    pub(crate) fn idle(shape: Shape, phases: usize) -> Self {
+impl MadeGraph {
+    pub(crate) fn idle(shape: GraphShape, phases: usize) -> Self {
         Self { shape, phases, second_half: "true".to_owned() }
     }
 
@@ -98,8 +98,8 @@ mod tests {
     /// Every shape was written as a plan. It must be one, with its phases and needs in place.
     #[test]
     fn every_shape_is_a_valid_plan() {
-        for shape in Shape::ALL {
-            let graph = Graph { second_half: "echo >/tmp/bell".to_owned(), ..Graph::idle(shape, 40) };
+        for shape in GraphShape::ALL {
+            let graph = MadeGraph { second_half: "echo >/tmp/bell".to_owned(), ..MadeGraph::idle(shape, 40) };
             let parsed = onward_core::plan::parse(&graph.plan());
             let plan = parsed.plan.expect("a plan without faults");
             assert_eq!(plan.phases.len(), 40);

@@ -15,7 +15,7 @@ use nix::unistd::Pid;
 
 use crate::Result;
 use crate::options::Options;
-use crate::plans::Graph;
+use crate::plans::MadeGraph;
 
 /// No single command is waited for any longer: the whole must come to an end.
 pub(crate) const COMMAND_SECONDS_MAX: u64 = 120;
@@ -26,12 +26,12 @@ const SETTLE: Duration = Duration::from_millis(100);
 /// How often the memory of a driver is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-pub(crate) struct Project {
+pub(crate) struct BenchProject {
     folder: PathBuf,
     binary: PathBuf,
 }
 
-impl Project {
+impl BenchProject {
     /// An empty one.
     pub(crate) fn new(options: &Options) -> Result<Self> {
         let folder = options.scratch()?;
@@ -44,7 +44,7 @@ impl Project {
     }
 
     /// One with a plan.
-    pub(crate) fn with_plan(options: &Options, graph: &Graph) -> Result<Self> {
+    pub(crate) fn with_plan(options: &Options, graph: &MadeGraph) -> Result<Self> {
         let project = Self::new(options)?;
         project.write("onward.yaml", &graph.plan())?;
         Ok(project)

@@ -8,8 +8,8 @@ use crate::bare;
 use crate::figure::{Figure, Goal, Report};
 use crate::measure::in_turns;
 use crate::options::Options;
-use crate::plans::{Graph, Shape};
-use crate::project::{COMMAND_SECONDS_MAX, Project, finish, peak_memory, wait};
+use crate::plans::{GraphShape, MadeGraph};
+use crate::project::{BenchProject, COMMAND_SECONDS_MAX, finish, peak_memory, wait};
 
 const NAME: &str = "W9";
 const GOAL_BINARY_MB: f64 = 25.0;
@@ -38,7 +38,7 @@ pub(crate) fn measure(options: &Options, report: &mut Report) -> Result<()> {
     let megabytes = std::fs::metadata(&options.binary)?.len() as f64 / 1e6;
     report.add(&Figure::new(NAME, "program", "size", megabytes, "MB").goal(Goal::AtMost(GOAL_BINARY_MB)))?;
 
-    let project = Project::new(options)?;
+    let project = BenchProject::new(options)?;
     let mut help = || finish(project.onward(&["--version"]));
     let times = in_turns(options.turns(options.pick(11, 31, 31), 10), &mut [&mut bare::spawn, &mut help])?;
     let figure = Figure::new(NAME, "program", "start-up (--version), p50", times[1].p50(), "ms");
@@ -48,7 +48,7 @@ pub(crate) fn measure(options: &Options, report: &mut Report) -> Result<()> {
     hooks(options, report)?;
 
     for phases in options.pick(vec![1_000], vec![1_000], vec![1_000, 10_000]) {
-        let project = Project::with_plan(options, &Graph::idle(Shape::Wide, phases))?;
+        let project = BenchProject::with_plan(options, &MadeGraph::idle(GraphShape::Wide, phases))?;
         let most = peak_memory(project.onward(&["run", "--quiet", "--no-input"]))?;
         let figure = Figure::new(NAME, format!("wide {phases}"), "memory of the driver, at most", most, "MB");
         report.add(&figure.goal(Goal::AtMost(GOAL_MEMORY_MB)))?;
@@ -58,7 +58,7 @@ pub(crate) fn measure(options: &Options, report: &mut Report) -> Result<()> {
 
 /// Hooks of an agent's client, which it waits for: each that saves comes after a report, so that there is something to save.
 fn hooks(options: &Options, report: &mut Report) -> Result<()> {
-    let project = Project::new(options)?;
+    let project = BenchProject::new(options)?;
     project.write("onward.yaml", REPORTED)?;
     // Its phases are for others, so it waits.
     wait(project.onward(&["run", "--quiet", "--no-input"]).spawn()?)?;
@@ -81,7 +81,7 @@ fn hooks(options: &Options, report: &mut Report) -> Result<()> {
 /// Questions and reports of somebody who does a phase while a driver works on another one. A report is durable when it
 /// returns.
 fn beside_a_driver(options: &Options, report: &mut Report) -> Result<()> {
-    let project = Project::new(options)?;
+    let project = BenchProject::new(options)?;
     project.write("onward.yaml", BESIDE)?;
     let driver = project.onward(&["run", "--quiet", "--no-input"]).spawn()?;
     let begun = Instant::now();

@@ -9,7 +9,7 @@ use crate::figure::{Figure, Goal, Report, note};
 use crate::measure::{Times, timed};
 use crate::options::{Options, bytes_below};
 use crate::ours::{Given, Ours};
-use crate::project::{Project, finish};
+use crate::project::{BenchProject, finish};
 use crate::savers::{Change, JsonFile, Saver, SqliteRows};
 use crate::state::Agents;
 
@@ -24,17 +24,17 @@ const GOAL_DISK_MB: f64 = 30.0;
 const GOAL_COLD_MS: f64 = 100.0;
 const GOAL_LOAD_MS: f64 = 40.0;
 
-struct Size {
+struct DocumentSize {
     name: &'static str,
     bytes: usize,
     /// The time limit of a save when the whole is given.
     goal_whole_ms: Option<f64>,
 }
 
-const SIZES: [Size; 3] = [
-    Size { name: "1 KB", bytes: 1_000, goal_whole_ms: None },
-    Size { name: "100 KB", bytes: 100_000, goal_whole_ms: Some(1.5) },
-    Size { name: "10 MB", bytes: 10_000_000, goal_whole_ms: Some(40.0) },
+const SIZES: [DocumentSize; 3] = [
+    DocumentSize { name: "1 KB", bytes: 1_000, goal_whole_ms: None },
+    DocumentSize { name: "100 KB", bytes: 100_000, goal_whole_ms: Some(1.5) },
+    DocumentSize { name: "10 MB", bytes: 10_000_000, goal_whole_ms: Some(40.0) },
 ];
 
 pub(crate) fn measure(options: &Options, report: &mut Report) -> Result<()> {
@@ -56,8 +56,8 @@ pub(crate) fn measure(options: &Options, report: &mut Report) -> Result<()> {
 }
 
 /// `onward save`: a process that finds its books, compares, stores and is gone.
-fn cold(options: &Options, report: &mut Report, size: &Size) -> Result<()> {
-    let (project, beside) = (Project::new(options)?, options.scratch()?);
+fn cold(options: &Options, report: &mut Report, size: &DocumentSize) -> Result<()> {
+    let (project, beside) = (BenchProject::new(options)?, options.scratch()?);
     let mut flush = Flush::new(&beside)?;
     let mut state = Agents::new(size.bytes);
     let (mut floor, mut ours) = (Vec::new(), Vec::new());
@@ -82,7 +82,7 @@ fn cold(options: &Options, report: &mut Report, size: &Size) -> Result<()> {
 fn one(
     options: &Options,
     report: &mut Report,
-    size: &Size,
+    size: &DocumentSize,
     count: usize,
     open: impl Fn(&std::path::Path) -> Result<Box<dyn Saver>>,
 ) -> Result<()> {
@@ -119,7 +119,7 @@ fn one(
     report.add(&if with_goal { figure.goal(Goal::AtMost(GOAL_DISK_MB)) } else { figure })
 }
 
-fn show_times(report: &mut Report, size: &Size, saver: &dyn Saver, ours: &Times, floor: f64) -> Result<()> {
+fn show_times(report: &mut Report, size: &DocumentSize, saver: &dyn Saver, ours: &Times, floor: f64) -> Result<()> {
     let goal = match (saver.wants_every_change(), saver.wants_text()) {
         (true, _) => Some(Goal::Times(GOAL_TIMES_FLUSH)),
         (false, true) => size.goal_whole_ms.map(Goal::AtMost),
@@ -138,7 +138,13 @@ fn show_times(report: &mut Report, size: &Size, saver: &dyn Saver, ours: &Times,
 }
 
 /// Reads checkpoints from all over the history; the last one must be what was saved last.
-fn show_loads(report: &mut Report, size: &Size, saver: &mut dyn Saver, count: usize, state: &Agents) -> Result<()> {
+fn show_loads(
+    report: &mut Report,
+    size: &DocumentSize,
+    saver: &mut dyn Saver,
+    count: usize,
+    state: &Agents,
+) -> Result<()> {
     let mut times = Vec::new();
     match saver.load(count) {
         Ok(loaded) if loaded == state.whole => {}

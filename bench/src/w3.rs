@@ -7,8 +7,8 @@ use crate::bare::{self, Trace};
 use crate::figure::{Figure, Goal, Report, note};
 use crate::measure::{Subject, Times, in_turns};
 use crate::options::{Effort, Options};
-use crate::plans::{Graph, Shape};
-use crate::project::{Project, finish};
+use crate::plans::{GraphShape, MadeGraph};
+use crate::project::{BenchProject, finish};
 
 const NAME: &str = "W3";
 const GOAL_TIMES_FLUSHED: f64 = 4.0;
@@ -20,7 +20,7 @@ const WITH_FLOORS: f64 = 1.6;
 const LARGE: usize = 10_000;
 
 pub(crate) fn measure(options: &Options, report: &mut Report) -> Result<()> {
-    for shape in Shape::ALL {
+    for shape in GraphShape::ALL {
         let mut smallest: Option<(usize, f64)> = None;
         for phases in sizes(options, shape) {
             #[expect(clippy::cast_precision_loss, reason = "there are not so many phases")]
@@ -29,7 +29,7 @@ pub(crate) fn measure(options: &Options, report: &mut Report) -> Result<()> {
                 note(&format!("{} left out: there is no time for it", case(shape, phases)))?;
                 continue;
             }
-            let per_phase = one(options, report, &Graph::idle(shape, phases))?;
+            let per_phase = one(options, report, &MadeGraph::idle(shape, phases))?;
             match smallest {
                 None => smallest = Some((phases, per_phase)),
                 Some((small, floor)) => {
@@ -43,25 +43,27 @@ pub(crate) fn measure(options: &Options, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-fn sizes(options: &Options, shape: Shape) -> Vec<usize> {
+fn sizes(options: &Options, shape: GraphShape) -> Vec<usize> {
     match (options.effort, shape) {
-        (Effort::Quick, Shape::Layered) | (Effort::Usual, _) | (Effort::Full, Shape::Chain) => vec![100, 1_000],
-        (Effort::Quick, Shape::Chain | Shape::Wide) => vec![100],
-        (Effort::Full, Shape::Layered | Shape::Wide) => vec![100, 1_000, LARGE],
+        (Effort::Quick, GraphShape::Layered) | (Effort::Usual, _) | (Effort::Full, GraphShape::Chain) => {
+            vec![100, 1_000]
+        }
+        (Effort::Quick, GraphShape::Chain | GraphShape::Wide) => vec![100],
+        (Effort::Full, GraphShape::Layered | GraphShape::Wide) => vec![100, 1_000, LARGE],
     }
 }
 
-fn case(shape: Shape, phases: usize) -> String {
+fn case(shape: GraphShape, phases: usize) -> String {
     format!("{} {phases}", shape.name())
 }
 
 /// Measures one graph; gives the wall time per phase of onward.
-fn one(options: &Options, report: &mut Report, graph: &Graph) -> Result<f64> {
+fn one(options: &Options, report: &mut Report, graph: &MadeGraph) -> Result<f64> {
     let turns = options.turns(rounds(options, graph.phases), 1);
     let (phases, slots, bare) = (graph.phases, graph.shape.slots(), options.scratch()?);
     // Made beforehand, and never deleted in between: neither is part of a run.
-    let projects: Vec<Project> =
-        (0..turns.rounds).map(|_| Project::with_plan(options, graph)).collect::<Result<_>>()?;
+    let projects: Vec<BenchProject> =
+        (0..turns.rounds).map(|_| BenchProject::with_plan(options, graph)).collect::<Result<_>>()?;
     let mut left = projects.iter();
     let mut last = &projects[0];
     projects[0].write("Makefile", &graph.makefile())?;
@@ -85,7 +87,7 @@ fn one(options: &Options, report: &mut Report, graph: &Graph) -> Result<f64> {
     show(report, graph, &times)
 }
 
-fn show(report: &mut Report, graph: &Graph, times: &[Times]) -> Result<f64> {
+fn show(report: &mut Report, graph: &MadeGraph, times: &[Times]) -> Result<f64> {
     let case = case(graph.shape, graph.phases);
     #[expect(clippy::cast_precision_loss, reason = "there are not so many phases")]
     let each = |times: &Times| times.p50() / graph.phases as f64;

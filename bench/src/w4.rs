@@ -10,8 +10,8 @@ use crate::bare;
 use crate::figure::{Figure, Goal, Report, note};
 use crate::measure::{Times, in_turns};
 use crate::options::Options;
-use crate::plans::{Graph, Shape};
-use crate::project::{Bell, Leave, Project, finish};
+use crate::plans::{GraphShape, MadeGraph};
+use crate::project::{Bell, BenchProject, Leave, finish};
 use crate::w3::has_make;
 
 const NAME: &str = "W4";
@@ -37,7 +37,7 @@ pub(crate) fn measure(options: &Options, report: &mut Report) -> Result<()> {
 
 /// A look at a small project that is there already.
 fn status(options: &Options, report: &mut Report) -> Result<()> {
-    let project = Project::with_plan(options, &Graph::idle(Shape::Chain, 5))?;
+    let project = BenchProject::with_plan(options, &MadeGraph::idle(GraphShape::Chain, 5))?;
     finish(project.onward(&["run", "--quiet", "--no-input"]))?;
     let mut ours = || finish(project.onward(&["status"]));
     let times = in_turns(options.turns(options.pick(11, 31, 31), 10), &mut [&mut bare::spawn, &mut ours])?;
@@ -50,9 +50,9 @@ fn status(options: &Options, report: &mut Report) -> Result<()> {
 }
 
 fn one(options: &Options, report: &mut Report, phases: usize, goal_ms: f64) -> Result<()> {
-    let project = Project::new(options)?;
+    let project = BenchProject::new(options)?;
     let mut bell = Bell::new(project.folder())?;
-    let graph = Graph { second_half: bell.ring(), ..Graph::idle(Shape::Layered, phases) };
+    let graph = MadeGraph { second_half: bell.ring(), ..MadeGraph::idle(GraphShape::Layered, phases) };
     project.write("onward.yaml", &graph.plan())?;
     bell.first_ring(project.onward(&["run", "--quiet", "--no-input"]), Leave::Killed)?;
     let run = project.run_id()?;
@@ -83,7 +83,13 @@ fn one(options: &Options, report: &mut Report, phases: usize, goal_ms: f64) -> R
 }
 
 /// The same with make, for which a phase is done when its file is there.
-fn make(options: &Options, report: &mut Report, project: &Project, bell: &mut Bell, graph: &Graph) -> Result<()> {
+fn make(
+    options: &Options,
+    report: &mut Report,
+    project: &BenchProject,
+    bell: &mut Bell,
+    graph: &MadeGraph,
+) -> Result<()> {
     project.write("Makefile", &graph.makefile())?;
     let touch = |from: usize, to: usize| (from..to).try_for_each(|n| touch(project, n));
     let case = format!("layered {}", graph.phases);
@@ -102,7 +108,7 @@ fn make(options: &Options, report: &mut Report, project: &Project, bell: &mut Be
     report.add(&Figure::new(NAME, case, "peer: make, nothing to do", times[1].p50(), "ms").over(times[0].p50()))
 }
 
-fn touch(project: &Project, phase: usize) -> Result<()> {
+fn touch(project: &BenchProject, phase: usize) -> Result<()> {
     File::create(project.folder().join(format!("p{phase}")))?;
     Ok(())
 }

@@ -21,7 +21,7 @@ pub struct FailedTry {
 }
 
 impl FailedTry {
-    pub fn of(attempt: Attempt, error: &PhaseError) -> Self {
+    pub fn new(attempt: Attempt, error: &PhaseError) -> Self {
         let mut message = error.message.clone();
         message.truncate(message.floor_char_boundary(MESSAGE_BYTES_MAX));
         Self { attempt, code: error.code, message, signature: signature(error) }
@@ -55,14 +55,17 @@ pub(crate) fn signature(error: &PhaseError) -> String {
 mod tests {
     use super::*;
 
-    fn of(message: &str) -> String {
+    fn signature_of(message: &str) -> String {
         signature(&PhaseError { code: FailureCode::AgentFailed, message: message.to_owned() })
     }
 
     /// The same mistake in another line and after another time is the same; another word is not.
     #[test]
     fn numbers_case_and_blanks_do_not_make_another_failure() {
-        assert_eq!(of("error E0308 in login.rs:12 after 3s"), of("Error e0308  in login.rs:7 after 41s"));
-        assert_ne!(of("error in the parser"), of("error in the linker"));
+        assert_eq!(
+            signature_of("error E0308 in login.rs:12 after 3s"),
+            signature_of("Error e0308  in login.rs:7 after 41s")
+        );
+        assert_ne!(signature_of("error in the parser"), signature_of("error in the linker"));
     }
 }

@@ -107,7 +107,7 @@ mod tests {
         };
         assert_eq!(compose(&first), "Build it.\n");
         let error = PhaseError { code: FailureCode::AgentFailed, message: "error E0308".to_owned() };
-        let tries = vec![FailedTry::of(Attempt(1), &error)];
+        let tries = vec![FailedTry::new(Attempt(1), &error)];
         let context = vec![ContextPart { name: "docs/a.md".to_owned(), text: "text".to_owned() }];
         let brief = Some("two of three are done".to_owned());
         let note = Some("half way".to_owned());

@@ -64,8 +64,13 @@ fn other<E: Error>() -> E {
     E::custom("it would be read as something else")
 }
 
-fn demand_same<E: Error>(same: bool) -> Result<(), E> {
-    if same { Ok(()) } else { Err(other()) }
+fn demand_same<T: PartialEq + ?Sized, E: Error>(read: &T, wanted: &T) -> Result<(), E> {
+    if read == wanted { Ok(()) } else { Err(other()) }
+}
+
+/// The end of a list, or of the members of an object.
+fn demand_end<E: Error>(more: Option<IgnoredAny>) -> Result<(), E> {
+    more.map_or(Ok(()), |_| Err(other()))
 }
 
 impl<'de> DeserializeSeed<'de> for &Part<'_> {
@@ -90,11 +95,24 @@ impl<'de> Visitor<'de> for &Part<'_> {
     }
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<(), E> {
-        demand_same(matches!(self, Part::Number(wanted) if *wanted == number))
+        match self {
+            Part::Number(wanted) => demand_same(&number, wanted),
+            Part::Value(_) | Part::Values(_) | Part::Text(..) | Part::Changes(_) | Part::Object(_) | Part::Anything => {
+                Err(other())
+            }
+        }
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
-        demand_same(matches!(self, Part::Text(first, rest) if text.strip_prefix(first) == Some(rest)))
+        match self {
+            Part::Text(first, rest) => demand_same(&text.strip_prefix(first), &Some(*rest)),
+            Part::Value(_)
+            | Part::Values(_)
+            | Part::Number(_)
+            | Part::Changes(_)
+            | Part::Object(_)
+            | Part::Anything => Err(other()),
+        }
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
@@ -104,7 +122,7 @@ impl<'de> Visitor<'de> for &Part<'_> {
                 for one in all {
                     items.next_element_seed(&Part::change(one))?.ok_or_else(other)?;
                 }
-                demand_same(items.next_element::<IgnoredAny>()?.is_none())
+                demand_end(items.next_element()?)
             }
             Part::Value(_) | Part::Text(..) | Part::Number(_) | Part::Object(_) | Part::Anything => Err(other()),
         }
@@ -116,7 +134,7 @@ impl<'de> Visitor<'de> for &Part<'_> {
             members.next_key_seed(&Part::Text(name, ""))?.ok_or_else(other)?;
             members.next_value_seed(part)?;
         }
-        demand_same(members.next_key::<IgnoredAny>()?.is_none())
+        demand_end(members.next_key()?)
     }
 }
 
@@ -127,7 +145,7 @@ fn same_items<'de, A: SeqAccess<'de>>(mut items: A, all: &[Value]) -> Result<(),
     for one in all {
         items.next_element_seed(Same(one))?.ok_or_else(other)?;
     }
-    demand_same(items.next_element::<IgnoredAny>()?.is_none())
+    demand_end(items.next_element()?)
 }
 
 impl<'de> DeserializeSeed<'de> for Same<'_> {
@@ -146,28 +164,28 @@ impl<'de> Visitor<'de> for Same<'_> {
     }
 
     fn visit_unit<E: Error>(self) -> Result<(), E> {
-        demand_same(self.0.is_null())
+        demand_same(&Value::Null, self.0)
     }
 
     fn visit_bool<E: Error>(self, yes: bool) -> Result<(), E> {
-        demand_same(*self.0 == Value::Bool(yes))
+        demand_same(&Value::Bool(yes), self.0)
     }
 
     fn visit_i64<E: Error>(self, number: i64) -> Result<(), E> {
-        demand_same(self.0.as_i64() == Some(number))
+        demand_same(&Some(number), &self.0.as_i64())
     }
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<(), E> {
-        demand_same(self.0.as_u64() == Some(number))
+        demand_same(&Some(number), &self.0.as_u64())
     }
 
     fn visit_f64<E: Error>(self, number: f64) -> Result<(), E> {
         let wanted = self.0.as_number().filter(|wanted| wanted.is_f64()).and_then(serde_json::Number::as_f64);
-        demand_same(wanted.map(f64::to_bits) == Some(number.to_bits()))
+        demand_same(&Some(number.to_bits()), &wanted.map(f64::to_bits))
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
-        demand_same(self.0.as_str() == Some(text))
+        demand_same(&Some(text), &self.0.as_str())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<(), A::Error> {
@@ -179,7 +197,7 @@ impl<'de> Visitor<'de> for Same<'_> {
             members.next_key_seed(&Part::Text(key, ""))?.ok_or_else(other)?;
             members.next_value_seed(Same(value))?;
         }
-        demand_same(members.next_key::<IgnoredAny>()?.is_none())
+        demand_end(members.next_key()?)
     }
 }
 

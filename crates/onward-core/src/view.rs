@@ -286,7 +286,7 @@ pub fn removed_record(id: &PhaseId, state: &PhaseState) -> PhaseRecord {
         retry_at: None,
         replan: None,
         asks: None,
-        agent: state.agent.as_deref().map(AgentRecord::of),
+        agent: state.agent.as_deref().map(AgentRecord::new),
     }
 }
 

@@ -32,9 +32,9 @@ impl World {
     }
 
     fn asks(&self, candidate: &Phase, at_work: &[&Phase]) -> Option<Obstacle> {
-        let at_work = at_work.iter().map(|phase| Claim::of(phase, None)).collect();
+        let at_work = at_work.iter().map(|phase| Claim::new(phase, None)).collect();
         let pools = Pools { max_parallel: self.max_parallel, limits: &self.limits, usage: &self.usage, at_work };
-        pools.obstacle(&Claim::of(candidate, None), now())
+        pools.obstacle(&Claim::new(candidate, None), now())
     }
 }
 
@@ -173,11 +173,11 @@ fn parts_of_one_phase_have_a_limit_of_their_own() {
     let parent = Phase { matrix: Some(matrix), ..phase("fetch") };
     let parts: Vec<Phase> = ["fetch@1", "fetch@2", "fetch@3"].map(phase).into();
     let world = World::new();
-    let at_work = parts[..2].iter().map(|part| Claim::of(part, Some(&parent))).collect();
+    let at_work = parts[..2].iter().map(|part| Claim::new(part, Some(&parent))).collect();
     let pools = Pools { max_parallel: 9, limits: &world.limits, usage: &world.usage, at_work };
-    let third = Claim::of(&parts[2], Some(&parent));
+    let third = Claim::new(&parts[2], Some(&parent));
     assert_eq!(pools.obstacle(&third, now()), Some(Obstacle::Group { parent: parent.id.clone(), max: 2 }));
-    assert_eq!(pools.obstacle(&Claim::of(&parts[2], None), now()), None);
+    assert_eq!(pools.obstacle(&Claim::new(&parts[2], None), now()), None);
 }
 
 #[test]
@@ -274,7 +274,7 @@ proptest! {
         let usage = BTreeMap::new();
         let mut at_work: Vec<Claim<'_>> = Vec::new();
         for candidate in &phases {
-            let claim = Claim::of(candidate, None);
+            let claim = Claim::new(candidate, None);
             let pools = Pools { max_parallel, limits: &limits, usage: &usage, at_work: at_work.clone() };
             if pools.obstacle(&claim, now()).is_none() {
                 at_work.push(claim);

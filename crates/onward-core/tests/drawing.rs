@@ -6,7 +6,11 @@ use onward_core::run::PhaseStatus;
 
 fn graph(text: &str) -> Graph {
     let plan = plan::parse(text).plan.expect("a valid plan");
-    Graph::of(&plan, |phase| Drawn { label: phase.id.to_string(), status: PhaseStatus::Pending, told: String::new() })
+    Graph::from_plan(&plan, |phase| Drawn {
+        label: phase.id.to_string(),
+        status: PhaseStatus::Pending,
+        told: String::new(),
+    })
 }
 
 fn text(graph: &Graph) -> String {

@@ -36,7 +36,7 @@ fn fail_a(run: &mut Run) {
 
 /// The flags that are offered on a resume for a finding about phase `a`.
 fn offered(run: &Run, kind: FindingKind) -> Vec<String> {
-    let open = [Finding::of(kind, &PhaseId::new("a"), "found".to_owned())];
+    let open = [Finding::about(kind, &PhaseId::new("a"), "found".to_owned())];
     let asked = question::on_resume(run, &open, &open, &open, &[Offered::Choice].into(), &TypedWords::default());
     let about_a = asked.choices.iter().filter_map(|offer| offer.command.split_once(" --"));
     about_a.map(|(_, flag)| flag.to_owned()).collect()
@@ -63,7 +63,7 @@ fn a_clean_retry_is_offered_where_it_is_possible() {
 #[test]
 fn a_cut_input_is_not_offered_to_be_typed() {
     let run = driven("  a: { run: x }\n");
-    let open = [Finding::of(FindingKind::InDoubt, &PhaseId::new("a"), "found".to_owned())];
+    let open = [Finding::about(FindingKind::InDoubt, &PhaseId::new("a"), "found".to_owned())];
     let fresh = |plan: &str| {
         let typed = TypedWords::new([plan], []);
         let asked = question::on_resume(&run, &open, &open, &open, &[Offered::Fresh].into(), &typed);
@@ -101,7 +101,7 @@ fn commands(run: &Run, open: &[Finding], by_kept_plan: &[Finding], offered: &[Of
 #[test]
 fn no_answer_leads_to_another_question() {
     let run = driven("  a: { run: x }\n  b: { run: x }\n");
-    let of = |kind, phase: &str| Finding::of(kind, &PhaseId::new(phase), "found".to_owned());
+    let of = |kind, phase: &str| Finding::about(kind, &PhaseId::new(phase), "found".to_owned());
     let edited = Finding::new(FindingKind::PlanChanged, "edited");
     let (a, b) = (of(FindingKind::Stale, "a"), of(FindingKind::Stale, "b"));
     let offered = [Offered::GoOn, Offered::AcceptStale, Offered::Choice, Offered::PlanFromRun];

@@ -35,7 +35,7 @@ fn defaults_of_the_tables_are_those_of_the_model() {
     assert_eq!(plan.phases[0].retry, Retry { backoff: Backoff::default(), ..Retry::default() });
     assert!(matches!(&plan.phases[0].body, Body::Run { shell, .. } if *shell == ["sh", "-e"]));
 
-    let rules = ReplanRules::of(None, None);
+    let rules = ReplanRules::merged(None, None);
     let page = plan::reference_page();
     let replan = page.split("## `replan`").nth(1).expect("a section");
     for (key, value) in [

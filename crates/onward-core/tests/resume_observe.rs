@@ -24,9 +24,16 @@ fn started(plan: &Plan) -> Run {
     run::start(common::started(plan.clone()), "ada", now()).0
 }
 
-fn begin(run: &mut Run, renew: bool, choices: &[(&str, Choice)], resumption: Resumption) -> Vec<Event> {
+/// The next driver, of a person who wants failed phases done anew, or of nobody.
+#[derive(Clone, Copy, PartialEq)]
+enum Failed {
+    Renewed,
+    Left,
+}
+
+fn begin(run: &mut Run, failed: Failed, choices: &[(&str, Choice)], resumption: Resumption) -> Vec<Event> {
     let begin = Begin {
-        renew,
+        renew: failed == Failed::Renewed,
         choices: choices.iter().map(|(phase, choice)| (PhaseId::new(*phase), *choice)).collect(),
         resumption,
         ..common::begin(run.epoch + 1)
@@ -73,7 +80,7 @@ fn clock_went_backwards() {
 #[test]
 fn a_probe_that_cannot_tell_is_asked_again() {
     let mut run = started(&parsed("  a: { run: x, effects: external, done-when: probe }\n  b: { needs: a, run: x }\n"));
-    begin(&mut run, false, &[], Resumption::default());
+    begin(&mut run, Failed::Left, &[], Resumption::default());
     end(&mut run, "a", Outcome::Unknown);
     let probed = |effect| Input::Probed {
         phase: PhaseId::new("a"),
@@ -81,7 +88,7 @@ fn a_probe_that_cannot_tell_is_asked_again() {
     };
     take(&mut run, &probed(EffectFound::CannotTell));
     assert_eq!(run.ending(), Some(Ending::Stopped(onward_core::event::StopReason::Question)));
-    begin(&mut run, true, &[], Resumption::default());
+    begin(&mut run, Failed::Renewed, &[], Resumption::default());
     assert_eq!(run.ending(), None);
     take(&mut run, &probed(EffectFound::There));
     assert_eq!((status(&run, "a"), status(&run, "b")), (PhaseStatus::Completed, PhaseStatus::Running));
@@ -93,7 +100,7 @@ fn a_probe_that_cannot_tell_is_asked_again() {
 fn records_follow_their_phases() {
     let before = "  a: { run: one }\n  b: { needs: a, run: two }\n  gone: { needs: a, run: three }\n  c: { needs: b, run: four }\n";
     let mut run = started(&parsed(before));
-    begin(&mut run, false, &[], Resumption::default());
+    begin(&mut run, Failed::Left, &[], Resumption::default());
     for phase in ["a", "b", "gone"] {
         end(&mut run, phase, DONE);
     }
@@ -112,13 +119,13 @@ fn records_follow_their_phases() {
         };
         Resumption { revised: Some(Box::new(revised)), ..Resumption::default() }
     };
-    begin(&mut run, true, &[], revise(&after, &pairs));
+    begin(&mut run, Failed::Renewed, &[], revise(&after, &pairs));
     assert_eq!(status(&run, "second"), PhaseStatus::Completed, "the record went with the rename");
     assert_eq!((status(&run, "a"), status(&run, "new")), (PhaseStatus::Completed, PhaseStatus::Running));
     assert_eq!(status(&run, "c"), PhaseStatus::Running);
     end(&mut run, "c", Outcome::Exited { code: 1 });
     end(&mut run, "new", DONE);
-    begin(&mut run, true, &[], revise(&parsed(before), &[]));
+    begin(&mut run, Failed::Renewed, &[], revise(&parsed(before), &[]));
     assert_eq!(status(&run, "gone"), PhaseStatus::Completed, "what was done is not done again");
 }
 
@@ -128,7 +135,7 @@ fn records_follow_their_phases() {
 fn what_was_read_has_changed() {
     let text = "  none: { run: x, effects: none, reads: f }\n  files: { run: x, reads: f }\n  keep: { run: x, reads: f, on-change: keep }\n";
     let mut run = started(&parsed(text));
-    begin(&mut run, false, &[], Resumption::default());
+    begin(&mut run, Failed::Left, &[], Resumption::default());
     let files = |hash: &str| {
         let file = FileSeen { hash: hash.to_owned(), size: 1, modified_ns: 1, inode: 1 };
         Some(Files { files: BTreeMap::from([("f".to_owned(), file)]), too_many: false })

@@ -84,18 +84,18 @@ impl Case {
 }
 
 /// The contract in its own words, one sentence after the other.
-fn oracle(case: &Case, resume: bool, accept: bool, orphans: bool) -> Verdict {
+fn oracle(case: &Case, said: Answers<'_>) -> Verdict {
     // Branch gone, or a probe with stop: refused, whatever else is answered.
     if case.has(FindingKind::BranchGone) || case.has(FindingKind::WorldStops) {
         return Verdict::Refuse;
     }
     // An outward effect of unknown outcome wants an answer of its own, and so does a phase that is in the way.
     let mut asks = case.of(FindingKind::InDoubt) == Of::Open;
-    asks |= case.has(FindingKind::OrphanInTheWay) && !orphans;
+    asks |= case.has(FindingKind::OrphanInTheWay) && said.orphans == Accept::No;
     // A plan that is gone is never silently continued.
     asks |= case.has(FindingKind::PlanGone);
     // `--accept-stale` answers every finding about the world that asks, and only that or the phase's own answer does.
-    if !accept {
+    if said.accept == Accept::No {
         asks |= case.has(FindingKind::BranchUnknown)
             || case.has(FindingKind::WorldAsks)
             || case.has(FindingKind::WorldUnknown);
@@ -104,7 +104,7 @@ fn oracle(case: &Case, resume: bool, accept: bool, orphans: bool) -> Verdict {
         asks |= case.of(FindingKind::WorkChanged) == Of::Open;
     }
     // `--resume` answers "go on?": a failed phase, the age, the configuration, an edited plan.
-    if !resume {
+    if said.wording == Wording::Plain {
         asks |= case.of(FindingKind::Failed) == Of::Open;
         asks |= case.has(FindingKind::AutoResumeDisabled)
             || case.has(FindingKind::Old)
@@ -125,8 +125,15 @@ fn cases() -> impl Iterator<Item = Case> {
     })
 }
 
-fn yes(accept: bool) -> Accept {
-    if accept { Accept::Yes } else { Accept::No }
+/// Every way to word a start, with every answer that goes with it.
+fn answers(chosen: &BTreeSet<PhaseId>) -> Vec<Answers<'_>> {
+    let mut all = Vec::new();
+    for wording in [Wording::Plain, Wording::Resume] {
+        for accept in [Accept::No, Accept::Yes] {
+            all.extend([Accept::No, Accept::Yes].map(|orphans| Answers { wording, accept, chosen, orphans }));
+        }
+    }
+    all
 }
 
 /// Every combination is decided twice. The two agree, nothing that is settled is asked, and what is offered would help.
@@ -134,26 +141,25 @@ fn yes(accept: bool) -> Accept {
 fn the_table_against_the_contract() {
     let chosen: BTreeSet<PhaseId> =
         ABOUT_A_PHASE.iter().map(|kind| PhaseId::new(format!("{}-answered", kind.as_str()))).collect();
-    let of = |kind: &FindingKind, how: &str| Finding::of(*kind, &PhaseId::new(format!("{}-{how}", kind.as_str())), "");
+    let of =
+        |kind: &FindingKind, how: &str| Finding::about(*kind, &PhaseId::new(format!("{}-{how}", kind.as_str())), "");
     let about: Vec<[Finding; 2]> = ABOUT_A_PHASE.iter().map(|kind| [of(kind, "open"), of(kind, "answered")]).collect();
     let mut states = 0_u64;
     for case in cases() {
         let findings = case.findings(&about);
-        for bits in 0..8 {
-            let (resume, accept, orphans) = (bits & 1 != 0, bits & 2 != 0, bits & 4 != 0);
-            if orphans && !case.has(FindingKind::OrphanInTheWay) {
+        for answers in answers(&chosen) {
+            if answers.orphans == Accept::Yes && !case.has(FindingKind::OrphanInTheWay) {
                 // An answer to what nobody asked.
                 continue;
             }
-            let wording = if resume { Wording::Resume } else { Wording::Plain };
-            let answers = Answers { wording, accept: yes(accept), chosen: &chosen, orphans: yes(orphans) };
             let decision = decide(RunStanding::Open, &findings, answers);
             states += 1;
-            assert_eq!(decision.verdict, oracle(&case, resume, accept, orphans), "{findings:?} {answers:?}");
+            assert_eq!(decision.verdict, oracle(&case, answers), "{findings:?} {answers:?}");
             assert_eq!(decision.open.is_empty(), decision.verdict == Verdict::GoOn);
             let offered = &decision.offered;
-            assert!(!(accept && offered.contains(&Offered::AcceptStale)), "what was said is not offered again");
-            assert!(!(resume && offered.contains(&Offered::GoOn)), "what was said is not offered again");
+            let (accepts, resumes) = (answers.accept == Accept::Yes, answers.wording == Wording::Resume);
+            assert!(!(accepts && offered.contains(&Offered::AcceptStale)), "what was said is not offered again");
+            assert!(!(resumes && offered.contains(&Offered::GoOn)), "what was said is not offered again");
             match decision.verdict {
                 Verdict::Refuse => assert!(offered.iter().all(|one| *one == Offered::Fresh), "no way round a refusal"),
                 Verdict::Ask => assert!(offered.iter().any(|one| *one != Offered::Fresh), "a question has an answer"),

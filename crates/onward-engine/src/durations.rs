@@ -59,5 +59,5 @@ pub(crate) fn of_phases(store: &mut dyn Inspection, run: &Run) -> Result<Vec<Pha
 
 fn ask(store: &mut dyn Inspection, run: &Run, key: &str, end: EndKind) -> Result<Option<ExpectedTime>, StoreError> {
     let took = store.durations(&run.started.plan_path, key, end.as_str(), RUNS_MAX)?;
-    Ok(ExpectedTime::of(&took))
+    Ok(ExpectedTime::from_durations(&took))
 }

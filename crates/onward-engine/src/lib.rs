@@ -43,7 +43,7 @@ pub use commands::rewind_steps;
 pub use commands::saved_state::SavedState;
 pub use commands::share::{SharedOn, new_message_id};
 pub use commands::start_reported::StartedReported;
-pub use doctor::{DoctorCode, DoctorFinding, DoctorSeverity, Findings, Repair, Repaired, StoreFacts};
+pub use doctor::{DoctorCode, DoctorFinding, DoctorSeverity, Findings, Repair, Repaired, Soundness, StoreFacts};
 pub use drive::committer::begin as begin_run;
 pub use drive::keyframes::{CommitObserver, KeepNothing, keyframe_is_due, put_fold, put_keyframe};
 pub use drive::reporter::{AttemptOutput, NoOutput, Reporter, Silent, Update};

@@ -99,7 +99,7 @@ impl Onward {
             aside = Some(place.shown());
         }
         // Commands that the repository itself names are trusted with it, as they stand now.
-        let filters = if vcs::is_repository(&project.top) { vcs::Filters::of(&project.top).ok() } else { None };
+        let filters = if vcs::is_repository(&project.top) { vcs::Filters::in_folder(&project.top).ok() } else { None };
         let filters = filters.and_then(|filters| filters.word());
         let is_tracked = tracked(&project.top).map(|_| TRACKED);
         let cautious = plan_files::needing_trust(&project)?;

@@ -183,11 +183,11 @@ pub enum Unsafe {
 impl StoreError {
     /// Turns a failed system call during a write into what a caller can act on.
     pub(crate) fn not_saved(path: impl Into<PathBuf>, error: &io::Error) -> Self {
-        Self::NotSaved { cause: StoreCause::of(error), path: path.into(), detail: error.to_string() }
+        Self::NotSaved { cause: StoreCause::from_io(error), path: path.into(), detail: error.to_string() }
     }
 
     pub(crate) fn unreadable(path: impl Into<PathBuf>, error: &io::Error) -> Self {
-        Self::Unreadable { cause: StoreCause::of(error), path: path.into(), detail: error.to_string() }
+        Self::Unreadable { cause: StoreCause::from_io(error), path: path.into(), detail: error.to_string() }
     }
 
     /// The same, with the database that it is about: a person must know which file is meant.
@@ -206,7 +206,7 @@ impl StoreError {
 }
 
 impl StoreCause {
-    pub(crate) fn of(error: &io::Error) -> Self {
+    pub(crate) fn from_io(error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => Self::Full,
             io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => Self::ReadOnly,

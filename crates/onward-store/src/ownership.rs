@@ -71,7 +71,7 @@ pub enum Foreign {
 }
 
 impl Birth {
-    fn of(about: &Metadata) -> Self {
+    fn new(about: &Metadata) -> Self {
         let born = about.created().ok().and_then(|born| born.duration_since(UNIX_EPOCH).ok());
         Self { inode: about.ino(), born_ns: born.map(|born| born.as_nanos()) }
     }
@@ -116,14 +116,14 @@ impl OwnerMark {
     /// Whether it was made for this very folder.
     pub fn fits(&self, folder: &Path) -> bool {
         let about = fs::symlink_metadata(folder);
-        about.is_ok_and(|about| about.is_dir() && self.folder == Some(Birth::of(&about)))
+        about.is_ok_and(|about| about.is_dir() && self.folder == Some(Birth::new(&about)))
     }
 
     /// Whether a file of the folder is the one that was marked.
     pub fn names(&self, folder: &Path, name: &str) -> bool {
         let about = fs::symlink_metadata(folder.join(name));
         about.is_ok_and(|about| {
-            let birth = Birth::of(&about);
+            let birth = Birth::new(&about);
             about.is_file() && self.files.iter().any(|(marked, other)| marked == name && *other == birth)
         })
     }
@@ -149,9 +149,9 @@ fn flush(folder: &Path) -> io::Result<()> {
 
 fn write(folder: &Path, files: &[(&str, &Path)], allowed: &[&str]) -> io::Result<()> {
     let old = OwnerMark::read(folder);
-    let mut text = format!("{FORM}\nfolder {}\n", Birth::of(&fs::symlink_metadata(folder)?).words());
+    let mut text = format!("{FORM}\nfolder {}\n", Birth::new(&fs::symlink_metadata(folder)?).words());
     for (name, path) in files {
-        let _ = writeln!(text, "file {name} {}", Birth::of(&fs::symlink_metadata(path)?).words());
+        let _ = writeln!(text, "file {name} {}", Birth::new(&fs::symlink_metadata(path)?).words());
     }
     let mut kept = if old.fits(folder) { old.allowed } else { BTreeSet::new() };
     // What is trusted as it stands takes the place of what stood there before; else the mark would grow without end.
@@ -293,7 +293,7 @@ pub fn write_note(path: &Path, text: &str) -> io::Result<()> {
     name.push(".new");
     let new = Path::new(&name);
     let mut file = private::create_anew(new)?;
-    let birth = Birth::of(&file.metadata()?).words();
+    let birth = Birth::new(&file.metadata()?).words();
     file.write_all(format!("{FORM}\nitself {birth}\n{text}").as_bytes())?;
     fs::rename(new, path)
 }
@@ -301,7 +301,7 @@ pub fn write_note(path: &Path, text: &str) -> io::Result<()> {
 /// A note that was made here; none if there is none, or if it was not.
 pub fn read_note(path: &Path) -> Option<String> {
     let bytes = private::read(path, NOTE_BYTES_MAX).ok()?;
-    let birth = Birth::of(&fs::symlink_metadata(path).ok()?);
+    let birth = Birth::new(&fs::symlink_metadata(path).ok()?);
     let text = String::from_utf8(bytes).ok()?;
     let rest = text.strip_prefix(FORM)?.strip_prefix("\nitself ")?;
     let (words, text) = rest.split_once('\n')?;

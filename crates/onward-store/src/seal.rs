@@ -9,7 +9,7 @@ pub(crate) const SEAL_BYTES: usize = 8;
 
 impl Seal {
     /// The name of the table goes in first, so that a row cannot pass for one of another table.
-    pub(crate) fn of(table: &str) -> Self {
+    pub(crate) fn new(table: &str) -> Self {
         Self(blake3::Hasher::new()).text(table)
     }
 

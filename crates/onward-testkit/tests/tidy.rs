@@ -203,15 +203,60 @@ fn logic_in_a_module_root_is_found() {
 
 #[test]
 fn a_type_has_one_name() {
-    none(tidy::check_type_names(&files(|path| is_rust(path) && path.starts_with("crates/"))));
+    none(tidy::check_type_names(&files(|path| is_rust(path) && path.contains("/src/"))));
 }
 
 #[test]
 fn a_name_of_two_types_is_found() {
-    let one = made_up("crates/onward-core/src/a.rs", "pub(crate) struct Same<T>(T);\nenum Other {}\n");
-    let two = made_up("crates/onward-store/src/b.rs", "pub enum Same {}\n#[cfg(test)]\nmod tests {}\nenum Other {}\n");
+    let one = made_up(
+        "crates/onward-core/src/a.rs",
+        "words! {\n    pub(crate) struct Same<T>(T);\n}\nenum Other {}\ntype Result = ();\n",
+    );
+    let two = made_up(
+        "crates/onward-store/src/b.rs",
+        "pub enum Same {}\nimpl A {\n    type Other = ();\n}\ntype Result = u8;\n#[cfg(test)]\nmod tests {}\nenum Other {}\n",
+    );
     let found = tidy::check_type_names(&[one, two]);
     assert_eq!(found.iter().map(|breach| breach.line).collect::<Vec<_>>(), [Some(1)], "{found:?}");
+}
+
+#[test]
+fn no_parameter_is_a_bare_yes_or_no() {
+    none(files(is_rust).iter().flat_map(tidy::check_parameters));
+}
+
+#[test]
+fn a_bool_parameter_is_found() {
+    // Put together here, so that this file may be checked like any other.
+    let text = "fn a(b: BOOL) {}
+fn visit_bool(yes: BOOL) {}
+fn c<F: Fn() -> BOOL>(d: F, e: impl Fn(u8, BOOL) -> BOOL) -> BOOL {}
+fn f<T>(
+    g: &[BOOL],
+    h: Option<BOOL>,
+) {}
+fn i((j, k): (u8, BOOL)) {} // fn l(m: BOOL)
+fn n(o: &mut BOOL) {}
+fn p(r: &[(BOOL, u8)], q: [BOOL; 3], boolean: Boolean) -> Vec<BOOL> {}
+"
+    .replace("BOOL", "bool");
+    let found = tidy::check_parameters(&made_up("crates/onward-core/src/a.rs", text));
+    assert_eq!(found.iter().map(|breach| breach.line).collect::<Vec<_>>(), [1, 4, 8, 9].map(Some), "{found:?}");
+}
+
+#[test]
+fn the_contract_of_a_store_stays_small() {
+    let contract = files(|path| path == "crates/onward-store/src/lib.rs");
+    assert_eq!(tidy::check_store_contract(&contract[0]), None);
+}
+
+#[test]
+fn a_store_that_demands_too_much_is_found() {
+    let calls = "    /// A call.\n    fn call(&mut self);\n".repeat(17);
+    let text = format!("pub trait Store: Send {{\n{calls}}}\n");
+    assert!(tidy::check_store_contract(&made_up("lib.rs", &*text)).is_some());
+    let given = text.replacen("fn call(&mut self);", "fn call(&mut self) {}", 1);
+    assert_eq!(tidy::check_store_contract(&made_up("lib.rs", given)), None);
 }
 
 #[test]

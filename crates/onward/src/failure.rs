@@ -205,7 +205,7 @@ impl From<FailurePage> for Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        FailurePage::of(error).into()
+        FailurePage::for_error(error).into()
     }
 }
 
@@ -225,7 +225,7 @@ impl DerefMut for Failure {
 
 impl FailurePage {
     #[expect(clippy::too_many_lines, reason = "a table: one entry for each error")]
-    fn of(error: Error) -> Self {
+    fn for_error(error: Error) -> Self {
         let what = error.to_string();
         match error {
             Error::NoProject { .. } => Self::new(exit::NOT_FOUND, "no-project", what).next("onward init"),
@@ -334,9 +334,9 @@ pub(crate) fn turn_panics_into_pages() {
         render::say(&render::failure::page(&page));
         match READER.get() {
             None | Some(Audience::Person) => {}
-            Some(Audience::Program) => render::answer_json(&render::failure::ErrorJson::of(&page)),
+            Some(Audience::Program) => render::answer_json(&render::failure::ErrorJson::new(&page)),
             Some(Audience::ProgramOfLines) => {
-                render::answer_json(&render::failure::ErrorLine::of(&page));
+                render::answer_json(&render::failure::ErrorLine::new(&page));
                 render::answer_json(&render::run::ExitLine::failed(&page, None));
             }
         }

@@ -334,6 +334,6 @@ mod tests {
         has_exactly(&log_item(), &item);
         has_exactly(&exit(), &crate::render::run::ExitLine::usage(2));
         let failure = crate::failure::Failure::usage("it cannot be");
-        has_exactly(&error(), crate::render::failure::ErrorJson::of(&failure).about());
+        has_exactly(&error(), crate::render::failure::ErrorJson::new(&failure).about());
     }
 }

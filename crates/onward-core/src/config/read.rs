@@ -9,7 +9,7 @@ use crate::document::check::Checker;
 use crate::document::check_value::{boolean, integer, number};
 use crate::document::reference::preset;
 use crate::document::shape::{Caution, Field, Keys, Shape};
-use crate::document::tree::{Builder, Node, NodeContent, NodeEntry, TEXT_BYTES_MAX};
+use crate::document::tree::{Builder, Node, NodeContent, NodeEntry, Quoting, TEXT_BYTES_MAX};
 use crate::document::yaml;
 
 use super::keys::{ALL, CONFIG, NAMED, leaves};
@@ -145,7 +145,7 @@ fn is_group(field: &Field) -> bool {
 }
 
 fn is_nothing(node: &Node) -> bool {
-    matches!(&node.content, NodeContent::Scalar { text, plain: true } if matches!(text.as_str(), "" | "~" | "null"))
+    matches!(&node.content, NodeContent::Scalar { text, quoting: Quoting::Plain } if matches!(text.as_str(), "" | "~" | "null"))
 }
 
 /// Notes what a checked mapping sets, key by key.
@@ -195,12 +195,13 @@ pub(crate) fn as_written(node: &Node) -> Value {
             Value::Object(entries.iter().map(|entry| (entry.key.clone(), as_written(&entry.value))).collect())
         }
         NodeContent::Scalar { .. } if is_nothing(node) => Value::Null,
-        NodeContent::Scalar { text, plain } => {
-            let whole = || integer(text, *plain).map(Value::from);
-            let float = || number(text, *plain).and_then(Number::from_f64).map(Value::Number);
+        NodeContent::Scalar { text, quoting } => {
+            let whole = || integer(text, *quoting).map(Value::from);
+            let float = || number(text, *quoting).and_then(Number::from_f64).map(Value::Number);
             // Numbers below zero and beyond 64 bits with a sign, as JSON has them: what is written as YAML is read as it was.
-            let as_json = || plain.then(|| serde_json::from_str(text).ok()).flatten().map(Value::Number);
-            let known = boolean(text, *plain).map(Value::Bool).or_else(whole).or_else(as_json).or_else(float);
+            let as_json =
+                || (*quoting == Quoting::Plain).then(|| serde_json::from_str(text).ok()).flatten().map(Value::Number);
+            let known = boolean(text, *quoting).map(Value::Bool).or_else(whole).or_else(as_json).or_else(float);
             known.unwrap_or_else(|| Value::String(text.clone()))
         }
     }

@@ -5,7 +5,7 @@ use crate::expression::Reference;
 
 use super::shape::{Field, Keys, NameRule, Rest, Shape, one_of};
 use super::suggest::{did_you_mean, nearest, worth_it};
-use super::tree::{Node, NodeContent, NodeEntry};
+use super::tree::{Node, NodeContent, NodeEntry, Quoting};
 
 /// The step of a path that leads into a phase.
 const PHASE: &str = "phase";
@@ -60,8 +60,8 @@ impl Checker {
                 self.check(item, node);
             }
             (Shape::Either(shapes), _) => self.either(shapes, shape, node),
-            (_, NodeContent::Scalar { text, plain }) if fits_kind(shape, node) => {
-                self.scalar(shape, text, *plain, node);
+            (_, NodeContent::Scalar { text, quoting }) if fits_kind(shape, node) => {
+                self.scalar(shape, text, *quoting, node);
             }
             (_, NodeContent::Scalar { .. } | NodeContent::Sequence(_) | NodeContent::Mapping(_)) => {
                 self.wrong_type(shape, node);
@@ -228,7 +228,11 @@ impl Checker {
 
     fn wrong_type(&mut self, shape: &Shape, node: &Node) {
         let found = match &node.content {
-            NodeContent::Scalar { text, plain: true } if text.is_empty() || text == "null" || text == "~" => "nothing",
+            NodeContent::Scalar { text, quoting: Quoting::Plain }
+                if text.is_empty() || text == "null" || text == "~" =>
+            {
+                "nothing"
+            }
             NodeContent::Scalar { .. } => "a single value",
             NodeContent::Sequence(_) => "a list",
             NodeContent::Mapping(_) => "a mapping",

@@ -6,7 +6,7 @@ use crate::patterns;
 
 use super::check::Checker;
 use super::shape::{Shape, is_phase_id};
-use super::tree::Node;
+use super::tree::{Node, Quoting};
 use super::units::{self, DurationFault};
 
 /// The format this version reads.
@@ -15,9 +15,9 @@ const FORMAT: i64 = 1;
 pub(crate) const SCRIPT_BYTES_MAX: usize = 96 << 10;
 
 impl Checker {
-    pub(crate) fn scalar(&mut self, shape: &Shape, text: &str, plain: bool, node: &Node) {
+    pub(crate) fn scalar(&mut self, shape: &Shape, text: &str, quoting: Quoting, node: &Node) {
         let fine = match shape {
-            Shape::Format => return self.format(text, plain, node),
+            Shape::Format => return self.format(text, quoting, node),
             Shape::Template => return self.template(text, node),
             Shape::Line => return self.line(shape, text, node),
             Shape::Path => return self.path_below(shape, text, node),
@@ -33,15 +33,15 @@ impl Checker {
                     node.place,
                 );
             }
-            Shape::Boolean => boolean(text, plain).is_some(),
-            Shape::Integer { min, max } => integer(text, plain).is_some_and(|number| (*min..=*max).contains(&number)),
-            Shape::Number => number(text, plain).is_some(),
+            Shape::Boolean => boolean(text, quoting).is_some(),
+            Shape::Integer { min, max } => integer(text, quoting).is_some_and(|number| (*min..=*max).contains(&number)),
+            Shape::Number => number(text, quoting).is_some(),
             Shape::Choice(words) | Shape::ChoiceBut(words, _, _) => words.contains(&text),
             Shape::Pattern | Shape::Words => !text.trim().is_empty(),
             Shape::PhaseId => !text.is_empty(),
             Shape::Word => is_phase_id(text),
-            Shape::Size => return self.unit(shape, units::size(text).is_some(), Code::BadSize, node),
-            Shape::Rate => return self.unit(shape, units::rate(text).is_some(), Code::BadRate, node),
+            Shape::Size => return self.unit(shape, units::size(text).as_ref(), Code::BadSize, node),
+            Shape::Rate => return self.unit(shape, units::rate(text).as_ref(), Code::BadRate, node),
             Shape::Text
             | Shape::List(_)
             | Shape::OneOrMany(_)
@@ -55,8 +55,8 @@ impl Checker {
         }
     }
 
-    fn format(&mut self, text: &str, plain: bool, node: &Node) {
-        match integer(text, plain) {
+    fn format(&mut self, text: &str, quoting: Quoting, node: &Node) {
+        match integer(text, quoting) {
             Some(FORMAT) => {}
             Some(newer) if newer > FORMAT => {
                 let message = format!("the plan is written in format {newer}; this version reads format {FORMAT}");
@@ -157,8 +157,8 @@ impl Checker {
         self.error(Code::BadValue, message, help, node.place);
     }
 
-    fn unit(&mut self, shape: &Shape, fine: bool, code: Code, node: &Node) {
-        if !fine {
+    fn unit<T>(&mut self, shape: &Shape, read: Option<&T>, code: Code, node: &Node) {
+        if read.is_none() {
             let shown: String = node.text().unwrap_or_default().chars().take(40).collect();
             let message = format!("`{}` cannot be `{shown}`; expected {}", self.key(), shape.describe());
             self.error(code, message, "", node.place);
@@ -185,22 +185,22 @@ fn rewrite(reference: Option<&Reference>) -> String {
 }
 
 /// Only what YAML 1.2 calls a boolean: `yes` and `on` are words.
-pub(crate) fn boolean(text: &str, plain: bool) -> Option<bool> {
+pub(crate) fn boolean(text: &str, quoting: Quoting) -> Option<bool> {
     match text {
-        "true" | "True" | "TRUE" if plain => Some(true),
-        "false" | "False" | "FALSE" if plain => Some(false),
+        "true" | "True" | "TRUE" if quoting == Quoting::Plain => Some(true),
+        "false" | "False" | "FALSE" if quoting == Quoting::Plain => Some(false),
         _ => None,
     }
 }
 
-pub(crate) fn integer(text: &str, plain: bool) -> Option<i64> {
+pub(crate) fn integer(text: &str, quoting: Quoting) -> Option<i64> {
     let digits = text.strip_prefix('-').unwrap_or(text);
-    let decimal = plain && !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit());
+    let decimal = quoting == Quoting::Plain && !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit());
     if decimal { text.parse().ok() } else { None }
 }
 
 /// Zero or more, finite, written in digits.
-pub(crate) fn number(text: &str, plain: bool) -> Option<f64> {
-    let written = plain && text.starts_with(|c: char| c.is_ascii_digit());
+pub(crate) fn number(text: &str, quoting: Quoting) -> Option<f64> {
+    let written = quoting == Quoting::Plain && text.starts_with(|c: char| c.is_ascii_digit());
     if written { text.parse().ok().filter(|number: &f64| number.is_finite()) } else { None }
 }

@@ -5,7 +5,7 @@ use std::str::Chars;
 
 use crate::diagnostic::{Code, Diagnostic, Place};
 
-use super::tree::{Builder, Fatal};
+use super::tree::{Builder, Fatal, Quoting};
 
 /// The tokens that may come next.
 #[derive(Clone, Copy, PartialEq)]
@@ -71,13 +71,15 @@ pub(crate) fn read(text: &str, builder: &mut Builder) -> Result<(), Fatal> {
                 Expected::Value
             }
             (Expected::Key | Expected::KeyOrEnd, '"') => {
-                builder.scalar(reader.string()?, false, 0, place)?;
+                builder.scalar(reader.string()?, Quoting::Quoted, 0, place)?;
                 Expected::Colon
             }
             (Expected::Value | Expected::ValueOrEnd, _) => {
-                let (text, plain) =
-                    if character == '"' { (reader.string()?, false) } else { (reader.word(place)?, true) };
-                builder.scalar(text, plain, 0, place)?;
+                let (text, quoting) = match character {
+                    '"' => (reader.string()?, Quoting::Quoted),
+                    _ => (reader.word(place)?, Quoting::Plain),
+                };
+                builder.scalar(text, quoting, 0, place)?;
                 after_value(&open)
             }
             (Expected::Key | Expected::KeyOrEnd | Expected::Colon | Expected::CommaOrEnd | Expected::Nothing, _) => {

@@ -6,13 +6,16 @@ use serde_json::{Value, json};
 
 use super::check_value::{boolean, integer};
 use super::shape::{Field, Keys, Preset, Rest, Shape, Support};
+use super::tree::Quoting;
 
 /// The default of a key as JSON; `null` where it has none.
 pub(crate) fn preset(field: &Field) -> Value {
     match field.default {
         Preset::Unset => Value::Null,
         Preset::Text(text) => {
-            let known = boolean(text, true).map(Value::Bool).or_else(|| integer(text, true).map(Value::from));
+            let known = boolean(text, Quoting::Plain)
+                .map(Value::Bool)
+                .or_else(|| integer(text, Quoting::Plain).map(Value::from));
             known.unwrap_or_else(|| json!(text))
         }
         Preset::Items(items) => json!(items),

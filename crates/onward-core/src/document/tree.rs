@@ -21,13 +21,16 @@ pub(crate) struct Node {
 
 #[derive(Clone, Debug)]
 pub(crate) enum NodeContent {
-    /// `plain` is text without quotes: only that can be a number, a boolean or nothing.
-    Scalar {
-        text: String,
-        plain: bool,
-    },
+    Scalar { text: String, quoting: Quoting },
     Sequence(Vec<Node>),
     Mapping(Vec<NodeEntry>),
+}
+
+/// How a text is written. Only without quotes can it be a number, a boolean or nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Quoting {
+    Plain,
+    Quoted,
 }
 
 #[derive(Clone, Debug)]
@@ -124,7 +127,7 @@ pub(crate) struct Builder {
 pub(crate) type Fatal = Diagnostic;
 
 impl Builder {
-    pub(crate) fn scalar(&mut self, text: String, plain: bool, anchor: usize, place: Place) -> Result<(), Fatal> {
+    pub(crate) fn scalar(&mut self, text: String, quoting: Quoting, anchor: usize, place: Place) -> Result<(), Fatal> {
         let nodes = usize::from(!self.wants_key());
         self.charge(Cost { nodes, bytes: text.len(), depth: 0 }, place)?;
         if text.contains('\0') {
@@ -132,7 +135,7 @@ impl Builder {
                 Diagnostic::error(Code::BadValue, "a text holds the character NUL, which no program can be given");
             self.diagnostics.push(fault.at(place).help("leave it out"));
         }
-        self.attach(Node { place, content: NodeContent::Scalar { text, plain } }, anchor)
+        self.attach(Node { place, content: NodeContent::Scalar { text, quoting } }, anchor)
     }
 
     pub(crate) fn open_sequence(&mut self, anchor: usize, place: Place) -> Result<(), Fatal> {

@@ -4,7 +4,7 @@ use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 
 use crate::diagnostic::{Code, Diagnostic, Place};
 
-use super::tree::{Builder, Fatal, NODES_MAX, too_deep};
+use super::tree::{Builder, Fatal, NODES_MAX, Quoting, too_deep};
 
 /// The reader keeps a whole `[ ]` or `{ }` in memory before it says anything, so what divides them is counted beforehand.
 const COMMAS_MAX: usize = 2 * NODES_MAX;
@@ -42,7 +42,8 @@ pub(crate) fn read(text: &str, builder: &mut Builder) -> Result<(), Fatal> {
             Event::Alias(anchor) => builder.alias(anchor, place)?,
             Event::Scalar(text, style, anchor, tag) => {
                 refuse_tag(builder, tag.as_ref(), place);
-                builder.scalar(text.into_owned(), style == ScalarStyle::Plain, anchor, place)?;
+                let quoting = if style == ScalarStyle::Plain { Quoting::Plain } else { Quoting::Quoted };
+                builder.scalar(text.into_owned(), quoting, anchor, place)?;
             }
             Event::SequenceStart(anchor, tag) => {
                 refuse_tag(builder, tag.as_ref(), place);

@@ -27,7 +27,7 @@ pub struct Graph {
 impl Graph {
     /// The phases of a plan, each as `draw` has it. What consists of others comes after its children, and a phase of `finally` after
     /// all that nothing else comes after.
-    pub fn of(plan: &Plan, mut draw: impl FnMut(&Phase) -> Drawn) -> Self {
+    pub fn from_plan(plan: &Plan, mut draw: impl FnMut(&Phase) -> Drawn) -> Self {
         let phases: Vec<&Phase> = plan.phases.iter().chain(&plan.finally).collect();
         let places: BTreeMap<&PhaseId, usize> = phases.iter().enumerate().map(|(at, one)| (&one.id, at)).collect();
         let mut arrows = BTreeSet::new();

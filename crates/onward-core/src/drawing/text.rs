@@ -35,7 +35,7 @@ pub fn text(graph: &Graph, columns_max: usize) -> Option<Vec<Vec<TextSpan>>> {
     let graph = graph.reduced();
     LABEL_CHARS_MAX.into_iter().find_map(|chars_max| {
         let labels: Vec<String> = graph.nodes.iter().map(|node| labelled(node, chars_max)).collect();
-        let drawing = Drawing::of(&graph, &labels);
+        let drawing = Drawing::new(&graph, &labels);
         (drawing.columns <= columns_max).then(|| drawing.lines())
     })
 }
@@ -126,7 +126,7 @@ struct Drawing<'a> {
 }
 
 impl<'a> Drawing<'a> {
-    fn of(graph: &'a Graph, labels: &'a [String]) -> Self {
+    fn new(graph: &'a Graph, labels: &'a [String]) -> Self {
         let widths: Vec<usize> = labels.iter().map(|label| columns(label) + FRAME_CHARS).collect();
         let sizes: Vec<f64> = widths.iter().map(|width| as_number(*width)).collect();
         let spacing = Spacing { height: 3.0, between_nodes: 3.0, between_lines: 3.0, between_ranks: 8.0 };

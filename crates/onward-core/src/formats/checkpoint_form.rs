@@ -20,7 +20,7 @@ const ID_CHARS_MAX: usize = 200;
 pub(super) fn read(document: Map<String, Value>, file: &str) -> Result<TakenRun, BadFile> {
     let version = version(&document)?;
     let document = upgraded(document)?;
-    let top = Fields::of(&document);
+    let top = Fields::new(&document);
     let id = run_id(top)?;
     let kind = top.text("workflow_type")?.to_owned();
     let created_at = top.time("created_at")?;
@@ -29,7 +29,7 @@ pub(super) fn read(document: Map<String, Value>, file: &str) -> Result<TakenRun,
     let project = project_name(top, state.as_ref())?;
     let mut base = document.clone();
     base.entry("completed_phases").or_insert_with(|| json!([]));
-    let (mut phases, mut warnings) = told(Fields::of(&base), top.get("total_phases").and_then(Value::as_u64))?;
+    let (mut phases, mut warnings) = told(Fields::new(&base), top.get("total_phases").and_then(Value::as_u64))?;
     if let Some(odd) = top.get("current_phase").filter(|current| state_of(current).is_none()) {
         warnings.push(format!("`current_phase` is {odd}, which stands for no state"));
     }

@@ -27,7 +27,7 @@ const VERSION: &str = "1.0";
 const WORKFLOW: [&str; 5] = ["enrich", "ready", "implementing", "validation", "docs"];
 
 pub(super) fn read(document: Map<String, Value>, file: &str) -> Result<TakenRun, BadFile> {
-    let top = Fields::of(&document);
+    let top = Fields::new(&document);
     let id = top.text("checkpoint_id")?.to_owned();
     if id.chars().any(|c| c.is_control() || c.is_whitespace() || c == '/') {
         return Err(BadFile::Damaged(format!("`checkpoint_id` is no id: {id:?}")));
@@ -112,7 +112,7 @@ fn graph(top: Fields<'_>, work: Fields<'_>) -> Result<(Vec<PhaseTold>, Vec<Strin
     let mut phases = Vec::new();
     for (id, value) in &entries {
         let node = value.as_object().ok_or_else(|| BadFile::Damaged(format!("the node `{id}` is no object")))?;
-        let node = Fields::of(node);
+        let node = Fields::new(node);
         let standing = node.maybe_text("status").unwrap_or("pending");
         let mut told = PhaseTold::new(id.as_str(), status(standing));
         told.name = node.maybe_text("name").map(str::to_owned);
@@ -294,7 +294,7 @@ fn outputs(agents: Fields<'_>) -> BTreeMap<String, BTreeMap<String, AgentOutput>
     for (agent, tasks) in agents.entries() {
         let tasks = tasks.as_object().into_iter().flatten();
         let task = |(name, value): (&String, &Value)| {
-            let output = Fields::of(value.as_object()?);
+            let output = Fields::new(value.as_object()?);
             let text = |key: &str| output.maybe_text(key).map(str::to_owned);
             let (summary, location) = (text("output_summary"), text("output_location"));
             Some((name.clone(), AgentOutput { completed_at: output.maybe_time("completed_at"), summary, location }))

@@ -20,7 +20,7 @@ enum FieldPlace<'a> {
 }
 
 impl<'a> Fields<'a> {
-    pub(super) fn of(map: &'a Map<String, Value>) -> Self {
+    pub(super) fn new(map: &'a Map<String, Value>) -> Self {
         Self { map, at: FieldPlace::Top }
     }
 

@@ -17,7 +17,7 @@ use crate::view::PhaseRecord;
 const KIND: &str = "pipeline";
 
 pub(super) fn read(document: Map<String, Value>, file: &str) -> Result<TakenRun, BadFile> {
-    let top = Fields::of(&document);
+    let top = Fields::new(&document);
     let (created_at, updated_at) = (top.time("created_at")?, top.time("updated_at")?);
     let (mut phases, warnings) = completed(top)?;
     let done: Vec<String> = phases.iter().map(|phase| phase.id.clone()).collect();

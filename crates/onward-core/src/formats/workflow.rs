@@ -18,7 +18,7 @@ use crate::run::PhaseStatus;
 const NAMELESS: &str = "workflow";
 
 pub(super) fn read(document: Map<String, Value>, file: &str, fallback: Timestamp) -> Result<TakenRun, BadFile> {
-    let top = Fields::of(&document);
+    let top = Fields::new(&document);
     let name = top.text("workflow_id")?.to_owned();
     let plan_path = top.text("plan_path")?.to_owned();
     top.nullable("current_phase")?;

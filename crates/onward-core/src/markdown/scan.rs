@@ -123,7 +123,11 @@ impl Walk<'_> {
             }
             Event::SoftBreak | Event::HardBreak if self.heading.is_some() => self.text(" ", range),
             Event::SoftBreak | Event::HardBreak => self.lines.push(InlineText::default()),
-            Event::TaskListMarker(done) => self.task(range, done),
+            Event::TaskListMarker(done) => {
+                if let Some(found) = self.task(range) {
+                    found.done = done;
+                }
+            }
             Event::Rule => self.block_ends(),
             Event::Html(_) | Event::InlineHtml(_) | Event::FootnoteReference(_) => {}
         }
@@ -209,14 +213,17 @@ impl Walk<'_> {
         }
     }
 
-    fn task(&mut self, range: Range<usize>, done: bool) {
+    /// The box that begins here, as yet open.
+    fn task(&mut self, range: Range<usize>) -> Option<&mut BoxFound> {
         let marked = self.source.get(range.clone()).unwrap_or_default();
-        let (Some(open), Some(close)) = (marked.find('['), marked.find(']')) else { return };
-        if self.quotes == 0 && self.heading.is_none() && open < close {
-            let inside = range.start + open + 1..range.start + close;
-            self.open_box = Some(self.found.boxes.len());
-            self.found.boxes.push(BoxFound { inside, done, text: String::new() });
+        let (open, close) = (marked.find('[')?, marked.find(']')?);
+        if self.quotes > 0 || self.heading.is_some() || open >= close {
+            return None;
         }
+        let inside = range.start + open + 1..range.start + close;
+        self.open_box = Some(self.found.boxes.len());
+        self.found.boxes.push(BoxFound { inside, done: false, text: String::new() });
+        self.found.boxes.last_mut()
     }
 
     fn heading_ends(&mut self) {

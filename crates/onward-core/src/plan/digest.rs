@@ -34,7 +34,7 @@ pub fn digest(plan: &Plan) -> String {
 
 /// Changes when the author says that the phase is other work: what it does, where, and with which variables, as written.
 pub fn definition_digest(plan: &Plan, phase: &Phase) -> String {
-    DigestedWork::of(phase, plan.env.iter().chain(&phase.env)).hash()
+    DigestedWork::new(phase, plan.env.iter().chain(&phase.env)).hash()
 }
 
 /// Changes when doing the phase again would be other work. `resolved_env` is all of its variables, filled in.
@@ -44,7 +44,7 @@ pub fn phase_digest(plan: &Plan, phase: &Phase, resolved_env: &[(String, String)
         Body::Uses(uses) => plan.used.get(&normal(&uses.path)),
         Body::Run { .. } | Body::Agent(_) | Body::Approval(_) | Body::External(_) => None,
     };
-    DigestedWork { plan: inner.map(digest), ..DigestedWork::of(phase, resolved_env) }.hash()
+    DigestedWork { plan: inner.map(digest), ..DigestedWork::new(phase, resolved_env) }.hash()
 }
 
 /// The fields of a phase that its digest covers. The fields stand in the order of their names, and so does all that is
@@ -80,7 +80,7 @@ enum BodyInOrder<'a> {
 }
 
 impl<'a> DigestedWork<'a> {
-    fn of(phase: &'a Phase, env: impl IntoIterator<Item = &'a (String, String)>) -> Self {
+    fn new(phase: &'a Phase, env: impl IntoIterator<Item = &'a (String, String)>) -> Self {
         let body = match &phase.body {
             script @ Body::Run { .. } => BodyInOrder::Script(script),
             other @ (Body::Agent(_) | Body::Approval(_) | Body::External(_) | Body::Uses(_)) => {
@@ -109,7 +109,7 @@ impl<'a> DigestedWork<'a> {
 
 /// The phase at its place in the graph.
 fn place(phase: &Phase) -> Value {
-    let mut place = json!({ "id": phase.id, "needs": phase.needs, "work": DigestedWork::of(phase, &phase.env), "effects": phase.effects });
+    let mut place = json!({ "id": phase.id, "needs": phase.needs, "work": DigestedWork::new(phase, &phase.env), "effects": phase.effects });
     if let Value::Object(all) = &mut place {
         all.extend(phase.condition.iter().map(|condition| ("if".to_owned(), json!(condition))));
     }

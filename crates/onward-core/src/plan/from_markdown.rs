@@ -35,7 +35,7 @@ pub fn parse_markdown(
         return refused(vec![fault.help("split the plan into files of its phases and link to them")]);
     }
     let read = markdown::read(text);
-    let mut reading = MarkdownReading { text, places: LineIndex::of(text), settings, in_rows: 0, faults: Vec::new() };
+    let mut reading = MarkdownReading { text, places: LineIndex::new(text), settings, in_rows: 0, faults: Vec::new() };
     reading.lookalikes(&read.lookalikes);
     if read.phases.is_empty() {
         let fault = Diagnostic::error(Code::NoPhases, "no heading begins a phase").at(Place::new(1, 1));

@@ -14,7 +14,7 @@ const SEARCH_STEPS_MAX: usize = 5_000_000;
 /// The waves of the plan: each phase stands in the first batch in which all it needs is behind it.
 pub fn batches(plan: &Plan) -> Vec<Vec<PhaseId>> {
     let ids = |wave: Vec<usize>| wave.into_iter().map(|at| plan.phases[at].id.clone()).collect();
-    NeedsGraph::of(plan).waves().into_iter().map(ids).collect()
+    NeedsGraph::from_plan(plan).waves().into_iter().map(ids).collect()
 }
 
 /// The same where the needs are known by position.
@@ -53,7 +53,7 @@ impl NeedsGraph {
         Self { needs, dependents }
     }
 
-    fn of(plan: &Plan) -> Self {
+    fn from_plan(plan: &Plan) -> Self {
         let index: BTreeMap<&PhaseId, usize> =
             plan.phases.iter().enumerate().map(|(index, phase)| (&phase.id, index)).collect();
         let needs = plan

@@ -1,7 +1,7 @@
 //! Plans of another form: `{"phases": [{"id", "name", "dependencies", "status"}]}`. Its phases are done by others, and reported.
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::document::tree::{Node, NodeContent, NodeEntry};
+use crate::document::tree::{Node, NodeContent, NodeEntry, Quoting};
 
 /// Keys of a phase in this form.
 const KNOWN: [&str; 6] = ["id", "name", "description", "dependencies", "status", "kind"];
@@ -31,13 +31,15 @@ pub(super) fn write_out(root: &mut Node, faults: &mut Vec<Diagnostic>) {
     }
     let place = phases.value.place;
     phases.value.content = NodeContent::Mapping(listed);
-    let format = Node { place, content: NodeContent::Scalar { text: "1".to_owned(), plain: true } };
+    let format = Node { place, content: NodeContent::Scalar { text: "1".to_owned(), quoting: Quoting::Plain } };
     entries.insert(0, NodeEntry { key: "onward".to_owned(), place, value: format });
 }
 
 fn phase(item: &Node, id: &Node) -> Node {
-    let text =
-        |text: &str| Node { place: item.place, content: NodeContent::Scalar { text: text.to_owned(), plain: false } };
+    let text = |text: &str| Node {
+        place: item.place,
+        content: NodeContent::Scalar { text: text.to_owned(), quoting: Quoting::Quoted },
+    };
     let entry = |key: &str, value: Node| NodeEntry { key: key.to_owned(), place: value.place, value };
     let name = item.get("name").unwrap_or(id).clone();
     let told = item.get("description").unwrap_or(&name).clone();

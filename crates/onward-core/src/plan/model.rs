@@ -121,7 +121,7 @@ pub struct Phase {
     #[serde(default, skip_serializing_if = "Situation::is_plain")]
     pub situation: Situation,
     /// In the plan of a run: it is one of `finally`, and its turn comes when all others are at their end.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub closing: bool,
     /// Globs, relative to the top of the project.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -420,7 +420,7 @@ impl Plan {
 
     /// How one phase may change this plan.
     pub fn replan_rules(&self, phase: Option<&Phase>) -> ReplanRules {
-        ReplanRules::of(self.replan.as_ref(), phase.and_then(|phase| phase.replan.as_ref()))
+        ReplanRules::merged(self.replan.as_ref(), phase.and_then(|phase| phase.replan.as_ref()))
     }
 }
 
@@ -480,9 +480,4 @@ impl Phase {
     pub fn title(&self) -> &str {
         self.name.as_deref().unwrap_or(self.id.as_str())
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
-fn is_false(flag: &bool) -> bool {
-    !*flag
 }

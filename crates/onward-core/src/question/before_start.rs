@@ -159,7 +159,7 @@ pub fn fresh_start_after_a_loss(run: &RunId, at_work: Vec<(PhaseId, i32)>, typed
 }
 
 fn beside_a_fresh_start(run: &RunId, at_work: Vec<(String, PhaseId)>, typed: &TypedWords) -> Question {
-    let finding = |(message, phase): (String, PhaseId)| Finding::of(FindingKind::OrphanInTheWay, &phase, message);
+    let finding = |(message, phase): (String, PhaseId)| Finding::about(FindingKind::OrphanInTheWay, &phase, message);
     let findings: Vec<Finding> = at_work.into_iter().map(finding).collect();
     let start = fresh_command(typed);
     Question {

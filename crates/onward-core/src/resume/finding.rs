@@ -207,7 +207,7 @@ impl Finding {
         std::iter::once(self.message.clone()).chain(details)
     }
 
-    pub fn of(kind: FindingKind, phase: &PhaseId, message: impl Into<String>) -> Self {
+    pub fn about(kind: FindingKind, phase: &PhaseId, message: impl Into<String>) -> Self {
         Self { phase: Some(phase.clone()), ..Self::new(kind, message) }
     }
 }

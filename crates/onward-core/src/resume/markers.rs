@@ -53,7 +53,7 @@ pub fn findings(run: &Run, differing: &[PhaseMark]) -> Vec<Finding> {
             Marker::Skipped => "skipped",
         };
         let message = format!("{file} marks phase {phase} as {marked}, and the record has it as {status}");
-        Some(Finding::of(FindingKind::MarkerDiffers, phase, message))
+        Some(Finding::about(FindingKind::MarkerDiffers, phase, message))
     });
     found.collect()
 }

@@ -155,11 +155,11 @@ fn phases(run: &Run) -> impl Iterator<Item = Finding> {
         // A doubt that a probe can settle is not put to a person.
         if state.in_doubt && phase.done_when.is_empty() {
             let message = format!("nobody knows whether the effect of {} happened", phase.id);
-            return Some(Finding::of(FindingKind::InDoubt, &phase.id, message));
+            return Some(Finding::about(FindingKind::InDoubt, &phase.id, message));
         }
         (state.status == PhaseStatus::Failed).then(|| {
             let error = state.error.as_ref().map_or("", |error| error.message.as_str());
-            Finding::of(FindingKind::Failed, &phase.id, format!("phase {} failed: {error}", phase.id))
+            Finding::about(FindingKind::Failed, &phase.id, format!("phase {} failed: {error}", phase.id))
         })
     })
 }

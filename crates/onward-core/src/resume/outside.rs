@@ -20,7 +20,7 @@ const FILES_LISTED_MAX: usize = 20;
 pub(super) struct Writers<'a>(Vec<(&'a Phase, &'a PhaseState)>);
 
 impl<'a> Writers<'a> {
-    pub(super) fn of(run: &'a Run) -> Self {
+    pub(super) fn new(run: &'a Run) -> Self {
         let begun = run.phases().filter(|(phase, state)| !phase.writes.is_empty() && state.started_at.is_some());
         Self(begun.collect())
     }
@@ -87,7 +87,7 @@ pub fn reworked(run: &Run, since: BTreeMap<PhaseId, Vec<String>>) -> Vec<Finding
     if since.is_empty() || matches!(run.stopped, Some(StopReason::Rewind | StopReason::Import)) {
         return Vec::new();
     }
-    let writers = Writers::of(run);
+    let writers = Writers::new(run);
     let mut found = Vec::new();
     for (phase, mut paths) in since {
         let ended_at = run.phase_state(&phase).and_then(|state| state.ended_at);
@@ -101,7 +101,7 @@ fn named(kind: FindingKind, phase: &PhaseId, paths: Vec<String>) -> Option<Findi
     let files_total = paths.len();
     let files = paths.into_iter().take(FILES_LISTED_MAX);
     let files = files.map(|path| FileChanged { path, lines_added: None, lines_removed: None }).collect();
-    let finding = Finding { files, files_total, ..Finding::of(kind, phase, "") };
+    let finding = Finding { files, files_total, ..Finding::about(kind, phase, "") };
     (files_total > 0).then(|| Finding { message: message(&finding), ..finding })
 }
 

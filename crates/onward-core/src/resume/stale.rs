@@ -42,10 +42,10 @@ pub fn findings(
     let plan = revised.unwrap_or(run.plan());
     let by_id: BTreeMap<&PhaseId, &Phase> = plan.phases.iter().map(|phase| (&phase.id, phase)).collect();
     let completed = run.phases().filter(|(_, state)| state.status == PhaseStatus::Completed);
-    let writers = outside::Writers::of(run);
+    let writers = outside::Writers::new(run);
     let mut all: Vec<OwnChanges<'_>> = completed
         .filter_map(|(old, state)| Some((*by_id.get(&old.id)?, state)))
-        .map(|(phase, state)| OwnChanges::of(plan, phase, state, now.get(&phase.id), &writers))
+        .map(|(phase, state)| OwnChanges::new(plan, phase, state, now.get(&phase.id), &writers))
         .collect();
     probed(&mut all, again);
     let inherited = match changes(&all) {
@@ -68,7 +68,7 @@ pub fn findings(
     if let Some(revised) = revised {
         for (old, new) in renamed(run, revised) {
             let message = format!("phase {new} of the edited plan is what {old} was, which is done: is it the same?");
-            found.push(Finding::of(FindingKind::Renamed, &new, message));
+            found.push(Finding::about(FindingKind::Renamed, &new, message));
         }
     }
     found
@@ -90,7 +90,7 @@ fn dependents_kept(plan: &Plan, done: &BTreeSet<&PhaseId>, found: &[Finding]) ->
         let (names, more) = (names.join(", "), and_more(kept.len()));
         let message =
             format!("phase {id} is done again, and {names}{more}, behind it, is kept: --from {id} does both again");
-        (!kept.is_empty()).then(|| Finding::of(FindingKind::DependentsKept, id, message))
+        (!kept.is_empty()).then(|| Finding::about(FindingKind::DependentsKept, id, message))
     });
     behind.collect()
 }
@@ -122,7 +122,7 @@ fn changes<'a>(all: &[OwnChanges<'a>]) -> Vec<(&'a PhaseId, FinishedPhaseChange)
 }
 
 impl<'a> OwnChanges<'a> {
-    fn of(
+    fn new(
         plan: &Plan,
         phase: &'a Phase,
         state: &PhaseState,
@@ -161,9 +161,9 @@ fn weighed(phase: &Phase, wish: StalePolicy, reasons: &str) -> Option<Finding> {
     };
     Some(if reruns {
         let message = format!("phase {} is done again: {reasons}", phase.id);
-        Finding::of(FindingKind::StaleReruns, &phase.id, message)
+        Finding::about(FindingKind::StaleReruns, &phase.id, message)
     } else {
-        Finding::of(FindingKind::Stale, &phase.id, format!("phase {} is done, but {reasons}", phase.id))
+        Finding::about(FindingKind::Stale, &phase.id, format!("phase {} is done, but {reasons}", phase.id))
     })
 }
 

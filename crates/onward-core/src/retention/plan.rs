@@ -90,7 +90,7 @@ impl PrunePlan {
         for checkpoint in newest_first {
             let fate = match exempt(checkpoint) {
                 Some(reason) => PruneFate::Stays(reason),
-                None => match of_checkpoint(policy, checkpoint, last_good == Some(&checkpoint.id), &mut counted) {
+                None => match fate_of_checkpoint(policy, checkpoint, last_good, &mut counted) {
                     PruneFate::Goes(reason, consent) => match is_young(policy, checkpoint, clock, now) {
                         Some(young) => PruneFate::Stays(young),
                         None => PruneFate::Goes(reason, consent),
@@ -204,14 +204,14 @@ pub(super) fn exempt(checkpoint: &CheckpointFacts) -> Option<String> {
 
 /// The part of a run within which the checkpoints of a trigger are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Scope<'a> {
+enum CountScope<'a> {
     Run,
     Phase(&'a PhaseId),
     /// Whichever of its phases was the last.
     Batch(u32),
 }
 
-impl Scope<'_> {
+impl CountScope<'_> {
     fn words(self) -> String {
         match self {
             Self::Run => String::new(),
@@ -222,13 +222,13 @@ impl Scope<'_> {
 }
 
 /// How many were seen already of a trigger.
-type Counted<'a> = BTreeMap<(Trigger, Scope<'a>), u32>;
+type Counted<'a> = BTreeMap<(Trigger, CountScope<'a>), u32>;
 
 /// It stays if any of its triggers keeps it. `counted` knows the newer ones.
-fn of_checkpoint<'a>(
+fn fate_of_checkpoint<'a>(
     policy: &Policy,
     checkpoint: &'a CheckpointFacts,
-    last_good: bool,
+    last_good: Option<&crate::id::CheckpointId>,
     counted: &mut Counted<'a>,
 ) -> PruneFate {
     let mut stays = None;
@@ -242,7 +242,7 @@ fn of_checkpoint<'a>(
         }
         *newer += 1;
     }
-    if last_good {
+    if last_good == Some(&checkpoint.id) {
         return PruneFate::Stays("the newest one from which the run can go on".to_owned());
     }
     match stays {
@@ -252,11 +252,11 @@ fn of_checkpoint<'a>(
     }
 }
 
-fn scope(trigger: Trigger, checkpoint: &CheckpointFacts) -> Scope<'_> {
-    let phase = || checkpoint.phase.as_ref().map_or(Scope::Run, Scope::Phase);
+fn scope(trigger: Trigger, checkpoint: &CheckpointFacts) -> CountScope<'_> {
+    let phase = || checkpoint.phase.as_ref().map_or(CountScope::Run, CountScope::Phase);
     match trigger {
-        Trigger::RunStart | Trigger::UserInterrupt | Trigger::SessionEnd => Scope::Run,
-        Trigger::BatchComplete => checkpoint.batch.map_or_else(phase, Scope::Batch),
+        Trigger::RunStart | Trigger::UserInterrupt | Trigger::SessionEnd => CountScope::Run,
+        Trigger::BatchComplete => checkpoint.batch.map_or_else(phase, CountScope::Batch),
         Trigger::PhaseTransition
         | Trigger::AgentComplete
         | Trigger::ConflictStart
@@ -266,7 +266,7 @@ fn scope(trigger: Trigger, checkpoint: &CheckpointFacts) -> Scope<'_> {
 }
 
 /// Whether one stays that has so many newer ones beside it, and why.
-fn verdict(policy: &Policy, trigger: Trigger, scope: Scope<'_>, newer: u32) -> Result<String, String> {
+fn verdict(policy: &Policy, trigger: Trigger, scope: CountScope<'_>, newer: u32) -> Result<String, String> {
     let word = trigger.as_str();
     let of = scope.words();
     match policy.keep.get(&trigger).copied().unwrap_or(KeepCount::All) {

@@ -31,7 +31,7 @@ pub struct Claim<'a> {
 
 impl<'a> Claim<'a> {
     /// `parent` is the phase that this one is part of, if it is part of one.
-    pub fn of(phase: &'a Phase, parent: Option<&'a Phase>) -> Self {
+    pub fn new(phase: &'a Phase, parent: Option<&'a Phase>) -> Self {
         let mut locks: Vec<&str> = phase.locks.iter().map(String::as_str).collect();
         if phase.value == Some(LossKind::Commit) && !locks.contains(&GIT_LOCK) {
             locks.push(GIT_LOCK);

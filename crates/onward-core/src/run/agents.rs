@@ -223,7 +223,7 @@ impl Run {
             if handed_off || for_shared_money {
                 state.failures = state.failures.saturating_sub(1);
             } else if let Some(error) = failed {
-                agent.remember(FailedTry::of(attempt, &error));
+                agent.remember(FailedTry::new(attempt, &error));
             }
         });
     }
@@ -236,7 +236,7 @@ impl Run {
                 return;
             }
             if let Some(agent) = state.agent.as_deref_mut() {
-                agent.remember(FailedTry::of(attempt, error));
+                agent.remember(FailedTry::new(attempt, error));
             }
         });
     }

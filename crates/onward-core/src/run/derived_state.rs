@@ -59,7 +59,7 @@ impl Run {
     /// Changes one phase and brings everything derived from it up to date.
     pub(super) fn change(&mut self, phase: &PhaseId, change: impl FnOnce(&mut PhaseState)) {
         let at = self.at(phase);
-        let before = CountedPhase::of(&self.phases[at]);
+        let before = CountedPhase::new(&self.phases[at]);
         let fate = self.fate(at);
         change(&mut self.phases[at]);
         self.dirty.phases.insert(at);
@@ -75,7 +75,7 @@ impl Run {
 
     /// Counts that change when a phase becomes finished or failed, or stops being so.
     fn count(&mut self, at: usize, before: &CountedPhase) {
-        let after = CountedPhase::of(&self.phases[at]);
+        let after = CountedPhase::new(&self.phases[at]);
         if self.derived.index.counts_for_the_plan(at) {
             match (before.failed, after.failed) {
                 (false, true) => self.derived.failed += 1,
@@ -107,7 +107,7 @@ impl Run {
     pub(super) fn derive(&mut self) {
         let index = Arc::new(PlanIndex::new(&self.started.plan));
         self.derived = DerivedState { index, state_size: size(&self.state), ..DerivedState::default() };
-        let standings: Vec<CountedPhase> = self.phases.iter().map(CountedPhase::of).collect();
+        let standings: Vec<CountedPhase> = self.phases.iter().map(CountedPhase::new).collect();
         self.derived.finished = standings.iter().filter(|standing| standing.finished).count();
         self.derived.skipped = standings.iter().filter(|standing| standing.is_skipped()).count();
         let counts = |at: &usize| standings[*at].failed && self.derived.index.counts_for_the_plan(*at);
@@ -128,21 +128,40 @@ impl Run {
         let skips = turn == Readiness::Skip && !state.is_finished() && state.status != PhaseStatus::Running;
         let could_start = open && turn == Readiness::Run && state.probe.is_none() && !self.asks_for_a_plan(at);
         let for_others = is_for_others(&self.started.plan.phases[at]) && !whole;
-        set(&mut self.derived.for_others, at, could_start && for_others);
         let unmet = matches!(state.requirements, RequirementState::Unmet(_));
-        set(&mut self.derived.unmet, at, could_start && !for_others && unmet);
         let startable = could_start && !for_others && !unmet;
-        set(&mut self.derived.ready, (rank.0, rank.1, at), startable && !whole && state.not_before.is_none());
-        set(&mut self.derived.to_open, at, startable && whole && !state.opened);
-        set(&mut self.derived.to_skip, at, skips);
-        if let Some(time) = state.not_before {
-            set(&mut self.derived.delayed, (time, at), startable && !whole);
+        let is_running = state.status == PhaseStatus::Running && state.external.is_none();
+        let derived = &mut self.derived;
+        let sets = [
+            (&mut derived.for_others, could_start && for_others),
+            (&mut derived.unmet, could_start && !for_others && unmet),
+            (&mut derived.to_open, startable && whole && !state.opened),
+            (&mut derived.to_skip, skips),
+            (&mut derived.running, is_running),
+            (&mut derived.external, state.external.is_some()),
+            (&mut derived.in_doubt, state.in_doubt),
+            (&mut derived.probing, state.probe.is_some() && !state.in_doubt),
+            (&mut derived.with_error, state.error.is_some()),
+        ];
+        for (set, belongs) in sets {
+            if belongs {
+                set.insert(at);
+            } else {
+                set.remove(&at);
+            }
         }
-        set(&mut self.derived.running, at, state.status == PhaseStatus::Running && state.external.is_none());
-        set(&mut self.derived.external, at, state.external.is_some());
-        set(&mut self.derived.in_doubt, at, state.in_doubt);
-        set(&mut self.derived.probing, at, state.probe.is_some() && !state.in_doubt);
-        set(&mut self.derived.with_error, at, state.error.is_some());
+        let place = (rank.0, rank.1, at);
+        if startable && !whole && state.not_before.is_none() {
+            derived.ready.insert(place);
+        } else {
+            derived.ready.remove(&place);
+        }
+        let later = state.not_before.map(|time| (time, at));
+        if startable && !whole {
+            derived.delayed.extend(later);
+        } else if let Some(later) = later {
+            derived.delayed.remove(&later);
+        }
     }
 }
 
@@ -157,7 +176,7 @@ pub(super) struct CountedPhase {
 }
 
 impl CountedPhase {
-    fn of(state: &PhaseState) -> Self {
+    fn new(state: &PhaseState) -> Self {
         Self {
             status: state.status,
             finished: state.is_finished(),
@@ -178,12 +197,4 @@ pub(super) fn batch_number(batch: usize) -> u32 {
 
 fn was_rejected(state: &PhaseState) -> bool {
     state.error.as_ref().is_some_and(|error| error.code == FailureCode::Rejected)
-}
-
-fn set<T: Ord>(set: &mut BTreeSet<T>, item: T, wanted: bool) {
-    if wanted {
-        set.insert(item);
-    } else {
-        set.remove(&item);
-    }
 }

@@ -157,7 +157,7 @@ fn watchers(plan: &Plan, by_id: &BTreeMap<PhaseId, usize>) -> Vec<Vec<usize>> {
 fn classes(plan: &Plan) -> Vec<u32> {
     let mut known = BTreeMap::new();
     let class = |phase| {
-        let Claim { locks, pools, writes, .. } = Claim::of(phase, None);
+        let Claim { locks, pools, writes, .. } = Claim::new(phase, None);
         if locks.is_empty() && pools.is_empty() && writes.is_empty() {
             return FREE;
         }

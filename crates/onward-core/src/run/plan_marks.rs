@@ -24,7 +24,7 @@ pub struct PlanMarks {
 }
 
 impl PlanMarks {
-    pub(super) fn of(plan: &Plan) -> Self {
+    pub(super) fn from_plan(plan: &Plan) -> Self {
         let marks = plan.markdown.iter().flat_map(|origin| &origin.marks);
         Self { known: marks.map(|mark| (mark.phase.clone(), mark.marker)).collect(), ..Self::default() }
     }

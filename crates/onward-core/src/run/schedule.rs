@@ -79,7 +79,7 @@ impl<'a> ReadyScan<'a> {
         }
         let (run, now) = (self.run, self.now);
         let pools = self.pools.get_or_insert_with(|| pools(run));
-        let judge = || pools.obstacle(&Claim::of(&run.plan().phases[at], None), now);
+        let judge = || pools.obstacle(&Claim::new(&run.plan().phases[at], None), now);
         self.judged.entry(class).or_insert_with(judge).clone()
     }
 }
@@ -95,7 +95,7 @@ impl ReadyScan<'_> {
 fn pools(run: &Run) -> Pools<'_> {
     let phases = &run.plan().phases;
     let taken = |at: &usize| run.derived.index.class[*at] != FREE && !mutant::is(Mutant::ForgetThePools);
-    let at_work = at_work(run).filter(taken).map(|at| Claim::of(&phases[at], None)).collect();
+    let at_work = at_work(run).filter(taken).map(|at| Claim::new(&phases[at], None)).collect();
     Pools { max_parallel: usize::MAX, limits: &run.plan().limits, usage: &run.limits.usage, at_work }
 }
 
@@ -109,7 +109,7 @@ pub(super) fn taken_by_another(run: &Run, at: usize) -> Option<Obstacle> {
     if run.derived.index.class[at] == FREE {
         return None;
     }
-    pools(run).taken(&Claim::of(&run.plan().phases[at], None))
+    pools(run).taken(&Claim::new(&run.plan().phases[at], None))
 }
 
 /// Whether nothing could be started before others, who do their phases without us, have come to an end.
@@ -121,7 +121,7 @@ pub(super) fn all_wait_for_others(run: &Run, now: Timestamp) -> bool {
     let (pools, mut seen) = (pools(run), BTreeSet::new());
     let mut classes =
         ready(run).chain(delayed(run).map(|(_, at)| at)).filter(|&at| seen.insert(run.derived.index.class[at]));
-    classes.all(|at| pools.taken(&Claim::of(&run.plan().phases[at], None)).is_some())
+    classes.all(|at| pools.taken(&Claim::new(&run.plan().phases[at], None)).is_some())
 }
 
 /// The reason in words why a ready phase is not started now.
@@ -142,7 +142,7 @@ pub fn held_up(run: &Run, phase: &Phase, state: &PhaseState, now: Timestamp) -> 
 /// [`has_a_place`] for itself.
 fn as_a_part(run: &Run, at: usize) -> Claim<'_> {
     let phases = &run.plan().phases;
-    Claim::of(&phases[at], run.derived.index.parent[at].map(|parent| &phases[parent]))
+    Claim::new(&phases[at], run.derived.index.parent[at].map(|parent| &phases[parent]))
 }
 
 fn limited(run: &Run, phase: &Phase) -> bool {

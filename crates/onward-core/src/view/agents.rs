@@ -20,7 +20,7 @@ pub struct AgentRecord {
 }
 
 impl AgentRecord {
-    pub fn of(agent: &AgentState) -> Self {
+    pub fn new(agent: &AgentState) -> Self {
         Self {
             agent: agent.agent.clone(),
             session: agent.session.clone(),

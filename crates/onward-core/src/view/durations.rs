@@ -82,7 +82,7 @@ pub struct ExpectedTime {
 
 impl ExpectedTime {
     /// None where there are too few.
-    pub fn of(durations_ms: &[u64]) -> Option<Self> {
+    pub fn from_durations(durations_ms: &[u64]) -> Option<Self> {
         if durations_ms.len() < RUNS_MIN {
             return None;
         }
@@ -157,14 +157,14 @@ mod tests {
 
     #[test]
     fn nothing_is_expected_from_less_than_three_runs() {
-        assert_eq!(ExpectedTime::of(&[]), None);
-        assert_eq!(ExpectedTime::of(&[5, 7]), None);
-        assert_eq!(ExpectedTime::of(&[9, 1, 5]), Some(ExpectedTime { p50_ms: 5, p90_ms: 9, runs: 3 }));
+        assert_eq!(ExpectedTime::from_durations(&[]), None);
+        assert_eq!(ExpectedTime::from_durations(&[5, 7]), None);
+        assert_eq!(ExpectedTime::from_durations(&[9, 1, 5]), Some(ExpectedTime { p50_ms: 5, p90_ms: 9, runs: 3 }));
     }
 
     #[test]
     fn nine_of_ten_take_no_longer() {
         let ten: Vec<u64> = (1..=10).rev().map(|n| n * 10).collect();
-        assert_eq!(ExpectedTime::of(&ten), Some(ExpectedTime { p50_ms: 50, p90_ms: 90, runs: 10 }));
+        assert_eq!(ExpectedTime::from_durations(&ten), Some(ExpectedTime { p50_ms: 50, p90_ms: 90, runs: 10 }));
     }
 }

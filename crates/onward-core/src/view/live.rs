@@ -28,7 +28,7 @@ pub struct LiveView {
     /// The longest at work first.
     pub at_work: Vec<PhaseAtWork>,
     /// The newest failure first.
-    pub failed: Vec<PhaseFailure>,
+    pub failed: Vec<FailedRow>,
     /// Phases that wait for a person or for somebody else.
     pub waiting: Vec<PhaseWaiting>,
     pub counts: PhaseCounts,
@@ -55,7 +55,7 @@ pub struct PhaseAtWork {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PhaseFailure {
+pub struct FailedRow {
     pub name: String,
     pub error: String,
 }
@@ -99,7 +99,7 @@ pub struct PhaseCounts {
 pub enum LiveRow<'a> {
     AtWork(&'a PhaseAtWork),
     MoreAtWork(usize),
-    Failed(&'a PhaseFailure),
+    Failed(&'a FailedRow),
     MoreFailed(usize),
     Waiting(&'a PhaseWaiting),
     MoreWaiting(usize),
@@ -109,7 +109,7 @@ pub enum LiveRow<'a> {
 
 impl LiveView {
     /// The run as it is now. What is expected is asked only for what is not done.
-    pub fn of(
+    pub fn new(
         run: &Run,
         seen: &BTreeMap<PhaseId, AttemptSeen>,
         expected: &BTreeMap<PhaseId, ExpectedTime>,
@@ -218,9 +218,9 @@ fn at_work(
     }
 }
 
-fn failure(title: impl Fn() -> String, state: &PhaseState) -> PhaseFailure {
+fn failure(title: impl Fn() -> String, state: &PhaseState) -> FailedRow {
     let error = state.error.as_ref().map_or_else(|| "it failed".to_owned(), |error| error.message.clone());
-    PhaseFailure { name: title(), error }
+    FailedRow { name: title(), error }
 }
 
 fn waiting(title: impl Fn() -> String, run: &Run, phase: &Phase, state: &PhaseState) -> PhaseWaiting {

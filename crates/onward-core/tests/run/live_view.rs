@@ -19,7 +19,7 @@ fn view(story: &Story, notes: &[(&str, &str)], expected: &[(&str, u64)]) -> Live
     let seen = notes.iter().map(|(phase, note)| (PhaseId::new(*phase), seen(note))).collect();
     let took = |ms| ExpectedTime { p50_ms: ms, p90_ms: ms, runs: 3 };
     let expected: BTreeMap<_, _> = expected.iter().map(|(phase, ms)| (PhaseId::new(*phase), took(*ms))).collect();
-    LiveView::of(&story.run, &seen, &expected, common::now(), story.now)
+    LiveView::new(&story.run, &seen, &expected, common::now(), story.now)
 }
 
 fn names(view: &LiveView) -> Vec<&str> {

@@ -34,8 +34,9 @@ impl Story {
     }
 }
 
-fn file(path: &str, staged: bool, digest: &str) -> FileModified {
-    FileModified { path: path.to_owned(), status: "modified".to_owned(), staged, digest: Some(digest.to_owned()) }
+fn file(path: &str, digest: &str) -> FileModified {
+    let (path, status) = (path.to_owned(), "modified".to_owned());
+    FileModified { path, status, staged: false, digest: Some(digest.to_owned()) }
 }
 
 /// Files change, are staged, change again and are committed. Each checkpoint has what is changed then, and the context all that ever
@@ -44,16 +45,16 @@ fn file(path: &str, staged: bool, digest: &str) -> FileModified {
 fn changed_files_are_told_as_differences() {
     let mut story = Story::of(common::plan(PLAN)).driven();
     story.checkpoint();
-    let both = vec![file("x/y~1", false, "1"), file("z", true, "2")];
+    let both = vec![file("x/y~1", "1"), FileModified { staged: true, ..file("z", "2") }];
     let told = story.take(&Input::TreeSeen { files: both.clone() });
     assert_eq!(told.len(), 1);
     assert_eq!(story.checkpoint().files_modified, both);
     assert!(story.take(&Input::TreeSeen { files: both }).is_empty());
-    let told = story.take(&Input::TreeSeen { files: vec![file("z", false, "3")] });
+    let told = story.take(&Input::TreeSeen { files: vec![file("z", "3")] });
     let gone = vec!["x/y~1".to_owned()];
-    assert_eq!(told, [Event::FilesModified { changed: vec![file("z", false, "3")], as_committed: gone, more: 0 }]);
+    assert_eq!(told, [Event::FilesModified { changed: vec![file("z", "3")], as_committed: gone, more: 0 }]);
     let seen = story.checkpoint();
-    assert_eq!(seen.files_modified, [file("z", false, "3")]);
+    assert_eq!(seen.files_modified, [file("z", "3")]);
     assert_eq!(seen.context.files, ["x/y~1", "z"]);
 }
 
@@ -61,7 +62,7 @@ fn changed_files_are_told_as_differences() {
 #[test]
 fn very_many_changed_files_are_counted() {
     let mut story = Story::of(common::plan(PLAN)).driven();
-    let files = (0..1_003).map(|n| file(&format!("{n:05}"), false, "1")).collect();
+    let files = (0..1_003).map(|n| file(&format!("{n:05}"), "1")).collect();
     story.take(&Input::TreeSeen { files });
     let sections = story.checkpoint().sections;
     assert_eq!((sections.files_modified.len(), sections.more_files_modified), (1_000, 3));
@@ -188,7 +189,7 @@ fn a_rewind_puts_the_sections_back() {
     let mut story = imported(told());
     let then = story.newest();
     story.drive();
-    story.take(&Input::TreeSeen { files: vec![file("new", false, "1")] });
+    story.take(&Input::TreeSeen { files: vec![file("new", "1")] });
     assert_ne!(story.checkpoint().sections, then.sections);
     story.stop(StopRequest::Interrupt);
     let begun = RewindBegun { to: then.id.clone(), before: then.id.clone(), files: None, state: true, undoes: false };

@@ -11,14 +11,17 @@ use onward_core::run::{Ending, PhaseStatus, RunStatus};
 use crate::common;
 use crate::story::Story;
 
-fn seen(name: &str, met: bool) -> RequirementSeen {
-    RequirementSeen { name: name.to_owned(), met, said: if met { String::new() } else { "no such file".to_owned() } }
+fn met(name: &str) -> RequirementSeen {
+    RequirementSeen { name: name.to_owned(), met: true, said: String::new() }
+}
+
+fn unmet(name: &str) -> RequirementSeen {
+    RequirementSeen { met: false, said: "no such file".to_owned(), ..met(name) }
 }
 
 impl Story {
-    fn look(&mut self, phase: &str, met: bool) -> Vec<Event> {
-        let seen = vec![seen("Log in.", met)];
-        self.take(&Input::Required { phase: PhaseId::new(phase), seen })
+    fn requires(&mut self, phase: &str, seen: RequirementSeen) -> Vec<Event> {
+        self.take(&Input::Required { phase: PhaseId::new(phase), seen: vec![seen] })
     }
 
     fn asks_what_it_requires(&self, phase: &str) -> bool {
@@ -45,7 +48,7 @@ fn a_phase_waits_for_what_it_requires() {
     let mut story = Story::of(common::plan(PLAN)).driven();
     assert_eq!(story.at_work(), ["b"]);
     assert!(story.asks_what_it_requires("a"));
-    story.look("a", false);
+    story.requires("a", unmet("Log in."));
     assert_eq!((story.status("a"), story.at_work()), (PhaseStatus::Pending, vec!["b"]));
     assert!(!story.asks_what_it_requires("a"), "nobody looks again and again");
     assert_eq!(story.prerequisites(), [("Log in.", false)]);
@@ -58,12 +61,12 @@ fn a_phase_waits_for_what_it_requires() {
 
     story.drive();
     assert!(story.asks_what_it_requires("a"));
-    story.look("a", true);
+    story.requires("a", met("Log in."));
     assert_eq!((story.at_work(), story.prerequisites()), (vec!["a"], vec![("Log in.", true)]));
     story.fail("a");
     story.after(jiff::SignedDuration::from_secs(5));
     assert!(story.at_work().is_empty() && story.asks_what_it_requires("a"));
-    story.look("a", true);
+    story.requires("a", met("Log in."));
     story.done("a");
     story.done("c");
     assert_eq!(story.run.ending(), Some(Ending::Completed));
@@ -84,7 +87,7 @@ fn looks_that_are_not_wanted() {
     story.drive();
     story.stop(StopRequest::Interrupt);
     assert!(!story.asks_what_it_requires("a"));
-    assert!(story.look("b", true).is_empty());
+    assert!(story.requires("b", met("Log in.")).is_empty());
 }
 
 /// The plan as a whole requires something: that it was there is in the checkpoint of the start, and what the plan does not require any
@@ -93,8 +96,8 @@ fn looks_that_are_not_wanted() {
 fn what_the_plan_requires_is_on_record() {
     let text = PLAN.replace("name: demo", "name: demo\nrequires: [docker info]");
     let mut story = Story::of(common::plan(&text));
-    story.drive_told(Resumption { requirements: vec![seen("docker info", true)], ..Resumption::default() });
-    story.look("a", true);
+    story.drive_told(Resumption { requirements: vec![met("docker info")], ..Resumption::default() });
+    story.requires("a", met("Log in."));
     assert_eq!(story.prerequisites(), [("docker info", true), ("Log in.", true)]);
 }
 

@@ -192,7 +192,7 @@ impl Attendant {
             boot_id: process::boot_id()?,
             at: self.begun.at,
             // Without them nobody else reads what the phase writes itself; that is no reason not to start it.
-            secrets: Digests::of(&self.secrets).unwrap_or_default(),
+            secrets: Digests::new(&self.secrets).unwrap_or_default(),
         };
         record::write(self.folder.path(), &started).map(drop)
     }

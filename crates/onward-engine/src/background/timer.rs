@@ -32,7 +32,7 @@ pub struct TimerReport {
 
 /// Sees to it that the timer of a project is there, once.
 pub fn install(project: &Project) -> Result<TimerReport> {
-    let timer = Timer::of(project)?;
+    let timer = Timer::new(project)?;
     if has_systemd() {
         // One of them is enough.
         timer.out_of_the_crontab()?;
@@ -46,7 +46,7 @@ pub fn install(project: &Project) -> Result<TimerReport> {
 
 /// Takes away what [`install`] has put there.
 pub fn remove(project: &Project) -> Result<TimerReport> {
-    let timer = Timer::of(project)?;
+    let timer = Timer::new(project)?;
     let mut places = timer.out_of_systemd()?;
     places.extend(timer.out_of_the_crontab()?);
     Ok(TimerReport { unchanged: places.is_empty(), places, notes: Vec::new() })
@@ -60,7 +60,7 @@ struct Timer {
 }
 
 impl Timer {
-    fn of(project: &Project) -> Result<Self> {
+    fn new(project: &Project) -> Result<Self> {
         let top = project.top.canonicalize().map_err(Error::io("looking for the project"))?;
         let exe = std::env::current_exe().map_err(Error::io("looking for this program"))?;
         let digest = blake3::hash(top.as_os_str().as_encoded_bytes()).to_hex();

@@ -46,7 +46,7 @@ impl Replanning {
         let phase = run.plan().phase(id).expect("wanted phases are in the plan");
         let script = run.plan().replan_rules(Some(phase)).run;
         let reason = run.replans.asked_by(id).map(|asked| asked.reason.clone()).unwrap_or_default();
-        let place = ProbePlace::of(project, &run.id, id, ProbePurpose::Replan);
+        let place = ProbePlace::new(project, &run.id, id, ProbePurpose::Replan);
         let (mark, marked) = place.variable();
         let env = shell::probe_environment(project, run, phase).map(|mut env| {
             env.push(("ONWARD_REPLAN_REASON".into(), reason.into()));

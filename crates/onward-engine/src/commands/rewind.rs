@@ -319,7 +319,7 @@ impl Onward {
         for (phase, state) in run.running() {
             let attempt = state.attempt.as_ref().expect("a running phase has its attempt");
             let folder = shell::folder(&self.project, run, &phase.id, attempt.number);
-            let look = ProofLook::of(&self.project, run, phase);
+            let look = ProofLook::new(&self.project, run, phase);
             let end = match Flight::recovered(folder, attempt.number, &attempt.boot, look) {
                 Landed::Ended(end) => end,
                 Landed::NeverStarted => AttemptEnd::bare(Outcome::NeverRan),

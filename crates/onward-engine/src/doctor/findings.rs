@@ -31,6 +31,27 @@ pub struct Findings {
     pub store: Option<StoreFacts>,
 }
 
+/// The sum of all findings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Soundness {
+    Sound,
+    Damaged,
+    /// A later version wrote what is here: it is shown, and never changed.
+    Newer,
+}
+
+impl Soundness {
+    pub(super) fn judge(findings: &[DoctorFinding]) -> Self {
+        if findings.iter().any(|finding| finding.code == DoctorCode::Newer) {
+            Self::Newer
+        } else if findings.iter().any(|finding| finding.severity == DoctorSeverity::Error) {
+            Self::Damaged
+        } else {
+            Self::Sound
+        }
+    }
+}
+
 /// The store's own word about itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StoreFacts {
@@ -42,9 +63,8 @@ pub struct StoreFacts {
 }
 
 impl Findings {
-    /// A later version wrote what is here: it is shown, and never changed.
-    pub fn is_newer(&self) -> bool {
-        self.has(DoctorCode::Newer)
+    pub fn soundness(&self) -> Soundness {
+        Soundness::judge(&self.findings)
     }
 
     pub(super) fn has(&self, code: DoctorCode) -> bool {

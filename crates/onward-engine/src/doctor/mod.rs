@@ -20,7 +20,7 @@ mod stored_form;
 pub(crate) use crate::vcs::journal_piece::CopiedJournal;
 pub(crate) use aside::{RepairFolder, notes};
 pub use code::{DoctorCode, DoctorSeverity};
-pub use findings::{DoctorFinding, Findings, StoreFacts};
+pub use findings::{DoctorFinding, Findings, Soundness, StoreFacts};
 pub(crate) use rebuild::replay;
 pub(crate) use recover::{Copies, copies, lost_project, repository};
 pub use repair::{Repair, Repaired};

@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::aside::{Cut, Recovered, RepairFolder};
 use super::checkup::all_rows;
 use super::code::DoctorCode;
-use super::findings::{DoctorFinding, Findings, StoreFacts};
+use super::findings::{DoctorFinding, Findings, Soundness, StoreFacts};
 use super::{attempts, places, rebuild};
 use crate::Onward;
 use crate::drive::keyframes::put_fold;
@@ -45,9 +45,8 @@ pub struct Repaired {
 }
 
 impl Repaired {
-    /// A later version wrote what is here, so nothing was touched.
-    pub fn is_newer(&self) -> bool {
-        self.findings.iter().any(|finding| finding.code == DoctorCode::Newer)
+    pub fn soundness(&self) -> Soundness {
+        Soundness::judge(&self.findings)
     }
 }
 
@@ -103,7 +102,7 @@ impl Onward {
             recovered: Vec::new(),
         };
         let mut found = self.doctor();
-        if found.is_newer() {
+        if found.soundness() == Soundness::Newer {
             return Ok(outcome(found, work));
         }
         if let Some(doubt) = trust::doubt(&self.project) {

@@ -29,7 +29,7 @@ pub(crate) struct AgentReading {
 }
 
 impl AgentReading {
-    pub(crate) fn of(project: &Project, run: &Run, phase: &Phase) -> Option<Self> {
+    pub(crate) fn new(project: &Project, run: &Run, phase: &Phase) -> Option<Self> {
         let work = agents::work(phase)?;
         let adapter = agent::client(project, &work.agent).adapter()?;
         let known = run.phase_state(&phase.id).and_then(|state| state.agent.as_deref());

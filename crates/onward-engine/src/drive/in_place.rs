@@ -18,7 +18,7 @@ pub(crate) struct InPlace {
 }
 
 impl InPlace {
-    pub(crate) fn of(project: &Project) -> Self {
+    pub(crate) fn new(project: &Project) -> Self {
         let path = project.store_folder();
         let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
         let folder = OpenOptions::new().read(true).custom_flags(flags).open(&path).ok();
@@ -59,7 +59,7 @@ mod tests {
         let root = tempfile::tempdir().expect("a folder");
         let root = root.path().canonicalize().expect("our own folder");
         let (old, new) = (root.join("a/old"), root.join("a/new"));
-        let place = InPlace::of(&project(&old));
+        let place = InPlace::new(&project(&old));
         assert!(place.demand().is_ok(), "nothing happened yet");
         let told = |to: &Path| {
             let Err(Error::Moved { from, to: Some(told) }) = place.demand() else { panic!("it was not noticed") };

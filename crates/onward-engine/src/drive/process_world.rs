@@ -77,7 +77,7 @@ impl<'a> Flights<'a> {
         let former = Former::default();
         let (requiring, labelling) = (BTreeMap::new(), None);
         let (replanning, status_asked) = (None, false);
-        let place = InPlace::of(project);
+        let place = InPlace::new(project);
         let output = AttemptFiles { project };
         Self {
             project,
@@ -218,7 +218,7 @@ impl World for Flights<'_> {
                 return Ok(None);
             }
             let attending = attendant::spawn(Path::new(THIS_PROGRAM), &prepared.folder, &prepared.spec, &prepared.env);
-            let look = ProofLook::of(self.project, run, phase);
+            let look = ProofLook::new(self.project, run, phase);
             match attending {
                 Ok(attending) => Ok(Some(Landed::Flying(Flight::attending(prepared.folder, attempt, attending, look)))),
                 Err(why @ (SpawnError::Lock(_) | SpawnError::Handover(_))) => {
@@ -258,7 +258,7 @@ impl World for Flights<'_> {
         let boot = state.attempt.as_ref().map_or("", |running| running.boot.as_str());
         let folder = shell::folder(self.project, run, id, attempt);
         let phase = id.clone();
-        let look = ProofLook::of(self.project, run, run.plan().phase(id).expect("wanted phases are in the plan"));
+        let look = ProofLook::new(self.project, run, run.plan().phase(id).expect("wanted phases are in the plan"));
         Ok(match Flight::recovered(folder, attempt, boot, look) {
             Landed::Ended(end) => {
                 Input::AttemptEnded { phase, attempt, end: AttemptEnd { head: self.tree.head(), ..end } }
@@ -285,14 +285,14 @@ impl World for Flights<'_> {
         let phase = run.plan().phase(id).expect("wanted phases are in the plan");
         self.requiring.entry(id.clone()).or_insert_with(|| {
             let look = RequirementLook::of_phase(self.project, run, phase);
-            LookBeside::begin(move |given_up| look.look(given_up))
+            LookBeside::begin(move |given_up| look.check_all(given_up))
         });
         Ok(None)
     }
 
     fn label_issue(&mut self, run: &Run, id: &PhaseId) -> Result<Option<Input>> {
         self.labelling.get_or_insert_with(|| {
-            let labelling = Labelling::of(self.project, run, id, LabelPatience::Beside);
+            let labelling = Labelling::new(self.project, run, id, LabelPatience::Beside);
             (id.clone(), LookBeside::begin(move |_| labelling.set()))
         });
         Ok(None)

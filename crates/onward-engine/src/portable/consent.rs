@@ -54,7 +54,7 @@ impl Onward {
             return Ok(None);
         }
         let written = plan_from_text(&self.project, &path, plan_text(&path)?, &self.config.markdown())?;
-        Ok(Some(PreparedPlan::of(&self.project, &file, &written, &started.inputs)?.plan))
+        Ok(Some(PreparedPlan::new(&self.project, &file, &written, &started.inputs)?.plan))
     }
 }
 

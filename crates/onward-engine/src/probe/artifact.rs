@@ -99,7 +99,7 @@ fn is_untouched(path: &Path, then: &ArtifactSeen, done_at: Option<Timestamp>) ->
 pub(super) fn put_back_later(project: &Project, run: &Run) -> Files {
     let mut all = Files::default();
     for (_, artifact) in restorable(project, run) {
-        let Some(copy) = Shelf::of(project, &run.id).find(artifact) else { continue };
+        let Some(copy) = Shelf::new(project, &run.id).find(artifact) else { continue };
         let (folder, name) = (copy.parent().unwrap_or(&copy), copy.file_name().and_then(|name| name.to_str()));
         let top = if copy.is_dir() { &copy } else { folder };
         let glob = if copy.is_dir() { "**" } else { name.unwrap_or_default() };
@@ -254,7 +254,7 @@ pub(crate) struct Shelf {
 }
 
 impl Shelf {
-    pub(crate) fn of(project: &Project, run: &RunId) -> Self {
+    pub(crate) fn new(project: &Project, run: &RunId) -> Self {
         Self { folder: project.store_folder().join(FOLDER).join(run.as_str()) }
     }
 
@@ -340,7 +340,7 @@ pub(super) fn gone(project: &Project, run: &Run, artifact: &ArtifactSeen) -> Opt
         return None;
     }
     fs::symlink_metadata(shell::top(project, run).join(&artifact.path)).err()?;
-    let kept = artifact.kept && Shelf::of(project, &run.id).find(artifact).is_some();
+    let kept = artifact.kept && Shelf::new(project, &run.id).find(artifact).is_some();
     Some(if kept { Gone::Kept } else { Gone::ForGood })
 }
 
@@ -357,7 +357,7 @@ pub(crate) fn restorable<'a>(
 /// Puts a copy back to where the artifact was. What has come there meanwhile stays.
 pub(crate) fn put_back(project: &Project, run: &Run, artifact: &ArtifactSeen) -> io::Result<()> {
     let missing = || io::Error::new(io::ErrorKind::NotFound, "its copy is not in the store any more");
-    let copy = Shelf::of(project, &run.id).find(artifact).ok_or_else(missing)?;
+    let copy = Shelf::new(project, &run.id).find(artifact).ok_or_else(missing)?;
     let top = shell::top(project, run);
     let place = top.join(&artifact.path);
     let folder = place.parent().unwrap_or(&top);
@@ -398,7 +398,7 @@ pub(crate) fn spoilt<'a>(
         move |artifact: &ArtifactSeen| artifact.kept && artifact.kept_until.is_none_or(|until| until > now);
     let all = run.phases().flat_map(|(phase, state)| state.artifacts.iter().map(move |artifact| (&phase.id, artifact)));
     all.filter(move |(_, artifact)| counted_on(artifact)).filter_map(|(phase, artifact)| {
-        let Some(copy) = Shelf::of(project, &run.id).find(artifact) else {
+        let Some(copy) = Shelf::new(project, &run.id).find(artifact) else {
             return Some((phase, artifact, Spoilt::Missing));
         };
         match take(&copy, None, Readers::Owner) {

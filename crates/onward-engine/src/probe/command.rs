@@ -260,9 +260,9 @@ fn end(child: &Child, tag: Option<&str>) {
 mod tests {
     use super::*;
 
-    fn fails_with(error: i32, given_up: bool) -> (u32, bool) {
+    fn fails_with(error: i32, given_up: &AtomicBool) -> (u32, bool) {
         let mut tries = 0;
-        let made = through_shortages(&AtomicBool::new(given_up), || {
+        let made = through_shortages(given_up, || {
             tries += 1;
             if tries < 3 { Err(io::Error::from_raw_os_error(error)) } else { Ok(()) }
         });
@@ -273,10 +273,11 @@ mod tests {
     /// be started is nothing that it said about the phase.
     #[test]
     fn a_shortage_is_waited_through() {
-        assert_eq!(fails_with(libc::EMFILE, false), (3, true));
-        assert_eq!(fails_with(libc::EAGAIN, false), (3, true));
-        assert_eq!(fails_with(libc::EPERM, false), (3, true));
-        assert_eq!(fails_with(libc::EMFILE, true), (1, false), "not by somebody who is to stop");
-        assert_eq!(fails_with(libc::ENOENT, false), (1, false), "what is not there is not there a moment later");
+        let (wanted, given_up) = (&AtomicBool::new(false), &AtomicBool::new(true));
+        assert_eq!(fails_with(libc::EMFILE, wanted), (3, true));
+        assert_eq!(fails_with(libc::EAGAIN, wanted), (3, true));
+        assert_eq!(fails_with(libc::EPERM, wanted), (3, true));
+        assert_eq!(fails_with(libc::EMFILE, given_up), (1, false), "not by somebody who is to stop");
+        assert_eq!(fails_with(libc::ENOENT, wanted), (1, false), "what is not there is not there a moment later");
     }
 }

@@ -59,7 +59,7 @@ fn text_of(told: &IssueTold) -> ProbeSeen {
 
 fn told(project: &Project, run: &Run, provider: Option<&str>, number: &str) -> Result<IssueTold, String> {
     let number = shell::fill(run, number).ok_or("its number cannot be filled in")?;
-    IssueProvider::of(&project.top, provider, &number).view(command::TIME_MAX)
+    IssueProvider::new(&project.top, provider, &number).view(command::TIME_MAX)
 }
 
 /// An issue that is looked at again when an attempt ends.
@@ -70,10 +70,10 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    pub(super) fn of(project: &Project, run: &Run) -> Option<Self> {
+    pub(super) fn new(project: &Project, run: &Run) -> Option<Self> {
         let issue = run.plan().issue.as_ref()?;
         let number = shell::fill(run, &issue.number)?;
-        Some(Self { provider: IssueProvider::of(&project.top, issue.provider.as_deref(), &number), number })
+        Some(Self { provider: IssueProvider::new(&project.top, issue.provider.as_deref(), &number), number })
     }
 
     /// Text and labels, unless that takes long: the driver waits for it.
@@ -99,11 +99,11 @@ pub(crate) enum LabelPatience {
 }
 
 impl Labelling {
-    pub(crate) fn of(project: &Project, run: &Run, phase: &PhaseId, patience: LabelPatience) -> Self {
+    pub(crate) fn new(project: &Project, run: &Run, phase: &PhaseId, patience: LabelPatience) -> Self {
         let issue = run.plan().issue.as_ref();
         let number = issue.and_then(|issue| shell::fill(run, &issue.number));
         let named = issue.and_then(|issue| issue.provider.as_deref());
-        let provider = number.map(|number| IssueProvider::of(&project.top, named, &number));
+        let provider = number.map(|number| IssueProvider::new(&project.top, named, &number));
         let time_max = match patience {
             LabelPatience::Beside => command::TIME_MAX,
             LabelPatience::InTheWay => WATCH_TIME_MAX,

@@ -36,7 +36,7 @@ pub(super) struct IssueTold {
 
 impl IssueProvider {
     /// `{number}` in the name of a file stands for the number of the issue.
-    pub(super) fn of(top: &Path, provider: Option<&str>, number: &str) -> Self {
+    pub(super) fn new(top: &Path, provider: Option<&str>, number: &str) -> Self {
         let provider = provider.unwrap_or(PROVIDER_DEFAULT).trim();
         let is_file = Path::new(provider).extension().is_some_and(|ending| ending == "json");
         if is_file && !provider.contains(char::is_whitespace) {
@@ -172,7 +172,7 @@ mod tests {
             let text =
                 format!(r#"{{"title":"T","body":null,"labels":{labels},"assignees":[{{"login":"ana"}}],"x":[1.50]}}"#);
             fs::write(folder.path().join("issue-7.json"), text).expect("it can be written");
-            let file = IssueProvider::of(folder.path(), Some("issue-{number}.json"), "7");
+            let file = IssueProvider::new(folder.path(), Some("issue-{number}.json"), "7");
             let told = file.view(soon).expect("it is an issue");
             assert_eq!(
                 (told.title.as_str(), told.labels, told.assignees),
@@ -183,7 +183,8 @@ mod tests {
             let kept = fs::read_to_string(folder.path().join("issue-7.json")).expect("it is there");
             assert!(kept.contains("\"x\"") && (kept.contains("red") || !labels.contains("red")), "{kept}");
         }
-        let missing = IssueProvider::of(folder.path(), Some("none.json"), "7").view(soon).expect_err("it is not there");
+        let missing =
+            IssueProvider::new(folder.path(), Some("none.json"), "7").view(soon).expect_err("it is not there");
         assert!(missing.contains("none.json"), "{missing}");
     }
 
@@ -192,11 +193,11 @@ mod tests {
     fn a_program_may_have_words_of_its_own() {
         let folder = tempfile::tempdir().expect("a folder");
         let soon = Duration::from_secs(5);
-        let echo = IssueProvider::of(folder.path(), Some("sh -c 'x'"), "-7").view(soon).expect_err("no number");
+        let echo = IssueProvider::new(folder.path(), Some("sh -c 'x'"), "-7").view(soon).expect_err("no number");
         assert!(echo.contains("-7 is no number"), "{echo}");
         fs::write(folder.path().join("issue.sh"), "echo '{\"title\": \"'$3'\", \"labels\": []}'\n")
             .expect("it can be written");
-        let told = IssueProvider::of(folder.path(), Some("sh issue.sh"), "9").view(soon).expect("it answers");
+        let told = IssueProvider::new(folder.path(), Some("sh issue.sh"), "9").view(soon).expect("it answers");
         assert_eq!(told.title, "9");
     }
 }

@@ -36,8 +36,8 @@ pub(super) fn writes(project: &Project, run: &Run, phase: &Phase, before: Option
 pub(super) fn names(project: &Project, before: Option<&Files>) -> FileNames {
     let store = project.store_folder();
     match before {
-        Some(before) => FileNames::of(&store, NamesFor::Comparison).beside(before.files.keys()),
-        None => FileNames::of(&store, NamesFor::Record),
+        Some(before) => FileNames::new(&store, NamesFor::Comparison).beside(before.files.keys()),
+        None => FileNames::new(&store, NamesFor::Record),
     }
 }
 
@@ -112,9 +112,9 @@ pub(crate) struct ProofLook {
 }
 
 impl ProofLook {
-    pub(crate) fn of(project: &Project, run: &Run, phase: &Phase) -> Self {
-        let (writes, around) = (filled(run, phase, &phase.writes), WorldWatch::of(project, run));
-        let agent = AgentReading::of(project, run, phase).map(Box::new);
+    pub(crate) fn new(project: &Project, run: &Run, phase: &Phase) -> Self {
+        let (writes, around) = (filled(run, phase, &phase.writes), WorldWatch::new(project, run));
+        let agent = AgentReading::new(project, run, phase).map(Box::new);
         Self { top: project.top.clone(), writes, around, agent }
     }
 
@@ -124,7 +124,7 @@ impl ProofLook {
         if begun.is_none() && self.writes.is_empty() {
             return None;
         }
-        let names = FileNames::of(&self.top.join(FOLDER), NamesFor::Record);
+        let names = FileNames::new(&self.top.join(FOLDER), NamesFor::Record);
         let writes =
             (!self.writes.is_empty()).then(|| files::files_seen(&self.top, &self.writes, &[], None, Some(&names)));
         // Half of a look says nothing.

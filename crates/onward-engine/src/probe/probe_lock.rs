@@ -38,7 +38,7 @@ pub(crate) enum ProbePurpose {
 }
 
 impl ProbePlace {
-    pub(crate) fn of(project: &Project, run: &RunId, phase: &PhaseId, why: ProbePurpose) -> Self {
+    pub(crate) fn new(project: &Project, run: &RunId, phase: &PhaseId, why: ProbePurpose) -> Self {
         let folder = folder(project, run);
         let why: &[u8] = match why {
             ProbePurpose::Proof => b"",

@@ -42,7 +42,7 @@ impl RequirementLook {
 
     /// The requirements of one phase.
     pub(crate) fn of_phase(project: &Project, run: &Run, phase: &Phase) -> Self {
-        let place = ProbePlace::of(project, &run.id, &phase.id, ProbePurpose::Requirement);
+        let place = ProbePlace::new(project, &run.id, &phase.id, ProbePurpose::Requirement);
         let (mark, marked) = place.variable();
         let env = shell::probe_environment(project, run, phase).map(|mut env| {
             env.push((mark.into(), marked.into()));
@@ -58,7 +58,7 @@ impl RequirementLook {
     }
 
     /// Looks at all of it: whoever has to see to it is told everything at once.
-    pub(crate) fn look(&self, given_up: &AtomicBool) -> Vec<RequirementSeen> {
+    pub(crate) fn check_all(&self, given_up: &AtomicBool) -> Vec<RequirementSeen> {
         let turn = self.place.as_ref().map(|place| place.take(given_up));
         if let Some(Err(why)) = &turn {
             let said = format!("it was not looked at, since nothing can be written about it: {why}");

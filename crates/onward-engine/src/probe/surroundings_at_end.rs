@@ -20,9 +20,9 @@ pub(crate) struct WorldWatch {
 }
 
 impl WorldWatch {
-    pub(crate) fn of(project: &Project, run: &Run) -> Self {
+    pub(crate) fn new(project: &Project, run: &Run) -> Self {
         let work_branch = run.plan().freshness.git.branch.as_ref().and_then(|name| shell::fill(run, name));
-        Self { top: git::top_of(project, run), work_branch, issue: issue::Watched::of(project, run).map(Box::new) }
+        Self { top: git::top_of(project, run), work_branch, issue: issue::Watched::new(project, run).map(Box::new) }
     }
 
     /// The surroundings as they are now. Whoever asked an attempt to stop is not kept waiting for the issue.

@@ -83,7 +83,7 @@ impl Looking {
         let top = shell::top(project, run);
         let attempts = run.phase_state(&phase.id).map_or(1, |state| state.attempts.max(1));
         let planned = phase.artifacts.iter().map(|artifact| Wanted::planned(run, phase, artifact));
-        let place = ProbePlace::of(project, &run.id, &phase.id, ProbePurpose::Proof);
+        let place = ProbePlace::new(project, &run.id, &phase.id, ProbePurpose::Proof);
         let (mark, marked) = place.variable();
         let env = shell::probe_environment(project, run, phase).map(|mut env| {
             env.push((mark.into(), marked.into()));
@@ -99,7 +99,7 @@ impl Looking {
             time_max: phase.timeout.unwrap_or(CHECK_TIME_MAX),
             log: shell::folder(project, run, &phase.id, Attempt(attempts)),
             place,
-            shelf: Shelf::of(project, &run.id),
+            shelf: Shelf::new(project, &run.id),
             top,
         }
     }

@@ -27,7 +27,7 @@ pub struct Digests {
 
 impl Digests {
     /// None where there are too many of them.
-    pub(crate) fn of(secrets: &Secrets) -> io::Result<Option<Self>> {
+    pub(crate) fn new(secrets: &Secrets) -> io::Result<Option<Self>> {
         if secrets.values.len() > DIGESTS_MAX {
             return Ok(None);
         }
@@ -58,7 +58,7 @@ mod tests {
     }
 
     fn digests_of(secrets: &Secrets) -> Digests {
-        Digests::of(secrets).expect("random bytes").expect("few secrets")
+        Digests::new(secrets).expect("random bytes").expect("few secrets")
     }
 
     /// Somebody knows all secrets of an attempt, or more, or one too few. Only the last one does not know them; and no two attempts
@@ -78,6 +78,6 @@ mod tests {
     #[test]
     fn too_many_secrets_are_not_told_apart() {
         let many: Vec<Vec<u8>> = (0..=DIGESTS_MAX).map(|number| format!("secret-{number:06}").into_bytes()).collect();
-        assert_eq!(Digests::of(&Secrets::new(&many)).expect("random bytes"), None);
+        assert_eq!(Digests::new(&Secrets::new(&many)).expect("random bytes"), None);
     }
 }

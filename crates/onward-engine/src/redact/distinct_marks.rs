@@ -26,7 +26,7 @@ pub(crate) struct DistinctMarks {
 
 impl DistinctMarks {
     /// Those of a plan in its stored form. The key is asked for where there are some.
-    pub(crate) fn of(plan: &Value, secrets: &Secrets, store: &Path) -> Result<Self, String> {
+    pub(crate) fn new(plan: &Value, secrets: &Secrets, store: &Path) -> Result<Self, String> {
         let mut all = BTreeMap::new();
         collect(plan, secrets, &mut all);
         let cut: BTreeSet<String> = all.into_iter().filter(|(_, texts)| texts.len() > 1).map(|(cut, _)| cut).collect();

@@ -34,7 +34,7 @@ pub(crate) struct FileNames {
 }
 
 impl FileNames {
-    pub(crate) fn of(store: &Path, names_for: NamesFor) -> Self {
+    pub(crate) fn new(store: &Path, names_for: NamesFor) -> Self {
         let (store, key, on_record) = (store.to_owned(), OnceCell::new(), BTreeMap::new());
         Self { secrets: secrets(), store, names_for, key, on_record }
     }

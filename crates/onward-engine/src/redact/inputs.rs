@@ -97,7 +97,7 @@ pub(crate) fn plan(plan: &Plan, store: &Path) -> Result<Plan, String> {
     }
     let whole = serde_json::to_value(plan).map_err(|why| why.to_string())?;
     // A word of the format that happens to be somebody's secret says nothing about the secret.
-    let twins = DistinctMarks::of(&whole, &clean, store)?;
+    let twins = DistinctMarks::new(&whole, &clean, store)?;
     serde_json::from_value(plan_value(whole, TextPlace::Text, &twins))
         .map_err(|why| format!("a secret of the environment stands where it cannot be cut out of the plan: {why}"))
 }

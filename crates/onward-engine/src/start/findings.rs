@@ -98,7 +98,7 @@ pub(crate) enum FilesNow {
 }
 
 impl FileNow {
-    pub(crate) fn of(run: &Run, prepared: &PreparedPlan, text: &str) -> Self {
+    pub(crate) fn new(run: &Run, prepared: &PreparedPlan, text: &str) -> Self {
         let plan = prepared.beside(run);
         let same_text = text == run.started.plan_text && plan.markdown.is_none();
         if same_text || plan == *run.plan() {
@@ -139,12 +139,12 @@ impl Onward {
         let agent = request.agent.clone().or_else(|| origin.and_then(|origin| origin.settings.agent.clone()));
         let settings = MarkdownSettings { agent, ..self.config.markdown() };
         let prepared = plan_files::plan_from_text(&self.project, &path, text, &settings)
-            .and_then(|plan| PreparedPlan::of(&self.project, &started.plan_path, &plan, &started.inputs));
+            .and_then(|plan| PreparedPlan::new(&self.project, &started.plan_path, &plan, &started.inputs));
         match prepared {
             Ok(prepared) => {
                 let text = text_key(&self.project, &hash, prepared.plan.used.keys().map(String::as_str));
                 let marks = prepared.plan.markdown.as_ref().map(|origin| origin.marks.clone()).unwrap_or_default();
-                PlanFileSeen { now: FileNow::of(run, &prepared, &text), marks }
+                PlanFileSeen { now: FileNow::new(run, &prepared, &text), marks }
             }
             Err(why) => FileNow::Invalid(faults_of(&why)).into(),
         }
@@ -235,17 +235,17 @@ impl Onward {
             findings.extend(probe::artifact::restorable(&self.project, run).map(|(phase, artifact)| {
                 let (name, path) = (&artifact.name, &artifact.path);
                 let message = format!("phase {phase}: its artifact {name} ({path}) is gone, and its copy is put back");
-                Finding::of(FindingKind::ArtifactRestored, phase, message)
+                Finding::about(FindingKind::ArtifactRestored, phase, message)
             }));
         }
-        one.requirements =
-            RequirementLook::of_plan(&self.project, run, revised.unwrap_or(run.plan())).look(&AtomicBool::new(false));
+        one.requirements = RequirementLook::of_plan(&self.project, run, revised.unwrap_or(run.plan()))
+            .check_all(&AtomicBool::new(false));
         findings.extend(one.requirements.iter().filter(|seen| !seen.met).map(unmet));
         findings.extend(self.latest_is_damaged(run));
         self.count_lines(run, &mut findings);
         findings.extend(one.orphans().map(|phase| {
             let message = format!("phase {phase} is still at work, and is waited for");
-            Finding::of(FindingKind::Orphan, phase, message)
+            Finding::about(FindingKind::Orphan, phase, message)
         }));
         findings.sort_by_key(|finding| std::cmp::Reverse(finding.kind.row().weight));
         one.world = Some(Box::new(world)).filter(|world| **world != WorldSeen::default());
@@ -419,7 +419,7 @@ impl Unfinished {
         let alive = self.orphans().filter(|phase| redone.contains(phase));
         let finding = |id: &PhaseId| {
             let message = format!("phase {id} is to be done again and is still at work");
-            Finding::of(FindingKind::OrphanInTheWay, id, message)
+            Finding::about(FindingKind::OrphanInTheWay, id, message)
         };
         alive.map(finding).collect()
     }

@@ -35,7 +35,7 @@ struct Lost {
 }
 
 impl Lost {
-    fn of(copied: CopiedJournal) -> Self {
+    fn from_copy(copied: CopiedJournal) -> Self {
         let events = copied.records.into_iter().map_while(|record| journal::decode(&copied.run, record).ok());
         let events: Vec<Recorded> = events.collect();
         Self { folded: run::fold(&events), run: copied.run }
@@ -70,7 +70,7 @@ impl Onward {
         let mut was_deleted =
             |run: &RunId| store.as_mut().is_some_and(|store| store.run_was_deleted(run).unwrap_or(false));
         let Copies { all, failed } = doctor::copies(&self.project, &known.runs);
-        let lost = all.into_iter().filter(|copied| !was_deleted(&copied.run)).map(Lost::of);
+        let lost = all.into_iter().filter(|copied| !was_deleted(&copied.run)).map(Lost::from_copy);
         (lost.collect(), failed)
     }
 

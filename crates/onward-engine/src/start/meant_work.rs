@@ -84,7 +84,7 @@ impl Onward {
             let file = match run.plan().markdown {
                 // Who does its phases is the run's own, where nobody says otherwise.
                 Some(_) => self.file_now(&run, request),
-                None => FileNow::of(&run, &work.prepared, &work.plan_text).into(),
+                None => FileNow::new(&run, &work.prepared, &work.plan_text).into(),
             };
             unfinished.push(self.judged(run, request.plan_from, file)?);
         }
@@ -224,7 +224,7 @@ impl Onward {
             .map_err(|diagnostics| Error::Inputs { file: plan_path.clone(), diagnostics })?;
         let inputs = redact::learn_inputs(&inputs);
         let key = self.work_key(&plan_path, &inputs)?;
-        let prepared = PreparedPlan::of(&self.project, &plan_path, &plan, &inputs)?;
+        let prepared = PreparedPlan::new(&self.project, &plan_path, &plan, &inputs)?;
         let plan = prepared.plan.clone();
         let plan_text = text_key(&self.project, &hash, plan.used.keys().map(String::as_str));
         Ok(StartablePlan { plan, prepared, plan_path, plan_text, inputs, key })

@@ -24,7 +24,7 @@ pub(crate) struct PreparedPlan {
 }
 
 impl PreparedPlan {
-    pub(crate) fn of(project: &Project, file: &str, plan: &Plan, inputs: &BTreeMap<String, String>) -> Result<Self> {
+    pub(crate) fn new(project: &Project, file: &str, plan: &Plan, inputs: &BTreeMap<String, String>) -> Result<Self> {
         let whole = with_used(project, plan)?;
         let missing = missing_prompts(project, &whole);
         if !missing.is_empty() {
@@ -49,7 +49,7 @@ impl PreparedPlan {
         let path = project.top.join(&run.started.plan_path);
         let settings = run.plan().markdown.as_ref().map(|origin| origin.settings.clone()).unwrap_or_default();
         let read = plan_text(&path).and_then(|text| plan_from_text(project, &path, text, &settings));
-        let _ = read.and_then(|plan| Self::of(project, &run.started.plan_path, &plan, &run.started.inputs));
+        let _ = read.and_then(|plan| Self::new(project, &run.started.plan_path, &plan, &run.started.inputs));
     }
 
     /// The same with what was taken apart while this run was at it.

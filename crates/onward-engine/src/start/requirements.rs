@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use onward_core::event::RunStarted;
 use onward_core::evidence::RequirementSeen;
 use onward_core::id::RunId;
-use onward_core::plan::{Phase, Plan};
+use onward_core::plan::Plan;
 use onward_core::run::{self, Run};
 
 use crate::Onward;
@@ -27,7 +27,7 @@ impl Onward {
         }
         redact::learn_inputs(&request.inputs);
         let run = self.run_to_be(work);
-        let seen = RequirementLook::of_plan(&self.project, &run, &work.plan).look(&AtomicBool::new(false));
+        let seen = RequirementLook::of_plan(&self.project, &run, &work.plan).check_all(&AtomicBool::new(false));
         // What was given up was not seen.
         stop::demand_none()?;
         let unmet: Vec<RequirementSeen> = seen.iter().filter(|one| !one.met).cloned().collect();
@@ -77,15 +77,11 @@ impl Onward {
         let of_the_plan = one.requirements.iter().map(|seen| told("the plan", seen));
         let open = one.run.phases().filter(|(phase, state)| !state.is_finished() && !phase.requires.is_empty());
         let of_phases = open.flat_map(|(phase, _)| {
-            let seen = RequirementLook::of_phase(&self.project, &one.run, phase).look(&never);
-            seen.iter().map(|seen| told(&of(phase), seen)).collect::<Vec<_>>()
+            let seen = RequirementLook::of_phase(&self.project, &one.run, phase).check_all(&never);
+            seen.iter().map(|seen| told(&format!("phase {}", phase.id), seen)).collect::<Vec<_>>()
         });
         of_the_plan.chain(of_phases).collect()
     }
-}
-
-fn of(phase: &Phase) -> String {
-    format!("phase {}", phase.id)
 }
 
 fn told(who: &str, seen: &RequirementSeen) -> String {

@@ -25,7 +25,7 @@ pub(super) fn is_around(top: &Path, folder: &Path) -> bool {
 
 /// Files with changes that are not committed. Filters of the repository's own are not run for that.
 pub(crate) fn dirty(top: &Path) -> Option<Vec<String>> {
-    let filters = Filters::of(top).ok()?;
+    let filters = Filters::in_folder(top).ok()?;
     let mut command = call::command(top);
     command.arg("--no-optional-locks");
     let words = ["--porcelain", "--untracked-files=all", "--ignore-submodules=dirty"];

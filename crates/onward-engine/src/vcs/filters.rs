@@ -26,7 +26,7 @@ pub(crate) struct Filters {
 
 impl Filters {
     /// Those of the repository that a folder lies in.
-    pub(crate) fn of(folder: &Path) -> Result<Self, GitTrouble> {
+    pub(crate) fn in_folder(folder: &Path) -> Result<Self, GitTrouble> {
         let words = ["-z", "--show-scope", "--get-regexp", r"^filter\."];
         let answer = GitCall::new(command(folder), "config").args(words).ask()?;
         if answer.code == Some(1) {
@@ -80,7 +80,7 @@ impl Repository {
     }
 
     pub(super) fn filters(&self) -> Result<Filters, GitTrouble> {
-        Filters::of(&self.top)
+        Filters::in_folder(&self.top)
     }
 
     /// Refuses a commit of files that go through a filter which nobody has trusted.

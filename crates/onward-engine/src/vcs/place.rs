@@ -36,13 +36,13 @@ pub(super) struct StagedFiles {
 }
 
 impl StagedFiles {
-    pub(super) fn of(shadow: &Shadow<'_>) -> Self {
+    pub(super) fn in_folder_of(shadow: &Shadow<'_>) -> Self {
         Self { folder: shadow.folder.join(FOLDER) }
     }
 
     /// Writes everything that the steps bring, and flushes it. The stage must have been cleared.
     pub(super) fn fill(shadow: &Shadow<'_>, steps: &[PathStep]) -> Result<Self, GitTrouble> {
-        let stage = Self::of(shadow);
+        let stage = Self::in_folder_of(shadow);
         DirBuilder::new().mode(0o700).create(&stage.folder).map_err(GitTrouble::file(&stage.folder, "made"))?;
         let paths: Vec<u8> = steps.iter().flat_map(|step| [step.path.as_slice(), b"\0"].concat()).collect();
         let list = stage.folder.join(PATHS);

@@ -218,7 +218,7 @@ impl Shadow<'_> {
         let steps: Vec<PathStep> = steps.into_iter().filter(|step| !untouched(step)).collect();
         repository.check_the_way(&steps)?;
         reached("vcs.restore-checked");
-        let mut kept = StagedFiles::of(self).clear(self)?;
+        let mut kept = StagedFiles::in_folder_of(self).clear(self)?;
         let stage = StagedFiles::fill(self, &steps)?;
         reached("vcs.restore-staged");
         if others == Others::Rest && self.tree_now()? != self.tree_of(present)? {

@@ -238,7 +238,7 @@ impl TreeWorld for WorkingTree {
     }
 
     fn label(&mut self, run: &Run, phase: &PhaseId) -> Result<Input> {
-        let set = Labelling::of(&self.project, run, phase, LabelPatience::InTheWay).set();
+        let set = Labelling::new(&self.project, run, phase, LabelPatience::InTheWay).set();
         Ok(Input::IssueLabelled { phase: phase.clone(), set })
     }
 
@@ -306,7 +306,7 @@ impl WorkingTree {
         let globs: Vec<String> = begun.flat_map(|(phase, _)| probe::phase::written(run, phase)).collect();
         let top = run.started.worktree.as_deref().map_or(self.project.top.as_path(), Path::new);
         let before = run.started.changed_before.as_ref();
-        let names = FileNames::of(&self.project.store_folder(), NamesFor::Comparison);
+        let names = FileNames::new(&self.project.store_folder(), NamesFor::Comparison);
         TreeChanges {
             before,
             names: names.beside(before.into_iter().flat_map(|before| before.paths.keys())),
@@ -431,7 +431,7 @@ impl WorkingTree {
         let mut paths = self.repository().ok()?.changed_now().ok()?;
         let too_many = paths.len() > CHANGED_BEFORE_MAX;
         paths.truncate(CHANGED_BEFORE_MAX);
-        let names = FileNames::of(&self.project.store_folder(), NamesFor::Record);
+        let names = FileNames::new(&self.project.store_folder(), NamesFor::Record);
         let seen = |path: PathBuf| {
             let name = names.kept(&path.to_string_lossy())?.into_owned();
             Some((name, state_of(&self.top.join(&path))))

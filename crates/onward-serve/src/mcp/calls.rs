@@ -18,13 +18,13 @@ pub(super) struct ToolAnswer {
 }
 
 impl ToolAnswer {
-    pub(super) fn of(value: &impl Serialize) -> Self {
+    pub(super) fn new(value: &impl Serialize) -> Self {
         let value = serde_json::to_value(value).expect("our values have only text keys");
         Self { value, accepted: true }
     }
 
     fn of_report(reported: &Reported) -> Self {
-        Self { accepted: reported.accepted, ..Self::of(reported) }
+        Self { accepted: reported.accepted, ..Self::new(reported) }
     }
 }
 
@@ -34,11 +34,11 @@ pub(super) fn the_run<'a>(setup: &'a ServerSetup, arguments: &'a Arguments) -> O
 }
 
 pub(super) fn status(setup: &ServerSetup, arguments: &Arguments) -> Result<ToolAnswer, Error> {
-    Onward::look(&setup.from)?.status(the_run(setup, arguments)).map(|view| ToolAnswer::of(&view))
+    Onward::look(&setup.from)?.status(the_run(setup, arguments)).map(|view| ToolAnswer::new(&view))
 }
 
 pub(super) fn next(setup: &ServerSetup, arguments: &Arguments) -> Result<ToolAnswer, Error> {
-    Onward::look(&setup.from)?.next(the_run(setup, arguments)).map(|next| ToolAnswer::of(&next))
+    Onward::look(&setup.from)?.next(the_run(setup, arguments)).map(|next| ToolAnswer::new(&next))
 }
 
 pub(super) fn list(setup: &ServerSetup, arguments: &Arguments) -> Result<ToolAnswer, Error> {
@@ -54,7 +54,7 @@ pub(super) fn list(setup: &ServerSetup, arguments: &Arguments) -> Result<ToolAns
         Err(Error::NoProject { .. }) => (Vec::new(), Vec::new()),
         Err(other) => return Err(other),
     };
-    Ok(ToolAnswer::of(&json!({ "runs": runs, "warnings": warnings })))
+    Ok(ToolAnswer::new(&json!({ "runs": runs, "warnings": warnings })))
 }
 
 pub(super) fn show(setup: &ServerSetup, arguments: &Arguments) -> Result<ToolAnswer, Error> {
@@ -77,7 +77,7 @@ pub(super) fn diff(setup: &ServerSetup, arguments: &Arguments) -> Result<ToolAns
 
 pub(super) fn why(setup: &ServerSetup, arguments: &Arguments) -> Result<ToolAnswer, Error> {
     let mut onward = Onward::look(&setup.from)?;
-    onward.why(the_run(setup, arguments), arguments.demanded("phase")).map(|why| ToolAnswer::of(&why))
+    onward.why(the_run(setup, arguments), arguments.demanded("phase")).map(|why| ToolAnswer::new(&why))
 }
 
 pub(super) fn start(setup: &ServerSetup, arguments: &Arguments) -> Result<ToolAnswer, Error> {
@@ -85,7 +85,7 @@ pub(super) fn start(setup: &ServerSetup, arguments: &Arguments) -> Result<ToolAn
     let mut onward = Onward::work_or_new(&setup.from)?;
     let started = onward.start_reported(plan)?;
     let next = onward.next(Some(started.run.as_str()))?;
-    Ok(ToolAnswer::of(&json!({ "run": started.run, "already": started.already, "next": next })))
+    Ok(ToolAnswer::new(&json!({ "run": started.run, "already": started.already, "next": next })))
 }
 
 pub(super) fn report_start(setup: &ServerSetup, arguments: &Arguments) -> Result<ToolAnswer, Error> {
@@ -128,11 +128,11 @@ pub(super) fn checkpoint(setup: &ServerSetup, arguments: &Arguments) -> Result<T
     let mut onward = Onward::work(&setup.from)?;
     let run = onward.find_run(the_run(setup, arguments))?;
     let id = onward.checkpoint(Some(run.as_str()), arguments.text("name"))?;
-    Ok(ToolAnswer::of(&json!({ "id": id, "run": run })))
+    Ok(ToolAnswer::new(&json!({ "id": id, "run": run })))
 }
 
 pub(super) fn state_merge(setup: &ServerSetup, arguments: &Arguments) -> Result<ToolAnswer, Error> {
     let patch: Map<String, Value> = arguments.value("patch").and_then(Value::as_object).cloned().unwrap_or_default();
     let run = Onward::work(&setup.from)?.merge_state(the_run(setup, arguments), patch)?;
-    Ok(ToolAnswer::of(&json!({ "run": run })))
+    Ok(ToolAnswer::new(&json!({ "run": run })))
 }

@@ -164,18 +164,21 @@ fn told(answer: &ToolAnswer) -> CallToolResult {
     if text.len() > ANSWER_BYTES_MAX {
         return failed(&wrong(&too_long(text.len())));
     }
-    result(text, !answer.accepted)
+    let mut result = result(text);
+    result.is_error = Some(!answer.accepted);
+    result
 }
 
 fn failed(error: &Value) -> CallToolResult {
-    result(cut(error), true)
+    let mut result = result(cut(error));
+    result.is_error = Some(true);
+    result
 }
 
-fn result(text: String, failed: bool) -> CallToolResult {
+fn result(text: String) -> CallToolResult {
     let structured = serde_json::from_str(&text).unwrap_or_else(|_| json!({ "text": text }));
     let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
     result.structured_content = Some(structured);
-    result.is_error = Some(failed);
     result
 }
 

@@ -31,7 +31,7 @@ pub(super) fn message_send(setup: &ServerSetup, arguments: &Arguments) -> Result
 
 pub(super) fn message_inbox(setup: &ServerSetup, arguments: &Arguments) -> Result<ToolAnswer, Error> {
     let messages = Onward::look(&setup.from)?.inbox(the_run(setup, arguments), arguments.demanded("agent"))?;
-    Ok(ToolAnswer::of(&json!({ "messages": messages })))
+    Ok(ToolAnswer::new(&json!({ "messages": messages })))
 }
 
 pub(super) fn message_ack(setup: &ServerSetup, arguments: &Arguments) -> Result<ToolAnswer, Error> {
@@ -54,7 +54,7 @@ pub(super) fn knowledge_add(setup: &ServerSetup, arguments: &Arguments) -> Resul
 
 pub(super) fn knowledge_list(setup: &ServerSetup, arguments: &Arguments) -> Result<ToolAnswer, Error> {
     let entries = Onward::look(&setup.from)?.knowledge(the_run(setup, arguments))?;
-    Ok(ToolAnswer::of(&json!({ "entries": entries })))
+    Ok(ToolAnswer::new(&json!({ "entries": entries })))
 }
 
 pub(super) fn decision_add(setup: &ServerSetup, arguments: &Arguments) -> Result<ToolAnswer, Error> {
@@ -64,5 +64,5 @@ pub(super) fn decision_add(setup: &ServerSetup, arguments: &Arguments) -> Result
 
 fn shared(setup: &ServerSetup, arguments: &Arguments, fact: SharedFact, ids: &[String]) -> Result<ToolAnswer, Error> {
     let SharedOn { run, checkpoint } = Onward::work(&setup.from)?.share(the_run(setup, arguments), fact)?;
-    Ok(ToolAnswer::of(&json!({ "run": run, "ids": ids, "checkpoint": checkpoint })))
+    Ok(ToolAnswer::new(&json!({ "run": run, "ids": ids, "checkpoint": checkpoint })))
 }

@@ -166,7 +166,7 @@ fn insert_checkpoint(
 }
 
 pub(super) fn checkpoint_seal(id: &str, run: i64, seq: i64, bytes: i64, place: i64) -> Seal {
-    Seal::of("checkpoints").text(id).number(run).number(seq).number(bytes).number(place)
+    Seal::new("checkpoints").text(id).number(run).number(seq).number(bytes).number(place)
 }
 
 /// Moves the row of a run on to `after`.

@@ -72,7 +72,7 @@ impl Keyframe {
     /// The document is covered as well: nothing else ties one that was added to its place.
     fn seal(&self, hash: &Hash) -> Seal {
         let added = i64::from(self.origin == ContentOrigin::Added);
-        Seal::of("keyframes").number(self.place).number(self.seq).number(added).bytes(&self.link).bytes(hash)
+        Seal::new("keyframes").number(self.place).number(self.seq).number(added).bytes(&self.link).bytes(hash)
     }
 
     fn is_right(&self, hash: &Hash, seal: &[u8]) -> bool {

@@ -31,7 +31,7 @@ struct FoldRow {
 }
 
 fn seal(run: i64, seq: Seq, version: u32, hash: &Hash) -> Seal {
-    Seal::of("folds").number(run).number(seq.0.cast_signed()).number(version.into()).bytes(hash)
+    Seal::new("folds").number(run).number(seq.0.cast_signed()).number(version.into()).bytes(hash)
 }
 
 impl SqliteStore {

@@ -177,5 +177,5 @@ fn is_posted(connection: &Connection, run: i64, item: &str) -> SqliteResult<bool
 }
 
 pub(super) fn seal(run: i64, item: &str, at: i64) -> Seal {
-    Seal::of("inbox").number(run).text(item).number(at)
+    Seal::new("inbox").number(run).text(item).number(at)
 }

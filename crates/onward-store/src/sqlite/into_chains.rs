@@ -81,7 +81,7 @@ fn move_document(connection: &Connection, old: &Old, tail: &Tail) -> SqliteResul
     connection
         .prepare_cached("UPDATE blob_uses SET place = ?1 WHERE run = ?2 AND kind = 2 AND place = ?3")?
         .execute([place, old.run, old.number])?;
-    let fits = Seal::of("checkpoints").text(&old.id).number(old.run).number(old.seq).number(old.bytes).fits(&old.seal);
+    let fits = Seal::new("checkpoints").text(&old.id).number(old.run).number(old.seq).number(old.bytes).fits(&old.seal);
     let seal = if fits {
         checkpoint_seal(&old.id, old.run, old.seq, old.bytes, place).finish().to_vec()
     } else {

@@ -32,7 +32,7 @@ struct OpenedFile {
 
 impl DatabaseFiles {
     /// Notes the files that are there. A store without a log has one file.
-    pub(super) fn of(database: &Path) -> Self {
+    pub(super) fn new(database: &Path) -> Self {
         let beside = |ending: &&str| {
             let mut name = OsString::from(database);
             name.push(ending);
@@ -96,7 +96,7 @@ mod tests {
             for other in FILES {
                 fs::write(folder.join(format!("onward.db{other}")), "ours").expect("our own folder");
             }
-            let place = DatabaseFiles::of(&database);
+            let place = DatabaseFiles::new(&database);
             let file = folder.join(format!("onward.db{ending}"));
             assert!(place.demand().is_ok(), "nothing happened yet");
             let elsewhere = folder.join("elsewhere");

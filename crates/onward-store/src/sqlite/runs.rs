@@ -115,7 +115,7 @@ impl RunColumns {
 
     /// The part of the seal that the first format had.
     fn first_seal(&self) -> Seal {
-        Seal::of("runs")
+        Seal::new("runs")
             .number(self.number)
             .text(self.id.as_str())
             .text(&self.work)

@@ -143,7 +143,7 @@ impl SqliteStore {
         };
         store.has_changed()?;
         // Noted after the first read, which opens the log.
-        store.place = (mode == OpenMode::ReadWrite).then(|| DatabaseFiles::of(&store.database));
+        store.place = (mode == OpenMode::ReadWrite).then(|| DatabaseFiles::new(&store.database));
         Ok(store)
     }
 

@@ -30,7 +30,7 @@ pub(super) fn add_ghost(connection: &Connection, place: i64) -> SqliteResult<()>
 }
 
 fn seal(place: i64) -> Seal {
-    Seal::of("ghosts").number(place)
+    Seal::new("ghosts").number(place)
 }
 
 /// Deletes what nothing needs in the stretches around some places, which are in order; how many bytes of rows that

@@ -108,7 +108,11 @@ impl Meta {
     }
 
     fn seal(&self) -> Seal {
-        Seal::of("meta").text(&self.format).bytes(&self.store).number(self.commits.cast_signed()).bytes(&self.last_hash)
+        Seal::new("meta")
+            .text(&self.format)
+            .bytes(&self.store)
+            .number(self.commits.cast_signed())
+            .bytes(&self.last_hash)
     }
 }
 

@@ -7,8 +7,15 @@ use onward_store::{Alarm, CheckpointFilter, Inspection, OpenMode, Page, RunFilte
 
 use crate::kit::{OnDisk, append_many, at, drive, entry, journal, noise, run, take, with_checkpoint, with_patch};
 
-/// A store with some of everything, all of it in the database file unless `in_log`.
-fn furnished(in_log: bool) -> OnDisk {
+/// A store with some of everything, all of it in the database file.
+fn furnished() -> OnDisk {
+    let disk = furnished_in_log();
+    fold_log(&disk);
+    disk
+}
+
+/// A store with some of everything, the last of it in the log.
+fn furnished_in_log() -> OnDisk {
     let disk = OnDisk::in_memory();
     drop(drive(&mut *disk.store()));
     fold_log(&disk);
@@ -29,9 +36,6 @@ fn furnished(in_log: bool) -> OnDisk {
         store.append(&lease, Seq(0), full).expect("an append");
         store.put_keyframe(&CheckpointId::new("CP-34"), noise(2_000, 7)).expect("a keyframe");
         store.post(&run(), "item", at(0), noise(500, 9)).expect("a post");
-    }
-    if !in_log {
-        fold_log(&disk);
     }
     disk
 }
@@ -81,8 +85,7 @@ fn judge(folder: &Path, good: &str) -> Outcome {
     }
 }
 
-fn flip_bits(name: &str, in_log: bool, flips: u64) {
-    let disk = furnished(in_log);
+fn flip_bits(disk: &OnDisk, name: &str, flips: u64) {
     let good = everything(&mut *disk.look()).expect("an undamaged store");
     let path = disk.folder().join(name);
     let bytes = fs::read(&path).expect("the file");
@@ -108,12 +111,12 @@ fn flip_bits(name: &str, in_log: bool, flips: u64) {
 
 #[test]
 fn flipped_bits_in_the_database_are_noticed() {
-    flip_bits("onward.db", false, 400);
+    flip_bits(&furnished(), "onward.db", 400);
 }
 
 #[test]
 fn flipped_bits_in_the_log_are_noticed() {
-    flip_bits("onward.db-wal", true, 400);
+    flip_bits(&furnished_in_log(), "onward.db-wal", 400);
 }
 
 #[test]
@@ -180,7 +183,7 @@ fn a_missing_record_is_named() {
 
 #[test]
 fn a_damaged_row_does_not_hide_the_others() {
-    let disk = furnished(false);
+    let disk = furnished();
     let connection = rusqlite::Connection::open(disk.folder().join("onward.db")).expect("the database");
     connection.execute("UPDATE runs SET status = 'completed'", ()).expect("an update");
     connection.execute("UPDATE checkpoints SET seq = 1 WHERE id = 'CP-33'", ()).expect("an update");
@@ -197,7 +200,7 @@ fn a_damaged_row_does_not_hide_the_others() {
 
 #[test]
 fn an_undamaged_store_verifies() {
-    let disk = furnished(true);
+    let disk = furnished_in_log();
     assert_eq!(disk.look().verify().expect("a look at everything"), []);
     assert_eq!(journal(&mut *disk.store()).len(), 36);
 }

@@ -57,7 +57,9 @@ fn kill(options: &RigOptions) -> ExitCode {
     let all = side_by_side(&seeds, options, |seed| {
         let told = kills::play(&options.bin, *seed, Force { kills_max: options.kills_max });
         let again = format!("onward-rigs kills --seed {seed} --kills {}", options.kills_max);
-        show(&format!("seed {seed}"), &told.tale, &told.faults, told.kept.as_ref(), &again, options.tale);
+        if options.tale || !told.faults.is_empty() {
+            show(&format!("seed {seed}"), &told.tale, &told.faults, told.kept.as_ref(), &again);
+        }
         told
     });
     let mut hits: BTreeMap<&str, u64> = BTreeMap::new();
@@ -97,7 +99,9 @@ fn fail(options: &RigOptions) -> ExitCode {
         let told = faults::play(&options.bin, *aim);
         let at = format!("{}:{}:{}:{}", aim.role, aim.process, aim.call, aim.way);
         let again = format!("onward-rigs faults --at {at}");
-        show(&at, &told.tale, &told.faults, told.kept.as_ref(), &again, options.tale);
+        if options.tale || !told.faults.is_empty() {
+            show(&at, &told.tale, &told.faults, told.kept.as_ref(), &again);
+        }
         told
     });
     let mut hits: BTreeMap<String, u64> = BTreeMap::new();
@@ -134,10 +138,7 @@ fn side_by_side<T: Sync, R: Send>(of: &[T], options: &RigOptions, each: impl Fn(
     all.into_inner().expect("no thread panics")
 }
 
-fn show(name: &str, tale: &[String], faults: &[String], kept: Option<&PathBuf>, again: &str, always: bool) {
-    if faults.is_empty() && !always {
-        return;
-    }
+fn show(name: &str, tale: &[String], faults: &[String], kept: Option<&PathBuf>, again: &str) {
     say(&format!("== {name}\n{}", tale.join("\n")));
     if !faults.is_empty() {
         say(&format!("{name} broke:\n  {}\nplay it again: {again}", faults.join("\n  ")));

@@ -4,15 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use onward_core::checkpoint::{self, CheckpointHead};
-use onward_core::event::{Event, ExternalReport, LimitHit, PhaseBack, Recorded, RestoredState};
+use onward_core::event::{Event, LimitHit, Recorded, RestoredState};
 use onward_core::id::{Attempt, Generation, PhaseId, Seq};
-use onward_core::plan::{Body, Effects, IfSilent, Phase, PhaseFailure, Plan, ReplanWhen, RetryWhen, globs};
+use onward_core::plan::{Body, Effects, Phase, Plan, globs};
 use onward_core::run::{PhaseStatus, Run};
-use onward_store::{Lease, Record, StoredCheckpoint};
+use onward_store::{Lease, Record};
 
 use super::compound::{Composed, ancestors, is_whole, judges};
-use super::facts::{PhaseFacts, Unprobed, YesNo};
+use super::facts::{PhaseFacts, Unprobed};
 use super::limits::ClosedLimits;
 use super::markers::MarkerFacts;
 use super::notices::NoticeFacts;
@@ -21,8 +20,11 @@ use super::shared::SharedIds;
 use super::silence::Silence;
 use super::surroundings::SurroundingsFacts;
 
+mod comparison;
 mod effects;
 mod ends;
+mod external_phases;
+mod phases;
 
 /// How often each kind of event and each change of a phase's status was seen.
 pub type Coverage = BTreeMap<String, u64>;
@@ -135,18 +137,18 @@ impl Oracle {
                     self.gave_out_nonsense(phase);
                 }
             }
-            Event::PhaseCompleted { phase, adopted, .. } => self.completed(phase, *adopted),
-            Event::PhaseSkipped { phase, .. } => self.finished(phase, PhaseStatus::Skipped),
-            Event::PhaseFailed { phase, error } => self.phase_failed(phase, error.code.as_str()),
-            Event::PhaseReopened { phase, generation, .. } => self.reopened(phase, *generation),
+            event @ (Event::PhaseCompleted { .. }
+            | Event::PhaseSkipped { .. }
+            | Event::PhaseFailed { .. }
+            | Event::PhaseReopened { .. }) => self.fold_of_phases(event),
             Event::RetryScheduled { phase, .. } => self.retried(phase),
             Event::RunEnded { .. } => self.nothing_is_at_work(),
             Event::LimitHit(hit) => self.limit_hit(hit),
             Event::PhaseProbed { phase, answer, .. } => self.probed(phase, *answer),
             Event::PhaseInDoubt { phase } => self.in_doubt(phase),
-            Event::ApprovalAsked { phase } => self.approval_asked(phase),
-            Event::ApprovalAnswered { phase, choice, .. } => self.answered(phase, choice),
-            Event::Reported { phase, report, .. } => self.reported(phase, report),
+            event @ (Event::ApprovalAsked { .. } | Event::ApprovalAnswered { .. } | Event::Reported { .. }) => {
+                self.fold_of_external_phases(event);
+            }
             Event::PlanRevised(revised) => self.revised(&revised.plan),
             Event::CommitBegun { number, .. } => {
                 assert!(self.commits.insert(*number), "commit {number} was begun twice");
@@ -236,74 +238,6 @@ impl Oracle {
             facts.begun = false;
         }
         self.revised(plan);
-    }
-
-    fn completed(&mut self, phase: &PhaseId, adopted: bool) {
-        let facts = &self.facts[phase];
-        assert!(adopted || facts.unprobed.is_none() || facts.confirmed, "A8: {phase} is done without its probe");
-        let whole = self.plan.phase(phase).is_some_and(|phase| phase.children.is_some());
-        for part in self.parts(phase) {
-            assert!(adopted || self.facts[part].finished_as.is_some(), "{phase} is done, and its part {part} is not");
-        }
-        let alone = match self.plan.phase(phase).expect("of the plan").body {
-            Body::External(_) => facts.word == Some(YesNo::Yes) || facts.confirmed,
-            Body::Approval(_) => facts.word == Some(YesNo::Yes),
-            Body::Run { .. } | Body::Agent(_) | Body::Uses(_) => true,
-        };
-        assert!(adopted || whole || alone, "{phase} is done, and whoever had to say so did not");
-        self.finished(phase, PhaseStatus::Completed);
-    }
-
-    fn approval_asked(&mut self, phase: &PhaseId) {
-        self.needs_are_met(phase);
-        self.facts.get_mut(phase).expect("of the plan").word = None;
-    }
-
-    fn answered(&mut self, phase: &PhaseId, choice: &str) {
-        let word = if choice == "reject" { YesNo::No } else { YesNo::Yes };
-        let before = self.facts.get_mut(phase).expect("of the plan").word.replace(word);
-        assert_eq!(before, None, "{phase} is answered twice");
-    }
-
-    /// One beginning, and one end to each.
-    fn reported(&mut self, phase: &PhaseId, report: &ExternalReport) {
-        let what = serde_json::to_value(report).expect("plain data")["what"].as_str().expect("a tag").to_owned();
-        *self.coverage.entry(format!("reported:{what}")).or_default() += 1;
-        if let ExternalReport::Started { .. } = report {
-            self.needs_are_met(phase);
-        }
-        let Body::External(external) = &self.plan.phase(phase).expect("of the plan").body else {
-            panic!("somebody else reports on {phase}, which is not theirs");
-        };
-        let silence_fails = external.if_silent == IfSilent::Fail;
-        let silence_asks = external.if_silent == IfSilent::Ask;
-        let has_probe = !self.plan.phase(phase).expect("of the plan").done_when.is_empty();
-        let facts = self.facts.get_mut(phase).expect("of the plan");
-        match report {
-            ExternalReport::Started { attempt } => {
-                assert!(!facts.begun && facts.finished_as.is_none(), "{phase} is begun twice");
-                assert!(facts.started.insert(*attempt), "I5: attempt {attempt} of {phase} was recorded twice");
-                (facts.begun, facts.word) = (true, None);
-            }
-            ExternalReport::Progress { .. } => assert!(facts.begun, "{phase} goes on without a beginning"),
-            ExternalReport::Overruled { .. } => {
-                assert!(facts.finished_as.is_none(), "{phase} is overruled after its end");
-            }
-            ExternalReport::Done { .. } => {
-                assert!(facts.begun, "a second end of {phase}");
-                // Whoever reports proves it at the same time, or is overruled.
-                (facts.begun, facts.word, facts.unprobed) = (false, Some(YesNo::Yes), None);
-            }
-            ExternalReport::Failed { .. } => {
-                assert!(facts.begun, "a second end of {phase}");
-                (facts.begun, facts.failures) = (false, facts.failures + 1);
-            }
-            ExternalReport::Silent => {
-                assert!(facts.begun, "a second end of {phase}");
-                (facts.begun, facts.failures) = (false, facts.failures + u32::from(silence_fails));
-                facts.unprobed = (silence_asks && has_probe).then_some(Unprobed::NobodyKnows);
-            }
-        }
     }
 
     fn attempt_started(&mut self, phase: &PhaseId, attempt: Attempt, generation: Generation, at: Timestamp) {
@@ -422,162 +356,6 @@ impl Oracle {
         }
         self.plan = plan.clone();
         self.composed.revised(plan);
-    }
-
-    fn finished(&mut self, phase: &PhaseId, status: PhaseStatus) {
-        let facts = self.facts.get_mut(phase).expect("of the plan");
-        assert!(facts.open.is_none(), "{phase} is finished while it is at work");
-        (facts.unprobed, facts.confirmed) = (None, false);
-        (facts.must_ask, facts.must_be_done) = (false, false);
-        assert!(
-            facts.finished_generation < Some(Generation(facts.generation)) || facts.finished_as != Some(status),
-            "P1: a second outcome of {phase} in generation {}",
-            facts.generation
-        );
-        facts.finished_as = Some(status);
-        self.composed.finished(&self.plan, phase);
-        facts.parked = false;
-        if status == PhaseStatus::Completed {
-            facts.finished_generation = Some(Generation(facts.generation));
-        }
-    }
-
-    fn phase_failed(&mut self, phase: &PhaseId, code: &str) {
-        if is_whole(&self.plan, phase) {
-            let at_work: Vec<_> = self.parts(phase).filter(|part| self.facts[part].open.is_some()).collect();
-            assert!(at_work.is_empty(), "{phase} has failed while its parts {at_work:?} are at work");
-            return;
-        }
-        let retry = self.plan.phase(phase).expect("of the plan").retry.clone();
-        assert_eq!(
-            retry.when,
-            [RetryWhen::Failed, RetryWhen::TimedOut, RetryWhen::Infra],
-            "the plans of the simulator"
-        );
-        let stopping =
-            self.journal.iter().rev().map(|r| &r.event).take_while(|e| !matches!(e, Event::DriverStarted { .. }));
-        let stopping = stopping.into_iter().any(|event| matches!(event, Event::StopAsked { .. }));
-        self.another_plan_was_not_to_be_asked_for(phase, code);
-        if code != "crash-loop" {
-            self.was_asked_about(phase);
-        }
-        let facts = self.facts.get_mut(phase).expect("of the plan");
-        if code == "rejected" {
-            assert_eq!(facts.word, Some(YesNo::No), "{phase} is rejected and nobody said so");
-        } else if code == "crash-loop" {
-            assert!(facts.unknowns >= 3, "{phase} was parked after {} unknown ends", facts.unknowns);
-            (facts.parked, facts.unprobed) = (true, None);
-        } else {
-            let used = facts.failures > retry.max;
-            assert!(used || stopping, "I6: {phase} has failed for good after {} failures", facts.failures);
-        }
-    }
-
-    /// A final failure asks for another plan where its plan says so.
-    fn another_plan_was_not_to_be_asked_for(&self, phase: &PhaseId, code: &str) {
-        if matches!(code, "rejected" | "crash-loop") {
-            return;
-        }
-        let of_a_proof = matches!(code, "verify-failed" | "effect-missing" | "artifact-missing");
-        let asks = if of_a_proof { ReplanWhen::VerifyFailed } else { ReplanWhen::Failed };
-        let definition = self.plan.phase(phase).expect("of the plan");
-        let by_kind = self.plan.replan.as_ref().and_then(|keys| keys.when.as_ref());
-        assert!(
-            !by_kind.is_some_and(|kinds| kinds.contains(&asks)),
-            "A9: {phase} fails as {code} and asks for no plan"
-        );
-        assert!(
-            definition.on_failure != Some(PhaseFailure::Replan),
-            "A9: {phase} fails as {code} and asks for no plan"
-        );
-    }
-
-    fn reopened(&mut self, phase: &PhaseId, generation: Generation) {
-        self.composed.reopened(&self.plan, phase);
-        for whole in ancestors(&self.plan, phase) {
-            let facts = self.facts.get_mut(&whole).expect("of the plan");
-            facts.generation += u32::from(facts.finished_as.take().is_some());
-        }
-        self.closed.forget(phase);
-        let facts = self.facts.get_mut(phase).expect("of the plan");
-        if facts.finished_as.is_some() {
-            assert!(generation.0 > facts.generation, "I3: finished work of {phase} is undone without a new generation");
-        }
-        // Done anew on purpose.
-        facts.rewound_since &= generation.0 == facts.generation;
-        facts.generation = generation.0;
-        (facts.failures, facts.unknowns, facts.parked, facts.finished_as) = (0, 0, false, None);
-        (facts.unprobed, facts.confirmed) = (None, false);
-        (facts.must_ask, facts.must_be_done) = (false, false);
-        (facts.begun, facts.word) = (false, None);
-        (facts.answered, facts.need_not_ask) = (facts.open.is_some(), false);
-    }
-
-    /// A rewind makes finished work undone or done again, under a new generation; only what has outward effects keeps its own,
-    /// since going back does not undo them.
-    fn put_back(&mut self, back: &PhaseBack) {
-        self.closed.forget(&back.phase);
-        let facts = self.facts.get_mut(&back.phase).expect("of the plan");
-        assert!(facts.open.is_none(), "{} is rewound while it is at work", back.phase);
-        // A phase that was made undone on purpose, and not started since, has a key that nobody outside knows.
-        facts.rewound_since |= facts.key == Some(Generation(facts.generation));
-        match back.generation {
-            Some(kept) => {
-                assert_eq!(kept.0, facts.generation, "6.5: {} goes back to another key", back.phase);
-                // What was done in it is open again.
-                facts.finished_generation = kept.0.checked_sub(1).map(Generation);
-                *self.coverage.entry("rewound: kept its key".to_owned()).or_default() += 1;
-            }
-            None => facts.generation += 1,
-        }
-        self.composed.reopened(&self.plan, &back.phase);
-        (facts.failures, facts.unknowns) = (0, 0);
-        let has_probe = self.plan.phase(&back.phase).is_some_and(|phase| !phase.done_when.is_empty());
-        facts.unprobed = (back.in_doubt && has_probe).then_some(Unprobed::NobodyKnows);
-        facts.confirmed = false;
-        (facts.must_ask, facts.must_be_done) = (false, false);
-        (facts.begun, facts.word) = (false, None);
-        facts.parked = back.error.as_ref().is_some_and(|error| error.code.as_str() == "crash-loop");
-        facts.finished_as =
-            Some(back.status).filter(|status| matches!(status, PhaseStatus::Completed | PhaseStatus::Skipped));
-        facts.finished_generation = (back.status == PhaseStatus::Completed)
-            .then_some(Generation(facts.generation))
-            .or(facts.finished_generation);
-    }
-
-    /// Compares a stored checkpoint, keyframe and patches, with the run as it stood there.
-    pub(super) fn compare_document(&self, seq: Seq, found: &StoredCheckpoint) {
-        let before: Vec<&Recorded> = self.journal.iter().filter(|recorded| recorded.seq < seq).collect();
-        let run = onward_core::run::fold(before).expect("a journal");
-        let stored = checkpoint::assemble(&found.keyframe, &found.patches).expect("I8: it can be read");
-        let head = CheckpointHead {
-            id: stored.id.clone(),
-            seq,
-            triggers: stored.triggers.clone(),
-            phase: stored.phase.clone(),
-            name: stored.name.clone(),
-            created_at: stored.created_at,
-            status: run.status(),
-            can_resume: run.is_unfinished(),
-            snapshot: stored.snapshot.clone(),
-        };
-        let whole = serde_json::to_vec(&checkpoint::whole(&run, head)).expect("plain data");
-        let expected = checkpoint::assemble(&whole, &[]).expect("our own bytes");
-        assert!(stored == expected, "I8: the checkpoint at {seq} is not the run at {seq}");
-    }
-
-    /// The state that a driver shows is the one that its journal gives.
-    pub(super) fn compare(&self, live: &Run) {
-        let replayed = self.replayed.as_ref().expect("a journal");
-        if replayed.seq != live.seq {
-            return;
-        }
-        let (live, replayed) = (format!("{live:?}"), format!("{replayed:?}"));
-        if live != replayed {
-            let at = live.bytes().zip(replayed.bytes()).take_while(|(a, b)| a == b).count();
-            let around = |text: &str| text.chars().skip(at.saturating_sub(80)).take(160).collect::<String>();
-            panic!("I1: live equals replayed\n  live     …{}…\n  replayed …{}…", around(&live), around(&replayed));
-        }
     }
 }
 

@@ -80,7 +80,8 @@ pub fn play_and_tell(seed: u64, trace: Option<fn(&str)>) -> SeedTold {
         }
         assert!(start < STARTS_MAX, "the run does not come to an end in {STARTS_MAX} starts");
     }
-    story.judge(told.completed);
+    let run = story.judge();
+    assert!(told.completed || has_a_reason_to_fail(&run), "the run failed without a reason");
     let machine = story.machine.lock().expect(ALONE);
     told.events = machine.oracle.journal.len() as u64;
     told.coverage = machine.oracle.coverage.clone();
@@ -445,14 +446,14 @@ impl Story {
     }
 
     /// At the end of the world everything must add up.
-    fn judge(&mut self, completed: bool) {
+    fn judge(&mut self) -> Run {
         let run = onward_engine::load_run(&mut self.store, &self.id).expect("a readable journal");
         let machine = self.machine.lock().expect(ALONE);
         machine.oracle.compare(&run);
-        assert!(completed || has_a_reason_to_fail(&run), "the run failed without a reason");
         drop(machine);
         self.judge_checkpoints(&run);
         self.judge_messages();
+        run
     }
 
     fn judge_checkpoints(&mut self, run: &Run) {

@@ -59,7 +59,7 @@ impl SharedIds {
             Event::Shared { fact } => self.shared(fact),
             Event::RunRewound(rewound) => {
                 if let Some(sections) = rewound.restored.as_ref().and_then(|restored| restored.sections.as_ref()) {
-                    *self = Self::of(sections);
+                    *self = Self::from_sections(sections);
                 }
             }
             _ => {}
@@ -97,7 +97,7 @@ impl SharedIds {
         }
     }
 
-    fn of(sections: &Sections) -> Self {
+    fn from_sections(sections: &Sections) -> Self {
         let readers = |all: &Vec<String>| all.iter().cloned().collect();
         Self {
             messages: sections.messages.iter().map(|it| (it.id.clone(), readers(&it.acknowledged_by))).collect(),

@@ -15,6 +15,18 @@ const HOME: [(&str, &str); 6] = [
     ("bench/", "the same work done on the bare database, to compare with"),
 ];
 
+/// Calls that every backend has to provide. Four made a backend of two hundred lines elsewhere, sixty-one one of six thousand.
+const CALLS_MAX: usize = 16;
+
+/// The contract of a store demands at most [`CALLS_MAX`] calls; conveniences and inspections have traits of their own.
+pub fn check_store_contract(file: &TextFile) -> Option<Breach> {
+    let inside =
+        file.text.lines().skip_while(|line| !line.starts_with("pub trait Store")).take_while(|line| *line != "}");
+    let calls = inside.filter(|line| line.starts_with("    fn ") && !line.ends_with(['{', '}'])).count();
+    let message = || format!("a store demands {calls} calls, {CALLS_MAX} at most: the rest goes into an extension");
+    (calls == 0 || calls > CALLS_MAX).then(|| Breach::in_file(&file.path, message()))
+}
+
 /// No other source names the backend: what it needs goes through the traits of the store.
 pub fn check_backend(file: &TextFile) -> Vec<Breach> {
     if HOME.iter().any(|(place, _)| file.path == *place || place.ends_with('/') && file.path.starts_with(place)) {

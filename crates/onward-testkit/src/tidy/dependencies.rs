@@ -176,7 +176,7 @@ fn crate_dependencies(package: &Value) -> CrateDependencies {
 }
 
 fn check_crate(found: &CrateDependencies) -> Vec<Breach> {
-    let finding = |message| Breach::of(&found.name, message);
+    let finding = |message| Breach::in_file(&found.name, message);
     let Some(wall) = WALLS.iter().find(|wall| wall.name == found.name) else {
         return vec![finding("a new crate: it needs a design note and a place among the walls".to_owned())];
     };

@@ -16,7 +16,7 @@ impl Breach {
         Self { file: file.to_owned(), line: Some(line), message }
     }
 
-    pub(super) fn of(file: &str, message: String) -> Self {
+    pub(super) fn in_file(file: &str, message: String) -> Self {
         Self { file: file.to_owned(), line: None, message }
     }
 }

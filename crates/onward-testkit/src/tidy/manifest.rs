@@ -12,5 +12,5 @@ pub fn check_lints(manifest: &TextFile) -> Vec<Breach> {
             return Vec::new();
         }
     }
-    vec![Breach::of(&manifest.path, "takes no lints: add `[lints]` with `workspace = true`".to_owned())]
+    vec![Breach::in_file(&manifest.path, "takes no lints: add `[lints]` with `workspace = true`".to_owned())]
 }

@@ -12,7 +12,7 @@ const TESTS_START: &str = "#[cfg(test)]";
 pub fn check_length(file: &TextFile) -> Option<Breach> {
     let lines = file.text.lines().take_while(|line| line.trim() != TESTS_START).count();
     let message = || format!("{lines} lines without tests, {FILE_LINES_MAX} at most: split it by what it does");
-    (lines > FILE_LINES_MAX).then(|| Breach::of(&file.path, message()))
+    (lines > FILE_LINES_MAX).then(|| Breach::in_file(&file.path, message()))
 }
 
 /// Nothing is left for later, and no lint is switched off without a reason.

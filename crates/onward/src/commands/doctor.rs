@@ -1,7 +1,7 @@
 //! `onward doctor`.
 
 use onward_core::exit;
-use onward_engine::Onward;
+use onward_engine::{Onward, Soundness};
 
 use super::here;
 use crate::args;
@@ -18,7 +18,7 @@ pub(super) fn doctor(args: &args::DoctorArgs) -> Result<u8, Failure> {
     } else {
         render::answer(&render::doctor::doctor(&found));
     }
-    Ok(code(found.ok, found.is_newer()))
+    Ok(code(found.soundness()))
 }
 
 fn repair(args: &args::DoctorArgs) -> Result<u8, Failure> {
@@ -28,13 +28,13 @@ fn repair(args: &args::DoctorArgs) -> Result<u8, Failure> {
     } else {
         render::answer(&render::doctor::repair(&done));
     }
-    Ok(code(done.ok, done.is_newer()))
+    Ok(code(done.soundness()))
 }
 
-fn code(ok: bool, is_newer: bool) -> u8 {
-    match (ok, is_newer) {
-        (_, true) => exit::NEWER,
-        (true, false) => exit::DONE,
-        (false, false) => exit::DAMAGED,
+fn code(soundness: Soundness) -> u8 {
+    match soundness {
+        Soundness::Sound => exit::DONE,
+        Soundness::Damaged => exit::DAMAGED,
+        Soundness::Newer => exit::NEWER,
     }
 }

@@ -32,5 +32,5 @@ pub(super) fn mcp(args: &args::McpArgs) -> Result<u8, Failure> {
 
 fn error(why: Error) -> Value {
     let failure = or_lost(Failure::from(why));
-    serde_json::to_value(ErrorJson::of(&failure)).expect("errors have only text keys")
+    serde_json::to_value(ErrorJson::new(&failure)).expect("errors have only text keys")
 }

@@ -64,9 +64,9 @@ fn perform(words: &[OsString]) -> u8 {
                 // Help was asked for.
                 Audience::Program | Audience::ProgramOfLines if code == onward_core::exit::DONE => {}
                 Audience::Person => {}
-                Audience::Program => render::answer_json(&ErrorJson::of(&not_understood(&error))),
+                Audience::Program => render::answer_json(&ErrorJson::new(&not_understood(&error))),
                 Audience::ProgramOfLines => {
-                    render::answer_json(&ErrorLine::of(&not_understood(&error)));
+                    render::answer_json(&ErrorLine::new(&not_understood(&error)));
                     render::answer_json(&ExitLine::usage(code));
                 }
             }
@@ -208,7 +208,7 @@ fn fail(failure: &Failure, reader: Audience) -> u8 {
     }
     render::say(&render::failure::page(failure));
     if reader == Audience::Program {
-        render::answer_json(&ErrorJson::of(failure));
+        render::answer_json(&ErrorJson::new(failure));
     }
     failure.code
 }

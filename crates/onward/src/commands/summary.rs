@@ -17,7 +17,7 @@ pub(super) fn summary(args: &args::SummaryArgs) -> Result<u8, Failure> {
         render::answer_json(&json!({ "run": told.shown, "course": told.chronicle }));
         return Ok(exit::DONE);
     }
-    let page = SummaryPage::of(&told, Timestamp::now());
+    let page = SummaryPage::new(&told, Timestamp::now());
     render::answer(&match args.format {
         SummaryFormat::Text => forms::text(&page),
         SummaryFormat::Markdown => forms::markdown(&page),

@@ -167,7 +167,7 @@ fn left(phase: &PhaseId, left_running: &[LeftRunning]) -> Option<String> {
 /// The agent that did it, and its cost.
 fn by_agent(phase: &PhaseId, run: &Run) -> String {
     let agent = run.phase_state(phase).and_then(|state| state.agent.as_deref());
-    agent.map(|agent| format!(", {}", agents::cost(&AgentRecord::of(agent)))).unwrap_or_default()
+    agent.map(|agent| format!(", {}", agents::cost(&AgentRecord::new(agent)))).unwrap_or_default()
 }
 
 fn completed(event: &Event, run: &Run) -> Option<String> {

@@ -2,19 +2,17 @@
 
 use std::fmt::Write as _;
 
-use onward_engine::{DoctorFinding, DoctorSeverity, Findings, Repaired};
+use onward_engine::{DoctorFinding, DoctorSeverity, Findings, Repaired, Soundness};
 
 use super::{paint, safe};
 
 /// `onward doctor`.
 pub(crate) fn doctor(found: &Findings) -> String {
     let mut out = findings(&found.findings);
-    let last = if found.ok {
-        paint::good("✓ all is well")
-    } else if found.is_newer() {
-        paint::bad("✗ a newer onward wrote this; nothing was changed")
-    } else {
-        paint::bad("✗ something is damaged; nothing was changed")
+    let last = match found.soundness() {
+        Soundness::Sound => paint::good("✓ all is well"),
+        Soundness::Newer => paint::bad("✗ a newer onward wrote this; nothing was changed"),
+        Soundness::Damaged => paint::bad("✗ something is damaged; nothing was changed"),
     };
     let _ = writeln!(out, "{last}");
     out
@@ -31,11 +29,11 @@ pub(crate) fn repair(done: &Repaired) -> String {
     if let Some(aside) = &done.aside {
         let _ = writeln!(out, "what was there before is kept in {}", safe::line(aside));
     }
-    let last = match (done.ok, done.is_newer(), done.repaired.is_empty()) {
-        (_, true, _) => paint::bad("✗ a newer onward wrote this; nothing was changed"),
-        (true, false, true) => paint::good("✓ all is well; there was nothing to repair"),
-        (true, false, false) => paint::good("✓ all is well again"),
-        (false, false, _) => paint::bad("✗ something is left that a person has to see to"),
+    let last = match (done.soundness(), done.repaired.is_empty()) {
+        (Soundness::Newer, _) => paint::bad("✗ a newer onward wrote this; nothing was changed"),
+        (Soundness::Sound, true) => paint::good("✓ all is well; there was nothing to repair"),
+        (Soundness::Sound, false) => paint::good("✓ all is well again"),
+        (Soundness::Damaged, _) => paint::bad("✗ something is left that a person has to see to"),
     };
     let _ = writeln!(out, "{last}");
     out

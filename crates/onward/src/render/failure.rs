@@ -41,8 +41,8 @@ pub(crate) struct ErrorLine<'a> {
 }
 
 impl<'a> ErrorLine<'a> {
-    pub(crate) fn of(failure: &'a Failure) -> Self {
-        Self { kind: "error", error: ErrorJson::of(failure).error }
+    pub(crate) fn new(failure: &'a Failure) -> Self {
+        Self { kind: "error", error: ErrorJson::new(failure).error }
     }
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct ErrorBody<'a> {
 }
 
 impl<'a> ErrorJson<'a> {
-    pub(crate) fn of(failure: &'a Failure) -> Self {
+    pub(crate) fn new(failure: &'a Failure) -> Self {
         let details = failure.diagnostics.lines().chain(failure.more.iter().map(String::as_str)).collect();
         Self {
             error: ErrorBody {

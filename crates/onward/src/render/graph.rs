@@ -149,7 +149,7 @@ fn nodes<'a>(plan: &Plan, record: impl Fn(&PhaseId) -> Option<&'a PhaseRecord>) 
 }
 
 fn drawing<'a>(plan: &Plan, record: impl Fn(&PhaseId) -> Option<&'a PhaseRecord>) -> Graph {
-    Graph::of(plan, |phase| {
+    Graph::from_plan(plan, |phase| {
         let record = record(&phase.id);
         let told = record.map(told).unwrap_or_default();
         Drawn { label: safe::line(phase.id.as_str()), status: record.map_or(Pending, |one| one.status), told }

@@ -229,7 +229,7 @@ impl RunReporter {
             }
             // A question is none.
             if failure.question.is_none() {
-                line_json(&ErrorLine::of(failure));
+                line_json(&ErrorLine::new(failure));
             }
             line_json(&ExitLine::failed(failure, self.run.as_ref()));
         }

@@ -84,12 +84,10 @@ fn reach(glob: &[GlobToken], path: &[u32]) -> Vec<bool> {
         for from in (0..=path.len()).filter(|&from| at[from]) {
             let rest = &path[from..];
             match token {
-                GlobToken::Is(letter) => mark(&mut next, from + 1, rest.first() == Some(letter)),
-                GlobToken::One => mark(&mut next, from + 1, rest.first().is_some_and(|&letter| letter != SLASH)),
-                GlobToken::Class { ranges, inverted } => {
-                    let has = |letter: u32| ranges.iter().any(|&(first, last)| (first..=last).contains(&letter));
-                    let fits = rest.first().is_some_and(|&letter| letter != SLASH && has(letter) != *inverted);
-                    mark(&mut next, from + 1, fits);
+                GlobToken::Is(_) | GlobToken::One | GlobToken::Class { .. } => {
+                    if rest.first().is_some_and(|&letter| means_letter(token, letter)) {
+                        next[from + 1] = true;
+                    }
                 }
                 GlobToken::Some => {
                     let length = rest.iter().take_while(|&&letter| letter != SLASH).count();
@@ -109,9 +107,16 @@ fn reach(glob: &[GlobToken], path: &[u32]) -> Vec<bool> {
     at
 }
 
-fn mark(next: &mut [bool], place: usize, fits: bool) {
-    if fits {
-        next[place] = true;
+/// Whether a token that stands for one letter stands for this one.
+fn means_letter(token: &GlobToken, letter: u32) -> bool {
+    match token {
+        GlobToken::Is(only) => letter == *only,
+        GlobToken::One => letter != SLASH,
+        GlobToken::Class { ranges, inverted } => {
+            let has = ranges.iter().any(|&(first, last)| (first..=last).contains(&letter));
+            letter != SLASH && has != *inverted
+        }
+        GlobToken::Some | GlobToken::Any | GlobToken::Folders => false,
     }
 }
 

@@ -13,7 +13,7 @@ pub struct DeclaredArtifact {
     pub required: bool,
     pub keep: KeepCopy,
     /// It is a research report, and has its place in the context of the run.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub report: bool,
     /// Size limit; a larger artifact is not kept.
     pub max_bytes: Option<u64>,
@@ -27,9 +27,4 @@ pub enum KeepCopy {
     /// As long as the run is.
     Forever,
     For(Duration),
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
-fn is_false(flag: &bool) -> bool {
-    !*flag
 }

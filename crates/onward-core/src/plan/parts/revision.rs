@@ -63,7 +63,7 @@ words! {
 
 impl ReplanRules {
     /// `max` of a phase is the number of revisions that this phase may ask for.
-    pub fn of(plan: Option<&ReplanKeys>, phase: Option<&ReplanKeys>) -> Self {
+    pub fn merged(plan: Option<&ReplanKeys>, phase: Option<&ReplanKeys>) -> Self {
         fn first<T: Clone>(
             phase: Option<&ReplanKeys>,
             plan: Option<&ReplanKeys>,

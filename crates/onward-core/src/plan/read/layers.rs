@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::document::check_value::{boolean, integer, number};
 use crate::document::shape::Keys;
-use crate::document::tree::{Node, NodeContent};
+use crate::document::tree::{Node, NodeContent, Quoting};
 use crate::document::units;
 use crate::document::word::Word;
 
@@ -17,7 +17,7 @@ pub(in crate::plan) struct Layers<'a> {
 }
 
 /// A single value, and whether it stands there without quotes.
-type Scalar<'a> = (&'a str, bool);
+type Scalar<'a> = (&'a str, Quoting);
 
 impl<'a> Layers<'a> {
     pub(in crate::plan) fn new(own: Option<&'a Node>, shared: Option<&'a Node>, keys: &'static Keys) -> Self {
@@ -56,7 +56,7 @@ impl<'a> Layers<'a> {
     /// The value that `read` makes of the text as written, else of the default.
     fn value<T>(self, key: &str, read: impl Fn(Scalar<'_>) -> Option<T>) -> Option<T> {
         let written = self.get(key).and_then(scalar).and_then(&read);
-        written.or_else(|| self.keys.default_text(key).and_then(|text| read((text, true))))
+        written.or_else(|| self.keys.default_text(key).and_then(|text| read((text, Quoting::Plain))))
     }
 
     pub(super) fn text(self, key: &str) -> Option<String> {
@@ -81,27 +81,27 @@ impl<'a> Layers<'a> {
     }
 
     pub(super) fn count(self, key: &str) -> Option<u32> {
-        self.value(key, |(text, plain)| integer(text, plain).and_then(|count| u32::try_from(count).ok()))
+        self.value(key, |(text, quoting)| integer(text, quoting).and_then(|count| u32::try_from(count).ok()))
     }
 
     pub(super) fn number(self, key: &str) -> Option<f64> {
-        self.value(key, |(text, plain)| number(text, plain))
+        self.value(key, |(text, quoting)| number(text, quoting))
     }
 
     /// A switch; one that is neither set nor has a default is off.
     pub(super) fn flag(self, key: &str) -> bool {
-        self.value(key, |(text, plain)| boolean(text, plain)).unwrap_or(false)
+        self.value(key, |(text, quoting)| boolean(text, quoting)).unwrap_or(false)
     }
 
     /// A switch that may be left to somebody else.
     pub(super) fn flag_if_written(self, key: &str) -> Option<bool> {
-        self.get(key).and_then(scalar).and_then(|(text, plain)| boolean(text, plain))
+        self.get(key).and_then(scalar).and_then(|(text, quoting)| boolean(text, quoting))
     }
 
     pub(super) fn count_if_written(self, key: &str) -> Option<u32> {
         self.get(key)
             .and_then(scalar)
-            .and_then(|(text, plain)| integer(text, plain))
+            .and_then(|(text, quoting)| integer(text, quoting))
             .and_then(|n| u32::try_from(n).ok())
     }
 
@@ -129,7 +129,7 @@ pub(super) fn pairs(node: &Node) -> Vec<(String, String)> {
 
 pub(super) fn scalar(node: &Node) -> Option<Scalar<'_>> {
     match &node.content {
-        NodeContent::Scalar { text, plain } => Some((text, *plain)),
+        NodeContent::Scalar { text, quoting } => Some((text, *quoting)),
         NodeContent::Sequence(_) | NodeContent::Mapping(_) => None,
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Number};
 
 use crate::diagnostic::Place;
 use crate::document::check_value::{boolean, integer, number};
-use crate::document::tree::{Node, NodeContent};
+use crate::document::tree::{Node, NodeContent, Quoting};
 use crate::expression::Condition;
 use crate::id::PhaseId;
 use crate::plan::keys::{AGENT, BACKOFF, KINDS, NEED_KEYS, PHASE, REPLAN, RETRY};
@@ -177,13 +177,13 @@ fn to_json(node: &Node) -> serde_json::Value {
         NodeContent::Mapping(entries) => {
             serde_json::Value::Object(entries.iter().map(|entry| (entry.key.clone(), to_json(&entry.value))).collect())
         }
-        NodeContent::Scalar { text, plain: true } if matches!(text.as_str(), "" | "~" | "null") => {
+        NodeContent::Scalar { text, quoting: Quoting::Plain } if matches!(text.as_str(), "" | "~" | "null") => {
             serde_json::Value::Null
         }
-        NodeContent::Scalar { text, plain } => {
-            let float = || number(text, *plain).and_then(Number::from_f64).map(serde_json::Value::Number);
-            let whole = || integer(text, *plain).map(serde_json::Value::from);
-            let known = boolean(text, *plain).map(serde_json::Value::Bool).or_else(whole).or_else(float);
+        NodeContent::Scalar { text, quoting } => {
+            let float = || number(text, *quoting).and_then(Number::from_f64).map(serde_json::Value::Number);
+            let whole = || integer(text, *quoting).map(serde_json::Value::from);
+            let known = boolean(text, *quoting).map(serde_json::Value::Bool).or_else(whole).or_else(float);
             known.unwrap_or_else(|| serde_json::Value::String(text.clone()))
         }
     }

@@ -9,10 +9,26 @@ use crate::replan::EXIT_REPLAN;
 use crate::run::readiness::Readiness;
 use crate::run::requirements::RequirementState;
 use crate::run::resume_reason::resume_reason;
-use crate::run::state::{Before, PhaseState, PhaseStatus, Run, RunningAttempt};
+use crate::run::state::{Before, PhaseStatus, Run, RunningAttempt};
 
 impl Run {
-    pub(super) fn attempt_started(
+    pub(super) fn apply_to_the_attempts(&mut self, event: &Event, at: Timestamp) {
+        match event {
+            Event::AttemptStarted { phase, attempt, generation, epoch, boot, clean, agent } => {
+                self.attempt_started(phase, (*attempt, *generation, *epoch), boot, clean.as_ref(), at);
+                self.agent_begun(phase, agent.as_deref());
+            }
+            Event::AttemptAdopted { phase, attempt, epoch, alive } => {
+                let running = self.running_attempt(phase, *attempt);
+                (running.epoch, running.adopted) = (*epoch, *alive);
+            }
+            ended @ Event::AttemptEnded { .. } => self.end_of_an_attempt(ended, at),
+            Event::RetryScheduled { phase, not_before } => self.retry_scheduled(phase, *not_before),
+            _ => unreachable!("not about attempts"),
+        }
+    }
+
+    fn attempt_started(
         &mut self,
         phase: &PhaseId,
         (attempt, generation, epoch): (Attempt, Generation, u64),
@@ -57,13 +73,7 @@ impl Run {
         self.drawn_on(phase, at);
     }
 
-    pub(super) fn attempt_adopted(&mut self, phase: &PhaseId, attempt: Attempt, (epoch, alive): (u64, bool)) {
-        let state = self.running_state(phase, attempt);
-        let running = state.attempt.as_mut().expect("a running phase has its attempt");
-        (running.epoch, running.adopted) = (epoch, alive);
-    }
-
-    pub(super) fn end_of_an_attempt(&mut self, event: &Event, at: Timestamp) {
+    fn end_of_an_attempt(&mut self, event: &Event, at: Timestamp) {
         let Event::AttemptEnded {
             phase,
             attempt,
@@ -106,7 +116,7 @@ impl Run {
         (ended_at, duration_ms): (Timestamp, Option<u64>),
         note: Option<&str>,
     ) {
-        self.running_state(phase, attempt);
+        self.running_attempt(phase, attempt);
         self.change(phase, |state| {
             state.attempt = None;
             state.status = PhaseStatus::Interrupted;
@@ -131,18 +141,17 @@ impl Run {
         });
     }
 
-    pub(super) fn retry_scheduled(&mut self, phase: &PhaseId, not_before: Timestamp) {
+    fn retry_scheduled(&mut self, phase: &PhaseId, not_before: Timestamp) {
         self.change(phase, |state| {
             (state.status, state.not_before, state.external) = (PhaseStatus::Pending, Some(not_before), None);
         });
         self.not_limited(phase);
     }
 
-    fn running_state(&mut self, phase: &PhaseId, attempt: Attempt) -> &mut PhaseState {
+    /// The attempt with this number, which is at work.
+    fn running_attempt(&mut self, phase: &PhaseId, attempt: Attempt) -> &mut RunningAttempt {
         let at = self.at(phase);
-        let state = &mut self.phases[at];
-        let number = state.attempt.as_ref().map(|running| running.number);
-        assert_eq!(number, Some(attempt), "attempt {attempt} of {phase} is at work");
-        state
+        let running = self.phases[at].attempt.as_mut().filter(|running| running.number == attempt);
+        running.unwrap_or_else(|| panic!("attempt {attempt} of {phase} is not at work"))
     }
 }

@@ -20,20 +20,15 @@ impl Run {
             event @ (Event::ApprovalAsked { .. } | Event::ApprovalAnswered { .. } | Event::Reported { .. }) => {
                 self.apply_what_others_said(event, at);
             }
-            Event::AttemptStarted { phase, attempt, generation, epoch, boot, clean, agent } => {
-                self.attempt_started(phase, (*attempt, *generation, *epoch), boot, clean.as_ref(), at);
-                self.agent_begun(phase, agent.as_deref());
-            }
-            Event::AttemptAdopted { phase, attempt, epoch, alive } => {
-                self.attempt_adopted(phase, *attempt, (*epoch, *alive));
-            }
-            ended @ Event::AttemptEnded { .. } => self.end_of_an_attempt(ended, at),
-            completed @ Event::PhaseCompleted { .. } => self.completion_of_a_phase(completed, recorded),
-            Event::PhaseFailed { phase, error } => self.phase_failed(phase, error, at),
-            Event::RetryScheduled { phase, not_before } => self.retry_scheduled(phase, *not_before),
-            Event::PhaseInDoubt { phase } => self.change(phase, |state| state.in_doubt = true),
-            Event::PhaseReopened { phase, generation, clean } => self.phase_reopened(phase, *generation, *clean),
-            Event::PhaseSkipped { phase, .. } => self.phase_skipped(phase),
+            event @ (Event::AttemptStarted { .. }
+            | Event::AttemptAdopted { .. }
+            | Event::AttemptEnded { .. }
+            | Event::RetryScheduled { .. }) => self.apply_to_the_attempts(event, at),
+            event @ (Event::PhaseCompleted { .. }
+            | Event::PhaseFailed { .. }
+            | Event::PhaseInDoubt { .. }
+            | Event::PhaseReopened { .. }
+            | Event::PhaseSkipped { .. }) => self.apply_to_the_phases(event, recorded),
             Event::PhaseExpanded { phase, children } => self.phase_expanded(phase, children, at),
             Event::MainPartEnded { result } => self.main_part_ended(*result),
             Event::BatchCompleted { batch } => self.batch_completed(*batch),

@@ -15,7 +15,21 @@ use crate::run::requirements::RequirementState;
 use crate::run::state::{AdoptedPhase, Before, PhaseStatus, Run};
 
 impl Run {
-    pub(super) fn completion_of_a_phase(&mut self, event: &Event, recorded: &Recorded) {
+    pub(super) fn apply_to_the_phases(&mut self, event: &Event, recorded: &Recorded) {
+        match event {
+            completed @ Event::PhaseCompleted { .. } => self.completion_of_a_phase(completed, recorded),
+            Event::PhaseFailed { phase, error } => self.phase_failed(phase, error, recorded.at),
+            Event::PhaseInDoubt { phase } => self.change(phase, |state| state.in_doubt = true),
+            Event::PhaseReopened { phase, generation, clean } => {
+                self.phase_reopened(phase, *generation);
+                self.change(phase, |state| state.clean = *clean);
+            }
+            Event::PhaseSkipped { phase, .. } => self.phase_skipped(phase),
+            _ => unreachable!("not about phases"),
+        }
+    }
+
+    fn completion_of_a_phase(&mut self, event: &Event, recorded: &Recorded) {
         let Event::PhaseCompleted { phase, summary, outputs, adopted, adoption, seen, artifacts } = event else {
             return;
         };
@@ -74,7 +88,7 @@ impl Run {
         self.change(phase, |state| state.adopted = adopted);
     }
 
-    pub(super) fn phase_failed(&mut self, phase: &PhaseId, error: &PhaseError, at: Timestamp) {
+    fn phase_failed(&mut self, phase: &PhaseId, error: &PhaseError, at: Timestamp) {
         self.change(phase, |state| {
             assert!(state.attempt.is_none() && !state.is_finished(), "{phase} fails after its attempt");
             state.status = PhaseStatus::Failed;
@@ -88,7 +102,7 @@ impl Run {
         self.make_due(Trigger::PhaseTransition, Some(phase));
     }
 
-    pub(super) fn phase_skipped(&mut self, phase: &PhaseId) {
+    fn phase_skipped(&mut self, phase: &PhaseId) {
         self.change(phase, |state| {
             assert!(state.attempt.is_none(), "a phase at work is not skipped");
             state.status = PhaseStatus::Skipped;
@@ -100,7 +114,7 @@ impl Run {
         self.make_due(Trigger::PhaseTransition, Some(phase));
     }
 
-    pub(super) fn phase_reopened(&mut self, phase: &PhaseId, generation: Generation, clean: bool) {
+    fn phase_reopened(&mut self, phase: &PhaseId, generation: Generation) {
         self.undone_in_git(phase);
         self.marks.undone(phase);
         self.change(phase, |state| {
@@ -110,7 +124,6 @@ impl Run {
             assert!(!raised || state.attempt.is_none(), "{phase} is at work: it is not made undone");
             state.generation = generation;
             (state.probe, state.external, state.rounds) = (None, None, Vec::new());
-            state.clean = clean;
             state.requirements = RequirementState::NotLookedAt;
             (state.failures, state.unknowns_in_a_row, state.opened) = (0, 0, false);
             (state.in_doubt, state.parked, state.not_before, state.error) = (false, false, None, None);

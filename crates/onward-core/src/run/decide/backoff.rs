@@ -25,20 +25,19 @@ pub(super) fn jitter_seed(run: &Run, phase: &PhaseId, attempt: Attempt) -> u64 {
 mod tests {
     use super::*;
 
-    fn plain(jitter: bool) -> Backoff {
-        Backoff { initial: Duration::from_secs(10), factor: 2.0, max: Duration::from_mins(1), jitter }
-    }
+    const EXACT: Backoff =
+        Backoff { initial: Duration::from_secs(10), factor: 2.0, max: Duration::from_mins(1), jitter: false };
 
     #[test]
     fn waits_double_up_to_the_limit() {
-        let waits: Vec<u64> = (0..5).map(|retry| wait(&plain(false), retry, 0).as_secs()).collect();
+        let waits: Vec<u64> = (0..5).map(|retry| wait(&EXACT, retry, 0).as_secs()).collect();
         assert_eq!(waits, [10, 20, 40, 60, 60]);
     }
 
     #[test]
     fn jitter_stays_between_half_and_whole() {
         for seed in [0, u64::MAX / 3, u64::MAX] {
-            let waited = wait(&plain(true), 1, seed);
+            let waited = wait(&Backoff { jitter: true, ..EXACT }, 1, seed);
             assert!((Duration::from_secs(10)..=Duration::from_secs(20)).contains(&waited), "{waited:?}");
         }
     }

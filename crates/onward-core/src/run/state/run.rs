@@ -169,7 +169,7 @@ impl Run {
             phases: vec![PhaseState::new(); started.plan.phases.len()],
             whole_is_due: false,
             vcs: Vcs::default(),
-            marks: PlanMarks::of(&started.plan),
+            marks: PlanMarks::from_plan(&started.plan),
             outbox: Outbox::default(),
             labels: IssueLabels::default(),
             replans: Replans::default(),

@@ -78,7 +78,7 @@ impl Salvage {
         }
         let connection = open_wreck(&old.join("onward.db"), &mut new)?;
         let head = head::read(&folder.head());
-        let identity = Identity::of(&connection, head);
+        let identity = Identity::new(&connection, head);
         let wreck = Wreck::new(connection, &folder.blobs());
         Ok(Self { folder, identity, head, wreck, new, scratch, closed })
     }
@@ -218,7 +218,7 @@ impl Drop for Scratch {
 }
 
 impl Identity {
-    fn of(connection: &Connection, found: HeadFound) -> Self {
+    fn new(connection: &Connection, found: HeadFound) -> Self {
         let head = match found {
             HeadFound::Head(head) => Some(head),
             HeadFound::Missing | HeadFound::Unreadable | HeadFound::Newer(_) => None,

@@ -59,7 +59,7 @@ impl LiveArea {
             (phase.id.clone(), AttemptSeen { note: output.note(run, &phase.id), last_line })
         });
         let seen = seen.collect();
-        writer_thread::show(LiveView::of(run, &seen, &self.expected, since, now));
+        writer_thread::show(LiveView::new(run, &seen, &self.expected, since, now));
     }
 
     /// Takes the view away.

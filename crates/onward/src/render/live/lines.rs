@@ -24,7 +24,7 @@ pub(super) fn frame(view: &LiveView, size: ScreenSize, now: Timestamp) -> Vec<St
     // In the last column some terminals break a line that is written over.
     let width = size.columns.saturating_sub(1).max(1);
     let rows = view.rows((size.lines * 2 / 3).clamp(1, LINES_MAX));
-    let columns = TextColumns::of(&rows, width, now);
+    let columns = TextColumns::new(&rows, width, now);
     let line = |row: &LiveRow<'_>| match row {
         LiveRow::AtWork(phase) => columns.at_work(phase, now),
         LiveRow::MoreAtWork(count) => paint::dim(&format!("{GAP}and {count} more at work")),
@@ -52,7 +52,7 @@ struct TextColumns {
 }
 
 impl TextColumns {
-    fn of(rows: &[LiveRow<'_>], width: usize, now: Timestamp) -> Self {
+    fn new(rows: &[LiveRow<'_>], width: usize, now: Timestamp) -> Self {
         let names = rows.iter().filter_map(|row| match row {
             LiveRow::AtWork(phase) => Some(phase.name.as_str()),
             LiveRow::Failed(phase) => Some(phase.name.as_str()),

@@ -5,7 +5,7 @@ use std::num::NonZeroU16;
 use console::{measure_text_width, strip_ansi_codes};
 use jiff::{SignedDuration, Timestamp};
 use onward_core::view::durations::ExpectedTime;
-use onward_core::view::live::{LiveView, LiveWait, PhaseAtWork, PhaseCounts, PhaseFailure, PhaseWaiting, Progress};
+use onward_core::view::live::{FailedRow, LiveView, LiveWait, PhaseAtWork, PhaseCounts, PhaseWaiting, Progress};
 
 use super::lines::frame;
 use super::painter::Painter;
@@ -52,7 +52,7 @@ fn busy() -> LiveView {
     };
     LiveView {
         at_work: vec![build, migrate, at_work("日本語の長い名前を持つフェーズ", 0)],
-        failed: vec![PhaseFailure { name: "lint".to_owned(), error: "exited with code 3".to_owned() }],
+        failed: vec![FailedRow { name: "lint".to_owned(), error: "exited with code 3".to_owned() }],
         waiting: vec![PhaseWaiting { name: "gate".to_owned(), asks: "Go live?".to_owned() }],
         counts: PhaseCounts { total: 24, completed: 7, skipped: 1, at_work: 3, failed: 1, waiting: 1, to_come: 11 },
         since: before(200),
@@ -63,7 +63,7 @@ fn busy() -> LiveView {
 }
 
 fn thousand() -> LiveView {
-    let failure = |n| PhaseFailure { name: format!("fetch-{n}"), error: "exited with code 22".to_owned() };
+    let failure = |n| FailedRow { name: format!("fetch-{n}"), error: "exited with code 22".to_owned() };
     LiveView {
         at_work: (0..64).map(|n| at_work(&format!("load-{n}"), 64 - n)).collect(),
         failed: (0..12).map(failure).collect(),

@@ -57,7 +57,7 @@ pub(super) struct SummarySection {
 }
 
 impl SummaryPage {
-    pub(crate) fn of(told: &RunTold, now: Timestamp) -> Self {
+    pub(crate) fn new(told: &RunTold, now: Timestamp) -> Self {
         let RunTold { run, shown, chronicle } = told;
         let view = &shown.view;
         let records = || view.completed.iter().chain(&view.running).chain(&view.remaining);

@@ -29,7 +29,7 @@ const STYLE: &str = "\
 
 /// The drawing; none where nothing was ever at work.
 pub(super) fn timeline(rows: &[PhaseRow], attempts: &[AttemptTold], now: Timestamp) -> Option<String> {
-    let scale = Scale::of(&busy(attempts, now))?;
+    let scale = Scale::new(&busy(attempts, now))?;
     let shown: Vec<&PhaseRow> = rows.iter().filter(|row| row.attempts > 0).take(ROWS_MAX).collect();
     let height = ROW * as_number(shown.len()) + 40.0;
     let mut body = String::new();
@@ -123,7 +123,7 @@ struct Scale {
 }
 
 impl Scale {
-    fn of(busy: &[(i64, i64)]) -> Option<Self> {
+    fn new(busy: &[(i64, i64)]) -> Option<Self> {
         let (first, last) = (busy.first()?, busy.last()?);
         let total: i64 = busy.iter().map(|(from, to)| to - from).sum();
         let short = (total / REST_SHARE).max(1);
@@ -198,11 +198,11 @@ mod tests {
     #[test]
     fn a_night_of_rest_is_drawn_short() {
         let hour = 3_600_000;
-        let scale = Scale::of(&[(0, hour), (10 * hour, 11 * hour)]).expect("something was at work");
+        let scale = Scale::new(&[(0, hour), (10 * hour, 11 * hour)]).expect("something was at work");
         assert!((scale.x(10 * hour) - scale.x(hour) - REST_WIDTH).abs() < 0.01);
         assert!((scale.x(11 * hour) - WIDTH).abs() < 0.01 && (scale.x(0) - NAMES_WIDTH).abs() < 0.01);
         assert_eq!(scale.rests().len(), 1);
-        let joined = Scale::of(&[(0, hour), (hour + 60_000, 2 * hour)]).expect("something was at work");
+        let joined = Scale::new(&[(0, hour), (hour + 60_000, 2 * hour)]).expect("something was at work");
         assert!(joined.rests().is_empty(), "a minute between them is no rest");
     }
 }
