@@ -170,8 +170,10 @@ struct Stream {
 
 impl Stream {
     fn push(&mut self, bytes: &[u8], sinks: &mut Sinks, now: Instant) {
+        // What stood there before has no end of a line: only what is new is looked through, however long the line becomes.
+        let before = self.line.len();
         self.redactor.push(bytes, &mut self.line);
-        let whole = self.line.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        let whole = self.line[before..].iter().rposition(|&byte| byte == b'\n').map_or(0, |at| before + at + 1);
         let whole_lines = sinks.takes_whole_lines(self.kind);
         let line_bytes_max = if whole_lines { FRAME_BYTES_MAX } else { LINE_BYTES_MAX };
         if self.line.len() - whole > line_bytes_max {
